@@ -8,7 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/core"
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 var (
@@ -137,7 +137,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 func (c *conn) execution(query string, args []driver.NamedValue, rows bool) core.Execution {
 	plan := c.state.Rewriter().Plan(query)
 	if behind, named := c.link.prepared.Text(query); named && behind != query {
-		if p := c.state.Rewriter().Plan(behind); p.Verdict != rewrite.Pass {
+		if p := c.state.Rewriter().Plan(behind); p.Verdict != guard.Pass {
 			query, plan = behind, p
 		}
 	}

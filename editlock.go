@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/core"
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // EditLock refuses writes to a row that another user is editing: UPDATE, DELETE, upsert and MERGE
@@ -28,7 +28,7 @@ import (
 // the lock.
 func EditLock(by, since, expiry string) Rule {
 	return func(t *core.Table) {
-		if t.Rules.Lock != (rewrite.Lock{}) {
+		if t.Rules.Lock != (guard.Lock{}) {
 			t.Fail(errors.New("EditLock twice"))
 		}
 		t.Once(&t.Rules.Lock.By, "EditLock", by)

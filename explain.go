@@ -3,7 +3,7 @@ package sqlfence
 import (
 	"database/sql"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // An Explanation says what becomes of a statement. See [Explain].
@@ -40,7 +40,7 @@ func Explain(db *sql.DB, query string) (Explanation, error) {
 	switch {
 	case err != nil:
 		return Explanation{Kind: Refused, Tables: tables, Err: err}, nil
-	case verdict == rewrite.Guard:
+	case verdict == guard.Guard:
 		return Explanation{Kind: Guarded, Tables: tables, SQL: text}, nil
 	}
 	return Explanation{Kind: Passed, Tables: tables, SQL: text}, nil

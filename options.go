@@ -6,17 +6,17 @@ import (
 	"log/slog"
 
 	"github.com/sqlfence/sqlfence/internal/core"
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 // A Dialect is the SQL that a database speaks.
-type Dialect = rewrite.Dialect
+type Dialect = dialect.Dialect
 
 // The dialects. MySQL is MariaDB's, too.
 const (
-	Postgres = rewrite.Postgres
-	SQLite   = rewrite.SQLite
-	MySQL    = rewrite.MySQL
+	Postgres = dialect.Postgres
+	SQLite   = dialect.SQLite
+	MySQL    = dialect.MySQL
 )
 
 // A Mode decides what becomes of a write that the guard refuses.

@@ -13,6 +13,7 @@ import (
 	"github.com/ngrok/sqlmw"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -102,7 +103,7 @@ func passing(tables, size int) func(*stage) (work, error) {
 		text := head + strings.Repeat(column, (size-len(head)-len(tail))/len(column)) + tail
 		text += strings.Repeat(" ", size-len(text))
 		r, err := rewriter(tables)
-		return planning(r, func(int) string { return text }, rewrite.Pass, 100), err
+		return planning(r, func(int) string { return text }, guard.Pass, 100), err
 	}
 }
 
@@ -113,7 +114,7 @@ func making(tables int) func(*stage) (work, error) {
 }
 
 // planning plans texts, each after the other.
-func planning(r *rewrite.Rewriter, text func(n int) string, want rewrite.Verdict, per int) work {
+func planning(r *rewrite.Rewriter, text func(n int) string, want guard.Verdict, per int) work {
 	var calls atomic.Int64
 	return work{per: per, call: func(context.Context, int) error {
 		for range per {
@@ -121,7 +122,7 @@ func planning(r *rewrite.Rewriter, text func(n int) string, want rewrite.Verdict
 			if plan.Verdict != want {
 				return fmt.Errorf("verdict %v, want %v", plan.Verdict, want)
 			}
-			if want == rewrite.Guard {
+			if want == guard.Guard {
 				plan.Default()
 			}
 		}
@@ -144,7 +145,7 @@ func plans() *measurement {
 			for i := range all {
 				all[i] = text(i)
 			}
-			return planning(r, func(n int) string { return all[n%texts] }, rewrite.Guard, per), nil
+			return planning(r, func(n int) string { return all[n%texts] }, guard.Guard, per), nil
 		}})
 	}
 	comment := func(text string) func(int) string {

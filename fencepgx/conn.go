@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -130,13 +131,13 @@ func (c *Conn) CopyFrom(
 ) (int64, error) {
 	r := core.Request{Query: "COPY " + table.Sanitize() + " FROM STDIN"}
 	plan := c.session.state.Rewriter().Plan(r.Query)
-	if plan.Verdict != rewrite.Pass {
+	if plan.Verdict != guard.Pass {
 		refusal := plan.Refusal
 		refusal.Reason = "COPY can't be guarded; write INSERT INTO ... SELECT ... FROM unnest($1::bigint[], " +
 			"$2::text[]), with an " +
 			"array for each column, or run it under Bypass"
 		refusal.Offset = -1
-		plan = &rewrite.Plan{Verdict: rewrite.Refuse, Refusal: refusal, Tables: plan.Tables}
+		plan = &rewrite.Plan{Verdict: guard.Refuse, Refusal: refusal, Tables: plan.Tables}
 	}
 	return run(ctx, c.session, r, plan, false, core.Call[int64](copyCall{table: table, columns: columns, src: src}))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -25,7 +26,7 @@ func (s *session) request(text string, args []any) (core.Request, *rewrite.Plan)
 		}
 	}
 	plan := s.state.Rewriter().Plan(r.Query)
-	if plan.Verdict == rewrite.Pass {
+	if plan.Verdict == guard.Pass {
 		if ran := s.executed(r.Query); ran != nil {
 			return r, refusing(ran)
 		}
@@ -69,7 +70,7 @@ func (s *session) executed(text string) (ran *rewrite.Plan) {
 		if !any && !strings.Contains(low, name) && !strings.Contains(low, strings.ReplaceAll(name, `"`, `""`)) {
 			return true
 		}
-		if plan := s.state.Rewriter().Plan(behind); plan.Verdict != rewrite.Pass {
+		if plan := s.state.Rewriter().Plan(behind); plan.Verdict != guard.Pass {
 			ran = plan
 		}
 		return ran == nil
@@ -86,12 +87,12 @@ const executesUnguarded = "EXECUTE would run a statement as it was prepared, wit
 
 // refusing returns a plan that refuses what would run a prepared statement, with this plan, past its guard.
 func refusing(ran *rewrite.Plan) *rewrite.Plan {
-	why := rewrite.Refusal{Table: -1, Offset: -1, Reason: executesUnguarded}
+	why := guard.Refusal{Table: -1, Offset: -1, Reason: executesUnguarded}
 	switch {
-	case ran.Verdict == rewrite.Refuse:
+	case ran.Verdict == guard.Refuse:
 		why.Table, why.Own = ran.Refusal.Table, ran.Refusal.Own
 	case len(ran.Tables) > 0:
 		why.Table = ran.Tables[0]
 	}
-	return &rewrite.Plan{Verdict: rewrite.Refuse, Refusal: why, Tables: ran.Tables}
+	return &rewrite.Plan{Verdict: guard.Refuse, Refusal: why, Tables: ran.Tables}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // Begin begins a transaction, as that of pgx's connection does.
@@ -39,7 +39,7 @@ func (c *Conn) begin(ctx context.Context, opts pgx.TxOptions, release func()) (p
 // without a guard.
 func (s *session) checkOptions(opts pgx.TxOptions) error {
 	for _, text := range []string{beginText(opts), cmp.Or(opts.CommitQuery, "commit"), "rollback"} {
-		if plan := s.state.Rewriter().Plan(text); plan.Verdict != rewrite.Pass || s.executed(text) != nil {
+		if plan := s.state.Rewriter().Plan(text); plan.Verdict != guard.Pass || s.executed(text) != nil {
 			return &sqlfence.UnguardableError{Offset: -1,
 				Reason: "the transaction's options hold a statement that writes to a " +
 					"registered table; send it by itself, in the transaction"}

@@ -165,7 +165,7 @@ func (p *planner) hasType(value read.Span) bool {
 func (w *writer) tail() {
 	switch {
 	case !precedence[ruleLedger].refuses(w):
-	case w.rules.ClaimOf != nil:
+	case w.rules.claimsOther():
 		w.dialect.guard.ClaimsTail(w.forGuard())
 	default:
 		w.dialect.guard.LedgerTail(w.forGuard())

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 const benchmarked = "UPDATE books SET price=$1 WHERE id=$2"
 
-func benchRewriter(t testing.TB, d Dialect) *Rewriter {
+func benchRewriter(t testing.TB, d databases.Dialect) *Rewriter {
 	t.Helper()
 	r, err := New(d, []Table{rulesets["row"].table, {Name: "orders", Ledger: true}})
 	if err != nil {
@@ -19,7 +22,7 @@ func benchRewriter(t testing.TB, d Dialect) *Rewriter {
 
 // BenchmarkPlanCold reads a short statement that isn't in the cache, and renders it.
 func BenchmarkPlanCold(b *testing.B) {
-	r := benchRewriter(b, Postgres)
+	r := benchRewriter(b, databases.Postgres)
 	b.ReportAllocs()
 	for b.Loop() {
 		r.read(benchmarked, 0)
@@ -33,7 +36,7 @@ func BenchmarkPlanColdOfMany(b *testing.B) {
 		for i := 1; i < n; i++ {
 			tables = append(tables, Table{Name: fmt.Sprint("pens", i), FenceColumn: "fence_token"})
 		}
-		r, err := New(Postgres, tables)
+		r, err := New(databases.Postgres, tables)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -48,7 +51,7 @@ func BenchmarkPlanColdOfMany(b *testing.B) {
 
 // BenchmarkPlanCached looks up a statement that is.
 func BenchmarkPlanCached(b *testing.B) {
-	r := benchRewriter(b, Postgres)
+	r := benchRewriter(b, databases.Postgres)
 	r.Plan(benchmarked)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -58,7 +61,7 @@ func BenchmarkPlanCached(b *testing.B) {
 
 // BenchmarkPlanCachedParallel looks it up in as many goroutines as there are CPUs.
 func BenchmarkPlanCachedParallel(b *testing.B) {
-	r := benchRewriter(b, Postgres)
+	r := benchRewriter(b, databases.Postgres)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -69,7 +72,7 @@ func BenchmarkPlanCachedParallel(b *testing.B) {
 
 // BenchmarkPlanUnregistered scans a statement that names no registered table.
 func BenchmarkPlanUnregistered(b *testing.B) {
-	r := benchRewriter(b, Postgres)
+	r := benchRewriter(b, databases.Postgres)
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Plan("UPDATE prices SET price=$1 WHERE id=$2")
@@ -78,7 +81,7 @@ func BenchmarkPlanUnregistered(b *testing.B) {
 
 // BenchmarkRender renders with values in the text, which is done for each execution.
 func BenchmarkRender(b *testing.B) {
-	p := benchRewriter(b, SQLite).Plan("UPDATE books SET price=? WHERE id=?")
+	p := benchRewriter(b, databases.SQLite).Plan("UPDATE books SET price=? WHERE id=?")
 	v := Values{Tables: []TableValues{{Tokens: []Token{{Name: "books", Value: 42}}}}, Literal: true}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -98,7 +101,7 @@ func BenchmarkPlanLong(b *testing.B) {
 			b.SetBytes(int64(len(sql)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if p := r.read(sql, 0); p.Verdict == Guard {
+				if p := r.read(sql, 0); p.Verdict == guard.Guard {
 					p.Render(Values{Tables: []TableValues{{Tokens: make([]Token, 1)}}})
 				}
 			}
@@ -108,7 +111,7 @@ func BenchmarkPlanLong(b *testing.B) {
 
 // TestAllocations bounds what a statement costs that needs no reading, or is short.
 func TestAllocations(t *testing.T) {
-	r := benchRewriter(t, Postgres)
+	r := benchRewriter(t, databases.Postgres)
 	r.Plan(benchmarked).Default()
 	for _, tt := range []struct {
 		name   string

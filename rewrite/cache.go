@@ -113,7 +113,7 @@ func (p *Plan) size() int {
 	}
 	n := planBytes + len(p.Refusal.Reason)
 	if p.form != nil {
-		n = plannedBytes + len(p.form.SQL) + cap(p.form.Args)*argBytes
+		n = plannedBytes + len(p.form.sql) + cap(p.form.args)*argBytes
 	}
 	n += cap(p.Tables) * numberBytes
 	n += cap(p.Targets) * targetBytes

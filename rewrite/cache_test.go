@@ -7,11 +7,14 @@ import (
 	"sync"
 	"testing"
 	"unsafe"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // ofBytes returns a plan that takes about n bytes with a short query.
 func ofBytes(n int) *Plan {
-	return &Plan{Verdict: Refuse, Refusal: Refusal{Reason: strings.Repeat("x", max(0, n-slotBytes-(&Plan{}).size()))}}
+	return &Plan{Verdict: guard.Refuse, Refusal: guard.Refusal{Reason: strings.Repeat("x", max(0, n-slotBytes-(&Plan{}).size()))}}
 }
 
 // checkCache checks that what the cache holds is in its ring, and within its bound.
@@ -43,8 +46,8 @@ func TestCountedBytes(t *testing.T) {
 		"plan":     {unsafe.Sizeof(Plan{}), planBytes},
 		"planned":  {unsafe.Sizeof(planned{}), plannedBytes},
 		"arg":      {unsafe.Sizeof(Arg{}), argBytes},
-		"target":   {unsafe.Sizeof(Target{}), targetBytes},
-		"keyValue": {unsafe.Sizeof(KeyValue{}), keyValueBytes},
+		"target":   {unsafe.Sizeof(written{}), targetBytes},
+		"keyValue": {unsafe.Sizeof(guard.KeyValue{}), keyValueBytes},
 		"bare":     {unsafe.Sizeof(bare{}), bareBytes},
 		"edit":     {unsafe.Sizeof(edit{}), editBytes},
 		"number":   {unsafe.Sizeof(0), numberBytes},
@@ -139,7 +142,7 @@ func TestCacheHugePlan(t *testing.T) {
 // TestPlanIsCached shows which plans are kept: of texts that name a table and aren't too
 // long.
 func TestPlanIsCached(t *testing.T) {
-	r, err := New(Postgres, []Table{rulesets["row"].table})
+	r, err := New(databases.Postgres, []Table{rulesets["row"].table})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +241,7 @@ func heap() uint64 {
 // and the bound watch.
 func TestPlanConcurrently(t *testing.T) {
 	const goroutines, texts = 16, 5000
-	r, err := New(SQLite, []Table{rulesets["both"].table})
+	r, err := New(databases.SQLite, []Table{rulesets["both"].table})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,11 +256,11 @@ func TestPlanConcurrently(t *testing.T) {
 				}
 				query := fmt.Sprintf("DELETE FROM books WHERE id = ? AND n = %d", i)
 				p := r.Plan(query)
-				if p.Verdict != Guard || p.source.src != query || p.Inputs != 1 {
+				if p.Verdict != guard.Guard || p.source.src != query || p.Inputs != 1 {
 					t.Errorf("%q: got %v of %q", query, p.Verdict, p.source.src)
 					return
 				}
-				if u, _ := p.Default(); !strings.Contains(u.SQL, fmt.Sprintf("n = %d)", i)) || len(u.Args) != 2 {
+				if u, args, _ := p.Default(); !strings.Contains(u, fmt.Sprintf("n = %d)", i)) || len(args) != 2 {
 					t.Errorf("%q: got %+v", query, u)
 					return
 				}

@@ -53,8 +53,8 @@ func (t *Table) faults() (faults []error) {
 		fail(": new rows of a table with Claim need no token, so UnfencedInserts says nothing")
 	}
 	switch {
-	case t.ClaimOf == nil:
-	case !t.ClaimOf.isComplete():
+	case !t.claimsOther():
+	case !isComplete(&t.ClaimOf):
 		fail(": ClaimOf needs the table with the claims, its key and its claim")
 	case !t.Ledger || t.FenceColumn != "" || t.SingleUse || t.Sealed || t.Claim != "":
 		fail(": ClaimOf compares tokens with the claims of another table, so it goes with no fence column, " +
@@ -73,7 +73,7 @@ func (t *Table) faults() (faults []error) {
 // its own: a takeover could be committed between the guard's question and the write's commit.
 func claimsInOneFile(tables []Table) error {
 	for i := range tables {
-		if t := &tables[i]; t.ClaimOf != nil && t.ClaimOf.Schema != t.Schema {
+		if t := &tables[i]; t.claimsOther() && t.ClaimOf.Schema != t.Schema {
 			return fmt.Errorf("table %q: ClaimOf holds within one file; give both tables the same "+
 				"schema, or none", t.Name)
 		}

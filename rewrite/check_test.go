@@ -3,11 +3,13 @@ package rewrite
 import (
 	"strings"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 // All faults of all tables are returned at once.
 func TestNewReturnsAllFaults(t *testing.T) {
-	_, err := New(SQLite, []Table{
+	_, err := New(databases.SQLite, []Table{
 		{Name: "books", FenceColumn: "x", Key: "x", Serial: "x"},
 		{},
 		{Name: "books", Schema: "shop", Ledger: true},

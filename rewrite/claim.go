@@ -1,6 +1,8 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/internal/sql/read"
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/read"
+)
 
 // A claim is a row's generation, such as the attempt of a job: who raises it has taken the row over,
 // and every other write proves that it is the one who has. A token's value is compared by equality,
@@ -94,7 +96,7 @@ func (claim) check(w *writer) {
 	w.write(") THEN ")
 	w.bool(true)
 	w.write(" ELSE ")
-	w.raising(markerUnproven, w.lo, w.unproven)
+	w.raising(byGeneration, w.lo, w.unproven)
 	w.write(" IS NOT NULL END")
 }
 

@@ -3,6 +3,9 @@ package rewrite
 import (
 	"strings"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 func TestClaimGoesWithKeyAlone(t *testing.T) {
@@ -24,11 +27,11 @@ func TestClaimGoesWithKeyAlone(t *testing.T) {
 		"a lock":         func(t *Table) { t.Lock = goldenLock },
 		"free inserts":   func(t *Table) { t.UnfencedInserts = true },
 	} {
-		if _, err := New(MySQL, []Table{claimed(change)}); err == nil || !strings.Contains(err.Error(), "Claim") && !strings.Contains(err.Error(), "UnfencedInserts") {
+		if _, err := New(databases.MySQL, []Table{claimed(change)}); err == nil || !strings.Contains(err.Error(), "Claim") && !strings.Contains(err.Error(), "UnfencedInserts") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := New(MySQL, []Table{claimed(func(*Table) {})}); err != nil {
+	if _, err := New(databases.MySQL, []Table{claimed(func(*Table) {})}); err != nil {
 		t.Error(err)
 	}
 }
@@ -43,10 +46,10 @@ func TestClaimOfGoesWithNoOtherTokens(t *testing.T) {
 		"no ledger":      func(t *Table) { t.Ledger, t.Serial = false, "serial" },
 		"a fence column": func(t *Table) { t.FenceColumn = "fence_token" },
 		"a claim":        func(t *Table) { t.Key, t.Claim = "id", "attempt" },
-		"no claims":      func(t *Table) { t.ClaimOf = &Claims{Name: "jobs", Key: "id"} },
-		"no table":       func(t *Table) { t.ClaimOf = &Claims{Key: "id", Claim: "attempt"} },
+		"no claims":      func(t *Table) { t.ClaimOf = guard.Claims{Name: "jobs", Key: "id"} },
+		"no table":       func(t *Table) { t.ClaimOf = guard.Claims{Key: "id", Claim: "attempt"} },
 	} {
-		if _, err := New(Postgres, of(change)); err == nil || !strings.Contains(err.Error(), "Claim") {
+		if _, err := New(databases.Postgres, of(change)); err == nil || !strings.Contains(err.Error(), "Claim") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -56,7 +59,7 @@ func TestClaimOfGoesWithNoOtherTokens(t *testing.T) {
 		"a serial":     func(t *Table) { t.Serial = "serial" },
 		"free inserts": func(t *Table) { t.UnfencedInserts = true },
 	} {
-		if _, err := New(Postgres, of(change)); err != nil {
+		if _, err := New(databases.Postgres, of(change)); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -64,25 +67,25 @@ func TestClaimOfGoesWithNoOtherTokens(t *testing.T) {
 
 // Each variant has plans of its own, and a table has what its rules say of it.
 func TestVariants(t *testing.T) {
-	r, err := New(Postgres, []Table{{Name: "books", Serial: "serial"}, {Name: "jobs", Key: "id", Claim: "attempt"}})
+	r, err := New(databases.Postgres, []Table{{Name: "books", Serial: "serial"}, {Name: "jobs", Key: "id", Claim: "attempt"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const query = "WITH j AS (UPDATE jobs SET state = 'new' WHERE id = 4) SELECT 1"
 	const both = query + "; UPDATE books SET price = 1 WHERE id = 4"
 	for range 2 { // the second time from the cache
-		for v, want := range map[Variant]struct{ free, versioned bool }{
-			0: {}, Versioned: {}, TakesOver: {free: true}, Versioned | TakesOver: {free: true},
+		for v, want := range map[guard.Variant]struct{ free, versioned bool }{
+			0: {}, guard.Versioned: {}, guard.TakesOver: {free: true}, guard.Versioned | guard.TakesOver: {free: true},
 		} {
 			p := r.PlanFor(query, v)
-			if p.Verdict != Guard || p.Targets[0].Free != want.free || p.Versioned || !p.Tokenless {
+			if p.Verdict != guard.Guard || p.Targets[0].Free != want.free || p.Versioned || !p.Tokenless {
 				t.Errorf("%d: %v %v", v, p.Verdict, p.Targets)
 			}
 			p = r.PlanFor("UPDATE books SET price = 1 WHERE id = 4", v)
-			if p.Verdict != Guard || p.Targets[0].Free || p.Versioned != (v&Versioned != 0) {
+			if p.Verdict != guard.Guard || p.Targets[0].Free || p.Versioned != (v&guard.Versioned != 0) {
 				t.Errorf("%d: %v %v", v, p.Verdict, p.Targets)
 			}
-			if p := r.PlanFor(both, v); (p.Verdict == Guard) != (v&Versioned == 0) {
+			if p := r.PlanFor(both, v); (p.Verdict == guard.Guard) != (v&guard.Versioned == 0) {
 				t.Errorf("%d: %v %v", v, p.Verdict, p.Refusal)
 			}
 		}

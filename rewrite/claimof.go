@@ -8,22 +8,16 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
-// Claims are those of a table's rows, which the tokens of another table's writes are compared with, as
-// those of [Table.Ledger] are with the newest ones issued: the key is the name of each, and the claim its
-// newest value. The names are normalised.
-type Claims struct {
-	Schema string // empty for where the session finds the table; on SQLite for the written table's file
-	Name   string
-	Key    string
-	Claim  string
-}
+// claimsOther reports whether writes to the table present another's claims.
+func (t *Table) claimsOther() bool { return t.ClaimOf != (guard.Claims{}) }
 
-func (c *Claims) isComplete() bool { return c.Name != "" && c.Key != "" && c.Claim != "" }
+// isComplete reports whether the claims' table has a name, a key and a claim.
+func isComplete(c *guard.Claims) bool { return c.Name != "" && c.Key != "" && c.Claim != "" }
 
 // claimedColumns returns the columns where the table is read.
 func (w *writer) claimedColumns() guard.ClaimColumns {
 	before, behind := w.dialect.guard.KeyText.Ends()
-	c := w.rules.ClaimOf
+	c := &w.rules.ClaimOf
 	return guard.ClaimColumns{
 		Key:   before + guard.ClaimedTable + "." + w.dialect.Quote(c.Key) + behind,
 		Claim: "COALESCE(" + guard.ClaimedTable + "." + w.dialect.Quote(c.Claim) + ", 0)",
@@ -42,7 +36,7 @@ func (w *writer) claimedRows() {
 
 // claimsTable returns the table of the claims, with its alias.
 func (w *writer) claimsTable() string {
-	c, schema := w.rules.ClaimOf, ""
+	c, schema := &w.rules.ClaimOf, ""
 	switch {
 	case c.Schema != "":
 		schema = w.dialect.Quote(c.Schema) + "."
@@ -88,7 +82,7 @@ func (w *writer) compareClaims(row guard.ClaimColumns) {
 	w.write(" THEN ")
 	w.bool(true)
 	w.write(" ELSE ")
-	w.raising(markerClaim, w.lo, func() {
+	w.raising(byClaim, w.lo, func() {
 		w.write("COALESCE(", min, "(CASE WHEN ")
 		proved()
 		w.write(" THEN NULL ELSE ", before)
@@ -130,8 +124,8 @@ func (w *writer) eachToken(begin string, condition func(token int)) {
 func (p *planner) findsClaims(first int) bool {
 	for _, t := range p.targets[first:] {
 		table := p.written[t.Table]
-		c := p.tables[table].ClaimOf
-		if c == nil {
+		c := &p.tables[table].ClaimOf
+		if c.Name == "" {
 			continue
 		}
 		if at := p.commonTable(c.Name); at >= 0 && c.Schema == "" {
@@ -172,7 +166,7 @@ func (p *planner) commonTable(name string) int32 {
 // would find instead: in MySQL also where it names the table's schema.
 func (p *planner) keepsClaims(name string, at int32) bool {
 	for i := range p.tables {
-		if c := p.tables[i].ClaimOf; c != nil && c.Name == name {
+		if of := p.tables[i].ClaimOf.Name; of != "" && of == name {
 			return p.refuse(i, at, "a table of this name would stand before the one with the claims; "+
 				"give it another name")
 		}

@@ -5,6 +5,9 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // TestReuseKeepsNothing has plans of both dialects and all rules made and rendered by
@@ -14,26 +17,25 @@ import (
 func TestReuseKeepsNothing(t *testing.T) {
 	oneGoroutine(t)
 	type asked struct {
-		d     Dialect
+		d     databases.Dialect
 		rules string
 		s     *sample
 	}
 	show := func(p *Plan, rules string) string {
 		shown := fmt.Sprint(p.Verdict, p.Refusal, p.Tables, p.Targets, p.Inputs)
-		if p.Verdict != Guard {
+		if p.Verdict != guard.Guard {
 			return shown
 		}
 		v := p.values(rules)
 		for _, literal := range []bool{false, true} {
 			v.Literal = literal
-			r, err := p.Render(v)
-			shown += fmt.Sprint(r, err)
+			shown += fmt.Sprintln(p.Render(v))
 		}
 		return shown
 	}
 	var all []asked
 	var want []string
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range []databases.Dialect{databases.Postgres, databases.SQLite} {
 		for _, s := range corpus(t, d) {
 			for _, rules := range rulesetsOf(t, d) {
 				if rand.IntN(8) > 0 {
@@ -41,7 +43,7 @@ func TestReuseKeepsNothing(t *testing.T) {
 				}
 				a := asked{d, rules, &s}
 				p := s.plan(t, d, rules)
-				if v := p.values(rules); p.Verdict == Guard && v.check(p) != nil {
+				if v := p.values(rules); p.Verdict == guard.Guard && v.check(p) != nil {
 					continue // it takes other values
 				}
 				all, want = append(all, a), append(want, show(p, rules))

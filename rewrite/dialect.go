@@ -10,16 +10,6 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Dialect is the SQL that a database speaks. The zero Dialect is none.
-type Dialect = databases.Dialect
-
-// The dialects. MySQL is MariaDB's, too.
-const (
-	Postgres = databases.Postgres
-	SQLite   = databases.SQLite
-	MySQL    = databases.MySQL
-)
-
 // A dialect is a database as guards are written for it.
 type dialect struct {
 	sqltext.Dialect
@@ -45,7 +35,7 @@ var dialects = func() []*dialect {
 }()
 
 // guarded returns the dialect that guards are written for.
-func guarded(d Dialect) (*dialect, error) {
+func guarded(d databases.Dialect) (*dialect, error) {
 	if _, err := databases.Of(d); err != nil {
 		return nil, err
 	}

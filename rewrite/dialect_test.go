@@ -7,23 +7,24 @@ import (
 	"slices"
 	"testing"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // guardedDialects are those that a rewriter takes tables for.
-func guardedDialects(t testing.TB) (all []Dialect) {
+func guardedDialects(t testing.TB) (all []databases.Dialect) {
 	t.Helper()
 	for d := range dialects {
-		if _, err := guarded(Dialect(d)); err == nil {
-			all = append(all, Dialect(d))
+		if _, err := guarded(databases.Dialect(d)); err == nil {
+			all = append(all, databases.Dialect(d))
 		}
 	}
 	return all
 }
 
 // answers returns a table of a test's, which has to have a line for each guarded dialect.
-func answers[T any](t testing.TB, table map[Dialect]T) map[Dialect]T {
+func answers[T any](t testing.TB, table map[databases.Dialect]T) map[databases.Dialect]T {
 	t.Helper()
 	for _, d := range guardedDialects(t) {
 		if _, ok := table[d]; !ok {
@@ -38,7 +39,7 @@ func TestDialects(t *testing.T) {
 	if got := guardedDialects(t); !slices.Equal(got, docDialects[:]) {
 		t.Errorf("guarded are %v, documented %v", got, docDialects)
 	}
-	for d := Dialect(0); d < Dialect(len(dialects)+1); d++ {
+	for d := databases.Dialect(0); d < databases.Dialect(len(dialects)+1); d++ {
 		says, err := guarded(d)
 		_, newErr := New(d, []Table{{Name: "books", Ledger: true}})
 		if (err == nil) != (newErr == nil) {
@@ -47,7 +48,7 @@ func TestDialects(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if d.String() == Dialect(0).String() {
+		if d.String() == databases.Dialect(0).String() {
 			t.Errorf("%d has no name", d)
 		}
 		if less, other := says.guard.Compares(guard.Less), says.guard.Compares(guard.LessOrEqual); *less == *other || *less == *says.guard.Compares(guard.Equal) {
@@ -75,7 +76,7 @@ func TestPlaceholdersAreRead(t *testing.T) {
 			if !dialects[d].numbers() {
 				want = 1
 			}
-			if p := s.plan(t, d, "row"); p.Verdict != Guard || p.Inputs != want {
+			if p := s.plan(t, d, "row"); p.Verdict != guard.Guard || p.Inputs != want {
 				t.Errorf("%v: %v, %d arguments, want %d: %s", d, p.Verdict, p.Inputs, want, s.sql)
 			}
 		}

@@ -8,10 +8,10 @@
 // [New] takes the tables and their rules. [Rewriter.Plan] reads a statement and says
 // what to do with it:
 //
-//   - [Pass]: it writes to no registered table. Send it as it is.
-//   - [Guard]: it writes to one. [Plan.Render] returns the statement with its guard for
-//     the tokens it runs with, and the arguments to send after its own.
-//   - [Refuse]: it writes, or may write, in a way that can't be guarded. [Refusal] says
+//   - "pass": it writes to no registered table. Send it as it is.
+//   - "guard": it writes to one. [Plan.Render] returns the statement with its guard for
+//     the tokens it runs with, and the arguments to send among its own.
+//   - "refuse": it writes, or may write, in a way that can't be guarded. The plan's Refusal says
 //     why, where, and what to write instead.
 //
 // If the guard raises, [Rewriter.ReadMarker] reads the reason from the text of the database's

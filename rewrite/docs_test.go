@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 const docFile = "../docs/statements.md"
@@ -266,7 +269,7 @@ type docKind struct {
 	verdicts  docVerdicts
 }
 
-var docDialects = [...]Dialect{Postgres, SQLite, MySQL}
+var docDialects = [...]databases.Dialect{databases.Postgres, databases.SQLite, databases.MySQL}
 
 // lacks reports whether a kind has no verdict in a dialect in which the line has one.
 func (k *docKind) lacks(l *docLine) bool {
@@ -376,9 +379,9 @@ func (l *docLine) refusals() (n int) {
 
 func docVerdict(p *Plan) string {
 	switch p.Verdict {
-	case Guard:
+	case guard.Guard:
 		return "guarded"
-	case Pass:
+	case guard.Pass:
 		return "passed"
 	}
 	return "refused: " + p.Refusal.Reason

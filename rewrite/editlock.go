@@ -2,17 +2,9 @@ package rewrite
 
 import (
 	"github.com/sqlfence/sqlfence/internal/editlock"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
-
-// A Lock names the columns of the lock that a person takes on a row to edit it.
-type Lock struct {
-	By     string // the holder's ID, an integer or a text; NULL, 0 and '' mean no holder
-	Since  string // the time at which the lock was taken
-	Expiry string // the time at which it expires; NULL means that it has expired
-
-	by, since, expiry string // quoted
-}
 
 // An editLock keeps others than the lock's holder from writing a row.
 type editLock struct{}
@@ -52,15 +44,15 @@ func (editLock) refuses(w *writer) bool { return w.rules.locks() && !w.observe }
 // Without an editor, every holder is another user: the editor is then the empty text, which never
 // holds a lock.
 func (editLock) check(w *writer) {
-	l, d := &w.rules.Lock, w.dialect
-	by, since, expiry := w.target.qualifier+"."+l.by, w.target.qualifier+"."+l.since, w.target.qualifier+"."+l.expiry
+	l, d := &w.rules.lock, w.dialect
+	by, since, expiry := w.target.qualifier+"."+l.By, w.target.qualifier+"."+l.Since, w.target.qualifier+"."+l.Expiry
 	before, behind := d.guard.KeyText.Ends()
 	text := before + by + behind
 	w.write("CASE WHEN ", editlock.NoHolder(by, text, d.Text("")), " OR ", text, " = ")
 	w.field(0, fieldEditor)
 	w.write(" OR NOT COALESCE(", expiry, " > ", d.Now(), ", ", d.Bool(false), ") THEN ", d.Bool(true), " ELSE ")
 	_, and, _ := d.Raising()
-	w.raiseAfterLedger(markerLocked, l.by, "COALESCE(", d.Micros(since), ", 0)", and, "':'", and,
+	w.raiseAfterLedger(guard.Locked, l.By, "COALESCE(", d.Micros(since), ", 0)", and, "':'", and,
 		"COALESCE(", d.Micros(expiry), ", 0)", and, "':'", and, text)
 	w.write(" IS NOT NULL END")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -12,7 +13,7 @@ import (
 // guard's arguments after its own. If the guard raises, the text of the database's error
 // has the reason.
 func Example() {
-	r, err := rewrite.New(rewrite.SQLite, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
+	r, err := rewrite.New(sqlfence.SQLite, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -24,22 +25,22 @@ func Example() {
 		plan := r.Plan(query)
 		fmt.Println(plan.Verdict)
 		switch plan.Verdict {
-		case rewrite.Refuse:
+		case "refuse":
 			fmt.Println(" ", plan.Refusal.Reason)
-		case rewrite.Guard:
+		case "guard":
 			values := rewrite.Values{Tables: []rewrite.TableValues{{Tokens: []rewrite.Token{{Name: "books", Value: 42}}}}}
-			rendered, err := plan.Render(values)
+			text, args, err := plan.Render(values)
 			if err != nil {
 				log.Fatal(err)
 			}
-			fmt.Println(" ", rendered.SQL)
-			for _, arg := range rendered.Args {
+			fmt.Println(" ", text)
+			for _, arg := range args {
 				fmt.Println("  argument", arg.Number, "is", arg.Value(&values))
 			}
 		}
 	}
 	answer := errors.New("bad JSON path: 'sqlfence:nonce:stale:0:43'") // from the database
-	if m, ok := r.ReadMarker(answer, nil); ok && m.Kind == rewrite.Stale {
+	if m, ok := r.ReadMarker(answer, nil); ok && m.Kind == "stale" {
 		fmt.Println("stale: the row has token", m.Current)
 	}
 	// Output:
@@ -55,15 +56,15 @@ func Example() {
 // Unfenced says that the writes to a table are not to be compared with a token. Missing
 // values are an error, not a statement without its guard.
 func ExamplePlan_Render() {
-	r, err := rewrite.New(rewrite.Postgres, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
+	r, err := rewrite.New(sqlfence.Postgres, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	plan := r.Plan("UPDATE books SET price = $1")
-	_, err = plan.Render(rewrite.Values{Tables: make([]rewrite.TableValues, 1)})
+	_, _, err = plan.Render(rewrite.Values{Tables: make([]rewrite.TableValues, 1)})
 	fmt.Println(err)
-	rendered, err := plan.Render(rewrite.Values{Tables: []rewrite.TableValues{{Unfenced: true}}})
-	fmt.Println(rendered.SQL, err)
+	text, _, err := plan.Render(rewrite.Values{Tables: []rewrite.TableValues{{Unfenced: true}}})
+	fmt.Println(text, err)
 	// Output:
 	// rewrite: table "books": no token, and Unfenced isn't set
 	// UPDATE books SET price = $1 <nil>

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/fault"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // TestMain has each test of this package see the panics of planning.
@@ -18,24 +20,24 @@ func TestMain(m *testing.M) {
 func TestFaultIsRefusal(t *testing.T) {
 	fault.Crashes = false
 	defer func() { fault.Crashes = true }()
-	r, err := New(SQLite, []Table{{Name: "books", FenceColumn: "fence_token"}})
+	r, err := New(databases.SQLite, []Table{{Name: "books", FenceColumn: "fence_token"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const update = "UPDATE books SET price = 1 WHERE id = 1"
 	registers := r.registers
 	r.registers = func(string, string) bool { panic("a fault") }
-	for _, plan := range []func(string) *Plan{r.Plan, func(query string) *Plan { return r.PlanFor(query, Versioned) }} {
+	for _, plan := range []func(string) *Plan{r.Plan, func(query string) *Plan { return r.PlanFor(query, guard.Versioned) }} {
 		p := plan(update)
-		if p.Verdict != Refuse || p.Refusal.Table != -1 || !strings.Contains(p.Refusal.Reason, "a fault") {
+		if p.Verdict != guard.Refuse || p.Refusal.Table != -1 || !strings.Contains(p.Refusal.Reason, "a fault") {
 			t.Errorf("%v %+v", p.Verdict, p.Refusal)
 		}
-		if _, err := p.Render(Values{}); err == nil {
+		if _, _, err := p.Render(Values{}); err == nil {
 			t.Error("it can be rendered")
 		}
 	}
 	r.registers = registers
-	if p := r.Plan(update); p.Verdict != Guard {
+	if p := r.Plan(update); p.Verdict != guard.Guard {
 		t.Errorf("afterwards: %v %+v", p.Verdict, p.Refusal)
 	}
 }

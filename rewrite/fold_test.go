@@ -3,6 +3,9 @@ package rewrite
 import (
 	"strings"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // TestFoldedByLocale: in a database of a single-byte encoding BÜCHER is bücher,
@@ -13,27 +16,27 @@ func TestFoldedByLocale(t *testing.T) {
 		{Schema: "läden", Name: "issues", FenceColumn: "f"},
 		{Name: "ärger", Ledger: true},
 	}
-	for sql, want := range map[string]Verdict{
-		"UPDATE bücher SET preis = 1":                             Guard,
-		"UPDATE Bücher SET preis = 1":                             Guard,
-		`UPDATE "bücher" SET preis = 1`:                           Guard,
-		"UPDATE BÜCHER SET preis = 1":                             Refuse,
-		"UPDATE bÜcher SET preis = 1":                             Refuse,
-		"SELECT 1; DELETE FROM BÜCHER":                            Refuse,
-		"DO $$ BEGIN DELETE FROM BÜCHER; END $$":                  Refuse,
-		"UPDATE bücher SET MÄRKE = 1":                             Refuse,
-		"UPDATE bücher SET SCHLÜSSEL = 1":                         Refuse,
-		"INSERT INTO bücher (SCHLÜSSEL, schlüssel) VALUES (1, 2)": Refuse,
-		`UPDATE "BÜCHER" SET preis = 1`:                           Pass,
-		"UPDATE BÜCHEREI SET preis = 1":                           Pass,
-		"UPDATE preise SET name = 'BÜCHER'":                       Pass,
-		"UPDATE İSSUES SET preis = 1":                             Refuse,
-		"UPDATE FENCİNG_TOKENS SET token = 0":                     Refuse,
-		"UPDATE LÄDEN.issues SET preis = 1":                       Refuse,
-		"UPDATE Ärger SET preis = 1":                              Refuse,
-		"UPDATE ärger SET preis = 1":                              Guard,
+	for sql, want := range map[string]guard.Verdict{
+		"UPDATE bücher SET preis = 1":                             guard.Guard,
+		"UPDATE Bücher SET preis = 1":                             guard.Guard,
+		`UPDATE "bücher" SET preis = 1`:                           guard.Guard,
+		"UPDATE BÜCHER SET preis = 1":                             guard.Refuse,
+		"UPDATE bÜcher SET preis = 1":                             guard.Refuse,
+		"SELECT 1; DELETE FROM BÜCHER":                            guard.Refuse,
+		"DO $$ BEGIN DELETE FROM BÜCHER; END $$":                  guard.Refuse,
+		"UPDATE bücher SET MÄRKE = 1":                             guard.Refuse,
+		"UPDATE bücher SET SCHLÜSSEL = 1":                         guard.Refuse,
+		"INSERT INTO bücher (SCHLÜSSEL, schlüssel) VALUES (1, 2)": guard.Refuse,
+		`UPDATE "BÜCHER" SET preis = 1`:                           guard.Pass,
+		"UPDATE BÜCHEREI SET preis = 1":                           guard.Pass,
+		"UPDATE preise SET name = 'BÜCHER'":                       guard.Pass,
+		"UPDATE İSSUES SET preis = 1":                             guard.Refuse,
+		"UPDATE FENCİNG_TOKENS SET token = 0":                     guard.Refuse,
+		"UPDATE LÄDEN.issues SET preis = 1":                       guard.Refuse,
+		"UPDATE Ärger SET preis = 1":                              guard.Refuse,
+		"UPDATE ärger SET preis = 1":                              guard.Guard,
 	} {
-		r, err := New(Postgres, tables)
+		r, err := New(databases.Postgres, tables)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,15 +44,15 @@ func TestFoldedByLocale(t *testing.T) {
 		if p.Verdict != want {
 			t.Errorf("%s: %v, want %v: %s", sql, p.Verdict, want, p.Refusal.Reason)
 		}
-		if want == Refuse && !strings.HasPrefix(sql, "DO") && !strings.Contains(p.Refusal.Reason, "double quotes") {
+		if want == guard.Refuse && !strings.HasPrefix(sql, "DO") && !strings.Contains(p.Refusal.Reason, "double quotes") {
 			t.Errorf("%s: %s", sql, p.Refusal.Reason)
 		}
 	}
-	r, err := New(SQLite, tables[:1]) // which folds ASCII alone
+	r, err := New(databases.SQLite, tables[:1]) // which folds ASCII alone
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := r.Plan("UPDATE BÜCHER SET preis = 1"); p.Verdict != Pass {
+	if p := r.Plan("UPDATE BÜCHER SET preis = 1"); p.Verdict != guard.Pass {
 		t.Errorf("SQLite: %v", p.Verdict)
 	}
 }
@@ -78,14 +81,14 @@ func TestLooksAtDO(t *testing.T) {
 		"-":                                                             false,
 		"--":                                                            false,
 	} {
-		r, err := New(Postgres, []Table{{Name: "books", Ledger: true}})
+		r, err := New(databases.Postgres, []Table{{Name: "books", Ledger: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := r.search.finds(sql); got != want {
 			t.Errorf("%.40q: %v, want %v", sql, got, want)
 		}
-		if r, _ = New(Postgres, nil); r.search.finds(sql) {
+		if r, _ = New(databases.Postgres, nil); r.search.finds(sql) {
 			t.Errorf("%.40q is read although no table is registered", sql)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -35,18 +36,18 @@ func FuzzPlan(f *testing.F) {
 			for _, rules := range rulesetsOf(t, d) {
 				s, longer := sample{sql: sql}, sample{sql: sql + "\n-- c"}
 				p, q := s.plan(t, d, rules), longer.plan(t, d, rules)
-				if isVersioned(rules) && p.Verdict == Guard && q.Verdict == Refuse && strings.Contains(sql, ";") {
+				if isVersioned(rules) && p.Verdict == guard.Guard && q.Verdict == guard.Refuse && strings.Contains(sql, ";") {
 					continue // nothing may stand behind the semicolon
 				}
 				if p.Verdict != q.Verdict {
 					t.Fatalf("%v, %s: got %v, with a comment behind %v", d, rules, p.Verdict, q.Verdict)
 				}
 				switch p.Verdict {
-				case Refuse:
+				case guard.Refuse:
 					if r := p.Refusal; r.Reason == "" || r.Offset < 0 || r.Offset > len(sql) || r.Table < -1 || r.Table > len(otherTables(rules)) {
 						t.Fatalf("%v, %s: got %+v", d, rules, r)
 					}
-				case Guard:
+				case guard.Guard:
 					checkGuard(t, d, rules, p, q)
 				}
 			}
@@ -55,7 +56,7 @@ func FuzzPlan(f *testing.F) {
 }
 
 // checkGuard checks a plan to guard, and that of the text with a comment behind.
-func checkGuard(t *testing.T, d Dialect, rules string, p, q *Plan) {
+func checkGuard(t *testing.T, d databases.Dialect, rules string, p, q *Plan) {
 	t.Helper()
 	v := p.values(rules)
 	r, err := insertions(p, v)
@@ -93,10 +94,10 @@ func FuzzReadMarker(f *testing.F) {
 			r := reader(t, d)
 			for _, err := range []error{errors.New(before + "sqlfence:nonce:" + marker), stateError{before + "sqlfence:nonce:" + marker, state}, errors.New(before + marker)} {
 				m, ok := r.ReadMarker(err, nil)
-				if ok && (m.Kind == 0 || m.Token < 0 || m.Table < 0) {
+				if ok && (m.Kind == "" || m.Kind == byClaim || m.Kind == byGeneration || m.Token < 0 || m.Table < 0) {
 					t.Fatalf("%v: %q is %+v, %v", d, err, m, ok)
 				}
-				if ok && m.Kind != NotInteger && !strings.Contains(err.Error(), "sqlfence:nonce:") {
+				if ok && m.Kind != guard.NotInteger && !strings.Contains(err.Error(), "sqlfence:nonce:") {
 					t.Fatalf("%v: %q has no nonce, and is %+v", d, err, m)
 				}
 			}

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/golden"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 var update = flag.Bool("update", false, "write what the rewriter makes of the statements into the golden files")
@@ -26,9 +28,9 @@ type sample struct {
 	sql   string
 }
 
-var goldenLock = Lock{By: "editedby", Since: "editedsince", Expiry: "editedexpiry"}
+var goldenLock = guard.Lock{By: "editedby", Since: "editedsince", Expiry: "editedexpiry"}
 
-var goldenClaims = &Claims{Name: "jobs", Key: "id", Claim: "attempt"}
+var goldenClaims = guard.Claims{Name: "jobs", Key: "id", Claim: "attempt"}
 
 // rulesets are the rules that samples are planned with.
 var rulesets = map[string]struct {
@@ -43,7 +45,7 @@ var rulesets = map[string]struct {
 	"two":       {Table{Name: "books", FenceColumn: "fence_token", Key: "id"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
 	"new":       {Table{Name: "books", FenceColumn: "fence_token", Key: "id", UnfencedInserts: true}, Values{}},
 	"newnone":   {Table{Name: "books", FenceColumn: "fence_token", Key: "id", UnfencedInserts: true}, Values{Tables: []TableValues{{Unfenced: true}}}},
-	"newmixed":  {Table{Name: "books", FenceColumn: "fence_token", Key: "id", UnfencedInserts: true}, Values{Tables: []TableValues{{Rows: []int{0, NoToken}}}}},
+	"newmixed":  {Table{Name: "books", FenceColumn: "fence_token", Key: "id", UnfencedInserts: true}, Values{Tables: []TableValues{{Rows: []int{0, guard.NoToken}}}}},
 	"newledger": {Table{Name: "books", Ledger: true, Key: "id", UnfencedInserts: true}, Values{}},
 	"newall":    {Table{Name: "books", FenceColumn: "fence_token", Ledger: true, Serial: "serial", UnfencedInserts: true}, Values{}},
 	"newempty":  {Table{Name: "books", Ledger: true, UnfencedInserts: true}, Values{Tables: []TableValues{{Unfenced: true}}}},
@@ -101,7 +103,7 @@ var rulesets = map[string]struct {
 }
 
 // rulesetsOf returns the names of the rules that a dialect has.
-func rulesetsOf(t testing.TB, d Dialect) (names []string) {
+func rulesetsOf(t testing.TB, d databases.Dialect) (names []string) {
 	t.Helper()
 	says, err := guarded(d)
 	if err != nil {
@@ -128,12 +130,12 @@ func otherTables(rules string) []Table {
 func isVersioned(rules string) bool { return strings.HasPrefix(rules, "version") }
 
 // variantOf returns the variant of the plans that samples have under these rules.
-func variantOf(rules string) (v Variant) {
+func variantOf(rules string) (v guard.Variant) {
 	if isVersioned(rules) {
-		v |= Versioned
+		v |= guard.Versioned
 	}
 	if strings.HasPrefix(rules, "takeover") {
-		v |= TakesOver
+		v |= guard.TakesOver
 	}
 	return v
 }
@@ -147,7 +149,7 @@ func byRow(rules string) bool {
 // mayInsertNothing reports whether a plan's guard may have nothing to insert.
 func mayInsertNothing(p *Plan, rules string) bool {
 	unfenced := slices.ContainsFunc(rulesets[rules].values.Tables, func(v TableValues) bool { return v.Unfenced })
-	changes := slices.ContainsFunc(p.Targets, func(t Target) bool { return !t.Free })
+	changes := slices.ContainsFunc(p.Targets, func(t written) bool { return !t.Free })
 	return byRow(rules) || unfenced || !changes
 }
 
@@ -184,27 +186,33 @@ func (p *Plan) values(rules string) Values {
 	return v
 }
 
+// A rendered statement is what [Plan.Render] returns.
+type rendered struct {
+	SQL  string
+	Args []Arg
+}
+
 // rendered returns what a plan to guard is rendered to.
-func (p *Plan) rendered(t testing.TB, v Values) *Rendered {
+func (p *Plan) rendered(t testing.TB, v Values) rendered {
 	t.Helper()
-	r, err := p.Render(v)
+	sql, args, err := p.Render(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return rendered{sql, args}
 }
 
 // standard returns the text of a plan's default form.
 func (p *Plan) standard(t testing.TB) string {
 	t.Helper()
-	r, err := p.Default()
+	sql, _, err := p.Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.SQL
+	return sql
 }
 
-func (s *sample) plan(t testing.TB, d Dialect, rules string) *Plan {
+func (s *sample) plan(t testing.TB, d databases.Dialect, rules string) *Plan {
 	t.Helper()
 	r, err := New(d, append([]Table{rulesets[rules].table}, otherTables(rules)...))
 	if err != nil {
@@ -213,12 +221,12 @@ func (s *sample) plan(t testing.TB, d Dialect, rules string) *Plan {
 	return r.PlanFor(s.sql, variantOf(rules))
 }
 
-func goldenFile(d Dialect) string {
+func goldenFile(d databases.Dialect) string {
 	return filepath.Join("testdata", strings.ReplaceAll(strings.ToLower(d.String()), "postgresql", "postgres")+".golden")
 }
 
 // corpus returns the samples of a dialect.
-func corpus(t testing.TB, d Dialect) []sample {
+func corpus(t testing.TB, d databases.Dialect) []sample {
 	t.Helper()
 	read, err := golden.Read(goldenFile(d))
 	if err != nil {
@@ -232,7 +240,7 @@ func corpus(t testing.TB, d Dialect) []sample {
 }
 
 // eachSample runs f for every sample with every one of its rules.
-func eachSample(t *testing.T, f func(t *testing.T, d Dialect, s *sample, rules string)) {
+func eachSample(t *testing.T, f func(t *testing.T, d databases.Dialect, s *sample, rules string)) {
 	for _, d := range guardedDialects(t) {
 		for _, s := range corpus(t, d) {
 			for _, rules := range s.rules {
@@ -253,7 +261,7 @@ func visible(s string) string {
 }
 
 // golden returns a sample as it stands in the file.
-func (s *sample) golden(t testing.TB, d Dialect) string {
+func (s *sample) golden(t testing.TB, d databases.Dialect) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s", s.name)
 	if !slices.Equal(s.rules, []string{"row"}) {
@@ -264,7 +272,7 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 		p := s.plan(t, d, rules)
 		fmt.Fprintf(&b, "=> %s: %v", rules, p.Verdict)
 		switch p.Verdict {
-		case Guard:
+		case guard.Guard:
 			r := p.rendered(t, p.values(rules))
 			for i, a := range r.Args {
 				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "row", "serial", "editor"}[a.value.field], " ", a.value.token)
@@ -279,7 +287,7 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 				}
 				b.WriteString(", " + what)
 			}
-			writeKeys := func(what string, keys []KeyValue) {
+			writeKeys := func(what string, keys []guard.KeyValue) {
 				for i, k := range keys {
 					fmt.Fprintf(&b, "%s{%q %d %q}", [...]string{what, ", "}[min(i, 1)], k.Name, k.Ordinal, k.Text)
 				}
@@ -295,7 +303,7 @@ func (s *sample) golden(t testing.TB, d Dialect) string {
 				writeKeys(" ", t.NewKeys)
 			}
 			fmt.Fprintf(&b, "\n%s", visible(r.SQL))
-		case Refuse:
+		case guard.Refuse:
 			fmt.Fprintf(&b, ", table %d, at %d: %s", p.Refusal.Table, p.Refusal.Offset, p.Refusal.Reason)
 		}
 		b.WriteString("\n")
@@ -348,7 +356,7 @@ func TestGoldenNames(t *testing.T) {
 }
 
 // keysOf returns the keys of all of a plan's targets.
-func keysOf(p *Plan) (keys []KeyValue) {
+func keysOf(p *Plan) (keys []guard.KeyValue) {
 	for _, t := range p.Targets {
 		keys = append(keys, t.Keys...)
 	}

@@ -5,26 +5,28 @@ import (
 	"strings"
 	"testing"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // groundNames are functions, triggers and constraints that guards and seals rely on, and names
 // that a later version of sqlfence could give to some.
-var groundNames = map[Dialect][]string{
-	Postgres: {
+var groundNames = map[databases.Dialect][]string{
+	databases.Postgres: {
 		sqltext.LedgerFunction, sqltext.LedgerTrigger, sqltext.SealTrigger, "~sqlfence_delete", "~sqlfence_before", "~sqlfence_after", "~sqlfence_truncate",
 		"sqlfence_write_books", "sqlfence_delete_books", "sqlfence_clear_books", "sqlfence_truncate_books", sqltext.SealedMark, "sqlfence_later_v2", "sqlfence-x",
 	},
-	MySQL: {
+	databases.MySQL: {
 		sqltext.SealPrefix + "insert:books", sqltext.SealPrefix + "delete:books", sqltext.OpenPrefix + "update:books", sqltext.SealBusy + "insert:books",
 		"sqlfence_later_v2",
 	},
-	SQLite: {"sqlfence_ledger_update_v1", "sqlfence_later_v2"},
+	databases.SQLite: {"sqlfence_ledger_update_v1", "sqlfence_later_v2"},
 }
 
 // groundShapes define, change or drop something that is called @.
-var groundShapes = map[Dialect][]string{
-	Postgres: {
+var groundShapes = map[databases.Dialect][]string{
+	databases.Postgres: {
 		"CREATE FUNCTION @(wanted text, given bigint, number integer, asked regclass) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
 		"CREATE OR REPLACE FUNCTION @(text, bigint, integer, regclass) RETURNS boolean RETURN true",
 		"CREATE OR REPLACE FUNCTION @() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NEW; END$$",
@@ -41,33 +43,33 @@ var groundShapes = map[Dialect][]string{
 		"SELECT 1; DROP FUNCTION @", "UPDATE log SET x = 1; ALTER FUNCTION @ STABLE", "CREATE SCHEMA s CREATE TRIGGER @ BEFORE UPDATE ON log EXECUTE FUNCTION f()",
 		"DO $$BEGIN DROP FUNCTION @; END$$", "DO 'BEGIN ALTER FUNCTION x.@ STABLE; END'", "ALTER EXTENSION x ADD FUNCTION @()", "DROP TRANSFORM FOR int LANGUAGE @",
 	},
-	MySQL: {
+	databases.MySQL: {
 		"CREATE TRIGGER @ BEFORE UPDATE ON log FOR EACH ROW SET NEW.x = 1", "CREATE OR REPLACE TRIGGER @ BEFORE DELETE ON log FOR EACH ROW BEGIN END", "CREATE TRIGGER IF NOT EXISTS @ AFTER INSERT ON log FOR EACH ROW SET @x = 1",
 		"CREATE DEFINER = root@localhost TRIGGER @ BEFORE INSERT ON log FOR EACH ROW FOLLOWS t SET NEW.x = 1", "CREATE TRIGGER t BEFORE UPDATE ON log FOR EACH ROW PRECEDES @ SET NEW.x = 1",
 		"DROP TRIGGER @", "DROP TRIGGER IF EXISTS @", "DROP FUNCTION @", "DROP PROCEDURE IF EXISTS @", "CREATE FUNCTION @() RETURNS int RETURN 1", "CREATE OR REPLACE PROCEDURE @() SELECT 1", "ALTER PROCEDURE @ SQL SECURITY INVOKER",
 		"BEGIN NOT ATOMIC DROP TRIGGER @; END", "SELECT 1; DROP TRIGGER @", "ALTER TABLE log DROP CONSTRAINT @",
 	},
-	SQLite: {
+	databases.SQLite: {
 		"CREATE TRIGGER @ AFTER UPDATE ON log BEGIN SELECT 1; END", "CREATE TEMP TRIGGER IF NOT EXISTS @ BEFORE INSERT ON log BEGIN SELECT 1; END", "DROP TRIGGER @", "DROP TRIGGER IF EXISTS @", "SELECT 1; DROP TRIGGER @",
 	},
 }
 
 // groundSpellings are ways to write a name.
-var groundSpellings = map[Dialect][]string{
-	Postgres: {`"@"`, `public."@"`, `"other" . "@"`, "public/* */.\n\"@\"", `db.public."@"`},
-	MySQL:    {"`@`", "shop.`@`", "`other` . `@`", "shop/* */.\n`@`"},
-	SQLite:   {`"@"`, "`@`", "[@]", "'@'", `main."@"`, "main/* */.\n[@]"},
+var groundSpellings = map[databases.Dialect][]string{
+	databases.Postgres: {`"@"`, `public."@"`, `"other" . "@"`, "public/* */.\n\"@\"", `db.public."@"`},
+	databases.MySQL:    {"`@`", "shop.`@`", "`other` . `@`", "shop/* */.\n`@`"},
+	databases.SQLite:   {`"@"`, "`@`", "[@]", "'@'", `main."@"`, "main/* */.\n[@]"},
 }
 
 // spelledGround returns the spellings of a name.
-func spelledGround(d Dialect, name string) (all []string) {
+func spelledGround(d databases.Dialect, name string) (all []string) {
 	for _, s := range groundSpellings[d] {
 		all = append(all, strings.ReplaceAll(s, "@", name), strings.ReplaceAll(s, "@", strings.ToUpper(name)))
 	}
 	if !strings.ContainsAny(name, "~-:") {
 		all = append(all, name, strings.ToUpper(name), "public."+name)
 	}
-	if d == Postgres {
+	if d == databases.Postgres {
 		var escaped strings.Builder
 		for _, c := range name {
 			escaped.WriteString(`\00` + string("0123456789abcdef"[c>>4]) + string("0123456789abcdef"[c&15]))
@@ -94,7 +96,7 @@ func TestTheGroundIsKept(t *testing.T) {
 						if strings.HasPrefix(shape, "DO '") && strings.Contains(spelling, "'") || strings.Contains(shape, "@x") || strings.Contains(shape, "root@") {
 							query = strings.NewReplacer("root@", "root@", "@x", "@x", "@", spelling).Replace(shape)
 						}
-						if p := r.Plan(query); p.Verdict != Refuse || p.Refusal.Reason == "" {
+						if p := r.Plan(query); p.Verdict != guard.Refuse || p.Refusal.Reason == "" {
 							t.Errorf("%v, %d tables: %s: %v, want refuse", d, len(tables), query, p.Verdict)
 						}
 					}
@@ -106,8 +108,8 @@ func TestTheGroundIsKept(t *testing.T) {
 
 // What only looks like that, or only names it, passes.
 func TestWhatOnlyNamesTheGroundPasses(t *testing.T) {
-	for d, queries := range answers(t, map[Dialect][]string{
-		Postgres: {
+	for d, queries := range answers(t, map[databases.Dialect][]string{
+		databases.Postgres: {
 			"CREATE TABLE sqlfence_versions (id int)", "INSERT INTO sqlfence_versions VALUES (1)", "DROP TABLE sqlfence_versions", "ALTER TABLE sqlfence_versions ADD COLUMN x int",
 			"SELECT sqlfence_newest_v1('books', 1, 0, 'fencing_tokens')", "COMMENT ON FUNCTION sqlfence_newest_v1 IS 'x'", "GRANT EXECUTE ON FUNCTION sqlfence_newest_v1 TO someone",
 			"CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS $$BEGIN END$$", "DROP FUNCTION f", "CREATE TRIGGER t BEFORE UPDATE ON log EXECUTE FUNCTION f()", "DROP TRIGGER t ON log", "DROP FUNCTION sqlfencing",
@@ -115,18 +117,18 @@ func TestWhatOnlyNamesTheGroundPasses(t *testing.T) {
 			"SHOW session_replication_role", "RESET session_replication_role", "SET session_replication_role = origin", "SET LOCAL session_replication_role TO DEFAULT", "SELECT current_setting('session_replication_role')",
 			"SELECT set_config('sqlfence.tokens', 'books:000000000000001', true)", "SELECT set_config('sqlfence.delete_pens', '1', true)", "SET sqlfence.tokens = ''",
 		},
-		MySQL: {
+		databases.MySQL: {
 			"CREATE TABLE sqlfence_versions (id int)", "DROP TABLE sqlfence_versions", "CREATE TRIGGER t BEFORE UPDATE ON log FOR EACH ROW SET NEW.x = 1", "DROP TRIGGER t",
 			"GRANT TRIGGER, CREATE ON shop.* TO sqlfence_app", "SET @sqlfence_delete = '1'", "DROP DATABASE other", "CREATE DATABASE shop", "SELECT DATABASE()",
 		},
-		SQLite: {"CREATE TABLE sqlfence_versions (id)", "DROP TABLE sqlfence_versions", "CREATE TRIGGER t AFTER UPDATE ON log BEGIN SELECT 1; END", "DROP TRIGGER t"},
+		databases.SQLite: {"CREATE TABLE sqlfence_versions (id)", "DROP TABLE sqlfence_versions", "CREATE TRIGGER t AFTER UPDATE ON log BEGIN SELECT 1; END", "DROP TRIGGER t"},
 	}) {
 		r, err := New(d, []Table{{Name: "books", Schema: "shop", Ledger: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, query := range queries {
-			if p := r.Plan(query); p.Verdict != Pass {
+			if p := r.Plan(query); p.Verdict != guard.Pass {
 				t.Errorf("%v: %s: %v (%s), want pass", d, query, p.Verdict, p.Refusal.Reason)
 			}
 		}
@@ -136,8 +138,8 @@ func TestWhatOnlyNamesTheGroundPasses(t *testing.T) {
 // Settings by which triggers aren't fired, or don't compare, and what drops tables and functions that it doesn't
 // name. Without a registered table these pass.
 func TestSettingsAndSchemasAreKept(t *testing.T) {
-	for d, queries := range answers(t, map[Dialect][]string{
-		Postgres: {
+	for d, queries := range answers(t, map[databases.Dialect][]string{
+		databases.Postgres: {
 			"SET session_replication_role = replica", "SET session_replication_role TO 'replica'", "SET LOCAL Session_Replication_Role = REPLICA", `SET SESSION "session_replication_role" = replica`,
 			"SELECT set_config('session_replication_role', 'replica', false)", "SELECT pg_catalog.set_config('Session_Replication_Role', $1, $2)", "SELECT set_config($$session_replication_role$$, 'replica', false)", "SELECT \"set_config\"(E'session_replication_role', 'replica', false)",
 			"UPDATE log SET x = set_config('session_replication_role', 'replica', true)", "WITH w AS (SELECT set_config('session_replication_role', 'replica', true)) UPDATE log SET x = 1",
@@ -147,18 +149,18 @@ func TestSettingsAndSchemasAreKept(t *testing.T) {
 			"DO $$BEGIN PERFORM set_config('sqlfence.seen', 'x', true); END$$", "DO $$BEGIN SET session_replication_role = replica; END$$", "SELECT 1; SET session_replication_role = replica",
 			"ALTER SCHEMA public RENAME TO old", "ALTER SCHEMA shop RENAME TO x", "ALTER SCHEMA evil RENAME TO \"shop\"", "DROP SCHEMA public CASCADE", "DROP SCHEMA IF EXISTS other, shop CASCADE", `DROP SCHEMA "public" CASCADE`, "DROP OWNED BY someone", "DROP EXTENSION plpgsql CASCADE", "DROP LANGUAGE IF EXISTS plpgsql CASCADE", "DROP PROCEDURAL LANGUAGE plpgsql CASCADE",
 		},
-		MySQL: {
+		databases.MySQL: {
 			"SET @sqlfence_seen = '1'", "SET @x = 1, @`sqlfence_seen` := 'y'", "SELECT @sqlfence_seen := 'x'", "SELECT 'x' INTO @SQLFENCE_SEEN", "UPDATE log SET x = @sqlfence_seen := 1",
 			"DROP DATABASE shop", "DROP SCHEMA IF EXISTS `shop`",
 		},
-		SQLite: {},
+		databases.SQLite: {},
 	}) {
 		r, err := New(d, []Table{{Name: "books", Schema: "shop", Ledger: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, query := range queries {
-			if p := r.Plan(query); p.Verdict != Refuse || p.Refusal.Reason == "" {
+			if p := r.Plan(query); p.Verdict != guard.Refuse || p.Refusal.Reason == "" {
 				t.Errorf("%v: %s: %v, want refuse", d, query, p.Verdict)
 			}
 		}
@@ -167,19 +169,19 @@ func TestSettingsAndSchemasAreKept(t *testing.T) {
 
 // The ledger's schema, by WithLedgerSchema, is kept as a registered table's is.
 func TestTheLedgersSchemaIsKept(t *testing.T) {
-	for d, queries := range map[Dialect][]string{
-		Postgres: {"DROP SCHEMA ten CASCADE", `ALTER SCHEMA "ten" RENAME TO nine`},
-		MySQL:    {"DROP DATABASE ten", "DROP SCHEMA IF EXISTS `ten`", "DROP DATABASE SHOP"},
+	for d, queries := range map[databases.Dialect][]string{
+		databases.Postgres: {"DROP SCHEMA ten CASCADE", `ALTER SCHEMA "ten" RENAME TO nine`},
+		databases.MySQL:    {"DROP DATABASE ten", "DROP SCHEMA IF EXISTS `ten`", "DROP DATABASE SHOP"},
 	} {
 		r, err := New(d, []Table{{Name: "books", Schema: "shop", Ledger: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, query := range queries {
-			if p := r.WithLedgerSchema("ten").Plan(query); p.Verdict != Refuse {
+			if p := r.WithLedgerSchema("ten").Plan(query); p.Verdict != guard.Refuse {
 				t.Errorf("%v: %s: %v, want refuse", d, query, p.Verdict)
 			}
-			if p := r.Plan(query); !strings.Contains(query, "SHOP") && p.Verdict != Pass {
+			if p := r.Plan(query); !strings.Contains(query, "SHOP") && p.Verdict != guard.Pass {
 				t.Errorf("%v: %s: %v, want pass where the ledger is elsewhere", d, query, p.Verdict)
 			}
 		}
@@ -188,7 +190,7 @@ func TestTheLedgersSchemaIsKept(t *testing.T) {
 
 // A setting that a text doesn't show may be one of these: its name is an argument, or put together, or in a text that is run.
 func TestSettingsThatAreNotShown(t *testing.T) {
-	r, err := New(Postgres, []Table{{Name: "books", Ledger: true}})
+	r, err := New(databases.Postgres, []Table{{Name: "books", Ledger: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +206,7 @@ func TestSettingsThatAreNotShown(t *testing.T) {
 				queries = append(queries, "DO $do$BEGIN PERFORM "+call+"; END$do$")
 			}
 			for _, query := range queries {
-				if p := r.Plan(query); p.Verdict != Refuse {
+				if p := r.Plan(query); p.Verdict != guard.Refuse {
 					t.Errorf("%s: %v, want refuse", query, p.Verdict)
 				}
 			}
@@ -215,7 +217,7 @@ func TestSettingsThatAreNotShown(t *testing.T) {
 		"SELECT query_to_xml('SELECT set_config(''a'' || ''b'', ''x'', false)', true, false, '')", "SELECT * FROM ts_stat('SELECT v FROM query_to_xml(''x'')')", `SELECT ts_stat('SELECT U&"x"')`,
 		"PREPARE p AS SELECT set_config($1, 'x', true)", "SELECT query_to_xml(query => $1)", "SELECT query_to_xml($1, true, false, '')", "SELECT ts_stat($1::text)", "SELECT ts_rewrite('a', $1)", "SELECT * FROM crosstab('SELECT 1', $1)", `SELECT "set_config"($1, 'x', true)`, "SELECT set_config()", "SELECT set_config(VARIADIC $1)",
 	} {
-		if p := r.Plan(query); p.Verdict != Refuse {
+		if p := r.Plan(query); p.Verdict != guard.Refuse {
 			t.Errorf("%s: %v, want refuse", query, p.Verdict)
 		}
 	}
@@ -224,7 +226,7 @@ func TestSettingsThatAreNotShown(t *testing.T) {
 		"SELECT name, setting FROM pg_settings WHERE name = $1", "SELECT setting FROM pens, pg_settings FOR UPDATE OF pens", "SELECT query_to_xml('SELECT * FROM books', true, false, '')", "SELECT * FROM ts_stat('SELECT v FROM books')", "SELECT ts_rewrite($1, $2, $3)",
 		"DO $$BEGIN PERFORM set_config('app.user', 'x', true); END$$", "SELECT current_setting($1)", "UPDATE pens SET x = (SELECT setting FROM pg_settings WHERE name = $1)",
 	} {
-		if p := r.Plan(query); p.Verdict != Pass {
+		if p := r.Plan(query); p.Verdict != guard.Pass {
 			t.Errorf("%s: %v (%s), want pass", query, p.Verdict, p.Refusal.Reason)
 		}
 	}
@@ -232,7 +234,7 @@ func TestSettingsThatAreNotShown(t *testing.T) {
 
 // An argument that names a setting is for the caller to look at.
 func TestSettingsThatArgumentsName(t *testing.T) {
-	r, err := New(Postgres, []Table{{Name: "books", Ledger: true}})
+	r, err := New(databases.Postgres, []Table{{Name: "books", Ledger: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +246,7 @@ func TestSettingsThatArgumentsName(t *testing.T) {
 		"WITH s AS (SELECT set_config($1, 'x', true)) SELECT * FROM s":                {1},
 		"UPDATE books SET price = 1 WHERE set_config($1, 'x', true) = 'x'":            {1},
 	} {
-		if p := r.Plan(query); p.Verdict == Refuse || !slices.Equal(p.Settings, want) {
+		if p := r.Plan(query); p.Verdict == guard.Refuse || !slices.Equal(p.Settings, want) {
 			t.Errorf("%s: %v %v (%s), want %v", query, p.Verdict, p.Settings, p.Refusal.Reason, want)
 		}
 	}

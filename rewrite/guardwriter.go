@@ -30,12 +30,12 @@ func (w *guardWriter) Compare(c guard.Comparison, token int, stored string) {
 	w.writer().compare(c, token, stored)
 }
 
-func (w *guardWriter) Raise(m guard.Marker, token int, detail string) {
-	w.writer().raise(string(m), token, detail)
+func (w *guardWriter) Raise(k guard.Kind, token int, detail string) {
+	w.writer().raise(k, token, detail)
 }
 
-func (w *guardWriter) RaiseCondition(m guard.Marker, token int, detail string) {
-	w.writer().raiseCondition(string(m), token, detail)
+func (w *guardWriter) RaiseCondition(k guard.Kind, token int, detail string) {
+	w.writer().raiseCondition(k, token, detail)
 }
 
 func (w *guardWriter) Nonce() string { return w.nonce }

@@ -6,33 +6,35 @@ import (
 	"testing"
 	"unsafe"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
 // TestHoles has statements that must not pass, or not with this guard.
 func TestHoles(t *testing.T) {
 	for _, tt := range []struct {
-		d          Dialect
+		d          databases.Dialect
 		rules, sql string
 	}{
 		// The name of an option may be quoted.
-		{Postgres, "row", `EXPLAIN ("analyze") DELETE FROM books WHERE id = 1`},
-		{Postgres, "row", `EXPLAIN (U&"\0061nalyze", verbose) DELETE FROM books WHERE id = 1`},
+		{databases.Postgres, "row", `EXPLAIN ("analyze") DELETE FROM books WHERE id = 1`},
+		{databases.Postgres, "row", `EXPLAIN (U&"\0061nalyze", verbose) DELETE FROM books WHERE id = 1`},
 		// key is a plain name here, and the write is not a label.
-		{Postgres, "row", `WITH RECURSIVE t(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM t WHERE id<2) SEARCH DEPTH FIRST BY id SET key DELETE FROM books WHERE id = 2`},
-		{Postgres, "row", `WITH RECURSIVE t(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM t WHERE id<2) CYCLE id SET c USING key UPDATE books SET price = 77`},
-		{Postgres, "row", `WITH RECURSIVE t(id) AS (SELECT 1) CYCLE id SET c USING key INSERT INTO books (id) SELECT id FROM t`},
+		{databases.Postgres, "row", `WITH RECURSIVE t(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM t WHERE id<2) SEARCH DEPTH FIRST BY id SET key DELETE FROM books WHERE id = 2`},
+		{databases.Postgres, "row", `WITH RECURSIVE t(id) AS (SELECT 1 UNION ALL SELECT id+1 FROM t WHERE id<2) CYCLE id SET c USING key UPDATE books SET price = 77`},
+		{databases.Postgres, "row", `WITH RECURSIVE t(id) AS (SELECT 1) CYCLE id SET c USING key INSERT INTO books (id) SELECT id FROM t`},
 		// Names spelled with an escape of the writer's choice, of the key column.
-		{Postgres, "key", `UPDATE books SET U&"!0069d" UESCAPE '!' = 7 WHERE id = 1`},
+		{databases.Postgres, "key", `UPDATE books SET U&"!0069d" UESCAPE '!' = 7 WHERE id = 1`},
 		// rowid, oid and _rowid_ are names of an INTEGER PRIMARY KEY.
-		{SQLite, "key", `UPDATE books SET rowid = 7 WHERE id = 1`},
-		{SQLite, "key", `UPDATE books SET (price, _ROWID_) = (1, 7) WHERE id = 1`},
-		{SQLite, "key", `INSERT INTO books (id, oid, price) VALUES (42, 7, 1)`},
-		{SQLite, "key", `INSERT INTO books (id) VALUES (42) ON CONFLICT (id) DO UPDATE SET "rowid" = 7`},
+		{databases.SQLite, "key", `UPDATE books SET rowid = 7 WHERE id = 1`},
+		{databases.SQLite, "key", `UPDATE books SET (price, _ROWID_) = (1, 7) WHERE id = 1`},
+		{databases.SQLite, "key", `INSERT INTO books (id, oid, price) VALUES (42, 7, 1)`},
+		{databases.SQLite, "key", `INSERT INTO books (id) VALUES (42) ON CONFLICT (id) DO UPDATE SET "rowid" = 7`},
 	} {
 		s := sample{sql: tt.sql}
 		p := s.plan(t, tt.d, tt.rules)
-		if p.Verdict == Pass || p.Verdict == Guard && (tt.rules == "key" || !strings.Contains(p.standard(t), "fence_token")) {
+		if p.Verdict == guard.Pass || p.Verdict == guard.Guard && (tt.rules == "key" || !strings.Contains(p.standard(t), "fence_token")) {
 			t.Errorf("%v, %s: %v", tt.d, tt.sql, p.Verdict)
 		}
 	}
@@ -42,27 +44,27 @@ func TestHoles(t *testing.T) {
 // the row would come to have another key.
 func TestValueThatIsNotTheKey(t *testing.T) {
 	for _, tt := range []struct {
-		d        Dialect
+		d        databases.Dialect
 		key, set string
 		keeps    bool
 	}{
-		{Postgres, "isbn", "isbn = isbn", true},
-		{Postgres, "isbn", `"isbn" = "isbn"`, true},
-		{Postgres, "isbn", `isbn = "isbn"`, true},
-		{Postgres, "user", `"user" = "user"`, true},
-		{Postgres, "user", `"user" = books.user`, true},
-		{Postgres, "user", `"user" = user`, false},
-		{Postgres, "user", `U&"us\0065r" = USER`, false},
-		{Postgres, "null", `"null" = null`, false},
-		{Postgres, "default", `"default" = DEFAULT`, false},
-		{Postgres, "current_user", `"current_user" = current_user`, false},
-		{SQLite, "isbn", "isbn = isbn", true},
-		{SQLite, "isbn", "'isbn' = [isbn]", true},
-		{SQLite, "isbn", "isbn = 'books'.'isbn'", true},
-		{SQLite, "isbn", "'isbn' = isbn", false},
-		{SQLite, "null", `"null" = null`, false},
-		{SQLite, "current_date", "current_date = current_date", false},
-		{SQLite, "current_date", "current_date = \"current_date\"", true},
+		{databases.Postgres, "isbn", "isbn = isbn", true},
+		{databases.Postgres, "isbn", `"isbn" = "isbn"`, true},
+		{databases.Postgres, "isbn", `isbn = "isbn"`, true},
+		{databases.Postgres, "user", `"user" = "user"`, true},
+		{databases.Postgres, "user", `"user" = books.user`, true},
+		{databases.Postgres, "user", `"user" = user`, false},
+		{databases.Postgres, "user", `U&"us\0065r" = USER`, false},
+		{databases.Postgres, "null", `"null" = null`, false},
+		{databases.Postgres, "default", `"default" = DEFAULT`, false},
+		{databases.Postgres, "current_user", `"current_user" = current_user`, false},
+		{databases.SQLite, "isbn", "isbn = isbn", true},
+		{databases.SQLite, "isbn", "'isbn' = [isbn]", true},
+		{databases.SQLite, "isbn", "isbn = 'books'.'isbn'", true},
+		{databases.SQLite, "isbn", "'isbn' = isbn", false},
+		{databases.SQLite, "null", `"null" = null`, false},
+		{databases.SQLite, "current_date", "current_date = current_date", false},
+		{databases.SQLite, "current_date", "current_date = \"current_date\"", true},
 	} {
 		for _, table := range []Table{{Name: "books", FenceColumn: "fence_token", Key: tt.key}, {Name: "books", Ledger: true, Key: tt.key}} {
 			for _, sql := range []string{"UPDATE books SET " + tt.set, "INSERT INTO books (price) VALUES (1) ON CONFLICT (price) DO UPDATE SET " + tt.set} {
@@ -71,19 +73,19 @@ func TestValueThatIsNotTheKey(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if p := r.Plan(sql); (p.Verdict == Guard) != tt.keeps {
+				if p := r.Plan(sql); (p.Verdict == guard.Guard) != tt.keeps {
 					t.Errorf("%v, %s: %v, %s", tt.d, sql, p.Verdict, p.Refusal.Reason)
 				}
 			}
 		}
 	}
 	// A text is a key like any other.
-	r, err := New(SQLite, []Table{{Name: "books", FenceColumn: "fence_token", Key: "isbn"}})
+	r, err := New(databases.SQLite, []Table{{Name: "books", FenceColumn: "fence_token", Key: "isbn"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := r.Plan("UPDATE books SET isbn = 'isbn'")
-	if p.Verdict != Guard || !p.Targets[0].AssignsKey || len(p.Targets[0].NewKeys) != 1 || p.Targets[0].NewKeys[0].Text != "isbn" {
+	if p.Verdict != guard.Guard || !p.Targets[0].AssignsKey || len(p.Targets[0].NewKeys) != 1 || p.Targets[0].NewKeys[0].Text != "isbn" {
 		t.Errorf("%v, %+v", p.Verdict, p.Targets)
 	}
 }
@@ -100,7 +102,7 @@ func TestLedgerItemIsNotShadowed(t *testing.T) {
 				"EXPLAIN ANALYZE WITH x AS (WITH %s AS MATERIALIZED (SELECT false AS newest) INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET price = 8) SELECT 1",
 			} {
 				s := sample{sql: strings.Replace(with, "%s", name, 1)}
-				if p := s.plan(t, Postgres, rules); p.Verdict != Refuse {
+				if p := s.plan(t, databases.Postgres, rules); p.Verdict != guard.Refuse {
 					t.Errorf("%s: %s: %v", rules, s.sql, p.Verdict)
 				}
 			}
@@ -113,17 +115,17 @@ func TestLedgerItemIsNotShadowed(t *testing.T) {
 // the writer's choice would be taken for it.
 func TestForgedMark(t *testing.T) {
 	for _, tt := range []struct {
-		d   Dialect
+		d   databases.Dialect
 		sql string
 	}{
-		{Postgres, "INSERT INTO books (id, price) SELECT $1::bigint, 666, 5 AS within GROUP BY 1"},
-		{SQLite, "INSERT INTO books (id, price) SELECT ?, 666, 5 within GROUP BY 1"},
-		{Postgres, "INSERT INTO books (id, price) SELECT 7, 666, within.is distinct FROM src within GROUP BY 1, 2, 3"},
-		{Postgres, "INSERT INTO books (id, price) SELECT 7, 666, within.not distinct FROM src within"},
+		{databases.Postgres, "INSERT INTO books (id, price) SELECT $1::bigint, 666, 5 AS within GROUP BY 1"},
+		{databases.SQLite, "INSERT INTO books (id, price) SELECT ?, 666, 5 within GROUP BY 1"},
+		{databases.Postgres, "INSERT INTO books (id, price) SELECT 7, 666, within.is distinct FROM src within GROUP BY 1, 2, 3"},
+		{databases.Postgres, "INSERT INTO books (id, price) SELECT 7, 666, within.not distinct FROM src within"},
 	} {
 		s := sample{sql: tt.sql}
 		p := s.plan(t, tt.d, "row")
-		if p.Verdict != Guard {
+		if p.Verdict != guard.Guard {
 			continue
 		}
 		got := p.standard(t)
@@ -137,29 +139,29 @@ func TestForgedMark(t *testing.T) {
 
 // TestEncodingStays: after a change of encoding, texts would read in two ways.
 func TestEncodingStays(t *testing.T) {
-	for sql, want := range map[string]Verdict{
-		"SET client_encoding = 'GBK'":                                Refuse,
-		"set session names 'BIG5'":                                   Refuse,
-		"SELECT set_config('client_encoding', 'GBK', false)":         Refuse,
-		"SELECT 1; SET NAMES 'SJIS'":                                 Refuse,
-		"ALTER ROLE me SET client_encoding = 'GBK'":                  Refuse,
-		`SET "client_encoding" = 'GBK'`:                              Refuse,
-		"SELECT set_config('client_encoding', 'GBK', false) AS utf8": Refuse,
-		"SELECT E'万\\'; UPDATE books SET price = 666; --'":           Refuse,
-		"SELECT E'é\\'; UPDATE books SET price = 666; --'":           Refuse,
-		"UPDATE books SET title = E'万 \\n' WHERE id = 1":             Guard,
-		"UPDATE books SET title = '万' WHERE tags[1] = 'é'":           Guard,
-		"UPDATE books SET 列[1] = 2":                                  Refuse,
-		"SET NAMES 'UTF8'":                                           Pass,
-		"SET client_encoding TO utf8":                                Pass,
-		"SHOW client_encoding":                                       Pass,
-		"SELECT names FROM people":                                   Pass,
-		"UPDATE people SET names = 'x'":                              Pass,
-		"SET/**/NAMES'SJIS'":                                         Refuse,
-		`UPDATE people SET filenames = 'C:\\'`:                       Pass,
+	for sql, want := range map[string]guard.Verdict{
+		"SET client_encoding = 'GBK'":                                guard.Refuse,
+		"set session names 'BIG5'":                                   guard.Refuse,
+		"SELECT set_config('client_encoding', 'GBK', false)":         guard.Refuse,
+		"SELECT 1; SET NAMES 'SJIS'":                                 guard.Refuse,
+		"ALTER ROLE me SET client_encoding = 'GBK'":                  guard.Refuse,
+		`SET "client_encoding" = 'GBK'`:                              guard.Refuse,
+		"SELECT set_config('client_encoding', 'GBK', false) AS utf8": guard.Refuse,
+		"SELECT E'万\\'; UPDATE books SET price = 666; --'":           guard.Refuse,
+		"SELECT E'é\\'; UPDATE books SET price = 666; --'":           guard.Refuse,
+		"UPDATE books SET title = E'万 \\n' WHERE id = 1":             guard.Guard,
+		"UPDATE books SET title = '万' WHERE tags[1] = 'é'":           guard.Guard,
+		"UPDATE books SET 列[1] = 2":                                  guard.Refuse,
+		"SET NAMES 'UTF8'":                                           guard.Pass,
+		"SET client_encoding TO utf8":                                guard.Pass,
+		"SHOW client_encoding":                                       guard.Pass,
+		"SELECT names FROM people":                                   guard.Pass,
+		"UPDATE people SET names = 'x'":                              guard.Pass,
+		"SET/**/NAMES'SJIS'":                                         guard.Refuse,
+		`UPDATE people SET filenames = 'C:\\'`:                       guard.Pass,
 	} {
 		s := sample{sql: sql}
-		if p := s.plan(t, Postgres, "row"); p.Verdict != want {
+		if p := s.plan(t, databases.Postgres, "row"); p.Verdict != want {
 			t.Errorf("%s: %v, want %v", sql, p.Verdict, want)
 		}
 	}
@@ -169,7 +171,7 @@ func TestEncodingStays(t *testing.T) {
 func TestMergedKeys(t *testing.T) {
 	s := sample{sql: "MERGE INTO books b USING other o ON b.id = o.id " +
 		"WHEN NOT MATCHED AND o.id = 1 THEN INSERT (id, price) VALUES (1, 5) WHEN NOT MATCHED THEN INSERT (id, price) VALUES (2, 50)"}
-	p := s.plan(t, Postgres, "key")
+	p := s.plan(t, databases.Postgres, "key")
 	sql := p.rendered(t, Values{Tables: []TableValues{{Tokens: []Token{{Key: "1", Value: 5}, {Key: "2", Value: 50}}, Rows: []int{0, 1}}}, Literal: true}).SQL
 	for _, want := range []string{"VALUES (1, 5, 5)", "VALUES (2, 50, 50)"} {
 		if !strings.Contains(sql, want) {
@@ -180,7 +182,7 @@ func TestMergedKeys(t *testing.T) {
 
 // TestSurrogates: PostgreSQL takes two \XXXX for one character.
 func TestSurrogates(t *testing.T) {
-	if _, name, err := lang.ParseName(Postgres, `U&"\D83D\DE00"`); err != nil || name != "😀" {
+	if _, name, err := lang.ParseName(databases.Postgres, `U&"\D83D\DE00"`); err != nil || name != "😀" {
 		t.Errorf("got %q, %v", name, err)
 	}
 }
@@ -193,8 +195,8 @@ func TestMarkBeforeReturning(t *testing.T) {
 		`INSERT INTO books (id, price) VALUES (9, 9) ON CONFLICT (id) DO UPDATE SET price = excluded.as RETURNING id`,
 	} {
 		s := sample{sql: sql}
-		p := s.plan(t, Postgres, "row")
-		if p.Verdict == Refuse {
+		p := s.plan(t, databases.Postgres, "row")
+		if p.Verdict == guard.Refuse {
 			continue
 		}
 		if got := p.standard(t); strings.LastIndex(got, `"fence_token"`) > strings.Index(got, "RETURNING") {
@@ -208,8 +210,8 @@ func TestMarkBeforeReturning(t *testing.T) {
 func TestSelectListEndsAtKeyword(t *testing.T) {
 	for _, w := range []string{"fetch", "offset", "for", "window"} {
 		s := sample{sql: "INSERT INTO books (id, price) SELECT 7 " + w + ", 3 FROM old"}
-		p := s.plan(t, SQLite, "row")
-		if p.Verdict == Guard && !strings.Contains(p.standard(t), w+", 3, ?1 FROM") {
+		p := s.plan(t, databases.SQLite, "row")
+		if p.Verdict == guard.Guard && !strings.Contains(p.standard(t), w+", 3, ?1 FROM") {
 			t.Errorf("the mark goes to another column: %s", p.standard(t))
 		}
 	}
@@ -218,16 +220,16 @@ func TestSelectListEndsAtKeyword(t *testing.T) {
 // TestCutShort: each ends where one more token is expected.
 func TestCutShort(t *testing.T) {
 	for _, tt := range []struct {
-		d   Dialect
+		d   databases.Dialect
 		sql string
 	}{
-		{Postgres, "INSERT INTO books (id) OVERRIDING"},
-		{Postgres, "INSERT INTO books (id) OVERRIDING USER"},
-		{Postgres, "INSERT INTO books (id) VALUES (1) ON CONFLICT ON CONSTRAINT"},
-		{SQLite, "UPDATE OR -- books"},
-		{SQLite, "INSERT OR /* books */"},
-		{SQLite, "UPDATE books INDEXED BY"},
-		{SQLite, "DELETE FROM books INDEXED BY"},
+		{databases.Postgres, "INSERT INTO books (id) OVERRIDING"},
+		{databases.Postgres, "INSERT INTO books (id) OVERRIDING USER"},
+		{databases.Postgres, "INSERT INTO books (id) VALUES (1) ON CONFLICT ON CONSTRAINT"},
+		{databases.SQLite, "UPDATE OR -- books"},
+		{databases.SQLite, "INSERT OR /* books */"},
+		{databases.SQLite, "UPDATE books INDEXED BY"},
+		{databases.SQLite, "DELETE FROM books INDEXED BY"},
 	} {
 		func() {
 			defer func() {
@@ -264,10 +266,10 @@ func TestGlued(t *testing.T) {
 		for _, d := range guardedDialects(t) {
 			s := sample{sql: tt.sql}
 			p := s.plan(t, d, tt.rules)
-			if d == MySQL && (strings.Contains(tt.sql, "FROM prices") || strings.Contains(tt.sql, "SELECT 'x'")) {
+			if d == databases.MySQL && (strings.Contains(tt.sql, "FROM prices") || strings.Contains(tt.sql, "SELECT 'x'")) {
 				continue // UPDATE has no FROM there, and the ledger isn't asked by a query
 			}
-			if p.Verdict != Guard {
+			if p.Verdict != guard.Guard {
 				t.Errorf("%v, %s: %v", d, tt.sql, p.Verdict)
 				continue
 			}
@@ -294,12 +296,12 @@ func TestGlued(t *testing.T) {
 // TestRepeatedParts: what is repeated of a condition must be whole.
 func TestRepeatedParts(t *testing.T) {
 	for _, tt := range []struct {
-		d         Dialect
+		d         databases.Dialect
 		sql, want string
 	}{
-		{Postgres, "DELETE FROM books b WHERE b.and = 1 AND f(x)", "(b.and = 1)"},
-		{Postgres, "DELETE FROM books b WHERE b.end = 1 AND CASE WHEN f(x) AND y THEN true END", "(b.end = 1)"},
-		{SQLite, "DELETE FROM books WHERE end = 1 AND CASE WHEN f(x) AND y THEN 1 END", "(end = 1)"},
+		{databases.Postgres, "DELETE FROM books b WHERE b.and = 1 AND f(x)", "(b.and = 1)"},
+		{databases.Postgres, "DELETE FROM books b WHERE b.end = 1 AND CASE WHEN f(x) AND y THEN true END", "(b.end = 1)"},
+		{databases.SQLite, "DELETE FROM books WHERE end = 1 AND CASE WHEN f(x) AND y THEN 1 END", "(end = 1)"},
 	} {
 		s := sample{sql: tt.sql}
 		sql := s.plan(t, tt.d, "row").standard(t)
@@ -318,14 +320,14 @@ func TestCaseBehindOperators(t *testing.T) {
 		<= <> <@ <^ = > >= >> >>= >^ ? ?# ?& ?- ?-| ?| ?|| @ @> @? @@ @@@ @-@ ^ ^@ | |&> |/ |>> || ||/ ~ ~* ~< ~<=~ ~<~ ~= ~> ~>=~ ~>~ ~~ ~~*
 		<#> <=> =* <->* !* OPERATOR(pg_catalog.=) OPERATOR(pg_catalog.~*)`) {
 		s := sample{sql: "DELETE FROM books WHERE a " + op + " CASE WHEN f(x) AND price = 1 AND f(y) THEN b ELSE c END"}
-		switch p := s.plan(t, Postgres, "row"); {
-		case p.Verdict != Guard:
+		switch p := s.plan(t, databases.Postgres, "row"); {
+		case p.Verdict != guard.Guard:
 			t.Errorf("%s: %s", op, p.Refusal.Reason)
 		case strings.Count(p.standard(t), "price = 1") > 1:
 			t.Errorf("%s: a part of the CASE is repeated: %s", op, p.standard(t))
 		}
 		s.sql = "MERGE INTO books USING s ON true WHEN MATCHED AND a " + op + " CASE WHEN true THEN b END THEN DELETE"
-		if p := s.plan(t, Postgres, "row"); p.Verdict != Guard {
+		if p := s.plan(t, databases.Postgres, "row"); p.Verdict != guard.Guard {
 			t.Errorf("%s in a MERGE: %s", op, p.Refusal.Reason)
 		}
 	}
@@ -343,7 +345,7 @@ func TestWithThatBeginsNoClause(t *testing.T) {
 	} {
 		for _, sql := range []string{"DELETE FROM books WHERE " + condition, "UPDATE books SET price = " + condition + " WHERE " + condition} {
 			s := sample{sql: sql}
-			if p := s.plan(t, Postgres, "row"); p.Verdict != Guard {
+			if p := s.plan(t, databases.Postgres, "row"); p.Verdict != guard.Guard {
 				t.Errorf("%s: %s", sql, p.Refusal.Reason)
 			}
 		}
@@ -354,25 +356,25 @@ func TestWithThatBeginsNoClause(t *testing.T) {
 func TestValidStatements(t *testing.T) {
 	// Over-refusals or broken renderings, closed either way.
 	s := sample{sql: "INSERT INTO books (id, price) SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a), 2 FROM old"}
-	if p := s.plan(t, Postgres, "row"); p.Verdict == Guard && strings.Contains(p.standard(t), "WITHIN, ") {
+	if p := s.plan(t, databases.Postgres, "row"); p.Verdict == guard.Guard && strings.Contains(p.standard(t), "WITHIN, ") {
 		t.Errorf("the mark is inside of an aggregate: %s", p.standard(t))
 	}
 	s = sample{sql: "SELECT update, title FROM books"}
-	if p := s.plan(t, Postgres, "row"); p.Verdict != Pass {
+	if p := s.plan(t, databases.Postgres, "row"); p.Verdict != guard.Pass {
 		t.Errorf("a read of a column called update: %v", p.Verdict)
 	}
 }
 
 // TestKeyOfSQLiteIsUnquoted: SQLite doubles the quotes in its text.
 func TestKeyOfSQLiteIsUnquoted(t *testing.T) {
-	if m, ok := reader(t, SQLite).ReadMarker(errors.New(`bad JSON path: 'sqlfence:nonce:scope:0:O''Brien'`), nil); !ok || m.Key != "O'Brien" {
+	if m, ok := reader(t, databases.SQLite).ReadMarker(errors.New(`bad JSON path: 'sqlfence:nonce:scope:0:O''Brien'`), nil); !ok || m.Key != "O'Brien" {
 		t.Errorf("got %+v, %v", m, ok)
 	}
 }
 
 // TestLocalisedScope: the closing quote of other languages' messages.
 func TestLocalisedScope(t *testing.T) {
-	if m, ok := reader(t, Postgres).ReadMarker(errors.New(`FEHLER: ungültige Eingabesyntax für Typ bigint: »sqlfence:nonce:scope:0:43« (SQLSTATE 22P02)`), nil); !ok || m.Key != "43" {
+	if m, ok := reader(t, databases.Postgres).ReadMarker(errors.New(`FEHLER: ungültige Eingabesyntax für Typ bigint: »sqlfence:nonce:scope:0:43« (SQLSTATE 22P02)`), nil); !ok || m.Key != "43" {
 		t.Errorf("got %+v, %v", m, ok)
 	}
 }
@@ -380,7 +382,7 @@ func TestLocalisedScope(t *testing.T) {
 // TestCacheKeepsClone: the plan must not keep a larger text alive that the
 // query is part of; its own source has to be the clone.
 func TestCacheKeepsClone(t *testing.T) {
-	r, _ := New(Postgres, []Table{rulesets["row"].table})
+	r, _ := New(databases.Postgres, []Table{rulesets["row"].table})
 	big := strings.Repeat("x", 1<<20) + "UPDATE books SET price = 1"
 	query := big[1<<20:]
 	p := r.Plan(query)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
@@ -87,13 +88,14 @@ func (p *planner) isColumn(token int32, a *read.Assignment) bool {
 }
 
 // newKey notes the key that an item assigns, if it can be seen: a constant, or the key of
-// the row that was to be inserted, which is one of [Target.Keys]. Where the table is called
+// the row that was to be inserted, which is one of the target's Keys. Where the table is called
 // excluded itself that may be another's.
 func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 	value, to := p.PlainValue(*a), p.to()
 	p.target.newKey = true
 	if c, ok := p.Constant(value); ok {
-		to.AssignsKey, to.NewKeys = true, append(to.NewKeys, KeyValue{Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
+		to.AssignsKey = true
+		to.NewKeys = append(to.NewKeys, guard.KeyValue{Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
 		return true
 	}
 	column, ok := p.Excluded(value)
@@ -108,7 +110,7 @@ func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 // showedKeys reports whether the keys of all rows to be inserted are known.
 func (p *planner) showedKeys() bool {
 	return p.insertion.key >= 0 && !p.insertion.unmarked && !slices.ContainsFunc(p.to().Keys,
-		func(k KeyValue) bool { return k.Unknown })
+		func(k guard.KeyValue) bool { return k.Unknown })
 }
 
 func (key) inserted(p *planner, column string, token int32, n int) bool {
@@ -234,7 +236,7 @@ func (w *writer) stored() {
 		return
 	}
 	w.write(" RETURNING ")
-	w.byKey(func(int) { w.write("1") }, func() { w.raise(markerScope, w.lo, w.shownKey()) })
+	w.byKey(func(int) { w.write("1") }, func() { w.raise(guard.OutOfScope, w.lo, w.shownKey()) })
 }
 
 // selectsKeys reports whether each part of a query selects a constant as the key, which is
@@ -265,7 +267,7 @@ func (p *planner) rowKey(item read.Span) bool {
 		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an "+
 			"argument, or write a constant"+newRows)
 	}
-	to.Keys = append(to.Keys, KeyValue{Unknown: !ok, Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
+	to.Keys = append(to.Keys, guard.KeyValue{Unknown: !ok, Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
 	return true
 }
 
@@ -323,7 +325,7 @@ func (w *writer) byKeyOf(lo, hi int, one func(token int), otherwise func()) {
 
 // outOfScope raises for a row that none of the tokens is for.
 func (w *writer) outOfScope() {
-	w.raiseCondition(markerScope, w.lo, w.shownKey())
+	w.raiseCondition(guard.OutOfScope, w.lo, w.shownKey())
 }
 
 // shownKey returns the row's key as a raise shows it, which is never NULL.

@@ -38,7 +38,7 @@ func (ledger) refuses(w *writer) bool { return w.rules.Ledger && w.compared() }
 
 // check writes the check where it stands before the rows' own.
 func (ledger) check(w *writer) {
-	if w.rules.ClaimOf != nil {
+	if w.rules.claimsOther() {
 		w.dialect.guard.ClaimsFirst(w.forGuard())
 		return
 	}
@@ -71,7 +71,7 @@ func (w *writer) aroundRow(e *edit) {
 	if compares {
 		token := w.rowsToken(e)
 		w.byKeyOf(token, token+1, func(int) { w.bool(true) },
-			func() { w.raiseCondition(markerScope, token, w.shownKey()) })
+			func() { w.raiseCondition(guard.OutOfScope, token, w.shownKey()) })
 	}
 	w.write(" THEN ")
 }
@@ -94,10 +94,10 @@ func (w *writer) askBefore() {
 //
 // Where a rule asks before it raises, the check is an item of its own, which is
 // evaluated once, when it is asked for first.
-func (w *writer) ledgerItems(with string, targets []Target) {
+func (w *writer) ledgerItems(with string, targets []written) {
 	separator := with
 	for table := range w.plan.Tables {
-		if !slices.ContainsFunc(targets, func(t Target) bool { return t.Table == table }) {
+		if !slices.ContainsFunc(targets, func(t written) bool { return t.Table == table }) {
 			continue
 		}
 		w.chooseTable(table)
@@ -139,7 +139,7 @@ func (w *writer) ledgerItems(with string, targets []Target) {
 // questions returns the token behind the last one that a question is asked for: each of them is for the
 // ledger, and the first for all of the claims.
 func (w *writer) questions() int {
-	if w.rules.ClaimOf != nil {
+	if w.rules.claimsOther() {
 		return w.lo + 1
 	}
 	return w.hi
@@ -147,7 +147,7 @@ func (w *writer) questions() int {
 
 // ask writes the question for a token.
 func (w *writer) ask(token int) {
-	if w.rules.ClaimOf != nil {
+	if w.rules.claimsOther() {
 		w.dialect.guard.ClaimsCheck(w.forGuard())
 		return
 	}
@@ -156,21 +156,20 @@ func (w *writer) ask(token int) {
 
 // asked writes, behind UPDATE, the table that is asked, with a SET list that fails, and WHERE.
 func (w *writer) asked(token int) {
-	c := w.rules.ClaimOf
-	if c == nil {
+	if !w.rules.claimsOther() {
 		w.write(w.dialect.ledger, " SET token = token / 0 WHERE name = ")
 		w.field(token, fieldName)
 		w.write(" AND ")
 		return
 	}
-	claim := w.dialect.Quote(c.Claim)
+	claim := w.dialect.Quote(w.rules.ClaimOf.Claim)
 	w.write(w.claimsTable(), " SET ", claim, " = "+guard.ClaimedTable+".", claim, " / 0 WHERE ")
 }
 
 // asksLedger reports whether a rule of the table may raise after the ledger was asked, or the question locks
 // what the statement may write.
 func (w *writer) asksLedger() bool {
-	return w.rules.ClaimOf != nil || w.comparesSerial() || w.rules.SerialRequired ||
+	return w.rules.claimsOther() || w.comparesSerial() || w.rules.SerialRequired ||
 		precedence[ruleEditLock].refuses(w) ||
 		w.table < len(w.assigns) && w.assigns[w.table]
 }
@@ -192,7 +191,7 @@ func (w *writer) ledgerItem(token int) {
 // The query has to depend on the row: else PostgreSQL would evaluate it whenever a
 // row has changed while the statement waited for it, though nothing is raised, and hold
 // the ledger's turn while it waits for other rows.
-func (w *writer) raiseAfterLedger(kind, column string, detail ...string) {
+func (w *writer) raiseAfterLedger(kind guard.Kind, column string, detail ...string) {
 	if w.dialect.ledgerInWhere() || !precedence[ruleLedger].refuses(w) {
 		w.raise(kind, w.table, detail...)
 		return

@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // With the function a statement is guarded as without it, but for how the ledger is asked.
 func TestWithLedgerFunction(t *testing.T) {
 	calls := 0
-	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		r, err := New(d, append([]Table{rulesets[rules].table}, otherTables(rules)...))
 		if err != nil {
 			t.Fatal(err)
@@ -23,7 +25,7 @@ func TestWithLedgerFunction(t *testing.T) {
 		if plan.Verdict != planWith.Verdict || plan.Refusal != planWith.Refusal || !reflect.DeepEqual(plan.Targets, planWith.Targets) {
 			t.Fatalf("%v %v, with the function %v %v", plan.Verdict, plan.Refusal, planWith.Verdict, planWith.Refusal)
 		}
-		if plan.Verdict != Guard {
+		if plan.Verdict != guard.Guard {
 			return
 		}
 		text, textWith := plan.rendered(t, plan.values(rules)), planWith.rendered(t, plan.values(rules))
@@ -38,7 +40,7 @@ func TestWithLedgerFunction(t *testing.T) {
 		} else if text.SQL != textWith.SQL {
 			t.Errorf("%s\nwith the function:\n%s", text.SQL, textWith.SQL)
 		}
-		if again := r.Plan(s.sql); !isVersioned(rules) && again.Verdict == Guard && strings.Contains(again.rendered(t, again.values(rules)).SQL, sqltext.LedgerFunction) {
+		if again := r.Plan(s.sql); !isVersioned(rules) && again.Verdict == guard.Guard && strings.Contains(again.rendered(t, again.values(rules)).SQL, sqltext.LedgerFunction) {
 			t.Error("the rewriter without the function calls it")
 		}
 	})
@@ -48,7 +50,7 @@ func TestWithLedgerFunction(t *testing.T) {
 }
 
 func TestWithLedgerFunctionWithoutADialect(t *testing.T) {
-	r, err := New(MySQL, nil)
+	r, err := New(databases.MySQL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // TestMostArguments: the guard's values go into the text where there is no room
 // for more arguments.
 func TestMostArguments(t *testing.T) {
-	for d, most := range answers(t, map[Dialect]int{Postgres: 65535, SQLite: 32766, MySQL: 65535}) {
+	for d, most := range answers(t, map[databases.Dialect]int{databases.Postgres: 65535, databases.SQLite: 32766, databases.MySQL: 65535}) {
 		placeholder := strings.TrimSuffix(dialects[d].Placeholder(1, sqltext.Untyped), "1")
 		fits := 2 // tokens, with a key and a value for each
 		if !dialects[d].numbers() {
@@ -33,7 +35,7 @@ func TestMostArguments(t *testing.T) {
 				s.sql = "UPDATE books SET price = 1 WHERE id IN (?" + strings.Repeat(", ?", tt.inputs-1) + ")"
 			}
 			p := s.plan(t, d, "key")
-			if p.Verdict != Guard || p.Inputs != tt.inputs || p.Params != tt.params {
+			if p.Verdict != guard.Guard || p.Inputs != tt.inputs || p.Params != tt.params {
 				t.Fatalf("%v, %d arguments: %v, %d, %v", d, tt.inputs, p.Verdict, p.Inputs, p.Params)
 			}
 			r := p.rendered(t, Values{Tables: []TableValues{{Tokens: make([]Token, tt.tokens)}}, Literal: !p.Params})

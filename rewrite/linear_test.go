@@ -6,12 +6,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // A longText makes a statement of about n bytes of one kind of trouble.
 type longText struct {
 	name string
-	d    Dialect
+	d    databases.Dialect
 	text func(n int) string
 
 	numberedTwice bool // a condition's placeholders that aren't bare are repeated
@@ -43,64 +46,64 @@ func nested(before, open, middle, close string) func(int) string {
 }
 
 var longTexts = []longText{
-	{"quotes", Postgres, repeated("UPDATE books SET title = '", "''", "'"), false},
-	{"quotes", SQLite, repeated("UPDATE books SET title = '", "''", "'"), false},
-	{"open quotes", Postgres, repeated("UPDATE books SET title = ", "'", ""), false},
-	{"strings", Postgres, repeated("UPDATE books SET title = ", "E'a' \n ", ""), false},
-	{"strings and blanks", Postgres, repeated("UPDATE books SET title = ", "E'a' - ", "1"), false},
-	{"strings and comments", Postgres, repeated("UPDATE books SET title = ", "E'' --\n --\n --\n +", "1"), false},
-	{"dollar quotes", Postgres, repeated("UPDATE books SET title = ", "$a$ $b$ $a$ || ", "'x'"), false},
-	{"open dollar quotes", Postgres, numbered("UPDATE books SET title = ", "a $a%d$ ", ""), false},
-	{"open brackets", Postgres, repeated("DELETE FROM books WHERE ", "(", ""), false},
-	{"brackets", Postgres, nested("DELETE FROM books WHERE ", "(", "true", ")"), false},
-	{"brackets", SQLite, nested("DELETE FROM books WHERE ", "(", "1", ")"), false},
-	{"brackets before a read", Postgres, nested("", "(", "SELECT * FROM books", ")"), false},
-	{"comments", Postgres, repeated("UPDATE books SET ", "/**/", "price = 1"), false},
-	{"nested comments", Postgres, nested("UPDATE books SET ", "/*", "", "*/ price = 1"), false},
-	{"open comments", Postgres, repeated("UPDATE books SET price = 1", "/*", ""), false},
-	{"open comments", SQLite, repeated("UPDATE books SET price = 1", "/* ", ""), false},
-	{"line comments", SQLite, repeated("UPDATE books SET ", "--\n", "price = 1"), false},
-	{"carriage returns", Postgres, repeated("UPDATE books SET ", "--\r", "price = 1"), false},
-	{"commas", Postgres, repeated("UPDATE books SET a = 1", ",", ""), false},
-	{"assignments", Postgres, repeated("UPDATE books SET a = 1", ", a = 1", ""), false},
-	{"columns", Postgres, repeated("INSERT INTO books (a", ", a", ") VALUES (1)"), false},
-	{"ANDs", Postgres, repeated("DELETE FROM books WHERE a", " AND a", ""), false},
-	{"ANDs and calls", Postgres, repeated("DELETE FROM books WHERE a", " AND f(a) AND b", ""), false},
-	{"ANDs and calls", SQLite, repeated("DELETE FROM books WHERE a", " AND f(?) AND ?", ""), false},
-	{"ORs", Postgres, repeated("DELETE FROM books WHERE f(a)", " OR a", ""), false},
-	{"BETWEENs", Postgres, repeated("DELETE FROM books WHERE f(a)", " AND a BETWEEN b AND c", ""), false},
-	{"BETWEENs without AND", Postgres, repeated("DELETE FROM books WHERE f(a)", " BETWEEN b", ""), false},
-	{"CASEs", Postgres, nested("DELETE FROM books WHERE ", "CASE WHEN f(a) AND b THEN ", "c", " END"), false},
-	{"ENDs", Postgres, repeated("DELETE FROM books WHERE f(a)", " END AND a", ""), false},
-	{"rows", Postgres, repeated("INSERT INTO books (id) VALUES (1)", ", (1)", ""), false},
-	{"rows of placeholders", SQLite, repeated("INSERT INTO books (id, a) VALUES (?, ?)", ", (?, ?)", ""), false},
-	{"numbered placeholders", Postgres, numbered("DELETE FROM books WHERE id IN ($1", ", $%d", ")"), false},
-	{"numbered placeholders", SQLite, numbered("DELETE FROM books WHERE id IN (?1", ", ?%d", ")"), true},
-	{"named placeholders", SQLite, numbered("DELETE FROM books WHERE id IN (0", ", :a%[1]d, @a%[1]d", ")"), true},
-	{"one named placeholder", SQLite, repeated("DELETE FROM books WHERE id IN (0", ", :a", ")"), true},
-	{"placeholders with suffixes", SQLite, repeated("DELETE FROM books WHERE id IN (0", ", :a(b)", ")"), true},
-	{"open placeholders", SQLite, repeated("UPDATE books SET a = ", ":a(b", ""), false},
-	{"rows of numbered placeholders", SQLite, numbered("INSERT INTO books (id, a) VALUES (1, ?1)", ", (1, ?%d)", ""), false},
-	{"rows of numbered placeholders", Postgres, numbered("INSERT INTO books (id, a) VALUES (1, $1)", ", (1, $%d)", ""), false},
-	{"lists of placeholders", SQLite, repeated("DELETE FROM books WHERE id IN (?", ",     ?", ")"), false},
-	{"lists of placeholders to update", SQLite, repeated("UPDATE books SET a = ? WHERE id IN (?", ",     ?", ")"), false},
-	{"assigned placeholders", SQLite, repeated("UPDATE books SET b = ?", ", a = ?", " WHERE id = ?"), false},
-	{"arms of placeholders", SQLite, repeated("UPDATE books SET a = CASE id", " WHEN ? THEN ?", " END WHERE id = ?"), false},
-	{"items of WITH", Postgres, numbered("WITH a AS (SELECT 1)", ", a%d AS (UPDATE books SET price = 1)", " SELECT 1"), false},
-	{"upsert", SQLite, repeated("INSERT INTO books (id, a) VALUES (?, ?)", ", (?, ?)", " ON CONFLICT (id) DO UPDATE SET a = ?"), false},
-	{"selects", Postgres, repeated("INSERT INTO books (id) SELECT 1", " UNION SELECT 1", ""), false},
-	{"conflicts", SQLite, repeated("INSERT INTO books (id) VALUES (1)", " ON CONFLICT DO UPDATE SET a = 1", ""), false},
-	{"conflicts with WHERE", SQLite, repeated("INSERT INTO books (id) VALUES (1)", " ON CONFLICT (a) WHERE b DO UPDATE SET a = 1 WHERE c", ""), false},
-	{"statements", Postgres, repeated("", "SELECT * FROM books; ", ""), false},
-	{"writes of others", Postgres, repeated("", "DELETE FROM other WHERE a IN (SELECT 1 FROM books); ", ""), false},
-	{"semicolons", SQLite, repeated("SELECT 1 FROM books", ";", ""), false},
-	{"names", Postgres, repeated("SELECT ", "books, ", "1 FROM other"), false},
-	{"starts of names", Postgres, repeated("SELECT ", "book ", "books"), false},
-	{"escaped name", Postgres, repeated(`SELECT * FROM books, U&"`, `\0062`, `"`), false},
-	{"joins", Postgres, repeated("UPDATE books SET a = 1 FROM a", " JOIN b ON c", ""), false},
-	{"DISTINCT FROM", Postgres, repeated("UPDATE books SET a = b", " IS DISTINCT FROM b", ""), false},
-	{"dots", Postgres, repeated("UPDATE books SET a = 1", ".", ""), false},
-	{"dots of a name", Postgres, repeated("DELETE FROM books", ".a", ""), false},
+	{"quotes", databases.Postgres, repeated("UPDATE books SET title = '", "''", "'"), false},
+	{"quotes", databases.SQLite, repeated("UPDATE books SET title = '", "''", "'"), false},
+	{"open quotes", databases.Postgres, repeated("UPDATE books SET title = ", "'", ""), false},
+	{"strings", databases.Postgres, repeated("UPDATE books SET title = ", "E'a' \n ", ""), false},
+	{"strings and blanks", databases.Postgres, repeated("UPDATE books SET title = ", "E'a' - ", "1"), false},
+	{"strings and comments", databases.Postgres, repeated("UPDATE books SET title = ", "E'' --\n --\n --\n +", "1"), false},
+	{"dollar quotes", databases.Postgres, repeated("UPDATE books SET title = ", "$a$ $b$ $a$ || ", "'x'"), false},
+	{"open dollar quotes", databases.Postgres, numbered("UPDATE books SET title = ", "a $a%d$ ", ""), false},
+	{"open brackets", databases.Postgres, repeated("DELETE FROM books WHERE ", "(", ""), false},
+	{"brackets", databases.Postgres, nested("DELETE FROM books WHERE ", "(", "true", ")"), false},
+	{"brackets", databases.SQLite, nested("DELETE FROM books WHERE ", "(", "1", ")"), false},
+	{"brackets before a read", databases.Postgres, nested("", "(", "SELECT * FROM books", ")"), false},
+	{"comments", databases.Postgres, repeated("UPDATE books SET ", "/**/", "price = 1"), false},
+	{"nested comments", databases.Postgres, nested("UPDATE books SET ", "/*", "", "*/ price = 1"), false},
+	{"open comments", databases.Postgres, repeated("UPDATE books SET price = 1", "/*", ""), false},
+	{"open comments", databases.SQLite, repeated("UPDATE books SET price = 1", "/* ", ""), false},
+	{"line comments", databases.SQLite, repeated("UPDATE books SET ", "--\n", "price = 1"), false},
+	{"carriage returns", databases.Postgres, repeated("UPDATE books SET ", "--\r", "price = 1"), false},
+	{"commas", databases.Postgres, repeated("UPDATE books SET a = 1", ",", ""), false},
+	{"assignments", databases.Postgres, repeated("UPDATE books SET a = 1", ", a = 1", ""), false},
+	{"columns", databases.Postgres, repeated("INSERT INTO books (a", ", a", ") VALUES (1)"), false},
+	{"ANDs", databases.Postgres, repeated("DELETE FROM books WHERE a", " AND a", ""), false},
+	{"ANDs and calls", databases.Postgres, repeated("DELETE FROM books WHERE a", " AND f(a) AND b", ""), false},
+	{"ANDs and calls", databases.SQLite, repeated("DELETE FROM books WHERE a", " AND f(?) AND ?", ""), false},
+	{"ORs", databases.Postgres, repeated("DELETE FROM books WHERE f(a)", " OR a", ""), false},
+	{"BETWEENs", databases.Postgres, repeated("DELETE FROM books WHERE f(a)", " AND a BETWEEN b AND c", ""), false},
+	{"BETWEENs without AND", databases.Postgres, repeated("DELETE FROM books WHERE f(a)", " BETWEEN b", ""), false},
+	{"CASEs", databases.Postgres, nested("DELETE FROM books WHERE ", "CASE WHEN f(a) AND b THEN ", "c", " END"), false},
+	{"ENDs", databases.Postgres, repeated("DELETE FROM books WHERE f(a)", " END AND a", ""), false},
+	{"rows", databases.Postgres, repeated("INSERT INTO books (id) VALUES (1)", ", (1)", ""), false},
+	{"rows of placeholders", databases.SQLite, repeated("INSERT INTO books (id, a) VALUES (?, ?)", ", (?, ?)", ""), false},
+	{"numbered placeholders", databases.Postgres, numbered("DELETE FROM books WHERE id IN ($1", ", $%d", ")"), false},
+	{"numbered placeholders", databases.SQLite, numbered("DELETE FROM books WHERE id IN (?1", ", ?%d", ")"), true},
+	{"named placeholders", databases.SQLite, numbered("DELETE FROM books WHERE id IN (0", ", :a%[1]d, @a%[1]d", ")"), true},
+	{"one named placeholder", databases.SQLite, repeated("DELETE FROM books WHERE id IN (0", ", :a", ")"), true},
+	{"placeholders with suffixes", databases.SQLite, repeated("DELETE FROM books WHERE id IN (0", ", :a(b)", ")"), true},
+	{"open placeholders", databases.SQLite, repeated("UPDATE books SET a = ", ":a(b", ""), false},
+	{"rows of numbered placeholders", databases.SQLite, numbered("INSERT INTO books (id, a) VALUES (1, ?1)", ", (1, ?%d)", ""), false},
+	{"rows of numbered placeholders", databases.Postgres, numbered("INSERT INTO books (id, a) VALUES (1, $1)", ", (1, $%d)", ""), false},
+	{"lists of placeholders", databases.SQLite, repeated("DELETE FROM books WHERE id IN (?", ",     ?", ")"), false},
+	{"lists of placeholders to update", databases.SQLite, repeated("UPDATE books SET a = ? WHERE id IN (?", ",     ?", ")"), false},
+	{"assigned placeholders", databases.SQLite, repeated("UPDATE books SET b = ?", ", a = ?", " WHERE id = ?"), false},
+	{"arms of placeholders", databases.SQLite, repeated("UPDATE books SET a = CASE id", " WHEN ? THEN ?", " END WHERE id = ?"), false},
+	{"items of WITH", databases.Postgres, numbered("WITH a AS (SELECT 1)", ", a%d AS (UPDATE books SET price = 1)", " SELECT 1"), false},
+	{"upsert", databases.SQLite, repeated("INSERT INTO books (id, a) VALUES (?, ?)", ", (?, ?)", " ON CONFLICT (id) DO UPDATE SET a = ?"), false},
+	{"selects", databases.Postgres, repeated("INSERT INTO books (id) SELECT 1", " UNION SELECT 1", ""), false},
+	{"conflicts", databases.SQLite, repeated("INSERT INTO books (id) VALUES (1)", " ON CONFLICT DO UPDATE SET a = 1", ""), false},
+	{"conflicts with WHERE", databases.SQLite, repeated("INSERT INTO books (id) VALUES (1)", " ON CONFLICT (a) WHERE b DO UPDATE SET a = 1 WHERE c", ""), false},
+	{"statements", databases.Postgres, repeated("", "SELECT * FROM books; ", ""), false},
+	{"writes of others", databases.Postgres, repeated("", "DELETE FROM other WHERE a IN (SELECT 1 FROM books); ", ""), false},
+	{"semicolons", databases.SQLite, repeated("SELECT 1 FROM books", ";", ""), false},
+	{"names", databases.Postgres, repeated("SELECT ", "books, ", "1 FROM other"), false},
+	{"starts of names", databases.Postgres, repeated("SELECT ", "book ", "books"), false},
+	{"escaped name", databases.Postgres, repeated(`SELECT * FROM books, U&"`, `\0062`, `"`), false},
+	{"joins", databases.Postgres, repeated("UPDATE books SET a = 1 FROM a", " JOIN b ON c", ""), false},
+	{"DISTINCT FROM", databases.Postgres, repeated("UPDATE books SET a = b", " IS DISTINCT FROM b", ""), false},
+	{"dots", databases.Postgres, repeated("UPDATE books SET a = 1", ".", ""), false},
+	{"dots of a name", databases.Postgres, repeated("DELETE FROM books", ".a", ""), false},
 }
 
 // work is what planning and rendering a text takes, apart from time, and what it leaves
@@ -110,7 +113,7 @@ type work struct {
 }
 
 // measure plans and renders a text, with as many tokens for each table.
-func measure(t *testing.T, d Dialect, tables []Table, sql string, v Variant, tokens int) work {
+func measure(t *testing.T, d databases.Dialect, tables []Table, sql string, v guard.Variant, tokens int) work {
 	t.Helper()
 	r, err := New(d, tables)
 	if err != nil {
@@ -127,7 +130,7 @@ func measure(t *testing.T, d Dialect, tables []Table, sql string, v Variant, tok
 	p := r.read(sql, v)
 	w := work{size: len(sql)}
 	var rendered string
-	if p.Verdict == Guard {
+	if p.Verdict == guard.Guard {
 		v := Values{Literal: !p.Params, Tables: make([]TableValues, len(p.Tables))}
 		for i := range v.Tables {
 			if p.rules(i).Fenced() {
@@ -145,7 +148,7 @@ func measure(t *testing.T, d Dialect, tables []Table, sql string, v Variant, tok
 	}
 	runtime.ReadMemStats(&after)
 	w.bytes, w.allocs = int(after.TotalAlloc-before.TotalAlloc), int(after.Mallocs-before.Mallocs)
-	if d == SQLite && rendered != "" {
+	if d == databases.SQLite && rendered != "" {
 		w.lookups = lookups(t, rendered) - lookups(t, sql)
 	}
 	return w
@@ -158,7 +161,7 @@ func measure(t *testing.T, d Dialect, tables []Table, sql string, v Variant, tok
 // src/util.c.
 func lookups(t *testing.T, sql string) (steps int) {
 	highest, list := 0, make(map[string]int) // the place of each in the list
-	for _, s := range tokenTexts(t, SQLite, sql) {
+	for _, s := range tokenTexts(t, databases.SQLite, sql) {
 		n, err := 0, error(nil)
 		switch {
 		case s == "?":
@@ -221,10 +224,10 @@ func TestLinear(t *testing.T) {
 }
 
 // upserts are what makes an INSERT update.
-var upserts = map[Dialect]string{
-	Postgres: " ON CONFLICT (id) DO UPDATE SET price = excluded.price",
-	SQLite:   " ON CONFLICT (id) DO UPDATE SET price = excluded.price",
-	MySQL:    " ON DUPLICATE KEY UPDATE price = VALUES(price)",
+var upserts = map[databases.Dialect]string{
+	databases.Postgres: " ON CONFLICT (id) DO UPDATE SET price = excluded.price",
+	databases.SQLite:   " ON CONFLICT (id) DO UPDATE SET price = excluded.price",
+	databases.MySQL:    " ON DUPLICATE KEY UPDATE price = VALUES(price)",
 }
 
 // TestLinearTokens shows the same for the tokens of many rows and for the tables of many
@@ -233,7 +236,7 @@ func TestLinearTokens(t *testing.T) {
 	oneGoroutine(t)
 	const small, factor = 100, 8
 	keyed := rulesets["keyboth"].table
-	for d, placeholder := range answers(t, map[Dialect]string{Postgres: "$%d", SQLite: "?", MySQL: "?"}) {
+	for d, placeholder := range answers(t, map[databases.Dialect]string{databases.Postgres: "$%d", databases.SQLite: "?", databases.MySQL: "?"}) {
 		rows := func(n int) string {
 			var b strings.Builder
 			b.WriteString("INSERT INTO books (id, price) VALUES ")
@@ -268,7 +271,7 @@ func TestLinearTokens(t *testing.T) {
 			all = append(all, Table{Name: fmt.Sprint("t", i), FenceColumn: "fence", Ledger: true, Serial: "serial"})
 			b = append(b, fmt.Sprintf("a%d AS (UPDATE t%d SET serial = serial + 2)", i+1, i))
 		}
-		return measure(t, Postgres, all, strings.Join(b, ", ")+" SELECT 1", 0, 1)
+		return measure(t, databases.Postgres, all, strings.Join(b, ", ")+" SELECT 1", 0, 1)
 	}
 	tables(small).grows(t, factor, tables(factor*small))
 }
@@ -285,7 +288,7 @@ func TestDeep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := r.read(sql, 0); p.Verdict == Refuse && p.Refusal.Reason == "" {
+		if p := r.read(sql, 0); p.Verdict == guard.Refuse && p.Refusal.Reason == "" {
 			t.Errorf("%s: got %+v", l.name, p)
 		}
 	}
@@ -297,11 +300,11 @@ func TestTooLong(t *testing.T) {
 		t.Skip("64 MB")
 	}
 	s := sample{sql: "SELECT * FROM books" + strings.Repeat(" ", maxRead)}
-	if p := s.plan(t, Postgres, "row"); p.Verdict != Refuse || p.Refusal.Table != -1 {
+	if p := s.plan(t, databases.Postgres, "row"); p.Verdict != guard.Refuse || p.Refusal.Table != -1 {
 		t.Errorf("got %v %+v", p.Verdict, p.Refusal)
 	}
 	s.sql = s.sql[len("SELECT * FROM books"):]
-	if p := s.plan(t, Postgres, "row"); p.Verdict != Pass {
+	if p := s.plan(t, databases.Postgres, "row"); p.Verdict != guard.Pass {
 		t.Errorf("a text that names none: got %v", p.Verdict)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/nonce"
 )
 
@@ -14,7 +16,7 @@ const testNonce = "nonce"
 func init() { nonce.Fix(testNonce) }
 
 // reader returns a rewriter to read markers with.
-func reader(t *testing.T, d Dialect) *Rewriter {
+func reader(t *testing.T, d databases.Dialect) *Rewriter {
 	t.Helper()
 	r, err := New(d, nil)
 	if err != nil {
@@ -31,50 +33,50 @@ func TestReadMarker(t *testing.T) {
 	}}
 	for _, tt := range []struct {
 		name, message string
-		want          Marker
+		want          guard.Marker
 	}{
-		{"pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:stale:0:9" (SQLSTATE 22P02)`, Marker{Kind: Stale, Current: 9}},
-		{"lib/pq", `pq: invalid input syntax for type bigint: "sqlfence:nonce:stale:0:9"`, Marker{Kind: Stale, Current: 9}},
-		{"lib/pq, new", `pq: invalid input syntax for type bigint: "sqlfence:nonce:stale:0:9" (22P02)`, Marker{Kind: Stale, Current: 9}},
-		{"in another language", `FEHLER: ungültige Eingabesyntax für Typ bigint: »sqlfence:nonce:stale:0:9« (SQLSTATE 22P02)`, Marker{Kind: Stale, Current: 9}},
-		{"mattn", `bad JSON path: 'sqlfence:nonce:stale:0:9'`, Marker{Kind: Stale, Current: 9}},
-		{"modernc", `SQL logic error: bad JSON path: 'sqlfence:nonce:stale:0:9' (1)`, Marker{Kind: Stale, Current: 9}},
-		{"old SQLite", `JSON path error near 'sqlfence:nonce:stale:0:9'`, Marker{Kind: Stale, Current: 9}},
-		{"negative mark", `bad JSON path: 'sqlfence:nonce:stale:0:-9'`, Marker{Kind: Stale, Current: 9}},
-		{"lowest mark", `bad JSON path: 'sqlfence:nonce:stale:0:-9223372036854775808'`, Marker{Kind: Stale, Current: 9223372036854775807}},
-		{"second token", `bad JSON path: 'sqlfence:nonce:stale:12:900000000000000'`, Marker{Kind: Stale, Token: 12, Current: 900000000000000}},
-		{"mark of text", `bad JSON path: 'sqlfence:nonce:stale:0:000000000000042'`, Marker{Kind: Stale, Current: 42}},
-		{"mark of a float", `bad JSON path: 'sqlfence:nonce:stale:0:42.0'`, Marker{Kind: Stale, Current: 42}},
-		{"scope, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:scope:0:43" (SQLSTATE 22P02)`, Marker{Kind: OutOfScope, Key: "43"}},
-		{"scope, modernc", `SQL logic error: bad JSON path: 'sqlfence:nonce:scope:0:43' (1)`, Marker{Kind: OutOfScope, Key: "43"}},
-		{"scope, no key", `bad JSON path: 'sqlfence:nonce:scope:0:'`, Marker{Kind: OutOfScope}},
-		{"scope, double quote in the key", `pq: invalid input syntax for type bigint: "sqlfence:nonce:scope:0:a"b"`, Marker{Kind: OutOfScope, Key: `a"b`}},
-		{"scope, colons in the key", `bad JSON path: 'sqlfence:nonce:scope:0:a:b::c'`, Marker{Kind: OutOfScope, Key: "a:b::c"}},
-		{"scope, a marker in the key", `bad JSON path: 'sqlfence:nonce:scope:0:sqlfence:nonce:stale:0:9'`, Marker{Kind: OutOfScope, Key: "sqlfence:nonce:stale:0:9"}},
-		{"claim, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:claim:0:12:3" (SQLSTATE 22P02)`, Marker{Kind: Stale, Token: 12, Current: 3}},
-		{"claim, negative", `bad JSON path: 'sqlfence:nonce:claim:0:0:-3'`, Marker{Kind: Stale, Current: -3}},
-		{"unproven, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:unproven:1:3:=42" (SQLSTATE 22P02)`, Marker{Kind: Stale, Token: 2, Current: 3}},
-		{"unproven, negative", `bad JSON path: 'sqlfence:nonce:unproven:1:-3:=o''neill:1'`, Marker{Kind: Stale, Token: 1, Current: -3}},
-		{"unproven, another key", `SQL logic error: bad JSON path: 'sqlfence:nonce:unproven:1:3:=o''neill:2' (1)`, Marker{Kind: OutOfScope, Token: 1, Key: "o'neill:2"}},
-		{"unproven, another table's key", `bad JSON path: 'sqlfence:nonce:unproven:1:3:=7'`, Marker{Kind: OutOfScope, Token: 1, Key: "7"}},
-		{"unproven, a key that is cut off", `bad JSON path: 'sqlfence:nonce:unproven:1:3:=` + strings.Repeat("k", 100) + `'`, Marker{Kind: Stale, Token: 3, Current: 3}},
-		{"unproven, NULL", `bad JSON path: 'sqlfence:nonce:unproven:1:3:'`, Marker{Kind: OutOfScope, Token: 1}},
-		{"unproven, a short key that others begin with", `bad JSON path: 'sqlfence:nonce:unproven:1:3:=k'`, Marker{Kind: OutOfScope, Token: 1, Key: "k"}},
-		{"unknown", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:unknown:0:0" (SQLSTATE 22P02)`, Marker{Kind: UnknownName}},
-		{"ledger, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:ledger:3:9" (SQLSTATE 22P02)`, Marker{Kind: NotNewest, Token: 3, Current: 9}},
-		{"ledger, none yet", `bad JSON path: 'sqlfence:nonce:ledger:0:0'`, Marker{Kind: NotNewest}},
-		{"ledger, negative", `SQL logic error: bad JSON path: 'sqlfence:nonce:ledger:0:-3' (1)`, Marker{Kind: NotNewest, Current: -3}},
-		{"conflict, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:conflict:2:7" (SQLSTATE 22P02)`, Marker{Kind: Conflict, Table: 2, Current: 7}},
-		{"conflict, negative", `bad JSON path: 'sqlfence:nonce:conflict:0:-7'`, Marker{Kind: Conflict, Current: -7}},
-		{"conflict, numeric", `pq: invalid input syntax for type bigint: "sqlfence:nonce:conflict:0:7.00"`, Marker{Kind: Conflict, Current: 7}},
-		{"gone", `pq: invalid input syntax for type bigint: "sqlfence:nonce:gone:0:1" (22P02)`, Marker{Kind: Gone}},
-		{"not a serial", `SQL logic error: bad JSON path: 'sqlfence:nonce:serial:1:it''s 7' (1)`, Marker{Kind: NotSerial, Table: 1, Found: "it's 7"}},
-		{"locked, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:locked:1:1700000000123456:1700000001000000:ann" (SQLSTATE 22P02)`, Marker{Kind: Locked, Table: 1, Since: 1700000000123456, Expiry: 1700000001000000, By: "ann"}},
-		{"locked, for ever", `bad JSON path: 'sqlfence:nonce:locked:0:1:9.22e+21:ann'`, Marker{Kind: Locked, Since: 1, By: "ann"}},
-		{"locked, colons and quotes", `bad JSON path: 'sqlfence:nonce:locked:0:0:-5:o''neill:1'`, Marker{Kind: Locked, Expiry: -5, By: "o'neill:1"}},
-		{"wrapped", `create order: ERROR: invalid input syntax for type bigint: "sqlfence:nonce:stale:1:9" (SQLSTATE 22P02)`, Marker{Kind: Stale, Token: 1, Current: 9}},
+		{"pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:stale:0:9" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.Stale, Current: 9}},
+		{"lib/pq", `pq: invalid input syntax for type bigint: "sqlfence:nonce:stale:0:9"`, guard.Marker{Kind: guard.Stale, Current: 9}},
+		{"lib/pq, new", `pq: invalid input syntax for type bigint: "sqlfence:nonce:stale:0:9" (22P02)`, guard.Marker{Kind: guard.Stale, Current: 9}},
+		{"in another language", `FEHLER: ungültige Eingabesyntax für Typ bigint: »sqlfence:nonce:stale:0:9« (SQLSTATE 22P02)`, guard.Marker{Kind: guard.Stale, Current: 9}},
+		{"mattn", `bad JSON path: 'sqlfence:nonce:stale:0:9'`, guard.Marker{Kind: guard.Stale, Current: 9}},
+		{"modernc", `SQL logic error: bad JSON path: 'sqlfence:nonce:stale:0:9' (1)`, guard.Marker{Kind: guard.Stale, Current: 9}},
+		{"old SQLite", `JSON path error near 'sqlfence:nonce:stale:0:9'`, guard.Marker{Kind: guard.Stale, Current: 9}},
+		{"negative mark", `bad JSON path: 'sqlfence:nonce:stale:0:-9'`, guard.Marker{Kind: guard.Stale, Current: 9}},
+		{"lowest mark", `bad JSON path: 'sqlfence:nonce:stale:0:-9223372036854775808'`, guard.Marker{Kind: guard.Stale, Current: 9223372036854775807}},
+		{"second token", `bad JSON path: 'sqlfence:nonce:stale:12:900000000000000'`, guard.Marker{Kind: guard.Stale, Token: 12, Current: 900000000000000}},
+		{"mark of text", `bad JSON path: 'sqlfence:nonce:stale:0:000000000000042'`, guard.Marker{Kind: guard.Stale, Current: 42}},
+		{"mark of a float", `bad JSON path: 'sqlfence:nonce:stale:0:42.0'`, guard.Marker{Kind: guard.Stale, Current: 42}},
+		{"scope, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:scope:0:43" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.OutOfScope, Key: "43"}},
+		{"scope, modernc", `SQL logic error: bad JSON path: 'sqlfence:nonce:scope:0:43' (1)`, guard.Marker{Kind: guard.OutOfScope, Key: "43"}},
+		{"scope, no key", `bad JSON path: 'sqlfence:nonce:scope:0:'`, guard.Marker{Kind: guard.OutOfScope}},
+		{"scope, double quote in the key", `pq: invalid input syntax for type bigint: "sqlfence:nonce:scope:0:a"b"`, guard.Marker{Kind: guard.OutOfScope, Key: `a"b`}},
+		{"scope, colons in the key", `bad JSON path: 'sqlfence:nonce:scope:0:a:b::c'`, guard.Marker{Kind: guard.OutOfScope, Key: "a:b::c"}},
+		{"scope, a marker in the key", `bad JSON path: 'sqlfence:nonce:scope:0:sqlfence:nonce:stale:0:9'`, guard.Marker{Kind: guard.OutOfScope, Key: "sqlfence:nonce:stale:0:9"}},
+		{"claim, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:claim:0:12:3" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.Stale, Token: 12, Current: 3}},
+		{"claim, negative", `bad JSON path: 'sqlfence:nonce:claim:0:0:-3'`, guard.Marker{Kind: guard.Stale, Current: -3}},
+		{"unproven, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:unproven:1:3:=42" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.Stale, Token: 2, Current: 3}},
+		{"unproven, negative", `bad JSON path: 'sqlfence:nonce:unproven:1:-3:=o''neill:1'`, guard.Marker{Kind: guard.Stale, Token: 1, Current: -3}},
+		{"unproven, another key", `SQL logic error: bad JSON path: 'sqlfence:nonce:unproven:1:3:=o''neill:2' (1)`, guard.Marker{Kind: guard.OutOfScope, Token: 1, Key: "o'neill:2"}},
+		{"unproven, another table's key", `bad JSON path: 'sqlfence:nonce:unproven:1:3:=7'`, guard.Marker{Kind: guard.OutOfScope, Token: 1, Key: "7"}},
+		{"unproven, a key that is cut off", `bad JSON path: 'sqlfence:nonce:unproven:1:3:=` + strings.Repeat("k", 100) + `'`, guard.Marker{Kind: guard.Stale, Token: 3, Current: 3}},
+		{"unproven, NULL", `bad JSON path: 'sqlfence:nonce:unproven:1:3:'`, guard.Marker{Kind: guard.OutOfScope, Token: 1}},
+		{"unproven, a short key that others begin with", `bad JSON path: 'sqlfence:nonce:unproven:1:3:=k'`, guard.Marker{Kind: guard.OutOfScope, Token: 1, Key: "k"}},
+		{"unknown", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:unknown:0:0" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.UnknownName}},
+		{"ledger, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:ledger:3:9" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.NotNewest, Token: 3, Current: 9}},
+		{"ledger, none yet", `bad JSON path: 'sqlfence:nonce:ledger:0:0'`, guard.Marker{Kind: guard.NotNewest}},
+		{"ledger, negative", `SQL logic error: bad JSON path: 'sqlfence:nonce:ledger:0:-3' (1)`, guard.Marker{Kind: guard.NotNewest, Current: -3}},
+		{"conflict, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:conflict:2:7" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.Conflict, Table: 2, Current: 7}},
+		{"conflict, negative", `bad JSON path: 'sqlfence:nonce:conflict:0:-7'`, guard.Marker{Kind: guard.Conflict, Current: -7}},
+		{"conflict, numeric", `pq: invalid input syntax for type bigint: "sqlfence:nonce:conflict:0:7.00"`, guard.Marker{Kind: guard.Conflict, Current: 7}},
+		{"gone", `pq: invalid input syntax for type bigint: "sqlfence:nonce:gone:0:1" (22P02)`, guard.Marker{Kind: guard.Gone}},
+		{"not a serial", `SQL logic error: bad JSON path: 'sqlfence:nonce:serial:1:it''s 7' (1)`, guard.Marker{Kind: guard.NotSerial, Table: 1, Found: "it's 7"}},
+		{"locked, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:locked:1:1700000000123456:1700000001000000:ann" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.Locked, Table: 1, Since: 1700000000123456, Expiry: 1700000001000000, By: "ann"}},
+		{"locked, for ever", `bad JSON path: 'sqlfence:nonce:locked:0:1:9.22e+21:ann'`, guard.Marker{Kind: guard.Locked, Since: 1, By: "ann"}},
+		{"locked, colons and quotes", `bad JSON path: 'sqlfence:nonce:locked:0:0:-5:o''neill:1'`, guard.Marker{Kind: guard.Locked, Expiry: -5, By: "o'neill:1"}},
+		{"wrapped", `create order: ERROR: invalid input syntax for type bigint: "sqlfence:nonce:stale:1:9" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.Stale, Token: 1, Current: 9}},
 	} {
-		if got, ok := reader(t, SQLite).ReadMarker(errors.New(tt.message), values); !ok || got != tt.want {
+		if got, ok := reader(t, databases.SQLite).ReadMarker(errors.New(tt.message), values); !ok || got != tt.want {
 			t.Errorf("%s: got %+v, %v, want %+v", tt.name, got, ok, tt.want)
 		}
 	}
@@ -120,7 +122,7 @@ func TestReadMarkerRefuses(t *testing.T) {
 		`ERROR: duplicate key value violates unique constraint "books_pkey" (SQLSTATE 23505)`,
 		`UNIQUE constraint failed: books.id`,
 	} {
-		if got, ok := reader(t, Postgres).ReadMarker(errors.New(message), nil); ok {
+		if got, ok := reader(t, databases.Postgres).ReadMarker(errors.New(message), nil); ok {
 			t.Errorf("%q: got %+v", message, got)
 		}
 	}
@@ -129,14 +131,13 @@ func TestReadMarkerRefuses(t *testing.T) {
 // TestMarkersAreRead shows that what the guards raise is what is read back.
 func TestMarkersAreRead(t *testing.T) {
 	for _, d := range guardedDialects(t) {
-		for kind, want := range map[string]MarkerKind{markerStale: Stale, markerLedger: NotNewest, markerScope: OutOfScope, markerUnknown: UnknownName,
-			markerConflict: Conflict, markerGone: Gone, markerNotSerial: NotSerial} {
+		for _, kind := range []guard.Kind{guard.Stale, guard.NotNewest, guard.OutOfScope, guard.UnknownName, guard.Conflict, guard.Gone, guard.NotSerial} {
 			w := newWriter(&source{dialect: dialects[d], nonce: testNonce, plan: new(Plan)})
 			defer w.release()
 			w.raise(kind, 3, "x")
 			_, marker, _ := strings.Cut(w.b.String(), "'sqlfence:")
 			marker, _, _ = strings.Cut(marker, "'")
-			if m, ok := reader(t, d).ReadMarker(errors.New("error: 'sqlfence:"+marker+"17'"), nil); !ok || m.Kind != want || m.Token+m.Table != 3 {
+			if m, ok := reader(t, d).ReadMarker(errors.New("error: 'sqlfence:"+marker+"17'"), nil); !ok || m.Kind != kind || m.Token+m.Table != 3 {
 				t.Errorf("%v, %s: got %+v, %v", d, kind, m, ok)
 			}
 		}
@@ -146,7 +147,7 @@ func TestMarkersAreRead(t *testing.T) {
 // MySQL's servers quote nothing in what they show, and the guard pads it.
 func TestMarkerOfMySQLWithQuotes(t *testing.T) {
 	const text = "Identifier name 'sqlfence:nonce:locked:0:1:2:o'neill's '' ......................................' is too long"
-	if m, ok := reader(t, MySQL).ReadMarker(errors.New(text), nil); !ok || m.By != "o'neill's ''" {
+	if m, ok := reader(t, databases.MySQL).ReadMarker(errors.New(text), nil); !ok || m.By != "o'neill's ''" {
 		t.Errorf("by %q, %t", m.By, ok)
 	}
 }
@@ -173,29 +174,29 @@ func (e *mysqlError) Error() string      { return e.Message }
 func TestMarkerNeedsItsCode(t *testing.T) {
 	const text = `error: "sqlfence:nonce:stale:0:9"`
 	for _, tt := range []struct {
-		d    Dialect
+		d    databases.Dialect
 		err  error
 		want bool
 	}{
-		{Postgres, postgresError{"22P02", text}, true},
-		{Postgres, postgresError{"23505", text}, false},
-		{Postgres, postgresError{"42883", text}, false},
-		{Postgres, postgresError{"P0001", text}, false},
-		{SQLite, sqliteError{1, text}, true},
-		{SQLite, sqliteError{1 | 3<<8, text}, true},
-		{SQLite, sqliteError{2067, text}, false},
-		{SQLite, sqliteError{19, text}, false},
-		{MySQL, &mysqlError{1059, text}, true},
-		{MySQL, &mysqlError{3057, text}, true},
-		{MySQL, &mysqlError{4163, text}, true},
-		{MySQL, &mysqlError{1062, text}, false},
-		{MySQL, &mysqlError{1366, text}, false},
-		{MySQL, &mysqlError{1690, text}, false},
+		{databases.Postgres, postgresError{"22P02", text}, true},
+		{databases.Postgres, postgresError{"23505", text}, false},
+		{databases.Postgres, postgresError{"42883", text}, false},
+		{databases.Postgres, postgresError{"P0001", text}, false},
+		{databases.SQLite, sqliteError{1, text}, true},
+		{databases.SQLite, sqliteError{1 | 3<<8, text}, true},
+		{databases.SQLite, sqliteError{2067, text}, false},
+		{databases.SQLite, sqliteError{19, text}, false},
+		{databases.MySQL, &mysqlError{1059, text}, true},
+		{databases.MySQL, &mysqlError{3057, text}, true},
+		{databases.MySQL, &mysqlError{4163, text}, true},
+		{databases.MySQL, &mysqlError{1062, text}, false},
+		{databases.MySQL, &mysqlError{1366, text}, false},
+		{databases.MySQL, &mysqlError{1690, text}, false},
 	} {
 		wrapped := fmt.Errorf("wrapped: %w", errors.Join(errors.New("before"), tt.err))
 		for _, err := range []error{tt.err, wrapped} {
 			m, ok := reader(t, tt.d).ReadMarker(err, nil)
-			if ok != tt.want || ok && (m != Marker{Kind: Stale, Current: 9}) {
+			if ok != tt.want || ok && (m != guard.Marker{Kind: guard.Stale, Current: 9}) {
 				t.Errorf("%v, %#v: %+v, %t", tt.d, err, m, ok)
 			}
 		}
@@ -223,13 +224,13 @@ func TestColumnOfAnotherType(t *testing.T) {
 		`FEHLER: Funktion »x pg_catalog.int8le(« (text) existiert nicht (SQLSTATE 42883)`:   false,
 		`ERROR: function books.int8le(real, bigint) does not exist (SQLSTATE 42883)`:        false,
 	} {
-		if m, ok := reader(t, Postgres).ReadMarker(fmt.Errorf("wrapped: %w", postgresError{"42883", text}), nil); ok != want || ok && m.Kind != NotInteger {
+		if m, ok := reader(t, databases.Postgres).ReadMarker(fmt.Errorf("wrapped: %w", postgresError{"42883", text}), nil); ok != want || ok && m.Kind != guard.NotInteger {
 			t.Errorf("%s: %+v, %t", text, m, ok)
 		}
-		if m, ok := reader(t, Postgres).ReadMarker(postgresError{"22P02", text}, nil); ok {
+		if m, ok := reader(t, databases.Postgres).ReadMarker(postgresError{"22P02", text}, nil); ok {
 			t.Errorf("%s with another code: %+v", text, m)
 		}
-		for _, d := range []Dialect{SQLite, MySQL} {
+		for _, d := range []databases.Dialect{databases.SQLite, databases.MySQL} {
 			if m, ok := reader(t, d).ReadMarker(errors.New(text), nil); ok {
 				t.Errorf("%v, %s: %+v", d, text, m)
 			}
@@ -243,7 +244,7 @@ func TestNonceOfARewriter(t *testing.T) {
 	var texts []string
 	for i := range 2 {
 		nonce.Fix(fmt.Sprint("N", i))
-		r, err := New(Postgres, []Table{{Name: "books", FenceColumn: "fence_token", Ledger: true}})
+		r, err := New(databases.Postgres, []Table{{Name: "books", FenceColumn: "fence_token", Ledger: true}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
@@ -14,7 +16,7 @@ import (
 
 // sameMeaning compares the plan of a changed statement with the original's. The
 // rendered texts are compared token by token, by equal.
-func sameMeaning(t *testing.T, d Dialect, s *sample, rules, changed string, equal func(a, b string) bool) {
+func sameMeaning(t *testing.T, d databases.Dialect, s *sample, rules, changed string, equal func(a, b string) bool) {
 	t.Helper()
 	other := sample{sql: changed}
 	p, q := s.plan(t, d, rules), other.plan(t, d, rules)
@@ -22,7 +24,7 @@ func sameMeaning(t *testing.T, d Dialect, s *sample, rules, changed string, equa
 		t.Errorf("%q: got %v %+v, want %v %+v as for %q", changed, q.Verdict, q.Refusal, p.Verdict, p.Refusal, s.sql)
 		return
 	}
-	if p.Verdict != Guard {
+	if p.Verdict != guard.Guard {
 		return
 	}
 	a, b := p.rendered(t, p.values(rules)), q.rendered(t, q.values(rules))
@@ -37,8 +39,8 @@ func sameMeaning(t *testing.T, d Dialect, s *sample, rules, changed string, equa
 func identical(a, b string) bool { return a == b }
 
 // readable runs f for the samples that the lexer takes.
-func readable(t *testing.T, f func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token)) {
-	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+func readable(t *testing.T, f func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token)) {
+	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		if toks, err := scan(d, s.sql); err == nil {
 			f(t, d, s, rules, toks)
 		}
@@ -55,7 +57,7 @@ func mayPart(a, b lex.Token) bool {
 // TestBlanksMeanNothing puts blanks and comments between the tokens.
 func TestBlanksMeanNothing(t *testing.T) {
 	oneGoroutine(t)
-	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token) {
+	readable(t, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
 		for _, blank := range []string{" ", "\n", "\t\r\n", " /* ) ; ' */ ", " -- it's; WHERE\n"} {
 			var b strings.Builder
 			b.WriteString(strings.TrimLeft(blank, " "))
@@ -95,7 +97,7 @@ func TestCaseMeansNothing(t *testing.T) {
 			}, s)
 		}
 	}
-	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token) {
+	readable(t, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
 		for _, convert := range []func(string) string{ascii(strings.ToUpper), ascii(strings.ToLower), alternate} {
 			var b strings.Builder
 			last := int32(0)
@@ -115,12 +117,12 @@ func TestCaseMeansNothing(t *testing.T) {
 // TestQuotesMeanNothing writes the table's name in each way that a database has.
 func TestQuotesMeanNothing(t *testing.T) {
 	oneGoroutine(t)
-	ways := answers(t, map[Dialect][]string{
-		Postgres: {`"books"`, `U&"books"`, `u&"\0062ook\+000073"`},
-		SQLite:   {`"books"`, `"BOOKS"`, "`books`", "`bOOks`", "[books]", "[Books]"},
-		MySQL:    {"`books`", "`bOOks`"},
+	ways := answers(t, map[databases.Dialect][]string{
+		databases.Postgres: {`"books"`, `U&"books"`, `u&"\0062ook\+000073"`},
+		databases.SQLite:   {`"books"`, `"BOOKS"`, "`books`", "`bOOks`", "[books]", "[Books]"},
+		databases.MySQL:    {"`books`", "`bOOks`"},
 	})
-	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token) {
+	readable(t, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
 		for _, way := range ways[d] {
 			var b strings.Builder
 			last := int32(0)
@@ -143,7 +145,7 @@ func TestQuotesMeanNothing(t *testing.T) {
 // TestAroundMeansNothing puts blanks, semicolons and comments in front and behind.
 func TestAroundMeansNothing(t *testing.T) {
 	oneGoroutine(t)
-	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, _ []lex.Token) {
+	readable(t, func(t *testing.T, d databases.Dialect, s *sample, rules string, _ []lex.Token) {
 		for _, around := range [][2]string{{"", "\n-- books"}, {"", " /* books */"}, {"/* a */ ", ""}, {"-- a\n", "\n"}} {
 			sameMeaning(t, d, s, rules, around[0]+s.sql+around[1], identical)
 		}
@@ -164,7 +166,7 @@ func TestAroundMeansNothing(t *testing.T) {
 func TestWordsRightBehindNumbers(t *testing.T) {
 	oneGoroutine(t)
 	refused, same := 0, 0
-	readable(t, func(t *testing.T, d Dialect, s *sample, rules string, toks []lex.Token) {
+	readable(t, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
 		for i := range toks {
 			if toks[i].Kind != lex.Number || toks[i+1].Kind != lex.Word {
 				continue
@@ -173,11 +175,11 @@ func TestWordsRightBehindNumbers(t *testing.T) {
 			apart, right := sample{sql: before + " " + behind}, sample{sql: before + behind}
 			p, q := apart.plan(t, d, rules), right.plan(t, d, rules)
 			switch {
-			case q.Verdict == Refuse:
+			case q.Verdict == guard.Refuse:
 				refused++
 			case p.Verdict != q.Verdict:
 				t.Errorf("%s: %v, with a blank %v", right.sql, q.Verdict, p.Verdict)
-			case q.Verdict == Guard:
+			case q.Verdict == guard.Guard:
 				same++
 				if a, b := p.rendered(t, p.values(rules)).SQL, q.rendered(t, q.values(rules)).SQL; strings.ReplaceAll(a, "1e0 ", "1e0") != b {
 					t.Errorf("%s: got %s, with a blank %s", right.sql, b, a)

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // A missed statement is one whose plan isn't kept; %d makes different texts of it.
@@ -24,8 +27,8 @@ func members(n int, format string) string {
 }
 
 // in returns the statement in the SQL of a dialect.
-func (m missed) in(d Dialect) string {
-	if d == SQLite {
+func (m missed) in(d databases.Dialect) string {
+	if d == databases.SQLite {
 		return strings.NewReplacer("$", "?", "= ANY(ARRAY[", "IN (", "])", ")").Replace(m.sql)
 	}
 	return m.sql
@@ -58,7 +61,7 @@ func BenchmarkMiss(b *testing.B) {
 	}
 }
 
-func benchMiss(b *testing.B, d Dialect, rules, sql string) {
+func benchMiss(b *testing.B, d databases.Dialect, rules, sql string) {
 	r, err := New(d, []Table{rulesets[rules].table})
 	if err != nil {
 		b.Fatal(err)
@@ -73,7 +76,7 @@ func benchMiss(b *testing.B, d Dialect, rules, sql string) {
 	b.SetBytes(int64(len(sql)))
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if p := r.Plan(texts[i%len(texts)]); p.Verdict != Guard {
+		if p := r.Plan(texts[i%len(texts)]); p.Verdict != guard.Guard {
 			b.Fatal(p.Refusal)
 		}
 	}

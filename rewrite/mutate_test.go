@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
@@ -21,7 +23,7 @@ type mutator struct {
 	tokens  []string   // all of them
 }
 
-func newMutator(t testing.TB, d Dialect, seed uint64) *mutator {
+func newMutator(t testing.TB, d databases.Dialect, seed uint64) *mutator {
 	t.Helper()
 	m := &mutator{Rand: rand.New(rand.NewPCG(seed, uint64(d)))}
 	seen := map[string]bool{}
@@ -108,7 +110,7 @@ type rewriterOf struct {
 	rules string
 }
 
-func allRewriters(t testing.TB, d Dialect) (all []rewriterOf) {
+func allRewriters(t testing.TB, d databases.Dialect) (all []rewriterOf) {
 	t.Helper()
 	for _, rules := range rulesetsOf(t, d) {
 		r, err := New(d, append([]Table{rulesets[rules].table}, otherTables(rules)...))
@@ -124,7 +126,7 @@ func allRewriters(t testing.TB, d Dialect) (all []rewriterOf) {
 }
 
 // planned plans a text and renders it, in each way in turn, and returns what is wrong with it.
-func (r rewriterOf) planned(d Dialect, sql string, n int) (wrong string, guards bool) {
+func (r rewriterOf) planned(d databases.Dialect, sql string, n int) (wrong string, guards bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			wrong = fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
@@ -138,12 +140,12 @@ func (r rewriterOf) planned(d Dialect, sql string, n int) (wrong string, guards 
 	}
 	p := r.read(sql, variantOf(r.rules))
 	switch p.Verdict {
-	case Refuse:
+	case guard.Refuse:
 		if f := p.Refusal; f.Reason == "" || f.Offset < 0 || f.Offset > len(sql) || f.Table < -1 || f.Table > len(r.tables) {
 			return fmt.Sprintf("refused as %+v", f), false
 		}
-	case Guard:
-		if _, err := p.Default(); err != nil && err != errNoParams && err != errAmbiguous {
+	case guard.Guard:
+		if _, _, err := p.Default(); err != nil && err != errNoParams && err != errAmbiguous {
 			return err.Error(), true
 		}
 		v := p.values(r.rules)

@@ -4,27 +4,30 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 func TestNew(t *testing.T) {
 	books := Table{Name: "books", FenceColumn: "fence_token"}
 	for _, tt := range []struct {
 		name   string
-		d      Dialect
+		d      databases.Dialect
 		tables []Table
 		ok     bool
 	}{
-		{"one", Postgres, []Table{books}, true},
-		{"none", Postgres, nil, true},
-		{"none, of any dialect", MySQL, nil, true},
-		{"MySQL", MySQL, []Table{books}, true},
+		{"one", databases.Postgres, []Table{books}, true},
+		{"none", databases.Postgres, nil, true},
+		{"none, of any dialect", databases.MySQL, nil, true},
+		{"MySQL", databases.MySQL, []Table{books}, true},
 		{"no dialect", 0, []Table{books}, false},
-		{"no name", SQLite, []Table{{Ledger: true}}, false},
-		{"no rule", SQLite, []Table{{Name: "books"}}, false},
-		{"fence is key", SQLite, []Table{{Name: "books", FenceColumn: "id", Key: "id"}}, false},
-		{"twice", SQLite, []Table{books, books}, false},
-		{"with and without schema", SQLite, []Table{books, {Schema: "shop", Name: "books", Ledger: true}}, false},
-		{"in two schemas", SQLite, []Table{{Schema: "a", Name: "books", Ledger: true}, {Schema: "b", Name: "books", Ledger: true}}, true},
+		{"no name", databases.SQLite, []Table{{Ledger: true}}, false},
+		{"no rule", databases.SQLite, []Table{{Name: "books"}}, false},
+		{"fence is key", databases.SQLite, []Table{{Name: "books", FenceColumn: "id", Key: "id"}}, false},
+		{"twice", databases.SQLite, []Table{books, books}, false},
+		{"with and without schema", databases.SQLite, []Table{books, {Schema: "shop", Name: "books", Ledger: true}}, false},
+		{"in two schemas", databases.SQLite, []Table{{Schema: "a", Name: "books", Ledger: true}, {Schema: "b", Name: "books", Ledger: true}}, true},
 	} {
 		if _, err := New(tt.d, tt.tables); (err == nil) != tt.ok {
 			t.Errorf("%s: got %v", tt.name, err)
@@ -35,16 +38,16 @@ func TestNew(t *testing.T) {
 // TestSchemas shows that a table registered with its schema is meant by its name
 // alone too, and that another schema's is another table.
 func TestSchemas(t *testing.T) {
-	r, err := New(Postgres, []Table{{Schema: "a", Name: "books", FenceColumn: "f"}, {Schema: "b", Name: "books", FenceColumn: "g"}})
+	r, err := New(databases.Postgres, []Table{{Schema: "a", Name: "books", FenceColumn: "f"}, {Schema: "b", Name: "books", FenceColumn: "g"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for query, want := range map[string]Verdict{
-		"UPDATE a.books SET x = 1":    Guard,
-		"UPDATE b.books SET x = 1":    Guard,
-		`UPDATE db."b".books SET x=1`: Guard,
-		"UPDATE c.books SET x = 1":    Pass,
-		"DROP TABLE c.books":          Refuse, // rather one too many
+	for query, want := range map[string]guard.Verdict{
+		"UPDATE a.books SET x = 1":    guard.Guard,
+		"UPDATE b.books SET x = 1":    guard.Guard,
+		`UPDATE db."b".books SET x=1`: guard.Guard,
+		"UPDATE c.books SET x = 1":    guard.Pass,
+		"DROP TABLE c.books":          guard.Refuse, // rather one too many
 	} {
 		if p := r.Plan(query); p.Verdict != want {
 			t.Errorf("%s: got %v, want %v", query, p.Verdict, want)
@@ -58,29 +61,29 @@ func TestSchemas(t *testing.T) {
 // TestNamesAreFound shows that the first scan of a text misses no way to write a name.
 func TestNamesAreFound(t *testing.T) {
 	for _, tt := range []struct {
-		d           Dialect
+		d           databases.Dialect
 		name, query string
 	}{
-		{Postgres, "books", `UPDATE BOOKS SET a = 1`},
-		{Postgres, "books", `UPDATE U&"\0062ooks" SET a = 1`},
-		{Postgres, "Books", `UPDATE "Books" SET a = 1`},
-		{Postgres, `a"b`, `UPDATE "a""b" SET a = 1`},
-		{Postgres, "été", `UPDATE été SET a = 1`},
-		{Postgres, strings.Repeat("b", 63), `UPDATE ` + strings.Repeat("B", 90) + ` SET a = 1`},
-		{Postgres, "a b", `UPDATE "a b" SET a = 1`},
-		{Postgres, "7", `UPDATE "7" SET a = 1`},
-		{SQLite, "books", "UPDATE [BOOKS] SET a = 1"},
-		{SQLite, "a`b", "UPDATE `A``B` SET a = 1"},
-		{SQLite, "a'b", "UPDATE 'a''b' SET a = 1"},
-		{SQLite, `a"b`, `UPDATE "a""b" SET a = 1`},
-		{SQLite, `"`, `UPDATE """" SET a = 1`},
-		{SQLite, "été", `UPDATE été SET a = 1`},
+		{databases.Postgres, "books", `UPDATE BOOKS SET a = 1`},
+		{databases.Postgres, "books", `UPDATE U&"\0062ooks" SET a = 1`},
+		{databases.Postgres, "Books", `UPDATE "Books" SET a = 1`},
+		{databases.Postgres, `a"b`, `UPDATE "a""b" SET a = 1`},
+		{databases.Postgres, "été", `UPDATE été SET a = 1`},
+		{databases.Postgres, strings.Repeat("b", 63), `UPDATE ` + strings.Repeat("B", 90) + ` SET a = 1`},
+		{databases.Postgres, "a b", `UPDATE "a b" SET a = 1`},
+		{databases.Postgres, "7", `UPDATE "7" SET a = 1`},
+		{databases.SQLite, "books", "UPDATE [BOOKS] SET a = 1"},
+		{databases.SQLite, "a`b", "UPDATE `A``B` SET a = 1"},
+		{databases.SQLite, "a'b", "UPDATE 'a''b' SET a = 1"},
+		{databases.SQLite, `a"b`, `UPDATE "a""b" SET a = 1`},
+		{databases.SQLite, `"`, `UPDATE """" SET a = 1`},
+		{databases.SQLite, "été", `UPDATE été SET a = 1`},
 	} {
 		r, err := New(tt.d, []Table{{Name: tt.name, FenceColumn: "f"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := r.Plan(tt.query); p.Verdict != Guard {
+		if p := r.Plan(tt.query); p.Verdict != guard.Guard {
 			t.Errorf("%v, table %q, %s: got %v %+v", tt.d, tt.name, tt.query, p.Verdict, p.Refusal)
 		}
 	}

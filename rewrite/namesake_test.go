@@ -1,13 +1,18 @@
 package rewrite
 
-import "testing"
+import (
+	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
+)
 
 // TestNamesakes has statements about what only has the name of a registered table: they pass, and
 // those that name the table as well don't.
 func TestNamesakes(t *testing.T) {
-	all := []Dialect{Postgres, MySQL}
+	all := []databases.Dialect{databases.Postgres, databases.MySQL}
 	for _, tt := range []struct {
-		dialects []Dialect
+		dialects []databases.Dialect
 		passes   []string
 		refused  []string
 	}{
@@ -24,7 +29,7 @@ func TestNamesakes(t *testing.T) {
 			"DROP TABLE books", "DROP VIEW books", "DROP INDEX books", "DROP TRIGGER t ON books", "DROP SEQUENCE books",
 			"DROP FUNCTION fencing_tokens", "DROP FUNCTION f; DROP TABLE books",
 		}},
-		{[]Dialect{Postgres}, []string{
+		{[]databases.Dialect{databases.Postgres}, []string{
 			`CALL "books"()`, `CALL U&"\0062ooks"()`, "PREPARE books AS SELECT 1", "PREPARE books (int) AS SELECT $1", "EXECUTE books(1)",
 			"DEALLOCATE books", "DROP ROUTINE books", "DROP AGGREGATE books(int)", "DROP FUNCTION f(books) CASCADE",
 			"LISTEN books", "NOTIFY books, 'x'", "UNLISTEN books",
@@ -33,7 +38,7 @@ func TestNamesakes(t *testing.T) {
 			"CALL p(books => 1)", "PREPARE books AS DELETE FROM books", "PREPARE books (books) AS SELECT 1", "PREPARE p AS DELETE FROM books",
 			"DO $$BEGIN CALL books(); END$$", "DECLARE c CURSOR FOR WITH x AS (DELETE FROM books RETURNING 1) SELECT * FROM x",
 		}},
-		{[]Dialect{MySQL}, []string{
+		{[]databases.Dialect{databases.MySQL}, []string{
 			"CALL books", "CALL `books`()", "CALL `shop` . `books` (@a)", "PREPARE books FROM 'SELECT 1'", "DROP PREPARE books", "USE books",
 		}, []string{
 			"PREPARE books FROM 'DELETE FROM books'", "PREPARE p FROM 'DELETE FROM books'", "PREPARE books FROM @a",
@@ -46,12 +51,12 @@ func TestNamesakes(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, sql := range tt.passes {
-				if p := r.Plan(sql); p.Verdict != Pass {
+				if p := r.Plan(sql); p.Verdict != guard.Pass {
 					t.Errorf("%v, %s: %v, %s", d, sql, p.Verdict, p.Refusal.Reason)
 				}
 			}
 			for _, sql := range tt.refused {
-				if p := r.Plan(sql); p.Verdict != Refuse {
+				if p := r.Plan(sql); p.Verdict != guard.Refuse {
 					t.Errorf("%v, %s: %v", d, sql, p.Verdict)
 				}
 			}

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -45,7 +46,7 @@ func (w *writer) beforeAssigned() {
 		return
 	case w.lacksSerial():
 		w.write("COALESCE(")
-		w.raiseNumber(markerRequired)
+		w.raiseNumber(guard.Required)
 		w.write(", (")
 		return
 	}
@@ -72,7 +73,7 @@ func (w *writer) behindAssigned() {
 	w.write(cast, end, ", ")
 	w.storedNumber()
 	w.write(cast, "), ")
-	w.raiseNumber(markerAssigned)
+	w.raiseNumber(guard.Assigned)
 	w.write(")")
 	if precedence[ruleEditLock].refuses(w) && !w.dialect.guard.SetsInOrder.Is() {
 		w.write(" + CASE WHEN ")
@@ -121,7 +122,7 @@ func (w *writer) isNoInteger(first, last string) bool {
 
 // raiseNoInteger raises for what isNoInteger holds for.
 func (w *writer) raiseNoInteger() {
-	w.raise(markerNotSerial, w.table, "substr(", w.target.qualifier, ".", w.rules.number, ", 1, 40)")
+	w.raise(guard.NotSerial, w.table, "substr(", w.target.qualifier, ".", w.rules.number, ", 1, 40)")
 }
 
 // storedNumber writes the row's number, which is never NULL.
@@ -130,7 +131,7 @@ func (w *writer) storedNumber() {
 }
 
 // raiseNumber raises with the row's number where it is assigned.
-func (w *writer) raiseNumber(kind string) {
+func (w *writer) raiseNumber(kind guard.Kind) {
 	rule := ruleSerial
 	if w.rules.Claim != "" {
 		rule = ruleClaim

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 // The same value has the same number each time, also among those that are passed again.
@@ -59,7 +61,7 @@ func TestPlacesOfArguments(t *testing.T) {
 		{"row", "DELETE FROM books WHERE id IN (?, ?) AND f(?) AND price = ?", "1 2 3 4 7"},
 		{"lock", "UPDATE books SET price = ? WHERE id = ?", "1 2 editor"},
 	} {
-		p := (&sample{sql: tt.sql}).plan(t, SQLite, tt.rules)
+		p := (&sample{sql: tt.sql}).plan(t, databases.SQLite, tt.rules)
 		v := Values{Tables: make([]TableValues, len(p.Tables)), Editor: "editor"}
 		for i := range v.Tables {
 			if p.rules(i).Fenced() {
@@ -89,9 +91,9 @@ func TestPlacesOfArguments(t *testing.T) {
 // A value isn't passed once more where there is no room for it, nor where the values stand
 // in the text.
 func TestRepeatedArgumentsWithoutRoom(t *testing.T) {
-	most := dialects[SQLite].guard.MaxInputs
+	most := dialects[databases.SQLite].guard.MaxInputs
 	for n, again := range map[int]bool{manyRepeated: false, manyRepeated + 1: true, manyNumbered: true, most/2 - 1: true, most / 2: false, most: false} {
-		p := (&sample{sql: "DELETE FROM books WHERE id IN (?" + strings.Repeat(", ?", n-1) + ")"}).plan(t, SQLite, "row")
+		p := (&sample{sql: "DELETE FROM books WHERE id IN (?" + strings.Repeat(", ?", n-1) + ")"}).plan(t, databases.SQLite, "row")
 		v := Values{Tables: []TableValues{{Tokens: []Token{{Name: "books", Value: 7}}}}}
 		r := p.rendered(t, v)
 		copies := 0
@@ -105,7 +107,7 @@ func TestRepeatedArgumentsWithoutRoom(t *testing.T) {
 		}
 		v.Literal = true
 		r = p.rendered(t, v)
-		if inText := numbers(t, SQLite, r.SQL); len(r.Args) > 0 || n <= manyNumbered && slices.Max(inText) != n || n > manyNumbered && strings.Contains(r.SQL, "?1") {
+		if inText := numbers(t, databases.SQLite, r.SQL); len(r.Args) > 0 || n <= manyNumbered && slices.Max(inText) != n || n > manyNumbered && strings.Contains(r.SQL, "?1") {
 			t.Errorf("%d placeholders, in the text: %d arguments more, the highest is %d", n, len(r.Args), slices.Max(inText))
 		}
 	}

@@ -5,28 +5,31 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // ownSpellings are ways to write a table's name, of which % is the first letter
 // and # the rest.
-var ownSpellings = map[Dialect][]string{
-	Postgres: {
+var ownSpellings = map[databases.Dialect][]string{
+	databases.Postgres: {
 		`%#`, `"%#"`, `public.%#`, `"other" . "%#"`, `db.public.%#`, "public/* */.\n%#",
 		`U&"%#"`, `u&"\%04x#"`, `public.U&"\+%06x#"`, "\t%#",
 	},
-	MySQL: {
+	databases.MySQL: {
 		`%#`, "`%#`", `shop.%#`, "`other` . `%#`", "shop/* */.\n%#", ".%#",
 	},
-	SQLite: {
+	databases.SQLite: {
 		`%#`, `"%#"`, "`%#`", `[%#]`, `'%#'`, `main.%#`, `temp.'%#'`, `other . "%#"`, "main/* */.\n%#",
 	},
 }
 
 // spelled returns the spellings of a name, also in capitals where they don't count.
-func spelled(d Dialect, name string) (all []string) {
+func spelled(d databases.Dialect, name string) (all []string) {
 	for _, s := range ownSpellings[d] {
 		for _, n := range []string{name, strings.ToUpper(name)} {
-			if n != name && d == Postgres && strings.ContainsAny(s, `"`) {
+			if n != name && d == databases.Postgres && strings.ContainsAny(s, `"`) {
 				continue
 			}
 			if strings.Contains(s, "x") {
@@ -41,8 +44,8 @@ func spelled(d Dialect, name string) (all []string) {
 
 // ownRefused are statements that write to a table, define it, or put one of its
 // name before it. The table is called @.
-var ownRefused = map[Dialect][]string{
-	Postgres: {
+var ownRefused = map[databases.Dialect][]string{
+	databases.Postgres: {
 		"UPDATE @ SET token = 0", "UPDATE ONLY @ AS t SET token = 0", "UPDATE ONLY (@) SET token = 0",
 		"INSERT INTO @ VALUES ('books', 0)", "INSERT INTO @ AS t (name, token) SELECT 'books', 0 ON CONFLICT (name) DO UPDATE SET token = 0",
 		"INSERT INTO @ DEFAULT VALUES", "DELETE FROM @", "DELETE FROM @ USING log WHERE true",
@@ -74,7 +77,7 @@ var ownRefused = map[Dialect][]string{
 		"DO $$BEGIN UPDATE @ SET token = 0; END$$", "PREPARE p AS UPDATE @ SET token = 0", "CALL p('@')",
 		"SELECT 1; UPDATE @ SET token = 0", "UPDATE log SET x = 1; DELETE FROM @", "SECURITY LABEL ON TABLE @ IS 'x'",
 	},
-	MySQL: {
+	databases.MySQL: {
 		"UPDATE @ SET token = 0", "UPDATE LOW_PRIORITY IGNORE @ AS t SET token = 0", "UPDATE log JOIN @ t ON 1 SET t.token = 0", "UPDATE @, log SET token = 0",
 		"INSERT INTO @ VALUES ('books', 0)", "INSERT @ SET name = 'books'", "INSERT IGNORE INTO @ (name, token) SELECT 'books', 0 ON DUPLICATE KEY UPDATE token = 0",
 		"REPLACE INTO @ VALUES ('books', 0)", "DELETE FROM @", "DELETE t FROM @ t JOIN log ON 1", "DELETE FROM @ USING @ JOIN log ON 1",
@@ -86,7 +89,7 @@ var ownRefused = map[Dialect][]string{
 		"BEGIN NOT ATOMIC UPDATE @ SET token = 0; END", "SET STATEMENT sql_mode = '' FOR DELETE FROM @", "SELECT 1; UPDATE @ SET token = 0",
 		"ALTER TABLE log EXCHANGE PARTITION p WITH TABLE @",
 	},
-	SQLite: {
+	databases.SQLite: {
 		"UPDATE @ SET token = 0", "UPDATE OR IGNORE @ AS t SET token = 0", "INSERT INTO @ VALUES ('books', 0)", "INSERT OR REPLACE INTO @ VALUES ('books', 0)",
 		"REPLACE INTO @ VALUES ('books', 0)", "INSERT INTO @ (name, token) SELECT 'books', 0 WHERE 1 ON CONFLICT (name) DO UPDATE SET token = 0",
 		"INSERT INTO @ DEFAULT VALUES", "DELETE FROM @", "DELETE FROM @ INDEXED BY i WHERE 1", "WITH w AS (SELECT 1) DELETE FROM @", "WITH w AS (SELECT 1) REPLACE INTO @ SELECT 1",
@@ -101,8 +104,8 @@ var ownRefused = map[Dialect][]string{
 }
 
 // ownPassing are statements that name a table called @ and change no row of it.
-var ownPassing = map[Dialect][]string{
-	Postgres: {
+var ownPassing = map[databases.Dialect][]string{
+	databases.Postgres: {
 		"SELECT token FROM @ WHERE name = 'books'", "SELECT * FROM @ FOR UPDATE", "TABLE @", "VALUES ((SELECT max(token) FROM @))", "(SELECT * FROM @)",
 		"WITH w AS (SELECT * FROM @) SELECT * FROM w", "WITH w AS (SELECT * FROM @) UPDATE log SET x = w.token FROM w",
 		"INSERT INTO log SELECT * FROM @", "UPDATE log SET x = (SELECT token FROM @)", "DELETE FROM log USING @ WHERE true", "SELECT * INTO log2 FROM @",
@@ -111,12 +114,12 @@ var ownPassing = map[Dialect][]string{
 		"LOCK TABLE @ IN SHARE MODE", "ANALYZE @", "VACUUM FULL @", "REINDEX TABLE @", "GRANT SELECT ON @ TO someone", "REVOKE ALL ON @ FROM someone",
 		"COMMENT ON TABLE @ IS 'x'",
 	},
-	MySQL: {
+	databases.MySQL: {
 		"SELECT token FROM @ WHERE name = 'books'", "SELECT * FROM @ FOR UPDATE", "SELECT token INTO @a FROM log JOIN @ ON 1", "(SELECT * FROM @)", "WITH w AS (SELECT * FROM @) SELECT * FROM w",
 		"INSERT INTO log SELECT * FROM @", "UPDATE log SET x = (SELECT token FROM @)", "DELETE FROM log WHERE x IN (SELECT token FROM @)",
 		"LOCK TABLES @ READ", "ANALYZE TABLE @", "CHECK TABLE @", "GRANT SELECT ON @ TO someone", "SHOW CREATE TABLE @", "DESCRIBE @", "HANDLER @ OPEN",
 	},
-	SQLite: {
+	databases.SQLite: {
 		"SELECT token FROM @ WHERE name = 'books'", "WITH w AS (SELECT * FROM @) SELECT * FROM w", "WITH w AS (SELECT * FROM @) DELETE FROM log WHERE x IN (SELECT token FROM w)",
 		"INSERT INTO log SELECT * FROM @", "REPLACE INTO log SELECT * FROM @", "UPDATE log SET x = (SELECT token FROM @)", "EXPLAIN QUERY PLAN UPDATE @ SET token = 0",
 		"ANALYZE @", "REINDEX @",
@@ -139,7 +142,7 @@ func TestOwnTablesAreRegisteredAlways(t *testing.T) {
 					for _, s := range ownRefused[d] {
 						query := strings.ReplaceAll(s, "@", spelling)
 						p := r.Plan(query)
-						if p.Verdict != Refuse || p.Refusal.Table >= 0 || p.Refusal.Reason == "" {
+						if p.Verdict != guard.Refuse || p.Refusal.Table >= 0 || p.Refusal.Reason == "" {
 							t.Errorf("%v, %d tables: %s: %v, want refuse", d, len(tables), query, p.Verdict)
 						}
 						if code := strings.HasPrefix(s, "DO ") || strings.HasPrefix(s, "CALL "); !code && p.Refusal.Own != name {
@@ -148,7 +151,7 @@ func TestOwnTablesAreRegisteredAlways(t *testing.T) {
 					}
 					for _, s := range ownPassing[d] {
 						query := strings.ReplaceAll(s, "@", spelling)
-						if p := r.Plan(query); p.Verdict != Pass {
+						if p := r.Plan(query); p.Verdict != guard.Pass {
 							t.Errorf("%v, %d tables: %s: %v (%s), want pass", d, len(tables), query, p.Verdict, p.Refusal.Reason)
 						}
 					}
@@ -169,7 +172,7 @@ func TestNamesLikeThoseOfOwnTables(t *testing.T) {
 			"UPDATE fencing_tokens_old SET token = 0", "DELETE FROM my_fencing_leases", "DROP TABLE rowlocks2", "UPDATE fencing SET token = 0",
 			"UPDATE log SET rowlocks = 1", "INSERT INTO log (rowlocks) VALUES (1)", "WITH fencing_tokens AS (SELECT 1) SELECT * FROM fencing_tokens",
 		} {
-			if p := r.Plan(query); p.Verdict != Pass {
+			if p := r.Plan(query); p.Verdict != guard.Pass {
 				t.Errorf("%v: %s: %v (%s), want pass", d, query, p.Verdict, p.Refusal.Reason)
 			}
 		}
@@ -180,13 +183,13 @@ func TestNamesLikeThoseOfOwnTables(t *testing.T) {
 // are rows of a table.
 func TestWritesToTheSchemaAreRefused(t *testing.T) {
 	for _, tables := range [][]Table{nil, {{Name: "books", Ledger: true}}} {
-		r, err := New(SQLite, tables)
+		r, err := New(databases.SQLite, tables)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := Pass
+		want := guard.Pass
 		if len(tables) > 0 {
-			want = Refuse
+			want = guard.Refuse
 		}
 		for _, name := range []string{"sqlite_schema", "SQLite_Master", "main.sqlite_schema", `temp."sqlite_temp_schema"`, "[sqlite_temp_master]"} {
 			for _, query := range []string{
@@ -198,12 +201,12 @@ func TestWritesToTheSchemaAreRefused(t *testing.T) {
 					t.Errorf("%d tables: %s: %v, want %v", len(tables), query, p.Verdict, want)
 				}
 			}
-			if p := r.Plan("SELECT sql FROM " + name); p.Verdict != Pass {
+			if p := r.Plan("SELECT sql FROM " + name); p.Verdict != guard.Pass {
 				t.Errorf("%d tables: a read of %s: %v, want pass", len(tables), name, p.Verdict)
 			}
 		}
 		for _, query := range []string{"PRAGMA writable_schema = ON", "PRAGMA table_info(fencing_tokens)", "CREATE TABLE sqlite_x (a)"} {
-			if p := r.Plan(query); p.Verdict != Pass {
+			if p := r.Plan(query); p.Verdict != guard.Pass {
 				t.Errorf("%d tables: %s: %v, want pass", len(tables), query, p.Verdict)
 			}
 		}

@@ -1,54 +1,33 @@
 package rewrite
 
-import "slices"
+import (
+	"slices"
 
-// A Verdict says what to do with a statement.
-type Verdict uint8
-
-const (
-	// Pass: it writes to no table of the rewriter's; send it as it is.
-	Pass Verdict = iota
-	// Guard: it writes to one; send what [Plan.Render] returns.
-	Guard
-	// Refuse: it writes or may write to one in a way that can't be guarded.
-	Refuse
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
-
-// String returns "pass", "guard" or "refuse".
-func (v Verdict) String() string {
-	return [...]string{"pass", "guard", "refuse"}[v]
-}
-
-// A Refusal says why a statement can't be guarded. It is an error.
-type Refusal struct {
-	Table  int    // index among the rewriter's tables, or -1
-	Own    string // the table of sqlfence's own that it is about, or ""
-	Reason string // what is wrong and what to write instead
-	Offset int    // in bytes from the statement's start, or -1
-}
-
-// Error returns the reason.
-func (r *Refusal) Error() string { return "rewrite: " + r.Reason }
 
 // A Plan says what to do with one statement text. It is
 // immutable and safe for concurrent use.
 type Plan struct {
-	Verdict Verdict
-	Refusal Refusal // if Verdict is Refuse
+	// Verdict is "pass", "guard" or "refuse": the statement writes to no table of the rewriter's, and is sent
+	// as it is; or it writes to one, and what [Plan.Render] returns is sent; or it can't be guarded.
+	Verdict guard.Verdict
+	Refusal guard.Refusal // if Verdict is "refuse"
 
-	// Settings are the numbers of the arguments that name a setting, unless Verdict is Refuse. The
+	// Settings are the numbers of the arguments that name a setting, unless Verdict is "refuse". The
 	// statement is to be refused for the reason [sqltext.UnseenSetting] unless each is a name that
 	// [sqltext.IsApplicationSetting] knows.
 	Settings []int
 
-	// The other fields are set if Verdict is Guard.
+	// The other fields are set if Verdict is "guard".
 
 	// Tables are the registered tables that the statement writes to, each once, in
 	// the order of their appearance, as indexes among the rewriter's.
 	Tables []int
 
-	// Targets are the writes to them; a data-modifying WITH can add several.
-	Targets []Target
+	// Targets are the writes to them, with what the caller has to check of each; a data-modifying WITH can
+	// add several.
+	Targets []written
 
 	// Inputs is the number of arguments that the statement takes.
 	Inputs int
@@ -131,36 +110,12 @@ func (p *Plan) rows(i int) int {
 
 // isFree reports whether no write to the plan's table i needs a token.
 func (p *Plan) isFree(i int) bool {
-	return !slices.ContainsFunc(p.Targets, func(t Target) bool { return t.Table == i && !t.Free })
+	return !slices.ContainsFunc(p.Targets, func(t written) bool { return t.Table == i && !t.Free })
 }
 
-// A Target is one write to a registered table.
-type Target struct {
-	Table int // index in Plan.Tables
-
-	// Keys has the source of the value of the table's key column: one for each row of an INSERT,
-	// and one for each SELECT, as all of its rows have the same key. Nil for other writes and for
-	// tables without Key.
-	Keys []KeyValue
-
-	// AssignsKey reports whether an UPDATE or upsert assigns the key column. Its rows
-	// stay in their token's scope only if the table has a single token and the assigned
-	// key is that token's, which the caller has to check; the guard checks the old key.
-	// NewKeys has the source of each assigned value that isn't a row's of Keys.
-	AssignsKey bool
-	NewKeys    []KeyValue
-
-	// OneKey reports whether the rows' keys don't show, so that Keys is nil, and each row's is
-	// compared with the token once it is stored. The caller has to refuse several tokens.
-	OneKey bool
-
-	// Free reports whether the write needs no token: it can only add rows, to a table with
-	// [Table.UnfencedInserts], or it adds rows or takes them over, of a table with [Table.Claim].
-	Free bool
-
-	// Changes reports whether the write changes existing rows: UPDATE, DELETE, or a
-	// MERGE with such an arm. It is false for an upsert, which may insert.
-	Changes bool
+// A written is a target, with what the guard's text needs of it.
+type written struct {
+	guard.Target
 
 	firstRow  int    // among all rows of Keys of the table
 	qualifier string // what its columns are qualified with in the guard
@@ -168,21 +123,11 @@ type Target struct {
 	schema    string // as the statement names it, quoted and with its dot; else empty
 }
 
-// A KeyValue is the source of a row's key in a statement: the argument called Name or, if no
-// argument has a name, the one numbered Ordinal; or else a constant. It is Unknown if the statement
-// doesn't show the key, for a row of a table with [Table.UnfencedInserts].
-type KeyValue struct {
-	Unknown bool
-	Name    string // of a named argument, without its prefix; "" for none
-	Ordinal int    // 1-based; 0 for none
-	Text    string // of a constant, where Name is "" and Ordinal is 0
-}
-
 // planned is a plan with room for what plans mostly hold, allocated at once.
 type planned struct {
 	Plan
 	table  [1]int
-	target [1]Target
+	target [1]written
 	edits  [2]edit
 	form   defaultForm
 }

@@ -3,6 +3,8 @@ package rewrite_test
 import (
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -11,7 +13,7 @@ import (
 func TestRowsAndAlone(t *testing.T) {
 	for _, tt := range []struct {
 		query       string
-		only        rewrite.Dialect // 0 for both
+		only        dialect.Dialect // 0 for both
 		rows, alone bool
 	}{
 		{"UPDATE books SET price = 1", 0, false, true},
@@ -28,10 +30,10 @@ func TestRowsAndAlone(t *testing.T) {
 		{"DELETE FROM books WHERE id = 1 RETURNING id; --", 0, true, false},
 		{"UPDATE books SET title = 'returning'", 0, false, true},
 		{"WITH x AS (SELECT 1) UPDATE books SET price = 1", 0, false, true},
-		{"WITH x AS (UPDATE books SET price = 1 RETURNING id) SELECT id FROM x", rewrite.Postgres, true, true},
-		{"EXPLAIN ANALYZE UPDATE books SET price = 1", rewrite.Postgres, true, true},
+		{"WITH x AS (UPDATE books SET price = 1 RETURNING id) SELECT id FROM x", dialect.Postgres, true, true},
+		{"EXPLAIN ANALYZE UPDATE books SET price = 1", dialect.Postgres, true, true},
 	} {
-		for _, d := range []rewrite.Dialect{rewrite.Postgres, rewrite.SQLite} {
+		for _, d := range []dialect.Dialect{dialect.Postgres, dialect.SQLite} {
 			if tt.only != 0 && tt.only != d {
 				continue
 			}
@@ -40,7 +42,7 @@ func TestRowsAndAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := r.Plan(tt.query)
-			if p.Verdict != rewrite.Guard || p.Rows != tt.rows || p.Alone != tt.alone {
+			if p.Verdict != guard.Guard || p.Rows != tt.rows || p.Alone != tt.alone {
 				t.Errorf("%v, %s: %v, rows %v, alone %v; want rows %v, alone %v", d, tt.query, p.Verdict, p.Rows, p.Alone, tt.rows, tt.alone)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
@@ -25,9 +26,9 @@ type planner struct {
 	edits   []edit
 	repeats repeats
 	written []int // distinct registered tables written to, as indexes in tables
-	targets []Target
+	targets []written
 	assigns []bool // whether the serial of each of written is assigned, as far as it goes
-	refused *Refusal
+	refused *guard.Refusal
 
 	settings []int // as Plan.Settings
 
@@ -41,13 +42,13 @@ type planner struct {
 var planners = sync.Pool{New: func() any { return new(planner) }}
 
 // read makes the plan of a text that has to be read.
-func (r *Rewriter) read(query string, v Variant) *Plan {
+func (r *Rewriter) read(query string, v guard.Variant) *Plan {
 	if len(query) > maxRead {
 		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
 	}
 	plan := r.planned(query, v, false)
 	asks := r.dialect.guard.SeeksFirst.Is() || !r.dialect.ledgerInWhere()
-	if plan.Verdict == Refuse && plan.Refusal.Reason == unconfirmed && asks && len(query) <= maxReadAgain {
+	if plan.Verdict == guard.Refuse && plan.Refusal.Reason == unconfirmed && asks && len(query) <= maxReadAgain {
 		plan = r.planned(query, v, true)
 	}
 	return plan
@@ -58,14 +59,14 @@ func (r *Rewriter) read(query string, v Variant) *Plan {
 const maxReadAgain = 8 << 10
 
 // planned makes the plan of a text. askedOnce leaves out what [Plan.AsksLate] is about.
-func (r *Rewriter) planned(query string, v Variant, askedOnce bool) *Plan {
+func (r *Rewriter) planned(query string, v guard.Variant, askedOnce bool) *Plan {
 	text, err := read.Open(r.dialect.grammar, query, r.registers)
 	if err != nil {
 		return refusal(-1, err.Offset, "it can't be read: "+err.Reason)
 	}
 	p := planners.Get().(*planner)
 	p.Text, p.dialect, p.nonce, p.askedOnce = text, r.dialect, r.nonce, askedOnce
-	p.versioned, p.takesOver = v&Versioned != 0, v&TakesOver != 0
+	p.versioned, p.takesOver = v&guard.Versioned != 0, v&guard.TakesOver != 0
 	p.tables, p.index, p.search = r.tables, r.index, r.search
 	plan := p.script()
 	p.release()
@@ -95,9 +96,9 @@ func (p *planner) script() *Plan {
 	}
 	switch {
 	case !ok:
-		return &Plan{Verdict: Refuse, Refusal: *p.refused}
+		return &Plan{Verdict: guard.Refuse, Refusal: *p.refused}
 	case len(p.written) == 0 && len(p.settings) > 0:
-		return &Plan{Verdict: Pass, Settings: p.settings}
+		return &Plan{Verdict: guard.Pass, Settings: p.settings}
 	case len(p.written) == 0:
 		return pass
 	}
@@ -110,7 +111,7 @@ func (p *planner) guarded() *Plan {
 	inputs := p.NumberInputs()
 	plan := &p.plan.Plan
 	plan.form = &p.plan.form
-	plan.Verdict, plan.Settings = Guard, p.settings
+	plan.Verdict, plan.Settings = guard.Guard, p.settings
 	plan.AsksLate = plan.AsksLate || p.askedOnce
 	plan.Tables, plan.Targets = p.written, p.targets
 	plan.Inputs = inputs.Count
@@ -166,7 +167,7 @@ func (p *planner) endsAlone(count int) bool {
 // refuse notes why the statement can't be guarded; the first reason stays.
 func (p *planner) refuse(table int, token int32, reason string) bool {
 	if p.refused == nil {
-		p.refused = &Refusal{Table: table, Reason: reason, Offset: int(p.Offset(token))}
+		p.refused = &guard.Refusal{Table: table, Reason: reason, Offset: int(p.Offset(token))}
 		if p.isOwn(table) {
 			p.refused.Table, p.refused.Own = -1, ownTables[table-len(p.tables)]
 		}
@@ -180,7 +181,7 @@ func (p *planner) refuseTarget(token int32, reason string) bool {
 }
 
 func refusal(table, offset int, reason string) *Plan {
-	return &Plan{Verdict: Refuse, Refusal: Refusal{Table: table, Reason: reason, Offset: offset}}
+	return &Plan{Verdict: guard.Refuse, Refusal: guard.Refusal{Table: table, Reason: reason, Offset: offset}}
 }
 
 func (p *planner) insertText(at int32, s string) {

@@ -6,15 +6,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unsafe"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // insertions renders the plan and checks that it is the statement with text
 // inserted and nothing else. Rendered once more from a source of NUL bytes,
 // which neither a statement nor a guard can hold, it shows whose byte is whose.
-func insertions(p *Plan, v Values) (*Rendered, error) {
-	r, err := p.Render(v)
+func insertions(p *Plan, v Values) (r rendered, err error) {
+	r.SQL, r.Args, err = p.Render(v)
 	if err != nil {
 		return r, err
 	}
@@ -49,9 +52,9 @@ func (p *Plan) maskedWriter() *writer {
 // TestOnlyInserts shows that a guarded statement is the user's, byte for byte,
 // with text inserted.
 func TestOnlyInserts(t *testing.T) {
-	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		p := s.plan(t, d, rules)
-		if p.Verdict != Guard {
+		if p.Verdict != guard.Guard {
 			return
 		}
 		r, err := insertions(p, p.values(rules))
@@ -70,9 +73,9 @@ func TestOnlyInserts(t *testing.T) {
 // TestWordsSurvive shows that no insertion grows together with a token of the
 // user's, or puts one into a comment: read again, they are all there, in order.
 func TestWordsSurvive(t *testing.T) {
-	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		p := s.plan(t, d, rules)
-		if p.Verdict != Guard {
+		if p.Verdict != guard.Guard {
 			return
 		}
 		sql := p.rendered(t, p.values(rules)).SQL
@@ -97,12 +100,12 @@ func TestWordsSurvive(t *testing.T) {
 }
 
 // scan splits a statement into tokens.
-func scan(d Dialect, sql string) ([]lex.Token, *lex.Error) {
+func scan(d databases.Dialect, sql string) ([]lex.Token, *lex.Error) {
 	return lex.Scan(dialects[d].grammar.Lex, sql, lex.SCSUnknown, nil)
 }
 
 // tokenTexts returns the texts of a statement's tokens.
-func tokenTexts(t testing.TB, d Dialect, sql string) []string {
+func tokenTexts(t testing.TB, d databases.Dialect, sql string) []string {
 	t.Helper()
 	toks, err := scan(d, sql)
 	if err != nil {
@@ -117,17 +120,17 @@ func tokenTexts(t testing.TB, d Dialect, sql string) []string {
 
 // TestRenderIsDeterministic renders again, from another plan, and as Default.
 func TestRenderIsDeterministic(t *testing.T) {
-	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		p, again := s.plan(t, d, rules), s.plan(t, d, rules)
 		if p.Verdict != again.Verdict || p.Refusal != again.Refusal || !slices.Equal(keysOf(p), keysOf(again)) || !slices.EqualFunc(p.Targets, again.Targets, sameNewKeys) {
 			t.Fatalf("got %+v, then %+v", p, again)
 		}
-		if p.Verdict != Guard {
+		if p.Verdict != guard.Guard {
 			return
 		}
 		v := p.values(rules)
 		first := p.rendered(t, v)
-		for _, r := range []*Rendered{p.rendered(t, v), again.rendered(t, v)} {
+		for _, r := range []rendered{p.rendered(t, v), again.rendered(t, v)} {
 			if r.SQL != first.SQL || !slices.Equal(r.Args, first.Args) {
 				t.Errorf("got %+v, then %+v", first, r)
 			}
@@ -137,17 +140,17 @@ func TestRenderIsDeterministic(t *testing.T) {
 			v.Tables[i].Rows, v.Tables[i].Unsealed = nil, false
 		}
 		one := p.rendered(t, Values{Tables: v.Tables})
-		if !p.Params && len(p.form.Args) > 0 {
-			if form, err := p.Default(); err != errNoParams || len(one.Args) > 0 {
-				t.Errorf("Default is %+v, %v, and Render returns %+v", form, err, one)
+		if !p.Params && len(p.form.args) > 0 {
+			if form, _, err := p.Default(); err != errNoParams || len(one.Args) > 0 {
+				t.Errorf("Default is %q, %v, and Render returns %+v", form, err, one)
 			}
 			return
 		}
 		if slices.ContainsFunc(v.Tables, func(v TableValues) bool { return v.Unfenced }) {
 			return
 		}
-		if form, err := p.Default(); err != nil || form != one {
-			t.Errorf("Default is %+v, %v, want %+v, once", form, err, one)
+		if form, args, err := p.Default(); err != nil || unsafe.StringData(form) != unsafe.StringData(one.SQL) || !slices.Equal(args, one.Args) {
+			t.Errorf("Default is %q, %v, want %+v, once", form, err, one)
 		}
 		w := newWriter(&p.source)
 		defer w.release()
@@ -158,16 +161,16 @@ func TestRenderIsDeterministic(t *testing.T) {
 	})
 }
 
-func sameNewKeys(a, b Target) bool {
+func sameNewKeys(a, b written) bool {
 	return a.AssignsKey == b.AssignsKey && slices.Equal(a.NewKeys, b.NewKeys)
 }
 
 // TestPlaceholders shows that the user's placeholders keep their numbers, that
 // the guard's follow without a gap, and that there is an argument for each.
 func TestPlaceholders(t *testing.T) {
-	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
+	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		p := s.plan(t, d, rules)
-		if p.Verdict != Guard || strings.Contains(s.name, "huge") {
+		if p.Verdict != guard.Guard || strings.Contains(s.name, "huge") {
 			return
 		}
 		v := p.values(rules)
@@ -223,19 +226,19 @@ func TestPlaceholders(t *testing.T) {
 
 // numbers returns the placeholders' numbers as the database gives them, which
 // is in the order of the text.
-func numbers(t *testing.T, d Dialect, sql string) []int {
+func numbers(t *testing.T, d databases.Dialect, sql string) []int {
 	var all []int
 	highest, names := 0, make(map[string]int)
 	for _, s := range tokenTexts(t, d, sql) {
-		if d == MySQL && s != "?" { // @a is a variable there
+		if d == databases.MySQL && s != "?" { // @a is a variable there
 			continue
 		}
-		if len(s) == 0 || !strings.ContainsRune("?:@$#", rune(s[0])) || d == Postgres && (len(s) == 1 || s[0] != '$' || !lex.IsDigit(s[1])) {
+		if len(s) == 0 || !strings.ContainsRune("?:@$#", rune(s[0])) || d == databases.Postgres && (len(s) == 1 || s[0] != '$' || !lex.IsDigit(s[1])) {
 			continue
 		}
 		n, err := strconv.Atoi(s[1:])
 		switch {
-		case err == nil && (s[0] == '?' || d == Postgres):
+		case err == nil && (s[0] == '?' || d == databases.Postgres):
 		case s == "?":
 			n = highest + 1
 		case names[s] > 0:
@@ -252,8 +255,8 @@ func numbers(t *testing.T, d Dialect, sql string) []int {
 
 // TestPassesUnread shows that a plan to pass carries nothing of the statement's.
 func TestPassesUnread(t *testing.T) {
-	eachSample(t, func(t *testing.T, d Dialect, s *sample, rules string) {
-		if p := s.plan(t, d, rules); p.Verdict == Pass && p != pass {
+	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
+		if p := s.plan(t, d, rules); p.Verdict == guard.Pass && p != pass {
 			t.Errorf("got %+v", p)
 		}
 	})

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"math/bits"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
@@ -197,7 +198,7 @@ func (w *writer) assignedColumn(column string) {
 
 // raiseFor raises for a rule with a table's marker where the rule isn't asked in a
 // check: after those before it.
-func (w *writer) raiseFor(r int, kind, column string, detail ...string) {
+func (w *writer) raiseFor(r int, kind guard.Kind, column string, detail ...string) {
 	if w.dialect.guard.SetsInOrder.Is() { // they were asked before the first assignment
 		w.raiseAfterLedger(kind, column, detail...)
 		return

@@ -5,35 +5,31 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
-
-// Rendered is a guarded statement. It is not to be changed.
-type Rendered struct {
-	SQL  string
-	Args []Arg // to be passed among the statement's own, in the order of their numbers
-}
 
 // Default returns the statement with its guard for one token a table that is
 // [Table.Fenced], passed as arguments: what [Plan.Render] returns for these, known
 // before the values are. The error is as Render's, or says
 // that the values can't be arguments (see [Plan.Params]).
-func (p *Plan) Default() (*Rendered, error) {
+func (p *Plan) Default() (sql string, args []Arg, err error) {
 	switch {
-	case p.Verdict != Guard:
-		return nil, (&Values{}).check(p)
+	case p.Verdict != guard.Guard:
+		return "", nil, (&Values{}).check(p)
 	case p.form.ambiguous:
-		return nil, errAmbiguous
-	case !p.Params && len(p.form.Args) > 0:
-		return nil, errNoParams
+		return "", nil, errAmbiguous
+	case !p.Params && len(p.form.args) > 0:
+		return "", nil, errNoParams
 	}
-	return &p.form.Rendered, nil
+	return p.form.sql, p.form.args, nil
 }
 
 // A defaultForm is what [Plan.Default] returns, and what its users have asked about it.
 type defaultForm struct {
-	Rendered
+	sql       string
+	args      []Arg
 	room      [2]Arg
 	ambiguous bool
 	once      sync.Once
@@ -42,7 +38,7 @@ type defaultForm struct {
 
 // errAmbiguous refuses a text that PostgreSQL may read in another way than the statement:
 // by the guard, its meaning has come to depend on standard_conforming_strings.
-var errAmbiguous = &Refusal{Table: -1, Reason: lex.AmbiguousBackslash, Offset: -1}
+var errAmbiguous = &guard.Refusal{Table: -1, Reason: lex.AmbiguousBackslash, Offset: -1}
 
 var errNoParams = errors.New("rewrite: the guard's values can't be passed as arguments of this statement")
 
@@ -54,7 +50,7 @@ func (p *Plan) Inlines() bool {
 	if f == nil {
 		return true
 	}
-	f.once.Do(func() { f.inlines = p.source.dialect.confirm.Inlines(f.SQL) })
+	f.once.Do(func() { f.inlines = p.source.dialect.confirm.Inlines(f.sql) })
 	return f.inlines
 }
 
@@ -74,11 +70,11 @@ func (p *Plan) renderDefault() (ok bool) {
 	check.Grow(len(w.edits))
 	f := p.form
 	w.pieces, w.numbers.added = check, f.room[:0]
-	f.SQL = w.statement()
-	f.Args, f.ambiguous = w.numbers.added, w.isAmbiguous(f.SQL)
-	p.Params = p.Params && p.hasRoom(f.Args)
-	bare := w.bareInputs(f.Args, check)
-	return check.Confirms(w.dialect.confirm, f.SQL) && (!p.Params || check.Counts(p.Inputs+len(f.Args), bare))
+	f.sql = w.statement()
+	f.args, f.ambiguous = w.numbers.added, w.isAmbiguous(f.sql)
+	p.Params = p.Params && p.hasRoom(f.args)
+	bare := w.bareInputs(f.args, check)
+	return check.Confirms(w.dialect.confirm, f.sql) && (!p.Params || check.Counts(p.Inputs+len(f.args), bare))
 }
 
 // bareInputs returns how many placeholders without a number there are with these
@@ -123,16 +119,17 @@ func (p *Plan) hasRoomForRepeats() bool {
 	return p.Inputs+len(p.source.repeats.bare) <= p.source.dialect.guard.MaxInputs
 }
 
-// Render returns the statement with its guard. All of the user's bytes stay, in
-// their order; text is only inserted. Where the arguments would be more than the
-// database takes, the values are written into the text; arguments may still be passed Again.
+// Render returns the statement with its guard, and the arguments to pass among its own, in the order of their
+// numbers; they are not to be changed. All of the user's bytes stay, in their order; text is only inserted.
+// Where the arguments would be more than the database takes, the values are written into the text; arguments
+// may still be passed Again.
 //
 // It returns an error, and never a statement without its guard, for a plan that
-// isn't to guard, for values that are incomplete, and, as a [Refusal], where the text
+// isn't to guard, for values that are incomplete, and, as a refusal, where the text
 // would be ambiguous with these values.
-func (p *Plan) Render(v Values) (*Rendered, error) {
+func (p *Plan) Render(v Values) (sql string, args []Arg, err error) {
 	if err := v.check(p); err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if p.isDefault(&v) {
 		return p.Default()
@@ -141,22 +138,22 @@ func (p *Plan) Render(v Values) (*Rendered, error) {
 	w := newWriter(&p.source)
 	defer w.release()
 	w.take(&v)
-	r := &Rendered{SQL: w.statement(), Args: w.numbers.added}
-	if !v.Literal && len(r.Args) > 0 && !p.hasRoom(r.Args) {
+	sql, args = w.statement(), w.numbers.added
+	if !v.Literal && len(args) > 0 && !p.hasRoom(args) {
 		w.restart()
 		w.literal, w.passesAgain = true, p.hasRoomForRepeats()
-		r.SQL, r.Args = w.statement(), w.numbers.added
+		sql, args = w.statement(), w.numbers.added
 	}
-	if w.isAmbiguous(r.SQL) {
-		return nil, errAmbiguous
+	if w.isAmbiguous(sql) {
+		return "", nil, errAmbiguous
 	}
-	return r, nil
+	return sql, args, nil
 }
 
 // isDefault reports whether the values, which are complete, are those of the
 // default form: each fenced table has one token.
 func (p *Plan) isDefault(v *Values) bool {
-	if args := p.form.Args; v.Observe || len(args) > 0 && (v.Literal || !p.Params) {
+	if args := p.form.args; v.Observe || len(args) > 0 && (v.Literal || !p.Params) {
 		return false
 	}
 	for i := range v.Tables {
@@ -164,7 +161,7 @@ func (p *Plan) isDefault(v *Values) bool {
 		if t.Unfenced && rules.Claim == "" || t.Unsealed && rules.Sealed {
 			return false
 		}
-		if len(t.Tokens) > 1 || slices.Contains(t.Rows, NoToken) {
+		if len(t.Tokens) > 1 || slices.Contains(t.Rows, guard.NoToken) {
 			return false
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/fault"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/nonce"
 )
 
@@ -23,14 +25,14 @@ type Rewriter struct {
 // New returns a rewriter that guards tables. Without any table, too, it refuses
 // statements that write or define the tables of sqlfence's own packages.
 //
-// It keeps the plans of the statements used last, of each [Variant] as many as take about 4 MiB
-// together, which is 2,000 or more short statements. A plan isn't kept of a statement of more than
+// It keeps the plans of the statements used last, of each variant of [Rewriter.PlanFor] as many as take
+// about 4 MiB together, which is 2,000 or more short statements. A plan isn't kept of a statement of more than
 // 64 KiB, or if it takes more than 1 MiB itself; then it is made for each execution.
 //
 // The error reports all faults together: tables of a dialect that can't be guarded, a
 // table without a name or a rule, a table of sqlfence's own packages, a column with two
 // meanings, and two tables that one name could mean.
-func New(d Dialect, tables []Table) (*Rewriter, error) {
+func New(d databases.Dialect, tables []Table) (*Rewriter, error) {
 	says, err := guarded(d)
 	index := newIndex(len(tables))
 	switch {
@@ -64,10 +66,10 @@ func New(d Dialect, tables []Table) (*Rewriter, error) {
 	return r, nil
 }
 
-var pass = &Plan{Verdict: Pass}
+var pass = &Plan{Verdict: guard.Pass}
 
 // plans are the caches of the variants' plans.
-type plans [variants]*cache
+type plans [guard.Variants]*cache
 
 func newPlans() (p plans) {
 	for v := range p {
@@ -76,29 +78,12 @@ func newPlans() (p plans) {
 	return p
 }
 
-// A Variant says what a statement is planned for besides. Variants can be combined by |; the zero
-// Variant is none.
-type Variant uint8
-
-// The variants. They differ for tables with the rule alone.
-const (
-	// Versioned: it is to be applied only to rows at one version, [Values.Serial], of tables with
-	// [Table.Serial]. An INSERT isn't concerned.
-	Versioned Variant = 1 << iota
-
-	// TakesOver: an UPDATE of a table with [Table.Claim] takes its rows over, also if it doesn't assign
-	// the column: then the guard adds 1 to it. So does an upsert where it updates. A DELETE is refused.
-	TakesOver
-
-	variants // how many combinations there are
-)
-
 // Plan is PlanFor without a variant.
 func (r *Rewriter) Plan(query string) *Plan { return r.PlanFor(query, 0) }
 
 // PlanFor returns what to do with a statement. It refuses a text that makes it fail itself: it stands
 // in the way of each statement of a program, and a text may come from anywhere.
-func (r *Rewriter) PlanFor(query string, v Variant) (plan *Plan) {
+func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 	defer func() {
 		if !fault.Crashes {
 			if failed := recover(); failed != nil {
@@ -110,7 +95,7 @@ func (r *Rewriter) PlanFor(query string, v Variant) (plan *Plan) {
 	if !r.search.finds(query) {
 		return pass
 	}
-	plans := r.plans[v&(variants-1)]
+	plans := r.plans[v&(guard.Variants-1)]
 	if p := plans.get(query); p != nil {
 		return p
 	}

@@ -23,10 +23,10 @@ func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
 
 func (rowFence) value(w *writer, e *edit) {
 	switch token := w.rowsToken(e); {
-	case token == NoToken, w.observe && w.target.OneKey: // then the row's key isn't checked
+	case token == guard.NoToken, w.observe && w.target.OneKey: // then the row's key isn't checked
 		w.write("0")
 	case w.rules.Key != "" && w.dialect.guard.ReadsNewRow.Is() && !w.observe:
-		w.byKeyOf(token, token+1, w.mark, func() { w.raise(markerScope, token, w.shownKey()) })
+		w.byKeyOf(token, token+1, w.mark, func() { w.raise(guard.OutOfScope, token, w.shownKey()) })
 	default:
 		w.mark(token)
 	}
@@ -94,7 +94,7 @@ func (rowFence) assigns(w *writer) {
 			w.write(" ELSE ")
 			w.raiseStale(token)
 			w.write(" END")
-		}, func() { w.raise(markerScope, w.lo, w.shownKey()) })
+		}, func() { w.raise(guard.OutOfScope, w.lo, w.shownKey()) })
 	}
 	w.write(behind)
 }
@@ -113,7 +113,7 @@ func (w *writer) higherToken() {
 			w.write(w.target.qualifier, ".", w.rules.fence)
 			return
 		}
-		w.raise(markerScope, w.lo, w.shownKey()) // the statement has assigned another key
+		w.raise(guard.OutOfScope, w.lo, w.shownKey()) // the statement has assigned another key
 	})
 }
 
@@ -126,7 +126,7 @@ func (w *writer) rowToken() {
 
 // raiseStale raises for a row with a newer token than the statement's.
 func (w *writer) raiseStale(token int) {
-	w.raise(markerStale, token, w.target.qualifier, ".", w.rules.fence)
+	w.raise(guard.Stale, token, w.target.qualifier, ".", w.rules.fence)
 }
 
 // isFresh writes the comparison of the row's token with the statement's.

@@ -31,8 +31,8 @@ func newSearch(d *dialect, tables []Table) *search {
 	s := &search{rules: d.grammar.Lex, cut: math.MaxInt}
 	for i := range tables {
 		s.find(tables[i].Name, int32(i))
-		if c := tables[i].ClaimOf; c != nil {
-			s.find(c.Name, noTable)
+		if c := tables[i].ClaimOf.Name; c != "" {
+			s.find(c, noTable)
 		}
 	}
 	for i, own := range ownTables {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // manyTables returns n tables with names as applications have them, none of which stands
@@ -44,14 +47,14 @@ func BenchmarkPass(b *testing.B) {
 	for name, sql := range passedReads {
 		for _, n := range numbersOfTables {
 			b.Run(fmt.Sprintf("%s/tables=%d", name, n), func(b *testing.B) {
-				r, err := New(Postgres, manyTables(n))
+				r, err := New(databases.Postgres, manyTables(n))
 				if err != nil {
 					b.Fatal(err)
 				}
 				b.SetBytes(int64(len(sql)))
 				b.ReportAllocs()
 				for b.Loop() {
-					if r.Plan(sql).Verdict != Pass {
+					if r.Plan(sql).Verdict != guard.Pass {
 						b.Fatal("not passed")
 					}
 				}
@@ -67,7 +70,7 @@ func BenchmarkNew(b *testing.B) {
 			tables := manyTables(n)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := New(Postgres, tables); err != nil {
+				if _, err := New(databases.Postgres, tables); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -83,7 +86,7 @@ func BenchmarkPlanAmong(b *testing.B) {
 	} {
 		for _, n := range numbersOfTables {
 			b.Run(fmt.Sprintf("%s/tables=%d", name, n), func(b *testing.B) {
-				r, err := New(Postgres, append(manyTables(max(0, n-1)), Table{Name: "customer_00000x", Ledger: true}))
+				r, err := New(databases.Postgres, append(manyTables(max(0, n-1)), Table{Name: "customer_00000x", Ledger: true}))
 				if err != nil {
 					b.Fatal(err)
 				}

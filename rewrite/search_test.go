@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -23,19 +25,19 @@ type everyByte struct {
 	search        *search
 }
 
-func newEveryByte(d Dialect, r *Rewriter) *everyByte {
+func newEveryByte(d databases.Dialect, r *Rewriter) *everyByte {
 	e := &everyByte{starts: []string{sqltext.LedgerTable, sqltext.LeaseTable, sqltext.LocksTable, sqltext.OwnPrefix}, whole: slices.Clone(ownTables[:]), search: r.search}
 	for i := range r.tables {
 		e.starts = append(e.starts, start(r.tables[i].Name))
 		e.whole = append(e.whole, r.tables[i].Name)
 	}
-	if d == Postgres {
+	if d == databases.Postgres {
 		e.starts = append(e.starts, `u&"`)
 	}
 	if len(r.tables) == 0 {
 		return e
 	}
-	if d == Postgres {
+	if d == databases.Postgres {
 		e.starts, e.words, e.code = append(e.starts, "client_encoding", sqltext.TriggerSetting), append(slices.Clone(r.dialect.guard.Setters), "names", "schema", "owned", "plpgsql"), true
 		e.whole = append(e.whole, "client_encoding", sqltext.TriggerSetting)
 	} else {
@@ -91,7 +93,7 @@ func unread(r *Rewriter, p *Plan) bool {
 // sameVerdict fails if the search leaves out a text that isn't to pass, or finds one that
 // is refused only because it was found. A text that can't be read may have a name in it as
 // a part of a word: a server that reads it sees that word, too.
-func sameVerdict(t testing.TB, d Dialect, r *Rewriter, text string) {
+func sameVerdict(t testing.TB, d databases.Dialect, r *Rewriter, text string) {
 	t.Helper()
 	plain := newEveryByte(d, r)
 	want, got := plain.finds(text), r.search.finds(text)
@@ -100,7 +102,7 @@ func sameVerdict(t testing.TB, d Dialect, r *Rewriter, text string) {
 	}
 	p := r.read(text, 0)
 	switch {
-	case p.Verdict == Pass:
+	case p.Verdict == guard.Pass:
 	case got:
 		t.Fatalf("%v, tables %q: %q is found: %v, %+v", d, namesOf(r), text, p.Verdict, p.Refusal)
 	case unread(r, p) && !plain.hasWords(text):
@@ -217,7 +219,7 @@ func hardText(rnd *rand.Rand, names, statements []string) string {
 // searched has many texts searched for a few names.
 func searched(t testing.TB, seed uint64, texts int) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range []databases.Dialect{databases.Postgres, databases.SQLite} {
 		var names []string
 		var tables []Table
 		for range rnd.IntN(4) {
@@ -237,10 +239,10 @@ func searched(t testing.TB, seed uint64, texts int) {
 }
 
 // statementsOf are the statements of the golden files.
-var statementsOf = map[Dialect][]string{}
+var statementsOf = map[databases.Dialect][]string{}
 
 func loadStatements(t testing.TB) {
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range []databases.Dialect{databases.Postgres, databases.SQLite} {
 		if statementsOf[d] == nil {
 			for _, s := range corpus(t, d) {
 				statementsOf[d] = append(statementsOf[d], s.sql)
@@ -273,7 +275,7 @@ func FuzzSearchFindsAll(f *testing.F) {
 		if !utf8.ValidString(name) || name == "" || strings.ContainsRune(name, 0) || isOwnTable(name) {
 			return
 		}
-		for _, d := range []Dialect{Postgres, SQLite} {
+		for _, d := range []databases.Dialect{databases.Postgres, databases.SQLite} {
 			r, err := New(d, []Table{{Name: name, Ledger: true}})
 			if err != nil {
 				t.Fatal(err)
@@ -285,7 +287,7 @@ func FuzzSearchFindsAll(f *testing.F) {
 
 // TestShortTexts: a text of a few bytes is searched like a longer one.
 func TestShortTexts(t *testing.T) {
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range []databases.Dialect{databases.Postgres, databases.SQLite} {
 		for _, name := range []string{"a", "bo", "books", "b-c", "é", "7", "--"} {
 			r, err := New(d, []Table{{Name: name, Ledger: true}})
 			if err != nil {
@@ -308,7 +310,7 @@ func TestNothingIsFoundForNoDialect(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, sql := range []string{"", "SELECT 1", "UPDATE fencing_tokens SET token = 1", "CALL p('books')"} {
-		if p := r.Plan(sql); p.Verdict != Pass {
+		if p := r.Plan(sql); p.Verdict != guard.Pass {
 			t.Errorf("%s: %v", sql, p.Verdict)
 		}
 	}

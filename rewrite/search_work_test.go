@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // manyNames returns n names that are alike in most of their bytes, in several ways.
@@ -24,7 +27,7 @@ func TestSearchWork(t *testing.T) {
 		for _, name := range manyNames(n) {
 			tables = append(tables, Table{Name: name, Ledger: true})
 		}
-		r, err := New(Postgres, tables)
+		r, err := New(databases.Postgres, tables)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +67,7 @@ func visited(s *wordSet, w string) (n int) {
 // TestSearchAllocates nothing, for no number of tables, whatever the texts have in them.
 func TestSearchAllocates(t *testing.T) {
 	for _, n := range numbersOfTables {
-		r, err := New(Postgres, manyTables(n))
+		r, err := New(databases.Postgres, manyTables(n))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +87,7 @@ func TestManyTables(t *testing.T) {
 	for i, name := range names {
 		tables = append(tables, Table{Name: name, Ledger: true}, Table{Name: "orders", Schema: fmt.Sprint("tenant", i), Ledger: true})
 	}
-	for _, d := range []Dialect{Postgres, SQLite} {
+	for _, d := range []databases.Dialect{databases.Postgres, databases.SQLite} {
 		r, err := New(d, tables)
 		if err != nil {
 			t.Fatal(err)
@@ -95,13 +98,13 @@ func TestManyTables(t *testing.T) {
 				fmt.Sprintf("UPDATE tenant%d.orders SET a = 1", i):           2*i + 1,
 				fmt.Sprintf(`DELETE FROM "other".%s WHERE id = 1`, names[i]): 2 * i,
 			} {
-				if p := r.Plan(sql); p.Verdict != Guard || !slices.Equal(p.Tables, []int{want}) {
+				if p := r.Plan(sql); p.Verdict != guard.Guard || !slices.Equal(p.Tables, []int{want}) {
 					t.Fatalf("%v, %s: %v of tables %d, want %d", d, sql, p.Verdict, p.Tables, want)
 				}
 			}
 		}
-		for sql, want := range map[string]Verdict{
-			"UPDATE tenant_x.orders SET a = 1": Pass, "UPDATE tenant_00001_book SET a = 1": Pass, "DROP TABLE orders": Refuse,
+		for sql, want := range map[string]guard.Verdict{
+			"UPDATE tenant_x.orders SET a = 1": guard.Pass, "UPDATE tenant_00001_book SET a = 1": guard.Pass, "DROP TABLE orders": guard.Refuse,
 		} {
 			if p := r.Plan(sql); p.Verdict != want {
 				t.Errorf("%v, %s: %v, want %v", d, sql, p.Verdict, want)
@@ -109,7 +112,7 @@ func TestManyTables(t *testing.T) {
 		}
 	}
 	for _, twice := range []Table{tables[0], tables[1], {Name: "orders", Ledger: true}, {Name: names[9], Schema: "x", Ledger: true}} {
-		if _, err := New(SQLite, append(slices.Clone(tables), twice)); err == nil {
+		if _, err := New(databases.SQLite, append(slices.Clone(tables), twice)); err == nil {
 			t.Errorf("%q.%q is registered twice", twice.Schema, twice.Name)
 		}
 	}

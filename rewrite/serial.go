@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
@@ -140,7 +141,7 @@ func (serial) check(w *writer) {
 	w.write(" THEN ")
 	w.bool(true)
 	w.write(" ELSE ")
-	w.raiseAfterLedger(markerConflict, w.rules.serial, "COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")
+	w.raiseAfterLedger(guard.Conflict, w.rules.serial, "COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")
 	w.write(" IS NOT NULL END")
 }
 
@@ -151,7 +152,7 @@ func (serial) assigns(w *writer) {
 	w.writeAssigned(", ", w.rules.serial)
 	switch {
 	case w.lacksSerial():
-		w.raiseNumber(markerRequired)
+		w.raiseNumber(guard.Required)
 		return
 	case !w.comparesSerial() || w.dialect.guard.SetsInOrder.Is():
 		w.increment()
@@ -163,7 +164,7 @@ func (serial) assigns(w *writer) {
 	w.write(" THEN ")
 	w.increment()
 	w.write(" ELSE ")
-	w.raiseNumber(markerConflict)
+	w.raiseNumber(guard.Conflict)
 	w.write(" END")
 }
 
@@ -195,6 +196,6 @@ func (w *writer) gone() {
 	w.write(" RETURNING CASE WHEN ", w.target.qualifier, ".", w.rules.serial, " - 1 = ")
 	w.callersSerial()
 	w.write(" THEN 1 ELSE ")
-	w.raiseAfterLedger(markerGone, w.rules.serial, "COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")
+	w.raiseAfterLedger(guard.Gone, w.rules.serial, "COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")
 	w.write(" END")
 }

@@ -3,6 +3,8 @@ package rewrite
 import (
 	"cmp"
 	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // A Table says which table to guard and how.
@@ -14,7 +16,7 @@ type Table struct {
 	Ledger      bool   // compare with fencing_tokens
 	SingleUse   bool   // refuse a token equal to the row's
 
-	// UnfencedInserts lets a write that only adds rows run without a token (see [Target.New]), also
+	// UnfencedInserts lets a write that only adds rows run without a token (its target is Free then), also
 	// if the statement doesn't show the rows' keys. Their fence column is left to its default.
 	UnfencedInserts bool
 
@@ -25,32 +27,33 @@ type Table struct {
 
 	// Claim is the column of the row's generation, an integer that only rises; empty for none. It goes
 	// with Key, and with no other rule. An UPDATE that assigns the column takes its rows over: it needs
-	// no token, and raises unless it raises each row's. So does any UPDATE of a plan that [TakesOver]. Every
+	// no token, and raises unless it raises each row's. So does any UPDATE that is planned to take over. Every
 	// other UPDATE and DELETE proves its rows' claims: each has the key of a token, and is of the
 	// generation that is the token's value. A new row needs no token.
 	Claim string
 
 	// ClaimOf has Ledger compare the tokens with the claims of another table's rows, by equality, instead of
 	// with fencing_tokens: each token's Key is a row's there. Without a Key of this table's, a write presents
-	// all of its tokens; nil for fencing_tokens.
-	ClaimOf *Claims
+	// all of its tokens. Without a Name it is fencing_tokens.
+	ClaimOf guard.Claims
 
 	Serial string // column of the row's version, which every write raises; empty for none
 
 	// SerialRequired refuses writes of existing rows unless their statement is versioned.
-	// The caller has to refuse statements that only write existing rows (see
-	// [Target.Changes]); an upsert raises if it would update.
+	// The caller has to refuse statements that only write existing rows, by the Changes of
+	// their targets; an upsert raises if it would update.
 	SerialRequired bool
 
-	Lock Lock // columns of the lock that keeps others from editing a row; empty for none
+	Lock guard.Lock // columns of the lock that keeps others from editing a row; empty for none
 
-	name               string   // quoted
-	fence, key, serial string   // the columns, quoted
-	number             string   // the serial or the claim, quoted: what an assigned value has to raise
-	tokenless          bool     // Tokenless
-	steady             string   // one of them, or the lock's holder, which a check may assign to itself
-	columns            []string // all that the rules are about
-	has                []int    // the rules with columns, as indexes of precedence
+	name               string     // quoted
+	fence, key, serial string     // the columns, quoted
+	lock               guard.Lock // the same of its columns
+	number             string     // the serial or the claim, quoted: what an assigned value has to raise
+	tokenless          bool       // Tokenless
+	steady             string     // one of them, or the lock's holder, which a check may assign to itself
+	columns            []string   // all that the rules are about
+	has                []int      // the rules with columns, as indexes of precedence
 }
 
 // Fenced reports whether writes to the table are compared with tokens.
@@ -114,6 +117,6 @@ func (t *Table) prepare(d *dialect) {
 	t.name, t.tokenless = quoted(t.Name), t.Tokenless()
 	t.fence, t.key, t.serial = quoted(t.FenceColumn), quoted(t.Key), quoted(t.Serial)
 	t.number = cmp.Or(t.serial, quoted(t.Claim))
-	t.Lock.by, t.Lock.since, t.Lock.expiry = quoted(t.Lock.By), quoted(t.Lock.Since), quoted(t.Lock.Expiry)
-	t.steady = cmp.Or(t.fence, t.number, t.Lock.by, t.key)
+	t.lock = guard.Lock{By: quoted(t.Lock.By), Since: quoted(t.Lock.Since), Expiry: quoted(t.Lock.Expiry)}
+	t.steady = cmp.Or(t.fence, t.number, t.lock.By, t.key)
 }

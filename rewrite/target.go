@@ -3,6 +3,7 @@ package rewrite
 import (
 	"slices"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
@@ -92,8 +93,8 @@ func (p *planner) addTarget(table int, t *read.Target) {
 		schema = p.dialect.Quote(t.Schema) + "."
 	}
 	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
-	p.targets = append(p.targets, Target{Table: in, qualifier: p.spelled(t, qualifier), name: qualifier,
-		schema: schema})
+	p.targets = append(p.targets, written{Target: guard.Target{Table: in}, qualifier: p.spelled(t, qualifier),
+		name: qualifier, schema: schema})
 	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
 	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.tokenless
 	p.plan.Locks = p.plan.Locks || p.target.rules.locks()
@@ -118,7 +119,7 @@ func (p *planner) spelled(t *read.Target, qualifier string) string {
 }
 
 // to returns the target as the plan has it.
-func (p *planner) to() *Target { return &p.targets[p.target.index] }
+func (p *planner) to() *written { return &p.targets[p.target.index] }
 
 // changes notes that the write is one of rows that are there.
 func (p *planner) changes() { p.to().Changes = true }

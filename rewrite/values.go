@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -44,29 +45,26 @@ type TableValues struct {
 	Tokens []Token
 
 	// Unfenced means that this time the writes to a fenced table are compared with no
-	// token. Writes to a table with Claim have to be [Target.Free] then.
+	// token. Writes to a table with Claim have to be targets that are Free then.
 	Unfenced bool
 
 	// Unsealed leaves out the proof that a table which is [Table.Sealed] asks for: the
 	// database isn't known to have the seal, and would store a negative mark.
 	Unsealed bool
 
-	// Rows has, for each row of the [Target.Keys] of the table's targets, in their
+	// Rows has, for each row of the Keys of the table's targets, in their
 	// order, the index in Tokens of the token that covers it. It can be nil for a
-	// table with one token. [NoToken] is for a row that none covers, of a table with
+	// table with one token. -1 is for a row that none covers, of a table with
 	// [Table.UnfencedInserts].
 	Rows []int
 }
 
-// NoToken stands among [TableValues.Rows] for a new row without a token.
-const NoToken = -1
-
 // check returns an error unless the values are complete for a plan to guard.
 func (v *Values) check(p *Plan) error {
 	switch {
-	case p.Verdict == Refuse:
+	case p.Verdict == guard.Refuse:
 		return &p.Refusal
-	case p.Verdict != Guard:
+	case p.Verdict != guard.Guard:
 		return fmt.Errorf("rewrite: Render of a plan to %v, want one to guard", p.Verdict)
 	case len(v.Tables) != len(p.Tables):
 		return fmt.Errorf("rewrite: values for %d tables, but the statement writes to %d", len(v.Tables), len(p.Tables))
@@ -119,7 +117,7 @@ func (v *TableValues) check(p *Plan, i int) error {
 		return fmt.Errorf("%d tokens for a table that takes none", n)
 	case n == 0 && rules.Fenced() && !v.Unfenced:
 		return fmt.Errorf("no token, and Unfenced isn't set")
-	case n > 1 && rules.Key == "" && rules.ClaimOf == nil:
+	case n > 1 && rules.Key == "" && !rules.claimsOther():
 		return fmt.Errorf("%d tokens for a table without Key", n)
 	case n == 1 && v.Rows == nil:
 		return nil
@@ -129,7 +127,7 @@ func (v *TableValues) check(p *Plan, i int) error {
 		return fmt.Errorf("%d entries in Rows, want %d", len(v.Rows), rows)
 	}
 	for _, token := range v.Rows {
-		if token >= len(v.Tokens) || token < 0 && !(token == NoToken && rules.UnfencedInserts) {
+		if token >= len(v.Tokens) || token < 0 && !(token == guard.NoToken && rules.UnfencedInserts) {
 			return fmt.Errorf("an entry of Rows is token %d of %d", token, len(v.Tokens))
 		}
 	}

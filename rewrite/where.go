@@ -1,6 +1,8 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/internal/sql/read"
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/read"
+)
 
 // where plans the condition of an UPDATE or DELETE: the rows that it reaches are checked
 // there by the rules that have to.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -34,7 +35,7 @@ type writer struct {
 	sealed  bool // the write proves its token
 	deletes bool // it deletes
 	lo, hi  int  // its tokens
-	target  *Target
+	target  *written
 }
 
 // A share is where the tokens and the rows of a table end, and how it is written to.
@@ -217,8 +218,8 @@ func (w *writer) rowsToken(e *edit) int {
 		return w.lo
 	}
 	token := w.rows[begin+w.plan.Targets[e.target].firstRow+int(e.row)]
-	if token == NoToken {
-		return NoToken
+	if token == guard.NoToken {
+		return guard.NoToken
 	}
 	return w.lo + token
 }

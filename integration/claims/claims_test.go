@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -15,47 +16,47 @@ const noRow = "none"
 var proving = []struct {
 	statement
 	worker worker
-	want   rewrite.Marker // zero for a write that lands
-	state  string         // of the jobs that differ, with the claims of the worker, or without a guard
+	want   guard.Marker // zero for a write that lands
+	state  string       // of the jobs that differ, with the claims of the worker, or without a guard
 }{
-	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 1"}, worker{1, 1}, rewrite.Marker{}, "1 ok 1"},
-	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 2"}, worker{2, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 2}, "2 ok 2"},
-	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 2"}, worker{2, 3}, rewrite.Marker{Kind: rewrite.Stale, Current: 2}, "2 ok 2"},
-	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 2 AND state = 'run'"}, worker{2, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 2}, "2 ok 2"},
-	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 4"}, worker{4, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 0}, "4 ok 0"},
-	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 5"}, worker{5, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 0}, "5 ok NULL"},
-	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 2"}, worker{1, 1}, rewrite.Marker{Kind: rewrite.OutOfScope, Key: "2"}, "2 ok 2"},
-	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 9"}, worker{9, 1}, rewrite.Marker{}, ""},
-	{statement{sql: "UPDATE jobs SET id = 2, state = 'ok' WHERE id = 2"}, worker{2, 2}, rewrite.Marker{}, "2 ok 2"},
-	{statement{sql: "UPDATE jobs SET id = 2, state = 'ok' WHERE id = 2"}, worker{2, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 2}, "2 ok 2"},
-	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id IN (1, 2, 3)"}, worker{1, 1, 2, 2, 3, 3}, rewrite.Marker{}, "1 ok 1, 2 ok 2, 3 ok 3"},
-	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id IN (1, 2, 3)"}, worker{1, 1, 2, 1, 3, 3}, rewrite.Marker{Kind: rewrite.Stale, Token: 1, Current: 2}, "1 ok 1, 2 ok 2, 3 ok 3"},
-	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id IN (1, 2)"}, worker{1, 1, 3, 3}, rewrite.Marker{Kind: rewrite.OutOfScope, Key: "2"}, "1 ok 1, 2 ok 2"},
+	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 1"}, worker{1, 1}, guard.Marker{}, "1 ok 1"},
+	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 2"}, worker{2, 1}, guard.Marker{Kind: guard.Stale, Current: 2}, "2 ok 2"},
+	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 2"}, worker{2, 3}, guard.Marker{Kind: guard.Stale, Current: 2}, "2 ok 2"},
+	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 2 AND state = 'run'"}, worker{2, 1}, guard.Marker{Kind: guard.Stale, Current: 2}, "2 ok 2"},
+	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 4"}, worker{4, 1}, guard.Marker{Kind: guard.Stale, Current: 0}, "4 ok 0"},
+	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 5"}, worker{5, 1}, guard.Marker{Kind: guard.Stale, Current: 0}, "5 ok NULL"},
+	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 2"}, worker{1, 1}, guard.Marker{Kind: guard.OutOfScope, Key: "2"}, "2 ok 2"},
+	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 9"}, worker{9, 1}, guard.Marker{}, ""},
+	{statement{sql: "UPDATE jobs SET id = 2, state = 'ok' WHERE id = 2"}, worker{2, 2}, guard.Marker{}, "2 ok 2"},
+	{statement{sql: "UPDATE jobs SET id = 2, state = 'ok' WHERE id = 2"}, worker{2, 1}, guard.Marker{Kind: guard.Stale, Current: 2}, "2 ok 2"},
+	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id IN (1, 2, 3)"}, worker{1, 1, 2, 2, 3, 3}, guard.Marker{}, "1 ok 1, 2 ok 2, 3 ok 3"},
+	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id IN (1, 2, 3)"}, worker{1, 1, 2, 1, 3, 3}, guard.Marker{Kind: guard.Stale, Token: 1, Current: 2}, "1 ok 1, 2 ok 2, 3 ok 3"},
+	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id IN (1, 2)"}, worker{1, 1, 3, 3}, guard.Marker{Kind: guard.OutOfScope, Key: "2"}, "1 ok 1, 2 ok 2"},
 	{statement{sql: "UPDATE jobs SET state = 'ok' FROM done d WHERE d.job = jobs.id", mysql: "UPDATE jobs JOIN done d ON d.job = jobs.id SET jobs.state = 'ok'"},
-		worker{2, 2, 3, 3}, rewrite.Marker{}, "2 ok 2, 3 ok 3"},
+		worker{2, 2, 3, 3}, guard.Marker{}, "2 ok 2, 3 ok 3"},
 	{statement{sql: "UPDATE jobs SET state = 'ok' FROM done d WHERE d.job = jobs.id", mysql: "UPDATE jobs JOIN done d ON d.job = jobs.id SET jobs.state = 'ok'"},
-		worker{2, 2, 3, 2}, rewrite.Marker{Kind: rewrite.Stale, Token: 1, Current: 3}, "2 ok 2, 3 ok 3"},
-	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = (SELECT max(job) FROM done)"}, worker{3, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 3}, "3 ok 3"},
+		worker{2, 2, 3, 2}, guard.Marker{Kind: guard.Stale, Token: 1, Current: 3}, "2 ok 2, 3 ok 3"},
+	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = (SELECT max(job) FROM done)"}, worker{3, 1}, guard.Marker{Kind: guard.Stale, Current: 3}, "3 ok 3"},
 	{statement{sql: "WITH d AS (SELECT max(job) AS job FROM done) UPDATE jobs SET state = 'ok' FROM d WHERE id = d.job", postgres: true},
-		worker{3, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 3}, "3 ok 3"},
+		worker{3, 1}, guard.Marker{Kind: guard.Stale, Current: 3}, "3 ok 3"},
 	{statement{sql: "WITH u AS (UPDATE jobs SET state = 'ok' WHERE id = 2 RETURNING id) SELECT id FROM u", postgres: true},
-		worker{2, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 2}, "2 ok 2"},
-	{statement{sql: "DELETE FROM jobs WHERE id = 2"}, worker{2, 2}, rewrite.Marker{}, "2"},
-	{statement{sql: "DELETE FROM jobs WHERE id = 2"}, worker{2, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 2}, "2"},
-	{statement{sql: "DELETE FROM jobs WHERE id IN (1, 3)"}, worker{1, 1, 3, 1}, rewrite.Marker{Kind: rewrite.Stale, Token: 1, Current: 3}, "1, 3"},
-	{statement{sql: "DELETE FROM jobs WHERE state = 'new'"}, worker{4, 1}, rewrite.Marker{Kind: rewrite.Stale}, "4, 5"},
+		worker{2, 1}, guard.Marker{Kind: guard.Stale, Current: 2}, "2 ok 2"},
+	{statement{sql: "DELETE FROM jobs WHERE id = 2"}, worker{2, 2}, guard.Marker{}, "2"},
+	{statement{sql: "DELETE FROM jobs WHERE id = 2"}, worker{2, 1}, guard.Marker{Kind: guard.Stale, Current: 2}, "2"},
+	{statement{sql: "DELETE FROM jobs WHERE id IN (1, 3)"}, worker{1, 1, 3, 1}, guard.Marker{Kind: guard.Stale, Token: 1, Current: 3}, "1, 3"},
+	{statement{sql: "DELETE FROM jobs WHERE state = 'new'"}, worker{4, 1}, guard.Marker{Kind: guard.Stale}, "4, 5"},
 	{statement{sql: "DELETE FROM jobs USING done d WHERE d.job = jobs.id AND d.job < 3", mysql: "DELETE j FROM jobs j JOIN done d ON d.job = j.id WHERE d.job < 3", postgres: true},
-		worker{2, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 2}, "2"},
+		worker{2, 1}, guard.Marker{Kind: guard.Stale, Current: 2}, "2"},
 	{statement{sql: "INSERT INTO jobs (id, state) VALUES (2, 'ok') ON CONFLICT (id) DO UPDATE SET state = excluded.state",
-		mysql: "INSERT INTO jobs (id, state) VALUES (2, 'ok') ON DUPLICATE KEY UPDATE state = VALUES(state)"}, worker{2, 2}, rewrite.Marker{}, "2 ok 2"},
+		mysql: "INSERT INTO jobs (id, state) VALUES (2, 'ok') ON DUPLICATE KEY UPDATE state = VALUES(state)"}, worker{2, 2}, guard.Marker{}, "2 ok 2"},
 	{statement{sql: "INSERT INTO jobs (id, state) VALUES (2, 'ok') ON CONFLICT (id) DO UPDATE SET state = excluded.state",
-		mysql: "INSERT INTO jobs (id, state) VALUES (2, 'ok') ON DUPLICATE KEY UPDATE state = VALUES(state)"}, worker{2, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 2}, "2 ok 2"},
+		mysql: "INSERT INTO jobs (id, state) VALUES (2, 'ok') ON DUPLICATE KEY UPDATE state = VALUES(state)"}, worker{2, 1}, guard.Marker{Kind: guard.Stale, Current: 2}, "2 ok 2"},
 	{statement{sql: "MERGE INTO jobs j USING done d ON d.job = j.id WHEN MATCHED AND d.job = 2 THEN UPDATE SET state = 'ok' WHEN NOT MATCHED THEN DO NOTHING", postgres: true},
-		worker{2, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 2}, "2 ok 2"},
+		worker{2, 1}, guard.Marker{Kind: guard.Stale, Current: 2}, "2 ok 2"},
 	{statement{sql: "MERGE INTO jobs j USING done d ON d.job = j.id WHEN MATCHED AND d.job = 2 THEN UPDATE SET attempt = j.attempt + 1 WHEN MATCHED THEN DELETE", postgres: true},
-		worker{3, 3}, rewrite.Marker{}, "2 run 3, 3"},
+		worker{3, 3}, guard.Marker{}, "2 run 3, 3"},
 	{statement{sql: "MERGE INTO jobs j USING done d ON d.job = j.id WHEN MATCHED AND d.job = 2 THEN UPDATE SET attempt = j.attempt + 1 WHEN MATCHED THEN DELETE", postgres: true},
-		worker{3, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 3}, "2 run 3, 3"},
+		worker{3, 1}, guard.Marker{Kind: guard.Stale, Current: 3}, "2 run 3, 3"},
 }
 
 // TestClaimIsProved sends each of them with its guard and, as a control, without: there it lands.
@@ -68,7 +69,7 @@ func TestClaimIsProved(t *testing.T) {
 				continue
 			}
 			p := q.r.Plan(query)
-			if p.Verdict != rewrite.Guard || p.Targets[0].Free || !p.Tokenless {
+			if p.Verdict != guard.Guard || p.Targets[0].Free || !p.Tokenless {
 				t.Fatalf("%s: %v %v, free %v", query, p.Verdict, p.Refusal, p.Targets)
 			}
 			if err := q.send(t.Context(), q.db, p, nil, false); err == nil || !strings.Contains(err.Error(), "prove claims") {
@@ -78,7 +79,7 @@ func TestClaimIsProved(t *testing.T) {
 				q.reset(t)
 				q.wantMarker(t, q.send(t.Context(), q.db, p, tt.worker, literal), tt.want, query)
 				want := jobs
-				if tt.want.Kind == 0 {
+				if tt.want.Kind == "" {
 					want = changed(tt.state)
 				}
 				if got := q.state(t); got != want {
@@ -115,11 +116,11 @@ func changed(differ string) string {
 }
 
 // wantMarker fails the test unless err is the refusal that is wanted, or nil for none.
-func (q *queue) wantMarker(t *testing.T, err error, want rewrite.Marker, query string) {
+func (q *queue) wantMarker(t *testing.T, err error, want guard.Marker, query string) {
 	t.Helper()
 	m, ok := q.r.ReadMarker(err, &q.values)
 	switch {
-	case want.Kind == 0 && err == nil:
+	case want.Kind == "" && err == nil:
 	case !ok || m != want:
 		t.Errorf("%s: %v, %+v, want %+v", query, err, m, want)
 	}
@@ -128,7 +129,7 @@ func (q *queue) wantMarker(t *testing.T, err error, want rewrite.Marker, query s
 // Takeovers need no claim, and have to raise the generation.
 var takeovers = []struct {
 	statement
-	variant rewrite.Variant
+	variant guard.Variant
 	current int64  // of the refusal
 	state   string // of the jobs that differ; empty if it is refused
 }{
@@ -156,17 +157,17 @@ var takeovers = []struct {
 	{statement{sql: "MERGE INTO jobs j USING done d ON d.job = j.id WHEN MATCHED THEN UPDATE SET attempt = 3", postgres: true}, 0, 3, ""},
 	{statement{sql: "INSERT INTO jobs (id, state) VALUES (2, 'new') ON CONFLICT DO NOTHING", mysql: "INSERT IGNORE INTO jobs (id, state) VALUES (2, 'new')"}, 0, 0, jobs},
 	{statement{sql: "INSERT INTO jobs (id, state) VALUES (2, 'new') ON CONFLICT (id) DO UPDATE SET id = jobs.id",
-		mysql: "INSERT INTO jobs (id, state) VALUES (2, 'new') ON DUPLICATE KEY UPDATE id = id"}, rewrite.TakesOver, 0, jobs},
+		mysql: "INSERT INTO jobs (id, state) VALUES (2, 'new') ON DUPLICATE KEY UPDATE id = id"}, guard.TakesOver, 0, jobs},
 
-	{statement{sql: "UPDATE jobs SET state = 'new' WHERE state = 'run'"}, rewrite.TakesOver, 0, "1 new 2, 2 new 3, 3 new 4"},
-	{statement{sql: "UPDATE jobs SET state = 'new' WHERE id = 5"}, rewrite.TakesOver, 0, "5 new 1"},
-	{statement{sql: "UPDATE jobs SET attempt = 9 WHERE id = 5"}, rewrite.TakesOver, 0, "5 new 9"},
-	{statement{sql: "UPDATE jobs SET attempt = 2 WHERE id = 3"}, rewrite.TakesOver, 3, ""},
+	{statement{sql: "UPDATE jobs SET state = 'new' WHERE state = 'run'"}, guard.TakesOver, 0, "1 new 2, 2 new 3, 3 new 4"},
+	{statement{sql: "UPDATE jobs SET state = 'new' WHERE id = 5"}, guard.TakesOver, 0, "5 new 1"},
+	{statement{sql: "UPDATE jobs SET attempt = 9 WHERE id = 5"}, guard.TakesOver, 0, "5 new 9"},
+	{statement{sql: "UPDATE jobs SET attempt = 2 WHERE id = 3"}, guard.TakesOver, 3, ""},
 	{statement{sql: "UPDATE jobs SET state = 'new' FROM done d WHERE d.job = jobs.id", mysql: "UPDATE jobs j JOIN done d ON d.job = j.id SET j.state = 'new'"},
-		rewrite.TakesOver, 0, "2 new 3, 3 new 4"},
+		guard.TakesOver, 0, "2 new 3, 3 new 4"},
 	{statement{sql: "INSERT INTO jobs (id, state) VALUES (2, 'new') ON CONFLICT (id) DO UPDATE SET state = excluded.state",
-		mysql: "INSERT INTO jobs (id, state) VALUES (2, 'new') ON DUPLICATE KEY UPDATE state = VALUES(state)"}, rewrite.TakesOver, 0, "2 new 3"},
-	{statement{sql: "MERGE INTO jobs j USING done d ON d.job = j.id WHEN MATCHED THEN UPDATE SET state = 'new'", postgres: true}, rewrite.TakesOver, 0, "2 new 3, 3 new 4"},
+		mysql: "INSERT INTO jobs (id, state) VALUES (2, 'new') ON DUPLICATE KEY UPDATE state = VALUES(state)"}, guard.TakesOver, 0, "2 new 3"},
+	{statement{sql: "MERGE INTO jobs j USING done d ON d.job = j.id WHEN MATCHED THEN UPDATE SET state = 'new'", postgres: true}, guard.TakesOver, 0, "2 new 3, 3 new 4"},
 }
 
 func TestClaimIsTakenOver(t *testing.T) {
@@ -178,7 +179,7 @@ func TestClaimIsTakenOver(t *testing.T) {
 				continue
 			}
 			p := q.r.PlanFor(query, tt.variant)
-			if p.Verdict != rewrite.Guard || !p.Targets[0].Free || !p.Tokenless {
+			if p.Verdict != guard.Guard || !p.Targets[0].Free || !p.Tokenless {
 				t.Fatalf("%s: %v %v, free %v", query, p.Verdict, p.Refusal, p.Targets)
 			}
 			for _, w := range []worker{nil, {2, 1}, {1, 1, 2, 1}} { // with a claim that is stale, too
@@ -186,7 +187,7 @@ func TestClaimIsTakenOver(t *testing.T) {
 				err, want := q.send(t.Context(), q.db, p, w, false), changed(tt.state)
 				if tt.state == "" {
 					want = jobs
-					q.wantMarker(t, err, rewrite.Marker{Kind: rewrite.Assigned, Current: tt.current}, query)
+					q.wantMarker(t, err, guard.Marker{Kind: guard.Assigned, Current: tt.current}, query)
 				} else if err != nil {
 					t.Errorf("%s: %v", query, err)
 				}
@@ -216,18 +217,18 @@ func TestClaimFromTheFirstToTheZombie(t *testing.T) {
 		for _, step := range []struct {
 			query  string
 			worker worker
-			want   rewrite.Marker
+			want   guard.Marker
 			state  string
 		}{
-			{take, nil, rewrite.Marker{}, "4 run 1"},
-			{heartbeat, worker{4, 1}, rewrite.Marker{}, "4 alive 1"},
-			{heartbeat, worker{4, 1}, rewrite.Marker{}, "4 alive 1"},
-			{take, nil, rewrite.Marker{}, "4 run 2"},
-			{heartbeat, worker{4, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 2}, "4 run 2"},
-			{finish, worker{4, 1}, rewrite.Marker{Kind: rewrite.Stale, Current: 2}, "4 run 2"},
-			{heartbeat, worker{4, 2}, rewrite.Marker{}, "4 alive 2"},
-			{finish, worker{4, 2}, rewrite.Marker{}, "4"},
-			{finish, worker{4, 1}, rewrite.Marker{}, "4"},
+			{take, nil, guard.Marker{}, "4 run 1"},
+			{heartbeat, worker{4, 1}, guard.Marker{}, "4 alive 1"},
+			{heartbeat, worker{4, 1}, guard.Marker{}, "4 alive 1"},
+			{take, nil, guard.Marker{}, "4 run 2"},
+			{heartbeat, worker{4, 1}, guard.Marker{Kind: guard.Stale, Current: 2}, "4 run 2"},
+			{finish, worker{4, 1}, guard.Marker{Kind: guard.Stale, Current: 2}, "4 run 2"},
+			{heartbeat, worker{4, 2}, guard.Marker{}, "4 alive 2"},
+			{finish, worker{4, 2}, guard.Marker{}, "4"},
+			{finish, worker{4, 1}, guard.Marker{}, "4"},
 		} {
 			q.wantMarker(t, q.send(t.Context(), q.db, q.r.Plan(step.query), step.worker, false), step.want, step.query)
 			if got := q.state(t); got != changed(step.state) {
@@ -245,18 +246,18 @@ func TestClaimOfAnyKey(t *testing.T) {
 		for _, tt := range []struct {
 			row, key string
 			value    int64
-			want     rewrite.Marker
+			want     guard.Marker
 		}{
-			{"'a:1'", "a:1", 2, rewrite.Marker{}},
-			{"'a:1'", "a", 2, rewrite.Marker{Kind: rewrite.OutOfScope, Key: "a:1"}},
-			{"'a:1'", "a:1", 1, rewrite.Marker{Kind: rewrite.Stale, Current: 2}},
-			{"'o''neill'", "o'neill", 2, rewrite.Marker{}},
-			{"'o''neill'", "O'Neill", 2, rewrite.Marker{Kind: rewrite.OutOfScope, Key: "o'neill"}},
-			{"'é'", "é", 2, rewrite.Marker{}},
-			{"'é'", "e", 2, rewrite.Marker{Kind: rewrite.OutOfScope, Key: "é"}},
-			{"''", "", 2, rewrite.Marker{}},
-			{"NULL", "", 2, rewrite.Marker{Kind: rewrite.OutOfScope}},
-			{"NULL", ":2", 2, rewrite.Marker{Kind: rewrite.OutOfScope}},
+			{"'a:1'", "a:1", 2, guard.Marker{}},
+			{"'a:1'", "a", 2, guard.Marker{Kind: guard.OutOfScope, Key: "a:1"}},
+			{"'a:1'", "a:1", 1, guard.Marker{Kind: guard.Stale, Current: 2}},
+			{"'o''neill'", "o'neill", 2, guard.Marker{}},
+			{"'o''neill'", "O'Neill", 2, guard.Marker{Kind: guard.OutOfScope, Key: "o'neill"}},
+			{"'é'", "é", 2, guard.Marker{}},
+			{"'é'", "e", 2, guard.Marker{Kind: guard.OutOfScope, Key: "é"}},
+			{"''", "", 2, guard.Marker{}},
+			{"NULL", "", 2, guard.Marker{Kind: guard.OutOfScope}},
+			{"NULL", ":2", 2, guard.Marker{Kind: guard.OutOfScope}},
 		} {
 			for _, literal := range []bool{false, true} {
 				q.exec(t, "DELETE FROM named")

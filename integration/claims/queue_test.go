@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -119,20 +120,20 @@ func (q *queue) send(ctx context.Context, db execer, p *rewrite.Plan, w worker, 
 
 // sendWith is send with tokens.
 func (q *queue) sendWith(ctx context.Context, db execer, p *rewrite.Plan, tokens []rewrite.Token, literal bool) error {
-	if p.Verdict != rewrite.Guard {
+	if p.Verdict != guard.Guard {
 		return fmt.Errorf("%v: %w", p.Verdict, &p.Refusal)
 	}
 	v := rewrite.Values{Tables: []rewrite.TableValues{{Tokens: tokens, Unfenced: len(tokens) == 0}}, Literal: literal}
 	q.values = v
-	r, err := p.Render(v)
+	text, added, err := p.Render(v)
 	if err != nil {
 		return err
 	}
 	var args []any
-	for _, a := range r.Args {
+	for _, a := range added {
 		args = append(args, a.Value(&v))
 	}
-	_, err = db.ExecContext(ctx, r.SQL, args...)
+	_, err = db.ExecContext(ctx, text, args...)
 	return err
 }
 

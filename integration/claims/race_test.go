@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // races are writes of job 2, and the state that each leaves behind a takeover that it doesn't see.
@@ -65,7 +65,7 @@ func TestClaimThatIsTakenOverWhileItsWriteWaits(t *testing.T) {
 				byIsolation := s.Level > sql.LevelReadCommitted && harness.RefusedByIsolation(err)
 				switch {
 				case guarded && !byIsolation:
-					q.wantMarker(t, err, rewrite.Marker{Kind: rewrite.Stale, Current: 3}, query)
+					q.wantMarker(t, err, guard.Marker{Kind: guard.Stale, Current: 3}, query)
 				case !guarded && !byIsolation && err != nil:
 					t.Errorf("%s: %v", query, err)
 				}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -43,7 +44,7 @@ func TestEffects(t *testing.T) {
 		run := 0
 		for i := range samples {
 			s := &samples[i]
-			if s.plan(t, b, "row").Verdict == rewrite.Refuse && s.plan(t, b, "ledger").Verdict == rewrite.Refuse {
+			if s.plan(t, b, "row").Verdict == guard.Refuse && s.plan(t, b, "ledger").Verdict == guard.Refuse {
 				continue
 			}
 			if !s.undone(b.Dialect) {
@@ -120,7 +121,7 @@ func (s *effectSample) plan(t testing.TB, b harness.Base, rules string) *rewrite
 		table.FenceColumn = "fence_token"
 	}
 	if rules == "claimofledger" {
-		table.ClaimOf = &rewrite.Claims{Name: "jobs", Key: "id", Claim: "attempt"}
+		table.ClaimOf = guard.Claims{Name: "jobs", Key: "id", Claim: "attempt"}
 	}
 	tables := []rewrite.Table{table}
 	if strings.HasPrefix(rules, "pair") {
@@ -187,7 +188,7 @@ func (l *effectLab) effects(t *testing.T, s *effectSample) error {
 	}
 	for _, rules := range slices.Sorted(maps.Keys(l.fenced)) {
 		p := s.plan(t, l.Base, rules)
-		if p.Verdict == rewrite.Refuse || rules != "row" && rules != "ledger" && rules != "claimofledger" && !slices.Contains(s.rules, rules) {
+		if p.Verdict == guard.Refuse || rules != "row" && rules != "ledger" && rules != "claimofledger" && !slices.Contains(s.rules, rules) {
 			continue
 		}
 		for i, way := range ways {
@@ -198,7 +199,7 @@ func (l *effectLab) effects(t *testing.T, s *effectSample) error {
 			}
 			// IGNORE leaves out rows that it reaches: they raise and get no mark.
 			// LIMIT does, too, and MySQL's guard can't tell which.
-			if rules == "row" && p.Verdict == rewrite.Guard && problem == "" && !random && !s.is("update or ignore") && !s.limitsDelete() {
+			if rules == "row" && p.Verdict == guard.Guard && problem == "" && !random && !s.is("update or ignore") && !s.limitsDelete() {
 				beside := l.run(effectTokens(t, freshToken), t, l.fenced[rules], s, way, fresh.raiseUntouched()...)
 				if problem := compareEffects(plain[i], beside, rules, p.Verdict); problem != "" {
 					t.Errorf("%s, %s by %s, beside rows with newer marks: %s\n%s\n%s", s.name, rules, way, problem, s.sql, beside.difference())
@@ -208,7 +209,7 @@ func (l *effectLab) effects(t *testing.T, s *effectSample) error {
 			if errors.Is(stale.err, sqlfence.ErrStale) {
 				l.stale++
 			}
-			if p.Verdict == rewrite.Pass {
+			if p.Verdict == guard.Pass {
 				problem = compareEffects(plain[i], stale, rules, p.Verdict)
 			} else {
 				problem = judgeStale(plain[i], stale, rules)

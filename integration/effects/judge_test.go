@@ -8,25 +8,25 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // compareEffects tells how a fresh or passed statement differs from the plain
 // one, except in the marks of the rows that it wrote.
-func compareEffects(plain, got effect, rules string, v rewrite.Verdict) string {
+func compareEffects(plain, got effect, rules string, v guard.Verdict) string {
 	switch {
 	case plain.err != nil && got.err == nil:
 		return fmt.Sprintf("no error; the bare driver says %v", plain.err)
 	case plain.err == nil && got.err != nil:
 		return fmt.Sprintf("error %v; the bare driver has none", got.err)
-	case v == rewrite.Pass && plain.err != nil && plain.err.Error() != got.err.Error():
+	case v == guard.Pass && plain.err != nil && plain.err.Error() != got.err.Error():
 		return fmt.Sprintf("error %v; the bare driver says %v", got.err, plain.err)
 	case plain.result != got.result:
 		return fmt.Sprintf("result\n%s\nof the bare driver\n%s", got.result, plain.result)
 	case !slices.Equal(contents(plain.after), contents(got.after)):
 		return "the content differs from what the bare driver leaves:\n" + plain.difference()
 	}
-	if v == rewrite.Pass || strings.HasSuffix(rules, "ledger") {
+	if v == guard.Pass || strings.HasSuffix(rules, "ledger") {
 		if got.err == nil && !slices.Equal(plain.after, got.after) {
 			return "marks have changed"
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/schema"
 )
 
@@ -55,7 +55,7 @@ func compareSealed(t *testing.T, open *effectLab, sealed map[string]*effectLab, 
 	}
 	for rules, l := range sealed {
 		p := s.plan(t, open.Base, rules)
-		if p.Verdict != rewrite.Guard || p.Several > 0 || rules != "row" && !slices.Contains(s.rules, rules) {
+		if p.Verdict != guard.Guard || p.Several > 0 || rules != "row" && !slices.Contains(s.rules, rules) {
 			continue
 		}
 		for _, way := range []string{"exec", "query"} {

@@ -9,12 +9,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // A database reads statements as the real one does.
 type database interface {
-	dialect() rewrite.Dialect
+	dialect() dialect.Dialect
 	parse(text string) (tree any, err error) // err if it isn't valid
 	writes(tree any) writes
 
@@ -122,11 +124,11 @@ func (c *checker) check(query string, rules int, literal bool) bool {
 		}
 	}
 	switch plan.Verdict {
-	case rewrite.Pass:
+	case guard.Pass:
 		c.tally.passed++
-	case rewrite.Refuse:
+	case guard.Refuse:
 		c.refusal(query, w, plan.Refusal.Reason)
-	case rewrite.Guard:
+	case guard.Guard:
 		c.tally.guarded++
 		c.guarded(query, tree, w, plan, rules, literal)
 	}
@@ -136,9 +138,9 @@ func (c *checker) check(query string, rules int, literal bool) bool {
 // bypass tells how a statement that writes to registered tables would get by.
 func bypass(w writes, plan *rewrite.Plan) string {
 	switch plan.Verdict {
-	case rewrite.Pass:
+	case guard.Pass:
 		return "a write passes"
-	case rewrite.Refuse:
+	case guard.Refuse:
 		return ""
 	}
 	if len(w.tables) > 0 {
@@ -180,12 +182,11 @@ func (c *checker) guarded(query string, tree any, w writes, plan *rewrite.Plan, 
 	if len(w.rows) == 0 && !w.idle {
 		c.tally.different.add("guarded, though it writes nothing: %s", query)
 	}
-	rendered, err := render(plan, literal)
+	out, added, err := render(plan, literal)
 	if err != nil {
 		c.refusal(query, w, err.Error())
 		return
 	}
-	out := rendered.SQL
 	guarded, err := c.db.parse(out)
 	if errors.Is(err, errLimit) {
 		return
@@ -194,7 +195,7 @@ func (c *checker) guarded(query string, tree any, w writes, plan *rewrite.Plan, 
 		c.tally.unparsed.add("[%s] %v: %s\n\t=> %s", ruleSets[rules].name, err, query, out)
 		return
 	}
-	c.db.renumber(guarded, plan.Inputs, rendered.Args)
+	c.db.renumber(guarded, plan.Inputs, added)
 	ledgers := 0
 	for _, t := range plan.Tables {
 		if ruleSets[rules].tables[t].Ledger {

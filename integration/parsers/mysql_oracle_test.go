@@ -11,6 +11,7 @@ import (
 	"github.com/sqlc-dev/marino/format"
 	"github.com/sqlc-dev/marino/parser"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -20,7 +21,7 @@ type mysql struct{ parser *parser.Parser }
 
 func newMySQL(testing.TB) *mysql { return &mysql{parser.New()} }
 
-func (*mysql) dialect() rewrite.Dialect { return rewrite.MySQL }
+func (*mysql) dialect() dialect.Dialect { return dialect.MySQL }
 
 // askingHaving finds a HAVING that asks the ledger. The parser knows none without FROM and behind FROM DUAL.
 const askingHaving = "HAVING (SELECT newest"

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // postgresHazards are statements that a reader of SQL may take for others. They
@@ -100,7 +100,7 @@ var postgresHazards = []string{
 func TestPostgresVersions(t *testing.T) {
 	const q = "SELECT E'a' -- c\n'\\'; DELETE FROM books; --'"
 	for i, r := range newChecker(t, postgres{}).rewriters {
-		if p := r.Plan(q); p.Verdict == rewrite.Guard {
+		if p := r.Plan(q); p.Verdict == guard.Guard {
 			t.Errorf("%s: guarded", ruleSets[i].name)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	pg "github.com/wasilibs/go-pgquery"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 // postgres reads statements with PostgreSQL's own parser. A tree is what
@@ -20,7 +20,7 @@ type (
 	list   = []any
 )
 
-func (postgres) dialect() rewrite.Dialect { return rewrite.Postgres }
+func (postgres) dialect() dialect.Dialect { return dialect.Postgres }
 
 func (postgres) parse(text string) (any, error) {
 	out, err := pg.ParseToJSON(text)

@@ -102,11 +102,11 @@ func (s spoiled) isSeen(t *testing.T, c *checker) {
 func (c *checker) literalText(t *testing.T, rules int, query string) (*rewrite.Plan, string) {
 	t.Helper()
 	plan := c.rewriters[rules].Plan(query)
-	rendered, err := render(plan, true)
+	text, _, err := render(plan, true)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
-	return plan, rendered.SQL
+	return plan, text
 }
 
 // compare returns how a guarded text differs from the query.

@@ -52,7 +52,7 @@ func (s ruleSet) of(table string) *rewrite.Table {
 const literalValue = 424242424242
 
 // render returns the guarded text, with values as arguments or in the text.
-func render(p *rewrite.Plan, literal bool) (*rewrite.Rendered, error) {
+func render(p *rewrite.Plan, literal bool) (string, []rewrite.Arg, error) {
 	if literal || !p.Params {
 		v := rewrite.Values{Literal: true, Tables: make([]rewrite.TableValues, len(p.Tables))}
 		for i := range v.Tables {

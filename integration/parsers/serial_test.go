@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -15,7 +16,7 @@ import (
 // No generated statement has these columns.
 const serialColumn = "serial_no"
 
-var lockColumns = rewrite.Lock{By: "locked_by", Since: "locked_since", Expiry: "locked_expiry"}
+var lockColumns = guard.Lock{By: "locked_by", Since: "locked_since", Expiry: "locked_expiry"}
 
 func TestSerial(t *testing.T) {
 	t.Parallel()
@@ -49,13 +50,13 @@ func counted(t *testing.T, db database, g grammar, hazards []string, usual int) 
 		}
 		w := db.writes(tree)
 		for _, r := range rewriters {
-			for _, plan := range []*rewrite.Plan{r.Plan(query), r.PlanFor(query, rewrite.Versioned)} {
+			for _, plan := range []*rewrite.Plan{r.Plan(query), r.PlanFor(query, guard.Versioned)} {
 				if len(w.rows)+len(w.tables) > 0 {
 					if bad := bypass(w, plan); bad != "" {
 						t.Errorf("%s: %s", bad, query)
 					}
 				}
-				if plan.Verdict != rewrite.Guard {
+				if plan.Verdict != guard.Guard {
 					continue
 				}
 				guarded++
@@ -80,11 +81,10 @@ func counted(t *testing.T, db database, g grammar, hazards []string, usual int) 
 // returns the text, unless it is refused.
 func wantReadable(t *testing.T, db database, plan *rewrite.Plan, query string, w writes) (out string, sent bool) {
 	t.Helper()
-	rendered, err := render(plan, false)
+	out, _, err := render(plan, false)
 	if err != nil {
 		return "", false
 	}
-	out = rendered.SQL
 	again, err := db.parse(out)
 	if errors.Is(err, errLimit) {
 		return out, true

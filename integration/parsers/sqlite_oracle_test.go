@@ -12,7 +12,7 @@ import (
 	"github.com/sqlc-dev/meyer/ast"
 	"github.com/sqlc-dev/meyer/parser"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 // sqlite reads statements with SQLite itself, whose authorizer tells what they
@@ -56,7 +56,7 @@ func newSQLite(t testing.TB) *sqlite {
 	return db
 }
 
-func (*sqlite) dialect() rewrite.Dialect { return rewrite.SQLite }
+func (*sqlite) dialect() dialect.Dialect { return dialect.SQLite }
 
 // note is SQLite's authorizer; it allows all.
 func (db *sqlite) note(op int, a, b, schema string) int {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -90,15 +91,15 @@ func (w benchWrite) twice(ctx context.Context, db *sql.DB, n int) error {
 
 // byHand executes what the guarded statement comes to, prepared.
 func byHand(b *testing.B, db *sql.DB, w benchWrite) contender {
-	r, err := rewrite.New(rewrite.SQLite, []rewrite.Table{w.table})
+	r, err := rewrite.New(dialect.SQLite, []rewrite.Table{w.table})
 	if err != nil {
 		b.Fatal(err)
 	}
-	form, err := r.Plan(w.query).Default()
+	text, added, err := r.Plan(w.query).Default()
 	if err != nil {
 		b.Fatal(err)
 	}
-	stmt, err := db.Prepare(form.SQL)
+	stmt, err := db.Prepare(text)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func byHand(b *testing.B, db *sql.DB, w benchWrite) contender {
 	values := rewrite.Values{Tables: []rewrite.TableValues{{Tokens: []rewrite.Token{{Name: "books", Value: 5}}}}}
 	return contender{"hand", db, func(ctx context.Context, _ *sql.DB, n int) error {
 		args := w.args(n)
-		for _, arg := range form.Args {
+		for _, arg := range added {
 			args = append(args, arg.Value(&values))
 		}
 		_, err := stmt.ExecContext(ctx, args...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -49,18 +50,18 @@ func (e *Execution) classify(err error) (error, bool) {
 	}
 	var typed error
 	switch m.Kind {
-	case rewrite.NotInteger:
+	case guard.NotInteger:
 		typed = refusedFor("", "a fence column, or the column token of fencing_tokens, isn't an integer column; "+
 			"alter it to bigint", err)
-	case rewrite.Stale, rewrite.NotNewest, rewrite.OutOfScope, rewrite.UnknownName:
+	case guard.Stale, guard.NotNewest, guard.OutOfScope, guard.UnknownName:
 		if m.Token >= 0 && m.Token < len(e.with.held.all) {
 			typed = e.refusedToken(m, err)
 		}
-	case rewrite.Locked:
+	case guard.Locked:
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
 			typed = lockedError(e.table(m.Table), m, e.with.values.Editor, err)
 		}
-	case rewrite.Conflict, rewrite.Assigned, rewrite.Required, rewrite.Gone, rewrite.NotSerial:
+	case guard.Conflict, guard.Assigned, guard.Required, guard.Gone, guard.NotSerial:
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
 			typed = e.serialError(m, err)
 		}
@@ -89,28 +90,28 @@ func (e *Execution) forges() bool {
 
 // claimColumn returns the column that the table's tokens are compared with by equality; empty for none.
 func (t *Table) claimColumn() string {
-	if of := t.Rules.ClaimOf; of != nil {
+	if of := t.Rules.ClaimOf; of.Name != "" {
 		return of.Claim
 	}
 	return t.Rules.Claim
 }
 
 // refusedToken returns the typed error for a token that the guard refused.
-func (e *Execution) refusedToken(m rewrite.Marker, err error) error {
+func (e *Execution) refusedToken(m guard.Marker, err error) error {
 	token, t := e.with.held.all[m.Token], e.table(e.with.held.tableOf(m.Token))
 	switch m.Kind {
-	case rewrite.Stale:
+	case guard.Stale:
 		if column := t.claimColumn(); column != "" && m.Current == token.Value { // as texts they differ: 3.00 isn't 3
 			return words.Unguardable(Unguarded{Table: t.Name, Column: column, Offset: -1,
 				Reason: fmt.Sprintf("the claim column %q isn't an integer column; alter it to bigint", column)}, err)
 		}
 		return words.Stale(t.Name, token, m.Current, err)
-	case rewrite.NotNewest:
+	case guard.NotNewest:
 		if m.Current > token.Value {
 			return words.Stale(t.Name, token, m.Current, err)
 		}
 		return words.NotIssued(t.Name, token, m.Current, err)
-	case rewrite.OutOfScope:
+	case guard.OutOfScope:
 		return t.outOfScope(m.Key, err)
 	default:
 		if t.ClaimOf != "" {

@@ -97,7 +97,7 @@ func (t *Table) tokens(given []Token, needed bool) ([]Token, error) {
 		}
 	}
 	if len(found) == 0 && needed {
-		if of := t.Rules.ClaimOf; of != nil {
+		if of := t.Rules.ClaimOf; of.Name != "" {
 			return nil, &Refusal{Sentinel: ErrNoFence, Table: t.Name,
 				Reason: fmt.Sprintf("table %q: the context carries no claim, a token called %q; take a row of "+
 					"table %q over, and add its ClaimToken with WithFence%s", t.Name, t.tokenName("<"+of.Key+">"),

@@ -6,7 +6,6 @@ import (
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/verify"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // speaks has the dialect of each server that a base driver is known to reach.
@@ -30,7 +29,7 @@ type profile struct {
 }
 
 // DialectOf returns the dialect of a known driver, which v is or wraps.
-func DialectOf(v any) (rewrite.Dialect, bool) {
+func DialectOf(v any) (dialect.Dialect, bool) {
 	p, ok := profileOf(v)
 	if !ok {
 		return 0, false
@@ -39,14 +38,14 @@ func DialectOf(v any) (rewrite.Dialect, bool) {
 }
 
 // IsDialect reports whether there is such a dialect.
-func IsDialect(d rewrite.Dialect) bool {
+func IsDialect(d dialect.Dialect) bool {
 	_, err := dialect.Of(d)
 	return err == nil
 }
 
 // resolve returns the profile for a driver. The options may name its dialect, as d;
 // 0 is for none.
-func resolve(d rewrite.Dialect, bases ...any) (profile, error) {
+func resolve(d dialect.Dialect, bases ...any) (profile, error) {
 	for _, base := range bases {
 		p, ok := profileOf(base)
 		switch {

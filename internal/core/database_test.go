@@ -10,13 +10,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/dialect/sqlite"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // Each dialect has its database, so that one which is added asks for it here.
 func TestEachDialectHasADatabase(t *testing.T) {
 	n := 0
-	for d := rewrite.Dialect(1); d.String() != rewrite.Dialect(0).String(); d++ {
+	for d := dialect.Dialect(1); d.String() != dialect.Dialect(0).String(); d++ {
 		n++
 		if !IsDialect(d) {
 			t.Errorf("%v has no database", d)

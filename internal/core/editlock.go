@@ -7,7 +7,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/editlock"
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // findEditor notes the text of the context's editor; empty for none.
@@ -32,7 +32,7 @@ func (e *Execution) findEditor(ctx context.Context) error {
 }
 
 // lockedError returns the typed error for a row that another user has locked.
-func lockedError(t *Table, m rewrite.Marker, editor string, err error) error {
+func lockedError(t *Table, m guard.Marker, editor string, err error) error {
 	return words.Locked(Lock{t.Name, m.By, micros(m.Since), micros(m.Expiry)}, editor == "", err)
 }
 

@@ -3,8 +3,8 @@ package core
 import (
 	"context"
 	"database/sql/driver"
-	"slices"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -45,7 +45,7 @@ type reading struct {
 	options   int   // how many of the arguments are options of the driver, in front
 	unplanned error // why it can't be guarded, whatever the plan is; nil for no such reason
 	keeps     bool  // the statement may be kept prepared
-	variant   rewrite.Variant
+	variant   guard.Variant
 
 	names      map[string]int // of the arguments, as argNames has them
 	namesKnown bool
@@ -194,7 +194,7 @@ func (e *Execution) unseenSetting() error {
 }
 
 // passes reports whether the statement needs no guard.
-func (e *Execution) passes() bool { return e.read.unplanned == nil && e.plan.Verdict == rewrite.Pass }
+func (e *Execution) passes() bool { return e.read.unplanned == nil && e.plan.Verdict == guard.Pass }
 
 // guard guards the statement, or refuses it, which is reported.
 func (e *Execution) guard(ctx context.Context) (outcome, error) {
@@ -217,7 +217,7 @@ func (e *Execution) build(ctx context.Context) (outcome, error) {
 	switch {
 	case e.read.unplanned != nil:
 		return refused, e.read.unplanned
-	case e.plan.Verdict == rewrite.Refuse:
+	case e.plan.Verdict == guard.Refuse:
 		return refused, e.registry.unguardable(&e.plan.Refusal)
 	case e.plan.Several > 0 && !e.runsSeveral():
 		return refused, e.registry.several(e.plan)
@@ -273,9 +273,12 @@ func (e *Execution) collect(ctx context.Context) (outcome, error) {
 // abortsUnfenced reports whether the statement needs the guard's OR ABORT although it needs
 // no token: a constraint's declaration could have it delete rows that are there.
 func (e *Execution) abortsUnfenced() bool {
-	return e.plan.Aborts && slices.ContainsFunc(e.plan.Targets, func(t rewrite.Target) bool {
-		return t.Free && !e.table(t.Table).Optional
-	})
+	for i := range e.plan.Targets {
+		if t := &e.plan.Targets[i]; e.plan.Aborts && t.Free && !e.table(t.Table).Optional {
+			return true
+		}
+	}
+	return false
 }
 
 // findTokens finds the context's tokens for the plan's tables, and checks that the

@@ -1,16 +1,19 @@
 package core
 
-import "github.com/sqlfence/sqlfence/rewrite"
+import (
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
 
 // Explain returns what becomes of a statement, without sending anything: the tables that it writes to, and its text
 // with the guard, or why it is refused. verdict is as in its plan.
-func (s *Settings) Explain(query string) (verdict rewrite.Verdict, tables []string, text string, err error) {
+func (s *Settings) Explain(query string) (verdict guard.Verdict, tables []string, text string, err error) {
 	plan := s.rewriter.Plan(query)
 	verdict, tables, text = plan.Verdict, s.names(plan), query
 	switch verdict {
-	case rewrite.Guard:
+	case guard.Guard:
 		text, err = s.show(plan)
-	case rewrite.Refuse:
+	case guard.Refuse:
 		err = s.unguardable(&plan.Refusal)
 	}
 	return verdict, tables, text, err
@@ -18,8 +21,8 @@ func (s *Settings) Explain(query string) (verdict rewrite.Verdict, tables []stri
 
 // show returns the guarded text of a plan for one token a table.
 func (r *registry) show(plan *rewrite.Plan) (string, error) {
-	if form, err := plan.Default(); err == nil {
-		return form.SQL, nil
+	if text, _, err := plan.Default(); err == nil {
+		return text, nil
 	}
 	values := rewrite.Values{Literal: true, Tables: make([]rewrite.TableValues, len(plan.Tables))}
 	for i, n := range plan.Tables {
@@ -27,9 +30,9 @@ func (r *registry) show(plan *rewrite.Plan) (string, error) {
 			values.Tables[i].Tokens = []rewrite.Token{{Name: t.Resource, Value: 1}}
 		}
 	}
-	form, err := plan.Render(values)
+	text, _, err := plan.Render(values)
 	if err != nil {
 		return "", r.unrendered(err)
 	}
-	return form.SQL, nil
+	return text, nil
 }

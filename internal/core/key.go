@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/nfc"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // keyedTokens returns those of the tokens that are for rows of the table.
@@ -25,7 +25,7 @@ func (t *Table) keyedTokens(tokens []Token) (found []Token) {
 }
 
 // byRow reports whether the table's tokens are for a row each: of its own, or of the table that has the claims.
-func (t *Table) byRow() bool { return t.Rules.Key != "" || t.Rules.ClaimOf != nil }
+func (t *Table) byRow() bool { return t.Rules.Key != "" || t.Rules.ClaimOf.Name != "" }
 
 // takes reports whether a token of this name is for the table, or for one of its rows:
 // resource + "/" + key.
@@ -87,7 +87,7 @@ func (e *Execution) matchRows(i int) error {
 		case err == nil && ok:
 			rows[row] = n
 		case free:
-			rows[row] = rewrite.NoToken
+			rows[row] = guard.NoToken
 		case err != nil:
 			return err
 		default:
@@ -146,7 +146,7 @@ func (e *Execution) keepKeys(i int) error {
 
 // keyText returns the text of a row's key: of a constant, or of an argument, which is
 // sent as the value that was read.
-func (e *Execution) keyText(t *Table, k rewrite.KeyValue) (string, error) {
+func (e *Execution) keyText(t *Table, k guard.KeyValue) (string, error) {
 	if k.Unknown {
 		return "", unguardable(t.Name, "the row's key is unknown before the statement runs; pass it as an "+
 			"argument, or write a constant")

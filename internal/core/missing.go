@@ -21,7 +21,7 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 	for i := range e.plan.Tables {
 		t, db := e.table(i), e.conn.settings.profile.Database
 		tables = append(tables, t.needs(db, e.asked.Query))
-		if t.Rules.ClaimOf != nil {
+		if t.Rules.ClaimOf.Name != "" {
 			tables = append(tables, t.needsClaims(db))
 		}
 		if t.hasLedger() {

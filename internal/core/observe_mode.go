@@ -7,8 +7,8 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // Observes reports whether some of the tables that the statement writes to are observed.
@@ -73,7 +73,7 @@ func (e *Execution) refusePrepared(ctx context.Context, reason error) error {
 	case s.observes():
 		e.registry = s.enforced
 		e.plan = s.enforced.rewriter.Plan(e.asked.Query)
-		if e.plan.Verdict != rewrite.Refuse {
+		if e.plan.Verdict != guard.Refuse {
 			return nil
 		}
 		reason = s.enforced.unguardable(&e.plan.Refusal)

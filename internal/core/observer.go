@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 // An Event is the public package's Event.
@@ -18,7 +18,7 @@ type Event struct {
 	Reason   string
 	Err      error
 	Duration time.Duration
-	Dialect  rewrite.Dialect
+	Dialect  dialect.Dialect
 }
 
 // An EventKind is the kind of an [Event]. The zero value is none.

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 // Options are those of one database, before they are checked. The zero value has none.
 type Options struct {
 	Tables     []*Table
-	Dialect    rewrite.Dialect // 0 for the driver's
+	Dialect    dialect.Dialect // 0 for the driver's
 	Schema     string
 	Mode       Mode
 	ModeSet    bool

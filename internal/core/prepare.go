@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -14,7 +15,7 @@ func (s *Conn) PreparesPlain(ctx context.Context, query string, plan *rewrite.Pl
 	// Where arguments may be options, each execution has to be looked at. So has what is
 	// followed or told.
 	settings := s.settings
-	if plan.Verdict != rewrite.Pass || len(plan.Settings) > 0 || settings.told.Has(Passed) ||
+	if plan.Verdict != guard.Pass || len(plan.Settings) > 0 || settings.told.Has(Passed) ||
 		!settings.profile.NoOptions && len(settings.tables) > 0 || s.follows(query) {
 		return "", false
 	}
@@ -34,7 +35,7 @@ type Form struct {
 // PrepareForm returns the form in which a statement is prepared, or why nothing may be.
 func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan) (Form, error) {
 	e := s.NewExecution(Request{Query: query}, plan, false)
-	if v := s.settings.variant(ctx); v != 0 && plan.Verdict == rewrite.Guard {
+	if v := s.settings.variant(ctx); v != 0 && plan.Verdict == guard.Guard {
 		e.plan = e.rewriter().PlanFor(query, v) // it is likely to be executed with the same
 	}
 	if decided, err := e.admit(ctx); decided != guarded {
@@ -45,16 +46,16 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 	switch {
 	case e.Observes(): // an error of the guard's must not be the application's: see observe
 		return plain, nil
-	case e.plan.Verdict == rewrite.Refuse:
+	case e.plan.Verdict == guard.Refuse:
 		reason = s.settings.unguardable(&e.plan.Refusal)
 	case e.plan.Several > 0:
 		reason = s.settings.several(e.plan)
 	case !e.plan.Params:
 		return plain, nil
 	default:
-		r, err := e.plan.Default()
+		text, added, err := e.plan.Default()
 		if err == nil {
-			return Form{r.SQL, r.Args, s.inputs(plan, r.Args)}, nil
+			return Form{text, added, s.inputs(plan, added)}, nil
 		}
 		reason = s.settings.unrendered(err)
 	}
@@ -62,12 +63,12 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 }
 
 // variant returns for what a statement is planned besides, by its context.
-func (r *registry) variant(ctx context.Context) (v rewrite.Variant) {
+func (r *registry) variant(ctx context.Context) (v guard.Variant) {
 	if _, ok := serialFrom(ctx); ok && r.serials {
-		v |= rewrite.Versioned
+		v |= guard.Versioned
 	}
 	if takesOver(ctx) && r.claims {
-		v |= rewrite.TakesOver
+		v |= guard.TakesOver
 	}
 	return v
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -42,7 +44,7 @@ func (r *registry) add(t *Table) {
 }
 
 // prepare makes the rewriter for the tables, with the ledger in a schema; empty for where the session finds it.
-func (r *registry) prepare(d rewrite.Dialect, schema string) (err error) {
+func (r *registry) prepare(d dialect.Dialect, schema string) (err error) {
 	rules := make([]rewrite.Table, len(r.tables))
 	for i, t := range r.tables {
 		rules[i] = t.Rules
@@ -58,7 +60,7 @@ func (r *registry) prepare(d rewrite.Dialect, schema string) (err error) {
 // that its refusal is about.
 func (r *registry) names(p *rewrite.Plan) (names []string) {
 	switch {
-	case p.Verdict != rewrite.Refuse:
+	case p.Verdict != guard.Refuse:
 		for _, i := range p.Tables {
 			names = append(names, r.tables[i].Name)
 		}
@@ -71,7 +73,7 @@ func (r *registry) names(p *rewrite.Plan) (names []string) {
 }
 
 // unguardable returns the error of a statement that package rewrite refuses.
-func (r *registry) unguardable(why *rewrite.Refusal) error {
+func (r *registry) unguardable(why *guard.Refusal) error {
 	table := why.Own
 	if why.Table >= 0 {
 		table = r.tables[why.Table].Name
@@ -91,7 +93,7 @@ func (r *registry) several(p *rewrite.Plan) error {
 
 // unrendered returns the error of a guarded statement that can't be rendered.
 func (r *registry) unrendered(err error) error {
-	var why *rewrite.Refusal
+	var why *guard.Refusal
 	if errors.As(err, &why) {
 		return r.unguardable(why)
 	}

@@ -38,8 +38,8 @@ func (e *Execution) Keeps() bool {
 	if len(e.sent.Added) > 0 {
 		return slices.ContainsFunc(e.sent.Added, func(a rewrite.Arg) bool { return a.Again == 0 })
 	}
-	form, err := e.plan.Default()
-	return err == nil && len(form.Args) == 0 && form.SQL == e.sent.Query
+	text, added, err := e.plan.Default()
+	return err == nil && len(added) == 0 && text == e.sent.Query
 }
 
 // write writes the guarded statement with its arguments.
@@ -59,16 +59,16 @@ func (e *Execution) write() error {
 	} else {
 		v.Tables = e.with.held.values(e)
 	}
-	r, err := e.plan.Render(v)
+	text, added, err := e.plan.Render(v)
 	if err != nil {
 		return e.registry.unrendered(err)
 	}
 	e.sent = e.read.Request
-	e.sent.Query = r.SQL
-	if len(r.Args) == 0 {
+	e.sent.Query = text
+	if len(added) == 0 {
 		return nil
 	}
-	e.sent.Args, e.sent.Added = e.merge(r.Args, &v), r.Args
+	e.sent.Args, e.sent.Added = e.merge(added, &v), added
 	return nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // findSerial makes the execution one on rows at the context's serial, if there is
@@ -17,7 +17,7 @@ func (e *Execution) findSerial(ctx context.Context) error {
 	if !ok {
 		return e.requireSerial()
 	}
-	plan, err := e.planFor(rewrite.Versioned)
+	plan, err := e.planFor(guard.Versioned)
 	if err != nil || !plan.Versioned {
 		return err
 	}
@@ -33,7 +33,7 @@ func (e *Execution) findSerial(ctx context.Context) error {
 		return unguardable(table, "drivers of this database miscount the rows of an Exec with RETURNING; run it with "+
 			"Query, or leave RETURNING out")
 	}
-	e.take(plan, rewrite.Versioned)
+	e.take(plan, guard.Versioned)
 	e.with.values.Serial = serial
 	return nil
 }
@@ -75,17 +75,17 @@ func (e *Execution) goneError(err error) error {
 }
 
 // serialError returns the typed error for what the guard of a serial raised.
-func (e *Execution) serialError(m rewrite.Marker, err error) error {
+func (e *Execution) serialError(m guard.Marker, err error) error {
 	t := e.table(m.Table)
 	switch m.Kind {
-	case rewrite.Conflict:
+	case guard.Conflict:
 		return words.Conflict(Conflict{Table: t.Name, Expected: e.with.values.Serial, Current: m.Current}, err)
-	case rewrite.Assigned:
+	case guard.Assigned:
 		return words.Conflict(Conflict{Table: t.Name, Current: m.Current, Assigned: true,
 			Claim: t.Rules.Claim != ""}, err)
-	case rewrite.Required:
+	case guard.Required:
 		return noSerial(t, err)
-	case rewrite.NotSerial:
+	case guard.NotSerial:
 		column, kind := t.Rules.Serial, "serial"
 		if t.Rules.Claim != "" {
 			column, kind = t.Rules.Claim, "claim"

@@ -8,11 +8,11 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
-	"github.com/sqlfence/sqlfence/rewrite"
 )
 
 // Settings are the options of one database, checked. It is shared by the
@@ -135,7 +135,7 @@ func (s *Settings) addTables(o *Options) {
 }
 
 // Dialect returns the database's.
-func (s *Settings) Dialect() rewrite.Dialect { return s.profile.Dialect }
+func (s *Settings) Dialect() dialect.Dialect { return s.profile.Dialect }
 
 // Schema returns the schema of sqlfence's own tables, as the database stores its name; empty for where the session
 // finds them.

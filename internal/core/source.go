@@ -36,7 +36,7 @@ func (t *Table) lacks(given []Token) bool {
 // the source is asked.
 func (e *Execution) asksFor(i int, given []Token) bool {
 	t := e.table(i)
-	return t.lacks(given) && t.Rules.ClaimOf == nil && (t.Rules.Claim == "" || e.needsToken(i))
+	return t.lacks(given) && t.Rules.ClaimOf.Name == "" && (t.Rules.Claim == "" || e.needsToken(i))
 }
 
 // supply returns the tokens that the source gives for what the context's leave out.

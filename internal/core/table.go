@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/nfc"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
@@ -94,7 +95,7 @@ func (t *Table) checkClaimOf() {
 }
 
 // findClaims resolves ClaimOf, or returns why it can't, once all tables are checked.
-func (t *Table) findClaims(d rewrite.Dialect, tables []*Table) error {
+func (t *Table) findClaims(d dialect.Dialect, tables []*Table) error {
 	schema, name, err := lang.ParseName(d, t.ClaimOf)
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func (t *Table) findClaims(d rewrite.Dialect, tables []*Table) error {
 	for _, of := range tables {
 		if r := &of.Rules; r.Name == name && r.Schema == schema && r.Claim != "" && r.Key != "" {
 			t.Resource = of.Resource
-			t.Rules.ClaimOf = &rewrite.Claims{Schema: schema, Name: name, Key: r.Key, Claim: r.Claim}
+			t.Rules.ClaimOf = guard.Claims{Schema: schema, Name: name, Key: r.Key, Claim: r.Claim}
 			return nil
 		}
 	}
@@ -129,7 +130,7 @@ func (t *Table) checkSealed() {
 
 // readNames replaces the names of the table and its columns by what the database
 // makes of them.
-func (t *Table) readNames(d rewrite.Dialect) {
+func (t *Table) readNames(d dialect.Dialect) {
 	var err error
 	if t.Rules.Schema, t.Rules.Name, err = lang.ParseName(d, t.Name); err != nil {
 		t.Fail(err)

@@ -1,5 +1,6 @@
-// Package guard has the types of what a guard says in the SQL of one database. The folders of internal/dialect fill
-// them, and package rewrite asks them.
+// Package guard has what guards are described with. What one says in the SQL of a database is filled in by
+// the folders of internal/dialect, and asked for by package rewrite. What it finds in a statement, and what it
+// raises, is filled in by package rewrite, and asked for by internal/core.
 package guard
 
 import (

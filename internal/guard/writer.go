@@ -25,8 +25,8 @@ type Writer interface {
 
 	// Raise writes an expression that raises a marker with a detail, which is an expression, and RaiseCondition
 	// a condition that does: false if the raise should yield NULL.
-	Raise(m Marker, token int, detail string)
-	RaiseCondition(m Marker, token int, detail string)
+	Raise(k Kind, token int, detail string)
+	RaiseCondition(k Kind, token int, detail string)
 	Nonce() string // of the markers
 
 	// Table is the name of the written table, and Schema its schema as a qualifier, or empty.
@@ -60,12 +60,3 @@ type ClaimColumns struct{ Key, Claim string }
 
 // ClaimedTable is what that table is called in the question.
 const ClaimedTable = "sqlfence_claimed"
-
-// A Marker is what the ledger's check raises for.
-type Marker string
-
-// The markers.
-const (
-	NotNewest Marker = "ledger"  // the ledger's value follows
-	Unknown   Marker = "unknown" // the ledger has no row for the name
-)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -22,7 +24,7 @@ func TestPgxInlines(t *testing.T) {
 		"a$1", "$1", "$2", "'$1'", "'it''s'", `"a$1"`, "E'\\'$1'", "date'\\'", "time'$1'", "$$ $1 ' $$", "$x$ ' $x$",
 		"-- '\n", "/* ' /* $1 */ */", "U&'\\0041'", "n'$1'", "b'1'", "e", "\n", " ", "-", "::text", "||", "a$b$", "$3",
 	}
-	rw, err := rewrite.New(rewrite.Postgres, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
+	rw, err := rewrite.New(dialect.Postgres, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +47,7 @@ func TestPgxInlines(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if p := rw.Plan(query); p.Verdict == rewrite.Guard && !p.Inlines() {
+			if p := rw.Plan(query); p.Verdict == guard.Guard && !p.Inlines() {
 				refused++
 				for _, err := range errs {
 					harness.WantOnly(t, err, sqlfence.ErrUnguardable)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -58,9 +59,9 @@ func judge(o oracle, sql string, r reading, known tables, how ruling) (verdict, 
 	}
 	plan := rewriter.Plan(sql)
 	switch plan.Verdict {
-	case rewrite.Pass:
+	case guard.Pass:
 		return verdict{"passed", "", ""}, true
-	case rewrite.Refuse:
+	case guard.Refuse:
 		return verdict{"refused", classOf(plan.Refusal, r, known, how.keyed), plan.Refusal.Reason}, true
 	}
 	return guarded(o, r, plan), true
@@ -84,26 +85,20 @@ func guarded(o oracle, r reading, plan *rewrite.Plan) verdict {
 // render returns the guarded text for one token a table.
 func render(p *rewrite.Plan) (string, error) {
 	if p.Params {
-		r, err := p.Default()
-		if err != nil {
-			return "", err
-		}
-		return r.SQL, nil
+		text, _, err := p.Default()
+		return text, err
 	}
 	values := rewrite.Values{Literal: true, Tables: make([]rewrite.TableValues, len(p.Tables))}
 	for i := range values.Tables {
 		values.Tables[i].Tokens = []rewrite.Token{{Name: "n", Key: "k", Value: 7}}
 	}
-	r, err := p.Render(values)
-	if err != nil {
-		return "", err
-	}
-	return r.SQL, nil
+	text, _, err := p.Render(values)
+	return text, err
 }
 
 // classOf puts a refusal into a class: its reason, and where rows' keys can't be seen what
 // the key is.
-func classOf(refusal rewrite.Refusal, r reading, known tables, keyed bool) string {
+func classOf(refusal guard.Refusal, r reading, known tables, keyed bool) string {
 	reason, _, _ := strings.Cut(refusal.Reason, ";")
 	for _, table := range r.writes {
 		reason = strings.ReplaceAll(reason, `"`+table.table+`"`, "…")

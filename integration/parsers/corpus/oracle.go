@@ -3,12 +3,12 @@ package main
 import (
 	"slices"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 // An oracle reads statements with a database's own parser.
 type oracle interface {
-	dialect() rewrite.Dialect
+	dialect() dialect.Dialect
 	// read returns a text's parts; ok is false if it isn't valid.
 	read(sql string) (r reading, ok bool)
 	// table reads a CREATE TABLE; its table is nil if it isn't valid.

@@ -8,7 +8,7 @@ import (
 
 	pg "github.com/wasilibs/go-pgquery"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 // postgres is PostgreSQL's own parser.
@@ -19,7 +19,7 @@ type (
 	list   = []any
 )
 
-func (postgres) dialect() rewrite.Dialect { return rewrite.Postgres }
+func (postgres) dialect() dialect.Dialect { return dialect.Postgres }
 
 // warm: the first parser writes what all others read, its runtime's version, without a lock.
 var warm sync.Once

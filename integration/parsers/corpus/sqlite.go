@@ -6,13 +6,13 @@ import (
 	"github.com/sqlc-dev/meyer/ast"
 	"github.com/sqlc-dev/meyer/parser"
 
-	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 // sqlite is a parser made after SQLite's grammar.
 type sqlite struct{}
 
-func (sqlite) dialect() rewrite.Dialect { return rewrite.SQLite }
+func (sqlite) dialect() dialect.Dialect { return dialect.SQLite }
 
 func (sqlite) parse(sql string) ([]ast.Stmt, bool) {
 	stmts, err := parser.Options{}.ParseString(sql)

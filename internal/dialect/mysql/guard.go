@@ -107,7 +107,7 @@ func ledgerCheck(w guard.Writer, token int) {
 	w.Write("(SELECT newest FROM (SELECT (SELECT CASE WHEN ")
 	w.Compare(guard.Equal, token, newest)
 	w.Write(" THEN TRUE WHEN COUNT(*) = 0 THEN ")
-	w.RaiseCondition(guard.Unknown, token, "COUNT(*)")
+	w.RaiseCondition(guard.UnknownName, token, "COUNT(*)")
 	w.Write(" ELSE ")
 	w.RaiseCondition(guard.NotNewest, token, newest)
 	w.Write(" END FROM ")

@@ -97,7 +97,7 @@ func ledgerCheck(w guard.Writer, token int) {
 	w.Write(" OFFSET 0) AS turn, ")
 	ofName()
 	w.Write(" FOR SHARE OF " + sqltext.LedgerTable + ") AS held), (SELECT ")
-	w.RaiseCondition(guard.Unknown, token, "pg_catalog.count(*)")
+	w.RaiseCondition(guard.UnknownName, token, "pg_catalog.count(*)")
 	w.Write(" FROM ")
 	ofName()
 	w.Write("))")

@@ -66,7 +66,7 @@ func ledgerCheck(w guard.Writer, token int) {
 	w.Write("(SELECT CASE WHEN ")
 	w.Compare(guard.Equal, token, newest)
 	w.Write(" THEN 1 WHEN count(*) = 0 THEN ")
-	w.RaiseCondition(guard.Unknown, token, "count(*)")
+	w.RaiseCondition(guard.UnknownName, token, "count(*)")
 	w.Write(" ELSE ")
 	w.RaiseCondition(guard.NotNewest, token, newest)
 	w.Write(" END FROM ")
