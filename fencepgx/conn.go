@@ -67,9 +67,20 @@ func (s *session) raw() *pgx.Conn {
 func (c *Conn) Ping(ctx context.Context) error { return c.session.link.conn.Ping(ctx) }
 
 // Prepare prepares a statement by a name. Exec, Query and batches of this connection take the name for the statement,
-// and run it with its guard.
+// and run it with its guard. One that can't be guarded is refused already here.
 func (c *Conn) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
-	return c.session.link.conn.Prepare(ctx, name, sql)
+	s := c.session
+	plan := s.state.Rewriter().Plan(sql)
+	if _, plain := s.state.PreparesPlain(ctx, sql, plan); !plain {
+		if _, err := s.state.PrepareForm(ctx, sql, plan); err != nil {
+			return nil, s.noted(err)
+		}
+	}
+	made, err := s.link.conn.Prepare(ctx, name, sql)
+	if err != nil {
+		return nil, s.noted(s.state.Explain(ctx, err))
+	}
+	return made, nil
 }
 
 // Deallocate releases a prepared statement.

@@ -458,17 +458,17 @@ func TestClaimOfInEachMode(t *testing.T) {
 				if err := plain.QueryRowContext(t.Context(), "SELECT note FROM results").Scan(&note); err != nil || (note == "new") != (tt.err == nil) {
 					t.Errorf("%s, %v", note, err)
 				}
-				found, err := sqlfence.Verify(t.Context(), db)
+				found, err := sqlfence.Verify(t.Context(), harness.OfPackage(db))
 				for _, f := range found {
 					if f.Severity > sqlfence.Note {
 						t.Error(f)
 					}
 				}
-				tables, listed := sqlfence.Tables(db)
+				tables, listed := sqlfence.Tables(harness.OfPackage(db))
 				if err != nil || listed != nil || tables[0].ClaimOf != "jobs" || tables[0].Resource != "jobs" || tables[0].Ledger {
 					t.Errorf("%v, %v, %+v", err, listed, tables)
 				}
-				shown, err := sqlfence.Explain(db, query)
+				shown, err := sqlfence.Explain(harness.OfPackage(db), query)
 				if err != nil || shown.Kind != sqlfence.Guarded || !strings.Contains(shown.SQL, "attempt") {
 					t.Errorf("%+v, %v", shown, err)
 				}
@@ -512,7 +512,7 @@ func TestClaimOfIsVerified(t *testing.T) {
 			}
 			db := b.Fenced(t, dsn, sqlfence.WithTable("results", sqlfence.ClaimOf("jobs"), sqlfence.Key("job_id")),
 				sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt")))
-			found, err := sqlfence.Verify(t.Context(), db)
+			found, err := sqlfence.Verify(t.Context(), harness.OfPackage(db))
 			if err != nil {
 				t.Fatal(err)
 			}

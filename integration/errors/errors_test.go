@@ -24,7 +24,7 @@ func hasBaseError(b harness.Base, err error) bool {
 	case "pq":
 		var e *pq.Error
 		return errors.As(err, &e) && e.Code == "22P02"
-	case "pgx":
+	case "pgx", "fencepgx":
 		var e *pgconn.PgError
 		return errors.As(err, &e) && e.Code == "22P02"
 	case "mattn":

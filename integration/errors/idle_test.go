@@ -80,7 +80,7 @@ func TestIdleConnectionsThatWereKilled(t *testing.T) {
 							failed++
 						}
 					}
-					prepares := m.base == "pgx" && strings.HasPrefix(f.Name, "prepared")
+					prepares := m.base != "pq" && strings.HasPrefix(f.Name, "prepared")
 					if failed > 0 && !prepares || failed > conns {
 						t.Errorf("%d of %d writes failed", failed, writes)
 					}

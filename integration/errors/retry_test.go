@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
@@ -52,6 +54,9 @@ var modes = []mode{
 	{"pgx", "pgx cache_statement", "&default_query_exec_mode=cache_statement"},
 	{"pgx", "pgx exec", "&default_query_exec_mode=exec"},
 	{"pgx", "pgx simple_protocol", "&default_query_exec_mode=simple_protocol"},
+	{"fencepgx", "fencepgx cache_statement", "&default_query_exec_mode=cache_statement"},
+	{"fencepgx", "fencepgx exec", "&default_query_exec_mode=exec"},
+	{"fencepgx", "fencepgx simple_protocol", "&default_query_exec_mode=simple_protocol"},
 }
 
 func (m mode) driver() harness.Base {
@@ -92,7 +97,7 @@ func TestRetryOfLostReply(t *testing.T) {
 							}
 							t.Run(fmt.Sprint(f.Name, "/", w.Query, "/", cut.name), func(t *testing.T) {
 								s.Reset(t, 9)
-								_, _, errRaw := c.lose(t, cut, w, f, t.Context(), c.raw)
+								_, _, errRaw := c.lose(t, cut, w, unprepared(s.Base, f), t.Context(), c.raw)
 								s.Reset(t, 9)
 								landed, _, err := c.lose(t, cut, w, f, harness.Holding(t, 9), s.DB)
 								if landed != 1 || err == nil {
@@ -109,6 +114,15 @@ func TestRetryOfLostReply(t *testing.T) {
 			})
 		})
 	}
+}
+
+// unprepared returns the form in which pgx sends what fencepgx guards of a prepared statement: as any other text.
+func unprepared(b harness.Base, f harness.Form) harness.Form {
+	name := strings.TrimPrefix(f.Name, "prepared ")
+	if b.Name != "fencepgx" || name == f.Name {
+		return f
+	}
+	return harness.Forms[slices.IndexFunc(harness.Forms, func(f harness.Form) bool { return f.Name == name })]
 }
 
 // A token for a single use is used up by the write whose reply is lost: sent once
@@ -152,6 +166,9 @@ func wantUnknown(t *testing.T, err, raw error) {
 	}
 	if errors.Is(err, driver.ErrBadConn) {
 		t.Errorf("%v: database/sql would send it again", err)
+	}
+	if pgconn.SafeToRetry(err) {
+		t.Errorf("%v: a program of pgx's would send it again", err)
 	}
 	if err == nil || raw == nil || errors.Is(raw, driver.ErrBadConn) {
 		return

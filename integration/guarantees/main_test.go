@@ -8,5 +8,6 @@ import (
 
 func TestMain(m *testing.M) {
 	harness.BothCaches()
+	harness.Natively()
 	harness.Main(m)
 }

@@ -32,6 +32,8 @@ type Base struct {
 	// no part in isolation.
 	OneLevel bool
 
+	native bool // fenced by package fencepgx
+
 	// AsWritten sends texts as they stand in a test, also where the database reads others.
 	AsWritten bool
 }
@@ -52,9 +54,10 @@ var Stores = append(slices.Clone(Bases), Base{Name: "mysql-found-rows", DriverNa
 // databases create a fresh database for a base, by its name, and return the data source
 // name.
 var databases = map[string]func(testing.TB, Base) string{
-	"pq":    func(t testing.TB, _ Base) string { return postgresSchema(t) },
-	"pgx":   func(t testing.TB, _ Base) string { return postgresSchema(t) },
-	"mysql": func(t testing.TB, _ Base) string { return MySQLDatabase(t) },
+	"pq":       func(t testing.TB, _ Base) string { return postgresSchema(t) },
+	"pgx":      func(t testing.TB, _ Base) string { return postgresSchema(t) },
+	"fencepgx": func(t testing.TB, _ Base) string { return postgresSchema(t) },
+	"mysql":    func(t testing.TB, _ Base) string { return MySQLDatabase(t) },
 	"mysql-found-rows": func(t testing.TB, _ Base) string {
 		return MySQLWith(t, MySQLDatabase(t), func(c *mysql.Config) { c.ClientFoundRows = true })
 	},
@@ -185,6 +188,10 @@ func (b Base) Fenced(t testing.TB, dsn string, opts ...sqlfence.Option) *sql.DB 
 	if translate := b.translation(t); translate != nil {
 		return CloseAtEnd(t, b.fenceTranslated(t, b.Raw(t, dsn).Driver(), dsn, translate, opts), nil)
 	}
+	if b.native {
+		db, err := b.openNative(t, dsn, nil, opts)
+		return CloseAtEnd(t, db, err)
+	}
 	db, err := sqlfence.Open(b.DriverName, dsn, b.options(opts)...)
 	return CloseAtEnd(t, db, err)
 }
@@ -200,6 +207,9 @@ func (b Base) options(opts []sqlfence.Option) []sqlfence.Option {
 // Networked reports whether the database is reached over the network.
 func (b Base) Networked() bool { return dialects[b.Dialect].networked }
 
+// IsPgx reports whether the driver is pgx, which has options in front of the arguments.
+func (b Base) IsPgx() bool { return b.DriverName == "pgx" }
+
 // AtLevel returns a data source name whose sessions are at an isolation level.
 func (b Base) AtLevel(t testing.TB, dsn string, level sql.IsolationLevel) string {
 	t.Helper()
@@ -213,10 +223,15 @@ func (b Base) Counted(t testing.TB, dsn string, opts ...sqlfence.Option) (*sql.D
 	c := new(Counter)
 	opts = append([]sqlfence.Option{sqlfence.WithDialect(b.Dialect)}, opts...)
 	var db *sql.DB
-	if translate := b.translation(t); translate != nil {
+	var err error
+	switch translate := b.translation(t); {
+	case translate != nil:
 		db = b.fenceTranslated(t, b.Counting(t, dsn, c).Counting, dsn, translate, opts)
-	} else {
-		var err error
+	case b.native:
+		if db, err = b.openNative(t, dsn, c, opts); err != nil {
+			t.Fatal(err)
+		}
+	default:
 		if db, err = sqlfence.OpenDB(b.Counting(t, dsn, c), b.options(opts)...); err != nil {
 			t.Fatal(err)
 		}

@@ -149,7 +149,7 @@ func TestSerialMerge(t *testing.T) {
 // pgx's own arguments: the serial is a constant then.
 func TestSerialPgxArguments(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
-		if s.Name != "pgx" {
+		if !s.IsPgx() {
 			t.Skip("only pgx has them")
 		}
 		sh := serialShop(t, s)

@@ -234,7 +234,7 @@ func (k *keywords) try(t *testing.T) {
 	t.Helper()
 	query := k.statement()
 	rawQuery, args := query, k.args
-	if k.Name == "pgx" {
+	if k.IsPgx() {
 		query, args = k.pgxArgs(query)
 	}
 	before, err := k.run(t.Context(), k.plain, "UPDATE pens SET price = 1", nil)

@@ -141,7 +141,7 @@ func newRandomLab(t *testing.T, b harness.Base, rules []sqlfence.Rule) *randomLa
 // try runs a statement raw, with a token, and with an older one.
 func (l *randomLab) try(t *testing.T, query string, args []any) {
 	t.Helper()
-	if l.Name == "pgx" {
+	if l.IsPgx() {
 		args = append([]any{harness.PgxModes[l.r.IntN(len(harness.PgxModes))]}, args...)
 	}
 	want, wantErr := l.run(t.Context(), l.Plain, query, args)

@@ -223,7 +223,7 @@ func TestSeveralStatementsRefused(t *testing.T) {
 				want(query+" by "+how, run(harness.Holding(t, 5), db, query))
 			}
 		}
-		if b.Name == "pgx" {
+		if b.IsPgx() {
 			_, err := db.ExecContext(harness.Holding(t, 5), text, pgx.QueryExecModeSimpleProtocol)
 			want("a mode", err)
 		}

@@ -95,7 +95,7 @@ func TestTraps(t *testing.T) {
 		for _, fence := range harness.Fences {
 			s := harness.NewShop(t, b, fence.Rule)
 			for _, tr := range append(traps[0], traps[b.Dialect]...) {
-				if tr.only != "" && tr.only != b.Name {
+				if tr.only != "" && tr.only != b.DriverName {
 					continue
 				}
 				t.Run(fence.Name+"/"+tr.Name, func(t *testing.T) {

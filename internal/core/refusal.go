@@ -140,6 +140,10 @@ func (e *unknownOutcome) Error() string   { return fmt.Sprintf("%v: %v", ErrUnkn
 func (e *unknownOutcome) As(to any) bool  { return errors.As(e.err, to) }
 func (e *unknownOutcome) Temporary() bool { return false }
 
+// SafeToRetry is for pgconn.SafeToRetry, on which programs of pgx's send something again: pgx calls some errors so that
+// came behind what was sent.
+func (e *unknownOutcome) SafeToRetry() bool { return false }
+
 // Cause returns the base driver's error, whatever it is.
 func (e *unknownOutcome) Cause() error { return e.err }
 
