@@ -7,7 +7,7 @@ import (
 // A claim is a row's generation, such as the attempt of a job: who raises it has taken the row over,
 // and every other write proves that it is the one who has. A token's value is compared by equality,
 // as nothing is stored: a higher one was never given to anyone. NULL counts as 0.
-type claim struct{}
+type claim struct{ addsNothing }
 
 func (claim) columns(t *Table) []*string {
 	if t.Claim == "" {
@@ -18,12 +18,6 @@ func (claim) columns(t *Table) []*string {
 
 // withoutTokens: a takeover has none.
 func (claim) withoutTokens() bool { return true }
-
-func (claim) adds(*Table) added { return added{} }
-
-func (claim) gives(*writer) bool { return false }
-
-func (claim) value(*writer, *edit) {}
 
 func (claim) inserted(*planner, string, int32, int) bool { return true }
 
@@ -86,14 +80,9 @@ func (claim) check(w *writer) {
 	before, between, behind := w.dialect.guard.ClaimText.Parts()
 	w.write(before, w.rowsKey(), between)
 	w.storedNumber()
-	w.write(behind, " IN (")
-	for i := w.lo; i < w.hi; i++ {
-		if i > w.lo {
-			w.write(", ")
-		}
-		w.field(i, fieldClaim)
-	}
-	w.write(") THEN ")
+	w.write(behind)
+	w.amongTokens(fieldClaim)
+	w.write(" THEN ")
 	w.bool(true)
 	w.write(" ELSE ")
 	w.raising(byGeneration, w.lo, w.unproven)

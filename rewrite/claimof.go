@@ -49,13 +49,18 @@ func (w *writer) claimsTable() string {
 // amongTokens writes the list that a field of the tokens is in.
 func (w *writer) amongTokens(f field) {
 	w.write(" IN (")
+	w.listTokens(f)
+	w.write(")")
+}
+
+// listTokens writes a field of each token, with commas between them.
+func (w *writer) listTokens(f field) {
 	for i := w.lo; i < w.hi; i++ {
 		if i > w.lo {
 			w.write(", ")
 		}
 		w.field(i, f)
 	}
-	w.write(")")
 }
 
 // mostNamed is the highest number of tokens where the one of a row that is gone is named: the rows are counted for

@@ -3,11 +3,13 @@ package rewrite
 import (
 	"github.com/sqlfence/sqlfence/internal/editlock"
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // An editLock keeps others than the lock's holder from writing a row.
-type editLock struct{}
+type editLock struct {
+	addsNothing
+	setsNothing
+}
 
 func (editLock) columns(t *Table) []*string {
 	if !t.locks() {
@@ -20,20 +22,6 @@ func (editLock) columns(t *Table) []*string {
 func (t *Table) locks() bool { return t.Lock.By != "" }
 
 func (editLock) withoutTokens() bool { return true }
-
-func (editLock) adds(*Table) added { return added{} }
-
-func (editLock) gives(*writer) bool { return false }
-
-func (editLock) value(*writer, *edit) {}
-
-func (editLock) assigned(*planner, *read.Assignment, bool) bool { return true }
-
-func (editLock) inserted(*planner, string, int32, int) bool { return true }
-
-func (editLock) inSet(*Table, rowWrite) bool { return false }
-
-func (editLock) assigns(*writer) {}
 
 // inWhere: a serial that the statement assigns comes first, and sees to the lock.
 func (editLock) inWhere(t *Table, how rowWrite) bool { return t.locks() && !how.setsNumber }

@@ -11,7 +11,7 @@ import (
 
 // A key is the column that selects each row's token. A row that none of the statement's tokens
 // covers is out of their scope.
-type key struct{}
+type key struct{ addsNothing }
 
 func (key) columns(t *Table) []*string {
 	if t.Key == "" {
@@ -21,12 +21,6 @@ func (key) columns(t *Table) []*string {
 }
 
 func (key) withoutTokens() bool { return false }
-
-func (key) adds(*Table) added { return added{} }
-
-func (key) gives(*writer) bool { return false }
-
-func (key) value(*writer, *edit) {}
 
 // assigned notes where the value of an assignment of the key stands. Another value than
 // the row's own key would move the row out of its token's scope, so only a value is read

@@ -5,32 +5,20 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A ledger compares the tokens with the newest ones issued, in a table of their own.
-type ledger struct{}
+type ledger struct {
+	addsNothing
+	setsNothing
+}
 
 const ledgerTable = sqltext.LedgerTable
 
 func (ledger) columns(*Table) []*string { return nil }
 
 func (ledger) withoutTokens() bool { return false }
-
-func (ledger) adds(*Table) added { return added{} }
-
-func (ledger) gives(*writer) bool { return false }
-
-func (ledger) value(*writer, *edit) {}
-
-func (ledger) assigned(*planner, *read.Assignment, bool) bool { return true }
-
-func (ledger) inserted(*planner, string, int32, int) bool { return true }
-
-func (ledger) inSet(*Table, rowWrite) bool { return false }
-
-func (ledger) assigns(*writer) {}
 
 func (ledger) inWhere(*Table, rowWrite) bool { return false }
 

@@ -75,6 +75,21 @@ type rule interface {
 	check(w *writer)
 }
 
+// addsNothing is of a rule that gives the rows of an INSERT no column.
+type addsNothing struct{}
+
+func (addsNothing) adds(*Table) added    { return added{} }
+func (addsNothing) gives(*writer) bool   { return false }
+func (addsNothing) value(*writer, *edit) {}
+
+// setsNothing is of a rule that has nothing against a column that a statement names, and assigns none.
+type setsNothing struct{}
+
+func (setsNothing) assigned(*planner, *read.Assignment, bool) bool { return true }
+func (setsNothing) inserted(*planner, string, int32, int) bool     { return true }
+func (setsNothing) inSet(*Table, rowWrite) bool                    { return false }
+func (setsNothing) assigns(*writer)                                {}
+
 // An added column is one that a rule adds to the rows of an INSERT.
 type added struct {
 	what   string // what the rule keeps there

@@ -160,12 +160,7 @@ func (w *writer) provenTokens() {
 		return
 	}
 	w.write("GREATEST(")
-	for i := w.lo; i < w.hi; i++ {
-		if i > w.lo {
-			w.write(", ")
-		}
-		w.field(i, fieldValue)
-	}
+	w.listTokens(fieldValue)
 	w.write(")")
 	for i := w.lo; i < w.hi; i++ {
 		w.write(", ',', ")

@@ -86,7 +86,7 @@ func issuingEach(f sqltext.Floored) func(ctx context.Context, s *Store, names []
 			return nil, err
 		}
 		err = s.sendFloored(ctx, f, func(text string) (err error) {
-			values, err = queryEach(ctx, s.db, text, string(list))
+			values, err = queryEach[int64](ctx, s.db, text, string(list))
 			return err
 		})
 		return values, err

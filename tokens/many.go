@@ -115,21 +115,21 @@ func (s *Store) whyFull(ctx context.Context, names []string) error {
 	return errNotStored
 }
 
-// queryEach returns the pairs of a name and a token that a statement answers with.
-func queryEach(ctx context.Context, db querier, query string, args ...any) (map[string]int64, error) {
+// queryEach returns the pairs of a name and a value that a statement answers with; NULL is the zero value.
+func queryEach[T any](ctx context.Context, db querier, query string, args ...any) (map[string]T, error) {
 	rows, err := db.QueryContext(trusted.Context(ctx, query), query, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	values := make(map[string]int64)
+	values := make(map[string]T)
 	for rows.Next() {
 		var name string
-		var value sql.NullInt64
+		var value sql.Null[T]
 		if err := rows.Scan(&name, &value); err != nil {
 			return nil, err
 		}
-		values[name] = value.Int64
+		values[name] = value.V
 	}
 	return values, rows.Err()
 }

@@ -2,7 +2,6 @@ package tokens
 
 import (
 	"context"
-	"database/sql"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -111,20 +110,5 @@ func (s *Store) onOne(ctx context.Context, texts []string) (err error) {
 
 // triggers returns the texts of the ledger's triggers by their names.
 func (s *Store) triggers(ctx context.Context) (map[string]string, error) {
-	query := s.dialect.keeping.find
-	rows, err := s.db.QueryContext(trusted.Context(ctx, query), query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	found := make(map[string]string)
-	for rows.Next() {
-		var name string
-		var text sql.NullString
-		if err := rows.Scan(&name, &text); err != nil {
-			return nil, err
-		}
-		found[name] = text.String
-	}
-	return found, rows.Err()
+	return queryEach[string](ctx, s.db, s.dialect.keeping.find)
 }

@@ -263,22 +263,29 @@ var wideCharsets = []string{"utf16", "utf16le", "ucs2", "utf32"}
 //
 //	SET [SESSION | LOCAL | @@session. | @@] character_set_results = x
 func (t *Text) CutsErrors() int32 {
+	return t.setsVariable("character_set_results", (*Text).CutsErrors, func(value *lex.Token) bool {
+		s := strings.Trim(t.Src[value.Start:value.End], "'\"`")
+		return value.Kind == lex.Number || slices.Contains(wideCharsets, strings.ToLower(s))
+	})
+}
+
+// setsVariable returns the token of a SET that gives a variable of the server's a value of a kind, or -1;
+// find looks for that in a text that the statement executes.
+func (t *Text) setsVariable(name string, find func(*Text) int32, is func(value *lex.Token) bool) int32 {
 	switch {
 	case t.grammar.Own == nil:
 		return -1
 	case !t.maySet():
-		return t.inExecuted((*Text).CutsErrors)
+		return t.inExecuted(find)
 	}
 	for i := t.Lo + 1; i < t.Hi; i++ {
 		tok := &t.Tokens[i]
 		s := t.Src[tok.Start:tok.End]
 		own := tok.Kind == lex.Variable && !strings.HasPrefix(s, "@@")
-		if own || !lex.EqualFold(strings.Trim(s, "@`"), "character_set_results") {
+		if own || !lex.EqualFold(strings.Trim(s, "@`"), name) {
 			continue
 		}
-		value := &t.Tokens[max(t.behindEquals(i+1), i)]
-		s = strings.Trim(t.Src[value.Start:value.End], "'\"`")
-		if value.Kind == lex.Number || slices.Contains(wideCharsets, strings.ToLower(s)) {
+		if at := t.behindEquals(i + 1); at > 0 && is(&t.Tokens[at]) {
 			return i
 		}
 	}
@@ -290,24 +297,8 @@ func (t *Text) CutsErrors() int32 {
 //
 //	SET [SESSION | LOCAL | @@session. | @@] timestamp = x
 func (t *Text) SetsClock() int32 {
-	switch {
-	case t.grammar.Own == nil:
-		return -1
-	case !t.maySet():
-		return t.inExecuted((*Text).SetsClock)
-	}
-	for i := int(t.Lo) + 1; i < int(t.Hi); i++ {
-		tok := &t.Tokens[i]
-		s := t.Src[tok.Start:tok.End]
-		own := tok.Kind == lex.Variable && !strings.HasPrefix(s, "@@")
-		if own || !lex.EqualFold(strings.Trim(s, "@`"), "timestamp") {
-			continue
-		}
-		if equals := t.behindEquals(int32(i + 1)); equals > 0 && !t.isWord(&t.Tokens[equals], "default") {
-			return int32(i)
-		}
-	}
-	return -1
+	return t.setsVariable("timestamp", (*Text).SetsClock,
+		func(value *lex.Token) bool { return !t.isWord(value, "default") })
 }
 
 // PreparesTransaction returns the token that makes the statement prepare a distributed transaction,
