@@ -165,22 +165,9 @@ func (s statement) sendAlone(
 
 // queryOnce sends a statement that gives rows.
 func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, s statement) error {
-	return s.send(ctx, db, func(db querier, text string) error { return queryRows(ctx, db, scan, text, s.args) })
-}
-
-func queryRows(ctx context.Context, db querier, scan func(*sql.Rows) error, text string, args []any) error {
-	rows, err := db.QueryContext(trusted.Context(ctx, text), text, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	// To the very end: a database may answer with a row first and then fail to commit.
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return s.send(ctx, db, func(db querier, text string) error {
+		return dialectopt.EachRow(ctx, db, scan, text, s.args...)
+	})
 }
 
 func ignore(*sql.Rows) error { return nil }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // manySize is how many names [Store.IssueMany] takes: on PostgreSQL each takes up two locks of the
@@ -116,20 +116,16 @@ func (s *Store) whyFull(ctx context.Context, names []string) error {
 }
 
 // queryEach returns the pairs of a name and a value that a statement answers with; NULL is the zero value.
-func queryEach[T any](ctx context.Context, db querier, query string, args ...any) (map[string]T, error) {
-	rows, err := db.QueryContext(trusted.Context(ctx, query), query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
+func queryEach[T any](
+	ctx context.Context, db dialectopt.Queries, query string, args ...any,
+) (map[string]T, error) {
 	values := make(map[string]T)
-	for rows.Next() {
+	err := dialectopt.EachRow(ctx, db, func(rows *sql.Rows) error {
 		var name string
 		var value sql.Null[T]
-		if err := rows.Scan(&name, &value); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&name, &value)
 		values[name] = value.V
-	}
-	return values, rows.Err()
+		return err
+	}, query, args...)
+	return values, err
 }

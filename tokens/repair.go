@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/trusted"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
 // Repair raises every token below floor to floor, and makes names that are not in the
@@ -127,20 +127,12 @@ func (s *Store) planRepair(ctx context.Context, floor int64, report *Repaired) (
 }
 
 // below returns the names with a token below a floor.
-func (s *Store) below(ctx context.Context, db querier, floor int64) ([]Rise, error) {
-	text := s.dialect.below
-	rows, err := db.QueryContext(trusted.Context(ctx, text), text, floor)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var found []Rise
-	for rows.Next() {
+func (s *Store) below(ctx context.Context, db dialectopt.Queries, floor int64) (found []Rise, err error) {
+	err = dialectopt.EachRow(ctx, db, func(rows *sql.Rows) error {
 		r := Rise{To: floor}
-		if err := rows.Scan(&r.Name, &r.From); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&r.Name, &r.From)
 		found = append(found, r)
-	}
-	return found, rows.Err()
+		return err
+	}, s.dialect.below, floor)
+	return found, err
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
@@ -62,32 +63,21 @@ func (s *Store) inTx(ctx context.Context, do func(tx *sql.Tx) error) error {
 	return tx.Commit()
 }
 
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-func queryOnce(ctx context.Context, db querier, query string, args ...any) (int64, error) {
-	rows, err := db.QueryContext(trusted.Context(ctx, query), query, args...)
+// queryOnce sends a query once. QueryRow would leave the end of the rows to the driver's Close.
+func queryOnce(ctx context.Context, db dialectopt.Queries, query string, args ...any) (int64, error) {
+	found, value := false, sql.NullInt64{}
+	err := dialectopt.EachRow(ctx, db, func(rows *sql.Rows) error {
+		if found {
+			return nil
+		}
+		found = true
+		return rows.Scan(&value)
+	}, query, args...)
+	if err == nil && !found {
+		err = sql.ErrNoRows
+	}
 	if err != nil {
 		return 0, err
-	}
-	defer rows.Close()
-	found := rows.Next()
-	var value sql.NullInt64
-	if found {
-		if err := rows.Scan(&value); err != nil {
-			return 0, err
-		}
-	}
-	// To the very end: a database may answer with the row first and then fail
-	// to commit. QueryRow would leave that to the driver's Close.
-	for rows.Next() {
-	}
-	if err := rows.Err(); err != nil {
-		return 0, err
-	}
-	if !found {
-		return 0, sql.ErrNoRows
 	}
 	return value.Int64, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
@@ -59,14 +60,9 @@ func (s *Store) Setup(ctx context.Context) error {
 }
 
 // has reports whether a query has a row.
-func (s *Store) has(ctx context.Context, query string) (bool, error) {
-	rows, err := s.db.QueryContext(trusted.Context(ctx, query), query)
-	if err != nil {
-		return false, err
-	}
-	defer rows.Close()
-	found := rows.Next()
-	return found, rows.Err()
+func (s *Store) has(ctx context.Context, query string) (found bool, err error) {
+	err = dialectopt.EachRow(ctx, s.db, func(*sql.Rows) error { found = true; return nil }, query)
+	return found, err
 }
 
 // checkNarrow warns of a column token in which no token fits after the first failover,
@@ -102,21 +98,14 @@ type column struct {
 	required bool   // an INSERT must give it a value
 }
 
-func (s *Store) columns(ctx context.Context) ([]column, error) {
-	rows, err := s.db.QueryContext(trusted.Context(ctx, s.dialect.columns), s.dialect.columns)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var columns []column
-	for rows.Next() {
+func (s *Store) columns(ctx context.Context) (columns []column, err error) {
+	err = dialectopt.EachRow(ctx, s.db, func(rows *sql.Rows) error {
 		var c column
-		if err := rows.Scan(&c.name, &c.typ, &c.required); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&c.name, &c.typ, &c.required)
 		columns = append(columns, c)
-	}
-	return columns, rows.Err()
+		return err
+	}, s.dialect.columns)
+	return columns, err
 }
 
 // fit checks those properties of the table that the database ignores when it plans the

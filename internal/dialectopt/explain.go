@@ -53,17 +53,29 @@ func asker(ctx context.Context, db Queries) setuperr.Asker {
 
 // Texts returns the only column of the rows of one of sqlfence's own queries.
 func Texts(ctx context.Context, db Queries, query string) (all []string, err error) {
-	rows, err := db.QueryContext(trusted.Context(ctx, query), query)
+	err = EachRow(ctx, db, func(rows *sql.Rows) error {
+		var text string
+		err := rows.Scan(&text)
+		all = append(all, text)
+		return err
+	}, query)
+	return all, err
+}
+
+// EachRow sends one of sqlfence's own queries and calls scan at each of its rows, to the very end: a
+// database may answer with a row first and then fail to commit.
+func EachRow(
+	ctx context.Context, db Queries, scan func(*sql.Rows) error, query string, args ...any,
+) error {
+	rows, err := db.QueryContext(trusted.Context(ctx, query), query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
+		if err := scan(rows); err != nil {
+			return err
 		}
-		all = append(all, text)
 	}
-	return all, rows.Err()
+	return rows.Err()
 }

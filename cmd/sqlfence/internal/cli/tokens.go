@@ -12,7 +12,6 @@ import (
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
-	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -57,20 +56,14 @@ func (l *ledger) list(ctx context.Context) ([]tokenRow, error) {
 
 func (l *ledger) read(ctx context.Context) ([]tokenRow, error) {
 	const query = "SELECT name, COALESCE(token, 0) FROM fencing_tokens WHERE name <> '' ORDER BY name"
-	rows, err := l.db.QueryContext(trusted.Context(ctx, query), query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	found := []tokenRow{}
-	for rows.Next() {
+	err := dialectopt.EachRow(ctx, l.db, func(rows *sql.Rows) error {
 		var t sqlfence.Token
-		if err := rows.Scan(&t.Name, &t.Value); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&t.Name, &t.Value)
 		found = append(found, newTokenRow(t))
-	}
-	return found, rows.Err()
+		return err
+	}, query)
+	return found, err
 }
 
 // reasonFlag adds --reason, which has to be given.
