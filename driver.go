@@ -115,32 +115,6 @@ func isFenced(base any) bool {
 	return false
 }
 
-// DialectOf returns the dialect of a driver, fenced or not, also behind a wrapper such
-// as otelsql's. If sqlfence doesn't know the driver, it returns an untyped error. It is for
-// packages that send SQL of their own through a *sql.DB.
-func DialectOf(d driver.Driver) (Dialect, error) {
-	if f, ok := d.(*fencedDriver); ok {
-		return f.settings.Dialect(), nil
-	}
-	dialect, ok := core.DialectOf(d)
-	if !ok {
-		return 0, fmt.Errorf("sqlfence: unknown driver %T; name its dialect with WithDialect", d)
-	}
-	return dialect, nil
-}
-
-// settingsOf returns the settings of a fenced database, for a function that asks for them.
-func settingsOf(function string, db *sql.DB) (*core.Settings, error) {
-	if db == nil {
-		return nil, fmt.Errorf("%w: %s: nil database", ErrInvalid, function)
-	}
-	if d, ok := db.Driver().(*fencedDriver); ok {
-		return d.settings, nil
-	}
-	return nil, fmt.Errorf("%w: %s: the driver %T isn't fenced, or another wrapper surrounds it; open the database by "+
-		"sqlfence.Open, OpenDB or a registered driver", ErrInvalid, function, db.Driver())
-}
-
 // fencedDriver opens fenced connections through another driver.
 type fencedDriver struct {
 	base     driver.Driver
@@ -149,9 +123,8 @@ type fencedDriver struct {
 	verified sync.Map // of connections without a connector: the *verification of each dsn
 }
 
-// OwnSchema is the schema of sqlfence's own tables by [WithSchema]; empty without. Packages with SQL of their own
-// ask for it.
-func (d *fencedDriver) OwnSchema() string { return d.settings.Schema() }
+// Settings implements fenced.Driver: packages with SQL of their own ask for them.
+func (d *fencedDriver) Settings() *core.Settings { return d.settings }
 
 // Open implements driver.Driver.
 func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {

@@ -8,7 +8,6 @@ import (
 	"log"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 func ExampleToken() {
@@ -177,21 +176,4 @@ func ExampleWithTokens() {
 	// Output:
 	// <nil>
 	// sqlfence: no fencing token: table "shops": the token source: no lease of shops
-}
-
-func ExampleTables() {
-	db, err := sqlfence.OpenDB(new(fakedb.DB), sqlfence.WithDialect(sqlfence.Postgres), // or Open
-		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer db.Close()
-	tables, err := sqlfence.Tables(db)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, t := range tables {
-		fmt.Println(t.Name, t.FenceColumn, t.Sealed)
-	}
-	// Output: books fence_token true
 }

@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"database/sql"
 
+	"github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
@@ -32,7 +33,7 @@ type Explanation struct {
 // db is one of [Open] or [OpenDB], or opened by a driver of [WrapDriver] or [Register]; any
 // other is [ErrInvalid], also if sqlfence is beneath another wrapper such as otelsql.
 func Explain(db *sql.DB, query string) (Explanation, error) {
-	s, err := settingsOf("Explain", db)
+	s, err := fenced.SettingsOf("Explain", db)
 	if err != nil {
 		return Explanation{}, err
 	}

@@ -32,6 +32,7 @@ var layers = [][]string{
 	{"internal/sql/lang", "internal/verify"},
 	{"rewrite"},
 	{"internal/core"},
+	{"internal/fenced"},
 	{"."},
 	{"internal/dialectopt", "coverage"},
 	{"tokens", "rowlock", "schema"},

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
 // Two spellings of one text are one name.
@@ -23,9 +24,12 @@ func TestTokenNamesAreNormalized(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tables, err := Tables(db)
-		if err != nil || tables[0].Resource != composed || tables[1].Resource != composed {
-			t.Errorf("resources by %+q: %+v, %v", name, tables, err)
+		s, err := fenced.SettingsOf("", db)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tables := s.Tables(); tables[0].Resource != composed || tables[1].Resource != composed {
+			t.Errorf("resources by %+q: %+v", name, tables)
 		}
 	}
 	// The limit is that of the normalised name.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/core"
 )
 
 var (
@@ -284,8 +285,8 @@ func TestRegister(t *testing.T) {
 		t.Errorf("a write without a token: %v", err)
 	}
 	// Its driver, found in the DB, is known to be fenced.
-	if d, err := sqlfence.DialectOf(db.Driver()); err != nil || d != sqlfence.SQLite {
-		t.Errorf("DialectOf = %v, %v", d, err)
+	if d, known := core.DialectOf(db.Driver()); !known || d != sqlfence.SQLite {
+		t.Errorf("DialectOf = %v, %v", d, known)
 	}
 }
 

@@ -307,35 +307,6 @@ func TestSealedOnSQLite(t *testing.T) {
 	}
 }
 
-func TestTablesShowsTheRules(t *testing.T) {
-	db, err := OpenDB(new(fakedb.DB), WithDialect(Postgres),
-		WithTable("shop.books", RowFence("Mark"), Ledger(), Key("id"), Sealed(), Resource("shelf"), SingleUse(), InMode(Observe)),
-		WithTable("pens", Serial("version"), EditLock("a", "b", "c")), WithTable("inks", Optional()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	got, err := Tables(db)
-	want := []Table{
-		{Name: "shop.books", Resource: "shelf", FenceColumn: "mark", KeyColumn: "id", Ledger: true, SingleUse: true, Sealed: true, Mode: Observe},
-		{Name: "pens", Resource: "pens", SerialColumn: "version", Lock: LockColumns{"a", "b", "c"}},
-		{Name: "inks", Resource: "inks", Ledger: true, Optional: true},
-	}
-	if err != nil || len(got) != len(want) {
-		t.Fatalf("%+v, %v", got, err)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("%+v, want %+v", got[i], want[i])
-		}
-	}
-	for _, db := range []*sql.DB{nil, sql.OpenDB(new(fakedb.DB))} {
-		if _, err := Tables(db); !errors.Is(err, ErrInvalid) {
-			t.Error(err)
-		}
-	}
-}
-
 // The question is about the table as it was registered: MySQL may tell capital letters apart.
 func TestSealOfTableInCapitals(t *testing.T) {
 	asked := ""

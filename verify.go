@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
@@ -103,7 +104,7 @@ func (f Finding) String() string {
 // errors are those of a query or a connection. Where [WithVerify] refuses all connections, Verify
 // returns what it has found, for which no rows are read.
 func Verify(ctx context.Context, db *sql.DB) ([]Finding, error) {
-	if _, err := settingsOf("Verify", db); err != nil {
+	if _, err := fenced.SettingsOf("Verify", db); err != nil {
 		return nil, err
 	}
 	c, err := db.Conn(ctx)

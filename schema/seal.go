@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -54,31 +56,35 @@ func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 	return eachSeal(ctx, db, found, true)
 }
 
-// SealSQL returns the statements of [Seal] for one table, for a migration of your own; send
-// them one by one, in this order, on one connection. d is the database's dialect, and t what
-// [sqlfence.Tables] returns, or the fields Name, Resource and FenceColumn at least.
+// SealSQL returns the statements of [Seal] for these tables, by their names as registered, or for all that are
+// registered with [sqlfence.Sealed], for a migration of your own; send those of a table one by one, in this order,
+// on one connection. It asks nothing of the database, so it may be called before there is one.
 //
-// Errors: [sqlfence.ErrInvalid] for a dialect that isn't supported, a table without
-// a name or a fence column, or one with [sqlfence.EditLock].
-func SealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
-	part, s, err := sealOf(d, t)
-	if err != nil {
-		return nil, err
-	}
-	return part.seal(s), nil
+// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, or is of SQLite, and for a name that isn't registered
+// with Sealed.
+func SealSQL(db *sql.DB, tables ...string) ([]TablePlan, error) {
+	return texts(db, tables, sealer.seal)
 }
 
-// UnsealSQL returns the statements of [Unseal] for one table, for a migration of your own; send them
-// one by one, in this order, on one connection. d and t are as for [SealSQL].
-//
-// Errors: [sqlfence.ErrInvalid] for a dialect that isn't supported, or a table without a name or
-// a fence column.
-func UnsealSQL(d sqlfence.Dialect, t sqlfence.Table) ([]string, error) {
-	part, s, err := sealOf(d, t)
+// UnsealSQL returns the statements of [Unseal] as SealSQL does those of Seal.
+func UnsealSQL(db *sql.DB, tables ...string) ([]TablePlan, error) {
+	return texts(db, tables, sealer.unseal)
+}
+
+// texts returns the statements that are the same whatever the database has.
+func texts(db *sql.DB, names []string, of func(sealer, sealing) []string) (plans []TablePlan, err error) {
+	tables, err := sealed(db, names)
 	if err != nil {
 		return nil, err
 	}
-	return part.unseal(s), nil
+	for _, t := range tables {
+		part, s, err := sealOf(db, t)
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, TablePlan{t.Name, of(part, s)})
+	}
+	return plans, nil
 }
 
 // A sealer writes what seals a table of one database.
@@ -111,7 +117,7 @@ func sealerOf(d sqlfence.Dialect) (sealer, error) {
 
 // A sealing is a table to be sealed.
 type sealing struct {
-	sqlfence.Table
+	*core.Table
 	fence          // its names, and the fence column's
 	proof string   // what the table is called in a proof and in messages
 	found []string // names of triggers that the table has by a former seal
@@ -125,24 +131,23 @@ type sealing struct {
 
 // sealed returns what the triggers of the seal depend on.
 func (s sealing) sealed() *seal.Table {
-	return &seal.Table{Name: s.proof, Fence: s.stored, Resource: s.Resource, Key: s.KeyColumn, Serial: s.SerialColumn,
-		Ledger: s.Ledger, LedgerIn: s.ledgerIn, SingleUse: s.SingleUse, FromTransaction: s.FromTransaction}
+	return &seal.Table{Name: s.proof, Fence: s.stored, Resource: s.Resource, Key: s.Rules.Key,
+		Serial: s.Rules.Serial, Ledger: s.Rules.Ledger, LedgerIn: s.ledgerIn, SingleUse: s.Rules.SingleUse,
+		FromTransaction: s.FromTransaction}
 }
 
 // sealed returns the tables of these names that are registered with Sealed, or all.
-func sealed(db *sql.DB, names []string) (found []sqlfence.Table, err error) {
-	tables, err := sqlfence.Tables(db)
+func sealed(db *sql.DB, names []string) (found []*core.Table, err error) {
+	settings, err := fenced.SettingsOf("the seal's tables", db)
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	if d, err := sqlfence.DialectOf(db.Driver()); err == nil {
-		if _, err := sealerOf(d); err != nil {
-			return nil, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
-		}
+	if _, err := sealerOf(settings.Dialect()); err != nil {
+		return nil, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
 	}
-	byName := make(map[string]sqlfence.Table)
-	for _, t := range tables {
-		if t.Sealed {
+	byName := make(map[string]*core.Table)
+	for _, t := range settings.Tables() {
+		if t.Rules.Sealed {
 			byName[t.Name] = t
 			if len(names) == 0 {
 				found = append(found, t)
@@ -159,20 +164,15 @@ func sealed(db *sql.DB, names []string) (found []sqlfence.Table, err error) {
 	return found, nil
 }
 
-// sealOf returns who seals a table, and its names.
-func sealOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
-	s := sealing{Table: t}
+// sealOf returns who seals a table of db's, and its names.
+func sealOf(db *sql.DB, t *core.Table) (sealer, sealing, error) {
+	s := sealing{Table: t, own: fenced.Schema(db.Driver())}
+	d, _ := core.DialectOf(db.Driver())
 	part, err := sealerOf(d)
-	if err == nil && t.FenceColumn == "" {
-		err = errors.New("it has no fence column")
-	}
 	if _, ok := part.(takesTransactions); err == nil && t.FromTransaction && !ok {
 		err = fmt.Errorf("%v has no setting that ends with its transaction, so FromTransaction is for PostgreSQL", d)
 	}
-	if err == nil && t.Lock.By != "" {
-		err = errors.New("its seal can't see who holds the locks of EditLock")
-	}
-	if err == nil && strings.Contains(t.Name+t.FenceColumn+t.KeyColumn+t.Resource, "$sqlfence") {
+	if err == nil && strings.Contains(t.Name+t.Rules.FenceColumn+t.Rules.Key+t.Resource, "$sqlfence") {
 		err = errors.New("none of its names may contain $sqlfence")
 	}
 	if err == nil {
@@ -181,7 +181,7 @@ func sealOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
 	if err == nil {
 		names, _ := dialects.Of(d)
 		s.text = names.Dialect
-		s.fence, err = names.named(t.Name, names.Quote(t.FenceColumn))
+		s.fence, err = names.named(t.Name, names.Quote(t.Rules.FenceColumn))
 	}
 	if err != nil {
 		return nil, s, fmt.Errorf("%w: schema: table %q can't be sealed: %w", sqlfence.ErrInvalid, t.Name, err)
@@ -193,7 +193,7 @@ func sealOf(d sqlfence.Dialect, t sqlfence.Table) (sealer, sealing, error) {
 var sealBackoff = dberr.Backoff{Pause: 100 * time.Millisecond, Max: 2 * time.Second}
 
 // eachSeal runs the statements for each table on one connection.
-func eachSeal(ctx context.Context, db *sql.DB, tables []sqlfence.Table, unseals bool) error {
+func eachSeal(ctx context.Context, db *sql.DB, tables []*core.Table, unseals bool) error {
 	for _, t := range tables {
 		part, s, err := prepared(ctx, db, t, unseals)
 		if err != nil {
@@ -207,17 +207,10 @@ func eachSeal(ctx context.Context, db *sql.DB, tables []sqlfence.Table, unseals 
 }
 
 // prepared returns who seals a table, and what is known about the table before.
-func prepared(ctx context.Context, db *sql.DB, t sqlfence.Table, unseals bool) (sealer, sealing, error) {
-	d, err := sqlfence.DialectOf(db.Driver())
-	if err != nil {
-		return nil, sealing{}, fmt.Errorf("schema: %w", err)
-	}
-	part, s, err := sealOf(d, t)
+func prepared(ctx context.Context, db *sql.DB, t *core.Table, unseals bool) (sealer, sealing, error) {
+	part, s, err := sealOf(db, t)
 	if err != nil {
 		return nil, s, err
-	}
-	if fenced, ok := db.Driver().(interface{ OwnSchema() string }); ok {
-		s.own = fenced.OwnSchema()
 	}
 	if !unseals {
 		if err := unobstructed(ctx, db, part.obstacles(s)); err != nil {

@@ -50,7 +50,7 @@ func (s *sealing) lookAround(ctx context.Context, db *sql.DB, part sealer, unsea
 }
 
 func (s *sealing) findLedger(ctx context.Context, db *sql.DB, asks neighbour) error {
-	if !s.Ledger {
+	if !s.Rules.Ledger {
 		return nil
 	}
 	found, err := dialectopt.Texts(ctx, db, asks.ledger(*s))

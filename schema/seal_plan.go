@@ -5,7 +5,7 @@ import (
 	"database/sql"
 )
 
-// A TablePlan has the statements that [Seal] or [Unseal] would send now to change one table.
+// A TablePlan has the statements that [Seal] or [Unseal] sends to change one table.
 type TablePlan struct {
 	Table      string   // as registered
 	Statements []string // in their order, for one connection

@@ -45,8 +45,8 @@ func write(text string, s sealing) string {
 	return strings.NewReplacer("{functions}", functions, "{wanted}", wanted,
 		"{table text}", d.Text(s.table), "{table}", s.table, "{column text}", d.Text(s.stored),
 		"{mark}", d.Quote(s.stored), "{same}", pg.SealSame, "{definition}", pg.SealDefinition,
-		"{ledger name}", d.Text(pg.LedgerName(s.own)), "{has ledger}", strconv.FormatBool(s.Ledger),
-		"{key text}", d.Text(s.KeyColumn),
+		"{ledger name}", d.Text(pg.LedgerName(s.own)), "{has ledger}", strconv.FormatBool(s.Rules.Ledger),
+		"{key text}", d.Text(s.Rules.Key),
 		"{fired late}", sqltext.FiredBehindSeal, "{constraint}", sqltext.SealedMark, "{trigger}", sqltext.SealTrigger,
 	).Replace(text)
 }

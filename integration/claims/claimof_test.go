@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
+	registered "github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -464,9 +465,9 @@ func TestClaimOfInEachMode(t *testing.T) {
 						t.Error(f)
 					}
 				}
-				tables, listed := sqlfence.Tables(harness.OfPackage(db))
-				if err != nil || listed != nil || tables[0].ClaimOf != "jobs" || tables[0].Resource != "jobs" || tables[0].Ledger {
-					t.Errorf("%v, %v, %+v", err, listed, tables)
+				settings, unfenced := registered.SettingsOf("", harness.OfPackage(db))
+				if err != nil || unfenced != nil || settings.Tables()[0].ClaimOf != "jobs" || settings.Tables()[0].Resource != "jobs" {
+					t.Errorf("%v, %v", err, unfenced)
 				}
 				shown, err := sqlfence.Explain(harness.OfPackage(db), query)
 				if err != nil || shown.Kind != sqlfence.Guarded || !strings.Contains(shown.SQL, "attempt") {

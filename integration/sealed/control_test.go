@@ -69,14 +69,11 @@ func TestSealCanFail(t *testing.T) {
 		t.Run(test.base.Name+"/"+test.name, func(t *testing.T) {
 			for _, whole := range []bool{true, false} {
 				l := newUnsealed(t, test.base, test.rules...)
-				tables, err := sqlfence.Tables(l.db)
+				plans, err := schema.SealSQL(l.db)
 				if err != nil {
 					t.Fatal(err)
 				}
-				statements, err := schema.SealSQL(test.base.Dialect, tables[0])
-				if err != nil {
-					t.Fatal(err)
-				}
+				statements := plans[0].Statements
 				text := strings.Join(statements, " ;; ")
 				if !strings.Contains(text, test.old) {
 					t.Fatalf("the seal has no %s", test.old)

@@ -115,14 +115,11 @@ func TestTwoLedgersInOneStatement(t *testing.T) {
 // A first Seal that stops between its triggers leaves a table that takes no writes, and none with a negative mark.
 func TestFirstSealInterrupted(t *testing.T) {
 	l := newUnsealed(t, harness.MySQL)
-	tables, err := sqlfence.Tables(l.db)
+	plans, err := schema.SealSQL(l.db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	statements, err := schema.SealSQL(sqlfence.MySQL, tables[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	statements := plans[0].Statements
 	for stop := range statements {
 		if !strings.HasPrefix(statements[stop], "CREATE TRIGGER") {
 			continue

@@ -40,14 +40,11 @@ func TestLedgerOfTheSeal(t *testing.T) {
 
 	l.exec(t, "SET search_path = other_"+l.unique)
 	l.exec(t, "CREATE TABLE books AS SELECT 1 AS id, 10 AS price, 0::bigint AS fence_token; UPDATE fencing_tokens SET token = 9")
-	tables, err := sqlfence.Tables(l.db)
+	plans, err := schema.SealSQL(l.db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	statements, err := schema.SealSQL(l.Dialect, tables[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	statements := plans[0].Statements
 	for _, query := range statements {
 		l.exec(t, query)
 	}

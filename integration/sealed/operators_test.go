@@ -88,14 +88,11 @@ func TestSealAtAnotherLevel(t *testing.T) {
 		}, `CREATE TRIGGER "~sqlfence_delete" BEFORE DELETE ON books FOR EACH ROW EXECUTE FUNCTION sqlfence_delete_books()`)
 		l.exec(t, "DELETE FROM books WHERE id = 3")
 
-		table, err := sqlfence.Tables(db)
+		plans, err := schema.SealSQL(db)
 		if err != nil {
 			t.Fatal(err)
 		}
-		statements, err := schema.SealSQL(sqlfence.Postgres, table[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		statements := plans[0].Statements
 		tx := harness.Begin(context.Background(), t, l.plain, sql.LevelSerializable)
 		if _, err := tx.Exec(statements[0]); harness.SQLState(err) != "25000" {
 			t.Errorf("in a transaction at another level: %v", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/internal/core"
 )
 
 // The dialect is found from the driver, also behind wrappers, and the fence
@@ -40,8 +41,8 @@ func TestDialectIsFound(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		d := b.Raw(t, b.DSN(t)).Driver()
 		for name, wrap := range wrappers {
-			if got, err := sqlfence.DialectOf(wrap(d)); err != nil || got != b.Dialect {
-				t.Errorf("%s: %v, %v; want %v", name, got, err, b.Dialect)
+			if got, known := core.DialectOf(wrap(d)); !known || got != b.Dialect {
+				t.Errorf("%s: %v, %v; want %v", name, got, known, b.Dialect)
 			}
 			fenced, err := sqlfence.WrapDriver(wrap(d), harness.Books())
 			if err != nil {
@@ -49,8 +50,8 @@ func TestDialectIsFound(t *testing.T) {
 				continue
 			}
 			for _, w := range []driver.Driver{fenced, sqlmw.Driver(fenced, sqlmw.NullInterceptor{}), otelsql.WrapDriver(fenced)} {
-				if got, err := sqlfence.DialectOf(w); err != nil || got != b.Dialect {
-					t.Errorf("%s fenced, in %T: %v, %v", name, w, got, err)
+				if got, known := core.DialectOf(w); !known || got != b.Dialect {
+					t.Errorf("%s fenced, in %T: %v, %v", name, w, got, known)
 				}
 			}
 			// Saying what is known is fine; saying something else isn't.
@@ -61,7 +62,7 @@ func TestDialectIsFound(t *testing.T) {
 				}
 			}
 		}
-		if _, err := sqlfence.DialectOf(harness.Opaque{}); err == nil {
+		if _, known := core.DialectOf(harness.Opaque{}); known {
 			t.Error("a driver that wraps nothing has a dialect")
 		}
 	})

@@ -28,8 +28,11 @@ type profile struct {
 	basedriver.Driver
 }
 
-// DialectOf returns the dialect of a known driver, which v is or wraps.
+// DialectOf returns the dialect of a driver that is fenced, or a known one, which v is or wraps.
 func DialectOf(v any) (dialect.Dialect, bool) {
+	if fenced, ok := v.(interface{ Settings() *Settings }); ok {
+		return fenced.Settings().Dialect(), true
+	}
 	p, ok := profileOf(v)
 	if !ok {
 		return 0, false

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
 // Parts are a package's part for each dialect that it supports.
@@ -32,8 +34,8 @@ func (p Parts[T]) All() []T { return p.parts }
 // named dialect that contradicts a known driver, and a dialect without a part. The dialect returned
 // is then 0, and also after a WithDialect that failed.
 func (p Parts[T]) Find(o *Options, d driver.Driver) (part T, dialect sqlfence.Dialect) {
-	if fenced, ok := d.(interface{ OwnSchema() string }); ok {
-		o.Schema = fenced.OwnSchema()
+	if schema := fenced.Schema(d); schema != "" {
+		o.Schema = schema
 	}
 	if o.unclear {
 		return part, 0
@@ -59,11 +61,11 @@ func (p Parts[T]) Of(d sqlfence.Dialect) (part T, err error) {
 
 // resolve returns the dialect of a driver, which the caller may name; zero names none.
 func resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) {
-	found, unknown := sqlfence.DialectOf(d)
+	found, known := core.DialectOf(d)
 	switch {
-	case unknown != nil && named == 0:
+	case !known && named == 0:
 		return 0, fmt.Errorf("unknown driver %T; name its dialect with WithDialect", d)
-	case unknown != nil:
+	case !known:
 		return named, nil
 	case named != 0 && named != found:
 		return 0, fmt.Errorf("WithDialect says %v, but the driver %T is for %v", named, d, found)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/schema"
 )
 
@@ -39,7 +39,7 @@ A table of SQLite can't be sealed.`,
 
 // A sealing is seal or unseal.
 type sealing struct {
-	sql   func(sqlfence.Dialect, sqlfence.Table) ([]string, error) // without a database
+	sql   func(*sql.DB, ...string) ([]schema.TablePlan, error) // without asking the database
 	plan  func(context.Context, *sql.DB) ([]schema.TablePlan, error)
 	apply func(context.Context, *sql.DB) error
 	done  string
@@ -71,7 +71,7 @@ func (a *app) sealing(cmd *cobra.Command, s sealing) {
 		if err := within(cmd.Context(), limit, apply); err != nil {
 			return err
 		}
-		return a.writeApplied(fmt.Sprintf("%s: %s", s.done, names(tables)))
+		return a.writeApplied(fmt.Sprintf("%s: %s", s.done, strings.Join(tables, ", ")))
 	}
 	a.tableFlag(cmd)
 	a.dialectFlag(cmd)
@@ -89,11 +89,10 @@ func (a *app) writeSealing(ctx context.Context, s sealing, options []sqlfence.Op
 		return err
 	}
 	defer db.Close()
-	tables, err := sealedTables(db)
-	if err != nil {
+	if _, err := sealedTables(db); err != nil {
 		return err
 	}
-	plans, err := s.plans(ctx, a.dialect != "", source, db, tables)
+	plans, err := s.plans(ctx, a.dialect != "", db)
 	if err != nil {
 		return err
 	}
@@ -105,40 +104,26 @@ func (a *app) writeSealing(ctx context.Context, s sealing, options []sqlfence.Op
 }
 
 // plans returns the statements for each table, without asking the database if blind.
-func (s sealing) plans(
-	ctx context.Context, blind bool, source database.Source, db *sql.DB, tables []sqlfence.Table,
-) (plans []schema.TablePlan, err error) {
-	if !blind {
-		return s.plan(ctx, db)
+func (s sealing) plans(ctx context.Context, blind bool, db *sql.DB) ([]schema.TablePlan, error) {
+	if blind {
+		return s.sql(db)
 	}
-	for _, t := range tables {
-		statements, err := s.sql(source.Dialect, t)
-		if err != nil {
-			return nil, err
-		}
-		plans = append(plans, schema.TablePlan{Table: t.Name, Statements: statements})
-	}
-	return plans, nil
+	return s.plan(ctx, db)
 }
 
-// sealedTables returns the tables that are registered as sealed.
-func sealedTables(db *sql.DB) (found []sqlfence.Table, err error) {
-	tables, err := sqlfence.Tables(db)
-	for _, t := range tables {
-		if t.Sealed {
-			found = append(found, t)
+// sealedTables returns the names of the tables that are registered as sealed.
+func sealedTables(db *sql.DB) (found []string, err error) {
+	settings, err := fenced.SettingsOf("seal", db)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range settings.Tables() {
+		if t.Rules.Sealed {
+			found = append(found, visible(t.Name))
 		}
 	}
-	if err == nil && len(found) == 0 {
+	if len(found) == 0 {
 		err = usage(errors.New("no --table has the rule sealed"))
 	}
 	return found, err
-}
-
-func names(tables []sqlfence.Table) string {
-	var all []string
-	for _, t := range tables {
-		all = append(all, visible(t.Name))
-	}
-	return strings.Join(all, ", ")
 }
