@@ -10,7 +10,7 @@ import (
 
 // Claim fences rows that workers take, such as the jobs of a queue: column is the row's own generation (attempt,
 // epoch), an integer column that only rises; NULL counts as 0. It needs [Key], and goes with no other rule but
-// [Resource] and [InMode]. No column is added for it, and no row of the ledger.
+// [Resource], [InMode] and [Sealed]. No column is added for it, and no row of the ledger.
 //
 //   - An UPDATE that assigns the column takes its rows over. It needs no token, and may reach any number of rows; the
 //     database refuses it with a [ConflictError] that has Assigned set, unless it raises the column of each. So do the

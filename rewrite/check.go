@@ -34,8 +34,8 @@ func (t *Table) faults() (faults []error) {
 	if !t.Fenced() && (!t.Tokenless() || t.Key != "") {
 		fail(" has neither a fence column nor a ledger")
 	}
-	if t.Sealed && (t.FenceColumn == "" || t.UnfencedInserts) {
-		fail(": a sealed table needs a fence column, and none of its writes goes without a token")
+	if t.Sealed && (t.FenceColumn == "" && t.Claim == "" || t.UnfencedInserts) {
+		fail(": a sealed table needs a fence column or a claim, and none of its writes goes without a token")
 	}
 	if t.FenceColumn != "" && t.FenceColumn == t.Key {
 		fail(": the column %q can't be both fence and key", t.Key)
@@ -44,9 +44,9 @@ func (t *Table) faults() (faults []error) {
 	case t.Claim == "":
 	case t.Key == "" || t.Key == t.Claim:
 		fail(": Claim needs a Key, which is another column")
-	case t.FenceColumn != "" || t.Ledger || t.SingleUse || t.Sealed:
+	case t.FenceColumn != "" || t.Ledger || t.SingleUse:
 		fail(": Claim compares tokens with the row's own generation, so it goes with no fence column, " +
-			"ledger, SingleUse or seal")
+			"ledger or SingleUse")
 	case t.Serial != "" || t.SerialRequired || t.locks():
 		fail(": Claim goes with no serial and no lock; register the generation alone")
 	case t.UnfencedInserts:

@@ -46,9 +46,9 @@ func (p *planner) claims(w *read.Write, updates bool) bool {
 }
 
 // keepsRow reports whether the update of an upsert leaves the row as it is, as one that only assigns
-// the row its own key is a way to write DO NOTHING. Such a row needs no proof.
+// the row its own key is a way to write DO NOTHING. Such a row needs no proof, unless a seal asks for one.
 func (p *planner) keepsRow(set *read.Assignments) bool {
-	if p.target.rules.Claim == "" || set.Empty() {
+	if p.target.rules.Claim == "" || p.target.rules.Sealed || set.Empty() {
 		return false
 	}
 	for i := range set.Items {
@@ -87,6 +87,7 @@ func (claim) check(w *writer) {
 	w.write(" ELSE ")
 	w.raising(byGeneration, w.lo, w.unproven)
 	w.write(" IS NOT NULL END")
+	w.proveDelete()
 }
 
 // unproven writes what is raised for a row without a proof: its generation, and its key, or NULL. No token names a
@@ -97,10 +98,20 @@ func (w *writer) unproven() {
 	w.write(and, "CASE WHEN ", w.rowsKey(), " IS NULL THEN ':' ELSE ':=' END", and, w.shownKey())
 }
 
-// inSet: the caller takes over, and the statement leaves the column to the guard.
-func (claim) inSet(_ *Table, how rowWrite) bool { return how.takesOver && !how.setsNumber }
+// inSet: the statement leaves the column to the guard, which raises it for a caller that takes over, and else shows a
+// seal that it has compared it.
+func (claim) inSet(t *Table, how rowWrite) bool {
+	return (how.takesOver || t.Sealed) && !how.setsNumber
+}
 
 func (claim) assigns(w *writer) {
-	w.writeAssigned(", ", w.rules.number)
-	w.increment()
+	switch {
+	case w.takesOver:
+		w.writeAssigned(", ", w.rules.number)
+		w.increment()
+	case w.sealed && w.compared():
+		w.writeAssigned(", ", w.rules.number)
+		w.prove()
+		w.storedNumber()
+	}
 }

@@ -21,7 +21,6 @@ func TestClaimGoesWithKeyAlone(t *testing.T) {
 		"its own column": func(t *Table) { t.FenceColumn = "attempt" },
 		"the ledger":     func(t *Table) { t.Ledger = true },
 		"SingleUse":      func(t *Table) { t.SingleUse = true },
-		"a seal":         func(t *Table) { t.Sealed = true },
 		"a serial":       func(t *Table) { t.Serial = "serial" },
 		"its serial":     func(t *Table) { t.Serial = "attempt" },
 		"a lock":         func(t *Table) { t.Lock = goldenLock },

@@ -86,6 +86,11 @@ var rulesets = map[string]struct {
 	"claimliteral": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Literal: true}},
 	"claimobserve": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Observe: true}},
 
+	"claimsealed":    {Table{Name: "books", Key: "id", Claim: "attempt", Sealed: true}, Values{}},
+	"claimopen":      {Table{Name: "books", Key: "id", Claim: "attempt", Sealed: true}, Values{Tables: []TableValues{{Unsealed: true}}}},
+	"claimseen":      {Table{Name: "books", Key: "id", Claim: "attempt", Sealed: true}, Values{Observe: true}},
+	"takeoversealed": {Table{Name: "books", Key: "id", Claim: "attempt", Sealed: true}, Values{}},
+
 	"claimof":        {Table{Name: "books", Ledger: true, ClaimOf: goldenClaims}, Values{}},
 	"claimofkey":     {Table{Name: "books", Ledger: true, Key: "id", ClaimOf: goldenClaims}, Values{}},
 	"claimoftwo":     {Table{Name: "books", Ledger: true, Key: "id", ClaimOf: goldenClaims}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},

@@ -51,7 +51,7 @@ func (p *planner) readsWhatIsAssigned(a *read.Assignment) bool {
 			continue
 		}
 		column, ok := p.Name(int(i))
-		if ok && (column == t.FenceColumn || column == t.Serial || column == t.Claim && p.takesOver) {
+		if ok && (column == t.FenceColumn || column == t.Serial || column == t.Claim && (p.takesOver || t.Sealed)) {
 			p.refuseTarget(i, "it assigns another table's column the fence, serial or claim column, which the "+
 				"guard assigns in the same statement; write a statement for each table")
 			return true

@@ -125,8 +125,14 @@ func (w *writer) raiseNoInteger() {
 	w.raise(guard.NotSerial, w.table, "substr(", w.target.qualifier, ".", w.rules.number, ", 1, 40)")
 }
 
-// storedNumber writes the row's number, which is never NULL.
+// storedNumber writes the row's number, which is never NULL. Below 0 it was written for a seal that wasn't there, and
+// counts by its size.
 func (w *writer) storedNumber() {
+	if w.rules.Claim != "" && w.rules.Sealed {
+		before, behind := w.dialect.guard.Size.Ends()
+		w.write(before, w.target.qualifier, ".", w.rules.number, behind)
+		return
+	}
 	w.write("COALESCE(", w.target.qualifier, ".", w.rules.number, ", 0)")
 }
 

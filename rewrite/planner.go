@@ -123,7 +123,7 @@ func (p *planner) guarded() *Plan {
 	edits := append(p.plan.edits[:0], p.edits...)
 	plan.source = source{dialect: p.dialect, nonce: p.nonce, src: p.Src, edits: edits, repeats: p.repeats,
 		tables: p.tables, plan: plan,
-		assigns: p.assigns, counts: inputs.OnlyBare(), needsSCSOn: p.NeedsSCSOn}
+		assigns: p.assigns, counts: inputs.OnlyBare(), takesOver: p.takesOver, needsSCSOn: p.NeedsSCSOn}
 	plan.countRows()
 	if !plan.renderDefault() {
 		return refusal(p.written[0], 0, unconfirmed)

@@ -187,6 +187,8 @@ type source struct {
 	// The placeholders of src have no numbers: each counts from the one before it.
 	counts bool
 
+	takesOver bool // an UPDATE that leaves the claim to the guard takes the row over, and else it proves that
+
 	// PostgreSQL runs src only if standard_conforming_strings is on, and what is
 	// rendered must keep to that.
 	needsSCSOn bool

@@ -65,10 +65,7 @@ func (rowFence) check(w *writer) {
 		w.write(" IS NOT NULL")
 		w.write(" END")
 	}, w.outOfScope)
-	if w.sealed && w.deletes {
-		w.write(" AND ")
-		w.dialect.guard.ProveDelete(w.forGuard())
-	}
+	w.proveDelete()
 }
 
 func (rowFence) inSet(*Table, rowWrite) bool { return true }
@@ -152,9 +149,21 @@ func (w *writer) prove() {
 	}
 }
 
+// proveDelete writes behind the check of a row that is deleted what proves that to a sealed table.
+func (w *writer) proveDelete() {
+	if w.sealed && w.deletes {
+		w.write(" AND ")
+		w.dialect.guard.ProveDelete(w.forGuard())
+	}
+}
+
 // provenTokens writes the tokens of the table with commas between them, the highest first,
-// as the arguments of a function that joins texts.
+// as the arguments of a function that joins texts; or for claims that the rows were compared.
 func (w *writer) provenTokens() {
+	if w.rules.Claim != "" {
+		w.b.Text(guard.ProvenHere)
+		return
+	}
 	if w.hi-w.lo == 1 {
 		w.field(w.lo, fieldValue)
 		return

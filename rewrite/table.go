@@ -21,12 +21,12 @@ type Table struct {
 	UnfencedInserts bool
 
 	// Sealed says that the database may refuse each write of the table that doesn't prove its
-	// token: the mark is written as the token's negative, which the database makes positive,
+	// token: the mark is written as the token's negative, or the claim as its own, which the database makes positive,
 	// and what deletes says the token besides. [TableValues.Unsealed] is without the proof.
 	Sealed bool
 
 	// Claim is the column of the row's generation, an integer that only rises; empty for none. It goes
-	// with Key, and with no other rule. An UPDATE that assigns the column takes its rows over: it needs
+	// with Key, and besides with Sealed alone. An UPDATE that assigns the column takes its rows over: it needs
 	// no token, and raises unless it raises each row's. So does any UPDATE that is planned to take over. Every
 	// other UPDATE and DELETE proves its rows' claims: each has the key of a token, and is of the
 	// generation that is the token's value. A new row needs no token.

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -118,7 +119,7 @@ func sealerOf(d sqlfence.Dialect) (sealer, error) {
 // A sealing is a table to be sealed.
 type sealing struct {
 	*core.Table
-	fence          // its names, and the fence column's
+	fence          // its names, and the fence column's or the claim's
 	proof string   // what the table is called in a proof and in messages
 	found []string // names of triggers that the table has by a former seal
 	taken []string // and those of other tables, where a trigger's name is the schema's
@@ -131,7 +132,7 @@ type sealing struct {
 
 // sealed returns what the triggers of the seal depend on.
 func (s sealing) sealed() *seal.Table {
-	return &seal.Table{Name: s.proof, Fence: s.stored, Resource: s.Resource, Key: s.Rules.Key,
+	return &seal.Table{Name: s.proof, Mark: s.stored, Claim: s.Rules.Claim != "", Resource: s.Resource, Key: s.Rules.Key,
 		Serial: s.Rules.Serial, Ledger: s.Rules.Ledger, LedgerIn: s.ledgerIn, SingleUse: s.Rules.SingleUse,
 		FromTransaction: s.FromTransaction}
 }
@@ -167,12 +168,13 @@ func sealed(db *sql.DB, names []string) (found []*core.Table, err error) {
 // sealOf returns who seals a table of db's, and its names.
 func sealOf(db *sql.DB, t *core.Table) (sealer, sealing, error) {
 	s := sealing{Table: t, own: fenced.Schema(db.Driver())}
+	mark := cmp.Or(t.Rules.FenceColumn, t.Rules.Claim)
 	d, _ := core.DialectOf(db.Driver())
 	part, err := sealerOf(d)
 	if _, ok := part.(takesTransactions); err == nil && t.FromTransaction && !ok {
 		err = fmt.Errorf("%v has no setting that ends with its transaction, so FromTransaction is for PostgreSQL", d)
 	}
-	if err == nil && strings.Contains(t.Name+t.Rules.FenceColumn+t.Rules.Key+t.Resource, "$sqlfence") {
+	if err == nil && strings.Contains(t.Name+mark+t.Rules.Key+t.Resource, "$sqlfence") {
 		err = errors.New("none of its names may contain $sqlfence")
 	}
 	if err == nil {
@@ -181,7 +183,7 @@ func sealOf(db *sql.DB, t *core.Table) (sealer, sealing, error) {
 	if err == nil {
 		names, _ := dialects.Of(d)
 		s.text = names.Dialect
-		s.fence, err = names.named(t.Name, names.Quote(t.Rules.FenceColumn))
+		s.fence, err = names.named(t.Name, names.Quote(mark))
 	}
 	if err != nil {
 		return nil, s, fmt.Errorf("%w: schema: table %q can't be sealed: %w", sqlfence.ErrInvalid, t.Name, err)

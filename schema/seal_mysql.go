@@ -50,15 +50,19 @@ func (sealMySQL) negatives(s sealing) string {
 // obstacles: a cascade fires no triggers, and what isn't a signed bigint takes no negative token. That the fence
 // column is missing the server would say, too, but not what adds it.
 func (sealMySQL) obstacles(s sealing) string {
+	what, types, adds := "fence column is", "bigint", "; schema.AddFence or sqlfence add-fence adds it"
+	if s.Rules.Claim != "" {
+		what, types, adds = "claim is", "bigint', 'int', 'mediumint', 'smallint", ""
+	}
 	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name),
-		"{column}", s.text.Text(s.stored)).Replace(
+		"{column}", s.text.Text(s.stored), "{what}", what, "{types}", types, "{adds}", adds).Replace(
 		`SELECT CONCAT(_utf8mb4'its foreign key ', constraint_name, _utf8mb4' changes or deletes rows by a cascade, which no trigger sees; declare it RESTRICT')
 FROM information_schema.referential_constraints WHERE constraint_schema = {home} AND table_name = {table}
 	AND (delete_rule NOT IN ('RESTRICT', 'NO ACTION') OR update_rule NOT IN ('RESTRICT', 'NO ACTION'))
-UNION ALL SELECT CONCAT(_utf8mb4'its fence column is ', column_type, _utf8mb4', want bigint')
+UNION ALL SELECT CONCAT(_utf8mb4'its {what} ', column_type, _utf8mb4', want bigint')
 FROM information_schema.columns WHERE table_schema = {home} AND table_name = {table} AND column_name = {column}
-	AND (data_type <> 'bigint' OR column_type LIKE '%unsigned%')
-UNION ALL SELECT CONCAT(_utf8mb4'it has no column ', {column}, _utf8mb4'; schema.AddFence or sqlfence add-fence adds it')
+	AND (data_type NOT IN ('{types}') OR column_type LIKE '%unsigned%')
+UNION ALL SELECT CONCAT(_utf8mb4'it has no column ', {column}, _utf8mb4'{adds}')
 FROM information_schema.tables WHERE table_schema = {home} AND table_name = {table}
 	AND NOT EXISTS (SELECT 1 FROM information_schema.columns AS c WHERE c.table_schema = {home} ` +
 			`AND c.table_name = {table} AND c.column_name = {column})

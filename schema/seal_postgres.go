@@ -35,14 +35,17 @@ func (sealPostgres) unseal(s sealing) []string { return []string{write(unsealPos
 // write fills in a text.
 func write(text string, s sealing) string {
 	d, t := s.text, s.sealed()
-	functions := ""
+	functions, kind, adds := "", "bigint", "; schema.AddFence or sqlfence add-fence adds the column"
+	if t.Claim {
+		kind, adds = "bigint or integer", ""
+	}
 	for _, f := range pg.SealFunctions(t) {
 		functions += strings.NewReplacer("{function}", d.Text(f.Name), "{takes}", f.Takes(),
 			"{declares}", f.Declares(), "{body}", f.Body()).Replace(createFunction)
 	}
 	wanted := pg.SealWanted(t, "SELECT sealed, home, parted")
 	text = strings.NewReplacer("{level}", sealLevel, "{same table}", sealSameTable).Replace(text)
-	return strings.NewReplacer("{functions}", functions, "{wanted}", wanted,
+	return strings.NewReplacer("{type}", kind, "{adds}", adds, "{functions}", functions, "{wanted}", wanted,
 		"{table text}", d.Text(s.table), "{table}", s.table, "{column text}", d.Text(s.stored),
 		"{mark}", d.Quote(s.stored), "{same}", pg.SealSame, "{definition}", pg.SealDefinition,
 		"{ledger name}", d.Text(pg.LedgerName(s.own)), "{has ledger}", strconv.FormatBool(s.Rules.Ledger),
@@ -107,8 +110,7 @@ BEGIN
 	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ` +
 	`WHERE c.oid = pg_catalog.to_regclass({ledger name});
 	IF home IS NULL THEN
-		RAISE EXCEPTION 'sqlfence: there is no table % with a column % of type bigint to be sealed; ` +
-	`schema.AddFence or sqlfence add-fence adds the column', {table text}, {column text}
+		RAISE EXCEPTION 'sqlfence: there is no table % with a column % of type {type} to be sealed{adds}', {table text}, {column text}
 			USING ERRCODE = 'object_not_in_prerequisite_state';
 	ELSIF {has ledger} AND ledger IS NULL THEN
 		RAISE EXCEPTION 'sqlfence: there is no table fencing_tokens to compare the tokens of % with', {table text}

@@ -114,7 +114,7 @@ func (s *Settings) unprovenWrite(name string, err error) error {
 	registered, _ := s.sealedTable(name)
 	write := "register it with Sealed"
 	if slices.ContainsFunc(s.tables, func(t *Table) bool { return t.isCalled(name) && t.Rules.Sealed }) {
-		write = "under Bypass, and in a trigger, assign minus the token to its fence column, or unseal it first"
+		write = "under Bypass, and in a trigger, assign minus the token to its fence column or claim, or unseal it first"
 	}
 	return &Refusal{Sentinel: ErrNoFence, Err: err, Table: registered,
 		Reason: fmt.Sprintf("table %q is sealed, and the write didn't prove a token; %s (docs/sealed.md)",

@@ -116,8 +116,8 @@ func (t *Table) findClaims(d dialect.Dialect, tables []*Table) error {
 func (t *Table) checkSealed() {
 	switch {
 	case !t.Rules.Sealed:
-	case t.Rules.FenceColumn == "":
-		t.Fail(errors.New("the rule Sealed needs RowFence"))
+	case t.Rules.FenceColumn == "" && t.Rules.Claim == "":
+		t.Fail(errors.New("the rule Sealed needs RowFence, or Key and Claim"))
 	case t.Optional:
 		t.Fail(errors.New("the rules Sealed and Optional: the database refuses writes without a token"))
 	case t.Rules.Lock.By != "":

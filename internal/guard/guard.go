@@ -53,9 +53,12 @@ type Dialect struct {
 	ClaimsCheck, ClaimsFirst, ClaimsTail func(w Writer)
 
 	// ProveDelete writes a condition that is always true and, as a side effect, proves the tokens
-	// of the statement's deletes to a sealed table.
+	// of the statement's deletes to a sealed table, or [ProvenHere].
 	ProveDelete func(w Writer)
 }
+
+// ProvenHere is what a DELETE proves to a sealed table where its own condition has compared the claim of each row.
+const ProvenHere = "="
 
 // Facts are how a database executes what a guard relies on.
 type Facts struct {

@@ -16,7 +16,7 @@ type Writer interface {
 	// Tokens returns the first of the written table's tokens, and the one behind the last.
 	Tokens() (lo, hi int)
 
-	// ProvenTokens writes them with commas between them, the highest first, as the arguments of a
+	// ProvenTokens writes them with commas between them, the highest first, or [ProvenHere], as the arguments of a
 	// function that joins texts.
 	ProvenTokens()
 

@@ -13,12 +13,16 @@ const MaxToken = "900000000000000"
 // A Table is a table to be sealed, as the database stores its names.
 type Table struct {
 	Name     string // without its schema
-	Fence    string // the column
+	Mark     string // the column of the fence or of the claim
 	Resource string // of its tokens
 	Key      string // the column; empty for none
 	Serial   string // the column; empty for none
 
 	Ledger, SingleUse bool
+
+	// Claim says that the mark is the row's own generation: a write that raises it takes the row over and proves
+	// nothing, as a new row does, and every other one proves the generation that the row has.
+	Claim bool
 
 	FromTransaction bool // a write without a proof takes its transaction's; PostgreSQL's alone
 
@@ -26,9 +30,13 @@ type Table struct {
 	LedgerIn string
 }
 
-// Than returns the comparison of a row's mark with a token that may write the row once only, or again.
-func (t *Table) Than(once, again string) string {
-	if t.SingleUse {
+// Than returns one of three comparisons of a row's mark with a token: where that may write the row once only, or again,
+// or where it has to be the mark.
+func (t *Table) Than(once, again, same string) string {
+	switch {
+	case t.Claim:
+		return same
+	case t.SingleUse:
 		return once
 	}
 	return again

@@ -197,7 +197,7 @@ func postgresSeals(l *look) string {
 		queries = append(queries, strings.NewReplacer("{id}", l.db.Text(t.rel.id),
 			"{wanted}", pg.SealWanted(table, source), "{functions}", functions,
 			"{ledger name}", l.db.Text(pg.LedgerName(l.opts.Schema)),
-			"{column}", l.db.Text(t.Fence)).Replace(pg.VerifySeal))
+			"{column}", l.db.Text(t.mark())).Replace(pg.VerifySeal))
 	}
 	return strings.Join(queries, "\nUNION ALL ")
 }

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/seal"
@@ -17,9 +18,12 @@ type seals struct {
 
 // sealed returns what the triggers of the table's seal depend on.
 func (t target) sealed() *seal.Table {
-	return &seal.Table{Name: t.Name, Fence: t.Fence, Resource: t.Resource, Key: t.Key, Serial: t.Serial,
+	return &seal.Table{Name: t.Name, Mark: t.mark(), Claim: t.Claim != "", Resource: t.Resource, Key: t.Key, Serial: t.Serial,
 		Ledger: t.Ledger, SingleUse: t.SingleUse, FromTransaction: t.FromTransaction}
 }
+
+// mark is the column that a seal compares tokens with.
+func (t target) mark() string { return cmp.Or(t.Fence, t.Claim) }
 
 // differs says by the first difference of two definitions that there is one.
 func differs(what, wants, is string) string {
@@ -47,7 +51,7 @@ func checkSeals(l *look) error {
 		f := Finding{Severity: Warning, Code: "wrong-seal"}
 		for i, late := range s.late {
 			words := late.names()
-			if t.Sealed && (!late.read || words[l.db.same(t.Fence)] || t.Key != "" && words[l.db.same(t.Key)]) {
+			if t.Sealed && (!late.read || words[l.db.same(t.mark())] || t.Key != "" && words[l.db.same(t.Key)]) {
 				f.Problem = "The trigger " + s.names[i] + " is fired behind the seal's: it may change the mark or " +
 					"the row's key after they were compared."
 				f.Remedy = remedies[f.Code] + " That puts the seal's triggers behind it."

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -17,7 +18,11 @@ type SealTrigger struct{ Event, Body string }
 // SealTriggers returns the triggers of a table's seal.
 func SealTriggers(of *seal.Table) []SealTrigger {
 	t := sealed{of}
-	return []SealTrigger{t.trigger("insert", sealWrite), t.trigger("update", sealWrite),
+	insert := sealWrite
+	if t.Claim {
+		insert = sealNew
+	}
+	return []SealTrigger{t.trigger("insert", insert), t.trigger("update", sealWrite),
 		t.trigger("delete", sealDelete)}
 }
 
@@ -58,12 +63,12 @@ func (t sealed) pieces(event string) sqltext.Pieces {
 		}
 		return sqltext.SQL(text)
 	}
-	said, mark := "sqlfence: table "+t.Name+" is sealed: ", d.Quote(t.Fence)
+	said, mark := "sqlfence: table "+t.Name+" is sealed: ", d.Quote(t.Mark)
 	held, row, less := "0", "NEW", "<"
-	unproven := said + "the write carries no fencing token (set " + t.Fence + " to minus the token)"
+	unproven := said + "the write carries no fencing token (set " + t.Mark + " to minus the token)"
 	if event != "insert" {
 		held = "ABS(COALESCE(OLD." + mark + ", 0))"
-		less = t.Than("<=", "<")
+		less = t.Than("<=", "<", "<>")
 	}
 	if event == "delete" {
 		row = "OLD"
@@ -92,8 +97,10 @@ func (t sealed) pieces(event string) sqltext.Pieces {
 		"moves": raw("NOT (CAST(CONVERT(OLD", key, " USING utf8mb4) AS BINARY) <=> CAST(CONVERT(NEW", key,
 			" USING utf8mb4) AS BINARY))"),
 		"raised": only(raises, " AND {raises}"), "kept": only(raises, sealSerial),
-		"raises":   raw("COALESCE(NEW", serial, " > COALESCE(OLD", serial, ", 0), FALSE)"),
-		"unproven": raw(d.Text(unproven)),
+		"raises":    raw("COALESCE(NEW", serial, " > COALESCE(OLD", serial, ", 0), FALSE)"),
+		"unproven":  raw(d.Text(unproven)),
+		"takenover": only(t.Claim && event == "update", sealTaken), "hasclaim": only(t.Claim, sealClaim),
+		"endclaim": only(t.Claim, "\n\t\tEND IF;"),
 		"otherkey": raw(d.Text(said + "changing the key of a row is not allowed (delete and insert it)")),
 		"sameold":  raw(d.Text(said + "the write doesn't raise the serial (set " + t.Serial + " to itself plus 1)")),
 		"stale":    raw(d.Text("sqlfence: stale token ")), "than": raw(d.Text(" for table " + t.Name + ", which has ")),
@@ -109,7 +116,7 @@ func (t sealed) pieces(event string) sqltext.Pieces {
 
 // sealWrite declares its variables where it needs them, which is seldom. Behind NOT stands a bracket, as a sql_mode
 // may read it otherwise.
-const sealWrite = `IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT (-NEW.{mark} {less} {held}){raised}{samekey}{seen -NEW.{mark}} THEN
+const sealWrite = `{takenover}IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT (-NEW.{mark} {less} {held}){raised}{samekey}{seen -NEW.{mark}} THEN
 	SET NEW.{mark} = -NEW.{mark};
 ELSE BEGIN
 	DECLARE given, held, newest BIGINT DEFAULT 0;
@@ -119,6 +126,18 @@ ELSE BEGIN
 	SET NEW.{mark} = given;
 END; END IF`
 
+// sealTaken lets a row pass that is taken over: its generation rises.
+const sealTaken = `IF COALESCE(NEW.{mark} > {held}, FALSE) THEN
+	SET NEW.{mark} = NEW.{mark};
+ELSE`
+
+// sealNew is the trigger of new rows where these prove nothing.
+const sealNew = `BEGIN
+	IF NEW.{mark} < 0 THEN
+		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {noproof}, MESSAGE_TEXT = {unproven};
+	END IF;
+END`
+
 // sealDelete reads a proof of this statement: it has the time at which that began.
 const sealDelete = `BEGIN
 	DECLARE given, held, newest BIGINT DEFAULT 0;
@@ -127,9 +146,15 @@ const sealDelete = `BEGIN
 	SET head = CONCAT({proof}, NOW(6), {colon}), proof = CONVERT(@{variable} USING utf8mb4), held = {held};
 	IF COALESCE(CAST(LEFT(proof, CHAR_LENGTH(head)) AS BINARY) = CAST(head AS BINARY), FALSE) THEN
 		SET proof = SUBSTRING(proof, CHAR_LENGTH(head) + 1);
-		SET given = CAST(SUBSTRING_INDEX(proof, ',', 1) AS SIGNED);
+		{hasclaim}SET given = CAST(SUBSTRING_INDEX(proof, ',', 1) AS SIGNED);{endclaim}
 	END IF;{refuses}
 END`
+
+// sealClaim is of a DELETE that has compared the row's claim itself, as a guard does, or has it among those that it gives.
+const sealClaim = `IF proof = '` + guard.ProvenHere + `' OR FIND_IN_SET(held, proof) > 0 THEN
+			SET given = held;
+		ELSE
+			`
 
 // sealRefuse compares the token that was given.
 const sealRefuse = `

@@ -3,6 +3,7 @@ package postgres
 import (
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -171,23 +172,30 @@ func (t sealed) fill(text string, forFormat bool) string {
 	if t.FromTransaction {
 		taken := func(row string) string { return strings.ReplaceAll(takenToken, "{token name}", "{name of "+row+"}") }
 		parts["{take}"] = "\n\t\tgiven := " + taken("new") + ";"
+		if t.Claim {
+			parts["{take}"] = strings.ReplaceAll(takenClaim, "{taken}", taken("new"))
+		}
 		parts["{take for delete}"] = "\n\t\tproof := pg_catalog.concat(" + taken("old") + ");"
 		if t.Ledger {
 			parts["{ledger}"] = "\n\tIF NOT (true" + seen("given", "new") + ") THEN" + parts["{ledger}"] + "\n\tEND IF;"
 		}
 	}
-	for _, part := range []string{"{take}", "{take for delete}", "{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}", "{moved key}", "{raised}", "{kept}"} {
+	parts["{moved proof}"] = "pg_catalog.split_part(move, ':', 1)"
+	if t.Claim {
+		parts["{taken over}"], parts["{has claim}"], parts["{moved proof}"] = takenOver, hasClaim, d.Text(guard.ProvenHere)
+	}
+	for _, part := range []string{"{taken over}", "{has claim}", "{moved proof}", "{take}", "{take for delete}", "{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}", "{moved key}", "{raised}", "{kept}"} {
 		text = strings.ReplaceAll(text, part, parts[part])
 	}
 	return strings.NewReplacer( // at once, as a name may look like a part of the text
-		"{mark}", in(d.Quote(t.Fence)), "{mark name}", in(d.Text(t.Fence)), "{name}", in(d.Text(t.Name)),
+		"{mark}", in(d.Quote(t.Mark)), "{mark name}", in(d.Text(t.Mark)), "{name}", in(d.Text(t.Name)),
 		"{name of new}", name("NEW"), "{name of old}", name("OLD"),
 		"{serial}", in(d.Quote(t.Serial)), "{serial name}", in(d.Text(t.Serial)),
 		"{setting}", d.Text(sqltext.DeleteSetting(t.Name)), "{move}", d.Text(sqltext.MoveSetting(t.Name)),
 		"{proof}", "%1$I."+in(d.Quote(t.Own("sqlfence_proof_"))),
 		"{proof of}", in(d.Text(sqltext.ProofSetting(t.Name))),
 		"{proof token}", in(d.Text(sqltext.TokenSetting(t.Name))), "{applied}", appliedHere,
-		"{fresh}", t.Than("int8gt", "int8ge"), "{max}", seal.MaxToken,
+		"{fresh}", t.Than("int8gt", "int8ge", "int8eq"), "{max}", seal.MaxToken,
 	).Replace(text)
 }
 
@@ -197,7 +205,7 @@ DECLARE
 	stored pg_catalog.int8;
 	newest pg_catalog.int8;
 	token_name pg_catalog.text;
-BEGIN
+BEGIN{taken over}
 	IF pg_catalog.int8lt(NEW.{mark}, 0) AND pg_catalog.int8ge(NEW.{mark}, -{max}) AND pg_catalog.{fresh}(pg_catalog.int8um(NEW.{mark}), COALESCE(pg_catalog.int8abs(OLD.{mark}), 0)){raised}{same key}{seen} THEN
 		NEW.{mark} := pg_catalog.int8um(NEW.{mark});
 		%4$s
@@ -238,6 +246,29 @@ const movesAway = `IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
 			PERFORM pg_catalog.set_config({move}, pg_catalog.concat('from:', NEW.{mark}, ':', {name of new}), true);
 		END IF;`
 
+// takenOver lets a row in that is new, or taken over: its generation rises.
+const takenOver = `
+	IF (CASE WHEN pg_catalog.texteq(TG_OP, 'INSERT') THEN COALESCE(pg_catalog.int8ge(NEW.{mark}, 0), true)
+		ELSE COALESCE(pg_catalog.int8gt(NEW.{mark}, COALESCE(pg_catalog.int8abs(OLD.{mark}), 0)), false) END) THEN
+		%3$s
+		%4$s
+		RETURN NEW;
+	END IF;`
+
+// takenClaim is the transaction's claim of a row, for a write that assigns the column no other one.
+const takenClaim = `
+		IF COALESCE(pg_catalog.int8eq(NEW.{mark}, OLD.{mark}), false) THEN
+			given := {taken};
+		END IF;`
+
+// hasClaim lets a DELETE pass that has compared the row's claim itself, as a guard does, or has it among those that it gives.
+const hasClaim = `
+	IF pg_catalog.texteq(proof, '` + guard.ProvenHere + `') OR pg_catalog.int8gt(stored, 0)
+		AND pg_catalog.int4gt(pg_catalog.strpos(pg_catalog.concat(',', proof, ','), pg_catalog.concat(',', stored, ',')), 0) THEN
+		RETURN OLD;
+	END IF;
+`
+
 const sealDelete = `
 DECLARE
 	proof pg_catalog.text := pg_catalog.current_setting({setting}, true);
@@ -258,7 +289,7 @@ BEGIN
 				USING ERRCODE = 'FT001';
 		END IF;
 	END IF;
-	given := pg_catalog.int8in(pg_catalog.textout(pg_catalog.split_part(proof, ',', 1)));
+{has claim}	given := pg_catalog.int8in(pg_catalog.textout(pg_catalog.split_part(proof, ',', 1)));
 	IF pg_catalog.int8le(given, 0) OR pg_catalog.int8gt(given, {max}) THEN
 		RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', given, {name}, stored USING ERRCODE = 'FT003';
 	ELSIF NOT pg_catalog.{fresh}(given, stored) THEN
@@ -277,7 +308,7 @@ const deletedMove = `
 		move := pg_catalog.substr(move, 6);
 		PERFORM pg_catalog.set_config({move}, pg_catalog.concat('to:', move), true);
 		IF COALESCE(pg_catalog.texteq(proof, ''), true) THEN
-			proof := pg_catalog.split_part(move, ':', 1);
+			proof := {moved proof};
 		END IF;
 	END IF;`
 
