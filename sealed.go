@@ -12,12 +12,12 @@ import (
 // triggers, which schema.Seal installs. docs/sealed.md has what each kind of client sees.
 //
 // A guarded write proves its token by assigning the token's negative to the fence column,
-// which the triggers turn into the token; with Claim, the claim's to its column, where what raises the claim proves
-// nothing. As long as the table isn't sealed, statements are those without Sealed. So a program with Sealed can be deployed first, and the table
-// sealed while it runs. The database is asked for the seal once, before the first
-// guarded statement, and again after a write that the seal has refused; such a statement
-// is sent once more if it stands outside of a transaction, and else fails with a temporary error
-// (see [Retry]).
+// which the triggers turn into the token; with Claim, the claim's to its column, where a write that
+// raises the claim proves nothing. As long as the table isn't sealed, statements are those without
+// Sealed. So a program with Sealed can be deployed first, and the table sealed while it runs. The
+// database is asked for the seal once, before the first guarded statement, and again after a write that
+// the seal has refused; such a statement is sent once more if it stands outside of a transaction, and
+// else fails with a temporary error (see [Retry]).
 //
 // A table with [Optional] or [UnfencedInserts] can't be sealed, nor one of SQLite. The seal
 // holds whatever the mode: in [Observe] mode, and under [Bypass], the database refuses.

@@ -132,7 +132,8 @@ type sealing struct {
 
 // sealed returns what the triggers of the seal depend on.
 func (s sealing) sealed() *seal.Table {
-	return &seal.Table{Name: s.proof, Mark: s.stored, Claim: s.Rules.Claim != "", Resource: s.Resource, Key: s.Rules.Key,
+	return &seal.Table{Name: s.proof, Mark: s.stored, Claim: s.Rules.Claim != "",
+		Resource: s.Resource, Key: s.Rules.Key,
 		Serial: s.Rules.Serial, Ledger: s.Rules.Ledger, LedgerIn: s.ledgerIn, SingleUse: s.Rules.SingleUse,
 		FromTransaction: s.FromTransaction}
 }

@@ -110,7 +110,8 @@ BEGIN
 	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ` +
 	`WHERE c.oid = pg_catalog.to_regclass({ledger name});
 	IF home IS NULL THEN
-		RAISE EXCEPTION 'sqlfence: there is no table % with a column % of type {type} to be sealed{adds}', {table text}, {column text}
+		RAISE EXCEPTION 'sqlfence: there is no table % with a column % of type {type} to be sealed{adds}',
+			{table text}, {column text}
 			USING ERRCODE = 'object_not_in_prerequisite_state';
 	ELSIF {has ledger} AND ledger IS NULL THEN
 		RAISE EXCEPTION 'sqlfence: there is no table fencing_tokens to compare the tokens of % with', {table text}

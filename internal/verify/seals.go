@@ -18,7 +18,8 @@ type seals struct {
 
 // sealed returns what the triggers of the table's seal depend on.
 func (t target) sealed() *seal.Table {
-	return &seal.Table{Name: t.Name, Mark: t.mark(), Claim: t.Claim != "", Resource: t.Resource, Key: t.Key, Serial: t.Serial,
+	return &seal.Table{Name: t.Name, Mark: t.mark(), Claim: t.Claim != "",
+		Resource: t.Resource, Key: t.Key, Serial: t.Serial,
 		Ledger: t.Ledger, SingleUse: t.SingleUse, FromTransaction: t.FromTransaction}
 }
 

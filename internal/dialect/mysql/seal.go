@@ -150,7 +150,8 @@ const sealDelete = `BEGIN
 	END IF;{refuses}
 END`
 
-// sealClaim is of a DELETE that has compared the row's claim itself, as a guard does, or has it among those that it gives.
+// sealClaim is of a DELETE that has compared the row's claim itself, as a guard does, or has it among
+// those that it gives.
 const sealClaim = `IF proof = '` + guard.ProvenHere + `' OR FIND_IN_SET(held, proof) > 0 THEN
 			SET given = held;
 		ELSE

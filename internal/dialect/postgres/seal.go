@@ -182,9 +182,11 @@ func (t sealed) fill(text string, forFormat bool) string {
 	}
 	parts["{moved proof}"] = "pg_catalog.split_part(move, ':', 1)"
 	if t.Claim {
-		parts["{taken over}"], parts["{has claim}"], parts["{moved proof}"] = takenOver, hasClaim, d.Text(guard.ProvenHere)
+		parts["{taken over}"], parts["{has claim}"] = takenOver, hasClaim
+		parts["{moved proof}"] = d.Text(guard.ProvenHere)
 	}
-	for _, part := range []string{"{taken over}", "{has claim}", "{moved proof}", "{take}", "{take for delete}", "{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}", "{moved key}", "{raised}", "{kept}"} {
+	for _, part := range []string{"{taken over}", "{has claim}", "{moved proof}", "{take}", "{take for delete}",
+		"{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}", "{moved key}", "{raised}", "{kept}"} {
 		text = strings.ReplaceAll(text, part, parts[part])
 	}
 	return strings.NewReplacer( // at once, as a name may look like a part of the text
@@ -261,10 +263,11 @@ const takenClaim = `
 			given := {taken};
 		END IF;`
 
-// hasClaim lets a DELETE pass that has compared the row's claim itself, as a guard does, or has it among those that it gives.
+// hasClaim lets a DELETE pass that has compared the row's claim itself, as a guard does, or has it among
+// those that it gives.
 const hasClaim = `
-	IF pg_catalog.texteq(proof, '` + guard.ProvenHere + `') OR pg_catalog.int8gt(stored, 0)
-		AND pg_catalog.int4gt(pg_catalog.strpos(pg_catalog.concat(',', proof, ','), pg_catalog.concat(',', stored, ',')), 0) THEN
+	IF pg_catalog.texteq(proof, '` + guard.ProvenHere + `') OR pg_catalog.int8gt(stored, 0) AND pg_catalog.int4gt(
+		pg_catalog.strpos(pg_catalog.concat(',', proof, ','), pg_catalog.concat(',', stored, ',')), 0) THEN
 		RETURN OLD;
 	END IF;
 `
