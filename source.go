@@ -7,9 +7,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// A TokenSource gives a write its tokens if the context carries none for a table that needs one. It
-// is for programs that have no context where they write, above all for one that leads: package
-// lease's Election.Tokens is a source.
+// WithTokens sets a source, which gives a write its tokens if the context carries none for a table that needs one.
+// It is for programs that have no context where they write, above all for one that leads: package lease's
+// Election.Tokens is a source. Nil is refused, and so are two sources; to have several, write a source that asks
+// them all.
 //
 // names says what is missing: the table's [Resource], and for a table with a [Key] the
 // resource and a slash, "books/", as the keys of the rows aren't known yet. What is wanted
@@ -24,10 +25,6 @@ import (
 // safe for concurrent use, quick, and must not use the connection or transaction that the
 // write is sent on. Neither side may change the slices that the other has given; the
 // source may return the same one each time.
-type TokenSource func(ctx context.Context, names []string) ([]Token, error)
-
-// WithTokens sets a source of tokens for writes with a context that carries none. Nil is refused,
-// and so are two sources; to have several, write a source that asks them all.
 //
 // The source is asked once for each execution that needs a token which its context
 // doesn't carry, nor its transaction's (see the package's documentation of transactions). A
@@ -48,7 +45,7 @@ type TokenSource func(ctx context.Context, names []string) ([]Token, error)
 // and writing outside of a transaction belong together, put the token into the context
 // before reading, by [WithFence], or end such work before the next token is taken, as
 // package lease's Election does.
-func WithTokens(source TokenSource) Option {
+func WithTokens(source func(ctx context.Context, names []string) ([]Token, error)) Option {
 	return func(o *core.Options) {
 		switch {
 		case source == nil:
@@ -61,7 +58,7 @@ func WithTokens(source TokenSource) Option {
 }
 
 // fromSource returns the source as the core asks it.
-func fromSource(source TokenSource) core.Source {
+func fromSource(source func(context.Context, []string) ([]Token, error)) core.Source {
 	return func(ctx context.Context, given []core.Token, names []string) ([]core.Token, error) {
 		tokens, err := source(ctx, names)
 		for _, t := range tokens {

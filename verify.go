@@ -15,38 +15,15 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/verify"
 )
-
-// Severity says how bad a [Finding] is. The zero value is Note.
-type Severity int
-
-const (
-	// Note is worth knowing. Nothing has to be done.
-	Note Severity = iota
-	// Warning lets a write without a token, or a stale one, land, or makes writes fail that need
-	// not.
-	Warning
-	// Fault is a registration that doesn't do what it says: it guards nothing, or every
-	// guarded write fails.
-	Fault
-)
-
-// String returns "note", "warning" or "fault".
-func (s Severity) String() string {
-	switch s {
-	case Note:
-		return "note"
-	case Warning:
-		return "warning"
-	case Fault:
-		return "fault"
-	}
-	return fmt.Sprintf("Severity(%d)", int(s))
-}
 
 // A Finding is something that [Verify] has found.
 type Finding struct {
-	Severity Severity
+	// Level says how bad it is. [slog.LevelError] is a fault, a registration that doesn't do what it says: it guards
+	// nothing, or every guarded write fails. [slog.LevelWarn] is a warning, of what lets a write without a token, or a
+	// stale one, land, or makes writes fail that need not. [slog.LevelInfo] is a note: nothing has to be done.
+	Level slog.Level
 
 	// Code says what it is, as a word that stays the same, such as "missing-table";
 	// docs/verify.md has all of them.
@@ -66,7 +43,7 @@ type Finding struct {
 
 // String returns the finding in one line, as in "fault: missing-table: The table bokos …".
 func (f Finding) String() string {
-	line := f.Severity.String() + ": " + f.Code + ": " + f.Problem + " " + f.Remedy
+	line := verify.Severity(f.Level).String() + ": " + f.Code + ": " + f.Problem + " " + f.Remedy
 	if f.SQL != "" {
 		line += " SQL: " + f.SQL
 	}
@@ -90,7 +67,7 @@ func (f Finding) String() string {
 // finds, with what to do.
 //
 // What it looks at is what db's session sees, with its role, search path and attached databases. What the
-// role can't see is a [Note]. A table that is registered without a schema is the one that the session
+// role can't see is a note. A table that is registered without a schema is the one that the session
 // finds by that name, or if it finds none those of all schemas. Stored code is searched for the
 // names of the registered tables; code that puts a name together can't be seen.
 //
@@ -142,7 +119,7 @@ func verifyOver(ctx context.Context, s *core.Settings, l *link, rows bool) ([]Fi
 	}
 	findings := make([]Finding, len(found))
 	for i, f := range found {
-		findings[i] = Finding{Severity(f.Severity), f.Code, f.Table, f.Problem, f.Remedy, f.SQL}
+		findings[i] = Finding{slog.Level(f.Severity), f.Code, f.Table, f.Problem, f.Remedy, f.SQL}
 	}
 	return findings, nil
 }
@@ -154,7 +131,7 @@ func wrongServer(refused *session.Refusal) Finding {
 		remedy = fmt.Sprintf("Use a server that docs/servers.md has as tested, or take the risk with "+
 			"WithUntestedServer(%q).", refused.Server)
 	}
-	return Finding{Severity: Fault, Code: "wrong-server",
+	return Finding{Level: slog.LevelError, Code: "wrong-server",
 		Problem: "Guarded writes are refused: " + refused.Error() + ".",
 		Remedy:  remedy}
 }
@@ -168,13 +145,13 @@ type VerifyError struct {
 	Findings []Finding // all that were found, the worst first
 }
 
-// Error lists the Faults.
+// Error lists the faults.
 func (e *VerifyError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: no connection until this is repaired, through the bare driver or a database with "+
 		"WithBypass", ErrNotSetUp)
 	for _, f := range e.Findings {
-		if f.Severity == Fault {
+		if f.Level == slog.LevelError {
 			b.WriteString("\n\t" + f.String())
 		}
 	}
@@ -182,7 +159,7 @@ func (e *VerifyError) Error() string {
 }
 
 // WithVerify does what [Verify] does, but for the rows, when the database is first connected to. A
-// [Fault] refuses the connection with a [*VerifyError], and so does an error of a query: no
+// fault refuses the connection with a [*VerifyError], and so does an error of a query: no
 // statement runs on a database in which a registration is wrong, such as one with a misspelt
 // name, which would guard nothing. Each further connection looks again, until one has passed;
 // then none does any more. Connections that begin at the same time look once. What else is found is
@@ -192,7 +169,7 @@ func (e *VerifyError) Error() string {
 // made for. The tables have to be there: a program that creates them itself does so over a database of its
 // own, such as one with [WithBypass], where WithVerify does nothing. What
 // refuses no connection is a ledger that isn't there yet, since package tokens creates it over this
-// database; and a Fault of a table in [Observe] mode, which promises to refuse nothing.
+// database; and a fault of a table in [Observe] mode, which promises to refuse nothing.
 func WithVerify() Option {
 	return func(o *core.Options) { o.Verify = true }
 }
@@ -232,7 +209,8 @@ func (v *verification) admit(ctx context.Context, s *core.Settings, base driver.
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(found, func(f Finding) bool { return f.Severity == Fault && s.Refuses(f.Code, f.Table) }) {
+	refuses := func(f Finding) bool { return f.Level == slog.LevelError && s.Refuses(f.Code, f.Table) }
+	if slices.ContainsFunc(found, refuses) {
 		last = &VerifyError{Findings: found}
 		v.runs.Add(1)
 		return last
@@ -248,11 +226,8 @@ func logFindings(ctx context.Context, logger *slog.Logger, found []Finding) {
 		return
 	}
 	for _, f := range found {
-		level := slog.LevelInfo
-		if f.Severity > Note {
-			level = slog.LevelWarn
-		}
-		logger.LogAttrs(ctx, level, "sqlfence: verify", slog.String("finding", f.Severity.String()),
+		logger.LogAttrs(ctx, min(f.Level, slog.LevelWarn), "sqlfence: verify",
+			slog.String("finding", verify.Severity(f.Level).String()),
 			slog.String("code", f.Code),
 			slog.String("table", f.Table), slog.String("problem", f.Problem), slog.String("remedy",
 				f.Remedy), slog.String("sql", f.SQL))

@@ -267,12 +267,12 @@ func ExampleVerify() {
 		log.Fatal(err)
 	}
 	for _, f := range found {
-		fmt.Println(f.Severity, f.Code, f.Table)
+		fmt.Println(f.Level, f.Code, f.Table)
 		fmt.Println(f.Problem)
 		fmt.Println(f.SQL)
 	}
 	// Output:
-	// fault missing-column books
+	// ERROR missing-column books
 	// The table books has no column fence_token, or this role can't see it: the fence column of its registration.
 	// ALTER TABLE `books` ADD COLUMN `fence_token` bigint NOT NULL DEFAULT 0
 }

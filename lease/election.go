@@ -133,7 +133,7 @@ func (e *Election) Lease() (*Lease, error) {
 	return p.lease, nil
 }
 
-// Tokens is a [sqlfence.TokenSource]. It returns the token of this process's lease if names
+// Tokens is a source of tokens, for [sqlfence.WithTokens]. It returns the token of this process's lease if names
 // asks for it: by the key; or if the key is of a row, "books/42", by "books/". For other
 // names it returns nothing. If this process doesn't hold the lease, the error is a
 // [*NotLeaderError], which is [ErrLeaseLost], too, if it has lost it.

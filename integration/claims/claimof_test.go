@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -461,7 +462,7 @@ func TestClaimOfInEachMode(t *testing.T) {
 				}
 				found, err := sqlfence.Verify(t.Context(), harness.OfPackage(db))
 				for _, f := range found {
-					if f.Severity > sqlfence.Note {
+					if f.Level > slog.LevelInfo {
 						t.Error(f)
 					}
 				}
@@ -517,7 +518,7 @@ func TestClaimOfIsVerified(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found = slices.DeleteFunc(found, func(f sqlfence.Finding) bool { return f.Severity == sqlfence.Note })
+			found = slices.DeleteFunc(found, func(f sqlfence.Finding) bool { return f.Level == slog.LevelInfo })
 			switch {
 			case tt.want == "" && len(found) == 0:
 			case tt.want == "" || len(found) != 1 || !strings.Contains(found[0].Problem, tt.want) || found[0].Table != "results":

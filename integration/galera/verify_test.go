@@ -1,6 +1,7 @@
 package galera_test
 
 import (
+	"log/slog"
 	"slices"
 	"testing"
 
@@ -20,7 +21,7 @@ func TestVerify(t *testing.T) {
 				t.Fatal(err)
 			}
 			isTold := func(f sqlfence.Finding) bool {
-				return f.Code == "wrong-server" && f.Severity == sqlfence.Fault && f.Table == "books"
+				return f.Code == "wrong-server" && f.Level == slog.LevelError && f.Table == "books"
 			}
 			if slices.ContainsFunc(found, isTold) != ledger {
 				t.Errorf("node %d, ledger %v: found %v", node, ledger, found)

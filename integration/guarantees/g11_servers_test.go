@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -100,7 +101,7 @@ func TestG11AServerThatDoesNotRaise(t *testing.T) {
 				t.Errorf("%s: WithVerify opens it: %v", name, err)
 			}
 			found, err := sqlfence.Verify(t.Context(), db)
-			if err != nil || len(found) != 1 || found[0].Code != "wrong-server" || found[0].Severity != sqlfence.Fault {
+			if err != nil || len(found) != 1 || found[0].Code != "wrong-server" || found[0].Level != slog.LevelError {
 				t.Errorf("%s: Verify finds %v, %v", name, found, err)
 			}
 			reported := 0

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -41,7 +42,7 @@ func TestTablesInCapitals(t *testing.T) {
 		}
 		found, err := sqlfence.Verify(t.Context(), db)
 		for _, f := range found {
-			if f.Severity != sqlfence.Note {
+			if f.Level != slog.LevelInfo {
 				t.Errorf("%s: %v", name, f)
 			}
 		}

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"database/sql"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -74,7 +75,7 @@ func newWorld(t *testing.T, b harness.Base) *world {
 	}
 	w.fresh = w.verify(t, harness.Books(allRules...))
 	for _, f := range w.fresh {
-		if f.Severity != sqlfence.Note {
+		if f.Level != slog.LevelInfo {
 			t.Errorf("on a database that was set up just now: %v", f)
 		}
 	}

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 func codes(found []sqlfence.Finding) []string {
 	list := make([]string, len(found))
 	for i, f := range found {
-		list[i] = fmt.Sprintf("%v %s %s", f.Severity, f.Code, f.Table)
+		list[i] = fmt.Sprintf("%v %s %s", f.Level, f.Code, f.Table)
 	}
 	return list
 }
@@ -65,8 +66,8 @@ func TestSchemasOfPostgres(t *testing.T) {
 	for name, want := range map[string][]string{
 		"books":        {},
 		"public.books": {},
-		"shop.books":   {"fault missing-column shop.books"},
-		"papers":       {"fault missing-column papers", "fault missing-column papers"}, // the session finds none, so statements have to name a schema
+		"shop.books":   {"ERROR missing-column shop.books"},
+		"papers":       {"ERROR missing-column papers", "ERROR missing-column papers"}, // the session finds none, so statements have to name a schema
 	} {
 		if got := codes(w.news(t, fenced(name))); !slices.Equal(got, want) {
 			t.Errorf("%s: found %v, want %v", name, got, want)
@@ -95,7 +96,7 @@ func TestAttachedDatabases(t *testing.T) {
 			harness.MustExec(t, db, "ATTACH DATABASE ':memory:' AS shop")
 			harness.MustExec(t, db, "CREATE TABLE shop.papers (id integer PRIMARY KEY, fence_token integer DEFAULT 0 NOT NULL)")
 			harness.MustExec(t, db, "CREATE TABLE shop.papers2 (id integer PRIMARY KEY, fence_token integer DEFAULT 0 NOT NULL)")
-			if got, want := codes(verify(t, db)), []string{"fault missing-ledger shop.papers", "fault missing-ledger papers2"}; !slices.Equal(got, want) {
+			if got, want := codes(verify(t, db)), []string{"ERROR missing-ledger shop.papers", "ERROR missing-ledger papers2"}; !slices.Equal(got, want) {
 				t.Errorf("found %v, want %v", got, want)
 			}
 			migrate := sqlfence.Bypass(t.Context(), "a ledger of its own")
@@ -103,7 +104,7 @@ func TestAttachedDatabases(t *testing.T) {
 				t.Fatal(err)
 			}
 			found := verify(t, db) // Setup, which creates the triggers, is for the file itself
-			if got, want := codes(found), []string{"warning wrong-ledger shop.papers"}; !slices.Equal(got, want) || !strings.Contains(found[0].Remedy, "that file itself") {
+			if got, want := codes(found), []string{"WARN wrong-ledger shop.papers"}; !slices.Equal(got, want) || !strings.Contains(found[0].Remedy, "that file itself") {
 				t.Errorf("with a ledger of its own: found %v, want %v", found, want)
 			}
 		})
@@ -115,10 +116,10 @@ func TestLedgerOfAnotherDatabase(t *testing.T) {
 	w := newWorld(t, harness.MySQL)
 	newWorld(t, harness.MySQL) // has one
 	w.exec(t, "DROP TABLE fencing_tokens")
-	wantOne(t, w.news(t, harness.Books(both...)), sqlfence.Fault, "missing-ledger")
+	wantOne(t, w.news(t, harness.Books(both...)), slog.LevelError, "missing-ledger")
 	p := newWorld(t, harness.Bases[1])
 	p.exec(t, "CREATE SCHEMA other", "ALTER TABLE fencing_tokens SET SCHEMA other")
-	wantOne(t, p.news(t, harness.Books(both...)), sqlfence.Fault, "missing-ledger")
+	wantOne(t, p.news(t, harness.Books(both...)), slog.LevelError, "missing-ledger")
 }
 
 // Stored code finds the tables of its own database, unless it names another.
@@ -134,9 +135,9 @@ func TestCodeOfAnotherDatabase(t *testing.T) {
 		t.Errorf("found %v", found)
 	}
 	other.exec(t, "CREATE TRIGGER ours AFTER DELETE ON pens FOR EACH ROW UPDATE `"+name+"`.books SET price = 1")
-	wantOne(t, w.news(t, harness.Books(both...)), sqlfence.Warning, "side-effect")
+	wantOne(t, w.news(t, harness.Books(both...)), slog.LevelWarn, "side-effect")
 	other.exec(t, "DROP TRIGGER ours", "CREATE PROCEDURE ours() DELETE b FROM "+name+".books AS b JOIN pens ON pens.id = b.id")
-	wantOne(t, w.news(t, harness.Books(both...)), sqlfence.Warning, "side-effect")
+	wantOne(t, w.news(t, harness.Books(both...)), slog.LevelWarn, "side-effect")
 }
 
 // A table that is registered with its schema has another name where its file is attached twice.
@@ -165,7 +166,7 @@ func TestHundredsOfTables(t *testing.T) {
 		count := func(tables int) int {
 			t.Helper()
 			db, counter := w.Counted(t, w.dsn, opts[:tables]...)
-			if found := verify(t, db); slices.ContainsFunc(found, func(f sqlfence.Finding) bool { return f.Severity > sqlfence.Note }) {
+			if found := verify(t, db); slices.ContainsFunc(found, func(f sqlfence.Finding) bool { return f.Level > slog.LevelInfo }) {
 				t.Errorf("%d tables: found %v", tables, found)
 			}
 			for _, text := range counter.Texts() {

@@ -3,6 +3,7 @@ package verify_test
 import (
 	"context"
 	"database/sql"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestNothingToFind(t *testing.T) {
 			opts = append(opts, sqlfence.WithTable("shelf", sqlfence.Ledger(), sqlfence.Resource("books")))
 		}
 		for _, f := range w.news(t, opts...) {
-			if f.Severity > sqlfence.Note && !strings.Contains(f.Problem, "is a view") {
+			if f.Level > slog.LevelInfo && !strings.Contains(f.Problem, "is a view") {
 				t.Error(f)
 			}
 		}
@@ -93,7 +94,7 @@ func TestTemporaryTables(t *testing.T) {
 			db := w.Fenced(t, w.dsn, harness.Books(sqlfence.RowFence("fence_token")), sqlfence.WithBypass("hide a table"))
 			db.SetMaxOpenConns(1)
 			harness.MustExec(t, db, "CREATE TEMPORARY TABLE books (id integer, fence_token bigint NOT NULL DEFAULT 0)")
-			wantOne(t, withCode(verify(t, db), "storage"), sqlfence.Warning, "storage")
+			wantOne(t, withCode(verify(t, db), "storage"), slog.LevelWarn, "storage")
 		})
 	}
 }

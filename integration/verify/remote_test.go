@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestForeignTables(t *testing.T) {
 		"CREATE FOREIGN TABLE stock (id integer, price integer, fence_token bigint NOT NULL DEFAULT 0) SERVER elsewhere",
 		"CREATE VIEW shelf AS SELECT * FROM stock", "CREATE VIEW upper_shelf AS SELECT * FROM shelf WHERE id > 10",
 		"CREATE VIEW sums AS SELECT id, sum(price) AS price, 0::bigint AS fence_token FROM stock GROUP BY id")
-	wantOne(t, saying(w.news(t, sqlfence.WithTable("stock", both...)), "foreign table"), sqlfence.Warning, "storage")
+	wantOne(t, saying(w.news(t, sqlfence.WithTable("stock", both...)), "foreign table"), slog.LevelWarn, "storage")
 	for view, want := range map[string]int{"shelf": 1, "upper_shelf": 1, "sums": 0} {
 		found := saying(w.news(t, sqlfence.WithTable(view, both...)), "foreign table")
 		if len(found) != want || want > 0 && !strings.Contains(found[0].Problem, "Behind "+view+" there is the foreign table stock") {
@@ -33,7 +34,7 @@ func TestForeignTables(t *testing.T) {
 	}
 	w.seal(t, sealed...)
 	w.exec(t, "CREATE FOREIGN TABLE far_books () INHERITS (books) SERVER elsewhere")
-	wantOne(t, w.news(t, harness.Books(sealed...)), sqlfence.Warning, "storage")
+	wantOne(t, w.news(t, harness.Books(sealed...)), slog.LevelWarn, "storage")
 }
 
 // What a subscription applies passes a seal.
@@ -51,7 +52,7 @@ func TestSubscriptions(t *testing.T) {
 	wantSubscription := func(rules ...sqlfence.Rule) {
 		t.Helper()
 		found := w.news(t, harness.Books(rules...))
-		wantOne(t, found, sqlfence.Warning, "side-effect")
+		wantOne(t, found, slog.LevelWarn, "side-effect")
 		if len(found) == 1 && !strings.Contains(found[0].Problem, "from_all_books") {
 			t.Errorf("found %v", found)
 		}

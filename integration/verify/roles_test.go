@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"crypto/rand"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestFewPrivileges(t *testing.T) {
 		w.exec(t, strings.ReplaceAll(f.SQL, "<role>", role))
 	}
 	for _, f := range verify(t, db) {
-		if f.Severity > sqlfence.Note {
+		if f.Level > slog.LevelInfo {
 			t.Errorf("after the GRANTs: %v", f)
 		}
 	}
@@ -44,7 +45,7 @@ func TestFewPrivileges(t *testing.T) {
 
 	// Who else may write is a Note for the owner.
 	notes := withCode(w.news(t, harness.Books(both...)), "other-writers")
-	if len(notes) != 1 || notes[0].Severity != sqlfence.Note || !strings.Contains(notes[0].Problem, role) {
+	if len(notes) != 1 || notes[0].Level != slog.LevelInfo || !strings.Contains(notes[0].Problem, role) {
 		t.Errorf("found %v, want that %s may write", notes, role)
 	}
 }
@@ -78,7 +79,7 @@ func TestUnsealersOnPostgres(t *testing.T) {
 	} {
 		w.exec(t, step.query)
 		found := saying(w.news(t, harness.Books(rules...)), "past the seal")
-		if told := len(found) == 1 && found[0].Severity == sqlfence.Note && strings.Contains(found[0].Problem, role); told != step.told {
+		if told := len(found) == 1 && found[0].Level == slog.LevelInfo && strings.Contains(found[0].Problem, role); told != step.told {
 			t.Errorf("%s: found %v", step.query, found)
 		}
 	}
@@ -104,7 +105,7 @@ func TestFewPrivilegesOnMySQL(t *testing.T) {
 		"CREATE PROCEDURE raise_prices() UPDATE books SET price = price + 1", "GRANT EXECUTE ON PROCEDURE raise_prices TO "+user+"@'127.0.0.1'")
 	db := w.Fenced(t, harness.MySQLWith(t, w.dsn, func(c *mysql.Config) { c.User, c.Passwd = user, "secret" }), harness.Books(both...))
 	found := verify(t, db)
-	for _, want := range []string{"fault missing-column books", "fault missing-ledger books"} { // it can't see them
+	for _, want := range []string{"ERROR missing-column books", "ERROR missing-ledger books"} { // it can't see them
 		if !slices.Contains(codes(found), want) {
 			t.Errorf("found %v, want %s", codes(found), want)
 		}
@@ -113,7 +114,7 @@ func TestFewPrivilegesOnMySQL(t *testing.T) {
 		t.Errorf("found %v, want that the routine can't be seen", found)
 	}
 	w.exec(t, "GRANT SELECT, UPDATE, INSERT (price), DELETE ON books TO "+user+"@'127.0.0.1'", "GRANT SELECT ON fencing_tokens TO "+user+"@'127.0.0.1'")
-	found = slices.DeleteFunc(verify(t, db), func(f sqlfence.Finding) bool { return f.Severity == sqlfence.Note })
+	found = slices.DeleteFunc(verify(t, db), func(f sqlfence.Finding) bool { return f.Level == slog.LevelInfo })
 	if len(found) != 1 || found[0].Code != "missing-privilege" || !strings.Contains(found[0].SQL, "INSERT (`fence_token`)") {
 		t.Fatalf("found %v, want that it may not INSERT the mark", found)
 	}
@@ -141,7 +142,7 @@ func TestPrivilegesPastSeals(t *testing.T) {
 			w.exec(t, "GRANT "+privilege+" ON books TO "+user+"@'127.0.0.1'")
 		}
 		found := saying(w.news(t, harness.Books(rules...)), "past the seal")
-		if told := len(found) == 1 && found[0].Severity == sqlfence.Note && strings.Contains(found[0].Problem, user); told != (privilege != "") {
+		if told := len(found) == 1 && found[0].Level == slog.LevelInfo && strings.Contains(found[0].Problem, user); told != (privilege != "") {
 			t.Errorf("with %q: found %v", privilege, found)
 		}
 		if privilege == "DROP" {

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func TestSeals(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		for_, rules []sqlfence.Rule // whom it is sealed for, nil for nobody, and what is registered
-		severity    sqlfence.Severity
+		severity    slog.Level
 		code, says  string
 
 		after, mysql []string // statements; nil where there is no such thing
@@ -39,19 +40,19 @@ func TestSeals(t *testing.T) {
 		{"whole with the fence alone", rules(fence, sealed), rules(fence, sealed), 0, "", "", none, none, false},
 		{"whole for one use", rules(fence, sealed, sqlfence.SingleUse()), rules(fence, sealed, sqlfence.SingleUse()), 0, "", "", none, none, false},
 		{"whole with keys", rules(fence, ledger, sealed, sqlfence.Key("id")), rules(fence, ledger, sealed, sqlfence.Key("id")), 0, "", "", none, none, false},
-		{"not sealed", nil, whole, sqlfence.Warning, "wrong-seal", "but isn't sealed", none, none, true},
-		{"not registered", whole, both, sqlfence.Fault, "wrong-seal", "without Sealed", none, none, false},
-		{"without the ledger", rules(fence, sealed), whole, sqlfence.Warning, "wrong-seal", "isn't what Seal would create", none, none, true},
-		{"with the ledger", whole, rules(fence, sealed), sqlfence.Warning, "wrong-seal", "isn't what Seal would create", none, none, true},
-		{"other tokens", whole, rules(fence, ledger, sealed, sqlfence.Resource("papers")), sqlfence.Warning, "wrong-seal", "papers", none, none, true},
-		{"tokens of keys", whole, rules(fence, ledger, sealed, sqlfence.Key("id")), sqlfence.Warning, "wrong-seal", "books/", none, none, true},
-		{"not for one use", whole, rules(fence, ledger, sealed, sqlfence.SingleUse()), sqlfence.Warning, "wrong-seal", "where Seal would write", none, none, true},
-		{"another fence column", whole, rules(sqlfence.RowFence("other"), ledger, sealed), sqlfence.Warning, "wrong-seal", "other",
+		{"not sealed", nil, whole, slog.LevelWarn, "wrong-seal", "but isn't sealed", none, none, true},
+		{"not registered", whole, both, slog.LevelError, "wrong-seal", "without Sealed", none, none, false},
+		{"without the ledger", rules(fence, sealed), whole, slog.LevelWarn, "wrong-seal", "isn't what Seal would create", none, none, true},
+		{"with the ledger", whole, rules(fence, sealed), slog.LevelWarn, "wrong-seal", "isn't what Seal would create", none, none, true},
+		{"other tokens", whole, rules(fence, ledger, sealed, sqlfence.Resource("papers")), slog.LevelWarn, "wrong-seal", "papers", none, none, true},
+		{"tokens of keys", whole, rules(fence, ledger, sealed, sqlfence.Key("id")), slog.LevelWarn, "wrong-seal", "books/", none, none, true},
+		{"not for one use", whole, rules(fence, ledger, sealed, sqlfence.SingleUse()), slog.LevelWarn, "wrong-seal", "where Seal would write", none, none, true},
+		{"another fence column", whole, rules(sqlfence.RowFence("other"), ledger, sealed), slog.LevelWarn, "wrong-seal", "other",
 			add, add, false},
-		{"a trigger is off", whole, whole, sqlfence.Warning, "wrong-seal", "switched off", []string{`ALTER TABLE books DISABLE TRIGGER "~sqlfence_delete"`}, nil, true},
-		{"a trigger is gone", whole, whole, sqlfence.Warning, "wrong-seal", "isn't whole", []string{`DROP TRIGGER "~sqlfence_write" ON books`, `DROP TRIGGER "~sqlfence_delete" ON books`}, []string{"DROP TRIGGER `sqlfence-seal:delete:books`"}, true},
-		{"the constraint is gone", whole, whole, sqlfence.Warning, "wrong-seal", "its constraint", []string{`ALTER TABLE books DROP CONSTRAINT sqlfence_mark`}, nil, true},
-		{"a trigger is fired behind it", whole, whole, sqlfence.Warning, "wrong-seal", "behind the seal's", nil,
+		{"a trigger is off", whole, whole, slog.LevelWarn, "wrong-seal", "switched off", []string{`ALTER TABLE books DISABLE TRIGGER "~sqlfence_delete"`}, nil, true},
+		{"a trigger is gone", whole, whole, slog.LevelWarn, "wrong-seal", "isn't whole", []string{`DROP TRIGGER "~sqlfence_write" ON books`, `DROP TRIGGER "~sqlfence_delete" ON books`}, []string{"DROP TRIGGER `sqlfence-seal:delete:books`"}, true},
+		{"the constraint is gone", whole, whole, slog.LevelWarn, "wrong-seal", "its constraint", []string{`ALTER TABLE books DROP CONSTRAINT sqlfence_mark`}, nil, true},
+		{"a trigger is fired behind it", whole, whole, slog.LevelWarn, "wrong-seal", "behind the seal's", nil,
 			[]string{"CREATE PROCEDURE zero(OUT x bigint) SET x = 0", "CREATE TRIGGER late BEFORE UPDATE ON books FOR EACH ROW CALL zero(NEW.fence_token)"}, true},
 		{"triggers that do no harm", whole, whole, 0, "", "",
 			[]string{"CREATE FUNCTION early() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.price := 1; RETURN NEW; END $$",
@@ -104,7 +105,7 @@ func TestSealOfPartitions(t *testing.T) {
 		"CREATE TABLE books_1 PARTITION OF books FOR VALUES WITH (MODULUS 2, REMAINDER 0)")
 	w.seal(t, rules...)
 	found := w.news(t, harness.Books(rules...))
-	wantOne(t, found, sqlfence.Note, "other-name") // by whose name nothing can be written
+	wantOne(t, found, slog.LevelInfo, "other-name") // by whose name nothing can be written
 	w.exec(t, "CREATE TABLE books_2 PARTITION OF books FOR VALUES WITH (MODULUS 2, REMAINDER 1)")
 	found = withCode(w.news(t, harness.Books(rules...)), "wrong-seal")
 	if len(found) != 1 || !strings.Contains(found[0].Problem, "books_2") {
@@ -123,15 +124,15 @@ func TestWaysAroundASeal(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			w := newWorld(t, b)
 			rules := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed()}
-			procedure, cascade := "CREATE PROCEDURE raise_prices() LANGUAGE sql AS 'UPDATE books SET price = price + 1'", sqlfence.Note
+			procedure, cascade := "CREATE PROCEDURE raise_prices() LANGUAGE sql AS 'UPDATE books SET price = price + 1'", slog.LevelInfo
 			if b.Dialect == sqlfence.MySQL {
-				procedure, cascade = "CREATE PROCEDURE raise_prices() UPDATE books SET price = price + 1", sqlfence.Warning
+				procedure, cascade = "CREATE PROCEDURE raise_prices() UPDATE books SET price = price + 1", slog.LevelWarn
 			}
 			if b.Dialect == sqlfence.SQLite {
 				w.seal(t, rules...)
 				w.exec(t, "CREATE TRIGGER touch AFTER UPDATE ON pens BEGIN UPDATE books SET price = NEW.price; END",
 					"ALTER TABLE books ADD COLUMN pen integer REFERENCES pens ON DELETE CASCADE")
-				if got := codes(w.news(t, harness.Books(rules...))); !slices.Equal(got, []string{"note side-effect books", "note side-effect books"}) {
+				if got := codes(w.news(t, harness.Books(rules...))); !slices.Equal(got, []string{"INFO side-effect books", "INFO side-effect books"}) {
 					t.Errorf("found %v", got)
 				}
 				return
@@ -140,8 +141,8 @@ func TestWaysAroundASeal(t *testing.T) {
 			w.exec(t, "CREATE VIEW cheap AS SELECT id, price FROM books WHERE price < 10", procedure,
 				"ALTER TABLE books ADD COLUMN pen integer", "ALTER TABLE books ADD FOREIGN KEY (pen) REFERENCES pens (id) ON DELETE CASCADE")
 			found := w.news(t, harness.Books(rules...))
-			wantOne(t, withCode(found, "other-name"), sqlfence.Note, "other-name")
-			wantOne(t, saying(found, "raise_prices"), sqlfence.Note, "side-effect")
+			wantOne(t, withCode(found, "other-name"), slog.LevelInfo, "other-name")
+			wantOne(t, saying(found, "raise_prices"), slog.LevelInfo, "side-effect")
 			wantOne(t, saying(found, "ON DELETE CASCADE"), cascade, "side-effect")
 			if len(found) != 3 {
 				t.Errorf("found %v", codes(found))

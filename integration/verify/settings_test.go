@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"crypto/rand"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -24,9 +25,9 @@ func saying(found []sqlfence.Finding, part string) []sqlfence.Finding {
 }
 
 // wantOne wants one finding, of a severity.
-func wantOne(t *testing.T, found []sqlfence.Finding, severity sqlfence.Severity, code string) {
+func wantOne(t *testing.T, found []sqlfence.Finding, severity slog.Level, code string) {
 	t.Helper()
-	if len(found) != 1 || found[0].Severity != severity || found[0].Code != code {
+	if len(found) != 1 || found[0].Level != severity || found[0].Code != code {
 		t.Errorf("found %v, want one %v: %s", found, severity, code)
 	}
 }
@@ -44,13 +45,13 @@ func wantProblem(t *testing.T, found []sqlfence.Finding, part string) {
 func TestSettings(t *testing.T) {
 	pgx := harness.Bases[1]
 	for setting, want := range map[string]sqlfence.Finding{
-		"synchronous_commit=off": {Severity: sqlfence.Warning, Code: "setting"},
+		"synchronous_commit=off": {Level: slog.LevelWarn, Code: "setting"},
 	} {
 		t.Run(setting, func(t *testing.T) {
 			w := newWorld(t, pgx)
 			name, value, _ := strings.Cut(setting, "=")
 			w.dsn += "&" + name + "=" + url.QueryEscape(value)
-			wantOne(t, w.news(t, harness.Books(both...)), want.Severity, want.Code)
+			wantOne(t, w.news(t, harness.Books(both...)), want.Level, want.Code)
 		})
 	}
 	t.Run("fsync", func(t *testing.T) {
@@ -60,7 +61,7 @@ func TestSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		if found := saying(w.fresh, "fsync"); on == "off" {
-			wantOne(t, found, sqlfence.Note, "setting")
+			wantOne(t, found, slog.LevelInfo, "setting")
 			wantProblem(t, found, "a crash of the machine")
 		} else if len(found) > 0 {
 			t.Errorf("found %v", found)
@@ -72,21 +73,21 @@ func TestSettings(t *testing.T) {
 		w.seal(t, rules...)
 		sealed := w.dsn
 		w.dsn += "&session_replication_role=replica"
-		wantOne(t, w.news(t, harness.Books(rules...)), sqlfence.Warning, "setting")
+		wantOne(t, w.news(t, harness.Books(rules...)), slog.LevelWarn, "setting")
 		w.dsn = sealed
 		role := "replica_" + strings.ToLower(rand.Text())
 		w.exec(t, "CREATE ROLE "+role)
 		defer w.exec(t, "DROP ROLE "+role)
 		w.exec(t, "DO $$BEGIN EXECUTE format('ALTER ROLE "+role+" IN DATABASE %I SET session_replication_role = replica', current_database()); END$$")
 		found := w.news(t, harness.Books(rules...))
-		wantOne(t, found, sqlfence.Warning, "setting")
+		wantOne(t, found, slog.LevelWarn, "setting")
 		if len(found) == 1 && !strings.Contains(found[0].Problem, "is that of role "+role+".") {
 			t.Errorf("found %v", found)
 		}
 	})
 	t.Run("idle in transaction", func(t *testing.T) {
 		w := newWorld(t, pgx)
-		wantOne(t, saying(w.fresh, "idle_in_transaction"), sqlfence.Note, "setting")
+		wantOne(t, saying(w.fresh, "idle_in_transaction"), slog.LevelInfo, "setting")
 		w.dsn += "&idle_in_transaction_session_timeout=60000"
 		if left := saying(w.verify(t, harness.Books(both...)), "idle_in_transaction"); len(left) > 0 {
 			t.Errorf("found %v", left)
@@ -105,7 +106,7 @@ func TestSettingsOfMySQL(t *testing.T) {
 	}
 	t.Run("sql_mode", func(t *testing.T) {
 		w := with(t, "sql_mode", "''")
-		wantOne(t, w.news(t, harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Key("id"))), sqlfence.Warning, "setting")
+		wantOne(t, w.news(t, harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Key("id"))), slog.LevelWarn, "setting")
 		if found := w.news(t, harness.Books(both...)); len(found) > 0 {
 			t.Errorf("without Key: found %v", found)
 		}
@@ -116,9 +117,9 @@ func TestSettingsOfMySQL(t *testing.T) {
 		if err := w.plain.QueryRow("SHOW VARIABLES LIKE 'log_bin'").Scan(&name, &on); err != nil {
 			t.Fatal(err)
 		}
-		want := sqlfence.Note
+		want := slog.LevelInfo
 		if on == "ON" {
-			want = sqlfence.Warning
+			want = slog.LevelWarn
 		}
 		wantOne(t, w.news(t, harness.Books(both...)), want, "setting")
 	})
@@ -134,7 +135,7 @@ func TestSettingsOfMySQL(t *testing.T) {
 				t.Errorf("found %v", found)
 			}
 		default: // that of the servers which the tests start
-			wantOne(t, found, sqlfence.Note, "setting")
+			wantOne(t, found, slog.LevelInfo, "setting")
 			wantProblem(t, found, "a crash of the machine")
 		}
 	})

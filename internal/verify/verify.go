@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -32,15 +33,26 @@ type Table struct {
 	UnfencedInserts bool
 }
 
-// Severity says how bad a finding is.
-type Severity uint8
+// Severity says how bad a finding is, as a level of logs.
+type Severity slog.Level
 
 // The severities.
 const (
-	Note Severity = iota
-	Warning
-	Fault
+	Note    = Severity(slog.LevelInfo)
+	Warning = Severity(slog.LevelWarn)
+	Fault   = Severity(slog.LevelError)
 )
+
+// String returns "note", "warning" or "fault".
+func (s Severity) String() string {
+	switch {
+	case s >= Fault:
+		return "fault"
+	case s >= Warning:
+		return "warning"
+	}
+	return "note"
+}
 
 // A Finding is something wrong, or worth knowing.
 type Finding struct {

@@ -3,10 +3,12 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/verify"
 )
 
 func (a *app) verify() *cobra.Command {
@@ -53,14 +55,14 @@ type finding struct {
 }
 
 func (a *app) writeFindings(found []sqlfence.Finding, strict bool) error {
-	bad := sqlfence.Fault
+	bad := slog.LevelError
 	if strict {
-		bad = sqlfence.Warning
+		bad = slog.LevelWarn
 	}
 	answer, failed := []finding{}, false
 	for _, f := range found {
-		answer = append(answer, finding{f.Severity.String(), f.Code, f.Table, f.Problem, f.Remedy, f.SQL})
-		failed = failed || f.Severity >= bad
+		answer = append(answer, finding{verify.Severity(f.Level).String(), f.Code, f.Table, f.Problem, f.Remedy, f.SQL})
+		failed = failed || f.Level >= bad
 	}
 	err := a.write(answer, func() {
 		paragraph := func(text string) string { return folded("  "+visible(text), columns(a.out), "  ") }
