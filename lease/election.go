@@ -164,7 +164,7 @@ func (e *Election) leading() (*leadership, error) {
 
 // campaign waits for the lease. There is neither a lease nor an error if ctx has ended.
 func (e *Election) campaign(ctx context.Context, m *Leases) (*Lease, *request, error) {
-	for pause := DefaultBackoff; ctx.Err() == nil; {
+	for pause := defaultBackoff; ctx.Err() == nil; {
 		r, err := m.request(e.key, e.terms)
 		if err != nil {
 			return nil, nil, err

@@ -9,7 +9,7 @@ import (
 )
 
 // Extend makes the live lease with this lock id end ttl from now by the server's clock,
-// later or earlier than before, and returns that time. ttl is 1 ms to [MaxTTL]. The token
+// later or earlier than before, and returns that time. ttl is 1 ms to 24 h. The token
 // stays the same. Extend updates only the lease's own row, so it never waits for a fenced
 // write. A lease that has ended can't be extended.
 //
@@ -25,7 +25,7 @@ func (m *Leases) Extend(ctx context.Context, lockID string, ttl time.Duration) (
 func (m *Leases) extend(
 	ctx context.Context, lockID string, ttl time.Duration,
 ) (until time.Time, left time.Duration, err error) {
-	if err := ValidateLockID(lockID); err != nil {
+	if err := validateLockID(lockID); err != nil {
 		return time.Time{}, 0, err
 	}
 	if err := checkTTL(ttl); err != nil {
@@ -62,7 +62,7 @@ func (m *Leases) Release(ctx context.Context, lockID string) error {
 
 // releaseAfter ends a lease once it has been held for a time.
 func (m *Leases) releaseAfter(ctx context.Context, lockID string, hold time.Duration) error {
-	if err := ValidateLockID(lockID); err != nil {
+	if err := validateLockID(lockID); err != nil {
 		return err
 	}
 	key, again, err := m.release(ctx, lockID, hold)

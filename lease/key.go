@@ -9,13 +9,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// MaxKey is the maximum length of a normalized key in bytes: that of a token's name,
+// maxKey is the maximum length of a normalized key in bytes: that of a token's name,
 // because the key is the name of its tokens.
-const MaxKey = 512
+const maxKey = 512
 
 // NormalizeKey returns the form in which a key is stored, which is also the name of its
 // tokens: Unicode's normalization form C, so that two spellings of one text are one key.
-// The error is [ErrInvalid] for a key that is empty, longer than [MaxKey] bytes, not
+// The error is [ErrInvalid] for a key that is empty, longer than 512 bytes, not
 // valid UTF-8, or contains a NUL.
 func NormalizeKey(key string) (string, error) {
 	if !utf8.ValidString(key) {
@@ -25,8 +25,8 @@ func NormalizeKey(key string) (string, error) {
 	switch {
 	case key == "":
 		return "", invalid("the key is empty")
-	case len(key) > MaxKey:
-		return "", invalid("a key of %d bytes, at most %d are allowed", len(key), MaxKey)
+	case len(key) > maxKey:
+		return "", invalid("a key of %d bytes, at most %d are allowed", len(key), maxKey)
 	case strings.IndexByte(key, 0) >= 0:
 		return "", invalid("the key %q holds a NUL byte", key)
 	}
@@ -44,9 +44,9 @@ func newLockID() string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// ValidateLockID checks that id has the form of a lock id: 16 bytes in unpadded
+// validateLockID checks that id has the form of a lock id: 16 bytes in unpadded
 // base64url, that is 22 characters of A-Z, a-z, 0-9, - and _. The error is [ErrInvalid].
-func ValidateLockID(id string) error {
+func validateLockID(id string) error {
 	const size = 22
 	if len(id) != size {
 		return invalid("a lock id of %d characters, want %d", len(id), size)

@@ -30,14 +30,14 @@ func TestLockID(t *testing.T) {
 	seen := make(map[string]bool)
 	for range 1000 {
 		id := newLockID()
-		if err := ValidateLockID(id); err != nil || seen[id] {
+		if err := validateLockID(id); err != nil || seen[id] {
 			t.Fatalf("%q: %v, seen %v", id, err, seen[id])
 		}
 		seen[id] = true
 	}
 	for _, id := range []string{"", "short", strings.Repeat("A", 21), strings.Repeat("A", 23),
 		strings.Repeat("A", 21) + "=", strings.Repeat("A", 21) + "+", strings.Repeat("A", 20) + "\u00e9"} {
-		if err := ValidateLockID(id); !errors.Is(err, ErrInvalid) {
+		if err := validateLockID(id); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q: %v, want ErrInvalid", id, err)
 		}
 	}

@@ -54,7 +54,7 @@ func (m *Leases) Lookup(ctx context.Context, key string) (Info, bool, error) {
 // holder can see whether it still holds the lease. It changes nothing. Errors:
 // [ErrInvalid] for the lock id, or the database's.
 func (m *Leases) LookupID(ctx context.Context, lockID string) (Info, bool, error) {
-	if err := ValidateLockID(lockID); err != nil {
+	if err := validateLockID(lockID); err != nil {
 		return Info{}, false, err
 	}
 	return m.one(ctx, "lock_id", lockID)

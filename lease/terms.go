@@ -12,12 +12,12 @@ import (
 // Defaults and limits of the terms, each of the [Term] that it is named after.
 const (
 	DefaultTTL     = 30 * time.Second
-	DefaultRetries = 10
-	DefaultBackoff = 100 * time.Millisecond
-	DefaultTimeout = 5 * time.Second
+	defaultRetries = 10
+	defaultBackoff = 100 * time.Millisecond
+	defaultTimeout = 5 * time.Second
 
-	// MaxTTL is the longest ttl.
-	MaxTTL = 24 * time.Hour
+	// maxTTL is the longest ttl.
+	maxTTL = 24 * time.Hour
 
 	// maxHolder is the maximum length of an owner's name in bytes.
 	maxHolder = 512
@@ -28,7 +28,7 @@ const (
 // combinations are [ErrInvalid], and nothing is sent.
 type Term func(*terms)
 
-// TTL sets how long a lease lives unless it is extended: 1 ms to [MaxTTL]. The default
+// TTL sets how long a lease lives unless it is extended: 1 ms to 24 h. The default
 // is [DefaultTTL].
 func TTL(d time.Duration) Term { return func(t *terms) { t.ttl = d } }
 
@@ -58,20 +58,20 @@ func Refresh() Term { return func(t *terms) { t.refresh = true } }
 func Ephemeral() Term { return func(t *terms) { t.ephemeral = true } }
 
 // Retries sets how often Acquire asks again while another holder has the lease: 0 or
-// more. Attempts that follow a release don't count. The default is [DefaultRetries].
+// more. Attempts that follow a release don't count. The default is 10.
 func Retries(n int) Term {
 	return func(t *terms) { t.backsOff().retries = n }
 }
 
 // Backoff sets the pause before the second attempt: over 0. Each further pause is twice
 // as long, up to 5 s. Every pause is shortened by a random part of up to a half, so that
-// waiters don't ask all at once. The default is [DefaultBackoff].
+// waiters don't ask all at once. The default is 100 ms.
 func Backoff(d time.Duration) Term {
 	return func(t *terms) { t.backsOff().backoff = d }
 }
 
 // Timeout limits how long Acquire takes in total: 0 or more. With 0 only the context
-// limits it. The default is [DefaultTimeout].
+// limits it. The default is 5 s.
 func Timeout(d time.Duration) Term {
 	return func(t *terms) { t.backsOff().limit = d }
 }
@@ -85,7 +85,7 @@ func Wait(limit, interval time.Duration) Term {
 		t.evenly = true
 		t.pace = pace{limit: limit, retries: math.MaxInt, even: true, interval: interval}
 		if limit == 0 { // one attempt, which is to be answered all the same
-			t.limit, t.retries = DefaultTimeout, 0
+			t.limit, t.retries = defaultTimeout, 0
 		}
 	}
 }
@@ -102,7 +102,7 @@ func Margin(d time.Duration) Term { return func(t *terms) { t.margin = d } }
 // MinHold keeps others from taking the lease until d after it was acquired, by the database's clock, also
 // if it is released before: [Lease.Release], and the end of [Leases.Do], then don't free the lease but have it
 // end at that time. So a job that takes 5 ms isn't run by a second process with a clock that is behind. d is 0 to
-// [MaxTTL], and may be longer than the ttl: heartbeats keep the lease meanwhile, and the release moves its end. The
+// 24 h, and may be longer than the ttl: heartbeats keep the lease meanwhile, and the release moves its end. The
 // default is 0.
 //
 // From the release on the lease is no one's: it can't be extended or released again, has no holder's name, and
@@ -140,7 +140,7 @@ type pace struct {
 	backoff  time.Duration // if not: the first pause
 }
 
-var defaultPace = pace{limit: DefaultTimeout, retries: DefaultRetries, backoff: DefaultBackoff}
+var defaultPace = pace{limit: defaultTimeout, retries: defaultRetries, backoff: defaultBackoff}
 
 // backsOff returns the pace, with pauses that grow.
 func (t *terms) backsOff() *pace {
@@ -178,7 +178,7 @@ func (t *terms) check() (errs []error) {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	add(!validTTL(t.ttl), badTTL, t.ttl, MaxTTL)
+	add(!validTTL(t.ttl), badTTL, t.ttl, maxTTL)
 	if t.hasOwner {
 		add(t.owner == "" || len(t.owner) > maxHolder || strings.IndexByte(t.owner, 0) >= 0 ||
 			!utf8.ValidString(t.owner),
@@ -194,20 +194,20 @@ func (t *terms) check() (errs []error) {
 		"a wait of %v with an interval of %v, want more than 0", t.limit, t.interval)
 	add(t.margin < 0 || t.margin >= t.ttl, "a margin of %v, want 0 or more and less than the ttl of %v",
 		t.margin, t.ttl)
-	add(t.hold < 0 || t.hold > MaxTTL, "a minimum hold of %v, want 0 to %v", t.hold, MaxTTL)
+	add(t.hold < 0 || t.hold > maxTTL, "a minimum hold of %v, want 0 to %v", t.hold, maxTTL)
 	add(t.beats && (t.heartbeat <= 0 || t.heartbeat >= t.ttl-t.margin),
 		"a heartbeat of %v, want more than 0 and less than the %v of the ttl without the margin", t.heartbeat,
 		t.ttl-t.margin)
 	return errs
 }
 
-func validTTL(d time.Duration) bool { return d >= time.Millisecond && d <= MaxTTL }
+func validTTL(d time.Duration) bool { return d >= time.Millisecond && d <= maxTTL }
 
 const badTTL = "a ttl of %v, want 1ms to %v"
 
 func checkTTL(d time.Duration) error {
 	if !validTTL(d) {
-		return invalid(badTTL, d, MaxTTL)
+		return invalid(badTTL, d, maxTTL)
 	}
 	return nil
 }
