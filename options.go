@@ -98,14 +98,19 @@ func WithDialect(d Dialect) Option {
 // On SQLite it is refused: each file has a ledger of its own, for its tables. So are two different schemas.
 func WithSchema(name string) Option {
 	return func(o *core.Options) {
-		switch {
-		case name == "":
-			o.Fail(errors.New("WithSchema without a name"))
-		case o.Schema != "" && o.Schema != name:
-			o.Fail(fmt.Errorf("WithSchema twice, %q and %q", o.Schema, name))
-		}
-		o.Schema = name
+		giveOnce(o, "WithSchema", "name", &o.Schema, name)
 	}
+}
+
+// giveOnce sets what an option gives: a text that isn't empty, nor another one than before.
+func giveOnce(o *core.Options, option, what string, to *string, text string) {
+	switch {
+	case text == "":
+		o.Fail(fmt.Errorf("%s without a %s", option, what))
+	case *to != "" && *to != text:
+		o.Fail(fmt.Errorf("%s twice, %q and %q", option, *to, text))
+	}
+	*to = text
 }
 
 // WithMode sets the mode of the tables that have none of their own ([InMode]); the
@@ -138,13 +143,7 @@ func WithMode(m Mode) Option {
 // ones.
 func WithBypass(reason string) Option {
 	return func(o *core.Options) {
-		switch {
-		case reason == "":
-			o.Fail(errors.New("WithBypass without a reason"))
-		case o.Bypass != "" && o.Bypass != reason:
-			o.Fail(fmt.Errorf("WithBypass twice, %q and %q", o.Bypass, reason))
-		}
-		o.Bypass = reason
+		giveOnce(o, "WithBypass", "reason", &o.Bypass, reason)
 	}
 }
 
