@@ -26,13 +26,29 @@ func WithFence(ctx context.Context, tokens ...Token) context.Context {
 	held := core.TokensFrom(ctx)
 	all := make([]core.Token, len(held), len(held)+len(tokens))
 	copy(all, held)
+	const few = 16
+	var places map[string]int // of names among many tokens, such as the claims of a batch
+	if len(held)+len(tokens) > few {
+		places = make(map[string]int, len(held)+len(tokens))
+		for i := range all {
+			places[all[i].Name] = i
+		}
+	}
 	for _, t := range tokens {
 		t.Name = nfc.String(t.Name)
-		if i := slices.IndexFunc(all, func(u core.Token) bool { return u.Name == t.Name }); i >= 0 {
-			all[i] = core.Token(t)
-		} else {
-			all = append(all, core.Token(t))
+		i, found := places[t.Name]
+		if places == nil {
+			i = slices.IndexFunc(all, func(u core.Token) bool { return u.Name == t.Name })
+			found = i >= 0
 		}
+		switch {
+		case found:
+			all[i] = core.Token(t)
+			continue
+		case places != nil:
+			places[t.Name] = len(all)
+		}
+		all = append(all, core.Token(t))
 	}
 	return core.WithTokens(ctx, all)
 }

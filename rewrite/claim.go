@@ -1,6 +1,9 @@
 package rewrite
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
@@ -77,17 +80,63 @@ func (claim) check(w *writer) {
 	} else {
 		w.write("CASE WHEN ")
 	}
-	before, between, behind := w.dialect.guard.ClaimText.Parts()
-	w.write(before, w.rowsKey(), between)
-	w.storedNumber()
-	w.write(behind)
-	w.amongTokens(fieldClaim)
+	if w.dialect.presentsAtOnce(w.hi - w.lo) {
+		w.dialect.guard.AmongClaims(w.forGuard())
+	} else {
+		w.rowsClaim()
+		w.amongTokens(fieldClaim)
+	}
 	w.write(" THEN ")
 	w.bool(true)
 	w.write(" ELSE ")
 	w.raising(byGeneration, w.lo, w.unproven)
 	w.write(" IS NOT NULL END")
 	w.proveDelete()
+}
+
+// presentsAtOnce reports whether so many claims are one argument.
+func (d *dialect) presentsAtOnce(claims int) bool {
+	return d.guard.ClaimsAtOnce > 0 && claims >= d.guard.ClaimsAtOnce
+}
+
+// rowsClaim writes the row's key and generation as one text.
+func (w *writer) rowsClaim() {
+	before, between, behind := w.dialect.guard.ClaimText.Parts()
+	w.write(before, w.rowsKey(), between)
+	w.storedNumber()
+	w.write(behind)
+}
+
+// presented returns the tokens' claims as the names of a JSON object, which the databases look up without reading
+// all of them.
+func presented(tokens []Token) string {
+	b := make([]byte, 0, 32*len(tokens)+2)
+	for i := range tokens {
+		b = append(b, separators[min(i, 1)])
+		b = append(b, '"')
+		b = appendQuoted(b, tokens[i].Key)
+		b = append(b, ':')
+		b = strconv.AppendInt(b, tokens[i].Value, 10)
+		b = append(b, `":0`...)
+	}
+	return string(append(b, '}'))
+}
+
+const separators = "{,"
+
+// appendQuoted appends what stands between the quotes of a text in JSON.
+func appendQuoted(b []byte, s string) []byte {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\':
+			b = append(b, '\\', c)
+		case c < ' ':
+			b = fmt.Appendf(b, `\u%04x`, c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return b
 }
 
 // unproven writes what is raised for a row without a proof: its generation, and its key, or NULL. No token names a

@@ -56,6 +56,10 @@ func (w *guardWriter) AsksAlone() bool { return w.asksAlone }
 
 func (w *guardWriter) Claimed() guard.ClaimColumns { return w.writer().claimedColumns() }
 
+func (w *guardWriter) RowsClaim() { w.writer().rowsClaim() }
+
+func (w *guardWriter) Presented() { w.writer().field(w.lo, fieldClaims) }
+
 func (w *guardWriter) ClaimedRows() { w.writer().claimedRows() }
 
 func (w *guardWriter) CompareClaims(row guard.ClaimColumns) { w.writer().compareClaims(row) }

@@ -55,9 +55,9 @@ func (w *writer) raiseCondition(kind guard.Kind, number int, detail ...string) {
 
 // ReadMarker finds the marker of one of the rewriter's guards in a database's error. What says
 // the same for another reason isn't one: the error of another statement, or of a value that
-// reads like a marker. v are the values that the statement was rendered with; nil will do where no table
-// has a Claim.
-func (r *Rewriter) ReadMarker(err error, v *Values) (guard.Marker, bool) {
+// reads like a marker. values returns those that the statement was rendered with, and is called for the
+// refusal of a Claim alone; nil will do where no table has one.
+func (r *Rewriter) ReadMarker(err error, values func() *Values) (guard.Marker, bool) {
 	if err == nil || r.dialect == nil {
 		return guard.Marker{}, false
 	}
@@ -70,7 +70,7 @@ func (r *Rewriter) ReadMarker(err error, v *Values) (guard.Marker, bool) {
 	if !ok || i < 0 {
 		return guard.Marker{}, false
 	}
-	return readMarker(message[:i], message[i+len(prefix):], v)
+	return readMarker(message[:i], message[i+len(prefix):], values)
 }
 
 // Marks reports whether a text has the nonce of the rewriter's markers, which the
@@ -79,7 +79,7 @@ func (r *Rewriter) ReadMarker(err error, v *Values) (guard.Marker, bool) {
 func (r *Rewriter) Marks(text string) bool { return r.nonce != "" && strings.Contains(text, r.nonce) }
 
 // readMarker reads what follows the nonce; before is what stands before the marker.
-func readMarker(before, marker string, v *Values) (guard.Marker, bool) {
+func readMarker(before, marker string, values func() *Values) (guard.Marker, bool) {
 	text, _, padded := strings.Cut(marker, sqltext.Padding)
 	if padded {
 		before = "" // the detail ends there, and quotes in it are its own
@@ -116,7 +116,7 @@ func readMarker(before, marker string, v *Values) (guard.Marker, bool) {
 	case byClaim:
 		err = readClaim(&m, detail)
 	case byGeneration:
-		err = readUnproven(&m, quotedDetail(before, detail), v)
+		err = readUnproven(&m, quotedDetail(before, detail), values)
 	default:
 		return guard.Marker{}, false
 	}
@@ -176,15 +176,17 @@ func readClaim(m *guard.Marker, detail string) error {
 
 // readUnproven reads what the claim's check raises: the row's generation and key. The key says which of the
 // tokens of the row's table is stale; m has the first one's number.
-func readUnproven(m *guard.Marker, detail string, v *Values) (err error) {
+func readUnproven(m *guard.Marker, detail string, values func() *Values) (err error) {
 	current, key, _ := strings.Cut(detail, ":")
 	key, exists := strings.CutPrefix(key, "=")
 	if m.Current, err = leadingInteger(current); err != nil {
 		return err
 	}
-	if i := v.tokenOf(m.Token, key); exists && i >= 0 {
-		m.Kind, m.Token = guard.Stale, i
-		return nil
+	if exists && values != nil {
+		if i := values().tokenOf(m.Token, key); i >= 0 {
+			m.Kind, m.Token = guard.Stale, i
+			return nil
+		}
 	}
 	*m = guard.Marker{Kind: guard.OutOfScope, Token: m.Token, Key: key}
 	return nil

@@ -76,6 +76,7 @@ func TestReadMarker(t *testing.T) {
 		{"locked, colons and quotes", `bad JSON path: 'sqlfence:nonce:locked:0:0:-5:o''neill:1'`, guard.Marker{Kind: guard.Locked, Expiry: -5, By: "o'neill:1"}},
 		{"wrapped", `create order: ERROR: invalid input syntax for type bigint: "sqlfence:nonce:stale:1:9" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.Stale, Token: 1, Current: 9}},
 	} {
+		values := func() *Values { return values }
 		if got, ok := reader(t, databases.SQLite).ReadMarker(errors.New(tt.message), values); !ok || got != tt.want {
 			t.Errorf("%s: got %+v, %v, want %+v", tt.name, got, ok, tt.want)
 		}

@@ -151,7 +151,7 @@ func (p *Plan) Render(v Values) (sql string, args []Arg, err error) {
 }
 
 // isDefault reports whether the values, which are complete, are those of the
-// default form: each fenced table has one token.
+// default form: each fenced table has one token, or the form says the same of several.
 func (p *Plan) isDefault(v *Values) bool {
 	if args := p.form.args; v.Observe || len(args) > 0 && (v.Literal || !p.Params) {
 		return false
@@ -161,11 +161,21 @@ func (p *Plan) isDefault(v *Values) bool {
 		if t.Unfenced && rules.Claim == "" || t.Unsealed && rules.Sealed {
 			return false
 		}
-		if len(t.Tokens) > 1 || slices.Contains(t.Rows, guard.NoToken) {
+		if len(t.Tokens) > 1 && !p.presentsAlways() || slices.Contains(t.Rows, guard.NoToken) {
 			return false
 		}
 	}
 	return true
+}
+
+// presentsAlways reports whether the default form is that for any number of tokens, which are the claims of the only
+// table's rows: of several tables, a refusal has the number of the token, and a seal is shown each.
+func (p *Plan) presentsAlways() bool {
+	if len(p.Tables) != 1 || !p.source.dialect.presentsAtOnce(1) {
+		return false
+	}
+	rules := p.rules(0)
+	return rules.Claim != "" && !rules.Sealed
 }
 
 // defaultArgs is how many arguments the default form adds for a table at most: value,

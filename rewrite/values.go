@@ -85,9 +85,6 @@ func (v *Values) check(p *Plan) error {
 // the tokens of all tables; negative for none. MySQL's messages show the beginning of a long key only, which is taken
 // for the key where no token has just that.
 func (v *Values) tokenOf(first int, key string) int {
-	if v == nil {
-		return -1
-	}
 	lo, found := 0, -1
 	for i := range v.Tables {
 		tokens := v.Tables[i].Tokens
@@ -161,6 +158,7 @@ const (
 	fieldName
 	fieldKey
 	fieldClaim  // key and value, with a colon between them
+	fieldClaims // of all of the table's tokens
 	fieldRow    // the key, of the type of the column that it is compared with
 	fieldSerial // [Values.Serial], of no token
 	fieldEditor // [Values.Editor], of no token
@@ -174,7 +172,7 @@ func (f field) sqlType() sqltext.Type {
 	switch f {
 	case fieldValue, fieldSerial:
 		return sqltext.Bigint
-	case fieldRow:
+	case fieldRow, fieldClaims:
 		return sqltext.Untyped
 	}
 	return sqltext.Text
@@ -193,7 +191,8 @@ func (a Arg) Value(v *Values) any {
 	case fieldEditor:
 		return strings.Clone(v.Editor) // v itself isn't to be allocated for it
 	}
-	t := &v.Tables[a.value.table].Tokens[a.value.token]
+	tokens := v.Tables[a.value.table].Tokens
+	t := &tokens[a.value.token]
 	switch a.value.field {
 	case fieldName:
 		return t.Name
@@ -201,6 +200,8 @@ func (a Arg) Value(v *Values) any {
 		return t.Key
 	case fieldClaim:
 		return t.claim()
+	case fieldClaims:
+		return presented(tokens)
 	}
 	return t.Value
 }

@@ -118,7 +118,7 @@ func changed(differ string) string {
 // wantMarker fails the test unless err is the refusal that is wanted, or nil for none.
 func (q *queue) wantMarker(t *testing.T, err error, want guard.Marker, query string) {
 	t.Helper()
-	m, ok := q.r.ReadMarker(err, &q.values)
+	m, ok := q.r.ReadMarker(err, func() *rewrite.Values { return &q.values })
 	switch {
 	case want.Kind == "" && err == nil:
 	case !ok || m != want:

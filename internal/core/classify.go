@@ -40,8 +40,9 @@ func (e *Execution) reported(ctx context.Context, err error) (error, bool) {
 // classify returns a typed error and true if the statement's guard raised err; else err
 // as it is, and false.
 func (e *Execution) classify(err error) (error, bool) {
-	v := rewrite.Values{Tables: e.with.held.values(e)}
-	m, ok := e.rewriter().ReadMarker(err, &v)
+	m, ok := e.rewriter().ReadMarker(err, func() *rewrite.Values {
+		return &rewrite.Values{Tables: e.with.held.values(e)}
+	})
 	if !ok {
 		return e.conn.settings.refusedBySeal(err)
 	}

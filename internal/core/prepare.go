@@ -22,7 +22,8 @@ func (s *Conn) PreparesPlain(ctx context.Context, query string, plan *rewrite.Pl
 	return settings.placed(ctx, query), true
 }
 
-// A Form is how a statement is prepared: its text with one token for each table, which is the most common.
+// A Form is how a statement is prepared: its text with one token for each table, which is the most common, or with the
+// tokens that the context of Prepare carries.
 type Form struct {
 	Text  string
 	Added []rewrite.Arg // the guard's among its arguments
@@ -53,13 +54,26 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 	case !e.plan.Params:
 		return plain, nil
 	default:
-		text, added, err := e.plan.Default()
+		text, added, err := e.likely(ctx)
 		if err == nil {
 			return Form{text, added, s.inputs(plan, added)}, nil
 		}
 		reason = s.settings.unrendered(err)
 	}
 	return plain, e.refusePrepared(ctx, reason)
+}
+
+// likely returns the statement for the context's tokens if there are several for its rows, as database/sql prepares
+// what it is about to execute once where the driver wants that; else the default form.
+func (e *Execution) likely(ctx context.Context) (text string, added []rewrite.Arg, err error) {
+	tokens := TokensFrom(ctx)
+	if len(tokens) > 1 && e.with.held.choose(e, tokens) == nil && len(e.with.held.all) > 1 {
+		text, added, err = e.plan.Render(rewrite.Values{Tables: e.with.held.values(e)})
+		if err == nil && len(added) > 0 {
+			return text, added, nil
+		}
+	}
+	return e.plan.Default()
 }
 
 // variant returns for what a statement is planned besides, by its context.

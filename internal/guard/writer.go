@@ -46,6 +46,11 @@ type Writer interface {
 	// AsksAlone reports whether no statement stands behind the question.
 	AsksAlone() bool
 
+	// RowsClaim writes the claim of the written row, its key and generation as [Texts.ClaimText], and Presented the
+	// tokens' claims, which are the names of a JSON object.
+	RowsClaim()
+	Presented()
+
 	// Claimed returns the columns of the claims where their table is read, ClaimedRows writes the table and
 	// the condition for the rows that the tokens name, for a FROM, and CompareClaims the condition over these rows
 	// that is true or raises.

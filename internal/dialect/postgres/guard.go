@@ -59,6 +59,18 @@ var Guard = &guard.Dialect{
 	LedgerCheck: ledgerCheck, LedgerFirst: ledgerFirst, LedgerTail: ledgerTail,
 	ClaimsCheck: claimsCheck, ClaimsFirst: claimsFirst, ClaimsTail: claimsTail,
 	ProveDelete: proveDelete,
+
+	ClaimsAtOnce: 1, AmongClaims: amongClaims,
+}
+
+// amongClaims: in a jsonb object a name is found by halves, whatever the plan. A list would be searched from its
+// beginning for each row, unless the statement is planned anew with its values.
+func amongClaims(w guard.Writer) {
+	w.Write("pg_catalog.jsonb_exists(")
+	w.Presented()
+	w.Write("::pg_catalog.jsonb, ")
+	w.RowsClaim()
+	w.Write(")")
 }
 
 // proveDelete: the setting is the transaction's, and is cleared before each statement.
