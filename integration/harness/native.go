@@ -39,11 +39,11 @@ func (b Base) openNative(t testing.TB, dsn string, c *Counter, opts []sqlfence.O
 		return nil, err
 	}
 	config.MaxConns = 1000 // database/sql decides
-	config.BeforeAcquire = func(ctx context.Context, c *pgx.Conn) bool {
+	config.PrepareConn = func(ctx context.Context, c *pgx.Conn) (bool, error) {
 		if to, ok := ctx.Value(beneath{}).(**pgx.Conn); ok {
 			*to = c
 		}
-		return true
+		return true, nil
 	}
 	config.AfterRelease = func(*pgx.Conn) bool { return false } // database/sql has closed it
 	if c != nil {
