@@ -11,6 +11,7 @@ replace github.com/sqlfence/sqlfence/fencepgx => ../fencepgx
 require (
 	github.com/DATA-DOG/go-sqlmock v1.5.2
 	github.com/XSAM/otelsql v0.44.0
+	github.com/exaring/otelpgx v0.13.0
 	github.com/glebarez/go-sqlite v1.22.0
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
