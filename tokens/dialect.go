@@ -63,10 +63,20 @@ type dialect struct {
 	lockRows func(table string) string
 	// floor: where names start that have no token yet
 	start sqltext.Floored
-	// floor: the names that raise raises, and their tokens
+	// floor: the names that raise raises, and their tokens; one without a token stays so, and starts above
 	below string
 	// floor: raises the names that have one
 	raise string
+	// the floor of the names without a row: raises it, and locks it
+	serve string
+	// the same floor, which the first token of a name has to be above
+	served string
+	// a first token that is refused at any floor above 0; empty where the role sees the triggers
+	refused string
+	// of {names}: those that no open transaction uses, locked, and their tokens; waits for none
+	unused string
+	// what {names} stands for, and its arguments
+	listed func(names []string) (string, []any)
 	// of it and of the names of its rows
 	retire func(ctx context.Context, tx *sql.Tx, name string) (found bool, err error)
 }

@@ -91,14 +91,27 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 	level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 	before:   "COMMIT AND NO CHAIN NO RELEASE",
 	lockRows: func(table string) string { return "SELECT COUNT(*) FROM " + table + " FOR UPDATE" },
-	start: floored(my.Text, `INSERT INTO {ledger} (name, token) VALUES ({empty}, ?)
-ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`, nil),
-	below: render(my.Text, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < ? `+
+	start:    floored(my.Text, serveMySQL, nil),
+	below: render(my.Text, `SELECT name, token FROM {ledger} WHERE token <> 0 AND token < ? `+
 		`AND name <> {empty} ORDER BY name FOR UPDATE`),
 	raise: render(my.Text, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
-SET token = new.floor WHERE COALESCE(token, 0) < new.floor AND name <> {empty}`),
+SET token = new.floor WHERE token <> 0 AND token < new.floor AND name <> {empty}`),
+	serve:   render(my.Text, serveMySQL),
+	served:  render(my.Text, "SELECT {served}"),
+	refused: render(my.Text, "INSERT INTO {ledger} (name, token) VALUES (_binary'sqlfence:', 1)"),
+	unused:  `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE name IN ({names}) FOR UPDATE SKIP LOCKED`,
+	listed: func(names []string) (string, []any) {
+		quoted := make([]string, len(names))
+		for i, name := range names {
+			quoted[i] = my.Text.Text(name)
+		}
+		return strings.Join(quoted, ", "), nil
+	},
 	retire: retireMySQL,
 }
+
+const serveMySQL = `INSERT INTO {ledger} (name, token) VALUES ({empty}, ?)
+ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`
 
 // issueTextMySQL takes {count} tokens of {name}, if it has a row. It is an UPDATE also where a
 // name was just added: the LAST_INSERT_ID of an INSERT is that of an AUTO_INCREMENT column, if
@@ -109,7 +122,7 @@ WHERE t.name = {name} AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - {count} ` +
 	`AND COALESCE(base.token, 0) <= {max} - {count} AND {alone}`
 
 const adoptTextMySQL = `UPDATE {ledger} SET token = LAST_INSERT_ID(GREATEST(COALESCE(token, 0), {token})) ` +
-	`WHERE name = {name} AND {alone}`
+	`WHERE name = {name} AND {above} AND {alone}`
 
 // addTextMySQL adds a name, or locks its row.
 const addTextMySQL = `INSERT INTO {ledger} (name, token) VALUES ({name}, 0) ON DUPLICATE KEY UPDATE token = token`
@@ -147,13 +160,18 @@ func (s *Store) withStart(ctx context.Context, issue func() error) error {
 
 // lockStartMySQL keeps Repair from moving where the tokens of new names start.
 func lockStartMySQL(ctx context.Context, tx *sql.Tx) error {
-	text := mysqlText("SELECT 1 FROM {ledger} WHERE name = {empty} LOCK IN SHARE MODE", nil)
-	var found int
-	err := tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&found)
-	if errors.Is(err, sql.ErrNoRows) {
-		return errNoStart
-	}
+	_, err := startMySQL(ctx, tx)
 	return err
+}
+
+// startMySQL is lockStartMySQL, and returns that number.
+func startMySQL(ctx context.Context, tx *sql.Tx) (start int64, err error) {
+	text := mysqlText("SELECT COALESCE(token, 0) FROM {ledger} WHERE name = {empty} LOCK IN SHARE MODE", nil)
+	err = tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&start)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, errNoStart
+	}
+	return start, err
 }
 
 // addStartMySQL is a transaction of its own: two who found no row, and then both added it, would
@@ -163,8 +181,21 @@ func addStartMySQL(ctx context.Context, tx *sql.Tx) error {
 }
 
 func adoptMySQL(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error) {
+	const issued = sqltext.Raw("COALESCE(token, 0) > 0")
 	p := sqltext.Pieces{"name": sqltext.Raw(my.Text.Text(token.Name)), "token": number(token.Value)}
-	return s.writeID(ctx, adoptTextMySQL, p, func(context.Context, *sql.Tx) error { return nil })
+	err = s.withStart(ctx, func() error {
+		p["above"] = issued
+		current, err = s.writeID(ctx, adoptTextMySQL, p, func(ctx context.Context, tx *sql.Tx) error {
+			p["above"] = issued
+			start, err := startMySQL(ctx, tx)
+			if token.Value > start {
+				p["above"] = always
+			}
+			return err
+		})
+		return err
+	})
+	return current, err
 }
 
 // ensureSize is how many names a statement adds.

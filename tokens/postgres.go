@@ -26,6 +26,7 @@ FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name =
 	// can return it.
 	adopt: adopting(render(pg.Text, `INSERT INTO {ledger} (name, token)
 SELECT $1::text, $2::bigint FROM (SELECT {turn $1::text}, {durable} OFFSET 0) AS turn
+WHERE $2::bigint > {served} OR EXISTS (SELECT FROM {ledger} WHERE name = $1::text AND token > 0)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)
 RETURNING token`)),
 	current: render(pg.Text, `SELECT token FROM {ledger} WHERE name = $1::text`),
@@ -55,12 +56,20 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	turn:     []string{render(pg.Text, "SELECT {turn $1::text}")},
 	lockRows: lockPostgres,
 	start: floored(pg.Text, `INSERT INTO {ledger} (name, token)
-VALUES ('', GREATEST($1::bigint - ({floor} - {start}), 0))
+VALUES ('', GREATEST($1::bigint - {epoch}, 0)), ('`+sqltext.FloorName+`', $1::bigint)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`, nil),
-	below: render(pg.Text, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < $1::bigint `+
-		`AND name <> '' ORDER BY name`),
+	below: render(pg.Text, `SELECT name, token FROM {ledger} WHERE token <> 0 AND token < $1::bigint `+
+		`AND name NOT IN ('', '`+sqltext.FloorName+`') ORDER BY name`),
 	raise: render(pg.Text, `UPDATE {ledger} SET token = $1::bigint `+
-		`WHERE COALESCE(token, 0) < $1::bigint AND name <> ''`),
+		`WHERE token <> 0 AND token < $1::bigint AND name <> ''`),
+	serve: render(pg.Text, `INSERT INTO {ledger} (name, token) VALUES ('`+sqltext.FloorName+`', $1::bigint)
+ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`),
+	served: render(pg.Text, "SELECT {served}"),
+	// Those who write under the ledger's guard share the turn. A row that was changed meanwhile is read anew.
+	unused: `SELECT t.name, COALESCE(t.token, 0)
+FROM (SELECT asked.name FROM ({names}) AS asked (name) WHERE {try asked.name} OFFSET 0) AS free
+JOIN {ledger} AS t ON t.name = free.name FOR UPDATE OF t SKIP LOCKED`,
+	listed: listing("SELECT n FROM json_array_elements_text($1::text::json) AS names(n)"),
 	retire: retiring(render(pg.Text, `UPDATE {ledger} SET token = $2::bigint
 WHERE name = $1::text OR starts_with(name, $1::text || '/')`)),
 }

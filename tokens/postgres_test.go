@@ -92,7 +92,7 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 			s.tokens[name] = last
 			return one(last)
 		}
-	case strings.HasPrefix(c.Query, "SELECT (COALESCE"):
+	case strings.HasPrefix(c.Query, "SELECT GREATEST(COALESCE"):
 		return one(s.floor)
 	case strings.Contains(c.Query, "json_array_elements_text"):
 		for _, name := range strings.Split(strings.Trim(c.Args[0].(string), `[]"`), `","`) {
@@ -452,7 +452,7 @@ func TestPostgresSetup(t *testing.T) {
 		{"narrow", [][]any{{"name", "text", true}, {"token", "integer", true}}, 0, nil, "make it a bigint", true, 4},
 		{"too narrow", [][]any{{"name", "text", true}, {"token", "integer", true}}, 1 << 31, nil, "tokens are above 2147483648; make it a bigint", false, 4},
 		{"narrow, without an answer", [][]any{{"name", "text", true}, {"token", "integer", true}}, 0, func(c fakedb.Call) error {
-			if strings.HasPrefix(c.Query, "SELECT (COALESCE") {
+			if strings.HasPrefix(c.Query, "SELECT GREATEST(COALESCE") {
 				return broken
 			}
 			return nil

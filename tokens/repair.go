@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// Repair raises every token below floor to floor, and makes names that are not in the
-// ledger yet begin at floor + 1 or higher. It never lowers a token. Either all tokens
+// Repair raises every token below floor to floor, and makes names without a token yet begin
+// at floor + 1 or higher, also by [Store.Adopt]. It never lowers a token. Either all tokens
 // are raised or none. What it has raised stays so: nothing gives the numbers below the floor back.
 //
 // Call it when tokens may have been lost, before the application runs again: after a restore from a
@@ -100,11 +100,11 @@ func DryRun() RepairOption { return func(r *repair) { r.dry = true } }
 
 // Repaired is what [Store.Repair] has raised, or would.
 type Repaired struct {
-	Names    []Rise // ordered by name; those at the floor or above aren't raised
+	Names    []Rise // ordered by name; those at the floor or above aren't raised, nor are those without a token
 	NewAbove int64  // the number that tokens of new names begin above
 }
 
-// A Rise is what becomes of the newest token of a name. From is 0 where none was issued.
+// A Rise is what becomes of the newest token of a name.
 type Rise struct {
 	Name     string
 	From, To int64

@@ -22,7 +22,10 @@ var sqlite = dialect{
 	reached: floored(lite.Text,
 		`SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
-	adopt: adopting(render(lite.Text, `INSERT INTO {ledger} (name, token) VALUES (?, ?)
+	adopt: adopting(render(lite.Text, `INSERT INTO {ledger} (name, token)
+SELECT new.name, new.token
+FROM (SELECT ? AS name, ? AS token) AS new LEFT JOIN {ledger} AS held ON held.name = new.name
+WHERE held.token > 0 OR new.token > {served}
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)
 RETURNING token`)),
 	current: render(lite.Text, `SELECT token FROM {ledger} WHERE name = ?`),
@@ -45,16 +48,22 @@ FROM pragma_table_info('{ledger}')`),
 		noRowID:   "no such column",
 	},
 
-	start: floored(lite.Text, `INSERT INTO {ledger} (name, token) VALUES ('', ?)
-ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)`, nil),
-	below: render(lite.Text, `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE COALESCE(token, 0) < ? `+
+	start: floored(lite.Text, serveSQLite, nil),
+	below: render(lite.Text, `SELECT name, token FROM {ledger} WHERE token <> 0 AND token < ? `+
 		`AND name <> '' ORDER BY name`),
 	raise: render(lite.Text, `UPDATE {ledger} SET token = new.floor FROM (SELECT ? AS floor) AS new
-WHERE COALESCE(token, 0) < new.floor AND name <> ''`),
+WHERE token <> 0 AND token < new.floor AND name <> ''`),
+	serve:  render(lite.Text, serveSQLite),
+	served: render(lite.Text, "SELECT {served}"),
+	unused: `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE name IN ({names})`,
+	listed: listing("SELECT value FROM json_each(?)"),
 	retire: retiring(render(lite.Text,
 		`UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
 WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`)),
 }
+
+const serveSQLite = `INSERT INTO {ledger} (name, token) VALUES ('', ?)
+ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)`
 
 // oneSQLite has issueSQLite take as many tokens of one name as are left, or none.
 func oneSQLite(name, count string) sqltext.Pieces {

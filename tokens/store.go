@@ -137,7 +137,8 @@ func (s *Store) Check(ctx context.Context, token sqlfence.Token) error {
 // overtaken a service's numbers, all its tokens are stale.
 //
 // Errors: [*sqlfence.StaleError] (which is [sqlfence.ErrStale]) for a token below the
-// ledger's, with the ledger's in Current and nothing changed; [sqlfence.ErrInvalid] or
+// ledger's, with the ledger's in Current and nothing changed, and for one of a name without a token that
+// isn't above the floor, with that in Current (see [Store.Delete] and [Store.Repair]); [sqlfence.ErrInvalid] or
 // [sqlfence.ErrTokenLimit] for an invalid token (see [sqlfence.Token.Validate]); or the
 // database's.
 func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
@@ -146,6 +147,11 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	}
 	token.Name = nfc.String(token.Name)
 	current, err := s.dialect.adopt(ctx, s, token)
+	if errors.Is(err, sql.ErrNoRows) { // the name has no token, and may have had this one before it was deleted
+		if current, err = s.query(ctx, s.dialect.served); err == nil {
+			return &sqlfence.StaleError{Table: sqltext.LedgerTable, Token: token, Current: current}
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("tokens: adopt %q: %w", token.Name, s.explain(ctx, err))
 	}

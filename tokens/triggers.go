@@ -49,13 +49,7 @@ func (s *Store) keepLedger(ctx context.Context) error {
 
 // createTriggers creates the triggers that are missing or have another text.
 func (s *Store) createTriggers(ctx context.Context) error {
-	triggers := s.dialect.Facts().LedgerTriggers
-	if s.dialect.keeping.findRowID != "" {
-		if _, err := s.has(ctx, s.dialect.keeping.findRowID); err != nil &&
-			strings.Contains(err.Error(), s.dialect.keeping.noRowID) {
-			triggers = sqltext.WithoutRowID(triggers)
-		}
-	}
+	triggers := s.ledgerTriggers(ctx)
 	found, err := s.triggers(ctx)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "no such table"):
@@ -81,6 +75,17 @@ func (s *Store) createTriggers(ctx context.Context) error {
 		texts = append([]string{state}, texts...)
 	}
 	return s.resend(ctx, func() error { return s.onOne(ctx, texts) })
+}
+
+// ledgerTriggers are the triggers that the table has to have.
+func (s *Store) ledgerTriggers(ctx context.Context) []sqltext.Trigger {
+	triggers, k := s.dialect.Facts().LedgerTriggers, s.dialect.keeping
+	if k.findRowID != "" {
+		if _, err := s.has(ctx, k.findRowID); err != nil && strings.Contains(err.Error(), k.noRowID) {
+			return sqltext.WithoutRowID(triggers)
+		}
+	}
+	return triggers
 }
 
 // onOne sends statements on one connection, between those that come before and behind.

@@ -27,7 +27,7 @@ func Unkept(t testing.TB, db *sql.DB, query string, args ...any) {
 	defer conn.Close()
 	// Each database knows its own of these.
 	may := func(query string) { _, _ = conn.ExecContext(ctx, query) }
-	for _, name := range []string{sqltext.LedgerTrigger, sqltext.LedgerTruncateTrigger} {
+	for _, name := range []string{sqltext.LedgerTrigger, sqltext.LedgerTruncateTrigger, sqltext.LedgerFloorTrigger} {
 		may("ALTER TABLE fencing_tokens DISABLE TRIGGER " + name)
 		defer may("ALTER TABLE fencing_tokens ENABLE ALWAYS TRIGGER " + name)
 	}

@@ -62,10 +62,10 @@ func MustExec(t testing.TB, db *sql.DB, query string, args ...any) {
 }
 
 // LedgerRows returns what fencing_tokens holds, as "name=token", in order, but for the row
-// without a name where tokens start from 0.
+// without a name where tokens start from 0, and for the floor of PostgreSQL's.
 func LedgerRows(t testing.TB, db *sql.DB) []string {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT name, token FROM fencing_tokens WHERE name <> '' OR token <> 0 ORDER BY name")
+	rows, err := db.QueryContext(t.Context(), "SELECT name, token FROM fencing_tokens WHERE (name <> '' OR token <> 0) AND name <> 'sqlfence:floor' ORDER BY name")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,8 @@ func TestTheLedgerIsKeptFromARole(t *testing.T) {
 		r := newRole(t, b, holder)
 		for _, drop := range map[sqlfence.Dialect][]string{
 			sqlfence.Postgres: {"DROP FUNCTION IF EXISTS " + sqltext.LedgerFunction + ", " + sqltext.LedgerTrigger + " CASCADE"},
-			sqlfence.MySQL:    {"DROP TRIGGER IF EXISTS sqlfence_ledger_update_v1", "DROP TRIGGER IF EXISTS sqlfence_ledger_delete_v1"},
+			sqlfence.MySQL: {"DROP TRIGGER IF EXISTS sqlfence_ledger_update_v1", "DROP TRIGGER IF EXISTS sqlfence_ledger_delete_v1",
+				"DROP TRIGGER IF EXISTS sqlfence_ledger_first_update_v1", "DROP TRIGGER IF EXISTS sqlfence_ledger_first_insert_v1"},
 		}[b.Dialect] {
 			harness.MustExec(t, r.owner, drop)
 		}

@@ -47,6 +47,7 @@ var parts = []part{
 			"SELECT ON rowlocks", "INSERT ON rowlocks", "UPDATE ON rowlocks", "DELETE ON rowlocks"}, "", (*role).edit},
 	{"reader", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger()}, []string{"SELECT (id, price) ON books"},
 		[]string{"SELECT ON fencing_tokens", "SELECT ON fencing_leases"}, "", (*role).read},
+	{"deleter", nil, nil, []string{"SELECT ON fencing_tokens", "INSERT ON fencing_tokens", "UPDATE ON fencing_tokens", "DELETE ON fencing_tokens"}, "", (*role).delete},
 	{"administrator", []sqlfence.Rule{sqlfence.RowFence("fence_token")}, nil,
 		[]string{"SELECT ON books", "UPDATE ON books", "SELECT ON fencing_tokens", "INSERT ON fencing_tokens", "UPDATE ON fencing_tokens",
 			"SELECT ON fencing_leases", "DELETE ON fencing_leases"}, "", (*role).administer},
@@ -239,6 +240,17 @@ func (r *role) read(ctx context.Context) error {
 		return err
 	}
 	_, err = r.db.ExecContext(ctx, "SELECT id, price FROM books")
+	return err
+}
+
+func (r *role) delete(ctx context.Context) error {
+	store, err := tokens.New(r.db)
+	if err != nil {
+		return err
+	}
+	if _, err = store.Issue(ctx, "jobs/1"); err == nil {
+		_, err = store.Delete(ctx, "jobs/1")
+	}
 	return err
 }
 

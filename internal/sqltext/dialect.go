@@ -4,6 +4,7 @@
 package sqltext
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/fact"
@@ -11,6 +12,10 @@ import (
 
 // LedgerTable is the name of the ledger's table.
 const LedgerTable = "fencing_tokens"
+
+// FloorName is the name of a row of the ledger's own, where tokens have an epoch; see [Floor]. Elsewhere, and for
+// where the first timeline starts, the empty name is that of the ledger's own row.
+const FloorName = "sqlfence:floor"
 
 // CreateLedger creates it, as most databases have it.
 const CreateLedger = `CREATE TABLE IF NOT EXISTS ` + LedgerTable + ` (
@@ -155,13 +160,25 @@ func floor(d Dialect, epoch string) string {
 	if epoch == "" {
 		return start(d)
 	}
-	return "(" + start(d) + " + " + epoch + ")"
+	return "GREATEST(" + start(d) + " + " + epoch + ", " + served(d, epoch) + ")"
 }
 
 // start is what [Floor] is on the first timeline: 0 unless tokens' Repair has
 // stored more, under the name that no token can have.
-func start(d Dialect) string {
-	return "COALESCE((SELECT token FROM " + LedgerTable + " WHERE name = " + d.Text("") + "), 0)"
+func start(d Dialect) string { return stored(d, "") }
+
+// served is the highest number that names without a row may have had. It is that of start, but where timelines
+// have numbers of their own: start is counted from the timeline's first there, and this one from 0, so that it holds
+// whatever becomes of the clock, of the timeline and of the right to read it.
+func served(d Dialect, epoch string) string {
+	if epoch == "" {
+		return start(d)
+	}
+	return stored(d, FloorName)
+}
+
+func stored(d Dialect, name string) string {
+	return "COALESCE((SELECT token FROM " + LedgerTable + " WHERE name = " + d.Text(name) + "), 0)"
 }
 
 // Vocabulary returns the pieces that are the same for all dialects but for d's spelling, and for the epoch of
@@ -172,7 +189,9 @@ func Vocabulary(d Dialect, epoch string) Pieces {
 		"now":    Raw(d.Now()),
 		"empty":  Raw(d.Text("")),
 		"start":  Raw(start(d)),
+		"epoch":  Raw(cmp.Or(epoch, "0")),
 		"floor":  Raw(floor(d, epoch)),
+		"served": Raw(served(d, epoch)),
 		"after":  Func(d.After),
 		"micros": Func(d.Micros),
 		"text":   Func(func(x string) string { return d.Convert(x, Text) }),

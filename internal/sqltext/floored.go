@@ -6,15 +6,19 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// A Floored is a statement that names {floor}, and the same one with {start} in its place, for a
-// server that doesn't show its timeline.
+// A Floored is a statement that names {floor}, and the same one as on the first timeline, for a
+// server that doesn't show its own.
 type Floored struct{ full, lower, epoch string }
 
 // NewFloored returns the statement of a text, as [Render] writes it. Its arguments are
 // numbered by hand.
 func NewFloored(d Dialect, text string, pieces ...Pieces) Floored {
 	full, _ := Render(d, text, pieces...)
-	lower, _ := Render(d, text, append([]Pieces{{"floor": Raw(start(d))}}, pieces...)...)
+	first := d.Facts().Epoch
+	if first != "" {
+		first = "0"
+	}
+	lower, _ := Render(d, text, append([]Pieces{{"epoch": Raw("0"), "floor": Raw(floor(d, first))}}, pieces...)...)
 	return Floored{full, lower, d.Facts().Epoch}
 }
 

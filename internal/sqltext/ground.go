@@ -80,6 +80,9 @@ const (
 	// LedgerTrigger is the name of the trigger for rows that are changed, and of its function.
 	LedgerTrigger = "sqlfence_turn_v1"
 
+	// LedgerFloorTrigger is the name of the trigger for names that get their first token, and of its function.
+	LedgerFloorTrigger = "sqlfence_floor_v1"
+
 	// LedgerTruncateTrigger is the name of the trigger for TRUNCATE, which calls the same function.
 	LedgerTruncateTrigger = "sqlfence_kept_v1"
 

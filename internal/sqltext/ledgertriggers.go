@@ -20,10 +20,15 @@ func NewTrigger(name, event, body string) Trigger {
 	return Trigger{Name: name, Create: "CREATE TRIGGER IF NOT EXISTS " + name + " " + event + "\n" + body, Body: body}
 }
 
-// LostName is what the triggers say of a name that would be lost, and FallenToken of a token.
+// LostName is what the triggers say of a name that would be lost, and FallenToken of a token that falls.
 const (
 	LostName    = "sqlfence: " + LedgerTable + " keeps its names, so that no token is issued twice: "
 	FallenToken = "sqlfence: tokens in " + LedgerTable + " never fall"
+
+	// ServedToken is what they say of a first token that a name without a row may have had before. As the state of a
+	// serialization failure says, what is sent again sees the floor; see [ServedState].
+	ServedToken = "sqlfence: the first token of a name has to be above those of names that were deleted"
+	ServedState = "40001"
 )
 
 // Differs reports whether a trigger of the name has another body than t. found has the

@@ -6,8 +6,8 @@ import "strings"
 // stands behind the name is given to a [Func]; it may hold braces itself. A brace that
 // no lower-case letter follows is text.
 //
-// Every statement knows {ledger}, {now}, {after ticks}, {micros time}, {start}
-// and {floor}, and what its dialect adds to them.
+// Every statement knows {ledger}, {now}, {after ticks}, {micros time}, {start},
+// {epoch}, {floor} and {served}, and what its dialect adds to them.
 type Pieces map[string]Piece
 
 // A Piece is what a name in a statement's text stands for: [SQL], [Raw], [Func] or an

@@ -5,6 +5,7 @@ DECLARE
 	ledger oid := pg_catalog.to_regclass('fencing_tokens');
 	home text;
 	wanted name;
+	called name;
 	kind int2;
 	definition text;
 	patience text := pg_catalog.current_setting('lock_timeout');
@@ -77,8 +78,13 @@ BEGIN
 		RAISE EXCEPTION 'sqlfence: fencing_tokens keeps its names, so that no token is issued twice: TRUNCATE is refused'
 			USING ERRCODE = 'FTL01', HINT = 'To retire a name call tokens.Store.Rotate.';
 	ELSIF TG_OP = 'DELETE' THEN
-		RAISE EXCEPTION 'sqlfence: fencing_tokens keeps its names, so that no token is issued twice: %% can''t be deleted', quote_literal(OLD.name)
-			USING ERRCODE = 'FTL01', HINT = 'To retire a name call tokens.Store.Rotate.';
+		IF OLD.name IN ('', 'sqlfence:floor') OR COALESCE(OLD.token, 0) >
+			COALESCE((SELECT t.token FROM %1$I.fencing_tokens AS t WHERE t.name = 'sqlfence:floor'), 0) THEN
+			RAISE EXCEPTION
+				'sqlfence: fencing_tokens keeps its names, so that no token is issued twice: %% can''t be deleted',
+				quote_literal(OLD.name)
+				USING ERRCODE = 'FTL01', HINT = 'To delete names call tokens.Store.Delete, to retire one Rotate.';
+		END IF;
 	ELSIF NEW.name IS DISTINCT FROM OLD.name THEN
 		RAISE EXCEPTION 'sqlfence: fencing_tokens keeps its names, so that no token is issued twice: %% can''t be renamed', quote_literal(OLD.name)
 			USING ERRCODE = 'FTL01', HINT = 'To retire a name call tokens.Store.Rotate.';
@@ -96,14 +102,39 @@ BEGIN
 END
 $function$$create$, home);
 
-	FOR wanted, kind, definition IN VALUES
-		('sqlfence_turn_v1', 25::int2, 'AFTER UPDATE OR DELETE ON %1$I.fencing_tokens FOR EACH ROW'),
-		('sqlfence_kept_v1', 34::int2, 'BEFORE TRUNCATE ON %1$I.fencing_tokens FOR EACH STATEMENT')
+	EXECUTE pg_catalog.format($create$
+CREATE OR REPLACE FUNCTION %1$I.sqlfence_floor_v1()
+RETURNS trigger LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+	floor bigint;
+BEGIN
+	IF COALESCE(NEW.token, 0) > 0 AND (TG_OP = 'INSERT' OR COALESCE(OLD.token, 0) = 0)
+		AND NEW.name NOT IN ('', 'sqlfence:floor') AND current_setting('session_replication_role') <> 'replica' THEN
+		IF NOT starts_with(current_setting('transaction_isolation'), 'read ') THEN
+			INSERT INTO %1$I.fencing_tokens (name, token) VALUES ('sqlfence:floor', 0) ON CONFLICT (name) DO NOTHING;
+			PERFORM FROM %1$I.fencing_tokens AS t WHERE t.name = 'sqlfence:floor' FOR SHARE;
+		END IF;
+		SELECT t.token INTO floor FROM %1$I.fencing_tokens AS t WHERE t.name = 'sqlfence:floor';
+		IF NEW.token <= floor THEN
+			RAISE EXCEPTION 'sqlfence: the first token of a name has to be above those of names that were deleted: %% of %% isn''t above %%',
+				NEW.token, quote_literal(NEW.name), floor
+				USING ERRCODE = '40001', HINT = 'Tokens are issued by tokens.Store.Issue, of a version that has Delete.';
+		END IF;
+	END IF;
+	RETURN NULL;
+END
+$function$$create$, home);
+
+	FOR wanted, called, kind, definition IN VALUES
+		('sqlfence_turn_v1', 'sqlfence_turn_v1', 25::int2, 'AFTER UPDATE OR DELETE ON %1$I.fencing_tokens FOR ROW'),
+		('sqlfence_kept_v1', 'sqlfence_turn_v1', 34::int2, 'BEFORE TRUNCATE ON %1$I.fencing_tokens FOR STATEMENT'),
+		('sqlfence_floor_v1', 'sqlfence_floor_v1', 21::int2, 'AFTER INSERT OR UPDATE ON %1$I.fencing_tokens FOR ROW')
 	LOOP
 		IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = wanted AND g.tgtype = kind AND g.tgqual IS NULL AND g.tgattr = ''
-			AND g.tgfoid = pg_catalog.to_regprocedure(pg_catalog.format('%I.sqlfence_turn_v1()', home))) THEN
+			AND g.tgfoid = pg_catalog.to_regprocedure(pg_catalog.format('%I.%I()', home, called))) THEN
 			EXECUTE pg_catalog.format('DROP TRIGGER IF EXISTS %2$I ON %1$I.fencing_tokens', home, wanted);
-			EXECUTE pg_catalog.format('CREATE TRIGGER %2$I ' || definition || ' EXECUTE FUNCTION %1$I.sqlfence_turn_v1()', home, wanted);
+			EXECUTE pg_catalog.format('CREATE TRIGGER %2$I ' || definition || ' EXECUTE FUNCTION %1$I.%3$I()', home, wanted, called);
 		END IF;
 		IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = wanted AND g.tgenabled = 'A') THEN
 			EXECUTE pg_catalog.format('ALTER TABLE %1$I.fencing_tokens ENABLE ALWAYS TRIGGER %2$I', home, wanted);

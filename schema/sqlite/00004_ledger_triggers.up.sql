@@ -38,6 +38,25 @@ END;
 -- +goose StatementBegin
 CREATE TRIGGER IF NOT EXISTS sqlfence_ledger_delete_v1 BEFORE DELETE ON fencing_tokens
 BEGIN
-	SELECT RAISE(ABORT, 'sqlfence: fencing_tokens keeps its names, so that no token is issued twice: DELETE is refused');
+	SELECT RAISE(ABORT, 'sqlfence: fencing_tokens keeps its names, so that no token is issued twice: DELETE is refused')
+	WHERE OLD.name = '' OR COALESCE(OLD.token, 0) >
+		COALESCE((SELECT t.token FROM fencing_tokens AS t WHERE t.name = ''), 0);
+	DELETE FROM sqlfence_ledger WHERE name = OLD.name;
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER IF NOT EXISTS sqlfence_ledger_first_insert_v1 AFTER INSERT ON fencing_tokens
+WHEN NEW.token > 0 AND NEW.name <> ''
+	AND NEW.token <= (SELECT t.token FROM fencing_tokens AS t WHERE t.name = '')
+BEGIN
+	SELECT RAISE(ABORT, 'sqlfence: the first token of a name has to be above those of names that were deleted');
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER IF NOT EXISTS sqlfence_ledger_first_update_v1 AFTER UPDATE ON fencing_tokens
+WHEN COALESCE(OLD.token, 0) = 0 AND NEW.token > 0 AND NEW.name <> ''
+	AND NEW.token <= (SELECT t.token FROM fencing_tokens AS t WHERE t.name = '')
+BEGIN
+	SELECT RAISE(ABORT, 'sqlfence: the first token of a name has to be above those of names that were deleted');
 END;
 -- +goose StatementEnd

@@ -164,7 +164,8 @@ FROM pg_catalog.pg_class AS c WHERE c.oid IN ({ledgers})
 UNION ALL SELECT c.oid::pg_catalog.text, 'unkept', w.name || CASE WHEN g.oid IS NULL THEN ' is missing'
 	WHEN g.tgenabled <> 'A' THEN ' isn''t ENABLE ALWAYS' ELSE ' isn''t what Setup creates' END
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-CROSS JOIN (VALUES ('` + sqltext.LedgerTrigger + `'), ('` + sqltext.LedgerTruncateTrigger + `')) AS w (name)
+CROSS JOIN (VALUES ('` + sqltext.LedgerTrigger + `'), ('` + sqltext.LedgerTruncateTrigger + `'),
+	('` + sqltext.LedgerFloorTrigger + `')) AS w (name)
 LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = w.name
 WHERE ({trigger}) IS NOT TRUE AND c.oid IN ({ledgers})
 UNION ALL SELECT c.oid::pg_catalog.text, 'function', p.proname::pg_catalog.text

@@ -35,6 +35,20 @@ BEGIN
 	SELECT RAISE(ABORT, '`+sqltext.FallenToken+`, and its names are kept');
 END`),
 	sqltext.NewTrigger("sqlfence_ledger_delete_v1", "BEFORE DELETE ON fencing_tokens", `BEGIN
-	SELECT RAISE(ABORT, '`+sqltext.LostName+`DELETE is refused');
+	SELECT RAISE(ABORT, '`+sqltext.LostName+`DELETE is refused')
+	WHERE OLD.name = '' OR COALESCE(OLD.token, 0) >
+		COALESCE((SELECT t.token FROM fencing_tokens AS t WHERE t.name = ''), 0);
+	DELETE FROM sqlfence_ledger WHERE name = OLD.name;
 END`),
+	sqltext.NewTrigger("sqlfence_ledger_first_insert_v1", "AFTER INSERT ON fencing_tokens", firstToken("")),
+	sqltext.NewTrigger("sqlfence_ledger_first_update_v1", "AFTER UPDATE ON fencing_tokens",
+		firstToken("COALESCE(OLD.token, 0) = 0 AND ")),
+}
+
+func firstToken(condition string) string {
+	return `WHEN ` + condition + `NEW.token > 0 AND NEW.name <> ''
+	AND NEW.token <= (SELECT t.token FROM fencing_tokens AS t WHERE t.name = '')
+BEGIN
+	SELECT RAISE(ABORT, '` + sqltext.ServedToken + `');
+END`
 }

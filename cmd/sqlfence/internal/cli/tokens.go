@@ -16,8 +16,8 @@ import (
 )
 
 func (a *app) tokens() *cobra.Command {
-	return group("tokens", "List, issue, adopt and retire fencing tokens",
-		a.tokensList(), a.tokensIssue(), a.tokensAdopt(), a.tokensRotate(), a.tokensRepair())
+	return group("tokens", "List, issue, adopt, retire and delete fencing tokens",
+		a.tokensList(), a.tokensIssue(), a.tokensAdopt(), a.tokensRotate(), a.tokensDelete(), a.tokensRepair())
 }
 
 // A tokenRow is the newest token of a name.
@@ -47,15 +47,16 @@ func (a *app) withLedger(f func(*ledger) error) error {
 	})
 }
 
-// list returns the newest token of each name, ordered by name. The row with the empty name is
-// the ledger's own.
+// list returns the newest token of each name, ordered by name. The ledger's
+// own rows are left out.
 func (l *ledger) list(ctx context.Context) ([]tokenRow, error) {
 	found, err := l.read(ctx)
 	return found, dialectopt.Explain(ctx, l.db, err, setuperr.Ledger(l.source.Text, l.source.Schema, "SELECT"))
 }
 
 func (l *ledger) read(ctx context.Context) ([]tokenRow, error) {
-	const query = "SELECT name, COALESCE(token, 0) FROM fencing_tokens WHERE name <> '' ORDER BY name"
+	const query = "SELECT name, COALESCE(token, 0) FROM fencing_tokens " +
+		"WHERE name NOT IN ('', 'sqlfence:floor') ORDER BY name"
 	found := []tokenRow{}
 	err := dialectopt.EachRow(ctx, l.db, func(rows *sql.Rows) error {
 		var t sqlfence.Token

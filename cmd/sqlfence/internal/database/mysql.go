@@ -23,8 +23,10 @@ var mysqlServer = &Database{
 	delimiter: ";;",
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 	LaterFiles: map[string]string{
-		"00004_ledger_update.up.sql": ledgerTriggerMySQL + "'sqlfence_ledger_update_v1'",
-		"00005_ledger_delete.up.sql": ledgerTriggerMySQL + "'sqlfence_ledger_delete_v1'",
+		"00004_ledger_update.up.sql":       ledgerTriggerMySQL + "'sqlfence_ledger_update_v1'",
+		"00005_ledger_delete.up.sql":       ledgerTriggerMySQL + "'sqlfence_ledger_delete_v1'",
+		"00006_ledger_first_update.up.sql": ledgerTriggerMySQL + "'sqlfence_ledger_first_update_v1'",
+		"00007_ledger_first_insert.up.sql": ledgerTriggerMySQL + "'sqlfence_ledger_first_insert_v1'",
 	},
 }
 

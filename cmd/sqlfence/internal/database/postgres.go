@@ -27,10 +27,9 @@ var postgres = &Database{
 		"00004_ledger_function.up.sql": `SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = 'sqlfence_newest_v2'
 AND p.pronamespace = (SELECT c.relnamespace FROM pg_catalog.pg_class c ` +
 			`WHERE c.oid = pg_catalog.to_regclass('fencing_tokens'))
-AND EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = pg_catalog.to_regclass('fencing_tokens') ` +
-			`AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A')
-AND EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = pg_catalog.to_regclass('fencing_tokens') ` +
-			`AND g.tgname = 'sqlfence_kept_v1' AND g.tgenabled = 'A') LIMIT 1`,
+AND (SELECT COUNT(*) FROM pg_catalog.pg_trigger g WHERE g.tgrelid = pg_catalog.to_regclass('fencing_tokens') ` +
+			`AND g.tgname IN ('sqlfence_turn_v1', 'sqlfence_kept_v1', 'sqlfence_floor_v1') ` +
+			`AND g.tgenabled = 'A') = 3 LIMIT 1`,
 	},
 }
 

@@ -1,0 +1,174 @@
+package tokens
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// deleteSize is how many names a transaction deletes: on PostgreSQL each takes up locks of the server's.
+const deleteSize = 100
+
+// Delete deletes names that have served from the ledger, such as those of jobs that are done and of rows that
+// were deleted, and returns those that it had to leave. No token of theirs is used again: the ledger keeps
+// the highest one that was deleted as its floor, in one row for all names, and the first token of a name is above
+// it. A name that is deleted can be used again. Names that the ledger lacks are left out.
+//
+// It waits for no open transaction: a name that one uses, by a guarded write or otherwise, is left, and can be deleted
+// later. It also leaves a name with a token above [sqlfence.WarnToken], and one that [Store.Rotate] has retired:
+// a floor as high as that would use up the tokens of all names.
+//
+// Delete only names that have no holder any more. Tables with [sqlfence.Ledger] refuse the tokens of a deleted
+// name with [sqlfence.ErrUnknownName], and once the name is used again with [sqlfence.ErrStale]. Tables with
+// [sqlfence.RowFence] alone compare with their rows' marks as before. A lease of the name isn't released; its
+// holder is refused.
+//
+// The floor holds for tokens of other services, too: [Store.Adopt] refuses one for a name without a token that is
+// not above it. So keep those names in a database of their own, where their numbers are lower than the ledger's.
+//
+// The database has to keep the floor itself: Delete fails where the triggers of [Store.Setup] are missing or of
+// another version. Update all programs before: those of a version without Delete can't take the first token of a
+// name on PostgreSQL from then on, and their Setup has Delete fail until that of this version is called again.
+//
+// Each 100 names are a transaction. After an error those of earlier ones are deleted; a call again with all names does
+// no harm. Several calls at once wait for each other.
+//
+// Errors: [sqlfence.ErrInvalid] for an invalid name, with nothing deleted, an untyped error where the triggers are
+// missing, or the database's. It takes the privilege DELETE beside those of Issue.
+func (s *Store) Delete(ctx context.Context, names ...string) (left []string, err error) {
+	names = slices.Clone(names)
+	for i := range names {
+		if names[i], err = normalize(names[i]); err != nil {
+			return nil, err
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	slices.Sort(names)
+	if err = s.kept(ctx); err == nil {
+		for part := range slices.Chunk(slices.Compact(names), deleteSize) {
+			var stayed []string
+			if stayed, err = s.deletePart(ctx, part); err != nil {
+				break
+			}
+			left = append(left, stayed...)
+		}
+	}
+	if err != nil {
+		needs := setuperr.Ledger(s.dialect, s.options.Schema, "SELECT, INSERT, UPDATE, DELETE")
+		return nil, fmt.Errorf("tokens: delete: %w", dialectopt.Explain(ctx, s.db, err, needs))
+	}
+	return left, nil
+}
+
+// kept returns an error where the database doesn't keep the floor by itself.
+func (s *Store) kept(ctx context.Context) error {
+	if k := s.dialect.keeping; k.whole != "" {
+		found, err := s.has(ctx, k.installed)
+		if err == nil && !found {
+			err = errNotKept
+		}
+		return err
+	}
+	if s.dialect.refused != "" {
+		return nil // a role commonly can't see them
+	}
+	found, err := s.triggers(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range s.ledgerTriggers(ctx) {
+		if _, there := found[t.Name]; !there || t.Differs(found) {
+			return errNotKept
+		}
+	}
+	return nil
+}
+
+var errNotKept = errors.New("the triggers of the table " + sqltext.LedgerTable + " are missing or of another " +
+	"version: call tokens.Store.Setup as a role that can create them; see docs/tokens.md")
+
+// deletePart is a transaction. Its first statement has the floor to itself, and none that follows waits for others:
+// those who wait for the floor may have what it would wait for.
+func (s *Store) deletePart(ctx context.Context, names []string) (left []string, err error) {
+	d := s.dialect
+	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := execAll(ctx, tx, []string{d.serve}, int64(0)); err != nil {
+			return err
+		}
+		unused, args := d.about(d.unused, names)
+		held, err := queryEach[int64](ctx, tx, unused, args...)
+		if err != nil {
+			return err
+		}
+		var free []string
+		var highest int64
+		for name, token := range held {
+			if token <= sqlfence.WarnToken {
+				free, highest = append(free, name), max(highest, token)
+			}
+		}
+		if len(free) > 0 {
+			if err := execAll(ctx, tx, []string{d.serve}, highest); err != nil {
+				return err
+			}
+			if err := s.refuses(ctx, tx, highest); err != nil {
+				return err
+			}
+			slices.Sort(free)
+			text, args := d.about("DELETE FROM {ledger} WHERE name IN ({names})", free)
+			if err := execAll(ctx, tx, []string{text}, args...); dberr.SQLState(err) == sqltext.LedgerKeptState {
+				return fmt.Errorf("%w (%w)", errNotKept, err)
+			} else if err != nil {
+				return err
+			}
+		}
+		text, args := d.about("SELECT name, token FROM {ledger} WHERE name IN ({names})", names)
+		held, err = queryEach[int64](ctx, tx, text, args...)
+		left = slices.Sorted(maps.Keys(held))
+		return err
+	})
+	return left, err
+}
+
+// refuses tries what has to be refused at a floor.
+func (s *Store) refuses(ctx context.Context, tx *sql.Tx, floor int64) error {
+	if s.dialect.refused == "" || floor < 1 {
+		return nil
+	}
+	err := execAll(ctx, tx, []string{s.dialect.refused})
+	switch {
+	case err == nil:
+		return errNotKept
+	case strings.Contains(err.Error(), sqltext.ServedToken):
+		return nil
+	}
+	return err
+}
+
+// about returns a statement that names {names}, and its arguments.
+func (d *dialect) about(text string, names []string) (statement string, args []any) {
+	listed, args := d.listed(names)
+	statement, _ = sqltext.Render(d, text, sqltext.Pieces{"names": sqltext.Raw(listed)})
+	return statement, args
+}
+
+// listing is a listed by a query of a JSON array.
+func listing(query string) func(names []string) (string, []any) {
+	return func(names []string) (string, []any) {
+		list, _ := json.Marshal(names) // texts only: it can't fail
+		return query, []any{string(list)}
+	}
+}
