@@ -29,7 +29,7 @@ import (
 )
 
 // Middleware returns middleware that issues a token to each attempt and adds it to the attempt's context. name returns
-// the token's name: that of what the task writes, such as the row "orders/42", as the store keeps each name for good.
+// the token's name: that of what the task writes, such as the row "orders/42", as the store keeps each name until it is deleted ([tokens.Store.Delete]).
 // Two tasks with one name take it from each other; if they may run at the same time, have each take a lease
 // (package lease) in place of this. With an empty name the attempt gets no token.
 //

@@ -35,10 +35,10 @@ import (
 const Refused = "sqlfence.Refused"
 
 // Interceptor returns an interceptor that issues a token to each attempt of an activity, also of a local one, and adds
-// it to the attempt's context. name returns the token's name: that of what the activity writes, such as
-// the row "orders/42", as the store keeps each name for good. It has the activity's context, for activity.GetInfo, and
-// its arguments. Two activities with one name take it from each other; if they may run at the same time, have each take
-// a lease (package lease) in place of this. With an empty name the attempt gets no token.
+// it to the attempt's context. name returns the token's name: that of what the activity writes, such as the row
+// "orders/42", as the store keeps each name until it is deleted ([tokens.Store.Delete]). It has the activity's context,
+// for activity.GetInfo, and its arguments. Two activities with one name take it from each other; if they may run at the
+// same time, have each take a lease (package lease) in place of this. With an empty name the attempt gets no token.
 //
 // An attempt that gets no token because of an error fails with it, and the activity isn't called. An activity's error
 // that is [sqlfence.ErrStale] or [lease.ErrHeld] becomes a [temporal.ApplicationError] of the type Refused. It may be
