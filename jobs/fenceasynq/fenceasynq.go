@@ -29,9 +29,9 @@ import (
 )
 
 // Middleware returns middleware that issues a token to each attempt and adds it to the attempt's context. name returns
-// the token's name: that of what the task writes, such as the row "orders/42", as the store keeps each name until it is deleted ([tokens.Store.Delete]).
-// Two tasks with one name take it from each other; if they may run at the same time, have each take a lease
-// (package lease) in place of this. With an empty name the attempt gets no token.
+// the token's name: that of what the task writes, such as the row "orders/42", as the store keeps each name until it is
+// deleted ([tokens.Store.Delete]). Two tasks with one name take it from each other; if they may run at the same time,
+// have each take a lease (package lease) in place of this. With an empty name the attempt gets no token.
 //
 // An attempt that gets no token because of an error fails with it, and the handler isn't called.
 func Middleware(store *tokens.Store, name func(*asynq.Task) string) asynq.MiddlewareFunc {
