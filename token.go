@@ -23,7 +23,7 @@ const (
 // A Token is a fencing token: proof of how recently its holder was granted the
 // resource called Name. Of two tokens of one name the higher Value is the newer.
 //
-// Name is valid UTF-8 of 1 to 512 bytes without NUL, and doesn't begin with "sqlfence:"; Value is in 1..[MaxToken].
+// Name is valid UTF-8 of 1 to 512 bytes without NUL, and not "sqlfence:floor"; Value is in 1..[MaxToken].
 // Wherever a name is taken, here and in packages tokens and lease, it is brought
 // into Unicode's normalization form C first, so that two spellings of one text are
 // one name.

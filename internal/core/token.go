@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqlfence/sqlfence/internal/nfc"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 const (
@@ -14,9 +15,6 @@ const (
 
 	// MaxName is the length limit of a token's name, in bytes.
 	MaxName = 512
-
-	// OwnNames begins the names that no token has.
-	OwnNames = "sqlfence:"
 
 	// FenceDigits is how many digits the text of a token's value has.
 	FenceDigits = 15
@@ -69,8 +67,8 @@ func NameFault(name string) string {
 		return fmt.Sprintf("a token's name has %d bytes, at most %d are allowed", len(name), MaxName)
 	case strings.IndexByte(name, 0) >= 0:
 		return fmt.Sprintf("token name %q contains a NUL byte", name)
-	case strings.HasPrefix(name, OwnNames):
-		return fmt.Sprintf("token name %q begins with %s, as only names of sqlfence's own do", name, OwnNames)
+	case name == sqltext.FloorName:
+		return fmt.Sprintf("the token name %q is that of the ledger's floor", name)
 	case !utf8.ValidString(name):
 		return fmt.Sprintf("token name %q is not valid UTF-8", name)
 	}
