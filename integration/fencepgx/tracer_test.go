@@ -42,7 +42,7 @@ func (o otelTracer) Start(ctx context.Context, name string, opts ...trace.SpanSt
 	made := &span{to: o.to, texts: name}
 	config := trace.NewSpanStartConfig(opts...)
 	for _, a := range config.Attributes() {
-		made.texts += "\n" + a.Value.Emit()
+		made.texts += "\n" + a.Value.String()
 	}
 	o.to.mu.Lock()
 	defer o.to.mu.Unlock()
