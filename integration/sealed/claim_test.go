@@ -38,10 +38,15 @@ func newUnsealedQueue(t testing.TB, b harness.Base, options ...sqlfence.SealOpti
 	return l
 }
 
-// jobs returns the rows of the table.
-func (l *lab) jobs(t testing.TB) string {
+// A reader is a database or a transaction.
+type reader interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// jobsOf returns the rows of the table.
+func jobsOf(t testing.TB, db reader) string {
 	t.Helper()
-	rows, err := l.plain.QueryContext(t.Context(), "SELECT id, state, attempt FROM jobs ORDER BY id")
+	rows, err := db.QueryContext(t.Context(), "SELECT id, state, attempt FROM jobs ORDER BY id")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +70,8 @@ func (l *lab) jobs(t testing.TB) string {
 	}
 	return strings.Join(all, " ")
 }
+
+func (l *lab) jobs(t testing.TB) string { return jobsOf(t, l.plain) }
 
 func (l *lab) wantJobs(t testing.TB, jobs string) {
 	t.Helper()
@@ -134,12 +141,9 @@ func TestBareWritesOfASealedQueue(t *testing.T) {
 			case test.code == lands && err != nil, !test.code.is(err):
 				t.Errorf("%s: %v", query, err)
 			case test.code == lands:
-				if err := tx.Commit(); err != nil {
-					t.Fatal(err)
+				if got := jobsOf(t, tx); got != test.jobs {
+					t.Errorf("%s: jobs are %s, want %s", query, got, test.jobs)
 				}
-				l.wantJobs(t, test.jobs)
-				l = newQueue(t, b)
-				continue
 			}
 			_ = tx.Rollback()
 			l.wantJobs(t, claimed)
@@ -254,19 +258,15 @@ func TestEveryClaimThatIsAssigned(t *testing.T) {
 // Guarded statements prove their claims to the seal, and are what they were without it to the application.
 func TestGuardedWritesOfASealedQueue(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
-		for name, sealed := range map[string]bool{"sealed": true, "not yet": false, "not any more": false} {
+		for _, name := range []string{"sealed", "not yet", "not any more"} {
 			t.Run(name, func(t *testing.T) {
-				l := newQueue(t, b)
-				fresh := func() {
-					t.Helper()
-					l = newQueue(t, b)
-					if !sealed {
-						if err := schema.Unseal(t.Context(), l.db); err != nil {
-							t.Fatal(err)
-						}
-					}
-					if name == "not yet" {
-						l.db = b.Fenced(t, l.dsn, sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt"), sqlfence.Sealed()))
+				l := newUnsealedQueue(t, b)
+				if name != "not yet" {
+					l.seal(t)
+				}
+				if name == "not any more" {
+					if err := schema.Unseal(t.Context(), l.db); err != nil {
+						t.Fatal(err)
 					}
 				}
 				over := sqlfence.WithTakeover(t.Context())
@@ -294,16 +294,26 @@ func TestGuardedWritesOfASealedQueue(t *testing.T) {
 					{"INSERT INTO jobs (id, state, attempt) VALUES (1, 'done', 0) {upsert} state = 'done'", claims(t, 1, 3), nil, "1:done@3 2:run@5 3:new@0 4:new@NULL"},
 					{"INSERT INTO jobs (id, state, attempt) VALUES (1, 'run', 0) {upsert} state = 'run', attempt = jobs.attempt + 1", t.Context(), nil, "1:run@4 2:run@5 3:new@0 4:new@NULL"},
 				} {
-					fresh()
 					upsert := "ON CONFLICT (id) DO UPDATE SET"
 					if b.Dialect == sqlfence.MySQL {
 						upsert = "ON DUPLICATE KEY UPDATE"
 					}
 					query := strings.ReplaceAll(test.query, "{upsert}", upsert)
-					if _, err := l.db.ExecContext(test.ctx, query); !errors.Is(err, test.want) || test.want == nil && err != nil {
+					tx, err := l.db.Begin()
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, err = tx.ExecContext(test.ctx, query)
+					if !errors.Is(err, test.want) || test.want == nil && err != nil {
 						t.Errorf("%s: %v, want %v", query, err, test.want)
 					}
-					l.wantJobs(t, test.jobs)
+					if err == nil {
+						if got := jobsOf(t, tx); got != test.jobs {
+							t.Errorf("%s: jobs are %s, want %s", query, got, test.jobs)
+						}
+					}
+					_ = tx.Rollback()
+					l.wantJobs(t, claimed)
 				}
 			})
 		}
