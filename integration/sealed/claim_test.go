@@ -386,10 +386,13 @@ func TestPartitionsOfASealedQueue(t *testing.T) {
 			}
 			l.wantJobs(t, "1:done@1 2:done@5")
 			for query, code := range map[string]sqlfenceCode{
-				"UPDATE jobs SET state = 'new' WHERE id = 1":                    notProven,
-				"UPDATE jobs SET state = 'new', attempt = -2 WHERE id = 1":      staleProof,
-				"DELETE FROM jobs_done WHERE id = 1":                            notProven,
-				"UPDATE jobs_done SET state = 'done', attempt = 0 WHERE id = 1": notProven,
+				"UPDATE jobs SET state = 'new' WHERE id = 1":               notProven,
+				"UPDATE jobs SET state = 'new', attempt = -2 WHERE id = 1": staleProof,
+				"DELETE FROM jobs_done WHERE id = 1":                       notProven,
+				"WITH u AS (UPDATE jobs SET attempt = attempt + 1 WHERE id = 1 RETURNING 1) DELETE FROM jobs USING u WHERE jobs.id = 2":                                            notProven,
+				"MERGE INTO jobs USING (VALUES (1), (2)) AS v (i) ON id = i WHEN MATCHED AND id = 1 THEN UPDATE SET attempt = attempt + 1 WHEN MATCHED THEN DELETE":                notProven,
+				"MERGE INTO jobs USING (VALUES (1), (2)) AS v (i) ON id = i WHEN MATCHED AND id = 1 THEN UPDATE SET attempt = attempt + 1, state = 'new' WHEN MATCHED THEN DELETE": notProven,
+				"UPDATE jobs_done SET state = 'done', attempt = 0 WHERE id = 1":                                                                                                    notProven,
 			} {
 				if _, err := l.plain.Exec(query); !code.is(err) {
 					t.Errorf("%s: %v", query, err)

@@ -183,9 +183,9 @@ func (t sealed) fill(text string, forFormat bool) string {
 	parts["{moved proof}"] = "pg_catalog.split_part(move, ':', 1)"
 	if t.Claim {
 		parts["{taken over}"], parts["{has claim}"] = takenOver, hasClaim
-		parts["{moved proof}"] = d.Text(guard.ProvenHere)
+		parts["{moved proof}"], parts["{of this row}"] = d.Text(guard.ProvenHere), ofThisRow
 	}
-	for _, part := range []string{"{taken over}", "{has claim}", "{moved proof}", "{take}", "{take for delete}",
+	for _, part := range []string{"{taken over}", "{has claim}", "{moved proof}", "{of this row}", "{take}", "{take for delete}",
 		"{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}", "{moved key}", "{raised}", "{kept}"} {
 		text = strings.ReplaceAll(text, part, parts[part])
 	}
@@ -307,13 +307,17 @@ END `
 // deletedMove has the UPDATE that moves a row delete it by its own proof.
 const deletedMove = `
 	move := pg_catalog.current_setting({move}, true);
-	IF pg_catalog.starts_with(move, 'from:') THEN
+	IF pg_catalog.starts_with(move, 'from:'){of this row} THEN
 		move := pg_catalog.substr(move, 6);
 		PERFORM pg_catalog.set_config({move}, pg_catalog.concat('to:', move), true);
 		IF COALESCE(pg_catalog.texteq(proof, ''), true) THEN
 			proof := {moved proof};
 		END IF;
 	END IF;`
+
+// ofThisRow: a takeover proves nothing, so it moves no other row than its own.
+const ofThisRow = " AND pg_catalog.texteq(pg_catalog.substr(move, pg_catalog.int4pl(" +
+	"pg_catalog.strpos(pg_catalog.substr(move, 6), ':'), 6)), {name of old})"
 
 const sealClear = `
 BEGIN
