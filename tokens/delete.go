@@ -38,8 +38,9 @@ const deleteSize = 100
 // not above it. So keep those names in a database of their own, where their numbers are lower than the ledger's.
 //
 // The database has to keep the floor itself: Delete fails where the triggers of [Store.Setup] are missing or of
-// another version. Update all programs before: those of a version without Delete can't take the first token of a
-// name on PostgreSQL from then on, and their Setup has Delete fail until that of this version is called again.
+// another version, and where PostgreSQL's row-level security may hide the floor from a role. Update all programs
+// before: those of a version without Delete can't take the first token of a name on PostgreSQL from then on, and
+// their Setup has Delete fail until that of this version is called again.
 //
 // Each 100 names are a transaction. After an error those of earlier ones are deleted; a call again with all names does
 // no harm. Several calls at once wait for each other.
@@ -80,6 +81,12 @@ func (s *Store) kept(ctx context.Context) error {
 		if err == nil && !found {
 			err = errNotKept
 		}
+		if err == nil {
+			found, err = s.has(ctx, k.hidden)
+		}
+		if err == nil && found {
+			err = errHidden
+		}
 		return err
 	}
 	if s.dialect.refused != "" {
@@ -99,6 +106,9 @@ func (s *Store) kept(ctx context.Context) error {
 
 var errNotKept = errors.New("the triggers of the table " + sqltext.LedgerTable + " are missing or of another " +
 	"version: call tokens.Store.Setup as a role that can create them; see docs/tokens.md")
+
+var errHidden = errors.New("the table " + sqltext.LedgerTable + " has row-level security: a role that doesn't see " +
+	"the floor would be given tokens that were used; disable it to delete names, and for good")
 
 // deletePart is a transaction. Its first statement has the floor to itself, and none that follows waits for others:
 // those who wait for the floor may have what it would wait for.

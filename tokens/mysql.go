@@ -92,10 +92,10 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 	before:   "COMMIT AND NO CHAIN NO RELEASE",
 	lockRows: func(table string) string { return "SELECT COUNT(*) FROM " + table + " FOR UPDATE" },
 	start:    floored(my.Text, serveMySQL, nil),
-	below: render(my.Text, `SELECT name, token FROM {ledger} WHERE token <> 0 AND token < ? `+
+	below: render(my.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < ? `+
 		`AND name <> {empty} ORDER BY name FOR UPDATE`),
 	raise: render(my.Text, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
-SET token = new.floor WHERE token <> 0 AND token < new.floor AND name <> {empty}`),
+SET token = new.floor WHERE token > 0 AND token < new.floor AND name <> {empty}`),
 	serve:   render(my.Text, serveMySQL),
 	served:  render(my.Text, "SELECT {served}"),
 	refused: render(my.Text, "INSERT INTO {ledger} (name, token) VALUES (_binary'sqlfence:', 1)"),

@@ -44,7 +44,8 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	// CONFLICT needs, and the privileges are looked up for it.
 	probe: floored(pg.Text, "EXPLAIN "+issuePostgres, onePostgres("'books'", "1")),
 
-	keeping: keeping{whole: pg.CreateLedgerFunction, installed: pg.FindLedgerFunction},
+	keeping: keeping{whole: pg.CreateLedgerFunction, installed: pg.FindLedgerFunction, hidden: render(pg.Text,
+		"SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass('{ledger}') AND relrowsecurity")},
 
 	level: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	begin: []string{
@@ -58,10 +59,10 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	start: floored(pg.Text, `INSERT INTO {ledger} (name, token)
 VALUES ('', GREATEST($1::bigint - {epoch}, 0)), ('`+sqltext.FloorName+`', $1::bigint)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`, nil),
-	below: render(pg.Text, `SELECT name, token FROM {ledger} WHERE token <> 0 AND token < $1::bigint `+
+	below: render(pg.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < $1::bigint `+
 		`AND name NOT IN ('', '`+sqltext.FloorName+`') ORDER BY name`),
 	raise: render(pg.Text, `UPDATE {ledger} SET token = $1::bigint `+
-		`WHERE token <> 0 AND token < $1::bigint AND name <> ''`),
+		`WHERE token > 0 AND token < $1::bigint AND name <> ''`),
 	serve: render(pg.Text, `INSERT INTO {ledger} (name, token) VALUES ('`+sqltext.FloorName+`', $1::bigint)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`),
 	served: render(pg.Text, "SELECT {served}"),

@@ -49,10 +49,10 @@ FROM pragma_table_info('{ledger}')`),
 	},
 
 	start: floored(lite.Text, serveSQLite, nil),
-	below: render(lite.Text, `SELECT name, token FROM {ledger} WHERE token <> 0 AND token < ? `+
+	below: render(lite.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < ? `+
 		`AND name <> '' ORDER BY name`),
 	raise: render(lite.Text, `UPDATE {ledger} SET token = new.floor FROM (SELECT ? AS floor) AS new
-WHERE token <> 0 AND token < new.floor AND name <> ''`),
+WHERE token > 0 AND token < new.floor AND name <> ''`),
 	serve:  render(lite.Text, serveSQLite),
 	served: render(lite.Text, "SELECT {served}"),
 	unused: `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE name IN ({names})`,

@@ -15,6 +15,10 @@ type keeping struct {
 	// query that has a row where it is installed. Empty where triggers are installed one by one.
 	whole, installed string
 
+	// hidden is a query that has a row where a policy may hide rows of the ledger, and with them the floor, from a
+	// role; empty where there are none.
+	hidden string
+
 	// find is a query for the triggers that are there: their names and texts. before and behind are
 	// sent around what creates some, on the same connection.
 	find           string

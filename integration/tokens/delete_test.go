@@ -210,6 +210,7 @@ var reusing = map[sqlfence.Dialect][]string{
 		"INSERT INTO fencing_tokens VALUES ('jobs/1', 1) ON CONFLICT (name) DO UPDATE SET token = fencing_tokens.token + 1",
 		"BEGIN ISOLATION LEVEL REPEATABLE READ; INSERT INTO fencing_tokens VALUES ('jobs/1', 1); COMMIT",
 		"BEGIN; INSERT INTO fencing_tokens VALUES ('jobs/1', 0); UPDATE fencing_tokens SET token = 1 WHERE name = 'jobs/1'; COMMIT",
+		"BEGIN; INSERT INTO fencing_tokens VALUES ('jobs/1', -1); UPDATE fencing_tokens SET token = 1 WHERE name = 'jobs/1'; COMMIT",
 		"UPDATE fencing_tokens SET token = 0 WHERE name = 'sqlfence:floor'", "DELETE FROM fencing_tokens WHERE name = 'sqlfence:floor'",
 		"UPDATE fencing_tokens SET name = 'other' WHERE name = 'sqlfence:floor'", "DELETE FROM fencing_tokens WHERE name = 'books'",
 	},
@@ -353,5 +354,39 @@ func TestTenMillionNames(t *testing.T) {
 			t.Errorf("%d rows, want at most %d", most, limit)
 		}
 		t.Logf("%d names, at most %d rows", 100*batches, most)
+	})
+}
+
+// Names aren't deleted where a policy could hide the floor from a role, and one below 0 doesn't rise under it.
+func TestDeleteKeepsTheFloorInSight(t *testing.T) {
+	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
+		ctx := t.Context()
+		plain, store := b.Raw(t, dsn), setupStore(t, db)
+		for range 10 {
+			if _, err := store.Issue(ctx, "books"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if b.Dialect == sqlfence.Postgres {
+			harness.MustExec(t, plain, "ALTER TABLE fencing_tokens ENABLE ROW LEVEL SECURITY")
+			if _, err := store.Delete(ctx, "books"); err == nil || !strings.Contains(err.Error(), "row-level security") {
+				t.Errorf("with a policy: %v", err)
+			}
+			harness.MustExec(t, plain, "ALTER TABLE fencing_tokens DISABLE ROW LEVEL SECURITY")
+		}
+		if _, err := store.Delete(ctx, "books"); err != nil {
+			t.Fatal(err)
+		}
+		harness.MustExec(t, plain, "INSERT INTO fencing_tokens (name, token) VALUES ('books', -1)")
+		if _, err := plain.ExecContext(ctx, "UPDATE fencing_tokens SET token = 3 WHERE name = 'books'"); err == nil {
+			t.Error("a token under the floor landed")
+		}
+		if err := store.Repair(ctx, 5); err != nil {
+			t.Error(err)
+		}
+		harness.MustExec(t, plain, "UPDATE fencing_tokens SET token = 0 WHERE name = 'books'")
+		if token, err := store.Issue(ctx, "books"); err != nil || token.Value <= 10 {
+			t.Errorf("%v, %v", token, err)
+		}
 	})
 }

@@ -54,7 +54,7 @@ END;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE TRIGGER IF NOT EXISTS sqlfence_ledger_first_update_v1 AFTER UPDATE ON fencing_tokens
-WHEN COALESCE(OLD.token, 0) = 0 AND NEW.token > 0 AND NEW.name <> ''
+WHEN COALESCE(OLD.token, 0) <= 0 AND NEW.token > 0 AND NEW.name <> ''
 	AND NEW.token <= (SELECT t.token FROM fencing_tokens AS t WHERE t.name = '')
 BEGIN
 	SELECT RAISE(ABORT, 'sqlfence: the first token of a name has to be above those of names that were deleted');

@@ -24,7 +24,7 @@ END`),
 	END IF;
 END`),
 	sqltext.NewTrigger("sqlfence_ledger_first_update_v1", "AFTER UPDATE ON fencing_tokens FOR EACH ROW",
-		firstToken("COALESCE(OLD.token, 0) = 0 AND ")),
+		firstToken("COALESCE(OLD.token, 0) <= 0 AND ")),
 	sqltext.NewTrigger("sqlfence_ledger_first_insert_v1", "AFTER INSERT ON fencing_tokens FOR EACH ROW",
 		firstToken("")),
 }

@@ -90,7 +90,7 @@ const LedgerFloorBody = `
 DECLARE
 	floor bigint;
 BEGIN
-	IF COALESCE(NEW.token, 0) > 0 AND (TG_OP = 'INSERT' OR COALESCE(OLD.token, 0) = 0)
+	IF COALESCE(NEW.token, 0) > 0 AND (TG_OP = 'INSERT' OR COALESCE(OLD.token, 0) <= 0)
 		AND NEW.name NOT IN ('', 'sqlfence:floor') AND current_setting('session_replication_role') <> 'replica' THEN
 		IF NOT starts_with(current_setting('transaction_isolation'), 'read ') THEN
 			INSERT INTO %1$I.fencing_tokens (name, token) VALUES ('sqlfence:floor', 0) ON CONFLICT (name) DO NOTHING;

@@ -185,8 +185,9 @@ func (t sealed) fill(text string, forFormat bool) string {
 		parts["{taken over}"], parts["{has claim}"] = takenOver, hasClaim
 		parts["{moved proof}"], parts["{of this row}"] = d.Text(guard.ProvenHere), ofThisRow
 	}
-	for _, part := range []string{"{taken over}", "{has claim}", "{moved proof}", "{of this row}", "{take}", "{take for delete}",
-		"{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}", "{moved key}", "{raised}", "{kept}"} {
+	for _, part := range []string{"{taken over}", "{has claim}", "{moved proof}", "{of this row}", "{take}",
+		"{take for delete}", "{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}",
+		"{moved key}", "{raised}", "{kept}"} {
 		text = strings.ReplaceAll(text, part, parts[part])
 	}
 	return strings.NewReplacer( // at once, as a name may look like a part of the text

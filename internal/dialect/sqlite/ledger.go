@@ -42,7 +42,7 @@ END`),
 END`),
 	sqltext.NewTrigger("sqlfence_ledger_first_insert_v1", "AFTER INSERT ON fencing_tokens", firstToken("")),
 	sqltext.NewTrigger("sqlfence_ledger_first_update_v1", "AFTER UPDATE ON fencing_tokens",
-		firstToken("COALESCE(OLD.token, 0) = 0 AND ")),
+		firstToken("COALESCE(OLD.token, 0) <= 0 AND ")),
 }
 
 func firstToken(condition string) string {
