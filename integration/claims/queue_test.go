@@ -71,29 +71,7 @@ func (q *queue) state(t *testing.T) string {
 
 func state(t *testing.T, db *sql.DB) string {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT id, state, attempt FROM jobs ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var id int64
-		var state string
-		var attempt sql.NullInt64
-		if err := rows.Scan(&id, &state, &attempt); err != nil {
-			t.Fatal(err)
-		}
-		job := fmt.Sprint(id, " ", state, " NULL")
-		if attempt.Valid {
-			job = fmt.Sprint(id, " ", state, " ", attempt.Int64)
-		}
-		all = append(all, job)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(all, ", ")
+	return strings.Join(harness.Jobs(t, db, "%d %s %s"), ", ")
 }
 
 // An execer is a database or a transaction.

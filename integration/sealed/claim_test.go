@@ -38,37 +38,10 @@ func newUnsealedQueue(t testing.TB, b harness.Base, options ...sqlfence.SealOpti
 	return l
 }
 
-// A reader is a database or a transaction.
-type reader interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // jobsOf returns the rows of the table.
-func jobsOf(t testing.TB, db reader) string {
+func jobsOf(t testing.TB, db harness.Reader) string {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "SELECT id, state, attempt FROM jobs ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var all []string
-	for rows.Next() {
-		var id int
-		var state string
-		var attempt sql.NullInt64
-		if err := rows.Scan(&id, &state, &attempt); err != nil {
-			t.Fatal(err)
-		}
-		number := "NULL"
-		if attempt.Valid {
-			number = strconv.FormatInt(attempt.Int64, 10)
-		}
-		all = append(all, fmt.Sprintf("%d:%s@%s", id, state, number))
-	}
-	if rows.Err() != nil {
-		t.Fatal(rows.Err())
-	}
-	return strings.Join(all, " ")
+	return strings.Join(harness.Jobs(t, db, "%d:%s@%s"), " ")
 }
 
 func (l *lab) jobs(t testing.TB) string { return jobsOf(t, l.plain) }
