@@ -10,8 +10,9 @@ import (
 // channel is where a release notifies, with its key as the payload.
 const channel = "sqlfence_leases"
 
-// A Listener receives PostgreSQL's notifications on a connection of its own. The
-// application implements it for its driver; docs/leases.md shows one for pgx. The connection must not be a
+// A Listener receives PostgreSQL's notifications on a connection of its own. [PoolListener]
+// returns one for pgx; for another driver, or with a connection beside the pool, the application
+// implements it: docs/leases.md shows how. The connection must not be a
 // pooler's that hands sessions from one client to another: LISTEN is lost there, without an error.
 type Listener interface {
 	// Listen listens on a channel until ctx ends or the connection is lost, and

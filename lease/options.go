@@ -46,8 +46,8 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithListener makes [Leases.Release] send NOTIFY and waiters wake up on it, instead of
-// polling. Every process that releases leases must set it. It needs PostgreSQL; elsewhere
-// [New] refuses it.
+// polling; [PoolListener] makes one. Every process that releases leases must set it. It needs
+// PostgreSQL; elsewhere [New] refuses it.
 func WithListener(l Listener) Option {
 	return func(c *config) {
 		if l == nil {

@@ -16,5 +16,7 @@
 //     lib/pq has its network connection in a field only: that is the one use of unsafe.
 //   - pgx.go: a query rewriter of pgx's, such as NamedArgs, is run before the statement is
 //     planned, so that the text that pgx would send is the one that is guarded.
+//   - notification.go: a waiter for a lease listens on a connection of the pool, without code of the
+//     application for its driver.
 //   - scanner_go1.27.go: rows that scan their own columns still do behind a guard.
 package basedriver

@@ -1,0 +1,156 @@
+package lease
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+)
+
+// PoolListener returns a [Listener] on a connection of db, for pgx's database/sql driver, fenced or
+// not. The connection is taken while there is a waiter and 10 s longer, and closed then.
+//
+// Waiters poll as they do without a listener where it can't listen: with another driver; behind a
+// pooler that shares sessions, which it finds out by a notification of its own; and in a pool with
+// [sql.DB.SetMaxOpenConns] of less than three. If a caller has to wait for a connection of a pool
+// with a limit, the listener gives its own away within a second. It tries again after a minute.
+// A fenced database's observer gets an event of RawAccess whenever it begins to listen.
+func PoolListener(db *sql.DB) Listener {
+	if db == nil {
+		return nil
+	}
+	return &poolListener{db: db}
+}
+
+type poolListener struct {
+	db   *sql.DB
+	next atomic.Int64 // not before this time, in seconds since 1970
+}
+
+// notifications waits for the next notification on a connection.
+type notifications = func(context.Context) (channel, payload string, err error)
+
+const (
+	// leastForListener is the least limit of a pool that has a connection for a listener: its own, one
+	// that proves that it hears, and one for the work.
+	leastForListener = 3
+
+	connLimit  = time.Second     // how long it waits for a connection
+	proofLimit = 2 * time.Second // how long the proof that it hears may take
+	yieldPause = time.Second     // how often it looks whether others need its connection
+	pollPause  = time.Minute     // how long it leaves waiters to poll
+)
+
+var (
+	errDeaf  = errors.New("lease: no notification arrives on a connection of the pool")
+	errTaken = errors.New("lease: the pool has no connection to spare for a listener")
+)
+
+// Listen implements [Listener]. It pauses before it tries again, not when it has failed: until it has
+// returned it counts as listening.
+func (l *poolListener) Listen(ctx context.Context, channel string, notify func(payload string)) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(time.Unix(l.next.Load(), 0))):
+	}
+	err := l.listen(ctx, channel, notify)
+	if errors.Is(err, errDeaf) || errors.Is(err, errTaken) {
+		l.next.Store(time.Now().Add(pollPause).Unix())
+	}
+	return err
+}
+
+func (l *poolListener) listen(ctx context.Context, channel string, notify func(payload string)) error {
+	if most := l.db.Stats().MaxOpenConnections; most > 0 && most < leastForListener {
+		return errTaken
+	}
+	conn, err := l.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	err = errDeaf
+	raw := conn.Raw(func(c any) error {
+		base, ok := c.(driver.Conn)
+		if !ok {
+			return nil
+		}
+		if wait := basedriver.Notifications(base); wait != nil {
+			err = l.hear(ctx, base, wait, channel, notify)
+			return driver.ErrBadConn // it still listens, so the pool has to close it
+		}
+		return nil
+	})
+	if err == nil {
+		return raw
+	}
+	return err
+}
+
+// hear begins to listen, and proves that it hears: a pooler that shares sessions leaves what it
+// listens on with a session that other clients have by now.
+func (l *poolListener) hear(
+	ctx context.Context, base driver.Conn, wait notifications, channel string, notify func(payload string),
+) error {
+	proof := newLockID()
+	limited, cancel := context.WithTimeout(ctx, proofLimit)
+	defer cancel()
+	listen, send := "LISTEN "+channel, "SELECT pg_catalog.pg_notify('"+channel+"', '"+proof+"')"
+	if _, err := basedriver.Exec(trusted.Context(limited, listen), base, listen, nil); err != nil {
+		return err
+	}
+	// On another connection: the answer to a statement of its own would bring the notification
+	// through such a pooler, too.
+	if _, err := l.db.ExecContext(trusted.Context(limited, send), send); err != nil {
+		return errTaken
+	}
+	for heard := ""; heard != proof; {
+		var err error
+		if _, heard, err = wait(limited); err != nil {
+			return errDeaf
+		}
+	}
+	notify("")
+	return l.pass(ctx, wait, notify)
+}
+
+// pass hands on what it hears, until others need its connection.
+func (l *poolListener) pass(ctx context.Context, wait notifications, notify func(payload string)) error {
+	before := l.db.Stats().WaitCount
+	for {
+		limited, cancel := ctx, context.CancelFunc(func() {})
+		if l.db.Stats().MaxOpenConnections > 0 {
+			limited, cancel = context.WithTimeout(ctx, yieldPause)
+		}
+		_, payload, err := wait(limited)
+		late := limited.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch now := l.db.Stats(); {
+		case err == nil:
+			notify(payload)
+		case !late:
+			return err
+		case now.InUse < now.MaxOpenConnections:
+			before = now.WaitCount
+		case now.WaitCount > before:
+			return errTaken
+		}
+	}
+}
+
+// conn waits only shortly for a connection, as those who are before it may wait for a lease.
+func (l *poolListener) conn(ctx context.Context) (*sql.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, connLimit)
+	defer cancel()
+	conn, err := l.db.Conn(limited)
+	if err != nil && limited.Err() != nil {
+		return nil, errTaken
+	}
+	return conn, err
+}
