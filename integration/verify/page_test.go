@@ -8,7 +8,7 @@ import (
 )
 
 // elsewhere are the codes that other tests than TestFindings provoke.
-var elsewhere = []string{"wrong-server", "several-ledgers", "tokens-run-out", "missing-privilege", "other-writers", "wrong-seal", "setting", "unseen"}
+var elsewhere = []string{"wrong-server", "several-ledgers", "tokens-run-out", "different-registration", "missing-privilege", "other-writers", "wrong-seal", "setting", "unseen"}
 
 // Each code is provoked, and no other.
 func TestEachCodeIsProvoked(t *testing.T) {

@@ -3,6 +3,9 @@ package verify
 // MissingLedger is the code of a ledger that isn't there: package tokens makes it.
 const MissingLedger = "missing-ledger"
 
+// DifferentRegistration is the code of programs that register a table differently: the command line compares them.
+const DifferentRegistration = "different-registration"
+
 // A Code is what a finding is called. Findings with the same remedy have the same code, and their
 // problems say which case it is.
 type Code struct {
@@ -43,6 +46,9 @@ var Codes = []Code{
 	{"wrong-server", "fault", "guards don't hold on the server: it doesn't raise their error, it isn't known, " +
 		"or other servers write to the database (Galera, Group Replication) and a table has `Ledger`",
 		"Use a server that docs/servers.md has as tested; with several, RowFence alone."},
+	{DifferentRegistration, "warning; note", "two programs register a table differently, or only one of them does, " +
+		"or their tokens are in different schemas. `sqlfence verify` with several `--tables` only",
+		"Register the table with the same rules in all programs that write to it."},
 	{"missing-privilege", "warning", "the role may write, and lacks what guards need besides",
 		"Grant them, with the role's name; until then such writes fail."},
 	{"other-name", "warning; note", "the rows can be written by another name that isn't registered: a view, a " +

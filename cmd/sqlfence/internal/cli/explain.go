@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 )
 
 func (a *app) explain() *cobra.Command {
@@ -30,7 +31,7 @@ database. Where the statement is refused, the status is 3.`,
 			if strings.TrimSpace(query) == "" {
 				return usage(errors.New("there is no statement: it is an argument, or comes from the standard input"))
 			}
-			options, err := a.registered()
+			options, err := a.registered(func() (database.Source, error) { return a.text(true) }, nil)
 			if err != nil {
 				return err
 			}

@@ -59,12 +59,13 @@ type app struct {
 	errs *database.Redactor
 	log  *slog.Logger
 
-	json    bool
-	dsn     string // the flag's
-	dsnFile string
-	schema  string // of sqlfence's own tables
-	tables  []string
-	dialect string
+	json       bool
+	dsn        string // the flag's
+	dsnFile    string
+	schema     string // of sqlfence's own tables
+	tables     []string
+	tableFiles []string
+	dialect    string
 
 	started bool // the command line is understood
 	runs    bool // the command is run, and its statuses are those of the command that it runs

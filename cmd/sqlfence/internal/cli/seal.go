@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/schema"
 )
@@ -51,7 +52,7 @@ func (a *app) sealing(cmd *cobra.Command, s sealing) {
 	var limit time.Duration
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		options, err := a.registered()
+		options, err := a.registered(func() (database.Source, error) { return a.text(false) }, nil)
 		if err != nil {
 			return err
 		}

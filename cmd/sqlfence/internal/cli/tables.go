@@ -9,12 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 )
 
 const tableHelp = `Each --table registers a table, as sqlfence.WithTable does: NAME or NAME=RULE,RULE…
 The rules are row-fence:COLUMN, ledger, resource:NAME, key:COLUMN, claim:COLUMN, claimof:TABLE,
-sealed, sealed-from-transaction, single-use, optional, unfenced-inserts, serial:COLUMN, required-serial:COLUMN, edit-lock:BY:SINCE:EXPIRY, and observe.
-A name with one of = , : in it stands in double quotes.`
+sealed, sealed-from-transaction, single-use, optional, unfenced-inserts, serial:COLUMN,
+required-serial:COLUMN, edit-lock:BY:SINCE:EXPIRY, and observe.
+A name with one of = , : in it stands in double quotes.
+Each --tables FILE registers the tables of a program, which writes the file by schema.Registration.`
 
 // rules are the rules of --table by their names, with the number of their arguments.
 var rules = map[string]struct {
@@ -43,11 +46,35 @@ var rules = map[string]struct {
 func (a *app) tableFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&a.tables, "table", nil, "a registered table and its rules, as NAME=RULE,RULE…; may "+
 		"be repeated")
+	cmd.Flags().StringArrayVar(&a.tableFiles, "tables", nil, "a file with the tables that a program registers, as "+
+		"schema.Registration writes it; may be repeated")
 	cmd.Long += "\n\n" + tableHelp
 }
 
-// registered returns the tables of --table as options.
-func (a *app) registered() (options []sqlfence.Option, err error) {
+// registered returns the tables of --tables and --table as options. find returns the database that they are for. With
+// compared, what programs register differently is returned, and else refused.
+func (a *app) registered(find func() (database.Source, error), compared *[]sqlfence.Finding) (
+	options []sqlfence.Option, err error) {
+	all, err := a.registrations()
+	if err != nil {
+		return nil, err
+	}
+	if len(all) > 0 {
+		source, err := find()
+		if err != nil {
+			return nil, err
+		}
+		tables, err := shared(source.Dialect, all)
+		if err != nil {
+			return nil, err
+		}
+		if options, err = merged(tables, compared != nil); err != nil {
+			return nil, err
+		}
+		if compared != nil {
+			*compared = compare(tables, all)
+		}
+	}
 	for _, text := range a.tables {
 		option, err := parseTable(text)
 		if err != nil {
@@ -56,8 +83,7 @@ func (a *app) registered() (options []sqlfence.Option, err error) {
 		options = append(options, option)
 	}
 	if len(options) == 0 {
-		return nil, usage(errors.New(`no --table: which tables are registered? For example --table ` +
-			`"books=row-fence:fence_token,ledger"`))
+		return nil, usage(errNoTables)
 	}
 	return options, nil
 }

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/internal/verify"
 )
 
@@ -18,12 +20,15 @@ func (a *app) verify() *cobra.Command {
 		Short: "Look for what is wrong with the registered tables, and for ways around the fence",
 		Long: `Compare registered tables with what the database has, and look for ways around the fence,
 as sqlfence.Verify does: docs/verify.md has all findings. It writes nothing. With a fault
-the status is 3, with --strict also with a warning.`,
+the status is 3, with --strict also with a warning. With several --tables it also says
+which tables the programs register differently.`,
 		Example: `  sqlfence verify --table "books=row-fence:fence_token,ledger"
-  sqlfence verify --strict --json --table books=row-fence:fence_token,sealed`,
+  sqlfence verify --strict --json --table books=row-fence:fence_token,sealed
+  sqlfence verify --tables shop.json --tables importer.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options, err := a.registered()
+			var differ []sqlfence.Finding
+			options, err := a.registered(func() (database.Source, error) { return a.source(false) }, &differ)
 			if err != nil {
 				return err
 			}
@@ -36,6 +41,8 @@ the status is 3, with --strict also with a warning.`,
 			if err != nil {
 				return err
 			}
+			found = append(found, differ...)
+			slices.SortStableFunc(found, func(f, g sqlfence.Finding) int { return cmp.Compare(g.Level, f.Level) })
 			return a.writeFindings(found, strict)
 		},
 	}
