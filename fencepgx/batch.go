@@ -6,6 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
@@ -18,13 +20,16 @@ import (
 func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	got, err := c.sendBatch(ctx, b, nil)
 	if err != nil {
-		return failedBatch{err}
+		return pgx.FailedBatchResults(b, err)
 	}
 	return got
 }
 
 func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx.BatchResults, error) {
 	s := c.session
+	if err := s.checkBegins(b); err != nil {
+		return nil, err
+	}
 	decided := s.state.NewBatch()
 	sent := make([]core.Request, len(b.QueuedQueries))
 	for i, q := range b.QueuedQueries {
@@ -47,7 +52,7 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 		q.SQL, q.Arguments, q.Fn = sent[i].Query, plain(sent[i].Args), nil
 	}
 	got.inner = s.link.conn.SendBatch(ctx, b)
-	if begun := begunBy(got.inner); begun != nil {
+	if begun := got.inner.Tx(); begun != nil {
 		decided.Began(ctx)
 		got.tx = &tx{conn: c, inner: begun, saved: new(int), release: release}
 		got.release = nil
@@ -55,12 +60,20 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 	return got, nil
 }
 
-// begunBy returns the transaction that a batch has begun; nil for none. Older versions of pgx have no such batches.
-func begunBy(r pgx.BatchResults) pgx.Tx {
-	if begins, ok := r.(interface{ Tx() pgx.Tx }); ok {
-		return begins.Tx()
+// checkBegins checks the options of the transaction that a batch begins. pgx keeps the text that commits it in a field
+// of its own, and sends it as it is; the one that begins it is the first of the batch's statements.
+func (s *session) checkBegins(b *pgx.Batch) error {
+	commit, ok := basedriver.BatchCommit(b)
+	switch {
+	case ok && commit == "":
+		return nil
+	case ok:
+		return s.checkOptions(pgx.TxOptions{CommitQuery: commit})
+	case pgx.FailedBatchResults(b, nil).Tx() == nil:
+		return nil
 	}
-	return nil
+	return &sqlfence.UnguardableError{Offset: -1, Reason: "this version of pgx doesn't show what commits the " +
+		"transaction that a batch begins; begin it with BeginTx, and send the batch in it"}
 }
 
 // results are those of a batch.
@@ -192,23 +205,3 @@ func (r *results) Tx() pgx.Tx {
 	}
 	return r.tx
 }
-
-// failedBatch is a batch that was refused before anything was sent.
-type failedBatch struct{ err error }
-
-var _ pgx.BatchResults = failedBatch{}
-
-// Exec implements pgx.BatchResults.
-func (f failedBatch) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, f.err }
-
-// Query implements pgx.BatchResults.
-func (f failedBatch) Query() (pgx.Rows, error) { return failedRows(f), f.err }
-
-// QueryRow implements pgx.BatchResults.
-func (f failedBatch) QueryRow() pgx.Row { return row{failedRows(f)} }
-
-// Close implements pgx.BatchResults.
-func (f failedBatch) Close() error { return f.err }
-
-// Tx returns nil.
-func (failedBatch) Tx() pgx.Tx { return nil }

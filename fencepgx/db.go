@@ -166,7 +166,7 @@ func (db *DB) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 func (db *DB) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	got, err := on(ctx, db, true, func(c *Conn) (pgx.BatchResults, error) { return c.sendBatch(ctx, b, c.Release) })
 	if err != nil {
-		return failedBatch{err}
+		return pgx.FailedBatchResults(b, err)
 	}
 	return got
 }

@@ -170,7 +170,7 @@ func (t *tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 // SendBatch implements pgx.Tx.
 func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	if t.closed {
-		return failedBatch{pgx.ErrTxClosed}
+		return pgx.FailedBatchResults(b, pgx.ErrTxClosed)
 	}
 	return t.conn.SendBatch(ctx, b)
 }

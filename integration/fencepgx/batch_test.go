@@ -172,3 +172,25 @@ func TestBatchBegins(t *testing.T) {
 		s.givenBack(t)
 	})
 }
+
+// The text that commits what a batch begins may not write: pgx sends it without a guard.
+func TestBatchBeginsWithCommit(t *testing.T) {
+	onFences(t, func(t *testing.T, s *shop) {
+		unchanged := s.Unchanged(t)
+		b := new(pgx.Batch)
+		b.BeginTx(pgx.TxOptions{CommitQuery: "UPDATE books SET price = 1; COMMIT"})
+		b.Queue("SELECT 1")
+		r := s.db.SendBatch(harness.Holding(t, 9), b)
+		harness.WantError(t, r.Close(), sqlfence.ErrUnguardable)
+		harness.WantError(t, r.Tx().Rollback(t.Context()), pgx.ErrTxClosed)
+		unchanged()
+
+		b = new(pgx.Batch)
+		b.BeginTx(pgx.TxOptions{CommitQuery: "COMMIT AND NO CHAIN"})
+		r = s.db.SendBatch(t.Context(), b)
+		if err := errors.Join(r.Close(), r.Tx().Commit(t.Context())); err != nil {
+			t.Error(err)
+		}
+		s.givenBack(t)
+	})
+}

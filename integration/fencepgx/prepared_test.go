@@ -98,6 +98,12 @@ func TestPreparedAsTransactions(t *testing.T) {
 		})
 		harness.WantOnly(t, err, sqlfence.ErrUnguardable)
 		unchanged()
+		if name == "commit" || name == "rollback" { // what begins it is one of the batch's statements
+			b := new(pgx.Batch)
+			b.BeginTx(opts)
+			harness.WantOnly(t, s.db.SendBatch(t.Context(), b).Close(), sqlfence.ErrUnguardable)
+		}
+		unchanged()
 	}
 	s := newShop(t, sqlfence.Ledger())
 	unchanged := s.Unchanged(t)
@@ -108,6 +114,9 @@ func TestPreparedAsTransactions(t *testing.T) {
 	} {
 		_, err := s.db.BeginTx(t.Context(), opts)
 		harness.WantOnly(t, err, sqlfence.ErrUnguardable)
+		b := new(pgx.Batch)
+		b.BeginTx(opts)
+		harness.WantOnly(t, s.db.SendBatch(t.Context(), b).Close(), sqlfence.ErrUnguardable)
 	}
 	unchanged()
 }

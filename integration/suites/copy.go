@@ -55,13 +55,19 @@ func copyTree(to, from string) error {
 
 // wrap makes the copied module open databases through sqlfence.
 func wrap(dir, root string, s suite) error {
+	if s.wrap != nil {
+		if err := s.wrap(dir, s); err != nil {
+			return err
+		}
+	}
 	for _, folder := range s.rewritten {
 		if err := wrapFolder(filepath.Join(dir, folder), s.dialect); err != nil {
 			return err
 		}
 	}
 	const path = "github.com/sqlfence/sqlfence"
-	edit := exec.Command("go", "mod", "edit", "-require="+path+"@v0.0.0", "-replace="+path+"="+root)
+	edit := exec.Command("go", "mod", "edit", "-require="+path+"@v0.0.0", "-replace="+path+"="+root,
+		"-require="+path+"/fencepgx@v0.0.0", "-replace="+path+"/fencepgx="+filepath.Join(root, "fencepgx"))
 	edit.Dir = dir
 	if out, err := edit.CombinedOutput(); err != nil {
 		return fmt.Errorf("go mod edit: %w\n%s", err, out)

@@ -8,8 +8,8 @@ import (
 )
 
 const intro = `Each driver's tests, run alone and then with sqlfence around the driver and nothing
-registered; subtests count. ` + "`make suites`" + ` runs them and writes this section; ` + "`make test`" + `
-doesn't run them.
+registered; subtests count. pgx's tests of its pool run with ` + "`fencepgx`" + ` and a registered
+table. ` + "`make suites`" + ` runs them and writes this section; ` + "`make test`" + ` doesn't run them.
 
 | driver | alone: passed | failed | skipped | with sqlfence: passed | left out | fail only there | time alone, with |
 |---|---|---|---|---|---|---|---|

@@ -15,9 +15,10 @@ import (
 // A suite is a driver's tests.
 type suite struct {
 	name, module string
-	packages     []string // that are tested
-	rewritten    []string // folders in which databases are opened
-	dialect      string   // sqlfence's name for it
+	packages     []string                        // that are tested
+	rewritten    []string                        // folders in which databases are opened
+	wrap         func(dir string, s suite) error // another way to put sqlfence around them; may be nil
+	dialect      string                          // sqlfence's name for it
 	short        bool
 	database     func() ([]string, error) // makes a fresh one; returns variables that name it
 	skipped      []leftOut                // in both runs
@@ -39,6 +40,18 @@ var suites = []suite{
 	{
 		name: "pgx/stdlib", module: "github.com/jackc/pgx/v5", dialect: "Postgres",
 		packages: []string{"./stdlib"}, rewritten: []string{"stdlib"}, database: pgxDatabase,
+	},
+	{
+		name: "pgx/pgxpool", module: "github.com/jackc/pgx/v5", packages: []string{"./pgxpool"}, wrap: pooled,
+		database: pgxDatabase,
+		leftOut: []leftOut{
+			{"TestPoolAcquireAndConnHijack", "fencepgx hands no connection over; Hijack one of the pool"},
+			{"TestPoolBeforeAcquire", "calls AcquireAllIdle, which the pool has"},
+			{"TestPoolPrepareConn", "the same"},
+			{"TestPoolAcquireAllIdle", "the same"},
+			{"TestTraceAcquire", "compares the pool with the tracer's"},
+			{"TestTraceRelease", "the same"},
+		},
 	},
 	{
 		name: "mattn/go-sqlite3", module: "github.com/mattn/go-sqlite3", dialect: "SQLite",
