@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/sqlfence/sqlfence/internal/share"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -18,8 +19,8 @@ type Leases struct {
 	defaults  []Term
 	observers []Observer
 
-	takes    batcher[*taking]
-	releases batcher[*releasing]
+	takes    share.Batcher[*taking]
+	releases share.Batcher[*releasing]
 	queues   queues
 	listener listenerState
 	sessions *sessions
@@ -55,8 +56,8 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 		queues:    queues{db: db},
 		sessions:  newSessions(db, c.dialect),
 	}
-	m.takes.width, m.takes.send, m.takes.left = c.dialect.writers(), m.takeAll, m.undoAbandoned
-	m.releases.width, m.releases.send = c.dialect.writers(), m.releaseAll
+	m.takes.Width, m.takes.Send, m.takes.Left = c.dialect.writers(), m.takeAll, m.undoAbandoned
+	m.releases.Width, m.releases.Send = c.dialect.writers(), m.releaseAll
 	m.listener.listener, m.listener.notify = c.listener, m.queues.wake
 	return m, nil
 }

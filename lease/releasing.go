@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/share"
 )
 
 // A releasing is one release, by a statement of its own or together with others.
@@ -25,7 +27,7 @@ func (m *Leases) release(ctx context.Context, lockID string, hold time.Duration)
 		err := m.releaseAlone(ctx, shared)
 		return shared.key, shared.again, err
 	}
-	at, settled, _, err := m.releases.share(ctx, lockID, shared)
+	at, settled, _, err := m.releases.Share(ctx, lockID, shared)
 	if err != nil { // the batch may still write to shared
 		return "", false, err
 	}
@@ -33,7 +35,7 @@ func (m *Leases) release(ctx context.Context, lockID string, hold time.Duration)
 	if settled {
 		return r.key, r.again, r.err
 	}
-	defer at.leave()
+	defer at.Leave()
 	return r.key, r.again, m.releaseAlone(ctx, &r)
 }
 
@@ -63,20 +65,20 @@ func releaseRow(notify bool, columns ...any) []any {
 
 // releaseAll sends one statement for several releases. What it doesn't settle is left to
 // releaseAlone: a row that another transaction has locked, a lease that has ended.
-func (m *Leases) releaseAll(ctx context.Context, batch []*member[*releasing]) {
+func (m *Leases) releaseAll(ctx context.Context, batch []*share.Member[*releasing]) {
 	var all []*releasing
 	for _, b := range batch {
-		all = append(all, b.call)
+		all = append(all, b.Call)
 	}
 	committing, err := m.dialect.releaseAll(ctx, &m.database, all, m.listener.listener != nil)
 	for _, b := range batch {
-		r := b.call
+		r := b.Call
 		if err != nil {
 			r.key, r.again = "", errors.Is(err, driver.ErrBadConn)
 			if committing && mayHaveCommitted(err) && !r.again {
 				r.err = err
 			}
 		}
-		b.settled = r.key != "" || r.err != nil
+		b.Settled = r.key != "" || r.err != nil
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/share"
 )
 
 // A taking is one attempt at a lease, by a statement of its own or together with others.
@@ -22,7 +23,7 @@ func (m *Leases) settle(ctx context.Context, t *taking) error {
 		return m.takeAlone(ctx, t)
 	}
 	shared := &taking{r: t.r}
-	at, settled, sent, err := m.takes.share(ctx, t.r.key, shared)
+	at, settled, sent, err := m.takes.Share(ctx, t.r.key, shared)
 	if err != nil { // the batch may still write to shared
 		t.unknown = sent
 		return err
@@ -31,7 +32,7 @@ func (m *Leases) settle(ctx context.Context, t *taking) error {
 	if settled {
 		return t.err
 	}
-	defer at.leave()
+	defer at.Leave()
 	return m.takeAlone(ctx, t)
 }
 
@@ -57,17 +58,17 @@ func (m *Leases) takeAlone(ctx context.Context, t *taking) error {
 // takeAll sends one statement for several attempts. What it doesn't settle, because of others or
 // because it has failed for good, is left to takeAlone, which also finds the leases that a
 // statement has taken before its connection broke.
-func (m *Leases) takeAll(ctx context.Context, batch []*member[*taking]) {
+func (m *Leases) takeAll(ctx context.Context, batch []*share.Member[*taking]) {
 	var asked []*taking
 	for _, b := range batch {
-		asked = append(asked, b.call)
+		asked = append(asked, b.Call)
 	}
 	ok, committing, err := m.dialect.takeAll(ctx, &m.database, asked)
 	if err == nil && !ok {
-		m.takes.off.Store(true)
+		m.takes.Off()
 	}
 	for _, b := range batch {
-		t := b.call
+		t := b.Call
 		switch {
 		case err == nil && t.o != nil && t.o.won == nil && t.r.notified > 0:
 			t.o = nil // it has yet to ask for a notification
@@ -78,13 +79,13 @@ func (m *Leases) takeAll(ctx context.Context, batch []*member[*taking]) {
 				t.err = err
 			}
 		}
-		b.settled = t.o != nil || t.err != nil
+		b.Settled = t.o != nil || t.err != nil
 	}
 }
 
 // undoAbandoned undoes what a batch has taken for a caller that had gone.
-func (m *Leases) undoAbandoned(b *member[*taking]) {
-	if t := b.call; t.unknown || t.o != nil && t.o.won != nil {
+func (m *Leases) undoAbandoned(b *share.Member[*taking]) {
+	if t := b.Call; t.unknown || t.o != nil && t.o.won != nil {
 		go m.undo(context.Background(), t.r)
 	}
 }

@@ -23,6 +23,11 @@ type dialect struct {
 
 	// issue takes n tokens of name and returns the last; sql.ErrNoRows if they don't fit under the limit.
 	issue func(ctx context.Context, s *Store, name string, n int64) (last int64, err error)
+	// shared is issue for several names, and waits for no other transaction: 0 of a name that it leaves out. ok is
+	// false if statements can't be shared in this database; nil if they never can.
+	shared func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error)
+	// how many statements are worth sending at a time before the next names share one
+	writers int
 	// takes one of each; names are in order; raises full
 	each func(ctx context.Context, s *Store, names []string) (values map[string]int64, err error)
 	// the higher of the token and the stored one

@@ -18,6 +18,8 @@ import (
 //
 // Concurrent calls for one name are coalesced: while a statement runs, new callers wait
 // and then share the next one, each with a token of its own. A name uses one connection.
+// On PostgreSQL and SQLite those for other names are coalesced, too, if there are many: a statement for
+// several names waits for none that another transaction holds.
 // When a statement has no answer after 100 ms, the next one is sent on another
 // connection, and so on after 200 ms and 400 ms, so that a dead connection doesn't stop
 // the other callers: at most three times, and with [sql.DB.SetMaxOpenConns] on no more
@@ -52,6 +54,21 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 
 // take takes n tokens, or as many as are left, and returns the last one and their number.
 func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int64, err error) {
+	a := &asking{Name: name, Count: n}
+	at, settled, _, err := s.sharing.Share(ctx, name, a)
+	switch {
+	case err != nil: // the batch may still write to a
+		return 0, 0, err
+	case settled:
+		s.warn(sqlfence.Token{Name: name, Value: a.last})
+		return a.last, n, nil
+	}
+	defer at.Leave()
+	return s.takeAlone(ctx, name, n)
+}
+
+// takeAlone is take by a statement of its own.
+func (s *Store) takeAlone(ctx context.Context, name string, n int64) (last, taken int64, err error) {
 	for {
 		last, err = s.dialect.issue(ctx, s, name, n)
 		if err == nil {

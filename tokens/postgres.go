@@ -13,7 +13,9 @@ var postgres = dialect{
 	Dialect: pg.Text,
 	names:   sqlfence.Postgres,
 
-	issue: issuing(floored(pg.Text, issuePostgres, onePostgres("$1::text", "$2::bigint"))),
+	issue:   issuing(floored(pg.Text, issuePostgres, onePostgres("$1::text", "$2::bigint"))),
+	shared:  sharing(floored(pg.Text, sharedPostgres, nil)),
+	writers: 2, // one may wait for the disk while another is executed
 	each: issuingEach(floored(pg.Text, issuePostgres, sqltext.Pieces{
 		"asked": sqltext.Raw("SELECT n AS name FROM json_array_elements_text($1::text::json) AS names(n)"),
 		"count": sqltext.Raw("1"),
@@ -93,6 +95,28 @@ WHERE {fit turn.floor <= {max} - {count}} AND {seen turn.name}
 ON CONFLICT (name) DO UPDATE SET token = GREATEST(COALESCE({ledger}.token, 0) + {count}, excluded.token)
 WHERE {fit COALESCE({ledger}.token, 0) BETWEEN 0 AND {max} - {count}}
 RETURNING {answer}`
+
+// sharedPostgres takes as many tokens of each name as stand beside it. It leaves out a name without a row, and one
+// with a turn or a row that another transaction has: so it waits for no lock, and no session waits for it in a
+// circle. The row is read anew once it is locked. Above READ COMMITTED all are left out, since there the snapshot
+// may be older than the row.
+const sharedPostgres = `WITH asked AS MATERIALIZED (
+	SELECT r.name, r.count, base.floor, base.shared
+	FROM (SELECT {floor} AS floor, {durable},
+			pg_catalog.current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') AS shared OFFSET 0) AS base
+	CROSS JOIN json_to_recordset($1::text::json) AS r(name text, count bigint)
+), turn AS MATERIALIZED (
+	SELECT * FROM asked WHERE CASE WHEN shared AND floor <= {max} - count THEN {try name} END
+), held AS MATERIALIZED (
+	SELECT turn.name, GREATEST(COALESCE(l.token, 0), turn.floor) + turn.count AS next
+	FROM turn CROSS JOIN LATERAL (SELECT token FROM {ledger} WHERE name = turn.name FOR UPDATE SKIP LOCKED) AS l
+	WHERE COALESCE(l.token, 0) BETWEEN 0 AND {max} - turn.count
+), issued AS (
+	INSERT INTO {ledger} AS t (name, token) SELECT name, next FROM held
+	ON CONFLICT (name) DO UPDATE SET token = excluded.token WHERE COALESCE(t.token, 0) < excluded.token
+	RETURNING name, token
+)
+SELECT asked.name, asked.shared, issued.token FROM asked LEFT JOIN issued ON issued.name = asked.name`
 
 func lockPostgres(table string) string { return "LOCK TABLE " + table + " IN SHARE ROW EXCLUSIVE MODE" }
 

@@ -45,7 +45,7 @@ func (s *Store) Repair(ctx context.Context, floor int64, opts ...RepairOption) e
 	case floor > sqlfence.WarnToken && !r.high && !r.dry:
 		return fmt.Errorf("%w: repair: a floor of %d uses up %.1f %% of the tokens of all names, also of new "+
 			"ones, for ever; if that is meant, pass tokens.AboveWarnToken",
-			sqlfence.ErrInvalid, floor, share(floor))
+			sqlfence.ErrInvalid, floor, percent(floor))
 	}
 	if r.dry {
 		return s.planRepair(ctx, floor, r.report)
@@ -110,8 +110,8 @@ type Rise struct {
 	From, To int64
 }
 
-// share returns how much of the tokens that a name can have are below a token, in percent of [sqlfence.MaxToken].
-func share(token int64) float64 { return 100 * float64(token) / float64(sqlfence.MaxToken) }
+// percent returns how much of the tokens that a name can have are below a token, in percent of [sqlfence.MaxToken].
+func percent(token int64) float64 { return 100 * float64(token) / float64(sqlfence.MaxToken) }
 
 // planRepair notes what Repair would raise.
 func (s *Store) planRepair(ctx context.Context, floor int64, report *Repaired) (err error) {

@@ -14,6 +14,11 @@ var sqlite = dialect{
 	names:   sqlfence.SQLite,
 
 	issue: issuing(floored(lite.Text, issueSQLite, oneSQLite("?", "?"))),
+	shared: sharing(floored(lite.Text, issueSQLite, sqltext.Pieces{
+		"asked": sqltext.Raw("SELECT value ->> 'name' AS name, value ->> 'count' AS count FROM json_each(?)"),
+		"fit":   fits, "answer": sqltext.Raw("name, true, token"),
+	})),
+	writers: 1, // a second would wait for it by sleeping
 	each: issuingEach(floored(lite.Text, issueSQLite, sqltext.Pieces{
 		"asked": sqltext.Raw("SELECT value AS name, 1 AS count FROM json_each(?)"),
 		"fit":   raises(lite.Text), "answer": sqltext.Raw("name, token"),

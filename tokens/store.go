@@ -11,6 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/nfc"
+	"github.com/sqlfence/sqlfence/internal/share"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -22,8 +23,9 @@ type Store struct {
 	db      *sql.DB
 	dialect *dialect
 	options dialectopt.Options
-	logger  *slog.Logger // nil: slog.Default() at the time of logging
-	issuing coalescer
+	logger  *slog.Logger           // nil: slog.Default() at the time of logging
+	issuing coalescer              // of the calls for one name
+	sharing share.Batcher[*asking] // of the names
 
 	timelines sqltext.Timelines
 }
@@ -41,6 +43,10 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	}
 	s := &Store{db: db, dialect: c.dialect, options: c.Options, logger: c.logger}
 	s.issuing.take, s.issuing.db = s.take, db
+	s.sharing.Width, s.sharing.Send = c.dialect.writers, s.takeAll
+	if c.dialect.shared == nil {
+		s.sharing.Off()
+	}
 	return s, nil
 }
 

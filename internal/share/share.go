@@ -1,4 +1,5 @@
-package lease
+// Package share has concurrent calls share the statements that they send.
+package share
 
 import (
 	"context"
@@ -8,62 +9,68 @@ import (
 	"time"
 )
 
-// A batcher lets concurrent calls share statements, and with them round trips, commits and
+// A Batcher lets concurrent calls share statements, and with them round trips, commits and
 // writes to the disk. As long as few statements are under way a call sends its own at
 // once. Further calls wait until one of those has ended, and then share one.
 //
 // A batch leaves to its members what it can't settle without waiting. Each then sends a statement
 // of its own: so no member waits for another's lock or fails by another's error.
-type batcher[T any] struct {
-	width int // how many statements are under way before the next calls share one
-	// send sends one statement for all members, and sets what it has settled.
-	send func(ctx context.Context, members []*member[T])
-	// left is called for a member that had gone before its batch ended.
-	left func(m *member[T])
-	off  atomic.Bool // statements can't be shared here
+type Batcher[T any] struct {
+	Width int // how many statements are under way before the next calls share one
+	// Send sends one statement for all members, and sets what it has settled.
+	Send func(ctx context.Context, members []*Member[T])
+	// Left is called for a member that had gone before its batch ended; it may be nil.
+	Left func(m *Member[T])
+
+	off atomic.Bool
 
 	mu       sync.Mutex
 	underWay int
-	forming  []*member[T]
+	forming  []*Member[T]
 	keys     map[string]bool // of forming
 }
 
 const (
-	// batchSize is how many calls a statement serves at most.
-	batchSize = 64
-	// batchPatience is how long a statement may take before the next ones don't wait for
+	// Size is how many calls a statement serves at most.
+	Size = 64
+	// patience is how long a statement may take before the next ones don't wait for
 	// it any more: it may wait for a lock, or its server can't be reached.
-	batchPatience = 10 * time.Millisecond
+	patience = 10 * time.Millisecond
 )
 
-// A member is a call that waits for a batch.
-type member[T any] struct {
-	call    T
-	key     string
-	settled bool       // by the batch
-	ready   chan place // gets a value when the batch has ended
+// A Member is a call that waits for a batch.
+type Member[T any] struct {
+	Call    T
+	Settled bool // by the batch
 
-	// batcher.mu guards these.
+	key   string
+	ready chan Place // gets a value when the batch has ended
+
+	// Batcher.mu guards these.
 	leave func() // leaves its batch; nil while that forms
 	gone  bool
 }
 
-// A place is that of a statement under way. The zero value holds none.
-type place struct{ end func() }
+// A Place is that of a statement under way. The zero value holds none.
+type Place struct{ end func() }
 
-func (p place) leave() {
+// Leave ends it.
+func (p Place) Leave() {
 	if p.end != nil {
 		p.end()
 	}
 }
 
-// share has a call wait for its turn. It reports whether a batch has settled the call; if not, the
+// Off has each call send a statement of its own from now on: statements can't be shared here.
+func (b *Batcher[T]) Off() { b.off.Store(true) }
+
+// Share has a call wait for its turn. It reports whether a batch has settled the call; if not, the
 // caller sends its own statement and then leaves its place. Two calls of one key
 // don't share a statement. With an error the call isn't settled, and was sent if sent is
 // true.
-func (b *batcher[T]) share(ctx context.Context, key string, call T) (_ place, settled, sent bool, _ error) {
+func (b *Batcher[T]) Share(ctx context.Context, key string, call T) (_ Place, settled, sent bool, _ error) {
 	if b.off.Load() {
-		return place{}, false, false, nil
+		return Place{}, false, false, nil
 	}
 	m, at := b.enter(key, call)
 	if m == nil {
@@ -71,37 +78,37 @@ func (b *batcher[T]) share(ctx context.Context, key string, call T) (_ place, se
 	}
 	select {
 	case at := <-m.ready:
-		return at, m.settled, false, nil
+		return at, m.Settled, false, nil
 	case <-ctx.Done():
-		return place{}, false, b.abandon(m), ctx.Err()
+		return Place{}, false, b.abandon(m), ctx.Err()
 	}
 }
 
 // enter returns a member of the batch that forms, or nil and the place of a statement
 // of the caller's own.
-func (b *batcher[T]) enter(key string, call T) (*member[T], place) {
+func (b *Batcher[T]) enter(key string, call T) (*Member[T], Place) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.underWay < b.width:
+	case b.underWay < b.Width:
 		b.underWay++
 		return nil, b.place()
 	case b.keys[key]:
-		return nil, place{}
+		return nil, Place{}
 	}
-	m := &member[T]{call: call, key: key, ready: make(chan place, 1)}
+	m := &Member[T]{Call: call, key: key, ready: make(chan Place, 1)}
 	if b.keys == nil {
 		b.keys = make(map[string]bool)
 	}
 	b.keys[key] = true
 	b.forming = append(b.forming, m)
-	return m, place{}
+	return m, Place{}
 }
 
 // place returns a place, which ends by itself if its statement is late.
-func (b *batcher[T]) place() place {
-	late := time.AfterFunc(batchPatience, b.next)
-	return place{func() {
+func (b *Batcher[T]) place() Place {
+	late := time.AfterFunc(patience, b.next)
+	return Place{func() {
 		if late.Stop() {
 			b.next()
 		}
@@ -109,10 +116,10 @@ func (b *batcher[T]) place() place {
 }
 
 // next gives the place of a statement that has ended to the batch that forms.
-func (b *batcher[T]) next() {
+func (b *Batcher[T]) next() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := min(len(b.forming), batchSize)
+	n := min(len(b.forming), Size)
 	if n == 0 {
 		b.underWay--
 		return
@@ -139,23 +146,23 @@ func (b *batcher[T]) next() {
 	go b.serve(ctx, cancel, batch, b.place())
 }
 
-func (b *batcher[T]) serve(ctx context.Context, cancel context.CancelFunc, batch []*member[T], at place) {
+func (b *Batcher[T]) serve(ctx context.Context, cancel context.CancelFunc, batch []*Member[T], at Place) {
 	defer cancel()
-	b.send(ctx, batch)
-	at.leave()
+	b.Send(ctx, batch)
+	at.Leave()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, m := range batch {
-		m.ready <- place{}
-		if m.gone && b.left != nil {
-			b.left(m)
+		m.ready <- Place{}
+		if m.gone && b.Left != nil {
+			b.Left(m)
 		}
 	}
 }
 
 // abandon takes a member out after its caller has stopped waiting, and reports whether its batch
 // has been sent. A batch that all have left ends.
-func (b *batcher[T]) abandon(m *member[T]) (sent bool) {
+func (b *Batcher[T]) abandon(m *Member[T]) (sent bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if i := slices.Index(b.forming, m); i >= 0 {
@@ -164,7 +171,7 @@ func (b *batcher[T]) abandon(m *member[T]) (sent bool) {
 		return false
 	}
 	if m.leave == nil { // it has just got a place of its own
-		go func() { (<-m.ready).leave() }()
+		go func() { (<-m.ready).Leave() }()
 		return false
 	}
 	m.gone = true
