@@ -15,6 +15,8 @@ import (
 //
 // A batch leaves to its members what it can't settle without waiting. Each then sends a statement
 // of its own: so no member waits for another's lock or fails by another's error.
+//
+// Width, Send and Left are set before its first use; then it is safe for concurrent use.
 type Batcher[T any] struct {
 	Width int // how many statements are under way before the next calls share one
 	// Send sends one statement for all members, and sets what it has settled.
@@ -31,8 +33,8 @@ type Batcher[T any] struct {
 }
 
 const (
-	// Size is how many calls a statement serves at most.
-	Size = 64
+	// size is how many calls a statement serves at most.
+	size = 64
 	// patience is how long a statement may take before the next ones don't wait for
 	// it any more: it may wait for a lock, or its server can't be reached.
 	patience = 10 * time.Millisecond
@@ -119,7 +121,7 @@ func (b *Batcher[T]) place() Place {
 func (b *Batcher[T]) next() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := min(len(b.forming), Size)
+	n := min(len(b.forming), size)
 	if n == 0 {
 		b.underWay--
 		return
