@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/poll"
 )
 
 // An Election has one process at a time lead, among all that run one of the same key: the
@@ -100,7 +101,7 @@ func (e *Election) Run(ctx context.Context, leases *Leases) error {
 			return err
 		}
 		if resigned := e.lead(ctx, l, r); resigned && ctx.Err() == nil {
-			rest(ctx, 2*longestPause)
+			poll.Rest(ctx, 2*longestPause)
 		}
 	}
 }
@@ -182,7 +183,7 @@ func (e *Election) campaign(ctx context.Context, m *Leases) (*Lease, *request, e
 			continue
 		}
 		m.log().Warn("lease: a campaign failed, and goes on", "key", e.key, "err", err)
-		rest(ctx, pause-randomly(pause/2))
+		poll.Rest(ctx, pause-randomly(pause/2))
 		pause = min(2*pause, longestPause)
 	}
 	return nil, nil, nil
@@ -205,16 +206,6 @@ func isFinal(err error) bool {
 	var setup *sqlfence.SetupError
 	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrNoSessions) || errors.Is(err, sqlfence.ErrTokenLimit) ||
 		errors.As(err, &setup) || isClosed(err)
-}
-
-// rest waits, but no longer than ctx.
-func rest(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // A NotLeaderError says that a process doesn't lead. It is [ErrNotLeader], and wraps why

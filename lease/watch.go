@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/poll"
 )
 
 // Watch tells who holds key, such as the leader of an [Election]: first as it is, and then whenever
@@ -27,20 +29,11 @@ func (m *Leases) Watch(ctx context.Context, key string, interval time.Duration) 
 			yield(Info{}, err)
 			return
 		}
-		known, last := false, Info{}
-		for ; ctx.Err() == nil; rest(ctx, interval) {
+		ask := func(ctx context.Context) (Info, error) {
 			found, _, err := m.one(ctx, "key", key)
-			switch {
-			case ctx.Err() != nil:
-				return
-			case err == nil && known && found.Token == last.Token:
-				continue
-			case err == nil:
-				known, last = true, found
-			}
-			if !yield(found, err) {
-				return
-			}
+			return found, err
 		}
+		same := func(a, b Info) bool { return a.Token == b.Token }
+		poll.Changes(ctx, interval, ask, same)(yield)
 	}
 }

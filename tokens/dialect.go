@@ -40,6 +40,8 @@ type dialect struct {
 	reached sqltext.Floored
 	// name: the stored token
 	current string
+	// after, prefix: the next names and what is stored of each
+	page string
 
 	// the ledger's columns: name, type, whether an INSERT must give a value; no rows without the table
 	columns string
@@ -164,6 +166,12 @@ var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxTok
 func render(d sqltext.Dialect, text string) string {
 	text, _ = sqltext.Render(d, text, pieces)
 	return text
+}
+
+// paging is a page of the names that meet a condition.
+func paging(d sqltext.Dialect, condition string) string {
+	return render(d, "SELECT name, COALESCE(token, 0) FROM {ledger} WHERE "+condition+" ORDER BY name LIMIT "+
+		strconv.Itoa(listSize))
 }
 
 // floored writes a statement that names {floor}.

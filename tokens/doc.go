@@ -102,8 +102,8 @@
 //
 // PostgreSQL, SQLite (3.38 or later), MariaDB (10.6 or later) and MySQL (8.0 or later), with any
 // driver, fenced by sqlfence or not.
-// Repair and Rotate are one transaction each, and every other method but Setup is one
-// atomic statement; Issue sends more only when the tokens run out. On MySQL and MariaDB other
+// Repair and Rotate are one transaction each, List a statement for each 1,000 names, and every other method but
+// Setup one atomic statement; Issue sends more only when the tokens run out. On MySQL and MariaDB other
 // methods are transactions, too, except Issue and Adopt for a name that is in the ledger, in a session that
 // commits by itself (autocommit = 1).
 //

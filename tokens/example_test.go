@@ -92,6 +92,22 @@ func ExampleStore_IssueMany() {
 	// sqlfence: invalid argument: the name "accounts/7" comes twice
 }
 
+// Do is for work that the last to begin it is to do: the writes of an earlier run are refused from then on.
+func ExampleStore_Do() {
+	db, store := openStore()
+	defer db.Close()
+
+	err := store.Do(context.Background(), "books", func(ctx context.Context) error {
+		token, _ := sqlfence.FenceFrom(ctx, "books")
+		fmt.Println("writes carry", token)
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// writes carry books:000000000000001
+	// <nil>
+}
+
 // Another lock service issues the tokens, here up to 4711. Adopt makes the ledger follow.
 func ExampleStore_Adopt() {
 	ctx := context.Background()

@@ -38,6 +38,7 @@ var mysql = dialect{
 		`SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
 	current: render(my.Text, `SELECT token FROM {ledger} WHERE name = ?`),
+	page:    paging(my.Text, "name > ? AND LOCATE(?, name) = 1"),
 	ensure:  ensureMySQL,
 
 	columns: render(my.Text,

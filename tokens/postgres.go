@@ -32,6 +32,8 @@ WHERE $2::bigint > {served} OR EXISTS (SELECT FROM {ledger} WHERE name = $1::tex
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)
 RETURNING token`)),
 	current: render(pg.Text, `SELECT token FROM {ledger} WHERE name = $1::text`),
+	page: paging(pg.Text,
+		"name > $1::text AND starts_with(name, $2::text) AND name <> '"+sqltext.FloorName+"'"),
 	ensure: ensuring(render(pg.Text, `INSERT INTO {ledger} (name, token)
 SELECT n, 0 FROM json_array_elements_text($1::text::json) AS names(n)
 ON CONFLICT (name) DO NOTHING`)),

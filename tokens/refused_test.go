@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/fakedb"
@@ -55,9 +56,17 @@ func TestInvalidArgumentsAreRefused(t *testing.T) {
 			"Issue":     func(ctx context.Context) error { _, err := store.Issue(ctx, name); return err },
 			"IssueMany": func(ctx context.Context) error { _, err := store.IssueMany(ctx, "books", name); return err },
 			"Ensure":    func(ctx context.Context) error { return store.Ensure(ctx, "books", name) },
-			"Current":   func(ctx context.Context) error { _, err := store.Current(ctx, name); return err },
-			"Adopt":     func(ctx context.Context) error { return store.Adopt(ctx, sqlfence.Token{Name: name, Value: 1}) },
-			"Rotate":    func(ctx context.Context) error { _, err := store.Rotate(ctx, name); return err },
+			"Do": func(ctx context.Context) error {
+				return store.Do(ctx, name, func(context.Context) error { t.Error("f was called"); return nil })
+			},
+			"Watch": func(ctx context.Context) (err error) {
+				for _, err = range store.Watch(ctx, name, time.Second) {
+				}
+				return err
+			},
+			"Current": func(ctx context.Context) error { _, err := store.Current(ctx, name); return err },
+			"Adopt":   func(ctx context.Context) error { return store.Adopt(ctx, sqlfence.Token{Name: name, Value: 1}) },
+			"Rotate":  func(ctx context.Context) error { _, err := store.Rotate(ctx, name); return err },
 		} {
 			if err := call(t.Context()); !errors.Is(err, sqlfence.ErrInvalid) {
 				t.Errorf("%s of %.10q: %v", method, name, err)

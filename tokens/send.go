@@ -31,17 +31,21 @@ func (s *Store) queryFloored(ctx context.Context, f sqltext.Floored, args ...any
 // query runs a statement and returns the first value of its first row, 0 for
 // NULL, or sql.ErrNoRows.
 func (s *Store) query(ctx context.Context, query string, args ...any) (value int64, err error) {
-	err = s.resend(ctx, func() error {
-		if s.dialect.reads == nil {
-			value, err = queryOnce(ctx, s.db, query, args...)
-			return err
-		}
-		return s.inTx(ctx, func(tx *sql.Tx) error {
-			value, err = queryOnce(ctx, tx, query, args...)
-			return err
-		})
+	err = s.reading(ctx, func(db dialectopt.Queries) (err error) {
+		value, err = queryOnce(ctx, db, query, args...)
+		return err
 	})
 	return value, err
+}
+
+// reading calls do with what the ledger is read on, again after a serialization failure.
+func (s *Store) reading(ctx context.Context, do func(db dialectopt.Queries) error) error {
+	return s.resend(ctx, func() error {
+		if s.dialect.reads == nil {
+			return do(s.db)
+		}
+		return s.inTx(ctx, func(tx *sql.Tx) error { return do(tx) })
+	})
 }
 
 // resend sends again after a serialization failure.

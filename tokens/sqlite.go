@@ -34,6 +34,7 @@ WHERE held.token > 0 OR new.token > {served}
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)
 RETURNING token`)),
 	current: render(lite.Text, `SELECT token FROM {ledger} WHERE name = ?`),
+	page:    paging(lite.Text, "name > ? AND instr(name, ?) = 1"),
 	// WHERE true: without it ON would be read as a join's.
 	ensure: ensuring(render(lite.Text, `INSERT INTO {ledger} (name, token)
 SELECT value, 0 FROM json_each(?) WHERE true

@@ -164,6 +164,49 @@ func TestLease(t *testing.T) {
 	}
 }
 
+func TestTheNewestRun(t *testing.T) {
+	check, dsn, ctx := checking(t), fresh(t), t.Context()
+	run := func() *sql.DB {
+		source, err := tokens.NewSource("books")
+		check(err)
+		db, err := sqlfence.Open(driver, dsn, books, sqlfence.WithTokens(source.Tokens))
+		check(err)
+
+		t.Cleanup(func() { db.Close() })
+		if _, err := db.Exec("UPDATE books SET price = 10"); !errors.Is(err, sqlfence.ErrNoFence) {
+			t.Errorf("a write before the token was issued: %v", err)
+		}
+		store, err := tokens.New(db)
+		check(err)
+		check(store.Setup(ctx))
+		check(source.Issue(ctx, store)) // from here on this run writes
+
+		_, err = db.Exec("UPDATE books SET price = 30 WHERE id = 1")
+		check(err)
+		return db
+	}
+	older := run()
+	run()
+	_, err := older.Exec("UPDATE books SET price = 10 WHERE id = 1")
+	wantStale(t, err)
+}
+
+func TestTheLastToBegin(t *testing.T) {
+	db, _, store := open(t, books)
+	check, ctx := checking(t), t.Context()
+	var err error
+	late := store.Do(ctx, "books", func(late context.Context) error {
+		err = store.Do(ctx, "books", func(ctx context.Context) error { // takes over at once, without a lock
+			_, err := db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1")
+			return err // ErrStale: another has begun it since
+		})
+		check(err)
+		_, err := db.ExecContext(late, "UPDATE books SET price = 10 WHERE id = 1")
+		return err
+	})
+	wantStale(t, late)
+}
+
 func TestLockService(t *testing.T) {
 	db, _, store := open(t, books)
 	check := checking(t)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"strings"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
-	"github.com/sqlfence/sqlfence/internal/dialectopt"
-	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -45,26 +42,6 @@ func (a *app) withLedger(f func(*ledger) error) error {
 		}
 		return f(&ledger{store, db, source})
 	})
-}
-
-// list returns the newest token of each name, ordered by name. The ledger's
-// own rows are left out.
-func (l *ledger) list(ctx context.Context) ([]tokenRow, error) {
-	found, err := l.read(ctx)
-	return found, dialectopt.Explain(ctx, l.db, err, setuperr.Ledger(l.source.Text, l.source.Schema, "SELECT"))
-}
-
-func (l *ledger) read(ctx context.Context) ([]tokenRow, error) {
-	const query = "SELECT name, COALESCE(token, 0) FROM fencing_tokens " +
-		"WHERE name NOT IN ('', 'sqlfence:floor') ORDER BY name"
-	found := []tokenRow{}
-	err := dialectopt.EachRow(ctx, l.db, func(rows *sql.Rows) error {
-		var t sqlfence.Token
-		err := rows.Scan(&t.Name, &t.Value)
-		found = append(found, newTokenRow(t))
-		return err
-	}, query)
-	return found, err
 }
 
 // reasonFlag adds --reason, which has to be given.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/poll"
 	"github.com/sqlfence/sqlfence/lease"
 )
 
@@ -65,7 +66,7 @@ type watched struct {
 // watch returns the names in their order, and why they come without their leases, if these are not set up for
 // the one who asks.
 func (l *ledger) watch(ctx context.Context, leases *lease.Leases) (all []watched, unread, err error) {
-	names, err := l.list(ctx)
+	names, _, err := l.first(ctx, "", 0, func(tokenRow) bool { return true })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,7 +103,7 @@ func (a *app) watchAll(
 ) error {
 	var last []watched
 	lines := 0
-	for first := true; ; rest(ctx, interval) {
+	for first := true; ; poll.Rest(ctx, interval) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -171,14 +172,4 @@ func (a *app) showNews(n news) error {
 		}
 		fmt.Fprintf(a.out, "%s  %s  %s\n", n.At, visible(n.Name), text)
 	})
-}
-
-// rest waits, at most until ctx ends.
-func rest(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
