@@ -104,7 +104,7 @@ func TestAttachedDatabases(t *testing.T) {
 				t.Fatal(err)
 			}
 			found := verify(t, db) // Setup, which creates the triggers, is for the file itself
-			if got, want := codes(found), []string{"WARN wrong-ledger shop.papers"}; !slices.Equal(got, want) || !strings.Contains(found[0].Remedy, "that file itself") {
+			if got, want := codes(found), []string{"WARN wrong-ledger shop.papers"}; !slices.Equal(got, want) || !strings.Contains(found[0].Remedy, "Open that file by itself") {
 				t.Errorf("with a ledger of its own: found %v, want %v", found, want)
 			}
 		})

@@ -103,12 +103,12 @@ func (t Table) missing(ask Asker) Missing {
 	found, err := ask(t.elsewhere)
 	switch {
 	case err != nil:
-		m.Remedy = fmt.Sprintf("look whether another %s has it, and name that by sqlfence.WithSchema; with a "+
-			"second one stale writes pass. If none has, run: %s", schema, t.Create)
+		m.Remedy = fmt.Sprintf("look whether another %s has it, and name that (sqlfence.WithSchema, "+
+			"sqlfence --schema); with a second one stale writes pass. If none has, run: %s", schema, t.Create)
 	case len(found) > 0:
-		m.Remedy = fmt.Sprintf("there is one in %s %s: name it by sqlfence.WithSchema or %s, as with a second one "+
-			"stale writes pass; only if it is another application's, call Setup for one of your own", schema,
-			list(found), path)
+		m.Remedy = fmt.Sprintf("there is one in %s %s: name it (sqlfence.WithSchema, sqlfence --schema), or %s, "+
+			"as with a second one stale writes pass; only if it is another application's, call Setup for one of your "+
+			"own", schema, list(found), path)
 	}
 	return m
 }

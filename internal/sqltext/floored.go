@@ -48,8 +48,7 @@ func (t *Timelines) Send(f Floored, send, ask func(text string) error) (found bo
 
 // Unreadable is the warning to log when Send has found that the timeline can't be read.
 const Unreadable = "the server's timeline can't be read, so tokens may repeat after a failover or a restore that " +
-	"loses some; " +
-	"call tokens.Store.Repair after one"
+	"loses some; raise them after one: tokens.Store.Repair, sqlfence tokens repair"
 
 // refused reports whether the server has no such function, or doesn't allow it.
 func refused(err error) bool {

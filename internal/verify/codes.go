@@ -30,19 +30,20 @@ var Codes = []Code{
 		"temporary or `UNLOGGED` one, another engine than InnoDB, a constraint with ON CONFLICT",
 		"Register the tables behind it, or change how it is kept."},
 	{MissingLedger, "fault", "there is no `fencing_tokens` for a table with `Ledger`; in SQLite, in that table's file",
-		"Call tokens.Store.Setup, or create it."},
+		"Call tokens.Store.Setup, or run sqlfence init --apply."},
 	{"several-ledgers", "warning", "another schema has a ledger, too, so that processes with another search path " +
 		"may find another one",
-		"Name one schema by sqlfence.WithSchema in all processes."},
+		"Name one schema in all processes: sqlfence.WithSchema, sqlfence --schema."},
 	{"wrong-ledger", "fault; warning", "the ledger isn't as Setup creates it: its columns and key, how it is kept, " +
 		"the triggers that keep tokens from falling and names from being lost, a cascade that fires none, the " +
 		"function that guards ask",
-		"Call tokens.Store.Setup as a role that may create its triggers and function."},
+		"Call tokens.Store.Setup, or run sqlfence init --apply, as a role that may create its triggers and function."},
 	{"tokens-run-out", "fault; warning", "names in the ledger, or the number that new ones begin above, are above " +
 		"a tenth of the highest token",
-		"Find out what has raised them, and replace the name by tokens.Store.Rotate."},
+		"Find out what has raised them, and replace the name: tokens.Store.Rotate, sqlfence tokens rotate."},
 	{"wrong-mark", "fault; warning", "a row's mark is below 0, or above the newest token of its name. `Verify` only",
-		"Lower or raise the mark; only if the ledger has lost tokens, raise it by tokens.Store.Repair."},
+		"Lower or raise the mark; only if the ledger has lost tokens, raise it: tokens.Store.Repair, "+
+			"sqlfence tokens repair."},
 	{"wrong-server", "fault", "guards don't hold on the server: it doesn't raise their error, it isn't known, " +
 		"or other servers write to the database (Galera, Group Replication) and a table has `Ledger`",
 		"Use a server that docs/servers.md has as tested; with several, RowFence alone."},
@@ -64,7 +65,7 @@ var Codes = []Code{
 		"Take the privileges away from who doesn't need them, or seal the table."},
 	{"wrong-seal", "fault; warning", "the seal isn't what is registered: not there, not whole, that of other " +
 		"rules, followed by another trigger, or there and not registered",
-		"Call schema.Seal again, or sqlfence seal --apply."},
+		"Call schema.Seal again, or run sqlfence seal --apply."},
 	{"setting", "warning; note", "a setting loses commits or keys, switches seals off, or lets a " +
 		"transaction idle for ever",
 		"Change the setting."},

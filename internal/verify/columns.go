@@ -67,7 +67,7 @@ func (l *look) missingColumn(u use) {
 	if u.declare != "" {
 		add := "Add the column"
 		if u.role == "fence" {
-			add += " (by schema.AddFence or sqlfence add-fence --apply if programs are using the table)"
+			add += " (schema.AddFence or sqlfence add-fence --apply if programs are using the table)"
 		}
 		f.Remedy = didYouMean(u.name, known) + add + ", or register the one that the table has."
 		f.SQL = "ALTER TABLE " + l.quoted(u.rel) + " ADD COLUMN " + l.db.Quote(u.name) + " " + u.declare

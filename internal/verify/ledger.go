@@ -52,8 +52,9 @@ func (l *look) checkSeveralLedgers() {
 			"one in %s: the tokens of one say nothing to the other, so that a stale process's write passes if its "+
 			"sessions find another ledger than its successor's.", schema, l.ledgers[0].schema, path,
 			strings.Join(others, ", ")),
-		Remedy: "Name the one " + schema + " by sqlfence.WithSchema in all processes, raise its tokens to the " +
-			"highest of all by tokens.Store.Repair, and drop the others; leave those of other applications alone.",
+		Remedy: "Name the one " + schema + " in all processes (sqlfence.WithSchema, sqlfence --schema), raise " +
+			"its tokens to the highest of all (tokens.Store.Repair, sqlfence tokens repair), and drop the "+
+			"others; leave those of other applications alone.",
 	})
 }
 
@@ -73,10 +74,10 @@ func (l *look) otherLedgers() (schemas []string) {
 func (l *look) ledgerRemedy() string {
 	if others := l.otherLedgers(); len(others) > 0 {
 		schema, path := l.db.Facts().Schema, l.db.Facts().Path
-		return fmt.Sprintf("There is one in %s %s: name it by sqlfence.WithSchema, or have it found %s. A second one "+
-			"would let stale writes pass.", schema, strings.Join(others, ", "), path)
+		return fmt.Sprintf("There is one in %s %s: name it (sqlfence.WithSchema, sqlfence --schema), or have it found %s. "+
+			"A second one would let stale writes pass.", schema, strings.Join(others, ", "), path)
 	}
-	return "Call tokens.Store.Setup, or create it."
+	return remedies[MissingLedger]
 }
 
 // ledgerOf returns the ledger that the guards of a table ask; nil if there is none.
@@ -142,7 +143,7 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 			"%s can lower a token or lose a name there: %s.",
 			l.name(ledger), strings.Join(unkept, ", "))}
 		if l.db.ownLedgers() && !ledger.visible {
-			f.Remedy = "Call tokens.Store.Setup on a database that is opened by that file itself."
+			f.Remedy = "Open that file by itself, and call tokens.Store.Setup or run sqlfence init --apply."
 		}
 		l.add(t, f)
 	}
@@ -153,8 +154,8 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 			Problem: fmt.Sprintf("The function %s isn't what Setup of this version creates, or belongs to a role "+
 				"without the powers of the owner of table %s: guards do without it, and those of another version "+
 				"may believe it.", l.spell(ledger.schema, ledger.otherFunction), l.name(ledger)),
-			Remedy: "Call tokens.Store.Setup as a role with the powers of the table's owner; drop a function of " +
-				"another role, or with other parameters, before.",
+			Remedy: "Call tokens.Store.Setup, or run sqlfence init --apply, as a role with the powers of the table's owner; " +
+				"drop a function of another role, or with other parameters, before.",
 		})
 	}
 }

@@ -211,8 +211,8 @@ func (mysql) seal(l *look, t target) (s seals, has bool) {
 		case strings.HasPrefix(name, sqltext.SealPrefix):
 			bodies[event] = body
 			if problem != "" && s.problem == "" {
-				s.problem, s.remedy = problem, "Create the account again, or grant it what it lacks; or call "+
-					"schema.Seal again as another."
+				s.problem, s.remedy = problem, "Create the account again, or grant it what it lacks; or seal "+
+					"the table as another: schema.Seal, sqlfence seal --apply."
 			}
 		case strings.HasPrefix(name, sqltext.SealBusy):
 			has, s.problem, s.remedy = true, "Seal was interrupted, and all writes are refused until "+

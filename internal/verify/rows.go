@@ -78,7 +78,7 @@ func (l *look) checkRange(ledger *relation) error {
 		Problem: fmt.Sprintf("In the ledger %s tokens are near the end of their range: %s.", l.name(ledger),
 			strings.Join(names, "; ")),
 		Remedy: "Find out what has raised them, such as a repair to too high a floor or an adopted number; " +
-			"replace such a name by tokens.Store.Rotate (sqlfence tokens rotate) before it reaches the highest, " +
+			"replace such a name by tokens.Store.Rotate or sqlfence tokens rotate before it reaches the highest, " +
 			"from where it gets no token any more.",
 	})
 	return nil
@@ -137,7 +137,7 @@ func (l *look) highMark(t target, high, newest int64) Finding {
 	}
 	switch {
 	case t.Sealed:
-		f.Remedy += ", between schema.Unseal and schema.Seal."
+		f.Remedy += ", between schema.Unseal and schema.Seal (sqlfence unseal --apply, sqlfence seal --apply)."
 	case t.Key != "":
 		f.Remedy += "."
 	default:
@@ -145,8 +145,8 @@ func (l *look) highMark(t target, high, newest int64) Finding {
 		f.SQL = fmt.Sprintf("UPDATE %s SET %s = %d WHERE %[2]s > %[3]d", l.quoted(t.rel), l.db.Quote(t.Fence), newest)
 	}
 	if high < l.opts.Warn {
-		f.Remedy += fmt.Sprintf(" Only if the ledger has lost tokens, as after a restore, raise it by "+
-			"tokens.Store.Repair with %d, which raises all names, for ever.", high)
+		f.Remedy += fmt.Sprintf(" Only if the ledger has lost tokens, as after a restore, raise it to %[1]d, "+
+			"which raises all names, for ever: tokens.Store.Repair, sqlfence tokens repair --floor %[1]d.", high)
 	} else {
 		f.Remedy += " Don't raise the ledger to it: all names would have used up a tenth of their " +
 			"tokens, or more, for ever."

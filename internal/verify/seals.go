@@ -65,7 +65,7 @@ func checkSeals(l *look) error {
 			f.Severity = Fault
 			f.Problem = "Table " + name + " is sealed, but registered without Sealed: the database refuses " +
 				"its guarded writes."
-			f.Remedy = "Register it with Sealed, or call schema.Unseal, or sqlfence unseal --apply."
+			f.Remedy = "Register it with Sealed, or call schema.Unseal, or run sqlfence unseal --apply."
 		case has && s.problem != "":
 			f.Problem = "The seal of table " + name + " isn't whole: " + s.problem + "."
 		case has && s.shape != "":
@@ -74,7 +74,7 @@ func checkSeals(l *look) error {
 		case t.Sealed && !has:
 			f.Problem = "Table " + name + " is registered with Sealed, but isn't sealed: what doesn't pass " +
 				"through sqlfence isn't refused."
-			f.Remedy = "Call schema.Seal, or sqlfence seal --apply."
+			f.Remedy = "Call schema.Seal, or run sqlfence seal --apply."
 		default:
 			continue
 		}

@@ -88,7 +88,7 @@ func message(err error) string {
 func shortly(lacks *sqlfence.SetupError) string {
 	if remedy, _, _ := strings.Cut(lacks.Remedy, "; "); strings.HasPrefix(remedy, "there is") {
 		return "the database has no " + lacks.Missing + " (" + lacks.Err.Error() + "; " +
-			strings.Replace(remedy, "sqlfence.WithSchema", "--schema", 1) +
+			strings.Replace(remedy, "(sqlfence.WithSchema, sqlfence --schema)", "by --schema", 1) +
 			"); sqlfence init creates one of your own, if that is another application's, with --apply"
 	}
 	if strings.HasPrefix(lacks.Missing, "table ") {
