@@ -53,7 +53,7 @@ func (l *look) checkSeveralLedgers() {
 			"sessions find another ledger than its successor's.", schema, l.ledgers[0].schema, path,
 			strings.Join(others, ", ")),
 		Remedy: "Name the one " + schema + " in all processes (sqlfence.WithSchema, sqlfence --schema), raise " +
-			"its tokens to the highest of all (tokens.Store.Repair, sqlfence tokens repair), and drop the "+
+			"its tokens to the highest of all (tokens.Store.Repair, sqlfence tokens repair), and drop the " +
 			"others; leave those of other applications alone.",
 	})
 }
@@ -74,8 +74,8 @@ func (l *look) otherLedgers() (schemas []string) {
 func (l *look) ledgerRemedy() string {
 	if others := l.otherLedgers(); len(others) > 0 {
 		schema, path := l.db.Facts().Schema, l.db.Facts().Path
-		return fmt.Sprintf("There is one in %s %s: name it (sqlfence.WithSchema, sqlfence --schema), or have it found %s. "+
-			"A second one would let stale writes pass.", schema, strings.Join(others, ", "), path)
+		return fmt.Sprintf("There is one in %s %s: name it (sqlfence.WithSchema, sqlfence --schema), or have "+
+			"it found %s. A second one would let stale writes pass.", schema, strings.Join(others, ", "), path)
 	}
 	return remedies[MissingLedger]
 }
@@ -154,8 +154,8 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 			Problem: fmt.Sprintf("The function %s isn't what Setup of this version creates, or belongs to a role "+
 				"without the powers of the owner of table %s: guards do without it, and those of another version "+
 				"may believe it.", l.spell(ledger.schema, ledger.otherFunction), l.name(ledger)),
-			Remedy: "Call tokens.Store.Setup, or run sqlfence init --apply, as a role with the powers of the table's owner; " +
-				"drop a function of another role, or with other parameters, before.",
+			Remedy: "Call tokens.Store.Setup, or run sqlfence init --apply, as a role with the powers of " +
+				"the table's owner; drop a function of another role, or with other parameters, before.",
 		})
 	}
 }
