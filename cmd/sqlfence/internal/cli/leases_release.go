@@ -58,6 +58,6 @@ func (a *app) notHeld(key string) error {
 	err := a.write(struct {
 		Released bool   `json:"released"`
 		Key      string `json:"key"`
-	}{false, key}, func() { fmt.Fprintf(a.out, "nobody holds %s\n", visible(key)) })
+	}{false, key}, func() { fmt.Fprintf(a.out, "%s isn't held\n", visible(key)) })
 	return no(err)
 }

@@ -119,5 +119,9 @@ func (a *app) withoutForce(floor int64, dry bool) error {
 
 // percent says how much of the tokens that a name can have are below a token.
 func percent(token int64) string {
-	return fmt.Sprintf("%.3g %%", 100*float64(token)/float64(sqlfence.MaxToken))
+	part := 100 * float64(token) / float64(sqlfence.MaxToken)
+	if part < 0.1 {
+		return "under 0.1 %"
+	}
+	return fmt.Sprintf("%.3g %%", part)
 }
