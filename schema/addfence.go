@@ -9,6 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
@@ -61,6 +62,27 @@ func AddFence(ctx context.Context, db *sql.DB, table, column string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("schema: add the fence column %s to table %s: %w", column, table, err)
+	}
+	return nil
+}
+
+// AddFences adds the column of [sqlfence.RowFence] to each table that db registers with one, as [AddFence] does: to
+// one after the other, in the order of registration. db has to be fenced. Open it with the options of the program
+// that is to write to the tables, so that none is forgotten. Without such a table it does nothing, and returns nil.
+//
+// Errors are those of AddFence, and [sqlfence.ErrInvalid] for a db that isn't fenced. The tables before the
+// one that the error is about have their column; call it again for the others.
+func AddFences(ctx context.Context, db *sql.DB) error {
+	settings, err := fenced.SettingsOf("schema.AddFences", db)
+	if err != nil {
+		return err
+	}
+	for _, t := range settings.Tables() {
+		if table, column, ok := t.FenceNames(); ok {
+			if err := AddFence(ctx, db, table, column); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
