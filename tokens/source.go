@@ -22,8 +22,8 @@ import (
 // writes, and writes of all others are [sqlfence.ErrStale] from then on. Where a process has to wait until
 // another one has ended, use package lease's Election.
 //
-// The first write doesn't have them issued by itself. It holds a connection of the pool, and the issue would
-// wait for another, which other first writes may hold.
+// The first write doesn't have them issued by itself: it holds a connection of the pool, and the issue would
+// wait for another, which other first writes may hold (docs/adr/0042-a-source-is-issued-to-after-open.md).
 //
 // A Source is safe for use by several goroutines at once. The zero Source has no names.
 type Source struct {
