@@ -56,6 +56,12 @@ type Option func(*core.Options)
 //
 //	sqlfence.WithTable("books", sqlfence.RowFence("fence_token")),
 //	sqlfence.WithTable("books_2026", sqlfence.RowFence("fence_token"), sqlfence.Resource("books")),
+//
+// The name "*" stands for all tables that aren't registered by their own names, and "shop.*" for those of a schema: a
+// table that a later release adds is guarded from its first write on. Each takes tokens of its own name, without a
+// schema under "*", unless there is a [Resource]. Except single tables by [Exempt]; the rules [Claim] and [Sealed]
+// go with single tables alone. Where a pattern stands, code that may write (DO, CALL with a text) is refused, and so is
+// a write without a schema that more than one pattern may stand for.
 func WithTable(name string, rules ...Rule) Option {
 	return func(o *core.Options) {
 		t := &core.Table{Name: name}

@@ -93,6 +93,12 @@ func UnfencedInserts() Rule {
 	return func(t *core.Table) { t.Rules.UnfencedInserts = true }
 }
 
+// Exempt takes one table out of the patterns of [WithTable]: its writes aren't guarded. It goes with no other rule.
+// Where the table is registered with a schema, a statement has to name that, too.
+func Exempt() Rule {
+	return func(t *core.Table) { t.Rules.Exempt = true }
+}
+
 // InMode sets the mode of the table, whatever [WithMode] says: an application can be
 // converted table by table, each observed first and enforced then. All of the table's rules are in
 // this mode, also [Serial] and [EditLock]. Two different modes are refused.

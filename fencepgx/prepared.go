@@ -28,7 +28,7 @@ func (s *session) request(text string, args []any) (core.Request, *rewrite.Plan)
 	plan := s.state.Rewriter().Plan(r.Query)
 	if plan.Verdict == guard.Pass {
 		if ran := s.executed(r.Query); ran != nil {
-			return r, refusing(ran)
+			return r, ran.Refused(executesUnguarded)
 		}
 	}
 	return r, plan
@@ -84,15 +84,3 @@ const longestName = 63
 const executesUnguarded = "EXECUTE would run a statement as it was prepared, without its guard; pass the " +
 	"statement's name, " +
 	"or its text, to Exec or Query"
-
-// refusing returns a plan that refuses what would run a prepared statement, with this plan, past its guard.
-func refusing(ran *rewrite.Plan) *rewrite.Plan {
-	why := guard.Refusal{Table: -1, Offset: -1, Reason: executesUnguarded}
-	switch {
-	case ran.Verdict == guard.Refuse:
-		why.Table, why.Own = ran.Refusal.Table, ran.Refusal.Own
-	case len(ran.Tables) > 0:
-		why.Table = ran.Tables[0]
-	}
-	return &rewrite.Plan{Verdict: guard.Refuse, Refusal: why, Tables: ran.Tables}
-}

@@ -14,7 +14,7 @@ const (
 // What the parts of a plan take, in bytes, rounded up.
 const (
 	slotBytes     = 128 // with its place in the map
-	planBytes     = 384
+	planBytes     = 416
 	plannedBytes  = 768 // a plan with its form
 	argBytes      = 48
 	targetBytes   = 128
@@ -22,6 +22,7 @@ const (
 	bareBytes     = 8
 	editBytes     = 48
 	numberBytes   = 8
+	tableBytes    = 448
 )
 
 // cache keeps plans by query text, bounded by the bytes that they take. It is our own,
@@ -123,6 +124,7 @@ func (p *Plan) size() int {
 	}
 	n += cap(p.source.repeats.bare)*bareBytes + cap(p.source.repeats.ends)*numberBytes
 	n += cap(p.source.edits) * editBytes
+	n += cap(p.source.covered) * tableBytes
 	for i := range p.source.edits {
 		n += len(p.source.edits[i].text)
 	}

@@ -50,6 +50,7 @@ func TestCountedBytes(t *testing.T) {
 		"keyValue": {unsafe.Sizeof(guard.KeyValue{}), keyValueBytes},
 		"bare":     {unsafe.Sizeof(bare{}), bareBytes},
 		"edit":     {unsafe.Sizeof(edit{}), editBytes},
+		"table":    {unsafe.Sizeof(Table{}), tableBytes},
 		"number":   {unsafe.Sizeof(0), numberBytes},
 	} {
 		if size := int(part.size); part.counted < size || part.counted > 2*size && unsafe.Sizeof(0) == 8 {

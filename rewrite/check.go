@@ -9,6 +9,7 @@ import (
 // to an index.
 func checkTables(tables []Table, index *index) error {
 	var faults []error
+	index.tables = tables
 	for i := range tables {
 		t := &tables[i]
 		faults = append(faults, t.faults()...)
@@ -27,6 +28,12 @@ func (t *Table) faults() (faults []error) {
 	}
 	fail := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("table %q"+format, append([]any{t.Name}, args...)...))
+	}
+	if t.Exempt {
+		if t.Pattern || t.Fenced() || t.Tokenless() {
+			fail(" is exempt, so it has no other rule and is one table")
+		}
+		return faults
 	}
 	if isOwnTable(t.Name) {
 		fail(" belongs to sqlfence's packages and is always guarded; leave it out")

@@ -129,7 +129,7 @@ func (w *writer) eachToken(begin string, condition func(token int)) {
 func (p *planner) findsClaims(first int) bool {
 	for _, t := range p.targets[first:] {
 		table := p.written[t.Table]
-		c := &p.tables[table].ClaimOf
+		c := &p.rulesOf(table).ClaimOf
 		if c.Name == "" {
 			continue
 		}

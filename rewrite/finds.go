@@ -13,6 +13,9 @@ func (s *search) finds(text string) bool {
 	if s == nil {
 		return false
 	}
+	if s.all {
+		return true
+	}
 	find := s.codeIn(text)
 	if find != complete {
 		find = max(find, s.spelledIn(text), s.wordIn(text))

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,6 +14,9 @@ type index struct {
 	named  map[string]int        // the first table of a name
 	exact  map[schemaAndName]int // a table of each schema and name
 	folded func() map[string][]known
+
+	patterns []int                  // the tables that stand for others
+	exempt   map[schemaAndName]bool // the tables that none stands for
 
 	ledger, locks bool // whether a table has the rule
 }
@@ -33,14 +37,60 @@ func newIndex(tables int) *index {
 
 // add adds table i.
 func (x *index) add(i int, t *Table) {
+	switch {
+	case t.Pattern:
+		x.patterns = append(x.patterns, i)
+		return
+	case t.Exempt:
+		if x.exempt == nil {
+			x.exempt = make(map[schemaAndName]bool)
+		}
+		x.exempt[schemaAndName{t.Schema, t.Name}] = true
+		return
+	}
 	if _, ok := x.named[t.Name]; !ok {
 		x.named[t.Name] = i
 	}
 	x.exact[schemaAndName{t.Schema, t.Name}] = i
 }
 
+// covering returns the index of the pattern that stands for a table by its normalised name, or -1. several: without a
+// schema, more than one may.
+func (x *index) covering(schema, name string) (pattern int, several bool) {
+	if len(x.patterns) == 0 || x.isExempt(schema, name) {
+		return -1, false
+	}
+	pattern = -1
+	for _, i := range x.patterns {
+		switch s := x.tables[i].Schema; {
+		case s != "" && s == schema:
+			return i, false
+		case s == "" || schema == "":
+			pattern, several = i, pattern >= 0
+		}
+	}
+	return pattern, several && schema == ""
+}
+
+// guards reports whether a normalised name may mean a table that is guarded, by its name or by a pattern.
+func (x *index) guards(schema, name string) bool {
+	pattern, _ := x.covering(schema, name)
+	return pattern >= 0 || x.find(schema, name) >= 0
+}
+
+// isExempt reports whether a table is exempt. One that is in some schema isn't, where the statement names none.
+func (x *index) isExempt(schema, name string) bool {
+	return x.exempt[schemaAndName{"", name}] || x.exempt[schemaAndName{schema, name}]
+}
+
 // overlaps reports whether one name could mean both a table and one that was added.
 func (x *index) overlaps(t *Table) bool {
+	if t.Pattern {
+		return slices.ContainsFunc(x.patterns, func(i int) bool { return x.tables[i].Schema == t.Schema })
+	}
+	if x.isExempt(t.Schema, t.Name) {
+		return true
+	}
 	if _, ok := x.named[t.Name]; !ok || t.Schema == "" {
 		return ok
 	}
@@ -93,6 +143,9 @@ func (x *index) fold() map[string][]known {
 	}
 	for i := range x.tables {
 		t := &x.tables[i]
+		if t.Exempt {
+			continue
+		}
 		add(t.Schema, i)
 		add(t.Name, i)
 		for _, column := range t.columns {

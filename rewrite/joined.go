@@ -11,7 +11,8 @@ func (p *planner) joined(w *read.Write) bool {
 	p.target.joined = true
 	registered := 0
 	for i := range p.Writes {
-		if t := &p.Writes[i]; t.At == w.At && p.registered(t.Target.Schema, t.Target.Name) >= 0 {
+		t := &p.Writes[i]
+		if t.At == w.At && (p.index.guards(t.Target.Schema, t.Target.Name) || p.own(t.Target.Name) >= 0) {
 			registered++
 		}
 	}

@@ -24,16 +24,30 @@ func (p *planner) own(name string) int {
 }
 
 // isOwn reports whether an index is that of a table of sqlfence's own.
-func (p *planner) isOwn(table int) bool { return table >= len(p.tables) }
+func (p *planner) isOwn(table int) bool {
+	return len(p.tables) <= table && table < len(p.tables)+len(ownTables)
+}
 
 // mention finds the name of a registered table among some tokens. It returns the table's index and
 // the place, or -1.
 func (p *planner) mention(s read.Span) (table int, at int32) {
+	table, at = p.named(s)
+	if table < 0 && len(p.index.patterns) > 0 {
+		return p.index.patterns[0], s.Lo
+	}
+	return table, at
+}
+
+// named is mention without patterns.
+func (p *planner) named(s read.Span) (table int, at int32) {
 	return p.Find(s, func(name string) int { return p.registered("", name) })
 }
 
 // mentionGuarded is mention without sqlfence's own tables.
 func (p *planner) mentionGuarded(s read.Span) (table int, at int32) {
+	if len(p.index.patterns) > 0 {
+		return p.index.patterns[0], s.Lo
+	}
 	return p.Find(s, func(name string) int { return p.index.find("", name) })
 }
 

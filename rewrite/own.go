@@ -185,7 +185,7 @@ func (p *planner) keepsSchema(name string) bool {
 func (p *planner) refuseNamed(name string, at int32, reason string) bool {
 	if p.refused == nil {
 		p.refuse(-1, at, reason)
-		p.refused.Own = name
+		p.refused.Name = name
 	}
 	return false
 }

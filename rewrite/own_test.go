@@ -145,8 +145,8 @@ func TestOwnTablesAreRegisteredAlways(t *testing.T) {
 						if p.Verdict != guard.Refuse || p.Refusal.Table >= 0 || p.Refusal.Reason == "" {
 							t.Errorf("%v, %d tables: %s: %v, want refuse", d, len(tables), query, p.Verdict)
 						}
-						if code := strings.HasPrefix(s, "DO ") || strings.HasPrefix(s, "CALL "); !code && p.Refusal.Own != name {
-							t.Errorf("%v, %d tables: %s: refused for %q, want %q: %s", d, len(tables), query, p.Refusal.Own, name, p.Refusal.Reason)
+						if code := strings.HasPrefix(s, "DO ") || strings.HasPrefix(s, "CALL "); !code && p.Refusal.Name != name {
+							t.Errorf("%v, %d tables: %s: refused for %q, want %q: %s", d, len(tables), query, p.Refusal.Name, name, p.Refusal.Reason)
 						}
 					}
 					for _, s := range ownPassing[d] {

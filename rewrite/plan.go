@@ -84,7 +84,7 @@ type Plan struct {
 }
 
 // rules returns the rules of the plan's table i.
-func (p *Plan) rules(i int) *Table { return &p.source.tables[p.Tables[i]] }
+func (p *Plan) rules(i int) *Table { return p.source.rulesOf(p.Tables[i]) }
 
 // countRows notes where the rows of each target begin among those of its table.
 func (p *Plan) countRows() {

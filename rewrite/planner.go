@@ -14,9 +14,9 @@ import (
 // false; nothing is guessed.
 type planner struct {
 	*read.Text
+	tableList
 	dialect   *dialect
 	nonce     string
-	tables    []Table
 	index     *index
 	search    *search
 	versioned bool // the caller has a serial
@@ -78,6 +78,7 @@ func (r *Rewriter) planned(query string, v guard.Variant, askedOnce bool) *Plan 
 func (p *planner) release() {
 	p.plan, p.refused, p.explained, p.apart = nil, nil, false, false
 	p.repeats, p.written, p.targets, p.assigns, p.settings = repeats{}, nil, nil, nil, nil
+	p.covered = nil
 	if cap(p.edits) > maxRoom {
 		p.edits = nil
 	}
@@ -122,11 +123,13 @@ func (p *planner) guarded() *Plan {
 	}
 	edits := append(p.plan.edits[:0], p.edits...)
 	plan.source = source{dialect: p.dialect, nonce: p.nonce, src: p.Src, edits: edits, repeats: p.repeats,
-		tables: p.tables, plan: plan,
+		tableList: p.tableList, plan: plan,
 		assigns: p.assigns, counts: inputs.OnlyBare(), takesOver: p.takesOver, needsSCSOn: p.NeedsSCSOn}
 	plan.countRows()
 	if !plan.renderDefault() {
-		return refusal(p.written[0], 0, unconfirmed)
+		p.refuse(p.written[0], 0, unconfirmed)
+		p.refused.Offset = 0
+		return &Plan{Verdict: guard.Refuse, Refusal: *p.refused}
 	}
 	return plan
 }
@@ -168,8 +171,12 @@ func (p *planner) endsAlone(count int) bool {
 func (p *planner) refuse(table int, token int32, reason string) bool {
 	if p.refused == nil {
 		p.refused = &guard.Refusal{Table: table, Reason: reason, Offset: int(p.Offset(token))}
-		if p.isOwn(table) {
-			p.refused.Table, p.refused.Own = -1, ownTables[table-len(p.tables)]
+		switch {
+		case p.isOwn(table):
+			p.refused.Table, p.refused.Name = -1, ownTables[table-len(p.tables)]
+		case table >= len(p.tables):
+			t := p.rulesOf(table)
+			p.refused.Table, p.refused.Name = t.pattern, t.fullName()
 		}
 	}
 	return false

@@ -60,7 +60,7 @@ func (p *Plan) renderDefault() (ok bool) {
 	w := newWriter(&p.source)
 	defer w.release()
 	for _, table := range p.Tables {
-		if p.source.tables[table].Fenced() {
+		if p.source.rulesOf(table).Fenced() {
 			w.tokens = append(w.tokens, Token{})
 		}
 		w.tables = append(w.tables, share{tokens: len(w.tokens)})
@@ -184,12 +184,12 @@ const defaultArgs = 5
 
 // A source is what a plan renders a statement from.
 type source struct {
+	tableList
 	dialect *dialect
 	nonce   string // of the rewriter's markers
 	src     string
 	edits   []edit
 	repeats repeats
-	tables  []Table
 	rows    []int  // of each of the plan's tables, if there are several targets
 	assigns []bool // for each of these, whether a serial is assigned to it; nil for none
 	plan    *Plan

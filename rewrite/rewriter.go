@@ -61,7 +61,7 @@ func New(d databases.Dialect, tables []Table) (*Rewriter, error) {
 		index.ledger, index.locks = index.ledger || t.Ledger, index.locks || t.locks()
 	}
 	index.tables = r.tables
-	r.registers = func(schema, name string) bool { return index.find(schema, name) >= 0 }
+	r.registers = index.guards
 	r.search = newSearch(says, r.tables)
 	return r, nil
 }

@@ -23,6 +23,7 @@ type search struct {
 	code    finding  // texts with a statement that runs code are: PostgreSQL's DO
 	anyByte bool     // a name has no word
 	divided bool     // a name isn't one word
+	all     bool     // any name may be one of a table: all texts are found
 	cut     int      // a longer word may be cut to a name
 }
 
@@ -30,6 +31,10 @@ type search struct {
 func newSearch(d *dialect, tables []Table) *search {
 	s := &search{rules: d.grammar.Lex, cut: math.MaxInt}
 	for i := range tables {
+		if tables[i].Pattern {
+			s.all = true
+			continue
+		}
 		s.find(tables[i].Name, int32(i))
 		if c := tables[i].ClaimOf.Name; c != "" {
 			s.find(c, noTable)

@@ -85,7 +85,7 @@ func (e *everyByte) hasWords(text string) bool {
 // unread reports whether a text is refused whatever it names: because it can't be read,
 // or because of the encoding, which doesn't matter without tables.
 func unread(r *Rewriter, p *Plan) bool {
-	return p.Refusal.Table < 0 && p.Refusal.Own == "" &&
+	return p.Refusal.Table < 0 && p.Refusal.Name == "" &&
 		(strings.HasPrefix(p.Refusal.Reason, "it can't be read") || p.Refusal.Reason == read.TooDeep.String() || p.Refusal.Reason == read.ExpectedAlias.String() ||
 			len(r.tables) == 0 && strings.Contains(p.Refusal.Reason, "client_encoding"))
 }

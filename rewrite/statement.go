@@ -29,7 +29,7 @@ func (p *planner) ledgerEdit(first int) {
 		with = ""
 	}
 	for i := first; i < len(p.targets); i++ {
-		if p.tables[p.written[p.targets[i].Table]].Ledger {
+		if p.rulesOf(p.written[p.targets[i].Table]).Ledger {
 			p.edits = append(p.edits, edit{at: p.CTEAt, op: opWith, text: with, target: int32(first),
 				row: int32(len(p.targets))})
 			return
@@ -70,6 +70,9 @@ func (p *planner) part(part *read.Part) bool {
 // other decides about a statement that isn't a write of rows.
 func (p *planner) other(part *read.Part) bool {
 	table, at := p.mention(part.Span)
+	if part.Class == read.Call {
+		table, at = p.named(part.Span)
+	}
 	switch {
 	case part.Class == read.Definition && !p.keepsClaims(p.makesTemporary(part), part.At):
 		return false
@@ -137,6 +140,9 @@ func (p *planner) call(part *read.Part) bool {
 func (p *planner) codeNamesNothing(at int32, code string) bool {
 	if table := p.search.namedIn(code); table >= 0 {
 		return p.refuse(table, at, codeNames)
+	}
+	if len(p.index.patterns) > 0 && (mayWrite(code) || !p.Word(p.Lo, "do")) {
+		return p.refuse(p.index.patterns[0], at, "code that may write can't be guarded where all tables are; "+noCode)
 	}
 	if name := ownIn(code); name != "" {
 		return p.refuseNamed(name, at, ownObject)

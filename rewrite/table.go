@@ -46,6 +46,14 @@ type Table struct {
 
 	Lock guard.Lock // columns of the lock that keeps others from editing a row; empty for none
 
+	// Pattern says that it stands for each table of Schema, or of any, that no other Table is. A written one has its
+	// rules by its own name; without a Schema, its schema is empty. Name tells of the pattern in errors.
+	Pattern bool
+
+	// Exempt says that no pattern stands for the table. It has no rules, and its writes pass.
+	Exempt bool
+
+	pattern            int        // of a table that a pattern stands for: its index
 	name               string     // quoted
 	fence, key, serial string     // the columns, quoted
 	lock               guard.Lock // the same of its columns

@@ -25,6 +25,12 @@ func (p *planner) write(w *read.Write) bool {
 			"replace a registered one; run it under Bypass")
 	}
 	table := p.registered(w.Target.Schema, w.Target.Name)
+	if table < 0 {
+		var ok bool
+		if table, ok = p.cover(&w.Target); !ok {
+			return false
+		}
+	}
 	switch {
 	case p.isOwn(table):
 		return p.refuse(table, w.Target.At, ownReason)
@@ -84,7 +90,7 @@ func (p *planner) addTarget(table int, t *read.Target) {
 		in = len(p.written)
 		p.written = append(p.written, table)
 	}
-	rules, schema := &p.tables[table], ""
+	rules, schema := p.rulesOf(table), ""
 	qualifier := rules.name
 	if t.Alias != "" {
 		qualifier = p.dialect.Quote(t.Alias)

@@ -198,3 +198,29 @@ func TestHundredsOfTables(t *testing.T) {
 		}
 	})
 }
+
+// Tables that a pattern stands for are looked at, but those that have a registration of their own.
+func TestPatterns(t *testing.T) {
+	eachWorld(t, func(t *testing.T, w *world) {
+		fence := sqlfence.RowFence("fence_token")
+		about := func(opts ...sqlfence.Option) (lines []string) {
+			for _, f := range w.news(t, opts...) {
+				lines = append(lines, f.Table+" "+f.Code)
+			}
+			return lines
+		}
+		all := sqlfence.WithTable("*", fence)
+		if got := about(all); !slices.Equal(got, []string{"pens missing-column"}) {
+			t.Errorf("%q", got)
+		}
+		if got := about(all, sqlfence.WithTable("pens", sqlfence.Exempt())); len(got) > 0 {
+			t.Errorf("pens are exempt: %q", got)
+		}
+		if got := about(all, sqlfence.WithTable("pens", sqlfence.Serial("id"))); slices.Contains(got, "pens missing-column") {
+			t.Errorf("pens have rules of their own: %q", got)
+		}
+		if got := about(sqlfence.WithTable("elsewhere.*", fence)); len(got) > 0 {
+			t.Errorf("of a schema that isn't there: %q", got)
+		}
+	})
+}

@@ -348,4 +348,14 @@ func try[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 }
 
 // table returns the plan's table i.
-func (e *Execution) table(i int) *Table { return e.registry.tables[e.plan.Tables[i]] }
+func (e *Execution) table(i int) *Table { return e.registry.table(e.plan, i) }
+
+// find returns the number of the first of the plan's tables for which a condition holds, or -1.
+func (e *Execution) find(is func(*Table) bool) int {
+	for i := range e.plan.Tables {
+		if is(e.table(i)) {
+			return i
+		}
+	}
+	return -1
+}

@@ -25,8 +25,8 @@ func (r *registry) show(plan *rewrite.Plan) (string, error) {
 		return text, nil
 	}
 	values := rewrite.Values{Literal: true, Tables: make([]rewrite.TableValues, len(plan.Tables))}
-	for i, n := range plan.Tables {
-		if t := r.tables[n]; t.Rules.Fenced() {
+	for i := range plan.Tables {
+		if t := r.table(plan, i); t.Rules.Fenced() {
 			values.Tables[i].Tokens = []rewrite.Token{{Name: t.Resource, Value: 1}}
 		}
 	}

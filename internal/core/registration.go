@@ -36,6 +36,9 @@ func (t *Table) FenceNames() (table, column string, ok bool) {
 
 func (t *Table) registered() Registered {
 	r := Registered{Table: written(t.spelled.Table), Rules: []string{}}
+	if t.Rules.Pattern {
+		r.Table = "*"
+	}
 	if t.spelled.Schema != "" {
 		r.Table = written(t.spelled.Schema) + "." + r.Table
 	}
@@ -49,6 +52,7 @@ func (t *Table) registered() Registered {
 		r.Rules = append(r.Rules, name)
 	}
 	rules := &t.Rules
+	word(rules.Exempt, "exempt")
 	word(rules.FenceColumn != "", "row-fence", rules.FenceColumn)
 	word(t.hasLedger(), "ledger")
 	word(t.hasResource(r.Table), "resource", t.Resource)
@@ -77,6 +81,9 @@ func (t *Table) registered() Registered {
 func (t *Table) hasResource(name string) bool {
 	if t.ClaimOf != "" || !t.Rules.Ledger && t.Rules.FenceColumn == "" && t.Rules.Claim == "" {
 		return false
+	}
+	if t.Rules.Pattern {
+		return t.Resource != ""
 	}
 	again := Table{Name: name}
 	again.Rules.Schema, again.Rules.Name = t.Rules.Schema, t.Rules.Name

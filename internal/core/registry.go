@@ -28,11 +28,15 @@ type registry struct {
 	optional bool // some table is Optional, or has UnfencedInserts
 	observed bool // some table is observed
 	sealed   bool // some table is Sealed
+	patterns bool // some table is a pattern
+
+	covered covered
 }
 
 // add adds a table and checks its rules.
 func (r *registry) add(t *Table) {
 	r.tables = append(r.tables, t)
+	r.patterns = r.patterns || t.Rules.Pattern
 	r.serials = r.serials || t.Rules.Serial != ""
 	r.claims = r.claims || t.Rules.Claim != ""
 	r.locks = r.locks || t.Rules.Lock.By != ""
@@ -61,21 +65,21 @@ func (r *registry) prepare(d dialect.Dialect, schema string) (err error) {
 func (r *registry) names(p *rewrite.Plan) (names []string) {
 	switch {
 	case p.Verdict != guard.Refuse:
-		for _, i := range p.Tables {
-			names = append(names, r.tables[i].Name)
+		for i := range p.Tables {
+			names = append(names, r.table(p, i).Name)
 		}
+	case p.Refusal.Name != "":
+		names = []string{p.Refusal.Name}
 	case p.Refusal.Table >= 0:
 		names = []string{r.tables[p.Refusal.Table].Name}
-	case p.Refusal.Own != "":
-		names = []string{p.Refusal.Own}
 	}
 	return names
 }
 
 // unguardable returns the error of a statement that package rewrite refuses.
 func (r *registry) unguardable(why *guard.Refusal) error {
-	table := why.Own
-	if why.Table >= 0 {
+	table := why.Name
+	if table == "" && why.Table >= 0 {
 		table = r.tables[why.Table].Name
 	}
 	return words.Unguardable(Unguarded{Table: table, Reason: why.Reason, Offset: why.Offset}, nil)
@@ -84,7 +88,7 @@ func (r *registry) unguardable(why *guard.Refusal) error {
 // several returns the error of several statements that are refused for how they are sent.
 func (r *registry) several(p *rewrite.Plan) error {
 	return words.Unguardable(Unguarded{
-		Table: r.tables[p.Tables[0]].Name,
+		Table: r.table(p, 0).Name,
 		Reason: "it writes to a registered table and is one of several statements in one text, which only an Exec " +
 			"without arguments runs, where no table is observed; send each by itself",
 		Offset: p.Several,

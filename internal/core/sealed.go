@@ -47,10 +47,7 @@ func (e *Execution) writesSealed() bool {
 
 // maySeal reports whether the statement writes to a table that may be sealed and has this name.
 func (e *Execution) maySeal(name string) bool {
-	return slices.ContainsFunc(e.plan.Tables, func(i int) bool {
-		t := e.registry.tables[i]
-		return t.Rules.Sealed && t.isCalled(name)
-	})
+	return e.find(func(t *Table) bool { return t.Rules.Sealed && t.isCalled(name) }) >= 0
 }
 
 // judge notes which of the statement's tables are sealed, now that the database was asked. For this statement that

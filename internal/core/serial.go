@@ -21,7 +21,7 @@ func (e *Execution) findSerial(ctx context.Context) error {
 	if err != nil || !plan.Versioned {
 		return err
 	}
-	table := e.registry.tables[plan.Tables[0]].Name
+	table := e.registry.table(plan, 0).Name
 	switch {
 	case serial < 0:
 		return fmt.Errorf("%w: table %q: the context's serial is %d; pass WithSerial the version that was read, 0 or "+

@@ -140,7 +140,7 @@ func (e *Execution) checkServer(ctx context.Context) error {
 // before it writes.
 func (e *Execution) checkHome(ctx context.Context) error {
 	s := e.conn
-	i := slices.IndexFunc(e.plan.Tables, func(i int) bool { return e.registry.tables[i].hasLedger() })
+	i := e.find((*Table).hasLedger)
 	switch {
 	case i < 0:
 		return nil

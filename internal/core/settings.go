@@ -114,6 +114,7 @@ func (s *Settings) addTables(o *Options) {
 			enforced.add(t)
 		}
 	}
+	s.exemptObserved(o, enforced)
 	if s.profile.Database == nil {
 		return
 	}
@@ -130,6 +131,22 @@ func (s *Settings) addTables(o *Options) {
 		s.enforced = enforced
 		if err := enforced.prepare(s.profile.Dialect, s.schema); err != nil {
 			o.Fail(err)
+		}
+	}
+}
+
+// exemptObserved keeps the patterns that are enforced from standing for tables that are observed.
+func (s *Settings) exemptObserved(o *Options, enforced *registry) {
+	if !enforced.patterns {
+		return
+	}
+	for _, t := range s.tables {
+		switch {
+		case t.Mode == Enforce:
+		case t.Rules.Pattern:
+			o.Fail(fmt.Errorf("table %.80q: another pattern is enforced; give all patterns one mode", t.Name))
+		default:
+			enforced.add(t.exempt())
 		}
 	}
 }

@@ -50,6 +50,8 @@ func (t *Table) Once(field *string, rule, value string) {
 // all faults. db is nil where it is unknown.
 func (t *Table) check(db *dialect.Database) []error {
 	switch {
+	case t.Rules.Exempt:
+		t.checkExempt()
 	case t.Rules.Claim != "":
 		if t.Optional {
 			t.Fail(errors.New("the rules Claim and Optional: a takeover and a new row need no token, and every other " +
@@ -74,10 +76,22 @@ func (t *Table) check(db *dialect.Database) []error {
 		return t.faults
 	}
 	t.readNames(db.Dialect)
-	if t.Resource == "" && t.Rules.Name != "" {
+	if t.Rules.Pattern && (t.Rules.Sealed || t.Rules.Claim != "" || t.Rules.Exempt) {
+		t.Fail(errors.New("the rules Sealed, Claim and Exempt are for one table; register it by its name"))
+	}
+	if t.Resource == "" && t.Rules.Name != "" && !t.Rules.Pattern {
 		t.nameResource()
 	}
 	return t.faults
+}
+
+// checkExempt checks that the table has no other rule.
+func (t *Table) checkExempt() {
+	r := &t.Rules
+	if r.Fenced() || r.Tokenless() || r.Key != "" || r.SingleUse || r.Sealed || r.UnfencedInserts || t.Resource != "" ||
+		t.Optional || t.ModeSet || t.ClaimOf != "" {
+		t.Fail(errors.New("the rule Exempt goes with no other rule"))
+	}
 }
 
 // hasLedger reports whether the table's tokens are compared with fencing_tokens.
@@ -132,10 +146,17 @@ func (t *Table) checkSealed() {
 // makes of them.
 func (t *Table) readNames(d dialect.Dialect) {
 	var err error
-	if t.Rules.Schema, t.Rules.Name, err = lang.ParseName(d, t.Name); err != nil {
+	name := t.Name
+	if schema, ok := strings.CutSuffix(name, "*"); ok && (schema == "" || strings.HasSuffix(schema, ".")) {
+		t.Rules.Pattern, name = true, schema+"x"
+	}
+	if t.Rules.Schema, t.Rules.Name, err = lang.ParseName(d, name); err != nil {
 		t.Fail(err)
 	}
-	t.spelled.Schema, t.spelled.Table, _ = lang.SpellName(d, t.Name)
+	t.spelled.Schema, t.spelled.Table, _ = lang.SpellName(d, name)
+	if t.Rules.Pattern {
+		t.Rules.Name, t.spelled.Table = "*", "*"
+	}
 	for _, column := range t.Rules.Columns() {
 		if *column == "" {
 			continue

@@ -102,8 +102,7 @@ func (e *Execution) keepTerm(got []Token) error {
 
 // changedTerm refuses a token in a transaction that has used another one of this name.
 func (e *Execution) changedTerm(before, now Token) error {
-	t := e.table(max(0, slices.IndexFunc(e.plan.Tables,
-		func(i int) bool { return e.conn.settings.tables[i].takes(now.Name) })))
+	t := e.table(max(0, e.find(func(t *Table) bool { return t.takes(now.Name) })))
 	if before.Value < now.Value {
 		return words.Stale(t.Name, before, now.Value, nil)
 	}

@@ -51,7 +51,8 @@ func (t *Table) toVerify() verify.Table {
 	return verify.Table{
 		Registered: t.Name, Schema: r.Schema, Name: r.Name, Resource: t.Resource,
 		Fence: r.FenceColumn, Key: r.Key, Serial: r.Serial, Claim: r.Claim, By: r.Lock.By, Since: r.Lock.Since,
-		Expiry: r.Lock.Expiry,
+		Expiry:  r.Lock.Expiry,
+		Pattern: r.Pattern, Exempt: r.Exempt,
 		Ledger: t.hasLedger(), ClaimOf: t.ClaimOf, Sealed: r.Sealed, FromTransaction: t.FromTransaction,
 		SingleUse: r.SingleUse, UnfencedInserts: r.UnfencedInserts,
 	}
@@ -66,7 +67,9 @@ func (s *Settings) Refuses(code, table string) bool {
 	if code == verify.MissingLedger || s.enforced == nil {
 		return false
 	}
-	return table == "" || slices.ContainsFunc(s.enforced.tables, func(t *Table) bool { return t.Name == table })
+	return table == "" || slices.ContainsFunc(s.enforced.tables, func(t *Table) bool {
+		return t.Name == table && !t.Rules.Exempt
+	})
 }
 
 // Logger returns the logger of the options; nil for none.

@@ -13,7 +13,7 @@ const (
 // A Refusal says why a statement can't be guarded. It is an error.
 type Refusal struct {
 	Table  int    // index among the registered tables, or -1
-	Own    string // the table of sqlfence's own that it is about, or ""
+	Name   string // of the table where Table alone doesn't say it: of sqlfence's own, or covered by the pattern Table
 	Reason string // what is wrong and what to write instead
 	Offset int    // in bytes from the statement's start, or -1
 }

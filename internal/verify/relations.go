@@ -64,7 +64,8 @@ func (l *look) named(schema, name string) (found []*relation) {
 func checkNames(l *look) error {
 	var lost []*Table
 	for i := range l.tables {
-		if t := &l.tables[i]; !slices.ContainsFunc(l.targets, func(x target) bool { return x.Table == t }) {
+		t := &l.tables[i]
+		if !l.covered[t.Registered] && !slices.ContainsFunc(l.targets, func(x target) bool { return x.Table == t }) {
 			lost = append(lost, t)
 		}
 	}

@@ -28,6 +28,9 @@ type Table struct {
 	Since, Expiry  string
 	Ledger, Sealed bool
 
+	Pattern bool // it stands for all tables of Schema, or of any, that have no Table of their own
+	Exempt  bool // no pattern stands for it
+
 	FromTransaction bool // the seal takes the tokens of transactions
 	SingleUse       bool
 	UnfencedInserts bool
@@ -87,7 +90,7 @@ type Options struct {
 func Run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options) ([]Finding, error) {
 	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables, opts: opts}
 	for _, step := range []func(*look) error{
-		findRelations, askCatalogue, checkNames, checkColumns, checkKeys, checkLedger, checkStorage,
+		expandPatterns, findRelations, askCatalogue, checkNames, checkColumns, checkKeys, checkLedger, checkStorage,
 		checkPrivileges, checkSeals, checkLinks, checkCode, checkSettings, checkWriters, checkRows,
 	} {
 		if err := step(l); err != nil {
@@ -110,6 +113,7 @@ type look struct {
 	targets   []target
 	ledgers   []*relation // the tables that guards ask, and others of that name in other schemas
 	others    []*relation
+	covered   map[string]bool // the tables, as registered, that a pattern stands for
 
 	// What the catalogue has of the relations.
 	keys     []key

@@ -61,6 +61,7 @@ func TestRegistrationIsReadBack(t *testing.T) {
 		{`invoices=required-serial:"Version",edit-lock:by:since:"Ex:piry"`},
 		{"Books=row-fence:f,resource:books"},
 		{`shop."Books"=row-fence:f,resource:"shop.books"`},
+		{"*=row-fence:f,ledger", "shop.*=ledger,resource:shop", "books=exempt"},
 	}
 	used := make(map[string]bool)
 	for _, name := range database.Names() {
@@ -131,7 +132,7 @@ func TestRegistrationHasEveryRule(t *testing.T) {
 	}{
 		{core.Table{}, "Name Resource Optional Mode ModeSet FromTransaction Rules ClaimOf"},
 		{rewrite.Table{}, "Schema Name FenceColumn Key Ledger SingleUse UnfencedInserts Sealed Claim ClaimOf Serial " +
-			"SerialRequired Lock"},
+			"SerialRequired Lock Pattern Exempt"},
 	} {
 		var fields []string
 		for f := range reflect.TypeOf(s.of).Fields() {

@@ -14,7 +14,7 @@ import (
 
 const tableHelp = `Each --table registers a table, as sqlfence.WithTable does: NAME or NAME=RULE,RULE…
 The rules are row-fence:COLUMN, ledger, resource:NAME, key:COLUMN, claim:COLUMN, claimof:TABLE,
-sealed, sealed-from-transaction, single-use, optional, unfenced-inserts, serial:COLUMN,
+sealed, sealed-from-transaction, single-use, optional, unfenced-inserts, exempt, serial:COLUMN,
 required-serial:COLUMN, edit-lock:BY:SINCE:EXPIRY, and observe.
 A name with one of = , : in it stands in double quotes.
 Each --tables FILE registers the tables of a program, which writes the file by schema.Registration.`
@@ -34,6 +34,7 @@ var rules = map[string]struct {
 	"sealed-from-transaction": {0, func([]string) sqlfence.Rule { return sqlfence.Sealed(sqlfence.FromTransaction()) }},
 	"single-use":              {0, func([]string) sqlfence.Rule { return sqlfence.SingleUse() }},
 	"optional":                {0, func([]string) sqlfence.Rule { return sqlfence.Optional() }},
+	"exempt":                  {0, func([]string) sqlfence.Rule { return sqlfence.Exempt() }},
 	"unfenced-inserts":        {0, func([]string) sqlfence.Rule { return sqlfence.UnfencedInserts() }},
 	"serial":                  {1, func(a []string) sqlfence.Rule { return sqlfence.Serial(a[0]) }},
 	"required-serial": {1,

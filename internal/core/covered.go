@@ -1,0 +1,81 @@
+package core
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// maxCovered is how many tables are kept that patterns stand for. Names may come from requests.
+const maxCovered = 10_000
+
+// covered are the tables of a registry that were written and that a pattern stands for. They are made of the
+// pattern and of the plan's name, and kept so that an execution need not make them again. The zero value is empty; it
+// is safe for concurrent use.
+type covered struct {
+	mu     sync.RWMutex
+	tables map[coveredName]*Table
+}
+
+type coveredName struct {
+	pattern      int
+	schema, name string
+}
+
+// table returns the plan's table i.
+func (r *registry) table(p *rewrite.Plan, i int) *Table {
+	rules, pattern, ok := p.Covered(i)
+	if !ok {
+		return r.tables[p.Tables[i]]
+	}
+	key := coveredName{pattern, rules.Schema, rules.Name}
+	r.covered.mu.RLock()
+	t := r.covered.tables[key]
+	r.covered.mu.RUnlock()
+	if t == nil {
+		key.schema, key.name = strings.Clone(key.schema), strings.Clone(key.name)
+		t = r.covered.add(key, r.tables[pattern].of(key.schema, key.name))
+	}
+	return t
+}
+
+// add keeps a table, unless another goroutine has.
+func (c *covered) add(key coveredName, t *Table) *Table {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kept := c.tables[key]; kept != nil {
+		return kept
+	}
+	if len(c.tables) >= maxCovered {
+		clear(c.tables)
+	}
+	if c.tables == nil {
+		c.tables = make(map[coveredName]*Table)
+	}
+	c.tables[key] = t
+	return t
+}
+
+// exempt returns the table as no pattern stands for it.
+func (t *Table) exempt() *Table {
+	return &Table{Name: t.Name, Mode: Enforce, Rules: rewrite.Table{Schema: t.Rules.Schema, Name: t.Rules.Name,
+		Exempt: true}}
+}
+
+// of returns a table that the pattern stands for, by its normalised name.
+func (t *Table) of(schema, name string) *Table {
+	table := *t
+	table.Rules.Pattern, table.Rules.Schema, table.Rules.Name = false, schema, name
+	table.spelled = session.Name{Schema: schema, Table: name}
+	table.Name = written(name)
+	if schema != "" {
+		table.Name = written(schema) + "." + table.Name
+	}
+	if table.Resource == "" {
+		table.nameResource()
+	}
+	table.asked = []string{table.tokenName("")}
+	return &table
+}

@@ -1,0 +1,164 @@
+package rewrite
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
+)
+
+// byPattern plans a statement where only a pattern is registered.
+func byPattern(t testing.TB, d databases.Dialect, s *sample, rules string) *Plan {
+	t.Helper()
+	pattern := rulesets[rules].table
+	pattern.Name, pattern.Pattern = "*", true
+	r, err := New(d, []Table{pattern})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.PlanFor(s.sql, variantOf(rules))
+}
+
+// A statement is planned under a pattern as if its written tables had been registered by name, or refused.
+func TestPatternIsAsByName(t *testing.T) {
+	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
+		got := byPattern(t, d, s, rules)
+		table := rulesets[rules].table
+		tables := []Table{table}
+		add := func(name string) {
+			table.Name = name
+			if !slices.ContainsFunc(tables, func(t Table) bool { return t.Name == name }) {
+				tables = append(tables, table)
+			}
+		}
+		for _, other := range otherTables(rules) {
+			add(other.Name)
+		}
+		if got.Verdict == guard.Guard {
+			tables = nil
+			for i := range got.Tables {
+				covered, pattern, ok := got.Covered(i)
+				if !ok || pattern != 0 || covered.Schema != "" || covered.Pattern {
+					t.Fatalf("table %d is %+v of pattern %d", i, covered, pattern)
+				}
+				add(covered.Name)
+			}
+		}
+		r, err := New(d, tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := r.PlanFor(s.sql, variantOf(rules))
+		switch {
+		case got.Verdict == guard.Refuse && want.Verdict != guard.Refuse:
+			t.Logf("REFUSED-MORE %v: %s: %.150q", want.Verdict, got.Refusal.Reason, s.sql)
+		case got.Verdict != want.Verdict:
+			t.Errorf("%v, by name %v: %q", got.Verdict, want.Verdict, s.sql)
+		case got.Verdict == guard.Guard:
+			a, b := got.rendered(t, got.values(rules)), want.rendered(t, want.values(rules))
+			nonces := strings.NewReplacer(got.source.nonce, "", want.source.nonce, "")
+			if nonces.Replace(fmt.Sprint(a)) != nonces.Replace(fmt.Sprint(b)) {
+				t.Errorf("%+v, by name %+v", a, b)
+			}
+		}
+	})
+}
+
+// Which table a pattern stands for, and which it doesn't.
+func TestPatternCovers(t *testing.T) {
+	fence := Table{FenceColumn: "fence_token"}
+	of := func(schema, name string, change func(*Table)) Table {
+		t := fence
+		t.Schema, t.Name = schema, name
+		if change != nil {
+			change(&t)
+		}
+		return t
+	}
+	pattern := func(t *Table) { t.Pattern = true }
+	exempt := func(t *Table) { *t = Table{Schema: t.Schema, Name: t.Name, Exempt: true} }
+	for _, c := range []struct {
+		tables []Table
+		sql    string
+		want   string // its written tables, or its refusal; empty for none
+	}{
+		{[]Table{of("", "*", pattern)}, "UPDATE books SET a = 1", "books"},
+		{[]Table{of("", "*", pattern)}, "UPDATE shop.books SET a = 1", "books"},
+		{[]Table{of("shop", "shop.*", pattern)}, "UPDATE shop.books SET a = 1", "shop.books"},
+		{[]Table{of("shop", "shop.*", pattern)}, "UPDATE books SET a = 1", "shop.books"},
+		{[]Table{of("shop", "shop.*", pattern)}, "UPDATE blog.books SET a = 1", ""},
+		{[]Table{of("shop", "shop.*", pattern), of("blog", "blog.*", pattern)}, "UPDATE blog.books SET a = 1", "blog.books"},
+		{[]Table{of("shop", "shop.*", pattern), of("blog", "blog.*", pattern)}, "UPDATE books SET a = 1", "refused"},
+		{[]Table{of("", "*", pattern), of("blog", "blog.*", pattern)}, "UPDATE shop.books SET a = 1", "books"},
+		{[]Table{of("", "*", pattern), of("", "logs", exempt)}, "UPDATE logs SET a = 1", ""},
+		{[]Table{of("", "*", pattern), of("", "logs", exempt)}, "UPDATE shop.logs SET a = 1", ""},
+		{[]Table{of("", "*", pattern), of("shop", "logs", exempt)}, "UPDATE shop.logs SET a = 1", ""},
+		{[]Table{of("", "*", pattern), of("shop", "logs", exempt)}, "UPDATE logs SET a = 1", "logs"},
+		{[]Table{of("", "*", pattern)}, "SELECT * FROM books", ""},
+		{[]Table{of("", "*", pattern)}, "CREATE TABLE books (id int)", ""},
+		{[]Table{of("", "*", pattern)}, "DROP TABLE books", "refused"},
+		{[]Table{of("", "*", pattern)}, "UPDATE fencing_tokens SET token = 1", "refused"},
+		{[]Table{of("", "*", pattern)}, "INSERT INTO books (a, fence_token) VALUES (1, 2)", "refused"},
+	} {
+		for _, d := range guardedDialects(t) {
+			r, err := New(d, c.tables)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, got := r.Plan(c.sql), ""
+			switch p.Verdict {
+			case guard.Refuse:
+				got = "refused"
+			case guard.Guard:
+				for i := range p.Tables {
+					got += p.rules(i).fullName()
+				}
+			}
+			if got != c.want {
+				t.Errorf("%v: %s: %q, want %q", d, c.sql, got, c.want)
+			}
+		}
+	}
+	for _, tables := range [][]Table{
+		{of("", "*", pattern), of("", "*", pattern)},
+		{of("shop", "*", pattern), of("shop", "*", pattern)},
+		{of("", "logs", exempt), of("", "logs", nil)},
+		{of("", "logs", nil), of("", "logs", exempt)},
+	} {
+		if _, err := New(guardedDialects(t)[0], tables); err == nil {
+			t.Errorf("%+v are registered", tables)
+		}
+	}
+}
+
+// A table has one name, and so one token, however a statement spells it.
+func TestPatternSpellings(t *testing.T) {
+	long := strings.Repeat("x", 70)
+	for _, c := range []struct{ sql, want string }{
+		{"UPDATE Books SET a = 1", "books"},
+		{`UPDATE "books" SET a = 1`, "books"},
+		{`UPDATE "Books" SET a = 1`, "Books"},
+		{`UPDATE U&"b\006fks" SET a = 1`, "boks"},
+		{"UPDATE ONLY public.books AS b SET a = 1", "books"},
+		{"UPDATE " + long + " SET a = 1", long[:63]},
+		{`UPDATE "` + long + `" SET a = 1`, long[:63]},
+		{"UPDATE BÜCHER SET a = 1", "refused"},
+		{`UPDATE "BÜCHER" SET a = 1`, "BÜCHER"},
+		{"UPDATE bücher SET a = 1", "refused"},
+	} {
+		r, err := New(databases.Postgres, []Table{{Name: "*", Pattern: true, FenceColumn: "fence_token"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, got := r.Plan(c.sql), "refused"
+		if p.Verdict == guard.Guard {
+			got = p.rules(0).Name
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q (%+v)", c.sql, got, c.want, p.Refusal)
+		}
+	}
+}
