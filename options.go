@@ -43,7 +43,8 @@ type Option func(*core.Options)
 // WithTable registers a table: name is an SQL identifier, "books" or "shop.books", folded as the
 // database folds it unless it is written in double quotes. Without rules the table is guarded by
 // the [Ledger]. "books" stands for books in any schema; "shop.books" for that one, and for an
-// unqualified books, which may resolve to it. A table that is registered twice, also with and
+// unqualified books, which may resolve to it. A write of an unqualified name that may be one of several
+// registrations, such as "shop.books" and "blog.books", is refused. A table that is registered twice, also with and
 // without its schema, is refused; so are a nil rule, and rules that contradict each other. Whether
 // the table exists isn't looked at but by [Verify] and [WithVerify]. The tables of sqlfence's own
 // packages (fencing_tokens, fencing_leases, rowlocks) are always guarded, and refused here. In
@@ -60,8 +61,7 @@ type Option func(*core.Options)
 // The name "*" stands for all tables that aren't registered by their own names, and "shop.*" for those of a schema: a
 // table that a later release adds is guarded from its first write on. Each takes tokens of its own name, without a
 // schema under "*", unless there is a [Resource]. Except single tables by [Exempt]; the rules [Claim] and [Sealed]
-// go with single tables alone. Where a pattern stands, code that may write (DO, CALL with a text) is refused, and so is
-// a write without a schema that more than one pattern may stand for.
+// go with single tables alone. Where a pattern stands, code that may write (DO, CALL with a text) is refused.
 func WithTable(name string, rules ...Rule) Option {
 	return func(o *core.Options) {
 		t := &core.Table{Name: name}

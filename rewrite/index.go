@@ -13,6 +13,7 @@ type index struct {
 	tables []Table
 	named  map[string]int        // the first table of a name
 	exact  map[schemaAndName]int // a table of each schema and name
+	again  map[string]bool       // the names of more than one table
 	folded func() map[string][]known
 
 	patterns []int                  // the tables that stand for others
@@ -30,7 +31,8 @@ type known struct {
 }
 
 func newIndex(tables int) *index {
-	x := &index{named: make(map[string]int, tables), exact: make(map[schemaAndName]int, tables)}
+	x := &index{named: make(map[string]int, tables), exact: make(map[schemaAndName]int, tables),
+		again: make(map[string]bool)}
 	x.folded = sync.OnceValue(x.fold)
 	return x
 }
@@ -50,32 +52,51 @@ func (x *index) add(i int, t *Table) {
 	}
 	if _, ok := x.named[t.Name]; !ok {
 		x.named[t.Name] = i
+	} else {
+		x.again[t.Name] = true
 	}
 	x.exact[schemaAndName{t.Schema, t.Name}] = i
 }
 
-// covering returns the index of the pattern that stands for a table by its normalised name, or -1. several: without a
-// schema, more than one may.
-func (x *index) covering(schema, name string) (pattern int, several bool) {
+// covering returns the index of the pattern that stands for a table by its normalised name, or -1.
+func (x *index) covering(schema, name string) int {
 	if len(x.patterns) == 0 || x.isExempt(schema, name) {
-		return -1, false
+		return -1
 	}
-	pattern = -1
+	pattern := -1
 	for _, i := range x.patterns {
 		switch s := x.tables[i].Schema; {
 		case s != "" && s == schema:
-			return i, false
+			return i
 		case s == "" || schema == "":
-			pattern, several = i, pattern >= 0
+			pattern = i
 		}
 	}
-	return pattern, several && schema == ""
+	return pattern
+}
+
+// isOneOfSeveral reports whether a table by its normalised name, without a schema, may be one of several
+// registrations, and so take the tokens of either.
+func (x *index) isOneOfSeveral(name string) bool {
+	i, named := x.named[name]
+	if named && x.tables[i].Schema == "" || x.isExempt("", name) {
+		return false
+	}
+	n := 0
+	if named {
+		n++
+	}
+	for _, i := range x.patterns {
+		if _, ok := x.exact[schemaAndName{x.tables[i].Schema, name}]; !ok {
+			n++
+		}
+	}
+	return n > 1 || x.again[name]
 }
 
 // guards reports whether a normalised name may mean a table that is guarded, by its name or by a pattern.
 func (x *index) guards(schema, name string) bool {
-	pattern, _ := x.covering(schema, name)
-	return pattern >= 0 || x.find(schema, name) >= 0
+	return x.covering(schema, name) >= 0 || x.find(schema, name) >= 0
 }
 
 // isExempt reports whether a table is exempt. One that is in some schema isn't, where the statement names none.

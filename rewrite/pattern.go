@@ -20,15 +20,11 @@ type tableList struct {
 }
 
 // cover returns the index of a written table that a pattern stands for, or -1. Covered tables follow
-// sqlfence's own. ok is false if it may be one of several patterns.
+// sqlfence's own. ok is false if its name can't be read.
 func (p *planner) cover(t *read.Target) (table int, ok bool) {
-	pattern, several := p.index.covering(t.Schema, t.Name)
-	switch {
-	case pattern < 0:
+	pattern := p.index.covering(t.Schema, t.Name)
+	if pattern < 0 {
 		return -1, true
-	case several:
-		return -1, p.refuse(pattern, t.At, "without its schema, the table may be one of several registered patterns; "+
-			"write its schema")
 	}
 	if _, unclear := p.dialect.grammar.Lex.FoldedByLocale(p.Src, &p.Tokens[t.NameAt]); unclear {
 		return -1, p.refuse(pattern, t.NameAt, "how its name is read, and so which tokens it takes, depends on the "+

@@ -115,6 +115,8 @@ func TestPatternsAndModes(t *testing.T) {
 			sqlfence.WithTable("books", fence, observed)}, "books"},
 		{"the pattern observed", []sqlfence.Option{sqlfence.WithTable("*", fence, observed),
 			sqlfence.WithTable("books", fence)}, "later"},
+		{"a table of another schema observed", []sqlfence.Option{sqlfence.WithTable("*", fence),
+			sqlfence.WithTable("elsewhere.books", fence, observed)}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
