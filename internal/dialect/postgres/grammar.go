@@ -23,7 +23,7 @@ var Grammar = read.NewGrammar(read.Grammar{
 	SearchAndCycle: fact.Yes,
 	NoRows: slices.Concat(read.CommonNoRows, []string{"abort", "set", "reset", "show", "listen", "unlisten", "notify",
 		"fetch", "move", "close", "deallocate", "discard", "execute",
-		"lock", "cluster", "refresh", "comment", "grant", "revoke"}),
+		"lock", "checkpoint", "cluster", "refresh", "comment", "grant", "revoke"}),
 
 	Only:          fact.Yes,
 	BareAlias:     fact.Yes,

@@ -31,6 +31,9 @@ func (t *Text) class() Class {
 	case t.grammar.Code.Is() && t.isWord(first, "call"):
 		return Call
 	case t.grammar.Code.Is() && t.isWord(first, "prepare"):
+		if t.isWord(t.peek(1), "transaction") && t.peek(2).Kind == lex.Text {
+			return NoRows
+		}
 		return Prepare
 	case t.isWord(first, t.grammar.NoRows...):
 		return NoRows
