@@ -210,6 +210,9 @@ func TestPatterns(t *testing.T) {
 			return lines
 		}
 		all := sqlfence.WithTable("*", fence)
+		if _, err := newWorld(t, w.Base).plain.Exec("CREATE TABLE another (id integer PRIMARY KEY)"); err != nil {
+			t.Fatal(err)
+		}
 		if got := about(all); !slices.Equal(got, []string{"pens missing-column"}) {
 			t.Errorf("%q", got)
 		}
@@ -218,6 +221,12 @@ func TestPatterns(t *testing.T) {
 		}
 		if got := about(all, sqlfence.WithTable("pens", sqlfence.Serial("id"))); slices.Contains(got, "pens missing-column") {
 			t.Errorf("pens have rules of their own: %q", got)
+		}
+		if got := about(all, sqlfence.WithTable("elsewhere.pens", sqlfence.Exempt())); !slices.Contains(got, "pens missing-column") {
+			t.Errorf("pens of another schema are exempt: %q", got)
+		}
+		if got := about(all, sqlfence.WithTable("elsewhere.pens", fence)); !slices.Contains(got, "pens missing-column") {
+			t.Errorf("pens of another schema have rules of their own: %q", got)
 		}
 		if got := about(sqlfence.WithTable("elsewhere.*", fence)); len(got) > 0 {
 			t.Errorf("of a schema that isn't there: %q", got)

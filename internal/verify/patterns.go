@@ -10,13 +10,18 @@ import (
 // expandPatterns puts the tables that patterns stand for in the place of the patterns.
 func expandPatterns(l *look) error {
 	var tables, patterns []Table
-	named := make(map[string]bool) // the tables that have a Table of their own
+	named := make(map[string]bool) // the tables that have a Table of their own, in all schemas
+	l.apart = make(map[relationName]bool)
 	for _, t := range l.tables {
-		if t.Pattern {
+		switch {
+		case t.Pattern:
 			patterns = append(patterns, t)
 			continue
+		case t.Schema == "":
+			named[l.db.same(t.Name)] = true
+		default:
+			l.apart[relationName{l.db.same(t.Schema), l.db.same(t.Name)}] = true
 		}
-		named[l.db.same(t.Name)] = true
 		if !t.Exempt {
 			tables = append(tables, t)
 		}
@@ -40,6 +45,9 @@ func expandPatterns(l *look) error {
 		}
 		named[name] = true
 		for _, t := range patterns {
+			if l.apart[relationName{l.db.same(t.Schema), name}] {
+				continue
+			}
 			t.Name, t.Registered = row[0], l.spell(t.Schema, row[0])
 			t.Resource = cmp.Or(t.Resource, t.Registered)
 			l.covered[t.Registered] = true

@@ -31,10 +31,18 @@ func findRelations(l *look) error {
 	for i := range l.tables {
 		t := &l.tables[i]
 		for _, rel := range l.named(t.Schema, t.Name) {
-			l.targets = append(l.targets, target{t, rel})
+			if !l.covered[t.Registered] || l.isCovered(t, rel) {
+				l.targets = append(l.targets, target{t, rel})
+			}
 		}
 	}
 	return nil
+}
+
+// isCovered reports whether a relation is the one that a pattern stands for by a table. What the session doesn't find,
+// under a pattern without a schema, may be another program's.
+func (l *look) isCovered(t *Table, rel *relation) bool {
+	return (t.Schema != "" || rel.visible) && !l.apart[relationName{l.db.same(rel.schema), l.db.same(rel.name)}]
 }
 
 // isAsked reports whether guards ask this ledger.

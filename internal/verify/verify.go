@@ -113,7 +113,8 @@ type look struct {
 	targets   []target
 	ledgers   []*relation // the tables that guards ask, and others of that name in other schemas
 	others    []*relation
-	covered   map[string]bool // the tables, as registered, that a pattern stands for
+	covered   map[string]bool       // the tables, as registered, that a pattern stands for
+	apart     map[relationName]bool // those with a Table of their own, in one schema
 
 	// What the catalogue has of the relations.
 	keys     []key
