@@ -116,8 +116,8 @@ type StaleError struct {
 
 func (e *StaleError) Error() string {
 	if e.Current == e.Token.Value && e.Table == sqltext.LedgerTable { // adopted for a name without a token
-		return fmt.Sprintf("%v: table %q: the first token of a name has to be above the floor %d, and %s isn't", ErrStale,
-			e.Table, e.Current, e.Token)
+		return fmt.Sprintf("%v: table %q: the first token of a name has to be above the floor %d, and %s isn't",
+			ErrStale, e.Table, e.Current, e.Token)
 	}
 	if e.Current == e.Token.Value { // SingleUse
 		return fmt.Sprintf("%v: table %q: token %s has written here before, and is for a single use", ErrStale, e.Table,

@@ -110,6 +110,8 @@ func TestPatternCovers(t *testing.T) {
 		{[]Table{of("", "*", pattern)}, "SELECT * FROM books", ""},
 		{[]Table{of("", "*", pattern)}, "CREATE TABLE books (id int)", ""},
 		{[]Table{of("", "*", pattern)}, "DROP TABLE books", "refused"},
+		{[]Table{of("", "*", pattern), of("", "logs", exempt)}, "TRUNCATE TABLE books", "refused"},
+		{[]Table{of("", "*", pattern), of("", "logs", exempt)}, "DROP TABLE logs", "refused"},
 		{[]Table{of("", "*", pattern)}, "UPDATE fencing_tokens SET token = 1", "refused"},
 		{[]Table{of("", "*", pattern)}, "INSERT INTO books (a, fence_token) VALUES (1, 2)", "refused"},
 	} {
@@ -140,6 +142,49 @@ func TestPatternCovers(t *testing.T) {
 	} {
 		if _, err := New(guardedDialects(t)[0], tables); err == nil {
 			t.Errorf("%+v are registered", tables)
+		}
+	}
+}
+
+// Tables that no pattern stands for are filled and emptied as they are without one.
+func TestPatternInBulk(t *testing.T) {
+	tables := []Table{{Name: "*", Pattern: true, Ledger: true}, {Name: "logs", Exempt: true}, {Name: "tmp", Exempt: true},
+		{Name: "pens", Ledger: true}}
+	shops := []Table{{Schema: "shop", Name: "*", Pattern: true, Ledger: true}}
+	for _, c := range []struct {
+		d      databases.Dialect
+		tables []Table
+		sql    string
+		passes bool
+	}{
+		{databases.Postgres, tables, "COPY logs FROM STDIN", true},
+		{databases.Postgres, tables, `copy public."logs" (id, a) from stdin with (format csv)`, true},
+		{databases.Postgres, tables, "TRUNCATE logs", true},
+		{databases.Postgres, tables, "TRUNCATE TABLE ONLY logs, public.tmp * RESTART IDENTITY RESTRICT", true},
+		{databases.MySQL, tables, "TRUNCATE TABLE logs", true},
+		{databases.MySQL, tables, "TRUNCATE `logs`", true},
+		{databases.Postgres, shops, "COPY blog.books FROM STDIN", true},
+
+		{databases.Postgres, tables, "COPY books FROM STDIN", false},
+		{databases.Postgres, tables, "COPY pens FROM STDIN", false},
+		{databases.Postgres, tables, "COPY fencing_tokens FROM STDIN", false},
+		{databases.Postgres, tables, "COPY BINARY logs FROM STDIN", false},
+		{databases.Postgres, tables, "COPY logs.books FROM STDIN", false},
+		{databases.Postgres, tables, "COPY logs FROM STDIN; COPY books FROM STDIN", false},
+		{databases.Postgres, tables, "TRUNCATE logs CASCADE", false},
+		{databases.Postgres, tables, "TRUNCATE logs, books", false},
+		{databases.Postgres, tables, "TRUNCATE logs, pens", false},
+		{databases.Postgres, tables, "TRUNCATE logs, fencing_tokens", false},
+		{databases.MySQL, tables, "TRUNCATE logs.books", false},
+		{databases.Postgres, shops, "COPY books FROM STDIN", false},
+		{databases.Postgres, shops, "COPY shop.books FROM STDIN", false},
+	} {
+		r, err := New(c.d, c.tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := r.Plan(c.sql); (p.Verdict == guard.Pass) != c.passes || p.Verdict == guard.Guard {
+			t.Errorf("%v: %s: %v %s", c.d, c.sql, p.Verdict, p.Refusal.Reason)
 		}
 	}
 }

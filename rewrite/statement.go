@@ -91,11 +91,19 @@ func (p *planner) other(part *read.Part) bool {
 			"another table can reach its rows; run it under Bypass, and register both")
 	case !p.refuseOwn(part.Span):
 		return false
-	case part.Class == read.Definition:
+	case part.Class == read.Definition, p.inBulkElsewhere(table, part):
 		return true
 	}
 	return p.refuse(table, at, "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE "+
 		"or INSERT, or run it under Bypass; a migration belongs on a connection without sqlfence")
+}
+
+// inBulkElsewhere reports whether a statement that is refused for a pattern alone fills or empties tables for which
+// none stands.
+func (p *planner) inBulkElsewhere(table int, part *read.Part) bool {
+	return table < len(p.tables) && p.tables[table].Pattern && p.InBulk(part, func(schema, name string) bool {
+		return p.index.covering(schema, name) < 0 && p.registered(schema, name) < 0
+	})
 }
 
 // Reasons that stand in more than one place.

@@ -29,8 +29,8 @@ func (p *planner) write(w *read.Write) bool {
 	case p.isOwn(table):
 		return p.refuse(table, w.Target.At, ownReason)
 	case w.Target.Schema == "" && p.index.isOneOfSeveral(w.Target.Name):
-		return p.refuse(max(table, p.index.covering("", w.Target.Name)), w.Target.At, "without its schema, the table may "+
-			"be one of several that are registered; write its schema")
+		return p.refuse(max(table, p.index.covering("", w.Target.Name)), w.Target.At, "without its schema, the table "+
+			"may be one of several that are registered; write its schema")
 	case table < 0:
 		var ok bool
 		if table, ok = p.cover(&w.Target); !ok {
