@@ -6,6 +6,8 @@ replace github.com/sqlfence/sqlfence => ..
 
 replace github.com/sqlfence/sqlfence/conformance => ../conformance
 
+replace github.com/sqlfence/sqlfence/fencehttp => ../fencehttp
+
 replace github.com/sqlfence/sqlfence/fencepgx => ../fencepgx
 
 require (
@@ -21,6 +23,7 @@ require (
 	github.com/ngrok/sqlmw v0.0.0-20220520173518-97c9c04efc79
 	github.com/sqlfence/sqlfence v0.0.0
 	github.com/sqlfence/sqlfence/conformance v0.0.0-00010101000000-000000000000
+	github.com/sqlfence/sqlfence/fencehttp v0.0.0-00010101000000-000000000000
 	github.com/sqlfence/sqlfence/fencepgx v0.0.0-00010101000000-000000000000
 	go.opentelemetry.io/otel v1.46.0
 	go.opentelemetry.io/otel/trace v1.46.0
