@@ -192,6 +192,10 @@ func TestRefusalsArrive(t *testing.T) {
 			t.Errorf("%v: %d %v", tt.is, status, refusal)
 		}
 	}
+	if kind := fencehttp.Kind(sqlfence.ErrStale); kind != "stale" || fencehttp.KindError(kind) != sqlfence.ErrStale ||
+		fencehttp.Kind(sqlfence.ErrUnguardable) != "" || fencehttp.KindError("") != nil {
+		t.Error("kinds")
+	}
 	err = errors.Join(sqlfence.ErrStale, sqlfence.ErrUnknownOutcome)
 	if status, _, _ := do(t, client, request(t, "PUT", url, token)); status != 502 {
 		t.Error("a write that may have been applied is answered", status)

@@ -55,13 +55,40 @@ var (
 //
 // Other errors, such as [sqlfence.ErrUnguardable], are faults of the service.
 func WriteError(w http.ResponseWriter, err error) bool {
+	p := problemOf(err)
+	if p == nil {
+		return false
+	}
+	write(w, p, "")
+	return true
+}
+
+func problemOf(err error) *problem {
 	for _, p := range problems {
 		if errors.Is(err, p.is) {
-			write(w, p, "")
-			return true
+			return p
 		}
 	}
-	return false
+	return nil
+}
+
+// Kind returns the name of a refusal, as in the type of its answer: "stale", "no-fence"; or "" if err is none. Other protocols
+// carry it, and [KindError] makes the error of it.
+func Kind(err error) string {
+	if p := problemOf(err); p != nil {
+		return p.name
+	}
+	return ""
+}
+
+// KindError returns the error of a [Kind], such as [sqlfence.ErrStale]; nil for another name.
+func KindError(kind string) error {
+	for _, p := range problems {
+		if p.name == kind {
+			return p.is
+		}
+	}
+	return nil
 }
 
 type body struct {
