@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/fencehttp"
 )
 
-// domain is that of the ErrorInfo of a refusal, whose reason is the refusal's [fencehttp.Kind].
+// domain is that of the ErrorInfo of a refusal. Its reason is the refusal's [fencehttp.Kind].
 const domain = "sqlfence"
 
 // Code returns the code of a refusal, and whether err is one. A server's interceptors use it; so can a service of

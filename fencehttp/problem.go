@@ -43,8 +43,8 @@ var (
 	malformed = &problem{"malformed", http.StatusBadRequest, "If-Match is not an ETag of this service", nil}
 )
 
-// WriteError answers a request whose write was refused by a fence, and reports whether err was such a refusal; else it
-// writes nothing. The answer is application/problem+json (RFC 9457); its text names no table and no token.
+// WriteError answers a request with err if a fence has refused its write, and reports whether it was such a refusal; else
+// it writes nothing. The answer is application/problem+json (RFC 9457); its text names no table and no token.
 //
 //	ErrStale, ErrNotIssued, ErrUnknownName   409 Conflict
 //	ErrConflict, ErrGone                     412 Precondition Failed
@@ -124,8 +124,8 @@ func (e *ResponseError) Error() string {
 
 func (e *ResponseError) Unwrap() error { return e.is }
 
-// CheckResponse returns a *[ResponseError] if the answer is a refusal that [WriteError] or [Handler] wrote, whose body
-// it has read and closed then; else nil, and the body is as it was.
+// CheckResponse returns a *[ResponseError] if the answer is a refusal that [WriteError] or [Handler] wrote. It has read
+// and closed the body then; else it returns nil, and the body is as it was.
 func CheckResponse(r *http.Response) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/problem+json" {
 		return nil
