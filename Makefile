@@ -1,7 +1,7 @@
 # Every folder with a go.mod is a module. The targets cover all of them.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test test-all check lint bench suites applications cgo pgbouncer chromium services
+.PHONY: help test test-all check lint bench suites applications cgo pgbouncer chromium
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile
@@ -39,9 +39,3 @@ pgbouncer:
 # The browser for the tests of the pages of examples/invoice.
 chromium:
 	@command -v chromium >/dev/null || scripts/apt-install chromium
-
-# The servers of integration/locks and integration/fenceotel.
-services:
-	@PATH=$$PATH:/usr/sbin; { command -v etcd && command -v nats-server && command -v prometheus && \
-		test -e /usr/share/zookeeper/bin/zkServer.sh; } >/dev/null || \
-		scripts/apt-install etcd-server nats-server zookeeper prometheus
