@@ -65,6 +65,20 @@ func FenceFrom(ctx context.Context, name string) (Token, bool) {
 	return Token{}, false
 }
 
+// FencesFrom returns all tokens that ctx carries, to pass them on to another process. The slice is the caller's own; it
+// is nil if there are none.
+func FencesFrom(ctx context.Context) []Token {
+	held := core.TokensFrom(ctx)
+	if len(held) == 0 {
+		return nil
+	}
+	tokens := make([]Token, len(held))
+	for i, t := range held {
+		tokens[i] = Token(t)
+	}
+	return tokens
+}
+
 // Bypass returns a context that sends statements to the database as they were written, unguarded:
 // for migrations and repairs. The observer gets the reason with every statement that would have
 // been guarded or refused. With an empty reason nothing is bypassed, so a forgotten reason fails

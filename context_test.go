@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,5 +132,22 @@ func TestBypassNeedsAReason(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		base.wantSent(t, tt.sent...)
+	}
+}
+
+// What is passed on to another process is a copy.
+func TestFencesFrom(t *testing.T) {
+	books, pens := sqlfence.Token{Name: "books", Value: 7}, sqlfence.Token{Name: "pens", Value: 9}
+	ctx := sqlfence.WithFence(sqlfence.WithFence(t.Context(), books), pens)
+	got := sqlfence.FencesFrom(ctx)
+	if !slices.Equal(got, []sqlfence.Token{books, pens}) {
+		t.Errorf("%v", got)
+	}
+	got[0].Value = 8
+	if kept, _ := sqlfence.FenceFrom(ctx, "books"); kept != books {
+		t.Errorf("the context's token has become %v", kept)
+	}
+	if got := sqlfence.FencesFrom(t.Context()); got != nil {
+		t.Errorf("%v", got)
 	}
 }

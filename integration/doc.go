@@ -15,6 +15,8 @@
 //   - keys, serials: per-row tokens; version columns and edit locks;
 //   - tokens, lease, rowlock: the packages of these names; G9 is in tokens;
 //   - drivers: features that only one driver has;
+//   - fencehttp, fenceotel, fencepgx: the modules of these names; locks and jobs, modules of their own,
+//     those of lock services and job libraries, and zombie the process that they stop;
 //   - orm: a module of its own, for the weight of what it tests: ORMs, query builders, and
 //     in orm/migrations docs/migrations.md and the files in schema;
 //   - schema: the fence column on tables that are being written to;

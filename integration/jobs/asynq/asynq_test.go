@@ -11,7 +11,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
-	"github.com/sqlfence/sqlfence/integration/jobs/zombie"
+	"github.com/sqlfence/sqlfence/integration/zombie"
 	"github.com/sqlfence/sqlfence/jobs/fenceasynq"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/tokens"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
-	"github.com/sqlfence/sqlfence/integration/jobs/zombie"
+	"github.com/sqlfence/sqlfence/integration/zombie"
 	"github.com/sqlfence/sqlfence/jobs/fenceriver"
 )
 

@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/sqlfence/sqlfence/integration/jobs/zombie"
+	"github.com/sqlfence/sqlfence/integration/zombie"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 

@@ -1,0 +1,13 @@
+// Package fencegrpc carries fencing tokens from the process that holds the lock to the one that writes, over gRPC.
+//
+//	signer, err := fencehttp.NewSigner([][]byte{secret}) // the same secret in both
+//	conn, err := grpc.NewClient(address, append(fencegrpc.DialOptions(signer), credentials)...)
+//	server := grpc.NewServer(fencegrpc.ServerOptions(signer)...)
+//
+// A client sends the tokens of a call's context in its metadata, signed for the method and for one use ([fencehttp.Signer]).
+// A server puts them into the context of its handler, which is fenced then; a refusal that the handler returns goes
+// back with its kind, and is the same error for the client: errors.Is finds [sqlfence.ErrStale], so the holder learns that it
+// has lost the lock.
+//
+// For Connect, [fencehttp.Handler] and [fencehttp.Transport] carry the tokens, and [Code] has the code of a refusal.
+package fencegrpc

@@ -1,0 +1,18 @@
+// Package fencehttp carries fencing tokens from the process that holds the lock to the one that writes, over HTTP.
+//
+//	signer, err := fencehttp.NewSigner([][]byte{secret}) // the same secret in both
+//	client := &http.Client{Transport: fencehttp.Transport(nil, signer)} // sends the tokens of the request's context
+//	server.Handler = fencehttp.Handler(mux, signer)                     // puts them into the context of the handler's request
+//
+// A handler that writes with its request's context is fenced then, and answers a refusal by [WriteError]: 409 for
+// [sqlfence.ErrStale], 412 for a serial that has changed, 428 for a missing token. The client's [CheckResponse] makes
+// the same error of the answer, so the holder learns that it has lost the lock.
+//
+// A token in a header is a claim. So a [Signer] signs it for one request: another one's token, another request and an
+// old one are refused. [Unsigned] is for networks in which each client is trusted.
+//
+// [Handler] takes If-Match for [sqlfence.WithSerial], and [ETag] makes the value that the client sends back.
+//
+// The package doesn't encrypt: who can read a request can read its tokens, and use the signature once, for the same
+// request. Use TLS.
+package fencehttp

@@ -1,0 +1,155 @@
+package fencehttp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A problem is a kind of answer, as in RFC 9457.
+type problem struct {
+	name   string // the last part of its type
+	status int
+	title  string
+	is     error // what the client gets
+}
+
+// pages is where the types of problems are explained.
+const pages = "https://github.com/sqlfence/sqlfence/blob/main/docs/services.md#"
+
+// problems are those of refusals. Of an error that is several of them the first one is the answer.
+var problems = []*problem{
+	{"unknown-outcome", http.StatusBadGateway, "The write may have been applied", sqlfence.ErrUnknownOutcome},
+	{"stale", http.StatusConflict, "The fencing token is stale", sqlfence.ErrStale},
+	{"not-issued", http.StatusConflict, "The fencing token was not issued here", sqlfence.ErrNotIssued},
+	{"unknown-name", http.StatusConflict, "No fencing token has this name", sqlfence.ErrUnknownName},
+	{"out-of-scope", http.StatusForbidden, "No fencing token of the request covers the row", sqlfence.ErrOutOfScope},
+	{"no-fence", http.StatusPreconditionRequired, "The write needs a fencing token", sqlfence.ErrNoFence},
+	{"no-serial", http.StatusPreconditionRequired, "The write needs If-Match", sqlfence.ErrNoSerial},
+	{"conflict", http.StatusPreconditionFailed, "The row has changed", sqlfence.ErrConflict},
+	{"gone", http.StatusPreconditionFailed, "The row is gone", sqlfence.ErrGone},
+	{"locked", http.StatusLocked, "Another user has the row's lock", sqlfence.ErrLocked},
+}
+
+// The answers of [Handler] itself.
+var (
+	forbidden = &problem{"refused", http.StatusForbidden, "The request's fencing tokens are not taken", ErrRefused}
+	malformed = &problem{"malformed", http.StatusBadRequest, "If-Match is not an ETag of this service", nil}
+)
+
+// WriteError answers a request with err if a fence has refused its write, and reports whether it was such a refusal; else
+// it writes nothing. The answer is application/problem+json (RFC 9457); its text names no table and no token.
+//
+//	ErrStale, ErrNotIssued, ErrUnknownName   409 Conflict
+//	ErrConflict, ErrGone                     412 Precondition Failed
+//	ErrNoFence, ErrNoSerial                  428 Precondition Required
+//	ErrOutOfScope                            403 Forbidden
+//	ErrLocked                                423 Locked
+//	ErrUnknownOutcome                        502 Bad Gateway: the write may have been applied
+//
+// Other errors, such as [sqlfence.ErrUnguardable], are faults of the service.
+func WriteError(w http.ResponseWriter, err error) bool {
+	p := problemOf(err)
+	if p == nil {
+		return false
+	}
+	write(w, p, "")
+	return true
+}
+
+func problemOf(err error) *problem {
+	for _, p := range problems {
+		if errors.Is(err, p.is) {
+			return p
+		}
+	}
+	return nil
+}
+
+// Kind returns the name of a refusal, as in the type of its answer: "stale", "no-fence"; or "" if err is none. Other protocols
+// carry it, and [KindError] makes the error of it.
+func Kind(err error) string {
+	if p := problemOf(err); p != nil {
+		return p.name
+	}
+	return ""
+}
+
+// KindError returns the error of a [Kind], such as [sqlfence.ErrStale]; nil for another name.
+func KindError(kind string) error {
+	for _, p := range problems {
+		if p.name == kind {
+			return p.is
+		}
+	}
+	return nil
+}
+
+type body struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+}
+
+func write(w http.ResponseWriter, p *problem, detail string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.status)
+	_ = json.NewEncoder(w).Encode(body{pages + p.name, p.title, p.status, detail}) // the client has gone
+}
+
+// A ResponseError is a refusal that another service has answered. errors.Is finds the error that [WriteError] wrote
+// there, or [ErrRefused] for tokens that [Handler] didn't take.
+type ResponseError struct {
+	Status int    // of HTTP
+	Title  string // in words
+	Detail string // more of them, or empty
+
+	is error
+}
+
+func (e *ResponseError) Error() string {
+	text := fmt.Sprintf("fencehttp: the service answered %d: %s", e.Status, e.Title)
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	return text
+}
+
+func (e *ResponseError) Unwrap() error { return e.is }
+
+// CheckResponse returns a *[ResponseError] if the answer is a refusal that [WriteError] or [Handler] wrote. It has read
+// and closed the body then; else it returns nil, and the body is as it was.
+func CheckResponse(r *http.Response) error {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/problem+json" {
+		return nil
+	}
+	const most = 64 << 10
+	read, err := io.ReadAll(io.LimitReader(r.Body, most))
+	var b body
+	if err == nil {
+		err = json.Unmarshal(read, &b)
+	}
+	if err == nil {
+		for _, p := range append(problems[:len(problems):len(problems)], forbidden, malformed) {
+			if b.Type == pages+p.name {
+				_ = r.Body.Close()
+				return &ResponseError{r.StatusCode, p.title, b.Detail, p.is}
+			}
+		}
+	}
+	r.Body = restored{io.MultiReader(bytes.NewReader(read), r.Body), r.Body}
+	return nil
+}
+
+// restored is a body that was read in part.
+type restored struct {
+	io.Reader
+	io.Closer
+}

@@ -1,0 +1,172 @@
+package fencehttp
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// ErrRefused: the tokens of a request aren't taken: they are unsigned, signed by another secret or for another
+// request, too old, used before, or no tokens at all. The text says which.
+var ErrRefused = errors.New("fencehttp: tokens refused")
+
+const (
+	// MinSecret is the least number of bytes in a secret of [NewSigner].
+	MinSecret = 32
+
+	// DefaultLifetime is how long what a [Signer] has signed is taken.
+	DefaultLifetime = 30 * time.Second
+
+	version    = "1"
+	maxHeader  = 8 << 10 // bytes
+	nonceBytes = 16
+)
+
+// A Proof turns tokens into the value of a header, and that back into tokens. A [Signer] is one, and what [Unsigned]
+// returns. A target is what the tokens are for: the same text on both sides, such as one of a request.
+type Proof interface {
+	// Seal returns the header's value for tokens. A token that isn't valid is [sqlfence.ErrInvalid].
+	Seal(target string, tokens ...sqlfence.Token) (string, error)
+
+	// Open returns the tokens of a value. What isn't taken is [ErrRefused].
+	Open(target, value string) ([]sqlfence.Token, error)
+}
+
+// A Signer is a [Proof] by HMAC-SHA-256, for one target and a short time, and taken once: a value that was opened is
+// refused from then on, by the same Signer. Where several processes serve the same target each takes it once, unless
+// [Once] has them share what they have seen. It is safe for concurrent use.
+type Signer struct {
+	secrets  [][]byte
+	lifetime time.Duration
+	once     func(nonce string, until time.Time) (bool, error)
+	now      func() time.Time
+}
+
+// A SignerOption changes a [Signer].
+type SignerOption func(*Signer)
+
+// Lifetime is how long a signed value is taken: from a millisecond to 24 hours, [DefaultLifetime] by default. It has
+// to cover the time that the request is under way, and the difference of the two clocks. Both sides count: the
+// client's goes into the value, and a server takes none that is valid for longer than its own.
+func Lifetime(d time.Duration) SignerOption { return func(s *Signer) { s.lifetime = d } }
+
+// Once replaces the memory of values that were taken, for servers that share a target: f notes a nonce
+// until the given time, and reports whether it is new; an error refuses the request. It is called with nonces of
+// 22 characters, of values with a right signature only.
+func Once(f func(nonce string, until time.Time) (fresh bool, err error)) SignerOption {
+	return func(s *Signer) { s.once = f }
+}
+
+// NewSigner returns a Signer that signs by the first secret and takes what any of them has signed. So a secret is
+// changed without a stop: append the new one in all processes, then move it to the front, then remove the old one.
+// Errors: [sqlfence.ErrInvalid] for no secret, one of less than [MinSecret] bytes, or a lifetime out of range.
+func NewSigner(secrets [][]byte, options ...SignerOption) (*Signer, error) {
+	s := &Signer{lifetime: DefaultLifetime, now: time.Now}
+	for _, o := range options {
+		o(s)
+	}
+	if s.once == nil {
+		s.once = newMemory(s.time).fresh
+	}
+	if s.lifetime < time.Millisecond || s.lifetime > 24*time.Hour {
+		return nil, fmt.Errorf("fencehttp: a lifetime of %v: %w", s.lifetime, sqlfence.ErrInvalid)
+	}
+	for _, secret := range secrets {
+		if len(secret) < MinSecret {
+			return nil, fmt.Errorf("fencehttp: a secret of %d bytes, less than %d: %w", len(secret), MinSecret,
+				sqlfence.ErrInvalid)
+		}
+		s.secrets = append(s.secrets, append([]byte(nil), secret...))
+	}
+	if len(s.secrets) == 0 {
+		return nil, fmt.Errorf("fencehttp: no secret: %w", sqlfence.ErrInvalid)
+	}
+	return s, nil
+}
+
+var _ Proof = (*Signer)(nil)
+
+func (s *Signer) time() time.Time { return s.now() }
+
+// Seal implements [Proof]. The value is "1." and three parts in base64url: a nonce with the time when the value ends,
+// the tokens, and the signature of both and of the target.
+func (s *Signer) Seal(target string, tokens ...sqlfence.Token) (string, error) {
+	text, err := join(tokens)
+	if err != nil {
+		return "", err
+	}
+	head := make([]byte, nonceBytes+8)
+	rand.Read(head[:nonceBytes]) //nolint:errcheck // it never fails
+	binary.BigEndian.PutUint64(head[nonceBytes:], uint64(s.time().Add(s.lifetime).UnixMilli()))
+	mac := sign(s.secrets[0], target, head, text)
+	value := strings.Join([]string{version, encode(head), encode([]byte(text)), encode(mac)}, ".")
+	if len(value) > maxHeader {
+		return "", fmt.Errorf("fencehttp: %d tokens take %d bytes, more than %d: %w", len(tokens), len(value), maxHeader,
+			sqlfence.ErrInvalid)
+	}
+	return value, nil
+}
+
+// Open implements [Proof].
+func (s *Signer) Open(target, value string) ([]sqlfence.Token, error) {
+	parts := strings.Split(value, ".")
+	if len(value) > maxHeader || len(parts) != 4 || parts[0] != version {
+		return nil, refused("they are not signed")
+	}
+	var fields [3][]byte
+	for i, part := range parts[1:] {
+		decoded, err := encoding.DecodeString(part)
+		if err != nil {
+			return nil, refused("they are not signed")
+		}
+		fields[i] = decoded
+	}
+	head, text, mac := fields[0], string(fields[1]), fields[2]
+	if len(head) != nonceBytes+8 || !s.signed(target, head, text, mac) {
+		return nil, refused("the signature is of another secret, or for another request")
+	}
+	now, until := s.time(), time.UnixMilli(int64(binary.BigEndian.Uint64(head[nonceBytes:])))
+	if left := until.Sub(now); left <= 0 || left > s.lifetime {
+		return nil, refused(fmt.Sprintf("they were signed for another time (the clocks differ, or the request was "+
+			"under way for more than %v)", s.lifetime))
+	}
+	fresh, err := s.once(encode(head[:nonceBytes]), until)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if !fresh {
+		return nil, refused("they were used before (sign each request, also one that is sent again)")
+	}
+	return split(text)
+}
+
+// signed compares with all secrets, in the same time.
+func (s *Signer) signed(target string, head []byte, text string, mac []byte) bool {
+	found := false
+	for _, secret := range s.secrets {
+		found = hmac.Equal(mac, sign(secret, target, head, text)) || found
+	}
+	return found
+}
+
+// sign returns the signature. Each part but the last one has its length in front, so that no two requests have the
+// same text to be signed.
+func sign(secret []byte, target string, head []byte, text string) []byte {
+	h := hmac.New(sha256.New, secret)
+	fmt.Fprintf(h, "sqlfence-%s\n%d\n%s%d\n%s%s", version, len(target), target, len(head), head, text)
+	return h.Sum(nil)
+}
+
+var encoding = base64.RawURLEncoding.Strict()
+
+func encode(b []byte) string { return encoding.EncodeToString(b) }
+
+func refused(why string) error { return fmt.Errorf("%w: %s", ErrRefused, why) }

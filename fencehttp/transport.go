@@ -1,0 +1,70 @@
+package fencehttp
+
+import (
+	"net/http"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// Header is the header with a request's tokens. A request has at most one.
+const Header = "Fencing-Tokens"
+
+// A Target is what a request's tokens are signed for, as both sides see it.
+type Target func(*http.Request) string
+
+// RequestTarget is the [Target] by default: the method, the host, and the path with its query. Give both sides another
+// one if a proxy between them changes one of these.
+func RequestTarget(r *http.Request) string {
+	host := r.Host
+	if host == "" {
+		host = r.URL.Host
+	}
+	return r.Method + " " + host + " " + r.URL.RequestURI()
+}
+
+// Transport returns a RoundTripper that sends the tokens of a request's context ([sqlfence.WithFence]) in its
+// [Header]; a request without tokens is sent as it is, without the header. The base is http.DefaultTransport if it is nil.
+// A token that isn't valid is an error that is [sqlfence.ErrInvalid], and nothing is sent. All tokens of the context go to
+// each host that a request with it goes to, so don't use this client for other people's.
+//
+// Each attempt that the client makes is signed anew, also one behind a redirect. It is safe for concurrent use if the
+// base is.
+func Transport(base http.RoundTripper, proof Proof, target ...Target) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &transport{base, proof, chosen(target)}
+}
+
+type transport struct {
+	base   http.RoundTripper
+	proof  Proof
+	target Target
+}
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	tokens := sqlfence.FencesFrom(r.Context())
+	if len(tokens) == 0 && r.Header.Get(Header) == "" {
+		return t.base.RoundTrip(r)
+	}
+	sent := r.Clone(r.Context()) // a RoundTripper changes no request
+	sent.Header.Del(Header)
+	if len(tokens) > 0 {
+		value, err := t.proof.Seal(t.target(r), tokens...)
+		if err != nil {
+			if r.Body != nil {
+				_ = r.Body.Close() // as a RoundTripper has to, also with an error
+			}
+			return nil, err
+		}
+		sent.Header.Set(Header, value)
+	}
+	return t.base.RoundTrip(sent)
+}
+
+func chosen(target []Target) Target {
+	if len(target) > 0 && target[0] != nil {
+		return target[0]
+	}
+	return RequestTarget
+}

@@ -1,0 +1,99 @@
+package fencehttp
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// Unsigned returns a [Proof] without a signature: the tokens as [sqlfence.Token.String] writes them, percent-encoded,
+// with blanks between them. The risk: any client that reaches the server can write any number. On a
+// table with [sqlfence.RowFence] alone a made-up one passes, and refuses each honest holder from then on; with
+// [sqlfence.Ledger] one that was never issued is refused, but the newest one can be guessed. Use it where each client
+// is trusted, such as between processes of one host.
+func Unsigned() Proof { return unsigned{} }
+
+type unsigned struct{}
+
+func (unsigned) Seal(_ string, tokens ...sqlfence.Token) (string, error) {
+	text, err := join(tokens)
+	if err == nil && len(text) > maxHeader {
+		err = fmt.Errorf("fencehttp: %d tokens take %d bytes, more than %d: %w", len(tokens), len(text), maxHeader,
+			sqlfence.ErrInvalid)
+	}
+	return text, err
+}
+
+func (unsigned) Open(_, value string) ([]sqlfence.Token, error) {
+	if len(value) > maxHeader {
+		return nil, refused("they are too long")
+	}
+	return split(value)
+}
+
+// join writes tokens as printable ASCII, with blanks between them.
+func join(tokens []sqlfence.Token) (string, error) {
+	texts := make([]string, len(tokens))
+	for i, t := range tokens {
+		text, err := t.MarshalText()
+		if err != nil {
+			return "", fmt.Errorf("fencehttp: %w", err)
+		}
+		texts[i] = escape(string(text))
+	}
+	return strings.Join(texts, " "), nil
+}
+
+// split reads what join wrote, and nothing else: each list of tokens has one form.
+func split(text string) ([]sqlfence.Token, error) {
+	var tokens []sqlfence.Token
+	for part := range strings.SplitSeq(text, " ") {
+		plain, ok := unescape(part)
+		if !ok {
+			return nil, refused("a token is escaped in another way")
+		}
+		token, err := sqlfence.ParseToken(plain)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+		}
+		tokens = append(tokens, token)
+	}
+	return tokens, nil
+}
+
+const hexDigits = "0123456789ABCDEF"
+
+// escape writes what isn't printable ASCII, a blank and a percent sign as %XX.
+func escape(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		if c := text[i]; c > ' ' && c < utf8.RuneSelf-1 && c != '%' {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'%', hexDigits[c>>4], hexDigits[c&15]})
+		}
+	}
+	return b.String()
+}
+
+func unescape(text string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '%' {
+			b.WriteByte(text[i])
+			continue
+		}
+		if i+2 >= len(text) {
+			return "", false
+		}
+		high, low := strings.IndexByte(hexDigits, text[i+1]), strings.IndexByte(hexDigits, text[i+2])
+		if high < 0 || low < 0 {
+			return "", false
+		}
+		b.WriteByte(byte(high<<4 | low))
+		i += 2
+	}
+	return b.String(), escape(b.String()) == text
+}

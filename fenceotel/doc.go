@@ -1,0 +1,20 @@
+// Package fenceotel reports what a fence does by OpenTelemetry: metrics of guarded and refused writes and of leases, and
+// what was refused as an event of the span that is under way.
+//
+//	telemetry, err := fenceotel.New()
+//	db, err := sqlfence.Open("pgx", dsn, telemetry.Writes(), sqlfence.WithTable("books"))
+//	leases, err := lease.New(db, telemetry.Leases())
+//
+// Attributes follow OpenTelemetry's stable conventions for databases
+// (https://opentelemetry.io/docs/specs/semconv/db/): db.system.name, db.operation.name, db.collection.name, error.type. Names
+// of tables, kinds of statements and resources are bounded, so the metrics are, too: the row's key in a token's name
+// ("books/42") is left out.
+//
+//	sqlfence.writes                  counter: outcome guarded, refused, would refuse, bypassed, unfenced, raw access
+//	sqlfence.write.duration          seconds, of guarded statements, from sending to the answer
+//	sqlfence.token.used              newest token seen of a resource, as a part of the highest possible
+//	sqlfence.lease.events            counter: acquired, contended, extended, released, lost
+//	sqlfence.lease.wait.duration     seconds, from the call to the lease
+//
+// Spans of statements are for a tracer below sqlfence, such as otelsql, which sees what is sent.
+package fenceotel

@@ -1,0 +1,71 @@
+// Package fenceetcd fences what is written under etcd's locks and elections: their revisions are fencing tokens, and the
+// database refuses an older one.
+//
+//	err := mutex.Lock(ctx)
+//	ctx, err = fenceetcd.WithMutex(ctx, store, "books", session, mutex)
+//	_, err = db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // ErrStale if another has locked it since
+//
+// The name is that of the tokens: the table's, or its [sqlfence.Resource]. One name belongs to one lock of one
+// cluster: revisions are the cluster's, and a cluster that was restored from a backup may count lower ones, which are
+// ErrStale until they have passed the old ones ([tokens.Store.Adopt]).
+package fenceetcd
+
+import (
+	"context"
+	"fmt"
+
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// errEnded is why a context has ended with its session. It is [sqlfence.ErrStale].
+var errEnded = fmt.Errorf("fenceetcd: etcd's session has ended: %w", sqlfence.ErrStale)
+
+// WithMutex returns a context with the token of a mutex that this process has locked in the session: the revision at
+// which it got the lock, which is higher than that of each holder before. The token is adopted first, so from then on
+// the database refuses theirs where the table has [sqlfence.Ledger]. The context ends with the session, with a cause
+// that is [sqlfence.ErrStale].
+//
+// Errors: [sqlfence.ErrInvalid] if the mutex isn't locked; those of [tokens.Store.Adopt], ErrStale among them if
+// another process has taken the lock since, and adopted.
+func WithMutex(ctx context.Context, store *tokens.Store, name string, s *concurrency.Session,
+	m *concurrency.Mutex) (context.Context, error) {
+	header := m.Header()
+	if header == nil {
+		return nil, fmt.Errorf("fenceetcd: the mutex isn't locked: %w", sqlfence.ErrInvalid)
+	}
+	return with(ctx, store, s, sqlfence.Token{Name: name, Value: header.GetRevision()})
+}
+
+// WithElection returns a context with the token of an election that this process has won in the session, by Campaign:
+// the revision of the leader's key, which is higher than that of each leader before. The rest is as for [WithMutex].
+func WithElection(ctx context.Context, store *tokens.Store, name string, s *concurrency.Session,
+	e *concurrency.Election) (context.Context, error) {
+	if e.Header() == nil {
+		return nil, fmt.Errorf("fenceetcd: the election isn't won: %w", sqlfence.ErrInvalid)
+	}
+	return with(ctx, store, s, sqlfence.Token{Name: name, Value: e.Rev()})
+}
+
+func with(ctx context.Context, store *tokens.Store, s *concurrency.Session, t sqlfence.Token) (context.Context, error) {
+	select {
+	case <-s.Done():
+		return nil, errEnded
+	default:
+	}
+	if err := store.Adopt(ctx, t); err != nil {
+		return nil, fmt.Errorf("fenceetcd: %w", err)
+	}
+	ctx, cancel := context.WithCancelCause(sqlfence.WithFence(ctx, t))
+	go func() {
+		select {
+		case <-s.Done():
+			cancel(errEnded)
+		case <-ctx.Done():
+			cancel(context.Cause(ctx))
+		}
+	}()
+	return ctx, nil
+}

@@ -1,0 +1,33 @@
+// Package fencenats fences what is written under a lock in a key-value bucket of NATS: the revision that created the key is a
+// fencing token, and the database refuses an older one.
+//
+//	revision, err := bucket.Create(ctx, "locks.books", nil) // or jetstream.ErrKeyExists
+//	ctx, err = fencenats.WithRevision(ctx, store, "books", revision)
+//	_, err = db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // ErrStale if another has locked it since
+//
+// Revisions count the writes of a bucket. So one name belongs to one key of one bucket, and the bucket must not be
+// deleted: a new one counts from 1, and its tokens are ErrStale until they have passed the old ones.
+package fencenats
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// WithRevision returns a context with the token of a key that this process has created as its lock: the revision that
+// Create of jetstream.KeyValue returned, also after Update has renewed it. It is higher than that of each holder
+// before. The token is adopted first, so from then on the database refuses theirs where the table has
+// [sqlfence.Ledger].
+//
+// Errors: those of [tokens.Store.Adopt], [sqlfence.ErrStale] among them if another process has taken the lock since, and
+// adopted; [sqlfence.ErrInvalid] for the revision 0, and [sqlfence.ErrTokenLimit] for one over [sqlfence.MaxToken].
+func WithRevision(ctx context.Context, store *tokens.Store, name string, revision uint64) (context.Context, error) {
+	token := sqlfence.Token{Name: name, Value: int64(min(revision, sqlfence.MaxToken+1))}
+	if err := store.Adopt(ctx, token); err != nil {
+		return nil, fmt.Errorf("fencenats: %w", err)
+	}
+	return sqlfence.WithFence(ctx, token), nil
+}

@@ -1,0 +1,69 @@
+// Package fenceredis fences what is written under a lock in Redis, of package redislock: the lock gets a number, which is
+// a fencing token, and the database refuses an older one.
+//
+//	lock, err := locker.Obtain(ctx, "locks/books", time.Minute, nil)
+//	ctx, err = fenceredis.WithLock(ctx, store, "books", client, lock)
+//	_, err = db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // ErrStale if another has locked it since
+//
+// The number is that of a counter beside the lock, and is taken by a script that looks whether the lock is still this
+// process's. So the tokens are as durable as the counter. A Redis that loses writes (a failover, appendfsync everysec or
+// none) may give a number again. The database refuses those that are lower than the ledger's, also to honest
+// holders, until the counter has passed it; but one that was given out, and not yet adopted when Redis lost it, may have two
+// holders. Where that matters use a lease of package lease: it is in the database itself.
+package fenceredis
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/bsm/redislock"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// numberOf raises the counter, unless the lock has another value than ours, or none.
+var numberOf = redis.NewScript(`
+	if redis.call("GET", KEYS[1]) ~= ARGV[1] then
+		return 0
+	end
+	return redis.call("INCR", KEYS[2])`)
+
+// WithLock returns a context with a token for a lock that this process has obtained: the next number of the counter
+// "{key}:fence", with the lock's key. It is higher than that of each holder before. The token is adopted
+// first, so from then on the database refuses theirs where the table has [sqlfence.Ledger].
+//
+// The name is that of the tokens: the table's, or its [sqlfence.Resource]; one name belongs to one lock. Call it once
+// for each lock: the second call's token makes the first one stale.
+//
+// Errors: [sqlfence.ErrStale] if the lock has ended meanwhile; those of [tokens.Store.Adopt], ErrStale among them if
+// another process has taken the lock since, and adopted; and those of Redis.
+func WithLock(ctx context.Context, store *tokens.Store, name string, client redis.Scripter,
+	lock *redislock.Lock) (context.Context, error) {
+	keys := []string{lock.Key(), counter(lock.Key())}
+	number, err := numberOf.Run(ctx, client, keys, lock.Token()+lock.Metadata()).Int64()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("fenceredis: number of the lock %q: %w", lock.Key(), err)
+	case number == 0:
+		return nil, fmt.Errorf("fenceredis: the lock %q has ended: %w", lock.Key(), sqlfence.ErrStale)
+	}
+	token := sqlfence.Token{Name: name, Value: number}
+	if err := store.Adopt(ctx, token); err != nil {
+		return nil, fmt.Errorf("fenceredis: %w", err)
+	}
+	return sqlfence.WithFence(ctx, token), nil
+}
+
+// counter returns the counter's key, in the lock's slot of a cluster: that of what is in the first braces, or of the whole
+// key. Source: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags
+func counter(key string) string {
+	if _, tag, found := strings.Cut(key, "{"); found {
+		if i := strings.IndexByte(tag, '}'); i > 0 {
+			return key + ":fence"
+		}
+	}
+	return "{" + key + "}:fence"
+}

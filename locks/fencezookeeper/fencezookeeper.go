@@ -1,0 +1,78 @@
+// Package fencezookeeper fences what is written under ZooKeeper's locks: the transaction in which a lock's node was made is
+// a fencing token, and the database refuses an older one.
+//
+//	ctx, lock, err := fencezookeeper.Lock(ctx, store, "books", conn, "/locks/books", zk.WorldACL(zk.PermAll))
+//	defer lock.Unlock()
+//	_, err = db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // ErrStale if another has locked it since
+package fencezookeeper
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/go-zookeeper/zk"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// Lock takes the lock of a path, as [zk.Lock] does, and returns it and a context with its token: the czxid of its node,
+// which is higher than that of each holder before, as ZooKeeper gives the lock in the order of the nodes. The token is
+// adopted first, so from then on the database refuses theirs where the table has [sqlfence.Ledger].
+//
+// The name is that of the tokens: the table's, or its [sqlfence.Resource]; one name belongs to one path of one ensemble.
+// A czxid has the ensemble's epoch in its upper 32 bits, so tokens jump with each of its elections; [sqlfence.MaxToken]
+// is reached in epoch 209,546. The wait for the lock doesn't end with the context, since zk's doesn't; close the
+// connection for that.
+//
+// Errors, after which the lock is released: [sqlfence.ErrStale] if the session ended meanwhile, and its node with it; those
+// of [tokens.Store.Adopt], ErrStale among them if another process has taken the lock since, and adopted; and
+// those of zk.
+func Lock(ctx context.Context, store *tokens.Store, name string, conn *zk.Conn, path string,
+	acl []zk.ACL) (context.Context, *zk.Lock, error) {
+	mark := make([]byte, 16)
+	rand.Read(mark) //nolint:errcheck // it never fails
+	lock := zk.NewLock(conn, path, acl)
+	if err := lock.LockWithData(mark); err != nil {
+		return nil, nil, fmt.Errorf("fencezookeeper: lock %s: %w", path, err)
+	}
+	token, err := adopt(ctx, store, name, conn, path, mark)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("fencezookeeper: lock %s: %w", path, err), unlock(lock))
+	}
+	return sqlfence.WithFence(ctx, token), lock, nil
+}
+
+// adopt adopts the czxid of the node that has the mark as its data. zk doesn't say which one is its own.
+func adopt(ctx context.Context, store *tokens.Store, name string, conn *zk.Conn, path string, mark []byte) (
+	sqlfence.Token, error) {
+	nodes, _, err := conn.Children(path)
+	if err != nil {
+		return sqlfence.Token{}, err
+	}
+	for _, node := range nodes {
+		data, stat, err := conn.Get(path + "/" + node)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue // another's, by now
+		}
+		if err != nil {
+			return sqlfence.Token{}, err
+		}
+		if bytes.Equal(data, mark) {
+			token := sqlfence.Token{Name: name, Value: stat.Czxid}
+			return token, store.Adopt(ctx, token)
+		}
+	}
+	return sqlfence.Token{}, fmt.Errorf("the session has ended: %w", sqlfence.ErrStale)
+}
+
+// unlock releases a lock that may have gone with its session.
+func unlock(lock *zk.Lock) error {
+	if err := lock.Unlock(); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
+	}
+	return nil
+}
