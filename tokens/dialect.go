@@ -40,8 +40,8 @@ type dialect struct {
 	reached sqltext.Floored
 	// name: the stored token
 	current string
-	// after, prefix: the next names and what is stored of each
-	page string
+	// after, prefix: the next names and the token of each, and from what records it who took that, and when
+	page, pageIssued string
 
 	// the ledger's columns: name, type, whether an INSERT must give a value; no rows without the table
 	columns string
@@ -168,9 +168,9 @@ func render(d sqltext.Dialect, text string) string {
 	return text
 }
 
-// paging is a page of the names that meet a condition.
-func paging(d sqltext.Dialect, condition string) string {
-	return render(d, "SELECT name, COALESCE(token, 0) FROM {ledger} WHERE "+condition+" ORDER BY name LIMIT "+
+// paging is a page of the names that meet a condition, and of what else is read of each.
+func paging(d sqltext.Dialect, condition, more string) string {
+	return render(d, "SELECT name, COALESCE(token, 0)"+more+" FROM {ledger} WHERE "+condition+" ORDER BY name LIMIT "+
 		strconv.Itoa(listSize))
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
@@ -32,41 +33,81 @@ const listSize = 1000
 // can begin with, or the database's. It takes the privilege SELECT.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sqlfence.Token, error] {
 	return func(yield func(sqlfence.Token, error) bool) {
-		if prefix != "" {
-			var err error
-			if prefix, err = normalize(prefix); err != nil {
-				yield(sqlfence.Token{}, err)
+		s.eachName(ctx, prefix, false, func(i Issued, err error) bool { return yield(i.Token, err) })
+	}
+}
+
+// ListIssued is List with who has raised each token last, and when, on a ledger for which [Store.RecordIssuers] was
+// called; on another one these are empty. It asks for the ledger's columns first.
+//
+//	for issued, err := range store.ListIssued(ctx, "jobs/") {
+//		...
+//	}
+func (s *Store) ListIssued(ctx context.Context, prefix string) iter.Seq2[Issued, error] {
+	return func(yield func(Issued, error) bool) { s.eachName(ctx, prefix, true, yield) }
+}
+
+// eachName calls yield for each name that begins with prefix.
+func (s *Store) eachName(ctx context.Context, prefix string, issuers bool, yield func(Issued, error) bool) {
+	fail := func(err error) {
+		needs := setuperr.Ledger(s.dialect, s.options.Schema, "SELECT")
+		yield(Issued{}, fmt.Errorf("tokens: list: %w", dialectopt.Explain(ctx, s.db, err, needs)))
+	}
+	if prefix != "" {
+		var err error
+		if prefix, err = normalize(prefix); err != nil {
+			yield(Issued{}, err)
+			return
+		}
+	}
+	if issuers {
+		columns, err := s.columns(ctx)
+		if err != nil {
+			fail(err)
+			return
+		}
+		lacks, err := s.lacksForIssuers(columns)
+		issuers = err == nil && len(lacks) == 0
+	}
+	for after, more := "", true; more; {
+		page, err := s.page(ctx, prefix, after, issuers)
+		if err != nil {
+			fail(err)
+			return
+		}
+		for _, i := range page {
+			if !yield(i, nil) {
 				return
 			}
+			after = i.Token.Name
 		}
-		for after, more := "", true; more; {
-			page, err := s.page(ctx, prefix, after)
-			if err != nil {
-				needs := setuperr.Ledger(s.dialect, s.options.Schema, "SELECT")
-				yield(sqlfence.Token{}, fmt.Errorf("tokens: list: %w", dialectopt.Explain(ctx, s.db, err, needs)))
-				return
-			}
-			for _, token := range page {
-				if !yield(token, nil) {
-					return
-				}
-				after = token.Name
-			}
-			more = len(page) == listSize
-		}
+		more = len(page) == listSize
 	}
 }
 
 // page returns the first names that begin with prefix and come behind another.
-func (s *Store) page(ctx context.Context, prefix, after string) (page []sqlfence.Token, err error) {
+func (s *Store) page(ctx context.Context, prefix, after string, issuers bool) (page []Issued, err error) {
+	text := s.dialect.page
+	if issuers {
+		text = s.dialect.pageIssued
+	}
 	err = s.reading(ctx, func(db dialectopt.Queries) error {
 		page = page[:0]
 		return dialectopt.EachRow(ctx, db, func(rows *sql.Rows) error {
-			var t sqlfence.Token
-			err := rows.Scan(&t.Name, &t.Value)
-			page = append(page, t)
+			var i Issued
+			var by sql.NullString
+			var at sql.NullInt64
+			into := []any{&i.Token.Name, &i.Token.Value, &by, &at}
+			if !issuers {
+				into = into[:2]
+			}
+			err := rows.Scan(into...)
+			if i.By = strings.ToValidUTF8(by.String, "\ufffd"); at.Valid {
+				i.At = time.UnixMicro(at.Int64)
+			}
+			page = append(page, i)
 			return err
-		}, s.dialect.page, after, prefix)
+		}, text, after, prefix)
 	})
 	return page, err
 }

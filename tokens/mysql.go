@@ -37,9 +37,10 @@ var mysql = dialect{
 	reached: floored(my.Text,
 		`SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
-	current: render(my.Text, `SELECT token FROM {ledger} WHERE name = ?`),
-	page:    paging(my.Text, "name > ? AND LOCATE(?, name) = 1"),
-	ensure:  ensureMySQL,
+	current:    render(my.Text, `SELECT token FROM {ledger} WHERE name = ?`),
+	page:       paging(my.Text, pageMySQL, ""),
+	pageIssued: paging(my.Text, pageMySQL, ", "+my.Text.Facts().Issuers.Read),
+	ensure:     ensureMySQL,
 
 	columns: render(my.Text,
 		`SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL `+
@@ -110,6 +111,8 @@ SET token = new.floor WHERE token > 0 AND token < new.floor AND name <> {empty}`
 	},
 	retire: retireMySQL,
 }
+
+const pageMySQL = "name > ? AND LOCATE(?, name) = 1"
 
 const serveMySQL = `INSERT INTO {ledger} (name, token) VALUES ({empty}, ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`

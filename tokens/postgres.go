@@ -31,9 +31,9 @@ SELECT $1::text, $2::bigint FROM (SELECT {turn $1::text}, {durable} OFFSET 0) AS
 WHERE $2::bigint > {served} OR EXISTS (SELECT FROM {ledger} WHERE name = $1::text AND token > 0)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)
 RETURNING token`)),
-	current: render(pg.Text, `SELECT token FROM {ledger} WHERE name = $1::text`),
-	page: paging(pg.Text,
-		"name > $1::text AND starts_with(name, $2::text) AND name <> '"+sqltext.FloorName+"'"),
+	current:    render(pg.Text, `SELECT token FROM {ledger} WHERE name = $1::text`),
+	page:       paging(pg.Text, pagePostgres, ""),
+	pageIssued: paging(pg.Text, pagePostgres, ", "+pg.Text.Facts().Issuers.Read),
 	ensure: ensuring(render(pg.Text, `INSERT INTO {ledger} (name, token)
 SELECT n, 0 FROM json_array_elements_text($1::text::json) AS names(n)
 ON CONFLICT (name) DO NOTHING`)),
@@ -78,6 +78,8 @@ JOIN {ledger} AS t ON t.name = free.name FOR UPDATE OF t SKIP LOCKED`,
 	retire: retiring(render(pg.Text, `UPDATE {ledger} SET token = $2::bigint
 WHERE name = $1::text OR starts_with(name, $1::text || '/')`)),
 }
+
+const pagePostgres = "name > $1::text AND starts_with(name, $2::text) AND name <> '" + sqltext.FloorName + "'"
 
 // onePostgres has issuePostgres take as many tokens of one name as are left, or none.
 func onePostgres(name, count string) sqltext.Pieces {

@@ -33,8 +33,9 @@ FROM (SELECT ? AS name, ? AS token) AS new LEFT JOIN {ledger} AS held ON held.na
 WHERE held.token > 0 OR new.token > {served}
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)
 RETURNING token`)),
-	current: render(lite.Text, `SELECT token FROM {ledger} WHERE name = ?`),
-	page:    paging(lite.Text, "name > ? AND instr(name, ?) = 1"),
+	current:    render(lite.Text, `SELECT token FROM {ledger} WHERE name = ?`),
+	page:       paging(lite.Text, pageSQLite, ""),
+	pageIssued: paging(lite.Text, pageSQLite, ", "+lite.Text.Facts().Issuers.Read),
 	// WHERE true: without it ON would be read as a join's.
 	ensure: ensuring(render(lite.Text, `INSERT INTO {ledger} (name, token)
 SELECT value, 0 FROM json_each(?) WHERE true
@@ -67,6 +68,8 @@ WHERE token > 0 AND token < new.floor AND name <> ''`),
 		`UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
 WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`)),
 }
+
+const pageSQLite = "name > ? AND instr(name, ?) = 1"
 
 const serveSQLite = `INSERT INTO {ledger} (name, token) VALUES ('', ?)
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)`

@@ -61,7 +61,18 @@ func (s *Store) createTriggers(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	var texts []string
+	texts := lacking(triggers, found)
+	if len(texts) == 0 {
+		return nil
+	}
+	if state := s.dialect.Facts().LedgerState; state != "" {
+		texts = append([]string{state}, texts...)
+	}
+	return s.resend(ctx, func() error { return s.onOne(ctx, texts) })
+}
+
+// lacking returns the statements that create those triggers which are missing or have another text.
+func lacking(triggers []sqltext.Trigger, found map[string]string) (texts []string) {
 	for _, t := range triggers {
 		_, there := found[t.Name]
 		differs := t.Differs(found)
@@ -72,13 +83,7 @@ func (s *Store) createTriggers(ctx context.Context) error {
 			texts = append(texts, t.Create)
 		}
 	}
-	if len(texts) == 0 {
-		return nil
-	}
-	if state := s.dialect.Facts().LedgerState; state != "" {
-		texts = append([]string{state}, texts...)
-	}
-	return s.resend(ctx, func() error { return s.onOne(ctx, texts) })
+	return texts
 }
 
 // ledgerTriggers are the triggers that the table has to have.

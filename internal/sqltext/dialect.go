@@ -131,6 +131,9 @@ type Facts struct {
 	// LedgerTriggers keep the ledger's tokens from falling, and its names from being lost.
 	LedgerTriggers []Trigger
 
+	// Issuers is what records who has taken a token; a ledger has it where that is wanted.
+	Issuers Issuers
+
 	// CreateLedgerFunction creates, in place of them, triggers and a function that asks the ledger, and
 	// FindLedgerFunction returns the function's schema if a guard can call it; empty for none.
 	CreateLedgerFunction, FindLedgerFunction string

@@ -143,6 +143,7 @@ var facts = &sqltext.Facts{
 
 	CreateLedger:   createLedger,
 	LedgerTriggers: ledgerTriggers,
+	Issuers:        issuers,
 	FindOwnHome:    "SELECT COALESCE(DATABASE(), " + Text.Text("") + ")",
 	Vocabulary:     sqltext.Vocabulary(Text, ""), // a promoted replica has no epoch of its own
 }

@@ -205,6 +205,7 @@ var facts = &sqltext.Facts{
 
 	CreateLedger:         sqltext.CreateLedger,
 	CreateLedgerFunction: CreateLedgerFunction, FindLedgerFunction: FindLedgerFunction,
+	Issuers:     issuers,
 	FindOwnHome: findOwnHome,
 	Vocabulary:  vocabulary(),
 }

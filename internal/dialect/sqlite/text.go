@@ -94,5 +94,6 @@ var facts = &sqltext.Facts{
 	CreateLedger:   sqltext.CreateLedger,
 	LedgerState:    ledgerState,
 	LedgerTriggers: ledgerTriggers,
+	Issuers:        issuers,
 	Vocabulary:     sqltext.Vocabulary(Text, ""),
 }

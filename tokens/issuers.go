@@ -1,0 +1,101 @@
+package tokens
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// An Issued is the newest token of a name, with who has raised it to that, and when, as the database knows it. Both
+// are for display: a client that may write to the ledger can change them.
+type Issued struct {
+	Token sqlfence.Token
+
+	// By is the session: on PostgreSQL the role, the client's address or local, the server process and the
+	// application_name, if there is one, as in "shop@10.0.0.3, pid 4711, worker-7"; on MySQL and MariaDB the account
+	// and the connection, as in "shop@10.0.0.3, connection 4711". It is empty on SQLite, which knows of no sessions,
+	// for a token that is older than the record, and for a name without one.
+	By string
+
+	// At is the time by the database's clock; zero where By is empty for one of the latter reasons.
+	At time.Time
+}
+
+// RecordIssuers has the database record who raises a token, and when, from then on, for [Store.ListIssued]: whatever
+// client does it and by whatever way, such as Issue, Adopt, Repair, Rotate, a lease of package lease, or plain SQL. It
+// adds the columns issued_by and issued_at to the ledger (on SQLite issued_at alone), and triggers that fill them in
+// where a token changes. Programs of other versions go on as they are. Where all that is there it changes nothing, so
+// that it may be called at every start, behind [Store.Setup], by several processes at once.
+//
+// It needs the table for itself for a moment. Where open transactions have it, it lets writers pass after a
+// second, and tries again until ctx ends. The role has to own the table, or on MySQL to have ALTER and TRIGGER.
+//
+// Errors, with nothing recorded: an untyped one for a column of one of the names that is of another type, or
+// the database's.
+func (s *Store) RecordIssuers(ctx context.Context) error {
+	for pause := (dberr.Backoff{Pause: 200 * time.Millisecond, Max: 3 * time.Second}); ; {
+		err := s.recordIssuers(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case !dberr.IsLockTimeout(err) && !dberr.IsRolledBack(err) && !dberr.IsBusy(err), pause.Wait(ctx) != nil:
+			return fmt.Errorf("tokens: record issuers: %w", s.explain(ctx, err))
+		}
+	}
+}
+
+// recordIssuers tries once.
+func (s *Store) recordIssuers(ctx context.Context) error {
+	issuers := s.dialect.Facts().Issuers
+	if issuers.Whole != "" {
+		return s.exec(ctx, issuers.Whole)
+	}
+	columns, err := s.columns(ctx)
+	if err != nil {
+		return err
+	}
+	lacks, err := s.lacksForIssuers(columns)
+	if err != nil {
+		return err
+	}
+	found, err := s.triggers(ctx)
+	if err != nil {
+		return err
+	}
+	texts := lacking(issuers.Triggers, found)
+	if len(lacks) > 0 {
+		texts = append([]string{sqltext.AddColumns(lacks)}, texts...)
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	err = s.onOne(ctx, texts)
+	if err != nil && len(lacks) > 0 {
+		// Another process may have added them meanwhile.
+		if now, _ := s.columns(ctx); len(now) > len(columns) {
+			return s.recordIssuers(ctx)
+		}
+	}
+	return err
+}
+
+// lacksForIssuers returns which columns a ledger lacks for the record, or the fault of one that it has.
+func (s *Store) lacksForIssuers(columns []column) (lacks []sqltext.IssuerColumn, err error) {
+	for _, own := range s.dialect.Facts().Issuers.Columns {
+		i := slices.IndexFunc(columns, func(c column) bool { return c.name == own.Name })
+		switch {
+		case i < 0:
+			lacks = append(lacks, own)
+		case !strings.HasPrefix(columns[i].typ, own.Type):
+			return nil, fmt.Errorf("the table %s has a column %s of its own: it is of type %s, want %s",
+				sqltext.LedgerTable, own.Name, columns[i].typ, own.Type)
+		}
+	}
+	return lacks, nil
+}
