@@ -8,5 +8,10 @@ import "embed"
 // folder as it is; docs/migrations.md shows how. A file is never changed after its
 // release: what a later version needs is in a file of its own, with the next number.
 //
+// What a database has only where it is wanted is in folders of its own, to be copied: issuers/postgres, issuers/sqlite
+// and issuers/mysql have what tokens.Store.RecordIssuers sends. They run behind the others. On SQLite and
+// MySQL they fail where the columns are there, and change nothing.
+//
 //go:embed postgres/*.sql postgres/atlas.sum sqlite/*.sql sqlite/atlas.sum mysql/*.sql mysql/atlas.sum
+//go:embed issuers/*/*.sql
 var Files embed.FS

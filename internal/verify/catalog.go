@@ -111,6 +111,7 @@ type relation struct {
 	// What is wrong with the ledger, and its triggers by their names.
 	unfit         string
 	unkept        []string
+	unrecorded    []string // what doesn't record who takes tokens
 	otherFunction string
 	triggers      map[string]string
 	hidesTriggers bool // the role wouldn't see them

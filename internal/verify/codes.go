@@ -36,7 +36,7 @@ var Codes = []Code{
 		"Name one schema in all processes: sqlfence.WithSchema, sqlfence --schema."},
 	{"wrong-ledger", "fault; warning", "the ledger isn't as Setup creates it: its columns and key, how it is kept, " +
 		"the triggers that keep tokens from falling and names from being lost, a cascade that fires none, the " +
-		"function that guards ask",
+		"function that guards ask, the record of who takes tokens where it has one",
 		"Call tokens.Store.Setup, or run sqlfence init --apply, as a role that may create its triggers and function."},
 	{"tokens-run-out", "fault; warning", "names in the ledger, or the number that new ones begin above, are above " +
 		"a tenth of the highest token",

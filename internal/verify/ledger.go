@@ -147,6 +147,7 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 		}
 		l.add(t, f)
 	}
+	l.checkIssuers(t, ledger)
 	if ledger.otherFunction != "" {
 		l.add(t, Finding{
 			Severity: Warning,
@@ -169,19 +170,24 @@ func (l *look) wrongTriggers(ledger *relation) (wrong []string) {
 				l.nameOf(x.schema, x.name)+" changes its names or deletes them")
 		}
 	}
-	triggers := l.db.Facts().LedgerTriggers
-	if ledger.definition.find("without", "rowid") >= 0 {
-		triggers = sqltext.WithoutRowID(triggers)
-	}
 	if len(ledger.triggers) == 0 && ledger.hidesTriggers {
 		l.unseen("the triggers that keep tokens from falling", "that takes the privilege TRIGGER")
 		return wrong
 	}
+	triggers := l.db.Facts().LedgerTriggers
+	if ledger.definition.find("without", "rowid") >= 0 {
+		triggers = sqltext.WithoutRowID(triggers)
+	}
+	return append(wrong, ledger.differing(triggers, "Setup")...)
+}
+
+// differing says which of a ledger's triggers are missing, or have another text than a method creates.
+func (r *relation) differing(triggers []sqltext.Trigger, method string) (wrong []string) {
 	for _, t := range triggers {
-		if _, there := ledger.triggers[t.Name]; !there {
+		if _, there := r.triggers[t.Name]; !there {
 			wrong = append(wrong, "the trigger "+t.Name+" is missing")
-		} else if t.Differs(ledger.triggers) {
-			wrong = append(wrong, "the trigger "+t.Name+" isn't what Setup creates")
+		} else if t.Differs(r.triggers) {
+			wrong = append(wrong, "the trigger "+t.Name+" isn't what "+method+" creates")
 		}
 	}
 	return wrong

@@ -54,7 +54,7 @@ func (postgres) questions(l *look) []question {
 	}
 	fill := strings.NewReplacer("{asked}", oids(l.asked()), "{of}", oids(l.guarded()), "{ledgers}", oids(l.ledgers),
 		"{words}", l.db.texts(l.codeWords()),
-		"{trigger}", pg.LedgerTriggerAsCreated, "{named}", pg.LedgerFunctionIsNamed,
+		"{trigger}", pg.LedgerTriggerAsCreated, "{recorded}", pg.IssuersAsCreated, "{named}", pg.LedgerFunctionIsNamed,
 		"{function}", pg.LedgerFunctionAsCreated).Replace
 	all := []question{
 		{"the columns", fill(pg.VerifyColumns), hearColumn},
@@ -101,6 +101,8 @@ func hearPostgresLedger(l *look, r []string) {
 		ledger.unfit = r[2]
 	case "unkept":
 		ledger.unkept = append(ledger.unkept, "the trigger "+r[2])
+	case "unrecorded":
+		ledger.unrecorded = append(ledger.unrecorded, "the trigger "+r[2])
 	default:
 		ledger.otherFunction = r[2]
 	}

@@ -16,7 +16,7 @@ func TestRemediesNameCommands(t *testing.T) {
 		"tokens.Store.Setup": "sqlfence init --apply", "tokens.Store.Rotate": "sqlfence tokens rotate",
 		"tokens.Store.Repair": "sqlfence tokens repair", "schema.Seal": "sqlfence seal --apply",
 		"schema.Unseal": "sqlfence unseal --apply", "schema.AddFence": "sqlfence add-fence --apply",
-		"sqlfence.WithSchema": "sqlfence --schema",
+		"sqlfence.WithSchema": "sqlfence --schema", "tokens.Store.RecordIssuers": "sqlfence init --issuers --apply",
 	}
 	found := 0
 	judge := func(at token.Position, text string) {

@@ -26,6 +26,11 @@ func schemaDir(b harness.Base) string {
 	return filepath.Join("..", "..", "..", "schema", schemaOf(b))
 }
 
+// issuersDir is where the files are that have the ledger record who takes tokens.
+func issuersDir(b harness.Base) string {
+	return filepath.Join("..", "..", "..", "schema", "issuers", schemaOf(b))
+}
+
 // schemaFiles returns the files of a folder by their names, in order.
 func schemaFiles(t *testing.T, dir string) (names, texts []string) {
 	t.Helper()
@@ -86,30 +91,45 @@ func TestSchemaFiles(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		db, sent := b.Counted(t, b.DSN(t))
 		setUp(t, db)
-		var files []string
-		_, texts := schemaFiles(t, schemaDir(b))
-		for _, text := range texts {
-			body, ok := strings.CutPrefix(text, "-- +goose Up\n")
-			if strings.HasPrefix(body, "-- +goose StatementBegin\n") { // with semicolons in it
-				for _, one := range strings.Split(strings.TrimSuffix(body, "-- +goose StatementEnd\n"), "-- +goose StatementEnd\n") {
-					body = strings.TrimPrefix(one, "-- +goose StatementBegin\n")
-					files = append(files, strings.TrimSuffix(body, ";\n"))
-				}
-			} else {
-				files = append(files, strings.Split(strings.TrimSuffix(body, ";\n"), ";\n\n")...)
-			}
-			if !ok || !strings.HasSuffix(body, ";\n") {
-				t.Errorf("want a line for goose, and a semicolon and a line feed at the end:\n%s", text)
-			}
+		wantInFiles(t, schemaDir(b), sent.Texts())
+		store, err := tokens.New(db)
+		if err != nil {
+			t.Fatal(err)
 		}
-		sends := definitions(sent.Texts())
-		slices.Sort(files)
-		slices.Sort(sends)
-		sends = slices.Compact(sends) // package lease sets up the ledger, too
-		if got, want := fmt.Sprintf("%q", files), fmt.Sprintf("%q", sends); got != want {
-			t.Errorf("the files have\n%s\nSetup sends\n%s", got, want)
+		sent.Reset()
+		if err := store.RecordIssuers(t.Context()); err != nil {
+			t.Fatal(err)
 		}
+		wantInFiles(t, issuersDir(b), sent.Texts())
 	})
+}
+
+// wantInFiles wants the definitions among what was sent in the files of a folder.
+func wantInFiles(t *testing.T, dir string, sent []string) {
+	t.Helper()
+	var files []string
+	_, texts := schemaFiles(t, dir)
+	for _, text := range texts {
+		body, ok := strings.CutPrefix(text, "-- +goose Up\n")
+		if strings.HasPrefix(body, "-- +goose StatementBegin\n") { // with semicolons in it
+			for _, one := range strings.Split(strings.TrimSuffix(body, "-- +goose StatementEnd\n"), "-- +goose StatementEnd\n") {
+				body = strings.TrimPrefix(one, "-- +goose StatementBegin\n")
+				files = append(files, strings.TrimSuffix(body, ";\n"))
+			}
+		} else {
+			files = append(files, strings.Split(strings.TrimSuffix(body, ";\n"), ";\n\n")...)
+		}
+		if !ok || !strings.HasSuffix(body, ";\n") {
+			t.Errorf("want a line for goose, and a semicolon and a line feed at the end:\n%s", text)
+		}
+	}
+	sends := definitions(sent)
+	slices.Sort(files)
+	slices.Sort(sends)
+	sends = slices.Compact(sends) // package lease sets up the ledger, too
+	if got, want := fmt.Sprintf("%q", files), fmt.Sprintf("%q", sends); got != want {
+		t.Errorf("the files have\n%s\nSetup sends\n%s", got, want)
+	}
 }
 
 // Where the files have run, Setup changes nothing. They may run again.
@@ -134,6 +154,38 @@ func TestSetupAfterFiles(t *testing.T) {
 				t.Errorf("round %d: there were\n%s\nnow there are\n%s", round, before, after)
 			} else {
 				catalogue = after
+			}
+		}
+	})
+}
+
+// Where the files for the record have run, RecordIssuers changes nothing.
+func TestRecordIssuersAfterFiles(t *testing.T) {
+	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
+		source := b.DSN(t)
+		plain, db := b.Raw(t, source), b.Fenced(t, source)
+		setUp(t, db)
+		_, texts := schemaFiles(t, issuersDir(b))
+		for _, text := range texts {
+			if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "schema"), text); err != nil {
+				t.Fatalf("%v:\n%s", err, text)
+			}
+		}
+		before := defined(t, b, plain)
+		store, err := tokens.New(db)
+		if err == nil {
+			err = store.RecordIssuers(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after := defined(t, b, plain); after != before {
+			t.Errorf("there were\n%s\nnow there are\n%s", before, after)
+		}
+		harness.IssueToken(t, store, "books")
+		for issued, err := range store.ListIssued(t.Context(), "") {
+			if err != nil || issued.At.IsZero() {
+				t.Errorf("%+v, %v", issued, err)
 			}
 		}
 	})

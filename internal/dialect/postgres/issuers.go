@@ -21,6 +21,14 @@ BEGIN
 END
 `
 
+// The triggers of [issuers], and the function of both.
+const issuedTrigger, issuedFirstTrigger = "sqlfence_issued_v1", "sqlfence_issued_first_v1"
+
+// IssuersAsCreated is a condition: the trigger g, of the ledger c in the schema n, is what [recordIssuers] creates.
+var IssuersAsCreated = "(g.tgname, g.tgtype) IN (('" + issuedTrigger + "', 19), ('" + issuedFirstTrigger +
+	"', 7)) AND g.tgenabled IN ('O', 'A') AND EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND " +
+	"t.pronamespace = n.oid AND t.proname = '" + issuedTrigger + "' AND " + asCreated("t", issuerBody) + ")"
+
 // recordIssuers adds the columns, the function and the triggers to the table fencing_tokens that the search path
 // leads to, or brings them up to date. What is there isn't locked.
 const recordIssuers = `DO $record$

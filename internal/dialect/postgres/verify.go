@@ -168,6 +168,12 @@ CROSS JOIN (VALUES ('` + sqltext.LedgerTrigger + `'), ('` + sqltext.LedgerTrunca
 	('` + sqltext.LedgerFloorTrigger + `')) AS w (name)
 LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = w.name
 WHERE ({trigger}) IS NOT TRUE AND c.oid IN ({ledgers})
+UNION ALL SELECT c.oid::pg_catalog.text, 'unrecorded', w.name || CASE WHEN g.oid IS NULL THEN ' is missing'
+	ELSE ' isn''t what RecordIssuers creates' END
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+CROSS JOIN (VALUES ('` + issuedTrigger + `'), ('` + issuedFirstTrigger + `')) AS w (name)
+LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = w.name
+WHERE ({recorded}) IS NOT TRUE AND c.oid IN ({ledgers})
 UNION ALL SELECT c.oid::pg_catalog.text, 'function', p.proname::pg_catalog.text
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ` +
 	`JOIN pg_catalog.pg_proc AS p ON {named}

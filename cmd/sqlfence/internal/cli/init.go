@@ -16,25 +16,33 @@ import (
 )
 
 func (a *app) init() *cobra.Command {
-	var apply bool
+	var apply, issuers bool
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Print the SQL of sqlfence's own tables, or create them",
 		Long: `Print the SQL that creates sqlfence's own tables (fencing_tokens, fencing_leases, rowlocks)
 and, on PostgreSQL, the ledger's function; or with --apply create them. What is there is left
-as it is, so it can be run again. Nothing is sent to the database without --apply.`,
+as it is, so it can be run again. Nothing is sent to the database without --apply.
+
+With --issuers the database also records who has raised each token last, and when, for tokens list.`,
 		Example: `  sqlfence init --dialect postgres > 0001_sqlfence.sql
-  SQLFENCE_DSN=sqlite:books.db sqlfence init --apply`,
+  SQLFENCE_DSN=sqlite:books.db sqlfence init --apply
+  sqlfence init --issuers --apply`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if apply {
-				return a.createOwn(cmd.Context())
+				return a.createOwn(cmd.Context(), issuers)
 			}
 			source, err := a.text(true)
 			if err != nil {
 				return err
 			}
-			files, err := ownFiles(source)
+			files, err := ownFiles(source, "")
+			if err == nil && issuers {
+				var more []change
+				more, err = ownFiles(source, "issuers/")
+				files = append(files, more...)
+			}
 			if err != nil {
 				return err
 			}
@@ -42,6 +50,7 @@ as it is, so it can be run again. Nothing is sent to the database without --appl
 		},
 	}
 	cmd.Flags().BoolVar(&apply, "apply", false, "create them instead of printing the SQL")
+	cmd.Flags().BoolVar(&issuers, "issuers", false, "record who raises tokens, and when")
 	a.dialectFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("apply", "dialect")
 	return cmd
@@ -56,9 +65,9 @@ type change struct {
 	Statements []string `json:"statements,omitempty"`
 }
 
-// ownFiles returns the files of package schema for a database.
-func ownFiles(source database.Source) (changes []change, err error) {
-	folder := source.Name
+// ownFiles returns the files of package schema for a database, of a part that is empty or has a slash behind it.
+func ownFiles(source database.Source, part string) (changes []change, err error) {
+	folder := part + source.Name
 	entries, err := fs.Glob(schema.Files, folder+"/*.sql")
 	if err != nil {
 		return nil, err
@@ -68,7 +77,7 @@ func ownFiles(source database.Source) (changes []change, err error) {
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, change{Name: name[len(folder)+1:], SQL: source.File(source.Place(string(text)))})
+		changes = append(changes, change{Name: part + name[len(folder)+1:], SQL: source.File(source.Place(string(text)))})
 	}
 	return changes, nil
 }
@@ -84,10 +93,14 @@ func (a *app) writeSQL(changes []change) error {
 	})
 }
 
-// createOwn creates sqlfence's own tables.
-func (a *app) createOwn(ctx context.Context) error {
+// createOwn creates sqlfence's own tables, and what records who takes tokens if that is wanted.
+func (a *app) createOwn(ctx context.Context, issuers bool) error {
 	return a.withDatabase(true, func(source database.Source, db *sql.DB) error {
-		if err := a.setup(ctx, source, db); err != nil {
+		store, err := a.setup(ctx, source, db)
+		if err == nil && issuers {
+			err = store.RecordIssuers(ctx)
+		}
+		if err != nil {
 			return err
 		}
 		return a.writeApplied("sqlfence's tables are there")
@@ -101,23 +114,23 @@ func (a *app) writeApplied(what string) error {
 }
 
 // setup brings sqlfence's own tables up to date.
-func (a *app) setup(ctx context.Context, source database.Source, db *sql.DB) error {
+func (a *app) setup(ctx context.Context, source database.Source, db *sql.DB) (*tokens.Store, error) {
 	store, err := tokens.New(db, tokens.WithLogger(a.log))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	leases, err := source.Leases(db, lease.WithLogger(a.log))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	locks, err := rowlock.NewManager(db)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, setup := range []func(context.Context) error{store.Setup, leases.Setup, locks.Setup} {
 		if err := setup(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return store, nil
 }

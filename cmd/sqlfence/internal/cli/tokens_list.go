@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 func (a *app) tokensList() *cobra.Command {
@@ -18,6 +19,8 @@ func (a *app) tokensList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [PREFIX]",
 		Short: "List the newest token of each name, or of those that begin with PREFIX",
+		Long: `List the newest token of each name, or of those that begin with PREFIX; with who has raised it
+to that, and when, where the database records that (sqlfence init --issuers).`,
 		Example: `  sqlfence tokens list jobs/ --limit 20
   sqlfence tokens list --worn   # what has few tokens left
   sqlfence tokens list --json | jq -r '.[] | select(.value > 1000) | .name'`,
@@ -27,7 +30,7 @@ func (a *app) tokensList() *cobra.Command {
 				return usage(errors.New("--limit has to be 0 or more"))
 			}
 			return a.withLedger(func(l *ledger) error {
-				isWanted := func(t tokenRow) bool { return !onlyWorn || worn(t.Value) != "" }
+				isWanted := func(t listedRow) bool { return !onlyWorn || worn(t.Value) != "" }
 				found, more, err := l.first(cmd.Context(), slices.Concat(args, []string{""})[0], limit, isWanted)
 				if err != nil {
 					return err
@@ -48,11 +51,11 @@ func (a *app) tokensList() *cobra.Command {
 // first returns the first names that begin with prefix and are wanted, up to a limit over 0, and whether there are
 // more.
 func (l *ledger) first(
-	ctx context.Context, prefix string, limit int, isWanted func(tokenRow) bool,
-) (found []tokenRow, more bool, err error) {
-	found = []tokenRow{}
-	for token, err := range l.List(ctx, prefix) {
-		switch row := newTokenRow(token); {
+	ctx context.Context, prefix string, limit int, isWanted func(listedRow) bool,
+) (found []listedRow, more bool, err error) {
+	found = []listedRow{}
+	for issued, err := range l.ListIssued(ctx, prefix) {
+		switch row := newListedRow(issued); {
 		case err != nil:
 			return nil, false, err
 		case !isWanted(row):
@@ -65,16 +68,43 @@ func (l *ledger) first(
 	return found, false, nil
 }
 
-func (a *app) tokenTable(found []tokenRow) {
-	var rows [][]string
-	for _, t := range found {
-		rows = append(rows, []string{t.Name, strconv.FormatInt(t.Value, 10), t.Fence, worn(t.Value)})
+// A listedRow is the newest token of a name, and who has raised it to that, and when, where that is recorded.
+type listedRow struct {
+	tokenRow
+	IssuedBy string `json:"issued_by,omitempty"`
+	IssuedAt string `json:"issued_at,omitempty"`
+}
+
+func newListedRow(i tokens.Issued) listedRow {
+	row := listedRow{tokenRow: newTokenRow(i.Token), IssuedBy: i.By}
+	if !i.At.IsZero() {
+		row.IssuedAt = moment(i.At)
 	}
-	header := []string{"NAME", "TOKEN", "FENCE", "RANGE"}
-	if !slices.ContainsFunc(rows, func(row []string) bool { return row[3] != "" }) {
-		header = header[:3]
-		for i := range rows {
-			rows[i] = rows[i][:3]
+	return row
+}
+
+// tokenTable writes the table, without those columns behind the first ones that have nothing in them.
+func (a *app) tokenTable(found []listedRow) {
+	columns := []struct {
+		name string
+		of   func(t listedRow) string
+	}{
+		{"NAME", func(t listedRow) string { return t.Name }},
+		{"TOKEN", func(t listedRow) string { return strconv.FormatInt(t.Value, 10) }},
+		{"FENCE", func(t listedRow) string { return t.Fence }},
+		{"RANGE", func(t listedRow) string { return worn(t.Value) }},
+		{"ISSUED AT", func(t listedRow) string { return t.IssuedAt }},
+		{"ISSUED BY", func(t listedRow) string { return t.IssuedBy }},
+	}
+	var header []string
+	rows := make([][]string, len(found))
+	for i, c := range columns {
+		if i > 2 && !slices.ContainsFunc(found, func(t listedRow) bool { return c.of(t) != "" }) {
+			continue
+		}
+		header = append(header, c.name)
+		for j, t := range found {
+			rows[j] = append(rows[j], c.of(t))
 		}
 	}
 	a.table(header, rows)

@@ -66,9 +66,12 @@ type watched struct {
 // watch returns the names in their order, and why they come without their leases, if these are not set up for
 // the one who asks.
 func (l *ledger) watch(ctx context.Context, leases *lease.Leases) (all []watched, unread, err error) {
-	names, _, err := l.first(ctx, "", 0, func(tokenRow) bool { return true })
-	if err != nil {
-		return nil, nil, err
+	var names []tokenRow
+	for token, err := range l.List(ctx, "") {
+		if err != nil {
+			return nil, nil, err
+		}
+		names = append(names, newTokenRow(token))
 	}
 	held, err := leases.List(ctx)
 	if errors.Is(err, sqlfence.ErrNotSetUp) {

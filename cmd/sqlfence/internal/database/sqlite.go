@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 var sqlite = &Database{
@@ -27,8 +28,8 @@ var sqlite = &Database{
 	isMissing: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
 	LaterFiles: map[string]string{
 		"00004_ledger_triggers.up.sql": "SELECT 1 WHERE (SELECT COUNT(*) FROM sqlite_master " +
-			"WHERE type = 'trigger' AND " +
-			"name LIKE 'sqlfence_ledger_%') >= " + strconv.Itoa(len(lite.Text.Facts().LedgerTriggers)),
+			"WHERE type = 'trigger' AND name LIKE 'sqlfence_ledger_%' AND " +
+			"name NOT LIKE '" + sqltext.IssuersPrefix + "%') >= " + strconv.Itoa(len(lite.Text.Facts().LedgerTriggers)),
 	},
 }
 

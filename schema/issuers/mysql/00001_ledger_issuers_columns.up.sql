@@ -1,0 +1,2 @@
+-- +goose Up
+ALTER TABLE fencing_tokens ADD COLUMN issued_by varbinary(512), ADD COLUMN issued_at bigint;
