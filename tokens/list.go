@@ -102,7 +102,10 @@ func (s *Store) page(ctx context.Context, prefix, after string, issuers bool) (p
 				into = into[:2]
 			}
 			err := rows.Scan(into...)
-			if i.By = strings.ToValidUTF8(by.String, "\ufffd"); at.Valid {
+			if i.Token.Value > 0 {
+				i.By = strings.ToValidUTF8(by.String, "\ufffd")
+			}
+			if i.Token.Value > 0 && at.Valid {
 				i.At = time.UnixMicro(at.Int64)
 			}
 			page = append(page, i)

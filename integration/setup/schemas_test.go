@@ -159,7 +159,15 @@ func TestWithSchema(t *testing.T) {
 			if err := store.Setup(ctx); err != nil {
 				t.Fatal(err)
 			}
+			if err := store.RecordIssuers(ctx); err != nil {
+				t.Fatal(err)
+			}
 			token, err := store.Issue(ctx, "books")
+			for issued, err := range store.ListIssued(ctx, "books") {
+				if err != nil || issued.By == "" || issued.Token != token {
+					t.Errorf("recorded %+v, %v", issued, err)
+				}
+			}
 			if err != nil || token.Value != int64(i+1) {
 				t.Fatalf("issued %v, %v: want %d", token, err, i+1)
 			}

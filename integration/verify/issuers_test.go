@@ -30,7 +30,8 @@ func TestIssuers(t *testing.T) {
 		for _, step := range map[sqlfence.Dialect][]struct{ statement, says string }{
 			sqlfence.Postgres: {
 				{"DROP TRIGGER sqlfence_issued_v1 ON fencing_tokens", "sqlfence_issued_v1 is missing"},
-				{"ALTER TABLE fencing_tokens DISABLE TRIGGER sqlfence_issued_first_v1", "sqlfence_issued_first_v1 isn't what RecordIssuers creates"},
+				{"ALTER TABLE fencing_tokens DISABLE TRIGGER sqlfence_issued_v1", "sqlfence_issued_v1 isn't what RecordIssuers creates"},
+				{"ALTER TABLE fencing_tokens ALTER COLUMN issued_by DROP DEFAULT", "the column issued_by has no default"},
 			},
 			sqlfence.MySQL: {
 				{"DROP TRIGGER sqlfence_ledger_issued_update_v1", "sqlfence_ledger_issued_update_v1 is missing"},

@@ -102,7 +102,7 @@ func hearPostgresLedger(l *look, r []string) {
 	case "unkept":
 		ledger.unkept = append(ledger.unkept, "the trigger "+r[2])
 	case "unrecorded":
-		ledger.unrecorded = append(ledger.unrecorded, "the trigger "+r[2])
+		ledger.unrecorded = append(ledger.unrecorded, r[2])
 	default:
 		ledger.otherFunction = r[2]
 	}

@@ -18,7 +18,7 @@ var issuers = sqltext.Issuers{
 
 func recordsIssuer(condition string) string {
 	return `BEGIN
-	IF ` + condition + ` AND NEW.name <> '' THEN
+	IF ` + condition + ` THEN
 		SET NEW.issued_at = ` + Text.Now() + `,
 			NEW.issued_by = LEFT(CAST(CONCAT(USER(), ', connection ', CONNECTION_ID()) AS BINARY), 512);
 	END IF;

@@ -183,29 +183,32 @@ const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + sqlte
 // belongs to a role that has the powers of the ledger's owner anyway.
 var (
 	LedgerFunctionAsCreated = "p.prorettype = 16 AND p.proargnames = '{wanted,given,number,nonce,asked}' AND " +
-		"p.proargmodes IS NULL AND " + asCreated("p", LedgerFunctionBody)
+		"p.proargmodes IS NULL AND " + asCreated("p", LedgerFunctionBody, pathSet)
 
 	LedgerTriggerAsCreated = "(g.tgname, g.tgtype) IN (('" + sqltext.LedgerTrigger + "', 25), ('" +
 		sqltext.LedgerTruncateTrigger + "', 34), ('" + sqltext.LedgerFloorTrigger + "', 21)) " +
 		"AND g.tgenabled = 'A' AND g.tgqual IS NULL AND g.tgattr = ''" +
 		" AND EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND " +
 		"CASE WHEN g.tgname <> '" + sqltext.LedgerFloorTrigger + "' THEN " +
-		"t.proname = '" + sqltext.LedgerTrigger + "' AND " + asCreated("t", LedgerTriggerBody) +
-		" ELSE t.proname = '" + sqltext.LedgerFloorTrigger + "' AND " + asCreated("t", LedgerFloorBody) + " END)"
+		"t.proname = '" + sqltext.LedgerTrigger + "' AND " + asCreated("t", LedgerTriggerBody, pathSet) +
+		" ELSE t.proname = '" + sqltext.LedgerFloorTrigger + "' AND " + asCreated("t", LedgerFloorBody, pathSet) + " END)"
 )
+
+// pathSet is what a function with a search path of its own has for settings.
+const pathSet = `= '{"search_path=pg_catalog, pg_temp"}'`
 
 // asCreated compares a function with a body by its hash, which is shorter: the text of a question that raises
 // is in the server's log. What the function has is made into a text for format again, its percent signs first,
 // so that no other body leads to the same text. Bytes are compared in the database's encoding: no conversion fails.
-func asCreated(p, body string) string {
+func asCreated(p, body, settings string) string {
 	const ledger = "pg_catalog.replace(pg_catalog.quote_ident(n.nspname), '%', '%%') || '." + sqltext.LedgerTable + "'"
 	text := "pg_catalog.replace(" + p + ".prosrc, '%', '%%')"
 	text = "pg_catalog.replace(" + text + ", pg_catalog.quote_literal(" + ledger + "), '%2$L')"
 	text = "pg_catalog.replace(" + text + ", " + ledger + ", '%1$I." + sqltext.LedgerTable + "')"
 	hash := sha256.Sum256([]byte(body))
-	return strings.NewReplacer("{p}", p, "{text}", text, "{hash}", hex.EncodeToString(hash[:])).Replace(
+	return strings.NewReplacer("{p}", p, "{settings}", settings, "{text}", text, "{hash}", hex.EncodeToString(hash[:])).Replace(
 		`{p}.prokind = 'f' AND {p}.provolatile = 'v' AND {p}.proparallel = 'u' AND NOT ({p}.prosecdef OR {p}.proisstrict OR {p}.proleakproof OR {p}.proretset)
-	AND {p}.prolang = (SELECT l.oid FROM pg_catalog.pg_language AS l WHERE l.lanname = 'plpgsql') AND {p}.proconfig = '{"search_path=pg_catalog, pg_temp"}'
+	AND {p}.prolang = (SELECT l.oid FROM pg_catalog.pg_language AS l WHERE l.lanname = 'plpgsql') AND {p}.proconfig {settings}
 	AND pg_catalog.pg_has_role({p}.proowner, c.relowner, 'USAGE')
 	AND pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to({text}, pg_catalog.getdatabaseencoding())), 'hex') = '{hash}'`)
 }

@@ -15,7 +15,7 @@ var issuers = sqltext.Issuers{
 }
 
 func recordsIssuer(condition string) string {
-	return `WHEN ` + condition + ` AND NEW.name <> ''
+	return `WHEN ` + condition + `
 BEGIN
 	UPDATE fencing_tokens SET issued_at = ` + Text.Now() + ` WHERE name = NEW.name;
 END`

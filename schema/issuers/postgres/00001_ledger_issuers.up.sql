@@ -5,10 +5,15 @@ DECLARE
 	ledger oid := pg_catalog.to_regclass('fencing_tokens');
 	home text;
 	other text;
-	wanted name;
-	kind int2;
-	definition text;
 	patience text := pg_catalog.current_setting('lock_timeout');
+	body text := $function$
+BEGIN
+	NEW.issued_at := pg_catalog.clock_timestamp();
+	NEW.issued_by := pg_catalog.rtrim(pg_catalog.concat(session_user, '@', COALESCE(pg_catalog.host(pg_catalog.inet_client_addr()), 'local'),
+		', pid ', pg_catalog.pg_backend_pid(), ', ', pg_catalog.current_setting('application_name')), ', ');
+	RETURN NEW;
+END
+$function$;
 BEGIN
 	-- Writers wait behind a lock of the table.
 	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
@@ -26,37 +31,24 @@ BEGIN
 		RAISE EXCEPTION 'sqlfence: fencing_tokens has a column % of its own', other USING ERRCODE = 'datatype_mismatch';
 	END IF;
 	IF (SELECT pg_catalog.count(*) FROM pg_catalog.pg_attribute AS a
-		WHERE a.attrelid = ledger AND NOT a.attisdropped AND a.attname IN ('issued_by', 'issued_at')) < 2 THEN
+		WHERE a.attrelid = ledger AND NOT a.attisdropped AND a.atthasdef AND a.attname IN ('issued_by', 'issued_at')) < 2 THEN
+		-- With a default of its own a new column would be filled in.
 		EXECUTE pg_catalog.format('ALTER TABLE %1$I.fencing_tokens ADD COLUMN IF NOT EXISTS issued_by text, '
 			'ADD COLUMN IF NOT EXISTS issued_at timestamptz', home);
+		EXECUTE pg_catalog.format($default$ALTER TABLE %1$I.fencing_tokens ALTER COLUMN issued_at SET DEFAULT pg_catalog.clock_timestamp(),
+		ALTER COLUMN issued_by SET DEFAULT pg_catalog.rtrim(pg_catalog.concat(session_user, '@', COALESCE(pg_catalog.host(pg_catalog.inet_client_addr()), 'local'),
+		', pid ', pg_catalog.pg_backend_pid(), ', ', pg_catalog.current_setting('application_name')), ', ')$default$, home);
 	END IF;
 
-	EXECUTE pg_catalog.format($create$
-CREATE OR REPLACE FUNCTION %1$I.sqlfence_issued_v1()
-RETURNS trigger LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER SET search_path = pg_catalog, pg_temp
-AS $function$
-BEGIN
-	NEW.issued_at := clock_timestamp();
-	NEW.issued_by := concat_ws(', ', concat(session_user, '@', COALESCE(host(inet_client_addr()), 'local')),
-		concat('pid ', pg_backend_pid()), NULLIF(current_setting('application_name'), ''));
-	RETURN NEW;
-END
-$function$$create$, home);
-
-	FOR wanted, kind, definition IN VALUES
-		('sqlfence_issued_v1', 19::int2, 'BEFORE UPDATE OF token, issued_by, issued_at ON %1$I.fencing_tokens FOR ROW
-			WHEN (NEW.token IS DISTINCT FROM OLD.token AND NEW.name NOT IN ('''', ''sqlfence:floor''))'),
-		('sqlfence_issued_first_v1', 7::int2, 'BEFORE INSERT ON %1$I.fencing_tokens FOR ROW
-			WHEN (NEW.token > 0 AND NEW.issued_by IS NULL AND NEW.issued_at IS NULL
-			AND NEW.name NOT IN ('''', ''sqlfence:floor''))')
-	LOOP
-		IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = ledger AND g.tgname = wanted AND g.tgtype = kind
-			AND g.tgenabled = 'O' AND g.tgfoid = pg_catalog.to_regprocedure(pg_catalog.format('%I.sqlfence_issued_v1()', home))) THEN
-			EXECUTE pg_catalog.format('DROP TRIGGER IF EXISTS %2$I ON %1$I.fencing_tokens', home, wanted);
-			EXECUTE pg_catalog.format('CREATE TRIGGER %2$I ' || definition || ' EXECUTE FUNCTION %1$I.sqlfence_issued_v1()',
-				home, wanted);
-		END IF;
-	END LOOP;
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g JOIN pg_catalog.pg_proc AS p ON p.oid = g.tgfoid
+		WHERE g.tgrelid = ledger AND g.tgname = 'sqlfence_issued_v1' AND g.tgtype = 19 AND g.tgenabled IN ('O', 'A')
+		AND p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.sqlfence_issued_v1()', home)) AND p.prosrc = body AND p.proconfig IS NULL) THEN
+		EXECUTE pg_catalog.format('CREATE OR REPLACE FUNCTION %1$I.sqlfence_issued_v1()
+			RETURNS trigger LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER AS %2$L', home, body);
+		EXECUTE pg_catalog.format('DROP TRIGGER IF EXISTS sqlfence_issued_v1 ON %1$I.fencing_tokens', home);
+		EXECUTE pg_catalog.format('CREATE TRIGGER sqlfence_issued_v1 BEFORE UPDATE OF token, issued_by, issued_at ON %1$I.fencing_tokens
+			FOR ROW WHEN (NEW.token IS DISTINCT FROM OLD.token) EXECUTE FUNCTION %1$I.sqlfence_issued_v1()', home);
+	END IF;
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
 END
 $record$;
