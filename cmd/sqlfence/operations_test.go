@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write docs/operations.md anew")
 // Stages are the states that the sections of docs/operations.md are about: commands, and statements behind "sql:".
 var stages = map[string][]string{
 	"All writes fail with ErrStale": {
-		"sqlfence tokens repair --floor 41 --reason stage", "lease: books worker-2", "sql:UPDATE books SET fence_token = 97 WHERE id = 2",
+		"sqlfence init --issuers --apply", "sqlfence tokens repair --floor 41 --reason stage", "lease: books worker-2", "sql:UPDATE books SET fence_token = 97 WHERE id = 2",
 	},
 	"ErrNotIssued after a failover or a restore": {
 		"sqlfence tokens issue books --reason stage", "sql:UPDATE books SET fence_token = 4711",

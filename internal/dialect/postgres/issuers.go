@@ -16,8 +16,9 @@ var issuers = sqltext.Issuers{
 const issuedTrigger = "sqlfence_issued_v1"
 
 // issuer is who, in no need of a search path. No quotes are in it but those of constants.
-const issuer = `pg_catalog.rtrim(pg_catalog.concat(session_user, '@', COALESCE(pg_catalog.host(pg_catalog.inet_client_addr()), 'local'),
-		', pid ', pg_catalog.pg_backend_pid(), ', ', pg_catalog.current_setting('application_name')), ', ')`
+const issuer = `pg_catalog.rtrim(pg_catalog.concat(session_user, '@',
+		COALESCE(pg_catalog.host(pg_catalog.inet_client_addr()), 'local'), ', pid ',
+		pg_catalog.pg_backend_pid(), ', ', pg_catalog.current_setting('application_name')), ', ')`
 
 // issuerBody is what the trigger's function does.
 const issuerBody = `
@@ -53,28 +54,33 @@ BEGIN
 	END IF;
 	SELECT pg_catalog.concat(a.attname, ' of type ', pg_catalog.format_type(a.atttypid, a.atttypmod)) INTO other
 	FROM pg_catalog.pg_attribute AS a
-	WHERE a.attrelid = ledger AND NOT a.attisdropped AND (a.attname = 'issued_by' AND a.atttypid <> 'text'::pg_catalog.regtype
+	WHERE a.attrelid = ledger AND NOT a.attisdropped
+		AND (a.attname = 'issued_by' AND a.atttypid <> 'text'::pg_catalog.regtype
 		OR a.attname = 'issued_at' AND a.atttypid <> 'timestamptz'::pg_catalog.regtype);
 	IF other IS NOT NULL THEN
 		RAISE EXCEPTION 'sqlfence: fencing_tokens has a column % of its own', other USING ERRCODE = 'datatype_mismatch';
 	END IF;
 	IF (SELECT pg_catalog.count(*) FROM pg_catalog.pg_attribute AS a
-		WHERE a.attrelid = ledger AND NOT a.attisdropped AND a.atthasdef AND a.attname IN ('issued_by', 'issued_at')) < 2 THEN
+		WHERE a.attrelid = ledger AND NOT a.attisdropped AND a.atthasdef
+		AND a.attname IN ('issued_by', 'issued_at')) < 2 THEN
 		-- With a default of its own a new column would be filled in.
 		EXECUTE pg_catalog.format('ALTER TABLE %1$I.fencing_tokens ADD COLUMN IF NOT EXISTS issued_by text, '
 			'ADD COLUMN IF NOT EXISTS issued_at timestamptz', home);
-		EXECUTE pg_catalog.format($default$ALTER TABLE %1$I.fencing_tokens ALTER COLUMN issued_at SET DEFAULT pg_catalog.clock_timestamp(),
+		EXECUTE pg_catalog.format($default$ALTER TABLE %1$I.fencing_tokens
+		ALTER COLUMN issued_at SET DEFAULT pg_catalog.clock_timestamp(),
 		ALTER COLUMN issued_by SET DEFAULT ` + issuer + `$default$, home);
 	END IF;
 
 	IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g JOIN pg_catalog.pg_proc AS p ON p.oid = g.tgfoid
 		WHERE g.tgrelid = ledger AND g.tgname = '` + issuedTrigger + `' AND g.tgtype = 19 AND g.tgenabled IN ('O', 'A')
-		AND p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.` + issuedTrigger + `()', home)) AND p.prosrc = body AND p.proconfig IS NULL) THEN
+		AND p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.` + issuedTrigger + `()', home))
+		AND p.prosrc = body AND p.proconfig IS NULL) THEN
 		EXECUTE pg_catalog.format('CREATE OR REPLACE FUNCTION %1$I.` + issuedTrigger + `()
 			RETURNS trigger LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER AS %2$L', home, body);
 		EXECUTE pg_catalog.format('DROP TRIGGER IF EXISTS ` + issuedTrigger + ` ON %1$I.fencing_tokens', home);
-		EXECUTE pg_catalog.format('CREATE TRIGGER ` + issuedTrigger + ` BEFORE UPDATE OF token, issued_by, issued_at ON %1$I.fencing_tokens
-			FOR ROW WHEN (NEW.token IS DISTINCT FROM OLD.token) EXECUTE FUNCTION %1$I.` + issuedTrigger + `()', home);
+		EXECUTE pg_catalog.format('CREATE TRIGGER ` + issuedTrigger + `
+			BEFORE UPDATE OF token, issued_by, issued_at ON %1$I.fencing_tokens FOR ROW
+			WHEN (NEW.token IS DISTINCT FROM OLD.token) EXECUTE FUNCTION %1$I.` + issuedTrigger + `()', home);
 	END IF;
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
 END

@@ -191,7 +191,8 @@ var (
 		" AND EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND " +
 		"CASE WHEN g.tgname <> '" + sqltext.LedgerFloorTrigger + "' THEN " +
 		"t.proname = '" + sqltext.LedgerTrigger + "' AND " + asCreated("t", LedgerTriggerBody, pathSet) +
-		" ELSE t.proname = '" + sqltext.LedgerFloorTrigger + "' AND " + asCreated("t", LedgerFloorBody, pathSet) + " END)"
+		" ELSE t.proname = '" + sqltext.LedgerFloorTrigger + "' AND " +
+		asCreated("t", LedgerFloorBody, pathSet) + " END)"
 )
 
 // pathSet is what a function with a search path of its own has for settings.
@@ -206,9 +207,11 @@ func asCreated(p, body, settings string) string {
 	text = "pg_catalog.replace(" + text + ", pg_catalog.quote_literal(" + ledger + "), '%2$L')"
 	text = "pg_catalog.replace(" + text + ", " + ledger + ", '%1$I." + sqltext.LedgerTable + "')"
 	hash := sha256.Sum256([]byte(body))
-	return strings.NewReplacer("{p}", p, "{settings}", settings, "{text}", text, "{hash}", hex.EncodeToString(hash[:])).Replace(
+	return strings.NewReplacer("{p}", p, "{settings}", settings, "{text}", text,
+		"{hash}", hex.EncodeToString(hash[:])).Replace(
 		`{p}.prokind = 'f' AND {p}.provolatile = 'v' AND {p}.proparallel = 'u' AND NOT ({p}.prosecdef OR {p}.proisstrict OR {p}.proleakproof OR {p}.proretset)
-	AND {p}.prolang = (SELECT l.oid FROM pg_catalog.pg_language AS l WHERE l.lanname = 'plpgsql') AND {p}.proconfig {settings}
+	AND {p}.prolang = (SELECT l.oid FROM pg_catalog.pg_language AS l WHERE l.lanname = 'plpgsql')
+	AND {p}.proconfig {settings}
 	AND pg_catalog.pg_has_role({p}.proowner, c.relowner, 'USAGE')
 	AND pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to({text}, pg_catalog.getdatabaseencoding())), 'hex') = '{hash}'`)
 }

@@ -168,12 +168,13 @@ CROSS JOIN (VALUES ('` + sqltext.LedgerTrigger + `'), ('` + sqltext.LedgerTrunca
 	('` + sqltext.LedgerFloorTrigger + `')) AS w (name)
 LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = w.name
 WHERE ({trigger}) IS NOT TRUE AND c.oid IN ({ledgers})
-UNION ALL SELECT c.oid::pg_catalog.text, 'unrecorded', CASE WHEN g.oid IS NULL THEN 'the trigger ` + issuedTrigger + ` is missing'
-	ELSE 'the trigger ` + issuedTrigger + ` isn''t what RecordIssuers creates' END
+UNION ALL SELECT c.oid::pg_catalog.text, 'unrecorded', 'the trigger ` + issuedTrigger + `' ||
+	CASE WHEN g.oid IS NULL THEN ' is missing' ELSE ' isn''t what RecordIssuers creates' END
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = '` + issuedTrigger + `'
 WHERE ({recorded}) IS NOT TRUE AND c.oid IN ({ledgers})
-UNION ALL SELECT a.attrelid::pg_catalog.text, 'unrecorded', pg_catalog.concat('the column ', a.attname, ' has no default')
+UNION ALL SELECT a.attrelid::pg_catalog.text, 'unrecorded',
+	pg_catalog.concat('the column ', a.attname, ' has no default')
 FROM pg_catalog.pg_attribute AS a WHERE a.attname IN ('` + sqltext.IssuedBy + `', '` + sqltext.IssuedAt + `')
 	AND NOT a.attisdropped AND NOT a.atthasdef AND a.attrelid IN ({ledgers})
 UNION ALL SELECT c.oid::pg_catalog.text, 'function', p.proname::pg_catalog.text

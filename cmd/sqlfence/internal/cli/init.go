@@ -77,7 +77,8 @@ func ownFiles(source database.Source, part string) (changes []change, err error)
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, change{Name: part + name[len(folder)+1:], SQL: source.File(source.Place(string(text)))})
+		written := source.File(source.Place(string(text)))
+		changes = append(changes, change{Name: part + name[len(folder)+1:], SQL: written})
 	}
 	return changes, nil
 }
