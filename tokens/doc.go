@@ -96,16 +96,17 @@
 // statement uses up one of its values, whether it adds a row or not. Change both to
 // bigint, and the sequence as well.
 //
-// [Store.Repair] adds a row with an empty name, which no token has.
+// [Store.Repair] adds a row with an empty name, which no token has. [Store.RecordIssuers] adds columns for who has
+// taken each token last, and when, which the database fills in.
 //
 // # Databases
 //
 // PostgreSQL, SQLite (3.38 or later), MariaDB (10.6 or later) and MySQL (8.0 or later), with any
 // driver, fenced by sqlfence or not.
-// Repair and Rotate are one transaction each, List a statement for each 1,000 names, and every other method but
-// Setup one atomic statement; Issue sends more only when the tokens run out. On MySQL and MariaDB other
-// methods are transactions, too, except Issue and Adopt for a name that is in the ledger, in a session that
-// commits by itself (autocommit = 1).
+// Repair and Rotate are one transaction each, List and ListIssued a statement for each 1,000 names, and every other
+// method but Setup and RecordIssuers one atomic statement; Issue sends more only when the tokens run out. On MySQL and
+// MariaDB other methods are transactions, too, except Issue and Adopt for a name that is in the ledger, in a session
+// that commits by itself (autocommit = 1).
 //
 // On MySQL and MariaDB the table has to be of the engine InnoDB, with names of type
 // varbinary(512) or longer and tokens of type bigint; Setup refuses others. The row with

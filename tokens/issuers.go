@@ -31,17 +31,19 @@ type Issued struct {
 
 // RecordIssuers has the database record who raises a token, and when, from then on, for [Store.ListIssued]: whatever
 // client does it and by whatever way, such as Issue, Adopt, Repair, Rotate, a lease of package lease, or plain SQL. It
-// adds the columns issued_by and issued_at to the ledger (on SQLite issued_at alone), and triggers that fill them in
-// where a token changes. Programs of other versions go on as they are. Where all that is there it changes nothing, so
-// that it may be called at every start, behind [Store.Setup], by several processes at once.
+// adds the columns issued_by and issued_at to the ledger (on SQLite issued_at alone), and what fills them in where a
+// token changes. Programs of other versions go on as they are. Where all that is there it changes nothing, so that it
+// may be called at every start, behind [Store.Setup], by several processes at once.
 //
 // It needs the table for itself for a moment. Where open transactions have it, it lets writers pass after a
-// second, and tries again until ctx ends. The role has to own the table, or on MySQL to have ALTER and TRIGGER.
+// second, and tries again until ctx ends: give it a deadline. The role has to have the powers of the table's
+// owner, unless all is there. On MySQL and MariaDB it has to have ALTER and TRIGGER, without which it doesn't see
+// whether all is there.
 //
-// Errors, with nothing recorded: an untyped one for a column of one of the names that is of another type, or
-// the database's.
+// Errors, with nothing recorded: an untyped one for a column of one of the names that is of another type,
+// [sqlfence.ErrNotSetUp] without a ledger, or the database's.
 func (s *Store) RecordIssuers(ctx context.Context) error {
-	for pause := (dberr.Backoff{Pause: 200 * time.Millisecond, Max: 3 * time.Second}); ; {
+	for pause := (dberr.Backoff{Pause: time.Second, Max: 8 * time.Second}); ; {
 		err := s.recordIssuers(ctx)
 		switch {
 		case err == nil:
