@@ -1,6 +1,7 @@
 package fenceotel
 
 import (
+	"strings"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -59,16 +60,9 @@ func ofResource(resource string) []attribute.KeyValue {
 	return []attribute.KeyValue{resourceKey.String(resource)}
 }
 
+// system is the database's name, which OpenTelemetry's registry writes in lower case.
 func system(d sqlfence.Dialect) attribute.KeyValue {
-	switch d {
-	case sqlfence.Postgres:
-		return semconv.DBSystemNamePostgreSQL
-	case sqlfence.SQLite:
-		return semconv.DBSystemNameSQLite
-	case sqlfence.MySQL:
-		return semconv.DBSystemNameMySQL
-	}
-	return semconv.DBSystemNameOtherSQL
+	return semconv.DBSystemNameKey.String(strings.ToLower(d.String()))
 }
 
 // A set is attributes, as the instruments take them without an allocation.
