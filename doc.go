@@ -32,7 +32,7 @@
 //   - Ledger: on the [Ledger] tables that a name guards, only writes with the newest
 //     token issued or adopted for it commit; others are [ErrStale] or [ErrNotIssued].
 //   - Its own tables: only sqlfence's packages write and define fencing_tokens,
-//     fencing_leases and rowlocks, in every fenced database, except under [Bypass].
+//     fencing_leases, rowlocks and fencing_changes, in every fenced database, except under [Bypass].
 //   - All or nothing: a refused statement changes no row, and none is skipped.
 //   - Fails closed: a statement that may touch a registered table and can't be
 //     guarded isn't sent; the error says why ([statements.md]).

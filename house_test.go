@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"internal/fenced"},
 	{"."},
 	{"internal/dialectopt", "coverage"},
-	{"tokens", "rowlock", "schema"},
+	{"tokens", "rowlock", "schema", "changes"},
 	{"lease"},
 }
 

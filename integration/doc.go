@@ -13,7 +13,7 @@
 //   - observe: Observe mode;
 //   - errors: the errors' types, lost connections and replies, and retries;
 //   - keys, serials: per-row tokens; version columns and edit locks;
-//   - tokens, lease, rowlock: the packages of these names; G9 is in tokens;
+//   - tokens, lease, rowlock, changes: the packages of these names; G9 is in tokens;
 //   - drivers: features that only one driver has;
 //   - fencehttp, fenceotel, fencepgx: the modules of these names; locks and jobs, modules of their own,
 //     those of lock services and job libraries, and zombie the process that they stop;

@@ -10,12 +10,15 @@ import (
 // to a database has to be named here, or has to have a name that [OwnsName] owns.
 
 // OwnTables are the tables that sqlfence's packages keep, in any schema.
-var OwnTables = []string{LedgerTable, LeaseTable, LocksTable, SQLiteLedgerState}
+var OwnTables = []string{LedgerTable, LeaseTable, LocksTable, ChangesTable, SQLiteLedgerState}
 
 // The tables beside the ledger.
 const (
 	LeaseTable = "fencing_leases"
 	LocksTable = "rowlocks"
+
+	// ChangesTable has the counts of package changes.
+	ChangesTable = "fencing_changes"
 
 	// SQLiteLedgerState is a table of SQLite's in which the ledger's triggers remember a token that
 	// an INSERT finds above its own: REPLACE deletes a row without firing a trigger for that.

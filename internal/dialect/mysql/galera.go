@@ -8,8 +8,11 @@ const (
 	group  = "group_replication_single_primary_mode"
 )
 
-// writesBesideOthers reports whether the value of such a variable says so.
-func writesBesideOthers(variable, value string) bool {
+// FindGroup is a query for these variables.
+const FindGroup = "SHOW GLOBAL VARIABLES WHERE variable_name IN ('" + galera + "', '" + group + "')"
+
+// WritesBesideOthers reports whether the value of such a variable says so.
+func WritesBesideOthers(variable, value string) bool {
 	switch variable {
 	case galera:
 		return value != "" && value != "none"

@@ -90,7 +90,7 @@ func readAnswer(w *session.Wanted, row []string) {
 		return
 	}
 	f, variable, value := &w.Facts, strings.ToLower(row[0]), row[1]
-	f.Peers = f.Peers || writesBesideOthers(variable, value)
+	f.Peers = f.Peers || WritesBesideOthers(variable, value)
 	switch variable {
 	case versionComment:
 		f.Comment = value

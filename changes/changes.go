@@ -1,0 +1,161 @@
+package changes
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/poll"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+)
+
+// A Counter reads the counts of a database's tables. It is safe for use by several goroutines at once, holds no
+// resources, and needs no closing. The zero Counter can't be used; see [New].
+type Counter struct {
+	db      *sql.DB
+	dialect *dialect
+	schema  string // that of sqlfence's own tables; empty for where a session finds them
+}
+
+// An Option configures a [Counter].
+type Option func(*config)
+
+// WithDialect names the dialect. Only drivers that sqlfence doesn't know need it. A dialect that contradicts a known
+// driver is invalid.
+func WithDialect(d sqlfence.Dialect) Option {
+	return func(c *config) { c.NameDialect(d) }
+}
+
+type config struct{ dialectopt.Options }
+
+// New returns a Counter on db, which may be fenced by sqlfence or not; the caller closes it. New sends nothing to
+// the database. A nil db, a driver that sqlfence doesn't know and invalid options are [sqlfence.ErrInvalid].
+func New(db *sql.DB, opts ...Option) (*Counter, error) {
+	c := new(config)
+	dialectopt.Apply(c, opts)
+	var d *dialect
+	if db == nil {
+		c.Fail(errors.New("nil database"))
+	} else {
+		d, _ = dialects.Find(&c.Options, db.Driver())
+	}
+	if err := c.Err("changes"); err != nil {
+		return nil, err
+	}
+	return &Counter{db: db, dialect: d, schema: c.Schema}, nil
+}
+
+// Count returns how often the tables have changed, added up; it takes one question, of one state of the database.
+// Of two counts of the same tables the later one is higher if a transaction that has changed one of them was committed
+// in between; if they are the same, none was. tables are names as for [sqlfence.WithTable].
+//
+// Ask before what is to be cached is read, and ask the same server: a standby may be behind in both. After a
+// failover or a restore that has lost changes the count is lower than it was, and comes to the same number
+// again; drop then what was cached before.
+//
+// It takes the privilege SELECT on fencing_changes, and in MySQL TRIGGER on the tables, without which their triggers
+// can't be seen.
+//
+// Errors: [sqlfence.ErrInvalid] for no table and for an invalid name; [*sqlfence.SetupError] (which is
+// [sqlfence.ErrNotSetUp]) for a table without the triggers, as after it was renamed or created anew; or the
+// database's.
+func (c *Counter) Count(ctx context.Context, tables ...string) (int64, error) {
+	named, err := c.named(tables)
+	if err != nil {
+		return 0, err
+	}
+	return c.count(ctx, named)
+}
+
+func (c *Counter) count(ctx context.Context, tables []table) (sum int64, err error) {
+	ok, counts, err := c.ask(ctx, tables)
+	if err != nil {
+		return 0, fmt.Errorf("changes: count: %w", err)
+	}
+	for i, t := range tables {
+		if !ok[i] {
+			return 0, &sqlfence.SetupError{
+				Missing: "the counter of table " + t.given, Remedy: "call changes.Counter.Setup", Err: errNoTriggers,
+			}
+		}
+		sum += counts[i]
+	}
+	return sum, nil
+}
+
+var errNoTriggers = errors.New("its triggers aren't there, or can't be seen")
+
+// Watch tells the count of the tables: first as it is, and then whenever it has changed, until the loop is left or ctx
+// ends. It asks the database every interval, over 0; a cache that is dropped by it is out of date for at
+// most an interval, and the time of a question.
+//
+//	for _, err := range counter.Watch(ctx, time.Second, "books") {
+//		clear(cache) // on an error, too: nothing is known then
+//	}
+//
+// Errors are [sqlfence.ErrInvalid] for the tables or the interval, after which the loop ends; or those of
+// [Counter.Count], each time that it fails, with a count of 0 that says nothing.
+func (c *Counter) Watch(ctx context.Context, interval time.Duration, tables ...string) iter.Seq2[int64, error] {
+	return func(yield func(int64, error) bool) {
+		named, err := c.named(tables)
+		if err == nil && interval <= 0 {
+			err = fmt.Errorf("%w: changes: an interval of %v, want more than 0", sqlfence.ErrInvalid, interval)
+		}
+		if err != nil {
+			yield(0, err)
+			return
+		}
+		ask := func(ctx context.Context) (int64, error) { return c.count(ctx, named) }
+		poll.Changes(ctx, interval, ask, func(a, b int64) bool { return a == b })(yield)
+	}
+}
+
+// ask returns of each table whether it is counted, and its count.
+func (c *Counter) ask(ctx context.Context, tables []table) (ok []bool, counts []int64, err error) {
+	var parts []string
+	for i, t := range tables {
+		parts = append(parts, fmt.Sprintf("SELECT %d AS i, ", i)+c.dialect.text(c, t, c.dialect.count))
+	}
+	query := strings.Join(parts, "\nUNION ALL ") + "\nORDER BY i"
+	scan := func(rows *sql.Rows) error {
+		var i int
+		var there bool
+		var n sql.NullInt64
+		err := rows.Scan(&i, &there, &n)
+		ok, counts = append(ok, there && n.Valid), append(counts, n.Int64)
+		return err
+	}
+	if c.dialect.reads == nil {
+		err = dialectopt.EachRow(ctx, c.db, scan, query)
+		return ok, counts, err
+	}
+	err = c.inTx(ctx, func(tx *sql.Tx) error { return dialectopt.EachRow(ctx, tx, scan, query) })
+	return ok, counts, err
+}
+
+// inTx calls do in a transaction, which what a session without autocommit has left open is no part of.
+func (c *Counter) inTx(ctx context.Context, do func(tx *sql.Tx) error) error {
+	conn, err := c.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.ExecContext(trusted.Context(ctx, c.dialect.end), c.dialect.end); err != nil {
+		return err
+	}
+	tx, err := conn.BeginTx(ctx, c.dialect.reads)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}

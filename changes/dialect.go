@@ -1,0 +1,98 @@
+package changes
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/seal"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// A dialect is what one database needs to be told. In its texts stand
+//
+//	{table} {name} {schema}  the table as SQL, its name and schema as constants; DATABASE() for MySQL's own
+//	{key}                    the name as the database compares it, as a constant
+//	{own}                    the table of the counts
+//	{insert} {update} {delete}        the names of the triggers as SQL
+//	{'insert'} {'update'} {'delete'}  and as constants
+type dialect struct {
+	sqltext.Dialect
+	names sqlfence.Dialect
+
+	count     string         // whether the table is counted, and its count or NULL
+	obstacles string         // a query for what keeps changes from firing triggers; empty for nothing
+	install   []string       // adds what is missing
+	before    []string       // is sent before install
+	behind    []string       // and behind it, whatever has become of it
+	beside    bool           // the counts are in the table's schema, not in that of the ledger
+	attached  bool           // a table in another schema than main can't be counted
+	reads     *sql.TxOptions // of the transaction that count is sent in; nil where it may stand alone
+	end       string         // ends a transaction before that
+
+	group   string // a query for variables; servers reports whether one says that several servers write
+	servers func(variable, value string) bool
+}
+
+// dialects are the supported databases.
+var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
+
+// A table is one that is to be counted.
+type table struct {
+	given        string // the name as the caller has written it
+	schema, name string // as it has to be sent; schema may be empty
+	key          string // the name as the database compares it
+}
+
+var errNone = errors.New("no table")
+
+// named reads the names of tables.
+func (c *Counter) named(tables []string) (named []table, err error) {
+	err = errNone
+	for _, given := range tables {
+		t := table{given: given}
+		if t.schema, t.name, err = lang.SpellName(c.dialect.names, given); err != nil {
+			break
+		}
+		if _, t.key, err = lang.ParseName(c.dialect.names, given); err != nil {
+			break
+		}
+		if c.dialect.attached && t.schema != "" && !strings.EqualFold(t.schema, "main") {
+			err = fmt.Errorf("table %s isn't in main, and no trigger writes to another file", given)
+			break
+		}
+		named = append(named, t)
+	}
+	if err != nil {
+		return nil, dialectopt.Invalid("changes", err)
+	}
+	return named, nil
+}
+
+// text writes a text of the dialect for a table.
+func (d *dialect) text(c *Counter, t table, text string) string {
+	table, schema, home := d.Quote(t.name), "DATABASE()", c.schema
+	switch {
+	case d.beside:
+		home = t.schema
+	case d.attached:
+		home = "" // a trigger names no file
+	}
+	of := ""
+	if t.schema != "" {
+		of, schema = d.Quote(t.schema)+".", d.Text(t.schema)
+	}
+	pieces := []string{
+		"{table}", of + table, "{'table'}", d.Text(of + table), "{name}", d.Text(t.name), "{schema}", schema,
+		"{key}", d.Text(t.key), "{own}", sqltext.ChangesTable,
+	}
+	for _, event := range []string{"insert", "update", "delete"} {
+		trigger := seal.Own("sqlfence_changes_"+event+"_v1:", t.key)
+		pieces = append(pieces, "{"+event+"}", of+d.Quote(trigger), "{'"+event+"'}", d.Text(trigger))
+	}
+	return sqltext.Place(d.Dialect, home, strings.NewReplacer(pieces...).Replace(text))
+}

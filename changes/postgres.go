@@ -1,0 +1,92 @@
+package changes
+
+import (
+	"github.com/sqlfence/sqlfence"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+)
+
+// postgres counts once a statement, by the OID of the table, which outlasts a RENAME.
+var postgres = dialect{
+	Dialect: pg.Text,
+	names:   sqlfence.Postgres,
+
+	count: `EXISTS (SELECT FROM pg_catalog.pg_trigger AS g JOIN pg_catalog.pg_proc AS p ON p.oid = g.tgfoid
+	JOIN pg_catalog.pg_class AS c ON c.relnamespace = p.pronamespace
+	WHERE g.tgrelid = pg_catalog.to_regclass({'table'}) AND g.tgname = 'sqlfence_changes_v1'
+		AND g.tgenabled = 'A' AND g.tgqual IS NULL
+		AND c.oid = pg_catalog.to_regclass('fencing_changes')
+		AND EXISTS (SELECT FROM fencing_changes AS b WHERE b.relation = g.tgrelid AND b.slot = -1)),
+	(SELECT pg_catalog.sum(b.n)::bigint FROM fencing_changes AS b
+		WHERE b.relation = pg_catalog.to_regclass({'table'}))`,
+
+	// Triggers of statements belong to the table that a statement names, and what applies a subscription's changes
+	// fires none of them.
+	obstacles: `SELECT 'there is no such table' WHERE pg_catalog.to_regclass({'table'}) IS NULL
+UNION ALL SELECT 'it is no table, or it has partitions, parents or children'
+FROM pg_catalog.pg_class AS c WHERE c.oid = pg_catalog.to_regclass({'table'})
+	AND (c.relkind <> 'r' OR EXISTS (SELECT FROM pg_catalog.pg_inherits AS i WHERE c.oid IN (i.inhrelid, i.inhparent)))
+UNION ALL SELECT 'a subscription writes to it'
+FROM pg_catalog.pg_subscription_rel AS s WHERE s.srrelid = pg_catalog.to_regclass({'table'})`,
+
+	install: []string{installPostgres},
+}
+
+// The function has its owner's powers, so that writers need no privilege; so nothing in it is found by the search
+// path. A connection counts in the row of its place in the server, which no other one has meanwhile: so
+// it waits for none, and a snapshot is never older than what a former one has committed there. What a prepared
+// transaction has locked outlasts its session's use of it; where there may be such, another lane is taken then.
+//
+// Each counter begins at the time, so that a table never comes to a number of another one that had its name.
+const installPostgres = `DO $install$
+DECLARE
+	counted pg_catalog.regclass := pg_catalog.to_regclass({'table'});
+	home text;
+	patience text := pg_catalog.current_setting('lock_timeout');
+BEGIN
+	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
+	PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sqlfence-install', 0));
+	IF pg_catalog.to_regclass('fencing_changes') IS NULL THEN
+		CREATE TABLE fencing_changes (
+			relation oid NOT NULL, slot bigint NOT NULL, n bigint NOT NULL, PRIMARY KEY (relation, slot)
+		) WITH (fillfactor = 50);
+	END IF;
+	SELECT n.nspname INTO home
+	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+	WHERE c.oid = pg_catalog.to_regclass('fencing_changes');
+	IF pg_catalog.to_regprocedure(pg_catalog.format('%I.sqlfence_changes_v1()', home)) IS NULL THEN
+		EXECUTE pg_catalog.format($create$CREATE FUNCTION %1$I.sqlfence_changes_v1()
+RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $function$
+DECLARE
+	mine pg_catalog.text := pg_catalog.current_setting('sqlfence.changes_slot', true);
+	place pg_catalog.int8;
+BEGIN
+	IF mine IS NULL OR pg_catalog.length(mine) OPERATOR(pg_catalog.=) 0 THEN
+		SELECT pg_catalog.set_config('sqlfence.changes_slot',
+			pg_catalog.split_part(l.virtualtransaction, '/', 1), false) INTO mine
+		FROM pg_catalog.pg_locks AS l WHERE l.pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid() LIMIT 1;
+	END IF;
+	place := mine;
+	IF pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.<>) '0' THEN
+		WHILE NOT pg_catalog.pg_try_advisory_xact_lock(pg_catalog.hashtextextended(
+			pg_catalog.concat('sqlfence-changes:', TG_RELID, ':', place), 0)) LOOP
+			place := place OPERATOR(pg_catalog.+) 1048576;
+		END LOOP;
+	END IF;
+	INSERT INTO %1$I.fencing_changes AS c (relation, slot, n) VALUES (TG_RELID, place, 1)
+	ON CONFLICT (relation, slot) DO UPDATE SET n = c.n OPERATOR(pg_catalog.+) 1;
+	RETURN NULL;
+END
+$function$$create$, home);
+	END IF;
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g
+		WHERE g.tgrelid = counted AND g.tgname = 'sqlfence_changes_v1') THEN
+		EXECUTE pg_catalog.format('CREATE TRIGGER sqlfence_changes_v1 AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE'
+			' ON %s FOR EACH STATEMENT EXECUTE FUNCTION %I.sqlfence_changes_v1()', counted, home);
+	END IF;
+	EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER sqlfence_changes_v1', counted);
+	EXECUTE pg_catalog.format('INSERT INTO %I.fencing_changes (relation, slot, n) VALUES ($1, -1, $2)'
+		' ON CONFLICT DO NOTHING', home) USING counted::oid,
+		 (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint;
+	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
+END
+$install$`

@@ -1,0 +1,133 @@
+package changes
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+)
+
+// Setup has the database count the changes of the tables from now on: it creates fencing_changes if there is none,
+// and triggers on the tables that lack them. Where that is done it changes nothing and locks nothing; it may be called
+// at every start, by several processes at once. tables are names as for [sqlfence.WithTable]; they need not be
+// registered.
+//
+// For its triggers it needs a table for itself for a moment. It waits a second at a time for open transactions, and
+// tries again after a pause, until ctx ends. The role has to own the tables, or to have the privileges TRIGGER and
+// CREATE; in MySQL the triggers have the powers of the role.
+//
+// Errors: [sqlfence.ErrInvalid] for no table and for an invalid name; an untyped one for a table that may change
+// without a trigger, such as a partitioned one of PostgreSQL's, or one of MySQL's with a foreign key that cascades,
+// and on a cluster like Galera; or the database's. The tables before the one that the error is about are counted.
+func (c *Counter) Setup(ctx context.Context, tables ...string) error {
+	named, err := c.named(tables)
+	if err != nil {
+		return err
+	}
+	if err := c.oneServer(ctx); err != nil {
+		return fmt.Errorf("changes: setup: %w", err)
+	}
+	for _, t := range named {
+		if err := c.setup(ctx, t); err != nil {
+			return fmt.Errorf("changes: setup of table %s: %w", t.given, err)
+		}
+	}
+	return nil
+}
+
+// oneServer refuses a group of servers that all write: connections of two of them would count in the same row, and
+// collide at COMMIT.
+func (c *Counter) oneServer(ctx context.Context) error {
+	if c.dialect.group == "" {
+		return nil
+	}
+	return dialectopt.EachRow(ctx, c.db, func(rows *sql.Rows) error {
+		var name, value string
+		err := rows.Scan(&name, &value)
+		if err == nil && c.dialect.servers(name, value) {
+			err = fmt.Errorf("not where several servers write, as %s = %q says", name, value)
+		}
+		return err
+	}, c.dialect.group)
+}
+
+func (c *Counter) setup(ctx context.Context, t table) error {
+	if obstacles := c.dialect.text(c, t, c.dialect.obstacles); obstacles != "" {
+		found, err := dialectopt.Texts(ctx, c.db, obstacles)
+		if err == nil && len(found) > 0 {
+			err = errors.New("it can't be counted: " + strings.Join(found, "; "))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if ok, _, err := c.ask(ctx, []table{t}); err == nil && ok[0] {
+		return nil
+	}
+	pause := dberr.Backoff{Pause: 200 * time.Millisecond, Max: 2 * time.Second}
+	for {
+		err := c.install(ctx, t)
+		if err == nil {
+			err = c.installed(ctx, t)
+		}
+		if err == nil || !isPassing(err) {
+			return err
+		}
+		if pause.Wait(ctx) != nil {
+			return fmt.Errorf("%w (%w)", err, ctx.Err())
+		}
+	}
+}
+
+// installed looks for the triggers. MariaDB may not show them while another process installs them again.
+func (c *Counter) installed(ctx context.Context, t table) error {
+	pause := dberr.Backoff{Pause: time.Millisecond, Max: time.Second}
+	for tries := 1; ; tries++ {
+		ok, _, err := c.ask(ctx, []table{t})
+		if err != nil || ok[0] {
+			return err
+		}
+		if tries == 10 || pause.Wait(ctx) != nil {
+			return errNoTriggers
+		}
+	}
+}
+
+// isPassing reports whether others were in the way.
+func isPassing(err error) bool {
+	return dberr.IsLockTimeout(err) || dberr.IsRolledBack(err) || dberr.IsBusy(err) || dberr.IsCreated(err)
+}
+
+// install sends the statements that install a table's counter on one connection.
+func (c *Counter) install(ctx context.Context, t table) (err error) {
+	conn, err := c.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	send := func(ctx context.Context, all []string) error {
+		for _, text := range all {
+			text = c.dialect.text(c, t, text)
+			if _, err := conn.ExecContext(trusted.Context(ctx, text), text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := send(ctx, c.dialect.before); err != nil {
+		return err
+	}
+	defer func() {
+		if undo := send(context.WithoutCancel(ctx), c.dialect.behind); undo != nil {
+			err = errors.Join(err, undo, conn.Raw(func(any) error { return driver.ErrBadConn }))
+		}
+	}()
+	return send(ctx, c.dialect.install)
+}
