@@ -5,10 +5,13 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/rowlock"
 	"github.com/sqlfence/sqlfence/schema"
@@ -17,33 +20,51 @@ import (
 
 func (a *app) init() *cobra.Command {
 	var apply bool
+	var limit time.Duration
+	var folder folder
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Print the SQL of sqlfence's own tables, or create them",
+		Short: "Print the SQL of all that a program needs, write it as migrations, or run it",
 		Long: `Print the SQL that creates sqlfence's own tables (fencing_tokens, fencing_leases, rowlocks)
-and, on PostgreSQL, the ledger's function; or with --apply create them. What is there is left
-as it is, so it can be run again. Nothing is sent to the database without --apply.`,
+and, on PostgreSQL, the ledger's function, and that adds the fence column to each table of --table
+and --tables with row-fence; with --dir write it into a folder of migrations; or with --apply do it.
+What is there is left as it is, so it can be run again. Nothing is sent that changes the database
+without --apply.`,
 		Example: `  sqlfence init --dialect postgres > 0001_sqlfence.sql
+  sqlfence init --dialect postgres --table books=row-fence:fence_token --dir migrations
   SQLFENCE_DSN=sqlite:books.db sqlfence init --apply`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			var fences []core.FenceColumn
+			var err error
+			if a.registers() {
+				fences, err = a.registeredFences(cmd.Context(), true)
+			}
+			if err != nil {
+				return err
+			}
 			if apply {
-				return a.createOwn(cmd.Context())
+				return a.createAll(cmd.Context(), limit, fences)
 			}
 			source, err := a.text(true)
 			if err != nil {
 				return err
 			}
-			files, err := ownFiles(source)
+			own, err := ownFiles(source, folder.dir != "")
 			if err != nil {
 				return err
 			}
-			return a.writeSQL(files)
+			columns, err := fenceChanges(source, fences)
+			if err != nil {
+				return err
+			}
+			return a.writeMigrations(folder, append(own, columns...))
 		},
 	}
-	cmd.Flags().BoolVar(&apply, "apply", false, "create them instead of printing the SQL")
+	a.tableFlag(cmd)
 	a.dialectFlag(cmd)
-	cmd.MarkFlagsMutuallyExclusive("apply", "dialect")
+	applyFlags(cmd, &apply, &limit)
+	folder.flags(cmd)
 	return cmd
 }
 
@@ -54,10 +75,15 @@ type change struct {
 
 	// Statements are those of SQL, one by one; of a file there are none.
 	Statements []string `json:"statements,omitempty"`
+
+	Down  string   `json:"down,omitempty"`  // takes it back; empty if nothing should
+	Files []string `json:"files,omitempty"` // that were written
+
+	title string // of a file
 }
 
-// ownFiles returns the files of package schema for a database.
-func ownFiles(source database.Source) (changes []change, err error) {
+// ownFiles returns the files of package schema for a database: for a migration tool, or for the database's own client.
+func ownFiles(source database.Source, migrations bool) (changes []change, err error) {
 	folder := source.Name
 	entries, err := fs.Glob(schema.Files, folder+"/*.sql")
 	if err != nil {
@@ -68,29 +94,47 @@ func ownFiles(source database.Source) (changes []change, err error) {
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, change{Name: name[len(folder)+1:], SQL: source.File(source.Place(string(text)))})
+		c := change{Name: name[len(folder)+1:], SQL: source.Place(string(text))}
+		if !migrations {
+			c.SQL = source.File(c.SQL)
+		}
+		_, title, _ := strings.Cut(c.Name, "_")
+		c.title = strings.TrimSuffix(title, ".up.sql")
+		changes = append(changes, c)
 	}
 	return changes, nil
 }
 
 func (a *app) writeSQL(changes []change) error {
-	return a.write(struct {
-		Applied bool     `json:"applied"`
-		Changes []change `json:"changes"`
-	}{false, append([]change{}, changes...)}, func() {
+	return a.writeChanges(changes, func() {
 		for _, c := range changes {
 			fmt.Fprintf(a.out, "-- %s\n%s\n", visible(c.Name), c.SQL)
 		}
 	})
 }
 
-// createOwn creates sqlfence's own tables.
-func (a *app) createOwn(ctx context.Context) error {
+func (a *app) writeChanges(changes []change, text func()) error {
+	return a.write(struct {
+		Applied bool     `json:"applied"`
+		Changes []change `json:"changes"`
+	}{false, append([]change{}, changes...)}, text)
+}
+
+// createAll creates sqlfence's own tables and adds the fence columns.
+func (a *app) createAll(ctx context.Context, limit time.Duration, fences []core.FenceColumn) error {
 	return a.withDatabase(true, func(source database.Source, db *sql.DB) error {
 		if err := a.setup(ctx, source, db); err != nil {
 			return err
 		}
-		return a.writeApplied("sqlfence's tables are there")
+		done := []string{"sqlfence's tables are there"}
+		if len(fences) > 0 {
+			columns, err := a.addFences(ctx, limit, fences)
+			if err != nil {
+				return err
+			}
+			done = append(done, columns...)
+		}
+		return a.writeApplied(strings.Join(done, "\n"))
 	})
 }
 
