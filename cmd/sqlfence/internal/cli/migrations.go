@@ -25,8 +25,8 @@ const (
 
 func (f *folder) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "dir", "", "write the SQL into this folder of migrations, with the next numbers")
-	cmd.Flags().StringVar(&f.format, "format", golangMigrate, "with --dir, the tool that reads the files: "+golangMigrate+
-		" or "+goose)
+	cmd.Flags().StringVar(&f.format, "format", golangMigrate,
+		"with --dir, the tool that reads the files: "+golangMigrate+" or "+goose)
 	cmd.MarkFlagsMutuallyExclusive("apply", "dir")
 	cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{golangMigrate, goose},
 		cobra.ShellCompDirectiveNoFileComp))
