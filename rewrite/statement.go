@@ -84,7 +84,7 @@ func (p *planner) other(part *read.Part) bool {
 		return p.call(part)
 	case part.Class == read.Unseen:
 		return p.refuse(-1, part.At, "what it runs can't be seen in its text; "+noCode)
-	case table < 0, part.Class == read.NoRows, part.Class == read.Reading:
+	case table < 0, part.Class == read.NoRows, part.Class == read.Reading, p.copiesUnguarded(part):
 		return true
 	case part.Class == read.Joins:
 		return p.refuse(table, at, "it makes a registered table part of an inheritance tree, so that writes to "+
@@ -96,6 +96,23 @@ func (p *planner) other(part *read.Part) bool {
 	}
 	return p.refuse(table, at, "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE "+
 		"or INSERT, or run it under Bypass; a migration belongs on a connection without sqlfence")
+}
+
+// copiesUnguarded reports whether a statement is a COPY to a table that no pattern stands for, where one stands for
+// others. What COPY writes is that table alone.
+func (p *planner) copiesUnguarded(part *read.Part) bool {
+	at := int(part.Lo) + 1
+	if table, _ := p.named(part.Span); part.Class != read.Unknown || !p.Word(part.Lo, "copy") || table >= 0 {
+		return false
+	}
+	rules := p.dialect.grammar.Lex
+	schema, name, next, ok := rules.QualifiedName(p.Src, p.Tokens, at)
+	ok = ok && (p.Tokens[next].Is('(') || p.Word(int32(next), "from")) // the old COPY BINARY name isn't read
+	for i := at; i < next; i++ {
+		_, unclear := rules.FoldedByLocale(p.Src, &p.Tokens[i])
+		ok = ok && !unclear
+	}
+	return ok && !p.index.guards(schema, name)
 }
 
 // Reasons that stand in more than one place.
