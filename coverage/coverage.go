@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/core"
 )
 
 // A Collector counts what became of statements. Create it with [New]. It is safe for
@@ -18,7 +19,8 @@ type Collector struct {
 	mu         sync.Mutex
 	statements map[string]*statement // by fingerprint
 	tables     map[string]*Counts
-	texts      map[string]string // the fingerprints of recent texts
+	others     map[string]*Counts // tables that aren't registered
+	texts      map[string]string  // the fingerprints of recent texts
 	dropped    int64
 }
 
@@ -26,6 +28,7 @@ type Collector struct {
 type statement struct {
 	Statement
 	tables map[string]bool
+	others map[string]bool
 	places map[string]bool
 }
 
@@ -60,7 +63,7 @@ func WithLimit(n int) Option {
 // ([WithLimit]), and no places in the program ([WithCallers]).
 func New(opts ...Option) *Collector {
 	c := &Collector{statements: make(map[string]*statement), tables: make(map[string]*Counts),
-		texts: make(map[string]string)}
+		others: make(map[string]*Counts), texts: make(map[string]string)}
 	for _, opt := range opts {
 		opt(c)
 	}
@@ -73,13 +76,17 @@ func New(opts ...Option) *Collector {
 // Option returns the option that has a database tell the collector of its statements. It may
 // be given to several databases.
 func (c *Collector) Option() sqlfence.Option {
-	return sqlfence.WithObserver(c.Observe, sqlfence.Refused, sqlfence.WouldRefuse, sqlfence.Bypassed,
+	observe := sqlfence.WithObserver(c.Observe, sqlfence.Refused, sqlfence.WouldRefuse, sqlfence.Bypassed,
 		sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed)
+	return func(o *core.Options) {
+		observe(o)
+		o.Observers = append(o.Observers, core.Listener{Tell: c.observeOthers, Kinds: ^core.Kinds(1 << core.RawAccess)})
+	}
 }
 
 // Observe counts an event. It is a [sqlfence.Observer]; one that is given to
-// sqlfence.WithObserver without kinds isn't told of guarded statements. It is safe for
-// concurrent use.
+// sqlfence.WithObserver without kinds isn't told of guarded statements. Which tables aren't registered
+// only [Collector.Option] can tell. It is safe for concurrent use.
 func (c *Collector) Observe(_ context.Context, e sqlfence.Event) {
 	if e.Query == "" {
 		return
@@ -90,24 +97,44 @@ func (c *Collector) Observe(_ context.Context, e sqlfence.Event) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	count(c.tables, e.Tables, &e)
 	s := c.statement(c.fingerprint(&e))
 	if s == nil {
 		c.dropped++
-	} else {
-		s.add(&e)
-		s.addReason(&e)
-		addTo(s.tables, e.Tables...)
-		if place != "" && len(s.places) < maxPlaces {
-			addTo(s.places, place)
-		}
+		return
 	}
-	for _, table := range e.Tables {
-		counts := c.tables[table]
+	s.add(&e)
+	s.addReason(&e)
+	addTo(s.tables, e.Tables...)
+	if place != "" && len(s.places) < maxPlaces {
+		addTo(s.places, place)
+	}
+}
+
+// observeOthers counts an event that Observe has counted for the tables that aren't registered.
+func (c *Collector) observeOthers(_ context.Context, e core.Event) {
+	others := e.Settings.Unregistered(e.Query)
+	if len(others) == 0 {
+		return
+	}
+	public := sqlfence.Event{Kind: sqlfence.EventKind(e.Kind), Query: e.Query, Duration: e.Duration, Dialect: e.Dialect}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.statements[c.fingerprint(&public)]; s != nil {
+		count(c.others, others, &public)
+		addTo(s.others, others...)
+	}
+}
+
+// count counts an event for tables.
+func count(of map[string]*Counts, tables []string, e *sqlfence.Event) {
+	for _, table := range tables {
+		counts := of[table]
 		if counts == nil {
 			counts = new(Counts)
-			c.tables[table] = counts
+			of[table] = counts
 		}
-		counts.add(&e)
+		counts.add(e)
 	}
 }
 
@@ -130,7 +157,7 @@ func (c *Collector) fingerprint(e *sqlfence.Event) string {
 func (c *Collector) statement(fingerprint string) *statement {
 	s := c.statements[fingerprint]
 	if s == nil && len(c.statements) < c.limit {
-		s = &statement{tables: make(map[string]bool), places: make(map[string]bool)}
+		s = &statement{tables: make(map[string]bool), others: make(map[string]bool), places: make(map[string]bool)}
 		s.Fingerprint = fingerprint
 		c.statements[fingerprint] = s
 	}

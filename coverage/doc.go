@@ -10,6 +10,8 @@
 //	seen.Report().WriteText(os.Stdout)
 //	err = seen.Report().Check()
 //
+// It names the tables that the program writes and doesn't register, too.
+//
 // It tells statements by their fingerprints ([sqlfence.Event.Fingerprint]), which hold no values. Reasons of
 // refusals may hold keys of rows.
 //

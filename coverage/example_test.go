@@ -25,7 +25,7 @@ func answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
 }
 
 // A shop that is being converted: books are enforced, authors observed, and some writes of
-// orders have no token yet.
+// orders have no token yet. Pens were forgotten.
 func Example() {
 	seen := coverage.New()
 	db, err := sqlfence.OpenDB(fakedb.New(answer), sqlfence.WithDialect(sqlfence.SQLite), seen.Option(),
@@ -55,6 +55,7 @@ func Example() {
 		{holder, "INSERT INTO books VALUES (4, 10, 0)", nil},           // refused: can't be guarded
 		{ctx, "UPDATE authors SET name = 'Ada L.' WHERE id = 1", nil},  // let through: there is no token
 		{ctx, "INSERT INTO orders (id, book) VALUES (?, ?)", []any{1, 1}},
+		{ctx, "UPDATE pens SET price = ?", []any{2}}, // not registered
 	} {
 		_, err := db.ExecContext(run.ctx, run.query, run.args...)
 		if err != nil && !errors.Is(err, sqlfence.ErrStale) && !errors.Is(err, sqlfence.ErrUnguardable) {
@@ -74,6 +75,9 @@ func Example() {
 	// 3        2        –         –         –         –       books
 	// –        –        –         1         –         –       orders
 	//
+	// guarded  refused  observed  unfenced  bypassed  passed  table that isn't registered
+	// –        –        –         –         –         1       pens
+	//
 	// guarded  refused  observed  unfenced  bypassed  passed  statement
 	// –        1        –         –         –         –       INSERT INTO books VALUES (?)
 	//                                                           1× at byte 18: the fence column can't be added without a list of columns; name them: INSERT INTO table (column, ...)
@@ -89,6 +93,7 @@ func Example() {
 	// –        –        –         –         –         1       CREATE TABLE authors (id integer PRIMARY KEY, name text, fence_token integer)
 	// –        –        –         –         –         1       CREATE TABLE books (id integer PRIMARY KEY, price integer, fence_token integer)
 	// –        –        –         –         –         1       CREATE TABLE orders (id integer PRIMARY KEY, book integer, fence_token integer)
+	// –        –        –         –         –         1       UPDATE pens SET price = ?
 	//
 	// coverage: 3 not guarded:
 	//   INSERT INTO books VALUES (?): the fence column can't be added without a list of columns; name them: INSERT INTO table (column, ...)

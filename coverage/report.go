@@ -17,6 +17,10 @@ type Report struct {
 	// been, in the order of their names.
 	Tables []Table `json:"tables"`
 
+	// Unregistered has the statements of each other table that was written, also in part, in the order of their names.
+	// A table may have two, with its schema and without, as statements name it. Exempt tables aren't among them.
+	Unregistered []Table `json:"unregistered,omitempty"`
+
 	// Statements are in the order of what is to be done: first those with open reasons,
 	// then those that were refused, bypassed, guarded, passed; of equal ones the more frequent first.
 	Statements []Statement `json:"statements"`
@@ -27,7 +31,7 @@ type Report struct {
 
 // A Table is what became of the writes of one table.
 type Table struct {
-	Name string `json:"name"` // as registered
+	Name string `json:"name"` // as registered, or as statements name it
 	Counts
 }
 
@@ -38,6 +42,9 @@ type Statement struct {
 	Counts
 	Reasons []Reason `json:"reasons,omitempty"`
 	Places  []string `json:"places,omitempty"` // in the program, with WithCallers
+
+	// Unregistered are the other tables that it writes to.
+	Unregistered []string `json:"unregistered,omitempty"`
 }
 
 // IsOpen reports whether the statement has an open reason: it can't be enforced yet.
@@ -50,13 +57,11 @@ func (s *Statement) IsOpen() bool {
 func (c *Collector) Report() Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := Report{Dropped: c.dropped}
-	for _, name := range slices.Sorted(maps.Keys(c.tables)) {
-		r.Tables = append(r.Tables, Table{name, *c.tables[name]})
-	}
+	r := Report{Tables: sorted(c.tables), Unregistered: sorted(c.others), Dropped: c.dropped}
 	for _, s := range c.statements {
 		one := s.Statement
 		one.Tables = slices.Sorted(maps.Keys(s.tables))
+		one.Unregistered = slices.Sorted(maps.Keys(s.others))
 		one.Places = slices.Sorted(maps.Keys(s.places))
 		one.Reasons = slices.Clone(s.Reasons)
 		r.Statements = append(r.Statements, one)
@@ -66,6 +71,13 @@ func (c *Collector) Report() Report {
 			strings.Compare(a.Fingerprint, b.Fingerprint))
 	})
 	return r
+}
+
+func sorted(counts map[string]*Counts) (tables []Table) {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		tables = append(tables, Table{name, *counts[name]})
+	}
+	return tables
 }
 
 // rank is the place of a statement's kind in a report.
@@ -87,11 +99,10 @@ func (s *Statement) rank() int {
 // with its reasons and places below it. Errors are the writer's.
 func (r Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "guarded\trefused\tobserved\tunfenced\tbypassed\tpassed\ttable")
-	for i := range r.Tables {
-		r.Tables[i].write(t, r.Tables[i].Name)
+	writeTables(t, r.Tables, "table")
+	if len(r.Unregistered) > 0 {
+		writeTables(t, r.Unregistered, "table that isn't registered")
 	}
-	fmt.Fprintln(t)
 	fmt.Fprintln(t, "guarded\trefused\tobserved\tunfenced\tbypassed\tpassed\tstatement")
 	for i := range r.Statements {
 		s := &r.Statements[i]
@@ -111,6 +122,14 @@ func (r Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(t, "\n%d executions of further statements\n", r.Dropped)
 	}
 	return t.Flush()
+}
+
+func writeTables(w io.Writer, tables []Table, what string) {
+	fmt.Fprintln(w, "guarded\trefused\tobserved\tunfenced\tbypassed\tpassed\t"+what)
+	for i := range tables {
+		tables[i].write(w, tables[i].Name)
+	}
+	fmt.Fprintln(w)
 }
 
 func (n *Counts) write(w io.Writer, name string) {

@@ -1,12 +1,15 @@
 // Package fencetest shows in a test what a program does when it has lost its lock: on a database of the
 // test's own, a new SQLite file with a ledger and leases in it.
 //
-//	db := fencetest.Open(t, "CREATE TABLE books (id integer PRIMARY KEY, price integer)", sqlfence.WithTable("books"))
+//	const books = "CREATE TABLE books (id integer PRIMARY KEY, price integer); INSERT INTO books VALUES (1, 10)"
+//	db := fencetest.Open(t, books, sqlfence.WithTable("books"))
 //	ctx := db.Hold(t.Context(), "books")
 //	db.Before("UPDATE books", func() { db.Hold(t.Context(), "books") }) // another takes over
 //	if err := raisePrices(ctx, db.DB); !errors.Is(err, sqlfence.ErrStale) {
 //		t.Error(err)
 //	}
+//
+// The table needs a row: a late write that finds none changes nothing, and may have no error.
 //
 // The tokens, the leases and the refusals are real: nothing is simulated but the moment. It can't show
 // what is peculiar to PostgreSQL, MariaDB or MySQL: other kinds of locks, other texts of statements,

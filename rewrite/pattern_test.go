@@ -223,3 +223,34 @@ func TestPatternSpellings(t *testing.T) {
 		}
 	}
 }
+
+// A COPY passes to what no pattern stands for, and only where its table can be told.
+func TestPatternAndCopy(t *testing.T) {
+	tables := []Table{
+		{Name: "*", Pattern: true, FenceColumn: "fence_token"}, {Name: "pens", Exempt: true},
+		{Name: "binary", Exempt: true}, {Name: "pläne", Exempt: true}, {Name: "ink", Serial: "version"},
+	}
+	for sql, want := range map[string]guard.Verdict{
+		"COPY pens FROM STDIN":                 guard.Pass,
+		"COPY shop.pens (id) FROM STDIN":       guard.Pass,
+		`/* a */ copy "pens" (id) from 'file'`: guard.Pass,
+		"COPY books FROM STDIN":                guard.Refuse,
+		"COPY books (pens) FROM STDIN":         guard.Refuse,
+		"COPY ink FROM STDIN":                  guard.Refuse,
+		"COPY BINARY books FROM STDIN":         guard.Refuse,
+		"COPY PLÄNE FROM STDIN":                guard.Refuse,
+		"COPY fencing_tokens FROM STDIN":       guard.Refuse,
+		"COPY pens":                            guard.Refuse,
+		"COPY":                                 guard.Refuse,
+		"TRUNCATE pens":                        guard.Pass,
+		"TRUNCATE pens CASCADE":                guard.Refuse, // empties others, too
+	} {
+		r, err := New(databases.Postgres, tables)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Plan(sql); got.Verdict != want {
+			t.Errorf("%s: %v %s, want %v", sql, got.Verdict, got.Refusal.Reason, want)
+		}
+	}
+}

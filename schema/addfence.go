@@ -70,18 +70,22 @@ func AddFence(ctx context.Context, db *sql.DB, table, column string) error {
 // one after the other, in the order of registration. db has to be fenced. Open it with the options of the program
 // that is to write to the tables, so that none is forgotten. Without such a table it does nothing, and returns nil.
 //
-// Errors are those of AddFence, and [sqlfence.ErrInvalid] for a db that isn't fenced. The tables before the
-// one that the error is about have their column; call it again for the others.
+// A pattern ("*", "shop.*") stands for the tables that the database has now, after the others and in the order of
+// their names: "*" for those that the session finds by a name without a schema, "shop.*" for those of that
+// schema. Exempt are those with [sqlfence.Exempt], sqlfence's own, and what gets no column by itself: views,
+// temporary, foreign and virtual tables, and partitions, which have that of their table. What is kept by a migration
+// tool is a table like any other.
+//
+// Errors are those of AddFence, of a query of the catalogue, and [sqlfence.ErrInvalid] for a db that isn't fenced. The
+// tables before the one that the error is about have their column; call it again for the others.
 func AddFences(ctx context.Context, db *sql.DB) error {
-	settings, err := fenced.SettingsOf("schema.AddFences", db)
+	columns, err := fenced.FenceColumns(ctx, "schema.AddFences", db)
 	if err != nil {
 		return err
 	}
-	for _, t := range settings.Tables() {
-		if table, column, ok := t.FenceNames(); ok {
-			if err := AddFence(ctx, db, table, column); err != nil {
-				return err
-			}
+	for _, c := range columns {
+		if err := AddFence(ctx, db, c.Table, c.Column); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package recipes
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"os"
@@ -14,10 +15,12 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/mattn/go-sqlite3"
 	_ "modernc.org/sqlite"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/examples/internal/servers"
+	"github.com/sqlfence/sqlfence/fencepgx"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -31,7 +34,7 @@ func TestPage(t *testing.T) {
 	source, err := os.ReadFile("recipes_test.go")
 	check(err)
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
-	if len(blocks) < 14 {
+	if len(blocks) < 17 {
 		t.Errorf("the page has %d blocks of Go", len(blocks))
 	}
 	for _, block := range blocks {
@@ -99,14 +102,15 @@ func fresh(t *testing.T) string {
 func open(t *testing.T, table sqlfence.Option) (*sql.DB, *lease.Leases, *tokens.Store) {
 	t.Helper()
 	check := checking(t)
-	db, err := sqlfence.Open(driver, fresh(t), table)
-	check(err)
-	t.Cleanup(func() { db.Close() })
+	ctx, dsn, books := t.Context(), fresh(t), table
+	db, err := sqlfence.Open(driver, dsn, books) // unless a recipe has its own
+	check(err)                                   // ends the program
 	leases, err := lease.New(db)
 	check(err)
-	check(leases.Setup(t.Context()))
+	check(leases.Setup(ctx)) // creates their table and that of the tokens, unless they are there
 	store, err := tokens.New(db)
 	check(err)
+	t.Cleanup(func() { db.Close() })
 	return db, leases, store
 }
 
@@ -232,7 +236,7 @@ func TestQueue(t *testing.T) {
 	err = db.QueryRowContext(ctx, `UPDATE jobs SET state = 'running', attempt = attempt + 1
 		WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1)
 		RETURNING id, attempt`).Scan(&id, &attempt)
-	check(err)
+	check(err) // sql.ErrNoRows: no job is queued
 	claim, err := sqlfence.ClaimToken("jobs", id, attempt)
 	check(err)
 	ctx = sqlfence.WithFence(ctx, claim)
@@ -263,10 +267,14 @@ func TestVersion(t *testing.T) {
 }
 
 func TestCron(t *testing.T) {
-	_, leases, _ := open(t, books)
+	db, leases, _ := open(t, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Resource("report")))
 	check, ctx := checking(t), t.Context()
 	runs := 0
-	report := func(context.Context) error { runs++; return nil }
+	report := func(ctx context.Context) error {
+		runs++
+		_, err := db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1")
+		return err
+	}
 	for range 2 { // nodes
 		var err error
 		err = leases.Do(ctx, "report", report, lease.MinHold(55*time.Minute), lease.Wait(0, 0)) // hourly
@@ -332,16 +340,101 @@ func TestSeveralTables(t *testing.T) {
 	}))
 }
 
+// Both databases of one pool write by the token of one lease.
 func TestPool(t *testing.T) {
-	check := checking(t)
-	pool, err := pgxpool.New(t.Context(), servers.PostgresURL(t))
+	check, ctx := checking(t), t.Context()
+	config, err := pgxpool.ParseConfig(servers.PostgresURL(t))
+	check(err)
+	plain, err := pgxpool.NewWithConfig(ctx, config)
+	check(err)
+	defer plain.Close()
+	schema := "recipe_" + strings.ToLower(rand.Text()[:10])
+	_, err = plain.Exec(ctx, "CREATE SCHEMA "+schema)
+	check(err)
+	defer func() {
+		_, err := plain.Exec(context.WithoutCancel(ctx), "DROP SCHEMA "+schema+" CASCADE")
+		check(err)
+	}()
+	config = config.Copy()
+	config.ConnConfig.RuntimeParams["search_path"] = schema
+	pool, err := pgxpool.NewWithConfig(ctx, config)
 	check(err)
 	defer pool.Close()
+	_, err = pool.Exec(ctx, "CREATE TABLE books (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL DEFAULT 0)")
+	check(err)
+
 	db, err := sqlfence.OpenDB(stdlib.GetPoolConnector(pool), books)
 	check(err)
+	native, err := fencepgx.New(pool, books)
+	check(err)
+
 	defer db.Close()
-	check(db.PingContext(t.Context()))
-	if _, err := db.ExecContext(t.Context(), "UPDATE books SET price = 30"); !errors.Is(err, sqlfence.ErrNoFence) {
-		t.Errorf("a write without a token: %v", err)
+	leases, err := lease.New(db)
+	check(err)
+	check(leases.Setup(ctx))
+	var late context.Context
+	check(leases.Do(ctx, "books", func(ctx context.Context) error {
+		late = context.WithoutCancel(ctx)
+		if _, err := native.Exec(ctx, "INSERT INTO books (id, price) VALUES (1, 20)"); err != nil {
+			return err
+		}
+		_, err := db.ExecContext(ctx, "UPDATE books SET price = 30")
+		return err
+	}))
+	check(leases.Do(ctx, "books", func(context.Context) error { return nil }))
+	_, err = native.Exec(late, "UPDATE books SET price = 10")
+	wantStale(t, err)
+	_, err = db.ExecContext(late, "UPDATE books SET price = 10")
+	wantStale(t, err)
+}
+
+// With the parameters of the page transactions that read first and write then wait for each other.
+func TestSQLite(t *testing.T) {
+	page, err := os.ReadFile("../../docs/recipes.md")
+	check := checking(t)
+	check(err)
+	names := regexp.MustCompile("`file:shop.db(.*?)`").FindAllSubmatch(page, -1)
+	if len(names) != 2 {
+		t.Fatalf("the page has %d data source names", len(names))
 	}
+	for i, driver := range []string{"sqlite", "sqlite3"} {
+		t.Run(driver, func(t *testing.T) {
+			check, dsn := checking(t), "file:"+filepath.Join(t.TempDir(), "shop.db")+string(names[i][1])
+			db, err := sqlfence.Open(driver, dsn, books)
+			check(err)
+			defer db.Close()
+			_, err = db.Exec("CREATE TABLE books (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL DEFAULT 0)")
+			check(err)
+			leases, err := lease.New(db)
+			check(err)
+			check(leases.Setup(t.Context()))
+			check(leases.Do(t.Context(), "books", func(ctx context.Context) error {
+				done := make(chan error)
+				for range 8 {
+					go func() { done <- addBook(ctx, db) }()
+				}
+				var all error
+				for range 8 {
+					all = errors.Join(all, <-done)
+				}
+				return all
+			}))
+		})
+	}
+}
+
+func addBook(ctx context.Context, db *sql.DB) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	var books int
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM books").Scan(&books); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO books (price) VALUES ($1)", books); err != nil {
+		return err
+	}
+	return tx.Commit()
 }

@@ -122,7 +122,9 @@ func dashboard(t *testing.T) (queries []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var d struct{ Panels []struct{ Targets []struct{ Expr string } } }
+	var d struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
 	if err := json.Unmarshal(text, &d); err != nil {
 		t.Fatal(err)
 	}

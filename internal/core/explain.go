@@ -19,6 +19,9 @@ func (s *Settings) Explain(query string) (verdict guard.Verdict, tables []string
 	return verdict, tables, text, err
 }
 
+// Unregistered returns the tables that a statement writes and that aren't registered.
+func (s *Settings) Unregistered(query string) []string { return s.rewriter.Unregistered(query) }
+
 // show returns the guarded text of a plan for one token a table.
 func (r *registry) show(plan *rewrite.Plan) (string, error) {
 	if text, _, err := plan.Default(); err == nil {

@@ -19,6 +19,7 @@ type Event struct {
 	Err      error
 	Duration time.Duration
 	Dialect  dialect.Dialect
+	Settings *Settings // of the database
 }
 
 // An EventKind is the kind of an [Event]. The zero value is none.
@@ -66,7 +67,7 @@ func (s *Settings) listen(observes bool) {
 
 // report passes an event to the observers and the log.
 func (s *Settings) report(ctx context.Context, e Event) {
-	e.Dialect = s.profile.Dialect
+	e.Dialect, e.Settings = s.profile.Dialect, s
 	if e.Kind == Bypassed {
 		ctx = context.WithValue(ctx, bypassKey{}, nil) // it is for the statement, not for what an observer does
 	}

@@ -28,12 +28,6 @@ func (s *Settings) Registration() Registration {
 	return r
 }
 
-// FenceNames returns the names of the table and its fence column, as WithTable and RowFence read them; ok is false
-// if it has none.
-func (t *Table) FenceNames() (table, column string, ok bool) {
-	return t.Name, written(t.Rules.FenceColumn), t.Rules.FenceColumn != ""
-}
-
 func (t *Table) registered() Registered {
 	r := Registered{Table: written(t.spelled.Table), Rules: []string{}}
 	if t.Rules.Pattern {

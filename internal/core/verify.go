@@ -28,14 +28,47 @@ func (s *Settings) Verify(
 		}
 		return l.Query(ctx, query)
 	}
-	tables := make([]verify.Table, len(s.tables))
-	for i, t := range s.tables {
-		tables[i] = t.toVerify()
-	}
-	found, err = verify.Run(ctx, catalogues[s.profile.Dialect], ask, tables, verify.Options{
+	found, err = verify.Run(ctx, catalogues[s.profile.Dialect], ask, s.toVerify(), verify.Options{
 		Rows: rows, Peers: c.session.Peers, Schema: s.schema, Warn: warn, Max: MaxToken,
 	})
 	return found, nil, wrapped("verify", err)
+}
+
+// A FenceColumn is the fence column of a table, by names as WithTable and RowFence read them.
+type FenceColumn struct{ Table, Column string }
+
+// Patterns returns the patterns with a fence column, as registered.
+func (s *Settings) Patterns() (names []string) {
+	for _, t := range s.tables {
+		if t.Rules.Pattern && t.Rules.FenceColumn != "" {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// FenceColumns returns the fence columns of the registered tables, and of those that patterns stand for, which it
+// asks for. Without patterns it asks nothing, and ask may be nil.
+func (s *Settings) FenceColumns(ctx context.Context, ask verify.Ask) (all []FenceColumn, err error) {
+	for _, t := range s.tables {
+		if t.Rules.FenceColumn != "" && !t.Rules.Pattern {
+			all = append(all, FenceColumn{t.Name, written(t.Rules.FenceColumn)})
+		}
+	}
+	if len(s.Patterns()) == 0 {
+		return all, nil
+	}
+	covered, err := verify.Patterns(ctx, catalogues[s.profile.Dialect], ask, s.toVerify())
+	for _, c := range covered {
+		table := written(c.Name)
+		if c.Schema != "" {
+			table = written(c.Schema) + "." + table
+		}
+		if c.Fence != "" {
+			all = append(all, FenceColumn{table, written(c.Fence)})
+		}
+	}
+	return all, err
 }
 
 // wrapped adds what was done to an error, if it is one.
@@ -44,6 +77,14 @@ func wrapped(what string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("sqlfence: %s: %w", what, err)
+}
+
+func (s *Settings) toVerify() []verify.Table {
+	tables := make([]verify.Table, len(s.tables))
+	for i, t := range s.tables {
+		tables[i] = t.toVerify()
+	}
+	return tables
 }
 
 func (t *Table) toVerify() verify.Table {

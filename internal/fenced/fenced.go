@@ -2,10 +2,13 @@
 package fenced
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // A Driver is a driver that sqlfence has put around another.
@@ -30,4 +33,58 @@ func Schema(driver any) string {
 		return d.Settings().Schema()
 	}
 	return ""
+}
+
+// FenceColumns returns the fence columns of the tables that a fenced database registers. For those that patterns stand
+// for it asks the catalogue, by one connection. function is as in SettingsOf.
+func FenceColumns(ctx context.Context, function string, db *sql.DB) ([]core.FenceColumn, error) {
+	settings, err := SettingsOf(function, db)
+	if err != nil {
+		return nil, err
+	}
+	patterns := settings.Patterns()
+	if len(patterns) == 0 {
+		return settings.FenceColumns(ctx, nil)
+	}
+	conn, err := db.Conn(ctx)
+	var columns []core.FenceColumn
+	if err == nil {
+		defer conn.Close()
+		columns, err = settings.FenceColumns(ctx, func(ctx context.Context, query string) ([][]string, error) {
+			return ask(ctx, conn, query)
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: find the tables that %s stands for: %w", function, strings.Join(patterns, ", "),
+			err)
+	}
+	return columns, nil
+}
+
+// ask returns the rows of a query as texts; NULL is the empty one.
+func ask(ctx context.Context, conn *sql.Conn, query string) (all [][]string, err error) {
+	rows, err := conn.QueryContext(trusted.Context(ctx, query), query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		texts, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range texts {
+			into[i] = &texts[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return nil, err
+		}
+		row := make([]string, len(columns))
+		for i, text := range texts {
+			row[i] = text.String
+		}
+		all = append(all, row)
+	}
+	return all, rows.Err()
 }

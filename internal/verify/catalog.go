@@ -98,6 +98,7 @@ type relation struct {
 	visible          bool   // it is what the name without a schema stands for
 	kind             string // "table", "partitioned table", "view" and so on
 	storage          string // PostgreSQL: "unlogged", "temporary"; MySQL: the engine
+	partition        bool   // of another table, which has its columns
 	definition       text   // SQLite: what created it
 	columns          []column
 	writes, deletes  bool // the role may, some column of it or its rows

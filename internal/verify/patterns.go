@@ -2,57 +2,88 @@ package verify
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// expandPatterns puts the tables that patterns stand for in the place of the patterns.
-func expandPatterns(l *look) error {
-	var tables, patterns []Table
-	named := make(map[string]bool) // the tables that have a Table of their own, in all schemas
-	l.apart = make(map[relationName]bool)
+// takePatterns takes the patterns, and the tables that none stands for, out of the tables to look at.
+func takePatterns(l *look) error {
+	var tables []Table
 	for _, t := range l.tables {
 		switch {
 		case t.Pattern:
-			patterns = append(patterns, t)
+			l.patterns = append(l.patterns, t)
 			continue
-		case t.Schema == "":
-			named[l.db.same(t.Name)] = true
-		default:
-			l.apart[relationName{l.db.same(t.Schema), l.db.same(t.Name)}] = true
-		}
-		if !t.Exempt {
+		case !t.Exempt:
 			tables = append(tables, t)
 		}
+		l.own = append(l.own, t)
 	}
 	l.tables = tables
-	if len(patterns) == 0 {
+	if len(l.patterns) == 0 {
 		return nil
 	}
 	if _, err := l.db.relations(l, []string{sqltext.LedgerTable}); err != nil { // learns SQLite's schemas, too
 		return err
 	}
-	names, err := l.rows("the tables", l.db.tableNames(l))
-	if err != nil {
-		return err
+	rows, err := l.rows("the tables", l.db.tableNames(l))
+	l.inCatalogue = make(map[string]bool, len(rows))
+	for _, row := range rows {
+		l.inCatalogue[l.db.same(row[0])] = true
 	}
-	l.covered = make(map[string]bool)
-	for _, row := range names {
-		name := l.db.same(row[0])
-		if named[name] || slices.Contains(sqltext.OwnTables, name) {
-			continue
+	return err
+}
+
+// covered returns the table that a relation is by a pattern; ok is false if none stands for it. A pattern without a
+// schema stands for what the session finds by a name without one: other schemas may be other programs'.
+func (l *look) covered(rel *relation) (t Table, ok bool) {
+	name := l.db.same(rel.name)
+	isNamed := func(t Table) bool {
+		return l.db.same(t.Name) == name && (t.Schema == "" || l.db.same(t.Schema) == l.db.same(rel.schema))
+	}
+	if rel.kind == "view" || rel.kind == "materialized view" || rel.storage == "temporary" ||
+		slices.Contains(sqltext.OwnTables, name) || !l.inCatalogue[name] ||
+		slices.ContainsFunc(l.own, isNamed) {
+		return t, false
+	}
+	for _, p := range l.patterns {
+		of := p.Schema != "" && l.db.same(p.Schema) == l.db.same(rel.schema)
+		if of || p.Schema == "" && rel.visible && !ok {
+			t, ok = p, true
 		}
-		named[name] = true
-		for _, t := range patterns {
-			if l.apart[relationName{l.db.same(t.Schema), name}] {
-				continue
-			}
-			t.Name, t.Registered = row[0], l.spell(t.Schema, row[0])
-			t.Resource = cmp.Or(t.Resource, t.Registered)
-			l.covered[t.Registered] = true
-			l.tables = append(l.tables, t)
+		if of {
+			break
 		}
 	}
-	return nil
+	if !ok {
+		return t, false
+	}
+	t.Name, t.Registered = rel.name, l.spell(t.Schema, rel.name)
+	t.Resource = cmp.Or(t.Resource, t.Registered)
+	return t, true
+}
+
+// A Covered is a table of the catalogue that a pattern stands for.
+type Covered struct {
+	Schema, Name string // as the database stores them; Schema is empty if the pattern has none
+	Fence        string // the column, as stored; empty for none
+}
+
+// Patterns returns the tables that the patterns among some tables stand for, in the order of their schemas and names.
+// Not among them is what has no column of its own: a foreign table, a virtual one, a partition.
+func Patterns(ctx context.Context, db Database, ask Ask, tables []Table) (found []Covered, err error) {
+	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables}
+	for _, step := range []func(*look) error{takePatterns, findRelations} {
+		if err := step(l); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range l.targets {
+		if t.Pattern && (t.rel.kind == "table" || t.rel.kind == "partitioned table") && !t.rel.partition {
+			found = append(found, Covered{t.Schema, t.rel.name, t.Fence})
+		}
+	}
+	return found, nil
 }

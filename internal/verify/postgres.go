@@ -39,7 +39,7 @@ func (postgres) relations(l *look, names []string) (found []*relation, err error
 	rows, err := l.rows("the tables", pg.VerifyRelations+l.db.texts(names)+") ORDER BY 2, 3")
 	for _, r := range rows {
 		found = append(found, &relation{id: r[0], schema: r[1], name: r[2], visible: r[3] == "true",
-			kind: kinds[r[4]], storage: storages[r[5]], deletes: r[6] == "true"})
+			kind: kinds[r[4]], storage: storages[r[5]], deletes: r[6] == "true", partition: r[7] == "true"})
 	}
 	return found, err
 }

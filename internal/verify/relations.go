@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ func findRelations(l *look) error {
 	for i := range l.tables {
 		names = append(names, l.db.same(l.tables[i].Name))
 	}
+	names = slices.AppendSeq(names, maps.Keys(l.inCatalogue))
 	slices.Sort(names)
 	var err error
 	if l.relations, err = l.db.relations(l, slices.Compact(names)); err != nil {
@@ -28,21 +30,29 @@ func findRelations(l *look) error {
 			l.others = append(l.others, rel)
 		}
 	}
-	for i := range l.tables {
-		t := &l.tables[i]
-		for _, rel := range l.named(t.Schema, t.Name) {
-			if !l.covered[t.Registered] || l.isCovered(t, rel) {
-				l.targets = append(l.targets, target{t, rel})
-			}
-		}
-	}
+	l.findTargets()
 	return nil
 }
 
-// isCovered reports whether a relation is the one that a pattern stands for by a table. What the session doesn't find,
-// under a pattern without a schema, may be another program's.
-func (l *look) isCovered(t *Table, rel *relation) bool {
-	return (t.Schema != "" || rel.visible) && !l.apart[relationName{l.db.same(rel.schema), l.db.same(rel.name)}]
+// findTargets finds the relations of the registered tables, and makes tables of those that patterns stand for.
+func (l *look) findTargets() {
+	registered := len(l.tables)
+	var of []*relation
+	for _, rel := range l.relations {
+		if t, ok := l.covered(rel); ok {
+			l.tables, of = append(l.tables, t), append(of, rel)
+		}
+	}
+	for i := range l.tables {
+		t := &l.tables[i]
+		if i >= registered {
+			l.targets = append(l.targets, target{t, of[i-registered]})
+			continue
+		}
+		for _, rel := range l.named(t.Schema, t.Name) {
+			l.targets = append(l.targets, target{t, rel})
+		}
+	}
 }
 
 // isAsked reports whether guards ask this ledger.
@@ -73,7 +83,7 @@ func checkNames(l *look) error {
 	var lost []*Table
 	for i := range l.tables {
 		t := &l.tables[i]
-		if !l.covered[t.Registered] && !slices.ContainsFunc(l.targets, func(x target) bool { return x.Table == t }) {
+		if !slices.ContainsFunc(l.targets, func(x target) bool { return x.Table == t }) {
 			lost = append(lost, t)
 		}
 	}

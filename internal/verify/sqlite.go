@@ -71,9 +71,11 @@ func (d sqlite) relations(l *look, names []string) (found []*relation, err error
 	return found, err
 }
 
+// tableNames are without the tables in which a virtual one keeps its rows.
 func (d sqlite) tableNames(l *look) string {
 	return d.each(l, "1", `SELECT name FROM {schema}.sqlite_master WHERE type = 'table' `+
-		`AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`)
+		`AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT IN (SELECT t.name FROM pragma_table_list AS t `+
+		`WHERE t.schema = {text} AND t.type = 'shadow')`)
 }
 
 func (d sqlite) questions(l *look) []question {

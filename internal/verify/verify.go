@@ -28,7 +28,8 @@ type Table struct {
 	Since, Expiry  string
 	Ledger, Sealed bool
 
-	Pattern bool // it stands for all tables of Schema, or of any, that have no Table of their own
+	// Pattern: it stands for all tables of Schema, or of any, that have no Table of their own; or it is one of those.
+	Pattern bool
 	Exempt  bool // no pattern stands for it
 
 	FromTransaction bool // the seal takes the tokens of transactions
@@ -90,7 +91,7 @@ type Options struct {
 func Run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options) ([]Finding, error) {
 	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables, opts: opts}
 	for _, step := range []func(*look) error{
-		expandPatterns, findRelations, askCatalogue, checkNames, checkColumns, checkKeys, checkLedger, checkStorage,
+		takePatterns, findRelations, askCatalogue, checkNames, checkColumns, checkKeys, checkLedger, checkStorage,
 		checkPrivileges, checkSeals, checkLinks, checkCode, checkSettings, checkWriters, checkRows,
 	} {
 		if err := step(l); err != nil {
@@ -109,12 +110,14 @@ type look struct {
 	tables []Table
 	opts   Options
 
+	patterns    []Table
+	own         []Table         // that no pattern stands for: registered by their names, or exempt
+	inCatalogue map[string]bool // the names of all tables, as same has them, if there are patterns
+
 	relations []*relation // with the name of a registered table, or of the ledger
 	targets   []target
 	ledgers   []*relation // the tables that guards ask, and others of that name in other schemas
 	others    []*relation
-	covered   map[string]bool       // the tables, as registered, that a pattern stands for
-	apart     map[relationName]bool // those with a Table of their own, in one schema
 
 	// What the catalogue has of the relations.
 	keys     []key

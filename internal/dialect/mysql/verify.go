@@ -5,9 +5,9 @@ package mysql
 // NotTheServers is a condition for a schema that is not one of the server itself.
 const NotTheServers = `NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')`
 
-// VerifyTables are the names of all tables.
+// VerifyTables are the names of all tables. A sequence of MariaDB's is one of them in the catalogue.
 const VerifyTables = `SELECT DISTINCT table_name FROM information_schema.tables
-	WHERE table_schema ` + NotTheServers + ` AND table_type <> 'VIEW' ORDER BY 1`
+	WHERE table_schema ` + NotTheServers + ` AND table_type NOT IN ('VIEW', 'SEQUENCE') ORDER BY 1`
 
 // The role's privileges on a column are those on its table, too.
 const VerifyColumns = `SELECT CONCAT(table_schema, '.', table_name), column_name, LOWER(data_type), column_type,

@@ -7,7 +7,7 @@ import "github.com/sqlfence/sqlfence/internal/sqltext"
 // Another session's temporary tables are no others'.
 const VerifyRelations = `SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text,
 	pg_catalog.pg_table_is_visible(c.oid)::pg_catalog.text, c.relkind::pg_catalog.text, c.relpersistence::pg_catalog.text,
-	pg_catalog.has_table_privilege(c.oid, 'DELETE')::pg_catalog.text
+	pg_catalog.has_table_privilege(c.oid, 'DELETE')::pg_catalog.text, c.relispartition::pg_catalog.text
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 	AND (NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_temp_') OR n.oid = pg_catalog.pg_my_temp_schema())

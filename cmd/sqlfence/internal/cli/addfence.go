@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,74 +11,80 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/fenced"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/schema"
 )
 
 func (a *app) addFence() *cobra.Command {
 	var apply bool
 	var limit time.Duration
+	var folder folder
 	cmd := &cobra.Command{
 		Use:   "add-fence [TABLE COLUMN]",
 		Short: "Print the SQL that adds a fence column to a table, or to all registered ones, or add it",
 		Long: `Print the SQL that adds the column of row-fence to a table that programs are writing to, or to
-each table of --table and --tables; or with --apply add it. No row is written. Where a table is
+each table of --table and --tables; with --dir write it into a folder of migrations, a file a
+table with one that takes the column away; or with --apply add it. No row is written. Where a table is
 in use it gives up soon, lets the others pass, and tries again. A column that is there is left as
-it is.`,
+it is. For the tables that a pattern stands for ("*", "shop.*") it asks the database.`,
 		Example: `  sqlfence add-fence books fence_token --dialect postgres
   sqlfence add-fence shop.books fence_token --apply --timeout 5m
+  sqlfence add-fence --tables shop.json --dir migrations --dialect postgres
   sqlfence add-fence --tables shop.json --apply`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			fences, err := a.fences(args)
+			fences, err := a.fences(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
-			if !apply {
-				return a.writeFences(fences)
-			}
-			db, err := a.open()
-			if err != nil {
-				return err
-			}
-			defer db.Close()
-			err = within(cmd.Context(), limit, func(ctx context.Context) error {
-				for _, f := range fences {
-					if err := schema.AddFence(ctx, db, f.table, f.column); err != nil {
-						return err
-					}
+			if apply {
+				done, err := a.addFences(cmd.Context(), limit, fences)
+				if err != nil {
+					return err
 				}
-				return nil
-			})
+				return a.writeApplied(strings.Join(done, "\n"))
+			}
+			source, err := a.text(false)
 			if err != nil {
 				return err
 			}
-			var done []string
-			for _, f := range fences {
-				done = append(done, fmt.Sprintf("table %s has the column %s", visible(f.table), visible(f.column)))
+			changes, err := fenceChanges(source, fences)
+			if err != nil {
+				return err
 			}
-			return a.writeApplied(strings.Join(done, "\n"))
+			return a.writeMigrations(folder, changes)
 		},
 	}
 	a.tableFlag(cmd)
 	a.dialectFlag(cmd)
 	applyFlags(cmd, &apply, &limit)
+	folder.flags(cmd)
 	return cmd
 }
 
-// A fence is a column to add, by its names as WithTable and RowFence read them.
-type fence struct{ table, column string }
+// registers reports whether the command line registers tables.
+func (a *app) registers() bool { return len(a.tables)+len(a.tableFiles) > 0 }
 
 // fences returns the columns of the arguments, or those of the registered tables.
-func (a *app) fences(args []string) (fences []fence, err error) {
-	registers := len(a.tables)+len(a.tableFiles) > 0
+func (a *app) fences(ctx context.Context, args []string) ([]core.FenceColumn, error) {
 	switch {
-	case len(args) == 2 && !registers:
-		return []fence{{args[0], args[1]}}, nil
-	case len(args) > 0 || !registers:
+	case len(args) == 2 && !a.registers():
+		return []core.FenceColumn{{Table: args[0], Column: args[1]}}, nil
+	case len(args) > 0 || !a.registers():
 		return nil, usage(errors.New("want a table and a column, or --table or --tables"))
 	}
-	source := func() (database.Source, error) { return a.text(false) }
+	fences, err := a.registeredFences(ctx, false)
+	if err == nil && len(fences) == 0 {
+		err = usage(errors.New("no --table has the rule row-fence, or no table is there that its pattern stands for"))
+	}
+	return fences, err
+}
+
+// registeredFences returns the columns of the registered tables; create is as in text.
+func (a *app) registeredFences(ctx context.Context, create bool) ([]core.FenceColumn, error) {
+	source := func() (database.Source, error) { return a.text(create) }
 	options, err := a.registered(source, nil)
 	if err != nil {
 		return nil, err
@@ -95,32 +102,67 @@ func (a *app) fences(args []string) (fences []fence, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range settings.Tables() {
-		if table, column, ok := t.FenceNames(); ok {
-			fences = append(fences, fence{table, column})
-		}
+	if patterns := settings.Patterns(); len(patterns) > 0 && a.dialect != "" {
+		return nil, usage(fmt.Errorf("the database says which tables %s stands for: name it in %s in place of "+
+			"--dialect", strings.Join(patterns, ", "), dsnVariable))
 	}
-	if len(fences) == 0 {
-		err = usage(errors.New("no --table has the rule row-fence"))
-	}
-	return fences, err
+	return fenced.FenceColumns(ctx, "add-fence", db)
 }
 
-// writeFences prints the SQL.
-func (a *app) writeFences(fences []fence) error {
-	source, err := a.text(true)
+// addFences adds the columns, and returns what to say of them.
+func (a *app) addFences(
+	ctx context.Context, limit time.Duration, fences []core.FenceColumn,
+) (done []string, err error) {
+	db, err := a.open()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var changes []change
+	defer db.Close()
 	for _, f := range fences {
-		statements, err := schema.AddFenceSQL(source.Dialect, f.table, f.column)
-		if err != nil {
+		done = append(done, fmt.Sprintf("table %s has the column %s", visible(f.Table), visible(f.Column)))
+	}
+	return done, within(ctx, limit, func(ctx context.Context) error { return addEach(ctx, db, fences) })
+}
+
+func addEach(ctx context.Context, db *sql.DB, fences []core.FenceColumn) error {
+	for _, f := range fences {
+		if err := schema.AddFence(ctx, db, f.Table, f.Column); err != nil {
 			return err
 		}
-		changes = append(changes, scriptOf(source, "the fence column of "+f.table, statements))
 	}
-	return a.writeSQL(changes)
+	return nil
+}
+
+// fenceChanges returns the SQL that adds the columns, and what takes them away.
+func fenceChanges(source database.Source, fences []core.FenceColumn) (changes []change, err error) {
+	for _, f := range fences {
+		statements, err := schema.AddFenceSQL(source.Dialect, f.Table, f.Column)
+		if err != nil {
+			return nil, err
+		}
+		drop, err := dropFence(source, f)
+		if err != nil {
+			return nil, err
+		}
+		c := scriptOf(source, "the fence column of "+f.Table, statements)
+		c.Down, c.title = drop, titleOf(f.Table)+"-"+titleOf(f.Column)
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+// dropFence returns the statement that takes a column away. Its names were read before.
+func dropFence(source database.Source, f core.FenceColumn) (string, error) {
+	in, table, err := lang.SpellName(source.Dialect, f.Table)
+	if err != nil {
+		return "", err
+	}
+	_, column, err := lang.SpellName(source.Dialect, f.Column)
+	table = source.Text.Quote(table)
+	if in != "" {
+		table = source.Text.Quote(in) + "." + table
+	}
+	return "ALTER TABLE " + table + " DROP COLUMN " + source.Text.Quote(column), err
 }
 
 // applyFlags adds --apply and --timeout, for what waits for others who use a table.
@@ -149,5 +191,5 @@ func within(ctx context.Context, limit time.Duration, f func(context.Context) er
 
 // scriptOf returns statements as a change, with a text for the database's own client.
 func scriptOf(source database.Source, name string, statements []string) change {
-	return change{name, source.Script(statements), statements}
+	return change{Name: name, SQL: source.Script(statements), Statements: statements}
 }

@@ -5,10 +5,13 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/rowlock"
 	"github.com/sqlfence/sqlfence/schema"
@@ -17,42 +20,60 @@ import (
 
 func (a *app) init() *cobra.Command {
 	var apply, issuers bool
+	var limit time.Duration
+	var folder folder
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Print the SQL of sqlfence's own tables, or create them",
+		Short: "Print the SQL of all that a program needs, write it as migrations, or run it",
 		Long: `Print the SQL that creates sqlfence's own tables (fencing_tokens, fencing_leases, rowlocks)
-and, on PostgreSQL, the ledger's function; or with --apply create them. What is there is left
-as it is, so it can be run again. Nothing is sent to the database without --apply.
+and, on PostgreSQL, the ledger's function, and that adds the fence column to each table of --table
+and --tables with row-fence; with --dir write it into a folder of migrations; or with --apply do it.
+What is there is left as it is, so it can be run again. Nothing is sent that changes the database
+without --apply.
 
 With --issuers the database also records who has raised each token last, and when, for tokens list.`,
 		Example: `  sqlfence init --dialect postgres > 0001_sqlfence.sql
+  sqlfence init --dialect postgres --table books=row-fence:fence_token --dir migrations
   SQLFENCE_DSN=sqlite:books.db sqlfence init --apply
   sqlfence init --issuers --apply`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			var fences []core.FenceColumn
+			var err error
+			if a.registers() {
+				fences, err = a.registeredFences(cmd.Context(), true)
+			}
+			if err != nil {
+				return err
+			}
 			if apply {
-				return a.createOwn(cmd.Context(), issuers)
+				return a.createAll(cmd.Context(), limit, fences, issuers)
 			}
 			source, err := a.text(true)
 			if err != nil {
 				return err
 			}
-			files, err := ownFiles(source, "")
+			own, err := ownFiles(source, "", folder.dir != "")
 			if err == nil && issuers {
 				var more []change
-				more, err = ownFiles(source, "issuers/")
-				files = append(files, more...)
+				more, err = ownFiles(source, "issuers/", folder.dir != "")
+				own = append(own, more...)
 			}
 			if err != nil {
 				return err
 			}
-			return a.writeSQL(files)
+			columns, err := fenceChanges(source, fences)
+			if err != nil {
+				return err
+			}
+			return a.writeMigrations(folder, append(own, columns...))
 		},
 	}
-	cmd.Flags().BoolVar(&apply, "apply", false, "create them instead of printing the SQL")
 	cmd.Flags().BoolVar(&issuers, "issuers", false, "record who raises tokens, and when")
+	a.tableFlag(cmd)
 	a.dialectFlag(cmd)
-	cmd.MarkFlagsMutuallyExclusive("apply", "dialect")
+	applyFlags(cmd, &apply, &limit)
+	folder.flags(cmd)
 	return cmd
 }
 
@@ -63,10 +84,16 @@ type change struct {
 
 	// Statements are those of SQL, one by one; of a file there are none.
 	Statements []string `json:"statements,omitempty"`
+
+	Down  string   `json:"down,omitempty"`  // takes it back; empty if nothing should
+	Files []string `json:"files,omitempty"` // that were written
+
+	title string // of a file
 }
 
-// ownFiles returns the files of package schema for a database, of a part that is empty or has a slash behind it.
-func ownFiles(source database.Source, part string) (changes []change, err error) {
+// ownFiles returns the files of package schema for a database, of a part that is empty or has a slash behind it: for a
+// migration tool, or for the database's own client.
+func ownFiles(source database.Source, part string, migrations bool) (changes []change, err error) {
 	folder := part + source.Name
 	entries, err := fs.Glob(schema.Files, folder+"/*.sql")
 	if err != nil {
@@ -77,25 +104,35 @@ func ownFiles(source database.Source, part string) (changes []change, err error)
 		if err != nil {
 			return nil, err
 		}
-		written := source.File(source.Place(string(text)))
-		changes = append(changes, change{Name: part + name[len(folder)+1:], SQL: written})
+		c := change{Name: part + name[len(folder)+1:], SQL: source.Place(string(text))}
+		if !migrations {
+			c.SQL = source.File(c.SQL)
+		}
+		_, title, _ := strings.Cut(c.Name, "_")
+		c.title = strings.TrimSuffix(title, ".up.sql")
+		changes = append(changes, c)
 	}
 	return changes, nil
 }
 
 func (a *app) writeSQL(changes []change) error {
-	return a.write(struct {
-		Applied bool     `json:"applied"`
-		Changes []change `json:"changes"`
-	}{false, append([]change{}, changes...)}, func() {
+	return a.writeChanges(changes, func() {
 		for _, c := range changes {
 			fmt.Fprintf(a.out, "-- %s\n%s\n", visible(c.Name), c.SQL)
 		}
 	})
 }
 
-// createOwn creates sqlfence's own tables, and what records who takes tokens if that is wanted.
-func (a *app) createOwn(ctx context.Context, issuers bool) error {
+func (a *app) writeChanges(changes []change, text func()) error {
+	return a.write(struct {
+		Applied bool     `json:"applied"`
+		Changes []change `json:"changes"`
+	}{false, append([]change{}, changes...)}, text)
+}
+
+// createAll creates sqlfence's own tables, and what records who takes tokens if that is wanted, and adds the fence
+// columns.
+func (a *app) createAll(ctx context.Context, limit time.Duration, fences []core.FenceColumn, issuers bool) error {
 	return a.withDatabase(true, func(source database.Source, db *sql.DB) error {
 		store, err := a.setup(ctx, source, db)
 		if err == nil && issuers {
@@ -104,7 +141,15 @@ func (a *app) createOwn(ctx context.Context, issuers bool) error {
 		if err != nil {
 			return err
 		}
-		return a.writeApplied("sqlfence's tables are there")
+		done := []string{"sqlfence's tables are there"}
+		if len(fences) > 0 {
+			columns, err := a.addFences(ctx, limit, fences)
+			if err != nil {
+				return err
+			}
+			done = append(done, columns...)
+		}
+		return a.writeApplied(strings.Join(done, "\n"))
 	})
 }
 

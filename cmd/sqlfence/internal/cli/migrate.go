@@ -27,7 +27,7 @@ it, and bring tables that an older version has made up to date.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if apply {
-				return a.createOwn(cmd.Context(), false)
+				return a.createAll(cmd.Context(), 0, nil, false)
 			}
 			return a.withDatabase(false, func(source database.Source, db *sql.DB) error {
 				lacking, err := lacks(cmd.Context(), source, db)
@@ -48,7 +48,7 @@ it, and bring tables that an older version has made up to date.`,
 
 // lacks returns the files of package schema that weren't applied.
 func lacks(ctx context.Context, source database.Source, db *sql.DB) (lacking []change, err error) {
-	files, err := ownFiles(source, "")
+	files, err := ownFiles(source, "", false)
 	if err != nil {
 		return nil, err
 	}
