@@ -23,8 +23,8 @@ var linkTexts = map[string]struct {
 		problem: "The view %[2]s can be written, and its rows are those of table %[1]s: a write that names the view " +
 			"carries no token."},
 	"partition": {code: "other-name",
-		problem: "Table %[1]s has the %[3]s %[2]s, not registered: a write by such a name reaches the same rows " +
-			"without a token."},
+		problem: "Table %[1]s has the %[3]s %[2]s, not registered with its Resource: a write by such a name " +
+			"reaches the same rows without the table's token."},
 	"rule": {code: "side-effect",
 		problem: "The rule %[3]s of %[2]s writes to table %[1]s: such a write carries no token."},
 	"own rule": {code: "side-effect",
@@ -93,26 +93,34 @@ func checkLinks(l *look) error {
 	}
 	links = append(links, l.links...)
 	for i, x := range links {
-		names := []string{l.nameOf(x.schema, x.name)}
-		if x.kind == "partition" {
-			if i > 0 && links[i-1].like(x) {
-				continue
-			}
-			names = nil
-			for _, other := range links[i:] {
-				if other.like(x) && !l.registered(other.schema, other.name) {
-					names = append(names, l.nameOf(other.schema, other.name))
-				}
-			}
+		if x.kind == "partition" && i > 0 && links[i-1].like(x) {
+			continue
 		}
 		for _, t := range l.of(x.id) {
 			registered := x.name != "" && l.registered(x.schema, x.name)
-			if len(names) > 0 && (!registered || x.kind == "cascade" || x.kind == "own rule" || x.kind == "partition") {
-				l.addLink(t, x, names, registered)
+			switch {
+			case x.kind == "partition":
+				if names := l.otherParts(t, x, links[i:]); len(names) > 0 {
+					l.addLink(t, x, names, registered)
+				}
+			case !registered || x.kind == "cascade" || x.kind == "own rule":
+				l.addLink(t, x, []string{l.nameOf(x.schema, x.name)}, registered)
 			}
 		}
 	}
 	return nil
+}
+
+// otherParts returns the names of those among the parts like x by which the rows of a table can be written without its
+// tokens: they aren't registered, or take tokens of another name, as under a pattern.
+func (l *look) otherParts(t target, x link, links []link) (names []string) {
+	for _, other := range links {
+		shares := func(u Table) bool { return u.Resource == t.Resource && l.names(&u, other.schema, other.name) }
+		if other.like(x) && !slices.ContainsFunc(l.tables, shares) {
+			names = append(names, l.nameOf(other.schema, other.name))
+		}
+	}
+	return names
 }
 
 // like reports whether two links are those of one table to parts of one kind.
@@ -146,9 +154,12 @@ func (l *look) sealed(t target, f Finding) Finding {
 
 // registered reports whether a table, or something else, is registered by its name.
 func (l *look) registered(schema, name string) bool {
-	return slices.ContainsFunc(l.tables, func(t Table) bool {
-		return l.db.same(t.Name) == l.db.same(name) && (t.Schema == "" || l.db.same(t.Schema) == l.db.same(schema))
-	})
+	return slices.ContainsFunc(l.tables, func(t Table) bool { return l.names(&t, schema, name) })
+}
+
+// names reports whether a table's registration stands for a name.
+func (l *look) names(t *Table, schema, name string) bool {
+	return l.db.same(t.Name) == l.db.same(name) && (t.Schema == "" || l.db.same(t.Schema) == l.db.same(schema))
 }
 
 // nameOf writes a name with its schema, unless that is where names without one are looked for.
