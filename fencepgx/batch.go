@@ -152,9 +152,11 @@ func (r *results) query() (*rows, error) {
 	}
 	got := &rows{Rows: inner, raw: r.conn.session.state.RawAccess}
 	got.answer = func(tag pgconn.CommandTag, err error) error { return r.answer(i, tag, err) }
-	if got.ahead = inner.Next(); !got.ahead {
-		if got.end(); got.err != nil {
-			return nil, got.err
+	if r.decided.Guards(i) { // a refusal fails here
+		if got.ahead = inner.Next(); !got.ahead {
+			if got.end(); got.err != nil {
+				return nil, got.err
+			}
 		}
 	}
 	r.open = got

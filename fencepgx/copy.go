@@ -110,7 +110,9 @@ func (c *copyCall) Send(ctx context.Context, l core.Link, r core.Request) (n int
 }
 
 // Inspect implements core.Call.
-func (c *copyCall) Inspect(_ context.Context, _ *core.Execution, n int64) (int64, error) { return n, nil }
+func (c *copyCall) Inspect(_ context.Context, _ *core.Execution, n int64) (int64, error) {
+	return n, nil
+}
 
 // Failed implements core.Call.
 func (c *copyCall) Failed(*core.Execution, error) {}

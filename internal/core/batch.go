@@ -108,6 +108,9 @@ func (b *Batch) Ready(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// Guards reports whether statement i was sent with a guard.
+func (b *Batch) Guards(i int) bool { return i < len(b.queued) && b.queued[i].guarded }
+
 // Began notes that the batch has begun a transaction, which goes on behind it.
 func (b *Batch) Began(ctx context.Context) {
 	_ = b.conn.Began(ctx, nil)
