@@ -89,11 +89,14 @@ func (n nativeConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &nativeConn{Conn: c, under: under}, nil
+	return &nativeConn{fencedConn: c, under: under}, nil
 }
 
+// fencedConn leaves the name Conn to the method.
+type fencedConn = fencepgx.Conn
+
 type nativeConn struct {
-	*fencepgx.Conn
+	*fencedConn
 	under    *pgx.Conn
 	prepared int
 }
@@ -122,7 +125,7 @@ func (c *nativeConn) Ping(ctx context.Context) error {
 	if c.under.IsClosed() {
 		return driver.ErrBadConn
 	}
-	return c.Conn.Ping(ctx)
+	return c.fencedConn.Ping(ctx)
 }
 
 // unsent is what pgx's driver makes of an error behind which nothing was sent.
@@ -201,7 +204,7 @@ func (c *nativeConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver
 	if opts.ReadOnly {
 		with.AccessMode = pgx.ReadOnly
 	}
-	tx, err := c.Conn.BeginTx(called(ctx, "begin"), with)
+	tx, err := c.fencedConn.BeginTx(called(ctx, "begin"), with)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +231,7 @@ func (c *nativeConn) PrepareContext(ctx context.Context, query string) (driver.S
 	}
 	c.prepared++
 	name := fmt.Sprintf("statement %d", c.prepared)
-	made, err := c.Conn.Prepare(called(ctx, "prepare"), name, query)
+	made, err := c.fencedConn.Prepare(called(ctx, "prepare"), name, query)
 	if err != nil {
 		return nil, err
 	}
