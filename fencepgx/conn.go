@@ -166,3 +166,10 @@ func rewrites(args []any) bool {
 	}
 	return false
 }
+
+// follow notes that no transaction is open, if the server has said so: a text may have ended the one of Begin.
+func (s *session) follow() {
+	if c := s.link.conn.PgConn(); c.TxStatus() == 'I' && !c.IsBusy() {
+		s.state.Idle()
+	}
+}

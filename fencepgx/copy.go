@@ -63,7 +63,7 @@ type copyCall struct {
 	table    pgx.Identifier
 	columns  []string
 	src      pgx.CopyFromSource
-	insert   string // of one row, by which it was decided; empty for a table that needs no guard
+	insert   string // of one row, which was decided about; empty for a table that needs no guard
 	observed bool   // and not guarded
 	sent     bool   // the rows are read once
 	failed   error

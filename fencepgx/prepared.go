@@ -19,6 +19,7 @@ type byName struct{ name, text string }
 
 // request returns a request of a text or name, and its plan.
 func (s *session) request(ctx context.Context, text string, args []any) (core.Request, *rewrite.Plan, error) {
+	s.follow()
 	r := core.Request{Query: text, Args: named(args)}
 	if !rewrites(args) {
 		if behind, ok := s.link.prepared.Text(text); ok && behind != text {

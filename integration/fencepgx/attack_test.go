@@ -330,3 +330,64 @@ func TestSessionOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// The tokens that a transaction was begun with end with it, also where a text ends it, and where it is given up.
+func TestTokensEndWithTransaction(t *testing.T) {
+	onFences(t, func(t *testing.T, s *shop) {
+		_, db := s.both(t, func(*pgxpool.Config) {}, harness.Books(harness.Fences[0].Rule))
+		for _, end := range []string{"COMMIT", "ROLLBACK", "END"} {
+			for _, in := range []string{"the same hands", "other hands"} {
+				unchanged := s.Unchanged(t)
+				c, err := db.Acquire(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := c.Begin(harness.Holding(t, 9)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := c.Exec(t.Context(), end); err != nil {
+					t.Fatal(err)
+				}
+				if in == "other hands" {
+					c.Release()
+					if c, err = db.Acquire(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, w := range ways {
+					harness.WantOnly(t, w.run(t.Context(), c, setPrice, 30, 1), sqlfence.ErrNoFence)
+				}
+				c.Release()
+				unchanged()
+			}
+		}
+	})
+}
+
+// Another user's search_path has no say where the ledger's schema is named.
+func TestPathOfOthers(t *testing.T) {
+	s := newShop(t, sqlfence.Ledger())
+	var home string
+	if err := s.db.QueryRow(t.Context(), "SELECT current_schema()").Scan(&home); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := home + "_elsewhere"
+	s.Exec(t, "CREATE SCHEMA "+elsewhere)
+	defer s.Exec(t, "DROP SCHEMA "+elsewhere+" CASCADE")
+	s.Exec(t, "CREATE TABLE "+elsewhere+".fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL)")
+	s.Exec(t, "INSERT INTO "+elsewhere+".fencing_tokens VALUES ('books', 8)")
+	pool, db := s.both(t, func(*pgxpool.Config) {}, harness.Books(sqlfence.Ledger()), sqlfence.WithSchema(home))
+	unchanged := s.Unchanged(t)
+	for _, other := range []func(context.Context, string) error{
+		func(ctx context.Context, text string) error { _, err := pool.Exec(ctx, text); return err },
+		func(ctx context.Context, text string) error { _, err := db.SQL().ExecContext(ctx, text); return err },
+	} {
+		if err := other(t.Context(), "SET search_path TO "+elsewhere+", "+home); err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range ways {
+			harness.WantStale(t, w.run(harness.Holding(t, 8), db, setPrice, 30, 1), 8, 9)
+		}
+	}
+	unchanged()
+}

@@ -23,7 +23,7 @@ func Text(v any, bytesAreText bool) (text string, read any, ok bool) {
 	return text, read, ok
 }
 
-// agrees reports whether the methods by which pgx may ask v for a value all give this text.
+// agrees reports whether all methods of v that pgx may ask for a value give this text.
 func agrees(v any, text string) bool {
 	switch v.(type) {
 	case string, []byte, [16]byte, int64, int, int32, int16, int8, uint64, uint, uint32, uint16, uint8:
