@@ -30,7 +30,7 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 	if err := s.checkBegins(ctx, b); err != nil {
 		return nil, err
 	}
-	decided := s.state.NewBatch(s.joins)
+	decided := s.state.NewBatch(s.simple)
 	got := &results{ctx: ctx, conn: c, decided: decided, release: release}
 	sent := *b // with the options of the transaction that it begins, and nothing of what pgx keeps in a query
 	sent.QueuedQueries = make([]*pgx.QueuedQuery, len(b.QueuedQueries))

@@ -21,10 +21,10 @@ type Conn struct {
 
 // A session is what is known of a connection, for as long as it lives.
 type session struct {
-	link  *link
-	state *core.Conn
-	lost  bool // and not to be given to others
-	joins bool // by default, which is what counts for batches, it sends texts in the simple protocol
+	link   *link
+	state  *core.Conn
+	lost   bool // and not to be given to others
+	simple bool // by default, which is what counts for batches, it sends texts in the simple protocol
 }
 
 // session returns that of a connection.
@@ -33,7 +33,7 @@ func (db *DB) session(c *pgx.Conn) *session {
 	if s, ok := known[db.key].(*session); ok {
 		return s
 	}
-	s := &session{joins: c.Config().DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol}
+	s := &session{simple: c.Config().DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol}
 	s.link = newLink(c, s)
 	s.state = core.NewConn(db.settings, s.link, &db.found)
 	known[db.key] = s

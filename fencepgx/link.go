@@ -78,6 +78,8 @@ func (l *link) Rewrite(
 	}
 	to = basedriver.Rewritten{Query: made, Args: named(append(options, values...)), Options: len(options)}
 	switch {
+	case l.session.misplaces(made, append(options, values...)):
+		refused = misplacesArguments
 	case ran != nil:
 		refused = executesUnguarded
 	case len(values) > 0 && isOption(values[0]):

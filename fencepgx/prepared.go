@@ -28,6 +28,9 @@ func (s *session) request(ctx context.Context, text string, args []any) (core.Re
 	}
 	plan := s.state.Rewriter().Plan(r.Query)
 	if plan.Verdict == guard.Pass {
+		if s.misplaces(r.Query, args) {
+			return r, plan.Refused(misplacesArguments), nil
+		}
 		switch ran, err := s.executed(ctx, r.Query); {
 		case err != nil:
 			return r, plan, err

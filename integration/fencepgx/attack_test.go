@@ -391,3 +391,37 @@ func TestPathOfOthers(t *testing.T) {
 	}
 	unchanged()
 }
+
+// In the simple protocol a value is written into the text. Where pgx's scanner and the server read it differently,
+// the value could end a string, and write by what stands behind.
+func TestMisplacedArguments(t *testing.T) {
+	s := newShopBy(t, sqlfence.RowFence("fence_token"), inMode(pgx.QueryExecModeSimpleProtocol))
+	other := newShop(t, sqlfence.RowFence("fence_token"))
+	unchanged, otherUnchanged := s.Unchanged(t), other.Unchanged(t)
+	const write = "UPDATE books SET price = 30 WHERE id = 1; --"
+	ends := []string{"$$", "$a$", "$é$", "'", "\\'", "\"", "*/", "\n", "''"}
+	for _, open := range []string{
+		"$$", "$a$", "$é$", "$A_é$", "'", "E'\\'", "U&'", "\"", "U&\"", "/*", "/* /* */", "--", "b'", "/*/", "a$a$", "$ø1$",
+		"e'a'\n'\\'", "'a' -- x\n'", "name'\\' || '", "date'\\'",
+	} {
+		for _, end := range ends {
+			for _, text := range []string{"SELECT " + open + " $1", "SELECT " + open + "$1", "SELECT 1 AS a, " + open + " $1 " + end} {
+				for _, value := range []string{end + "; " + write, " " + end + ", 1; " + write} {
+					_, _ = s.db.Exec(harness.Holding(t, 8), text, value)
+					_, _ = s.db.Exec(harness.Holding(t, 8), strings.ReplaceAll(text, "$1", "@v"), pgx.NamedArgs{"v": value})
+					_, _ = other.db.Exec(harness.Holding(t, 8), text, pgx.QueryExecModeSimpleProtocol, value)
+					b := new(pgx.Batch)
+					b.Queue(text, value)
+					_ = s.db.SendBatch(harness.Holding(t, 8), b).Close()
+				}
+			}
+		}
+	}
+	unchanged()
+	otherUnchanged()
+	for _, text := range []string{"SELECT $$it's $1$$, $1", "SELECT 'a\\' || $1 -- $2", "SELECT e'\\'$2' || $1", `SELECT $1 AS "$2"`} {
+		if _, err := s.db.Exec(t.Context(), text, "'"); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
