@@ -26,6 +26,7 @@ func (c *Conn) CopyFrom(
 	ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource,
 ) (int64, error) {
 	s := c.session
+	s.follow()
 	call := &copyCall{table: table, columns: columns, src: src}
 	r := core.Request{Query: "COPY " + table.Sanitize() + " FROM STDIN"}
 	plan := s.state.Rewriter().Plan(r.Query)

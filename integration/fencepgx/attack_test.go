@@ -334,7 +334,7 @@ func TestSessionOfOthers(t *testing.T) {
 // The tokens that a transaction was begun with end with it, also where a text ends it, and where it is given up.
 func TestTokensEndWithTransaction(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
-		_, db := s.both(t, func(*pgxpool.Config) {}, harness.Books(harness.Fences[0].Rule))
+		_, db := s.both(t, func(*pgxpool.Config) {}, harness.Books(s.rule))
 		for _, end := range []string{"COMMIT", "ROLLBACK", "END"} {
 			for _, in := range []string{"the same hands", "other hands"} {
 				unchanged := s.Unchanged(t)
@@ -356,6 +356,15 @@ func TestTokensEndWithTransaction(t *testing.T) {
 				}
 				for _, w := range ways {
 					harness.WantOnly(t, w.run(t.Context(), c, setPrice, 30, 1), sqlfence.ErrNoFence)
+				}
+				if _, err := c.Begin(harness.Holding(t, 9)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := c.Exec(t.Context(), end); err != nil {
+					t.Fatal(err)
+				}
+				if err := copyBooks(t.Context(), c); !errors.Is(err, sqlfence.ErrNoFence) && !errors.Is(err, sqlfence.ErrUnguardable) {
+					t.Error(err)
 				}
 				c.Release()
 				unchanged()
