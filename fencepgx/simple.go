@@ -3,7 +3,6 @@ package fencepgx
 import (
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
@@ -20,7 +19,7 @@ func (s *session) misplaces(text string, args []any) bool {
 		}
 		args = args[1:]
 	}
-	return simple && len(args) > 0 && !lang.Inlines(sqlfence.Postgres, text)
+	return simple && len(args) > 0 && !lang.Inlines(s.state.Settings().Dialect(), text)
 }
 
 const misplacesArguments = "in its simple protocol pgx would write the arguments where the server reads no " +
