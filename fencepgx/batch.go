@@ -27,31 +27,32 @@ func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 
 func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx.BatchResults, error) {
 	s := c.session
-	if err := s.checkBegins(b); err != nil {
+	if err := s.checkBegins(ctx, b); err != nil {
 		return nil, err
 	}
-	decided := s.state.NewBatch()
-	sent := make([]core.Request, len(b.QueuedQueries))
+	decided := s.state.NewBatch(s.simple)
+	got := &results{ctx: ctx, conn: c, decided: decided, release: release}
+	sent := *b // with the options of the transaction that it begins, and nothing of what pgx keeps in a query
+	sent.QueuedQueries = make([]*pgx.QueuedQuery, len(b.QueuedQueries))
 	for i, q := range b.QueuedQueries {
-		r, plan := s.request(q.SQL, q.Arguments)
-		r, err := decided.Add(ctx, r, plan)
+		r, plan, err := s.request(ctx, q.SQL, q.Arguments)
 		if err != nil {
 			return nil, s.noted(err)
 		}
-		if r.Query, err = s.link.text(r); err != nil {
+		if r, err = decided.Add(ctx, r, plan); err != nil {
+			return nil, s.noted(err)
+		}
+		text, err := s.link.text(r)
+		if err != nil {
 			return nil, err
 		}
-		sent[i] = r
+		sent.QueuedQueries[i] = &pgx.QueuedQuery{SQL: text, Arguments: plain(r.Args)}
+		got.calls = append(got.calls, q.Fn)
 	}
 	if err := decided.Ready(ctx); err != nil {
 		return nil, s.noted(err)
 	}
-	got := &results{ctx: ctx, conn: c, decided: decided, release: release}
-	for i, q := range b.QueuedQueries {
-		got.calls = append(got.calls, q.Fn)
-		q.SQL, q.Arguments, q.Fn = sent[i].Query, plain(sent[i].Args), nil
-	}
-	got.inner = s.link.conn.SendBatch(ctx, b)
+	got.inner = s.link.conn.SendBatch(ctx, &sent)
 	if begun := got.inner.Tx(); begun != nil {
 		decided.Began(ctx)
 		got.tx = &tx{conn: c, inner: begun, saved: new(int), release: release}
@@ -62,13 +63,13 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 
 // checkBegins checks the options of the transaction that a batch begins. pgx keeps the text that commits it in a field
 // of its own, and sends it as it is; the one that begins it is the first of the batch's statements.
-func (s *session) checkBegins(b *pgx.Batch) error {
+func (s *session) checkBegins(ctx context.Context, b *pgx.Batch) error {
 	commit, ok := basedriver.BatchCommit(b)
 	switch {
 	case ok && commit == "":
 		return nil
 	case ok:
-		return s.checkOptions(pgx.TxOptions{CommitQuery: commit})
+		return s.checkOptions(ctx, pgx.TxOptions{CommitQuery: commit})
 	case pgx.FailedBatchResults(b, nil).Tx() == nil:
 		return nil
 	}
@@ -151,9 +152,11 @@ func (r *results) query() (*rows, error) {
 	}
 	got := &rows{Rows: inner, raw: r.conn.session.state.RawAccess}
 	got.answer = func(tag pgconn.CommandTag, err error) error { return r.answer(i, tag, err) }
-	if got.ahead = inner.Next(); !got.ahead {
-		if got.end(); got.err != nil {
-			return nil, got.err
+	if r.decided.Guards(i) { // a refusal fails here
+		if got.ahead = inner.Next(); !got.ahead {
+			if got.end(); got.err != nil {
+				return nil, got.err
+			}
 		}
 	}
 	r.open = got

@@ -3,18 +3,16 @@ package fencepgx
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// How an Exec, a Query and a COPY are sent, and how their answers are read: see [core.Call].
+// How an Exec and a Query are sent, and how their answers are read: see [core.Call].
 
 var (
 	_ core.Call[pgconn.CommandTag] = execCall{}
 	_ core.Call[*rows]             = queryCall{}
-	_ core.Call[int64]             = copyCall{}
 )
 
 // direct is what they do with statements that pgx prepares itself.
@@ -99,25 +97,4 @@ func (queryCall) Finish(ctx context.Context, e *core.Execution, r *rows, err err
 		return err
 	}
 	return r, nil
-}
-
-// A copyCall copies rows into a table that needs no guard.
-type copyCall struct {
-	direct
-	table   pgx.Identifier
-	columns []string
-	src     pgx.CopyFromSource
-}
-
-// Send implements core.Call.
-func (c copyCall) Send(ctx context.Context, l core.Link, _ core.Request) (int64, error) {
-	return l.(*link).conn.CopyFrom(ctx, c.table, c.columns, c.src)
-}
-
-// Inspect implements core.Call.
-func (copyCall) Inspect(_ context.Context, _ *core.Execution, n int64) (int64, error) { return n, nil }
-
-// Finish implements core.Call.
-func (copyCall) Finish(_ context.Context, _ *core.Execution, n int64, err error) (int64, error) {
-	return n, err
 }

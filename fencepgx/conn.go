@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sqlfence/sqlfence/internal/core"
-	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -22,9 +21,10 @@ type Conn struct {
 
 // A session is what is known of a connection, for as long as it lives.
 type session struct {
-	link  *link
-	state *core.Conn
-	lost  bool // and not to be given to others
+	link   *link
+	state  *core.Conn
+	lost   bool // and not to be given to others
+	simple bool // by default, which is what counts for batches, it sends texts in the simple protocol
 }
 
 // session returns that of a connection.
@@ -33,7 +33,7 @@ func (db *DB) session(c *pgx.Conn) *session {
 	if s, ok := known[db.key].(*session); ok {
 		return s
 	}
-	s := new(session)
+	s := &session{simple: c.Config().DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol}
 	s.link = newLink(c, s)
 	s.state = core.NewConn(db.settings, s.link, &db.found)
 	known[db.key] = s
@@ -95,7 +95,10 @@ func (c *Conn) WaitForNotification(ctx context.Context) (*pgconn.Notification, e
 
 // Exec executes a statement, as that of pgx's connection does.
 func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	r, plan := c.session.request(sql, args)
+	r, plan, err := c.session.request(ctx, sql, args)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
 	return run(ctx, c.session, r, plan, false, core.Call[pgconn.CommandTag](execCall{}))
 }
 
@@ -110,7 +113,10 @@ func (c *Conn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 
 func (c *Conn) query(ctx context.Context, release func(), sql string, args []any) (*rows, error) {
 	s := c.session
-	r, plan := s.request(sql, args)
+	r, plan, err := s.request(ctx, sql, args)
+	if err != nil {
+		return nil, err
+	}
 	commits := s.state.Commits(r.Query)
 	got, err := run(ctx, s, r, plan, true, core.Call[*rows](queryCall{}))
 	if err != nil {
@@ -132,25 +138,6 @@ func (c *Conn) query(ctx context.Context, release func(), sql string, args []any
 func (c *Conn) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	got, _ := c.Query(ctx, sql, args...) // the rows have the error
 	return row{got}
-}
-
-// CopyFrom copies rows into a table, as that of pgx's connection does. COPY can't be guarded: for a
-// registered table it is [sqlfence.ErrUnguardable], and INSERT INTO ... SELECT ... FROM unnest($1::bigint[],
-// $2::text[]), with an array for each column, does the same in one statement.
-func (c *Conn) CopyFrom(
-	ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource,
-) (int64, error) {
-	r := core.Request{Query: "COPY " + table.Sanitize() + " FROM STDIN"}
-	plan := c.session.state.Rewriter().Plan(r.Query)
-	if plan.Verdict != guard.Pass {
-		refusal := plan.Refusal
-		refusal.Reason = "COPY can't be guarded; write INSERT INTO ... SELECT ... FROM unnest($1::bigint[], " +
-			"$2::text[]), with an " +
-			"array for each column, or run it under Bypass"
-		refusal.Offset = -1
-		plan = &rewrite.Plan{Verdict: guard.Refuse, Refusal: refusal, Tables: plan.Tables}
-	}
-	return run(ctx, c.session, r, plan, false, core.Call[int64](copyCall{table: table, columns: columns, src: src}))
 }
 
 // run executes a request.
@@ -178,4 +165,11 @@ func rewrites(args []any) bool {
 		}
 	}
 	return false
+}
+
+// follow notes that no transaction is open, if the server has said so: a text may have ended the one of Begin.
+func (s *session) follow() {
+	if c := s.link.conn.PgConn(); c.TxStatus() == 'I' && !c.IsBusy() {
+		s.state.Idle()
+	}
 }

@@ -53,7 +53,8 @@ func New(pool *pgxpool.Pool, opts ...sqlfence.Option) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	over.SetMaxIdleConns(0) // they are the pool's
+	over.SetMaxIdleConns(0) // they are the pool's, as is the limit, which a listener has to know
+	over.SetMaxOpenConns(int(pool.Config().MaxConns))
 	key := fmt.Sprintf("sqlfence %d", opened.Add(1))
 	return &DB{pool: pool, settings: settings, key: key, sql: over}, nil
 }

@@ -1,7 +1,7 @@
 package fencepgx
 
 import (
-	"regexp"
+	"context"
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
@@ -18,7 +18,8 @@ import (
 type byName struct{ name, text string }
 
 // request returns a request of a text or name, and its plan.
-func (s *session) request(text string, args []any) (core.Request, *rewrite.Plan) {
+func (s *session) request(ctx context.Context, text string, args []any) (core.Request, *rewrite.Plan, error) {
+	s.follow()
 	r := core.Request{Query: text, Args: named(args)}
 	if !rewrites(args) {
 		if behind, ok := s.link.prepared.Text(text); ok && behind != text {
@@ -27,11 +28,17 @@ func (s *session) request(text string, args []any) (core.Request, *rewrite.Plan)
 	}
 	plan := s.state.Rewriter().Plan(r.Query)
 	if plan.Verdict == guard.Pass {
-		if ran := s.executed(r.Query); ran != nil {
-			return r, ran.Refused(executesUnguarded)
+		if s.misplaces(r.Query, args) {
+			return r, plan.Refused(misplacesArguments), nil
+		}
+		switch ran, err := s.executed(ctx, r.Query); {
+		case err != nil:
+			return r, plan, err
+		case ran != nil:
+			return r, ran.Refused(executesUnguarded), nil
 		}
 	}
-	return r, plan
+	return r, plan, nil
 }
 
 // text returns what pgx is given for a request: the name, where nothing was added to the text behind it.
@@ -52,35 +59,46 @@ func (l *link) isNoName(text string) error {
 	return nil
 }
 
-// SQL's own EXECUTE runs a prepared statement by the name that it has in the server.
-var (
-	executes = regexp.MustCompile(`(?i)\bexecute\b`)
-	escapes  = regexp.MustCompile(`(?i)\bu&"`)
-)
+// SQL's own EXECUTE runs a prepared statement by the name that it has in the server, whatever has prepared it: a batch
+// of pgx's and a PREPARE in SQL leave no trace in pgx. So the server is asked what it has.
+const preparedStatements = "SELECT name, statement FROM pg_catalog.pg_prepared_statements"
 
 // executed returns the plan of a prepared statement that is guarded, or refused, and that a text with an EXECUTE
 // names; nil for none. Where a name may be written with escapes it is any of them.
-func (s *session) executed(text string) (ran *rewrite.Plan) {
-	if s.link.prepared.None() || !executes.MatchString(text) {
-		return nil
+func (s *session) executed(ctx context.Context, text string) (*rewrite.Plan, error) {
+	if !mentionsExecute(text) {
+		return nil, nil
 	}
-	low, any := strings.ToLower(text), escapes.MatchString(text)
-	s.link.prepared.All(func(name, behind string) bool {
-		name = strings.ToLower(name[:min(len(name), longestName)])
-		if !any && !strings.Contains(low, name) && !strings.Contains(low, strings.ReplaceAll(name, `"`, `""`)) {
+	rows, err := s.link.Query(ctx, preparedStatements)
+	if err != nil {
+		return nil, err
+	}
+	low := strings.ToLower(text)
+	escapes := strings.Contains(low, `u&"`)
+	for _, row := range rows {
+		name := strings.ToLower(row[0][:min(len(row[0]), longestName)])
+		if !escapes && !strings.Contains(low, name) && !strings.Contains(low, strings.ReplaceAll(name, `"`, `""`)) {
+			continue
+		}
+		if plan := s.state.Rewriter().Plan(row[1]); plan.Verdict != guard.Pass {
+			return plan, nil
+		}
+	}
+	return nil, nil
+}
+
+func mentionsExecute(text string) bool {
+	const word = "execute"
+	for i := range len(text) - len(word) + 1 {
+		if text[i]|0x20 == word[0] && strings.EqualFold(text[i:i+len(word)], word) {
 			return true
 		}
-		if plan := s.state.Rewriter().Plan(behind); plan.Verdict != guard.Pass {
-			ran = plan
-		}
-		return ran == nil
-	})
-	return ran
+	}
+	return false
 }
 
 // longestName is how much the server reads of a name, in bytes.
 const longestName = 63
 
 const executesUnguarded = "EXECUTE would run a statement as it was prepared, without its guard; pass the " +
-	"statement's name, " +
-	"or its text, to Exec or Query"
+	"statement's name, or its text, to Exec or Query"

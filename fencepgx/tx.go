@@ -22,7 +22,7 @@ func (c *Conn) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) 
 
 func (c *Conn) begin(ctx context.Context, opts pgx.TxOptions, release func()) (pgx.Tx, error) {
 	s := c.session
-	if err := s.checkOptions(opts); err != nil {
+	if err := s.checkOptions(ctx, opts); err != nil {
 		return nil, err
 	}
 	if err := s.state.BeforeTx(ctx, opts.AccessMode == pgx.ReadOnly); err != nil {
@@ -36,10 +36,14 @@ func (c *Conn) begin(ctx context.Context, opts pgx.TxOptions, release func()) (p
 }
 
 // checkOptions refuses options with a write in the text that begins or commits the transaction, which pgx would send
-// without a guard.
-func (s *session) checkOptions(opts pgx.TxOptions) error {
+// without a guard, and follows what these texts may change.
+func (s *session) checkOptions(ctx context.Context, opts pgx.TxOptions) error {
 	for _, text := range []string{beginText(opts), cmp.Or(opts.CommitQuery, "commit"), "rollback"} {
-		if plan := s.state.Rewriter().Plan(text); plan.Verdict != guard.Pass || s.executed(text) != nil {
+		ran, err := s.executed(ctx, text)
+		if err != nil {
+			return err
+		}
+		if plan := s.state.Rewriter().Plan(text); plan.Verdict != guard.Pass || ran != nil {
 			return &sqlfence.UnguardableError{Offset: -1,
 				Reason: "the transaction's options hold a statement that writes to a " +
 					"registered table; send it by itself, in the transaction"}
@@ -47,6 +51,7 @@ func (s *session) checkOptions(opts pgx.TxOptions) error {
 		if err := s.link.isNoName(text); err != nil {
 			return err
 		}
+		s.state.Follow(ctx, text)
 	}
 	return nil
 }

@@ -105,6 +105,7 @@ func (l *poolListener) hear(
 	if _, err := basedriver.Exec(trusted.Context(limited, listen), base, listen, nil); err != nil {
 		return err
 	}
+	defer unlisten(ctx, base, channel)
 	// On another connection: the answer to a statement of its own would bring the notification
 	// through such a pooler, too.
 	if _, err := l.db.ExecContext(trusted.Context(limited, send), send); err != nil {
@@ -118,6 +119,14 @@ func (l *poolListener) hear(
 	}
 	notify("")
 	return l.pass(ctx, wait, notify)
+}
+
+// unlisten ends the listening of a connection: to close it may be to give it back to a pool of pgx's own.
+func unlisten(ctx context.Context, base driver.Conn, channel string) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), connLimit)
+	defer cancel()
+	unlisten := "UNLISTEN " + channel
+	_, _ = basedriver.Exec(trusted.Context(limited, unlisten), base, unlisten, nil) // else it is lost
 }
 
 // pass hands on what it hears, until others need its connection.

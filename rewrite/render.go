@@ -50,7 +50,7 @@ func (p *Plan) Inlines() bool {
 	if f == nil {
 		return true
 	}
-	f.once.Do(func() { f.inlines = p.source.dialect.confirm.Inlines(f.sql) })
+	f.once.Do(func() { f.inlines = p.source.dialect.confirm.Inlines(f.sql, true) })
 	return f.inlines
 }
 

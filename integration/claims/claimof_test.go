@@ -460,17 +460,17 @@ func TestClaimOfInEachMode(t *testing.T) {
 				if err := plain.QueryRowContext(t.Context(), "SELECT note FROM results").Scan(&note); err != nil || (note == "new") != (tt.err == nil) {
 					t.Errorf("%s, %v", note, err)
 				}
-				found, err := sqlfence.Verify(t.Context(), harness.OfPackage(db))
+				found, err := harness.Verify(t.Context(), db)
 				for _, f := range found {
 					if f.Level > slog.LevelInfo {
 						t.Error(f)
 					}
 				}
-				settings, unfenced := registered.SettingsOf("", harness.OfPackage(db))
+				settings, unfenced := registered.SettingsOf("", db)
 				if err != nil || unfenced != nil || settings.Tables()[0].ClaimOf != "jobs" || settings.Tables()[0].Resource != "jobs" {
 					t.Errorf("%v, %v", err, unfenced)
 				}
-				shown, err := sqlfence.Explain(harness.OfPackage(db), query)
+				shown, err := sqlfence.Explain(db, query)
 				if err != nil || shown.Kind != sqlfence.Guarded || !strings.Contains(shown.SQL, "attempt") {
 					t.Errorf("%+v, %v", shown, err)
 				}
@@ -514,7 +514,7 @@ func TestClaimOfIsVerified(t *testing.T) {
 			}
 			db := b.Fenced(t, dsn, sqlfence.WithTable("results", sqlfence.ClaimOf("jobs"), sqlfence.Key("job_id")),
 				sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt")))
-			found, err := sqlfence.Verify(t.Context(), harness.OfPackage(db))
+			found, err := harness.Verify(t.Context(), db)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,6 +19,7 @@ func TestMain(m *testing.M) { harness.Main(m) }
 // A shop is one with the fence around a pool of pgx.
 type shop struct {
 	*harness.Shop
+	rule  sqlfence.Rule
 	db    *fencepgx.DB
 	turns *atomic.Int64 // how often a connection has written after it has read
 }
@@ -34,7 +35,7 @@ func newShopBy(t *testing.T, rule sqlfence.Rule, configure func(*pgxpool.Config)
 	t.Helper()
 	harness.NeedPostgres(t)
 	b := harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == "pgx" })]
-	s := &shop{Shop: harness.NewShop(t, b, rule), turns: new(atomic.Int64)}
+	s := &shop{Shop: harness.NewShop(t, b, rule), rule: rule, turns: new(atomic.Int64)}
 	s.db = s.open(t, configure, append(opts, harness.Books(rule))...)
 	s.Reset(t, 9)
 	return s

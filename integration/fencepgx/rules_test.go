@@ -166,6 +166,10 @@ func TestObserve(t *testing.T) {
 			t.Errorf("%s: %v", w.name, err)
 		}
 		events.want(t, w.name+" in a transaction", want)
+		if err := w.run(t.Context(), s.db, setPrice, 32, 1); err != nil {
+			t.Errorf("%s: %v", w.name, err)
+		}
+		events.want(t, w.name+" without a token", sqlfence.WouldRefuse)
 	}
 }
 

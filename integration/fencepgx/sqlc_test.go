@@ -49,10 +49,17 @@ func TestSQLC(t *testing.T) {
 			})
 		}
 		unchanged := s.Unchanged(t)
-		_, err := store.New(s.db).CopyBooks(harness.Holding(t, 9), []store.CopyBooksParams{{ID: 7, Price: 30}})
-		if !errors.Is(err, sqlfence.ErrUnguardable) {
+		_, err := store.New(s.db).CopyBooks(t.Context(), []store.CopyBooksParams{{ID: 7, Price: 30}})
+		if !errors.Is(err, sqlfence.ErrNoFence) && !errors.Is(err, sqlfence.ErrUnguardable) {
 			t.Error(err)
 		}
 		unchanged()
+		n, err := store.New(s.db).CopyBooks(harness.Holding(t, 12), []store.CopyBooksParams{{ID: 7, Price: 30}})
+		if got := s.State(t, true); err == nil && (n != 1 || got != "1:30@9 2:10@9 3:10@9 7:30@12") {
+			t.Errorf("copied %d, and left %s", n, got)
+		}
+		if err != nil && !errors.Is(err, sqlfence.ErrUnguardable) { // it asks the ledger
+			t.Error(err)
+		}
 	})
 }

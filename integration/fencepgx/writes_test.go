@@ -173,25 +173,3 @@ func TestPasses(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// COPY into a registered table is refused, and the error says what to write, which is guarded.
-func TestCopyFrom(t *testing.T) {
-	onFences(t, func(t *testing.T, s *shop) {
-		unchanged := s.Unchanged(t)
-		for _, table := range []pgx.Identifier{{"books"}} {
-			src := pgx.CopyFromRows([][]any{{7, 2}})
-			_, err := s.db.CopyFrom(harness.Holding(t, 9), table, []string{"id", "price"}, src)
-			harness.WantOnly(t, err, sqlfence.ErrUnguardable)
-		}
-		unchanged()
-		const insert = "INSERT INTO books (id, price) SELECT * FROM unnest($1::int[], $2::int[])"
-
-		s.Reset(t, 9)
-		if tag, err := s.db.Exec(harness.Holding(t, 9), insert, []int{7, 8}, []int{1, 2}); err != nil || tag.RowsAffected() != 2 {
-			t.Errorf("%v, %v", tag, err)
-		}
-		if n, err := s.db.CopyFrom(sqlfence.Bypass(t.Context(), "an import"), pgx.Identifier{"books"}, []string{"id"}, pgx.CopyFromRows([][]any{{70}})); n != 1 || err != nil {
-			t.Errorf("copied %d, %v", n, err)
-		}
-	})
-}

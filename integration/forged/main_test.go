@@ -9,5 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	harness.Natively()
 	harness.Main(m)
 }

@@ -16,19 +16,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/fencepgx"
 )
 
-// native is package fencepgx as one more base. The tests speak database/sql; so a driver stands above the fence, which
+// Native is package fencepgx as one more base. The tests speak database/sql; so a driver stands above the fence, which
 // does with fencepgx's connections as pgx's own driver does with pgx's. The fence of package sqlfence has no part in it.
-var native = Base{Name: "fencepgx", DriverName: "pgx", Dialect: sqlfence.Postgres, OneAtATime: true, native: true}
+var Native = Base{Name: "fencepgx", DriverName: "pgx", Dialect: sqlfence.Postgres, OneAtATime: true, native: true}
 
-// Natively has [EachBase] run each test over package fencepgx, too. It is for a TestMain.
+// Natively has [EachBase] and [EachStore] run each test over package fencepgx, too. It is for a TestMain.
 func Natively() {
-	Bases = append(Bases, native)
+	Bases, Stores = append(Bases, Native), append(Stores, Native)
 }
 
 // openNative opens the database with fencepgx. c may be nil.
@@ -68,12 +67,12 @@ func (b Base) openNative(t testing.TB, dsn string, c *Counter, opts []sqlfence.O
 // natives are the *fencepgx.DB beneath databases, by *sql.DB.
 var natives sync.Map
 
-// OfPackage returns a fenced database as the functions of package sqlfence take it.
-func OfPackage(db *sql.DB) *sql.DB {
+// Verify is that of package sqlfence, which needs a connection of its own package.
+func Verify(ctx context.Context, db *sql.DB) ([]sqlfence.Finding, error) {
 	if under, ok := natives.Load(db); ok {
-		return under.(*fencepgx.DB).SQL()
+		db = under.(*fencepgx.DB).SQL()
 	}
-	return db
+	return sqlfence.Verify(ctx, db)
 }
 
 // beneath is the key, in the context of an Acquire, of where its connection is noted.
@@ -81,8 +80,8 @@ type beneath struct{}
 
 type nativeConnector struct{ db *fencepgx.DB }
 
-// Driver is pgx's, by which the packages on top find the dialect.
-func (nativeConnector) Driver() driver.Driver { return stdlib.GetDefaultDriver() }
+// Driver is the fenced one, by which package sqlfence, and those on top, find the dialect and the options.
+func (n nativeConnector) Driver() driver.Driver { return n.db.SQL().Driver() }
 
 func (n nativeConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	var under *pgx.Conn
@@ -90,11 +89,14 @@ func (n nativeConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &nativeConn{Conn: c, under: under}, nil
+	return &nativeConn{fencedConn: c, under: under}, nil
 }
 
+// fencedConn leaves the name Conn to the method.
+type fencedConn = fencepgx.Conn
+
 type nativeConn struct {
-	*fencepgx.Conn
+	*fencedConn
 	under    *pgx.Conn
 	prepared int
 }
@@ -123,7 +125,7 @@ func (c *nativeConn) Ping(ctx context.Context) error {
 	if c.under.IsClosed() {
 		return driver.ErrBadConn
 	}
-	return c.Conn.Ping(ctx)
+	return c.fencedConn.Ping(ctx)
 }
 
 // unsent is what pgx's driver makes of an error behind which nothing was sent.
@@ -202,7 +204,7 @@ func (c *nativeConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver
 	if opts.ReadOnly {
 		with.AccessMode = pgx.ReadOnly
 	}
-	tx, err := c.Conn.BeginTx(called(ctx, "begin"), with)
+	tx, err := c.fencedConn.BeginTx(called(ctx, "begin"), with)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +231,7 @@ func (c *nativeConn) PrepareContext(ctx context.Context, query string) (driver.S
 	}
 	c.prepared++
 	name := fmt.Sprintf("statement %d", c.prepared)
-	made, err := c.Conn.Prepare(called(ctx, "prepare"), name, query)
+	made, err := c.fencedConn.Prepare(called(ctx, "prepare"), name, query)
 	if err != nil {
 		return nil, err
 	}

@@ -62,8 +62,9 @@ func (dsn pqListener) Listen(ctx context.Context, channel string, heard func(str
 }
 
 var listeners = map[string]func(dsn string) lease.Listener{
-	"pgx": func(dsn string) lease.Listener { return pgxListener(dsn) },
-	"pq":  func(dsn string) lease.Listener { return pqListener(dsn) },
+	"pgx":      func(dsn string) lease.Listener { return pgxListener(dsn) },
+	"pq":       func(dsn string) lease.Listener { return pqListener(dsn) },
+	"fencepgx": func(dsn string) lease.Listener { return pgxListener(dsn) },
 }
 
 // A waiter that would poll once in an hour gets the lease as soon as another

@@ -156,7 +156,7 @@ func TestLeaseAcquireIsCutOffWhileItWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := acquiring.Wait()
-			if s.Name == "pgx" {
+			if s.IsPgx() {
 				if ok || err == nil {
 					t.Errorf("%s: TryAcquire: %v, %v", key, ok, err)
 				}

@@ -152,7 +152,7 @@ func one(t *testing.T, sh *harness.Shop) *sql.DB {
 // findings are what Verify finds in the ledger.
 func findings(t *testing.T, db *sql.DB) (problems []string) {
 	t.Helper()
-	found, err := sqlfence.Verify(t.Context(), harness.OfPackage(db))
+	found, err := harness.Verify(t.Context(), db)
 	if err != nil && !errors.As(err, new(*sqlfence.VerifyError)) {
 		t.Fatal(err)
 	}

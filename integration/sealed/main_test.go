@@ -19,7 +19,10 @@ import (
 func TestMain(m *testing.M) { harness.Main(m) }
 
 // bases are the drivers of the databases whose tables can be sealed.
-var bases = []harness.Base{harness.Bases[0], harness.Bases[1], harness.MySQL, harness.MySQLInterpolated}
+var bases = []harness.Base{harness.Bases[0], harness.Bases[1], harness.MySQL, harness.MySQLInterpolated, harness.Native}
+
+// postgres are those of PostgreSQL.
+var postgres = []harness.Base{harness.Bases[0], harness.Bases[1], harness.Native}
 
 func eachBase(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	for _, b := range bases {

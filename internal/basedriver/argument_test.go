@@ -6,6 +6,11 @@ type labelled int64
 
 func (labelled) String() string { return "42" }
 
+// bytesOf says by a method what pgx would store, or the type itself.
+type bytesOf string
+
+func (b bytesOf) BytesValue() ([]byte, error) { return []byte(b)[:1], nil }
+
 func TestText(t *testing.T) {
 	three := 3
 	for _, tt := range []struct {
@@ -18,6 +23,8 @@ func TestText(t *testing.T) {
 		{&three, "3", true},
 		{labelled(42), "42", true},
 		{labelled(1), "", false}, // by the column's type the one or the other is stored
+		{bytesOf("a"), "a", true},
+		{bytesOf("ab"), "", false}, // so it is by the method
 		{"a", "a", true},
 		{[]byte("a"), "a", true},
 		{[16]byte{15: 1}, "00000000-0000-0000-0000-000000000001", true},

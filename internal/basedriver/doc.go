@@ -1,6 +1,6 @@
 // Package basedriver is the one room for other people's drivers. sqlfence imports none of them, so
 // what it knows of one stands here, as facts, as reflection over its types, and in one place as
-// unsafe. No other package imports reflect or unsafe. It knows nothing of fences.
+// unsafe. No other package of the root module uses either. It knows nothing of fences.
 //
 // What each piece buys:
 //
@@ -16,6 +16,8 @@
 //     lib/pq has its network connection in a field only: that is the one use of unsafe.
 //   - pgx.go: a query rewriter of pgx's, such as NamedArgs, is run before the statement is
 //     planned, so that the text that pgx would send is the one that is guarded.
+//   - prepared.go: a text that pgx would run as the name of a prepared statement is planned as that
+//     statement. pgx keeps them in a field only, as it does what commits a batch's transaction (pgx.go).
 //   - notification.go: a waiter for a lease listens on a connection of the pool, without code of the
 //     application for its driver.
 //   - scanner_go1.27.go: rows that scan their own columns still do behind a guard.

@@ -26,10 +26,8 @@ func PreparedOn(conn any) (p Prepared, ok bool) {
 	if described.Kind() != reflect.Pointer || described.Elem().Kind() != reflect.Struct {
 		return p, false
 	}
-	for _, name := range []string{"Name", "SQL"} {
-		if f, ok := described.Elem().FieldByName(name); !ok || f.Type != stringType {
-			return p, false
-		}
+	if f, ok := described.Elem().FieldByName("SQL"); !ok || f.Type != stringType {
+		return p, false
 	}
 	return Prepared{field}, true
 }
@@ -48,25 +46,10 @@ func (p Prepared) Text(name string) (text string, ok bool) {
 	if p.None() {
 		return "", false
 	}
-	_, text, ok = described(p.statements.MapIndex(reflect.ValueOf(name)))
-	return text, ok
-}
-
-// All calls do with each statement: its name in the server, and its text; until do returns false.
-func (p Prepared) All(do func(name, text string) bool) {
-	for all := p.statements.MapRange(); all.Next(); {
-		if name, text, ok := described(all.Value()); ok && !do(name, text) {
-			return
-		}
+	if s := p.statements.MapIndex(reflect.ValueOf(name)); s.IsValid() && !s.IsNil() {
+		return s.Elem().FieldByName("SQL").String(), true
 	}
-}
-
-// described returns the name in the server and the text of a *pgconn.StatementDescription.
-func described(v reflect.Value) (name, text string, ok bool) {
-	if !v.IsValid() || v.IsNil() {
-		return "", "", false
-	}
-	return v.Elem().FieldByName("Name").String(), v.Elem().FieldByName("SQL").String(), true
+	return "", false
 }
 
 // A Ping asks the server whether a connection is alive.

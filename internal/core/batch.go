@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -15,6 +16,7 @@ type Batch struct {
 	queued  []queued
 	guarded bool // one of them
 	moves   bool // one of them may change the session that the guards of later ones rely on
+	joined  bool // the server gets one text of them all
 }
 
 type queued struct {
@@ -29,12 +31,14 @@ const (
 	needsOwnMessage = "a statement in front of it in the batch may change the session that its guard relies on " +
 		"(search_path); send that one by itself"
 	needsNoOptions = "in a batch pgx takes no option but a query rewriter; pass plain arguments"
-	notObserved    = "in a batch, where a refused statement would end the others, an observed one is sent as it was " +
+	needsEnd       = "in the simple protocol pgx joins the texts of a batch, and this one can't be read to an end of " +
+		"its own, behind which the next one begins; close its quotes, comments and brackets"
+	notObserved = "in a batch, where a refused statement would end the others, an observed one is sent as it was " +
 		"written"
 )
 
-// NewBatch returns an empty one.
-func (s *Conn) NewBatch() *Batch { return &Batch{conn: s} }
+// NewBatch returns an empty one. joined: the driver joins the statements to one text.
+func (s *Conn) NewBatch(joined bool) *Batch { return &Batch{conn: s, joined: joined} }
 
 // Add decides about a statement, by its plan, and returns what is sent for it. After an error nothing of the batch may
 // be sent.
@@ -71,6 +75,8 @@ func (q *queued) decideFor(ctx context.Context, b *Batch) (outcome, error) {
 		reason = needsNoOptions
 	case decided == guarded && b.moves:
 		reason = needsOwnMessage
+	case decided == passed && b.joined && !lang.IsWhole(q.conn.settings.profile.Dialect, q.sent.Query):
+		reason = needsEnd
 	default:
 		return decided, nil
 	}
@@ -101,6 +107,9 @@ func (b *Batch) Ready(ctx context.Context) error {
 	}
 	return ctx.Err()
 }
+
+// Guards reports whether statement i was sent with a guard.
+func (b *Batch) Guards(i int) bool { return i < len(b.queued) && b.queued[i].guarded }
 
 // Began notes that the batch has begun a transaction, which goes on behind it.
 func (b *Batch) Began(ctx context.Context) {

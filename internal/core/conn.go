@@ -134,6 +134,9 @@ func (s *Conn) follow(ctx context.Context, query string) {
 	}
 }
 
+// Follow is follow for a text that an adapter sends beside the application's statements.
+func (s *Conn) Follow(ctx context.Context, query string) { s.follow(ctx, query) }
+
 // exec executes a statement of this package's own.
 func (s *Conn) exec(ctx context.Context, query string) error {
 	return (*asking)(s).Exec(ctx, query)

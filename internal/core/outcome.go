@@ -75,6 +75,12 @@ func (s *Conn) Began(ctx context.Context, err error) error {
 	return s.Explain(ctx, err)
 }
 
+// Idle notes that no transaction is open. What was begun by Began is ended.
+func (s *Conn) Idle() {
+	s.inTx, s.guardedTx, s.pending, s.rolledBack = false, false, false, nil
+	s.ended()
+}
+
 // Commit commits a transaction that was begun with ctx. It fails if guarded writes of it were rolled back.
 func (s *Conn) Commit(ctx context.Context, tx Tx) error {
 	return s.Explain(ctx, s.commit(ctx, tx))

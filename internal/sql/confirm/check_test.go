@@ -128,7 +128,7 @@ func FuzzConfirms(f *testing.F) {
 				}
 			}
 			c.Release()
-			d.Inlines(text)
+			d.Inlines(text, true)
 			sameByMembers(t, d, text, lo)
 		}
 	})

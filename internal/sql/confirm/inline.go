@@ -8,13 +8,13 @@ package confirm
 
 // Inlines reports whether a driver that writes values into the text finds the same placeholders
 // there as the server does, and puts no value where it would run together with a string. It holds
-// for a dialect with drivers that don't do so.
-func (d *Dialect) Inlines(text string) bool {
+// for a dialect with drivers that don't do so. older: also one that knows no dollar quotes.
+func (d *Dialect) Inlines(text string, older bool) bool {
 	if !d.Inlined.Is() {
 		return true
 	}
 	s := scanner{dialect: d, text: text}
-	before, newer, older := sign(0), -1, -1
+	before, newer, old := sign(0), -1, -1
 	for s.next() {
 		// 'a' and a string behind a newline are one string.
 		if s.sign == signInput && before == signString || s.sign == signString && before == signInput {
@@ -23,12 +23,12 @@ func (d *Dialect) Inlines(text string) bool {
 		if before = s.sign; s.sign != signInput {
 			continue
 		}
-		newer, older = d.inlinedAt(text, newer+1, true), d.inlinedAt(text, older+1, false)
-		if newer != s.lo || older != s.lo {
+		newer, old = d.inlinedAt(text, newer+1, true), d.inlinedAt(text, old+1, false)
+		if newer != s.lo || older && old != s.lo {
 			return false
 		}
 	}
-	return !s.failed && d.inlinedAt(text, newer+1, true) < 0 && d.inlinedAt(text, older+1, false) < 0
+	return !s.failed && d.inlinedAt(text, newer+1, true) < 0 && (!older || d.inlinedAt(text, old+1, false) < 0)
 }
 
 // inlinedAt returns the first placeholder from i on that a scanner without names finds,

@@ -4,6 +4,7 @@ package lang
 
 import (
 	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
@@ -14,4 +15,22 @@ func grammar(d dialect.Dialect) (*read.Grammar, error) {
 		return nil, err
 	}
 	return db.Grammar, nil
+}
+
+// IsWhole reports whether a text can be read to its end, with nothing left open: text behind it is read as by itself.
+// PostgreSQL's plain strings are read as they are without backslash escapes.
+func IsWhole(d dialect.Dialect, query string) bool {
+	g, err := grammar(d)
+	if err != nil {
+		return false
+	}
+	_, fault := lex.Scan(g.Lex, query, lex.SCSOn, nil)
+	return fault == nil
+}
+
+// Inlines reports whether a driver that writes the arguments' values into a text, as pgx does in PostgreSQL's simple
+// protocol, puts them where the database reads placeholders.
+func Inlines(d dialect.Dialect, query string) bool {
+	db, err := dialect.Of(d)
+	return err == nil && db.Confirm.Inlines(query, false)
 }

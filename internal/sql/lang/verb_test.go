@@ -32,3 +32,15 @@ func TestVerb(t *testing.T) {
 		t.Errorf("of a dialect that isn't read: %q", got)
 	}
 }
+
+// Behind a whole text another one begins.
+func TestIsWhole(t *testing.T) {
+	for query, want := range map[string]bool{
+		"": true, "SELECT 1 -- '": true, "SELECT '\\' /* ' */": true, "SELECT $$ ' $$": true, `SELECT "'"`: true,
+		"SELECT '": false, `SELECT "`: false, "SELECT /* /* */": false, "SELECT $a$ $$": false, `SELECT e'\'`: false, "SELECT (": false,
+	} {
+		if got := lang.IsWhole(dialect.Postgres, query); got != want {
+			t.Errorf("IsWhole(%s) = %v", query, got)
+		}
+	}
+}
