@@ -111,8 +111,8 @@ func checkLinks(l *look) error {
 	return nil
 }
 
-// otherParts returns the names of those among the parts like x by which the rows of a table can be written without its
-// tokens: they aren't registered, or take tokens of another name, as under a pattern.
+// otherParts returns the names of the parts like x that aren't registered, or take tokens of another name, as under a
+// pattern: a write by such a name carries none of the table's tokens.
 func (l *look) otherParts(t target, x link, links []link) (names []string) {
 	for _, other := range links {
 		shares := func(u Table) bool { return u.Resource == t.Resource && l.names(&u, other.schema, other.name) }
