@@ -14,6 +14,7 @@ import (
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/golden"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/session"
 )
 
 var update = flag.Bool("update", false, "write what the rewriter makes of the statements into the golden files")
@@ -158,6 +159,12 @@ func mayInsertNothing(p *Plan, rules string) bool {
 	return byRow(rules) || unfenced || !changes
 }
 
+// booksKeys are the unique keys of the table that the samples write to.
+var booksKeys = &session.UniqueKeys{Shape: "[]", Keys: [][]session.KeyColumn{
+	{{Name: "isbn", Collation: "BINARY", NotNull: true, Default: "'none'"}, {Name: "Title", Collation: "NOCASE"}},
+	{{Name: "id"}},
+}}
+
 // values returns what the plan of a sample is rendered with.
 func (p *Plan) values(rules string) Values {
 	v := rulesets[rules].values
@@ -175,6 +182,12 @@ func (p *Plan) values(rules string) Values {
 	for i := range v.Tables {
 		t := &v.Tables[i]
 		t.Unsealed = rules == "sealedopen"
+		if t.Unique = booksKeys; p.checkReplaced(&v) != nil { // a key's value doesn't show
+			t.Unique = &session.UniqueKeys{Shape: "[]"}
+		}
+		if p.Replaces() == nil {
+			t.Unique = nil
+		}
 		switch {
 		case !p.rules(i).Fenced():
 		case unfenced, p.rules(i).Claim != "" && p.isFree(i):
@@ -280,7 +293,7 @@ func (s *sample) golden(t testing.TB, d databases.Dialect) string {
 		case guard.Guard:
 			r := p.rendered(t, p.values(rules))
 			for i, a := range r.Args {
-				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "claims", "row", "serial", "editor"}[a.value.field], " ", a.value.token)
+				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "claims", "row", "shape", "serial", "editor"}[a.value.field], " ", a.value.token)
 				if a.value.table > 0 {
 					what += fmt.Sprint(" of table ", a.value.table)
 				}

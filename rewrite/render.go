@@ -131,6 +131,9 @@ func (p *Plan) Render(v Values) (sql string, args []Arg, err error) {
 	if err := v.check(p); err != nil {
 		return "", nil, err
 	}
+	if err := p.checkReplaced(&v); err != nil {
+		return "", nil, err
+	}
 	if p.isDefault(&v) {
 		return p.Default()
 	}
@@ -158,7 +161,7 @@ func (p *Plan) isDefault(v *Values) bool {
 	}
 	for i := range v.Tables {
 		t, rules := &v.Tables[i], p.rules(i)
-		if t.Unfenced && rules.Claim == "" || t.Unsealed && rules.Sealed {
+		if t.Unique != nil || t.Unfenced && rules.Claim == "" || t.Unsealed && rules.Sealed {
 			return false
 		}
 		if len(t.Tokens) > 1 && !p.presentsAlways() || slices.Contains(t.Rows, guard.NoToken) {
@@ -193,6 +196,8 @@ type source struct {
 	rows    []int  // of each of the plan's tables, if there are several targets
 	assigns []bool // for each of these, whether a serial is assigned to it; nil for none
 	plan    *Plan
+
+	replacement *replacement // of a REPLACE of which the rows that it deletes are checked; else nil
 
 	// The placeholders of src have no numbers: each counts from the one before it.
 	counts bool

@@ -59,8 +59,15 @@ func (e *Execution) write() error {
 	} else {
 		v.Tables = e.with.held.values(e)
 	}
+	replaced := e.plan.Replaces()
+	if replaced != nil {
+		v.Tables[0].Unique = e.conn.found.UniqueKeys(*replaced)
+	}
 	text, added, err := e.plan.Render(v)
 	if err != nil {
+		if replaced != nil {
+			e.conn.found.ForgetKeys(*replaced) // they may be others when it is sent again
+		}
 		return e.registry.unrendered(err)
 	}
 	e.sent = e.read.Request
