@@ -20,13 +20,12 @@ import (
 func TestRandomReplace(t *testing.T) {
 	first, count := harness.Seed(t), harness.Rounds(t, 150)
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
-		for _, keyed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("keyed %v", keyed), func(t *testing.T) {
-				rules := []sqlfence.Rule{sqlfence.RowFence("fence_token")}
-				if keyed {
-					rules = append(rules, sqlfence.Key("a"))
-				}
-				l := &lab{Shop: harness.NewShop(t, b, rules...), keyed: keyed}
+		for name, more := range map[string][]sqlfence.Rule{
+			"row fence": nil, "keys": {sqlfence.Key("a")}, "ledger": {sqlfence.Ledger()},
+		} {
+			t.Run(name, func(t *testing.T) {
+				rules, keyed := append(more, sqlfence.RowFence("fence_token")), name == "keys"
+				l := &lab{Shop: harness.NewShop(t, b, rules...), keyed: keyed, ledger: name == "ledger"}
 				for n := range count {
 					seed := first + uint64(n)
 					l.r = rand.New(rand.NewPCG(seed, 9))
@@ -53,11 +52,11 @@ func TestRandomReplace(t *testing.T) {
 // A lab tries random REPLACE. The columns a to d may be in keys.
 type lab struct {
 	*harness.Shop
-	r     *rand.Rand
-	keyed bool
-	made  string // the table
-	index bool   // there is an index that comes and goes
-	tag   int
+	r             *rand.Rand
+	keyed, ledger bool
+	made          string // the table
+	index         bool   // there is an index that comes and goes
+	tag           int
 
 	landed, replaced, stale, scope, unguardable, invalid int
 }
@@ -229,6 +228,9 @@ func (l *lab) try(t *testing.T) {
 	}
 
 	token := int64(2 + l.r.IntN(6))
+	if l.ledger {
+		l.Raise(t, "books", token)
+	}
 	ctx, held := l.hold(t, token)
 	in := asker(l.DB)
 	if l.r.IntN(3) == 0 { // where a failed statement has to be undone alone
