@@ -2,6 +2,7 @@ package replace_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"strings"
 	"testing"
@@ -267,6 +268,10 @@ func TestReplaceOfPrograms(t *testing.T) {
 			{"shard integer NOT NULL, space binary(16) NOT NULL, name varchar(255), data mediumblob, fence_token bigint, PRIMARY KEY (shard, space, name))",
 				"", "INSERT INTO books VALUES (1, x'00', 'n', 'd', 9)",
 				"REPLACE INTO books (shard, space, name, data) VALUES (?, ?, ?, ?)", []any{1, []byte{0}, "n", []byte("e")}},
+			{"shard integer, tree binary(16), data mediumblob, fence_token bigint, PRIMARY KEY (shard, tree))",
+				"", "INSERT INTO books VALUES (1, x'00', 'd', 9)",
+				"REPLACE INTO books (shard, tree, data) VALUES (:shard, @tree, :data)",
+				[]any{sql.Named("data", "e"), sql.Named("tree", []byte{0}), sql.Named("shard", 1)}},
 			{"username varchar(100) NOT NULL PRIMARY KEY, href text, at text, fence_token bigint)",
 				"", "INSERT INTO books VALUES ('john', 'a', 'now', 9)",
 				"INSERT OR REPLACE INTO books (username, href, at) VALUES (?, ?, datetime('now'))", []any{"john", "b"}},
