@@ -14,7 +14,7 @@ const (
 // What the parts of a plan take, in bytes, rounded up.
 const (
 	slotBytes     = 128 // with its place in the map
-	planBytes     = 416
+	planBytes     = 432
 	plannedBytes  = 784 // a plan with its form
 	argBytes      = 48
 	targetBytes   = 128

@@ -165,6 +165,17 @@ var booksKeys = &session.UniqueKeys{Shape: "[]", Keys: [][]session.KeyColumn{
 	{{Name: "id"}},
 }}
 
+// knowing returns the plan of a REPLACE for booksKeys; or without any, if their values don't show.
+func (p *Plan) knowing() *Plan {
+	if p.Replaces() == nil {
+		return p
+	}
+	if known := p.Knowing(booksKeys); known.checkReplaced() == nil {
+		return known
+	}
+	return p.Knowing(&session.UniqueKeys{Shape: "[]"})
+}
+
 // values returns what the plan of a sample is rendered with.
 func (p *Plan) values(rules string) Values {
 	v := rulesets[rules].values
@@ -182,12 +193,6 @@ func (p *Plan) values(rules string) Values {
 	for i := range v.Tables {
 		t := &v.Tables[i]
 		t.Unsealed = rules == "sealedopen"
-		if t.Unique = booksKeys; p.checkReplaced(&v) != nil { // a key's value doesn't show
-			t.Unique = &session.UniqueKeys{Shape: "[]"}
-		}
-		if p.Replaces() == nil {
-			t.Unique = nil
-		}
 		switch {
 		case !p.rules(i).Fenced():
 		case unfenced, p.rules(i).Claim != "" && p.isFree(i):
@@ -213,7 +218,7 @@ type rendered struct {
 // rendered returns what a plan to guard is rendered to.
 func (p *Plan) rendered(t testing.TB, v Values) rendered {
 	t.Helper()
-	sql, args, err := p.Render(v)
+	sql, args, err := p.knowing().Render(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +298,7 @@ func (s *sample) golden(t testing.TB, d databases.Dialect) string {
 		case guard.Guard:
 			r := p.rendered(t, p.values(rules))
 			for i, a := range r.Args {
-				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "claims", "row", "shape", "serial", "editor"}[a.value.field], " ", a.value.token)
+				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "claims", "row", "serial", "editor"}[a.value.field], " ", a.value.token)
 				if a.value.table > 0 {
 					what += fmt.Sprint(" of table ", a.value.table)
 				}

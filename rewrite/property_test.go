@@ -137,7 +137,10 @@ func TestRenderIsDeterministic(t *testing.T) {
 		}
 		for i := range v.Tables {
 			v.Tables[i].Tokens = v.Tables[i].Tokens[:min(1, len(v.Tables[i].Tokens))]
-			v.Tables[i].Rows, v.Tables[i].Unsealed, v.Tables[i].Unique = nil, false, nil
+			v.Tables[i].Rows, v.Tables[i].Unsealed = nil, false
+		}
+		if p.Replaces() != nil {
+			return // its default form asks for keys
 		}
 		one := p.rendered(t, Values{Tables: v.Tables})
 		if !p.Params && len(p.form.args) > 0 {

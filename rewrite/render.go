@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
@@ -131,7 +132,7 @@ func (p *Plan) Render(v Values) (sql string, args []Arg, err error) {
 	if err := v.check(p); err != nil {
 		return "", nil, err
 	}
-	if err := p.checkReplaced(&v); err != nil {
+	if err := p.checkReplaced(); err != nil {
 		return "", nil, err
 	}
 	if p.isDefault(&v) {
@@ -156,12 +157,12 @@ func (p *Plan) Render(v Values) (sql string, args []Arg, err error) {
 // isDefault reports whether the values, which are complete, are those of the
 // default form: each fenced table has one token, or the form says the same of several.
 func (p *Plan) isDefault(v *Values) bool {
-	if args := p.form.args; v.Observe || len(args) > 0 && (v.Literal || !p.Params) {
+	if args := p.form.args; v.Observe || p.source.unique != nil || len(args) > 0 && (v.Literal || !p.Params) {
 		return false
 	}
 	for i := range v.Tables {
 		t, rules := &v.Tables[i], p.rules(i)
-		if t.Unique != nil || t.Unfenced && rules.Claim == "" || t.Unsealed && rules.Sealed {
+		if t.Unfenced && rules.Claim == "" || t.Unsealed && rules.Sealed {
 			return false
 		}
 		if len(t.Tokens) > 1 && !p.presentsAlways() || slices.Contains(t.Rows, guard.NoToken) {
@@ -197,7 +198,8 @@ type source struct {
 	assigns []bool // for each of these, whether a serial is assigned to it; nil for none
 	plan    *Plan
 
-	replacement *replacement // of a REPLACE of which the rows that it deletes are checked; else nil
+	replacement *replacement        // of a REPLACE that checks the rows which it deletes; else nil
+	unique      *session.UniqueKeys // of its table; nil if they aren't known
 
 	// The placeholders of src have no numbers: each counts from the one before it.
 	counts bool

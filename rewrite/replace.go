@@ -10,9 +10,9 @@ import (
 )
 
 // REPLACE deletes each row that has a unique key of a new one, whatever its mark. So the mark of a new row has to
-// be read before it is written, and reading it checks the rows that are in the way, as a DELETE would. Which they
-// are, the table's unique keys say, which no statement shows: the database is asked for them by the first one, whose
-// guard always raises them. Each compares the shape that they are of before anything else.
+// be read before it is written, and reading it checks the rows that are in the way, as a DELETE would. The table's
+// unique keys say which these are, and no statement shows them: the guard of the first REPLACE asks for them by raising
+// them always. Each later one compares the table's shape, which the keys belong to, before anything else.
 
 // A replacement is what a REPLACE gives the columns of its rows.
 type replacement struct {
@@ -117,7 +117,7 @@ func (p *planner) given(item read.Span) given {
 }
 
 // Replaces returns the table of a write that deletes the rows which have a unique key of a new one, and nil for other
-// plans. The caller has to pass the keys: see [TableValues.Unique].
+// plans. Such a plan is to be rendered [Plan.Knowing] the keys, if these are known; else the statement raises them.
 func (p *Plan) Replaces() *session.Name {
 	if p.source.replacement == nil {
 		return nil
@@ -125,28 +125,29 @@ func (p *Plan) Replaces() *session.Name {
 	return &p.source.replacement.table
 }
 
+// Knowing returns the plan for the unique keys of the table that it Replaces rows of.
+func (p *Plan) Knowing(keys *session.UniqueKeys) *Plan {
+	known := *p
+	known.source.unique, known.source.plan = keys, &known
+	return &known
+}
+
 // isNegative reports whether a value is a number behind a minus.
 func (p *planner) isNegative(item read.Span) bool {
 	return item.Hi-item.Lo == 2 && p.Tokens[item.Lo].Is('-') && p.isNumber(item.Lo+1)
 }
 
-// checkReplaced refuses a REPLACE where a table's unique keys don't tell which rows it deletes.
-func (p *Plan) checkReplaced(v *Values) error {
-	r := p.source.replacement
-	if r == nil {
+// checkReplaced refuses a REPLACE where the table's unique keys don't tell which rows it deletes.
+func (p *Plan) checkReplaced() error {
+	r, keys := p.source.replacement, p.source.unique
+	if r == nil || keys == nil {
 		return nil
 	}
 	refuse := func(offset int32, why string) error {
 		why = "which rows OR REPLACE deletes can't be told: " + why + "; write INSERT ... "
 		return &guard.Refusal{Table: p.Tables[0], Offset: int(offset), Reason: why + p.source.dialect.upsert(r.columns)}
 	}
-	keys := v.Tables[0].Unique
-	switch {
-	case keys == nil && v.Observe:
-		return refuse(-1, "the table's unique keys aren't known")
-	case keys == nil:
-		return nil
-	case keys.Odd != "":
+	if keys.Odd != "" {
 		return refuse(-1, keys.Odd)
 	}
 	for _, column := range slices.Concat(keys.Keys...) {
@@ -178,18 +179,18 @@ func fold(name string) string {
 // replacedMark writes the mark of a row of a REPLACE, behind the check of the rows that it deletes. Where the unique
 // keys aren't known, or have changed, it raises: in the first case what they are.
 func (w *writer) replacedMark(e *edit) {
-	keys, unique, r := w.unique(), w.dialect.unique, w.replacement
-	table := w.dialect.Text(r.table.Table)
+	ask, schema := w.dialect.unique, w.replacement.table.Schema
+	table := w.dialect.Text(w.replacement.table.Table)
 	switch {
+	case w.unique == nil:
+		w.raise(guard.Reshaped, w.table, ask.Detail(schema, table))
+		return
 	case w.observe:
 		w.highestMark(e)
 		return
-	case keys == nil:
-		w.raise(guard.Reshaped, w.table, unique.Detail(r.table.Schema, table))
-		return
 	case e.row == 0:
-		w.write("CASE WHEN ", unique.Shape(r.table.Schema, table), " = ")
-		w.field(w.lo, fieldShape)
+		w.write("CASE WHEN ", ask.Shape(schema, table), " = ")
+		w.b.Text(w.unique.Shape)
 		w.write(" THEN ")
 	}
 	w.write("CASE WHEN COALESCE((SELECT min(")
@@ -234,7 +235,7 @@ func (w *writer) highestMark(e *edit) {
 func (w *writer) inTheWay(e *edit) {
 	w.write(" FROM ", w.target.schema, w.rules.name, " AS ", w.target.qualifier, " WHERE ")
 	separator := ""
-	for _, key := range w.unique().Keys {
+	for _, key := range w.unique.Keys {
 		if values := w.givenKey(key, e.row); values != nil {
 			w.write(separator)
 			w.hasKey(key, values)
@@ -286,17 +287,4 @@ func (w *writer) hasKey(key []session.KeyColumn, values []given) {
 		}
 	}
 	w.write(")")
-}
-
-// unique returns the known unique keys of the written table; nil for none.
-func (w *writer) unique() *session.UniqueKeys { return w.tables[w.table].unique }
-
-// shape returns the shape of the written table that a statement is written for: none if it isn't known.
-func (w *writer) shape() string { return shapeOf(w.unique()) }
-
-func shapeOf(keys *session.UniqueKeys) string {
-	if keys == nil {
-		return ""
-	}
-	return keys.Shape
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -52,10 +51,6 @@ type TableValues struct {
 	// Unsealed leaves out the proof that a table which is [Table.Sealed] asks for: the
 	// database isn't known to have the seal, and would store a negative mark.
 	Unsealed bool
-
-	// Unique are the table's unique keys, for a target that Replaces rows. Nil is for unknown: the statement then
-	// raises them.
-	Unique *session.UniqueKeys
 
 	// Rows has, for each row of the Keys of the table's targets, in their
 	// order, the index in Tokens of the token that covers it. It can be nil for a
@@ -165,7 +160,6 @@ const (
 	fieldClaim  // key and value, with a colon between them
 	fieldClaims // of all of the table's tokens
 	fieldRow    // the key, of the type of the column that it is compared with
-	fieldShape  // of the table's unique keys
 	fieldSerial // [Values.Serial], of no token
 	fieldEditor // [Values.Editor], of no token
 )
@@ -196,9 +190,6 @@ func (a Arg) Value(v *Values) any {
 		return v.Serial
 	case fieldEditor:
 		return strings.Clone(v.Editor) // v itself isn't to be allocated for it
-	}
-	if a.value.field == fieldShape {
-		return shapeOf(v.Tables[a.value.table].Unique)
 	}
 	tokens := v.Tables[a.value.table].Tokens
 	t := &tokens[a.value.token]

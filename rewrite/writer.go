@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -43,7 +42,6 @@ type writer struct {
 type share struct {
 	tokens, rows int
 	unsealed     bool
-	unique       *session.UniqueKeys
 }
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
@@ -85,7 +83,7 @@ func (w *writer) take(v *Values) {
 	for i := range v.Tables {
 		w.tokens = append(w.tokens, v.Tables[i].Tokens...)
 		w.rows = append(w.rows, v.Tables[i].Rows...)
-		w.tables = append(w.tables, share{len(w.tokens), len(w.rows), v.Tables[i].Unsealed, v.Tables[i].Unique})
+		w.tables = append(w.tables, share{len(w.tokens), len(w.rows), v.Tables[i].Unsealed})
 	}
 }
 
@@ -258,8 +256,6 @@ func (w *writer) field(token int, f field) {
 		w.b.Text(w.tokens[token].claim())
 	case fieldClaims:
 		w.b.Text(presented(w.tokens[w.lo:w.hi]))
-	case fieldShape:
-		w.b.Text(w.shape())
 	case fieldSerial:
 		w.b.Int(w.serial)
 	case fieldEditor:

@@ -63,9 +63,9 @@ func render(p *rewrite.Plan, literal bool) (string, []rewrite.Arg, error) {
 		v := rewrite.Values{Literal: literal || !p.Params, Tables: make([]rewrite.TableValues, len(p.Tables))}
 		for i := range v.Tables {
 			v.Tables[i].Tokens = []rewrite.Token{{Name: "it's", Key: "it's", Value: literalValue}}
-			if p.Replaces() != nil {
-				v.Tables[i].Unique = unlisted
-			}
+		}
+		if p.Replaces() != nil {
+			p = p.Knowing(unlisted)
 		}
 		return p.Render(v)
 	}

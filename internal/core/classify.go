@@ -59,8 +59,8 @@ func (e *Execution) classify(err error) (error, bool) {
 			typed = e.refusedToken(m, err)
 		}
 	case guard.Reshaped:
-		typed = refusedFor("", "the table's unique keys, by which REPLACE deletes rows, change while it is sent; "+
-			"send it again", err)
+		typed = refusedFor("", "the table's unique keys change while a REPLACE is sent, or can't be read; send it "+
+			"again", err)
 	case guard.Locked:
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
 			typed = lockedError(e.table(m.Table), m, e.with.values.Editor, err)

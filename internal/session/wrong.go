@@ -19,7 +19,7 @@ const (
 	NoFact     Fact = iota
 	Function        // that the database has the function which asks the ledger
 	Seals           // which tables are sealed
-	Uniqueness      // by which keys a table's rows are unique
+	Uniqueness      // the unique keys of a table
 )
 
 // Written is how a guarded statement was written.

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
-// unique: a statement reads the definitions of a table and its indexes in sqlite_schema, of which no other
+// unique: a statement reads the definitions of a table and its indexes in sqlite_schema. No other
 // connection can change one before the statement's transaction ends. Names are compared as SQLite does. What a
 // definition means, the pragmas say.
 var unique = &session.Unique{
