@@ -73,7 +73,7 @@ func ExampleOpenDB() {
 	fmt.Println(errors.Is(err, sqlfence.ErrNoFence))
 
 	ctx = sqlfence.WithFence(ctx, sqlfence.Token{Name: "books", Value: 42})
-	_, err = db.ExecContext(ctx, "REPLACE INTO books (id, price) VALUES (?, ?)", 1, 30)
+	_, err = db.ExecContext(ctx, "REPLACE INTO books SELECT * FROM old")
 	var unguardable *sqlfence.UnguardableError
 	fmt.Println(errors.As(err, &unguardable))
 	fmt.Println(unguardable.Reason)
@@ -83,7 +83,7 @@ func ExampleOpenDB() {
 	// Output:
 	// true
 	// true
-	// OR REPLACE may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT (<what is unique>) DO UPDATE SET id = excluded.id, price = excluded.price
+	// which rows OR REPLACE deletes can't be told without a list of columns and VALUES; write INSERT ... ON CONFLICT
 	// <nil>
 }
 

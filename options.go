@@ -29,7 +29,7 @@ const (
 	// with a write if its guard fails for another reason, such as a missing column; the event then
 	// has the database's error. A write still raises the tokens stored in its rows to its own. A
 	// stored token falls only if the statement is sent as it was written, because it can't be
-	// guarded, as SQLite's REPLACE, or because its guard failed. A write that would have been
+	// guarded, as MySQL's REPLACE, or because its guard failed. A write that would have been
 	// refused costs a second statement, and in a PostgreSQL transaction every guarded write costs a
 	// savepoint.
 	Observe = Mode(core.Observe)

@@ -20,7 +20,7 @@ type Rule func(*core.Table)
 // INSERT or upsert with an older one brings it back. If tokens may come from outside, for example
 // with a request, add [Ledger], which refuses both.
 //
-// docs/rules.md has what differs by database, such as SQLite's OR REPLACE, which is refused.
+// docs/rules.md has what differs by database, such as SQLite's REPLACE, which is guarded in its plain form.
 func RowFence(column string) Rule {
 	return func(t *core.Table) { t.Once(&t.Rules.FenceColumn, "RowFence", column) }
 }
@@ -34,7 +34,8 @@ func RowFence(column string) Rule {
 // On SQLite:
 //
 //   - REPLACE, INSERT OR REPLACE and UPDATE OR REPLACE are guarded if the table has no other
-//     rule but [Resource], [Optional] or [UnfencedInserts]; else they are refused.
+//     rule but [Resource], [Optional] or [UnfencedInserts]. Else the last is refused, and for the
+//     others see [RowFence].
 //   - The ledger has to be in the database file of the guarded table.
 //   - INSERT ... SELECT * between tables with generated columns fails; name the
 //     columns instead.

@@ -61,7 +61,7 @@ var sqlite = dialect{
 	returning: true,
 	slow:      "(WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000000) SELECT count(*) FROM c)",
 	unguardable: []string{
-		"REPLACE INTO books (id, price) VALUES (1, 30)",
+		"REPLACE INTO books (id, price) SELECT 1, 30",
 		"UPDATE OR REPLACE books SET price = 30",
 		"CREATE TRIGGER r AFTER INSERT ON pens BEGIN UPDATE books SET price = 30; END",
 	},

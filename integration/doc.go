@@ -6,6 +6,7 @@
 //   - ledger, ledgerfunction: G2, and the function by which PostgreSQL asks the ledger;
 //   - concurrency: G1 and G2 among many writers, in transactions and across waits;
 //   - statements: statements that try to get past a guard, and random ones;
+//   - replace: SQLite's REPLACE, and every row that it deletes;
 //   - effects: every statement of rewrite's golden files, run on the databases;
 //   - forged: values that read like sqlfence's own errors, and negative marks;
 //   - badinput: hostile names, tokens and arguments;

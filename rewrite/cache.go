@@ -14,8 +14,8 @@ const (
 // What the parts of a plan take, in bytes, rounded up.
 const (
 	slotBytes     = 128 // with its place in the map
-	planBytes     = 416
-	plannedBytes  = 768 // a plan with its form
+	planBytes     = 432
+	plannedBytes  = 784 // a plan with its form
 	argBytes      = 48
 	targetBytes   = 128
 	keyValueBytes = 48
@@ -23,6 +23,7 @@ const (
 	editBytes     = 48
 	numberBytes   = 8
 	tableBytes    = 448
+	givenBytes    = 32
 )
 
 // cache keeps plans by query text, bounded by the bytes that they take. It is our own,
@@ -125,6 +126,7 @@ func (p *Plan) size() int {
 	n += cap(p.source.repeats.bare)*bareBytes + cap(p.source.repeats.ends)*numberBytes
 	n += cap(p.source.edits) * editBytes
 	n += cap(p.source.covered) * tableBytes
+	n += p.source.replacement.size()
 	for i := range p.source.edits {
 		n += len(p.source.edits[i].text)
 	}

@@ -52,6 +52,7 @@ func TestCountedBytes(t *testing.T) {
 		"edit":     {unsafe.Sizeof(edit{}), editBytes},
 		"table":    {unsafe.Sizeof(Table{}), tableBytes},
 		"number":   {unsafe.Sizeof(0), numberBytes},
+		"given":    {unsafe.Sizeof(given{}), givenBytes},
 	} {
 		if size := int(part.size); part.counted < size || part.counted > 2*size && unsafe.Sizeof(0) == 8 {
 			t.Errorf("a %s takes %d bytes and is counted as %d", name, size, part.counted)

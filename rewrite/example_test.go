@@ -20,7 +20,7 @@ func Example() {
 	for _, query := range []string{
 		"SELECT price FROM books WHERE id = ?",
 		"UPDATE books SET price = ? WHERE id = ?",
-		"REPLACE INTO books (id, price) VALUES (?, ?)",
+		"REPLACE INTO books SELECT * FROM old",
 	} {
 		plan := r.Plan(query)
 		fmt.Println(plan.Verdict)
@@ -49,7 +49,7 @@ func Example() {
 	//   UPDATE OR ABORT books SET price = ?, `fence_token` = CASE WHEN abs(max(COALESCE(CAST(`books`.`fence_token` AS INTEGER), 0), -9223372036854775807)) <= ?2 THEN ?2 ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence_token`) END WHERE id = ?
 	//   argument 2 is 42
 	// refuse
-	//   OR REPLACE may delete other rows or keep part of a failed statement; write INSERT ... ON CONFLICT (<what is unique>) DO UPDATE SET id = excluded.id, price = excluded.price
+	//   which rows OR REPLACE deletes can't be told without a list of columns and VALUES; write INSERT ... ON CONFLICT
 	// stale: the row has token 43
 }
 

@@ -49,20 +49,11 @@ func (p *planner) insertInto(w *read.Write) bool {
 
 // orClause decides about the OR clause.
 func (p *planner) orClause(w *read.Write) bool {
-	or, columns := "", []string(nil)
-	switch {
-	case replaces(w) && !p.mayReplace():
-		or = "REPLACE"
-		for _, c := range w.Insertion.Columns {
-			if name, ok := p.Name(int(c.Lo)); ok && name != p.target.rules.Key {
-				columns = append(columns, name)
-			}
-		}
-	case w.Or == read.OrFail || w.Or == read.OrOther:
-		or = strings.ToUpper(p.TokenText(w.OrAt))
+	if w.Or == read.OrFail || w.Or == read.OrOther {
+		return p.refuseTarget(w.At, "OR "+strings.ToUpper(p.TokenText(w.OrAt))+" may delete other rows or keep part "+
+			"of a failed statement; write INSERT ... "+p.dialect.upsert(nil))
 	}
-	return or == "" || p.refuseTarget(w.At, "OR "+or+" may delete other rows or keep part of a failed statement; "+
-		"write INSERT ... "+p.dialect.upsert(columns))
+	return p.replaces(w)
 }
 
 // columnList plans the list of columns.
@@ -200,6 +191,9 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 	}
 	if !p.showsKeys(w, ins) {
 		return false
+	}
+	if p.insertion.unmarked && p.replacement != nil {
+		return p.refuseReplace(w, "which token a new row takes can't be told, and OR REPLACE may delete others")
 	}
 	p.addColumns(ins)
 	switch {

@@ -92,7 +92,8 @@ func readMarker(before, marker string, values func() *Values) (guard.Marker, boo
 	}
 	m := guard.Marker{Kind: guard.Kind(kind)}
 	switch m.Kind {
-	case guard.Conflict, guard.Assigned, guard.Required, guard.Gone, guard.NotSerial, guard.Locked:
+	case guard.Conflict, guard.Assigned, guard.Required, guard.Gone, guard.NotSerial, guard.Locked,
+		guard.Reshaped:
 		m.Table = number
 	default:
 		m.Token = number
@@ -106,7 +107,7 @@ func readMarker(before, marker string, values func() *Values) (guard.Marker, boo
 		m.Current, err = leadingInteger(detail)
 	case guard.OutOfScope:
 		m.Key = quotedDetail(before, detail)
-	case guard.NotSerial:
+	case guard.NotSerial, guard.Reshaped:
 		m.Found = quotedDetail(before, detail)
 	case guard.UnknownName, guard.Gone, guard.Required:
 	case guard.Locked:

@@ -32,6 +32,8 @@ type planner struct {
 
 	settings []int // as Plan.Settings
 
+	replacement *replacement
+
 	target    target    // of the write that is being planned
 	insertion insertion // of the INSERT, or arm of a MERGE, that is being planned
 	explained bool      // a statement is run by EXPLAIN
@@ -78,7 +80,7 @@ func (r *Rewriter) planned(query string, v guard.Variant, askedOnce bool) *Plan 
 func (p *planner) release() {
 	p.plan, p.refused, p.explained, p.apart = nil, nil, false, false
 	p.repeats, p.written, p.targets, p.assigns, p.settings = repeats{}, nil, nil, nil, nil
-	p.covered = nil
+	p.covered, p.replacement = nil, nil
 	if cap(p.edits) > maxRoom {
 		p.edits = nil
 	}
@@ -124,7 +126,8 @@ func (p *planner) guarded() *Plan {
 	edits := append(p.plan.edits[:0], p.edits...)
 	plan.source = source{dialect: p.dialect, nonce: p.nonce, src: p.Src, edits: edits, repeats: p.repeats,
 		tableList: p.tableList, plan: plan,
-		assigns: p.assigns, counts: inputs.OnlyBare(), takesOver: p.takesOver, needsSCSOn: p.NeedsSCSOn}
+		assigns: p.assigns, counts: inputs.OnlyBare(), takesOver: p.takesOver, needsSCSOn: p.NeedsSCSOn,
+		replacement: p.replacement}
 	plan.countRows()
 	if !plan.renderDefault() {
 		p.refuse(p.written[0], 0, unconfirmed)

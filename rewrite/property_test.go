@@ -139,6 +139,9 @@ func TestRenderIsDeterministic(t *testing.T) {
 			v.Tables[i].Tokens = v.Tables[i].Tokens[:min(1, len(v.Tables[i].Tokens))]
 			v.Tables[i].Rows, v.Tables[i].Unsealed = nil, false
 		}
+		if p.Replaces() != nil {
+			return // its default form asks for keys
+		}
 		one := p.rendered(t, Values{Tables: v.Tables})
 		if !p.Params && len(p.form.args) > 0 {
 			if form, _, err := p.Default(); err != errNoParams || len(one.Args) > 0 {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
@@ -131,6 +132,9 @@ func (p *Plan) Render(v Values) (sql string, args []Arg, err error) {
 	if err := v.check(p); err != nil {
 		return "", nil, err
 	}
+	if err := p.checkReplaced(); err != nil {
+		return "", nil, err
+	}
 	if p.isDefault(&v) {
 		return p.Default()
 	}
@@ -153,7 +157,7 @@ func (p *Plan) Render(v Values) (sql string, args []Arg, err error) {
 // isDefault reports whether the values, which are complete, are those of the
 // default form: each fenced table has one token, or the form says the same of several.
 func (p *Plan) isDefault(v *Values) bool {
-	if args := p.form.args; v.Observe || len(args) > 0 && (v.Literal || !p.Params) {
+	if args := p.form.args; v.Observe || p.source.unique != nil || len(args) > 0 && (v.Literal || !p.Params) {
 		return false
 	}
 	for i := range v.Tables {
@@ -193,6 +197,9 @@ type source struct {
 	rows    []int  // of each of the plan's tables, if there are several targets
 	assigns []bool // for each of these, whether a serial is assigned to it; nil for none
 	plan    *Plan
+
+	replacement *replacement        // of a REPLACE that checks the rows which it deletes; else nil
+	unique      *session.UniqueKeys // of its table; nil if they aren't known
 
 	// The placeholders of src have no numbers: each counts from the one before it.
 	counts bool

@@ -23,6 +23,8 @@ func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
 
 func (rowFence) value(w *writer, e *edit) {
 	switch token := w.rowsToken(e); {
+	case w.replacement != nil:
+		w.replacedMark(e)
 	case token == guard.NoToken, w.observe && w.target.OneKey: // then the row's key isn't checked
 		w.write("0")
 	case w.rules.Key != "" && w.dialect.guard.ReadsNewRow.Is() && !w.observe:

@@ -65,7 +65,7 @@ func TestG4ReplaceBesideOtherRules(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		replaces := map[sqlfence.Dialect][]string{
 			sqlfence.SQLite: {
-				"REPLACE INTO books (id, isbn) VALUES (7, 'i1')",
+				"REPLACE INTO books VALUES (7, 'i1', 30, 0, 0)",
 				"INSERT OR REPLACE INTO books (id, isbn) SELECT 7, 'i1'",
 				"REPLACE INTO books DEFAULT VALUES",
 				"UPDATE OR REPLACE books SET price = 30 WHERE id = 1",

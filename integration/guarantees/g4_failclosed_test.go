@@ -25,8 +25,8 @@ var unguardable = map[sqlfence.Dialect][]string{
 	sqlfence.SQLite: {
 		"DROP TABLE books",
 		"ALTER TABLE books RENAME TO old",
-		"REPLACE INTO books (id, price) VALUES (1, 30)",
-		"INSERT OR REPLACE INTO books (id, price) VALUES (1, 30)",
+		"REPLACE INTO books (id, price) SELECT 1, 30",
+		"INSERT OR REPLACE INTO books (rowid, price) VALUES (1, 30)",
 		"UPDATE OR REPLACE books SET price = 30",
 		"CREATE TRIGGER r AFTER INSERT ON pens BEGIN UPDATE books SET price = 30; END",
 	},

@@ -54,6 +54,27 @@ func TestReplaceCanFail(t *testing.T) {
 	}
 }
 
+func TestReplacedRowsCanFail(t *testing.T) {
+	t.Parallel() // it mostly builds
+	needed(t)
+
+	for _, c := range []struct {
+		name, file, old, new string
+		tests                map[string][]string
+	}{
+		{"no look at the rows", "rewrite/replace.go", "w.check(allRules &^ setOf(ruleLedger))", "w.bool(true)",
+			map[string][]string{"TestReplaceIsStale": sqlite, "TestReplaceOfPrograms": sqlite}},
+		{"no look at the shape", "rewrite/replace.go", "w.b.Text(w.unique.Shape)", `w.b.Text(w.unique.Shape); w.write(" OR 1")`,
+			map[string][]string{"TestReplaceFindsNewIndexes": sqlite, "TestReplaceOfATemporaryTable": sqlite}},
+		{"odd keys", "rewrite/replace.go", `keys.Odd != ""`, "false", map[string][]string{"TestReplaceIsRefused": sqlite}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
+			wantFailing(t, "replace", asStatement, replaced(t, c.file, without), c.tests)
+		})
+	}
+}
+
 func TestStoredKeysCanFail(t *testing.T) {
 	t.Parallel() // it mostly builds
 	needed(t)

@@ -7,7 +7,8 @@ import "strings"
 // undo it. The bool tells whether also one may be that writes to no registered
 // table.
 var documented = map[string]bool{
-	"OR ":                                                   false, // REPLACE, FAIL
+	"OR ": false, // REPLACE, FAIL
+	"which rows OR REPLACE deletes can't be told":           false,
 	"it names the fence column":                             false,
 	"it assigns the fence column":                           false,
 	"it assigns the key column":                             false,

@@ -1,6 +1,9 @@
 package parsers
 
-import "github.com/sqlfence/sqlfence/rewrite"
+import (
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
 
 // The registered tables, and their columns of the guard.
 const (
@@ -51,12 +54,18 @@ func (s ruleSet) of(table string) *rewrite.Table {
 // statement holds it.
 const literalValue = 424242424242
 
+// unlisted is a unique key of a column that no generated REPLACE names: what one names may be an expression.
+var unlisted = &session.UniqueKeys{Shape: "[]", Keys: [][]session.KeyColumn{{{Name: "doc", Default: "'first'"}}}}
+
 // render returns the guarded text, with values as arguments or in the text.
 func render(p *rewrite.Plan, literal bool) (string, []rewrite.Arg, error) {
-	if literal || !p.Params {
-		v := rewrite.Values{Literal: true, Tables: make([]rewrite.TableValues, len(p.Tables))}
+	if literal || !p.Params || p.Replaces() != nil {
+		v := rewrite.Values{Literal: literal || !p.Params, Tables: make([]rewrite.TableValues, len(p.Tables))}
 		for i := range v.Tables {
 			v.Tables[i].Tokens = []rewrite.Token{{Name: "it's", Key: "it's", Value: literalValue}}
+		}
+		if p.Replaces() != nil {
+			p = p.Knowing(unlisted)
 		}
 		return p.Render(v)
 	}

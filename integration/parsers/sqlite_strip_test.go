@@ -248,8 +248,9 @@ func (u *sqliteUnguarder) insert(s *ast.InsertStmt) {
 			return
 		}
 		s.Columns = s.Columns[:n]
+		replaces := s.Replace || s.OrConflict == ast.ConflictReplace
 		for _, core := range s.Select.Cores {
-			u.rows(core)
+			u.rows(core, replaces)
 		}
 	}
 	for _, c := range s.Upserts {
@@ -274,18 +275,49 @@ func (u *sqliteUnguarder) tail(limit *ast.Limit, first ast.SelectCore) {
 	u.need(limit.Offset == nil && count != nil && dump(count) == dump(none), "the rows are limited")
 }
 
-// rows takes the mark off each row.
-func (u *sqliteUnguarder) rows(core ast.SelectCore) {
+// rows takes the mark off each row. Those of a REPLACE check first what they delete.
+func (u *sqliteUnguarder) rows(core ast.SelectCore, replaces bool) {
+	u.need(!replaces || u.isValues(core), "a query replaces rows")
 	switch core := core.(type) {
 	case *ast.ValuesClause:
 		for i, row := range core.Rows {
-			u.value(row[len(row)-1])
+			if last := row[len(row)-1]; replaces {
+				u.replaced(last, i == 0)
+			} else {
+				u.value(last)
+			}
 			core.Rows[i] = row[:len(row)-1]
 		}
 	case *ast.SelectQuery:
 		n := len(core.Columns) - 1
 		u.value(core.Columns[n].Expr)
 		core.Columns = core.Columns[:n]
+	}
+}
+
+func (u *sqliteUnguarder) isValues(core ast.SelectCore) bool {
+	_, ok := core.(*ast.ValuesClause)
+	return ok
+}
+
+// replaced checks that e is the token's value behind the check of what is deleted, and in the first row behind that of
+// the shape.
+//
+//	CASE WHEN shape = ?1 THEN CASE WHEN check THEN ?2 END ELSE raise END
+func (u *sqliteUnguarder) replaced(e ast.Expr, first bool) {
+	if first {
+		shape, ok := e.(*ast.CaseExpr)
+		ok = ok && shape.Operand == nil && len(shape.Whens) == 1 && marked(shape.Else) && !marked(shape.Whens[0].When) &&
+			strings.Contains(dump(shape.Whens[0].When), "sqlite_schema")
+		if !u.need(ok, "the shape isn't compared") {
+			return
+		}
+		e = shape.Whens[0].Then
+	}
+	check, ok := e.(*ast.CaseExpr)
+	if u.need(ok && check.Operand == nil && len(check.Whens) == 1 && check.Else == nil && marked(check.Whens[0].When),
+		"what is deleted isn't checked") {
+		u.value(check.Whens[0].Then)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
@@ -24,7 +25,11 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 	for turn := 1; err != nil && !basedriver.IsSkip(err) && turn < mostTurns; turn++ {
 		before := e.sent.Query
 		again, typed := e.correct(ctx, err)
-		if !again {
+		if again == refused {
+			e.conn.settings.report(ctx, e.refusal(Refused, typed))
+			return got, typed
+		}
+		if again != guarded {
 			err = typed
 			break
 		}
@@ -71,30 +76,51 @@ func attempt[T any](ctx context.Context, e *Execution, c Call[T]) (got T, sent b
 
 // correct looks at the error of a guarded statement that applied nothing. If a fact behind its text
 // was wrong, correct sets it right and writes the statement anew, to be sent again; only once if
-// the text stays the same. Where the error has ended its transaction, nothing can be sent, and
-// typed says why; else typed is err.
-func (e *Execution) correct(ctx context.Context, err error) (again bool, typed error) {
+// the text stays the same. The outcome is guarded then; or refused, for the reason that typed is, where by
+// the fact it can't be guarded. Else it is passed: where the error has ended its transaction, nothing can
+// be sent, and typed says why; else typed is err.
+func (e *Execution) correct(ctx context.Context, err error) (again outcome, typed error) {
 	fact := e.wrong(err)
 	switch s := e.conn; {
 	case fact == session.NoFact:
-		return false, err
+		return passed, err
 	case e.plan.Several > 0: // those before it may have been applied
 		s.found.Forget(fact)
-		return false, err
+		return passed, err
 	case s.endsTx():
 		s.found.Forget(fact)
-		return false, &outdated{fact, err}
+		return passed, &outdated{fact, err}
 	case s.session.Correct(ctx, (*asking)(s), fact) != nil:
-		return false, err
+		return passed, err
 	}
 	e.planAgain(e.rewriter())
 	e.judge()
-	decided, _ := e.render()
-	return decided == guarded, &outdated{fact, err}
+	decided, refusal := e.render()
+	switch {
+	case decided == guarded:
+		return guarded, &outdated{fact, err}
+	case fact == session.Uniqueness:
+		return refused, refusal
+	}
+	return passed, &outdated{fact, err}
+}
+
+// learnsKeys reports whether a REPLACE has raised the unique keys of its table, or that these have changed.
+func (e *Execution) learnsKeys(err error) bool {
+	replaced := e.plan.Replaces()
+	if err == nil || replaced == nil || e.forges() {
+		return false
+	}
+	m, ok := e.rewriter().ReadMarker(err, nil)
+	return ok && m.Kind == guard.Reshaped &&
+		e.conn.found.LearnKeys(e.conn.settings.profile.Session.Unique, *replaced, m.Found)
 }
 
 // wrong returns the fact behind the statement's text that, by its error, was wrong.
 func (e *Execution) wrong(err error) session.Fact {
+	if e.learnsKeys(err) {
+		return session.Uniqueness
+	}
 	return e.conn.found.Wrong(err, session.Written{Query: e.sent.Query, Proven: e.with.seals.proves,
 		Unproven: e.with.seals.unsealed, MaySeal: e.maySeal})
 }

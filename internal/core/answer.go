@@ -51,8 +51,11 @@ func (e *Execution) InspectResult(ctx context.Context, res interface{ RowsAffect
 }
 
 // LooksAhead reports whether the first row has to be read before the application gets the rows: a refusal of a
-// versioned statement, or of a seal, comes no later than that, and in Observe mode any error has to be known.
-func (e *Execution) LooksAhead() bool { return e.Observes() || e.plan.Versioned || e.writesSealed() }
+// versioned statement, or of a seal, comes no later than that, and so does what the rows of a REPLACE are unique by;
+// in Observe mode any error has to be known.
+func (e *Execution) LooksAhead() bool {
+	return e.Observes() || e.plan.Versioned || e.writesSealed() || e.plan.Replaces() != nil
+}
 
 // InspectFirst looks for a refusal in the error that the rows had instead of a first row, or in their end. It returns
 // the error that the query fails with; nil where the rows go to the application as they are.

@@ -58,6 +58,9 @@ func (e *Execution) classify(err error) (error, bool) {
 		if m.Token >= 0 && m.Token < len(e.with.held.all) {
 			typed = e.refusedToken(m, err)
 		}
+	case guard.Reshaped:
+		typed = refusedFor("", "the table's unique keys change while a REPLACE is sent, or can't be read; send it "+
+			"again", err)
 	case guard.Locked:
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
 			typed = lockedError(e.table(m.Table), m, e.with.values.Editor, err)

@@ -59,8 +59,9 @@ func (e *Execution) write() error {
 	} else {
 		v.Tables = e.with.held.values(e)
 	}
-	text, added, err := e.plan.Render(v)
+	text, added, err := e.knowing().Render(v)
 	if err != nil {
+		e.forgetKeys() // they may be others when it is sent again
 		return e.registry.unrendered(err)
 	}
 	e.sent = e.read.Request
@@ -70,6 +71,23 @@ func (e *Execution) write() error {
 	}
 	e.sent.Args, e.sent.Added = e.merge(added, &v), added
 	return nil
+}
+
+// knowing returns the plan, for the unique keys of its table if it needs them and they are known.
+func (e *Execution) knowing() *rewrite.Plan {
+	if replaced := e.plan.Replaces(); replaced != nil {
+		if keys := e.conn.found.UniqueKeys(*replaced); keys != nil {
+			return e.plan.Knowing(keys)
+		}
+	}
+	return e.plan
+}
+
+// forgetKeys forgets these keys.
+func (e *Execution) forgetKeys() {
+	if replaced := e.plan.Replaces(); replaced != nil {
+		e.conn.found.ForgetKeys(*replaced)
+	}
 }
 
 // merge returns the statement's arguments, with the added ones in their places.

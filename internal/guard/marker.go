@@ -16,6 +16,7 @@ const (
 	NotSerial   Kind = "serial"   // the serial or claim column holds no integer, or the highest one
 	Assigned    Kind = "assigned" // the statement assigned a serial or claim that doesn't raise the row's
 	Required    Kind = "required" // the statement would update a row, and has no serial
+	Reshaped    Kind = "reshaped" // the table's unique keys aren't those that the statement was written for
 )
 
 // A Marker is the reason that a guard's error carries.
@@ -32,5 +33,5 @@ type Marker struct {
 	By      string // of Locked: the holder's ID
 	Since   int64  // of Locked: when it was taken, in microseconds of Unix time; 0 for unknown
 	Expiry  int64  // of Locked: when it expires, in the same unit
-	Found   string // of NotSerial: the value of the serial or claim column, or its beginning
+	Found   string // of NotSerial: the value of the serial or claim column, or its beginning; of Reshaped: the keys
 }

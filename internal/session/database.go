@@ -11,6 +11,7 @@ import (
 type Database struct {
 	seals      sync.Map    // of Name to whether the table is sealed
 	sealsKnown atomic.Bool // of all tables
+	unique     sync.Map    // of Name to the table's *UniqueKeys
 
 	function atomic.Pointer[string] // the schema of the ledger's function; nil if it isn't known to be there
 	last     atomic.Pointer[string] // where it was known to be last; nil if it never was

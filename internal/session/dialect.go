@@ -29,6 +29,9 @@ type Dialect struct {
 	// Read reads a row of their answers.
 	Read func(w *Wanted, row []string)
 
+	// Unique is how a statement asks for a table's unique keys; nil where it can't.
+	Unique *Unique
+
 	// Version is a query for what the server says of itself.
 	Version string
 

@@ -16,9 +16,10 @@ import (
 type Fact uint8
 
 const (
-	NoFact   Fact = iota
-	Function      // that the database has the function which asks the ledger
-	Seals         // which tables are sealed
+	NoFact     Fact = iota
+	Function        // that the database has the function which asks the ledger
+	Seals           // which tables are sealed
+	Uniqueness      // the unique keys of a table
 )
 
 // Written is how a guarded statement was written.
@@ -57,10 +58,13 @@ func (d *Database) Forget(f Fact) {
 }
 
 // Correct corrects a fact that was wrong. Guards do without the function until a connection has found it again; for the
-// seals the database is asked. An error is that of the question.
+// seals the database is asked; unique keys were learned from the error. An error is that of the question.
 func (s *Session) Correct(ctx context.Context, c Conn, f Fact) error {
-	if f == Function {
+	switch f {
+	case Function:
 		s.database.Forget(f)
+		return nil
+	case Uniqueness: // the error has told
 		return nil
 	}
 	w := &Wanted{Seals: true, Sealed: s.wants.Sealed}

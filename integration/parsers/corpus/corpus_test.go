@@ -44,7 +44,7 @@ func TestModule(t *testing.T) {
 		"SQLite     delete from readers where id=? | guarded | guarded | guarded | guarded | guarded",
 		"SQLite     insert into books(isbn,title)values(?,?) | guarded | guarded | refused key: not named, VALUES: nothing (a trigger, or NULL) | refused key: not named, VALUES: nothing (a trigger, or NULL) | guarded",
 		"SQLite     insert into prices select*from books | refused " + list + " | guarded | refused key: no list of columns, SELECT | refused key: no list of columns, SELECT | refused " + list,
-		"SQLite     replace into books(id,title)values(?,?) | " + replace + " | guarded" + strings.Repeat(" | "+replace, 3),
+		"SQLite     replace into books(id,title)values(?,?) | guarded | guarded | guarded | " + replace + " | guarded",
 		"SQLite     update books set price=1;delete from prices" + strings.Repeat(" | guarded", 5),
 		"SQLite     update books set price=?where id=? | guarded | guarded | guarded | guarded | guarded",
 		"SQLite     update prices set price=?where book_id=? | guarded | guarded | guarded | guarded | guarded",

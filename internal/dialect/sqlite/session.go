@@ -13,6 +13,7 @@ var Session = &session.Dialect{
 	Canary: canary, ReadProof: func(*session.Wanted, string) error { return nil },
 	Questions: questions, Read: readAnswer,
 	Version: "SELECT sqlite_version()",
+	Unique:  unique,
 
 	ErrorEndsTx: fact.No,
 	HasSettings: fact.Yes,

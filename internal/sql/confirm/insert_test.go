@@ -39,6 +39,8 @@ var columns = map[string]bool{
 	"«(fence)»": false,
 	"MERGE INTO books USING s ON true WHEN NOT MATCHED THEN INSERT (id«, fence») VALUES (1)": true,
 	"UPDATE books (id«, fence») SET a = 1":                                                   false,
+	"REPLACE INTO books (id«, fence») VALUES (1)":                                            true,
+	"REPLACE INTO books (id) VALUES (1«, fence»)":                                            false,
 }
 
 // A value stands at the end of a row, or of the columns that a SELECT gives.
@@ -64,7 +66,9 @@ var rowValues = map[string]bool{
 	"INSERT INTO books (id) SELECT 1 GROUP (a«, 7»)":                                 false,
 	"INSERT INTO books (id) SELECT 1 FROM a JOIN b ON (c)«, 7»":                      false,
 	"MERGE INTO books USING s ON true WHEN NOT MATCHED THEN INSERT (id) VALUES (1) WHEN MATCHED AND (SELECT 1«, 7») THEN DELETE": false,
-	"REPLACE INTO books (id) VALUES (1«, 7»)":                                            false,
+	"REPLACE INTO books (id) VALUES (1«, 7»)":                                            true,
+	"REPLACE INTO books (id) VALUES (1«, 7» + 2)":                                        false,
+	"REPLACE INTO books (id) SELECT 1«, 7»":                                              false,
 	"DELETE FROM books USING (VALUES (1«, 7»)) AS v":                                     false,
 	"VALUES (1«, 7»)":                                                                    false,
 	"UPDATE books SET a = 1 FROM (SELECT 1«, 7») AS v":                                   false,

@@ -27,12 +27,12 @@ func (c *Check) belongs(p *Piece) bool {
 			f.inWriteWhere() && f.cases == 0 && !f.or && (c.before(0) == kwWhere || c.before(0) == kwAnd)
 	case Column:
 		f.full = true
-		return len(c.frames) > 1 && c.parent().writes(kwInsert) && !f.partition &&
+		return len(c.frames) > 1 && (c.parent().writes(kwInsert) || c.parent().verb == kwReplace) && !f.partition &&
 			(c.parent().part == inTarget || c.parent().part == inAlias)
 	case RowValue:
 		f.full = true
 		row := len(c.frames) > 1 && c.parent().part == inValues
-		return (row || f.part == inSelect) && c.rowsOf(kwInsert)
+		return (row || f.part == inSelect) && c.rowsOf(kwInsert) || row && c.rowsOf(kwReplace)
 	case BeforeRowValue:
 		if !c.beginsValue(f) && !c.comparesColumn(f) {
 			return false

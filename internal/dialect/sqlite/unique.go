@@ -1,0 +1,136 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/session"
+)
+
+// unique: a statement reads the definitions of a table and its indexes in sqlite_schema. No other
+// connection can change one before the statement's transaction ends. Names are compared as SQLite does. What a
+// definition means, the pragmas say.
+var unique = &session.Unique{
+	Shape: shape, Detail: func(schema, table string) string {
+		return "json_array(" + shape(schema, table) + " || '', " + kinds(schema, table) + " || '', " +
+			keyColumns(schema, table) + " || '')"
+	},
+	Read: readUnique, Home: "main", Hidden: "temp",
+}
+
+func shape(schema, table string) string {
+	rows := " WHERE tbl_name = " + table + " COLLATE NOCASE"
+	return "(SELECT json_group_array(sql) FROM (SELECT sql FROM temp.sqlite_schema" + rows +
+		" UNION ALL SELECT sql FROM " + Text.Quote(schema) + ".sqlite_schema" + rows + "))"
+}
+
+// kinds are those of the tables that the name may stand for, each behind its schema.
+func kinds(schema, table string) string {
+	return "(SELECT json_group_array(schema || ' ' || type) FROM pragma_table_list(" + table + ") " +
+		"WHERE schema IN ('temp', " + Text.Text(schema) + "))"
+}
+
+// keyColumns are the columns of the unique keys, each with the number of its key. An INTEGER PRIMARY KEY has no index.
+// pragma_index_xinfo may look for an index among those of the schema temp first.
+func keyColumns(schema, table string) string {
+	of := ", " + Text.Text(schema) + ")"
+	indexes, columns := "pragma_index_list("+table+of+" AS i", "pragma_table_xinfo("+table+of+" AS c"
+	return `(SELECT json_group_array(json_array(seq, name, coll, type, "notnull", dflt, odd)) FROM (` +
+		`SELECT i.seq, x.name, x.coll, c.type, c."notnull", c.dflt_value AS dflt, i.partial OR c.name IS NULL OR ` +
+		`c.hidden OR EXISTS (SELECT 1 FROM temp.sqlite_schema AS t WHERE t.name = i.name COLLATE NOCASE) AS odd FROM ` +
+		indexes + " JOIN pragma_index_xinfo(i.name" + of + " AS x LEFT JOIN " + columns + " ON c.cid = x.cid " +
+		`WHERE i."unique" AND x."key" UNION ALL SELECT -1, c.name, '', c.type, 0, NULL, 0 FROM ` + columns +
+		" WHERE c.pk AND NOT EXISTS (SELECT 1 FROM " + indexes + " WHERE i.origin = 'pk')))"
+}
+
+func readUnique(detail string) (*session.UniqueKeys, error) {
+	var parts [3]string
+	var kinds []string
+	var columns []keyColumn
+	err := json.Unmarshal([]byte(detail), &parts)
+	err = errors.Join(err, json.Unmarshal([]byte(parts[1]), &kinds), json.Unmarshal([]byte(parts[2]), &columns))
+	if err != nil {
+		return nil, fmt.Errorf("unique keys can't be read: %w", err)
+	}
+	u := &session.UniqueKeys{Shape: parts[0]}
+	if len(kinds) != 1 || !strings.HasSuffix(kinds[0], " table") || strings.HasPrefix(kinds[0], "temp ") {
+		u.Odd = fmt.Sprintf("the name stands for %q, and not for one table of a file", kinds)
+	}
+	for i := range columns {
+		c := &columns[i]
+		if slices.ContainsFunc(columns, func(other keyColumn) bool { return other.key < 0 && other.Name == c.Name }) {
+			c.Default = "" // the number is chosen
+		}
+		if i == 0 || c.key != columns[i-1].key {
+			u.Keys = append(u.Keys, nil)
+		}
+		last := len(u.Keys) - 1
+		u.Keys[last] = append(u.Keys[last], c.KeyColumn)
+		if u.Odd == "" {
+			u.Odd = c.odd()
+		}
+	}
+	return u, nil
+}
+
+// A keyColumn is a row of keyColumns.
+type keyColumn struct {
+	session.KeyColumn
+	key    int
+	kind   string // as it was declared
+	hidden bool   // it isn't a plain column of a plain index
+}
+
+func (c *keyColumn) UnmarshalJSON(text []byte) error {
+	var name, collation, kind, fallback *string
+	var notNull, hidden int
+	err := json.Unmarshal(text, &[]any{&c.key, &name, &collation, &kind, &notNull, &fallback, &hidden})
+	given := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	c.Name, c.Collation, c.kind, c.Default = given(name), given(collation), given(kind), given(fallback)
+	if strings.EqualFold(c.Default, "NULL") {
+		c.Default = ""
+	}
+	c.NotNull, c.hidden = notNull != 0, hidden != 0
+	return err
+}
+
+// odd returns why a row in the way can't be found by the column; empty where it can.
+func (c *keyColumn) odd() string {
+	switch {
+	case c.hidden || c.Name == "":
+		return "it has a unique index that is partial, or has an expression or a generated column"
+	case isReal(c.kind):
+		return fmt.Sprintf("the unique column %q of the type %s may store another number than it is given", c.Name,
+			c.kind)
+	case c.Default != "" && !literal.MatchString(c.Default):
+		return fmt.Sprintf("the unique column %q has the default %s", c.Name, c.Default)
+	}
+	return ""
+}
+
+// literal is a default that is the same for each row.
+var literal = regexp.MustCompile(`^([+-]?[0-9.]+|'([^']|'')*')$`)
+
+// isReal reports whether a column of a declared type stores integers as floating numbers, which may be others then.
+//
+// Source: https://sqlite.org/datatype3.html, 3.1.
+func isReal(declared string) bool {
+	has := func(words ...string) bool {
+		for _, w := range words {
+			if strings.Contains(strings.ToUpper(declared), w) {
+				return true
+			}
+		}
+		return false
+	}
+	return has("REAL", "FLOA", "DOUB") && !has("INT", "CHAR", "CLOB", "TEXT", "BLOB")
+}
