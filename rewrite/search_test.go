@@ -26,7 +26,7 @@ type everyByte struct {
 }
 
 func newEveryByte(d databases.Dialect, r *Rewriter) *everyByte {
-	e := &everyByte{starts: []string{sqltext.LedgerTable, sqltext.LeaseTable, sqltext.LocksTable, sqltext.OwnPrefix}, whole: slices.Clone(ownTables[:]), search: r.search}
+	e := &everyByte{starts: append(slices.Clone(ownTables), sqltext.OwnPrefix), whole: slices.Clone(ownTables[:]), search: r.search}
 	for i := range r.tables {
 		e.starts = append(e.starts, start(r.tables[i].Name))
 		e.whole = append(e.whole, r.tables[i].Name)

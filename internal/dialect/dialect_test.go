@@ -21,7 +21,7 @@ func TestDatabasesAreComplete(t *testing.T) {
 		"Facts": {"LockPrivilege", "Epoch", "LedgerState", "LedgerTriggers", "CreateLedgerFunction", "FindLedgerFunction", "FindOwnHome"},
 		"Rules": {"PlainStrings", "EscapeStrings", "Encoding", "MaxName"}, "Grammar": {"Own", "WithoutWords", "Operators", "Prefixes"},
 		"Dialect": {"Escaped", "Variables", "Settings", "Others", "Itself", "Unsealable", "DefiningTables", "RowNumbers", "KeyReturner", "RowCounter", "Search",
-			"ClaimsAtOnce", "AmongClaims"},
+			"ClaimsAtOnce", "AmongClaims", "Unique"},
 		"Texts": {"NotInteger", "Strict", "BuiltIn"}, "Ground": {"Code", "Home", "Setting", "Setters", "Unseen", "Argument"},
 	}
 	for i := range all {
