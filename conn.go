@@ -134,7 +134,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 // execution returns one of a text. pgx runs a text that is the name of a prepared statement as that statement, which a
 // hook of the pool may have prepared: then it is the text behind the name that is planned, and sent if it
 // needs a guard.
-func (c *conn) execution(query string, args []driver.NamedValue, rows bool) core.Execution {
+func (c *conn) execution(query string, args []driver.NamedValue, rows bool) *core.Execution {
 	plan := c.state.Rewriter().Plan(query)
 	if behind, named := c.link.prepared.Text(query); named && behind != query {
 		if p := c.state.Rewriter().Plan(behind); p.Verdict != guard.Pass {

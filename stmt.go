@@ -107,7 +107,7 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	return core.Execute(ctx, s.execution(args, true), core.Call[driver.Rows](queryCall{}))
 }
 
-func (s *stmt) execution(args []driver.NamedValue, rows bool) core.Execution {
+func (s *stmt) execution(args []driver.NamedValue, rows bool) *core.Execution {
 	return s.conn.state.NewExecution(core.Request{Query: s.query, Args: args, Stmt: s}, s.current(), rows)
 }
 

@@ -35,7 +35,7 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 	sent := *b // with the options of the transaction that it begins, and nothing of what pgx keeps in a query
 	sent.QueuedQueries = make([]*pgx.QueuedQuery, len(b.QueuedQueries))
 	for i, q := range b.QueuedQueries {
-		r, plan, err := s.request(ctx, q.SQL, q.Arguments)
+		r, plan, err := s.request(ctx, q.SQL, q.Arguments, nil)
 		if err != nil {
 			return nil, s.noted(err)
 		}
@@ -102,7 +102,7 @@ func (r *results) answer(i int, tag pgconn.CommandTag, err error) error {
 	case i >= len(r.calls):
 		return err
 	}
-	got := r.decided.Answer(r.ctx, i, affected{tag}, err)
+	got := r.decided.Answer(r.ctx, i, affected(tag.RowsAffected()), err)
 	if err != nil {
 		r.err = r.conn.session.noted(got)
 	} else if got != nil && r.gone == nil {

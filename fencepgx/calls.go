@@ -37,7 +37,7 @@ func (execCall) Send(ctx context.Context, l core.Link, r core.Request) (pgconn.C
 
 // Inspect implements core.Call.
 func (execCall) Inspect(ctx context.Context, e *core.Execution, tag pgconn.CommandTag) (pgconn.CommandTag, error) {
-	return tag, e.InspectResult(ctx, affected{tag})
+	return tag, e.InspectResult(ctx, affected(tag.RowsAffected()))
 }
 
 // Finish implements core.Call.
@@ -46,15 +46,18 @@ func (execCall) Finish(
 ) (pgconn.CommandTag, error) {
 	if err == nil {
 		e.ReportGuarded(ctx)
+		if n := len(e.Sent().Args); n > e.Given() && n <= spared {
+			e.Spare() // pgx was given a list of its own
+		}
 	}
 	return tag, err
 }
 
-// affected is a command's tag as the core reads it.
-type affected struct{ tag pgconn.CommandTag }
+// affected is the number of rows of a command as the core reads it.
+type affected int64
 
 // RowsAffected returns the number of rows, as the server has counted them.
-func (a affected) RowsAffected() (int64, error) { return a.tag.RowsAffected(), nil }
+func (a affected) RowsAffected() (int64, error) { return int64(a), nil }
 
 type queryCall struct{ direct }
 

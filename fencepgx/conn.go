@@ -25,6 +25,8 @@ type session struct {
 	state  *core.Conn
 	lost   bool // and not to be given to others
 	simple bool // by default, which is what counts for batches, it sends texts in the simple protocol
+
+	given []driver.NamedValue // room for the arguments of the next Exec
 }
 
 // session returns that of a connection.
@@ -95,12 +97,23 @@ func (c *Conn) WaitForNotification(ctx context.Context) (*pgconn.Notification, e
 
 // Exec executes a statement, as that of pgx's connection does.
 func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	r, plan, err := c.session.request(ctx, sql, args)
+	s := c.session
+	room := s.given
+	s.given = nil // a query rewriter or a source may execute something, too
+	r, plan, err := s.request(ctx, sql, args, room)
 	if err != nil {
 		return pgconn.CommandTag{}, err
 	}
-	return run(ctx, c.session, r, plan, false, core.Call[pgconn.CommandTag](execCall{}))
+	got, err := run(ctx, s, r, plan, false, core.Call[pgconn.CommandTag](execCall{}))
+	if len(r.Args) <= spared {
+		clear(r.Args)
+		s.given = r.Args[:0]
+	}
+	return got, err
 }
+
+// spared is how many arguments the lists may have that a connection keeps for its next Exec.
+const spared = 256
 
 // Query executes a statement that returns rows, as that of pgx's connection does. A write that is refused fails here.
 func (c *Conn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
@@ -113,7 +126,7 @@ func (c *Conn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 
 func (c *Conn) query(ctx context.Context, release func(), sql string, args []any) (*rows, error) {
 	s := c.session
-	r, plan, err := s.request(ctx, sql, args)
+	r, plan, err := s.request(ctx, sql, args, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (c *Conn) CopyFrom(
 		by := s.state.Rewriter().Plan(call.insert)
 		text, _, err := by.Default()
 		if _, added := call.added(text); by.Verdict == guard.Refuse || by.Verdict == guard.Guard && added && err == nil {
-			plan, r = by, core.Request{Query: call.insert, Args: named(make([]any, len(columns)))}
+			plan, r = by, core.Request{Query: call.insert, Args: named(nil, make([]any, len(columns)))}
 		} else {
 			plan, call.insert = plan.Refused(copyUnguardable), ""
 		}

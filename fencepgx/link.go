@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -76,7 +77,7 @@ func (l *link) Rewrite(
 	if err != nil {
 		return to, "", err
 	}
-	to = basedriver.Rewritten{Query: made, Args: named(append(options, values...)), Options: len(options)}
+	to = basedriver.Rewritten{Query: made, Args: named(nil, append(options, values...)), Options: len(options)}
 	switch {
 	case l.session.misplaces(made, append(options, values...)):
 		refused = misplacesArguments
@@ -120,14 +121,11 @@ func (l *link) Alive(ctx context.Context) bool {
 	return l.conn.PgConn().IsBusy() || l.Liveness.Alive(ctx)
 }
 
-// named returns arguments as the core has them.
-func named(args []any) []driver.NamedValue {
-	if len(args) == 0 {
-		return nil
-	}
-	all := make([]driver.NamedValue, len(args))
+// named returns arguments as the core has them, in a list that may have room for them.
+func named(room []driver.NamedValue, args []any) []driver.NamedValue {
+	all := slices.Grow(room, len(args))
 	for i, v := range args {
-		all[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+		all = append(all, driver.NamedValue{Ordinal: i + 1, Value: v})
 	}
 	return all
 }

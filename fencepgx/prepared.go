@@ -2,6 +2,7 @@ package fencepgx
 
 import (
 	"context"
+	"database/sql/driver"
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
@@ -17,10 +18,12 @@ import (
 // byName is the Stmt of a request by a name.
 type byName struct{ name, text string }
 
-// request returns a request of a text or name, and its plan.
-func (s *session) request(ctx context.Context, text string, args []any) (core.Request, *rewrite.Plan, error) {
+// request returns a request of a text or name, with its arguments in a list that may have room for them, and its plan.
+func (s *session) request(
+	ctx context.Context, text string, args []any, room []driver.NamedValue,
+) (core.Request, *rewrite.Plan, error) {
 	s.follow()
-	r := core.Request{Query: text, Args: named(args)}
+	r := core.Request{Query: text, Args: named(room, args)}
 	if !rewrites(args) {
 		if behind, ok := s.link.prepared.Text(text); ok && behind != text {
 			r.Query, r.Stmt = behind, byName{text, behind}

@@ -58,7 +58,10 @@ const (
 
 // order sorts the edits of a statement and keeps them apart from its words.
 func order(edits []edit, src string) {
-	slices.SortStableFunc(edits, func(a, b edit) int { return int(a.at - b.at) })
+	byPlace := func(a, b edit) int { return int(a.at - b.at) }
+	if !slices.IsSortedFunc(edits, byPlace) { // of many rows they mostly are
+		slices.SortStableFunc(edits, byPlace)
+	}
 	for i := range edits {
 		e := &edits[i]
 		at := int(e.at)

@@ -56,8 +56,9 @@ func priced(t *testing.T, s *shop) (guarded, same func(context.Context) error) {
 	return guarded, same
 }
 
-// allocs is how many allocations a guarded write has beside the same text by pgx alone.
-const allocs = 6
+// allocs is how many allocations a guarded write has beside the same text by pgx alone: the list of its arguments, which
+// a tracer may keep.
+const allocs = 1
 
 func TestAllocations(t *testing.T) {
 	if harness.RaceEnabled {

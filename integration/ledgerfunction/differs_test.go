@@ -16,7 +16,7 @@ import (
 
 const (
 	created     = "CREATE OR REPLACE FUNCTION " + name + "(wanted text, given bigint, number integer, nonce text, asked regclass) RETURNS boolean "
-	pinned      = " VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS "
+	plain       = " VOLATILE PARALLEL UNSAFE AS "
 	turnCreated = "CREATE OR REPLACE FUNCTION " + trigger + "() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS "
 	always      = "ALTER TABLE fencing_tokens ENABLE ALWAYS TRIGGER " + trigger
 	turn        = "CREATE TRIGGER " + trigger + " AFTER UPDATE OR DELETE ON fencing_tokens FOR EACH ROW EXECUTE FUNCTION " + trigger + "()"
@@ -35,20 +35,20 @@ var differing = []struct {
 	statements []string
 	says       string // part of the finding
 }{
-	{"body", []string{created + "LANGUAGE plpgsql" + pinned + "'BEGIN RETURN true; END'"}, "The function "},
-	{"one byte of the body", []string{recreated(name, "int8eq(COALESCE(max(t.token)", "int8le(COALESCE(max(t.token)")}, "The function "},
+	{"body", []string{created + "LANGUAGE plpgsql" + plain + "'BEGIN RETURN true; END'"}, "The function "},
+	{"one byte of the body", []string{recreated(name, "int8eq(held, given)", "int8le(held, given)")}, "The function "},
 	{"a blank in the body", []string{recreated(name, "RETURN true;", "RETURN  true;")}, "The function "},
 	{"ledger in the body", []string{"CREATE SCHEMA IF NOT EXISTS %[1]s_b", "CREATE TABLE IF NOT EXISTS %[1]s_b.fencing_tokens AS SELECT 'books'::text AS name, 7::bigint AS token",
 		recreated(name, "FROM ONLY %[1]s.", "FROM ONLY %[1]s_b.")}, "The function "},
 	{"percent sign in the body", []string{recreated(name, "RETURN true;", "RETURN 3 %% 2 = 1;")}, "The function "},
-	{"language", []string{"DROP FUNCTION " + name, created + "LANGUAGE sql" + pinned + "'SELECT true'"}, "The function "},
+	{"language", []string{"DROP FUNCTION " + name, created + "LANGUAGE sql" + plain + "'SELECT true'"}, "The function "},
 	{"another's body in another language", []string{"SET check_function_bodies = off", recreated(name, "LANGUAGE plpgsql", "LANGUAGE sql"), "RESET check_function_bodies"}, "The function "},
 	{"names of the parameters", []string{strings.Replace(recreated(name, "wanted text, given bigint, number integer, nonce text", "nonce text, given bigint, number integer, wanted text"),
 		"EXECUTE", "DROP FUNCTION "+name+"; EXECUTE", 1)}, "The function "},
 	{"volatility", []string{"ALTER FUNCTION " + name + " STABLE"}, "The function "},
 	{"owner's powers", []string{"ALTER FUNCTION " + name + " SECURITY DEFINER"}, "The function "},
 	{"search path", []string{"ALTER FUNCTION " + name + " SET search_path = %[1]s, pg_catalog"}, "The function "},
-	{"no search path", []string{"ALTER FUNCTION " + name + " RESET search_path"}, "The function "},
+	{"the catalogue's search path", []string{"ALTER FUNCTION " + name + " SET search_path = pg_catalog, pg_temp"}, "The function "},
 	{"another setting", []string{"ALTER FUNCTION " + name + " SET row_security = off"}, "The function "},
 	{"strict", []string{"ALTER FUNCTION " + name + " STRICT"}, "The function "},
 	{"leakproof", []string{"ALTER FUNCTION " + name + " LEAKPROOF"}, "The function "},

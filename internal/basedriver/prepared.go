@@ -9,8 +9,13 @@ import (
 )
 
 // Prepared are the statements that were prepared by name on a *pgx.Conn. pgx runs a text that is such a name as that
-// statement, whichever text it is, and has no method that tells them. The zero value has none.
-type Prepared struct{ statements reflect.Value }
+// statement, whichever text it is, and has no method that tells them. The zero value has none. Like the connection,
+// only one goroutine at a time uses it.
+type Prepared struct {
+	statements reflect.Value
+	name       *string       // that is looked up: kept, so that a look allocates nothing
+	key        reflect.Value // what name points to
+}
 
 // PreparedOn returns those of a *pgx.Conn; ok is false if this version of pgx keeps them elsewhere.
 func PreparedOn(conn any) (p Prepared, ok bool) {
@@ -29,7 +34,8 @@ func PreparedOn(conn any) (p Prepared, ok bool) {
 	if f, ok := described.Elem().FieldByName("SQL"); !ok || f.Type != stringType {
 		return p, false
 	}
-	return Prepared{field}, true
+	name := new(string)
+	return Prepared{field, name, reflect.ValueOf(name).Elem()}, true
 }
 
 // Prepared returns those that were prepared on pgx's connection beneath database/sql; none of another driver's.
@@ -46,7 +52,10 @@ func (p Prepared) Text(name string) (text string, ok bool) {
 	if p.None() {
 		return "", false
 	}
-	if s := p.statements.MapIndex(reflect.ValueOf(name)); s.IsValid() && !s.IsNil() {
+	*p.name = name
+	s := p.statements.MapIndex(p.key)
+	*p.name = ""
+	if s.IsValid() && !s.IsNil() {
 		return s.Elem().FieldByName("SQL").String(), true
 	}
 	return "", false

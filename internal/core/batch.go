@@ -20,7 +20,7 @@ type Batch struct {
 }
 
 type queued struct {
-	Execution
+	*Execution
 	guarded bool
 	commits bool // it may commit guarded statements
 	began   time.Time
@@ -44,7 +44,7 @@ func (s *Conn) NewBatch(joined bool) *Batch { return &Batch{conn: s, joined: joi
 // be sent.
 func (b *Batch) Add(ctx context.Context, r Request, plan *rewrite.Plan) (Request, error) {
 	s := b.conn
-	q := queued{Execution: s.NewExecution(r, plan, true)}
+	q := queued{Execution: s.apart(r, plan, true)}
 	decided, err := q.decideFor(s.context(ctx), b)
 	if decided == refused {
 		return Request{}, s.Explain(ctx, err)

@@ -54,7 +54,7 @@ type Conn struct {
 	session  session.Session
 	found    *Found // in the connection's database
 
-	executing Execution           // an Exec, while it is sent
+	executing Execution           // while it is sent
 	spare     []driver.NamedValue // room for the arguments of the next execution
 	supplied  [1]Token            // room for what a source gives an Exec
 

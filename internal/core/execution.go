@@ -86,19 +86,39 @@ type Call[T any] interface {
 	Finish(ctx context.Context, e *Execution, got T, err error) (T, error)
 }
 
-// NewExecution returns one of a request, by its plan. rows: the application wants rows.
-func (s *Conn) NewExecution(r Request, plan *rewrite.Plan, rows bool) Execution {
-	return Execution{conn: s, registry: &s.settings.registry, rows: rows, plan: plan, asked: r}
+// NewExecution returns one of a request, by its plan, for [Execute]. rows: the application wants rows. It is mostly the
+// only one of its connection, and takes the place that is kept for it there.
+func (s *Conn) NewExecution(r Request, plan *rewrite.Plan, rows bool) *Execution {
+	e := &s.executing
+	if e.conn != nil { // a token source may execute something on the connection
+		return s.apart(r, plan, rows)
+	}
+	e.conn, e.registry, e.rows, e.plan, e.asked = s, &s.settings.registry, rows, plan, r
+	return e
+}
+
+// apart returns an execution beside that of the connection's place.
+func (s *Conn) apart(r Request, plan *rewrite.Plan, rows bool) *Execution {
+	return &Execution{conn: s, registry: &s.settings.registry, rows: rows, plan: plan, asked: r}
 }
 
 // Execute runs a statement for the application: with its guard, without one, or not
 // at all.
-func Execute[T any](ctx context.Context, e Execution, c Call[T]) (T, error) {
+func Execute[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
+	s := e.conn
+	defer s.leave(e)
 	got, err := perform(ctx, e, c)
-	return got, e.conn.Explain(ctx, err)
+	return got, s.Explain(ctx, err)
 }
 
-func perform[T any](ctx context.Context, e Execution, c Call[T]) (T, error) {
+// leave gives up the connection's place, and lets go of the values.
+func (s *Conn) leave(e *Execution) {
+	if e == &s.executing {
+		s.executing = Execution{}
+	}
+}
+
+func perform[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	ctx = e.conn.context(ctx)
 	decided, err := e.decide(ctx)
 	switch decided {
@@ -308,33 +328,17 @@ func (e *Execution) findTokens(ctx context.Context) error {
 }
 
 // run sends a guarded statement.
-func run[T any](ctx context.Context, rendered Execution, c Call[T]) (T, error) {
-	e := rendered.conn.hold(&rendered)
-	defer e.leave()
+func run[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
+	if e.rows { // which go on using it
+		held := *e
+		e = &held
+	}
 	send := enforce[T]
 	if e.Observes() {
 		send = observe[T]
 	}
 	got, err := send(ctx, e, c)
 	return c.Finish(ctx, e, got, err)
-}
-
-// hold returns the execution at an address. The rows of a query go on using it; an Exec is
-// the only one of its connection, and takes the place that is kept for it there.
-func (s *Conn) hold(e *Execution) *Execution {
-	held := &s.executing
-	if e.rows {
-		held = new(Execution)
-	}
-	*held = *e
-	return held
-}
-
-// leave gives up the place of an Exec, and lets go of its values.
-func (e *Execution) leave() {
-	if !e.rows {
-		*e = Execution{}
-	}
 }
 
 // try sends the statement once.

@@ -35,7 +35,7 @@ type Form struct {
 
 // PrepareForm returns the form in which a statement is prepared, or why nothing may be.
 func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan) (Form, error) {
-	e := s.NewExecution(Request{Query: query}, plan, false)
+	e := s.apart(Request{Query: query}, plan, false)
 	if v := s.settings.variant(ctx); v != 0 && plan.Verdict == guard.Guard {
 		e.plan = e.rewriter().PlanFor(query, v) // it is likely to be executed with the same
 	}
@@ -111,6 +111,6 @@ func (s *Conn) PrepareFailed(
 	if refused := s.refuses(ctx); refused != nil {
 		return false, refused
 	}
-	e := s.NewExecution(Request{Query: query}, plan, false)
+	e := s.apart(Request{Query: query}, plan, false)
 	return false, e.explain(ctx, err)
 }

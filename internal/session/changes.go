@@ -36,7 +36,9 @@ func Changes(query string) bool {
 // a carriage return ends one.
 func FirstWord(query string) string {
 	for {
-		query = strings.TrimLeft(query, " \t\r\n\f\v(")
+		for query != "" && (query[0] == ' ' || query[0] == '(' || '\t' <= query[0] && query[0] <= '\r') {
+			query = query[1:]
+		}
 		var comment string
 		var found bool
 		switch {
@@ -47,9 +49,9 @@ func FirstWord(query string) string {
 			comment, query, found = strings.Cut(query[2:], "*/")
 			found = found && !strings.Contains(comment, "/*")
 		default:
-			end := strings.IndexFunc(query, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' })
-			if end < 0 {
-				end = len(query)
+			end := 0
+			for end < len(query) && query[end]|0x20 >= 'a' && query[end]|0x20 <= 'z' {
+				end++
 			}
 			return query[:end]
 		}

@@ -40,6 +40,7 @@ type Session struct {
 	dialect  *Dialect
 	database *Database
 	wants    *Wants
+	looks    bool // for the ledger's function
 	proven   bool // that it raises
 	asked    bool // for the facts
 	counted  bool // whether writes return counts is one of them
@@ -71,7 +72,8 @@ type Facts struct {
 
 // New returns what a new connection knows, which is nothing.
 func New(d *Dialect, db *Database, w *Wants) Session {
-	return Session{dialect: d, database: db, wants: w, proven: w.Nothing, asked: w.Nothing}
+	looks := w.Ledger && d.Text.Facts().CreateLedgerFunction != ""
+	return Session{dialect: d, database: db, wants: w, looks: looks, proven: w.Nothing, asked: w.Nothing}
 }
 
 // A Moment is when a connection asks.
@@ -158,7 +160,7 @@ func (s *Session) judge() error {
 func (s *Session) knows(m Moment) bool {
 	return s.asked && !(s.changed && m.Settings) && !s.missesCounts(m) &&
 		(m.InTx && !s.dialect.AsksInTx.Is() || len(s.wants.Sealed) == 0 || s.database.sealsKnown.Load()) &&
-		(m.InTx || !s.wants.Ledger || !s.database.isDue()) || s.wants.Nothing
+		(m.InTx || !s.looks || !s.database.isDue()) || s.wants.Nothing
 }
 
 // missesCounts reports whether it isn't known, and matters, whether writes return counts.
@@ -170,7 +172,7 @@ func (s *Session) missesCounts(m Moment) bool {
 func (s *Session) missing(m Moment) *Wanted {
 	w := &Wanted{Home: s.wants.Schema, Server: !s.asked || s.changed && m.Settings || s.missesCounts(m),
 		Counts: m.Counts, Facts: Facts{Version: s.Version}}
-	w.Function = s.wants.Ledger && (!s.asked || !m.InTx)
+	w.Function = s.looks && (!s.asked || !m.InTx)
 	if w.Seals = !m.InTx || s.dialect.AsksInTx.Is(); !w.Seals {
 		return w
 	}

@@ -14,39 +14,48 @@ import (
 // docs/adr/0030 have the reasons.
 
 // LedgerFunctionBody is what the function does, as a text for format, of the ledger's schema and of
-// the ledger with its schema.
+// the ledger with its schema. It says pg_catalog with each name: to set a search_path for each call costs more than
+// the locks do.
 const LedgerFunctionBody = `
 DECLARE
 	held bigint;
-	same boolean;
 	rows bigint;
-	turns boolean := false; -- raising the token takes the turn
 BEGIN
-	IF asked = %2$L::regclass AND starts_with(current_setting('transaction_isolation'), 'read ') -- committed, or uncommitted
-		AND pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence:', wanted), 0)) IS NOT NULL
-		AND pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence-row:', wanted), 0)) IS NOT NULL THEN
-		-- Behind the locks, this query has a snapshot of its own.
-		SELECT COALESCE(max(t.token), 0), pg_catalog.int8eq(COALESCE(max(t.token), 0), given), count(*),
-			EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = asked AND g.tgname = 'sqlfence_turn_v1' AND g.tgenabled = 'A')
-		INTO held, same, rows, turns
-		FROM ONLY %1$I.fencing_tokens AS t WHERE t.name = wanted; -- what a child has, no trigger guards
+	IF asked OPERATOR(pg_catalog.=) %2$L::pg_catalog.regclass
+		-- committed, or uncommitted
+		AND pg_catalog.starts_with(pg_catalog.current_setting('transaction_isolation'), 'read ')
+		AND pg_catalog.pg_advisory_xact_lock_shared(
+			pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', wanted), 0)) IS NOT NULL
+		AND pg_catalog.pg_advisory_xact_lock_shared(
+			pg_catalog.hashtextextended(pg_catalog.concat('sqlfence-row:', wanted), 0)) IS NOT NULL THEN
+		-- Behind the locks, this query has a snapshot of its own. What a child has, no trigger guards.
+		SELECT (SELECT COALESCE(t.token, 0)
+			FROM ONLY %1$I.fencing_tokens AS t WHERE t.name OPERATOR(pg_catalog.=) wanted
+			AND EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid OPERATOR(pg_catalog.=) asked
+				AND g.tgname OPERATOR(pg_catalog.=) 'sqlfence_turn_v1' AND g.tgenabled OPERATOR(pg_catalog.=) 'A'))
+		INTO held;
 	END IF;
-	IF NOT turns THEN
-		PERFORM pg_advisory_xact_lock_shared(hashtextextended(concat('sqlfence:', wanted), 0));
-		IF asked = %2$L::regclass THEN
-			SELECT COALESCE(max(l.token), 0), pg_catalog.int8eq(COALESCE(max(l.token), 0), given), count(*) INTO held, same, rows
-			FROM (SELECT t.token FROM %1$I.fencing_tokens AS t WHERE t.name = wanted FOR SHARE) AS l;
+	IF held IS NULL THEN -- raising the token takes no turn, or the name has no row
+		PERFORM pg_catalog.pg_advisory_xact_lock_shared(
+			pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', wanted), 0));
+		IF asked OPERATOR(pg_catalog.=) %2$L::pg_catalog.regclass THEN
+			SELECT COALESCE(pg_catalog.max(l.token), 0), pg_catalog.count(*) INTO held, rows
+			FROM (SELECT t.token FROM %1$I.fencing_tokens AS t WHERE t.name OPERATOR(pg_catalog.=) wanted FOR SHARE) AS l;
 		ELSE
-			EXECUTE format('SELECT COALESCE(max(l.token), 0), pg_catalog.int8eq(COALESCE(max(l.token), 0), $1), count(*)'
-				' FROM (SELECT t.token FROM %%s AS t WHERE t.name = $2 FOR SHARE) AS l', asked) INTO held, same, rows USING given, wanted;
+			EXECUTE pg_catalog.format('SELECT COALESCE(pg_catalog.max(l.token), 0), pg_catalog.count(*)'
+				' FROM (SELECT t.token FROM %%s AS t WHERE t.name OPERATOR(pg_catalog.=) $1 FOR SHARE) AS l', asked)
+				INTO held, rows USING wanted;
+		END IF;
+		IF pg_catalog.int8eq(rows, 0) THEN
+			RETURN pg_catalog.int8in(pg_catalog.textout(
+				pg_catalog.concat('sqlfence:', nonce, ':unknown:', number, ':', rows))) IS NULL;
 		END IF;
 	END IF;
-	IF same AND rows > 0 THEN
+	IF pg_catalog.int8eq(held, given) THEN
 		RETURN true;
-	ELSIF rows = 0 THEN
-		RETURN int8in(textout(concat('sqlfence:', nonce, ':unknown:', number, ':', rows))) IS NULL;
 	END IF;
-	RETURN int8in(textout(concat('sqlfence:', nonce, ':ledger:', number, ':', held))) IS NULL;
+	RETURN pg_catalog.int8in(pg_catalog.textout(
+		pg_catalog.concat('sqlfence:', nonce, ':ledger:', number, ':', held))) IS NULL;
 END
 `
 
@@ -142,7 +151,7 @@ BEGIN
 
 	EXECUTE pg_catalog.format($create$
 CREATE OR REPLACE FUNCTION %1$I.sqlfence_newest_v2(wanted text, given bigint, number integer, nonce text, asked regclass)
-RETURNS boolean LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER SET search_path = pg_catalog, pg_temp
+RETURNS boolean LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY INVOKER
 AS $function$` + LedgerFunctionBody + `$function$$create$, home, pg_catalog.format('%I.fencing_tokens', home));
 
 	EXECUTE pg_catalog.format($create$
@@ -183,7 +192,7 @@ const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + sqlte
 // belongs to a role that has the powers of the ledger's owner anyway.
 var (
 	LedgerFunctionAsCreated = "p.prorettype = 16 AND p.proargnames = '{wanted,given,number,nonce,asked}' AND " +
-		"p.proargmodes IS NULL AND " + asCreated("p", LedgerFunctionBody, pathSet)
+		"p.proargmodes IS NULL AND " + asCreated("p", LedgerFunctionBody, "IS NULL")
 
 	LedgerTriggerAsCreated = "(g.tgname, g.tgtype) IN (('" + sqltext.LedgerTrigger + "', 25), ('" +
 		sqltext.LedgerTruncateTrigger + "', 34), ('" + sqltext.LedgerFloorTrigger + "', 21)) " +

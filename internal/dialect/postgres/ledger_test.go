@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -9,13 +10,27 @@ import (
 
 // The function, the statements and the trigger take the same locks.
 func TestLedgerFunctionTakesTheTurn(t *testing.T) {
-	text := strings.ReplaceAll(CreateLedgerFunction, " ", "")
+	bare := strings.NewReplacer("pg_catalog.", "", " ", "", "\n", "", "\t", "").Replace
+	text := bare(CreateLedgerFunction)
 	for _, part := range []string{Text.Turn("wanted", true), sqltext.LedgerFunction, sqltext.LedgerTrigger, sqltext.LedgerTable} {
-		if !strings.Contains(text, strings.ReplaceAll(strings.ReplaceAll(part, "pg_catalog.", ""), " ", "")) {
+		if !strings.Contains(text, bare(part)) {
 			t.Errorf("the function's text has no %s", part)
 		}
 	}
-	if n := strings.Count(CreateLedgerFunction, "hashtextextended(concat('sqlfence-row:', "); n != 2 {
+	if n := strings.Count(text, "hashtextextended(concat('sqlfence-row:',"); n != 2 {
 		t.Errorf("%d locks of writers and others, want one each", n)
+	}
+}
+
+// The function is called under any search_path, and has none of its own: it says pg_catalog with each name.
+func TestLedgerFunctionNamesTheCatalogue(t *testing.T) {
+	body := strings.ReplaceAll(LedgerFunctionBody, "OPERATOR(pg_catalog.=)", "")
+	for _, call := range regexp.MustCompile(`[\w.]+\(`).FindAllString(body, -1) {
+		if call != "COALESCE(" && !strings.HasPrefix(call, "pg_catalog.") {
+			t.Errorf("it calls %s…)", call)
+		}
+	}
+	if found := regexp.MustCompile(`[=<>|+/]|::[^p]|FROM [^(%pO]`).FindString(body); found != "" {
+		t.Errorf("it has %q", found)
 	}
 }
