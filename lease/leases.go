@@ -24,6 +24,8 @@ type Leases struct {
 	queues   queues
 	listener listenerState
 	sessions *sessions
+
+	procedures bool // Setup creates them
 }
 
 // New returns Leases on db, which may be fenced by sqlfence or not, and which the
@@ -44,6 +46,9 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if c.logger != nil {
 		ledgerOpts = append(ledgerOpts, tokens.WithLogger(c.logger))
 	}
+	if c.procedures {
+		ledgerOpts = append(ledgerOpts, tokens.WithProcedures())
+	}
 	ledger, err := tokens.New(db, ledgerOpts...)
 	if err != nil {
 		return nil, err
@@ -55,6 +60,8 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 		observers: c.observers,
 		queues:    queues{db: db},
 		sessions:  newSessions(db, c.dialect),
+
+		procedures: c.procedures,
 	}
 	m.takes.Width, m.takes.Send, m.takes.Left = c.dialect.writers(), m.takeAll, m.undoAbandoned
 	m.releases.Width, m.releases.Send = c.dialect.writers(), m.releaseAll

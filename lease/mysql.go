@@ -117,6 +117,7 @@ func (mysql) text() sqltext.Dialect { return my.Text }
 func (mysql) facts() *facts.Dialect { return my.Session }
 func (mysql) create() statement     { return statement{text: createMySQL} }
 func (mysql) marks() statement      { return statement{} }
+func (mysql) procedures() statement { return statement{} }
 func (mysql) index() statement      { return statement{text: createIndexMySQL} }
 
 func (mysql) indexed() statement {

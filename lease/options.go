@@ -57,6 +57,23 @@ func WithListener(l Listener) Option {
 	}
 }
 
+// WithProcedures has [Leases.Setup] create, on PostgreSQL, procedures for programs in other
+// languages, which take leases and tokens by them, or bring them up to date:
+//
+//	CALL sqlfence_lease_acquire('books', 'worker 7', 30)  -- lock_id, token, expires_at, holder
+//	CALL sqlfence_lease_extend(lock_id, 30)               -- expires_at
+//	CALL sqlfence_lease_release(lock_id)
+//
+// and those of [github.com/sqlfence/sqlfence/tokens.WithProcedures]. What is said there holds for all of them. The
+// times to live are in seconds, and may have a fraction: from 0.001 to 86400. Where another holder has the lease, the
+// first one returns no lock_id and no token, but the holder and when its lease ends; it waits for no holder. The
+// owner may be NULL; an owner gets its own live lease again, as by [Owner]. The other two fail with SQLSTATE
+// FT002 where the lease has ended.
+//
+// They send the statements of [Leases.TryAcquire], [Leases.Extend] and [Leases.Release] by the same rules, so both
+// can be used at once.
+func WithProcedures() Option { return func(c *config) { c.procedures = true } }
+
 // WithDefaults sets terms for all leases. The terms of a call override them.
 func WithDefaults(terms ...Term) Option {
 	return func(c *config) { c.defaults = append(c.defaults, terms...) }
@@ -70,6 +87,8 @@ type config struct {
 	listener  Listener
 	observers []Observer
 	defaults  []Term
+
+	procedures bool
 }
 
 // configure applies the options and finds the dialect.
@@ -80,6 +99,9 @@ func configure(d driver.Driver, opts []Option) (*config, error) {
 		c.Fail(err)
 	}
 	c.dialect, c.spoken = dialects.Find(&c.Options, d)
+	if c.procedures && c.spoken != 0 && c.dialect.procedures().text == "" {
+		c.Fail(fmt.Errorf("procedures need PostgreSQL, not %v: leave WithProcedures out", c.spoken))
+	}
 	if c.listener != nil && c.spoken != 0 && !c.dialect.notifies() {
 		c.Fail(fmt.Errorf("%v has no NOTIFY: leave WithListener out", c.spoken))
 	}

@@ -237,10 +237,11 @@ func holdsPostgres(number string) string {
 			AND (k.classid::bigint << 32 | k.objid::bigint) = ` + number + `)`
 }
 
-func (postgres) marks() statement   { return statement{text: addNotifyUntil} }
-func (postgres) create() statement  { return statement{text: createPostgres} }
-func (postgres) index() statement   { return statement{text: createIndex} }
-func (postgres) indexed() statement { return statement{text: indexedPostgres} }
+func (postgres) marks() statement      { return statement{text: addNotifyUntil} }
+func (postgres) procedures() statement { return statement{text: createProceduresPostgres} }
+func (postgres) create() statement     { return statement{text: createPostgres} }
+func (postgres) index() statement      { return statement{text: createIndex} }
+func (postgres) indexed() statement    { return statement{text: indexedPostgres} }
 
 // probe plans without running: columns, types, the unique index that ON CONFLICT needs,
 // and the privileges are looked up.

@@ -14,7 +14,7 @@ import (
 // is missing. Call it at every start if you like, also in several processes at once. To
 // create the tables by a migration instead, see the package's comment.
 //
-// With [WithListener] a table of an older version gets the column notify_until. A table
+// With [WithListener] or [WithProcedures] a table of an older version gets the column notify_until. A table
 // without an index on expires_at, such as an older version has made, gets one, for
 // [Leases.List]; writes to the table wait until it is built. Where that isn't allowed Setup
 // logs it and goes on.
@@ -28,10 +28,13 @@ func (m *Leases) Setup(ctx context.Context) error {
 	if err := m.usable(ctx, false, m.dialect.create()); err != nil {
 		return err
 	}
-	if m.listener.listener != nil {
+	if m.listener.listener != nil || m.procedures {
 		if err := m.usable(ctx, true, m.dialect.marks()); err != nil {
 			return err
 		}
+	}
+	if err := m.createProcedures(ctx); err != nil {
+		return err
 	}
 	return m.index(ctx)
 }
@@ -66,6 +69,16 @@ func (m *Leases) create(ctx context.Context, s statement) error {
 		return nil
 	}
 	return err
+}
+
+// createProcedures creates those that the options ask for.
+func (m *Leases) createProcedures(ctx context.Context) error {
+	if m.procedures {
+		if _, err := m.exec(ctx, m.dialect.procedures()); err != nil {
+			return fmt.Errorf("lease: setup: create the procedures: %w", m.explain(ctx, err))
+		}
+	}
+	return nil
 }
 
 // index adds the index on expires_at unless there is one.

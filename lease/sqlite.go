@@ -99,10 +99,11 @@ var sqliteTexts = struct {
 	sweep:   render(lite.Text, sweepSQLite),
 }
 
-func (sqlite) marks() statement   { return statement{} }
-func (sqlite) create() statement  { return statement{text: createSQLite} }
-func (sqlite) index() statement   { return statement{text: createIndex} }
-func (sqlite) indexed() statement { return statement{text: indexedSQLite} }
+func (sqlite) marks() statement      { return statement{} }
+func (sqlite) procedures() statement { return statement{} }
+func (sqlite) create() statement     { return statement{text: createSQLite} }
+func (sqlite) index() statement      { return statement{text: createIndex} }
+func (sqlite) indexed() statement    { return statement{text: indexedSQLite} }
 
 // probe prepares without running.
 func (sqlite) probe(ctx context.Context, db *database, _ bool) error {

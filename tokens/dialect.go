@@ -58,6 +58,8 @@ type dialect struct {
 
 	keeping keeping // of the tokens and names, and of the function that guards ask the ledger by
 
+	procedures string // creates those of [WithProcedures]; empty where there are none
+
 	// Within a transaction.
 	before string // is sent before it
 	// each statement sees what was committed before it

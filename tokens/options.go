@@ -32,10 +32,25 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
+// WithProcedures has [Store.Setup] create, on PostgreSQL, procedures for programs in other languages,
+// which take tokens by them, or bring them up to date:
+//
+//	CALL sqlfence_issue('books')      -- returns a row with the column token
+//	CALL sqlfence_adopt('books', 42)  -- SQLSTATE FT002 if a higher one is known
+//
+// They send the statements of [Store.Issue] and [Store.Adopt] by the same rules, so both can be used at
+// once. They commit, so they are refused within a transaction (SQLSTATE 2D000). Their caller needs the privileges
+// that Issue needs; docs/protocol.md shows their use.
+//
+// They need PostgreSQL 13 or newer, and the role CREATE on the schema of the table fencing_tokens, in
+// which they are created. Where Setup can't create them it fails. On another database [New] refuses the option.
+func WithProcedures() Option { return func(c *config) { c.procedures = true } }
+
 type config struct {
 	dialectopt.Options
-	dialect *dialect
-	logger  *slog.Logger
+	dialect    *dialect
+	logger     *slog.Logger
+	procedures bool
 }
 
 // configure applies the options and finds the dialect.
@@ -46,6 +61,9 @@ func configure(db *sql.DB, opts []Option) (*config, error) {
 		c.Fail(errors.New("nil database"))
 	} else {
 		c.dialect, _ = dialects.Find(&c.Options, db.Driver())
+	}
+	if c.procedures && c.dialect != nil && c.dialect.procedures == "" {
+		c.Fail(errors.New("procedures need PostgreSQL: leave WithProcedures out"))
 	}
 	return c, c.Err("tokens")
 }

@@ -24,13 +24,7 @@ var postgres = dialect{
 	floor: floored(pg.Text, "SELECT {floor}", nil),
 	reached: floored(pg.Text, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = $1::text`, nil),
-	// It writes also when the stored token is higher: that is how one statement
-	// can return it.
-	adopt: adopting(render(pg.Text, `INSERT INTO {ledger} (name, token)
-SELECT $1::text, $2::bigint FROM (SELECT {turn $1::text}, {durable} OFFSET 0) AS turn
-WHERE $2::bigint > {served} OR EXISTS (SELECT FROM {ledger} WHERE name = $1::text AND token > 0)
-ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)
-RETURNING token`)),
+	adopt:      adopting(render(pg.Text, adoptPostgres)),
 	current:    render(pg.Text, `SELECT token FROM {ledger} WHERE name = $1::text`),
 	page:       paging(pg.Text, pagePostgres, ""),
 	pageIssued: paging(pg.Text, pagePostgres, ", "+pg.Text.Facts().Issuers.Read),
@@ -50,6 +44,8 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 
 	keeping: keeping{whole: pg.CreateLedgerFunction, installed: pg.FindLedgerFunction, hidden: render(pg.Text,
 		"SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass('{ledger}') AND relrowsecurity")},
+
+	procedures: pg.CreateProcedures(proceduresPostgres()...),
 
 	level: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	begin: []string{
@@ -99,6 +95,13 @@ WHERE {fit turn.floor <= {max} - {count}} AND {seen turn.name}
 ON CONFLICT (name) DO UPDATE SET token = GREATEST(COALESCE({ledger}.token, 0) + {count}, excluded.token)
 WHERE {fit COALESCE({ledger}.token, 0) BETWEEN 0 AND {max} - {count}}
 RETURNING {answer}`
+
+// adoptPostgres writes also when the stored token is higher: that is how one statement can return it.
+const adoptPostgres = `INSERT INTO {ledger} (name, token)
+SELECT $1::text, $2::bigint FROM (SELECT {turn $1::text}, {durable} OFFSET 0) AS turn
+WHERE $2::bigint > {served} OR EXISTS (SELECT FROM {ledger} WHERE name = $1::text AND token > 0)
+ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)
+RETURNING token`
 
 // sharedPostgres takes as many tokens of each name as stand beside it. It leaves out a name without a row, and one
 // with a turn or a row that another transaction has: so it waits for no lock, and no session waits for it in a

@@ -26,7 +26,8 @@ import (
 // database refuses to lower a token, or to delete, replace or rename a name, whatever client asks
 // for it. On PostgreSQL it installs with them the function that guards ask the ledger by ([LedgerFunction]).
 // It waits at most a second for open transactions that have written under the guard. Where it can't
-// install them, it logs why and succeeds; [sqlfence.Verify] reports it.
+// install them, it logs why and succeeds; [sqlfence.Verify] reports it. The procedures of [WithProcedures] are
+// created, or Setup fails.
 func (s *Store) Setup(ctx context.Context) error {
 	columns, err := s.columns(ctx)
 	if err != nil {
@@ -52,9 +53,22 @@ func (s *Store) Setup(ctx context.Context) error {
 	if err := s.keepLedger(ctx); err != nil {
 		return fmt.Errorf("tokens: setup: %w", err)
 	}
+	if err := s.createProcedures(ctx); err != nil {
+		return err
+	}
 	narrow := func(c column) bool { return c.name == "token" && c.typ == s.dialect.narrow }
 	if slices.ContainsFunc(columns, narrow) {
 		return s.checkNarrow(ctx)
+	}
+	return nil
+}
+
+// createProcedures creates those that the options ask for.
+func (s *Store) createProcedures(ctx context.Context) error {
+	if s.procedures {
+		if err := s.exec(ctx, s.dialect.procedures); err != nil {
+			return fmt.Errorf("tokens: setup: create the procedures: %w", s.explain(ctx, err))
+		}
 	}
 	return nil
 }

@@ -27,6 +27,8 @@ type Store struct {
 	issuing coalescer              // of the calls for one name
 	sharing share.Batcher[*asking] // of the names
 
+	procedures bool // Setup creates them
+
 	timelines sqltext.Timelines
 }
 
@@ -41,7 +43,7 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, dialect: c.dialect, options: c.Options, logger: c.logger}
+	s := &Store{db: db, dialect: c.dialect, options: c.Options, logger: c.logger, procedures: c.procedures}
 	s.issuing.take, s.issuing.db = s.take, db
 	s.sharing.Width, s.sharing.Send = c.dialect.writers, s.takeAll
 	if c.dialect.shared == nil {

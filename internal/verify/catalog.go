@@ -114,8 +114,10 @@ type relation struct {
 	unkept        []string
 	unrecorded    []string // what doesn't record who takes tokens
 	otherFunction string
-	triggers      map[string]string
-	hidesTriggers bool // the role wouldn't see them
+	// otherProcedures are names of procedures that aren't what Setup creates.
+	otherProcedures []string
+	triggers        map[string]string
+	hidesTriggers   bool // the role wouldn't see them
 }
 
 // A column is one of a relation.

@@ -148,6 +148,7 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 		l.add(t, f)
 	}
 	l.checkIssuers(t, ledger)
+	l.checkProcedures(t, ledger)
 	if ledger.otherFunction != "" {
 		l.add(t, Finding{
 			Severity: Warning,
@@ -157,6 +158,21 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 				"may believe it.", l.spell(ledger.schema, ledger.otherFunction), l.name(ledger)),
 			Remedy: "Call tokens.Store.Setup, or run sqlfence init --apply, as a role with the powers of " +
 				"the table's owner; drop a function of another role, or with other parameters, before.",
+		})
+	}
+}
+
+// checkProcedures reports procedures for other languages that aren't what Setup creates. There need not be any.
+func (l *look) checkProcedures(t *Table, ledger *relation) {
+	for _, name := range ledger.otherProcedures {
+		l.add(t, Finding{
+			Severity: Warning,
+			Code:     "wrong-ledger",
+			Problem: fmt.Sprintf("%s isn't the procedure that Setup of this version creates, or belongs to a role "+
+				"without the powers of the owner of table %s: it may issue a token twice, or grant a lease to two.",
+				l.spell(ledger.schema, name), l.name(ledger)),
+			Remedy: "Call Setup with lease.WithProcedures, as a role with the powers of the table's owner; drop one " +
+				"of another role, or with other parameters, before.",
 		})
 	}
 }

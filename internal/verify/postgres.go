@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,9 @@ func (postgres) questions(l *look) []question {
 	fill := strings.NewReplacer("{asked}", oids(l.asked()), "{of}", oids(l.guarded()), "{ledgers}", oids(l.ledgers),
 		"{words}", l.db.texts(l.codeWords()),
 		"{trigger}", pg.LedgerTriggerAsCreated, "{recorded}", pg.IssuersAsCreated, "{named}", pg.LedgerFunctionIsNamed,
-		"{function}", pg.LedgerFunctionAsCreated).Replace
+		"{function}", pg.LedgerFunctionAsCreated,
+		"{procedures}", l.db.texts(slices.Sorted(maps.Keys(pg.ProcedureHashes))),
+		"{procedure}", pg.ProcedureAsCreated()).Replace
 	all := []question{
 		{"the columns", fill(pg.VerifyColumns), hearColumn},
 		{"the indexes", fill(pg.VerifyKeys), hearKey},
@@ -103,6 +106,8 @@ func hearPostgresLedger(l *look, r []string) {
 		ledger.unkept = append(ledger.unkept, "the trigger "+r[2])
 	case "unrecorded":
 		ledger.unrecorded = append(ledger.unrecorded, r[2])
+	case "procedure":
+		ledger.otherProcedures = append(ledger.otherProcedures, r[2])
 	default:
 		ledger.otherFunction = r[2]
 	}

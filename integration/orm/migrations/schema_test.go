@@ -55,13 +55,17 @@ func named(b harness.Base, postgres, sqlite, mysql string) string {
 }
 
 // setUp has all packages create their tables.
-func setUp(t *testing.T, db *sql.DB) {
+func setUp(t *testing.T, b harness.Base, db *sql.DB) {
 	t.Helper()
+	var options []lease.Option
+	if b.Dialect == sqlfence.Postgres {
+		options = append(options, lease.WithProcedures())
+	}
 	store, err := tokens.New(db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	leases, err := lease.New(db)
+	leases, err := lease.New(db, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +94,7 @@ func definitions(texts []string) (found []string) {
 func TestSchemaFiles(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		db, sent := b.Counted(t, b.DSN(t))
-		setUp(t, db)
+		setUp(t, b, db)
 		wantInFiles(t, schemaDir(b), sent.Texts())
 		store, err := tokens.New(db)
 		if err != nil {
@@ -149,7 +153,7 @@ func TestSetupAfterFiles(t *testing.T) {
 				}
 			}
 			before := defined(t, b, plain)
-			setUp(t, db)
+			setUp(t, b, db)
 			if after := defined(t, b, plain); after != before || round > 0 && after != catalogue {
 				t.Errorf("round %d: there were\n%s\nnow there are\n%s", round, before, after)
 			} else {

@@ -180,7 +180,11 @@ FROM pg_catalog.pg_attribute AS a WHERE a.attname IN ('` + sqltext.IssuedBy + `'
 UNION ALL SELECT c.oid::pg_catalog.text, 'function', p.proname::pg_catalog.text
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ` +
 	`JOIN pg_catalog.pg_proc AS p ON {named}
-WHERE ({function}) IS NOT TRUE AND c.oid IN ({ledgers}) ORDER BY 1, 2, 3`
+WHERE ({function}) IS NOT TRUE AND c.oid IN ({ledgers})
+UNION ALL SELECT c.oid::pg_catalog.text, 'procedure', p.proname::pg_catalog.text
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_proc AS p ON p.pronamespace = c.relnamespace ` +
+	`JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
+WHERE p.proname IN ({procedures}) AND ({procedure}) IS NOT TRUE AND c.oid IN ({ledgers}) ORDER BY 1, 2, 3`
 
 // The last one isn't a setting: who has that of a replica, in any session.
 const VerifySettings = `SELECT name, setting FROM pg_catalog.pg_settings

@@ -26,8 +26,8 @@ func (a *app) init() *cobra.Command {
 		Use:   "init",
 		Short: "Print the SQL of all that a program needs, write it as migrations, or run it",
 		Long: `Print the SQL that creates sqlfence's own tables (fencing_tokens, fencing_leases, rowlocks)
-and, on PostgreSQL, the ledger's function, and that adds the fence column to each table of --table
-and --tables with row-fence; with --dir write it into a folder of migrations; or with --apply do it.
+and, on PostgreSQL, the ledger's function and the procedures for programs in other languages, and that
+adds the fence column to each table of --table and --tables with row-fence; with --dir write it into a folder of migrations; or with --apply do it.
 What is there is left as it is, so it can be run again. Nothing is sent that changes the database
 without --apply.
 

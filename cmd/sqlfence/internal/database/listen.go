@@ -32,5 +32,5 @@ func (dsn listener) Listen(ctx context.Context, channel string, notify func(payl
 }
 
 func listening(dsn string) []lease.Option {
-	return []lease.Option{lease.WithListener(listener(dsn))}
+	return []lease.Option{lease.WithListener(listener(dsn)), lease.WithProcedures()}
 }

@@ -30,7 +30,16 @@ AND p.pronamespace = (SELECT c.relnamespace FROM pg_catalog.pg_class c ` +
 AND (SELECT COUNT(*) FROM pg_catalog.pg_trigger g WHERE g.tgrelid = pg_catalog.to_regclass('fencing_tokens') ` +
 			`AND g.tgname IN ('sqlfence_turn_v1', 'sqlfence_kept_v1', 'sqlfence_floor_v1') ` +
 			`AND g.tgenabled = 'A') = 3 LIMIT 1`,
+		"00005_token_procedures.up.sql": procedure("sqlfence_issue"),
+		"00006_lease_procedures.up.sql": procedure("sqlfence_lease_acquire"),
 	},
+}
+
+// procedure is the question whether the ledger's schema has a procedure.
+func procedure(name string) string {
+	return "SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = '" + name + "' AND p.prokind = 'p' " +
+		"AND p.pronamespace = (SELECT c.relnamespace FROM pg_catalog.pg_class c " +
+		"WHERE c.oid = pg_catalog.to_regclass('fencing_tokens')) LIMIT 1"
 }
 
 // parsePostgres leaves the URL as it is. The driver reads it by its own rules: where it takes another
