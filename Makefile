@@ -1,7 +1,7 @@
 # Every folder with a go.mod is a module. The targets cover all of them.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test test-all check lint bench suites applications cgo pgbouncer chromium
+.PHONY: help test test-all check lint bench suites applications cgo pgbouncer pgpool chromium
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile
@@ -34,7 +34,10 @@ cgo:
 
 # Tests start pgbouncer themselves. Debian installs it in a folder that only root's PATH has.
 pgbouncer:
-	@PATH=$$PATH:/usr/sbin; command -v pgbouncer >/dev/null || scripts/install-pgbouncer
+	@PATH=$$PATH:/usr/sbin; command -v pgbouncer >/dev/null || scripts/install-pooler pgbouncer
+
+pgpool:
+	@PATH=$$PATH:/usr/sbin; command -v pgpool >/dev/null || scripts/install-pooler pgpool2 || true
 
 # The browser for the tests of the pages of examples/invoice.
 chromium:

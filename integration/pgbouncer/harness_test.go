@@ -81,7 +81,7 @@ func behindPgbouncerIn(t testing.TB, dsn, mode string, conns int) string {
 		}
 		harness.Chown(t, file, owner)
 	}
-	runPgbouncer(t, path, dir, owner)
+	runPooler(t, owner, filepath.Join(dir, ".s.PGSQL.6432"), path, filepath.Join(dir, "ini"))
 
 	u.Host = ""
 	q.Del("search_path")
@@ -120,11 +120,11 @@ func pgbouncerDir(t testing.TB) (string, *syscall.Credential) {
 	return dir, owner
 }
 
-// runPgbouncer runs it until the test ends, and waits until it answers.
-func runPgbouncer(t testing.TB, path, dir string, owner *syscall.Credential) {
+// runPooler runs a pooler until the test ends, and waits until it answers on its socket.
+func runPooler(t testing.TB, owner *syscall.Credential, socket, path string, args ...string) {
 	t.Helper()
 	var log strings.Builder
-	cmd := exec.Command(path, filepath.Join(dir, "ini"))
+	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = &log, &log
 	// It doesn't outlive a test that is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Pdeathsig: syscall.SIGKILL}
@@ -137,19 +137,19 @@ func runPgbouncer(t testing.TB, path, dir string, owner *syscall.Credential) {
 		close(ended)
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		_ = cmd.Process.Signal(syscall.SIGINT) // pgpool's children end with it
 		<-ended
 		if t.Failed() {
-			t.Logf("pgbouncer:\n%s", log.String())
+			t.Logf("%s:\n%s", path, log.String())
 		}
 	})
-	harness.Eventually(t, "pgbouncer answers", func() bool {
+	harness.Eventually(t, path+" answers", func() bool {
 		select {
 		case <-ended:
-			t.Fatalf("pgbouncer has ended:\n%s", log.String())
+			t.Fatalf("%s has ended:\n%s", path, log.String())
 		default:
 		}
-		c, err := net.Dial("unix", filepath.Join(dir, ".s.PGSQL.6432"))
+		c, err := net.Dial("unix", socket)
 		if err != nil {
 			return false
 		}

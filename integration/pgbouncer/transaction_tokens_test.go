@@ -53,61 +53,66 @@ var transactions = []struct {
 // another transaction.
 func TestPgbouncerTokensOfTransactions(t *testing.T) {
 	harness.NeedPostgres(t)
-	seed := harness.Seed(t)
 	for _, p := range poolings {
 		if !p.shared {
 			continue
 		}
 		t.Run(p.name, func(t *testing.T) {
 			b := baseNamed(p.base)
-			dsn := b.DSN(t)
-			table := sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed(sqlfence.FromTransaction()))
-			direct, db := b.Raw(t, dsn), b.Fenced(t, dsn, table)
-			const clients = 8
-			harness.MustExec(t, direct, "CREATE TABLE books (id integer PRIMARY KEY, price integer NOT NULL DEFAULT 0, fence_token bigint NOT NULL DEFAULT 0)")
-			harness.MustExec(t, direct, fmt.Sprintf("INSERT INTO books (id) SELECT * FROM generate_series(0, %d)", clients-1))
-			store, err := tokens.New(db)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := store.Setup(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := store.Adopt(t.Context(), sqlfence.Token{Name: "books", Value: 7}); err != nil {
-				t.Fatal(err)
-			}
-			if err := schema.Seal(t.Context(), db); err != nil {
-				t.Fatal(err)
-			}
-			pooled := b.Raw(t, behindPgbouncer(t, dsn)+p.params)
-			pooled.SetMaxOpenConns(clients)
-			rounds := harness.Rounds(t, 150)
-			var landed [clients]int
-			var wg sync.WaitGroup
-			for client := range clients {
-				wg.Go(func() {
-					landed[client] = sendTransactions(t, pooled, client, rounds, rand.New(rand.NewPCG(seed, uint64(client))))
-				})
-			}
-			wg.Wait()
-			for client, want := range landed {
-				var price int
-				if err := direct.QueryRow(fmt.Sprint("SELECT price FROM books WHERE id = ", client)).Scan(&price); err != nil || price != want {
-					t.Errorf("seed %d: client %d has proven %d writes, and %d have landed (%v)", seed, client, want, price, err)
-				}
-			}
+			tokensOfTransactions(t, func(dsn string, clients int) *sql.DB {
+				pooled := b.Raw(t, behindPgbouncer(t, dsn)+p.params)
+				pooled.SetMaxOpenConns(clients)
+				pooled.SetMaxIdleConns(clients)
+				return pooled
+			}, b)
 		})
+	}
+}
+
+// tokensOfTransactions has clients send random transactions through a pooler.
+func tokensOfTransactions(t *testing.T, through func(dsn string, clients int) *sql.DB, b harness.Base) {
+	t.Helper()
+	seed := harness.Seed(t)
+	dsn := b.DSN(t)
+	table := sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed(sqlfence.FromTransaction()))
+	direct, db := b.Raw(t, dsn), b.Fenced(t, dsn, table)
+	const clients = 8
+	harness.MustExec(t, direct, "CREATE TABLE books (id integer PRIMARY KEY, price integer NOT NULL DEFAULT 0, fence_token bigint NOT NULL DEFAULT 0)")
+	harness.MustExec(t, direct, fmt.Sprintf("INSERT INTO books (id) SELECT * FROM generate_series(0, %d)", clients-1))
+	store, err := tokens.New(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Adopt(t.Context(), sqlfence.Token{Name: "books", Value: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Seal(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	pooled := through(dsn, clients)
+	rounds := harness.Rounds(t, 150)
+	var landed [clients]int
+	var wg sync.WaitGroup
+	for client := range clients {
+		wg.Go(func() {
+			landed[client] = sendTransactions(t, pooled, client, rounds, rand.New(rand.NewPCG(seed, uint64(client))))
+		})
+	}
+	wg.Wait()
+	for client, want := range landed {
+		var price int
+		if err := direct.QueryRow(fmt.Sprint("SELECT price FROM books WHERE id = ", client)).Scan(&price); err != nil || price != want {
+			t.Errorf("seed %d: client %d has proven %d writes, and %d have landed (%v)", seed, client, want, price, err)
+		}
 	}
 }
 
 // sendTransactions sends random ones, and returns how many writes were proven and committed.
 func sendTransactions(t *testing.T, db *sql.DB, client, rounds int, r *rand.Rand) (landed int) {
-	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Error(err)
-		return 0
-	}
-	defer conn.Close()
+	var conn *sql.Conn
 	exec := func(query string) error {
 		_, err := conn.ExecContext(context.WithoutCancel(t.Context()), query)
 		return err
@@ -116,6 +121,11 @@ func sendTransactions(t *testing.T, db *sql.DB, client, rounds int, r *rand.Rand
 	for range rounds {
 		kind := transactions[r.IntN(len(transactions))]
 		kept := 0 // by savepoints
+		var err error
+		if conn, err = db.Conn(t.Context()); err != nil {
+			t.Error(err)
+			return landed
+		}
 		for _, query := range kind.statements {
 			if query == "{write}" {
 				query = write
@@ -127,7 +137,7 @@ func sendTransactions(t *testing.T, db *sql.DB, client, rounds int, r *rand.Rand
 				t.Errorf("client %d: %v: %s: %v", client, kind.statements, query, err)
 			}
 		}
-		err := exec(write)
+		err = exec(write)
 		if err == nil { // a write behind a savepoint is looked at here
 			err = exec("COMMIT")
 		} else if err := exec("ROLLBACK"); err != nil {
@@ -139,6 +149,7 @@ func sendTransactions(t *testing.T, db *sql.DB, client, rounds int, r *rand.Rand
 		if err == nil {
 			landed += kept + 1
 		}
+		_ = conn.Close()
 	}
 	return landed
 }
