@@ -24,8 +24,8 @@ type dialect interface {
 	// indexed returns a row if there is such an index, on PostgreSQL by whatever name.
 	indexed() statement
 
-	// procedures creates those of [WithProcedures]; without a text where there are none.
-	procedures() statement
+	// procedures creates those of [WithProcedures], and finds them; without a text where there are none.
+	procedures() (create, find statement)
 
 	// marks adds the column that an older table is without and those need who wait for
 	// notifications.

@@ -117,7 +117,6 @@ func (mysql) text() sqltext.Dialect { return my.Text }
 func (mysql) facts() *facts.Dialect { return my.Session }
 func (mysql) create() statement     { return statement{text: createMySQL} }
 func (mysql) marks() statement      { return statement{} }
-func (mysql) procedures() statement { return statement{} }
 func (mysql) index() statement      { return statement{text: createIndexMySQL} }
 
 func (mysql) indexed() statement {
@@ -360,3 +359,5 @@ func (mysql) session(id int64) (lock, unlock statement, ok bool) {
 
 // owned: a pooler that knows MySQL's locks by name, such as ProxySQL, leaves a session with one to its client.
 func (mysql) owned(string) (set, get statement) { return statement{}, statement{} }
+
+func (mysql) procedures() (create, find statement) { return create, find }

@@ -99,8 +99,10 @@ func configure(d driver.Driver, opts []Option) (*config, error) {
 		c.Fail(err)
 	}
 	c.dialect, c.spoken = dialects.Find(&c.Options, d)
-	if c.procedures && c.spoken != 0 && c.dialect.procedures().text == "" {
-		c.Fail(fmt.Errorf("procedures need PostgreSQL, not %v: leave WithProcedures out", c.spoken))
+	if c.procedures && c.spoken != 0 {
+		if create, _ := c.dialect.procedures(); create.text == "" {
+			c.Fail(fmt.Errorf("procedures need PostgreSQL, not %v: leave WithProcedures out", c.spoken))
+		}
 	}
 	if c.listener != nil && c.spoken != 0 && !c.dialect.notifies() {
 		c.Fail(fmt.Errorf("%v has no NOTIFY: leave WithListener out", c.spoken))

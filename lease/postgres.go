@@ -237,11 +237,10 @@ func holdsPostgres(number string) string {
 			AND (k.classid::bigint << 32 | k.objid::bigint) = ` + number + `)`
 }
 
-func (postgres) marks() statement      { return statement{text: addNotifyUntil} }
-func (postgres) procedures() statement { return statement{text: createProceduresPostgres} }
-func (postgres) create() statement     { return statement{text: createPostgres} }
-func (postgres) index() statement      { return statement{text: createIndex} }
-func (postgres) indexed() statement    { return statement{text: indexedPostgres} }
+func (postgres) marks() statement   { return statement{text: addNotifyUntil} }
+func (postgres) create() statement  { return statement{text: createPostgres} }
+func (postgres) index() statement   { return statement{text: createIndex} }
+func (postgres) indexed() statement { return statement{text: indexedPostgres} }
 
 // probe plans without running: columns, types, the unique index that ON CONFLICT needs,
 // and the privileges are looked up.
@@ -388,4 +387,8 @@ func (postgres) owned(mark string) (set, get statement) {
 	return statement{text: "SELECT pg_catalog.set_config('sqlfence.session', $1::text, false)", args: []any{mark}},
 		statement{text: "SELECT COALESCE(pg_catalog.current_setting('sqlfence.session', true), '') = $1::text",
 			args: []any{mark}}
+}
+
+func (postgres) procedures() (create, find statement) {
+	return statement{text: createProceduresPostgres}, statement{text: findProceduresPostgres}
 }

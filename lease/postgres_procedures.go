@@ -121,4 +121,7 @@ END
 	}
 }
 
-var createProceduresPostgres = pg.CreateProcedures(proceduresPostgres()...)
+var (
+	createProceduresPostgres = pg.CreateProcedures(proceduresPostgres()...)
+	findProceduresPostgres   = pg.FindProcedures(proceduresPostgres()...)
+)

@@ -71,14 +71,21 @@ func (m *Leases) create(ctx context.Context, s statement) error {
 	return err
 }
 
-// createProcedures creates those that the options ask for.
+// createProcedures creates those that the options ask for. A role that can't may find them created.
 func (m *Leases) createProcedures(ctx context.Context) error {
-	if m.procedures {
-		if _, err := m.exec(ctx, m.dialect.procedures()); err != nil {
-			return fmt.Errorf("lease: setup: create the procedures: %w", m.explain(ctx, err))
-		}
+	if !m.procedures {
+		return nil
 	}
-	return nil
+	create, find := m.dialect.procedures()
+	_, err := m.exec(ctx, create)
+	if err == nil {
+		return nil
+	}
+	found := false
+	if m.query(ctx, func(*sql.Rows) error { found = true; return nil }, find) == nil && found {
+		return nil
+	}
+	return fmt.Errorf("lease: setup: create the procedures: %w", m.explain(ctx, err))
 }
 
 // index adds the index on expires_at unless there is one.

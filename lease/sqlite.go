@@ -99,11 +99,10 @@ var sqliteTexts = struct {
 	sweep:   render(lite.Text, sweepSQLite),
 }
 
-func (sqlite) marks() statement      { return statement{} }
-func (sqlite) procedures() statement { return statement{} }
-func (sqlite) create() statement     { return statement{text: createSQLite} }
-func (sqlite) index() statement      { return statement{text: createIndex} }
-func (sqlite) indexed() statement    { return statement{text: indexedSQLite} }
+func (sqlite) marks() statement   { return statement{} }
+func (sqlite) create() statement  { return statement{text: createSQLite} }
+func (sqlite) index() statement   { return statement{text: createIndex} }
+func (sqlite) indexed() statement { return statement{text: indexedSQLite} }
 
 // probe prepares without running.
 func (sqlite) probe(ctx context.Context, db *database, _ bool) error {
@@ -246,3 +245,5 @@ func (sqlite) session(int64) (lock, unlock statement, ok bool) {
 
 // owned: there are no sessions.
 func (sqlite) owned(string) (set, get statement) { return statement{}, statement{} }
+
+func (sqlite) procedures() (create, find statement) { return create, find }

@@ -58,7 +58,7 @@ type dialect struct {
 
 	keeping keeping // of the tokens and names, and of the function that guards ask the ledger by
 
-	procedures string // creates those of [WithProcedures]; empty where there are none
+	procedures, hasProcedures string // creates those of [WithProcedures], and finds them; empty where there are none
 
 	// Within a transaction.
 	before string // is sent before it

@@ -42,8 +42,10 @@ func WithLogger(l *slog.Logger) Option {
 // once. They commit, so they are refused within a transaction (SQLSTATE 2D000). Their caller needs the privileges
 // that Issue needs; docs/protocol.md shows their use.
 //
+// A fenced database may refuse such a call, where the name is a table's: call the Store there.
+//
 // They need PostgreSQL 13 or newer, and the role CREATE on the schema of the table fencing_tokens, in
-// which they are created. Where Setup can't create them it fails. On another database [New] refuses the option.
+// which they are created. Where Setup can't create them, and they aren't there as it would create them, it fails. On another database [New] refuses the option.
 func WithProcedures() Option { return func(c *config) { c.procedures = true } }
 
 type config struct {

@@ -45,7 +45,7 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	keeping: keeping{whole: pg.CreateLedgerFunction, installed: pg.FindLedgerFunction, hidden: render(pg.Text,
 		"SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass('{ledger}') AND relrowsecurity")},
 
-	procedures: pg.CreateProcedures(proceduresPostgres()...),
+	procedures: pg.CreateProcedures(proceduresPostgres()...), hasProcedures: pg.FindProcedures(proceduresPostgres()...),
 
 	level: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	begin: []string{

@@ -63,14 +63,19 @@ func (s *Store) Setup(ctx context.Context) error {
 	return nil
 }
 
-// createProcedures creates those that the options ask for.
+// createProcedures creates those that the options ask for. A role that can't may find them created.
 func (s *Store) createProcedures(ctx context.Context) error {
-	if s.procedures {
-		if err := s.exec(ctx, s.dialect.procedures); err != nil {
-			return fmt.Errorf("tokens: setup: create the procedures: %w", s.explain(ctx, err))
-		}
+	if !s.procedures {
+		return nil
 	}
-	return nil
+	err := s.exec(ctx, s.dialect.procedures)
+	if err == nil {
+		return nil
+	}
+	if found, _ := s.has(ctx, s.dialect.hasProcedures); found {
+		return nil
+	}
+	return fmt.Errorf("tokens: setup: create the procedures: %w", s.explain(ctx, err))
 }
 
 // has reports whether a query has a row.

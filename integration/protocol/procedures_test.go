@@ -2,6 +2,7 @@ package protocol_test
 
 import (
 	"context"
+	crand "crypto/rand"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
@@ -438,8 +439,41 @@ func TestProceduresRefused(t *testing.T) {
 			t.Errorf("lease on %s: %v", b.Name, err)
 		}
 	}
-	_, db, leases := procedures(t)
+	l, db, leases := procedures(t)
+	// A role that may not create them is content with those of the owner.
+	var home string
+	if err := db.QueryRow("SELECT quote_ident(current_schema())").Scan(&home); err != nil {
+		t.Fatal(err)
+	}
+	name := "sqlfence_" + strings.ToLower(crand.Text())
+	harness.MustExec(t, db, "CREATE ROLE "+name)
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		for _, query := range []string{"DROP OWNED BY " + name, "DROP ROLE " + name} {
+			if _, err := db.ExecContext(ctx, query); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	harness.MustExec(t, db, "GRANT USAGE ON SCHEMA "+home+" TO "+name)
+	harness.MustExec(t, db, "GRANT SELECT, INSERT, UPDATE, DELETE ON fencing_tokens, fencing_leases TO "+name)
+	asRole := l.Raw(t, l.dsn)
+	asRole.SetMaxOpenConns(1)
+	harness.MustExec(t, asRole, "SET ROLE "+name)
+	role, err := lease.New(asRole, lease.WithProcedures())
+	if err == nil {
+		err = role.Setup(t.Context())
+	}
+	if err != nil {
+		t.Errorf("Setup by the role: %v", err)
+	}
+	if _, err := issued(t.Context(), asRole, "books"); err != nil {
+		t.Errorf("by the role: %v", err)
+	}
 	harness.MustExec(t, db, "DROP PROCEDURE sqlfence_lease_release")
+	if err := role.Setup(t.Context()); harness.SQLState(err) != "42501" {
+		t.Errorf("Setup by the role, where one is missing: %v", err)
+	}
 	harness.MustExec(t, db, "CREATE FUNCTION sqlfence_lease_release(lock_id text) RETURNS void LANGUAGE sql AS 'SELECT'")
 	if err := leases.Setup(t.Context()); err == nil {
 		t.Error("Setup takes a function for its procedure")
@@ -453,7 +487,7 @@ func TestProceduresOfThePage(t *testing.T) {
 	for line := range strings.Lines(block(t, "postgres procedures")) {
 		call, returns, _ := strings.Cut(strings.TrimSpace(line), "--")
 		call = strings.ReplaceAll(call, "30", "3600") // it isn't to end here
-		if lockID.Valid { // the page has another one
+		if lockID.Valid {
 			call = strings.ReplaceAll(call, "mJ1fIbmTQ4mVzBFQqXLVog", lockID.String)
 		}
 		rows, err := db.Query(call)
@@ -477,4 +511,31 @@ func TestProceduresOfThePage(t *testing.T) {
 		}
 	}
 	harness.WantLedger(t, db, "books=43")
+}
+
+// A fenced database lets no one but sqlfence's packages define or drop them.
+func TestProceduresAreKept(t *testing.T) {
+	l, _, leases := procedures(t)
+	db := l.Fenced(t, l.dsn, harness.Books(sqlfence.Ledger()))
+	for _, query := range []string{
+		"DROP PROCEDURE sqlfence_issue", "ALTER PROCEDURE sqlfence_issue RENAME TO issue", "DROP ROUTINE sqlfence_lease_acquire",
+		"CREATE OR REPLACE PROCEDURE sqlfence_lease_release(lock_id text) LANGUAGE sql AS 'SELECT 1'",
+	} {
+		if _, err := db.Exec(query); !errors.Is(err, sqlfence.ErrUnguardable) {
+			t.Errorf("%s: %v, want ErrUnguardable", query, err)
+		}
+	}
+	// Setup through it passes.
+	fenced, err := lease.New(db, lease.WithProcedures())
+	if err == nil {
+		err = fenced.Setup(t.Context())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	harness.MustRelease(t, harness.MustAcquire(t, leases, "books"))
+	// There the packages take tokens: this could be code that writes to the table.
+	if _, err := db.Exec("CALL sqlfence_issue('books')"); !errors.Is(err, sqlfence.ErrUnguardable) {
+		t.Errorf("a call: %v, want ErrUnguardable", err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -73,6 +74,18 @@ LANGUAGE plpgsql SECURITY INVOKER AS $procedure$%s$procedure$$create$, home, pat
 	}
 	b.WriteString("END\n$install$")
 	return b.String()
+}
+
+// FindProcedures is a query that has a row where all are as they would be created.
+func FindProcedures(all ...Procedure) string {
+	names := make([]string, len(all))
+	for i, p := range all {
+		names[i] = Text.Text(p.Name)
+	}
+	return `SELECT 1 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.oid = pg_catalog.to_regclass('fencing_tokens') AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc AS p
+	WHERE p.pronamespace = n.oid AND p.proname IN (` + strings.Join(names, ", ") + ") AND " + ProcedureAsCreated() +
+		") = " + strconv.Itoa(len(all))
 }
 
 // procedurePath is the search path of a procedure, of a schema's name in quotes.
