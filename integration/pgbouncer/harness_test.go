@@ -81,7 +81,7 @@ func behindPgbouncerIn(t testing.TB, dsn, mode string, conns int) string {
 		}
 		harness.Chown(t, file, owner)
 	}
-	runPooler(t, owner, filepath.Join(dir, ".s.PGSQL.6432"), path, filepath.Join(dir, "ini"))
+	runPooler(t, owner, syscall.SIGKILL, filepath.Join(dir, ".s.PGSQL.6432"), path, filepath.Join(dir, "ini"))
 
 	u.Host = ""
 	q.Del("search_path")
@@ -120,8 +120,9 @@ func pgbouncerDir(t testing.TB) (string, *syscall.Credential) {
 	return dir, owner
 }
 
-// runPooler runs a pooler until the test ends, and waits until it answers on its socket.
-func runPooler(t testing.TB, owner *syscall.Credential, socket, path string, args ...string) {
+// runPooler runs a pooler until the test ends, when the signal stops it at once, and waits until it answers on its
+// socket.
+func runPooler(t testing.TB, owner *syscall.Credential, stop syscall.Signal, socket, path string, args ...string) {
 	t.Helper()
 	var log strings.Builder
 	cmd := exec.Command(path, args...)
@@ -137,7 +138,7 @@ func runPooler(t testing.TB, owner *syscall.Credential, socket, path string, arg
 		close(ended)
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGINT) // pgpool's children end with it
+		_ = cmd.Process.Signal(stop)
 		<-ended
 		if t.Failed() {
 			t.Logf("%s:\n%s", path, log.String())

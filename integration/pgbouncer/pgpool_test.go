@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
@@ -63,7 +64,8 @@ func behindPgpool(t *testing.T, dsn string) string {
 		}
 		harness.Chown(t, file, owner)
 	}
-	runPooler(t, owner, filepath.Join(dir, ".s.PGSQL.9999"), path, "-n", "-f", filepath.Join(dir, "conf"), "-F", filepath.Join(dir, "pcp"), "-a", filepath.Join(dir, "hba"))
+	// By this signal it ends its children and disconnects their clients.
+	runPooler(t, owner, syscall.SIGINT, filepath.Join(dir, ".s.PGSQL.9999"), path, "-n", "-f", filepath.Join(dir, "conf"), "-F", filepath.Join(dir, "pcp"), "-a", filepath.Join(dir, "hba"))
 	q := u.Query()
 	u.Host = ""
 	q.Set("host", dir)
@@ -83,6 +85,12 @@ func TestPgpoolTokensOfTransactions(t *testing.T) {
 		pooled := baseNamed("pgx").Raw(t, behindPgpool(t, dsn)+"&default_query_exec_mode=simple_protocol")
 		pooled.SetMaxOpenConns(clients)
 		pooled.SetMaxIdleConns(-1) // a connection for each transaction
+		harness.MustExec(t, pooled, "SET test.kept = 'by another'")
+		harness.Eventually(t, "a client meets another's setting", func() bool {
+			var left sql.NullString
+			err := pooled.QueryRow("SELECT current_setting('test.kept', true)").Scan(&left)
+			return err == nil && left.String != ""
+		})
 		return pooled
 	}, baseNamed("pgx"))
 }
