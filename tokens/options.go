@@ -32,20 +32,20 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithProcedures has [Store.Setup] create, on PostgreSQL, procedures for programs in other languages,
-// which take tokens by them, or bring them up to date:
+// WithProcedures has [Store.Setup] create, on PostgreSQL, procedures for programs in other languages, which take
+// tokens by them, or bring them up to date:
 //
 //	CALL sqlfence_issue('books')      -- returns a row with the column token
 //	CALL sqlfence_adopt('books', 42)  -- SQLSTATE FT002 if a higher one is known
 //
 // They send the statements of [Store.Issue] and [Store.Adopt] by the same rules, so both can be used at
 // once. They commit, so they are refused within a transaction (SQLSTATE 2D000). Their caller needs the privileges
-// that Issue needs; docs/protocol.md shows their use.
-//
-// A fenced database may refuse such a call, where the name is a table's: call the Store there.
+// that Issue needs; docs/protocol.md shows their use. A fenced database may refuse such a call, where the name is
+// a table's: call the Store there.
 //
 // They need PostgreSQL 13 or newer, and the role CREATE on the schema of the table fencing_tokens, in
-// which they are created. Where Setup can't create them, and they aren't there as it would create them, it fails. On another database [New] refuses the option.
+// which they are created. Where Setup can't create them, and they aren't there as it would create them, it fails.
+// On another database [New] refuses the option.
 func WithProcedures() Option { return func(c *config) { c.procedures = true } }
 
 type config struct {
