@@ -168,7 +168,7 @@ func TestRecordIssuersAfterFiles(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)
 		plain, db := b.Raw(t, source), b.Fenced(t, source)
-		setUp(t, db)
+		setUp(t, b, db)
 		_, texts := schemaFiles(t, issuersDir(b))
 		for _, text := range texts {
 			if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "schema"), text); err != nil {
