@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqlfence/sqlfence/internal/nfc"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // maxKey is the maximum length of a normalized key in bytes: that of a token's name,
@@ -16,7 +17,7 @@ const maxKey = 512
 // NormalizeKey returns the form in which a key is stored, which is also the name of its
 // tokens: Unicode's normalization form C, so that two spellings of one text are one key.
 // The error is [ErrInvalid] for a key that is empty, longer than 512 bytes, not
-// valid UTF-8, or contains a NUL.
+// valid UTF-8, contains a NUL, or is "sqlfence:floor".
 func NormalizeKey(key string) (string, error) {
 	if !utf8.ValidString(key) {
 		return "", invalid("a key of %d bytes is not valid UTF-8", len(key))
@@ -29,6 +30,8 @@ func NormalizeKey(key string) (string, error) {
 		return "", invalid("a key of %d bytes, at most %d are allowed", len(key), maxKey)
 	case strings.IndexByte(key, 0) >= 0:
 		return "", invalid("the key %q holds a NUL byte", key)
+	case key == sqltext.FloorName:
+		return "", invalid("the key %q is the name of a row of the ledger's own", key)
 	}
 	return key, nil
 }

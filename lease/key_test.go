@@ -18,6 +18,7 @@ func TestNormalizeKey(t *testing.T) {
 		{"longer once normalized", strings.Repeat("\u0958", 171), ""}, // a letter and a mark
 		{"NUL", "a\x00b", ""},
 		{"not UTF-8", "a\xff", ""},
+		{"the ledger's own", "sqlfence:floor", ""},
 	} {
 		got, err := NormalizeKey(test.key)
 		if got != test.want || errors.Is(err, ErrInvalid) != (test.want == "") {
