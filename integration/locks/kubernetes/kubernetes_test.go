@@ -1,0 +1,185 @@
+package kubernetes_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	coordination "k8s.io/api/coordination/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/integration/locks/paused"
+	"github.com/sqlfence/sqlfence/integration/zombie"
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/locks/fencekubernetes"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// service is client-go's leader election on an object of kind Lease.
+var service = paused.Service{
+	Start: func(t *testing.T) string {
+		server := httptest.NewServer(&api{leases: make(map[string]*coordination.Lease)})
+		t.Cleanup(server.Close)
+		return server.URL
+	},
+	Lock: func(ctx context.Context, address string, store *tokens.Store) (context.Context, func() error, error) {
+		client, err := kubernetes.NewForConfig(&rest.Config{Host: address, QPS: -1,
+			ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+		if err != nil {
+			return nil, nil, err
+		}
+		lock := &resourcelock.LeaseLock{LeaseMeta: meta.ObjectMeta{Namespace: "default", Name: "report"},
+			Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: rand.Text()}}
+		led, resign, err := lead(ctx, lock)
+		if err != nil {
+			return nil, nil, err
+		}
+		held, err := fencekubernetes.WithLeader(led, store, "report", lock)
+		return held, resign, err
+	},
+}
+
+func TestMain(m *testing.M) { service.Main(m) }
+
+func TestPausedLeader(t *testing.T) { service.Test(t) }
+
+func TestOrder(t *testing.T) { service.TestOrder(t) }
+
+// lead runs an election until this process leads, and returns the leader's context, and what gives the lead back.
+func lead(ctx context.Context, lock resourcelock.Interface) (led context.Context, resign func() error, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	started, ended := make(chan context.Context, 1), make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: 5 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: 20 * time.Millisecond,
+		ReleaseOnCancel: true, Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) { started <- ctx },
+			OnStoppedLeading: func() {},
+		}})
+	if err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	go func() {
+		defer close(ended)
+		elector.Run(ctx)
+	}()
+	resign = func() error {
+		cancel()
+		<-ended
+		return nil
+	}
+	select {
+	case led = <-started:
+		return led, resign, nil
+	case <-ended:
+		cancel()
+		return nil, nil, errors.New("the election has ended")
+	}
+}
+
+// The election is on a lease of the database: leaders have rising tokens, and write without a context.
+func TestLock(t *testing.T) {
+	b, dsn := zombie.NewBase(t)
+	var before []sqlfence.Token
+	for range 3 {
+		lock, err := fencekubernetes.NewLock("report", rand.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := b.Fenced(t, dsn, sqlfence.WithTokens(lock.Tokens),
+			sqlfence.WithTable("results", sqlfence.Resource("report"), sqlfence.Ledger()))
+		if _, _, err := lock.Get(t.Context()); !errors.Is(err, sqlfence.ErrInvalid) {
+			t.Errorf("without leases: %v", err)
+		}
+		leases := harness.NewLeases(t, db)
+		lock.Use(leases)
+		wantRefused := func(when string) {
+			t.Helper()
+			if err := zombie.Write(t.Context(), db, "A"); !errors.Is(err, lease.ErrNotLeader) || !errors.Is(err, sqlfence.ErrNoFence) {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		wantRefused("before it leads")
+		_, resign, err := lead(t.Context(), lock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := zombie.Write(t.Context(), db, "A"); err != nil {
+			t.Error(err)
+		}
+		got, err := lock.Tokens(t.Context(), []string{"report"})
+		if err != nil || len(got) != 1 || len(before) > 0 && got[0].Value <= before[0].Value {
+			t.Errorf("tokens %v behind %v, %v", got, before, err)
+		}
+		if err := zombie.Write(sqlfence.WithFence(t.Context(), before...), db, "late"); len(before) > 0 && !errors.Is(err, sqlfence.ErrStale) {
+			t.Errorf("the leader before: %v", err)
+		}
+		if record, _, err := lock.Get(t.Context()); err != nil || record.HolderIdentity != lock.Identity() ||
+			int64(record.LeaderTransitions) != got[0].Value-1 {
+			t.Errorf("%+v, %v", record, err)
+		}
+		before = got
+		if err := resign(); err != nil {
+			t.Error(err)
+		}
+		wantRefused("when it has resigned")
+		if locked, err := leases.IsLocked(t.Context(), "report"); locked || err != nil {
+			t.Errorf("the lease is held: %v, %v", locked, err)
+		}
+	}
+}
+
+// One elector leads at a time, and the other gets the lease when that of the first has ended in the database.
+func TestLockIsTakenOver(t *testing.T) {
+	b, dsn := zombie.NewBase(t)
+	leases := harness.NewLeases(t, b.Fenced(t, dsn, sqlfence.WithTable("results", sqlfence.Resource("report"))))
+	newLock := func(identity string) *fencekubernetes.Lock {
+		l, err := fencekubernetes.NewLock("report", identity)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Use(leases)
+		return l
+	}
+	first, second := newLock("first"), newLock("second")
+	record := func(l *fencekubernetes.Lock) resourcelock.LeaderElectionRecord {
+		return resourcelock.LeaderElectionRecord{HolderIdentity: l.Identity(), LeaseDurationSeconds: 3600}
+	}
+	if err := first.Create(t.Context(), record(first)); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Create(t.Context(), record(second)); err == nil {
+		t.Error("both have it")
+	}
+	if err := second.Update(t.Context(), record(first)); !errors.Is(err, sqlfence.ErrInvalid) {
+		t.Errorf("for another identity: %v", err)
+	}
+	if err := first.Update(t.Context(), record(first)); err != nil {
+		t.Errorf("renewed: %v", err)
+	}
+	info, _, err := leases.Lookup(t.Context(), "report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := leases.Release(t.Context(), info.LockID); err != nil { // as its end does
+		t.Fatal(err)
+	}
+	if err := second.Create(t.Context(), record(second)); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Update(t.Context(), record(first)); err == nil {
+		t.Error("the first has renewed what the second has")
+	}
+	if _, err := first.Tokens(t.Context(), []string{"report"}); !errors.Is(err, lease.ErrNotLeader) {
+		t.Errorf("the first has tokens: %v", err)
+	}
+}

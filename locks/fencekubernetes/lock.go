@@ -1,0 +1,169 @@
+package fencekubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// A Lock is a resourcelock.Interface on a lease of package lease. The database's clock decides when a leader's time is
+// over, so the clocks of the nodes needn't agree. NewLock returns one; it is safe for concurrent use.
+//
+// While the lease is free, or has ended, Get says that there is no record, and the next elector creates one at once:
+// it doesn't wait for the lease's duration by its own clock. RecordEvent does nothing: use [lease.WithObserver].
+type Lock struct {
+	key, identity string
+
+	mu     sync.Mutex
+	leases *lease.Leases
+	held   *lease.Lease
+}
+
+var _ resourcelock.Interface = (*Lock)(nil)
+
+// NewLock returns the lock of a lease's key for a process. The identity is the [lease.Owner] of its lease. Errors:
+// [sqlfence.ErrInvalid] for an empty identity, and those of [lease.NormalizeKey].
+func NewLock(key, identity string) (*Lock, error) {
+	key, err := lease.NormalizeKey(key)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("fencekubernetes: %w", err)
+	case identity == "":
+		return nil, fmt.Errorf("fencekubernetes: no identity: %w", sqlfence.ErrInvalid)
+	}
+	return &Lock{key: key, identity: identity}, nil
+}
+
+// Use says where the lease is: before the election runs. It is apart from NewLock, as the database may be opened with
+// the lock's Tokens.
+func (l *Lock) Use(leases *lease.Leases) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leases = leases
+}
+
+// Tokens is a source for [sqlfence.WithTokens]. It returns the token of the lease if names asks for it: by the key; or,
+// of the key of a row, "books/42", by "books/". For other names it returns nothing. If this process doesn't lead, the
+// error is a [*lease.NotLeaderError], which is [sqlfence.ErrStale], too, if it has lost the lease.
+func (l *Lock) Tokens(_ context.Context, names []string) ([]sqlfence.Token, error) {
+	asked := func(name string) bool {
+		return name == l.key || strings.HasSuffix(name, "/") && strings.HasPrefix(l.key, name)
+	}
+	_, held := l.now()
+	switch {
+	case !slices.ContainsFunc(names, asked):
+		return nil, nil
+	case held == nil:
+		return nil, &lease.NotLeaderError{Key: l.key}
+	case held.Err() != nil:
+		return nil, fmt.Errorf("%w: %w", &lease.NotLeaderError{Key: l.key}, held.Err())
+	}
+	return []sqlfence.Token{held.Token()}, nil
+}
+
+var errUnused = fmt.Errorf("fencekubernetes: the lock has no leases: call Use: %w", sqlfence.ErrInvalid)
+
+// Get implements resourcelock.Interface.
+func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	leases, _ := l.now()
+	if leases == nil {
+		return nil, nil, errUnused
+	}
+	info, ok, err := leases.Lookup(ctx, l.key)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !ok:
+		return nil, nil, apierrors.NewNotFound(resource, l.key)
+	}
+	left := time.Until(info.ExpiresAt).Seconds()
+	return &resourcelock.LeaderElectionRecord{
+		HolderIdentity:       info.Holder,
+		LeaseDurationSeconds: max(1, int(math.Ceil(left))),
+		AcquireTime:          metav1.NewTime(info.AcquiredAt),
+		RenewTime:            metav1.NewTime(time.Now()),
+		LeaderTransitions:    int(info.Token.Value - 1),
+	}, fmt.Appendf(nil, "%s until %d", info.Token, info.ExpiresAt.UnixMicro()), nil
+}
+
+// Create implements resourcelock.Interface: it takes the lease if it is free.
+func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.Update(ctx, record)
+}
+
+// Update implements resourcelock.Interface: it takes the lease if it is free, extends it if it is this process's, or
+// releases it.
+func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	leases, held := l.now()
+	ttl := time.Duration(record.LeaseDurationSeconds) * time.Second
+	switch {
+	case leases == nil:
+		return errUnused
+	case record.HolderIdentity == "":
+		return l.release(ctx, held)
+	case record.HolderIdentity != l.identity:
+		return fmt.Errorf("fencekubernetes: the record is of %q: %w", record.HolderIdentity, sqlfence.ErrInvalid)
+	case held != nil && held.Err() == nil:
+		err := held.Extend(ctx, ttl)
+		if !errors.Is(err, lease.ErrNotHeld) {
+			return err
+		}
+	}
+	taken, ok, err := leases.TryAcquire(ctx, l.key, lease.Owner(l.identity), lease.TTL(ttl), lease.Refresh())
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return apierrors.NewConflict(resource, l.key, lease.ErrHeld)
+	}
+	l.hold(taken)
+	return nil
+}
+
+func (l *Lock) release(ctx context.Context, held *lease.Lease) error {
+	l.hold(nil)
+	if held == nil {
+		return nil
+	}
+	if err := held.Release(ctx); err != nil && !errors.Is(err, lease.ErrNotHeld) {
+		return err
+	}
+	return nil
+}
+
+// RecordEvent implements resourcelock.Interface. It does nothing.
+func (*Lock) RecordEvent(string) {}
+
+// Identity implements resourcelock.Interface.
+func (l *Lock) Identity() string { return l.identity }
+
+// Describe implements resourcelock.Interface.
+func (l *Lock) Describe() string { return "the lease " + l.key + " in the database" }
+
+func (l *Lock) now() (*lease.Leases, *lease.Lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leases, l.held
+}
+
+func (l *Lock) hold(held *lease.Lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = held
+}
+
+// resource is what errors of Kubernetes's kinds name; client-go asks for the kind alone.
+var resource = schema.GroupResource{Group: "sqlfence", Resource: "leases"}
