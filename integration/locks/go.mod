@@ -27,7 +27,7 @@ replace github.com/sqlfence/sqlfence/locks/fencezookeeper => ../../locks/fencezo
 require (
 	github.com/bsm/redislock v0.9.4
 	github.com/go-zookeeper/zk v1.0.4
-	github.com/jackc/pgx/v5 v5.13.0
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/nats-io/nats.go v1.55.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/sqlfence/sqlfence v0.0.0
