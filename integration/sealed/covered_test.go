@@ -157,7 +157,7 @@ func TestInsertBehindAMove(t *testing.T) {
 			l.exec(t, "CREATE TABLE pages_one PARTITION OF pages FOR VALUES IN (1); CREATE TABLE pages_two PARTITION OF pages FOR VALUES IN (2)")
 			l.exec(t, "INSERT INTO fencing_tokens (name, token) VALUES ('pages/1', 5), ('pages/2', 5), ('pages/4', 5), ('pages/3', 9)")
 			l.exec(t, "INSERT INTO pages (id, shelf, price) VALUES (1, 1, 10), (2, 1, 10), (4, 1, 10)")
-			rules := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Sealed(), sqlfence.Key("id"), sqlfence.Ledger()}
+			rules := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sealed(b), sqlfence.Key("id"), sqlfence.Ledger()}
 			db := l.Fenced(t, l.dsn, sqlfence.WithTable("pages", rules...))
 			if err := schema.Seal(t.Context(), db); err != nil {
 				t.Fatal(err)

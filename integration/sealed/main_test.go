@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -28,6 +29,17 @@ func eachBase(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	for _, b := range bases {
 		t.Run(b.Name, func(t *testing.T) { test(t, b) })
 	}
+}
+
+// byTransactions has the labs' seals on PostgreSQL take the transaction's token, too: what attacks a seal is refused by
+// these as well.
+var byTransactions = os.Getenv("SQLFENCE_SEALED_FROM_TRANSACTION") == "1"
+
+func sealed(b harness.Base) sqlfence.Rule {
+	if byTransactions && b.Dialect == sqlfence.Postgres {
+		return sqlfence.Sealed(sqlfence.FromTransaction())
+	}
+	return sqlfence.Sealed()
 }
 
 // A lab is a database with the table books, and whom it is sealed for.
@@ -52,7 +64,7 @@ func newLab(t testing.TB, b harness.Base, rules ...sqlfence.Rule) *lab {
 func newUnsealed(t testing.TB, b harness.Base, rules ...sqlfence.Rule) *lab {
 	t.Helper()
 	dsn := b.DSN(t)
-	l := &lab{Base: b, dsn: dsn, plain: b.Raw(t, dsn), unique: strings.ToLower(rand.Text()), rules: append([]sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Sealed()}, rules...)}
+	l := &lab{Base: b, dsn: dsn, plain: b.Raw(t, dsn), unique: strings.ToLower(rand.Text()), rules: append([]sqlfence.Rule{sqlfence.RowFence("fence_token"), sealed(b)}, rules...)}
 	l.exec(t, "CREATE TABLE authors (id integer PRIMARY KEY, name varchar(20))")
 	l.exec(t, "CREATE TABLE books (id integer PRIMARY KEY, price integer NOT NULL DEFAULT 10, author integer, fence_token bigint NOT NULL DEFAULT 0)")
 	l.exec(t, "INSERT INTO books (id, fence_token) VALUES (1, 7), (2, 7), (3, 0)")

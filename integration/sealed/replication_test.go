@@ -29,7 +29,7 @@ func TestSubscription(t *testing.T) {
 	harness.MustExec(t, from, "INSERT INTO books VALUES (1, 10, 7), (2, 10, 0)")
 	harness.MustExec(t, from, "CREATE PUBLICATION books FOR TABLE books")
 	harness.MustExec(t, from, "SELECT pg_create_logical_replication_slot('books', 'pgoutput')")
-	fenced := b.Fenced(t, dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
+	fenced := b.Fenced(t, dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sealed(b)))
 	if err := schema.Seal(t.Context(), fenced); err != nil {
 		t.Fatal(err)
 	}
