@@ -34,7 +34,8 @@ var rows = []struct {
 	{"G5: no token, no write", []string{"no token", "bypass and observe", "observer"}},
 	{"G6: one round trip", []string{"round trips"}},
 	{"G7: transparent otherwise", []string{"other tables", "driver's error", "contexts", "nothing leaks"}},
-	{"SingleUse, Key, unknown names", []string{"single use", "keys", "unknown name"}},
+	{"SingleUse, Key, Claim, ClaimOf, unknown names",
+		[]string{"single use", "keys", "claims", "claims of another table", "unknown name"}},
 }
 
 // driversInCompatibility holds docs/compatibility.md to the reports, if all
