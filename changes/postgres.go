@@ -14,6 +14,8 @@ var postgres = dialect{
 	JOIN pg_catalog.pg_class AS c ON c.relnamespace = p.pronamespace
 	WHERE g.tgrelid = pg_catalog.to_regclass({'table'}) AND g.tgname = 'sqlfence_changes_v1'
 		AND g.tgenabled = 'A' AND g.tgqual IS NULL
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS i WHERE g.tgrelid IN (i.inhrelid, i.inhparent))
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_subscription_rel AS s WHERE s.srrelid = g.tgrelid)
 		AND c.oid = pg_catalog.to_regclass('fencing_changes')
 		AND EXISTS (SELECT FROM fencing_changes AS b WHERE b.relation = g.tgrelid AND b.slot = -1)),
 	(SELECT pg_catalog.sum(b.n)::bigint FROM fencing_changes AS b
@@ -36,7 +38,8 @@ FROM pg_catalog.pg_subscription_rel AS s WHERE s.srrelid = pg_catalog.to_regclas
 // it waits for none, and a snapshot is never older than what a former one has committed there. What a prepared
 // transaction has locked outlasts its session's use of it; where there may be such, another lane is taken then.
 //
-// Each counter begins at the time, so that a table never comes to a number of another one that had its name.
+// Each counter begins at the time, so that a table never comes to a number of another one that had its name. One whose
+// triggers come back is raised: while they were missing, the table may have changed.
 const installPostgres = `DO $install$
 DECLARE
 	counted pg_catalog.regclass := pg_catalog.to_regclass({'table'});
@@ -84,8 +87,8 @@ $function$$create$, home);
 			' ON %s FOR EACH STATEMENT EXECUTE FUNCTION %I.sqlfence_changes_v1()', counted, home);
 	END IF;
 	EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER sqlfence_changes_v1', counted);
-	EXECUTE pg_catalog.format('INSERT INTO %I.fencing_changes (relation, slot, n) VALUES ($1, -1, $2)'
-		' ON CONFLICT DO NOTHING', home) USING counted::oid,
+	EXECUTE pg_catalog.format('INSERT INTO %I.fencing_changes AS c (relation, slot, n) VALUES ($1, -1, $2)'
+		' ON CONFLICT (relation, slot) DO UPDATE SET n = c.n + 1', home) USING counted::oid,
 		 (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint;
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
 END

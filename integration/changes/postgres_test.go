@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/changes"
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
@@ -53,11 +54,15 @@ func TestPostgresWrites(t *testing.T) {
 		one("ALTER TABLE books RENAME TO tomes")
 		one("ALTER TABLE tomes RENAME TO books")
 		wantRaised(t, counter, "renamed, and again", func() { one("DELETE FROM books") })
-		one("ALTER TABLE books DISABLE TRIGGER ALL")
-		if _, err := counter.Count(t.Context(), "books"); err == nil {
-			t.Error("a table whose triggers are disabled has a count")
-		}
-		counting(t, db, "books")
+		wantRaised(t, counter, "while its triggers were disabled", func() {
+			one("ALTER TABLE books DISABLE TRIGGER ALL")
+			if _, err := counter.Count(t.Context(), "books"); err == nil {
+				t.Error("a table whose triggers are disabled has a count")
+			}
+			one("INSERT INTO books (id, price) VALUES (9, 10)")
+			one("ALTER TABLE books ENABLE TRIGGER ALL") // as pg_restore does
+			counting(t, db, "books")
+		})
 		wantRaised(t, counter, "enabled again", func() { one("INSERT INTO books (id, price) VALUES (5, 10)") })
 	})
 }
@@ -131,6 +136,13 @@ func TestPostgresRefusesPartitions(t *testing.T) {
 				t.Errorf("%s: err = %v, want that it can't be counted", table, err)
 			}
 		}
+		exec(t, db, "CREATE TABLE later (id int)")
+		counting(t, db, "later")
+		exec(t, db, "ALTER TABLE parts ATTACH PARTITION later FOR VALUES FROM (10) TO (20)")
+		_, err = counter.Count(t.Context(), "later")
+		harness.WantError(t, err, sqlfence.ErrNotSetUp)
+		exec(t, db, "ALTER TABLE parts DETACH PARTITION later")
+		count(t, counter, "later")
 	})
 }
 
