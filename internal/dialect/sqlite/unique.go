@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // unique: a statement reads the definitions of a table and its indexes in sqlite_schema. No other
@@ -121,16 +122,13 @@ func (c *keyColumn) odd() string {
 var literal = regexp.MustCompile(`^([+-]?[0-9.]+|'([^']|'')*')$`)
 
 // isReal reports whether a column of a declared type stores integers as floating numbers, which may be others then.
+// SQLite takes letters of either case for the same in ASCII alone.
 //
 // Source: https://sqlite.org/datatype3.html, 3.1.
 func isReal(declared string) bool {
+	declared = lex.Fold(declared)
 	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(strings.ToUpper(declared), w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(declared, w) })
 	}
-	return has("REAL", "FLOA", "DOUB") && !has("INT", "CHAR", "CLOB", "TEXT", "BLOB")
+	return has("real", "floa", "doub") && !has("int", "char", "clob", "text", "blob")
 }
