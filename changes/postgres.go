@@ -44,6 +44,7 @@ const installPostgres = `DO $install$
 DECLARE
 	counted pg_catalog.regclass := pg_catalog.to_regclass({'table'});
 	home text;
+	other text;
 	patience text := pg_catalog.current_setting('lock_timeout');
 BEGIN
 	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
@@ -80,6 +81,18 @@ BEGIN
 	RETURN NULL;
 END
 $function$$create$, home);
+	END IF;
+	-- The owner of these can have all writers run code of its own.
+	SELECT pg_catalog.pg_get_userbyid(o.owner) INTO other
+	FROM (SELECT c.relowner FROM pg_catalog.pg_class AS c WHERE c.oid = pg_catalog.to_regclass('fencing_changes')
+		UNION ALL SELECT p.proowner FROM pg_catalog.pg_proc AS p
+		WHERE p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.sqlfence_changes_v1()', home))) AS o (owner)
+	JOIN pg_catalog.pg_class AS t ON t.oid = counted
+	WHERE pg_catalog.pg_get_userbyid(o.owner) <> current_user
+		AND NOT pg_catalog.pg_has_role(o.owner, t.relowner, 'USAGE');
+	IF other IS NOT NULL THEN
+		RAISE EXCEPTION 'sqlfence: the counts, or the function that counts, belong to the role %, which is neither the '
+			'one that calls Setup nor has the powers of the table''s owner', other USING ERRCODE = 'insufficient_privilege';
 	END IF;
 	IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g
 		WHERE g.tgrelid = counted AND g.tgname = 'sqlfence_changes_v1') THEN
