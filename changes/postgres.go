@@ -38,8 +38,8 @@ FROM pg_catalog.pg_subscription_rel AS s WHERE s.srrelid = pg_catalog.to_regclas
 // it waits for none, and a snapshot is never older than what a former one has committed there. What a prepared
 // transaction has locked outlasts its session's use of it; where there may be such, another lane is taken then.
 //
-// Each counter begins at the time, so that a table never comes to a number of another one that had its name. One whose
-// triggers come back is raised: while they were missing, the table may have changed.
+// Each counter begins at the time, so that a table never comes to a number of another one that had its name. It is
+// raised where the trigger comes back: the table may have changed without.
 const installPostgres = `DO $install$
 DECLARE
 	counted pg_catalog.regclass := pg_catalog.to_regclass({'table'});
