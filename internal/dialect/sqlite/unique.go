@@ -50,9 +50,11 @@ func keyColumns(schema, table string) string {
 
 func readUnique(detail string) (*session.UniqueKeys, error) {
 	var parts [3]string
+	var definitions []*string
 	var kinds []string
 	var columns []keyColumn
 	err := json.Unmarshal([]byte(detail), &parts)
+	err = errors.Join(err, json.Unmarshal([]byte(parts[0]), &definitions))
 	err = errors.Join(err, json.Unmarshal([]byte(parts[1]), &kinds), json.Unmarshal([]byte(parts[2]), &columns))
 	if err != nil {
 		return nil, fmt.Errorf("unique keys can't be read: %w", err)
@@ -60,6 +62,11 @@ func readUnique(detail string) (*session.UniqueKeys, error) {
 	u := &session.UniqueKeys{Shape: parts[0]}
 	if len(kinds) != 1 || !strings.HasSuffix(kinds[0], " table") || strings.HasPrefix(kinds[0], "temp ") {
 		u.Odd = fmt.Sprintf("the name stands for %q, and not for one table of a file", kinds)
+	}
+	for _, text := range definitions {
+		if u.Odd == "" && text != nil && writing.MatchString(*text) && !own.MatchString(*text) {
+			u.Odd = "it has a trigger, and what that writes would replace rows, too"
+		}
 	}
 	for i := range columns {
 		c := &columns[i]
@@ -77,6 +84,15 @@ func readUnique(detail string) (*session.UniqueKeys, error) {
 	}
 	return u, nil
 }
+
+// writing is a trigger that writes: SQLite resolves the conflicts of its rows, and of those of the triggers that it
+// fires in turn, as the statement says that has fired it. own is one of sqlfence's.
+//
+// Source: https://sqlite.org/lang_createtrigger.html.
+var (
+	writing = regexp.MustCompile(`(?is)^CREATE\s+TRIGGER\b.*\bbegin\b.*\b(insert|update|delete|replace)\b`)
+	own     = regexp.MustCompile(`(?i)^CREATE\s+TRIGGER\s+"?sqlfence_`)
+)
 
 // A keyColumn is a row of keyColumns.
 type keyColumn struct {
