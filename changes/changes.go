@@ -63,8 +63,8 @@ func New(db *sql.DB, opts ...Option) (*Counter, error) {
 // can't be seen.
 //
 // Errors: [sqlfence.ErrInvalid] for no table and for an invalid name; [*sqlfence.SetupError] (which is
-// [sqlfence.ErrNotSetUp]) for a table without the triggers, as after it was renamed or created anew; or the
-// database's.
+// [sqlfence.ErrNotSetUp]) for a table without the triggers, as after it was renamed or created anew, and for
+// one that Setup refuses by now; or the database's.
 func (c *Counter) Count(ctx context.Context, tables ...string) (int64, error) {
 	named, err := c.named(tables)
 	if err != nil {

@@ -44,8 +44,8 @@ FROM information_schema.triggers WHERE event_object_schema = {schema} AND event_
 		`CREATE TABLE IF NOT EXISTS fencing_changes (
 	relation varbinary(512) NOT NULL, slot bigint NOT NULL, n bigint NOT NULL, PRIMARY KEY (relation, slot)
 ) ENGINE=InnoDB`,
-		`INSERT IGNORE INTO fencing_changes (relation, slot, n)
-VALUES ({key}, -1, ` + my.Text.Now() + ` DIV 1000)`,
+		`INSERT INTO fencing_changes (relation, slot, n)
+VALUES ({key}, -1, ` + my.Text.Now() + ` DIV 1000) ON DUPLICATE KEY UPDATE n = n + 1`,
 		countMySQL("insert"), countMySQL("update"), countMySQL("delete"),
 	},
 	behind: []string{

@@ -14,6 +14,8 @@ var postgres = dialect{
 	JOIN pg_catalog.pg_class AS c ON c.relnamespace = p.pronamespace
 	WHERE g.tgrelid = pg_catalog.to_regclass({'table'}) AND g.tgname = 'sqlfence_changes_v1'
 		AND g.tgenabled = 'A' AND g.tgqual IS NULL
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits AS i WHERE g.tgrelid IN (i.inhrelid, i.inhparent))
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_subscription_rel AS s WHERE s.srrelid = g.tgrelid)
 		AND c.oid = pg_catalog.to_regclass('fencing_changes')
 		AND EXISTS (SELECT FROM fencing_changes AS b WHERE b.relation = g.tgrelid AND b.slot = -1)),
 	(SELECT pg_catalog.sum(b.n)::bigint FROM fencing_changes AS b
@@ -36,11 +38,13 @@ FROM pg_catalog.pg_subscription_rel AS s WHERE s.srrelid = pg_catalog.to_regclas
 // it waits for none, and a snapshot is never older than what a former one has committed there. What a prepared
 // transaction has locked outlasts its session's use of it; where there may be such, another lane is taken then.
 //
-// Each counter begins at the time, so that a table never comes to a number of another one that had its name.
+// Each counter begins at the time, so that a table never comes to a number of another one that had its name. It is
+// raised where the trigger comes back: the table may have changed without.
 const installPostgres = `DO $install$
 DECLARE
 	counted pg_catalog.regclass := pg_catalog.to_regclass({'table'});
 	home text;
+	other text;
 	patience text := pg_catalog.current_setting('lock_timeout');
 BEGIN
 	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
@@ -78,14 +82,26 @@ BEGIN
 END
 $function$$create$, home);
 	END IF;
+	-- The owner of these can have all writers run code of its own.
+	SELECT pg_catalog.pg_get_userbyid(o.owner) INTO other
+	FROM (SELECT c.relowner FROM pg_catalog.pg_class AS c WHERE c.oid = pg_catalog.to_regclass('fencing_changes')
+		UNION ALL SELECT p.proowner FROM pg_catalog.pg_proc AS p
+		WHERE p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.sqlfence_changes_v1()', home))) AS o (owner)
+	JOIN pg_catalog.pg_class AS t ON t.oid = counted
+	WHERE pg_catalog.pg_get_userbyid(o.owner) <> current_user
+		AND NOT pg_catalog.pg_has_role(o.owner, t.relowner, 'USAGE');
+	IF other IS NOT NULL THEN
+		RAISE EXCEPTION 'sqlfence: the counts, or the function that counts, belong to the role %, which is neither the '
+			'one that calls Setup nor has the powers of the table''s owner', other USING ERRCODE = 'insufficient_privilege';
+	END IF;
 	IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger AS g
 		WHERE g.tgrelid = counted AND g.tgname = 'sqlfence_changes_v1') THEN
 		EXECUTE pg_catalog.format('CREATE TRIGGER sqlfence_changes_v1 AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE'
 			' ON %s FOR EACH STATEMENT EXECUTE FUNCTION %I.sqlfence_changes_v1()', counted, home);
 	END IF;
 	EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER sqlfence_changes_v1', counted);
-	EXECUTE pg_catalog.format('INSERT INTO %I.fencing_changes (relation, slot, n) VALUES ($1, -1, $2)'
-		' ON CONFLICT DO NOTHING', home) USING counted::oid,
+	EXECUTE pg_catalog.format('INSERT INTO %I.fencing_changes AS c (relation, slot, n) VALUES ($1, -1, $2)'
+		' ON CONFLICT (relation, slot) DO UPDATE SET n = c.n + 1', home) USING counted::oid,
 		 (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint;
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
 END

@@ -25,7 +25,8 @@ import (
 //
 // Errors: [sqlfence.ErrInvalid] for no table and for an invalid name; an untyped one for a table that may change
 // without a trigger, such as a partitioned one of PostgreSQL's, or one of MySQL's with a foreign key that cascades,
-// and on a cluster like Galera; or the database's. The tables before the one that the error is about are counted.
+// and on a cluster like Galera; or the database's. In PostgreSQL that is also where the counts belong to another role,
+// which lacks the powers of the table's owner. The tables before the one that the error is about are counted.
 func (c *Counter) Setup(ctx context.Context, tables ...string) error {
 	named, err := c.named(tables)
 	if err != nil {

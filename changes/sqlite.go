@@ -21,7 +21,8 @@ WHERE type = 'trigger' AND tbl_name <> {name} COLLATE NOCASE AND name IN ({'inse
 	install: []string{
 		`CREATE TABLE IF NOT EXISTS fencing_changes (relation text NOT NULL PRIMARY KEY, n bigint NOT NULL)`,
 		`INSERT INTO fencing_changes (relation, n)
-SELECT {key}, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) WHERE true ON CONFLICT DO NOTHING`,
+SELECT {key}, CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) WHERE true
+ON CONFLICT (relation) DO UPDATE SET n = n + 1`,
 		countSQLite("insert"), countSQLite("update"), countSQLite("delete"),
 	},
 }

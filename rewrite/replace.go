@@ -2,10 +2,10 @@ package rewrite
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
@@ -151,7 +151,7 @@ func (p *Plan) checkReplaced() error {
 		return refuse(-1, keys.Odd)
 	}
 	for _, column := range slices.Concat(keys.Keys...) {
-		name := fold(column.Name)
+		name := lex.Fold(column.Name)
 		n := slices.Index(r.columns, name)
 		if name == p.rules(0).FenceColumn {
 			return refuse(-1, "the fence column is unique")
@@ -164,16 +164,6 @@ func (p *Plan) checkReplaced() error {
 		}
 	}
 	return nil
-}
-
-// fold normalises a name of the database's own, as SQLite compares names.
-func fold(name string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	}, name)
 }
 
 // replacedMark writes the mark of a row of a REPLACE, behind the check of the rows that it deletes. Where the unique
@@ -252,7 +242,7 @@ func (w *writer) inTheWay(e *edit) {
 func (w *writer) givenKey(key []session.KeyColumn, row int32) []given {
 	r, values := w.replacement, make([]given, len(key))
 	for i, column := range key {
-		if n := slices.Index(r.columns, fold(column.Name)); n >= 0 {
+		if n := slices.Index(r.columns, lex.Fold(column.Name)); n >= 0 {
 			values[i] = r.rows[row][n]
 		} else if values[i].text = column.Default; column.Default == "" {
 			return nil

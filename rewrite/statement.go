@@ -1,6 +1,8 @@
 package rewrite
 
 import (
+	"slices"
+
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
@@ -101,8 +103,12 @@ func (p *planner) other(part *read.Part) bool {
 // inBulkElsewhere reports whether a statement that is refused for a pattern alone fills or empties tables for which
 // none stands.
 func (p *planner) inBulkElsewhere(table int, part *read.Part) bool {
-	return table < len(p.tables) && p.tables[table].Pattern && p.InBulk(part, func(schema, name string) bool {
-		return p.index.covering(schema, name) < 0 && p.registered(schema, name) < 0
+	if table >= len(p.tables) || !p.tables[table].Pattern {
+		return false
+	}
+	tables, alone := p.Bulk(part)
+	return alone && !slices.ContainsFunc(tables, func(t read.Target) bool {
+		return p.index.covering(t.Schema, t.Name) >= 0 || p.registered(t.Schema, t.Name) >= 0
 	})
 }
 

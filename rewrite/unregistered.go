@@ -40,7 +40,10 @@ func (r *Rewriter) Unregistered(query string) (names []string) {
 				w := &text.Writes[part.Write]
 				add(w.Target.Schema, w.Target.Name)
 			case part.Kind == read.OtherPart && part.Class == read.Unknown:
-				text.Bulk(*part, add)
+				tables, _ := text.Bulk(part)
+				for _, t := range tables {
+					add(t.Schema, t.Name)
+				}
 			}
 		}
 	}

@@ -92,13 +92,16 @@ func TestNotSetUp(t *testing.T) {
 		} else if err == nil || !strings.Contains(err.Error(), "another table") {
 			t.Errorf("err = %v, want that the triggers are another table's", err)
 		}
+		before := count(t, counter, "pens")
 		exec(t, db, "DROP TABLE pens")
 		exec(t, db, "CREATE TABLE pens (id int PRIMARY KEY, price int NOT NULL)")
 		if _, err := counter.Count(t.Context(), "pens"); !errors.Is(err, sqlfence.ErrNotSetUp) {
 			t.Errorf("created anew: %v, want ErrNotSetUp", err)
 		}
 		counting(t, db, "pens")
-		count(t, counter, "pens")
+		if after := count(t, counter, "pens"); after <= before {
+			t.Errorf("created anew: the count was %d, and is %d; want more", before, after)
+		}
 	})
 }
 

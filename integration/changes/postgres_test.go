@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/changes"
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
@@ -53,11 +54,15 @@ func TestPostgresWrites(t *testing.T) {
 		one("ALTER TABLE books RENAME TO tomes")
 		one("ALTER TABLE tomes RENAME TO books")
 		wantRaised(t, counter, "renamed, and again", func() { one("DELETE FROM books") })
-		one("ALTER TABLE books DISABLE TRIGGER ALL")
-		if _, err := counter.Count(t.Context(), "books"); err == nil {
-			t.Error("a table whose triggers are disabled has a count")
-		}
-		counting(t, db, "books")
+		wantRaised(t, counter, "while its triggers were disabled", func() {
+			one("ALTER TABLE books DISABLE TRIGGER ALL")
+			if _, err := counter.Count(t.Context(), "books"); err == nil {
+				t.Error("a table whose triggers are disabled has a count")
+			}
+			one("INSERT INTO books (id, price) VALUES (9, 10)")
+			one("ALTER TABLE books ENABLE TRIGGER ALL") // as pg_restore does
+			counting(t, db, "books")
+		})
 		wantRaised(t, counter, "enabled again", func() { one("INSERT INTO books (id, price) VALUES (5, 10)") })
 	})
 }
@@ -110,6 +115,46 @@ func TestPostgresRole(t *testing.T) {
 	})
 }
 
+// A role that may create in the schema can't have the writers of another one's table run what it wants.
+func TestPostgresForeignFunction(t *testing.T) {
+	const foreign = "CREATE FUNCTION sqlfence_changes_v1() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
+	for _, made := range []string{
+		foreign, "CREATE TABLE fencing_changes (relation oid, slot bigint, n bigint, PRIMARY KEY (relation, slot))",
+	} {
+		eachPostgres(t, func(t *testing.T, b harness.Base) {
+			db := b.Raw(t, b.DSN(t))
+			db.SetMaxOpenConns(1)
+			var home string
+			if err := db.QueryRow("SELECT current_schema()").Scan(&home); err != nil {
+				t.Fatal(err)
+			}
+			role := home + "_role"
+			for _, query := range []string{
+				createBooks, "CREATE ROLE " + role, "GRANT CREATE, USAGE ON SCHEMA " + home + " TO " + role,
+				"SET ROLE " + role, made, "RESET ROLE",
+			} {
+				exec(t, db, query)
+			}
+			t.Cleanup(func() {
+				exec(t, db, "DROP OWNED BY "+role)
+				exec(t, db, "DROP ROLE "+role)
+			})
+			counter, err := changes.New(db)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := counter.Setup(t.Context(), "books"); err == nil || !strings.Contains(err.Error(), role) {
+				t.Errorf("err = %v, want that %s owns it", err, role)
+			}
+			var triggers int
+			err = db.QueryRow("SELECT count(*) FROM pg_trigger WHERE tgrelid = 'books'::regclass").Scan(&triggers)
+			if err != nil || triggers > 0 {
+				t.Errorf("%d triggers, %v", triggers, err)
+			}
+		})
+	}
+}
+
 // Writes to a partition or a child by its own name fire no trigger of the table's.
 func TestPostgresRefusesPartitions(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
@@ -131,6 +176,13 @@ func TestPostgresRefusesPartitions(t *testing.T) {
 				t.Errorf("%s: err = %v, want that it can't be counted", table, err)
 			}
 		}
+		exec(t, db, "CREATE TABLE later (id int)")
+		counting(t, db, "later")
+		exec(t, db, "ALTER TABLE parts ATTACH PARTITION later FOR VALUES FROM (10) TO (20)")
+		_, err = counter.Count(t.Context(), "later")
+		harness.WantError(t, err, sqlfence.ErrNotSetUp)
+		exec(t, db, "ALTER TABLE parts DETACH PARTITION later")
+		count(t, counter, "later")
 	})
 }
 

@@ -107,14 +107,19 @@ func TestReplaceIsRefused(t *testing.T) {
 		for name, c := range map[string]struct {
 			columns, make, query, says, mend string
 		}{
-			"partial":     {create, "CREATE UNIQUE INDEX u ON books (price) WHERE price > 1", plain, "partial", "DROP INDEX u"},
-			"expression":  {create, "CREATE UNIQUE INDEX u ON books (price + 1)", plain, "expression", "DROP INDEX u"},
-			"generated":   {"id integer PRIMARY KEY, isbn text, price AS (isbn || '') UNIQUE, fence_token bigint)", "", plain, "generated", ""},
-			"real":        {"id integer PRIMARY KEY, isbn double UNIQUE, fence_token bigint)", "", plain, "double", ""},
-			"default":     {"id integer PRIMARY KEY, isbn text, at text UNIQUE DEFAULT CURRENT_TIMESTAMP, fence_token bigint)", "", plain, "CURRENT_TIMESTAMP", ""},
-			"unique mark": {"id integer PRIMARY KEY, isbn text, fence_token bigint UNIQUE)", "", plain, "fence column is unique", ""},
+			"partial":      {create, "CREATE UNIQUE INDEX u ON books (price) WHERE price > 1", plain, "partial", "DROP INDEX u"},
+			"expression":   {create, "CREATE UNIQUE INDEX u ON books (price + 1)", plain, "expression", "DROP INDEX u"},
+			"generated":    {"id integer PRIMARY KEY, isbn text, price AS (isbn || '') UNIQUE, fence_token bigint)", "", plain, "generated", ""},
+			"real":         {"id integer PRIMARY KEY, isbn double UNIQUE, fence_token bigint)", "", plain, "double", ""},
+			"real, no int": {"id integer PRIMARY KEY, isbn double poınt UNIQUE, fence_token bigint)", "", plain, "double", ""},
+			"default":      {"id integer PRIMARY KEY, isbn text, at text UNIQUE DEFAULT CURRENT_TIMESTAMP, fence_token bigint)", "", plain, "CURRENT_TIMESTAMP", ""},
+			"unique mark":  {"id integer PRIMARY KEY, isbn text, fence_token bigint UNIQUE)", "", plain, "fence column is unique", ""},
 			"view": {create, "ALTER TABLE books RENAME TO b; CREATE VIEW books AS SELECT * FROM b; " +
 				"CREATE TRIGGER i INSTEAD OF INSERT ON books BEGIN REPLACE INTO b VALUES (1, NEW.isbn, 1, 1)|END", plain, "view", ""},
+			"trigger": {create, `CREATE TRIGGER IF NOT EXISTS "sqlfence_own" AFTER INSERT ON books BEGIN ` +
+				"UPDATE books SET price = 1 WHERE id = NEW.id|END; " +
+				"CREATE TRIGGER i AFTER INSERT ON books BEGIN UPDATE books SET price = 1 WHERE id = NEW.id|END",
+				plain, "trigger", "DROP TRIGGER i"},
 			"expression's": {create, "", "REPLACE INTO books (id, isbn) VALUES (1, lower('I1'))", "isbn", ""},
 			"rowid":        {create, "", "REPLACE INTO books (rowid, isbn) VALUES (1, 'i1')", "rowid", ""},
 			"query":        {create, "", "REPLACE INTO books (id, isbn) SELECT 1, 'i1'", "VALUES", ""},

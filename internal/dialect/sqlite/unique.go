@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // unique: a statement reads the definitions of a table and its indexes in sqlite_schema. No other
@@ -49,9 +50,11 @@ func keyColumns(schema, table string) string {
 
 func readUnique(detail string) (*session.UniqueKeys, error) {
 	var parts [3]string
+	var definitions []*string
 	var kinds []string
 	var columns []keyColumn
 	err := json.Unmarshal([]byte(detail), &parts)
+	err = errors.Join(err, json.Unmarshal([]byte(parts[0]), &definitions))
 	err = errors.Join(err, json.Unmarshal([]byte(parts[1]), &kinds), json.Unmarshal([]byte(parts[2]), &columns))
 	if err != nil {
 		return nil, fmt.Errorf("unique keys can't be read: %w", err)
@@ -59,6 +62,11 @@ func readUnique(detail string) (*session.UniqueKeys, error) {
 	u := &session.UniqueKeys{Shape: parts[0]}
 	if len(kinds) != 1 || !strings.HasSuffix(kinds[0], " table") || strings.HasPrefix(kinds[0], "temp ") {
 		u.Odd = fmt.Sprintf("the name stands for %q, and not for one table of a file", kinds)
+	}
+	for _, text := range definitions {
+		if u.Odd == "" && text != nil && writing.MatchString(*text) && !own.MatchString(*text) {
+			u.Odd = "it has a trigger, and what that writes would replace rows, too"
+		}
 	}
 	for i := range columns {
 		c := &columns[i]
@@ -76,6 +84,15 @@ func readUnique(detail string) (*session.UniqueKeys, error) {
 	}
 	return u, nil
 }
+
+// writing is a trigger that writes: SQLite resolves the conflicts of its rows, and of those of the triggers that it
+// fires in turn, as the statement says that has fired it. own is one of sqlfence's.
+//
+// Source: https://sqlite.org/lang_createtrigger.html.
+var (
+	writing = regexp.MustCompile(`(?is)^CREATE\s+TRIGGER\b.*\bbegin\b.*\b(insert|update|delete|replace)\b`)
+	own     = regexp.MustCompile(`(?i)^CREATE\s+TRIGGER\s+"?sqlfence_`)
+)
 
 // A keyColumn is a row of keyColumns.
 type keyColumn struct {
@@ -121,16 +138,13 @@ func (c *keyColumn) odd() string {
 var literal = regexp.MustCompile(`^([+-]?[0-9.]+|'([^']|'')*')$`)
 
 // isReal reports whether a column of a declared type stores integers as floating numbers, which may be others then.
+// SQLite takes letters of either case for the same in ASCII alone.
 //
 // Source: https://sqlite.org/datatype3.html, 3.1.
 func isReal(declared string) bool {
+	declared = lex.Fold(declared)
 	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(strings.ToUpper(declared), w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(declared, w) })
 	}
-	return has("REAL", "FLOA", "DOUB") && !has("INT", "CHAR", "CLOB", "TEXT", "BLOB")
+	return has("real", "floa", "doub") && !has("int", "char", "clob", "text", "blob")
 }

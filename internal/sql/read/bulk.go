@@ -1,44 +1,50 @@
 package read
 
-// InBulk reports whether a part is a COPY into a table, or a TRUNCATE, of no tables but those that may holds for.
+// Bulk returns the tables that a statement fills or empties, by their normalised names, and whether it can write to no
+// other one. Of another statement there are none.
 //
 //	COPY name [(columns)] FROM ...
 //	TRUNCATE [TABLE] [ONLY] name [*], ... [{RESTART | CONTINUE} IDENTITY] [RESTRICT | NOWAIT]
-func (t *Text) InBulk(p *Part, may func(schema, name string) bool) bool {
-	i := int(p.Lo)
-	first := &t.Tokens[i]
-	empties := t.isWord(first, "truncate")
-	if !empties && !(t.grammar.Code.Is() && t.isWord(first, "copy")) {
-		return false
-	}
-	i++
-	if empties && t.isWord(&t.Tokens[i], "table") {
+//	LOAD ... INTO TABLE name ...
+func (t *Text) Bulk(p *Part) (tables []Target, alone bool) {
+	i, first := int(p.Lo)+1, &t.Tokens[p.Lo]
+	empties, copies := t.isWord(first, "truncate"), t.grammar.Code.Is() && t.isWord(first, "copy")
+	switch {
+	case empties && t.isWord(&t.Tokens[i], "table"):
 		i++
+	case empties, copies:
+	case t.isWord(first, "load"):
+		for i < int(p.Hi) && !t.isWord(&t.Tokens[i-1], "table") {
+			i++
+		}
+	default:
+		return nil, false
 	}
 	for more := true; more; i++ {
 		if empties && t.grammar.Only.Is() && t.isWord(&t.Tokens[i], "only") {
 			i++
 		}
 		schema, name, next, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, i)
-		if !ok || t.foldedByLocale(i, next) || !may(schema, name) {
-			return false
+		if !ok || t.foldedByLocale(i, next) {
+			return tables, false
 		}
+		tables = append(tables, Target{Schema: schema, Name: name, At: int32(i), NameAt: int32(next - 1)})
 		if i = next; empties && t.Tokens[i].Is('*') {
 			i++
 		}
 		more = empties && t.Tokens[i].Is(',')
 	}
 	i-- // behind the last name
-	if !empties {
+	if copies {
 		if t.Tokens[i].Is('(') {
 			i = t.skip(i)
 		}
-		return t.isWord(&t.Tokens[i], "from")
+		return tables, t.isWord(&t.Tokens[i], "from")
 	}
 	for i < int(p.Hi) && t.isWord(&t.Tokens[i], "restart", "continue", "identity", "restrict", "nowait") {
 		i++
 	}
-	return i == int(p.Hi) // CASCADE empties other tables
+	return tables, empties && i == int(p.Hi) // CASCADE empties other tables
 }
 
 // foldedByLocale reports whether the database's locale decides how one of the tokens is folded.
@@ -49,35 +55,4 @@ func (t *Text) foldedByLocale(from, to int) bool {
 		}
 	}
 	return false
-}
-
-// Bulk calls f with the tables of a statement that writes or removes rows in bulk, by their normalised names. It is
-// for reports: of another statement, or in a form that it doesn't know, there are none.
-//
-//	COPY name ... | TRUNCATE [TABLE] [ONLY] name, ... | LOAD DATA ... INTO TABLE name ...
-func (t *Text) Bulk(p Part, f func(schema, name string)) {
-	i, first := int(p.Lo)+1, &t.Tokens[p.Lo]
-	several := t.isWord(first, "truncate")
-	switch {
-	case several || t.isWord(first, "copy"):
-	case t.isWord(first, "load"):
-		for i < int(p.Hi) && !t.isWord(&t.Tokens[i], "table") {
-			i++
-		}
-	default:
-		return
-	}
-	for {
-		for t.isWord(&t.Tokens[i], "table", "only") {
-			i++
-		}
-		schema, name, next, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, i)
-		if !ok {
-			return
-		}
-		f(schema, name)
-		if i = next + 1; !several || next >= int(p.Hi) || !t.Tokens[next].Is(',') {
-			return
-		}
-	}
 }
