@@ -236,8 +236,7 @@ type closing struct {
 
 func (c closing) Close() error { c.then(); return c.ReadCloser.Close() }
 
-// A request without a method is a GET, an empty header is none of a client's without tokens, and http.Client reaches the
-// base.
+// A request without a method is a GET, a header of the program's own isn't sent, and http.Client reaches the base.
 func TestTransportIsTransparent(t *testing.T) {
 	base := &idle{RoundTripper: http.DefaultTransport}
 	signer := newSigner(t)
@@ -247,7 +246,7 @@ func TestTransportIsTransparent(t *testing.T) {
 	}), signer))
 	t.Cleanup(server.Close)
 	client := &http.Client{Transport: fencehttp.Transport(base, signer)}
-	for _, ctx := range []context.Context{t.Context(), sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: 1})} {
+	for _, ctx := range []context.Context{t.Context(), sqlfence.WithFence(t.Context(), token)} {
 		r := request(t, http.MethodGet, server.URL)
 		r.Method = ""
 		r.Header[fencehttp.Header] = []string{"", "forged"}

@@ -60,8 +60,8 @@ type SignerOption func(*Signer)
 func Lifetime(d time.Duration) SignerOption { return func(s *Signer) { s.lifetime = d } }
 
 // Once replaces the memory of values that were taken, for servers that share a target: f notes a nonce
-// until the given time, and reports whether it is new; an error refuses the request, and its text isn't sent. It is called with nonces of
-// 22 characters, of values with a right signature only.
+// until the given time, and reports whether it is new; an error refuses the request, and its text isn't sent. It is
+// called with nonces of 22 characters, of values with a right signature only.
 func Once(f func(nonce string, until time.Time) (fresh bool, err error)) SignerOption {
 	return func(s *Signer) { s.once = f }
 }
