@@ -27,7 +27,7 @@ func aboutOf(e *sqlfence.Event) about {
 		a.table = e.Tables[0]
 	}
 	if len(e.Query) > mostText {
-		a.query = e.Verb() // of which the verb is the same
+		a.query = e.Verb() // it has the same verb
 	}
 	if e.Err != nil {
 		a.failed = errorType(e.Err)
