@@ -236,6 +236,51 @@ type closing struct {
 
 func (c closing) Close() error { c.then(); return c.ReadCloser.Close() }
 
+// A request without a method is a GET, a header of the program's own isn't sent, and http.Client reaches the base.
+func TestTransportIsTransparent(t *testing.T) {
+	base := &idle{RoundTripper: http.DefaultTransport}
+	signer := newSigner(t)
+	got := make(chan http.Header, 2)
+	server := httptest.NewServer(fencehttp.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got <- r.Header
+	}), signer))
+	t.Cleanup(server.Close)
+	client := &http.Client{Transport: fencehttp.Transport(base, signer)}
+	for _, ctx := range []context.Context{t.Context(), sqlfence.WithFence(t.Context(), token)} {
+		r := request(t, http.MethodGet, server.URL)
+		r.Method = ""
+		r.Header[fencehttp.Header] = []string{"", "forged"}
+		if status, body, err := do(t, client, r.WithContext(ctx)); status != http.StatusOK || err != nil {
+			t.Fatal(status, body, err)
+		}
+		if sent, want := (<-got).Values(fencehttp.Header), len(sqlfence.FencesFrom(ctx)); len(sent) != want {
+			t.Errorf("%q was sent, want %d", sent, want)
+		}
+	}
+	if client.CloseIdleConnections(); !base.closed {
+		t.Error("the base's idle connections aren't closed")
+	}
+}
+
+// idle notes that its idle connections were closed.
+type idle struct {
+	http.RoundTripper
+	closed bool
+}
+
+func (i *idle) CloseIdleConnections() { i.closed = true }
+
+// A refusal's answer has none of the headers of the answer that the handler was about to give.
+func TestRefusalDropsHeaders(t *testing.T) {
+	w := httptest.NewRecorder()
+	w.Header().Set("ETag", fencehttp.ETag(8))
+	w.Header().Set("Content-Length", "3")
+	fencehttp.WriteError(w, sqlfence.ErrConflict)
+	if h := w.Header(); h.Get("ETag") != "" || h.Get("Content-Length") != "" {
+		t.Error(h)
+	}
+}
+
 func Example() {
 	signer, err := fencehttp.NewSigner([][]byte{[]byte("a secret of at least 32 bytes of randomness")})
 	if err != nil {

@@ -99,6 +99,9 @@ type body struct {
 }
 
 func write(w http.ResponseWriter, p *problem, detail string) {
+	for _, of := range []string{"Content-Length", "Content-Encoding", "Etag", "Last-Modified", "Cache-Control"} {
+		w.Header().Del(of) // what a handler has set was of its own answer, as http.Error has it
+	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.status)
 	_ = json.NewEncoder(w).Encode(body{pages + p.name, p.title, p.status, detail}) // the client has gone

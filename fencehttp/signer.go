@@ -55,12 +55,13 @@ type SignerOption func(*Signer)
 
 // Lifetime is how long a signed value is taken: from a millisecond to 24 hours, [DefaultLifetime] by default. It has
 // to cover the time that the request is under way, and the difference of the two clocks. Both sides count: the
-// client's goes into the value, and a server takes none that is valid for longer than its own.
+// client's goes into the value, and a server takes none that is valid for longer than twice its own, since the client's
+// clock may be ahead.
 func Lifetime(d time.Duration) SignerOption { return func(s *Signer) { s.lifetime = d } }
 
 // Once replaces the memory of values that were taken, for servers that share a target: f notes a nonce
-// until the given time, and reports whether it is new; an error refuses the request. It is called with nonces of
-// 22 characters, of values with a right signature only.
+// until the given time, and reports whether it is new; an error refuses the request, and its text isn't sent. It is
+// called with nonces of 22 characters, of values with a right signature only.
 func Once(f func(nonce string, until time.Time) (fresh bool, err error)) SignerOption {
 	return func(s *Signer) { s.once = f }
 }
@@ -134,19 +135,28 @@ func (s *Signer) Open(target, value string) ([]sqlfence.Token, error) {
 		return nil, refused("the signature is of another secret, or for another request")
 	}
 	now, until := s.time(), time.UnixMilli(int64(binary.BigEndian.Uint64(head[nonceBytes:])))
-	if left := until.Sub(now); left <= 0 || left > s.lifetime {
+	if left := until.Sub(now); left <= 0 || left > 2*s.lifetime {
 		return nil, refused(fmt.Sprintf("they were signed for another time (the clocks differ, or the request was "+
 			"under way for more than %v)", s.lifetime))
 	}
 	fresh, err := s.once(encode(head[:nonceBytes]), until)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
+		return nil, &unknownUse{err}
 	}
 	if !fresh {
 		return nil, refused("they were used before (sign each request, also one that is sent again)")
 	}
 	return split(text)
 }
+
+// An unknownUse is a refusal because [Once] has failed. Its text goes to the client, so it has nothing of the cause.
+type unknownUse struct{ cause error }
+
+func (e *unknownUse) Error() string {
+	return ErrRefused.Error() + ": the server can't tell whether they were used before"
+}
+
+func (e *unknownUse) Unwrap() []error { return []error{ErrRefused, e.cause} }
 
 // signed compares with all secrets, in the same time.
 func (s *Signer) signed(target string, head []byte, text string, mac []byte) bool {

@@ -1,6 +1,7 @@
 package fencehttp
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/sqlfence/sqlfence"
@@ -19,7 +20,7 @@ func RequestTarget(r *http.Request) string {
 	if host == "" {
 		host = r.URL.Host
 	}
-	return r.Method + " " + host + " " + r.URL.RequestURI()
+	return cmp.Or(r.Method, http.MethodGet) + " " + host + " " + r.URL.RequestURI()
 }
 
 // Transport returns a RoundTripper that sends the tokens of a request's context ([sqlfence.WithFence]) in its
@@ -44,7 +45,7 @@ type transport struct {
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	tokens := sqlfence.FencesFrom(r.Context())
-	if len(tokens) == 0 && r.Header.Get(Header) == "" {
+	if len(tokens) == 0 && len(r.Header.Values(Header)) == 0 {
 		return t.base.RoundTrip(r)
 	}
 	sent := r.Clone(r.Context()) // a RoundTripper changes no request
@@ -60,6 +61,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		sent.Header.Set(Header, value)
 	}
 	return t.base.RoundTrip(sent)
+}
+
+// CloseIdleConnections closes those of the base: http.Client looks for this method.
+func (t *transport) CloseIdleConnections() {
+	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		base.CloseIdleConnections()
+	}
 }
 
 func chosen(target []Target) Target {

@@ -26,6 +26,9 @@ func aboutOf(e *sqlfence.Event) about {
 	if len(e.Tables) == 1 {
 		a.table = e.Tables[0]
 	}
+	if len(e.Query) > mostText {
+		a.query = e.Verb() // it has the same verb
+	}
 	if e.Err != nil {
 		a.failed = errorType(e.Err)
 	}
@@ -77,8 +80,11 @@ type sets[K comparable] struct {
 	known map[K]*set
 }
 
-// mostSets bounds the memory for a program with values in its statements, which aren't seen twice.
-const mostSets = 1024
+// mostSets and mostText, in bytes, bound the memory for a program with values in its statements, which aren't seen twice.
+const (
+	mostSets = 1024
+	mostText = 4096
+)
 
 // of returns the set of a key, made of attributes if it is new.
 func (s *sets[K]) of(key K, attributes func(K) []attribute.KeyValue) *set {

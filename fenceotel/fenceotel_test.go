@@ -152,3 +152,28 @@ func TestManyTexts(t *testing.T) {
 		t.Errorf("%q, want %q; %d are kept", got, want, len(tel.ofWrites.known))
 	}
 }
+
+// A long text, such as one with a file in it, isn't kept, and counts as any of its verb.
+func TestLongTexts(t *testing.T) {
+	tel, metrics := newTelemetry(t)
+	for _, verb := range []string{"INSERT INTO", "UPDATE", "DELETE FROM", "MERGE INTO"} {
+		for _, values := range []string{"", strings.Repeat(" ", mostText)} {
+			tel.observeWrite(t.Context(), sqlfence.Event{Kind: sqlfence.Refused, Query: "/* a */ " + verb + " books" + values,
+				Tables: []string{"books"}, Dialect: sqlfence.Postgres, Err: sqlfence.ErrStale})
+		}
+	}
+	for a := range tel.ofWrites.known {
+		if len(a.query) > mostText {
+			t.Errorf("a text of %d bytes is kept", len(a.query))
+		}
+	}
+	lines := metrics()
+	for _, line := range lines {
+		if !strings.Contains(line, "db.operation.name=") || !strings.HasSuffix(line, " 2") {
+			t.Error(line)
+		}
+	}
+	if len(lines) != 4 {
+		t.Error(lines)
+	}
+}

@@ -2,6 +2,7 @@ package fencepgx
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -189,10 +190,13 @@ func (r *results) Close() error {
 	case r.err != nil:
 	case failed != nil:
 		r.err = failed
-	case r.gone != nil:
-		r.err = r.gone
 	case err != nil:
 		r.err = r.decided.End(r.ctx, err)
+		if r.gone != nil {
+			r.err = errors.Join(r.gone, r.err)
+		}
+	case r.gone != nil:
+		r.err = r.gone
 	}
 	if r.release != nil {
 		r.release()

@@ -3,6 +3,7 @@ package fencepgx
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -79,16 +80,19 @@ type tx struct {
 	conn    *Conn
 	inner   pgx.Tx
 	saved   *int   // how many savepoints the transaction has had
-	nested  bool   // it is a savepoint
+	parent  *tx    // of a savepoint
 	release func() // gives the connection back; nil for keeping it
 	closed  bool
 }
 
 var _ pgx.Tx = (*tx)(nil)
 
+// over reports whether it has ended, or what it is in: its statements would be executed outside of it.
+func (t *tx) over() bool { return t.closed || t.parent != nil && t.parent.over() }
+
 // Begin implements pgx.Tx: it sets a savepoint.
 func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
-	if t.closed {
+	if t.over() {
 		return nil, pgx.ErrTxClosed
 	}
 	for _, text := range []string{"savepoint", "release savepoint", "rollback to savepoint"} {
@@ -101,7 +105,7 @@ func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 	if err != nil {
 		return nil, t.conn.session.state.Explain(ctx, err)
 	}
-	return &tx{conn: t.conn, inner: inner, saved: t.saved, nested: true}, nil
+	return &tx{conn: t.conn, inner: inner, saved: t.saved, parent: t}, nil
 }
 
 // An ending is a transaction as the core ends it.
@@ -119,12 +123,12 @@ func (e ending) Rollback() error { return e.inner.Rollback(e.ctx) }
 // Commit implements pgx.Tx. If there was no answer to the COMMIT of a guarded write, it is
 // [sqlfence.ErrUnknownOutcome].
 func (t *tx) Commit(ctx context.Context) error {
-	if t.closed {
+	if t.over() {
 		return pgx.ErrTxClosed
 	}
 	defer t.end()
 	s := t.conn.session
-	if t.nested {
+	if t.parent != nil {
 		return s.state.Explain(ctx, t.inner.Commit(ctx))
 	}
 	return s.noted(s.state.Commit(ctx, ending{ctx, t.inner}))
@@ -132,11 +136,11 @@ func (t *tx) Commit(ctx context.Context) error {
 
 // Rollback implements pgx.Tx.
 func (t *tx) Rollback(ctx context.Context) error {
-	if t.closed {
+	if t.over() {
 		return pgx.ErrTxClosed
 	}
 	defer t.end()
-	if t.nested {
+	if t.parent != nil {
 		return t.inner.Rollback(ctx)
 	}
 	return t.conn.session.noted(t.conn.session.state.Rollback(ending{ctx, t.inner}))
@@ -152,7 +156,7 @@ func (t *tx) end() {
 
 // Exec implements pgx.Tx.
 func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	if t.closed {
+	if t.over() {
 		return pgconn.CommandTag{}, pgx.ErrTxClosed
 	}
 	return t.conn.Exec(ctx, sql, args...)
@@ -160,7 +164,7 @@ func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandT
 
 // Query implements pgx.Tx.
 func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if t.closed {
+	if t.over() {
 		return failedRows{pgx.ErrTxClosed}, pgx.ErrTxClosed
 	}
 	return t.conn.Query(ctx, sql, args...)
@@ -174,8 +178,11 @@ func (t *tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 
 // SendBatch implements pgx.Tx.
 func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if t.closed {
+	if t.over() {
 		return pgx.FailedBatchResults(b, pgx.ErrTxClosed)
+	}
+	if pgx.FailedBatchResults(b, nil).Tx() != nil { // its COMMIT would be this one's
+		return pgx.FailedBatchResults(b, errors.New("Batch.BeginTx cannot be used within a transaction")) // as pgx says it
 	}
 	return t.conn.SendBatch(ctx, b)
 }
@@ -184,7 +191,7 @@ func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 func (t *tx) CopyFrom(
 	ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource,
 ) (int64, error) {
-	if t.closed {
+	if t.over() {
 		return 0, pgx.ErrTxClosed
 	}
 	return t.conn.CopyFrom(ctx, table, columns, src)
@@ -192,7 +199,7 @@ func (t *tx) CopyFrom(
 
 // Prepare implements pgx.Tx.
 func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
-	if t.closed {
+	if t.over() {
 		return nil, pgx.ErrTxClosed
 	}
 	return t.conn.Prepare(ctx, name, sql)
@@ -204,7 +211,7 @@ func (t *tx) LargeObjects() pgx.LargeObjects { return t.inner.LargeObjects() }
 // Conn implements pgx.Tx. What is done with the connection isn't guarded, and the observer gets a
 // [sqlfence.RawAccess] event.
 func (t *tx) Conn() *pgx.Conn {
-	if t.closed {
+	if t.over() {
 		return t.inner.Conn()
 	}
 	return t.conn.session.raw()

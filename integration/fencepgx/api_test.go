@@ -222,4 +222,56 @@ func TestTxMethods(t *testing.T) {
 	})
 }
 
+// A savepoint ends with its transaction, also where the connection goes on: nothing is executed behind it.
+func TestSavepointEndsWithTx(t *testing.T) {
+	onFences(t, func(t *testing.T, s *shop) {
+		c, err := s.db.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range []interface {
+			Begin(ctx context.Context) (pgx.Tx, error)
+		}{c, s.db} {
+			tx, err := of.Begin(harness.Holding(t, 9))
+			if err != nil {
+				t.Fatal(err)
+			}
+			outer, err := tx.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			inner, err := outer.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := new(pgx.Batch)
+			b.BeginTx(pgx.TxOptions{})
+			b.Queue(setPrice, 30, 1)
+			for _, tx := range []pgx.Tx{tx, inner} {
+				if err := tx.SendBatch(harness.Holding(t, 9), b).Close(); err == nil {
+					t.Error("a batch has begun a transaction in another one")
+				}
+			}
+			if err := tx.Rollback(t.Context()); err != nil {
+				t.Error(err)
+			}
+			for _, tx := range []pgx.Tx{outer, inner} {
+				for _, err := range []error{
+					second(tx.Exec(harness.Holding(t, 9), setPrice, 30, 1)), tx.SendBatch(t.Context(), new(pgx.Batch)).Close(),
+					second(tx.Begin(t.Context())), tx.Commit(t.Context()), tx.Rollback(t.Context()),
+				} {
+					if !errors.Is(err, pgx.ErrTxClosed) {
+						t.Error(err)
+					}
+				}
+			}
+		}
+		c.Release()
+		if got := s.State(t, false); got != "1:10 2:10 3:10" {
+			t.Errorf("left %s", got)
+		}
+		s.givenBack(t)
+	})
+}
+
 func second[T any](_ T, err error) error { return err }

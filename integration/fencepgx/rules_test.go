@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sqlfence/sqlfence"
@@ -32,6 +33,22 @@ func TestWithoutFence(t *testing.T) {
 		if got := s.State(t, true); got != "1:30@9 2:10@9 3:10@9" {
 			t.Errorf("%s left %s", w.name, got)
 		}
+	}
+}
+
+// A batch that fails at its end says so, also where one of its writes was gone.
+func TestGoneAndFailed(t *testing.T) {
+	s := newShop(t, sqlfence.RowFence("fence_token"))
+	s.Exec(t, "ALTER TABLE books ADD COLUMN version bigint NOT NULL DEFAULT 0")
+	s.Exec(t, "ALTER TABLE pens DROP CONSTRAINT pens_pkey, ADD UNIQUE (id) DEFERRABLE INITIALLY DEFERRED")
+	db := s.open(t, func(*pgxpool.Config) {}, sqlfence.WithTable("books", sqlfence.Serial("version")))
+	b := new(pgx.Batch)
+	b.Queue(setPrice, 31, 99)
+	b.Queue("INSERT INTO pens (id) VALUES (77), (77)")
+	err := db.SendBatch(harness.WithSerial(t, 5), b).Close()
+	var failed *pgconn.PgError
+	if !errors.Is(err, sqlfence.ErrGone) || !errors.As(err, &failed) || failed.Code != "23505" {
+		t.Error(err)
 	}
 }
 

@@ -26,14 +26,15 @@ var errEnded = fmt.Errorf("fenceetcd: etcd's session has ended: %w", sqlfence.Er
 // WithMutex returns a context with the token of a mutex that this process has locked in the session: the revision at
 // which it got the lock, which is higher than that of each holder before. The token is adopted first, so from then on
 // the database refuses theirs where the table has [sqlfence.Ledger]. The context ends with the session, with a cause
-// that is [sqlfence.ErrStale].
+// that is [sqlfence.ErrStale]. It is watched until it ends: where many locks are taken in one session, give each a ctx
+// that is cancelled behind Unlock.
 //
-// Errors: [sqlfence.ErrInvalid] if the mutex isn't locked; those of [tokens.Store.Adopt], ErrStale among them if
-// another process has taken the lock since, and adopted.
+// Errors: [sqlfence.ErrInvalid] if the mutex isn't locked, or not any more; those of [tokens.Store.Adopt], ErrStale
+// among them if another process has taken the lock since, and adopted.
 func WithMutex(ctx context.Context, store *tokens.Store, name string, s *concurrency.Session,
 	m *concurrency.Mutex) (context.Context, error) {
 	header := m.Header()
-	if header == nil {
+	if header == nil || m.Key() == "\x00" { // as Unlock leaves it; the header stays
 		return nil, fmt.Errorf("fenceetcd: the mutex isn't locked: %w", sqlfence.ErrInvalid)
 	}
 	return with(ctx, store, s, sqlfence.Token{Name: name, Value: header.GetRevision()})
@@ -43,8 +44,8 @@ func WithMutex(ctx context.Context, store *tokens.Store, name string, s *concurr
 // the revision of the leader's key, which is higher than that of each leader before. The rest is as for [WithMutex].
 func WithElection(ctx context.Context, store *tokens.Store, name string, s *concurrency.Session,
 	e *concurrency.Election) (context.Context, error) {
-	if e.Header() == nil {
-		return nil, fmt.Errorf("fenceetcd: the election isn't won: %w", sqlfence.ErrInvalid)
+	if e.Header() == nil || e.Key() == "" { // as Resign leaves it; the header stays
+		return nil, fmt.Errorf("fenceetcd: the election isn't won, or was resigned: %w", sqlfence.ErrInvalid)
 	}
 	return with(ctx, store, s, sqlfence.Token{Name: name, Value: e.Rev()})
 }

@@ -23,7 +23,7 @@ import (
 // if a later leader has adopted; and those of the API.
 func WithLeader(ctx context.Context, store *tokens.Store, name string, lock resourcelock.Interface) (context.Context,
 	error) {
-	record, _, err := lock.Get(ctx)
+	record, _, err := apart(lock).Get(ctx)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("fencekubernetes: read %s: %w", lock.Describe(), err)
@@ -36,4 +36,13 @@ func WithLeader(ctx context.Context, store *tokens.Store, name string, lock reso
 		return nil, fmt.Errorf("fencekubernetes: %w", err)
 	}
 	return sqlfence.WithFence(ctx, token), nil
+}
+
+// apart returns a lock that reads the same record. client-go's keeps what it reads for its next Update, and the elector
+// uses it at the same time.
+func apart(lock resourcelock.Interface) resourcelock.Interface {
+	if of, ok := lock.(*resourcelock.LeaseLock); ok {
+		return &resourcelock.LeaseLock{LeaseMeta: of.LeaseMeta, Client: of.Client, LockConfig: of.LockConfig}
+	}
+	return lock
 }

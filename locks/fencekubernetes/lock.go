@@ -23,13 +23,17 @@ import (
 // over, so the clocks of the nodes needn't agree. NewLock returns one; it is safe for concurrent use.
 //
 // While the lease is free, or has ended, Get says that there is no record, and the next elector creates one at once:
-// it doesn't wait for the lease's duration by its own clock. RecordEvent does nothing: use [lease.WithObserver].
+// it doesn't wait for the lease's duration by its own clock.
+//
+// A leader that has lost its lease, such as by a pause, doesn't get it again before its elector has noticed, and stopped
+// leading: another process may have led meanwhile, and what this one has read before would be written with a new token.
 type Lock struct {
 	key, identity string
 
 	mu     sync.Mutex
 	leases *lease.Leases
 	held   *lease.Lease
+	leads  bool // by what the elector says
 }
 
 var _ resourcelock.Interface = (*Lock)(nil)
@@ -62,7 +66,7 @@ func (l *Lock) Tokens(_ context.Context, names []string) ([]sqlfence.Token, erro
 	asked := func(name string) bool {
 		return name == l.key || strings.HasSuffix(name, "/") && strings.HasPrefix(l.key, name)
 	}
-	_, held := l.now()
+	_, held, _ := l.now()
 	switch {
 	case !slices.ContainsFunc(names, asked):
 		return nil, nil
@@ -78,7 +82,7 @@ var errUnused = fmt.Errorf("fencekubernetes: the lock has no leases: call Use: %
 
 // Get implements resourcelock.Interface.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	leases, _ := l.now()
+	leases, _, _ := l.now()
 	if leases == nil {
 		return nil, nil, errUnused
 	}
@@ -107,7 +111,7 @@ func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 // Update implements resourcelock.Interface: it takes the lease if it is free, extends it if it is this process's, or
 // releases it.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	leases, held := l.now()
+	leases, held, leads := l.now()
 	ttl := time.Duration(record.LeaseDurationSeconds) * time.Second
 	switch {
 	case leases == nil:
@@ -117,10 +121,12 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	case record.HolderIdentity != l.identity:
 		return fmt.Errorf("fencekubernetes: the record is of %q: %w", record.HolderIdentity, sqlfence.ErrInvalid)
 	case held != nil && held.Err() == nil:
-		err := held.Extend(ctx, ttl)
-		if !errors.Is(err, lease.ErrNotHeld) {
+		if err := held.Extend(ctx, ttl); err == nil || held.Err() == nil {
 			return err
 		}
+	}
+	if leads && held != nil {
+		return fmt.Errorf("fencekubernetes: the elector of %q has to stop leading first: %w", l.identity, held.Err())
 	}
 	taken, ok, err := leases.TryAcquire(ctx, l.key, lease.Owner(l.identity), lease.TTL(ttl), lease.Refresh())
 	switch {
@@ -144,8 +150,16 @@ func (l *Lock) release(ctx context.Context, held *lease.Lease) error {
 	return nil
 }
 
-// RecordEvent implements resourcelock.Interface. It does nothing.
-func (*Lock) RecordEvent(string) {}
+// stopped is the event of an elector that leads no longer. Its other one is that it leads.
+const stopped = "stopped leading"
+
+// RecordEvent implements resourcelock.Interface. It records nothing (use [lease.WithObserver]), but follows whether the
+// elector leads.
+func (l *Lock) RecordEvent(event string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leads = event != stopped
+}
 
 // Identity implements resourcelock.Interface.
 func (l *Lock) Identity() string { return l.identity }
@@ -153,10 +167,10 @@ func (l *Lock) Identity() string { return l.identity }
 // Describe implements resourcelock.Interface.
 func (l *Lock) Describe() string { return "the lease " + l.key + " in the database" }
 
-func (l *Lock) now() (*lease.Leases, *lease.Lease) {
+func (l *Lock) now() (leases *lease.Leases, held *lease.Lease, leads bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.leases, l.held
+	return l.leases, l.held, l.leads
 }
 
 func (l *Lock) hold(held *lease.Lease) {

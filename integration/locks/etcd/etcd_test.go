@@ -95,3 +95,29 @@ func TestElection(t *testing.T) {
 		}
 	}
 }
+
+// What was given back gives no token, though etcd's client keeps its header.
+func TestGivenBack(t *testing.T) {
+	address := service.Start(t)
+	b, dsn := zombie.NewBase(t)
+	store := harness.NewStore(t, b.Fenced(t, dsn))
+	if err := store.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client, session, err := open(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	mutex, election := concurrency.NewMutex(session, "/locks/report"), concurrency.NewElection(session, "/leaders/report")
+	if err := errors.Join(mutex.Lock(t.Context()), mutex.Unlock(t.Context()), election.Campaign(t.Context(), "x"),
+		election.Resign(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fenceetcd.WithMutex(t.Context(), store, "report", session, mutex); !errors.Is(err, sqlfence.ErrInvalid) {
+		t.Errorf("mutex: %v", err)
+	}
+	if _, err := fenceetcd.WithElection(t.Context(), store, "report", session, election); !errors.Is(err, sqlfence.ErrInvalid) {
+		t.Errorf("election: %v", err)
+	}
+}

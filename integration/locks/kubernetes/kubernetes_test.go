@@ -32,13 +32,10 @@ var service = paused.Service{
 		return server.URL
 	},
 	Lock: func(ctx context.Context, address string, store *tokens.Store) (context.Context, func() error, error) {
-		client, err := kubernetes.NewForConfig(&rest.Config{Host: address, QPS: -1,
-			ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+		lock, err := newLeaseLock(address)
 		if err != nil {
 			return nil, nil, err
 		}
-		lock := &resourcelock.LeaseLock{LeaseMeta: meta.ObjectMeta{Namespace: "default", Name: "report"},
-			Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: rand.Text()}}
 		led, resign, err := lead(ctx, lock)
 		if err != nil {
 			return nil, nil, err
@@ -46,6 +43,16 @@ var service = paused.Service{
 		held, err := fencekubernetes.WithLeader(led, store, "report", lock)
 		return held, resign, err
 	},
+}
+
+func newLeaseLock(address string) (*resourcelock.LeaseLock, error) {
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: address, QPS: -1,
+		ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	if err != nil {
+		return nil, err
+	}
+	return &resourcelock.LeaseLock{LeaseMeta: meta.ObjectMeta{Namespace: "default", Name: "report"},
+		Client: client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: rand.Text()}}, nil
 }
 
 func TestMain(m *testing.M) { service.Main(m) }
@@ -181,5 +188,81 @@ func TestLockIsTakenOver(t *testing.T) {
 	}
 	if _, err := first.Tokens(t.Context(), []string{"report"}); !errors.Is(err, lease.ErrNotLeader) {
 		t.Errorf("the first has tokens: %v", err)
+	}
+}
+
+// What WithLeader reads is not what the elector, which uses the lock at the same time, has read for its next Update.
+func TestLeaderReadsApart(t *testing.T) {
+	b, dsn := zombie.NewBase(t)
+	store := harness.NewStore(t, b.Fenced(t, dsn))
+	if err := store.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := newLeaseLock(service.Start(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	elector := *lock
+	record := resourcelock.LeaderElectionRecord{HolderIdentity: lock.Identity(), LeaseDurationSeconds: 3600}
+	if err := elector.Create(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fencekubernetes.WithLeader(t.Context(), store, "report", lock); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Update(t.Context(), record); err == nil {
+		t.Error("the lock has what WithLeader has read")
+	}
+}
+
+// A leader that was replaced meanwhile stops leading, also where the lease is free again: it doesn't go on with a new
+// token. Then it may lead anew.
+func TestLostLeaderStops(t *testing.T) {
+	b, dsn := zombie.NewBase(t)
+	leases := harness.NewLeases(t, b.Fenced(t, dsn, sqlfence.WithTable("results", sqlfence.Resource("report"))))
+	lock, err := fencekubernetes.NewLock("report", "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Use(leases)
+	led, resign, err := lead(t.Context(), lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, _, err := leases.Lookup(t.Context(), "report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := leases.Release(t.Context(), info.LockID); err != nil { // as its end does
+		t.Fatal(err)
+	}
+	other, err := leases.Acquire(t.Context(), "report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for led.Err() == nil {
+		if got, err := lock.Tokens(t.Context(), []string{"report"}); err == nil && got[0].Value > info.Token.Value {
+			t.Fatalf("it goes on with %v", got)
+		}
+		select {
+		case <-led.Done():
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if err := resign(); err != nil {
+		t.Fatal(err)
+	}
+	_, resign, err = lead(t.Context(), lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := lock.Tokens(t.Context(), []string{"report"}); err != nil || got[0].Value <= other.Token().Value {
+		t.Errorf("behind %v it has %v, %v", other.Token(), got, err)
+	}
+	if err := resign(); err != nil {
+		t.Error(err)
 	}
 }
