@@ -3,7 +3,10 @@ package fencehttp
 import (
 	"fmt"
 	"net/http"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -13,8 +16,8 @@ import (
 // tokens, and its writes are refused by the fence: next answers by [WriteError]. The target is [RequestTarget] if none
 // is given.
 //
-// Tokens that aren't taken are answered with 403, an If-Match that is no [ETag] with 400; next isn't
-// called. "If-Match: *" sets no serial. It is safe for concurrent use if next is.
+// Tokens that aren't taken are answered with 403, an If-Match with other ETags than this service's with 412, and what is
+// no ETag with 400; next isn't called. "If-Match: *" sets no serial. It is safe for concurrent use if next is.
 func Handler(next http.Handler, proof Proof, target ...Target) http.Handler {
 	of := chosen(target)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -32,12 +35,12 @@ func Handler(next http.Handler, proof Proof, target ...Target) http.Handler {
 			ctx = sqlfence.WithFence(ctx, tokens...)
 		}
 		if match := r.Header.Values("If-Match"); len(match) > 0 && r.Method != http.MethodGet && r.Method != http.MethodHead {
-			serial, given, ok := serialOf(match)
+			serial, problem := serialOf(strings.Join(match, ","))
 			switch {
-			case !ok:
-				write(w, malformed, "If-Match has to be one serial in quotes, as in the ETag of the answer")
+			case problem != nil:
+				write(w, problem, "If-Match has to be the ETag of this service's answer")
 				return
-			case given:
+			case serial != anySerial:
 				ctx = sqlfence.WithSerial(ctx, serial)
 			}
 		}
@@ -49,18 +52,28 @@ func Handler(next http.Handler, proof Proof, target ...Target) http.Handler {
 // the quotes.
 func ETag(serial int64) string { return strconv.Quote(strconv.FormatInt(serial, 10)) }
 
-// serialOf reads If-Match: one ETag that ETag wrote, or "*", which gives no serial.
-func serialOf(match []string) (serial int64, given, ok bool) {
-	if len(match) != 1 {
-		return 0, false, false
+// anySerial is what "*" stands for.
+const anySerial = -1
+
+// entityTags is a list of them, as If-Match has. Source: https://www.rfc-editor.org/rfc/rfc9110#name-etag
+var entityTags = regexp.MustCompile(`^\s*(W/)?"[!#-~\x80-\xff]*"(\s*,\s*(W/)?"[!#-~\x80-\xff]*")*\s*$`)
+
+// serialOf reads If-Match: one ETag that ETag wrote, or "*". A list that isn't of this service's, as where a proxy has
+// made its ETags weak, matches no row, which is 412; what is no list, or more than one of this service's, is 400.
+func serialOf(match string) (serial int64, _ *problem) {
+	if match == "*" {
+		return anySerial, nil
 	}
-	text := match[0]
-	if text == "*" {
-		return 0, false, true
+	text := strings.TrimSpace(match)
+	if serial, err := strconv.ParseInt(strings.Trim(text, `"`), 10, 64); err == nil && serial >= 0 && ETag(serial) == text {
+		return serial, nil
 	}
-	if len(text) < 3 {
-		return 0, false, false
+	own := func(tag string) bool {
+		serial, problem := serialOf(tag)
+		return problem == nil && serial != anySerial
 	}
-	serial, err := strconv.ParseInt(text[1:len(text)-1], 10, 64)
-	return serial, true, err == nil && serial >= 0 && ETag(serial) == text
+	if !entityTags.MatchString(text) || strings.Contains(text, ",") && slices.ContainsFunc(strings.Split(text, ","), own) {
+		return 0, malformed
+	}
+	return 0, changed
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -41,6 +42,7 @@ var problems = []*problem{
 var (
 	forbidden = &problem{"refused", http.StatusForbidden, "The request's fencing tokens are not taken", ErrRefused}
 	malformed = &problem{"malformed", http.StatusBadRequest, "If-Match is not an ETag of this service", nil}
+	changed   = problems[slices.IndexFunc(problems, func(p *problem) bool { return p.is == sqlfence.ErrConflict })]
 )
 
 // WriteError answers a request with err if a fence has refused its write, and reports whether it was such a refusal; else
