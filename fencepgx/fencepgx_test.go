@@ -25,7 +25,7 @@ func TestPreparedAreFound(t *testing.T) {
 	}
 	for _, other := range []any{nil, 1, new(int), pgx.Conn{}, new(struct{}), new(struct{ preparedStatements map[string]string }),
 		new(struct {
-			preparedStatements map[string]*struct{ SQL string }
+			preparedStatements map[string]*struct{ SQL []byte }
 		})} {
 		if _, ok := basedriver.PreparedOn(other); ok {
 			t.Errorf("they are found in %T", other)
