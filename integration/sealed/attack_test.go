@@ -146,7 +146,7 @@ func (a attack) sql(b harness.Base, l *lab) []string {
 
 // Whoever writes around the fence is refused by the database.
 func TestNobodyGetsPastTheSeal(t *testing.T) {
-	for _, b := range bases[:3] {
+	for _, b := range chosen(bases[:3]) {
 		t.Run(b.Name, func(t *testing.T) {
 			for _, rules := range [][]sqlfence.Rule{nil, {sqlfence.Ledger()}} {
 				for _, a := range append(onBoth, onOne[b.Dialect]...) {
@@ -193,7 +193,7 @@ func (a attack) run(t *testing.T, b harness.Base, rules []sqlfence.Rule) {
 
 // What is proven by hand lands, in whatever language.
 func TestProvenByHand(t *testing.T) {
-	for _, b := range bases[:3] {
+	for _, b := range chosen(bases[:3]) {
 		t.Run(b.Name, func(t *testing.T) {
 			l := newLab(t, b, sqlfence.Ledger())
 			for _, query := range []string{
