@@ -62,6 +62,19 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 	return got, err
 }
 
+// tryLearning is try for Observe mode. Of the facts behind the text only one is corrected there: the unique keys of a
+// REPLACE, which its first guard always raises.
+func tryLearning[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
+	got, err := try(ctx, e, c)
+	for turn := 1; turn < mostTurns && e.wrong(err) == session.Uniqueness; turn++ {
+		if _, refusal := e.render(); refusal != nil {
+			break
+		}
+		got, err = try(ctx, e, c)
+	}
+	return got, err
+}
+
 // attempt prepares the statement, where it is to be sent prepared, and sends it. Unless it was sent, nothing of it
 // was executed.
 func attempt[T any](ctx context.Context, e *Execution, c Call[T]) (got T, sent bool, err error) {

@@ -95,13 +95,7 @@ func observe[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	}
 	saved := s.savepoint(ctx)
 	began := e.begin()
-	got, err := try(ctx, e, c)
-	for turn := 1; turn < mostTurns && e.wrong(err) == session.Uniqueness; turn++ {
-		if _, refusal := e.render(); refusal != nil {
-			break
-		}
-		got, err = try(ctx, e, c)
-	}
+	got, err := tryLearning(ctx, e, c)
 	if fact := e.wrong(err); fact == session.Function {
 		e.conn.found.Forget(fact)
 	}
