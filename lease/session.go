@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/fenced"
 	facts "github.com/sqlfence/sqlfence/internal/session"
 )
 
@@ -171,40 +172,12 @@ func (s *session) forget(l *Lease) {
 // findPeers returns [ErrNoSessions] if other servers write to the same database, which don't see
 // this one's sessions.
 func findPeers(ctx context.Context, conn *sql.Conn, d *facts.Dialect) error {
-	ask := func(ctx context.Context, query string) ([][]string, error) { return queryTexts(ctx, conn, query) }
+	ask := func(ctx context.Context, query string) ([][]string, error) { return fenced.Texts(ctx, conn, query) }
 	found, err := facts.Peers(ctx, d, ask)
 	if found && err == nil {
 		return errPeers
 	}
 	return err
-}
-
-// queryTexts returns the rows of a query as texts. NULL is the empty one.
-func queryTexts(ctx context.Context, conn *sql.Conn, query string) (all [][]string, err error) {
-	rows, err := conn.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	columns, err := rows.Columns()
-	if err != nil {
-		return nil, err
-	}
-	for rows.Next() {
-		row, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
-		for i := range row {
-			into[i] = &row[i]
-		}
-		if err := rows.Scan(into...); err != nil {
-			return nil, err
-		}
-		texts := make([]string, len(row))
-		for i := range row {
-			texts[i] = row[i].String
-		}
-		all = append(all, texts)
-	}
-	return all, rows.Err()
 }
 
 // proofRounds is how often a session is looked at before it is taken for its client's own.

@@ -61,9 +61,14 @@ func FenceColumns(ctx context.Context, function string, db *sql.DB) ([]core.Fenc
 	return columns, nil
 }
 
-// ask returns the rows of a query as texts; NULL is the empty one.
-func ask(ctx context.Context, conn *sql.Conn, query string) (all [][]string, err error) {
-	rows, err := conn.QueryContext(trusted.Context(ctx, query), query)
+// ask sends one of sqlfence's own queries.
+func ask(ctx context.Context, conn *sql.Conn, query string) ([][]string, error) {
+	return Texts(trusted.Context(ctx, query), conn, query)
+}
+
+// Texts returns the rows of a query as texts. NULL is the empty one.
+func Texts(ctx context.Context, conn *sql.Conn, query string) (all [][]string, err error) {
+	rows, err := conn.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
