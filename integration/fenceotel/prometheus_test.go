@@ -3,11 +3,9 @@ package fenceotel_test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,10 +15,7 @@ import (
 
 // Prometheus scrapes the metrics, and takes the alert rules and the dashboard's questions.
 func TestPrometheus(t *testing.T) {
-	program, err := exec.LookPath("prometheus")
-	if err != nil {
-		t.Skip("prometheus isn't installed")
-	}
+	program := harness.Program(t, "prometheus")
 	telemetry, metrics := newTelemetry(t)
 	work(t, embedded(), telemetry)
 	at := start(t, program, metrics)
@@ -87,32 +82,10 @@ func start(t *testing.T, program, metrics string) string {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at := freeAddress(t)
-	cmd := exec.Command(program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+at)
-	log := new(strings.Builder)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Log(log)
-		}
-	})
+	at, _ := harness.FreeAddress(t)
+	harness.Run(t, at, program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"),
+		"--web.listen-address="+at)
 	return "http://" + at
-}
-
-// freeAddress returns one of the loopback that is free by now.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // dashboard returns what the dashboard asks.

@@ -19,10 +19,10 @@ import (
 
 var service = paused.Service{
 	Start: func(t *testing.T) string {
-		program := paused.Program(t, "etcd")
-		address, _ := paused.FreeAddress(t)
-		peers, _ := paused.FreeAddress(t)
-		paused.Run(t, address, program, "--data-dir", t.TempDir(), "--listen-client-urls", "http://"+address,
+		program := harness.Program(t, "etcd")
+		address, _ := harness.FreeAddress(t)
+		peers, _ := harness.FreeAddress(t)
+		harness.Run(t, address, program, "--data-dir", t.TempDir(), "--listen-client-urls", "http://"+address,
 			"--advertise-client-urls", "http://"+address, "--listen-peer-urls", "http://"+peers,
 			"--initial-advertise-peer-urls", "http://"+peers, "--initial-cluster", "default=http://"+peers)
 		return address

@@ -19,9 +19,9 @@ import (
 
 var service = paused.Service{
 	Start: func(t *testing.T) string {
-		program := paused.Program(t, "nats-server", "/usr/sbin/nats-server")
-		address, port := paused.FreeAddress(t)
-		paused.Run(t, address, program, "-a", "127.0.0.1", "-p", port, "-js", "-sd", t.TempDir())
+		program := harness.Program(t, "nats-server", "/usr/sbin/nats-server")
+		address, port := harness.FreeAddress(t)
+		harness.Run(t, address, program, "-a", "127.0.0.1", "-p", port, "-js", "-sd", t.TempDir())
 		return address
 	},
 	Lock: func(ctx context.Context, address string, store *tokens.Store) (context.Context, func() error, error) {

@@ -19,9 +19,9 @@ import (
 
 var service = paused.Service{
 	Start: func(t *testing.T) string {
-		program := paused.Program(t, "redis-server")
-		address, port := paused.FreeAddress(t)
-		paused.Run(t, address, program, "--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", "",
+		program := harness.Program(t, "redis-server")
+		address, port := harness.FreeAddress(t)
+		harness.Run(t, address, program, "--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", "",
 			"--appendonly", "yes", "--appendfsync", "always")
 		return address
 	},

@@ -21,8 +21,8 @@ import (
 
 var service = paused.Service{
 	Start: func(t *testing.T) string {
-		program := paused.Program(t, "zkServer.sh", "/usr/share/zookeeper/bin/zkServer.sh")
-		address, port := paused.FreeAddress(t)
+		program := harness.Program(t, "zkServer.sh", "/usr/share/zookeeper/bin/zkServer.sh")
+		address, port := harness.FreeAddress(t)
 		dir := t.TempDir()
 		config := filepath.Join(dir, "zoo.cfg")
 		text := fmt.Sprintf("tickTime=500\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n", dir, port)
@@ -30,7 +30,7 @@ var service = paused.Service{
 			t.Fatal(err)
 		}
 		t.Setenv("ZOO_LOG_DIR", dir)
-		paused.Run(t, address, program, "start-foreground", config)
+		harness.Run(t, address, program, "start-foreground", config)
 		harness.Eventually(t, "ZooKeeper serves", func() bool { return serves(address) })
 		return address
 	},

@@ -1,13 +1,13 @@
-package paused
+package harness
 
 import (
 	"net"
 	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/sqlfence/sqlfence/integration/harness"
 )
+
+// Program, FreeAddress and Run are for servers that aren't databases.
 
 // Program returns the path of one of the programs, in Debian's folders, too, or skips the test.
 func Program(t *testing.T, names ...string) string {
@@ -52,7 +52,7 @@ func Run(t *testing.T, address, program string, args ...string) {
 			t.Log(log)
 		}
 	})
-	harness.Eventually(t, program+" listens", func() bool {
+	Eventually(t, program+" listens", func() bool {
 		c, err := net.Dial("tcp", address)
 		if err != nil {
 			return false
