@@ -123,6 +123,8 @@ func TestMySQLCodes(t *testing.T) {
 		{1040, "08004", "53300", false, false, false, true, false, false},
 		{1047, "08S01", "57P03", false, false, false, true, true, false},
 		{1180, "HY000", CompletionUnknown, false, false, false, true, true, false},
+		{3100, "HY000", CompletionUnknown, false, false, false, true, true, false},
+		{3101, "40000", SerializationFailure, true, true, false, true, false, false},
 		{1053, "08S01", "57P01", false, false, false, true, true, false},
 		{1152, "08S01", "08S01", false, false, false, true, true, false},
 		{1153, "08S01", "54000", false, false, false, false, false, false},
@@ -148,6 +150,10 @@ func TestMySQLCodes(t *testing.T) {
 		if want := [...]bool{test.serialization, test.rolledBack, test.created, test.passing, test.ended, test.isConstraint}; got != want {
 			t.Errorf("%d: %v, want %v", test.number, got, want)
 		}
+	}
+	commit := &mysqlErr{Number: 1180, Message: "Got error 149 - 'Lock deadlock; Retry transaction' during COMMIT"}
+	if err := fmt.Errorf("wrapped: %w", commit); SQLState(err) != SerializationFailure {
+		t.Errorf("%v: the state %q", err, SQLState(err))
 	}
 	twice := &mysqlErr{Number: 4140, Message: "The column `books`.`Fence` cannot be changed more than once"}
 	if err := fmt.Errorf("wrapped: %w", twice); !IsAssignedTwice(err, "fence") || IsAssignedTwice(err, "price") || IsAssignedTwice(&mysqlErr{Number: 1064, Message: "`fence`"}, "fence") {

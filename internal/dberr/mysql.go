@@ -15,6 +15,7 @@ var mysqlStates = map[uint16]string{
 	1020: SerializationFailure,
 	1213: SerializationFailure, // 40001: a deadlock; the transaction was rolled back
 	1206: SerializationFailure, // HY000: no room for more locks; the transaction was rolled back
+	3101: SerializationFailure, // 40000: another node of Group Replication came first; the transaction was rolled back
 	1205: lockNotAvailable,     // HY000: waited too long for a lock; only the statement was rolled back
 	3572: lockNotAvailable,     // HY000: NOWAIT
 
@@ -30,12 +31,13 @@ var mysqlStates = map[uint16]string{
 	// HY000: an error during COMMIT; some part of the server, such as Galera or the binary log, may
 	// have it
 	1180: CompletionUnknown,
-	1317: "57014", // 70100: the statement was interrupted
-	1969: "57014", // 70100: it took longer than max_statement_time
-	3024: "57014", // HY000: longer than max_execution_time
-	1290: "25006", // HY000: the server is read-only, mostly
-	1792: "25006", // 25006: the transaction is
-	1836: "25006", // HY000: the server is
+	3100: CompletionUnknown, // HY000: the same, of Group Replication: the node left the group while it waited for it
+	1317: "57014",           // 70100: the statement was interrupted
+	1969: "57014",           // 70100: it took longer than max_statement_time
+	3024: "57014",           // HY000: longer than max_execution_time
+	1290: "25006",           // HY000: the server is read-only, mostly
+	1792: "25006",           // 25006: the transaction is
+	1836: "25006",           // HY000: the server is
 
 	1050: DuplicateTable,        // 42S01
 	1061: DuplicateObject,       // 42000: an index of this name
@@ -59,6 +61,11 @@ const (
 	lockWaitTimeout = 1205
 	nodeNotReady    = 1047
 	unknownVariable = 1193
+
+	errorDuringCommit = 1180
+	// deadlock is InnoDB's number of an error during COMMIT that has rolled back, as a change of another node of Group
+	// Replication has taken the transaction's locks.
+	deadlock = "error 149 "
 )
 
 // IsMySQLBusy reports whether another transaction held a lock for longer than
@@ -108,6 +115,9 @@ func mysqlState(err error) string {
 		number, own, ok := basedriver.MySQLCode(e)
 		if !ok {
 			continue
+		}
+		if number == errorDuringCommit && strings.Contains(e.Error(), deadlock) {
+			return SerializationFailure
 		}
 		if state, known := mysqlStates[number]; known {
 			return state

@@ -1,4 +1,4 @@
-package galera_test
+package group_test
 
 import (
 	"log/slog"

@@ -1,4 +1,4 @@
-package galera_test
+package group_test
 
 import (
 	"context"
@@ -34,10 +34,58 @@ func TestCollisionAtCommit(t *testing.T) {
 	}
 }
 
+// A COMMIT that collides is never applied in part or later, whatever its error says: a transaction that failed by a
+// collision has left nothing, on any node.
+func TestCollisionsLeaveNothing(t *testing.T) {
+	c := start(t)
+	first, second := c.fence(t, 0, sqlfence.RowFence("fence_token")), c.fence(t, 1, sqlfence.RowFence("fence_token"))
+	errs := map[string]int{}
+	for round := range int64(rounds(t)) {
+		tx, err := first.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"UPDATE books SET price = ? WHERE id = 2", "UPDATE books SET price = ? WHERE id = 1"} {
+			if _, err = tx.ExecContext(holding(5), text, -round-1); err != nil {
+				break
+			}
+		}
+		done := make(chan error, 1)
+		go func() { done <- write1(holding(5), second, round+1) }()
+		if err == nil {
+			err = tx.Commit()
+		} else {
+			_ = tx.Rollback()
+		}
+		other := <-done
+		if err != nil {
+			errs[err.Error()]++
+		}
+		want := map[bool]int64{true: -round - 1, false: 0}[err == nil]
+		for node := range c.plain {
+			if got := c.price(t, node, 2); got != want {
+				t.Fatalf("round %d, node %d: row 2 has %d, want %d; COMMIT: %v; the other write: %v", round, node+1, got, want, err, other)
+			}
+		}
+		run(t, c.plain[0], "UPDATE books SET price = 0 WHERE id = 2")
+		for node := range c.plain {
+			c.price(t, node, 2)
+		}
+	}
+	t.Logf("%v", errs)
+}
+
+// write1 writes to the book 1.
+func write1(ctx context.Context, db *sql.DB, price int64) error {
+	_, err := db.ExecContext(ctx, "UPDATE books SET price = ? WHERE id = 1", price)
+	return err
+}
+
 // A node that lost its group executes neither COMMIT nor ROLLBACK, and keeps the transaction. It
 // must not be committed later by whoever gets the connection next.
 func TestPartition(t *testing.T) {
 	c := start(t)
+	c.of(t, galera)
 	for _, end := range []struct { // in this order, as tokens rise
 		name   string
 		commit bool
@@ -87,16 +135,26 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// Of the writes on a node that crashes, or is cut off, all that were acknowledged are on the
+// Of the writes on a node that crashes, is cut off or stands still, all that were acknowledged are on the
 // others, and of those that failed none but those whose outcome was called unknown.
 func TestOutcomes(t *testing.T) {
-	for name, fail := range map[string]func(c *cluster, t *testing.T, node int) (undo func()){
-		"crash":     (*cluster).kill,
-		"partition": (*cluster).isolate,
+	for _, fault := range []struct {
+		name string
+		of   kind // empty for both
+		fail func(c *cluster, t *testing.T, node int) (undo func())
+	}{
+		{"crash", "", (*cluster).kill},
+		{"partition", galera, (*cluster).isolate},
+		{"pause", replication, (*cluster).pause},
 	} {
+		name, fail := fault.name, fault.fail
+
 		for _, inTx := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, in a transaction: %v", name, inTx), func(t *testing.T) {
 				c := start(t)
+				if fault.of != "" {
+					c.of(t, fault.of)
+				}
 				const writers, node = 6, 2
 				run(t, c.plain[0], "DELETE FROM books")
 				for id := range writers {

@@ -1,4 +1,4 @@
-package galera_test
+package group_test
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 // applied.
 func collided(err error) bool {
 	var e *mysql.MySQLError
-	return errors.As(err, &e) && (e.Number == 1213 || e.Number == 1020) && !errors.Is(err, sqlfence.ErrUnknownOutcome)
+	return errors.As(err, &e) && slices.Contains([]uint16{1213, 1020, 3101, 1180}, e.Number) && !errors.Is(err, sqlfence.ErrUnknownOutcome)
 }
 
 // write writes to all books, in one statement or in a transaction.
