@@ -146,6 +146,7 @@ func TestOutcomes(t *testing.T) {
 		{"crash", "", (*cluster).kill},
 		{"partition", galera, (*cluster).isolate},
 		{"pause", replication, (*cluster).pause},
+		{"desertion", replication, (*cluster).desert},
 	} {
 		name, fail := fault.name, fault.fail
 

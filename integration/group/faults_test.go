@@ -59,6 +59,31 @@ func (c *cluster) pause(t *testing.T, node int) (rejoined func()) {
 	return func() { c.awaitAll(t) }
 }
 
+// desert stops both other nodes until the one that is left gives up the group, and lets them go on. rejoined waits
+// until they are one group again.
+func (c *cluster) desert(t *testing.T, node int) (rejoined func()) {
+	t.Helper()
+	var others []int
+	for i := range c.dsn {
+		if i != node {
+			_, pid := process(t, i)
+			others = append(others, pid)
+		}
+	}
+	each := func(sig syscall.Signal) {
+		for _, pid := range others {
+			if err := syscall.Kill(pid, sig); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	each(syscall.SIGSTOP)
+	t.Cleanup(func() { each(syscall.SIGCONT) })
+	c.await(t, node, "SELECT '', member_state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid", "ERROR")
+	each(syscall.SIGCONT)
+	return func() { c.awaitAll(t) }
+}
+
 // process returns the folder of the nodes and the number of a node's process.
 func process(t *testing.T, node int) (dir string, pid int) {
 	t.Helper()
