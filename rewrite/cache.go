@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 )
@@ -29,10 +30,12 @@ const (
 // cache keeps plans by query text, bounded by the bytes that they take. It is our own,
 // not a library, because the root module requires nothing for it and because a hit
 // has to cost a lookup under a shared lock: it evicts by second chance (clock),
-// where a list in order of use would be written at every read.
+// where a list in order of use would be written at every read. A query is hashed once for
+// all that is done with it; of two with the same hash, the later isn't kept.
 type cache struct {
+	seed  maphash.Seed
 	mu    sync.RWMutex
-	slots map[string]*slot
+	slots map[uint64]*slot
 	hand  *slot // the next to be dropped, of a ring; nil if there is none
 	bytes int
 	max   int
@@ -40,6 +43,7 @@ type cache struct {
 
 type slot struct {
 	query        string
+	hash         uint64
 	plan         *Plan
 	bytes        int
 	before, next *slot       // in the ring
@@ -47,15 +51,18 @@ type slot struct {
 }
 
 func newCache(bytes int) *cache {
-	return &cache{slots: make(map[string]*slot), max: bytes}
+	return &cache{seed: maphash.MakeSeed(), slots: make(map[uint64]*slot), max: bytes}
 }
 
+// hash returns the hash of query, for get and put.
+func (c *cache) hash(query string) uint64 { return maphash.String(c.seed, query) }
+
 // get returns the plan of query, or nil.
-func (c *cache) get(query string) *Plan {
+func (c *cache) get(query string, hash uint64) *Plan {
 	c.mu.RLock()
-	s := c.slots[query]
+	s := c.slots[hash]
 	c.mu.RUnlock()
-	if s == nil {
+	if s == nil || s.query != query {
 		return nil
 	}
 	if !s.used.Load() {
@@ -66,20 +73,20 @@ func (c *cache) get(query string) *Plan {
 
 // put keeps the plan of query; the first of two racing for one query stays. A plan that
 // would take the room of too many others isn't kept.
-func (c *cache) put(query string, p *Plan) {
-	s := &slot{query: query, plan: p, bytes: slotBytes + len(query) + p.size()}
+func (c *cache) put(query string, hash uint64, p *Plan) {
+	s := &slot{query: query, hash: hash, plan: p, bytes: slotBytes + len(query) + p.size()}
 	if s.bytes > c.max/maxShare {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.slots[query] != nil {
+	if c.slots[hash] != nil {
 		return
 	}
 	for c.bytes+s.bytes > c.max {
 		c.drop()
 	}
-	c.slots[query] = s
+	c.slots[hash] = s
 	c.bytes += s.bytes
 	c.insert(s)
 }
@@ -90,7 +97,7 @@ func (c *cache) drop() {
 		c.hand = c.hand.next
 	}
 	s := c.hand
-	delete(c.slots, s.query)
+	delete(c.slots, s.hash)
 	c.bytes -= s.bytes
 	s.before.next, s.next.before = s.next, s.before
 	if c.hand = s.next; c.hand == s {

@@ -17,12 +17,16 @@ func ofBytes(n int) *Plan {
 	return &Plan{Verdict: guard.Refuse, Refusal: guard.Refusal{Reason: strings.Repeat("x", max(0, n-slotBytes-(&Plan{}).size()))}}
 }
 
+func (c *cache) keep(query string, p *Plan) { c.put(query, c.hash(query), p) }
+
+func (c *cache) find(query string) *Plan { return c.get(query, c.hash(query)) }
+
 // checkCache checks that what the cache holds is in its ring, and within its bound.
 func checkCache(t *testing.T, c *cache) {
 	t.Helper()
 	ring, bytes := 0, 0
 	for s := c.hand; s != nil && ring <= len(c.slots); {
-		if c.slots[s.query] != s || s.next.before != s {
+		if c.slots[c.hash(s.query)] != s || s.hash != c.hash(s.query) || s.next.before != s {
 			t.Fatalf("the ring has %.40q, which isn't its place", s.query)
 		}
 		ring, bytes = ring+1, bytes+s.bytes
@@ -64,27 +68,40 @@ func TestCacheKeepsItsBound(t *testing.T) {
 	c := newCache(40 << 10)
 	for i := range 200 {
 		query, p := fmt.Sprint(i), ofBytes(1000+i*7%4000)
-		c.put(query, p)
+		c.keep(query, p)
 		checkCache(t, c)
-		if c.get(query) != p {
+		if c.find(query) != p {
 			t.Fatalf("plan %d isn't kept", i)
 		}
 	}
 	if n := len(c.slots); n < 8 || c.bytes < c.max-5000 {
 		t.Errorf("it has only %d plans of %d bytes", n, c.bytes)
 	}
-	if c.get("0") != nil {
+	if c.find("0") != nil {
 		t.Error("the first plan is still there")
 	}
 }
 
 func TestCacheFirstOfTwoStays(t *testing.T) {
 	c, first := newCache(20<<10), &Plan{}
-	c.put("a", first)
-	c.put("a", &Plan{})
+	c.keep("a", first)
+	c.keep("a", &Plan{})
 	checkCache(t, c)
-	if c.get("a") != first || len(c.slots) != 1 {
-		t.Errorf("got %p of %d, want %p of 1", c.get("a"), len(c.slots), first)
+	if c.find("a") != first || len(c.slots) != 1 {
+		t.Errorf("got %p of %d, want %p of 1", c.find("a"), len(c.slots), first)
+	}
+}
+
+// TestCacheSameHash shows that a plan is never that of another text with the same hash.
+func TestCacheSameHash(t *testing.T) {
+	c, first := newCache(20<<10), &Plan{}
+	c.put("a", 1, first)
+	if c.get("b", 1) != nil {
+		t.Error("b has the plan of a")
+	}
+	c.put("b", 1, &Plan{})
+	if c.get("a", 1) != first || c.get("b", 1) != nil || len(c.slots) != 1 {
+		t.Errorf("a has %p, b %p, of %d", c.get("a", 1), c.get("b", 1), len(c.slots))
 	}
 }
 
@@ -92,16 +109,16 @@ func TestCacheFirstOfTwoStays(t *testing.T) {
 func TestCacheSecondChance(t *testing.T) {
 	c := newCache(16 << 10)
 	for _, q := range []string{"a", "b", "c", "d"} {
-		c.put(q, ofBytes(2000))
+		c.keep(q, ofBytes(2000))
 	}
 	for i := range 100 {
-		if c.get("b") == nil {
+		if c.find("b") == nil {
 			t.Fatalf("the plan in use was dropped after %d others", i)
 		}
-		c.put(fmt.Sprint(i), ofBytes(2000))
+		c.keep(fmt.Sprint(i), ofBytes(2000))
 	}
 	for _, q := range []string{"a", "c", "d"} {
-		if c.get(q) != nil {
+		if c.find(q) != nil {
 			t.Errorf("the plan of %q, in no use, is still there", q)
 		}
 	}
@@ -111,9 +128,9 @@ func TestCacheSecondChance(t *testing.T) {
 func TestCacheAllUsed(t *testing.T) {
 	c := newCache(24 << 10)
 	for i := range 100 {
-		c.put(fmt.Sprint(i), ofBytes(3000))
-		for q := range c.slots {
-			c.get(q)
+		c.keep(fmt.Sprint(i), ofBytes(3000))
+		for _, s := range c.slots {
+			c.find(s.query)
 		}
 		checkCache(t, c)
 	}
@@ -127,15 +144,15 @@ func TestCacheAllUsed(t *testing.T) {
 func TestCacheHugePlan(t *testing.T) {
 	c := newCache(100 << 10)
 	for i := range 100 {
-		c.put(fmt.Sprint(i), ofBytes(1000))
+		c.keep(fmt.Sprint(i), ofBytes(1000))
 	}
 	full := len(c.slots)
-	c.put("too much", ofBytes(c.max/maxShare+1))
-	if c.get("too much") != nil || len(c.slots) != full {
+	c.keep("too much", ofBytes(c.max/maxShare+1))
+	if c.find("too much") != nil || len(c.slots) != full {
 		t.Errorf("the plan that takes too much is kept, beside %d of %d", len(c.slots), full)
 	}
-	c.put("much", ofBytes(c.max/maxShare-100))
-	if c.get("much") == nil || len(c.slots) < full-full/maxShare-1 {
+	c.keep("much", ofBytes(c.max/maxShare-100))
+	if c.find("much") == nil || len(c.slots) < full-full/maxShare-1 {
 		t.Errorf("beside the plan that takes much there are %d of %d", len(c.slots), full)
 	}
 	checkCache(t, c)
@@ -164,7 +181,7 @@ func TestPlanIsCached(t *testing.T) {
 		{title(maxCached + 1), false},
 	} {
 		p := r.Plan(tt.query)
-		if kept := r.plans[0].get(tt.query) != nil; kept != tt.kept {
+		if kept := r.plans[0].find(tt.query) != nil; kept != tt.kept {
 			t.Errorf("%.40q: kept is %v", tt.query, kept)
 		}
 		if q := r.Plan(tt.query); tt.kept && p != q || p.Verdict != q.Verdict {

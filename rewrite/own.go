@@ -129,6 +129,10 @@ func (p *planner) takesSetting(i int32) bool {
 func (p *planner) names(names []string) bool {
 	for i := p.Lo; i < p.Hi; i++ {
 		switch tok := &p.Tokens[i]; tok.Kind {
+		case lex.Punct:
+			if tok.Plain { // it holds no names
+				i = tok.Mate
+			}
 		case lex.Word:
 			if p.Word(i, names...) {
 				return true

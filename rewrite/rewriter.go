@@ -96,7 +96,8 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 		return pass
 	}
 	plans := r.plans[v&(guard.Variants-1)]
-	if p := plans.get(query); p != nil {
+	hash := plans.hash(query)
+	if p := plans.get(query, hash); p != nil {
 		return p
 	}
 	if len(query) > maxCached {
@@ -105,7 +106,7 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 	// A clone, so that the cache doesn't keep a larger text alive.
 	query = strings.Clone(query)
 	p := r.read(query, v)
-	plans.put(query, p)
+	plans.put(query, hash, p)
 	return p
 }
 

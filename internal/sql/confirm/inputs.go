@@ -1,7 +1,5 @@
 package confirm
 
-import "strconv"
-
 // inputs is what a scanner has seen of a text's placeholders. One without a number counts
 // from the highest one so far.
 type inputs struct {
@@ -11,22 +9,22 @@ type inputs struct {
 	wrong   bool
 }
 
-// see notes a placeholder with these digits; numbers are those that the guard adds.
-func (in *inputs) see(digits string, numbers []int) {
-	if digits == "" {
+// see notes a placeholder with as many digits, and the number that they are; numbers are those that the guard adds.
+func (in *inputs) see(digits, n int, numbers []int) {
+	switch {
+	case digits == 0:
 		in.bare++
 		in.highest++
-		return
-	}
-	n, err := strconv.Atoi(digits)
-	switch {
-	case err != nil || n > in.highest+1:
-		in.wrong = true
+	case n == tooLarge:
+		in.wrong, in.highest = true, n
+	case n <= in.highest:
 	case n == in.highest+1:
 		in.wrong = in.wrong || in.added == len(numbers) || numbers[in.added] != n
 		in.added++
+		in.highest = n
+	default:
+		in.wrong, in.highest = true, n
 	}
-	in.highest = max(in.highest, n)
 }
 
 // Number says that the guard adds an argument with a number, in the order of the text, to a

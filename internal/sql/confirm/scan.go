@@ -1,6 +1,9 @@
 package confirm
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // A scanner goes through a rendered statement token by token. It shares nothing with
 // the lexer of the first reading, so that a mistake in one isn't one in both.
@@ -147,10 +150,9 @@ func (s *scanner) other(c byte) {
 	case c == '$' && d.DollarQuotes.Is() && !isDigit(s.at(i+1)):
 		s.sign, s.hi = signString, dollarEnd(s.text, i)
 	case c == d.Placeholder:
-		for i++; isDigit(s.at(i)); i++ {
-		}
-		s.sign, s.hi = signInput, i
-		s.inputs.see(s.text[s.lo+1:i], s.numbers)
+		end, number := digits(s.text, i+1)
+		s.sign, s.hi = signInput, end
+		s.inputs.see(end-i-1, number, s.numbers)
 	case c == '-' || c == '/' || c == '.':
 		s.sign, s.hi = sign(c), i+1
 	default:
@@ -168,35 +170,46 @@ func (s *scanner) member(stop int) sign {
 	if i == len(text) {
 		return 0
 	}
-	member, end := signNumber, i
+	member, end, number := signNumber, i, 0
 	switch c := text[i]; c {
 	case '\'':
 		member, end = signString, d.stringEnd(text, i+1, c)
 	case d.Placeholder:
-		member, end = signInput, digitsEnd(text, i+1)
+		member = signInput
+		end, number = digits(text, i+1)
 		if end == i+1 && d.DollarQuotes.Is() {
 			return 0
 		}
 	default:
-		end = digitsEnd(text, i)
+		end, _ = digits(text, i)
 	}
 	if end <= i || end == len(text) || text[end] != ',' {
 		return 0
 	}
 	if member == signInput {
-		s.inputs.see(text[i+1:end], s.numbers)
+		s.inputs.see(end-i-1, number, s.numbers)
 	}
 	s.sign, s.lo, s.hi = ',', end, end+1
 	return member
 }
 
-// digitsEnd returns where the digits end that may stand at i.
-func digitsEnd(s string, i int) int {
-	for i < len(s) && isDigit(s[i]) {
-		i++
+// digits returns where the digits end that may stand at i, and their number: tooLarge if they are many.
+func digits(s string, i int) (end, number int) {
+	end = i
+	for ; end < len(s) && isDigit(s[end]); end++ {
+		number = 10*number + int(s[end]-'0')
 	}
-	return i
+	if end-i > maxDigits {
+		number = tooLarge
+	}
+	return end, number
 }
+
+// A number of more digits than maxDigits is tooLarge for any placeholder's.
+const (
+	maxDigits = 9
+	tooLarge  = math.MaxInt32
+)
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 

@@ -60,11 +60,12 @@ func (c *Check) members(pieces []Piece) {
 	if len(pieces) > 0 {
 		stop = pieces[0].Lo
 	}
+	last := f.last
 	for member := c.member(stop); member != 0; member = c.member(stop) {
-		c.record(member)
-		c.record(',')
+		last = last<<16 | uint64(member)<<8 | ','
 		f.ended, f.head = false, false
 	}
+	f.last = last
 }
 
 func (c *Check) isLabel() bool { return c.before(0) == '.' || c.before(0) == kwAs }

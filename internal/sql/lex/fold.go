@@ -112,8 +112,12 @@ func foldsByLocale(word string) bool {
 }
 
 func isASCII(s string) bool {
+	const top = 0x8080808080808080
 	for ; len(s) >= 8; s = s[8:] {
-		if s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7] >= utf8.RuneSelf {
+		// The compiler makes one load of these.
+		b := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		if b&top != 0 {
 			return false
 		}
 	}

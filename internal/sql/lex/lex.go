@@ -26,7 +26,9 @@ func Scan(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
 			s.number()
 			s.emit(Number, start)
 		case singleByte:
-			s.single()
+			if s.single(); src[start] == ',' {
+				s.members()
+			}
 		case quoteByte:
 			err = s.str(start, plainString)
 		case paramByte:
@@ -292,6 +294,44 @@ func (s *scanner) single() {
 	}
 	*s.add() = Token{Kind: Punct, Char: c, Start: start, End: start + 1}
 }
+
+// members reads the members of a list that come next and are digits or a placeholder, each with the comma behind it; a
+// placeholder's number, too. It moves nowhere else, and so reads nothing that the other methods would read otherwise.
+func (s *scanner) members() {
+	src, toks := s.src, s.toks
+	for len(toks)+2 <= cap(toks) {
+		i := s.pos
+		for i < len(src) && src[i] == ' ' {
+			i++
+		}
+		member := Token{Kind: Number, Start: int32(i)}
+		if i < len(src) && s.rules.classes[src[i]] == paramByte {
+			member.Kind = Param
+			i++
+		}
+		digits := i
+		for ; i < len(src) && IsDigit(src[i]); i++ {
+			member.Mate = 10*member.Mate + int32(src[i]-'0')
+		}
+		switch n := i - digits; {
+		case i == len(src) || src[i] != ',' || n >= maxDigits:
+			return
+		case member.Kind == Number:
+			member.Mate = 0
+			if n == 0 {
+				return
+			}
+		case n == 0 && s.rules.DollarQuotes.Is(), n > 0 && s.rules.QuestionMarks.Is():
+			return
+		}
+		member.End = int32(i)
+		toks = append(toks, member, Token{Kind: Punct, Char: ',', Start: int32(i), End: int32(i + 1)})
+		s.toks, s.pos = toks, i+1
+	}
+}
+
+// maxDigits is how many digits are too many for an int32.
+const maxDigits = 10
 
 // punct reads one byte and pairs the brackets.
 func (s *scanner) punct(c byte) *Error {

@@ -38,6 +38,10 @@ func (t *Text) NumberInputs() Inputs {
 			tok.Mate = int32(in.Count)
 			continue
 		}
+		if n := int(tok.Mate); n > 0 { // it was read with the token
+			in.Count, in.Numbered = max(in.Count, n), true
+			continue
+		}
 		s := t.Src[tok.Start:tok.End]
 		n, numbered := 0, s[0] == '?' || !t.grammar.Lex.Variables.Is()
 		if numbered {
