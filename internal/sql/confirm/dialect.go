@@ -41,6 +41,7 @@ type Dialect struct {
 
 	keywords keywords // by what is above
 	bytes    [256]byteKind
+	pieces   [256]pieceByte
 }
 
 // NewDialect returns the dialect with what follows from its fields.
@@ -64,6 +65,7 @@ func NewDialect(d Dialect) *Dialect {
 		if strings.IndexByte(special, byte(i)) >= 0 || d.ByteOrderMark.Is() && i == firstOfMark {
 			d.bytes[i] = specialByte
 		}
+		d.pieces[i] = d.pieceByteOf(byte(i))
 	}
 	return &d
 }

@@ -99,3 +99,79 @@ func TestMember(t *testing.T) {
 		}
 	}
 }
+
+// rowPieces are what random rows consist of; what stands in «» is a piece.
+var rowPieces = strings.Split(`(1, $1, 'a')|(1«, $3»)|(1«, $3»)|($1, ?«, $3»)|(?, 2«, ?3»«, 1»)|(1«, f($3, ')')»)|('a' «, $3»)|(1«, $3» )|`+
+	`(1«, 2»«/**/, 1»)|(1, 2) |()|(«, 1»)|(1«»)|(1«, 1)»|(1«, 'a»')|(1«, 1 -- »)|(1«, (1»)|(-1«, $3»)|(now()«, $3»)|(1)«, $3»|((1)«, $3»)|(1«, $3», 2)|`+
+	`(1 /* a */«, $3»)|( 12 , 3)|('a''b'«, $3»)|('a\\'«, $3»)|a|,|)|;|RETURNING a`, "|")
+
+// TestRows shows that what is confirmed of rows in one step is what is confirmed of their tokens.
+func TestRows(t *testing.T) {
+	r, confirmed := rand.New(rand.NewPCG(7, 8)), 0
+	for range 30_000 {
+		text := "INSERT INTO books (a) VALUES "
+		if r.IntN(4) == 0 {
+			text = []string{"UPDATE books SET a = ", "VALUES ", "REPLACE INTO books VALUES "}[r.IntN(3)]
+		}
+		for n := range 1 + r.IntN(6) {
+			if n > 0 {
+				text += [...]string{", ", ",", " , ", ", -- a\n"}[r.IntN(4)]
+			}
+			text += rowPieces[r.IntN(len(rowPieces)>>(2*r.IntN(2)))]
+		}
+		for _, d := range All() {
+			one, pieces := Begin(), []Piece{}
+			plain := strings.NewReplacer("«", "", "»", "").Replace(text)
+			for i, rest := 0, text; rest != ""; {
+				before, piece, found := strings.Cut(rest, "«")
+				if i += len(before); !found {
+					break
+				}
+				inner, behind, _ := strings.Cut(piece, "»")
+				kind := RowValue
+				if r.IntN(20) == 0 {
+					kind = Condition
+				}
+				pieces = append(pieces, Piece{Kind: kind, Lo: i, Hi: i + len(inner)})
+				i, rest = i+len(inner), behind
+			}
+			other := Begin()
+			for _, c := range []*Check{one, other} {
+				c.Number(3)
+				c.scanner = scanner{dialect: d, text: plain, numbers: c.numbers}
+				c.frames = append(c.frames[:0], frame{head: true})
+			}
+			got, want := one.walk(pieces), other.walkTokens(pieces)
+			if got != want || got && !(reflect.DeepEqual(one.inputs, other.inputs) && slices.Equal(one.frames, other.frames)) {
+				t.Fatalf("%s: %s is confirmed: %v, and token by token: %v\n%+v %+v\n%+v %+v", d.name(), text, got, want,
+					one.inputs, one.frames, other.inputs, other.frames)
+			}
+			if got && len(pieces) > 1 {
+				confirmed++
+			}
+			one.Release()
+			other.Release()
+		}
+	}
+	if confirmed < 1000 {
+		t.Errorf("only %d texts with several pieces are confirmed", confirmed)
+	}
+}
+
+// walkTokens is walk for pieces that are whole, token by token.
+func (c *Check) walkTokens(pieces []Piece) bool {
+	for c.next() {
+		if len(pieces) == 0 || c.hi <= pieces[0].Lo {
+			if !c.step(false) {
+				return false
+			}
+			continue
+		}
+		p := &pieces[0]
+		if !c.begins(p) || !c.belongs(p) || !c.skip(p) {
+			return false
+		}
+		pieces = pieces[1:]
+	}
+	return !c.failed && len(pieces) == 0 && len(c.frames) == 1
+}

@@ -1,9 +1,6 @@
 package confirm
 
-import (
-	"math"
-	"strings"
-)
+import "strings"
 
 // A scanner goes through a rendered statement token by token. It shares nothing with
 // the lexer of the first reading, so that a mistake in one isn't one in both.
@@ -159,57 +156,6 @@ func (s *scanner) other(c byte) {
 		s.sign, s.hi = signInput, variableEnd(s.text, i+1)
 	}
 }
-
-// member moves to the next comma, before stop, if there is nothing before it but a plain constant
-// or a placeholder, and returns its sign; else it returns 0 and moves nowhere.
-func (s *scanner) member(stop int) sign {
-	i, text, d := s.hi, s.text[:stop], s.dialect
-	for i < len(text) && text[i] == ' ' {
-		i++
-	}
-	if i == len(text) {
-		return 0
-	}
-	member, end, number := signNumber, i, 0
-	switch c := text[i]; c {
-	case '\'':
-		member, end = signString, d.stringEnd(text, i+1, c)
-	case d.Placeholder:
-		member = signInput
-		end, number = digits(text, i+1)
-		if end == i+1 && d.DollarQuotes.Is() {
-			return 0
-		}
-	default:
-		end, _ = digits(text, i)
-	}
-	if end <= i || end == len(text) || text[end] != ',' {
-		return 0
-	}
-	if member == signInput {
-		s.inputs.see(end-i-1, number, s.numbers)
-	}
-	s.sign, s.lo, s.hi = ',', end, end+1
-	return member
-}
-
-// digits returns where the digits end that may stand at i, and their number: tooLarge if they are many.
-func digits(s string, i int) (end, number int) {
-	end = i
-	for ; end < len(s) && isDigit(s[end]); end++ {
-		number = 10*number + int(s[end]-'0')
-	}
-	if end-i > maxDigits {
-		number = tooLarge
-	}
-	return end, number
-}
-
-// A number of more digits than maxDigits is tooLarge for any placeholder's.
-const (
-	maxDigits = 9
-	tooLarge  = math.MaxInt32
-)
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 

@@ -29,6 +29,7 @@ func (c *Check) walk(pieces []Piece) bool {
 			return false
 		}
 		if inside == nil && (c.sign == ',' || c.sign == '(' || c.sign == '[') {
+			pieces = c.rows(pieces)
 			c.members(pieces)
 		}
 	}
@@ -47,25 +48,6 @@ func (c *Check) next() bool {
 		c.sign = c.dialect.keywords.sign(c.text[c.lo:c.hi])
 	}
 	return true
-}
-
-// members steps over the members of a list that are plain constants or placeholders, each
-// with the comma behind it, which change nothing but what came last. It stops before the
-// next piece.
-func (c *Check) members(pieces []Piece) {
-	f, stop := c.top(), len(c.text)
-	if f.full || f.part == inTarget {
-		return
-	}
-	if len(pieces) > 0 {
-		stop = pieces[0].Lo
-	}
-	last := f.last
-	for member := c.member(stop); member != 0; member = c.member(stop) {
-		last = last<<16 | uint64(member)<<8 | ','
-		f.ended, f.head = false, false
-	}
-	f.last = last
 }
 
 func (c *Check) isLabel() bool { return c.before(0) == '.' || c.before(0) == kwAs }
@@ -112,17 +94,38 @@ func (c *Check) begins(p *Piece) bool {
 // skip goes to the last token of a piece, which the current one begins, and reports
 // whether the piece ends with it and has closed the brackets that it opened.
 func (c *Check) skip(p *Piece) bool {
-	depth, first, last, end, stop := 0, c.sign, c.sign, c.hi, p.Hi
+	first := c.sign
+	last, ok := c.pieceEnd(p)
+	c.record(signNumber)
+	f := c.top()
+	f.ended, f.head = last != ',' && p.Kind != BeforeRowValue, false
+	f.with = f.with || p.Kind == WithItems && first == kwWith
+	return ok
+}
+
+// pieceEnd does what skip says, and returns the sign of the last token.
+func (c *Check) pieceEnd(p *Piece) (last sign, ok bool) {
+	stop := p.Hi
 	for c.text[stop-1] == ' ' { // the token behind it isn't to be seen twice
 		stop--
 	}
+	if last, ok = c.plainEnd(stop); ok {
+		return last, true
+	}
+	return c.tokensEnd(p, stop)
+}
+
+// tokensEnd is pieceEnd token by token, up to stop, the end of the piece but for blanks.
+func (c *Check) tokensEnd(p *Piece, stop int) (last sign, ok bool) {
+	depth, end := 0, c.hi
+	last = c.sign
 	for c.lo < stop {
 		switch c.sign {
 		case '(', '[':
 			depth++
 		case ')', ']':
 			if depth--; depth < 0 {
-				return false
+				return last, false
 			}
 		}
 		last, end = c.sign, c.hi
@@ -131,11 +134,7 @@ func (c *Check) skip(p *Piece) bool {
 		}
 	}
 	c.hi = end
-	c.record(signNumber)
-	f := c.top()
-	f.ended, f.head = last != ',' && p.Kind != BeforeRowValue, false
-	f.with = f.with || p.Kind == WithItems && first == kwWith
-	return depth == 0 && end <= p.Hi && !c.failed
+	return last, depth == 0 && end <= p.Hi && !c.failed
 }
 
 // closes reports whether a piece that began in a number of frames may end before

@@ -1,6 +1,10 @@
 package lex
 
 import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -310,4 +314,52 @@ func TestSkipBlank(t *testing.T) {
 			t.Errorf("%q: got %d, %v", tt.in, n, ok)
 		}
 	}
+}
+
+// sameByMembers compares the tokens of a text with those of the same text with a tab behind each comma, where the
+// members of a list are read as all other tokens are.
+func sameByMembers(t *testing.T, r *Rules, text string) {
+	t.Helper()
+	text = strings.ReplaceAll(text, ",", ", ")
+	got, err := Scan(r, text, SCSUnknown, make([]Token, 0, 64))
+	want, wantErr := Scan(r, strings.ReplaceAll(text, ", ", ",\t"), SCSUnknown, make([]Token, 0, 64))
+	if !reflect.DeepEqual(err, wantErr) {
+		t.Fatalf("%q: %v, with tabs %v", text, err, wantErr)
+	}
+	for i := range got {
+		if tok := &got[i]; tok.Kind == Param && tok.Mate > 0 {
+			if n, err := strconv.Atoi(text[tok.Start+1 : tok.End]); err != nil || n != int(tok.Mate) {
+				t.Fatalf("%q: %s has the number %d", text, text[tok.Start:tok.End], tok.Mate)
+			}
+			tok.Mate = 0
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%q:\n%+v\nwith tabs\n%+v", text, got, want)
+	}
+}
+
+// TestMembers shows that a list is read as other tokens are.
+func TestMembers(t *testing.T) {
+	pieces := strings.Split("1|0|22|999999999|9999999999|$1|$0|$2147483648|$|?|?7|?a|:a|@a|1.5|.5|1.|1e5|0x1|1a|'a'|'a|a|(|)|[|]|,|,|,|,| | |-|--|/*|;|é", "|")
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 100_000 {
+		text := ""
+		for range r.IntN(10) {
+			text += pieces[r.IntN(len(pieces))]
+		}
+		for _, d := range []*Rules{Postgres, SQLite, MySQL} {
+			sameByMembers(t, d, text)
+		}
+	}
+}
+
+// FuzzMembers is TestMembers for any text.
+func FuzzMembers(f *testing.F) {
+	f.Add("SELECT $1, $2, 3, ?, ?4, 'a'")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, d := range []*Rules{Postgres, SQLite, MySQL} {
+			sameByMembers(t, d, text)
+		}
+	})
 }
