@@ -29,8 +29,8 @@ func (c *Check) upTo(pieces []Piece) int {
 	return len(c.text)
 }
 
-// rows steps over rows to insert behind the comma of another one, each with the comma behind it, whose values are plain
-// constants or placeholders and pieces at the end. It returns the other pieces.
+// rows steps over rows to insert behind the comma of another one, each with the comma behind it: rows of plain
+// constants or placeholders, with pieces at the end or none. It returns the other pieces.
 func (c *Check) rows(pieces []Piece) []Piece {
 	f := c.top()
 	if f.part != inValues || f.full || c.between > 0 {

@@ -38,7 +38,7 @@ func (d *Dialect) pieceByteOf(c byte) pieceByte {
 	return otherByte
 }
 
-// plainEnd moves to where a piece ends, at stop, whose first token is the current one; whole says that it is such a
+// plainEnd moves to where a piece ends, at stop; its first token is the current one. whole says that it is such a
 // piece and surely whole, and else it moves nowhere. It returns the sign of the last token, if that is a comma.
 func (c *Check) plainEnd(stop int) (last sign, whole bool) {
 	inputs, text, i, depth := c.inputs, c.text, c.hi, 0
