@@ -94,7 +94,13 @@ func (text) Turning(shared bool) (before, behind string) {
 }
 
 func turning(lock string) (before, behind string) {
-	return "pg_catalog." + lock + "pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ", "), 0))"
+	before, behind, _ = strings.Cut(TurnOf("|"), "|")
+	return "pg_catalog." + lock + before, behind + ")"
+}
+
+// TurnOf returns the number of the advisory lock that is the turn of a name, which is an expression, too.
+func TurnOf(name string) string {
+	return "pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', " + name + "), 0)"
 }
 
 // epoch is another one for each timeline of the server, which a promotion begins, or the end of a restore: it

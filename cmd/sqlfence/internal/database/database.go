@@ -33,6 +33,9 @@ type Database struct {
 	// leases are the options that let a release wake the waiters; nil where these poll.
 	leases func(dsn string) []lease.Option
 
+	// waits asks who waits for a name, as [Source.Waits] reads it; nil where the database doesn't know.
+	waits func(home Source) string
+
 	// delimiter is what the database's own client needs behind a statement that has semicolons in it; empty
 	// if it knows where such a statement ends.
 	delimiter string

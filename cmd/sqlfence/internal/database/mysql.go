@@ -21,6 +21,7 @@ var mysqlServer = &Database{
 	Text:      my.Text,
 	parse:     parseMySQL,
 	delimiter: ";;",
+	waits:     waitsMySQL,
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 	LaterFiles: map[string]string{
 		"00004_ledger_update.up.sql":       ledgerTriggerMySQL + "'sqlfence_ledger_update_v1'",

@@ -22,6 +22,7 @@ var postgres = &Database{
 	Text:      pg.Text,
 	parse:     parsePostgres,
 	leases:    listening,
+	waits:     waitsPostgres,
 	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 	LaterFiles: map[string]string{
 		"00004_ledger_function.up.sql": `SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = 'sqlfence_newest_v2'

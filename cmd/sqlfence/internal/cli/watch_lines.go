@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+)
+
+// Lines writes what a watch has found as a line each, and then what has changed.
+type lines struct {
+	*app
+	most int // 0 for any number
+
+	last    look
+	written int
+}
+
+func (l *lines) show(found look) error {
+	for _, text := range found.unshown {
+		if !slices.Contains(l.last.unshown, text) {
+			fmt.Fprintf(l.errs, "sqlfence: %s\n", text)
+		}
+	}
+	for _, n := range changed(l.last, found) {
+		if err := l.write(n.row, func() { fmt.Fprintf(l.out, "%s  %s\n", n.at, n.text) }); err != nil {
+			return err
+		}
+		if l.written++; l.written == l.most {
+			return errEnough
+		}
+	}
+	for c, n := range l.last.counts { // of a program that doesn't answer
+		if _, ok := found.counts[c]; !ok && found.counts != nil {
+			found.counts[c] = n
+		}
+	}
+	l.last = found
+	return nil
+}
+
+// News are what a line says, to programs and to people.
+type news struct {
+	row      any
+	at, text string
+}
+
+type (
+	tokenNews struct {
+		At    string `json:"at"`
+		Event string `json:"event"` // token
+		watched
+		Gone bool `json:"gone"`
+	}
+	waitNews struct {
+		At    string `json:"at"`
+		Event string `json:"event"` // wait
+		database.Wait
+		Gone bool `json:"gone"`
+	}
+	countNews struct {
+		At    string `json:"at"`
+		Event string `json:"event"` // count
+		counted
+		More  int64 `json:"more"`
+		Total int64 `json:"total"`
+	}
+)
+
+// changed returns the names and waits that are gone, and then those that are new or have changed; and what was counted
+// since.
+func changed(before, now look) (all []news) {
+	at := moment(time.Now())
+	gone, added := differences(before.names, now.names, func(w watched) any { return w.Name })
+	for _, w := range gone {
+		all = append(all, news{tokenNews{at, "token", w, true}, at, visible(w.Name) + "  gone"})
+	}
+	for _, w := range added {
+		all = append(all, news{tokenNews{at, "token", w, false}, at, visible(w.Name) + "  " + w.text()})
+	}
+	// What another session does meanwhile is no other wait.
+	ended, begun := differences(before.waits, now.waits, func(w database.Wait) any { return [2]string{w.Who, w.Since} })
+	for _, w := range ended {
+		all = append(all, news{waitNews{at, "wait", w, true}, at,
+			fmt.Sprintf("%s  %s waits no longer", visible(w.Name), visible(w.Who))})
+	}
+	for _, w := range begun {
+		if !slices.ContainsFunc(before.waits, func(b database.Wait) bool { return b.Who == w.Who && b.Since == w.Since }) {
+			all = append(all, news{waitNews{at, "wait", w, false}, at, waitText(w)})
+		}
+	}
+	for _, c := range inOrder(now.counts) {
+		total := now.counts[c]
+		more := total - before.counts[c]
+		if more < 0 { // the program has begun anew
+			more = total
+		}
+		if more > 0 {
+			all = append(all, news{countNews{at, "count", c, more, total}, at,
+				fmt.Sprintf("%s  %s: %d more, %d in all", visible(c.Program), visible(c.String()), more, total)})
+		}
+	}
+	return all
+}
+
+// differences returns those whose key is no longer there, and those that weren't there as they are.
+func differences[T comparable](before, now []T, key func(T) any) (gone, added []T) {
+	there, known := make(map[any]bool, len(now)), make(map[T]bool, len(before))
+	for _, t := range now {
+		there[key(t)] = true
+	}
+	for _, t := range before {
+		known[t] = true
+		if !there[key(t)] {
+			gone = append(gone, t)
+		}
+	}
+	for _, t := range now {
+		if !known[t] {
+			added = append(added, t)
+		}
+	}
+	return gone, added
+}
+
+func (w watched) text() string {
+	text := strconv.FormatInt(w.Value, 10)
+	switch w.Lease {
+	case "held":
+		text += fmt.Sprintf("  held by %s since %s", visible(w.Holder), w.AcquiredAt)
+	case "none":
+		text += "  no lease"
+	}
+	return text
+}
+
+func waitText(w database.Wait) string {
+	text := fmt.Sprintf("%s  %s waits since %s", visible(w.Name), visible(w.Who), w.Since)
+	if w.For != "" {
+		text += fmt.Sprintf(" for %s, %s since %s", visible(w.For), w.Does, w.Began)
+	}
+	return text
+}

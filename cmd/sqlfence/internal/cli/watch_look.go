@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/metrics"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// A look is what a watch has found by asking once.
+type look struct {
+	names   []watched
+	waits   []database.Wait
+	counts  map[counted]int64
+	unshown []string // why something isn't shown
+}
+
+// A watched name has its newest token and its lease, without what changes while that is held.
+type watched struct {
+	tokenRow
+	Lease      string `json:"lease,omitempty"` // held or none; empty if no leases are kept
+	Holder     string `json:"holder,omitempty"`
+	AcquiredAt string `json:"acquired_at,omitempty"`
+}
+
+// A counted is something that programs count.
+type counted struct {
+	What      string `json:"what"` // refused, would refuse; contended, lost
+	Table     string `json:"table,omitempty"`
+	Statement string `json:"statement,omitempty"` // its verb
+	Error     string `json:"error,omitempty"`     // its kind, such as stale
+	Resource  string `json:"resource,omitempty"`  // of a lease
+	Program   string `json:"program"`             // host and port, or as Prometheus calls it
+}
+
+// A watcher asks the database and the programs.
+type watcher struct {
+	ledger  *ledger
+	leases  *lease.Leases
+	only    []string // a name, or none for all
+	metrics []string // addresses
+}
+
+// look asks once. An error is that the tokens can't be read.
+func (w *watcher) look(ctx context.Context) (look, error) {
+	names, unread, err := w.ledger.watch(ctx, w.leases)
+	if err != nil {
+		return look{}, err
+	}
+	found := look{names: slices.DeleteFunc(names, func(n watched) bool { return w.isLeftOut(n.Name) })}
+	if unread != nil {
+		found.unshown = append(found.unshown, fmt.Sprintf("leases aren't shown: %v", unread))
+	}
+	waits, err := w.ledger.source.Waits(ctx, w.ledger.db)
+	if err != nil && ctx.Err() == nil {
+		found.unshown = append(found.unshown, fmt.Sprintf("waits aren't shown: %v", err))
+	}
+	found.waits = slices.DeleteFunc(waits, func(wait database.Wait) bool { return wait.Name != "" && w.isLeftOut(wait.Name) })
+	found.counts = make(map[counted]int64)
+	for _, address := range w.metrics {
+		if err := count(ctx, address, found.counts); err != nil && ctx.Err() == nil {
+			found.unshown = append(found.unshown, fmt.Sprintf("metrics aren't shown: %v", err))
+		}
+	}
+	return found, nil
+}
+
+func (w *watcher) isLeftOut(name string) bool { return len(w.only) > 0 && name != w.only[0] }
+
+// watch returns the names in their order, and why they come without their leases, if these are not set up for
+// the one who asks.
+func (l *ledger) watch(ctx context.Context, leases *lease.Leases) (all []watched, unread, err error) {
+	var names []tokenRow
+	for token, err := range l.List(ctx, "") {
+		if err != nil {
+			return nil, nil, err
+		}
+		names = append(names, newTokenRow(token))
+	}
+	held, err := leases.List(ctx)
+	if errors.Is(err, sqlfence.ErrNotSetUp) {
+		return withLeases(names, nil, ""), err, nil
+	}
+	return withLeases(names, held, "none"), nil, err
+}
+
+// withLeases adds to each name its lease, or what is said of a name without one. A lease has an older token
+// than its name if a later one was issued without a lease, and a newer one if it was read later.
+func withLeases(names []tokenRow, held []lease.Info, none string) []watched {
+	byKey := make(map[string]lease.Info, len(held))
+	for _, h := range held {
+		byKey[h.Key] = h
+	}
+	all := make([]watched, len(names))
+	for i, name := range names {
+		all[i] = watched{tokenRow: name, Lease: none}
+		if h, ok := byKey[name.Name]; ok {
+			h.Token.Value = max(h.Token.Value, name.Value)
+			all[i] = watched{newTokenRow(h.Token), "held", h.Holder, moment(h.AcquiredAt)}
+		}
+	}
+	return all
+}
+
+// patience is how long a program may take to answer.
+const patience = 5 * time.Second
+
+// count adds what the program at an address has counted, by the names that OpenTelemetry's exporter gives the metrics.
+func count(ctx context.Context, address string, to map[counted]int64) error {
+	host, err := hostOf(address)
+	if err != nil {
+		return err
+	}
+	samples, err := metrics.Read(ctx, &http.Client{Timeout: patience}, address, "sqlfence_")
+	if err != nil {
+		return err
+	}
+	for _, s := range samples {
+		of := s.Labels
+		c := counted{Program: host}
+		if instance := of["instance"]; instance != "" {
+			c.Program = instance
+		}
+		switch s.Name {
+		case "sqlfence_writes_total":
+			c.What = of["sqlfence_outcome"]
+			c.Table, c.Statement, c.Error = of["db_collection_name"], of["db_operation_name"], of["error_type"]
+		case "sqlfence_lease_events_total":
+			c.What, c.Resource = of["sqlfence_lease_event"], of["sqlfence_resource"]
+		}
+		if c.isShown() {
+			to[c] += int64(s.Value)
+		}
+	}
+	return nil
+}
+
+func (c counted) isShown() bool {
+	return slices.Contains([]string{"refused", "would refuse", "contended", "lost"}, c.What)
+}
+
+// String says what was counted, in the words that a count stands in front of.
+func (c counted) String() string {
+	if c.Resource != "" {
+		return fmt.Sprintf("%s: the lease of %s", c.What, c.Resource)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", c.What, c.Statement, c.Table)) + " (" + c.Error + ")"
+}
+
+// inOrder returns what was counted, in the order of its texts.
+func inOrder(counts map[counted]int64) []counted {
+	return slices.SortedFunc(maps.Keys(counts), func(x, y counted) int {
+		return strings.Compare(x.String()+x.Program, y.String()+y.Program)
+	})
+}
+
+// hostOf returns the host of a page's address.
+func hostOf(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", errors.New("want an address such as http://10.0.0.3:9464/metrics")
+	}
+	return u.Host, nil
+}

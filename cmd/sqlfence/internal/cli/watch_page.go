@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// A page is what a watch draws on a terminal, again and again in the same place.
+type page struct {
+	*app
+	columns, rows int
+	interval      time.Duration
+}
+
+// screen returns the size of the terminal that the standard output is, for a page; 0 if it is none, or one that can't
+// be drawn on.
+func (a *app) screen() (columns, rows int) {
+	f, ok := a.out.w.(*os.File)
+	kind := os.Getenv("TERM")
+	if !ok || a.json || runtime.GOOS == "windows" || kind == "" || kind == "dumb" {
+		return 0, 0
+	}
+	columns, rows, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return columns, rows
+}
+
+// The sequences that a terminal draws by. Source: ECMA-48
+const (
+	home      = "\x1b[H" // to the first place
+	clearLine = "\x1b[K" // behind here
+	clearRest = "\x1b[J" // behind and below here
+)
+
+func (p *page) show(found look) error {
+	if columns, rows := p.screen(); rows > 0 { // it may have changed
+		p.columns, p.rows = columns, rows
+	}
+	lines := strings.Split(strings.TrimSuffix(p.text(found), "\n"), "\n")
+	if p.rows > 0 && len(lines) >= p.rows {
+		left := len(lines) - p.rows + 2
+		lines = append(lines[:p.rows-2], fmt.Sprintf("… and %d lines more: make the window higher, or name one", left))
+	}
+	text := home
+	for _, line := range lines {
+		shown, _ := excerpt(line, 0, p.columns)
+		text += shown + clearLine + "\r\n"
+	}
+	_, err := p.out.Write([]byte(text + clearRest))
+	return err
+}
+
+// text returns the page's lines.
+func (p *page) text(found look) string {
+	var b bytes.Buffer
+	section := func(names []string, rows [][]string) {
+		if len(rows) > 0 {
+			b.WriteString("\n")
+			writeTable(&b, names, rows)
+		}
+	}
+	fmt.Fprintf(&b, "sqlfence watch  %s  every %v, ^C ends it\n", moment(time.Now()), p.interval)
+	var names, waits, counts [][]string
+	for _, w := range found.names {
+		holder := w.Holder
+		if w.Lease == "none" {
+			holder = "no lease"
+		}
+		names = append(names, []string{w.Name, strconv.FormatInt(w.Value, 10), holder, w.AcquiredAt})
+	}
+	section([]string{"NAME", "TOKEN", "HELD BY", "SINCE"}, names)
+	for _, w := range found.waits {
+		waits = append(waits, []string{w.Name, w.Who, w.Since, w.For, w.Does, w.Began})
+	}
+	section([]string{"WAITS FOR", "WHO", "SINCE", "BEHIND", "WHICH IS", "SINCE"}, waits)
+	for _, c := range inOrder(found.counts) {
+		counts = append(counts, []string{c.What, cmp.Or(c.Table, c.Resource), c.Statement, c.Error,
+			strconv.FormatInt(found.counts[c], 10), c.Program})
+	}
+	section([]string{"COUNTED", "TABLE OR LEASE", "STATEMENT", "ERROR", "TIMES", "PROGRAM"}, counts)
+	for _, text := range found.unshown {
+		fmt.Fprintf(&b, "\n%s\n", visible(text))
+	}
+	return b.String()
+}

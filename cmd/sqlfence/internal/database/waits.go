@@ -1,0 +1,41 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
+)
+
+// A Wait is of a session that waits for a name: to issue its next token, to take its lease, or to write under it. A
+// text is empty where the database doesn't say, or not to this role.
+type Wait struct {
+	Name  string `json:"name"`
+	Who   string `json:"who"`   // the session: user@address, pid N, application
+	Since string `json:"since"` // when its statement or its wait began
+	For   string `json:"for"`   // the session that has to end its transaction first, as in Who
+	Does  string `json:"does"`  // what that one does, such as "idle in transaction"
+	Began string `json:"began"` // when its transaction began
+}
+
+// Waits returns who waits for one of the names, or for the row of a lease, for more than a second. Errors are the
+// database's, also where the role may not see other transactions.
+func (s Source) Waits(ctx context.Context, db *sql.DB) (found []Wait, err error) {
+	if s.waits == nil {
+		return nil, nil
+	}
+	err = dialectopt.EachRow(ctx, db, func(rows *sql.Rows) error {
+		var w Wait
+		err := rows.Scan(&w.Name, &w.Who, &w.Since, &w.For, &w.Does, &w.Began)
+		if !slices.ContainsFunc(found, func(other Wait) bool { return other.Who == w.Who }) {
+			found = append(found, w)
+		}
+		return err
+	}, s.waits(s))
+	if err != nil {
+		return nil, fmt.Errorf("who waits: %w", err)
+	}
+	return found, nil
+}
