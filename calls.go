@@ -32,7 +32,8 @@ func (keptCall) Prepare(ctx context.Context, e *core.Execution) error {
 	if !e.Keeps() || sizeOf(r.Args) > maxKeptArgs {
 		return nil
 	}
-	k, err := e.Link().(*link).cache.take(ctx, r.Query)
+	k, use, err := e.Link().(*link).cache.take(ctx, r.Query)
+	e.NoteCache(use)
 	if k != nil {
 		r.Stmt = k
 	}

@@ -53,6 +53,37 @@ type Event struct {
 
 	// Dialect is the database's.
 	Dialect Dialect
+
+	// Cache says how the statement cache of the connection was used for what was sent (see [WithStatementCache]).
+	Cache CacheUse
+}
+
+// A CacheUse is what the statement cache of a connection did for a statement.
+type CacheUse int
+
+const (
+	// Uncached: the cache had no part in it. The statement was sent by its text, as always where no statements are kept,
+	// or was prepared by the application, or wasn't sent.
+	Uncached = CacheUse(core.Uncached)
+	// CacheHit: the connection had kept the statement prepared.
+	CacheHit = CacheUse(core.CacheHit)
+	// CacheMiss: it was prepared, and is kept.
+	CacheMiss = CacheUse(core.CacheMiss)
+	// CacheEviction: it was prepared, and is kept in the place of the one that was used longest ago.
+	CacheEviction = CacheUse(core.CacheEviction)
+)
+
+// String returns "hit", "miss" or "eviction"; the empty text for [Uncached].
+func (u CacheUse) String() string {
+	switch u {
+	case CacheHit:
+		return "hit"
+	case CacheMiss:
+		return "miss"
+	case CacheEviction:
+		return "eviction"
+	}
+	return ""
 }
 
 // Verb returns which kind of statement it is about, in capitals: INSERT, UPDATE, DELETE or MERGE also

@@ -53,32 +53,34 @@ func newStmtCache(s *core.Settings, base driver.Conn) stmtCache {
 }
 
 // take returns the statement for a text, prepared now unless it was, and nil if it can't be
-// used at the moment. It is to be released.
-func (c *stmtCache) take(ctx context.Context, text string) (*keptStmt, error) {
+// used at the moment. It is to be released. It also returns what that was for the cache.
+func (c *stmtCache) take(ctx context.Context, text string) (*keptStmt, core.CacheUse, error) {
 	c.closeDropped()
 	if e := c.stmts[text]; e != nil {
 		k := e.Value.(*keptStmt)
 		if k.inUse {
-			return nil, nil
+			return nil, core.Uncached, nil
 		}
 		c.recent.MoveToFront(e)
 		k.inUse = true
-		return k, nil
+		return k, core.CacheHit, nil
 	}
 	if c.none != nil && c.none(ctx) {
-		return nil, nil
+		return nil, core.Uncached, nil
 	}
+	use := core.CacheMiss
 	if len(c.stmts) == c.size {
+		use = core.CacheEviction
 		c.drop(c.recent.Back().Value.(*keptStmt))
 		c.closeDropped()
 	}
 	base, err := basedriver.Prepare(ctx, c.base, text)
 	if err != nil {
-		return nil, err
+		return nil, use, err
 	}
 	k := &keptStmt{text: text, base: base, inUse: true}
 	c.stmts[text] = c.recent.PushFront(k)
-	return k, nil
+	return k, use, nil
 }
 
 // release ends the use of a statement.

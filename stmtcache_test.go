@@ -127,7 +127,10 @@ func exec(t *testing.T, db interface {
 }
 
 func TestStatementsAreKept(t *testing.T) {
-	p, db, ctx := prepared(t, sqlfence.SQLite, 2)
+	var uses []string
+	p, db, ctx := prepared(t, sqlfence.SQLite, 2, sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) {
+		uses = append(uses, e.Cache.String())
+	}, sqlfence.Guarded))
 	for i := range 3 {
 		exec(t, db, ctx, "UPDATE books SET price = ? WHERE id = ?", i, 1)
 	}
@@ -142,6 +145,9 @@ func TestStatementsAreKept(t *testing.T) {
 	p.wantCalls(t, "prepare", "stmt exec", "stmt exec", "close", "prepare", "stmt exec")
 	exec(t, db, ctx, "UPDATE books SET price = ? WHERE id = ?", 1, 1)
 	p.wantCalls(t, "stmt exec")
+	if want := []string{"miss", "hit", "hit", "miss", "hit", "eviction", "hit"}; !slices.Equal(uses, want) {
+		t.Errorf("the cache was used by %q, want %q", uses, want)
+	}
 	_ = db.Close()
 	p.wantCalls(t, "close", "close", "end, 0 open")
 	if p.most > 2 {

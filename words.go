@@ -60,7 +60,7 @@ func (words) Log(ctx context.Context, logger *slog.Logger, e core.Event) {
 func publicEvent(e core.Event) Event {
 	public := Event{
 		Kind: EventKind(e.Kind), Query: e.Query, Sent: e.Sent, Tables: e.Tables,
-		Reason: e.Reason, Err: e.Err, Duration: e.Duration, Dialect: e.Dialect,
+		Reason: e.Reason, Err: e.Err, Duration: e.Duration, Dialect: e.Dialect, Cache: CacheUse(e.Cache),
 	}
 	if len(e.Tokens) > 0 {
 		public.Tokens = make([]Token, len(e.Tokens))

@@ -2,14 +2,13 @@ package fenceotel
 
 import (
 	"strings"
-	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // An about is all that the attributes of a write depend on.
@@ -19,10 +18,11 @@ type about struct {
 	query   string
 	table   string // empty if there are several: the conventions name none then
 	failed  string // as error.type
+	cache   sqlfence.CacheUse
 }
 
 func aboutOf(e *sqlfence.Event) about {
-	a := about{kind: e.Kind, dialect: e.Dialect, query: e.Query}
+	a := about{kind: e.Kind, dialect: e.Dialect, query: e.Query, cache: e.Cache}
 	if len(e.Tables) == 1 {
 		a.table = e.Tables[0]
 	}
@@ -46,6 +46,9 @@ func (a about) attributes() []attribute.KeyValue {
 	if a.failed != "" {
 		all = append(all, semconv.ErrorTypeKey.String(a.failed))
 	}
+	if a.cache != sqlfence.Uncached {
+		all = append(all, cacheKey.String(a.cache.String()))
+	}
 	return all
 }
 
@@ -59,6 +62,35 @@ func (h happened) attributes() []attribute.KeyValue {
 	return append(ofResource(h.resource), eventKey.String(h.kind.String()))
 }
 
+// An issued is all that the attributes of an issue depend on.
+type issued struct {
+	resource string // empty if there are several
+	failed   string
+}
+
+func issuedOf(e *tokens.Event) issued {
+	of := issued{resource: resource(e.Names[0])}
+	for _, name := range e.Names {
+		if resource(name) != of.resource {
+			of.resource = ""
+		}
+	}
+	if e.Err != nil {
+		of.failed = errorType(e.Err)
+	}
+	return of
+}
+
+func (i issued) attributes() (all []attribute.KeyValue) {
+	if i.resource != "" {
+		all = ofResource(i.resource)
+	}
+	if i.failed != "" {
+		all = append(all, semconv.ErrorTypeKey.String(i.failed))
+	}
+	return all
+}
+
 func ofResource(resource string) []attribute.KeyValue {
 	return []attribute.KeyValue{resourceKey.String(resource)}
 }
@@ -66,41 +98,4 @@ func ofResource(resource string) []attribute.KeyValue {
 // system is the database's name, which OpenTelemetry's registry writes in lower case.
 func system(d sqlfence.Dialect) attribute.KeyValue {
 	return semconv.DBSystemNameKey.String(strings.ToLower(d.String()))
-}
-
-// A set is attributes, as the instruments take them without an allocation.
-type set struct {
-	add    []metric.AddOption
-	record []metric.RecordOption
-}
-
-// sets keeps the attributes of what K is: making them takes longer than counting. It is safe for concurrent use.
-type sets[K comparable] struct {
-	mu    sync.RWMutex
-	known map[K]*set
-}
-
-// mostSets and mostText, in bytes, bound the memory for a program with values in its statements, which aren't seen twice.
-const (
-	mostSets = 1024
-	mostText = 4096
-)
-
-// of returns the set of a key, made of attributes if it is new.
-func (s *sets[K]) of(key K, attributes func(K) []attribute.KeyValue) *set {
-	s.mu.RLock()
-	found, ok := s.known[key]
-	s.mu.RUnlock()
-	if ok {
-		return found
-	}
-	made := metric.WithAttributeSet(attribute.NewSet(attributes(key)...))
-	found = &set{[]metric.AddOption{made}, []metric.RecordOption{made}}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known == nil || len(s.known) >= mostSets {
-		s.known = make(map[K]*set)
-	}
-	s.known[key] = found
-	return found
 }

@@ -4,6 +4,7 @@
 //	telemetry, err := fenceotel.New()
 //	db, err := sqlfence.Open("pgx", dsn, telemetry.Writes(), sqlfence.WithTable("books"))
 //	leases, err := lease.New(db, telemetry.Leases())
+//	store, err := tokens.New(db, telemetry.Tokens())
 //
 // Attributes follow OpenTelemetry's stable conventions for databases
 // (https://opentelemetry.io/docs/specs/semconv/db/): db.system.name, db.operation.name, db.collection.name, error.type. Names
@@ -12,7 +13,9 @@
 //
 //	sqlfence.writes                  counter: outcome guarded, refused, would refuse, bypassed, unfenced, raw access
 //	sqlfence.write.duration          seconds, of guarded statements, from sending to the answer
-//	sqlfence.token.used              newest token seen of a resource, as a part of the highest possible
+//	sqlfence.token.used              last token seen of a resource, as a part of the highest possible
+//	sqlfence.token.issue.duration    seconds, of calls that issue tokens
+//	sqlfence.token.issue.batch       calls that a statement has served which issues tokens
 //	sqlfence.lease.events            counter: acquired, contended, extended, released, lost
 //	sqlfence.lease.wait.duration     seconds, from the call to the lease
 //

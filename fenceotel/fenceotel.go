@@ -13,6 +13,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // scope is the name of the meter.
@@ -21,6 +22,7 @@ const scope = "github.com/sqlfence/sqlfence/fenceotel"
 // The attributes that the conventions have no names for.
 const (
 	outcomeKey  = attribute.Key("sqlfence.outcome")
+	cacheKey    = attribute.Key("sqlfence.statement_cache")
 	resourceKey = attribute.Key("sqlfence.resource")
 	eventKey    = attribute.Key("sqlfence.lease.event")
 	tokenKey    = attribute.Key("sqlfence.token")
@@ -30,15 +32,13 @@ const (
 // A Telemetry has the instruments of a program's databases and leases; one is enough. New returns one; it is safe
 // for concurrent use.
 type Telemetry struct {
-	writes   metric.Int64Counter
-	duration metric.Float64Histogram
-	used     metric.Float64Gauge
-	events   metric.Int64Counter
-	waited   metric.Float64Histogram
+	writes    table[about]
+	resources table[string]
+	leases    table[happened]
+	issues    table[issued]
 
-	ofWrites    sets[about]
-	ofResources sets[string]
-	ofLeases    sets[happened]
+	duration, waited, issue metric.Float64Histogram
+	batch                   metric.Int64Histogram
 }
 
 // An Option changes what [New] makes.
@@ -57,26 +57,39 @@ func New(options ...Option) (*Telemetry, error) {
 	for _, o := range options {
 		o(&c)
 	}
-	m := c.meters.Meter(scope)
-	t := new(Telemetry)
-	var failed [5]error
-	t.writes, failed[0] = m.Int64Counter("sqlfence.writes", metric.WithUnit("{statement}"),
-		metric.WithDescription("Statements on fenced tables, by what became of them."))
-	t.duration, failed[1] = m.Float64Histogram("sqlfence.write.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time of guarded statements, from sending to the answer."),
-		// The boundaries that the conventions advise for db.client.operation.duration.
-		metric.WithExplicitBucketBoundaries(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10))
-	t.used, failed[2] = m.Float64Gauge("sqlfence.token.used", metric.WithUnit("1"),
-		metric.WithDescription("The last token that a guarded statement carried, as a part of the highest possible."))
-	t.events, failed[3] = m.Int64Counter("sqlfence.lease.events", metric.WithUnit("{event}"),
-		metric.WithDescription("What happened to leases."))
-	t.waited, failed[4] = m.Float64Histogram("sqlfence.lease.wait.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time from asking for a lease to holding it."),
-		metric.WithExplicitBucketBoundaries(0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300))
-	if err := errors.Join(failed[:]...); err != nil {
+	t := &Telemetry{writes: table[about]{attributes: about.attributes}, resources: table[string]{attributes: ofResource},
+		leases: table[happened]{attributes: happened.attributes}, issues: table[issued]{attributes: issued.attributes}}
+	if err := t.instrument(c.meters.Meter(scope)); err != nil {
 		return nil, fmt.Errorf("fenceotel: %w", err)
 	}
 	return t, nil
+}
+
+// The boundaries of histograms: those that the conventions advise for db.client.operation.duration, and others.
+var (
+	ofStatements = metric.WithExplicitBucketBoundaries(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10)
+	ofWaits      = metric.WithExplicitBucketBoundaries(0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300)
+	ofBatches    = metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128, 256)
+)
+
+func (t *Telemetry) instrument(m metric.Meter) error {
+	var failed [7]error
+	_, failed[0] = m.Int64ObservableCounter("sqlfence.writes", metric.WithUnit("{statement}"),
+		metric.WithDescription("Statements on fenced tables, by what became of them."), metric.WithInt64Callback(counts(&t.writes)))
+	t.duration, failed[1] = m.Float64Histogram("sqlfence.write.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time of guarded statements, from sending to the answer."), ofStatements)
+	_, failed[2] = m.Float64ObservableGauge("sqlfence.token.used", metric.WithUnit("1"),
+		metric.WithDescription("The last token that was issued or carried, as a part of the highest possible."),
+		metric.WithFloat64Callback(lasts(&t.resources)))
+	_, failed[3] = m.Int64ObservableCounter("sqlfence.lease.events", metric.WithUnit("{event}"),
+		metric.WithDescription("What happened to leases."), metric.WithInt64Callback(counts(&t.leases)))
+	t.waited, failed[4] = m.Float64Histogram("sqlfence.lease.wait.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time from asking for a lease to holding it."), ofWaits)
+	t.issue, failed[5] = m.Float64Histogram("sqlfence.token.issue.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time of calls that issue tokens."), ofStatements)
+	t.batch, failed[6] = m.Int64Histogram("sqlfence.token.issue.batch", metric.WithUnit("{call}"),
+		metric.WithDescription("How many calls the statement has served that issued a call's tokens."), ofBatches)
+	return errors.Join(failed[:]...)
 }
 
 // Writes returns the option for [sqlfence.Open] and the others that open a database.
@@ -88,19 +101,35 @@ func (t *Telemetry) Writes() sqlfence.Option {
 // Leases returns the option for [lease.New].
 func (t *Telemetry) Leases() lease.Option { return lease.WithObserver(t.observeLease) }
 
+// Tokens returns the option for [tokens.New].
+func (t *Telemetry) Tokens() tokens.Option { return tokens.WithObserver(t.observeIssue) }
+
 func (t *Telemetry) observeWrite(ctx context.Context, e sqlfence.Event) {
 	a := aboutOf(&e)
-	set := t.ofWrites.of(a, about.attributes)
-	t.writes.Add(ctx, 1, set.add...)
+	s := t.writes.series(a)
+	s.count.Add(1)
 	if e.Kind != sqlfence.Guarded {
 		t.addEvent(ctx, &e, a)
 		return
 	}
-	t.duration.Record(ctx, e.Duration.Seconds(), set.record...)
-	for _, token := range e.Tokens {
-		set := t.ofResources.of(resource(token.Name), ofResource)
-		t.used.Record(ctx, float64(token.Value)/sqlfence.MaxToken, set.record...)
+	t.duration.Record(ctx, e.Duration.Seconds(), s.record...)
+	t.used(e.Tokens)
+}
+
+// used notes how much of the range of tokens is used up.
+func (t *Telemetry) used(tokens []sqlfence.Token) {
+	for _, token := range tokens {
+		t.resources.series(resource(token.Name)).set(float64(token.Value) / sqlfence.MaxToken)
 	}
+}
+
+func (t *Telemetry) observeIssue(ctx context.Context, e tokens.Event) {
+	s := t.issues.series(issuedOf(&e))
+	t.issue.Record(ctx, e.Duration.Seconds(), s.record...)
+	if e.Calls > 0 {
+		t.batch.Record(ctx, int64(e.Calls), s.record...)
+	}
+	t.used(e.Tokens)
 }
 
 // addEvent adds an event to the caller's span, with the tokens, which are too many for a metric.
@@ -121,9 +150,9 @@ func (t *Telemetry) addEvent(ctx context.Context, e *sqlfence.Event, a about) {
 
 func (t *Telemetry) observeLease(ctx context.Context, e lease.Event) {
 	of := happened{resource(e.Key), e.Kind}
-	t.events.Add(ctx, 1, t.ofLeases.of(of, happened.attributes).add...)
+	t.leases.series(of).count.Add(1)
 	if e.Kind == lease.Acquired {
-		t.waited.Record(ctx, e.Waited.Seconds(), t.ofResources.of(of.resource, ofResource).record...)
+		t.waited.Record(ctx, e.Waited.Seconds(), t.resources.series(of.resource).record...)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // newTelemetry returns one, and what lists its metrics as "name{attributes} value", times as their number.
@@ -46,6 +47,10 @@ func newTelemetry(t *testing.T) (*Telemetry, func() []string) {
 					for _, p := range data.DataPoints {
 						line(m.Name, p.Attributes, p.Value)
 					}
+				case metricdata.Histogram[int64]:
+					for _, p := range data.DataPoints {
+						line(m.Name, p.Attributes, p.Sum)
+					}
 				case metricdata.Histogram[float64]:
 					for _, p := range data.DataPoints {
 						line(m.Name, p.Attributes, p.Count)
@@ -71,10 +76,12 @@ func TestWrites(t *testing.T) {
 	bypassed.Kind, bypassed.Reason, bypassed.Tables = sqlfence.Bypassed, "migration", []string{"books", "pens"}
 	other := refused
 	other.Err = errors.New("another")
+	kept := guarded
+	kept.Dialect, kept.Cache = sqlfence.SQLite, sqlfence.CacheHit
 
 	recorder := tracetest.NewSpanRecorder()
 	ctx, span := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("").Start(t.Context(), "request")
-	for _, e := range []sqlfence.Event{guarded, guarded, refused, bypassed, raw, other} {
+	for _, e := range []sqlfence.Event{guarded, guarded, refused, bypassed, raw, other, kept} {
 		tel.observeWrite(ctx, e)
 	}
 	span.End()
@@ -82,9 +89,11 @@ func TestWrites(t *testing.T) {
 	want := []string{
 		`sqlfence.token.used{sqlfence.resource=books} 0.25`,
 		`sqlfence.write.duration{db.collection.name=books,db.operation.name=UPDATE,db.system.name=postgresql,sqlfence.outcome=guarded} 2`,
+		`sqlfence.write.duration{db.collection.name=books,db.operation.name=UPDATE,db.system.name=sqlite,sqlfence.outcome=guarded,sqlfence.statement_cache=hit} 1`,
 		`sqlfence.writes{db.collection.name=books,db.operation.name=UPDATE,db.system.name=postgresql,error.type=_OTHER,sqlfence.outcome=refused} 1`,
 		`sqlfence.writes{db.collection.name=books,db.operation.name=UPDATE,db.system.name=postgresql,error.type=stale,sqlfence.outcome=refused} 1`,
 		`sqlfence.writes{db.collection.name=books,db.operation.name=UPDATE,db.system.name=postgresql,sqlfence.outcome=guarded} 2`,
+		`sqlfence.writes{db.collection.name=books,db.operation.name=UPDATE,db.system.name=sqlite,sqlfence.outcome=guarded,sqlfence.statement_cache=hit} 1`,
 		`sqlfence.writes{db.operation.name=UPDATE,db.system.name=postgresql,sqlfence.outcome=bypassed} 1`,
 		`sqlfence.writes{db.system.name=sqlite,sqlfence.outcome=raw access} 1`,
 	}
@@ -124,6 +133,45 @@ func TestLeases(t *testing.T) {
 	}
 }
 
+func TestTokens(t *testing.T) {
+	tel, collect := newTelemetry(t)
+	book := sqlfence.Token{Name: "books/42", Value: sqlfence.MaxToken / 2}
+	for _, e := range []tokens.Event{
+		{Names: []string{"books/42"}, Tokens: []sqlfence.Token{book}, Calls: 3, Duration: time.Millisecond},
+		{Names: []string{"books/42"}, Err: sqlfence.ErrTokenLimit},
+		{Names: []string{"books/1", "pens"}, Calls: 1},
+	} {
+		tel.observeIssue(t.Context(), e)
+	}
+	want := []string{
+		"sqlfence.token.issue.batch{sqlfence.resource=books} 3",
+		"sqlfence.token.issue.batch{} 1",
+		"sqlfence.token.issue.duration{error.type=token_limit,sqlfence.resource=books} 1",
+		"sqlfence.token.issue.duration{sqlfence.resource=books} 1",
+		"sqlfence.token.issue.duration{} 1",
+		"sqlfence.token.used{sqlfence.resource=books} 0.5",
+	}
+	if got := collect(); !slices.Equal(got, want) {
+		t.Errorf("metrics:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Resources without end are counted together.
+func TestManyResources(t *testing.T) {
+	tel, collect := newTelemetry(t)
+	const n = mostSeries + 10
+	for range 2 {
+		for i := range n {
+			tel.observeLease(t.Context(), lease.Event{Kind: lease.Lost, Key: fmt.Sprint("books", i)})
+		}
+	}
+	lines := collect()
+	i := slices.Index(lines, "sqlfence.lease.events{sqlfence.overflow=true} 20")
+	if i < 0 || len(lines) > mostSeries+1 || len(tel.leases.known) > mostKeys {
+		t.Errorf("%d lines, that of the others is %d; %d are kept", len(lines), i, len(tel.leases.known))
+	}
+}
+
 // Each refusal has a type of its own.
 func TestErrorTypes(t *testing.T) {
 	seen := make(map[string]bool)
@@ -142,14 +190,14 @@ func TestErrorTypes(t *testing.T) {
 // Statements with values in them aren't kept without end, and are counted as one.
 func TestManyTexts(t *testing.T) {
 	tel, collect := newTelemetry(t)
-	const n = 3 * mostSets
+	const n = 3 * mostKeys
 	for i := range n {
 		tel.observeWrite(t.Context(), sqlfence.Event{Kind: sqlfence.Bypassed, Query: fmt.Sprint("DELETE FROM books WHERE id = ", i),
 			Dialect: sqlfence.MySQL})
 	}
 	want := fmt.Sprintf("sqlfence.writes{db.operation.name=DELETE,db.system.name=mysql,sqlfence.outcome=bypassed} %d", n)
-	if got := collect(); len(got) != 1 || got[0] != want || len(tel.ofWrites.known) > mostSets {
-		t.Errorf("%q, want %q; %d are kept", got, want, len(tel.ofWrites.known))
+	if got := collect(); len(got) != 1 || got[0] != want || len(tel.writes.known) > mostKeys {
+		t.Errorf("%q, want %q; %d are kept", got, want, len(tel.writes.known))
 	}
 }
 
@@ -162,7 +210,7 @@ func TestLongTexts(t *testing.T) {
 				Tables: []string{"books"}, Dialect: sqlfence.Postgres, Err: sqlfence.ErrStale})
 		}
 	}
-	for a := range tel.ofWrites.known {
+	for a := range tel.writes.known {
 		if len(a.query) > mostText {
 			t.Errorf("a text of %d bytes is kept", len(a.query))
 		}

@@ -18,7 +18,7 @@ import (
 // also for a statement that is sent beside another one, which is late.
 type coalescer struct {
 	// take takes n tokens of name, or as many as there are left.
-	take func(ctx context.Context, name string, n int64) (last, taken int64, err error)
+	take func(ctx context.Context, name string, n int64) (taking, error)
 	db   *sql.DB // take uses its connections; nil for any number of them
 
 	mu     sync.Mutex
@@ -32,6 +32,12 @@ type queue struct {
 	lane    hedge.Lane
 }
 
+// A taking is what a statement has taken for a name.
+type taking struct {
+	last, taken int64
+	calls       int64 // how many it has served, also of other names
+}
+
 // A batch is the callers that share one statement.
 type batch struct {
 	// ctx belongs to no caller; it ends when all of them have gone.
@@ -43,23 +49,24 @@ type batch struct {
 
 	underWay *hedge.Statement // nil before it has started; coalescer.mu guards it
 
-	done        chan struct{} // closed when the statement has ended and the rest is set
-	last, taken int64
-	err         error
+	done chan struct{} // closed when the statement has ended and the rest is set
+	taking
+	err error
 }
 
-// issue waits for a token of name, or for the end of ctx.
-func (c *coalescer) issue(ctx context.Context, name string) (int64, error) {
+// issue waits for a token of name, or for the end of ctx. It returns how many calls the statement has served.
+func (c *coalescer) issue(ctx context.Context, name string) (value, calls int64, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	b, place := c.join(name)
 	select {
 	case <-b.done:
-		return b.token(name, place)
+		value, err = b.token(name, place)
+		return value, b.calls, err
 	case <-ctx.Done():
 		c.leave(name, b)
-		return 0, ctx.Err()
+		return 0, 0, ctx.Err()
 	}
 }
 
@@ -109,7 +116,7 @@ func (c *coalescer) leave(name string, b *batch) {
 // is late, and another goroutine serves the name.
 func (c *coalescer) serve(name string, q *queue) {
 	for b := c.start(name, q); b != nil; b = c.start(name, q) {
-		b.last, b.taken, b.err = c.take(b.ctx, name, b.joined)
+		b.taking, b.err = c.take(b.ctx, name, b.joined)
 		b.cancel()
 		close(b.done)
 		if c.end(name, q, b) {

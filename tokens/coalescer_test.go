@@ -29,7 +29,7 @@ type ledger struct {
 	ended []error  // of the context, when a statement had started
 }
 
-func (d *ledger) take(ctx context.Context, name string, n int64) (int64, int64, error) {
+func (d *ledger) take(ctx context.Context, name string, n int64) (taking, error) {
 	d.mu.Lock()
 	d.sent = append(d.sent, fmt.Sprintf("%s+%d", name, n))
 	d.mu.Unlock()
@@ -43,7 +43,7 @@ func (d *ledger) take(ctx context.Context, name string, n int64) (int64, int64, 
 	defer d.mu.Unlock()
 	d.ended = append(d.ended, ctx.Err())
 	if err := errors.Join(ctx.Err(), d.fail); err != nil {
-		return 0, 0, err
+		return taking{}, err
 	}
 	if d.token == nil {
 		d.token = make(map[string]int64)
@@ -52,7 +52,7 @@ func (d *ledger) take(ctx context.Context, name string, n int64) (int64, int64, 
 		n = min(n, d.limit-d.token[name])
 	}
 	d.token[name] += n
-	return d.token[name], n, nil
+	return taking{d.token[name], n, n}, nil
 }
 
 // A caller is a call of issue that runs by itself.
@@ -68,7 +68,7 @@ func call(co *coalescer, name string) *caller {
 	c := &caller{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		c.token, c.err = co.issue(ctx, name)
+		c.token, _, c.err = co.issue(ctx, name)
 	}()
 	synctest.Wait()
 	return c
@@ -209,7 +209,7 @@ func TestEndedContextSendsNothing(t *testing.T) {
 	co := &coalescer{take: d.take}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := co.issue(ctx, "books"); !errors.Is(err, context.Canceled) || len(d.sent) > 0 {
+	if _, _, err := co.issue(ctx, "books"); !errors.Is(err, context.Canceled) || len(d.sent) > 0 {
 		t.Errorf("error %v, sent %q; want context.Canceled and nothing", err, d.sent)
 	}
 }
@@ -277,7 +277,7 @@ func TestManyCallersGetDistinctRisingTokens(t *testing.T) {
 				if (g+i)%3 == 0 {
 					go cancel()
 				}
-				token, err := co.issue(ctx, "books")
+				token, _, err := co.issue(ctx, "books")
 				cancel()
 				if errors.Is(err, context.Canceled) {
 					continue
@@ -300,7 +300,7 @@ func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
 		d := new(ledger)
 		stuck := make(chan struct{})
 		stuckFirst := true
-		co := &coalescer{take: func(ctx context.Context, name string, n int64) (int64, int64, error) {
+		co := &coalescer{take: func(ctx context.Context, name string, n int64) (taking, error) {
 			if stuckFirst {
 				stuckFirst = false
 				<-stuck
@@ -356,7 +356,7 @@ func TestSlowDatabaseIsNotFlooded(t *testing.T) {
 			db := sql.OpenDB(new(fakedb.DB))
 			defer db.Close()
 			db.SetMaxOpenConns(test.pool)
-			co := &coalescer{db: db, take: func(_ context.Context, _ string, n int64) (int64, int64, error) {
+			co := &coalescer{db: db, take: func(_ context.Context, _ string, n int64) (taking, error) {
 				mu.Lock()
 				now, sent = now+1, sent+1
 				most = max(most, now)
@@ -365,11 +365,11 @@ func TestSlowDatabaseIsNotFlooded(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				now--
-				return n, n, nil
+				return taking{n, n, n}, nil
 			}}
 			var wg sync.WaitGroup
 			for start := time.Now(); time.Since(start) < test.lasts; time.Sleep(hedge.Patience / 10) {
-				wg.Go(func() { _, _ = co.issue(context.Background(), "books") })
+				wg.Go(func() { _, _, _ = co.issue(context.Background(), "books") })
 			}
 			mu.Lock()
 			if most != test.most || sent > test.sent {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -42,29 +43,36 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 	if err != nil {
 		return sqlfence.Token{}, err
 	}
-	value, err := s.issuing.issue(ctx, name)
+	began := time.Now()
+	value, calls, err := s.issuing.issue(ctx, name)
+	e := Event{Names: []string{name}, Calls: int(calls)}
 	switch {
-	case errors.Is(err, sqlfence.ErrTokenLimit):
-		return sqlfence.Token{}, err
-	case err != nil:
-		return sqlfence.Token{}, fmt.Errorf("tokens: issue %q: %w", name, s.explain(ctx, err))
+	case err == nil:
+		e.Tokens = []sqlfence.Token{{Name: name, Value: value}}
+		s.observe(ctx, began, e)
+		return e.Tokens[0], nil
+	case !errors.Is(err, sqlfence.ErrTokenLimit):
+		err = fmt.Errorf("tokens: issue %q: %w", name, s.explain(ctx, err))
 	}
-	return sqlfence.Token{Name: name, Value: value}, nil
+	e.Err = err
+	s.observe(ctx, began, e)
+	return sqlfence.Token{}, err
 }
 
-// take takes n tokens, or as many as are left, and returns the last one and their number.
-func (s *Store) take(ctx context.Context, name string, n int64) (last, taken int64, err error) {
+// take takes n tokens, or as many as are left.
+func (s *Store) take(ctx context.Context, name string, n int64) (taking, error) {
 	a := &asking{Name: name, Count: n}
 	at, settled, _, err := s.sharing.Share(ctx, name, a)
 	switch {
 	case err != nil: // the batch may still write to a
-		return 0, 0, err
+		return taking{}, err
 	case settled:
 		s.warn(sqlfence.Token{Name: name, Value: a.last})
-		return a.last, n, nil
+		return taking{a.last, n, a.calls}, nil
 	}
 	defer at.Leave()
-	return s.takeAlone(ctx, name, n)
+	last, taken, err := s.takeAlone(ctx, name, n)
+	return taking{last, taken, n}, err
 }
 
 // takeAlone is take by a statement of its own.

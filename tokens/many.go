@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -42,18 +43,21 @@ func (s *Store) IssueMany(ctx context.Context, names ...string) ([]sqlfence.Toke
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
+	began := time.Now()
 	values, err := s.takeEach(ctx, inOrder)
-	switch {
-	case errors.Is(err, sqlfence.ErrTokenLimit):
+	if err != nil {
+		if !errors.Is(err, sqlfence.ErrTokenLimit) {
+			err = fmt.Errorf("tokens: issue for %d names: %w", len(names), s.explain(ctx, err))
+		}
+		s.observe(ctx, began, Event{Names: names, Calls: 1, Err: err})
 		return nil, err
-	case err != nil:
-		return nil, fmt.Errorf("tokens: issue for %d names: %w", len(names), s.explain(ctx, err))
 	}
 	issued := make([]sqlfence.Token, len(names))
 	for i, name := range names {
 		issued[i] = sqlfence.Token{Name: name, Value: values[name]}
 		s.warn(issued[i])
 	}
+	s.observe(ctx, began, Event{Names: names, Tokens: issued, Calls: 1})
 	return issued, nil
 }
 

@@ -19,6 +19,17 @@ func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
 
+// WithObserver adds an observer; several are called in the order they were added. Nil is invalid.
+func WithObserver(fn Observer) Option {
+	return func(c *config) {
+		if fn == nil {
+			c.Fail(errors.New("nil observer"))
+			return
+		}
+		c.observers = append(c.observers, fn)
+	}
+}
+
 // WithLogger sets the logger for warnings: for each token from [sqlfence.WarnToken] on that is
 // issued (once for coalesced calls) or adopted, for a server that doesn't show its timeline, and
 // for a ledger with a column that is too small. The default is [slog.Default] at the time of
@@ -53,6 +64,7 @@ type config struct {
 	dialect    *dialect
 	logger     *slog.Logger
 	procedures bool
+	observers  []Observer
 }
 
 // configure applies the options and finds the dialect.

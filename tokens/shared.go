@@ -15,7 +15,8 @@ type asking struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
 
-	last int64 // 0 until it is settled
+	last  int64 // 0 until it is settled
+	calls int64 // that the statement has served
 }
 
 // takeAll sends one statement for several names. What it doesn't settle is left to takeAlone: a name without a
@@ -33,7 +34,14 @@ func (s *Store) takeAll(ctx context.Context, batch []*share.Member[*asking]) {
 	if !ok {
 		s.sharing.Off()
 	}
+	var calls int64
 	for _, m := range batch {
+		if values[m.Call.Name] > 0 {
+			calls += m.Call.Count
+		}
+	}
+	for _, m := range batch {
+		m.Call.calls = calls
 		m.Call.last = values[m.Call.Name]
 		m.Settled = m.Call.last > 0
 	}

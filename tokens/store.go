@@ -28,6 +28,7 @@ type Store struct {
 	sharing share.Batcher[*asking] // of the names
 
 	procedures bool // Setup creates them
+	observers  []Observer
 
 	timelines sqltext.Timelines
 }
@@ -43,7 +44,7 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, dialect: c.dialect, options: c.Options, logger: c.logger, procedures: c.procedures}
+	s := &Store{db: db, dialect: c.dialect, options: c.Options, logger: c.logger, procedures: c.procedures, observers: c.observers}
 	s.issuing.take, s.issuing.db = s.take, db
 	s.sharing.Width, s.sharing.Send = c.dialect.writers, s.takeAll
 	if c.dialect.shared == nil {

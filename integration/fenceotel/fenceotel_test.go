@@ -55,6 +55,10 @@ func work(t *testing.T, b harness.Base, telemetry *fenceotel.Telemetry) {
 	if err := leases.Setup(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	store := harness.NewStore(t, db, telemetry.Tokens())
+	if _, err := store.Issue(t.Context(), "books"); err != nil {
+		t.Fatal(err)
+	}
 	var tokens []sqlfence.Token
 	for range 2 {
 		l, err := leases.Acquire(t.Context(), "books")
@@ -115,14 +119,19 @@ func TestMetrics(t *testing.T) {
 		telemetry, url := newTelemetry(t)
 		work(t, b, telemetry)
 		metrics := scrape(t, url)
+		if found := strings.Contains(metrics, `sqlfence_statement_cache="miss"`); found != (b.Dialect == sqlfence.SQLite) {
+			t.Errorf("the statement cache is counted: %v", found)
+		}
 		for _, want := range []string{
-			`sqlfence_writes_total\{db_collection_name="books",db_operation_name="UPDATE",.*sqlfence_outcome="guarded"\} 1\n`,
-			`sqlfence_writes_total\{.*error_type="stale",.*sqlfence_outcome="refused"\} 1\n`,
-			`sqlfence_writes_total\{.*error_type="not_issued",.*sqlfence_outcome="refused"\} 1\n`,
-			`sqlfence_writes_total\{.*error_type="no_fence",.*sqlfence_outcome="refused"\} 1\n`,
-			`sqlfence_writes_total\{.*error_type="unguardable",.*sqlfence_outcome="refused"\} 1\n`,
-			`sqlfence_writes_total\{.*sqlfence_outcome="bypassed"\} 1\n`,
+			`sqlfence_writes_total\{db_collection_name="books",db_operation_name="UPDATE",.*sqlfence_outcome="guarded".*\} 1\n`,
+			`sqlfence_writes_total\{.*error_type="stale",.*sqlfence_outcome="refused".*\} 1\n`,
+			`sqlfence_writes_total\{.*error_type="not_issued",.*sqlfence_outcome="refused".*\} 1\n`,
+			`sqlfence_writes_total\{.*error_type="no_fence",.*sqlfence_outcome="refused".*\} 1\n`,
+			`sqlfence_writes_total\{.*error_type="unguardable",.*sqlfence_outcome="refused".*\} 1\n`,
+			`sqlfence_writes_total\{.*sqlfence_outcome="bypassed".*\} 1\n`,
 			`sqlfence_write_duration_seconds_count\{.*\} 1\n`,
+			`sqlfence_token_issue_duration_seconds_count\{.*sqlfence_resource="books"\} 1\n`,
+			`sqlfence_token_issue_batch_sum\{.*sqlfence_resource="books"\} 1\n`,
 			`sqlfence_token_used_ratio\{.*sqlfence_resource="books"\} `,
 			`sqlfence_lease_events_total\{.*sqlfence_lease_event="acquired",.*\} 2\n`,
 			`sqlfence_lease_events_total\{.*sqlfence_lease_event="contended",.*\} 2\n`,

@@ -13,13 +13,17 @@ type telling struct {
 	events []Event       // to be reported once the statement is sent
 	took   time.Duration // of a guarded statement, from sending to the answer
 	timed  bool          // took is set, and is to be reported
+	cache  CacheUse      // of the text that was sent last
 }
 
-// event returns an event about the Execution as it is now.
+// event returns an event about the Execution as it is now, with the Execution's own tokens.
 func (e *Execution) event(kind EventKind) Event {
 	return Event{Kind: kind, Query: e.asked.Query, Tables: e.registry.names(e.plan),
-		Tokens: slices.Clone(e.with.held.all)}
+		Tokens: e.with.held.all, Cache: e.told.cache}
 }
+
+// NoteCache notes how the connection's cache of statements was used.
+func (e *Execution) NoteCache(use CacheUse) { e.told.cache = use }
 
 // refusal returns an event about a refusal.
 func (e *Execution) refusal(kind EventKind, reason error) Event {
@@ -29,7 +33,10 @@ func (e *Execution) refusal(kind EventKind, reason error) Event {
 }
 
 // note keeps an event until the statement is sent.
-func (e *Execution) note(event Event) { e.told.events = append(e.told.events, event) }
+func (e *Execution) note(event Event) {
+	event.Tokens = slices.Clone(event.Tokens)
+	e.told.events = append(e.told.events, event)
+}
 
 // notePassed notes that the statement needs no guard, if an observer listens for that.
 func (e *Execution) notePassed() {

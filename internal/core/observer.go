@@ -18,6 +18,7 @@ type Event struct {
 	Reason   string
 	Err      error
 	Duration time.Duration
+	Cache    CacheUse
 	Dialect  dialect.Dialect
 	Settings *Settings // of the database
 }
@@ -34,6 +35,17 @@ const (
 	Unfenced
 	Guarded
 	Passed
+)
+
+// A CacheUse is the public package's CacheUse.
+type CacheUse int
+
+// The uses: the public package says what they mean.
+const (
+	Uncached CacheUse = iota
+	CacheHit
+	CacheMiss
+	CacheEviction
 )
 
 // Kinds is a set of kinds of events.
