@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"internal/core"},
 	{"internal/fenced"},
 	{"."},
-	{"internal/dialectopt", "coverage"},
+	{"internal/dialectopt", "internal/refusal", "coverage"},
 	{"tokens", "rowlock", "schema", "changes"},
 	{"lease"},
 }

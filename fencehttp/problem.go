@@ -3,14 +3,13 @@ package fencehttp
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"slices"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/refusal"
 )
 
 // A problem is a kind of answer, as in RFC 9457.
@@ -24,25 +23,29 @@ type problem struct {
 // pages is where the types of problems are explained.
 const pages = "https://github.com/sqlfence/sqlfence/blob/main/docs/services.md#"
 
-// problems are those of refusals. Of an error that is several of them the first one is the answer.
+// problems are those of refusals that a client can do something about.
 var problems = []*problem{
-	{"unknown-outcome", http.StatusBadGateway, "The write may have been applied", sqlfence.ErrUnknownOutcome},
-	{"stale", http.StatusConflict, "The fencing token is stale", sqlfence.ErrStale},
-	{"not-issued", http.StatusConflict, "The fencing token was not issued here", sqlfence.ErrNotIssued},
-	{"unknown-name", http.StatusConflict, "No fencing token has this name", sqlfence.ErrUnknownName},
-	{"out-of-scope", http.StatusForbidden, "No fencing token of the request covers the row", sqlfence.ErrOutOfScope},
-	{"no-fence", http.StatusPreconditionRequired, "The write needs a fencing token", sqlfence.ErrNoFence},
-	{"no-serial", http.StatusPreconditionRequired, "The write needs If-Match", sqlfence.ErrNoSerial},
-	{"conflict", http.StatusPreconditionFailed, "The row has changed", sqlfence.ErrConflict},
-	{"gone", http.StatusPreconditionFailed, "The row is gone", sqlfence.ErrGone},
-	{"locked", http.StatusLocked, "Another user has the row's lock", sqlfence.ErrLocked},
+	of(sqlfence.ErrUnknownOutcome, http.StatusBadGateway, "The write may have been applied"),
+	of(sqlfence.ErrStale, http.StatusConflict, "The fencing token is stale"),
+	of(sqlfence.ErrNotIssued, http.StatusConflict, "The fencing token was not issued here"),
+	of(sqlfence.ErrUnknownName, http.StatusConflict, "No fencing token has this name"),
+	of(sqlfence.ErrOutOfScope, http.StatusForbidden, "No fencing token of the request covers the row"),
+	of(sqlfence.ErrNoFence, http.StatusPreconditionRequired, "The write needs a fencing token"),
+	of(sqlfence.ErrNoSerial, http.StatusPreconditionRequired, "The write needs If-Match"),
+	changed,
+	of(sqlfence.ErrGone, http.StatusPreconditionFailed, "The row is gone"),
+	of(sqlfence.ErrLocked, http.StatusLocked, "Another user has the row's lock"),
 }
 
-// The answers of [Handler] itself.
+func of(is error, status int, title string) *problem {
+	return &problem{refusal.Name(is), status, title, is}
+}
+
+// The answers of [Handler] itself, one of which is that of a refusal, too.
 var (
 	forbidden = &problem{"refused", http.StatusForbidden, "The request's fencing tokens are not taken", ErrRefused}
 	malformed = &problem{"malformed", http.StatusBadRequest, "If-Match is not an ETag of this service", nil}
-	changed   = problems[slices.IndexFunc(problems, func(p *problem) bool { return p.is == sqlfence.ErrConflict })]
+	changed   = of(sqlfence.ErrConflict, http.StatusPreconditionFailed, "The row has changed")
 )
 
 // WriteError answers a request with err if a fence has refused its write, and reports whether it was such a refusal; else
@@ -66,16 +69,17 @@ func WriteError(w http.ResponseWriter, err error) bool {
 }
 
 func problemOf(err error) *problem {
+	name := refusal.Name(err)
 	for _, p := range problems {
-		if errors.Is(err, p.is) {
+		if p.name == name {
 			return p
 		}
 	}
 	return nil
 }
 
-// Kind returns the name of a refusal, as in the type of its answer: "stale", "no-fence"; or "" if err is none. Other protocols
-// carry it, and [KindError] makes the error of it.
+// Kind returns the name of a refusal, as in the type of its answer: "stale", "no-fence"; or "" if err is none that
+// [WriteError] answers. Other protocols carry it, and [KindError] makes the error of it.
 func Kind(err error) string {
 	if p := problemOf(err); p != nil {
 		return p.name
@@ -85,12 +89,10 @@ func Kind(err error) string {
 
 // KindError returns the error of a [Kind], such as [sqlfence.ErrStale]; nil for another name.
 func KindError(kind string) error {
-	for _, p := range problems {
-		if p.name == kind {
-			return p.is
-		}
+	if problemOf(refusal.Named(kind)) == nil {
+		return nil
 	}
-	return nil
+	return refusal.Named(kind)
 }
 
 type body struct {

@@ -1,15 +1,20 @@
 package fenceotel
 
 import (
+	"cmp"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/refusal"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/tokens"
 )
+
+// other is what the conventions call an error that isn't on a list.
+const other = "_OTHER"
 
 // An about is all that the attributes of a write depend on.
 type about struct {
@@ -30,7 +35,7 @@ func aboutOf(e *sqlfence.Event) about {
 		a.query = e.Verb() // it has the same verb
 	}
 	if e.Err != nil {
-		a.failed = errorType(e.Err)
+		a.failed = cmp.Or(refusal.Name(e.Err), other)
 	}
 	return a
 }
@@ -76,7 +81,7 @@ func issuedOf(e *tokens.Event) issued {
 		}
 	}
 	if e.Err != nil {
-		of.failed = errorType(e.Err)
+		of.failed = cmp.Or(refusal.Name(e.Err), other)
 	}
 	return of
 }

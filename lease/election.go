@@ -127,40 +127,52 @@ func (e *Election) IsLeader() bool {
 // [Lease.Done], is that of the leadership; to release it is to resign without waiting for
 // Elected. The error is a [*NotLeaderError].
 func (e *Election) Lease() (*Lease, error) {
-	p, err := e.leading()
-	if err != nil {
+	held := e.last()
+	if err := leads(held, e.key); err != nil {
 		return nil, err
 	}
-	return p.lease, nil
+	return held, nil
 }
 
-// Tokens is a source of tokens, for [sqlfence.WithTokens]. It returns the token of this process's lease if names
-// asks for it: by the key; or if the key is of a row, "books/42", by "books/". For other
-// names it returns nothing. If this process doesn't hold the lease, the error is a
-// [*NotLeaderError], which is [ErrLeaseLost], too, if it has lost it.
+// Tokens is a source of tokens, for [sqlfence.WithTokens]: [TokensOf] of this process's lease.
 func (e *Election) Tokens(_ context.Context, names []string) ([]sqlfence.Token, error) {
+	return TokensOf(e.last(), e.key, names)
+}
+
+// TokensOf returns what a source for [sqlfence.WithTokens] does that stands on the lease of a key: its token if names
+// asks for it, by the key, or if the key is of a row, "books/42", by "books/"; and nothing for other names. held is the
+// last lease that the process has got, nil for none. If it doesn't hold it now, the error is a [*NotLeaderError], which
+// is [ErrLeaseLost], too, if it has lost it. It is for elections by other packages; [Election.Tokens] is that of this
+// one's.
+func TokensOf(held *Lease, key string, names []string) ([]sqlfence.Token, error) {
 	for _, name := range names {
-		if name == e.key || strings.HasSuffix(name, "/") && strings.HasPrefix(e.key, name) {
-			p, err := e.leading()
-			if err != nil {
+		if name == key || strings.HasSuffix(name, "/") && strings.HasPrefix(key, name) {
+			if err := leads(held, key); err != nil {
 				return nil, err
 			}
-			return p.tokens, nil
+			return held.tokens, nil
 		}
 	}
 	return nil, nil
 }
 
-// leading returns the leadership of this process, or why there is none.
-func (e *Election) leading() (*leadership, error) {
-	p := e.current.Load()
-	if p == nil {
-		return nil, &NotLeaderError{Key: e.key}
+// leads returns why a process doesn't lead that has got a lease last, or none.
+func leads(held *Lease, key string) error {
+	if held == nil {
+		return &NotLeaderError{Key: key}
 	}
-	if err := p.lease.Err(); err != nil {
-		return nil, &NotLeaderError{e.key, err}
+	if err := held.Err(); err != nil {
+		return &NotLeaderError{key, err}
 	}
-	return p, nil
+	return nil
+}
+
+// last returns the lease of this process's last leadership, or nil.
+func (e *Election) last() *Lease {
+	if p := e.current.Load(); p != nil {
+		return p.lease
+	}
+	return nil
 }
 
 // campaign waits for the lease. There is neither a lease nor an error if ctx has ended.

@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/sqlfence/sqlfence"
 )
 
 // A leadership is the time of one lease of an election.
 type leadership struct {
-	lease  *Lease
-	tokens []sqlfence.Token // as a source returns them
-	ctx    context.Context  // until the work is to end
-	end    context.CancelCauseFunc
+	lease *Lease
+	ctx   context.Context // until the work is to end
+	end   context.CancelCauseFunc
 }
 
 func newLeadership(l *Lease) *leadership {
 	inner, end := context.WithCancelCause(l.ctx.Context)
-	return &leadership{lease: l, tokens: []sqlfence.Token{l.Token()}, ctx: &leaseContext{inner, l}, end: end}
+	return &leadership{lease: l, ctx: &leaseContext{inner, l}, end: end}
 }
 
 // lead has this process lead until the lease is lost or given up and Elected has returned,

@@ -25,7 +25,8 @@ import (
 type Lease struct {
 	leases  *Leases
 	info    Info
-	session *session // of an ephemeral lease
+	tokens  []sqlfence.Token // its token, as a source returns it
+	session *session         // of an ephemeral lease
 	margin  time.Duration
 	hold    time.Duration // see [MinHold]
 
@@ -44,7 +45,7 @@ type Lease struct {
 }
 
 func (m *Leases) newLease(ctx context.Context, g *grant, on *session, t *terms) *Lease {
-	l := &Lease{leases: m, info: g.Info, session: on, margin: t.margin, hold: t.hold,
+	l := &Lease{leases: m, info: g.Info, tokens: []sqlfence.Token{g.Token}, session: on, margin: t.margin, hold: t.hold,
 		deadline: g.deadline.Add(-t.margin), expires: g.ExpiresAt}
 	inner, end := context.WithCancelCause(sqlfence.WithFence(ctx, g.Token))
 	l.ctx, l.endCtx = &leaseContext{inner, l}, end

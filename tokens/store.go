@@ -44,7 +44,8 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, dialect: c.dialect, options: c.Options, logger: c.logger, procedures: c.procedures, observers: c.observers}
+	s := &Store{db: db, dialect: c.dialect, options: c.Options, logger: c.logger, procedures: c.procedures,
+		observers: c.observers}
 	s.issuing.take, s.issuing.db = s.take, db
 	s.sharing.Width, s.sharing.Send = c.dialect.writers, s.takeAll
 	if c.dialect.shared == nil {

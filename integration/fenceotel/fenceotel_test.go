@@ -125,8 +125,8 @@ func TestMetrics(t *testing.T) {
 		for _, want := range []string{
 			`sqlfence_writes_total\{db_collection_name="books",db_operation_name="UPDATE",.*sqlfence_outcome="guarded".*\} 1\n`,
 			`sqlfence_writes_total\{.*error_type="stale",.*sqlfence_outcome="refused".*\} 1\n`,
-			`sqlfence_writes_total\{.*error_type="not_issued",.*sqlfence_outcome="refused".*\} 1\n`,
-			`sqlfence_writes_total\{.*error_type="no_fence",.*sqlfence_outcome="refused".*\} 1\n`,
+			`sqlfence_writes_total\{.*error_type="not-issued",.*sqlfence_outcome="refused".*\} 1\n`,
+			`sqlfence_writes_total\{.*error_type="no-fence",.*sqlfence_outcome="refused".*\} 1\n`,
 			`sqlfence_writes_total\{.*error_type="unguardable",.*sqlfence_outcome="refused".*\} 1\n`,
 			`sqlfence_writes_total\{.*sqlfence_outcome="bypassed".*\} 1\n`,
 			`sqlfence_write_duration_seconds_count\{.*\} 1\n`,

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -59,23 +57,10 @@ func (l *Lock) Use(leases *lease.Leases) {
 	l.leases = leases
 }
 
-// Tokens is a source for [sqlfence.WithTokens]. It returns the token of the lease if names asks for it: by the key; or,
-// of the key of a row, "books/42", by "books/". For other names it returns nothing. If this process doesn't lead, the
-// error is a [*lease.NotLeaderError], which is [sqlfence.ErrStale], too, if it has lost the lease.
+// Tokens is a source for [sqlfence.WithTokens]: [lease.TokensOf] of the lease that the elector has got last.
 func (l *Lock) Tokens(_ context.Context, names []string) ([]sqlfence.Token, error) {
-	asked := func(name string) bool {
-		return name == l.key || strings.HasSuffix(name, "/") && strings.HasPrefix(l.key, name)
-	}
 	_, held, _ := l.now()
-	switch {
-	case !slices.ContainsFunc(names, asked):
-		return nil, nil
-	case held == nil:
-		return nil, &lease.NotLeaderError{Key: l.key}
-	case held.Err() != nil:
-		return nil, fmt.Errorf("%w: %w", &lease.NotLeaderError{Key: l.key}, held.Err())
-	}
-	return []sqlfence.Token{held.Token()}, nil
+	return lease.TokensOf(held, l.key, names)
 }
 
 var errUnused = fmt.Errorf("fencekubernetes: the lock has no leases: call Use: %w", sqlfence.ErrInvalid)
@@ -150,7 +135,8 @@ func (l *Lock) release(ctx context.Context, held *lease.Lease) error {
 	return nil
 }
 
-// stopped is the event of an elector that leads no longer. Its other one is that it leads.
+// stopped is the event of an elector that leads no longer. Its other one is that it leads. A version of client-go that
+// calls it otherwise has a process that lost the lease lead no more before it is restarted.
 const stopped = "stopped leading"
 
 // RecordEvent implements resourcelock.Interface. It records nothing (use [lease.WithObserver]), but follows whether the

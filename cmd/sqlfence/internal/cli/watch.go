@@ -54,7 +54,8 @@ A refusal happens in the program, and the database keeps none: programs count th
 	}
 	cmd.Flags().DurationVar(&interval, "interval", time.Second, "pause between two questions to the database")
 	cmd.Flags().IntVar(&changes, "changes", 0, "end after so many lines; 0 for never")
-	cmd.Flags().StringArrayVar(&w.metrics, "metrics", nil, "address of a program's metrics for Prometheus, by fenceotel")
+	cmd.Flags().StringArrayVar(&w.metrics, "metrics", nil,
+		"address of a program's metrics for Prometheus, by fenceotel")
 	return cmd
 }
 

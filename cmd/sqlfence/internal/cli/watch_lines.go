@@ -80,14 +80,13 @@ func changed(before, now look) (all []news) {
 	for _, w := range added {
 		all = append(all, news{tokenNews{at, "token", w, false}, at, visible(w.Name) + "  " + w.text()})
 	}
-	// What another session does meanwhile is no other wait.
-	ended, begun := differences(before.waits, now.waits, func(w database.Wait) any { return [2]string{w.Who, w.Since} })
+	ended, begun := differences(before.waits, now.waits, func(w database.Wait) any { return w.ID() })
 	for _, w := range ended {
 		all = append(all, news{waitNews{at, "wait", w, true}, at,
 			fmt.Sprintf("%s  %s waits no longer", visible(w.Name), visible(w.Who))})
 	}
 	for _, w := range begun {
-		if !slices.ContainsFunc(before.waits, func(b database.Wait) bool { return b.Who == w.Who && b.Since == w.Since }) {
+		if !slices.ContainsFunc(before.waits, func(b database.Wait) bool { return b.ID() == w.ID() }) {
 			all = append(all, news{waitNews{at, "wait", w, false}, at, waitText(w)})
 		}
 	}

@@ -65,7 +65,8 @@ func (w *watcher) look(ctx context.Context) (look, error) {
 	if err != nil && ctx.Err() == nil {
 		found.unshown = append(found.unshown, fmt.Sprintf("waits aren't shown: %v", err))
 	}
-	found.waits = slices.DeleteFunc(waits, func(wait database.Wait) bool { return wait.Name != "" && w.isLeftOut(wait.Name) })
+	found.waits = slices.DeleteFunc(waits,
+		func(wait database.Wait) bool { return wait.Name != "" && w.isLeftOut(wait.Name) })
 	found.counts = make(map[counted]int64)
 	for _, address := range w.metrics {
 		if err := count(ctx, address, found.counts); err != nil && ctx.Err() == nil {

@@ -20,6 +20,9 @@ type Wait struct {
 	Began string `json:"began"` // when its transaction began
 }
 
+// ID is the same for one wait, whatever the session that it is for does meanwhile.
+func (w Wait) ID() string { return w.Who + w.Since }
+
 // Waits returns who waits for one of the names, or for the row of a lease, for more than a second. Errors are the
 // database's, also where the role may not see other transactions.
 func (s Source) Waits(ctx context.Context, db *sql.DB) (found []Wait, err error) {
