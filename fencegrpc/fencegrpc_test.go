@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -116,7 +118,24 @@ func TestServerRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		sealed := func(secret string, options ...fencehttp.SignerOption) string {
+			s, err := fencehttp.NewSigner([][]byte{[]byte(strings.Repeat(secret, fencehttp.MinSecret))}, options...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			method := map[string]string{"call": health.Health_Check_FullMethodName, "stream": health.Health_Watch_FullMethodName}[name]
+			value, err := s.Seal(method, books)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+		forged, expired := sealed("x"), sealed("s", fencehttp.Lifetime(time.Millisecond))
+		for end := time.Now().Add(2 * time.Millisecond); time.Now().Before(end); {
+			runtime.Gosched()
+		}
 		for what, values := range map[string][]string{
+			"forged": {forged}, "expired": {expired},
 			"unsigned": {"books:000000000000042"}, "of another method": {other}, "two": {other, other},
 		} {
 			ctx := metadata.NewOutgoingContext(t.Context(), metadata.MD{fencegrpc.Key: values})

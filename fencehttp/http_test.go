@@ -7,8 +7,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/fencehttp"
@@ -104,12 +106,22 @@ func TestHandlerRefuses(t *testing.T) {
 		}
 		return value
 	}
+	stranger, err := fencehttp.NewSigner([][]byte{[]byte(strings.Repeat("x", 32))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	strange, err := stranger.Seal(target(request(t, "PUT", url+"/books")), token)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for what, headers := range map[string][]string{
-		"unsigned":  {"books:000000000000042"},
-		"empty":     {""},
-		"forged":    {"1.AAAA.AAAA.AAAA"},
-		"another's": {signed(request(t, "PUT", url+"/other"))},
-		"two":       {signed(request(t, "PUT", url+"/books")), signed(request(t, "PUT", url+"/books"))},
+		"another secret's": {strange},
+		"expired":          {expired(t, target(request(t, "PUT", url+"/books")))},
+		"unsigned":         {"books:000000000000042"},
+		"empty":            {""},
+		"forged":           {"1.AAAA.AAAA.AAAA"},
+		"another's":        {signed(request(t, "PUT", url+"/other"))},
+		"two":              {signed(request(t, "PUT", url+"/books")), signed(request(t, "PUT", url+"/books"))},
 	} {
 		r := request(t, "PUT", url+"/books")
 		r.Header[fencehttp.Header] = headers
@@ -117,6 +129,23 @@ func TestHandlerRefuses(t *testing.T) {
 			t.Errorf("%s: %d %q %v", what, status, body, err)
 		}
 	}
+}
+
+// expired returns a value of newSigner's secret that was valid for a millisecond.
+func expired(t *testing.T, target string) string {
+	t.Helper()
+	brief, err := fencehttp.NewSigner([][]byte{[]byte(strings.Repeat("s", 32))}, fencehttp.Lifetime(time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := brief.Seal(target, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(2 * time.Millisecond); time.Now().Before(end); {
+		runtime.Gosched()
+	}
+	return value
 }
 
 func TestReplayIsRefused(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 )
 
 // An api answers as Kubernetes's API does about objects of kind Lease: a create finds one that is there, and an update
-// has to name the version that it is about. A kube-apiserver takes an hour to build; client-go's own client talks to
-// this one, over HTTP.
+// has to name the version that it is about. client-go's own client talks to it, over HTTP, where there is no
+// kube-apiserver.
 type api struct {
 	mu     sync.Mutex
 	leases map[string]*coordination.Lease

@@ -4,14 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"net/http/httptest"
 	"testing"
 	"time"
 
-	coordination "k8s.io/api/coordination/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -26,11 +23,7 @@ import (
 
 // service is client-go's leader election on an object of kind Lease.
 var service = paused.Service{
-	Start: func(t *testing.T) string {
-		server := httptest.NewServer(&api{leases: make(map[string]*coordination.Lease)})
-		t.Cleanup(server.Close)
-		return server.URL
-	},
+	Start: startAPI,
 	Lock: func(ctx context.Context, address string, store *tokens.Store) (context.Context, func() error, error) {
 		lock, err := newLeaseLock(address)
 		if err != nil {
@@ -46,8 +39,7 @@ var service = paused.Service{
 }
 
 func newLeaseLock(address string) (*resourcelock.LeaseLock, error) {
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: address, QPS: -1,
-		ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	client, err := kubernetes.NewForConfig(config(address))
 	if err != nil {
 		return nil, err
 	}
