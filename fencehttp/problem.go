@@ -41,7 +41,7 @@ func of(is error, status int, title string) *problem {
 	return &problem{refusal.Name(is), status, title, is}
 }
 
-// The answers of [Handler] itself, one of which is that of a refusal, too.
+// The answers of [Handler] itself; changed is that of a refusal, too.
 var (
 	forbidden = &problem{"refused", http.StatusForbidden, "The request's fencing tokens are not taken", ErrRefused}
 	malformed = &problem{"malformed", http.StatusBadRequest, "If-Match is not an ETag of this service", nil}

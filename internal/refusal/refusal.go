@@ -25,7 +25,7 @@ var names = []struct {
 	{sqlfence.ErrTokenLimit, "token-limit"},
 	{sqlfence.ErrNotSetUp, "not-set-up"},
 	{sqlfence.ErrInvalid, "invalid"},
-	{sqlfence.ErrNoFence, "no-fence"}, // also of a source whose error says more
+	{sqlfence.ErrNoFence, "no-fence"}, // also where the error of a source says more
 }
 
 // Name returns the name of a refusal; empty for another error.

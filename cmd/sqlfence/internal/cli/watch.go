@@ -20,7 +20,7 @@ func (a *app) watch() *cobra.Command {
 		Use:   "watch [NAME]",
 		Short: "Show the tokens, who holds their leases, who waits, and what is refused, as it changes",
 		Long: `Show the newest token of each name, or of NAME, and the holder of its lease; which session has
-waited for a name for more than a second, and for whom; and with --metrics what programs have been refused.
+waited for a name for more than a second, and for which other one; and with --metrics what programs have been refused.
 
 On a terminal it is one page that is drawn again and again, else a line for each of them, and then one for
 each change, until it is interrupted. Extensions of a lease are no changes. What lies between two questions

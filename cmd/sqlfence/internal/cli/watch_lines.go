@@ -104,7 +104,7 @@ func changed(before, now look) (all []news) {
 	return all
 }
 
-// differences returns those whose key is no longer there, and those that weren't there as they are.
+// differences returns those that are gone, by their keys, and those that weren't there as they are.
 func differences[T comparable](before, now []T, key func(T) any) (gone, added []T) {
 	there, known := make(map[any]bool, len(now)), make(map[T]bool, len(before))
 	for _, t := range now {

@@ -2,8 +2,8 @@ package database
 
 import pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 
-// waitsPostgres: a session waits for the turn of a name, or for a row of one of the tables, of which it then has the
-// tuple's lock, or waits for that.
+// waitsPostgres: a session waits for the turn of a name, or for a row of one of the tables: then it has the row's
+// tuple lock, or waits for that.
 func waitsPostgres(home Source) string {
 	session := func(of string) string {
 		return "COALESCE(pg_catalog.rtrim(pg_catalog.concat(" + of + ".usename, '@', COALESCE(pg_catalog.host(" + of +
