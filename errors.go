@@ -67,6 +67,14 @@ var (
 	// without this one.
 	ErrUnknownOutcome = core.ErrUnknownOutcome
 
+	// ErrStandby: a question of package tokens or lease that decides something, such as whether a lease is held,
+	// was answered by a server that takes no writes, and may be behind the one that does: a standby of
+	// PostgreSQL, or a read_only server of MySQL or MariaDB. Nothing is known then. Ask the primary, by a pool
+	// of its own behind a proxy that spreads reads. No write is ErrStandby: such a server refuses it by
+	// an error of its own.
+	ErrStandby = errors.New("sqlfence: the server that answered is a standby or read-only, and may be behind; " +
+		"ask the primary")
+
 	// ErrTokenLimit: a token over [MaxToken], given or about to be issued.
 	ErrTokenLimit = core.ErrTokenLimit
 

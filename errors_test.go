@@ -12,7 +12,7 @@ import (
 
 var sentinels = []error{
 	sqlfence.ErrStale, sqlfence.ErrNotIssued, sqlfence.ErrNoFence, sqlfence.ErrOutOfScope, sqlfence.ErrUnguardable, sqlfence.ErrUnknownName,
-	sqlfence.ErrConflict, sqlfence.ErrGone, sqlfence.ErrNoSerial, sqlfence.ErrLocked, sqlfence.ErrTokenLimit, sqlfence.ErrInvalid,
+	sqlfence.ErrConflict, sqlfence.ErrGone, sqlfence.ErrNoSerial, sqlfence.ErrLocked, sqlfence.ErrTokenLimit, sqlfence.ErrInvalid, sqlfence.ErrStandby,
 }
 
 // is lists the sentinels that errors.Is finds in err.

@@ -170,7 +170,7 @@ func (t *tables) answer(c fakedb.Call) (answer fakedb.Answer, err error) {
 				answer.Rows = append(answer.Rows, []any{key, r.lockID, r.holder, r.token, r.acquired.UnixMicro(), r.expires.UnixMicro(), false})
 			}
 		}
-		return answer, nil
+		return decided(c, answer, false), nil
 	case isUndo(c):
 		if key, r := t.find(c.Args[1]); key == c.Args[0] {
 			r.lockID, r.expires = "", today()

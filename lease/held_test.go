@@ -235,6 +235,38 @@ func TestLeaseTakenAway(t *testing.T) {
 	})
 }
 
+// A standby doesn't know of a lease that was taken a moment ago: nothing is decided by its answer, whether there is one
+// or not. What is for display is.
+func TestStandbyDecidesNothing(t *testing.T) {
+	onPostgres(t, func(t *testing.T, d *database) {
+		leases, ctx := d.ready(t), t.Context()
+		l := acquire(t, leases, "one")
+		d.server.standby = true
+		for name, look := range map[string]func() (bool, error){
+			"held":           func() (bool, error) { return leases.IsLocked(ctx, "one") },
+			"free":           func() (bool, error) { return leases.IsLocked(ctx, "two") },
+			"by the lock id": func() (ok bool, err error) { _, ok, err = leases.LookupID(ctx, l.LockID()); return ok, err },
+			"an ended one": func() (ok bool, err error) {
+				_, ok, err = leases.LookupID(ctx, strings.Repeat("A", 22))
+				return ok, err
+			},
+		} {
+			if ok, err := look(); ok || !errors.Is(err, sqlfence.ErrStandby) {
+				t.Errorf("%s: %v, %v; want ErrStandby", name, ok, err)
+			}
+		}
+		if all, err := leases.List(ctx); err != nil || len(all) != 1 {
+			t.Errorf("List: %v, %v", all, err)
+		}
+		for info, err := range leases.Watch(ctx, "one", time.Hour) {
+			if err != nil || info.Key != "one" {
+				t.Errorf("Watch: %v, %v", info, err)
+			}
+			break
+		}
+	})
+}
+
 func TestLookup(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases, ctx := d.ready(t), t.Context()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
 // Info describes a live lease. It is for people and diagnostics: by the time that it is
@@ -39,39 +40,36 @@ func (i Info) String() string {
 // JSON has the fields, without the lock id.
 func (i Info) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
-// Lookup returns the live lease of key, and whether there is one. It changes nothing. Ask the
-// primary: a standby that replays late may miss a lease that is held.
-// Errors: [ErrInvalid] for the key, or the database's.
+// Lookup returns the live lease of key, and whether there is one. It changes nothing.
+// Errors: [ErrInvalid] for the key, [sqlfence.ErrStandby] from a server that may be behind, or the database's.
 func (m *Leases) Lookup(ctx context.Context, key string) (Info, bool, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
 		return Info{}, false, err
 	}
-	return m.one(ctx, "key", key)
+	return m.decide(ctx, "key", key)
 }
 
 // LookupID returns the live lease with this lock id, and whether there is one, so that a
 // holder can see whether it still holds the lease. It changes nothing. Errors:
-// [ErrInvalid] for the lock id, or the database's.
+// [ErrInvalid] for the lock id, or as of [Leases.Lookup].
 func (m *Leases) LookupID(ctx context.Context, lockID string) (Info, bool, error) {
 	if err := validateLockID(lockID); err != nil {
 		return Info{}, false, err
 	}
-	return m.one(ctx, "lock_id", lockID)
+	return m.decide(ctx, "lock_id", lockID)
 }
 
-// IsLocked reports whether key has a live lease. It changes nothing. Ask the primary: a standby
-// that replays late may say no of a lease that is held. Errors: [ErrInvalid] for the key, or the
-// database's.
+// IsLocked reports whether key has a live lease. It changes nothing. Errors are those of [Leases.Lookup].
 func (m *Leases) IsLocked(ctx context.Context, key string) (bool, error) {
 	_, ok, err := m.Lookup(ctx, key)
 	return ok, err
 }
 
-// List returns all live leases, ordered by key. It changes nothing. Errors are the
-// database's.
+// List returns all live leases, ordered by key. It changes nothing, and is for display: a standby may answer, and be
+// behind. Errors are the database's.
 func (m *Leases) List(ctx context.Context) ([]Info, error) {
-	return m.infos(ctx, "", "")
+	return m.infos(ctx, m.dialect.list("", ""), showOnce)
 }
 
 // Sweep removes the rows of leases that have ended from fencing_leases, and returns
@@ -85,31 +83,52 @@ func (m *Leases) Sweep(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-func (m *Leases) one(ctx context.Context, column, value string) (Info, bool, error) {
-	found, err := m.infos(ctx, column, value)
+// decide returns the live lease with a value in a column, unless the server that answers may be behind.
+func (m *Leases) decide(ctx context.Context, column, value string) (Info, bool, error) {
+	return oneOf(m.infos(ctx, m.dialect.list(column, value), decideOnce))
+}
+
+// show is decide for display: any server may answer.
+func (m *Leases) show(ctx context.Context, column, value string) (Info, bool, error) {
+	return oneOf(m.infos(ctx, m.dialect.list(column, value), showOnce))
+}
+
+func oneOf(found []Info, err error) (Info, bool, error) {
 	if err != nil || len(found) == 0 {
 		return Info{}, false, err
 	}
 	return found[0], true, nil
 }
 
-func (m *Leases) infos(ctx context.Context, column, value string) (found []Info, err error) {
-	scan := func(rows *sql.Rows) error {
+// infos sends a list by once.
+func (m *Leases) infos(ctx context.Context, s statement,
+	once func(ctx context.Context, m *Leases, scan func(dialectopt.Row) error, s statement) error,
+) (found []Info, err error) {
+	scan := func(row dialectopt.Row) error {
 		var i Info
 		var acquired, expires int64
-		err := rows.Scan(&i.Key, &i.LockID, &i.Holder, &i.Token.Value, &acquired, &expires, &i.Ephemeral)
+		err := row.Scan(&i.Key, &i.LockID, &i.Holder, &i.Token.Value, &acquired, &expires, &i.Ephemeral)
 		i.Token.Name = i.Key
 		i.AcquiredAt, i.ExpiresAt = time.UnixMicro(acquired), time.UnixMicro(expires)
 		found = append(found, i)
 		return err
 	}
-	s := m.dialect.list(column, value)
 	err = dberr.Resend(ctx, dberr.IsRolledBack, func() error {
 		found = nil
-		return queryOnce(ctx, m.db, scan, s)
+		return once(ctx, m, scan, s)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("lease: lookup: %w", m.explain(ctx, err))
 	}
 	return found, nil
+}
+
+func showOnce(ctx context.Context, m *Leases, scan func(dialectopt.Row) error, s statement) error {
+	return queryOnce(ctx, m.db, func(rows *sql.Rows) error { return scan(rows) }, s)
+}
+
+func decideOnce(ctx context.Context, m *Leases, scan func(dialectopt.Row) error, s statement) error {
+	return s.send(ctx, m.db, func(db querier, text string) error {
+		return dialectopt.Decide(ctx, db, m.dialect.facts(), scan, text, s.args...)
+	})
 }

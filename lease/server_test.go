@@ -29,6 +29,7 @@ type server struct {
 	fails    func(fakedb.Call) error // nil, or refuses statements
 	marks    map[int]any             // of the sessions, by their connections
 	isolated bool                    // transactions are above READ COMMITTED
+	standby  bool                    // it may be behind
 	refused  int                     // how many marks of waiters are refused, as if the lease had changed hands
 }
 
@@ -99,7 +100,7 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 			}
 		}
 	case has("SELECT key, lock_id"):
-		return s.list(c), nil
+		return decided(c, s.list(c), s.standby), nil
 	default:
 		return fakedb.Answer{}, fmt.Errorf("the server doesn't know: %v", c)
 	}
@@ -290,6 +291,21 @@ func (s *server) sweep() (answer fakedb.Answer) {
 		return ended
 	})
 	return answer
+}
+
+// decided puts the columns in front of a list that is asked for in order to decide.
+func decided(c fakedb.Call, list fakedb.Answer, standby bool) fakedb.Answer {
+	if !strings.Contains(c.Query, "AS found") {
+		return list
+	}
+	list.Columns = make([]string, 10)
+	for i, row := range list.Rows {
+		list.Rows[i] = append([]any{standby, true, int64(1)}, row...)
+	}
+	if len(list.Rows) == 0 {
+		list.Rows = [][]any{append([]any{standby, false}, make([]any, 8)...)}
+	}
+	return list
 }
 
 func (s *server) list(c fakedb.Call) (answer fakedb.Answer) {

@@ -11,7 +11,7 @@ import (
 // Watch tells who holds key, such as the leader of an [Election]: first as it is, and then whenever
 // it has changed, until the loop is left or ctx ends. If the lease has no holder, the Info is the
 // zero value. It asks the database every interval, over 0, so what lies between two questions isn't
-// seen. It is for display and diagnostics, as [Info] is.
+// seen. It is for display and diagnostics, as [Info] is: a standby may answer, and be behind.
 //
 //	for leader, err := range leases.Watch(ctx, "jobs", time.Second) {
 //		...
@@ -30,7 +30,7 @@ func (m *Leases) Watch(ctx context.Context, key string, interval time.Duration) 
 			return
 		}
 		ask := func(ctx context.Context) (Info, error) {
-			found, _, err := m.one(ctx, "key", key)
+			found, _, err := m.show(ctx, "key", key)
 			return found, err
 		}
 		same := func(a, b Info) bool { return a.Token == b.Token }

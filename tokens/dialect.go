@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -19,7 +20,8 @@ var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
 // is atomic by itself. A list may be empty.
 type dialect struct {
 	sqltext.Dialect
-	names sqlfence.Dialect // how the names of tables and columns are read
+	names  sqlfence.Dialect // how the names of tables and columns are read
+	server *facts.Dialect   // how its server is asked about itself
 
 	// issue takes n tokens of name and returns the last; sql.ErrNoRows if they don't fit under the limit.
 	issue func(ctx context.Context, s *Store, name string, n int64) (last int64, err error)

@@ -35,7 +35,11 @@ func openStore() (*sql.DB, *tokens.Store) {
 		case strings.Contains(c.Query, "INSERT"):
 			newest[name] = max(newest[name], c.Args[1].(int64))
 		}
-		if token, ok := newest[name]; ok {
+		token, ok := newest[name]
+		switch {
+		case strings.Contains(c.Query, "AS found"): // what is read in order to decide, and that it isn't a standby's
+			return fakedb.Answer{Columns: make([]string, 4), Rows: [][]any{{false, ok, nil, token}}}, nil
+		case ok:
 			answer.Rows = [][]any{{token}}
 		}
 		return answer, nil

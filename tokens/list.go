@@ -27,7 +27,7 @@ const listSize = 1000
 //	}
 //
 // It reads 1,000 names at a time, each page by a query of its own; a name that is added or deleted meanwhile may be
-// among them or not. Leave the loop to read no more. It is for display and diagnosis, as [Store.Current] is.
+// among them or not. Leave the loop to read no more. It is for display and diagnosis: a standby may answer, and be behind.
 //
 // After an error, which comes with the zero Token, the loop ends: [sqlfence.ErrInvalid] for a prefix that no name
 // can begin with, or the database's. It takes the privilege SELECT.
@@ -117,8 +117,8 @@ func (s *Store) page(ctx context.Context, prefix, after string, issuers bool) (p
 
 // Watch tells the newest token of name: first as it is, and then whenever it has changed, until the loop is left or
 // ctx ends. While the ledger lacks the name its Value is 0; see [Store.List] for the others. It asks the
-// database every interval, over 0, so what lies between two questions isn't seen. It is for display and diagnosis, as
-// [Store.Current] is: a cache that is dropped by it may be out of date for an interval.
+// database every interval, over 0, so what lies between two questions isn't seen. It is for display and diagnosis: a
+// cache that is dropped by it may be out of date for an interval, and longer where a standby answers.
 //
 //	for token, err := range store.Watch(ctx, "books", time.Second) {
 //		...

@@ -29,6 +29,7 @@ import (
 var mysql = dialect{
 	Dialect: my.Text,
 	names:   sqlfence.MySQL,
+	server:  my.Session,
 
 	issue: issueMySQL,
 	each:  eachMySQL,

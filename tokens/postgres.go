@@ -12,6 +12,7 @@ import (
 var postgres = dialect{
 	Dialect: pg.Text,
 	names:   sqlfence.Postgres,
+	server:  pg.Session,
 
 	issue:   issuing(floored(pg.Text, issuePostgres, onePostgres("$1::text", "$2::bigint"))),
 	shared:  sharing(floored(pg.Text, sharedPostgres, nil)),

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/fakedb"
@@ -32,6 +33,7 @@ type server struct {
 	columns [][]any // of the ledger; none without one
 	floor   int64
 	hidden  bool // the timeline can't be read
+	standby bool
 	fails   func(c fakedb.Call) error
 }
 
@@ -74,7 +76,10 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 		s.columns = [][]any{{"name", "text", true}, {"token", "bigint", true}}
 	case strings.HasPrefix(c.Query, "SELECT CASE WHEN held.token"):
 		return one(max(s.tokens[c.Args[0].(string)], s.floor))
-	case strings.HasPrefix(c.Query, "SELECT token FROM"):
+	case strings.Contains(c.Query, "AS found"):
+		token, ok := s.tokens[c.Args[0].(string)]
+		return fakedb.Answer{Columns: make([]string, 4), Rows: [][]any{{s.standby, ok, nil, token}}}, nil
+	case strings.HasPrefix(c.Query, "SELECT token FROM"): // for display
 		if token, ok := s.tokens[c.Args[0].(string)]; ok {
 			return one(token)
 		}
@@ -385,8 +390,8 @@ func TestPostgresReadsTheAnswerToItsEnd(t *testing.T) {
 	broken := errors.New("commit failed")
 	db := sql.OpenDB(fakedb.New(fakedb.Script(
 		fakedb.Answer{Rows: [][]any{{int64(7)}}, RowsErr: broken},
-		fakedb.Answer{Rows: [][]any{{"seven"}}},
-		fakedb.Answer{Rows: [][]any{{nil}}},
+		fakedb.Answer{Columns: make([]string, 4), Rows: [][]any{{false, true, int64(1), "seven"}}},
+		fakedb.Answer{Columns: make([]string, 4), Rows: [][]any{{false, true, int64(1), nil}}},
 	)))
 	defer db.Close()
 	store := newStore(t, db, tokens.WithDialect(sqlfence.Postgres))
@@ -398,6 +403,29 @@ func TestPostgresReadsTheAnswerToItsEnd(t *testing.T) {
 	}
 	if token, err := store.Current(t.Context(), "books"); err != nil || token.Value != 0 {
 		t.Errorf("Current of NULL = %v, %v", token, err)
+	}
+}
+
+// What is read in order to decide isn't a standby's: it knows neither a token that was issued nor a name that was added
+// a moment ago. What is for display is.
+func TestStandbyDecidesNothing(t *testing.T) {
+	s := newServer(t)
+	token := sqlfence.Token{Name: "books", Value: issue(t, s.store, "books")}
+	s.standby = true
+	for _, name := range []string{"books", "unknown"} {
+		token.Name = name
+		_, err := s.store.Current(t.Context(), name)
+		for what, err := range map[string]error{"Current": err, "Check": s.store.Check(t.Context(), token)} {
+			if !errors.Is(err, sqlfence.ErrStandby) || errors.Is(err, sqlfence.ErrUnknownName) {
+				t.Errorf("%s of %s: %v, want ErrStandby", what, name, err)
+			}
+		}
+	}
+	for shown, err := range s.store.Watch(t.Context(), "books", time.Hour) {
+		if err != nil || shown.Value != 1 {
+			t.Errorf("Watch: %v, %v", shown, err)
+		}
+		break
 	}
 }
 

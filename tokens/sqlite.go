@@ -12,6 +12,7 @@ import (
 var sqlite = dialect{
 	Dialect: lite.Text,
 	names:   sqlfence.SQLite,
+	server:  lite.Session,
 
 	issue: issuing(floored(lite.Text, issueSQLite, oneSQLite("?", "?"))),
 	shared: sharing(floored(lite.Text, issueSQLite, sqltext.Pieces{

@@ -84,15 +84,13 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 // the ledger without a token yet, it returns a Token with the Value 0, which every
 // guarded write refuses.
 //
-// Ask the primary: a standby that replays late answers with an older token, without an error.
-//
 // The token may be out of date by the time it is read. Use it for display and
 // diagnosis; only the guard within a write can decide whether a token is stale.
 //
 // Errors: [sqlfence.ErrUnknownName] if the ledger has no such name,
 // [sqlfence.ErrTokenLimit] if its value is above [sqlfence.MaxToken], an untyped
-// error for a negative value, [sqlfence.ErrInvalid] for an invalid name, or the
-// database's.
+// error for a negative value, [sqlfence.ErrStandby] from a server that may be behind,
+// [sqlfence.ErrInvalid] for an invalid name, or the database's.
 func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)
 	if err != nil {
@@ -113,12 +111,10 @@ func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error
 // does harm from the length of a pause to that of one call, and can't close it: another process may take
 // over behind it. A write needs no Check, since its guard decides in the write.
 //
-// Ask the primary: a standby that replays late takes an older token for the newest.
-//
 // Errors: [*sqlfence.StaleError] (which is [sqlfence.ErrStale]) with the newer one in Current,
 // [*sqlfence.NotIssuedError] (which is [sqlfence.ErrNotIssued]) for a token above it,
-// [sqlfence.ErrUnknownName] if the ledger has no such name, [sqlfence.ErrInvalid] or
-// [sqlfence.ErrTokenLimit] for an invalid token, or the database's.
+// [sqlfence.ErrUnknownName] if the ledger has no such name, [sqlfence.ErrStandby] from a server that may be behind,
+// [sqlfence.ErrInvalid] or [sqlfence.ErrTokenLimit] for an invalid token, or the database's.
 func (s *Store) Check(ctx context.Context, token sqlfence.Token) error {
 	if err := token.Validate(); err != nil {
 		return err
@@ -184,13 +180,25 @@ func (s *Store) stored(ctx context.Context, method, name string) (int64, error) 
 	return value, nil
 }
 
-// read returns the stored value of name; a negative one is an error.
+// read returns the stored value of name, in order to decide by it; a negative one is an error.
 func (s *Store) read(ctx context.Context, name string) (int64, error) {
-	value, err := s.query(ctx, s.dialect.current, name)
-	if err == nil && value < 0 {
-		err = errNegative(value)
+	found, value := false, sql.NullInt64{}
+	err := s.reading(ctx, func(db dialectopt.Queries) error {
+		found = false
+		return dialectopt.Decide(ctx, db, s.dialect.server, func(row dialectopt.Row) error {
+			found = true
+			return row.Scan(&value)
+		}, s.dialect.current, name)
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case !found:
+		return 0, sql.ErrNoRows
+	case value.Int64 < 0:
+		return 0, errNegative(value.Int64)
 	}
-	return value, err
+	return value.Int64, nil
 }
 
 // normalize returns the form of a name in which it is stored.

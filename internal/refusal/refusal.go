@@ -25,6 +25,7 @@ var names = []struct {
 	{sqlfence.ErrTokenLimit, "token-limit"},
 	{sqlfence.ErrNotSetUp, "not-set-up"},
 	{sqlfence.ErrInvalid, "invalid"},
+	{sqlfence.ErrStandby, "standby"},
 	{sqlfence.ErrNoFence, "no-fence"}, // also where the error of a source says more
 }
 

@@ -35,6 +35,10 @@ type Dialect struct {
 	// Version is a query for what the server says of itself.
 	Version string
 
+	// Standby is an expression: whether the server that evaluates it takes no writes, and may be behind the one
+	// that does.
+	Standby string
+
 	// Others are servers that speak the same protocol, and have locks or an isolation of their own. Itself is how
 	// the database's own code says its version, also where others build it; nil where it is no server.
 	Others []Server

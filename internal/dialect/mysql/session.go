@@ -19,6 +19,7 @@ var Session = &session.Dialect{
 	Canary: canary, ReadProof: readProof,
 	Settings: showVariables, Questions: questions, Read: readAnswer,
 	Version: "SELECT VERSION(), @@version_comment",
+	Standby: "@@global.read_only NOT IN ('0', 'OFF')", // a number, or a word in newer versions
 	Others:  others, Itself: itself,
 
 	ErrorEndsTx: fact.No,

@@ -19,6 +19,7 @@ var Session = &session.Dialect{
 	Canary: canary, ReadProof: readProof,
 	Questions: questions, Read: readAnswer,
 	Version: "SELECT pg_catalog.version()",
+	Standby: "pg_catalog.pg_is_in_recovery()",
 	Others:  others, Itself: itself,
 
 	ErrorEndsTx: fact.Yes,

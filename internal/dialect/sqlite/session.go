@@ -13,6 +13,7 @@ var Session = &session.Dialect{
 	Canary: canary, ReadProof: func(*session.Wanted, string) error { return nil },
 	Questions: questions, Read: readAnswer,
 	Version: "SELECT sqlite_version()",
+	Standby: "1 = 0", // the file is its own server
 	Unique:  unique,
 
 	ErrorEndsTx: fact.No,

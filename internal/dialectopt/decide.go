@@ -1,0 +1,62 @@
+package dialectopt
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/session"
+)
+
+// Decide is [EachRow] for what is read in order to decide: it is [sqlfence.ErrStandby], and scan isn't called, where
+// the server that answers may be behind. It takes no further round trip.
+func Decide(
+	ctx context.Context, db Queries, d *session.Dialect, scan func(Row) error, query string, args ...any,
+) error {
+	return EachRow(ctx, db, func(rows *sql.Rows) error {
+		standby, found, err := decided(rows)
+		switch {
+		case err != nil || !standby && !found:
+			return err
+		case standby:
+			return sqlfence.ErrStandby
+		}
+		return scan(&decidedRow{rows})
+	}, d.Deciding(query), args...)
+}
+
+// A Row is one of a query's.
+type Row interface{ Scan(dest ...any) error }
+
+// decided reads the columns in front of a row.
+func decided(rows *sql.Rows) (standby, found bool, err error) {
+	columns, err := rows.Columns()
+	if err == nil && len(columns) < front { // a mock's
+		err = fmt.Errorf("the answer has %d columns, and doesn't say who has answered", len(columns))
+	}
+	if err != nil {
+		return false, false, err
+	}
+	into := make([]any, len(columns))
+	for i := range into {
+		into[i] = new(any)
+	}
+	into[0], into[1] = &standby, &found
+	err = rows.Scan(into...)
+	return standby, found, err
+}
+
+// A decidedRow is a row without the columns in front.
+type decidedRow struct{ rows *sql.Rows }
+
+// front is how many columns Deciding puts in front: its two, and the one that it joins by.
+const front = 3
+
+func (r *decidedRow) Scan(dest ...any) error {
+	into := make([]any, front, front+len(dest))
+	for i := range into {
+		into[i] = new(any)
+	}
+	return r.rows.Scan(append(into, dest...)...)
+}
