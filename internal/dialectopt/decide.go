@@ -32,7 +32,7 @@ type Row interface{ Scan(dest ...any) error }
 // decided reads the columns in front of a row.
 func decided(rows *sql.Rows) (standby, found bool, err error) {
 	columns, err := rows.Columns()
-	if err == nil && len(columns) < front { // a mock's
+	if err == nil && len(columns) < session.Front { // a mock's
 		err = fmt.Errorf("the answer has %d columns, and doesn't say who has answered", len(columns))
 	}
 	if err != nil {
@@ -50,11 +50,8 @@ func decided(rows *sql.Rows) (standby, found bool, err error) {
 // A decidedRow is a row without the columns in front.
 type decidedRow struct{ rows *sql.Rows }
 
-// front is how many columns Deciding puts in front: its two, and the one that it joins by.
-const front = 3
-
 func (r *decidedRow) Scan(dest ...any) error {
-	into := make([]any, front, front+len(dest))
+	into := make([]any, session.Front, session.Front+len(dest))
 	for i := range into {
 		into[i] = new(any)
 	}

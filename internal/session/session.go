@@ -58,6 +58,9 @@ type Facts struct {
 	// Peers: other servers write to the same database, each with locks of its own.
 	Peers bool
 
+	// Standby: it takes no writes, and may be behind the server that does.
+	Standby bool
+
 	// SplitCharset is the name of the connection's encoding if a byte of ASCII may be a part of
 	// another character in it; else empty.
 	SplitCharset string

@@ -44,9 +44,10 @@ var Codes = []Code{
 	{"wrong-mark", "fault; warning", "a row's mark is below 0, or above the newest token of its name. `Verify` only",
 		"Lower or raise the mark; only if the ledger has lost tokens, raise it: tokens.Store.Repair, " +
 			"sqlfence tokens repair."},
-	{"wrong-server", "fault", "guards don't hold on the server: it doesn't raise their error, it isn't known, " +
-		"or other servers write to the database (Galera, Group Replication) and a table has `Ledger`",
-		"Use a server that docs/servers.md has as tested; with several, RowFence alone."},
+	{"wrong-server", "fault; warning", "guards don't hold on the server: it doesn't raise their error, it isn't known, " +
+		"or other servers write to the database (Galera, Group Replication) and a table has `Ledger`; or a standby " +
+		"or read-only server was asked",
+		"Use a server that docs/servers.md has as tested; with several, RowFence alone; of a cluster the primary."},
 	{DifferentRegistration, "warning; note", "two programs register a table differently, or only one of them does, " +
 		"or their tokens are in different schemas. `sqlfence verify` with several `--tables` only",
 		"Register the table with the same rules in all programs that write to it."},

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/session"
 )
 
 // together is how many tables one query reads.
@@ -41,6 +43,25 @@ func checkRows(l *look) error {
 	return nil
 }
 
+// decided is rows for what is judged by the rows of tables. It asks in the same statement whether a standby answers, so
+// that a pooler which spreads reads has the primary answer; where there is none, that is a finding of its own.
+func (l *look) decided(what, query string) ([][]string, error) {
+	rows, err := l.rows(what, l.db.known.Session.Deciding(query))
+	if err != nil {
+		return nil, err
+	}
+	var found [][]string
+	for _, row := range rows {
+		if len(row) < session.Front {
+			return nil, fmt.Errorf("%s: unexpected row %q", what, row)
+		}
+		if row[session.Front-1] != "" {
+			found = append(found, row[session.Front:])
+		}
+	}
+	return found, nil
+}
+
 // mostNames is how many names a finding has.
 const mostNames = 5
 
@@ -50,7 +71,7 @@ func (l *look) checkRange(ledger *relation) error {
 	if !isLedger(l, ledger) {
 		return nil
 	}
-	rows, err := l.rows("the ledger", fmt.Sprintf("SELECT name, token FROM %s WHERE token >= %d AND token <= %d "+
+	rows, err := l.decided("the ledger", fmt.Sprintf("SELECT name, token FROM %s WHERE token >= %d AND token <= %d "+
 		"ORDER BY token DESC, name LIMIT %d",
 		l.quoted(ledger), l.opts.Warn, l.opts.Max, mostNames+1))
 	if err != nil || len(rows) == 0 {
@@ -88,7 +109,7 @@ func (l *look) checkRange(ledger *relation) error {
 func (l *look) checkMarks(of []target) error {
 	parts := make([]string, len(of))
 	for i, t := range of {
-		mark, newest := l.db.Quote(t.Fence), "0, 0"
+		mark, newest := l.db.Quote(t.Fence), "0 AS names, 0 AS newest"
 		if ledger := l.ledgerOf(t); isLedger(l, ledger) {
 			names := "name = " + l.db.Text(t.Resource)
 			if t.Key != "" {
@@ -96,11 +117,11 @@ func (l *look) checkMarks(of []target) error {
 				names = "substr(name, 1, " + strconv.Itoa(l.db.length(prefix)) + ") = " + l.db.Text(prefix)
 			}
 			names = " FROM " + l.quoted(ledger) + " WHERE " + names + ")"
-			newest = "(SELECT count(*)" + names + ", (SELECT max(token)" + names
+			newest = "(SELECT count(*)" + names + " AS names, (SELECT max(token)" + names + " AS newest"
 		}
-		parts[i] = fmt.Sprintf("SELECT %d, min(%s), max(%[2]s), %s FROM %s", i, mark, newest, l.quoted(t.rel))
+		parts[i] = fmt.Sprintf("SELECT %d AS i, min(%s) AS low, max(%[2]s) AS high, %s FROM %s", i, mark, newest, l.quoted(t.rel))
 	}
-	rows, err := l.rows("the marks and the ledger", strings.Join(parts, "\nUNION ALL "))
+	rows, err := l.decided("the marks and the ledger", strings.Join(parts, "\nUNION ALL "))
 	if err != nil {
 		return err
 	}

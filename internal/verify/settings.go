@@ -7,6 +7,15 @@ func checkSettings(l *look) error {
 	if len(l.tables) == 0 {
 		return nil
 	}
+	if l.opts.Standby {
+		l.add(nil, Finding{
+			Severity: Warning,
+			Code:     "wrong-server",
+			Problem: "The server is a standby or read-only: it may be behind in what was found, and refuses " +
+				"guarded writes by an error of its own.",
+			Remedy: "Verify the primary, over a connection that no proxy sends to another server.",
+		})
+	}
 	l.db.session(l)
 	for i := range l.tables {
 		t, lock := &l.tables[i], "the ledger's"

@@ -79,6 +79,9 @@ type Options struct {
 	// Peers: other servers write to the same database, each with locks of its own.
 	Peers bool
 
+	// Standby: the server that was asked takes no writes, and may be behind the one that does.
+	Standby bool
+
 	// Warn and Max are the tokens from which a name is reported, and the highest.
 	Warn, Max int64
 

@@ -58,10 +58,11 @@ const (
 	sqlMode        = "sql_mode"
 	versionComment = "version_comment"
 	memSQL         = "memsql_version"
+	readOnly       = "read_only"
 )
 
 const showVariables = "SHOW VARIABLES WHERE Variable_name IN ('" + versionComment + "', '" + memSQL + "', '" + charset +
-	"', '" + sqlMode + "', '" + galera + "', '" + group + "')"
+	"', '" + sqlMode + "', '" + readOnly + "', '" + galera + "', '" + group + "')"
 
 // sealFact is the name of a row that says that a table is sealed, by its index.
 const sealFact = "sealed"
@@ -102,6 +103,8 @@ func readAnswer(w *session.Wanted, row []string) {
 		if !slices.Contains(plainCharsets, value) {
 			f.SplitCharset = value
 		}
+	case readOnly:
+		f.Standby = value != "OFF"
 	case sqlMode:
 		// MariaDB stores the first value then, and crashes where there are three. Of an UPDATE it is an error.
 		f.AssignsAtOnce = slices.Contains(strings.Split(value, ","), "SIMULTANEOUS_ASSIGNMENT")

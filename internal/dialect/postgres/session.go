@@ -19,7 +19,7 @@ var Session = &session.Dialect{
 	Canary: canary, ReadProof: readProof,
 	Questions: questions, Read: readAnswer,
 	Version: "SELECT pg_catalog.version()",
-	Standby: "pg_catalog.pg_is_in_recovery()",
+	Standby: standby,
 	Others:  others, Itself: itself,
 
 	ErrorEndsTx: fact.Yes,
@@ -28,6 +28,8 @@ var Session = &session.Dialect{
 	HasCounts:   fact.No,
 	AsksInTx:    fact.Yes,
 }
+
+const standby = "pg_catalog.pg_is_in_recovery()"
 
 var others = []session.Server{
 	{Word: "cockroachdb", Name: "CockroachDB"}, {Word: "-yb-", Name: "YugabyteDB"},
@@ -61,8 +63,8 @@ func serverFacts(w *session.Wanted) string {
 	if seals := findSeals(w); seals != "" {
 		sealed = "(SELECT pg_catalog.json_agg(s.n) FROM (" + seals + ") AS s)"
 	}
-	return "pg_catalog.json_build_object('version', pg_catalog.version(), 'function', " + function +
-		", 'sealed', " + sealed + ")"
+	return "pg_catalog.json_build_object('version', pg_catalog.version(), 'standby', " + standby +
+		", 'function', " + function + ", 'sealed', " + sealed + ")"
 }
 
 func findSeals(w *session.Wanted) string {
@@ -80,12 +82,13 @@ func findSeals(w *session.Wanted) string {
 func readProof(w *session.Wanted, detail string) error {
 	var facts struct {
 		Version, Function string
+		Standby           bool
 		Sealed            []int
 	}
 	if err := json.NewDecoder(strings.NewReader(detail)).Decode(&facts); err != nil {
 		return session.ErrNoFacts
 	}
-	w.Facts.Version, w.Schema = facts.Version, facts.Function
+	w.Facts.Version, w.Facts.Standby, w.Schema = facts.Version, facts.Standby, facts.Function
 	for _, i := range facts.Sealed {
 		w.FoundSeal(i)
 	}
