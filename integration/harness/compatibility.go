@@ -17,6 +17,29 @@ var updateCompatibility = flag.Bool("update-compatibility", false, "write what t
 func InCompatibility(t *testing.T, section, found string) {
 	t.Helper()
 	const file = "../../docs/compatibility.md"
+	_, text, _ := cutSection(t, file, section)
+	if text == found {
+		return
+	}
+	if !*updateCompatibility {
+		t.Errorf("%s differs in %q from what was found; run this test with -update-compatibility\nfound:\n%s", file, section, found)
+		return
+	}
+	WriteSection(t, file, section, found)
+}
+
+// WriteSection replaces a section of a page, which stands between two comments that carry its name.
+func WriteSection(t *testing.T, file, section, found string) {
+	t.Helper()
+	head, _, tail := cutSection(t, file, section)
+	if err := os.WriteFile(file, []byte(head+found+tail), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cutSection returns what a page has before a section, in it, and behind it.
+func cutSection(t *testing.T, file, section string) (head, text, tail string) {
+	t.Helper()
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -27,16 +50,7 @@ func InCompatibility(t *testing.T, section, found string) {
 	if !ok || !ok2 {
 		t.Fatalf("%s has no section %q", file, section)
 	}
-	if text == found {
-		return
-	}
-	if !*updateCompatibility {
-		t.Errorf("%s differs in %q from what was found; run this test with -update-compatibility\nfound:\n%s", file, section, found)
-		return
-	}
-	if err := os.WriteFile(file, []byte(head+begin+found+end+tail), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return head + begin, text, end + tail
 }
 
 // ModuleVersion returns the version of a module that this module is built with.

@@ -43,6 +43,12 @@ memory_cache_enabled = off
 // behindPgpool starts a pgpool before the server of dsn, and returns a DSN that leads through it.
 func behindPgpool(t *testing.T, dsn string) string {
 	t.Helper()
+	return behindPgpoolWith(t, dsn, "")
+}
+
+// behindPgpoolWith is behindPgpool with lines of configuration, which win over those before.
+func behindPgpoolWith(t *testing.T, dsn, conf string) string {
+	t.Helper()
 	path, err := exec.LookPath("pgpool")
 	if err != nil {
 		path, err = exec.LookPath("/usr/sbin/pgpool") // where only root looks
@@ -55,8 +61,10 @@ func behindPgpool(t *testing.T, dsn string) string {
 		t.Skipf("needs a URL with a host as the DSN: %v", err)
 	}
 	dir, owner := pgbouncerDir(t)
+	_, control := harness.FreeAddress(t)
+	conf += "pcp_port = " + control + "\n"
 	for name, text := range map[string]string{
-		"conf": fmt.Sprintf(pgpoolConf, dir, u.Hostname(), u.Port(), pgbouncerConns), "pcp": "", "hba": "", "pool_passwd": "",
+		"conf": fmt.Sprintf(pgpoolConf, dir, u.Hostname(), u.Port(), pgbouncerConns) + conf, "pcp": "", "hba": "", "pool_passwd": "",
 	} {
 		file := filepath.Join(dir, name)
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -1,0 +1,101 @@
+//go:build linux
+
+package ha_test
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A failure is what happens to a leader. It returns what brings the node back.
+type failure struct {
+	name string
+	// what stands in docs/ha.md.
+	what string
+	fail func(t *testing.T, r *run, leader *node) (back func())
+}
+
+var failures = []failure{
+	{"switchover", "Patroni's `POST /switchover`", func(t *testing.T, r *run, leader *node) func() {
+		leader.switchover(t)
+		return func() {}
+	}},
+	{"crash", "`kill -9` of Patroni and PostgreSQL", func(t *testing.T, r *run, leader *node) func() {
+		leader.kill(t)
+		return func() { leader.start(t) }
+	}},
+	{"crash behind a lag", "the same, while no standby has received the last commits", crashBehindLag},
+	{"pause", "`kill -STOP` of both, and `-CONT` when another leads", func(t *testing.T, r *run, leader *node) func() {
+		return leader.pause(t, true)
+	}},
+	{"hung Patroni", "`kill -STOP` of Patroni alone, so that PostgreSQL goes on (no watchdog)",
+		func(t *testing.T, r *run, leader *node) func() { return leader.pause(t, false) }},
+	{"no etcd", "the leader alone doesn't reach etcd", func(t *testing.T, r *run, leader *node) func() {
+		return leader.etcd.cut()
+	}},
+}
+
+// crashBehindLag stops the replication to both standbys first, until commits have gone on without them, or wait for
+// them.
+func crashBehindLag(t *testing.T, r *run, leader *node) func() {
+	senders := leader.ask("SELECT string_agg(pid::text, ' ') FROM pg_stat_replication")
+	for _, field := range strings.Fields(senders) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signal(t, syscall.SIGSTOP, pid)
+	}
+	before := r.trail.count()
+	r.await(t, "commits that no standby has", func() bool {
+		if r.synchronous {
+			return len(leader.ask("SELECT string_agg('.', '') FROM pg_stat_activity WHERE wait_event = 'SyncRep'")) > 3
+		}
+		return r.trail.count() > before+20
+	})
+	leader.kill(t)
+	return func() { leader.start(t) }
+}
+
+// A failover is one that has happened.
+type failover struct {
+	failure  string
+	timeline int64 // the new leader's
+	gap      time.Duration
+}
+
+// A run is a cluster with its clients.
+type run struct {
+	*cluster
+	trail     *trail
+	failovers []failover
+}
+
+// fail has a failure happen, and goes on when another node leads, clients work there, the one that has failed is back,
+// and all follow.
+func (r *run) fail(t *testing.T, f failure) {
+	t.Helper()
+	leader := r.settle(t)
+	before := leader.timeline()
+	if before == 0 {
+		t.Fatalf("the timeline of %s isn't known", leader.name)
+	}
+	began := time.Now()
+	back := f.fail(t, r, leader)
+	var next *node
+	r.await(t, f.name+": another leader", func() bool {
+		next = r.leader()
+		return next != nil && next != leader && next.timeline() > before
+	})
+	timeline, seen := next.timeline(), time.Now()
+	r.await(t, f.name+": writes and refusals under the new leader", func() bool { return r.trail.worked(seen, timeline) })
+	back()
+	r.settle(t)
+	o := failover{f.name, timeline, r.trail.gap(began, time.Now())}
+	r.failovers = append(r.failovers, o)
+	t.Logf("%s: from %s to %s, timeline %d, no write for %v, %v in all", f.name, leader.name, next.name, timeline,
+		o.gap.Round(time.Millisecond), time.Since(began).Round(time.Second))
+}
