@@ -178,21 +178,21 @@ func (c *client) write(ctx context.Context, row int, token int64, stale bool) {
 
 func execute(ctx context.Context, db *sql.DB, inTx bool, query string, args ...any) error {
 	if !inTx {
-		return one(db.ExecContext(ctx, query, args...))
+		return oneRow(db.ExecContext(ctx, query, args...))
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
-	if err := one(tx.ExecContext(ctx, query, args...)); err != nil {
+	if err := oneRow(tx.ExecContext(ctx, query, args...)); err != nil {
 		return err
 	}
 	return tx.Commit()
 }
 
-// one returns an error unless a write has met one row.
-func one(result sql.Result, err error) error {
+// oneRow returns an error unless a write has met one row.
+func oneRow(result sql.Result, err error) error {
 	if err != nil {
 		return err
 	}

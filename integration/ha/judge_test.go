@@ -113,8 +113,8 @@ func (v *verdict) judgeTokens(all []issued) {
 			a := answered[next]
 			highest[a.name] = max(highest[a.name], a.value)
 		}
-		switch one := (given{q.name, q.value}); {
-		case seen[one]:
+		switch g := (given{q.name, q.value}); {
+		case seen[g]:
 			v.twice++
 		case q.value > highest[q.name]:
 		case cmp.Less(timelineOf(q.value), timelineOf(highest[q.name])):

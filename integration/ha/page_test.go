@@ -32,7 +32,7 @@ func describe(t *testing.T, results []*result) string {
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "\nThe longest time without a guarded write that was acknowledged, of all clients: least, median and "+
-		"most of each kind of failure, in seconds.\n\n| failure of the leader |%s\n|---%s\n",
+		"most of each kind of failure, in seconds.\n\n| failure of the leader |%s\n%s\n",
 		strings.TrimPrefix(head, "| |"), line)
 	for _, f := range failures {
 		fmt.Fprintf(&b, "| %s: %s |", f.name, f.what)
