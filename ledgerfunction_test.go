@@ -55,7 +55,7 @@ func (c *catalogue) note(query string) {
 
 // facts answers the question.
 func (c *catalogue) facts(query string) (string, error) {
-	return fmt.Sprintf(`{"version": "PostgreSQL 15", "function": %q}`, c.schema), c.fails
+	return fmt.Sprintf(`{"version": %q, "function": %q}`, fakedb.Version, c.schema), c.fails
 }
 
 // openCatalogue opens it with a driver that is taken for a known one of PostgreSQL's.

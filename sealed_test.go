@@ -90,9 +90,9 @@ func (s *sealable) facts() (string, error) {
 	sealed := s.sealed
 	s.sealed = sealed != s.turns
 	if sealed {
-		return `{"version": "PostgreSQL 15", "sealed": [0]}`, s.fails
+		return `{"version": "` + fakedb.Version + `", "sealed": [0]}`, s.fails
 	}
-	return `{"version": "PostgreSQL 15"}`, s.fails
+	return `{"version": "` + fakedb.Version + `"}`, s.fails
 }
 
 // What is written follows the seal, whether it was known or comes and goes.

@@ -5,10 +5,13 @@ import (
 	"regexp"
 )
 
+// Version is what a server says of itself that names its schema.
+const Version = "PostgreSQL 15.4 on x86_64-pc-linux-gnu, compiled by gcc (GCC) 9.5.0, 64-bit"
+
 // Facts is what a server says of itself that sqlfence takes for one of the database it stands for.
 func Facts(question string) (string, error) {
 	if names.MatchString(question) {
-		return `{"version": "PostgreSQL 15"}`, nil
+		return `{"version": "` + Version + `"}`, nil
 	}
 	return "8.4.0 ......", nil
 }

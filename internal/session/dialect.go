@@ -40,7 +40,8 @@ type Dialect struct {
 	Standby string
 
 	// Others are servers that speak the same protocol, and have locks or an isolation of their own. Itself is how
-	// the database's own code says its version, also where others build it; nil where it is no server.
+	// the database's own code says its version, also as others package and host it; nil where it is no server. What
+	// says another one is refused by the name in it.
 	Others []Server
 	Itself *regexp.Regexp
 
@@ -54,7 +55,7 @@ type Dialect struct {
 	AsksInTx fact.Fact
 }
 
-// A Server is known by a word in what it says of itself.
+// A Server is known by a word in its version or its comment, in small letters.
 type Server struct{ Word, Name string }
 
 // unlike returns the name of the server, by its facts, if guards aren't known to hold on it; else the
@@ -70,9 +71,23 @@ func (d *Dialect) unlike(f *Facts) string {
 	if d.Itself == nil || d.Itself.MatchString(f.Version) {
 		return ""
 	}
-	name, _, _ := strings.Cut(f.Version, " ")
-	return name
+	return build(f.Version)
 }
+
+// build returns the name that a version has for the build of another's code: "PostgreSQL 18.4 (IvorySQL 5.4) on
+// …" and "8.0.30-Other-v1"; all of it if it has none.
+func build(version string) string {
+	made, _, _ := strings.Cut(version, " on ")
+	made, _, _ = strings.Cut(made, ", compiled by ")
+	for _, m := range buildName.FindAllStringSubmatch(made, -1) {
+		if m[1] != "PostgreSQL" {
+			return m[1]
+		}
+	}
+	return version
+}
+
+var buildName = regexp.MustCompile(`(?:^|[ (-])([A-Za-z][A-Za-z_]*[A-Za-z])`)
 
 // Wanted is what is asked for, and what was answered.
 type Wanted struct {

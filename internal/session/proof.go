@@ -107,14 +107,16 @@ func (s *Session) raiseInTx(ctx context.Context, c Conn, w *Wanted) (raised erro
 	return raised, true, nil
 }
 
-// proves reports whether err is what [Raising] raises, and returns the text behind the mark.
+// proves reports whether err is what [Raising] raises, and returns the text behind the mark. An error that quotes the
+// statement beside it proves nothing: every other error of a guarded statement would quote the guard's mark.
 func proves(d *Dialect, err error) (detail string, ok bool) {
 	if err == nil {
 		return "", false
 	}
 	text, ok := d.Text.Raised(err)
 	_, detail, found := strings.Cut(text, mark)
-	return detail, ok && found
+	quotes := strings.Count(text, mark[len(mark)/2:]) > 1
+	return detail, ok && found && !quotes
 }
 
 // isAnswer reports whether an error that proves nothing is the server's answer, rather than about what is going on

@@ -52,7 +52,8 @@ type Session struct {
 // Facts are those of a server and a session. The zero value is that nothing stands in the way of
 // a guard.
 type Facts struct {
-	// Version is what the server says of itself, and Comment what its makers do.
+	// Version is what the server says of itself, and Comment what its makers do, or an extension that makes another
+	// server of it.
 	Version, Comment string
 
 	// Peers: other servers write to the same database, each with locks of its own.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -80,7 +81,7 @@ func TestSettingsAreForgotten(t *testing.T) {
 
 // Without an answer nothing is known, and the next write asks again.
 func TestWithoutAnAnswer(t *testing.T) {
-	srv := &answering{says: `{"version": "PostgreSQL 15"}`, fails: errors.New("down")}
+	srv := &answering{says: `{"version": "` + fakedb.Version + `"}`, fails: errors.New("down")}
 	s := New(Postgres, new(Database), &Wants{Ledger: true})
 	for range 2 {
 		if err := s.Know(t.Context(), srv, Moment{}); !errors.Is(err, srv.fails) {
@@ -97,6 +98,32 @@ func TestWithoutAnAnswer(t *testing.T) {
 	srv.wantAsked(t, "pg_proc")
 }
 
+// A driver whose errors quote the statement tells no refusal from another error.
+func TestAnErrorThatQuotesTheStatementProvesNothing(t *testing.T) {
+	for _, d := range []*Dialect{SQLite, Postgres, MySQL} {
+		s := New(d, new(Database), new(Wants))
+		if err := s.Know(t.Context(), quoting{answering{}}, Moment{}); err == nil {
+			t.Errorf("%p: it is proven", d)
+		}
+		s = New(d, new(Database), new(Wants))
+		if err := s.Know(t.Context(), &answering{says: map[*Dialect]string{Postgres: `{"version": "` + fakedb.Version + `"}`, MySQL: "8.4.0 ......"}[d]}, Moment{}); err != nil {
+			t.Errorf("%p: %v", d, err)
+		}
+	}
+}
+
+type quoting struct{ answering }
+
+func (s quoting) Query(context.Context, string) ([][]string, error) { return nil, nil }
+
+func (s quoting) Exec(ctx context.Context, query string) error {
+	s.says = map[bool]string{true: `{"version": "` + fakedb.Version + `"}`, false: "8.4.0 ......"}[strings.Contains(query, "pg_catalog")]
+	if err := s.answering.Exec(ctx, query); err != nil {
+		return fmt.Errorf("executing %s: %s", query, err)
+	}
+	return nil
+}
+
 // Seals are the pool's. A table whose seal isn't known is asked for, on MySQL outside of transactions.
 func TestSealsAreAskedForTogether(t *testing.T) {
 	books, pens := Name{"", `it's "x"`}, Name{"shop", "pens"}
@@ -104,7 +131,7 @@ func TestSealsAreAskedForTogether(t *testing.T) {
 		Postgres: {`to_regclass('"it''s ""x"""')`, `to_regclass('"shop"."pens"')`},
 		MySQL:    {"event_object_schema = DATABASE() AND event_object_table = _utf8mb4 X'6974277320227822'", "event_object_schema = _utf8mb4'shop' AND"},
 	} {
-		srv := &answering{says: map[*Dialect]string{Postgres: `{"version": "PostgreSQL 15", "sealed": [1]}`, MySQL: "8.4.0 ......"}[d],
+		srv := &answering{says: map[*Dialect]string{Postgres: `{"version": "` + fakedb.Version + `", "sealed": [1]}`, MySQL: "8.4.0 ......"}[d],
 			rows: map[string][][]string{"json_build_object": {{`{"sealed": [1]}`}}, "'sealed'": {{"sealed", "1"}}}}
 		db, wants := new(Database), &Wants{Sealed: []Name{books, pens}}
 		first, second := New(d, db, wants), New(d, db, wants)

@@ -35,11 +35,15 @@ var others = []session.Server{
 	{Word: "starrocks", Name: "StarRocks"}, {Word: "doris", Name: "Doris"}, {Word: "matrixone", Name: "MatrixOne"},
 	{Word: "databend", Name: "Databend"}, {Word: "clickhouse", Name: "ClickHouse"}, {Word: "tddl", Name: "PolarDB-X"},
 	{Word: "polardb-x", Name: "PolarDB-X"}, {Word: "x-cluster", Name: "PolarDB-X"}, {Word: "xpand", Name: "Xpand"},
-	{Word: "clustrix", Name: "Xpand"},
+	{Word: "clustrix", Name: "Xpand"}, {Word: "-cluster", Name: "NDB Cluster"},
+	{Word: "mysql cluster", Name: "NDB Cluster"},
 }
 
-// itself: what stands behind the number says who has built it.
-var itself = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`)
+// itself: behind the number, and that of a package, stands who has built it: MariaDB, or an edition, a
+// stage, or a host of MySQL's.
+var itself = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9][0-9a-z.+~:]*)*(-MariaDB.*|(-(log|debug|valgrind|asan|` +
+	`commercial|enterprise|community|advanced|standard|alpha|beta|dmr|m[0-9]+|rc[0-9]*|labs|lts|innovation|` +
+	`azure|google|cloud|u[0-9]+|rds[.0-9]*))*)$`)
 
 // canary: the version is all that the message has room for.
 func canary(*session.Wanted, bool) string {
@@ -95,9 +99,9 @@ func readAnswer(w *session.Wanted, row []string) {
 	f.Peers = f.Peers || WritesBesideOthers(variable, value)
 	switch variable {
 	case versionComment:
-		f.Comment = value
-	case memSQL:
-		f.Comment += " " + memSQL
+		f.Comment += value
+	case memSQL: // it comes first
+		f.Comment += memSQL + " "
 	case charset:
 		f.SplitCharset = ""
 		if !slices.Contains(plainCharsets, value) {

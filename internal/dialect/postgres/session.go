@@ -38,10 +38,19 @@ var others = []session.Server{
 	{Word: "risingwave", Name: "RisingWave"}, {Word: "cratedb", Name: "CrateDB"},
 	{Word: "opengauss", Name: "openGauss"}, {Word: "gaussdb", Name: "GaussDB"},
 	{Word: "postgres-xl", Name: "Postgres-XL"}, {Word: "postgres-xc", Name: "Postgres-XC"},
-	{Word: "polardb", Name: "PolarDB"},
+	{Word: "polardb", Name: "PolarDB"}, {Word: "questdb", Name: "QuestDB"},
+	{Word: "citus", Name: "Citus"}, {Word: "pgedge", Name: "pgEdge"}, {Word: "spock", Name: "pgEdge"},
+	{Word: "bdr", Name: "BDR"},
 }
 
-var itself = regexp.MustCompile(`^PostgreSQL [0-9.]+(devel|alpha[0-9]+|beta[0-9]+|rc[0-9]+)?([ ,(]|$)`)
+// spreading are the extensions that have several servers write to the same tables.
+const spreading = "'citus', 'spock', 'bdr'"
+
+// itself is what PostgreSQL's build makes, to its end. Behind the number stands who has packaged it, as a
+// distribution with its package's version, and Neon by a revision.
+var itself = regexp.MustCompile(`^PostgreSQL [0-9.]+(devel|alpha[0-9]+|beta[0-9]+|rc[0-9]+)?` +
+	`( \(([A-Za-z]+ [0-9][^ ()]*-[^ ()]*|Homebrew|Postgres\.app|[0-9a-f]{7,40})\)` +
+	`| - Percona (Distribution|Server for PostgreSQL [0-9.]+))?( on [^ ,]+)?, compiled by .+, (32|64)-bit$`)
 
 // canary: the start of a statement is that of its transaction only where it stands alone. All facts are in
 // the text, which PostgreSQL quotes in full.
@@ -63,7 +72,8 @@ func serverFacts(w *session.Wanted) string {
 	if seals := findSeals(w); seals != "" {
 		sealed = "(SELECT pg_catalog.json_agg(s.n) FROM (" + seals + ") AS s)"
 	}
-	return "pg_catalog.json_build_object('version', pg_catalog.version(), 'standby', " + standby +
+	return "pg_catalog.json_build_object('version', pg_catalog.version(), 'extension', (SELECT pg_catalog.max(e.extname::pg_catalog.text)" +
+		" FROM pg_catalog.pg_extension AS e WHERE e.extname IN (" + spreading + ")), 'standby', " + standby +
 		", 'function', " + function + ", 'sealed', " + sealed + ")"
 }
 
@@ -81,14 +91,14 @@ func findSeals(w *session.Wanted) string {
 
 func readProof(w *session.Wanted, detail string) error {
 	var facts struct {
-		Version, Function string
-		Standby           bool
-		Sealed            []int
+		Version, Extension, Function string
+		Standby                      bool
+		Sealed                       []int
 	}
 	if err := json.NewDecoder(strings.NewReader(detail)).Decode(&facts); err != nil {
 		return session.ErrNoFacts
 	}
-	w.Facts.Version, w.Facts.Standby, w.Schema = facts.Version, facts.Standby, facts.Function
+	w.Facts.Version, w.Facts.Comment, w.Facts.Standby, w.Schema = facts.Version, facts.Extension, facts.Standby, facts.Function
 	for _, i := range facts.Sealed {
 		w.FoundSeal(i)
 	}
