@@ -40,6 +40,9 @@ func MySQLCode(err error) (number uint16, state string, ok bool) {
 // has a method that returns a type of its own, mattn/go-sqlite3 a field. ok is false for another error.
 // That of modernc.org/sqlite's is in the method Code, for which no reflection is needed.
 func SQLiteCode(err error) (code int, ok bool) {
+	if v := reflect.ValueOf(err); packageOf(v.Type()) == "github.com/ncruces/go-sqlite3" && v.CanUint() {
+		return int(v.Uint()), true // the code is an error by itself
+	}
 	m := reflect.ValueOf(err).MethodByName("ExtendedCode")
 	if isGetter(m) && m.Type().Out(0).Kind() == reflect.Uint16 {
 		return int(m.Call(nil)[0].Uint()), true

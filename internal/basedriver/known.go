@@ -33,6 +33,9 @@ const (
 type Driver struct {
 	Server Server
 
+	// Unfit is why nothing can be guarded over the driver; empty for one over which it can.
+	Unfit string
+
 	// CachesQueries: a query without arguments goes through a cache of prepared
 	// statements. A token written into its text would be prepared anew each
 	// time, at a round trip more; so it is passed as an argument.
@@ -76,6 +79,11 @@ var drivers = map[string]Driver{
 	// A fork of modernc's driver. To prepare a statement it copies the text, so that there is
 	// nothing to keep.
 	"github.com/glebarez/go-sqlite": {Server: SQLite, NoOptions: true, SkipsArgCheck: true, MutesEnd: true},
+
+	"github.com/rqlite/gorqlite/stdlib": {Server: SQLite,
+		Unfit: "its Begin, Commit and Rollback do nothing, so that each statement commits by itself"},
+	"github.com/tursodatabase/go-libsql": {Server: SQLite,
+		Unfit: "its errors quote the statement, which has in it what a refusal is told by, and it takes no placeholder with a number"},
 }
 
 // mocks are drivers without a database, which expect each statement: there is no server to be asked.

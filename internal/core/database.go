@@ -46,6 +46,16 @@ func IsDialect(d dialect.Dialect) bool {
 	return err == nil
 }
 
+// Fits returns an error if v is or wraps a driver over which nothing can be guarded.
+func Fits(v any) error {
+	if p, ok := profileOf(v); ok && p.Unfit != "" {
+		return p.unfit(v)
+	}
+	return nil
+}
+
+func (p profile) unfit(v any) error { return fmt.Errorf("the driver %T is refused: %s", v, p.Unfit) }
+
 // resolve returns the profile for a driver. The options may name its dialect, as d;
 // 0 is for none.
 func resolve(d dialect.Dialect, bases ...any) (profile, error) {
@@ -53,6 +63,8 @@ func resolve(d dialect.Dialect, bases ...any) (profile, error) {
 		p, ok := profileOf(base)
 		switch {
 		case !ok:
+		case p.Unfit != "":
+			return profile{}, p.unfit(base)
 		case d != 0 && d != p.Dialect:
 			return profile{}, fmt.Errorf("the driver %T speaks %v, not %v", base, p.Dialect, d)
 		default:

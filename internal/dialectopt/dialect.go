@@ -61,6 +61,9 @@ func (p Parts[T]) Of(d sqlfence.Dialect) (part T, err error) {
 
 // resolve returns the dialect of a driver, which the caller may name; zero names none.
 func resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) {
+	if err := core.Fits(d); err != nil {
+		return 0, err
+	}
 	found, known := core.DialectOf(d)
 	switch {
 	case !known && named == 0:

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	sqlite "github.com/ncruces/go-sqlite3/driver"
-	_ "github.com/ncruces/go-sqlite3/embed"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/conformance"
