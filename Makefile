@@ -1,7 +1,7 @@
 # Every folder with a go.mod is a module. The targets cover all of them.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test test-all check lint bench suites applications ha cgo pgbouncer pgpool chromium
+.PHONY: help test test-all check lint bench suites applications ha versions cgo pgbouncer pgpool chromium
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile
@@ -31,6 +31,9 @@ applications: cgo ## run other people's programs' own tests through sqlfence, fr
 ha: cgo ## PostgreSQL with Patroni and etcd through 24 failovers a mode, about 20 minutes, and write docs/ha.md; needs Debian's patroni, python3-etcd, etcd-server and, for one of the ways, haproxy
 	cd integration && SQLFENCE_REQUIRE_POSTGRES=1 SQLFENCE_REQUIRE_PATRONI=1 \
 		go test -count=1 -timeout 3h -run TestFailovers -v ./ha -rounds 4
+
+versions: cgo ## test the promises on other versions of the servers, fetched from Debian and npm, and write docs/servers.md; takes an hour; FLAGS= as go run ./integration/versions -h says
+	go run ./integration/versions $(FLAGS)
 
 # The race detector and mattn/go-sqlite3 need cgo.
 cgo:

@@ -124,6 +124,9 @@ func TestG8OwnTablesAreWrittenByTheBareDriver(t *testing.T) {
 				continue // drivers have ways of their own for COPY; a schema would stay
 			}
 			sh := ownShop(t, b)
+			if b.Dialect == sqlfence.Postgres && harness.Lacks(t, sh.Plain, s) {
+				continue
+			}
 			if strings.Contains(s, "TABLE spare") {
 				sh.Exec(t, "DROP TABLE fencing_tokens")
 			}

@@ -12,6 +12,19 @@ import (
 	"testing"
 )
 
+// Lacks reports whether a server doesn't know a statement for its age: PostgreSQL has MERGE since version 15.
+func Lacks(t testing.TB, db *sql.DB, query string) bool {
+	t.Helper()
+	if !strings.Contains(query, "MERGE INTO") {
+		return false
+	}
+	var version int
+	if err := db.QueryRow("SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	return version < 150000
+}
+
 // NeedPostgres skips a test where there is no PostgreSQL server, or fails it where
 // the caller of the tests insists, so that nothing is skipped unnoticed.
 func NeedPostgres(t testing.TB) {

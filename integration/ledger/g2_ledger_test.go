@@ -105,6 +105,9 @@ func TestG2LedgerRefusesATokenThatNobodyIssuedInEveryKindOfWrite(t *testing.T) {
 		harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 			sh := s.Shop(t, rules...)
 			for _, w := range writes[s.Dialect] {
+				if harness.Lacks(t, sh.Plain, w.Query) {
+					continue
+				}
 				for _, f := range []harness.Form{harness.Forms[0], harness.Forms[2]} {
 					sh.Reset(t, 9)
 					unchanged := sh.Unchanged(t)

@@ -163,6 +163,9 @@ func TestNobodyGetsPastTheSeal(t *testing.T) {
 
 func (a attack) run(t *testing.T, b harness.Base, rules []sqlfence.Rule) {
 	l := newUnsealed(t, b, rules...)
+	if b.Dialect == sqlfence.Postgres && harness.Lacks(t, l.plain, a.statements) {
+		t.Skip("the server doesn't have it")
+	}
 	l.exec(t, "INSERT INTO authors (id, name) VALUES (1, 'x')")
 	l.exec(t, "UPDATE books SET author = 1")
 	if b.Dialect == sqlfence.Postgres {

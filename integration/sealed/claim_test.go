@@ -367,6 +367,9 @@ func TestPartitionsOfASealedQueue(t *testing.T) {
 				"MERGE INTO jobs USING (VALUES (1), (2)) AS v (i) ON id = i WHEN MATCHED AND id = 1 THEN UPDATE SET attempt = attempt + 1, state = 'new' WHEN MATCHED THEN DELETE": notProven,
 				"UPDATE jobs_done SET state = 'done', attempt = 0 WHERE id = 1":                                                                                                    notProven,
 			} {
+				if harness.Lacks(t, l.plain, query) {
+					continue
+				}
 				if _, err := l.plain.Exec(query); !code.is(err) {
 					t.Errorf("%s: %v", query, err)
 				}

@@ -327,8 +327,8 @@ func TestSerialBadColumns(t *testing.T) {
 					t.Logf("%d: %v", i, err)
 					switch {
 					case b.Dialect == sqlfence.Postgres && tt.typ == "double precision" && i == 0,
-						b.Dialect == sqlfence.MySQL && tt.typ == "double precision" && i == 0:
-						sh.Exec(t, "UPDATE books SET price = 10, serial = 7.5")
+						b.Dialect == sqlfence.MySQL && (tt.typ == "double precision" || tt.typ == "text" && !sh.IsMariaDB(t)) && i == 0:
+						sh.Exec(t, "UPDATE books SET price = 10, serial = "+tt.value) // MySQL makes a number of each text
 					case err == nil:
 						t.Errorf("%d: it was updated", i)
 					case b.Dialect == sqlfence.SQLite && tt.typ != "bigint":
