@@ -24,6 +24,7 @@ require (
 	github.com/ncruces/go-sqlite3 v0.37.0
 	github.com/ngrok/sqlmw v0.0.0-20220520173518-97c9c04efc79
 	github.com/prometheus/client_golang v1.25.0
+	github.com/rqlite/gorqlite v0.0.0-20261020015727-7224ce2bd419
 	github.com/sqlfence/sqlfence v0.0.0
 	github.com/sqlfence/sqlfence/conformance v0.0.0-00010101000000-000000000000
 	github.com/sqlfence/sqlfence/fencehttp v0.0.0-00010101000000-000000000000
@@ -60,8 +61,6 @@ require (
 	github.com/prometheus/otlptranslator v1.0.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/rqlite/gorqlite v0.0.0-20261020015727-7224ce2bd419 // indirect
-	github.com/tetratelabs/wazero v1.11.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect

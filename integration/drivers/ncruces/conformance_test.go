@@ -16,7 +16,7 @@ import (
 
 func TestConformance(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it compiles SQLite to WebAssembly first")
+		t.Skip("it is a driver of its own, and takes its time")
 	}
 	conformance.Run(t, conformance.Harness{
 		Connector: func(t testing.TB) driver.Connector {
@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 // Observe mode breaks nothing on this driver either: it reads the code of its errors.
 func TestObserveWithoutTheFenceColumn(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it compiles SQLite to WebAssembly first")
+		t.Skip("it is a driver of its own, and takes its time")
 	}
 	c, err := new(sqlite.SQLite).OpenConnector("file:" + filepath.ToSlash(filepath.Join(t.TempDir(), "test.db")))
 	if err != nil {
