@@ -27,6 +27,8 @@ var hosted = row{
 var modes = []row{
 	{"Galera; Group Replication with several primaries", "tested, `Ledger` refused", "[galera.md](galera.md)"},
 	{"Group Replication with one primary", "accepted", "not run"},
+	{"PostgreSQL with Patroni, synchronous and asynchronous", "tested through failovers", "[ha.md](ha.md)"},
+	{"PgBouncer, pgpool-II, HAProxy", "tested, by what each can do", "[poolers.md](poolers.md)"},
 	{"a proxy that sends the statements of one session to several servers; logical replication in both directions",
 		"unknown", "not recognised: don't use `Ledger` there"},
 }
