@@ -27,7 +27,8 @@ const listSize = 1000
 //	}
 //
 // It reads 1,000 names at a time, each page by a query of its own; a name that is added or deleted meanwhile may be
-// among them or not. Leave the loop to read no more. It is for display and diagnosis: a standby may answer, and be behind.
+// among them or not. Leave the loop to read no more. It is for display and diagnosis: a standby may answer, and be
+// behind.
 //
 // After an error, which comes with the zero Token, the loop ends: [sqlfence.ErrInvalid] for a prefix that no name
 // can begin with, or the database's. It takes the privilege SELECT.

@@ -83,7 +83,8 @@ var drivers = map[string]Driver{
 	"github.com/rqlite/gorqlite/stdlib": {Server: SQLite,
 		Unfit: "its Begin, Commit and Rollback do nothing, so that each statement commits by itself"},
 	"github.com/tursodatabase/go-libsql": {Server: SQLite,
-		Unfit: "its errors quote the statement, which has in it what a refusal is told by, and it takes no placeholder with a number"},
+		Unfit: "its errors quote the statement, which has in it what a refusal is told by, " +
+			"and it takes no placeholder with a number"},
 }
 
 // mocks are drivers without a database, which expect each statement: there is no server to be asked.

@@ -72,8 +72,9 @@ func serverFacts(w *session.Wanted) string {
 	if seals := findSeals(w); seals != "" {
 		sealed = "(SELECT pg_catalog.json_agg(s.n) FROM (" + seals + ") AS s)"
 	}
-	return "pg_catalog.json_build_object('version', pg_catalog.version(), 'extension', (SELECT pg_catalog.max(e.extname::pg_catalog.text)" +
-		" FROM pg_catalog.pg_extension AS e WHERE e.extname IN (" + spreading + ")), 'standby', " + standby +
+	return "pg_catalog.json_build_object('version', pg_catalog.version(), 'extension', (SELECT " +
+		"pg_catalog.max(e.extname::pg_catalog.text) FROM pg_catalog.pg_extension AS e " +
+		"WHERE e.extname IN (" + spreading + ")), 'standby', " + standby +
 		", 'function', " + function + ", 'sealed', " + sealed + ")"
 }
 
@@ -98,7 +99,8 @@ func readProof(w *session.Wanted, detail string) error {
 	if err := json.NewDecoder(strings.NewReader(detail)).Decode(&facts); err != nil {
 		return session.ErrNoFacts
 	}
-	w.Facts.Version, w.Facts.Comment, w.Facts.Standby, w.Schema = facts.Version, facts.Extension, facts.Standby, facts.Function
+	w.Facts.Version, w.Facts.Comment, w.Facts.Standby = facts.Version, facts.Extension, facts.Standby
+	w.Schema = facts.Function
 	for _, i := range facts.Sealed {
 		w.FoundSeal(i)
 	}
