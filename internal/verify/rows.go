@@ -119,7 +119,8 @@ func (l *look) checkMarks(of []target) error {
 			names = " FROM " + l.quoted(ledger) + " WHERE " + names + ")"
 			newest = "(SELECT count(*)" + names + " AS names, (SELECT max(token)" + names + " AS newest"
 		}
-		parts[i] = fmt.Sprintf("SELECT %d AS i, min(%s) AS low, max(%[2]s) AS high, %s FROM %s", i, mark, newest, l.quoted(t.rel))
+		parts[i] = fmt.Sprintf("SELECT %d AS i, min(%s) AS low, max(%[2]s) AS high, %s FROM %s", i, mark, newest,
+			l.quoted(t.rel))
 	}
 	rows, err := l.decided("the marks and the ledger", strings.Join(parts, "\nUNION ALL "))
 	if err != nil {
