@@ -80,17 +80,20 @@ func (w *writer) askBefore() {
 // reads the newest token whatever the snapshot, and holds off the next one until this
 // transaction ends.
 //
+// PostgreSQL evaluates the last item first. So they stand in the reverse order of the tokens, and the ledger's turns are
+// taken in that of their names, as by those who issue tokens for several: else the two wait for each other in a circle.
+//
 // Where a rule asks before it raises, the check is an item of its own, which is
 // evaluated once, when it is asked for first.
 func (w *writer) ledgerItems(with string, targets []written) {
 	separator := with
-	for table := range w.plan.Tables {
+	for table := len(w.plan.Tables) - 1; table >= 0; table-- {
 		if !slices.ContainsFunc(targets, func(t written) bool { return t.Table == table }) {
 			continue
 		}
 		w.chooseTable(table)
 		asked := w.asksLedger()
-		for i := w.lo; i < w.questions() && precedence[ruleLedger].refuses(w); i++ {
+		for i := w.questions() - 1; i >= w.lo && precedence[ruleLedger].refuses(w); i-- {
 			if asked {
 				w.write(separator, " ")
 				w.ledgerItem(i)
