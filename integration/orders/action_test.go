@@ -1,0 +1,294 @@
+package orders_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/rowlock"
+	"github.com/sqlfence/sqlfence/schema"
+)
+
+// A write is one kind of write of books: which rows it may reach, and what it does to them.
+type write struct {
+	text                                     string // UPSERT stands for the database's own words
+	ids                                      []int
+	inserts, updates, deletes, wrong, raises bool
+}
+
+var writes = map[string]write{
+	"update":  {text: "UPDATE books SET tag = ? WHERE id = 1", ids: []int{1}},
+	"other":   {text: "UPDATE books SET tag = ? WHERE id = 2", ids: []int{2}},
+	"several": {text: "UPDATE books SET tag = ? WHERE id < 3", ids: []int{1, 2}},
+	"delete":  {text: "DELETE FROM books WHERE id = 1", ids: []int{1}, deletes: true},
+	"insert":  {text: "INSERT INTO books (id, tag) VALUES (7, ?)", ids: []int{7}, inserts: true},
+	"upsert":  {text: "INSERT INTO books (id, tag) VALUES (1, ?) UPSERT", ids: []int{1}, inserts: true, updates: true},
+	"fresh":   {text: "INSERT INTO books (id, tag) VALUES (7, ?) UPSERT", ids: []int{7}, inserts: true, updates: true},
+	"put":     {ids: []int{1}}, // a control's
+	"wrong":   {text: "UPDATE books SET price = NULL WHERE id = 1", ids: []int{1}, wrong: true},
+	"raise":   {text: "UPDATE books SET serial = serial + 1 WHERE id = 1", ids: []int{1}, raises: true},
+}
+
+// compared reports whether the write may be compared with the version that its session has read.
+func (w write) compared() bool { return !w.inserts && !w.raises }
+
+// action returns what the session does by a name.
+func (s *session) action(name string) action {
+	if own, ok := s.own[name]; ok {
+		return own
+	}
+	return actions[name]
+}
+
+// An action is what a session does at one moment. It notes in the op what it presents, and what it is answered.
+type action func(ctx context.Context, s *session, o *op) error
+
+var actions map[string]action
+
+func init() {
+	actions = map[string]action{
+		"begin":    func(ctx context.Context, s *session, o *op) error { return s.beginTx(ctx, s.db, o) },
+		"plain":    func(ctx context.Context, s *session, o *op) error { return s.beginTx(ctx, s.plain, o) },
+		"snapshot": snapshot,
+		"commit":   commit,
+		"rollback": commit,
+		"issue":    issue,
+		"adopt":    adopt,
+		"acquire":  acquire,
+		"extend":   extend,
+		"release":  release,
+		"expire":   plainly("UPDATE fencing_leases SET expires_at = acquired_at"),
+		"read":     read,
+		"claim":    claim,
+		"lock":     lock,
+		"unlock":   unlock,
+		"touch":    plainly("UPDATE books SET price = price + 1 WHERE id = 1"),
+		"bare":     plainly("UPDATE books SET tag = ? WHERE id = 1"),
+		"seal":     seal,
+		"unseal":   seal,
+	}
+	for kind, w := range writes {
+		actions[kind] = guarded(w)
+	}
+}
+
+// parts are the actions of a step.
+func (s *session) parts(step string, sc *scenario) []string {
+	begins := strings.HasPrefix(step, "+")
+	step = strings.TrimPrefix(step, "+")
+	switch {
+	case begins && (step == "touch" || step == "bare"):
+		return []string{"plain", step}
+	case begins:
+		return []string{"begin", step}
+	case step == "begin":
+		return []string{"begin", "snapshot"}
+	case step == "take":
+		return s.taking(nil)
+	case step == "acquire" || step == "adopt":
+		return append([]string{step}, slices.DeleteFunc(s.taking(nil), func(a string) bool { return a == "issue" })...)
+	}
+	return []string{step}
+}
+
+// taking are the actions by which a session gets what the rules want of it. The first session's are those of the
+// beginning, and it takes no edit lock.
+func (s *session) taking(begin *scenario) (all []string) {
+	switch {
+	case s.rules.claims() && begin == nil:
+		all = append(all, "claim")
+	case s.rules.claims(): // the rows have been given to it
+		s.claims = map[int]int64{1: 5, 2: 5}
+		if s.rules.has("ClaimOf") {
+			s.claims[7] = 5
+		}
+	case s.rules.tokens() && begin != nil && begin.uses("acquire"):
+		all = append(all, "acquire")
+	case s.rules.tokens():
+		all = append(all, "issue")
+	}
+	if s.rules.has("Serial") && begin == nil {
+		all = append(all, "read")
+	}
+	if s.rules.has("EditLock") && begin == nil {
+		all = append(all, "lock")
+	}
+	return all
+}
+
+func (s *session) beginTx(ctx context.Context, db *sql.DB, o *op) (err error) {
+	s.tx, err = s.place.begin(ctx, db)
+	s.txBegan = o.began
+	return err
+}
+
+func snapshot(ctx context.Context, s *session, _ *op) error {
+	return s.tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM books").Scan(new(int))
+}
+
+// commit ends the transaction; one that can't be committed is rolled back.
+func commit(ctx context.Context, s *session, o *op) error {
+	if s.dead || o.action == "rollback" {
+		o.action = "rollback"
+		err := s.tx.rollback(ctx)
+		s.tx = nil
+		return err
+	}
+	err := s.tx.commit(ctx)
+	if outcomeOf(err) != busy {
+		s.tx = nil
+	}
+	return err
+}
+
+// guarded sends a write with what the session has.
+func guarded(w write) action {
+	return func(ctx context.Context, s *session, o *op) (err error) {
+		if ctx, o.tokens, err = s.presented(ctx, w); err != nil {
+			return err
+		}
+		o.serial = s.serial
+		text := s.text(strings.Replace(w.text, "UPSERT", s.upsert, 1))
+		_, err = s.runner().ExecContext(ctx, text, s.args(w.text, o)...)
+		return err
+	}
+}
+
+// args is a tag of its own for a write that sets one.
+func (s *session) args(text string, o *op) []any {
+	if !strings.Contains(text, "?") {
+		return nil
+	}
+	return []any{o.tag}
+}
+
+// runner is the session's transaction, if it is in one.
+func (s *session) runner() runner {
+	if s.tx != nil {
+		return s.tx
+	}
+	return s.db
+}
+
+// plainly executes a statement without sqlfence.
+func plainly(text string) action {
+	return func(ctx context.Context, s *session, o *op) error {
+		var r runner = s.plain
+		if s.tx != nil {
+			r = s.tx
+		}
+		_, err := r.ExecContext(ctx, s.text(text), s.args(text, o)...)
+		return err
+	}
+}
+
+func issue(ctx context.Context, s *session, o *op) error {
+	all, err := s.store.IssueMany(ctx, s.names()...)
+	if err != nil {
+		return err
+	}
+	for _, token := range all {
+		if token.Value != all[0].Value {
+			return fmt.Errorf("names that rise together have the tokens %v", all)
+		}
+	}
+	s.token, o.answer = all[0].Value, fmt.Sprint(all[0].Value)
+	return nil
+}
+
+// adopt raises the token to one that is higher than those that the order can have issued.
+func adopt(ctx context.Context, s *session, o *op) error {
+	value := s.token0 + 5
+	o.tokens = map[int]int64{0: value}
+	err := s.store.Adopt(ctx, sqlfence.Token{Name: "books", Value: value})
+	if err == nil {
+		s.token = value
+	}
+	return err
+}
+
+func acquire(ctx context.Context, s *session, o *op) error {
+	l, ok, err := s.leases.TryAcquire(ctx, "books")
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return errHeld
+	}
+	s.token, s.lockID, o.answer = l.Token().Value, l.LockID(), fmt.Sprint(l.Token().Value)
+	return nil
+}
+
+// errHeld is what TryAcquire says without an error.
+var errHeld = errors.New("the lease is held")
+
+func extend(ctx context.Context, s *session, _ *op) error {
+	_, err := s.leases.Extend(ctx, s.lockID, time.Hour)
+	return err
+}
+
+func release(ctx context.Context, s *session, _ *op) error { return s.leases.Release(ctx, s.lockID) }
+
+func read(ctx context.Context, s *session, o *op) error {
+	err := s.db.QueryRowContext(ctx, "SELECT serial FROM books WHERE id = 1").Scan(&s.serial)
+	if errors.Is(err, sql.ErrNoRows) {
+		s.serial, err = 0, nil
+	}
+	o.answer = fmt.Sprint(s.serial)
+	return err
+}
+
+// claim takes the rows over, in a transaction of its own.
+func claim(ctx context.Context, s *session, o *op) error {
+	table, ids, where := "books", []int{1, 2}, "id < 3"
+	if s.rules.has("ClaimOf") {
+		table, ids, where = "jobs", []int{1, 2, 7}, "id < 8"
+	}
+	t, err := s.place.begin(ctx, s.db)
+	if err != nil {
+		return err
+	}
+	claims := make(map[int]int64)
+	var all []string
+	_, err = t.ExecContext(ctx, "UPDATE "+table+" SET attempt = attempt + 1 WHERE "+where)
+	for _, id := range ids {
+		var value int64
+		if err == nil {
+			err = t.QueryRowContext(ctx, fmt.Sprintf("SELECT attempt FROM %s WHERE id = %d", table, id)).Scan(&value)
+		}
+		if errors.Is(err, sql.ErrNoRows) {
+			err = nil
+		} else if err == nil {
+			claims[id] = value
+			all = append(all, fmt.Sprintf("%d:%d", id, value))
+		}
+	}
+	if err == nil {
+		err = t.commit(ctx)
+		if outcomeOf(err) != busy {
+			s.claims, o.answer = claims, strings.Join(all, " ")
+			return err
+		}
+	}
+	return errors.Join(err, t.rollback(ctx))
+}
+
+func lock(ctx context.Context, s *session, o *op) error {
+	o.serial = s.serial
+	_, err := s.locks.Request(ctx, rowlock.Edit{ID: 1, User: s.editor, Serial: s.serial, TTL: time.Hour})
+	return err
+}
+
+func unlock(ctx context.Context, s *session, _ *op) error { return s.locks.Release(ctx, 1, s.editor) }
+
+func seal(ctx context.Context, s *session, o *op) error {
+	if o.action == "seal" {
+		return schema.Seal(ctx, s.db)
+	}
+	return schema.Unseal(ctx, s.db, "books")
+}

@@ -1,0 +1,309 @@
+package orders_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// An outcome is what came of a step.
+type outcome string
+
+const (
+	done       outcome = "done"
+	stale      outcome = "stale"
+	notIssued  outcome = "not issued"
+	unfenced   outcome = "no token"
+	conflict   outcome = "conflict"
+	gone       outcome = "gone"
+	locked     outcome = "locked"
+	constraint outcome = "constraint"
+	held       outcome = "held by another"
+	lost       outcome = "not held"
+	sealed     outcome = "sealed"
+
+	// What the database may answer because of what goes on at the same time.
+	serialization outcome = "serialization failure"
+	deadlock      outcome = "deadlock"
+	busy          outcome = "busy"
+	resealed      outcome = "seal has changed"
+
+	unexpected outcome = "unexpected"
+)
+
+// isConcurrency reports whether the answer is only about what goes on at the same time.
+func (o outcome) isConcurrency() bool {
+	return o == serialization || o == deadlock || o == busy || o == resealed
+}
+
+// An op is an action of a session, with what it presents and what was answered.
+type op struct {
+	session int
+	action  string
+	tag     int64         // what a write leaves in its rows
+	tokens  map[int]int64 // by row; the table's own as that of row 0
+	serial  int64         // the version that the session has read; 0 for none
+	editor  string
+
+	answer  string
+	outcome outcome
+	err     error
+
+	began, ended int64 // in the order of all beginnings and ends
+	txBegan      int64 // 0 outside of a transaction
+}
+
+func (o *op) String() string {
+	text := fmt.Sprintf("%3d-%-3d session %d: %s", o.began, o.ended, o.session, o.action)
+	if o.txBegan != 0 {
+		text += fmt.Sprintf(" in transaction of %d", o.txBegan)
+	}
+	if len(o.tokens) != 0 {
+		text += fmt.Sprintf(" tokens %v", o.tokens)
+	}
+	if o.serial != 0 {
+		text += fmt.Sprintf(" serial %d", o.serial)
+	}
+	text += fmt.Sprintf(": %s %s", o.outcome, o.answer)
+	if o.err != nil {
+		text += fmt.Sprintf(" (%v)", o.err)
+	}
+	return text
+}
+
+// A row is one of books.
+type row struct {
+	tag, price, mark, serial, attempt int64
+	editor                            string
+}
+
+// A state is what the database holds, and what may happen to it: the promise, one action after the other.
+type state struct {
+	rules  ruleset
+	newest int64 // token; those of the rows rise together
+	rows   map[int]row
+	jobs   int64 // their claims, which rise together
+	sealed bool
+	silent bool // a stale write that reaches no row may have no error
+	holder int  // the session with the lease; -1 for none
+}
+
+func (s *state) clone() *state {
+	c := *s
+	c.rows = maps.Clone(s.rows)
+	return &c
+}
+
+// shown is what can be read of the rows.
+func (s *state) shown() string {
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(s.rows)) {
+		r := s.rows[id]
+		text := fmt.Sprintf("%d: tag %d price %d", id, r.tag, r.price)
+		if s.rules.has("RowFence") {
+			text += fmt.Sprintf(" mark %d", r.mark)
+		}
+		if s.rules.has("Serial") {
+			text += fmt.Sprintf(" serial %d", r.serial)
+		}
+		if s.rules.has("Claim") {
+			text += fmt.Sprintf(" attempt %d", r.attempt)
+		}
+		all = append(all, text+" "+r.editor)
+	}
+	return strings.Join(all, "; ")
+}
+
+// do does an action, unless something refuses it, and returns the answer or each reason to refuse it.
+func (s *state) do(o *op) (answer string, reasons []outcome) {
+	if w, ok := writes[o.action]; ok {
+		return "", s.write(o, w)
+	}
+	switch o.action {
+	case "check":
+		return "", s.clone().write(o, writes["update"])
+	case "issue":
+		s.newest++
+		return fmt.Sprint(s.newest), nil
+	case "adopt":
+		if s.newest > o.tokens[0] {
+			return "", []outcome{stale}
+		}
+		s.newest = o.tokens[0]
+	case "acquire", "extend", "release", "expire":
+		return s.lease(o)
+	case "read":
+		return fmt.Sprint(s.rows[1].serial), nil
+	case "lock", "unlock":
+		return "", s.lock(o)
+	case "claim":
+		return s.claim(), nil
+	case "touch", "bare":
+		if r, ok := s.rows[1]; ok && s.sealed {
+			return "", []outcome{sealed}
+		} else if ok && o.action == "touch" {
+			r.price++
+			s.rows[1] = r
+		} else if ok {
+			r.tag = o.tag
+			s.rows[1] = r
+		}
+	case "seal", "unseal":
+		s.sealed = o.action == "seal"
+	default:
+		panic("no model of " + o.action)
+	}
+	return "", nil
+}
+
+// write is one of books, with its guards.
+func (s *state) write(o *op, w write) []outcome {
+	var existing []int
+	for _, id := range w.ids {
+		if _, ok := s.rows[id]; ok {
+			existing = append(existing, id)
+		}
+	}
+	compared := existing
+	if w.inserts && !w.updates {
+		compared = nil // the row that is in its way isn't written
+	}
+	reasons := s.refusals(o, w, compared)
+	if w.inserts && !w.updates && len(existing) != 0 || w.wrong && len(existing) != 0 {
+		reasons = append(reasons, constraint)
+	}
+	if len(reasons) != 0 {
+		return reasons
+	}
+	for _, id := range existing {
+		r := s.rows[id]
+		if w.deletes {
+			delete(s.rows, id)
+			continue
+		}
+		if !w.raises {
+			r.tag = o.tag
+		}
+		if s.rules.has("Serial") {
+			r.serial++
+		}
+		r.mark = o.token(id)
+		s.rows[id] = r
+	}
+	if w.inserts && len(existing) == 0 {
+		s.rows[w.ids[0]] = row{tag: o.tag, price: 10, mark: o.token(w.ids[0]), serial: 1}
+	}
+	return nil
+}
+
+// reaches reports whether a write finds rows, or adds one.
+func (s *state) reaches(o *op) bool {
+	w, ok := writes[o.action]
+	return !ok || w.inserts || slices.ContainsFunc(w.ids, func(id int) bool { _, ok := s.rows[id]; return ok })
+}
+
+// token is what the op presents for a row.
+func (o *op) token(id int) int64 {
+	if t, ok := o.tokens[id]; ok {
+		return t
+	}
+	return o.tokens[0]
+}
+
+// refusals are the reasons for which the rules refuse a write that reaches existing rows.
+func (s *state) refusals(o *op, w write, existing []int) (reasons []outcome) {
+	add := func(why outcome, holds bool) {
+		if holds && !slices.Contains(reasons, why) {
+			reasons = append(reasons, why)
+		}
+	}
+	for _, token := range o.tokens {
+		add(stale, s.rules.ledger() && token < s.newest)
+		add(notIssued, s.rules.ledger() && token > s.newest)
+	}
+	if s.rules.has("ClaimOf") {
+		add(stale, o.token(1) != s.jobs)
+	}
+	for _, id := range existing {
+		r := s.rows[id]
+		if s.rules.has("RowFence") {
+			add(stale, o.token(id) < r.mark || s.rules.has("SingleUse") && o.token(id) == r.mark)
+		}
+		if s.rules.has("Claim") {
+			add(stale, o.token(id) != r.attempt)
+		}
+		if s.rules.has("Serial") && w.compared() {
+			add(conflict, o.serial != r.serial)
+		}
+		if s.rules.has("EditLock") {
+			add(locked, r.editor != "" && r.editor != o.editor)
+		}
+	}
+	if s.rules.has("Serial") && w.compared() {
+		add(gone, len(existing) == 0)
+	}
+	return reasons
+}
+
+// lock is a request for row 1's edit lock, or its release.
+func (s *state) lock(o *op) []outcome {
+	r, ok := s.rows[1]
+	switch {
+	case o.action == "unlock":
+		if ok && r.editor == o.editor {
+			r.editor = ""
+			s.rows[1] = r
+		}
+		return nil
+	case !ok:
+		return []outcome{gone}
+	case r.serial != o.serial:
+		return []outcome{conflict}
+	case r.editor != "" && r.editor != o.editor:
+		return []outcome{locked}
+	}
+	r.editor = o.editor
+	s.rows[1] = r
+	return nil
+}
+
+// claim raises the numbers of the rows, or of the other table's, and returns them.
+func (s *state) claim() string {
+	if s.rules.has("ClaimOf") {
+		s.jobs++
+		return fmt.Sprintf("1:%d 2:%[1]d 7:%[1]d", s.jobs)
+	}
+	var all []string
+	for _, id := range []int{1, 2} {
+		if r, ok := s.rows[id]; ok {
+			r.attempt++
+			s.rows[id] = r
+			all = append(all, fmt.Sprintf("%d:%d", id, r.attempt))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+// lease is what happens to the lease.
+func (s *state) lease(o *op) (string, []outcome) {
+	switch o.action {
+	case "acquire":
+		if s.holder >= 0 {
+			return "", []outcome{held}
+		}
+		s.newest++
+		s.holder = o.session
+		return fmt.Sprint(s.newest), nil
+	case "expire":
+		s.holder = -1
+	default:
+		if s.holder != o.session {
+			return "", []outcome{lost}
+		}
+		if o.action == "release" {
+			s.holder = -1
+		}
+	}
+	return "", nil
+}

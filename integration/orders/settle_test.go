@@ -1,0 +1,134 @@
+package orders_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// open returns the actors that have something to do.
+func (m *machine) open() (open []*actor) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, a := range m.actors {
+		if a.queued > 0 {
+			open = append(open, a)
+		}
+	}
+	return open
+}
+
+// settle waits until each session has ended its steps or waits.
+func (m *machine) settle(ctx context.Context) error {
+	for {
+		if m.refused() {
+			return nil
+		}
+		progress := m.progressed()
+		if err := m.pause(ctx, m.watch != nil); err != nil {
+			return err
+		}
+		open := m.open()
+		if len(open) == 0 {
+			return nil
+		}
+		if m.watch == nil || m.progressed() != progress {
+			continue
+		}
+		waits, err := m.watch.waiting(ctx)
+		if err != nil {
+			return err
+		}
+		if m.progressed() == progress && m.wait(open, waits) {
+			return nil
+		}
+	}
+}
+
+// end waits until something has changed, at the end of an order.
+func (m *machine) end(ctx context.Context) error {
+	if m.watch == nil {
+		return m.settle(ctx)
+	}
+	return m.pause(ctx, false)
+}
+
+// pause waits for a change, where the database is asked not for long.
+func (m *machine) pause(ctx context.Context, short bool) error {
+	if len(m.open()) == 0 {
+		return nil
+	}
+	var tick <-chan time.Time
+	if short {
+		tick = time.After(pace)
+	}
+	select {
+	case <-m.notify:
+	case <-tick:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %v", context.Cause(ctx), m.waiters())
+	}
+	return nil
+}
+
+func (m *machine) waiters() (who []string) {
+	for _, a := range m.open() {
+		who = append(who, fmt.Sprintf("session %d", a.number))
+	}
+	return who
+}
+
+func (m *machine) progressed() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.progress
+}
+
+// refused reports whether all that have something to do were refused since the last action that has ended.
+func (m *machine) refused() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, a := range m.actors {
+		if a.queued > 0 && a.busyAt != m.progress {
+			return false
+		}
+	}
+	return true
+}
+
+// wait reports whether as many sessions wait as have something to do, but not in a circle, which the database ends. A
+// session is known by its place's database: what it calls may take a connection anew.
+func (m *machine) wait(open []*actor, waits map[int]waiter) bool {
+	waiting := 0
+	for id, w := range waits {
+		if w.in != m.itself {
+			continue
+		}
+		waiting++
+		if circle(id, id, waits, nil) {
+			return false
+		}
+	}
+	return waiting >= len(open)
+}
+
+// circle reports whether a session waits, by way of others, for the target.
+func circle(id, target int, waits map[int]waiter, seen []int) bool {
+	return slices.ContainsFunc(waits[id].of, func(other int) bool {
+		return other == target || !slices.Contains(seen, other) && circle(other, target, waits, append(seen, other))
+	})
+}
+
+// giveUpLast has the actor give up that was refused, where all wait for each other for ever.
+func (m *machine) giveUpLast() {
+	m.mu.Lock()
+	for _, a := range slices.Backward(m.actors) {
+		if a.queued > 0 && !a.giveUp {
+			a.giveUp, a.busyAt = true, -1
+			break
+		}
+	}
+	m.mu.Unlock()
+	m.wake()
+}
