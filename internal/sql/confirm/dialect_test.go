@@ -73,6 +73,7 @@ var facts = map[string]map[*Dialect]bool{
 	"UPDATE books SET a = 1 # b\n" + mark:                                                yes(Postgres, SQLite, MySQL),
 	"UPDATE books SET a = 1 /*! b */" + mark:                                             yes(Postgres, SQLite),
 	"UPDATE books SET a = 1 /*M!50000 b */" + mark:                                       yes(Postgres, SQLite),
+	"UPDATE books SET a = 1 /*T![c] b */" + mark:                                         yes(Postgres, SQLite),
 	"UPDATE /*+ b('c') */ books SET a = 1" + mark:                                        yes(Postgres, SQLite),
 	"UPDATE /*+ b(c) */ books SET a = 1" + mark:                                          yes(Postgres, SQLite, MySQL),
 	`UPDATE books SET a = '\'` + mark:                                                    yes(Postgres, SQLite),

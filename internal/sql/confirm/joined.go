@@ -18,7 +18,7 @@ func (d *Dialect) isCode(s string, i int) bool {
 	if end := strings.Index(s, "*/"); end >= 0 {
 		s = s[:end]
 	}
-	return strings.HasPrefix(s, "!") || len(s) > 1 && s[0]|0x20 == 'm' && s[1] == '!' ||
+	return strings.HasPrefix(s, "!") || len(s) > 1 && (s[0]|0x20 == 'm' || s[0]|0x20 == 't') && s[1] == '!' ||
 		strings.HasPrefix(s, "+") && strings.ContainsAny(s, "'\"`")
 }
 

@@ -7,9 +7,10 @@ const (
 	// AmbiguousQuote is for a string.
 	AmbiguousQuote = `a backslash before a quote is ambiguous: its meaning depends on NO_BACKSLASH_ESCAPES in ` +
 		`sql_mode; pass the value as an argument, or double the quote`
-	executable = `what is in /*! */ and /*M! */ is code or a comment, depending on the server's ` +
-		`version; write it without`
+	executable = `what is in /*! */, /*M! */ and /*T! */ is code or a comment, depending on the server and ` +
+		`its version; write it without`
 	quotesInHint = `a quote in an optimizer hint may hide the hint's end; leave it out`
+	tidbInHint   = `an optimizer hint that sets a variable of TiDB's may change how the statement is applied; leave it out`
 	clockInHint  = `an optimizer hint that sets timestamp gives the statement another time, and locks of rows ` +
 		`would expire by that; leave it out`
 	strangeByte     = `its meaning depends on the server's version or sql_mode; put names in backquotes`
@@ -33,24 +34,28 @@ func (s *scanner) dashes() (comment bool, err *Error) {
 // codeComment refuses a comment that some servers execute, and a hint that they may end elsewhere.
 func (s *scanner) codeComment() *Error {
 	switch c := s.at(2); {
-	case c == '!' || c|0x20 == 'm' && s.at(3) == '!':
+	case c == '!' || (c|0x20 == 'm' || c|0x20 == 't') && s.at(3) == '!':
 		return &Error{s.pos, executable, Unread}
 	case c == '+':
-		hint := s.src[s.pos:]
-		if end := strings.Index(hint, "*/"); end >= 0 && strings.ContainsAny(hint[:end], "'\"`") {
+		hint, _, closed := strings.Cut(s.src[s.pos:], "*/")
+		switch {
+		case !closed:
+		case strings.ContainsAny(hint, "'\"`"):
 			return &Error{s.pos, quotesInHint, Unread}
-		}
-		if end := strings.Index(hint, "*/"); end >= 0 && setsClock(hint[:end]) {
+		case sets(hint, "timestamp"):
 			return &Error{s.pos, clockInHint, Unread}
+		case sets(hint, "tidb_"):
+			return &Error{s.pos, tidbInHint, Unread}
 		}
 	}
 	return nil
 }
 
-// setsClock reports whether a hint may give its statement another time: SET_VAR(timestamp = x).
-func setsClock(hint string) bool {
+// sets reports whether a hint may set a variable that has this in its name: SET_VAR(timestamp = x), which gives the
+// statement another time.
+func sets(hint, variable string) bool {
 	hint = strings.ToLower(hint)
-	return strings.Contains(hint, "set_var") && strings.Contains(hint, "timestamp")
+	return strings.Contains(hint, "set_var") && strings.Contains(hint, variable)
 }
 
 // twoModeText reads a string from its opening quote. It has to end at the same place with and
