@@ -44,7 +44,7 @@ const (
 //   - an error with a Temporary method that returns true, such as a [ConflictError] of
 //     [WithSerial];
 //   - a serialization failure or a deadlock: SQLSTATE 40001 and 40P01, on MySQL and MariaDB
-//     the errors 1213 and 1020;
+//     the errors 1213 and 1020, on TiDB also 9007, 8002, 8005, 8022 and 8028;
 //   - SQLite's BUSY and LOCKED;
 //   - on MySQL and MariaDB a wait for a lock that took too long (1205), and a node that isn't
 //     ready (1047).

@@ -19,6 +19,12 @@ var mysqlStates = map[uint16]string{
 	1205: lockNotAvailable,     // HY000: waited too long for a lock; only the statement was rolled back
 	3572: lockNotAvailable,     // HY000: NOWAIT
 
+	9007: SerializationFailure, // HY000: TiDB: another has written the row; the transaction was rolled back
+	8005: SerializationFailure, // HY000: the same, found later
+	8002: SerializationFailure, // HY000: the same, of a row that was read by FOR UPDATE
+	8022: SerializationFailure, // HY000: TiDB: an error of its storage at COMMIT, which was undone
+	8028: SerializationFailure, // HY000: TiDB: a table was altered since the transaction began
+
 	1040: "53300",                                              // 08004: too many connections
 	1203: "53300",                                              // 42000: of this user
 	1226: "53300",                                              // 42000: of this user, or another limit of his
