@@ -1,7 +1,7 @@
 # Every folder with a go.mod is a module. The targets cover all of them.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test test-all check lint bench suites applications ha versions cgo pgbouncer pgpool chromium
+.PHONY: help test test-all check lint bench suites applications ha tidb versions cgo pgbouncer pgpool chromium
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile
@@ -34,6 +34,10 @@ ha: cgo ## PostgreSQL with Patroni and etcd through 24 failovers a mode, about 2
 
 versions: cgo ## test the promises on other versions of the servers, fetched from Debian and npm, and write docs/servers.md; takes an hour; FLAGS= as go run ./integration/versions -h says
 	go run ./integration/versions $(FLAGS)
+
+tidb: cgo ## test on TiDB, which is built once from its module (15 minutes of 2 cores); not a part of test-all
+	cd integration && SQLFENCE_REQUIRE_TIDB=1 SQLFENCE_TIDB_ATTEMPTS=100000 ../scripts/with-tidb \
+		go test -timeout 2h -count 1 -v ./tidb
 
 # The race detector and mattn/go-sqlite3 need cgo.
 cgo:

@@ -34,8 +34,8 @@ type dialect struct {
 	reads     *sql.TxOptions // of the transaction that count is sent in; nil where it may stand alone
 	end       string         // ends a transaction before that
 
-	group   string // a query for variables; servers reports whether one says that several servers write
-	servers func(variable, value string) bool
+	group   string // a query for variables; servers returns what one says that stands in the way; empty for nothing
+	servers func(variable, value string) string
 }
 
 // dialects are the supported databases.

@@ -32,7 +32,7 @@ UNION ALL SELECT CONCAT(_utf8mb4'another table, which may have had its name, has
 FROM information_schema.triggers WHERE event_object_schema = {schema} AND event_object_table <> {name}
 	AND trigger_name IN ({'insert'}, {'update'}, {'delete'})`,
 
-	group: my.FindGroup, servers: my.WritesBesideOthers,
+	group: my.FindGroup, servers: my.CountsNot,
 
 	// A trigger is run in the sql_mode that it was created in.
 	before: []string{

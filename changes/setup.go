@@ -52,8 +52,11 @@ func (c *Counter) oneServer(ctx context.Context) error {
 	return dialectopt.EachRow(ctx, c.db, func(rows *sql.Rows) error {
 		var name, value string
 		err := rows.Scan(&name, &value)
-		if err == nil && c.dialect.servers(name, value) {
-			err = fmt.Errorf("not where several servers write, as %s = %q says", name, value)
+		if err != nil {
+			return err
+		}
+		if why := c.dialect.servers(name, value); why != "" {
+			err = fmt.Errorf("not where %s, as %s = %q says", why, name, value)
 		}
 		return err
 	}, c.dialect.group)

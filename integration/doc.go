@@ -28,7 +28,7 @@
 //   - protocol: docs/protocol.md, by programs and clients that don't know of sqlfence;
 //   - adopting: docs/adopting.md;
 //   - pgbouncer: behind a connection pooler;
-//   - mysql, galera: what only MySQL and MariaDB do, and only several nodes at once;
+//   - mysql, galera, tidb: what only MySQL and MariaDB do, only several nodes at once, and only TiDB;
 //   - soak: many clients for long;
 //   - conformance: the suite of package conformance on every driver;
 //   - negative: the tests above fail when a part of the guard is removed;

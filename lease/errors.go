@@ -127,6 +127,10 @@ func noSessions(reason string) error {
 	return fmt.Errorf("%w: %s; leave out Ephemeral, so that the lease ends with its ttl", ErrNoSessions, reason)
 }
 
+// errTiDB: a statement of the server's is evaluated again behind a wait, and keeps the LAST_INSERT_ID of the time before.
+var errTiDB = errors.New("leases are not known to hold on TiDB; take a lock of another service, and adopt its tokens " +
+	"(docs/tidb.md)")
+
 var (
 	errPeers  = noSessions("several servers write to the database, and none sees the sessions of the others")
 	errPooled = noSessions("a pooler hands the database's sessions from one client to another")

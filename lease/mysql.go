@@ -39,13 +39,13 @@ const createIndexMySQL = "CREATE INDEX fencing_leases_expires_at ON fencing_leas
 
 // seenMySQL reads the state that an attempt finds; it waits for no lock and locks nothing. It
 // returns an outcome with the lease of {key}, for any holder, and then whether there are rows of
-// the lease and of the ledger, and whether the session commits by itself.
+// the lease and of the ledger, whether the session commits by itself, and whether the server is TiDB.
 const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now} ` +
 	`AND {alive l}, FALSE), {session}, FALSE,
 	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, {empty}),
 	l.expires_at, l.expires_at - {now},
 	l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL, l.expires_at - {now},
-	l.{column} IS NOT NULL, t.name IS NOT NULL, ` + my.CommitsAlone + `
+	l.{column} IS NOT NULL, t.name IS NOT NULL, ` + my.CommitsAlone + `, ` + my.IsTiDB + `
 FROM (SELECT {key} AS name) AS r
 LEFT JOIN fencing_leases AS l ON l.{column} = r.name
 LEFT JOIN {ledger} AS t ON t.name = r.name`
@@ -211,16 +211,19 @@ func (mysql) look(
 	s := texts(p, seenMySQL)
 	s.tx = nil
 	for again := false; ; again = true {
-		var commits bool
+		var commits, tidb bool
 		scan := func(rows *sql.Rows) error {
 			var w wonRow
-			err := rows.Scan(append(o.fields(&w), &found.lease, &found.ledger, &commits)...)
+			err := rows.Scan(append(o.fields(&w), &found.lease, &found.ledger, &commits, &tidb)...)
 			o.won = w.grant()
 			return err
 		}
 		*o = outcome{sent: time.Now()}
 		if err := queryOnce(ctx, db.db, scan, s); err != nil {
 			return found, err
+		}
+		if tidb {
+			return found, errTiDB
 		}
 		mine := o.live && o.won != nil && (o.won.LockID == r.lockID || r.owner != "" && o.holder == r.owner)
 		if !mine {
@@ -288,15 +291,16 @@ func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.P
 	return nil
 }
 
-// since returns the LAST_INSERT_ID of takeMySQL; 0 if it has taken nothing. The answer hasn't got it
-// where a trigger has inserted a row of its own, but the session has.
+// since returns the LAST_INSERT_ID of takeMySQL; 0 if it has taken nothing: a server that evaluates a statement
+// again may have set one before. The answer hasn't got it where a trigger has inserted a row of its own, but the
+// session has.
 func since(ctx context.Context, tx *sql.Tx, result sql.Result) (at int64, err error) {
-	if at, err = result.LastInsertId(); at != 0 || err != nil {
-		return at, err
-	}
 	rows, err := result.RowsAffected()
 	if rows == 0 || err != nil {
 		return 0, err
+	}
+	if at, err = result.LastInsertId(); at != 0 || err != nil {
+		return at, err
 	}
 	const text = "SELECT LAST_INSERT_ID()"
 	err = tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&at)

@@ -173,8 +173,8 @@ func (s *session) forget(l *Lease) {
 // this one's sessions.
 func findPeers(ctx context.Context, conn *sql.Conn, d *facts.Dialect) error {
 	ask := func(ctx context.Context, query string) ([][]string, error) { return fenced.Texts(ctx, conn, query) }
-	found, err := facts.Peers(ctx, d, ask)
-	if found && err == nil {
+	apart, err := facts.Apart(ctx, d, ask)
+	if apart != "" && err == nil {
 		return errPeers
 	}
 	return err

@@ -145,7 +145,7 @@ var errNoStart = errors.New("no start")
 func issueMySQL(ctx context.Context, s *Store, name string, n int64) (last int64, err error) {
 	p := sqltext.Pieces{"name": sqltext.Raw(my.Text.Text(name)), "count": number(n)}
 	err = s.withStart(ctx, func() error {
-		last, err = s.writeID(ctx, issueTextMySQL, p, lockStartMySQL)
+		last, err = s.writeID(ctx, issueTextMySQL, p, true, lockStartMySQL)
 		return err
 	})
 	return last, err
@@ -171,8 +171,11 @@ func lockStartMySQL(ctx context.Context, tx *sql.Tx) error {
 
 // startMySQL is lockStartMySQL, and returns that number.
 func startMySQL(ctx context.Context, tx *sql.Tx) (start int64, err error) {
-	text := mysqlText("SELECT COALESCE(token, 0) FROM {ledger} WHERE name = {empty} LOCK IN SHARE MODE", nil)
-	err = tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&start)
+	text := mysqlText("SELECT COALESCE(token, 0) FROM {ledger} WHERE name = {empty}", nil)
+	err = my.ShareLock(func(lock string) error {
+		text := text + lock
+		return tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&start)
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, errNoStart
 	}
@@ -190,7 +193,7 @@ func adoptMySQL(ctx context.Context, s *Store, token sqlfence.Token) (current in
 	p := sqltext.Pieces{"name": sqltext.Raw(my.Text.Text(token.Name)), "token": number(token.Value)}
 	err = s.withStart(ctx, func() error {
 		p["above"] = issued
-		current, err = s.writeID(ctx, adoptTextMySQL, p, func(ctx context.Context, tx *sql.Tx) error {
+		current, err = s.writeID(ctx, adoptTextMySQL, p, false, func(ctx context.Context, tx *sql.Tx) error {
 			p["above"] = issued
 			start, err := startMySQL(ctx, tx)
 			if token.Value > start {
@@ -234,20 +237,21 @@ func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err 
 		"first": sqltext.Raw(my.Text.Text(name + "/")),
 		"last":  sqltext.Raw(my.Text.Text(name + "0")),
 	})
-	id, err := sureID(ctx, tx, text)
+	id, err := sureID(ctx, tx, text, false)
 	return id > 0, err
 }
 
 // writeID sends a text alone and returns its LAST_INSERT_ID. If it did nothing, it sends it in a
-// transaction in which first comes before, and adds the name: sql.ErrNoRows if that does nothing, either.
+// transaction in which first comes before, and adds the name: sql.ErrNoRows if that does nothing, either. A text that
+// rises changes each row that it finds.
 func (s *Store) writeID(
-	ctx context.Context, text string, p sqltext.Pieces, first func(context.Context, *sql.Tx) error,
+	ctx context.Context, text string, p sqltext.Pieces, rises bool, first func(context.Context, *sql.Tx) error,
 ) (id int64, err error) {
 	p["alone"] = alone
 	err = s.resend(ctx, func() error {
 		return stop.Abandoned(ctx, s.db, mysqlText(text, p), func(text string) error {
 			return s.alone(ctx, func(in session) error {
-				id, err = execID(ctx, in, text)
+				id, err = execID(ctx, in, text, rises)
 				return err
 			})
 		})
@@ -263,7 +267,7 @@ func (s *Store) writeID(
 		if err := execAll(ctx, tx, []string{mysqlText(addTextMySQL, p)}); err != nil {
 			return err
 		}
-		id, err = sureID(ctx, tx, mysqlText(text, p))
+		id, err = sureID(ctx, tx, mysqlText(text, p), rises)
 		if err == nil && id == 0 {
 			err = sql.ErrNoRows
 		}
@@ -299,8 +303,8 @@ const askID = "SELECT LAST_INSERT_ID()"
 
 // sureID is execID in a transaction, of a statement that may have changed nothing, as the value was
 // that already.
-func sureID(ctx context.Context, tx *sql.Tx, text string) (id int64, err error) {
-	if id, err = execID(ctx, tx, text); err != nil || id > 0 {
+func sureID(ctx context.Context, tx *sql.Tx, text string, rises bool) (id int64, err error) {
+	if id, err = execID(ctx, tx, text, rises); err != nil || id > 0 || rises {
 		return id, err
 	}
 	if err := execAll(ctx, tx, []string{"SELECT LAST_INSERT_ID(0)", text}); err != nil {
@@ -311,18 +315,22 @@ func sureID(ctx context.Context, tx *sql.Tx, text string) (id int64, err error) 
 }
 
 // execID runs a statement and returns its LAST_INSERT_ID; 0 if it has set none, or has changed nothing. Where
-// the table has triggers the server's answer hasn't got it, and the session is asked.
-func execID(ctx context.Context, in session, text string) (id int64, err error) {
+// the table has triggers the server's answer hasn't got it, and the session is asked. TiDB's answer may have one of a
+// row that wasn't there any more when it evaluated the text again, behind a wait.
+func execID(ctx context.Context, in session, text string, rises bool) (id int64, err error) {
 	result, err := in.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {
 		return 0, err
 	}
 	id, err = result.LastInsertId()
-	if err != nil || id > 0 {
+	if err != nil || id > 0 && !rises {
 		return id, err
 	}
-	if changed, err := result.RowsAffected(); err != nil || changed == 0 {
+	switch changed, err := result.RowsAffected(); {
+	case err != nil || changed == 0:
 		return 0, err
+	case id > 0:
+		return id, nil
 	}
 	err = in.QueryRowContext(trusted.Context(ctx, askID), askID).Scan(&id)
 	return id, err

@@ -17,12 +17,8 @@ import (
 // connection asks for it before its first guarded write, and nothing is written without an answer.
 
 const (
-	needsOneServer = "Ledger holds only where one server writes to the database, and this is one of several (Galera, " +
-		"or Group Replication with several primaries); compare the token in the row, with RowFence"
-
-	claimsNeedOneServer = "ClaimOf holds only where one server writes to the database, and this is one of several " +
-		"(Galera, " +
-		"or Group Replication with several primaries); compare the token in the row, with RowFence"
+	// needsLock has the rule, and where alone it holds.
+	needsLock = "%s holds only where %s; compare the token in the row, with RowFence"
 
 	// needsPlainCharset has the name of the encoding within it.
 	needsPlainCharset = "the statement or an argument has bytes beyond ASCII, and the connection's " +
@@ -115,7 +111,8 @@ func (s *Conn) CheckServer(ctx context.Context) (refusal *session.Refusal, err e
 func (e *Execution) checkServer(ctx context.Context) error {
 	s, before := e.conn, e.rewriter()
 	beyondASCII := s.session.HasCharset() && !e.isASCII()
-	if err := s.know(ctx, session.Moment{InTx: s.inTx, Settings: beyondASCII || e.plan.AssignsTwice}); err != nil {
+	settings := beyondASCII || e.plan.AssignsTwice || s.session.Known != ""
+	if err := s.know(ctx, session.Moment{InTx: s.inTx, Settings: settings}); err != nil {
 		return err
 	}
 	if r := e.rewriter(); r != before {
@@ -126,12 +123,14 @@ func (e *Execution) checkServer(ctx context.Context) error {
 	}
 	s.follow(ctx, e.read.Query)
 	switch facts := &s.session.Facts; {
+	case facts.Unfit != "":
+		return unguardable(e.table(0).Name, facts.Unfit)
 	case facts.SplitCharset != "" && beyondASCII:
 		return unguardable(e.table(0).Name, fmt.Sprintf(needsPlainCharset, facts.SplitCharset))
 	case facts.AssignsAtOnce && e.plan.AssignsTwice:
 		return unguardable(e.table(0).Name, assignsTwice)
-	case facts.Peers:
-		return e.checkPeers()
+	case facts.Apart != "":
+		return e.checkApart(facts.Apart)
 	}
 	return nil
 }
@@ -171,16 +170,16 @@ func (s *Conn) checkOwn(ctx context.Context, query string) error {
 	return s.checkHome(ctx, sqltext.LedgerTable)
 }
 
-// checkPeers refuses a write that compares a token with the ledger where the ledger's lock
-// holds off only who writes on the same server: a newer token may be issued on another one at
-// the same time, and both commit.
-func (e *Execution) checkPeers() error {
+// checkApart refuses a write that compares a token with the ledger where the ledger's lock
+// doesn't hold off all others: a newer token may be issued at the same time, and both commit.
+func (e *Execution) checkApart(apart string) error {
 	for i := range e.plan.Tables {
 		if t := e.table(i); t.Rules.Ledger && len(e.with.held.of(i)) > 0 {
+			rule := "Ledger"
 			if t.ClaimOf != "" {
-				return unguardable(t.Name, claimsNeedOneServer)
+				rule = "ClaimOf"
 			}
-			return unguardable(t.Name, needsOneServer)
+			return unguardable(t.Name, fmt.Sprintf(needsLock, rule, apart))
 		}
 	}
 	return nil

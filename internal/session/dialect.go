@@ -62,6 +62,9 @@ type Server struct{ Word, Name string }
 // empty text.
 func (d *Dialect) unlike(f *Facts) string {
 	for _, s := range d.Others {
+		if s.Name == f.Known {
+			return ""
+		}
 		for _, text := range []string{f.Version, f.Comment} {
 			if strings.Contains(strings.ToLower(text), s.Word) {
 				return s.Name

@@ -56,8 +56,13 @@ type Facts struct {
 	// server of it.
 	Version, Comment string
 
-	// Peers: other servers write to the same database, each with locks of its own.
-	Peers bool
+	// Apart says where alone the lock of a row that isn't written holds off who changes that row, and why this isn't
+	// there; empty where it holds them off.
+	Apart string
+
+	// Known is the name of one of the Others that guards are known to hold on. Unfit is why they don't hold there by
+	// what the session has set; empty where they do.
+	Known, Unfit string
 
 	// Standby: it takes no writes, and may be behind the server that does.
 	Standby bool
@@ -209,18 +214,18 @@ func (s *Session) Follows(query string) bool {
 	return s.dialect.HasSettings.Is() && Changes(query) || s.MayMove(query)
 }
 
-// Peers asks whether other servers write to the same database, each with locks of its own.
-func Peers(ctx context.Context, d *Dialect,
-	query func(ctx context.Context, query string) ([][]string, error)) (bool, error) {
+// Apart asks for the fact of this name.
+func Apart(ctx context.Context, d *Dialect,
+	query func(ctx context.Context, query string) ([][]string, error)) (string, error) {
 	w := &Wanted{Server: true, Proven: true}
 	for _, question := range d.queries(w) {
 		rows, err := query(ctx, question)
 		if err != nil {
-			return false, unanswered(err)
+			return "", unanswered(err)
 		}
 		for _, row := range rows {
 			d.Read(w, row)
 		}
 	}
-	return w.Facts.Peers, nil
+	return w.Facts.Apart, nil
 }

@@ -63,7 +63,7 @@ func TestSettingsAreForgotten(t *testing.T) {
 		}
 	}
 	know(Moment{InTx: true})
-	if want := (Facts{Version: "8.4.0", Peers: true, SplitCharset: "gbk", AssignsAtOnce: true}); s.Facts != want {
+	if want := (Facts{Version: "8.4.0", Apart: "one server writes to the database, and this is one of several (Galera, or Group Replication with several primaries)", SplitCharset: "gbk", AssignsAtOnce: true}); s.Facts != want {
 		t.Errorf("%+v, want %+v", s.Facts, want)
 	}
 	know(Moment{Settings: true})
@@ -76,6 +76,29 @@ func TestSettingsAreForgotten(t *testing.T) {
 	srv.wantAsked(t, "SHOW VARIABLES")
 	if s.Facts != (Facts{Version: "8.4.0"}) {
 		t.Errorf("%+v", s.Facts)
+	}
+}
+
+// A server is TiDB by a variable of its own, whatever it calls itself; by its name alone it isn't.
+func TestTiDBIsKnown(t *testing.T) {
+	for _, says := range []string{"8.0.11-TiDB-v8.5.6 ....", "8.0.11 ...."} {
+		srv := &answering{says: says, rows: map[string][][]string{"SHOW": {{"character_set_client", "utf8mb4"}, {"sql_mode", ""}, {"version_comment", "TiDB Server"}, {"tidb_txn_mode", ""}}}}
+		s := New(MySQL, new(Database), new(Wants))
+		if err := s.Know(t.Context(), srv, Moment{}); err != nil || s.Apart == "" || s.Unfit != "" {
+			t.Errorf("%v, %+v", err, s.Facts)
+		}
+		for _, setting := range [][]string{{"tidb_dml_type", "bulk"}, {"tidb_batch_insert", "ON"}, {"tidb_constraint_check_in_place_pessimistic", "OFF"}} {
+			srv.rows["SHOW"] = append(srv.rows["SHOW"][:4:4], setting)
+			s.Changed()
+			if err := s.Know(t.Context(), srv, Moment{Settings: true}); err != nil || !strings.Contains(s.Unfit, setting[0]) {
+				t.Errorf("%v: %v, %q", setting, err, s.Unfit)
+			}
+		}
+		srv.rows["SHOW"] = [][]string{{"version_comment", "TiDB Server"}}
+		s = New(MySQL, new(Database), new(Wants))
+		if err := s.Know(t.Context(), srv, Moment{}); !strings.Contains(fmt.Sprint(err), "the server is TiDB") {
+			t.Errorf("%v, want a refusal", err)
+		}
 	}
 }
 

@@ -18,17 +18,17 @@ func checkSettings(l *look) error {
 	}
 	l.db.session(l)
 	for i := range l.tables {
-		t, lock := &l.tables[i], "the ledger's"
+		t, rule := &l.tables[i], "Ledger"
 		if t.ClaimOf != "" {
-			lock = "a claim's"
+			rule = "ClaimOf"
 		}
-		if t.locksOther() && l.opts.Peers {
+		if t.locksOther() && l.opts.Apart != "" {
 			l.add(t, Finding{
 				Severity: Fault,
 				Code:     "wrong-server",
-				Problem: "Other servers write to this database, and " + lock +
-					" lock is one server's: writes of table " + t.Registered + " are refused.",
-				Remedy: "Compare the token in the row, with RowFence alone; docs/galera.md says why.",
+				Problem: rule + " holds only where " + l.opts.Apart + ": writes of table " + t.Registered +
+					" are refused.",
+				Remedy: "Compare the token in the row, with RowFence alone; docs/servers.md says more.",
 			})
 		}
 	}

@@ -76,8 +76,8 @@ type Options struct {
 	// Rows has the rows of the tables read, too, for marks that can't be right.
 	Rows bool
 
-	// Peers: other servers write to the same database, each with locks of its own.
-	Peers bool
+	// Apart says where alone a lock on another row than the written one holds, if it doesn't here.
+	Apart string
 
 	// Standby: the server that was asked takes no writes, and may be behind the one that does.
 	Standby bool

@@ -44,7 +44,7 @@ func TestSeveralServers(t *testing.T) {
 		return nil, nil
 	}
 	for _, ledger := range []bool{true, false} {
-		found, err := Run(t.Context(), MySQL, ask, []Table{{Registered: "books", Name: "books", Ledger: ledger}}, Options{Peers: true})
+		found, err := Run(t.Context(), MySQL, ask, []Table{{Registered: "books", Name: "books", Ledger: ledger}}, Options{Apart: "one server writes"})
 		if err != nil {
 			t.Fatal(err)
 		}

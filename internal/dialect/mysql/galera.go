@@ -8,11 +8,26 @@ const (
 	group  = "group_replication_single_primary_mode"
 )
 
-// FindGroup is a query for these variables.
-const FindGroup = "SHOW GLOBAL VARIABLES WHERE variable_name IN ('" + galera + "', '" + group + "')"
+// peers is where alone the lock of another row holds.
+const peers = "one server writes to the database, and this is one of several (Galera, or Group Replication with " +
+	"several primaries)"
 
-// WritesBesideOthers reports whether the value of such a variable says so.
-func WritesBesideOthers(variable, value string) bool {
+// FindGroup is a query for these variables, and TiDB's.
+const FindGroup = "SHOW GLOBAL VARIABLES WHERE variable_name IN ('" + galera + "', '" + group + "', '" + tidb + "')"
+
+// CountsNot returns why triggers can't count by connection where such a variable has this value; empty where they can.
+func CountsNot(variable, value string) string {
+	switch {
+	case writesBesideOthers(variable, value):
+		return "several servers write"
+	case variable == tidb:
+		return "there are no triggers"
+	}
+	return ""
+}
+
+// writesBesideOthers reports whether the value of such a variable says so.
+func writesBesideOthers(variable, value string) bool {
 	switch variable {
 	case galera:
 		return value != "" && value != "none"

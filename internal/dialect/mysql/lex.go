@@ -13,7 +13,7 @@ import (
 //     before one, a string ends at two places.
 //   - "..." is a string or, with ANSI_QUOTES, a name. It has the same end; it is a [lex.Text] that
 //     may be a name.
-//   - What /*! and /*M! begin is code for some versions, and a comment for the others.
+//   - What /*!, /*M! and TiDB's /*T! begin is code for some servers or versions, and a comment for the others.
 //   - $ begins a name, or in MySQL 9 a string; [ a name with MSSQL; \N is NULL in MariaDB.
 //   - In GBK, Big5, Shift JIS and the like a backslash may be the second byte of a character,
 //     and 0xA0 is a blank in single-byte encodings. A backquote may be that, too: so that names

@@ -30,7 +30,7 @@ var Session = &session.Dialect{
 }
 
 var others = []session.Server{
-	{Word: "tidb", Name: "TiDB"}, {Word: "vitess", Name: "Vitess"}, {Word: "singlestore", Name: "SingleStore"},
+	{Word: "tidb", Name: tidbName}, {Word: "vitess", Name: "Vitess"}, {Word: "singlestore", Name: "SingleStore"},
 	{Word: "memsql", Name: "SingleStore"}, {Word: "dolt", Name: "Dolt"}, {Word: "oceanbase", Name: "OceanBase"},
 	{Word: "starrocks", Name: "StarRocks"}, {Word: "doris", Name: "Doris"}, {Word: "matrixone", Name: "MatrixOne"},
 	{Word: "databend", Name: "Databend"}, {Word: "clickhouse", Name: "ClickHouse"}, {Word: "tddl", Name: "PolarDB-X"},
@@ -65,8 +65,9 @@ const (
 	readOnly       = "read_only"
 )
 
-const showVariables = "SHOW VARIABLES WHERE Variable_name IN ('" + versionComment + "', '" + memSQL + "', '" + charset +
-	"', '" + sqlMode + "', '" + readOnly + "', '" + galera + "', '" + group + "')"
+var showVariables = "SHOW VARIABLES WHERE Variable_name IN ('" + versionComment + "', '" + memSQL + "', '" + charset +
+	"', '" + sqlMode + "', '" + readOnly + "', '" + galera + "', '" + group + "', '" +
+	strings.Join(tidbVariables, "', '") + "')"
 
 // sealFact is the name of a row that says that a table is sealed, by its index.
 const sealFact = "sealed"
@@ -96,8 +97,15 @@ func readAnswer(w *session.Wanted, row []string) {
 		return
 	}
 	f, variable, value := &w.Facts, strings.ToLower(row[0]), row[1]
-	f.Peers = f.Peers || WritesBesideOthers(variable, value)
+	if writesBesideOthers(variable, value) {
+		f.Apart = peers
+	}
+	if why := unfitTiDB(variable, value); why != "" {
+		f.Unfit = why
+	}
 	switch variable {
+	case tidb:
+		f.Known, f.Apart = tidbName, replans
 	case versionComment:
 		f.Comment += value
 	case memSQL: // it comes first

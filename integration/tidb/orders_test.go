@@ -1,0 +1,346 @@
+package tidb_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// A part is what one of two sessions sends, step by step.
+type part struct {
+	steps string // b: begin; r: read, which fixes a snapshot; w: write; c: commit; x: roll back
+	query string
+	ctx   context.Context
+	db    *sql.DB
+}
+
+// A player plays a part: its steps are asked for one by one, and may wait for the other's.
+type player struct {
+	conn    *sql.Conn
+	session int64
+	ask     chan byte
+	done    chan struct{} // a step is
+	busy    bool
+	tx      *sql.Tx
+	failed  error // the first error, behind which nothing but the end is sent
+	waited  bool  // some step for another session
+	wrote   bool
+	landed  bool // the write was acknowledged, and committed
+}
+
+func (p *part) play(t *testing.T) *player {
+	t.Helper()
+	conn, err := p.db.Conn(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &player{conn: conn, ask: make(chan byte), done: make(chan struct{}, 1)}
+	if err := conn.QueryRowContext(context.Background(), "SELECT CONNECTION_ID()").Scan(&q.session); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for step := range q.ask {
+			q.step(p, step)
+			q.done <- struct{}{}
+		}
+	}()
+	return q
+}
+
+func (q *player) step(p *part, step byte) {
+	if q.failed != nil && step != 'c' && step != 'x' {
+		return
+	}
+	var err error
+	switch step {
+	case 'b':
+		q.tx, err = q.conn.BeginTx(context.Background(), nil)
+	case 'r':
+		var n int
+		err = q.querier().QueryRowContext(context.Background(), "SELECT COUNT(*) + SUM(price) FROM books").Scan(&n)
+	case 'w':
+		var r sql.Result
+		r, err = q.execer().ExecContext(p.ctx, p.query)
+		if err == nil {
+			var n int64
+			n, err = r.RowsAffected()
+			q.wrote = n > 0
+			q.landed = q.tx == nil && q.wrote
+		}
+	case 'c', 'x':
+		if q.tx == nil {
+			return
+		}
+		if step == 'x' || q.failed != nil {
+			_ = q.tx.Rollback()
+			return
+		}
+		if err = q.tx.Commit(); err == nil {
+			q.landed = q.wrote
+		}
+	}
+	if err != nil && q.failed == nil {
+		q.failed = err
+	}
+}
+
+func (q *player) execer() execer {
+	if q.tx != nil {
+		return q.tx
+	}
+	return q.conn
+}
+
+func (q *player) querier() interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+} {
+	if q.tx != nil {
+		return q.tx
+	}
+	return q.conn
+}
+
+// await waits for the end of a step, or until the server says that its session waits for another. One that is
+// taken to wait and doesn't, only takes its step beside the other's next one.
+func (q *player) await(t *testing.T, plain *sql.DB) (over bool) {
+	t.Helper()
+	for seen := 0; seen < 3; {
+		select {
+		case <-q.done:
+			q.busy = false
+			return true
+		default:
+		}
+		var waiting int
+		const query = "SELECT COUNT(*) FROM information_schema.TIDB_TRX WHERE SESSION_ID = ? " +
+			"AND STATE IN ('LockWaiting', 'Committing')"
+		if err := plain.QueryRow(query, q.session).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+		if seen++; waiting == 0 {
+			seen = 0
+		}
+	}
+	q.waited = true
+	return false
+}
+
+// run plays two parts in an order, which names the one of each next step: o or n. Where one waits for the other, its
+// later steps follow once it goes on.
+func run(t *testing.T, plain *sql.DB, order string, older, newer *part) (o, n *player) {
+	t.Helper()
+	players := map[byte]*player{'o': older.play(t), 'n': newer.play(t)}
+	rest := map[byte]string{'o': older.steps, 'n': newer.steps}
+	late := ""
+	turn := func(who byte) {
+		q := players[who]
+		q.ask <- rest[who][0]
+		rest[who] = rest[who][1:]
+		q.busy = true
+		q.await(t, plain)
+	}
+	for i := range len(order) {
+		if players[order[i]].busy && !players[order[i]].await(t, plain) {
+			late += order[i : i+1]
+			continue
+		}
+		turn(order[i])
+	}
+	for i := range len(late) {
+		q := players[late[i]]
+		if q.busy {
+			<-q.done
+			q.busy = false
+		}
+		turn(late[i])
+	}
+	for _, q := range players {
+		if q.busy {
+			<-q.done
+		}
+		close(q.ask)
+		_ = q.conn.Close()
+	}
+	return players['o'], players['n']
+}
+
+// orders returns all merges of so many steps of both.
+func orders(older, newer int) []string {
+	if older == 0 || newer == 0 {
+		return []string{strings.Repeat("o", older) + strings.Repeat("n", newer)}
+	}
+	var all []string
+	for _, rest := range orders(older-1, newer) {
+		all = append(all, "o"+rest)
+	}
+	for _, rest := range orders(older, newer-1) {
+		all = append(all, "n"+rest)
+	}
+	return all
+}
+
+// A rule is what a stale write and a newer one are told apart by.
+type rule struct {
+	rules        []sqlfence.Rule
+	older, newer context.Context
+	take         string // a statement that the newer one sends instead, if it has to be another
+	refuses      func(error) bool
+	either       bool // of both the first one wins
+}
+
+func is(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
+
+var rules = map[string]rule{
+	"row fence": {rules: []sqlfence.Rule{sqlfence.RowFence("fence_token")}, older: holding(5), newer: holding(6),
+		refuses: is(sqlfence.ErrStale)},
+	"key": {rules: []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("id")}, older: holding(5),
+		newer: holding(6), refuses: is(sqlfence.ErrStale)},
+	"serial": {rules: []sqlfence.Rule{sqlfence.Serial("version")},
+		older: sqlfence.WithSerial(context.Background(), 1), newer: sqlfence.WithSerial(context.Background(), 1),
+		refuses: is(sqlfence.ErrConflict), either: true},
+	"edit lock": {rules: []sqlfence.Rule{sqlfence.EditLock("who", "since", "till")},
+		older: sqlfence.WithEditor(context.Background(), "ada"), newer: sqlfence.Bypass(context.Background(), "locks it"),
+		take:    "UPDATE books SET price = 6, who = 'grace', since = 1, till = 9000000000000000 WHERE id = 1",
+		refuses: is(sqlfence.ErrLocked)},
+	"claim": {rules: []sqlfence.Rule{sqlfence.Claim("version"), sqlfence.Key("id")},
+		older: sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books/1", Value: 1}), newer: context.Background(),
+		take: "UPDATE books SET price = 6, version = version + 1 WHERE id = 1", refuses: is(sqlfence.ErrStale)},
+}
+
+// writes are of the first row alone.
+var writes = map[string]string{
+	"point":    "UPDATE books SET price = 666 WHERE id = 1",
+	"unique":   "UPDATE books SET price = 666 WHERE isbn = 'a'",
+	"scan":     "UPDATE books SET price = 666 WHERE price + 0 < 3",
+	"index":    "UPDATE books SET price = 666 WHERE price BETWEEN 1 AND 6 AND id < 2",
+	"limit":    "UPDATE books SET price = 666 WHERE id < 2 ORDER BY id LIMIT 1",
+	"query":    "UPDATE books SET price = 666 WHERE id = (SELECT MIN(id) FROM pens)",
+	"delete":   "DELETE FROM books WHERE id = 1",
+	"scanning": "DELETE FROM books WHERE price + 0 < 3",
+	"upsert":   "INSERT INTO books (id, price) VALUES (1, 0) ON DUPLICATE KEY UPDATE price = 666",
+	"joined":   "UPDATE books b JOIN pens p ON p.id = b.id SET b.price = 666 WHERE b.id = 1",
+	"both":     "UPDATE pens p JOIN books b ON p.id = b.id SET p.price = p.price + 1, b.price = 666 WHERE b.price < 7",
+	"from":     "DELETE b FROM books b JOIN pens p ON p.id = b.id WHERE p.price = 11",
+	"again":    "INSERT INTO books (id, isbn) VALUES (1, 'a') ON DUPLICATE KEY UPDATE price = 666",
+}
+
+// Whatever the order of the steps of a stale write and a newer one: the stale one doesn't change what the newer one
+// has written.
+func TestOrders(t *testing.T) {
+	dsn, plain := setup(t)
+	var count tally
+	for i, s := range slices.Concat(sessions, others) {
+		for name, r := range rules {
+			if i >= len(sessions) && name != "row fence" {
+				continue
+			}
+			db := s.fence(t, dsn, r.rules...)
+			if db == nil {
+				t.Logf("%s: not on this server", s.name)
+				continue
+			}
+			for kind, query := range writes {
+				if testing.Short() && kind != "point" && kind != "delete" && kind != "upsert" && kind != "joined" ||
+					name == "serial" && (kind == "upsert" || kind == "again") {
+					continue
+				}
+				t.Run(fmt.Sprint(s.name, "/", name, "/", kind), func(t *testing.T) { count.play(t, plain, db, r, query) })
+			}
+		}
+	}
+	t.Logf("%+v", count)
+}
+
+// A tally is how often what happened.
+type tally struct{ orders, waited, stale, conflicts, older, newer int }
+
+func (c *tally) play(t *testing.T, plain, db *sql.DB, r rule, query string) {
+	take := "UPDATE books SET price = 6 WHERE id = 1"
+	if r.take != "" {
+		take = r.take
+	}
+	for _, as := range []string{"w", "bwc", "brwc"} {
+		for _, end := range []string{"bwc", "bwx", "w"} {
+			for _, order := range orders(len(as), len(end)) {
+				reset(t, plain)
+				o, n := run(t, plain, order, &part{as, query, r.older, db}, &part{end, take, r.newer, db})
+				c.judge(t, plain, fmt.Sprint(as, " beside ", end, " in order ", order), r, o, n)
+				if t.Failed() {
+					return
+				}
+			}
+		}
+	}
+}
+
+func reset(t *testing.T, plain *sql.DB) {
+	t.Helper()
+	exec(t, plain, "REPLACE INTO books (id, isbn, price, fence_token, version) VALUES (1, 'a', 1, 4, 1), (2, 'b', 10, 4, 1), (3, 'c', 10, 4, 1)")
+}
+
+// judge looks at what is left behind both.
+func (c *tally) judge(t *testing.T, plain *sql.DB, what string, r rule, o, n *player) {
+	t.Helper()
+	c.add(r, o, n)
+	var price sql.NullInt64
+	if err := plain.QueryRow("SELECT SUM(price) FROM books WHERE id = 1").Scan(&price); err != nil {
+		t.Fatal(err)
+	}
+	state := fmt.Sprintf("%s: the row has %v; older: landed %v, %v; newer: landed %v, %v", what, price, o.landed, o.failed, n.landed, n.failed)
+	for _, q := range []*player{o, n} {
+		if q.failed != nil && !r.refuses(q.failed) && !gaveUp(q.failed) && !errors.Is(q.failed, sqlfence.ErrConflict) && !errors.Is(q.failed, sqlfence.ErrGone) {
+			t.Errorf("%s: %v", state, q.failed)
+		}
+	}
+	switch {
+	case n.landed && price.Int64 != 6:
+		t.Errorf("%s: THE STALE WRITE LANDED", state)
+	case n.landed && o.landed && r.either:
+		t.Errorf("%s: BOTH HAVE WRITTEN TO ONE VERSION", state)
+	case !n.landed && !o.landed && price.Int64 != 1:
+		t.Errorf("%s: something was written", state)
+	case !n.landed && o.landed && price.Valid && price.Int64 != 666:
+		t.Errorf("%s: the older write is not there", state)
+	}
+}
+
+func (c *tally) add(r rule, o, n *player) {
+	c.orders++
+	for p, happened := range map[*int]bool{&c.waited: o.waited || n.waited, &c.stale: o.failed != nil && r.refuses(o.failed),
+		&c.conflicts: gaveUp(o.failed) || gaveUp(n.failed), &c.older: o.landed, &c.newer: n.landed} {
+		if happened {
+			*p++
+		}
+	}
+}
+
+// Without guards the same orders have stale writes land: what they would find, they find.
+func TestOrdersWithoutGuards(t *testing.T) {
+	dsn, plain := setup(t)
+	landed := 0
+	for _, s := range sessions {
+		db := open(t, s.with(t, dsn))
+		for _, order := range orders(len("bwc"), len("bwc")) {
+			reset(t, plain)
+			o, n := run(t, plain, order, &part{"bwc", writes["point"], context.Background(), db},
+				&part{"bwc", "UPDATE books SET price = 6 WHERE id = 1", context.Background(), db})
+			var price int
+			if err := plain.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&price); err != nil {
+				t.Fatal(err)
+			}
+			if o.landed && n.landed && price == 666 {
+				landed++
+			}
+		}
+	}
+	if landed == 0 {
+		t.Error("no write landed over another one")
+	}
+	t.Logf("%d landed", landed)
+}

@@ -1,0 +1,51 @@
+package tidb_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/rowlock"
+)
+
+// Of several users who ask for a row's lock at once one gets it, in every kind of session.
+func TestRowLocks(t *testing.T) {
+	dsn, plain := setup(t)
+	for name, db := range all(t, dsn) {
+		t.Run(name, func(t *testing.T) {
+			books, err := rowlock.New(db, "books", rowlock.WithColumns("who", "since", "till"), rowlock.WithSerial("version"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			reset(t, plain)
+			for range 10 {
+				var asking sync.WaitGroup
+				var granted atomic.Int32
+				var holder atomic.Value
+				for user := range 4 {
+					asking.Go(func() {
+						user := fmt.Sprint("user", user)
+						switch _, err := books.Request(t.Context(), rowlock.Edit{ID: 1, User: user, Serial: 1}); {
+						case err == nil:
+							granted.Add(1)
+							holder.Store(user)
+						case !errors.Is(err, sqlfence.ErrLocked):
+							t.Errorf("Request: %v", err)
+						}
+					})
+				}
+				asking.Wait()
+				lock, err := books.Current(t.Context(), 1)
+				if err != nil || granted.Load() != 1 || fmt.Sprint(lock.By) != holder.Load() {
+					t.Fatalf("%d have the lock, %v of them, and the row says %v: %v", granted.Load(), holder.Load(), lock.By, err)
+				}
+				if err := books.Release(t.Context(), 1, lock.By); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
