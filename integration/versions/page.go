@@ -27,6 +27,7 @@ var hosted = row{
 var modes = []row{
 	{"Galera; Group Replication with several primaries", "tested, `Ledger` refused", "[galera.md](galera.md)"},
 	{"Group Replication with one primary", "accepted", "not run"},
+	{"TiDB 8.5.6, on its own test storage", "tested, `Ledger` and `Sealed` refused", "[tidb.md](tidb.md)"},
 	{"PostgreSQL with Patroni, synchronous and asynchronous", "tested through failovers", "[ha.md](ha.md)"},
 	{"PgBouncer, pgpool-II, HAProxy", "tested, by what each can do", "[poolers.md](poolers.md)"},
 	{"a proxy that sends the statements of one session to several servers; logical replication in both directions",
@@ -80,10 +81,11 @@ func (r *Result) row() row {
 	return row{r.Server + " " + r.Version, state, how}
 }
 
-// names are those of the servers that a dialect refuses, each once.
+// names are those of the servers that a dialect refuses, each once: not of one that has a row of its own.
 func names(d *session.Dialect) (all []string) {
 	for _, s := range d.Others {
-		if !slices.Contains(all, s.Name) {
+		known := slices.ContainsFunc(modes, func(m row) bool { return strings.HasPrefix(m.servers, s.Name) })
+		if !known && !slices.Contains(all, s.Name) {
 			all = append(all, s.Name)
 		}
 	}
