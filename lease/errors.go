@@ -127,7 +127,8 @@ func noSessions(reason string) error {
 	return fmt.Errorf("%w: %s; leave out Ephemeral, so that the lease ends with its ttl", ErrNoSessions, reason)
 }
 
-// errTiDB: a statement of the server's is evaluated again behind a wait, and keeps the LAST_INSERT_ID of the time before.
+// errTiDB: a statement of the server's is evaluated again behind a wait, and keeps the LAST_INSERT_ID of the time
+// before.
 var errTiDB = errors.New("leases are not known to hold on TiDB; take a lock of another service, and adopt its tokens " +
 	"(docs/tidb.md)")
 

@@ -80,8 +80,9 @@ func (w *writer) askBefore() {
 // reads the newest token whatever the snapshot, and holds off the next one until this
 // transaction ends.
 //
-// PostgreSQL evaluates the last item first. So they stand in the reverse order of the tokens, and the ledger's turns are
-// taken in that of their names, as by those who issue tokens for several: else the two wait for each other in a circle.
+// PostgreSQL evaluates the last item first. So they stand in the reverse order of the tokens, and the ledger's turns
+// are taken in that of their names, as by those who issue tokens for several: else the two wait for each other in a
+// circle.
 //
 // Where a rule asks before it raises, the check is an item of its own, which is
 // evaluated once, when it is asked for first.

@@ -10,8 +10,9 @@ const (
 	executable = `what is in /*! */, /*M! */ and /*T! */ is code or a comment, depending on the server and ` +
 		`its version; write it without`
 	quotesInHint = `a quote in an optimizer hint may hide the hint's end; leave it out`
-	tidbInHint   = `an optimizer hint that sets a variable of TiDB's may change how the statement is applied; leave it out`
-	clockInHint  = `an optimizer hint that sets timestamp gives the statement another time, and locks of rows ` +
+	tidbInHint   = `an optimizer hint that sets a variable of TiDB's may change how the statement ` +
+		`is applied; leave it out`
+	clockInHint = `an optimizer hint that sets timestamp gives the statement another time, and locks of rows ` +
 		`would expire by that; leave it out`
 	strangeByte     = `its meaning depends on the server's version or sql_mode; put names in backquotes`
 	dotAfterQuotes  = `a dot and a digit behind quotes may be a number or a name; put the name in backquotes`
