@@ -35,7 +35,8 @@ func unfitTiDB(variable, value string) string {
 	on := value == "ON" || value == "1"
 	switch {
 	case variable == tidbLazily && !on:
-		return variable + " is OFF, so that an error ends the whole transaction, and another one hides it; set it to ON"
+		return variable + " is OFF, so that an error ends the whole transaction, and another one hides it; " +
+			"set it to ON"
 	case variable == tidbBulk && !strings.EqualFold(value, "standard"):
 		return variable + " is " + strconv.Quote(value) + ", and guards were not tested with that; set it to standard"
 	case slices.Contains(tidbVariables[3:], variable) && on:
