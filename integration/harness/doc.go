@@ -7,7 +7,7 @@
 //   - [Begin], [Go], [Shop.Behind]: transactions, and what waits for them.
 //   - [Counter], [Tally]: what reaches the base driver, and what it keeps open.
 //   - [Proxy], [Relay], [Blackhole]: what stands between a client and its server.
-//   - [Server]: a PostgreSQL server of a test's own, to crash, copy and promote.
+//   - [Server]: a PostgreSQL server of a test's own, to crash, copy and promote; [MariaDB]: one that crashes.
 //   - [NewStore], [NewLeases]: the packages on top.
 //
 // The servers come from the environment; see [NeedPostgres] and [MySQLDSN]. Databases
