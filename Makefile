@@ -1,7 +1,7 @@
 # Every folder with a go.mod is a module. The targets cover all of them.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test test-all check lint bench suites applications ha tidb versions cgo pgbouncer pgpool chromium
+.PHONY: help test test-all check lint bench proof suites applications ha tidb versions cgo pgbouncer pgpool chromium
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile
@@ -21,6 +21,9 @@ lint: cgo ## check formatting, correctness and dependencies
 bench: cgo ## measure everything in one run, about 20 minutes, and write docs/benchmarks.md; FLAGS= as go run ./bench -h says
 	@command -v redis-server >/dev/null || scripts/apt-install redis-server || true
 	@go run ./bench -out docs $(FLAGS)
+
+proof: cgo ## try to break fences for an hour, sqlfence's first, and add what was found to docs/proof.md; FLAGS='-for 10m -seed 7'
+	cd proof && SQLFENCE_REQUIRE_POSTGRES=1 SQLFENCE_REQUIRE_MYSQL=1 go test -count=1 -timeout 0 -v . -write ../docs -for 1h $(FLAGS)
 
 suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
 	scripts/driver-suites -write ../docs/compatibility.md

@@ -1,0 +1,67 @@
+//go:build linux
+
+package proof
+
+import (
+	"os/exec"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/proof/fence"
+	"github.com/sqlfence/sqlfence/proof/history"
+	"github.com/sqlfence/sqlfence/proof/judge"
+	"github.com/sqlfence/sqlfence/proof/report"
+	"github.com/sqlfence/sqlfence/proof/storm"
+	"github.com/sqlfence/sqlfence/schema"
+)
+
+// sqlfence's protocol holds without sqlfence: from Python, on a sealed table.
+func TestPython(t *testing.T) {
+	const python = "/usr/bin/python3" // the one that has Debian's psycopg
+	if out, err := exec.Command(python, "-c", "import psycopg").CombinedOutput(); err != nil {
+		t.Skipf("no psycopg: %v %s", err, out)
+	}
+	db := storm.Postgres(t)
+	sealed(t, db)
+	run := report.Run{Kind: report.Fence, Fence: "sqlfence's protocol, from Python", What: "leases by procedures, and a sealed table"}
+	p := fence.Program{Name: run.Fence, Command: []string{python, "others/fence.py"}}
+	s := overOther(db, p, true)
+	s.Processes, s.Ledger = 6, history.Own
+	s.Open(t)
+	rounds(t, s, &run, judge.New(), othersLength())
+	if run.Verdict() != "held" {
+		t.Errorf("%s: %s: %+v", run.Verdict(), run.First, run.Counts)
+	}
+	save(t, run)
+}
+
+// sealed creates the table and what its programs need.
+func sealed(t *testing.T, target *storm.Target) {
+	t.Helper()
+	db, err := sqlfence.Open("pgx", target.DSN, sqlfence.WithTable("fenced",
+		sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Key("id"), sqlfence.Sealed()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx := sqlfence.Bypass(t.Context(), "the tables of the proof")
+	leases, err := lease.New(db, lease.WithProcedures())
+	if err == nil {
+		err = leases.Setup(ctx)
+	}
+	for _, query := range []string{
+		"CREATE TABLE fenced (id bigint PRIMARY KEY, value bigint NOT NULL DEFAULT 0, fence_token bigint NOT NULL DEFAULT 0)",
+		"INSERT INTO fenced (id) SELECT n FROM generate_series(1, 8) AS n",
+	} {
+		if err == nil {
+			_, err = db.ExecContext(ctx, query)
+		}
+	}
+	if err == nil {
+		err = schema.Seal(ctx, db)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

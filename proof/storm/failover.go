@@ -1,0 +1,67 @@
+//go:build linux
+
+package storm
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/integration/harness"
+)
+
+// A Pair is a server and its asynchronous standby.
+type Pair struct {
+	*Target
+	primary, standby *harness.Server
+	t                *testing.T
+}
+
+// Postgreses starts a server that has a standby as soon as Follow is called.
+func Postgreses(t *testing.T) *Pair {
+	t.Helper()
+	p := &Pair{primary: harness.NewServer(t, durable), standby: harness.NewServer(t, durable), t: t}
+	p.primary.Start(t)
+	p.Target = onServer(t, p.primary)
+	return p
+}
+
+// Follow makes the standby a copy of the server that streams from it.
+func (p *Pair) Follow() {
+	t := p.t
+	t.Helper()
+	p.primary.Stop(t)
+	p.primary.CopyTo(t, p.standby)
+	p.primary.StartAgain(t)
+	p.standby.Signal(t, "standby.signal")
+	p.standby.Configure(t, fmt.Sprintf("primary_conninfo = 'host=127.0.0.1 port=%d user=sqlfence password=%s'", p.primary.Port, p.primary.Password))
+	p.standby.Start(t)
+}
+
+// CutOff waits until the standby has all that the server has, and then has it get nothing more.
+func (p *Pair) CutOff() {
+	t := p.t
+	t.Helper()
+	at := p.primary.Ask(t, "SELECT pg_current_wal_lsn()::text")
+	harness.Eventually(t, "the standby has caught up", func() bool {
+		return p.standby.Ask(t, "SELECT (pg_last_wal_replay_lsn() >= $1::text::pg_lsn)::text", at) == "true"
+	})
+	p.standby.Configure(t, "primary_conninfo = ''")
+	p.standby.Ask(t, "SELECT pg_reload_conf()::text")
+	harness.Eventually(t, "the standby is cut off", func() bool {
+		return p.standby.Ask(t, "SELECT count(*)::text FROM pg_stat_wal_receiver") == "0"
+	})
+}
+
+// Promote kills the server; the standby takes its place and its address, without what it has missed.
+func (p *Pair) Promote() {
+	t := p.t
+	t.Helper()
+	p.primary.Kill(t)
+	p.standby.Stop(t)
+	p.standby.Port = p.primary.Port
+	p.standby.StartAgain(t)
+	if p.standby.Ask(t, "SELECT pg_promote(true, 60)::text") != "true" {
+		t.Fatal("the standby was not promoted")
+	}
+	p.primary, p.standby = p.standby, p.primary
+}

@@ -1,0 +1,115 @@
+//go:build linux
+
+package storm
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // the driver mysql
+	_ "github.com/jackc/pgx/v5/stdlib" // pgx
+	_ "github.com/mattn/go-sqlite3"    // sqlite3
+
+	"github.com/sqlfence/sqlfence/integration/harness"
+)
+
+// A Target is a database that a storm goes over.
+type Target struct {
+	Database string // as a fence is told: postgres, mariadb, sqlite
+	DSN      string // for the fences
+	Admin    *sql.DB
+	Wire     *Wire // before the server; nil where there is none
+	Seals    bool
+	Forms    []string      // kinds of statements that not all databases have
+	Levels   []string      // of isolation
+	TTL      time.Duration // of leases: shorter than processes are stopped
+
+	version  string   // a query
+	before   string   // what is before the server
+	direct   string   // data source name past the wire
+	crash    func()   // kills the server and starts it again
+	faults   []Fault  // that others have not
+	sessions string   // a query for those of the fences
+	end      string   // one of them, by its number
+	empty    []string // statements that empty the history and go on with its numbers; %d is the last one
+}
+
+// Databases are those that a storm knows.
+var Databases = map[string]func(*testing.T) *Target{
+	"postgres": Postgres, "pgbouncer": Pgbouncer, "full disk": FullDisk, "mariadb": MariaDB, "sqlite": SQLite,
+}
+
+func open(t *testing.T, driver, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open(driver, dsn)
+	if err == nil {
+		db.SetMaxOpenConns(1)
+		err = db.Ping()
+	}
+	return harness.CloseAtEnd(t, db, err)
+}
+
+// Version returns which server it is.
+func (db *Target) Version(t *testing.T) (version string) {
+	t.Helper()
+	if err := db.Admin.QueryRow(db.version).Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	version, _, _ = strings.Cut(version, "-")
+	version, _, _ = strings.Cut(version, " (")
+	return version + db.before
+}
+
+// ask returns the sessions of the fences.
+func (db *Target) ask() (list []int, err error) {
+	rows, err := db.Admin.Query(db.sessions)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var session int
+		if err := rows.Scan(&session); err != nil {
+			return nil, err
+		}
+		list = append(list, session)
+	}
+	return list, rows.Err()
+}
+
+// endSession ends one, if it hasn't ended.
+func (db *Target) endSession(session int) {
+	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
+	defer cancel()
+	_, _ = db.Admin.ExecContext(ctx, fmt.Sprintf(db.end, session))
+}
+
+// endOne ends a session of the fences.
+func (db *Target) endOne(rng *rand.Rand) {
+	if list, err := db.ask(); err == nil && len(list) > 0 {
+		db.endSession(list[rng.IntN(len(list))])
+	}
+}
+
+// quiet ends what is under way, and waits for that: what is recorded then is all that has landed.
+func (db *Target) quiet(t *testing.T) {
+	t.Helper()
+	if db.sessions == "" {
+		return // the processes have ended, and with them their transactions
+	}
+	harness.Eventually(t, "no session is left", func() bool {
+		list, err := db.ask()
+		for _, session := range list {
+			db.endSession(session)
+		}
+		if len(list) > 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		return err == nil && len(list) == 0
+	})
+}
