@@ -137,7 +137,7 @@ func planted(t *testing.T, h *history.History) map[string]bool {
 			t.Logf("no place for: %s", p.Name)
 			continue
 		}
-		if found[p.Name] = len(judge.New().Check(c, 5*time.Second).Violations) > 0; !found[p.Name] {
+		if found[p.Name] = len(judge.New().Check(c, harness.Patience).Violations) > 0; !found[p.Name] {
 			t.Errorf("not found in the history: %s", p.Name)
 		}
 	}

@@ -127,13 +127,13 @@ func fenced(h *history.History, e history.Event) bool {
 
 func acknowledged(h *history.History, e history.Event) bool {
 	op := h.Ops[e.Op]
-	return op != nil && op.Answer.Is == fence.OK
+	return op != nil && op.Answer.Is == fence.OK && op.Answer.Rows > 0
 }
 
 // landedOn finds acknowledged writes of a single row of a table.
 func landedOn(h *history.History, meant func(*history.Table) bool) func(*history.Op) bool {
 	return func(op *history.Op) bool {
-		if op.Request.Do != fence.Write || op.Answer.Is != fence.OK || op.Answer.Rows == 0 || len(op.Request.Steps) != 1 {
+		if op.Request.Do != fence.Write || op.Answer.Is != fence.OK || op.Answer.Rows <= 0 || len(op.Request.Steps) != 1 {
 			return false
 		}
 		t := history.Find(h.Tables, op.Request.Steps[0].Table)

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/proof/judge"
 )
 
-//go:embed page.md
+//go:embed page.template
 var page string
 
 // Write writes proof.md of all runs into the folder of the docs.

@@ -29,7 +29,7 @@ func (s *slot) ask(r fence.Request) fence.Answer {
 	}
 	a := p.Ask(r, silence)
 	if a.Error == fence.ErrSilent.Error() {
-		s.storm.odd.add("no answer for a minute to: " + r.Do)
+		s.storm.odd.add("no answer to: " + r.Do)
 		p.Kill()
 	}
 	return a

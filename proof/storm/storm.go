@@ -43,7 +43,7 @@ type Storm struct {
 }
 
 // silence is how long a fence may take for an answer, also through a fault.
-const silence = 60 * time.Second
+const silence = harness.Patience
 
 // Open has the fence create its tables, and the suite what records them.
 func (s *Storm) Open(t *testing.T) {
