@@ -44,7 +44,7 @@ func TestStorm(t *testing.T) {
 func over(db *storm.Target, program string) *storm.Storm {
 	return &storm.Storm{
 		Target: db, Program: inProcess(program, 6), Processes: 4, Tables: history.For(db.Seals), Ledger: history.Own,
-		Mix: storm.Everything, Faults: storm.Faults(db, 1), Seed: *seed, TTL: db.TTL, Round: 30 * time.Second,
+		Mix: storm.Everything, Faults: storm.Faults(db, faultRate()), Seed: *seed, TTL: db.TTL, Round: 30 * time.Second,
 	}
 }
 
@@ -142,6 +142,14 @@ func planted(t *testing.T, h *history.History) map[string]bool {
 		}
 	}
 	return found
+}
+
+// faultRate is such that a short storm meets each kind.
+func faultRate() float64 {
+	if testing.Short() {
+		return 1
+	}
+	return *rate
 }
 
 // share is the part of the time that each of n storms gets.

@@ -15,8 +15,8 @@ type Fault struct {
 	Do    func(s *Storm, rng *rand.Rand)
 }
 
-// Faults returns those that a target can have. Rate 1 is a dozen a second; those that stop everything for a
-// second or two, such as a server's crash, come every 30 seconds.
+// Faults returns those that a target can have, at a rate: 1 is about 20 a second where there is a network. Those that
+// stop everything for a second or two, such as a server's crash, are rare.
 func Faults(db *Target, rate float64) []Fault {
 	list := []Fault{
 		{"process stopped", 500 * time.Millisecond, stop},
