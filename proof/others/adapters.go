@@ -3,6 +3,7 @@ package others
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"github.com/sqlfence/sqlfence/proof/history"
 )
@@ -52,6 +53,7 @@ var Adapters = []Fence{
 		columns: "version bigint NOT NULL DEFAULT 0", release: unlock,
 		acquire: func(ctx context.Context, h *holder) (token int64, ok bool, err error) {
 			if token, ok, err = lockByServer(ctx, h); err == nil && ok {
+				time.Sleep(h.pause)
 				h.extra, err = ask[int64](ctx, h.db, "SELECT version FROM fenced WHERE id = $1", h.row)
 			}
 			return token, ok && err == nil, err

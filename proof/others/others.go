@@ -44,6 +44,7 @@ type holder struct {
 	extra int64     // what the fence wants to remember: an epoch, a version
 	value int64
 	ttl   time.Duration
+	pause time.Duration // between the lock and what is read under it
 }
 
 type program struct {
@@ -117,6 +118,7 @@ func (p *program) do(ctx context.Context, r fence.Request) (fence.Answer, error)
 func (p *program) acquire(ctx context.Context, r fence.Request) (fence.Answer, error) {
 	ttl := time.Duration(r.TTL) * time.Millisecond
 	h := &holder{program: p, name: r.Name, lock: fmt.Sprintf("%d-%d", p.process, r.ID), ttl: ttl, until: p.now().Add(ttl)}
+	h.pause = time.Duration(r.Hold) * time.Millisecond
 	if _, err := fmt.Sscanf(r.Name, "fenced/%d", &h.row); err != nil {
 		return fence.Answer{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
@@ -28,6 +29,7 @@ func redisLock(ctx context.Context, h *holder) (token int64, ok bool, err error)
 	if err != nil || taken != "OK" {
 		return 0, false, err
 	}
+	time.Sleep(h.pause)
 	fence, err := redis(ctx, "INCR", "fence:"+h.name)
 	if err != nil {
 		return 0, false, err

@@ -138,7 +138,11 @@ func Locked(l *Lane) fence.Request {
 		return l.underLock(t, lock)
 	}
 	name := t.Resource(1 + l.Int64N(t.Rows))
-	return fence.Request{Do: fence.Acquire, Name: name, TTL: l.Storm.TTL.Milliseconds()}
+	r := fence.Request{Do: fence.Acquire, Name: name, TTL: l.Storm.TTL.Milliseconds()}
+	if l.IntN(4) == 0 {
+		r.Hold = l.Int64N(3 * r.TTL)
+	}
+	return r
 }
 
 // underLock writes the row that a lock is for. The pause is where the fence wants it.
