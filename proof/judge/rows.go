@@ -87,7 +87,8 @@ func (j *Judge) holds(t *history.Table, at row, seq int64, op *history.Op) {
 	name := t.Resource(at.id)
 	value, _ := op.Token(name)
 	if newest, known := j.ledger[name]; t.Ledger && known && newest != value {
-		j.violated(Newest, name, "%d writes %s with token %d, at %d, where %d is the newest", op.Request.ID, at, value, seq, newest)
+		j.violated(Newest, name, "%d writes %s with token %d, at %d, where %d is the newest: %s, told %s%s",
+			op.Request.ID, at, value, seq, newest, asked(op), op.Answer.Is, j.around(name, at, seq))
 	}
 	if t.ClaimOf == "" {
 		return
@@ -118,4 +119,15 @@ func (j *Judge) serial(at row, e history.Event, op *history.Op) {
 	case e.What == history.Update && op.Request.Serial != 0 && op.Request.Serial != e.Was:
 		j.violated(Serials, at.String(), "%d writes %s by version %d, which has %d", e.Op, at, op.Request.Serial, e.Was)
 	}
+}
+
+// around is what was recorded of a token's name and of a row near a moment.
+func (j *Judge) around(name string, at row, seq int64) (text string) {
+	for _, e := range j.h.Events {
+		near := e.Seq > seq-60 && e.Seq < seq+20
+		if near && (e.Name == name || e.Name == at.table && e.Row == at.id || j.h.Ops[e.Op] != nil && e.What == history.Commit) {
+			text += fmt.Sprintf("\n\t%+v", e)
+		}
+	}
+	return text
 }
