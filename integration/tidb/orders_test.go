@@ -250,7 +250,7 @@ func TestOrders(t *testing.T) {
 					name == "serial" && (kind == "upsert" || kind == "again") {
 					continue
 				}
-				t.Run(fmt.Sprint(s.name, "/", name, "/", kind), func(t *testing.T) { count.play(t, plain, db, r, query) })
+				t.Run(fmt.Sprint(s.name, "/", name, "/", kind), func(t *testing.T) { count.play(t, plain, db, r, kind, query) })
 			}
 		}
 	}
@@ -260,7 +260,7 @@ func TestOrders(t *testing.T) {
 // A tally is how often what happened.
 type tally struct{ orders, waited, stale, conflicts, older, newer int }
 
-func (c *tally) play(t *testing.T, plain, db *sql.DB, r rule, query string) {
+func (c *tally) play(t *testing.T, plain, db *sql.DB, r rule, kind, query string) {
 	take := "UPDATE books SET price = 6 WHERE id = 1"
 	if r.take != "" {
 		take = r.take
@@ -270,6 +270,9 @@ func (c *tally) play(t *testing.T, plain, db *sql.DB, r rule, query string) {
 			for _, order := range orders(len(as), len(end)) {
 				reset(t, plain)
 				o, n := run(t, plain, order, &part{as, query, r.older, db}, &part{end, take, r.newer, db})
+				if kind != "point" && errors.Is(o.failed, sqlfence.ErrUnguardable) {
+					t.Skip(o.failed) // for what it is, on any server
+				}
 				c.judge(t, plain, fmt.Sprint(as, " beside ", end, " in order ", order), r, o, n)
 				if t.Failed() {
 					return
