@@ -74,12 +74,13 @@ func TestStandbyDecidesNothing(t *testing.T) {
 	primary.Start(t)
 	for _, b := range harness.Bases[:2] {
 		db, done := primary.Open(t, b)
-		leases := harness.NewLeases(t, db)
+		harness.NewLeases(t, db)
 		done()
 		follow(t, primary, standby)
 		db, done = primary.Open(t, b)
-		if leases, _ = lease.New(db); leases == nil {
-			t.Fatal("no leases")
+		leases, err := lease.New(db)
+		if err != nil {
+			t.Fatal(err)
 		}
 		cutOff(t, primary, standby)
 		l := harness.MustAcquire(t, leases, "jobs", lease.TTL(time.Hour))
