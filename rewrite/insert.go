@@ -209,10 +209,11 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 		return false
 	}
 	asks := !ins.Rows.Empty() && p.passesLedger()
-	p.insertion.asks = p.asksInMark(w, ins)
-	if asks && p.dialect.guard.LedgerInRow.Is() && !p.insertion.queried && !p.checkRows(ins) {
+	asksRow := asks && p.dialect.guard.LedgerInRow.Is() && !p.insertion.queried
+	if asksRow && !p.asksByMark() && !p.checkRows(ins) {
 		return false
 	}
+	p.insertion.asks = p.asksInMark(w, ins)
 	for i := range ins.Arms {
 		if !p.rowArm(w, &ins.Arms[i]) {
 			return false
@@ -303,7 +304,7 @@ func (p *planner) selection(arm *read.RowArm) bool {
 func (p *planner) addValues(at, row int32, first bool) {
 	add := func(r int, a added, separator string) {
 		p.addValue(at, r, a, separator, row)
-		if first && a.value == "" && p.insertion.asks {
+		if first && a.value == "" && (p.insertion.asks || p.asksByMark()) {
 			p.edits[len(p.edits)-1].op = opValueAsking
 		}
 	}

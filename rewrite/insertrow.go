@@ -30,14 +30,15 @@ func (p *planner) assignedRow(w *read.Write) bool {
 	if !p.showsKeys(w, &w.Insertion) || p.readsKeys() && !p.rowKey(p.PlainValue(set.Items[p.insertion.key])) {
 		return false
 	}
-	if p.passesLedger() {
+	if p.passesLedger() && !p.asksByMark() {
+		rules := p.checksOfRow(0)
 		value := func(n int) (v read.Span) {
 			if n < len(set.Items) {
 				v = p.PlainValue(set.Items[n])
 			}
 			return v
 		}
-		if rules := p.checksOfRow(0); !p.checkRow(value, rules, 0) {
+		if !p.checkInRow(value, rules, 0) {
 			return p.refuseTarget(set.Lo, noValueFor(rules))
 		}
 	}
@@ -51,7 +52,7 @@ func (p *planner) assignedRow(w *read.Write) bool {
 	p.eachAdded(func(r int, a added) {
 		if a.value == "" {
 			o := opRowAssign
-			if p.insertion.asks {
+			if p.asksByMark() {
 				o = opRowAssignAsking
 			}
 			p.insert(at, o, setOf(r), ", "+a.column+" = ")
@@ -68,16 +69,20 @@ func (p *planner) addRowColumn(ins *read.Insertion, r int, a added) {
 	}
 }
 
-// marks reports whether the rows to insert have marks, which are the last of their values.
-func (p *planner) marks() bool { return p.target.rules.FenceColumn != "" && !p.insertion.unmarked }
+// asksByMark reports whether the ledger is asked before the mark's value in the first of
+// the rows, and not before one of the application's, nor in the WHERE of a query.
+func (p *planner) asksByMark() bool {
+	return !p.insertion.queried && p.passesLedger() && p.dialect.guard.LedgerInRow.Is() &&
+		p.target.rules.FenceColumn != "" && !p.insertion.unmarked
+}
 
-// checksOfRow returns the rules that are asked before a value of a row to insert: the ledger before the first row,
-// and before each the row's key, unless its mark compares that.
+// checksOfRow returns the rules that are asked before a value of a row to insert, where that
+// isn't the mark's: the ledger before the first row, and before each the row's key.
 func (p *planner) checksOfRow(row int32) (rules ruleSet) {
 	if row == 0 {
 		rules |= setOf(ruleLedger)
 	}
-	if t := p.target.rules; t.Key != "" && !t.UnfencedInserts && !p.marks() && p.dialect.guard.ReadsNewRow.Is() {
+	if t := p.target.rules; t.Key != "" && !t.UnfencedInserts && p.dialect.guard.ReadsNewRow.Is() {
 		rules |= setOf(ruleKey)
 	}
 	return rules
@@ -101,23 +106,13 @@ func (p *planner) checkRows(ins *read.Insertion) bool {
 	for i := range ins.Arms {
 		for _, values := range ins.Arms[i].Rows {
 			value := func(n int) read.Span { return p.Item(values, n) }
-			if rules := p.checksOfRow(row); rules != 0 && !p.checkRow(value, rules, row) {
+			if rules := p.checksOfRow(row); rules != 0 && !p.checkInRow(value, rules, row) {
 				return p.refuseTarget(ins.SourceAt, noValueFor(rules))
 			}
 			row++
 		}
 	}
 	return true
-}
-
-// checkRow puts the check of rules around one of a row's values. Where none of them will do, the ledger is asked by
-// the mark: MySQL stores the values before it, and says first what is wrong with them.
-func (p *planner) checkRow(value func(n int) read.Span, rules ruleSet, row int32) bool {
-	if p.checkInRow(value, rules, row) {
-		return true
-	}
-	p.insertion.asks = p.marks()
-	return p.insertion.asks
 }
 
 // checkQuery has the ledger asked in a condition of each SELECT of an INSERT's query.
