@@ -26,6 +26,9 @@ type wrong struct {
 	// What comes first in PostgreSQL, where an error has ended the transaction before its ledger can be asked.
 	late  bool // the error, under Ledger alone
 	plans bool // the error: the server has it while it plans, or the driver while it prepares
+
+	// What comes first in MySQL, which stores the values before the mark, with a fence column and Ledger.
+	stores bool
 	fails bool // the error, under RowFence alone, as the row isn't looked at before, also outside of a transaction
 }
 
@@ -51,9 +54,9 @@ var wrongs = []wrong{
 	{Write: harness.Write{Name: "upsert, unique", Query: "INSERT INTO books (id, isbn) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET isbn = excluded.isbn", Args: []any{1, "i2"}}},
 	{Write: harness.Write{Name: "upsert, check", Query: "INSERT INTO books (id, price) VALUES ($1, 5) ON CONFLICT (id) DO UPDATE SET price = 2000", Args: []any{1}}},
 	{Write: harness.Write{Name: "insert, key", Query: "INSERT INTO books (id, isbn, price) VALUES ($1, $2, $3)", Args: []any{1, "i9", 5}}, new: true},
-	{Write: harness.Write{Name: "insert, null", Query: "INSERT INTO books (id, price) VALUES ($1, NULL)", Args: []any{9}}, new: true},
+	{Write: harness.Write{Name: "insert, null", Query: "INSERT INTO books (id, price) VALUES ($1, NULL)", Args: []any{9}}, new: true, stores: true},
 	{Write: harness.Write{Name: "insert, check", Query: "INSERT INTO books (id, isbn, price) VALUES ($1, 'i9', 2000)", Args: []any{9}}, new: true},
-	{Write: harness.Write{Name: "insert, too long", Query: "INSERT INTO books (id, isbn) VALUES ($1, $2)", Args: []any{9, "more than ten letters"}}, new: true, plans: true},
+	{Write: harness.Write{Name: "insert, too long", Query: "INSERT INTO books (id, isbn) VALUES ($1, $2)", Args: []any{9, "more than ten letters"}}, new: true, plans: true, stores: true},
 	{Write: harness.Write{Name: "insert, trigger", Query: "INSERT INTO books (id, price) VALUES ($1, $2)", Args: []any{9, 666}}, new: true},
 	{Write: harness.Write{Name: "insert by a function", Query: "INSERT INTO books (id, isbn) VALUES ($1, lower('I2'))", Args: []any{9}}, new: true},
 	{Write: harness.Write{Name: "insert of several", Query: "INSERT INTO books (id, isbn) VALUES ($1, $2), ($3, $4)", Args: []any{8, "i8", 1, "i9"}}, new: true, late: true},
@@ -112,6 +115,7 @@ func TestG12StaleFirst(t *testing.T) {
 			"INSERT INTO pages VALUES (1)") {
 			harness.MustExec(t, plain, create)
 		}
+		storesFirst := b.Dialect == sqlfence.MySQL && !(&harness.Shop{Plain: plain}).IsMariaDB(t)
 		for _, r := range rulesets {
 			db := b.Fenced(t, dsn, harness.Books(r.rules...))
 			for _, w := range wrongs {
@@ -132,6 +136,9 @@ func TestG12StaleFirst(t *testing.T) {
 					first := r.ledger || !w.new && !w.none && !w.ill
 					if b.Dialect == sqlfence.SQLite && (w.seeks || w.deletes && r.row) {
 						first = false
+					}
+					if storesFirst && w.stores && r.row {
+						continue // either one, by what stands in a transaction
 					}
 					if b.Dialect == sqlfence.Postgres {
 						alone, prepares := form == "exec" || form == "prepared", form != "exec" && len(w.Args) == 1 && w.plans
