@@ -74,9 +74,16 @@ type Judge struct {
 	values map[row]int64
 	wrote  map[row]int64 // the highest token that has written, by the requests
 
-	h      *history.History
-	landed map[int64]int // events by request, in this round
-	begin  beginning
+	h       *history.History
+	landed  map[int64]int // events by request, in this round
+	changed map[change]bool
+	begin   beginning
+}
+
+// A change is that a request has written rows of a table.
+type change struct {
+	op    int64
+	table string
 }
 
 // A beginning is what a round finds.
@@ -124,7 +131,7 @@ func New() *Judge {
 // Check judges a round. Each search for an order ends after limit, without a verdict.
 func (j *Judge) Check(h *history.History, limit time.Duration) Verdict {
 	j.h, j.verdict = h, Verdict{Pictures: make(map[string][]byte)}
-	j.landed = make(map[int64]int)
+	j.landed, j.changed = make(map[int64]int), make(map[change]bool)
 	j.begin = beginning{maps.Clone(j.ledger), maps.Clone(j.values)}
 	for _, e := range h.Events {
 		j.event(e)

@@ -33,6 +33,18 @@ func TestPlants(t *testing.T) {
 	}
 }
 
+// A commit behind a newer token breaks the promise that only the newest writes, by itself.
+func TestCommitBehindANewerToken(t *testing.T) {
+	h := *wellBehaved()
+	if !commitLate(&h) {
+		t.Fatal("no place")
+	}
+	v := New().Check(&h, time.Minute).Violations
+	if len(v) != 1 || v[0].Promise != Newest {
+		t.Errorf("found: %v", v)
+	}
+}
+
 // A recorder is a database that does one thing after the other.
 type recorder struct {
 	h   *history.History
@@ -47,7 +59,7 @@ func (r *recorder) asked(request fence.Request, answer fence.Answer, events ...h
 	for _, e := range events {
 		r.seq++
 		e.Seq = r.seq
-		if e.What == history.Update {
+		if e.What == history.Update || e.What == history.Commit {
 			e.Op = id
 		}
 		r.h.Events = append(r.h.Events, e)
@@ -67,6 +79,16 @@ func (r *recorder) write(table, name string, token, was, mark int64, is string) 
 	r.asked(request, fence.Answer{Is: is, Rows: 1}, history.Event{What: history.Update, Name: table, Row: 1, Was: was, Mark: mark})
 }
 
+// transaction writes row 1, and says that it is about to commit; where there is no row it says that alone.
+func (r *recorder) transaction(table string, token, was int64, written int64) {
+	request := fence.Request{
+		Do: fence.Write, Steps: []fence.Step{{Table: table, Row: 1, Form: history.Bulk}}, Level: "serializable",
+		Tokens: []fence.Token{{Name: table, Value: token}},
+	}
+	events := []history.Event{{What: history.Update, Name: table, Row: 1, Was: was, Mark: token}, {What: history.Commit}}
+	r.asked(request, fence.Answer{Is: fence.OK, Rows: written}, events[1-written:]...)
+}
+
 func (r *recorder) grant(do, name string, token int64, more ...history.Event) {
 	events := append([]history.Event{{What: history.Ledger, Name: name, Was: token - 1, Mark: token}}, more...)
 	r.asked(fence.Request{Do: do, Name: name}, fence.Answer{Is: fence.OK, Token: token}, events...)
@@ -79,6 +101,10 @@ func wellBehaved() *history.History {
 		r.grant(fence.Issue, "marked", token)
 		r.write("marked", "marked", token, token-1, token, fence.OK)
 		r.write("marked", "marked", token-1, 0, 0, fence.Stale)
+
+		r.grant(fence.Issue, "removed", token)
+		r.transaction("removed", token, token-1, 1)
+		r.transaction("removed", token-1, 0, 0) // it is stale, and has met no row
 
 		began := token * 10 * second
 		lease := history.Event{What: history.Grant, Name: "leased/1", Mark: token, Began: began, Ended: began + second}

@@ -36,6 +36,7 @@ var Plants = []Plant{
 			}
 		})
 	}},
+	{"a token is issued before a write of the one before is committed", commitLate},
 	{"an acknowledged write is gone", func(h *history.History) bool {
 		return onEvent(h, func(h *history.History, e history.Event) bool { return isRow(e) && acknowledged(h, e) }, func(e *history.Event) {
 			e.What, e.Name, e.Op = history.Commit, "", 0
@@ -170,5 +171,34 @@ func swapWrites(h *history.History) bool {
 	}
 	a, b := pairs[len(pairs)/2][0], pairs[len(pairs)/2][1]
 	h.Events[a], h.Events[b] = h.Events[b], h.Events[a]
+	return true
+}
+
+// commitLate has a transaction that has written with the newest token commit behind the next one.
+func commitLate(h *history.History) bool {
+	wrote := make(map[int64]string)   // by request, the name of its token
+	committed := make(map[string]int) // by name, the last commit
+	var places [][2]int
+	for i, e := range h.Events {
+		t := history.Find(h.Tables, e.Name)
+		switch {
+		case e.What == history.Ledger:
+			if commit, ok := committed[e.Name]; ok {
+				places = append(places, [2]int{commit, i})
+				delete(committed, e.Name)
+			}
+		case e.What == history.Commit && wrote[e.Op] != "":
+			committed[wrote[e.Op]] = i
+		case isRow(e) && t != nil && t.Ledger && h.Ops[e.Op] != nil:
+			wrote[e.Op] = t.Resource(e.Row)
+		}
+	}
+	if len(places) == 0 {
+		return false
+	}
+	commit, token := places[len(places)/2][0], places[len(places)/2][1]
+	e := h.Events[commit]
+	copy(h.Events[commit:token], h.Events[commit+1:token+1])
+	h.Events[token] = e
 	return true
 }

@@ -25,6 +25,7 @@ func (j *Judge) rowEvent(e history.Event) {
 		return
 	}
 	j.landed[e.Op]++
+	j.changed[change{e.Op, e.Name}] = true
 	j.verdict.Counts.Landed++
 	j.fences(t, at, e, op)
 	j.holds(t, at, e.Seq, op)
@@ -99,14 +100,16 @@ func (j *Judge) holds(t *history.Table, at row, seq int64, op *history.Op) {
 	}
 }
 
-// commitEvent: a transaction's guards hold until its commit.
+// commitEvent: a transaction's guards hold until its commit. A statement that has met no row has written nothing, and
+// not every guard is asked then: on SQLite none that is to change rows of an empty table.
 func (j *Judge) commitEvent(e history.Event) {
 	op := j.h.Ops[e.Op]
 	if op == nil {
 		return
 	}
 	for _, s := range op.Request.Steps {
-		if t := history.Find(j.h.Tables, s.Table); t != nil && op.Request.Do == fence.Write {
+		t := history.Find(j.h.Tables, s.Table)
+		if t != nil && op.Request.Do == fence.Write && j.changed[change{e.Op, s.Table}] {
 			j.holds(t, row{s.Table, s.Row}, e.Seq, op)
 		}
 	}
