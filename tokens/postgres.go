@@ -89,9 +89,13 @@ func onePostgres(name, count string) sqltext.Pieces {
 // The guard of the ledger takes its turn too, shared. Turns are granted in the order of the
 // requests, so writers with transactions that overlap can't hold off the next token for ever, as
 // they could by sharing the row.
+//
+// The floor may have risen while it waited for its turn. For a name without a token the trigger compares the first of
+// the {count} with the floor as it is then.
 const issuePostgres = `INSERT INTO {ledger} (name, token)
 SELECT turn.name, turn.floor + {count}
-FROM (SELECT asked.name, {turn asked.name}, {durable}, {floor} AS floor FROM ({asked}) AS asked OFFSET 0) AS turn
+FROM (SELECT asked.name, {turn asked.name}, {durable}, {floor} AS floor,
+	pg_catalog.set_config('sqlfence.count', ({count})::text, true) FROM ({asked}) AS asked OFFSET 0) AS turn
 WHERE {fit turn.floor <= {max} - {count}} AND {seen turn.name}
 ON CONFLICT (name) DO UPDATE SET token = GREATEST(COALESCE({ledger}.token, 0) + {count}, excluded.token)
 WHERE {fit COALESCE({ledger}.token, 0) BETWEEN 0 AND {max} - {count}}
@@ -104,7 +108,7 @@ WHERE $2::bigint > {served} OR EXISTS (SELECT FROM {ledger} WHERE name = $1::tex
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)
 RETURNING token`
 
-// sharedPostgres takes as many tokens of each name as stand beside it. It leaves out a name without a row, and one
+// sharedPostgres takes as many tokens of each name as stand beside it. It leaves out a name without a token, and one
 // with a turn or a row that another transaction has: so it waits for no lock, and no session waits for it in a
 // circle. The row is read anew once it is locked. Above READ COMMITTED all are left out, since there the snapshot
 // may be older than the row.
@@ -118,7 +122,7 @@ const sharedPostgres = `WITH asked AS MATERIALIZED (
 ), held AS MATERIALIZED (
 	SELECT turn.name, GREATEST(COALESCE(l.token, 0), turn.floor) + turn.count AS next
 	FROM turn CROSS JOIN LATERAL (SELECT token FROM {ledger} WHERE name = turn.name FOR UPDATE SKIP LOCKED) AS l
-	WHERE COALESCE(l.token, 0) BETWEEN 0 AND {max} - turn.count
+	WHERE l.token BETWEEN 1 AND {max} - turn.count
 ), issued AS (
 	INSERT INTO {ledger} AS t (name, token) SELECT name, next FROM held
 	ON CONFLICT (name) DO UPDATE SET token = excluded.token WHERE COALESCE(t.token, 0) < excluded.token
