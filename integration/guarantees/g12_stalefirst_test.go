@@ -29,7 +29,7 @@ type wrong struct {
 
 	// What comes first in MySQL, which stores the values before the mark, with a fence column and Ledger.
 	stores bool
-	fails bool // the error, under RowFence alone, as the row isn't looked at before, also outside of a transaction
+	fails  bool // the error, under RowFence alone, as the row isn't looked at before, also outside of a transaction
 }
 
 var wrongs = []wrong{
