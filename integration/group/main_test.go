@@ -31,14 +31,7 @@ INSERT INTO books (id) VALUES (1), (2), (3)`
 // start returns a cluster with [schema].
 func start(t *testing.T) *cluster {
 	t.Helper()
-	dsns := strings.Fields(os.Getenv("SQLFENCE_GROUP_DSN"))
-	if len(dsns) == 0 {
-		const hint = "SQLFENCE_GROUP_DSN is not set; run scripts/with-group galera go test ./group"
-		if os.Getenv("SQLFENCE_REQUIRE_GALERA") == "1" {
-			t.Fatal(hint)
-		}
-		t.Skip(hint)
-	}
+	dsns := strings.Fields(harness.ServerDSN(t, "GROUP", "scripts/with-group galera go test ./group"))
 	if len(dsns) != 3 {
 		t.Fatalf("SQLFENCE_GROUP_DSN has %d nodes, want 3", len(dsns))
 	}

@@ -9,8 +9,6 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
-	"github.com/sqlfence/sqlfence/lease"
-	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // A table is one that clients write to. Tokens have its name, and behind a slash the row's if each row has its own.
@@ -56,19 +54,7 @@ END $$;`
 func prepare(t *testing.T, c *cluster) {
 	t.Helper()
 	db := open(t, "pgx", c.dsn(0))
-	store, err := tokens.New(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leases, err := lease.New(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, setup := range []error{store.Setup(t.Context()), leases.Setup(t.Context())} {
-		if setup != nil {
-			t.Fatal(setup)
-		}
-	}
+	harness.NewLeases(t, db) // sets up the ledger, too
 	harness.MustExec(t, db, journal)
 	for _, table := range tables {
 		harness.MustExec(t, db, fmt.Sprintf(`CREATE TABLE %[1]s (id int PRIMARY KEY, token bigint NOT NULL DEFAULT 0,

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,15 +30,7 @@ var programs = append(slices.DeleteFunc(slices.Clone(Bases), func(b Base) bool {
 // for PostgreSQL.
 func MySQLDSN(t testing.TB) string {
 	t.Helper()
-	dsn := os.Getenv("SQLFENCE_MYSQL_DSN")
-	if dsn == "" {
-		const hint = "SQLFENCE_MYSQL_DSN is not set; run scripts/with-mariadb go test ./..."
-		if os.Getenv("SQLFENCE_REQUIRE_MYSQL") == "1" {
-			t.Fatal(hint)
-		}
-		t.Skip(hint)
-	}
-	return dsn
+	return ServerDSN(t, "MYSQL", "scripts/with-mariadb go test ./...")
 }
 
 // MySQLDatabase creates a database and returns its DSN.

@@ -29,14 +29,22 @@ func Lacks(t testing.TB, db *sql.DB, query string) bool {
 // the caller of the tests insists, so that nothing is skipped unnoticed.
 func NeedPostgres(t testing.TB) {
 	t.Helper()
-	if os.Getenv("SQLFENCE_POSTGRES_DSN") != "" {
-		return
+	ServerDSN(t, "POSTGRES", "scripts/with-postgres go test ./...")
+}
+
+// ServerDSN returns what the variable SQLFENCE_<kind>_DSN says. Without it the test is skipped, or fails where
+// SQLFENCE_REQUIRE_<kind> is 1; run is the command that sets it.
+func ServerDSN(t testing.TB, kind, run string) string {
+	t.Helper()
+	dsn := os.Getenv("SQLFENCE_" + kind + "_DSN")
+	if dsn == "" {
+		hint := "SQLFENCE_" + kind + "_DSN is not set; run " + run
+		if os.Getenv("SQLFENCE_REQUIRE_"+kind) == "1" {
+			t.Fatal(hint)
+		}
+		t.Skip(hint)
 	}
-	const hint = "SQLFENCE_POSTGRES_DSN is not set; run scripts/with-postgres go test ./..."
-	if os.Getenv("SQLFENCE_REQUIRE_POSTGRES") == "1" {
-		t.Fatal(hint)
-	}
-	t.Skip(hint)
+	return dsn
 }
 
 // PostgresDSN returns the data source name of the PostgreSQL database that the

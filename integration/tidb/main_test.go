@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -22,15 +21,7 @@ func TestMain(m *testing.M) { harness.Main(m) }
 // serverDSN returns the server to test on.
 func serverDSN(t testing.TB) string {
 	t.Helper()
-	dsn := os.Getenv("SQLFENCE_TIDB_DSN")
-	if dsn == "" {
-		const hint = "no TiDB: SQLFENCE_TIDB_DSN is not set; run make tidb"
-		if os.Getenv("SQLFENCE_REQUIRE_TIDB") == "1" {
-			t.Fatal(hint)
-		}
-		t.Skip(hint)
-	}
-	return dsn
+	return harness.ServerDSN(t, "TIDB", "make tidb")
 }
 
 // A session is how connections are set up, by variables of the session's.

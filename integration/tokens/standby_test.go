@@ -15,16 +15,12 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/lease"
-	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // deciding asks all that is asked in order to decide, of what is there and of what isn't.
 func deciding(t *testing.T, db *sql.DB, l *lease.Lease) map[string]error {
 	t.Helper()
-	store, err := tokens.New(db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := harness.NewStore(t, db)
 	leases, err := lease.New(db)
 	if err != nil {
 		t.Fatal(err)
@@ -44,10 +40,7 @@ func deciding(t *testing.T, db *sql.DB, l *lease.Lease) map[string]error {
 // shown asks what is for display.
 func shown(t *testing.T, db *sql.DB) error {
 	t.Helper()
-	store, err := tokens.New(db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := harness.NewStore(t, db)
 	leases, err := lease.New(db)
 	if err != nil {
 		t.Fatal(err)

@@ -21,14 +21,14 @@ const (
 
 // Variables of a session that may take a statement apart, or change its error.
 const (
-	tidbLazily        = "tidb_constraint_check_in_place_pessimistic"
-	tidbBulk          = "tidb_dml_type"
-	tidbBatchesInsert = "tidb_batch_insert"
-	tidbBatchesDelete = "tidb_batch_delete"
-	tidbBatchesCommit = "tidb_batch_commit"
+	tidbLazily = "tidb_constraint_check_in_place_pessimistic"
+	tidbBulk   = "tidb_dml_type"
 )
 
-var tidbVariables = []string{tidb, tidbLazily, tidbBulk, tidbBatchesInsert, tidbBatchesDelete, tidbBatchesCommit}
+var (
+	tidbBatches   = []string{"tidb_batch_insert", "tidb_batch_delete", "tidb_batch_commit"}
+	tidbVariables = append([]string{tidb, tidbLazily, tidbBulk}, tidbBatches...)
+)
 
 // unfitTiDB returns why nothing is guarded where the variable has this value; empty where it may be.
 func unfitTiDB(variable, value string) string {
@@ -39,7 +39,7 @@ func unfitTiDB(variable, value string) string {
 			"set it to ON"
 	case variable == tidbBulk && !strings.EqualFold(value, "standard"):
 		return variable + " is " + strconv.Quote(value) + ", and guards were not tested with that; set it to standard"
-	case slices.Contains(tidbVariables[3:], variable) && on:
+	case slices.Contains(tidbBatches, variable) && on:
 		return variable + " is ON, so that a statement may be applied in part; set it to OFF"
 	}
 	return ""
