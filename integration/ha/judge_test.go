@@ -24,8 +24,6 @@ type verdict struct {
 	over      map[string]int // by table, those behind a newer one of their row, or beside a newer token of the ledger
 	lost      int            // acknowledged, and not in the database
 	forbidden int            // in the database, though an error had said that they aren't
-
-	clients map[string]bool // that had an answer which decides
 }
 
 // guarded returns how many stale writes stand over newer ones in tables that sqlfence guards.
@@ -48,7 +46,7 @@ type entry struct {
 func judge(t *testing.T, tr *trail, db *sql.DB) *verdict {
 	t.Helper()
 	entries := readJournal(t, db)
-	v := &verdict{landed: len(entries), over: make(map[string]int), clients: make(map[string]bool)}
+	v := &verdict{landed: len(entries), over: make(map[string]int)}
 	v.judgeTokens(tr.issued)
 	v.judgeRows(entries)
 	in := make(map[string]bool)
@@ -130,9 +128,6 @@ func (v *verdict) judgeTokens(all []issued) {
 func (v *verdict) judgeWrite(s sent, there bool) {
 	if s.outcome == unknown {
 		v.unknown++
-	}
-	if s.outcome == landed || s.outcome == refused {
-		v.clients[s.client] = true
 	}
 	if s.outcome == landed && !there {
 		v.lost++

@@ -135,6 +135,19 @@ func (tr *trail) worked(since time.Time, timeline int64) bool {
 	return true
 }
 
+// decided returns how many clients have had a write that landed or was refused.
+func (tr *trail) decided() int {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	clients := make(map[string]bool)
+	for _, s := range tr.sent {
+		if s.outcome == landed || s.outcome == refused {
+			clients[s.client] = true
+		}
+	}
+	return len(clients)
+}
+
 // gap returns the longest time without a guarded write that was acknowledged, of those that touch the time between two.
 func (tr *trail) gap(from, to time.Time) (longest time.Duration) {
 	tr.mu.Lock()
