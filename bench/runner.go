@@ -100,12 +100,21 @@ func (m *measurement) stage(s *servers, place string, lead bool) *stage {
 	return &stage{servers: s, place: place, lead: lead, far: m.far, callers: max(m.callers, 1)}
 }
 
+// warmUp is how many calls of a caller aren't like the later ones: they open connections, and PostgreSQL plans a
+// statement five times before it keeps a plan.
+const warmUp = 8
+
 // calibrate warms the contestant up, and finds how many calls fill a slice.
 func (r *runner) calibrate(ctx context.Context, m *measurement, e *entry) {
 	want := r.config.slice * time.Duration(max(m.slices, 1))
 	callers := max(m.callers, 1) * max(m.processes, 1)
-	e.calls = callers
 	e.limit = patience * time.Duration(r.config.rounds) * want
+	for n := 0; n < warmUp && e.failed == nil && !r.config.short && e.spent < patience*want; n++ {
+		var s sample
+		s, e.failed = e.player.slice(ctx, callers, false)
+		e.spent += s.Elapsed
+	}
+	e.calls = callers
 	for e.failed == nil {
 		s, err := e.player.slice(ctx, e.calls, false)
 		e.spent += s.Elapsed
