@@ -12,17 +12,25 @@ import (
 	"testing"
 )
 
-// Lacks reports whether a server doesn't know a statement for its age: PostgreSQL has MERGE since version 15.
+// since is which version of PostgreSQL was the first to have what stands in a statement.
+var since = map[string]int{"MERGE INTO": 15, "pg_get_backend_memory_contexts": 14}
+
+// Lacks reports whether a server doesn't know a statement for its age.
 func Lacks(t testing.TB, db *sql.DB, query string) bool {
 	t.Helper()
-	if !strings.Contains(query, "MERGE INTO") {
-		return false
+	for part, first := range since {
+		if !strings.Contains(query, part) {
+			continue
+		}
+		var version int
+		if err := db.QueryRow("SELECT current_setting('server_version_num')::int / 10000").Scan(&version); err != nil {
+			t.Fatal(err)
+		}
+		if version < first {
+			return true
+		}
 	}
-	var version int
-	if err := db.QueryRow("SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
-		t.Fatal(err)
-	}
-	return version < 150000
+	return false
 }
 
 // NeedPostgres skips a test where there is no PostgreSQL server, or fails it where

@@ -245,6 +245,9 @@ func TestKeyCannotBeMoved(t *testing.T) {
 		sh.Raise(t, "books/i2", 9)
 		sh.Raise(t, "books/i9", 9)
 		for _, w := range all {
+			if sh.Dialect == sqlfence.Postgres && harness.Lacks(t, sh.Plain, w.Query) {
+				continue
+			}
 			for _, keys := range [][]string{{"i2"}, {"i9"}, {"i2", "i9"}} {
 				for _, f := range sh.Forms()[:4] {
 					_, err := f.Run(holdingISBNs(t, 9, keys...), sh.DB, w.As(sh.Dialect))

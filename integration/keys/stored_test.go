@@ -81,7 +81,8 @@ func TestKeyThatIsStoredIsOutOfScope(t *testing.T) {
 func TestKeyThatATriggerStores(t *testing.T) {
 	eachStored(t, func(t *testing.T, sh *harness.Shop, _ string, form harness.Form, w harness.Write) {
 		sh.Exec(t, "CREATE OR REPLACE FUNCTION other() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := 8; RETURN NEW; END $$")
-		sh.Exec(t, "CREATE OR REPLACE TRIGGER other BEFORE INSERT ON books FOR EACH ROW WHEN (NEW.id = 7) EXECUTE FUNCTION other()")
+		sh.Exec(t, "DROP TRIGGER IF EXISTS other ON books")
+		sh.Exec(t, "CREATE TRIGGER other BEFORE INSERT ON books FOR EACH ROW WHEN (NEW.id = 7) EXECUTE FUNCTION other()")
 		unchanged := sh.Unchanged(t)
 		_, err := form.Run(harness.HoldingKeys(t, 7, 5), sh.DB, w)
 		harness.WantError(t, err, sqlfence.ErrOutOfScope)

@@ -1,6 +1,7 @@
 package sealed_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -67,6 +68,9 @@ func TestSealCanFail(t *testing.T) {
 		t.Run(test.base.Name+"/"+test.name, func(t *testing.T) {
 			for _, whole := range []bool{true, false} {
 				l := newUnsealed(t, test.base, test.rules...)
+				if test.base.Dialect == sqlfence.Postgres && strings.Contains(test.attack, "sqlfence.tokens") && !l.looks(t) {
+					t.Skip("the server takes only tokens with the transaction's number")
+				}
 				if whole {
 					l.seal(t)
 				} else {

@@ -92,7 +92,7 @@ func TestSerialRequiredIsNotSent(t *testing.T) {
 				t.Errorf("%s: %v were sent", query, sent)
 			}
 		}
-		if b.Dialect == sqlfence.Postgres {
+		if b.Dialect == sqlfence.Postgres && !harness.Lacks(t, sh.Plain, "MERGE INTO") {
 			if _, err := db.ExecContext(t.Context(), "MERGE INTO books b USING (VALUES (1), (9)) n (id) ON b.id = n.id WHEN NOT MATCHED THEN INSERT (id) VALUES (n.id) WHEN MATCHED THEN DO NOTHING"); err != nil {
 				t.Error(err)
 			}

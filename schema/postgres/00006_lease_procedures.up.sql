@@ -99,9 +99,9 @@ BEGIN
 		WHEN COALESCE(t.token, 0) < excluded.token AND excluded.token <= 900000000000000 THEN excluded.token
 		ELSE pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('sqlfence:overtaken:', t.token))) END
 )
-SELECT seen.live, seen.session, false, seen.token, COALESCE(seen.holder, ''), CASE WHEN pg_catalog.isfinite(seen.expires_at) THEN LEAST(extract(epoch FROM seen.expires_at) * 1000000, 9223372036854775807) END::bigint, CASE WHEN pg_catalog.isfinite(seen.expires_at - seen.now) THEN LEAST(extract(epoch FROM seen.expires_at - seen.now) * 1000000, 9223372036854775807) END::bigint,
-	won.key, won.lock_id, won.holder, won.token, CASE WHEN pg_catalog.isfinite(won.acquired_at) THEN LEAST(extract(epoch FROM won.acquired_at) * 1000000, 9223372036854775807) END::bigint, CASE WHEN pg_catalog.isfinite(won.expires_at) THEN LEAST(extract(epoch FROM won.expires_at) * 1000000, 9223372036854775807) END::bigint,
-	won.session IS NOT NULL, CASE WHEN pg_catalog.isfinite(won.expires_at - statement_timestamp()) THEN LEAST(extract(epoch FROM won.expires_at - statement_timestamp()) * 1000000, 9223372036854775807) END::bigint
+SELECT seen.live, seen.session, false, seen.token, COALESCE(seen.holder, ''), CASE WHEN pg_catalog.isfinite(seen.expires_at) THEN LEAST(extract(epoch FROM seen.expires_at) * 1000000, 9223372036854774784) END::bigint, CASE WHEN pg_catalog.isfinite(seen.expires_at - seen.now) THEN LEAST(extract(epoch FROM seen.expires_at - seen.now) * 1000000, 9223372036854774784) END::bigint,
+	won.key, won.lock_id, won.holder, won.token, CASE WHEN pg_catalog.isfinite(won.acquired_at) THEN LEAST(extract(epoch FROM won.acquired_at) * 1000000, 9223372036854774784) END::bigint, CASE WHEN pg_catalog.isfinite(won.expires_at) THEN LEAST(extract(epoch FROM won.expires_at) * 1000000, 9223372036854774784) END::bigint,
+	won.session IS NOT NULL, CASE WHEN pg_catalog.isfinite(won.expires_at - statement_timestamp()) THEN LEAST(extract(epoch FROM won.expires_at - statement_timestamp()) * 1000000, 9223372036854774784) END::bigint
 FROM seen LEFT JOIN (
 	SELECT key, lock_id, holder, session, token, acquired_at, expires_at FROM won
 	UNION ALL
@@ -152,7 +152,7 @@ WHERE l.key = n.key AND l.lock_id = $1::text AND l.expires_at > n.now AND CASE W
 		WHERE k.locktype = 'advisory' AND k.mode = 'ExclusiveLock' AND k.granted AND k.pid = pg_catalog.pg_backend_pid()
 			AND d.datname = pg_catalog.current_database() AND k.objsubid = 1
 			AND (k.classid::bigint << 32 | k.objid::bigint) = l.session) END
-RETURNING CASE WHEN pg_catalog.isfinite(l.expires_at) THEN LEAST(extract(epoch FROM l.expires_at) * 1000000, 9223372036854775807) END::bigint, CASE WHEN pg_catalog.isfinite(l.expires_at - statement_timestamp()) THEN LEAST(extract(epoch FROM l.expires_at - statement_timestamp()) * 1000000, 9223372036854775807) END::bigint$statement$
+RETURNING CASE WHEN pg_catalog.isfinite(l.expires_at) THEN LEAST(extract(epoch FROM l.expires_at) * 1000000, 9223372036854774784) END::bigint, CASE WHEN pg_catalog.isfinite(l.expires_at - statement_timestamp()) THEN LEAST(extract(epoch FROM l.expires_at - statement_timestamp()) * 1000000, 9223372036854774784) END::bigint$statement$
 		INTO ends, skipped
 		USING lock_id, ceil(seconds * 1000000)::bigint;
 	IF ends IS NULL THEN

@@ -60,10 +60,11 @@ func (d text) After(ticks string) string {
 
 func (text) Ticks(d time.Duration) int64 { return sqltext.Ticks(d, time.Microsecond) }
 
-// Micros: timestamps go on for some years after the last that is a bigint of microseconds.
+// Micros: timestamps go on for some years after the last that is a bigint of microseconds. Before PostgreSQL 14
+// extract returns a double, and this is the last one that is a bigint.
 func (text) Micros(time string) string {
 	return "CASE WHEN pg_catalog.isfinite(" + time + ") THEN LEAST(extract(epoch FROM " + time + ") * 1000000, " +
-		"9223372036854775807) END::bigint"
+		"9223372036854774784) END::bigint"
 }
 
 // Raise is of type bigint, and raises 22P02. No cast of the database's own softens it:
