@@ -239,6 +239,9 @@ var otherBase = regexp.MustCompile(`^[+-]?0[xXoObB][0-9a-fA-F_]+$`)
 // writes bytes, and drivers take it for those. The database compares keys byte by byte with the
 // names of tokens, which are in Unicode's normalization form C.
 func (t *Table) canonical(key string) error {
+	if n, err := strconv.ParseInt(key, 10, 64); err == nil && strconv.FormatInt(n, 10) == key {
+		return nil
+	}
 	if !nfc.Is(key) {
 		return unguardable(t.Name, fmt.Sprintf("the row's key %+.40q is not in Unicode's normalization form C, as the "+
 			"names of tokens are; "+
@@ -246,9 +249,6 @@ func (t *Table) canonical(key string) error {
 	}
 	_, err := strconv.ParseFloat(strings.TrimSpace(key), 64)
 	isNumber := err == nil || errors.Is(err, strconv.ErrRange) || otherBase.MatchString(key)
-	if n, err := strconv.ParseInt(key, 10, 64); err == nil {
-		isNumber = strconv.FormatInt(n, 10) != key
-	}
 	if isNumber || strings.TrimSpace(key) != key || anyUUID.MatchString(key) && !plainUUID.MatchString(key) ||
 		strings.HasPrefix(key, `\x`) {
 		return unguardable(t.Name, fmt.Sprintf("the database may store the row's key %q as another text; write it as "+
