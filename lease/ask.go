@@ -10,7 +10,7 @@ import (
 )
 
 // undoLimit bounds the wait for an abandoned attempt's statement, and each try to undo
-// it.
+// it. undoPause is the pause behind the first try; each is twice the one before.
 const (
 	undoLimit = 2 * time.Second
 	undoPause = 50 * time.Millisecond
@@ -81,22 +81,26 @@ func (m *Leases) askDetached(ctx context.Context, r *request) (*outcome, error) 
 	case a := <-answered:
 		cancel()
 		if a.unknown {
-			go m.undo(ctx, r)
+			go m.undo(ctx, r, true)
 		}
 		return a.outcome, a.err
 	case <-ctx.Done():
 		go func() {
 			defer cancel()
+			a := answer{err: ctx.Err()}
 			select {
-			case a := <-answered:
+			case a = <-answered:
 				if !a.unknown && a.outcome == nil || a.err == nil && a.won == nil {
 					return
 				}
 			case <-time.After(undoLimit):
 				cancel()
-				<-answered
+				select {
+				case a = <-answered:
+				case <-time.After(undoLimit): // lib/pq waits for the server also then
+				}
 			}
-			m.undo(ctx, r)
+			m.undo(ctx, r, a.err != nil)
 		}()
 		return nil, ctx.Err()
 	}
@@ -126,27 +130,31 @@ func (m *Leases) take(ctx context.Context, r *request) (_ *outcome, unknown bool
 }
 
 // undo releases what an attempt may have taken. It goes on trying until the
-// lease would have ended by its ttl.
-func (m *Leases) undo(ctx context.Context, r *request) {
+// lease would have ended by its ttl. late: the attempt's statement had no answer, and may be on its way to the
+// server yet, as behind a network that stood still; then to find nothing isn't the end.
+func (m *Leases) undo(ctx context.Context, r *request, late bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.ttl)
 	defer cancel()
-	for pause := undoPause; ; pause = min(2*pause, undoLimit) {
+	for pause := undoPause; ; pause *= 2 {
 		try, cancel := context.WithTimeout(ctx, undoLimit)
 		_, err := m.exec(try, m.dialect.undo(r.key, r.lockID))
 		cancel()
 		if err == nil {
 			m.queues.wake(r.key)
-			return
+		} else {
+			pause = min(pause, undoLimit)
 		}
-		if isClosed(err) {
+		if err == nil && !late || err != nil && isClosed(err) {
 			return
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			m.log().Debug("lease: an attempt with an unknown outcome wasn't undone; what it took has "+
-				"ended with its ttl",
-				"key", r.key, "ttl", r.ttl, "err", err)
+			if err != nil {
+				m.log().Debug("lease: an attempt with an unknown outcome wasn't undone; what it took has "+
+					"ended with its ttl",
+					"key", r.key, "ttl", r.ttl, "err", err)
+			}
 			return
 		}
 	}

@@ -86,6 +86,6 @@ func (m *Leases) takeAll(ctx context.Context, batch []*share.Member[*taking]) {
 // undoAbandoned undoes what a batch has taken for a caller that had gone.
 func (m *Leases) undoAbandoned(b *share.Member[*taking]) {
 	if t := b.Call; t.unknown || t.o != nil && t.o.won != nil {
-		go m.undo(context.Background(), t.r)
+		go m.undo(context.Background(), t.r, t.unknown)
 	}
 }

@@ -103,8 +103,8 @@ func (p Procedure) Hash() string {
 var ProcedureHashes = map[string]string{
 	"sqlfence_adopt":         "4cc374e348cf64e38099cfd7cc07b22f6d932d86ab73f4501da2c9435fb7b804",
 	"sqlfence_issue":         "67fb26b742612a1d202618541ee089f029b4c2b0ae6f9d265a98a8c6112e4888",
-	"sqlfence_lease_acquire": "3e071ef28f78fb42e29f849ecc1de410c314f04f024af4a627efc4fb0c364291",
-	"sqlfence_lease_extend":  "590ec9c685dc829c1c66c647fb237d51946f4c7d41b8587537d9f225e581c02f",
+	"sqlfence_lease_acquire": "6de5e925639f039b86f0871a9ac4fc8578942730617e02a9c34a4bd5c58f64f0",
+	"sqlfence_lease_extend":  "de4330ceef756854b0726058288ba2dd5f7633b6c7269a82aaa502ad8b6c6c43",
 	"sqlfence_lease_release": "18973897cf68c9b966c4e1eed393306175590f718be7d4e7c5251cc5c52bca1b",
 }
 
