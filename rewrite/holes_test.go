@@ -31,6 +31,12 @@ func TestHoles(t *testing.T) {
 		{databases.SQLite, "key", `UPDATE books SET (price, _ROWID_) = (1, 7) WHERE id = 1`},
 		{databases.SQLite, "key", `INSERT INTO books (id, oid, price) VALUES (42, 7, 1)`},
 		{databases.SQLite, "key", `INSERT INTO books (id) VALUES (42) ON CONFLICT (id) DO UPDATE SET "rowid" = 7`},
+		// TiDB has these words behind every verb, and the name that follows is the table's.
+		{databases.MySQL, "row", `UPDATE HIGH_PRIORITY books SET price = 1`},
+		{databases.MySQL, "row", `UPDATE delayed IGNORE books b SET b.price = 1`},
+		{databases.MySQL, "row", `DELETE HIGH_PRIORITY FROM books`},
+		{databases.MySQL, "row", `DELETE DELAYED QUICK books FROM books JOIN pens ON pens.id = books.id`},
+		{databases.MySQL, "row", `REPLACE HIGH_PRIORITY books (id, price) VALUES (1, 2)`},
 	} {
 		s := sample{sql: tt.sql}
 		p := s.plan(t, tt.d, tt.rules)

@@ -78,7 +78,7 @@ var ownRefused = map[databases.Dialect][]string{
 		"SELECT 1; UPDATE @ SET token = 0", "UPDATE log SET x = 1; DELETE FROM @", "SECURITY LABEL ON TABLE @ IS 'x'",
 	},
 	databases.MySQL: {
-		"UPDATE @ SET token = 0", "UPDATE LOW_PRIORITY IGNORE @ AS t SET token = 0", "UPDATE log JOIN @ t ON 1 SET t.token = 0", "UPDATE @, log SET token = 0",
+		"UPDATE @ SET token = 0", "UPDATE LOW_PRIORITY IGNORE @ AS t SET token = 0", "UPDATE HIGH_PRIORITY @ AS t SET token = 0", "UPDATE log JOIN @ t ON 1 SET t.token = 0", "UPDATE @, log SET token = 0",
 		"INSERT INTO @ VALUES ('books', 0)", "INSERT @ SET name = 'books'", "INSERT IGNORE INTO @ (name, token) SELECT 'books', 0 ON DUPLICATE KEY UPDATE token = 0",
 		"REPLACE INTO @ VALUES ('books', 0)", "DELETE FROM @", "DELETE t FROM @ t JOIN log ON 1", "DELETE FROM @ USING @ JOIN log ON 1",
 		"WITH w AS (SELECT 1) DELETE FROM @", "TRUNCATE @", "TRUNCATE TABLE @", "LOAD DATA INFILE 'x' INTO TABLE @", "RENAME TABLE @ TO old", "RENAME TABLE log TO @",

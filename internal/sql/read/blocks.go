@@ -12,9 +12,9 @@ func (t *Text) mysqlWrite() bool {
 	case t.accept("delete"):
 		t.mysqlDelete()
 	case t.accept("insert"):
-		t.mysqlInsert(Insert, "low_priority", "delayed", "high_priority", "ignore")
+		t.mysqlInsert(Insert)
 	case t.accept("replace"):
-		t.mysqlInsert(Replace, "low_priority", "delayed", "ignore")
+		t.mysqlInsert(Replace)
 	case t.depth == 0 && t.analyzes():
 		t.Explained = true
 		t.statement()
@@ -50,9 +50,10 @@ func (t *Text) analyzes() bool {
 	return true
 }
 
-// modifiers steps over words behind a verb. IGNORE is to it what SQLite's OR IGNORE is.
-func (t *Text) modifiers(head *Write, words ...string) {
-	for t.isWord(t.tok(), words...) {
+// modifiers steps over words behind a verb: all that TiDB takes behind each, which the others reserve. IGNORE is to it
+// what SQLite's OR IGNORE is.
+func (t *Text) modifiers(head *Write, more ...string) {
+	for t.isWord(t.tok(), "low_priority", "high_priority", "delayed", "ignore") || t.isWord(t.tok(), more...) {
 		if t.isWord(t.tok(), "ignore") {
 			head.Or, head.OrAt = OrIgnore, int32(t.i)
 		}
@@ -62,11 +63,11 @@ func (t *Text) modifiers(head *Write, words ...string) {
 
 // mysqlUpdate reads UPDATE after its first word.
 //
-//	UPDATE [LOW_PRIORITY] [IGNORE] tables SET list
+//	UPDATE [LOW_PRIORITY | HIGH_PRIORITY | DELAYED] [IGNORE] tables SET list
 //	[WHERE ...] [ORDER BY ...] [LIMIT ...] [RETURNING ...]
 func (t *Text) mysqlUpdate() {
 	head := Write{Verb: Update, At: int32(t.i - 1)}
-	t.modifiers(&head, "low_priority", "ignore")
+	t.modifiers(&head)
 	from, ok := t.tables()
 	if !ok || !t.isWord(t.tok(), "set") {
 		t.unreadable(int(head.At))
@@ -77,12 +78,12 @@ func (t *Text) mysqlUpdate() {
 
 // mysqlDelete reads DELETE after its first word.
 //
-//	DELETE [LOW_PRIORITY] [QUICK] [IGNORE]
+//	DELETE [LOW_PRIORITY | HIGH_PRIORITY | DELAYED] [QUICK] [IGNORE]
 //	{FROM table [WHERE ...] [ORDER BY ...] [LIMIT ...] [RETURNING ...]
 //	| name[.*], ... FROM tables [WHERE ...] | FROM name[.*], ... USING tables [WHERE ...]}
 func (t *Text) mysqlDelete() {
 	head := Write{Verb: Delete, At: int32(t.i - 1)}
-	t.modifiers(&head, "low_priority", "quick", "ignore")
+	t.modifiers(&head, "quick")
 	if t.accept("from") && !t.deletesSeveral() {
 		from, ok := t.tables()
 		if !ok || from.joined || !t.endsTables() {
@@ -140,9 +141,9 @@ func (t *Text) mysqlReturning(w *Write) bool {
 //	INSERT [LOW_PRIORITY | DELAYED | HIGH_PRIORITY] [IGNORE] [INTO] name [PARTITION (...)]
 //	{SET list | [(columns)] {{VALUES | VALUE} [ROW](...), ... | SELECT ...}} [AS alias [(columns)]]
 //	[ON DUPLICATE KEY UPDATE list] [RETURNING ...]
-func (t *Text) mysqlInsert(verb Verb, modifiers ...string) {
+func (t *Text) mysqlInsert(verb Verb) {
 	head := Write{Verb: verb, At: int32(t.i - 1)}
-	t.modifiers(&head, modifiers...)
+	t.modifiers(&head)
 	t.accept("into")
 	w := t.target(&head)
 	if w == nil {
