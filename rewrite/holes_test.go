@@ -37,6 +37,12 @@ func TestHoles(t *testing.T) {
 		{databases.MySQL, "row", `DELETE HIGH_PRIORITY FROM books`},
 		{databases.MySQL, "row", `DELETE DELAYED QUICK books FROM books JOIN pens ON pens.id = books.id`},
 		{databases.MySQL, "row", `REPLACE HIGH_PRIORITY books (id, price) VALUES (1, 2)`},
+		// What TiDB prepares, runs or writes there isn't in the text.
+		{databases.MySQL, "row", `SET SESSION_STATES '{"prepared-stmts": {"1": {"name": "p", "text": "UPDATE bo\u006fks SET price = 1"}}}'`},
+		{databases.MySQL, "row", `PLAN REPLAYER DUMP EXPLAIN ANALYZE 'file'`},
+		{databases.MySQL, "row", `PLAN REPLAYER DUMP WITH STATS AS OF TIMESTAMP '2024-01-31' EXPLAIN ANALYZE SLOW QUERY LIMIT 1`},
+		{databases.MySQL, "row", `FLASHBACK CLUSTER TO TIMESTAMP '2024-01-31'`},
+		{databases.MySQL, "row", `FLASHBACK DATABASE shop TO TSO 1`},
 	} {
 		s := sample{sql: tt.sql}
 		p := s.plan(t, tt.d, tt.rules)

@@ -66,6 +66,10 @@ type Plan struct {
 	// it, which holds only where the session stores the last value.
 	AssignsTwice bool
 
+	// ReadsAssigned reports whether the guard of an UPDATE compares a key that a function of the statement's may have
+	// changed, which holds only where what stands later in SET sees what stands earlier.
+	ReadsAssigned bool
+
 	// AsksLate reports whether some table's ledger is asked at the end alone, so that a stale
 	// write which breaks a constraint gets the constraint's error.
 	AsksLate bool

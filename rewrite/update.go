@@ -119,6 +119,7 @@ func (p *planner) assignments(w *read.Write, set *read.Assignments, upsert bool)
 	if t.checked = p.dialect.guard.SetsInOrder.Is(); t.checked {
 		p.insert(p.Offset(set.Lo), opFirst, t.checks(), "")
 		p.plan.AssignsTwice = p.plan.AssignsTwice || upsert && t.rules.steady != "" && t.rules.Claim == ""
+		p.plan.ReadsAssigned = p.plan.ReadsAssigned || !upsert && t.returnsKey
 	}
 	var adds ruleSet
 	for _, r := range t.rules.has {

@@ -96,15 +96,21 @@ CREATE TABLE pens (id bigint PRIMARY KEY, price bigint);
 INSERT INTO pens VALUES (1, 11), (2, 12), (3, 13);
 CREATE TABLE fencing_tokens (name varbinary(512) NOT NULL PRIMARY KEY, token bigint NOT NULL)`
 
-// setup makes a database of the test's own, and returns its DSN.
-func setup(t testing.TB) (dsn string, plain *sql.DB) {
+// empty makes a database of the test's own, and returns its DSN.
+func empty(t testing.TB) string {
 	t.Helper()
 	server := serverDSN(t)
 	admin := open(t, server)
 	name := "sqlfence_" + strings.ToLower(rand.Text())
 	exec(t, admin, "CREATE DATABASE "+name)
 	t.Cleanup(func() { exec(t, admin, "DROP DATABASE "+name) })
-	dsn = harness.MySQLWith(t, server, func(c *mysql.Config) { c.DBName = name })
+	return harness.MySQLWith(t, server, func(c *mysql.Config) { c.DBName = name })
+}
+
+// setup makes such a database with tables.
+func setup(t testing.TB) (dsn string, plain *sql.DB) {
+	t.Helper()
+	dsn = empty(t)
 	plain = open(t, dsn)
 	for s := range strings.SplitSeq(schema, ";") {
 		exec(t, plain, s)

@@ -28,6 +28,11 @@ const (
 	// assignsTwice is why nothing is written by an UPDATE or an upsert of MariaDB's.
 	assignsTwice = "the sql_mode SIMULTANEOUS_ASSIGNMENT, which is a part of ORACLE, allows no column twice in SET, " +
 		"where the row is checked and marked; leave it out of the session's sql_mode"
+
+	// assignsKey is why an UPDATE writes nothing that assigns a row's key what a function makes of it, where the guard
+	// would be shown the key as it was.
+	assignsKey = "%s shows a guard no key that an UPDATE has assigned, and LAST_INSERT_ID may make another one of " +
+		"it; leave the key column out"
 )
 
 // know has the connection ask for what it doesn't know of its server and session.
@@ -129,6 +134,8 @@ func (e *Execution) checkServer(ctx context.Context) error {
 		return unguardable(e.table(0).Name, fmt.Sprintf(needsPlainCharset, facts.SplitCharset))
 	case facts.AssignsAtOnce && e.plan.AssignsTwice:
 		return unguardable(e.table(0).Name, assignsTwice)
+	case facts.AssignsUnseen && e.plan.ReadsAssigned:
+		return unguardable(e.table(0).Name, fmt.Sprintf(assignsKey, facts.Known))
 	case facts.Apart != "":
 		return e.checkApart(facts.Apart)
 	}

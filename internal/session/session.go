@@ -75,6 +75,10 @@ type Facts struct {
 	// assigned twice doesn't get its last value.
 	AssignsAtOnce bool
 
+	// AssignsUnseen: what stands in the SET list of an UPDATE sees the row as it was, and nothing that the list has
+	// assigned.
+	AssignsUnseen bool
+
 	// ReturnsCounts: the session has each write return a row, which no text shows.
 	ReturnsCounts bool
 }

@@ -58,10 +58,11 @@ var Guard = &guard.Dialect{
 	Ground: guard.Ground{Cascades: fact.No, Setting: keptSetting},
 
 	// PREPARE, EXECUTE IMMEDIATE and CALL run a text that may be put together in the
-	// database, and a block may do so. BINLOG changes rows of tables that it doesn't name.
+	// database, and a block may do so. BINLOG changes rows of tables that it doesn't name, and so do
+	// statements of TiDB's.
 	Search: guard.Search{
-		Words: []string{"prepare", "immediate", "call", "binlog", charset, "character_set_results", "names", "charset",
-			sqltext.SeenVariable, "schema", "database"},
+		Words: []string{"prepare", "immediate", "call", "binlog", "session_states", "replayer", "flashback", charset,
+			"character_set_results", "names", "charset", sqltext.SeenVariable, "schema", "database"},
 		LockWords: []string{"timestamp"},
 	},
 	MaxInputs: 65535, MaxAdded: 65535, // they are counted in two bytes

@@ -105,7 +105,7 @@ func readAnswer(w *session.Wanted, row []string) {
 	}
 	switch variable {
 	case tidb:
-		f.Known, f.Apart = tidbName, replans
+		f.Known, f.Apart, f.AssignsUnseen = tidbName, replans, true
 	case versionComment:
 		f.Comment += value
 	case memSQL: // it comes first

@@ -20,6 +20,9 @@ func (t *Text) mysqlClass() Class {
 			return NoRows
 		}
 	case t.isWord(first, "set"):
+		if t.isUnseenOnTiDB() {
+			return Unseen
+		}
 		if !t.isWord(second, "statement") {
 			return NoRows
 		}
@@ -29,6 +32,8 @@ func (t *Text) mysqlClass() Class {
 			return NoRows
 		}
 		return Unknown
+	case t.isUnseenOnTiDB():
+		return Unseen
 	case t.isWord(first, "analyze") && t.isWord(second, "table", "tables", "local", "no_write_to_binlog"):
 		return NoRows
 	case t.isWord(first, "call"):
@@ -63,6 +68,30 @@ func (t *Text) mysqlClass() Class {
 		return Unknown
 	}
 	return t.runs()
+}
+
+// isUnseenOnTiDB holds for TiDB's statements that prepare, run or write what isn't in their text.
+//
+//	SET SESSION_STATES 'prepared statements and variables'
+//	PLAN REPLAYER DUMP [WITH STATS AS OF TIMESTAMP x] EXPLAIN ANALYZE {'file of the client' | SLOW QUERY ...}
+//	FLASHBACK {CLUSTER | DATABASE name} TO {TIMESTAMP | TSO} x
+func (t *Text) isUnseenOnTiDB() bool {
+	first, second := t.tok(), t.peek(1)
+	follows := func(word string, kind lex.Kind, words ...string) bool {
+		for i := t.i; i+1 < t.stop; i++ {
+			if next := &t.Tokens[i+1]; t.isWord(&t.Tokens[i], word) && (next.Kind == kind || t.isWord(next, words...)) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case t.isWord(first, "set"):
+		return t.isWord(second, "session_states") && t.peek(2).Kind == lex.Text
+	case t.isWord(first, "plan"):
+		return t.isWord(second, "replayer") && follows("analyze", lex.Text, "slow")
+	}
+	return t.isWord(first, "flashback") && !t.isWord(second, "table") && follows("to", lex.End, "timestamp", "tso")
 }
 
 // runs returns the class of a block, or of what stands behind SET STATEMENT, by the statements in it that

@@ -1,0 +1,59 @@
+package tidb_test
+
+import (
+	"database/sql/driver"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/sqlfence/sqlfence/conformance"
+)
+
+// worded are checks of errors that say the same with a table registered, in other words or with another number: a
+// value that doesn't fit is found in an expression and not in a constant, and a syntax error quotes the statement.
+var worded = []string{"values/registered", "named arguments/registered"}
+
+// The suite of drivers passes but for what is compared with another row, which is refused, and the words of errors. A
+// check looks at RowFence before it looks at Ledger, and its first faults are shown.
+func TestConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a minute")
+	}
+	report := conformance.Check(t, conformance.Harness{Connector: func(t testing.TB) driver.Connector {
+		t.Helper()
+		cfg, err := mysql.ParseDSN(empty(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := mysql.NewConnector(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}})
+	outcomes := map[conformance.Outcome]int{}
+	for _, r := range report.Results {
+		outcomes[r.Outcome]++
+		switch first, _, _ := strings.Cut(r.Reason, "\n"); {
+		case r.Outcome != conformance.Failed:
+		case slices.Contains(worded, r.Name):
+			for line := range strings.SplitSeq(r.Reason, "\n") {
+				_, fenced, found := strings.Cut(line, "with sqlfence, books registered: ")
+				if found && !strings.HasPrefix(fenced, `"Error `) {
+					t.Errorf("%s: %s\n%s", r.Name, r.Explanation, r.Reason)
+				}
+			}
+		case strings.HasPrefix(first, "ledger"), strings.Contains(first, "Of holds only where"),
+			strings.Contains(first, "Ledger holds only where"), strings.Contains(first, "LOCK IN SHARE MODE"):
+			t.Logf("refused: %s: %s", r.Name, first)
+		default:
+			t.Errorf("%s: %s\n%s", r.Name, r.Explanation, r.Reason)
+		}
+	}
+	t.Logf("%v", outcomes)
+	if outcomes[conformance.Passed] < 3*outcomes[conformance.Failed] {
+		t.Error("too little was checked")
+	}
+}
