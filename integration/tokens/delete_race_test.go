@@ -151,6 +151,63 @@ func TestNextTokenOfANameThatCameBack(t *testing.T) {
 	})
 }
 
+// Calls that share a statement, which has waited for a deletion of their name, get no token that was deleted: not the
+// first of them either, also where the name is back without a token.
+func TestSharedTokensWaitForTheDeletion(t *testing.T) {
+	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
+		for _, back := range []bool{false, true} {
+			sh := s.Shop(t)
+			store := setupStore(t, sh.DB)
+			if err := store.Adopt(t.Context(), sqlfence.Token{Name: "jobs", Value: 3}); err != nil {
+				t.Fatal(err)
+			}
+			tx := harness.Begin(t.Context(), t, sh.Plain, sql.LevelDefault)
+			for i, arg := range []any{3, "jobs"} {
+				if _, err := tx.Exec(served[s.Dialect][i], arg); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if back {
+				if _, err := tx.Exec("INSERT INTO fencing_tokens (name, token) VALUES ('jobs', 0)"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			const calls = 6
+			var mu sync.Mutex
+			var issued []int64
+			var all sync.WaitGroup
+			call := func() {
+				all.Go(func() {
+					token, err := store.Issue(t.Context(), "jobs")
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					issued = append(issued, token.Value)
+				})
+			}
+			call()
+			waits := func(n int) {
+				harness.Eventually(t, fmt.Sprint(n, " who wait"), func() bool { return s.Waiting(t, sh.Plain) >= n })
+			}
+			waits(1)
+			for range calls - 1 { // these share the next one, which is sent beside the first that is late
+				call()
+			}
+			waits(2)
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			all.Wait()
+			slices.Sort(issued)
+			if issued[0] <= 3 || len(slices.Compact(slices.Clone(issued))) != calls {
+				t.Errorf("back without a token %v: issued %v behind 3", back, issued)
+			}
+		}
+	})
+}
+
 // A name under which an open transaction has written is left, and Delete doesn't wait for it; its holder is refused
 // behind a deletion.
 func TestDeleteLeavesNamesInUse(t *testing.T) {
