@@ -14,9 +14,9 @@
 // The first token of a name is 1, and no token is issued twice. A call of Issue that
 // starts after another one has returned, in this process or in any other, returns a
 // higher token. Tokens may be skipped: a call that failed or was cancelled may have
-// taken one, which is then lost. The ledger's tokens never fall, and its rows are
-// never deleted. Names are brought into Unicode's normalization form C, so that two
-// spellings of one text are one name.
+// taken one, which is then lost. The ledger's tokens never fall, and a row goes only
+// where a floor keeps its tokens from coming back ([Store.Delete]). Names are brought into
+// Unicode's normalization form C, so that two spellings of one text are one name.
 //
 // # Failover and restore
 //
@@ -69,7 +69,11 @@
 // Issue takes no part in a transaction of the caller, on purpose: others must see the
 // token before it is used. In an open transaction it would block every other Issue of
 // that name until the commit, guard nothing in the meantime, and be issued again after
-// a rollback.
+// a rollback. So give the Store no pool with a connection in which the text BEGIN has begun a
+// transaction that is still open, as db.Exec("BEGIN") leaves one: Issue can't tell there that its
+// token isn't committed. pgx drops such a connection; lib/pq and the drivers of SQLite and MySQL
+// hand it out. [database/sql.DB.BeginTx], or a [database/sql.Conn] that is closed behind the COMMIT
+// or ROLLBACK, keeps it to itself.
 //
 // # The table
 //

@@ -124,7 +124,7 @@ BEGIN
 			PERFORM FROM %1$I.fencing_tokens AS t WHERE t.name = 'sqlfence:floor' FOR SHARE;
 		END IF;
 		SELECT t.token INTO floor FROM %1$I.fencing_tokens AS t WHERE t.name = 'sqlfence:floor';
-		IF NEW.token - GREATEST(COALESCE(NULLIF(current_setting('sqlfence.count', true), ''), '1')::bigint, 1) + 1 <= floor THEN
+		IF NEW.token - GREATEST(NULLIF(current_setting('sqlfence.count', true), '')::bigint, 1) + 1 <= floor THEN
 			RAISE EXCEPTION 'sqlfence: the first token of a name has to be above those of names that were deleted: %% of %% isn''t above %%',
 				NEW.token, quote_literal(NEW.name), floor
 				USING ERRCODE = '40001', HINT = 'Tokens are issued by tokens.Store.Issue, of a version that has Delete.';

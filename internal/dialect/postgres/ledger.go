@@ -93,8 +93,8 @@ END
 `
 
 // LedgerFloorBody is what the function of the trigger for first tokens does, as a text for format, of the ledger's
-// schema. Calls that share a statement say by sqlfence.count how many tokens end with the one that is stored. Any client
-// can set it: to less than one it would let a used token pass.
+// schema. Calls that share a statement say by sqlfence.count how many tokens end with the one that is stored. Any
+// client can set it: to less than one it would let a used token pass.
 // Above READ COMMITTED, where a query sees the transaction's past, the row is there, and locked, or it is a
 // serialization failure. What copies the rows of another server, in any order, calls itself a replica.
 const LedgerFloorBody = `
@@ -108,7 +108,7 @@ BEGIN
 			PERFORM FROM %1$I.fencing_tokens AS t WHERE t.name = 'sqlfence:floor' FOR SHARE;
 		END IF;
 		SELECT t.token INTO floor FROM %1$I.fencing_tokens AS t WHERE t.name = 'sqlfence:floor';
-		IF NEW.token - GREATEST(COALESCE(NULLIF(current_setting('sqlfence.count', true), ''), '1')::bigint, 1) + 1 <= floor THEN
+		IF NEW.token - GREATEST(NULLIF(current_setting('sqlfence.count', true), '')::bigint, 1) + 1 <= floor THEN
 			RAISE EXCEPTION 'sqlfence: the first token of a name has to be above those of names that were deleted: %% of %% isn''t above %%',
 				NEW.token, quote_literal(NEW.name), floor
 				USING ERRCODE = '40001', HINT = 'Tokens are issued by tokens.Store.Issue, of a version that has Delete.';
