@@ -69,16 +69,29 @@ func TestLeaseSharedStatements(t *testing.T) {
 		if live, err := all[1].List(t.Context()); err != nil || len(live) > 0 {
 			t.Errorf("left: %v, %v", live, err)
 		}
-		takes, releases := 0, 0
-		for _, text := range c.Texts() {
-			if strings.Contains(text, "json_to_recordset") && strings.Contains(text, "ON CONFLICT") {
-				takes++
-			} else if strings.Contains(text, "json_to_recordset") {
-				releases++
+		shared := func() (takes, releases int) {
+			for _, text := range c.Texts() {
+				if strings.Contains(text, "json_to_recordset") && strings.Contains(text, "ON CONFLICT") {
+					takes++
+				} else if strings.Contains(text, "json_to_recordset") {
+					releases++
+				}
 			}
+			return takes, releases
 		}
-		if b.Dialect == sqlfence.Postgres && takes+releases == 0 { // how many meet is up to the machine
-			t.Error("no statement was shared: the test shows nothing")
+		takes, releases := shared()
+		for n := 0; b.Dialect == sqlfence.Postgres && n < 20 && (takes == 0 || releases == 0); n++ { // on a busy machine few meet
+			together(t, keys, func(i int) error {
+				l, err := all[0].Acquire(t.Context(), fmt.Sprint("own/", i))
+				if err != nil {
+					return err
+				}
+				return l.Release(t.Context())
+			})
+			takes, releases = shared()
+		}
+		if b.Dialect == sqlfence.Postgres && (takes == 0 || releases == 0) {
+			t.Errorf("%d statements to take and %d to release were shared: the test shows nothing", takes, releases)
 		}
 	})
 }
