@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,7 +138,7 @@ func TestNothingToUndo(t *testing.T) {
 func TestUnknownOutcomeIsUndone(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
-		lost, undone := false, 0
+		lost, undone := false, atomic.Int32{} // it is undone again behind the end of the test
 		d.losing(func(c fakedb.Call) error {
 			if !lost && (d.server != nil && isAcquire(c) || c.Kind == fakedb.Commit) {
 				lost = true
@@ -147,7 +148,7 @@ func TestUnknownOutcomeIsUndone(t *testing.T) {
 		})
 		d.failing(func(_ context.Context, c fakedb.Call) error {
 			if isUndo(c) {
-				if undone++; undone < 4 {
+				if undone.Add(1) < 4 {
 					return errLost
 				}
 			}
@@ -162,8 +163,8 @@ func TestUnknownOutcomeIsUndone(t *testing.T) {
 		start := time.Now()
 		l := acquire(t, leases, "k", lease.Wait(time.Hour, time.Minute)) // it is woken
 		took(t, start, 350*time.Millisecond)                             // 50, 100 and 200 ms
-		if undone != 4 || l.Token().Value != 2 {
-			t.Errorf("undone %d times, then the token %v", undone, l.Token())
+		if n := undone.Load(); n != 4 || l.Token().Value != 2 {
+			t.Errorf("undone %d times, then the token %v", n, l.Token())
 		}
 	})
 }
