@@ -57,6 +57,9 @@ type dialect struct {
 	// reads are the options of the transaction that a statement is sent in which is not
 	// sent by transact; nil where the statement alone will do.
 	reads *sql.TxOptions
+	// takes is reads for a statement that takes tokens. What begins a transaction is refused on a connection
+	// that has one open, which could be rolled back.
+	takes *sql.TxOptions
 
 	keeping keeping // of the tokens and names, and of the function that guards ask the ledger by
 
@@ -95,7 +98,14 @@ type dialect struct {
 // issuing is an issue by a statement that returns the last token: name, count.
 func issuing(f sqltext.Floored) func(ctx context.Context, s *Store, name string, n int64) (int64, error) {
 	return func(ctx context.Context, s *Store, name string, n int64) (int64, error) {
-		return s.queryFloored(ctx, f, name, n)
+		var last int64
+		err := s.sendFloored(ctx, f, func(text string) error {
+			return s.taking(ctx, func(db session) (err error) {
+				last, err = queryOnce(ctx, db, text, name, n)
+				return err
+			})
+		})
+		return last, err
 	}
 }
 
@@ -106,9 +116,11 @@ func issuingEach(f sqltext.Floored) func(ctx context.Context, s *Store, names []
 		if err != nil {
 			return nil, err
 		}
-		err = s.sendFloored(ctx, f, func(text string) (err error) {
-			values, err = queryEach[int64](ctx, s.db, text, string(list))
-			return err
+		err = s.sendFloored(ctx, f, func(text string) error {
+			return s.in(ctx, s.dialect.takes, func(db session) (err error) {
+				values, err = queryEach[int64](ctx, db, text, string(list))
+				return err
+			})
 		})
 		return values, err
 	}
@@ -130,8 +142,12 @@ func raises(d sqltext.Dialect) sqltext.Func {
 
 // adopting is an adopt by a statement that returns the token: name, token.
 func adopting(text string) func(ctx context.Context, s *Store, token sqlfence.Token) (int64, error) {
-	return func(ctx context.Context, s *Store, token sqlfence.Token) (int64, error) {
-		return s.query(ctx, text, token.Name, token.Value)
+	return func(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error) {
+		err = s.taking(ctx, func(db session) (err error) {
+			current, err = queryOnce(ctx, db, text, token.Name, token.Value)
+			return err
+		})
+		return current, err
 	}
 }
 

@@ -18,6 +18,9 @@ import (
 func openStore() (*sql.DB, *tokens.Store) {
 	newest := map[string]int64{}
 	db := sql.OpenDB(fakedb.New(func(_ context.Context, c fakedb.Call) (answer fakedb.Answer, err error) {
+		if c.Kind != fakedb.Exec && c.Kind != fakedb.Query {
+			return answer, nil
+		}
 		name := c.Args[0].(string)
 		switch {
 		case strings.Contains(c.Query, "json_each"):

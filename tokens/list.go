@@ -92,7 +92,7 @@ func (s *Store) page(ctx context.Context, prefix, after string, issuers bool) (p
 	if issuers {
 		text = s.dialect.pageIssued
 	}
-	err = s.reading(ctx, func(db dialectopt.Queries) error {
+	err = s.reading(ctx, func(db session) error {
 		page = page[:0]
 		return dialectopt.EachRow(ctx, db, func(rows *sql.Rows) error {
 			var i Issued

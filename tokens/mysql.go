@@ -294,11 +294,6 @@ func (s *Store) alone(ctx context.Context, do func(in session) error) (err error
 	return err
 }
 
-type session interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 const askID = "SELECT LAST_INSERT_ID()"
 
 // sureID is execID in a transaction, of a statement that may have changed nothing, as the value was

@@ -10,6 +10,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
+// A session is what a statement is sent on: the pool, one of its connections or a transaction.
+type session interface {
+	dialectopt.Queries
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // sendFloored sends a statement that names the floor of the tokens.
 func (s *Store) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
 	found, err := s.timelines.Send(f, send, func(text string) error { return s.exec(ctx, text) })
@@ -31,7 +38,7 @@ func (s *Store) queryFloored(ctx context.Context, f sqltext.Floored, args ...any
 // query runs a statement and returns the first value of its first row, 0 for
 // NULL, or sql.ErrNoRows.
 func (s *Store) query(ctx context.Context, query string, args ...any) (value int64, err error) {
-	err = s.reading(ctx, func(db dialectopt.Queries) (err error) {
+	err = s.reading(ctx, func(db session) (err error) {
 		value, err = queryOnce(ctx, db, query, args...)
 		return err
 	})
@@ -39,13 +46,13 @@ func (s *Store) query(ctx context.Context, query string, args ...any) (value int
 }
 
 // reading calls do with what the ledger is read on, again after a serialization failure.
-func (s *Store) reading(ctx context.Context, do func(db dialectopt.Queries) error) error {
-	return s.resend(ctx, func() error {
-		if s.dialect.reads == nil {
-			return do(s.db)
-		}
-		return s.inTx(ctx, func(tx *sql.Tx) error { return do(tx) })
-	})
+func (s *Store) reading(ctx context.Context, do func(db session) error) error {
+	return s.resend(ctx, func() error { return s.in(ctx, s.dialect.reads, do) })
+}
+
+// taking calls do with what tokens are taken on, again after a serialization failure.
+func (s *Store) taking(ctx context.Context, do func(db session) error) error {
+	return s.resend(ctx, func() error { return s.in(ctx, s.dialect.takes, do) })
 }
 
 // resend sends again after a serialization failure.
@@ -53,9 +60,12 @@ func (s *Store) resend(ctx context.Context, send func() error) error {
 	return dberr.Resend(ctx, dberr.IsSerialization, send)
 }
 
-// inTx calls do in a transaction for one statement.
-func (s *Store) inTx(ctx context.Context, do func(tx *sql.Tx) error) error {
-	tx, end, err := s.begin(ctx, s.dialect.reads)
+// in calls do in a transaction for one statement, with these options; without options outside of one.
+func (s *Store) in(ctx context.Context, options *sql.TxOptions, do func(db session) error) error {
+	if options == nil {
+		return do(s.db)
+	}
+	tx, end, err := s.begin(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -88,15 +98,9 @@ func queryOnce(ctx context.Context, db dialectopt.Queries, query string, args ..
 
 // exec runs a statement that gives no rows.
 func (s *Store) exec(ctx context.Context, query string, args ...any) error {
-	return s.resend(ctx, func() error {
-		if s.dialect.reads == nil {
-			_, err := s.db.ExecContext(trusted.Context(ctx, query), query, args...)
-			return err
-		}
-		return s.inTx(ctx, func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(trusted.Context(ctx, query), query, args...)
-			return err
-		})
+	return s.reading(ctx, func(db session) error {
+		_, err := db.ExecContext(trusted.Context(ctx, query), query, args...)
+		return err
 	})
 }
 

@@ -59,14 +59,17 @@ func sharing(
 		}
 		err = s.sendFloored(ctx, f, func(text string) error {
 			values, ok = make(map[string]int64, len(all)), true
-			return dialectopt.EachRow(ctx, s.db, func(rows *sql.Rows) error {
+			scan := func(rows *sql.Rows) error {
 				var name string
 				var here bool
 				var last sql.NullInt64
 				err := rows.Scan(&name, &here, &last)
 				values[name], ok = last.Int64, ok && here
 				return err
-			}, text, string(list))
+			}
+			return s.in(ctx, s.dialect.takes, func(db session) error {
+				return dialectopt.EachRow(ctx, db, scan, text, string(list))
+			})
 		})
 		return values, ok, err
 	}

@@ -1,6 +1,8 @@
 package tokens
 
 import (
+	"database/sql"
+
 	"github.com/sqlfence/sqlfence"
 	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -20,6 +22,7 @@ var sqlite = dialect{
 		"fit":   fits, "answer": sqltext.Raw("name, true, token"),
 	})),
 	writers: 1, // a second would wait for it by sleeping
+	takes:   &sql.TxOptions{},
 	each: issuingEach(floored(lite.Text, issueSQLite, sqltext.Pieces{
 		"asked": sqltext.Raw("SELECT value AS name, 1 AS count FROM json_each(?)"),
 		"fit":   raises(lite.Text), "answer": sqltext.Raw("name, token"),

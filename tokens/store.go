@@ -183,7 +183,7 @@ func (s *Store) stored(ctx context.Context, method, name string) (int64, error) 
 // read returns the stored value of name, in order to decide by it; a negative one is an error.
 func (s *Store) read(ctx context.Context, name string) (int64, error) {
 	found, value := false, sql.NullInt64{}
-	err := s.reading(ctx, func(db dialectopt.Queries) error {
+	err := s.reading(ctx, func(db session) error {
 		found = false
 		return dialectopt.Decide(ctx, db, s.dialect.server, func(row dialectopt.Row) error {
 			found = true
