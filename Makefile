@@ -6,7 +6,7 @@ MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile
 
-test: ## test all modules with the race detector, each promise once on each database; lists first which servers it starts and which packages it installs
+test: ## test all modules, each promise once on each database, with the race detector where many goroutines meet; lists first which servers it starts and which packages it installs
 	@scripts/test
 
 test-all: ## the same on every driver and the newest PostgreSQL, for longer; about 45 minutes on 2 cores

@@ -88,7 +88,11 @@ func insertion(id int, word string) harness.Write {
 // unknown, and none is applied twice.
 func TestStormOfLostConnections(t *testing.T) {
 	harness.NeedPostgres(t)
-	const writers, writes = 4, 150
+	const writers = 4
+	writes := 150
+	if testing.Short() {
+		writes = 40
+	}
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
 			s := harness.NewShop(t, m.driver())

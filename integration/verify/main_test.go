@@ -26,9 +26,12 @@ type world struct {
 	fresh []sqlfence.Finding // in the beginning: nothing but notes about the server
 }
 
-// eachWorld runs test on a world of every base.
+// eachWorld runs test on a world of every base; a short run on one of each database.
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	for _, b := range bases {
+		if testing.Short() && !b.IsUsual() {
+			continue
+		}
 		t.Run(b.Name, func(t *testing.T) { test(t, newWorld(t, b)) })
 	}
 }
