@@ -72,7 +72,8 @@ func TestWaits(t *testing.T) {
 					if found, err = source.Waits(ctx, db); err != nil {
 						t.Fatal(err)
 					}
-					time.Sleep(5 * time.Millisecond) // between two looks
+					// MariaDB answers with what it last found until that wasn't read for 100 ms.
+					time.Sleep(150 * time.Millisecond)
 				}
 				w := found[0]
 				if w.Name != name || !strings.Contains(w.Who, "pid ") || !strings.Contains(w.For, "pid ") || w.Who == w.For ||
