@@ -9,7 +9,7 @@ help: ## list the targets
 test: ## test all modules, each promise once on each database, with the race detector where many goroutines meet; lists first which servers it starts and which packages it installs
 	@scripts/test
 
-test-all: ## the same on every driver and the newest PostgreSQL, for longer; about 45 minutes on 2 cores
+test-all: ## the same on every driver and the newest PostgreSQL, for longer; about 90 minutes on 2 cores
 	@scripts/test all
 
 check: cgo ## test without servers and race detector: SQLite and fakes only; about a minute
