@@ -97,13 +97,10 @@ type dialect struct {
 
 // issuing is an issue by a statement that returns the last token: name, count.
 func issuing(f sqltext.Floored) func(ctx context.Context, s *Store, name string, n int64) (int64, error) {
-	return func(ctx context.Context, s *Store, name string, n int64) (int64, error) {
-		var last int64
-		err := s.sendFloored(ctx, f, func(text string) error {
-			return s.taking(ctx, func(db session) (err error) {
-				last, err = queryOnce(ctx, db, text, name, n)
-				return err
-			})
+	return func(ctx context.Context, s *Store, name string, n int64) (last int64, err error) {
+		err = s.sendFloored(ctx, f, func(text string) (err error) {
+			last, err = s.queryIn(ctx, s.dialect.takes, text, name, n)
+			return err
 		})
 		return last, err
 	}
@@ -142,12 +139,8 @@ func raises(d sqltext.Dialect) sqltext.Func {
 
 // adopting is an adopt by a statement that returns the token: name, token.
 func adopting(text string) func(ctx context.Context, s *Store, token sqlfence.Token) (int64, error) {
-	return func(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error) {
-		err = s.taking(ctx, func(db session) (err error) {
-			current, err = queryOnce(ctx, db, text, token.Name, token.Value)
-			return err
-		})
-		return current, err
+	return func(ctx context.Context, s *Store, token sqlfence.Token) (int64, error) {
+		return s.queryIn(ctx, s.dialect.takes, text, token.Name, token.Value)
 	}
 }
 

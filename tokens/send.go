@@ -37,10 +37,19 @@ func (s *Store) queryFloored(ctx context.Context, f sqltext.Floored, args ...any
 
 // query runs a statement and returns the first value of its first row, 0 for
 // NULL, or sql.ErrNoRows.
-func (s *Store) query(ctx context.Context, query string, args ...any) (value int64, err error) {
-	err = s.reading(ctx, func(db session) (err error) {
-		value, err = queryOnce(ctx, db, query, args...)
-		return err
+func (s *Store) query(ctx context.Context, query string, args ...any) (int64, error) {
+	return s.queryIn(ctx, s.dialect.reads, query, args...)
+}
+
+// queryIn is query in a transaction with these options.
+func (s *Store) queryIn(
+	ctx context.Context, options *sql.TxOptions, query string, args ...any,
+) (value int64, err error) {
+	err = s.resend(ctx, func() error {
+		return s.in(ctx, options, func(db session) (err error) {
+			value, err = queryOnce(ctx, db, query, args...)
+			return err
+		})
 	})
 	return value, err
 }
@@ -48,11 +57,6 @@ func (s *Store) query(ctx context.Context, query string, args ...any) (value int
 // reading calls do with what the ledger is read on, again after a serialization failure.
 func (s *Store) reading(ctx context.Context, do func(db session) error) error {
 	return s.resend(ctx, func() error { return s.in(ctx, s.dialect.reads, do) })
-}
-
-// taking calls do with what tokens are taken on, again after a serialization failure.
-func (s *Store) taking(ctx context.Context, do func(db session) error) error {
-	return s.resend(ctx, func() error { return s.in(ctx, s.dialect.takes, do) })
 }
 
 // resend sends again after a serialization failure.
