@@ -89,7 +89,7 @@ func failOver(t *testing.T, synchronous bool, planned []failure) *result {
 	}
 	check(t, v, synchronous)
 	out := &result{verdict: v, failovers: r.failovers}
-	if err := db.QueryRow("SHOW server_version").Scan(&out.server); err != nil {
+	if err := db.QueryRow("SELECT split_part(current_setting('server_version'), ' ', 1)").Scan(&out.server); err != nil {
 		t.Fatal(err)
 	}
 	return out
