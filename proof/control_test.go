@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/proof/checks"
 	"github.com/sqlfence/sqlfence/proof/fence"
 	"github.com/sqlfence/sqlfence/proof/history"
 	"github.com/sqlfence/sqlfence/proof/judge"
@@ -50,11 +51,7 @@ func TestFences(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			run := report.Run{Kind: report.Fence, Fence: f.Name, What: f.What}
-			p, service := inProcess(f.Name, 4), ""
-			if f.Needs != nil {
-				service = f.Needs(t)
-				p.Env = append(p.Env, others.Service+"="+service)
-			}
+			p, service := otherProgram(t, f)
 			s := overOther(server.Another(t, fmt.Sprint("fence_", i)), p, f.Ledger)
 			if f.Forgets != nil {
 				forget := func(*storm.Storm, *rand.Rand) { f.Forgets(service) }
@@ -62,7 +59,7 @@ func TestFences(t *testing.T) {
 			}
 			s.Open(t)
 			rounds(t, s, &run, judge.New(), othersLength())
-			if !f.Breaks && run.Verdict() != "held" {
+			if f.Sound && run.Verdict() != "held" {
 				t.Errorf("%s: %s: %+v", run.Verdict(), run.First, run.Counts)
 			}
 			save(t, run)
@@ -77,7 +74,12 @@ func TestProgram(t *testing.T) {
 	}
 	run := report.Run{Kind: report.Fence, Fence: *program}
 	p := fence.Program{Name: *program, Command: strings.Fields(*program), Lanes: *lanes}
-	s := overOther(storm.Postgres(t), p, false)
+	server := storm.Postgres(t)
+	keeps(t, checks.New(t, server.Another(t, "checks"), p, history.Fenced(false), "fenced", "").Run(t), false)
+	if *length == 0 {
+		return
+	}
+	s := overOther(server, p, false)
 	s.Open(t)
 	rounds(t, s, &run, judge.New(), *length)
 	if run.Verdict() != "held" {
@@ -87,14 +89,10 @@ func TestProgram(t *testing.T) {
 
 // overOther is a storm over a fence.
 func overOther(db *storm.Target, p fence.Program, ledger bool) *storm.Storm {
-	s := &storm.Storm{
-		Target: db, Program: p, Processes: 3, Tables: history.Fenced(ledger), Round: 2 * time.Second,
+	return &storm.Storm{
+		Target: db, Program: p, Processes: 3, Tables: history.Fenced(ledger), Ledger: ledgerOf(ledger), Round: 2 * time.Second,
 		Mix: storm.Locked, Faults: storm.Processes(1), Seed: *seed, TTL: 60 * time.Millisecond,
 	}
-	if ledger {
-		s.Ledger = "locks"
-	}
-	return s
 }
 
 // othersLength is how long a storm over a fence lasts that isn't caught.

@@ -18,14 +18,9 @@ import (
 
 // sqlfence's protocol holds without sqlfence: from Python, on a sealed table.
 func TestPython(t *testing.T) {
-	const python = "/usr/bin/python3" // the one that has Debian's psycopg
-	if out, err := exec.Command(python, "-c", "import psycopg").CombinedOutput(); err != nil {
-		t.Skipf("no psycopg: %v %s", err, out)
-	}
 	db := storm.Postgres(t)
-	sealed(t, db)
-	run := report.Run{Kind: report.Fence, Fence: "sqlfence's protocol, from Python", What: "leases by procedures, and a sealed table"}
-	p := fence.Program{Name: run.Fence, Command: []string{python, "others/fence.py"}}
+	p := fromPython(t, db)
+	run := report.Run{Kind: report.Fence, Fence: p.Name, What: sealedLeases}
 	s := overOther(db, p, true)
 	s.Processes, s.Ledger = 6, history.Own
 	s.Open(t)
@@ -34,6 +29,19 @@ func TestPython(t *testing.T) {
 		t.Errorf("%s: %s: %+v", run.Verdict(), run.First, run.Counts)
 	}
 	save(t, run)
+}
+
+const sealedLeases = "leases by procedures, and a sealed table"
+
+// fromPython is the program, on a database that has what it needs.
+func fromPython(t *testing.T, db *storm.Target) fence.Program {
+	t.Helper()
+	const python = "/usr/bin/python3" // the one that has Debian's psycopg
+	if out, err := exec.Command(python, "-c", "import psycopg").CombinedOutput(); err != nil {
+		t.Skipf("no psycopg: %v %s", err, out)
+	}
+	sealed(t, db)
+	return fence.Program{Name: "sqlfence's protocol, from Python", Command: []string{python, "others/fence.py"}}
 }
 
 // sealed creates the table and what its programs need.

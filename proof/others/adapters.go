@@ -11,7 +11,7 @@ import (
 // Adapters are fences as people write them by hand.
 var Adapters = []Fence{
 	{
-		Name: "ledger, locked", What: "the ledger is compared in the statement, and locked FOR SHARE until the commit", Ledger: true,
+		Name: "ledger, locked", Sound: true, What: "the ledger is compared in the statement, and locked FOR SHARE until the commit", Ledger: true,
 		acquire: lockByServer, release: unlock,
 		write: func(ctx context.Context, h *holder, hold func()) (int64, error) {
 			return inTx(ctx, h, func(tx *sql.Tx) (int64, error) {
@@ -29,11 +29,11 @@ var Adapters = []Fence{
 		},
 	},
 	{
-		Name: "row, compared", What: "a row takes a fence that isn't lower than its own, compared in the statement",
+		Name: "row, compared", Sound: true, What: "a row takes a fence that isn't lower than its own, compared in the statement",
 		columns: tokenColumn, acquire: lockByServer, release: unlock, write: comparedLate,
 	},
 	{
-		Name: "SyncGuard's way", What: "a counter by a key, and a row takes only higher fences: a holder writes a row once",
+		Name: "SyncGuard's way", Sound: true, What: "a counter by a key, and a row takes only higher fences: a holder writes a row once",
 		columns: tokenColumn, release: unlock,
 		setup: []string{"CREATE TABLE counters (key text PRIMARY KEY, fence bigint NOT NULL)"},
 		acquire: func(ctx context.Context, h *holder) (int64, bool, error) {
@@ -49,7 +49,7 @@ var Adapters = []Fence{
 		},
 	},
 	{
-		Name: "version column", Breaks: true, What: "the row's version is read with the lock, and compared and raised by each write",
+		Name: "version column", What: "the row's version is read with the lock, and compared and raised by each write",
 		columns: "version bigint NOT NULL DEFAULT 0", release: unlock,
 		acquire: func(ctx context.Context, h *holder) (token int64, ok bool, err error) {
 			if token, ok, err = lockByServer(ctx, h); err == nil && ok {
@@ -70,7 +70,7 @@ var Adapters = []Fence{
 		},
 	},
 	{
-		Name: "version column, read again", Breaks: true, What: "the same, and a writer that meets a conflict reads the version again and writes",
+		Name: "version column, read again", What: "the same, and a writer that meets a conflict reads the version again and writes",
 		columns: "version bigint NOT NULL DEFAULT 0", acquire: lockByServer, release: unlock,
 		write: func(ctx context.Context, h *holder, hold func()) (int64, error) {
 			hold()
@@ -82,15 +82,15 @@ var Adapters = []Fence{
 		},
 	},
 	{
-		Name: "Redis lock and INCR", What: "SET NX PX, a fence by INCR, and the row compared in the statement",
+		Name: "Redis lock and INCR", Sound: true, What: "SET NX PX, a fence by INCR, and the row compared in the statement",
 		Needs: needsRedis, columns: tokenColumn, acquire: redisLock, release: redisUnlock, write: comparedLate,
 	},
 	{
-		Name: "Redis lock and INCR, restarted", What: "the same, where Redis is restarted without persistence", Breaks: true,
+		Name: "Redis lock and INCR, restarted", What: "the same, where Redis is restarted without persistence",
 		Needs: needsRedis, Forgets: forgetRedis, columns: tokenColumn, acquire: redisLock, release: redisUnlock, write: comparedLate,
 	},
 	{
-		Name: "etcd mutex and revision", What: "a key with a lease, its revision as the fence, and the row compared in the statement",
+		Name: "etcd mutex and revision", Sound: true, What: "a key with a lease, its revision as the fence, and the row compared in the statement",
 		Needs: needsEtcd, columns: tokenColumn, acquire: etcdLock, release: etcdUnlock, write: comparedLate,
 	},
 }

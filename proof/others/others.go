@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ type Fence struct {
 	Name    string
 	What    string                              // how it fences, or doesn't
 	Ledger  bool                                // it promises that only the newest token writes, and keeps it in the table locks
-	Breaks  bool                                // it is known not to hold, or may not
+	Sound   bool                                // it is known to hold
 	Needs   func(t *testing.T) (address string) // starts the service that it needs
 	Forgets func(address string)                // the service loses its data: a fault
 	columns string                              // of fenced, besides id and value
@@ -58,9 +59,12 @@ type program struct {
 // Service is in the environment of a fence's processes: the address of the service that it needs.
 const Service = "SQLFENCE_PROOF_SERVICE"
 
+// All returns all fences.
+func All() []Fence { return slices.Concat(Controls, Adapters, Careless) }
+
 // Find returns the fence of a name.
 func Find(name string) (Fence, bool) {
-	for _, f := range append(append([]Fence(nil), Controls...), Adapters...) {
+	for _, f := range All() {
 		if f.Name == name {
 			return f, true
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
@@ -42,7 +43,7 @@ func postgresSource(dsn string, process int) (string, string, error) {
 	}
 	q := u.Query()
 	q.Set("default_transaction_isolation", levels[process/2%len(levels)])
-	u.RawQuery = q.Encode()
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // pgx doesn't take + for a space
 	return []string{"pgx", "postgres"}[process%2], u.String(), nil
 }
 

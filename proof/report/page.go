@@ -35,6 +35,7 @@ func Page(docs string) (string, error) {
 	return strings.NewReplacer(
 		"{{summary}}", summary(storms), "{{storms}}", stormTable(storms), "{{faults}}", faultTable(storms),
 		"{{controls}}", fenceTable(of(runs, Control)), "{{fences}}", fenceTable(of(runs, Fence)), "{{planted}}", plantedTable(storms),
+		"{{checks}}", checkTable(of(runs, Checks)),
 	).Replace(page), nil
 }
 
@@ -216,6 +217,35 @@ func plantedTable(storms []Run) string {
 	t := newTable("planted", "times", "found")
 	for _, name := range slices.Sorted(maps.Keys(times)) {
 		t.row(name, count(times[name]), count(found[name]))
+	}
+	return t.String()
+}
+
+// checkTable has a line for each check, with the fences that don't keep it, by the last run of each.
+func checkTable(runs []Run) string {
+	last := make(map[string]Run)
+	for _, r := range runs {
+		last[r.Fence] = r
+	}
+	t := newTable("a fence has to hold", "kept by", "not kept by")
+	if len(runs) == 0 {
+		return t.String()
+	}
+	newest := runs[len(runs)-1].Checks
+	for i, c := range newest {
+		kept, not := 0, []string(nil)
+		for _, name := range slices.Sorted(maps.Keys(last)) {
+			switch c := last[name].Checks[i]; {
+			case c.Seen == "":
+				kept++
+			case !c.Without:
+				not = append(not, name)
+			}
+		}
+		if c.More {
+			c.Name = "*" + c.Name + "*"
+		}
+		t.row(c.Name, fmt.Sprint(kept), strings.Join(not, "; "))
 	}
 	return t.String()
 }

@@ -17,7 +17,7 @@ import (
 // A Run is a storm over one fence and one database.
 type Run struct {
 	Date     string
-	Kind     string // storm, control, fence
+	Kind     string // storm, control, fence, checks
 	Fence    string
 	What     string `json:",omitempty"`
 	Database string
@@ -30,6 +30,16 @@ type Run struct {
 	Planted  map[string]bool `json:",omitempty"` // violations that were put into its history, and whether the judge has found them
 	Broken   map[string]int  `json:",omitempty"` // violations by promise
 	First    string          `json:",omitempty"` // the first of them
+	Checks   []Check         `json:",omitempty"` // of a run of checks
+}
+
+// A Check is one thing that a fence has to hold, and what was seen if it doesn't.
+type Check struct {
+	Name string
+	More bool   `json:",omitempty"` // more than it has to promise
+	Seen string `json:",omitempty"` // empty where it holds
+
+	Without bool `json:",omitempty"` // the check hasn't come to its question
 }
 
 // Kinds of runs.
@@ -37,6 +47,7 @@ const (
 	Storm   = "storm"   // of sqlfence
 	Control = "control" // of a fence that has to be caught
 	Fence   = "fence"   // of another
+	Checks  = "checks"  // of any of them
 )
 
 // Add counts what was found in a round.

@@ -3,6 +3,7 @@
 package storm
 
 import (
+	"fmt"
 	"maps"
 	"sync"
 	"syscall"
@@ -18,7 +19,9 @@ type slot struct {
 
 	mu      sync.Mutex
 	process *fence.Process
-	killed  bool // by a fault
+	killed  bool  // by a fault
+	opened  bool  // a process has run here
+	refused error // why the last one doesn't
 }
 
 // ask sends a request to the process, and starts one where there is none.
@@ -51,9 +54,10 @@ func (s *slot) running() (*fence.Process, error) {
 	p, err := s.storm.Program.Start(s.storm.opening(s.number, false))
 	if err != nil { // the server may be away
 		time.Sleep(20 * time.Millisecond)
+		s.refused = err
 		return nil, err
 	}
-	s.process, s.killed = p, false
+	s.process, s.killed, s.opened = p, false, true
 	return p, nil
 }
 
@@ -66,9 +70,13 @@ func (s *slot) signal(sig syscall.Signal) {
 	}
 }
 
+// end kills the process. One that has never opened the database has had no part in the storm.
 func (s *slot) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.opened {
+		s.storm.odd.add(fmt.Sprintf("process %d has never run: %v", s.number+1, s.refused))
+	}
 	if s.process != nil {
 		s.process.Kill()
 		s.process = nil

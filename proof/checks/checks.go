@@ -1,0 +1,268 @@
+//go:build linux
+
+// Package checks is what a fence has to hold, as a list with a test each. A storm finds what is rare; a check brings one
+// situation about, and says which promise isn't kept there.
+package checks
+
+import "time"
+
+// A Check is one thing that a fence has to hold.
+type Check struct {
+	Name string
+	More bool // more than a fence has to promise
+	do   func(l *Lab) error
+}
+
+// List are all of them.
+var List = []Check{
+	{Name: "a lock has one holder at a time", do: (*Lab).oneHolder},
+	{Name: "a clock that is ahead takes no lock", do: (*Lab).clockAhead},
+	{Name: "a lock ends by itself", do: (*Lab).endsByItself},
+	{Name: "a release by a former holder leaves the lock to the newer one", do: (*Lab).lateRelease},
+	{Name: "tokens rise from holder to holder", do: (*Lab).tokensRise},
+	{Name: "tokens rise over the end of a process", do: (*Lab).tokensSurvive},
+	{Name: "the holder's write lands", do: (*Lab).holderWrites},
+	{Name: "a refused write hasn't landed, an acknowledged one has", do: (*Lab).toldTheTruth},
+	{Name: "a stale write behind a newer one is refused", do: (*Lab).staleWrite},
+	{Name: "a stale write of a process that was started again is refused", do: (*Lab).forgotten},
+	{Name: "a stale write under the former one of a process's two locks is refused", do: (*Lab).twoLocks},
+	{Name: "a write that pauses before it is sent is refused behind a newer one", do: (*Lab).pausedWrite},
+	{Name: "a write that waits for the row behind a newer one is refused", do: (*Lab).waitingWrite},
+	{Name: "a pause behind the lock makes no stale write a new one", do: (*Lab).pausedLock},
+	{Name: "a holder writes a row again", More: true, do: (*Lab).writesAgain},
+	{Name: "a stale write is refused before the newer holder has written", More: true, do: (*Lab).staleFirst},
+	{Name: "a write that waits for the row is refused behind a newer token", More: true, do: (*Lab).waitingFirst},
+	{Name: "a token that was never given is refused", More: true, do: (*Lab).neverGiven},
+}
+
+// Times to live of locks. A short one is over soon; a check has to be done within a long one.
+const (
+	short = 60 * time.Millisecond
+	long  = 3 * time.Second
+)
+
+func (l *Lab) oneHolder() error   { return l.held(3) }
+func (l *Lab) clockAhead() error  { return l.held(2) }
+func (l *Lab) lateRelease() error { return first(l.releaseBy(1, 3), l.releaseBy(1, 1)) }
+
+// held has another process try to take a lock that lasts.
+func (l *Lab) held(other int) error {
+	a, err := l.take(1, long)
+	if err != nil {
+		return err
+	}
+	b, err := l.try(other)
+	if err == nil && b != nil && a.lasts() {
+		err = broken("process %d takes the lock of process 1, which lasts", other)
+	}
+	return first(err, l.release(a))
+}
+
+func (l *Lab) endsByItself() error {
+	if _, err := l.take(1, short); err != nil {
+		return err
+	}
+	b, err := l.take(3, long)
+	if err != nil {
+		return reached(err)
+	}
+	return l.release(b)
+}
+
+// releaseBy has a former holder release its lock.
+func (l *Lab) releaseBy(former, newer int) error {
+	a, b, err := l.pass(former, newer)
+	if err != nil {
+		return err
+	}
+	if err := l.release(a); err != nil {
+		return err
+	}
+	c, err := l.try(5)
+	if err == nil && c != nil && b.lasts() {
+		err = broken("process 5 takes the lock of process %d, which process %d has released", newer, former)
+	}
+	return first(err, l.release(b))
+}
+
+func (l *Lab) tokensRise() error {
+	last := int64(0)
+	for i := range 12 {
+		a, err := l.take(1+i%3, long)
+		if err != nil {
+			return err
+		}
+		if a.token <= last {
+			return broken("token %d behind %d", a.token, last)
+		}
+		last = a.token
+		if err := l.release(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Lab) tokensSurvive() error {
+	a, err := l.take(1, short)
+	if err != nil {
+		return err
+	}
+	l.end(1)
+	b, err := l.take(1, long)
+	if err != nil {
+		return err
+	}
+	if b.token <= a.token {
+		return broken("token %d behind %d", b.token, a.token)
+	}
+	return l.release(b)
+}
+
+func (l *Lab) holderWrites() error {
+	a, err := l.take(1, long)
+	if err != nil {
+		return err
+	}
+	return first(reached(l.lands(a)), l.release(a))
+}
+
+func (l *Lab) writesAgain() error {
+	a, err := l.take(1, long)
+	if err != nil {
+		return err
+	}
+	return first(l.lands(a), reached(l.lands(a)), l.release(a))
+}
+
+func (l *Lab) toldTheTruth() error {
+	a, b, err := l.pass(1, 3)
+	if err != nil {
+		return err
+	}
+	return first(l.write(a, 0).told(), l.write(b, 0).told(), l.write(a, 0).told(), l.release(b))
+}
+
+func (l *Lab) staleWrite() error { return l.staleBehind(1, 3, false) }
+func (l *Lab) forgotten() error  { return l.staleBehind(1, 3, true) }
+func (l *Lab) twoLocks() error   { return l.staleBehind(1, 1, false) }
+
+// staleBehind has a former holder write behind the newer one.
+func (l *Lab) staleBehind(former, newer int, restarted bool) error {
+	a, b, err := l.pass(former, newer)
+	if err != nil {
+		return err
+	}
+	if err := l.lands(b); err != nil {
+		return err
+	}
+	if restarted {
+		l.end(former)
+	}
+	if l.write(a, 0).landed() {
+		return broken("token %d writes the row behind %d", a.token, b.token)
+	}
+	return l.release(b)
+}
+
+// pausedWrite has the lock pass to another while a write is between the program's look and the statement.
+func (l *Lab) pausedWrite() error {
+	a, err := l.take(1, short)
+	if err != nil {
+		return err
+	}
+	stale := l.begin(a, 10*short)
+	b, err := l.take(3, long)
+	if err != nil {
+		return err
+	}
+	newer := l.write(b, 0)
+	return first(behind(stale.wait(), newer), l.release(b))
+}
+
+func (l *Lab) pausedLock() error {
+	a, err := l.asks(1, short, 10*short)
+	if err != nil {
+		return err
+	}
+	time.Sleep(short / 2) // it has the lock by then, mostly; no answer says so before the pause is over
+	b, err := l.takeUnless(func() bool { return len(a.answer) > 0 }, 3, long)
+	if err != nil || b == nil {
+		return err // it doesn't pause with the lock
+	}
+	newer := l.write(b, 0)
+	switch {
+	case !a.taken():
+		return first(l.release(b), errSlow) // the other one was first
+	case a.token > b.token:
+		return l.release(b) // by its token it is the newer one
+	}
+	return first(behind(l.write(a, 0), newer), l.release(b))
+}
+
+// waitingWrite has two writes wait for a row, the newer one before the stale one.
+func (l *Lab) waitingWrite() error {
+	a, b, err := l.pass(1, 3)
+	if err != nil {
+		return err
+	}
+	unlock, err := l.lockRow()
+	if err != nil {
+		return err
+	}
+	newer := l.begin(b, 0)
+	l.settle(newer)
+	stale := l.begin(a, 0)
+	l.settle(newer, stale)
+	unlock()
+	return first(behind(stale.wait(), newer.wait()), l.release(b))
+}
+
+func (l *Lab) staleFirst() error {
+	a, b, err := l.pass(1, 3)
+	if err != nil {
+		return err
+	}
+	if l.write(a, 0).landed() {
+		return broken("token %d writes the row, though %d was given", a.token, b.token)
+	}
+	return l.release(b)
+}
+
+// waitingFirst has a write wait for a row while the lock passes to another.
+func (l *Lab) waitingFirst() error {
+	a, err := l.take(1, short)
+	if err != nil {
+		return err
+	}
+	unlock, err := l.lockRow()
+	if err != nil {
+		return err
+	}
+	stale := l.begin(a, 0)
+	l.settle(stale)
+	b, err := l.takeUnless(stale.answered, 3, long) // a fence may keep it off until the write has ended
+	unlock()
+	if err != nil || b == nil {
+		return err
+	}
+	if stale.wait().landed() {
+		return broken("token %d writes the row, though %d was given", a.token, b.token)
+	}
+	return l.release(b)
+}
+
+func (l *Lab) neverGiven() error {
+	a, err := l.take(1, long)
+	if err != nil {
+		return err
+	}
+	if err := l.release(a); err != nil {
+		return err
+	}
+	a.token, a.id = a.token+1000, "never given"
+	if l.write(a, 0).landed() {
+		return broken("token %d writes the row, and was never given", a.token)
+	}
+	return nil
+}
