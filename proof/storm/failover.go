@@ -4,22 +4,44 @@ package storm
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
-// A Pair is a server and its asynchronous standby.
+// A Pair is a server and its standby.
 type Pair struct {
 	*Target
 	primary, standby *harness.Server
 	t                *testing.T
 }
 
-// Postgreses starts a server that has a standby as soon as Follow is called.
+// Postgreses starts a server that has an asynchronous standby as soon as Follow is called.
 func Postgreses(t *testing.T) *Pair {
 	t.Helper()
-	p := &Pair{primary: harness.NewServer(t, durable), standby: harness.NewServer(t, durable), t: t}
+	return pairOf(t, durable)
+}
+
+// Synchronous is a server with a standby that has each commit before it is acknowledged, and that takes its place
+// again and again. No session is ended and no request given up there while it waits for the standby: PostgreSQL
+// then shows to others what no standby has.
+func Synchronous(t *testing.T) *Target {
+	t.Helper()
+	p := pairOf(t, durable+"synchronous_standby_names = '*'\n")
+	p.Follow()
+	p.before, p.Patient, p.without = " with a synchronous standby", true, []string{"session ended", "server killed"}
+	p.faults = []Fault{{"standby promoted", 6 * time.Second, func(*Storm, *rand.Rand) {
+		p.Promote()
+		p.Follow()
+	}}}
+	return p.Target
+}
+
+func pairOf(t *testing.T, conf string) *Pair {
+	t.Helper()
+	p := &Pair{primary: harness.NewServer(t, conf), standby: harness.NewServer(t, conf), t: t}
 	p.primary.Start(t)
 	p.Target = onServer(t, p.primary)
 	return p

@@ -4,6 +4,7 @@ package storm
 
 import (
 	"math/rand/v2"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -39,6 +40,7 @@ func Faults(db *Target, rate float64) []Fault {
 		list = append(list, Fault{"file locked", 700 * time.Millisecond, lockFile})
 	}
 	list = append(list, db.faults...)
+	list = slices.DeleteFunc(list, func(f Fault) bool { return slices.Contains(db.without, f.Kind) })
 	for i := range list {
 		list[i].Every = time.Duration(float64(list[i].Every) / rate)
 	}

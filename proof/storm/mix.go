@@ -64,7 +64,7 @@ func (l *Lane) hold() fence.Request {
 // write writes one row, or some in a transaction.
 func (l *Lane) write(t *history.Table, row int64) (r fence.Request) {
 	r.Do = fence.Write
-	if l.IntN(25) == 0 {
+	if !l.Storm.Target.Patient && l.IntN(25) == 0 {
 		r.Within = 1 + l.Int64N(20) // and gives up
 	}
 	l.step(&r, t, row)

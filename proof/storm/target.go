@@ -28,12 +28,14 @@ type Target struct {
 	Forms    []string      // kinds of statements that not all databases have
 	Levels   []string      // of isolation
 	TTL      time.Duration // of leases: shorter than processes are stopped
+	Patient  bool          // no request is given up
 
 	version  string   // a query
 	before   string   // what is before the server
 	direct   string   // data source name past the wire
 	crash    func()   // kills the server and starts it again
 	faults   []Fault  // that others have not
+	without  []string // kinds of faults that others have
 	sessions string   // a query for those of the fences
 	end      string   // one of them, by its number
 	empty    []string // statements that empty the history and go on with its numbers; %d is the last one
@@ -41,7 +43,8 @@ type Target struct {
 
 // Databases are those that a storm knows.
 var Databases = map[string]func(*testing.T) *Target{
-	"postgres": Postgres, "pgbouncer": Pgbouncer, "full disk": FullDisk, "mariadb": MariaDB, "sqlite": SQLite,
+	"postgres": Postgres, "pgbouncer": Pgbouncer, "synchronous standby": Synchronous, "full disk": FullDisk,
+	"mariadb": MariaDB, "sqlite": SQLite,
 }
 
 func open(t *testing.T, driver, dsn string) *sql.DB {
