@@ -158,3 +158,47 @@ func ownMariaDB(t *testing.T) string {
 	}
 	return dsn
 }
+
+// A standby answers no query of a session that is serializable. That says nothing of what it does once it is promoted,
+// so it isn't told to be a server that can't guard.
+func TestWriteOnASerializableStandby(t *testing.T) {
+	primary, standby := harness.NewServer(t, ""), harness.NewServer(t, "")
+	primary.Start(t)
+	for _, b := range harness.Bases[:2] {
+		db, done := primary.Open(t, b)
+		harness.NewLeases(t, db)
+		harness.MustExec(t, db, "CREATE TABLE IF NOT EXISTS books (id int PRIMARY KEY, fence_token bigint NOT NULL DEFAULT 0)")
+		done()
+		follow(t, primary, standby)
+		cutOff(t, primary, standby)
+		behind := b.Fenced(t, b.AtLevel(t, standby.DSN(), sql.LevelSerializable), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+		ctx := harness.Holding(t, 1)
+		write := func() error {
+			tx, err := behind.BeginTx(ctx, nil)
+			if err != nil {
+				return err
+			}
+			defer tx.Rollback()
+			if _, err := tx.ExecContext(ctx, "INSERT INTO books (id) VALUES (1)"); err != nil {
+				return err
+			}
+			return tx.Commit()
+		}
+		_, err := behind.ExecContext(ctx, "INSERT INTO books (id) VALUES (1)")
+		for how, err := range map[string]error{"alone": err, "in a transaction": write()} {
+			if err == nil || errors.Is(err, sqlfence.ErrUnguardable) {
+				t.Errorf("%s: %s on a standby: %v", b.Name, how, err)
+			}
+		}
+		if standby.Ask(t, "SELECT pg_promote(true, 60)::text") != "true" {
+			t.Fatal("the standby was not promoted")
+		}
+		if err := write(); err != nil {
+			t.Errorf("%s: behind a promotion: %v", b.Name, err)
+		}
+		if err := behind.Close(); err != nil {
+			t.Error(err)
+		}
+		standby.Stop(t)
+	}
+}

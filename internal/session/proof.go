@@ -64,47 +64,61 @@ func (s *Session) prove(ctx context.Context, c Conn, m Moment, w *Wanted) error 
 	if raised != nil && !isAnswer(ctx, raised) {
 		return unanswered(raised)
 	}
-	refusal := &Refusal{Unproven: true, Err: raised}
-	if !m.InTx || !s.dialect.ErrorEndsTx.Is() {
-		rows, err := c.Query(ctx, s.dialect.Version)
-		if err == nil && len(rows) > 0 {
-			refusal.Version = strings.TrimSpace(strings.Join(rows[0], " "))
-		}
+	version, err := s.version(ctx, c, m)
+	if err != nil && raised != nil {
+		return unanswered(raised) // it is about any statement, as on a standby in serializable mode
 	}
-	return refusal
+	return &Refusal{Unproven: true, Err: raised, Version: version}
 }
 
 // raise has the server raise. Where that would end a transaction, one may be open that isn't known of, and one
 // that is believed to be open may have ended.
 func (s *Session) raise(ctx context.Context, c Conn, m Moment, w *Wanted) (raised, err error) {
 	ends := s.dialect.ErrorEndsTx.Is()
+	inTx := func() (open bool, err error) {
+		return behindSavepoint(ctx, c, func() { raised = c.Exec(ctx, s.dialect.Canary(w, true)) })
+	}
 	if m.InTx && ends {
-		raised, open, err := s.raiseInTx(ctx, c, w)
-		if open || err != nil {
+		if open, err := inTx(); open || err != nil {
 			return raised, err
 		}
 	}
 	if raised = c.Exec(ctx, s.dialect.Canary(w, false)); raised == nil && ends {
-		raised, _, err = s.raiseInTx(ctx, c, w)
+		_, err = inTx()
 	}
 	return raised, err
 }
 
-// raiseInTx has the server raise behind a savepoint, so that the transaction lives on, if one is open.
-func (s *Session) raiseInTx(ctx context.Context, c Conn, w *Wanted) (raised error, open bool, err error) {
+// version asks the server what it says of itself.
+func (s *Session) version(ctx context.Context, c Conn, m Moment) (version string, err error) {
+	var rows [][]string
+	ask := func() { rows, err = c.Query(ctx, s.dialect.Version) }
+	if !m.InTx || !s.dialect.ErrorEndsTx.Is() {
+		ask()
+	} else if _, lost := behindSavepoint(ctx, c, ask); lost != nil {
+		return "", nil // the transaction can be asked nothing more
+	}
+	if err == nil && len(rows) > 0 {
+		version = strings.TrimSpace(strings.Join(rows[0], " "))
+	}
+	return version, err
+}
+
+// behindSavepoint does what may fail so that a transaction lives on, if one is open.
+func behindSavepoint(ctx context.Context, c Conn, do func()) (open bool, err error) {
 	switch err := c.Exec(ctx, "SAVEPOINT sqlfence_server"); {
 	case dberr.SQLState(err) == dberr.NoActiveTransaction:
-		return nil, false, nil
+		return false, nil
 	case err != nil:
-		return nil, false, err
+		return false, err
 	}
-	raised = c.Exec(ctx, s.dialect.Canary(w, true))
+	do()
 	for _, end := range []string{"ROLLBACK TO SAVEPOINT sqlfence_server", "RELEASE SAVEPOINT sqlfence_server"} {
 		if err := c.Exec(ctx, end); err != nil {
-			return nil, true, err
+			return true, err
 		}
 	}
-	return raised, true, nil
+	return true, nil
 }
 
 // proves reports whether err is what [Raising] raises, and returns the text behind the mark. An error that quotes the
