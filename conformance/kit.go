@@ -106,7 +106,7 @@ func (k *kit) exec(query string) {
 // create creates the books.
 func (k *kit) create() {
 	k.exec(`CREATE TABLE books (id integer PRIMARY KEY, isbn varchar(40) UNIQUE, price integer NOT NULL DEFAULT 10,
-		weight double precision, cover ` + k.dialect.blob + `, printed timestamp, list decimal(10,2), fence_token bigint)`)
+		weight double precision, cover ` + k.dialect.blob + `, printed timestamp NULL, list decimal(10,2), fence_token bigint)`)
 	k.exec("INSERT INTO books (id, isbn, weight) VALUES (1, 'i1', 0.5), (2, 'i2', 1.5), (3, 'i3', NULL)")
 }
 

@@ -243,14 +243,15 @@ func (postgres) index() statement   { return statement{text: createIndex} }
 func (postgres) indexed() statement { return statement{text: indexedPostgres} }
 
 // probe plans without running: columns, types, the unique index that ON CONFLICT needs,
-// and the privileges are looked up.
+// and the privileges are looked up. PgBouncer (1.21 and newer) keeps the name of a statement that couldn't be prepared,
+// and refuses it the next time; a driver that makes the name of the text, as pgx does, needs another text then.
 func (postgres) probe(ctx context.Context, db *database, waits bool) error {
 	text, args := postgresTexts.probe, []any{"probe", newLockID(), "", int64(1), nil, false}
 	if waits {
 		text, args = postgresTexts.probeWait, append(args, int64(1))
 	}
 	return db.sendFloored(ctx, text, func(text string) error {
-		return db.query(ctx, ignore, statement{text: text, args: args})
+		return db.query(ctx, ignore, statement{text: text + " /* " + newLockID() + " */", args: args})
 	})
 }
 

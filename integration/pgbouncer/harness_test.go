@@ -50,10 +50,7 @@ func behindPgbouncer(t testing.TB, dsn string) string {
 // behindPgbouncerIn is behindPgbouncer in another mode, with another number of connections to the server.
 func behindPgbouncerIn(t testing.TB, dsn, mode string, conns int) string {
 	t.Helper()
-	path, err := exec.LookPath("pgbouncer")
-	if err != nil {
-		path, err = exec.LookPath("/usr/sbin/pgbouncer") // where only root looks
-	}
+	path, err := findPgbouncer()
 	if err != nil {
 		if os.Getenv("SQLFENCE_REQUIRE_PGBOUNCER") == "1" {
 			t.Fatal(err)
@@ -89,6 +86,13 @@ func behindPgbouncerIn(t testing.TB, dsn, mode string, conns int) string {
 	q.Set("port", "6432")
 	u.RawQuery = q.Encode()
 	return u.String()
+}
+
+func findPgbouncer() (path string, err error) {
+	if path, err = exec.LookPath("pgbouncer"); err != nil {
+		path, err = exec.LookPath("/usr/sbin/pgbouncer") // where only root looks
+	}
+	return path, err
 }
 
 // pgbouncerDir makes a folder, and says whose it is: pgbouncer refuses to run as

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"sync"
 	"testing"
@@ -22,18 +23,32 @@ import (
 
 // poolings are the ways to go through pgbouncer. What a driver prepares on its
 // own must be in one message with its execution where clients share connections;
-// the others work only as long as a client is alone.
+// the others work only as long as a client is alone. So does what a driver prepares by name, before pgbouncer 1.21.
 var poolings = []struct {
 	name, base, params string
 	shared             bool
 }{
 	{"pq", "pq", "", false},
 	{"pq binary_parameters", "pq", "&binary_parameters=yes", true},
-	{"pgx", "pgx", "", false},
+	{"pgx", "pgx", "", keepsNames()},
 	{"pgx describe_exec", "pgx", "&default_query_exec_mode=describe_exec", false},
 	{"pgx cache_describe", "pgx", "&default_query_exec_mode=cache_describe", true},
 	{"pgx exec", "pgx", "&default_query_exec_mode=exec", true},
 	{"pgx simple_protocol", "pgx", "&default_query_exec_mode=simple_protocol", true},
+}
+
+// keepsNames reports whether pgbouncer prepares a client's statements by name wherever that client comes to.
+func keepsNames() bool {
+	path, err := findPgbouncer()
+	if err != nil {
+		return false
+	}
+	out, err := exec.Command(path, "--version").Output()
+	var major, minor int
+	if _, scanErr := fmt.Sscanf(string(out), "PgBouncer %d.%d", &major, &minor); err != nil || scanErr != nil {
+		panic(fmt.Sprintf("which version %s is: %s, %v", path, out, errors.Join(err, scanErr)))
+	}
+	return major > 1 || minor >= 21
 }
 
 func baseNamed(name string) harness.Base {
