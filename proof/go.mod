@@ -21,6 +21,7 @@ require (
 	github.com/lib/pq v1.12.3
 	github.com/mattn/go-sqlite3 v1.14.52
 	github.com/sqlfence/sqlfence v0.0.0
+	github.com/sqlfence/sqlfence/fencepgx v0.0.0-00010101000000-000000000000
 	github.com/sqlfence/sqlfence/integration v0.0.0-00010101000000-000000000000
 	modernc.org/sqlite v1.60.0
 )
@@ -36,7 +37,6 @@ require (
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/ngrok/sqlmw v0.0.0-20220520173518-97c9c04efc79 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/sqlfence/sqlfence/fencepgx v0.0.0-00010101000000-000000000000 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect

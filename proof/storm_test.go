@@ -20,7 +20,7 @@ import (
 
 // sqlfence holds, through every fault.
 func TestStorm(t *testing.T) {
-	for i, name := range []string{"postgres", "mariadb", "sqlite", "pgbouncer", "synchronous standby", "full disk"} {
+	for i, name := range []string{"postgres", "mariadb", "sqlite", "pgbouncer", "synchronous standby", "stepping clock", "full disk"} {
 		t.Run(name, func(t *testing.T) {
 			wanted(t, name)
 			if i > 2 && testing.Short() || name == "full disk" && *only == "" { // an interrupted run leaves its disk
@@ -31,7 +31,7 @@ func TestStorm(t *testing.T) {
 			s := over(db, "sqlfence")
 			s.Seed = *seed*8 + uint64(i)
 			s.Open(t)
-			rounds(t, s, &run, judge.New(), share(5))
+			rounds(t, s, &run, judge.New(), share(6))
 			if run.Verdict() != "held" {
 				t.Errorf("%s: %s: %+v", run.Verdict(), run.First, run.Counts)
 			}

@@ -37,6 +37,7 @@ type Server struct {
 	bin, dir, Password string
 	owner              *syscall.Credential // nil: who runs the test
 	Port               int
+	Env                []string // of its processes, besides that of the test
 
 	process *exec.Cmd // nil while it doesn't run
 	log     strings.Builder
@@ -193,6 +194,7 @@ func (s *Server) start(t *testing.T) (answers bool) {
 	s.log.Reset()
 	s.process = exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data(), "-p", strconv.Itoa(s.Port))
 	s.process.Dir = s.dir
+	s.process.Env = append(os.Environ(), s.Env...)
 	s.process.Stdout, s.process.Stderr = &s.log, &s.log
 	// It doesn't outlive a test that is killed.
 	s.process.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner, Pdeathsig: syscall.SIGKILL}

@@ -3,7 +3,7 @@ package ours
 // The kinds of statements. The arguments are the value, and the row.
 
 var postgres = database{
-	seals: true, source: postgresSource,
+	seals: true, native: true, source: postgresSource,
 	create:   "CREATE TABLE %s (id bigint PRIMARY KEY, value bigint NOT NULL%s)",
 	deleting: "SELECT set_config('proof.op', '%d', false)", deleted: "SELECT set_config('proof.op', '', false)",
 	forms: map[string]string{

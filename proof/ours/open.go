@@ -22,8 +22,9 @@ import (
 
 // A database is what differs from one to another.
 type database struct {
-	seals bool
-	forms map[string]string // of statements, by their name; the table is %[1]s
+	seals  bool
+	native bool              // it can be written to by pgx alone
+	forms  map[string]string // of statements, by their name; the table is %[1]s
 	// source is the driver of a process, and the data source name for it.
 	source func(dsn string, process int) (driver, name string, err error)
 	create string // of a table, with its name and the column of its mark
@@ -49,7 +50,7 @@ func postgresSource(dsn string, process int) (string, string, error) {
 
 // pooled is a database with sessions that transactions share: they keep nothing.
 func pooled(d database) *database {
-	d.deleting, d.deleted = "", ""
+	d.native, d.deleting, d.deleted = false, "", ""
 	d.source = func(dsn string, process int) (string, string, error) {
 		settings := []string{"&default_query_exec_mode=exec", "&binary_parameters=yes"}
 		return []string{"pgx", "postgres"}[process%2], dsn + settings[process%2], nil
@@ -79,14 +80,10 @@ func (w *worker) open(ctx context.Context, r fence.Request) error {
 	if w.database, ok = databases[r.Database]; !ok {
 		return fmt.Errorf("no database is called %q", r.Database)
 	}
-	driver, name, err := w.database.source(r.DSN, r.Process)
-	if err != nil {
+	if err := w.connect(ctx, r); err != nil {
 		return err
 	}
-	if w.db, err = sqlfence.Open(driver, name, w.options()...); err != nil {
-		return err
-	}
-	w.db.SetMaxIdleConns(16)
+	var err error
 	if w.store, err = tokens.New(w.db); err != nil {
 		return err
 	}
@@ -97,6 +94,24 @@ func (w *worker) open(ctx context.Context, r fence.Request) error {
 		return w.setUp(ctx)
 	}
 	return w.db.PingContext(ctx)
+}
+
+// connect opens the database: of PostgreSQL's processes the second one by pgx alone.
+func (w *worker) connect(ctx context.Context, r fence.Request) (err error) {
+	if w.database.native && r.Process == 2 {
+		if w.native, err = openNative(ctx, w.database, r.DSN, w.options()); err == nil {
+			w.db = w.native.db.SQL()
+		}
+		return err
+	}
+	driver, name, err := w.database.source(r.DSN, r.Process)
+	if err != nil {
+		return err
+	}
+	if w.db, err = sqlfence.Open(driver, name, w.options()...); err == nil {
+		w.db.SetMaxIdleConns(16)
+	}
+	return err
 }
 
 // tables are those that the database can have.

@@ -33,6 +33,7 @@ type worker struct {
 	observes bool
 	database *database
 	db       *sql.DB
+	native   *native // it writes without database/sql
 	store    *tokens.Store
 	leases   *lease.Leases
 	held     sync.Map // *lease.Lease by lock id

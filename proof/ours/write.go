@@ -28,6 +28,9 @@ func (w *worker) write(ctx context.Context, r fence.Request) (a fence.Answer, er
 	if r.Serial != 0 {
 		ctx = sqlfence.WithSerial(ctx, r.Serial)
 	}
+	if w.native != nil {
+		return w.native.write(ctx, r)
+	}
 	if len(r.Steps) == 1 && r.Level == "" {
 		a.Rows, err = w.step(ctx, w.db, r, r.Steps[0])
 		return a, err
@@ -38,13 +41,19 @@ func (w *worker) write(ctx context.Context, r fence.Request) (a fence.Answer, er
 			if err != nil {
 				return err
 			}
-			if a.Rows += n; a.Rows < 0 {
-				a.Rows = fence.Uncounted
-			}
+			a.Rows = added(a.Rows, n)
 		}
 		return nil
 	})
 	return a, err
+}
+
+// added are the rows of several statements.
+func added(rows, more int64) int64 {
+	if rows+more < 0 {
+		return fence.Uncounted
+	}
+	return rows + more
 }
 
 var isolation = map[string]sql.IsolationLevel{
@@ -60,11 +69,7 @@ func (w *worker) inTx(ctx context.Context, r fence.Request, do func(tx *sql.Tx) 
 	}
 	if err := do(tx); err != nil {
 		_ = tx.Rollback()
-		// What was never committed isn't unknown, whatever became of its statement.
-		if errors.Is(err, sqlfence.ErrUnknownOutcome) {
-			return fmt.Errorf("in a transaction that wasn't committed: %v", err)
-		}
-		return err
+		return notCommitted(err)
 	}
 	time.Sleep(time.Duration(r.Hold) * time.Millisecond)
 	if _, err := tx.ExecContext(ctx, history.CommitOf(r.ID)); err != nil {
@@ -72,6 +77,14 @@ func (w *worker) inTx(ctx context.Context, r fence.Request, do func(tx *sql.Tx) 
 		return err
 	}
 	return tx.Commit()
+}
+
+// notCommitted is the error of a transaction that was never committed: that isn't unknown, whatever became of its statement.
+func notCommitted(err error) error {
+	if errors.Is(err, sqlfence.ErrUnknownOutcome) {
+		return fmt.Errorf("in a transaction that wasn't committed: %v", err)
+	}
+	return err
 }
 
 // step writes by one statement, and returns how many rows that has changed.
@@ -89,7 +102,7 @@ func (w *worker) step(ctx context.Context, c conn, r fence.Request, s fence.Step
 		_, err := c.ExecContext(ctx, query, args...)
 		return fence.Uncounted, err // lib/pq doesn't count a MERGE
 	case literal:
-		return affected(c.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET value = %d WHERE id = %d", s.Table, r.ID, s.Row)))
+		return affected(c.ExecContext(ctx, withValues(r, s)))
 	case prepared:
 		return w.executePrepared(ctx, c, query, args)
 	case form == "upsert" && w.database == &mariadb:
@@ -97,6 +110,11 @@ func (w *worker) step(ctx context.Context, c conn, r fence.Request, s fence.Step
 		return min(n, 1), err                                      // 2 for one that was updated
 	}
 	return affected(c.ExecContext(ctx, query, args...))
+}
+
+// withValues is the text of an UPDATE without arguments.
+func withValues(r fence.Request, s fence.Step) string {
+	return fmt.Sprintf("UPDATE %s SET value = %d WHERE id = %d", s.Table, r.ID, s.Row)
 }
 
 func affected(result sql.Result, err error) (int64, error) {
@@ -113,10 +131,15 @@ func count(rows *sql.Rows, err error) (n int64, _ error) {
 	for rows.Next() {
 		n++
 	}
-	if err = errors.Join(rows.Err(), rows.Close()); errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: while the rows are read: %w", sqlfence.ErrUnknownOutcome, err) // as its comment says
+	return n, cutShort(errors.Join(rows.Err(), rows.Close()))
+}
+
+// cutShort is the error of rows that may be those of a write that has landed, as the comment of ErrUnknownOutcome says.
+func cutShort(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%w: while the rows are read: %w", sqlfence.ErrUnknownOutcome, err)
 	}
-	return n, err
+	return err
 }
 
 func (w *worker) executePrepared(ctx context.Context, c conn, query string, args []any) (int64, error) {

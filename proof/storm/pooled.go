@@ -37,15 +37,8 @@ func Pgbouncer(t *testing.T) *Target {
 	server.Start(t)
 	db := onServer(t, server)
 	db.Database, db.before = "pgbouncer", " behind pgbouncer"
-	db.Forms = []string{"returning", "merge"}   // a session's prepared statements are lost
-	folder, err := os.MkdirTemp("", "sqlfence") // t.TempDir lies in a folder that others can't enter
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	if err := os.Chmod(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	db.Forms = []string{"returning", "merge"} // a session's prepared statements are lost
+	folder := sharedFolder(t)
 	u, err := url.Parse(db.direct)
 	if err != nil {
 		t.Fatal(err)
@@ -69,4 +62,18 @@ func Pgbouncer(t *testing.T) *Target {
 	db.Wire = NewWire(t, u.String())
 	db.DSN = db.Wire.DSN
 	return db
+}
+
+// sharedFolder makes one that other users can read, for programs that don't run as root.
+func sharedFolder(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "sqlfence") // t.TempDir lies in a folder that others can't enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return folder
 }

@@ -43,8 +43,9 @@ type Target struct {
 
 // Databases are those that a storm knows.
 var Databases = map[string]func(*testing.T) *Target{
-	"postgres": Postgres, "pgbouncer": Pgbouncer, "synchronous standby": Synchronous, "full disk": FullDisk,
-	"mariadb": MariaDB, "sqlite": SQLite,
+	"postgres": Postgres, "pgbouncer": Pgbouncer, "synchronous standby": Synchronous, "stepping clock": SteppingClock,
+	"full disk": FullDisk,
+	"mariadb":   MariaDB, "sqlite": SQLite,
 }
 
 func open(t *testing.T, driver, dsn string) *sql.DB {
