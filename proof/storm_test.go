@@ -77,7 +77,7 @@ func TestStormWithoutGuards(t *testing.T) {
 
 // caught reports whether a violation of each promise that a guard keeps was found.
 func caught(run report.Run) bool {
-	for _, promise := range []string{judge.Falls, judge.Newest, judge.Claims, judge.Once, judge.Serials, judge.Ordered} {
+	for _, promise := range []string{judge.Falls, judge.Newest, judge.Claims, judge.Once, judge.Serials, judge.Edits, judge.Ordered} {
 		if run.Broken[promise] == 0 {
 			return false
 		}

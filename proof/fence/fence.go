@@ -15,6 +15,8 @@ const (
 	Issue  = "issue"  // the next token of Name
 	Adopt  = "adopt"  // the foreign token in Tokens
 	Claim  = "claim"  // take over the row of Steps
+	Edit   = "edit"   // lock the row of Steps for the user
+	Leave  = "leave"  // and unlock it
 	Read   = "read"   // the row of Steps
 )
 
@@ -36,6 +38,7 @@ type Request struct {
 	Steps  []Step  `json:"steps,omitempty"` // more than one are a transaction
 	Level  string  `json:"level,omitempty"` // isolation; with it also a single step is a transaction
 	Serial int64   `json:"serial,omitempty"`
+	User   int64   `json:"user,omitempty"`   // who edits
 	Hold   int64   `json:"hold,omitempty"`   // milliseconds that a transaction waits before its commit
 	Within int64   `json:"within,omitempty"` // milliseconds after which the program gives up; 0 is its own choice
 }

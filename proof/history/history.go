@@ -28,7 +28,7 @@ type Event struct {
 	Op    int64 // the request that wrote it, by its value; 0 is the suite
 	Was   int64 // the mark, generation, version or token before; 0 without one
 	Mark  int64 // and after
-	Began int64 // of a lease, in microseconds by the database's clock
+	Began int64 // of a lease, or now, in microseconds by the database's clock
 	Ended int64
 }
 
@@ -39,6 +39,7 @@ const (
 	Insert What = "insert" // of a row
 	Update What = "update"
 	Delete What = "delete"
+	Edit   What = "edit"   // a row is written, or its lock: Was is the user before, until Ended, and Mark the one after; Op is 0 for the lock
 	Commit What = "commit" // the transaction of Op is about to commit
 	Ledger What = "ledger" // a token was issued or adopted
 	Grant  What = "grant"  // a lease has a new holder

@@ -55,6 +55,21 @@ const ledgerInsert = insert + "('ledger', NEW.name, 0, 0, 0, NEW.token, 0, 0)"
 // ledgerChange records a new token; an UPDATE that leaves the token as it is issues none.
 const ledgerChange = into + "SELECT 'ledger', NEW.name, 0, 0, OLD.token, NEW.token, 0, 0 WHERE NEW.token <> OLD.token"
 
+// rowChange records the change of a row. Where users lock rows, that is recorded before, and is no change by itself; now is
+// the time, by the clock of the locks.
+func rowChange(t Table, what What, deleting, now string, micros func(string) string) string {
+	values := rowValues(t, what, deleting)
+	if !t.Edited || what != Update {
+		return insert + values
+	}
+	const changed = " WHERE NEW.value <> OLD.value"
+	edit := strings.Join([]string{
+		"'edit'", quote(t.Name), "NEW.id", "CASE WHEN NEW.value = OLD.value THEN 0 ELSE NEW.value END", "COALESCE(OLD.editedby, 0)",
+		"COALESCE(NEW.editedby, 0)", now, "COALESCE(" + micros("OLD.editedexpiry") + ", 0)",
+	}, ", ")
+	return insert + "(" + edit + "); " + into + "SELECT " + strings.Trim(values, "()") + changed
+}
+
 // rowValues are the values of the event of a row; op is who deletes it.
 func rowValues(t Table, what What, deleting string) string {
 	row, op, was, mark := "NEW.id", "COALESCE(NEW.value, 0)", "0", "0"

@@ -6,7 +6,8 @@ var mariadb = dialect{
 	table: `CREATE TABLE history (seq bigint PRIMARY KEY AUTO_INCREMENT, what varchar(8) NOT NULL, name varchar(190) NOT NULL, row_id bigint NOT NULL,
 	op bigint NOT NULL, was bigint NOT NULL, mark bigint NOT NULL, began bigint NOT NULL, ended bigint NOT NULL) ENGINE=InnoDB CHARACTER SET utf8mb4`,
 	row: func(t Table, what What) []string {
-		return eachRow(t.Name, string(what), insert+rowValues(t, what, "COALESCE(@proof_op, OLD.value, 0)"))
+		const now = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)"
+		return eachRow(t.Name, string(what), rowChange(t, what, "COALESCE(@proof_op, OLD.value, 0)", now, asIs))
 	},
 	ledger: func(table string) []string {
 		utf8 := strings.NewReplacer("NEW.name", "CONVERT(NEW.name USING utf8mb4)")

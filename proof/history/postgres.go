@@ -14,7 +14,7 @@ var postgres = dialect{
 	table: `CREATE TABLE history (seq bigserial PRIMARY KEY, what text NOT NULL, name text NOT NULL, row_id bigint NOT NULL,
 	op bigint NOT NULL, was bigint NOT NULL, mark bigint NOT NULL, began bigint NOT NULL, ended bigint NOT NULL)`,
 	row: func(t Table, what What) []string {
-		return postgresTrigger(t.Name, string(what), insert+rowValues(t, what, deletingPostgres))
+		return postgresTrigger(t.Name, string(what), rowChange(t, what, deletingPostgres, postgresMicros("clock_timestamp()"), postgresMicros))
 	},
 	ledger: func(table string) []string {
 		return append(postgresTrigger(table, "insert", ledgerInsert), postgresTrigger(table, "update", ledgerChange)...)

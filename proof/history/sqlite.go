@@ -6,7 +6,8 @@ var sqlite = dialect{
 	table: `CREATE TABLE history (seq INTEGER PRIMARY KEY AUTOINCREMENT, what text NOT NULL, name text NOT NULL, row_id bigint NOT NULL,
 	op bigint NOT NULL, was bigint NOT NULL, mark bigint NOT NULL, began bigint NOT NULL, ended bigint NOT NULL)`,
 	row: func(t Table, what What) []string {
-		return eachRow(t.Name, string(what), insert+rowValues(t, what, "COALESCE(OLD.value, 0)"))
+		const now = "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
+		return eachRow(t.Name, string(what), rowChange(t, what, "COALESCE(OLD.value, 0)", millis(now), millis))
 	},
 	ledger: func(table string) []string {
 		return append(eachRow(table, "insert", ledgerInsert), eachRow(table, "update", ledgerChange)...)

@@ -16,6 +16,7 @@ type Table struct {
 	Claim   bool   // a write presents the row's generation, or raises it
 	ClaimOf string // a write presents the generation of the row of the same number there
 	Serial  bool   // each write raises the version by 1
+	Edited  bool   // a row that a user has locked is written by no other
 	Sealed  bool   // the database refuses what doesn't prove its token
 	Leased  bool   // tokens come with leases, else they are issued
 	Foreign bool   // tokens are adopted
@@ -48,6 +49,7 @@ var All = []Table{
 	{Name: "claimed", Mark: "generation", Rows: 8, Claim: true},
 	{Name: "results", Rows: 8, ClaimOf: "claimed"},
 	{Name: "versions", Mark: "version", Rows: 8, Serial: true},
+	{Name: "edited", Mark: "serial", Rows: 8, Serial: true, Edited: true},
 	{Name: "sealed", Mark: "fence", Rows: 6, Fence: true, Ledger: true, Sealed: true},
 }
 

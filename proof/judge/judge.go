@@ -35,6 +35,7 @@ const (
 	Apart    = "leases of a key don't overlap"                  // lease
 	Serials  = "versions rise by one, and a conflict is one"    // Serial
 	Claims   = "only the newest claim writes"                   // Claim, ClaimOf
+	Edits    = "a row that a user edits is written by no other" // EditLock, rowlock
 	Ordered  = "some order explains the answers"                // linearizability
 	Once     = "a token writes a row once"                      // SingleUse
 	Unbroken = "each change of a mark begins where one has led" // the record itself
@@ -171,6 +172,8 @@ func (j *Judge) event(e history.Event) {
 		j.leaseEvent(e)
 	case history.Commit:
 		j.commitEvent(e)
+	case history.Edit:
+		j.editEvent(e)
 	default:
 		j.rowEvent(e)
 	}

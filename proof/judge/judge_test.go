@@ -59,7 +59,7 @@ func (r *recorder) asked(request fence.Request, answer fence.Answer, events ...h
 	for _, e := range events {
 		r.seq++
 		e.Seq = r.seq
-		if e.What == history.Update || e.What == history.Commit {
+		if e.What == history.Update || e.What == history.Commit || e.What == history.Edit {
 			e.Op = id
 		}
 		r.h.Events = append(r.h.Events, e)
@@ -119,6 +119,9 @@ func wellBehaved() *history.History {
 		r.asked(read, fence.Answer{Is: fence.OK, Value: int64(len(r.h.Ops)), Mark: token})
 
 		r.write("versions", "", 0, token, token+1, fence.OK)
+		r.asked(fence.Request{Do: fence.Write, User: 3, Steps: []fence.Step{{Table: "edited", Row: 1}}}, fence.Answer{Is: fence.OK, Rows: 1},
+			history.Event{What: history.Edit, Name: "edited", Row: 1, Was: 3, Mark: 3, Began: began, Ended: began + second},
+			history.Event{What: history.Update, Name: "edited", Row: 1, Was: token, Mark: token + 1})
 		claim := fence.Request{Do: fence.Claim, Steps: []fence.Step{{Table: "claimed", Row: 1}}}
 		r.asked(claim, fence.Answer{Is: fence.OK, Rows: 1, Token: token},
 			history.Event{What: history.Update, Name: "claimed", Row: 1, Was: token - 1, Mark: token})

@@ -68,6 +68,10 @@ var Plants = []Plant{
 		},
 			func(e *history.Event) { e.Mark++ })
 	}},
+	{"another writes a row that a user edits", func(h *history.History) bool {
+		return onEvent(h, func(h *history.History, e history.Event) bool { return e.What == history.Edit && h.Ops[e.Op] != nil },
+			func(e *history.Event) { e.Was, e.Ended = h.Ops[e.Op].Request.User+1, e.Began+1 })
+	}},
 	{"a claim isn't raised by a takeover", func(h *history.History) bool {
 		return onEvent(h, func(h *history.History, e history.Event) bool {
 			return isTable(h, e, func(t *history.Table) bool { return t.Claim }) && h.Ops[e.Op] != nil && h.Ops[e.Op].Request.Do == fence.Claim

@@ -124,6 +124,20 @@ func (j *Judge) serial(at row, e history.Event, op *history.Op) {
 	}
 }
 
+// editEvent: a lock that hasn't ended binds other users, those who write the row and those who want the lock.
+func (j *Judge) editEvent(e history.Event) {
+	at := row{e.Name, e.Row}
+	if e.Was == 0 || e.Ended <= e.Began {
+		return
+	}
+	switch op := j.h.Ops[e.Op]; {
+	case e.Op == 0 && e.Mark != 0 && e.Mark != e.Was:
+		j.violated(Edits, at.String(), "user %d takes the lock of %s, which user %d has for %d µs", e.Mark, at, e.Was, e.Ended-e.Began)
+	case op != nil && op.Request.User != e.Was:
+		j.violated(Edits, at.String(), "%d writes %s for user %d, which user %d has for %d µs", e.Op, at, op.Request.User, e.Was, e.Ended-e.Began)
+	}
+}
+
 // around is what was recorded of a token's name and of a row near a moment.
 func (j *Judge) around(name string, at row, seq int64) (text string) {
 	for _, e := range j.h.Events {

@@ -4,7 +4,7 @@ package ours
 
 var postgres = database{
 	seals: true, native: true, source: postgresSource,
-	create:   "CREATE TABLE %s (id bigint PRIMARY KEY, value bigint NOT NULL%s)",
+	create: "CREATE TABLE %s (id bigint PRIMARY KEY, value bigint NOT NULL%s)", time: "timestamptz",
 	deleting: "SELECT set_config('proof.op', '%d', false)", deleted: "SELECT set_config('proof.op', '', false)",
 	forms: map[string]string{
 		"update":    "UPDATE %[1]s SET value = $1 WHERE id = $2",
@@ -19,7 +19,7 @@ var postgres = database{
 
 var mariadb = database{
 	seals: true, source: mariadbSource,
-	create:   "CREATE TABLE %s (id bigint PRIMARY KEY, value bigint NOT NULL%s) ENGINE=InnoDB",
+	create: "CREATE TABLE %s (id bigint PRIMARY KEY, value bigint NOT NULL%s) ENGINE=InnoDB", time: "bigint",
 	deleting: "SET @proof_op = %d", deleted: "SET @proof_op = NULL",
 	forms: map[string]string{
 		"update": "UPDATE %[1]s SET value = ? WHERE id = ?",
@@ -32,7 +32,7 @@ var mariadb = database{
 
 var sqlite = database{
 	source: sqliteSource,
-	create: "CREATE TABLE %s (id integer PRIMARY KEY, value bigint NOT NULL%s)",
+	create: "CREATE TABLE %s (id integer PRIMARY KEY, value bigint NOT NULL%s)", time: "integer",
 	forms: map[string]string{
 		"update":    "UPDATE %[1]s SET value = ?1 WHERE id = ?2",
 		"returning": "UPDATE %[1]s SET value = ?1 WHERE id = ?2 RETURNING id",

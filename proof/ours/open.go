@@ -16,6 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/proof/fence"
 	"github.com/sqlfence/sqlfence/proof/history"
+	"github.com/sqlfence/sqlfence/rowlock"
 	"github.com/sqlfence/sqlfence/schema"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -27,6 +28,7 @@ type database struct {
 	forms  map[string]string // of statements, by their name; the table is %[1]s
 	// source is the driver of a process, and the data source name for it.
 	source func(dsn string, process int) (driver, name string, err error)
+	time   string // type of the times of a user's lock
 	create string // of a table, with its name and the column of its mark
 	// deleting has a session say for which request it deletes next; empty where it can't.
 	deleting, deleted string
@@ -90,6 +92,9 @@ func (w *worker) open(ctx context.Context, r fence.Request) error {
 	if w.leases, err = lease.New(w.db); err != nil {
 		return err
 	}
+	if w.edited, err = rowlock.New(w.db, "edited"); err != nil {
+		return err
+	}
 	if r.Setup {
 		return w.setUp(ctx)
 	}
@@ -134,7 +139,8 @@ func rules(t history.Table) (rules []sqlfence.Rule) {
 	}{
 		{t.Fence, sqlfence.RowFence(t.Mark)}, {t.Single, sqlfence.SingleUse()}, {t.Ledger, sqlfence.Ledger()},
 		{t.Keyed || t.Claim || t.ClaimOf != "", sqlfence.Key("id")}, {t.Claim, sqlfence.Claim(t.Mark)},
-		{t.ClaimOf != "", sqlfence.ClaimOf(t.ClaimOf)}, {t.Serial, sqlfence.Serial(t.Mark)}, {t.Sealed, sqlfence.Sealed()},
+		{t.ClaimOf != "", sqlfence.ClaimOf(t.ClaimOf)}, {t.Serial, sqlfence.Serial(t.Mark)},
+		{t.Edited, sqlfence.EditLock("editedby", "editedsince", "editedexpiry")}, {t.Sealed, sqlfence.Sealed()},
 	} {
 		if r.has {
 			rules = append(rules, r.rule)
@@ -152,6 +158,9 @@ func (w *worker) setUp(ctx context.Context) error {
 		mark := ""
 		if t.Mark != "" {
 			mark = ", " + t.Mark + " bigint NOT NULL DEFAULT 0"
+		}
+		if t.Edited {
+			mark += ", editedby bigint" + fmt.Sprintf(", editedsince %[1]s, editedexpiry %[1]s", w.database.time)
 		}
 		if _, err := w.db.ExecContext(bypass, fmt.Sprintf(w.database.create, t.Name, mark)); err != nil {
 			return err

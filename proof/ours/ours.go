@@ -14,6 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/proof/fence"
+	"github.com/sqlfence/sqlfence/rowlock"
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
@@ -36,6 +37,7 @@ type worker struct {
 	native   *native // it writes without database/sql
 	store    *tokens.Store
 	leases   *lease.Leases
+	edited   *rowlock.Table
 	held     sync.Map // *lease.Lease by lock id
 	prepared sync.Map // *sql.Stmt by text
 }
@@ -81,6 +83,10 @@ func (w *worker) do(ctx context.Context, r fence.Request) (fence.Answer, error) 
 		return w.claim(ctx, r)
 	case fence.Read:
 		return w.read(ctx, r)
+	case fence.Edit:
+		return w.edit(ctx, r)
+	case fence.Leave:
+		return fence.Answer{}, w.edited.Release(ctx, r.Steps[0].Row, r.User)
 	}
 	return fence.Answer{}, fmt.Errorf("can't %q", r.Do)
 }
@@ -102,6 +108,13 @@ func outcome(err error) string {
 		}
 	}
 	return fence.Failed
+}
+
+func (w *worker) edit(ctx context.Context, r fence.Request) (a fence.Answer, err error) {
+	e := rowlock.Edit{ID: r.Steps[0].Row, User: r.User, TTL: time.Duration(r.TTL) * time.Millisecond}
+	l, err := w.edited.LoadLocked(ctx, e, "value", &a.Value)
+	a.Mark = l.Serial
+	return a, err
 }
 
 func (w *worker) acquire(ctx context.Context, r fence.Request) (fence.Answer, error) {

@@ -28,6 +28,9 @@ func (w *worker) write(ctx context.Context, r fence.Request) (a fence.Answer, er
 	if r.Serial != 0 {
 		ctx = sqlfence.WithSerial(ctx, r.Serial)
 	}
+	if r.User != 0 {
+		ctx = sqlfence.WithEditor(ctx, r.User)
+	}
 	if w.native != nil {
 		return w.native.write(ctx, r)
 	}

@@ -68,7 +68,7 @@ func (l *Lane) learn(op *history.Op) {
 	case fence.Read:
 		if s := r.Steps[0]; history.Find(l.Storm.Tables, s.Table).Serial && a.Mark > 0 {
 			s.Form = []string{"update", "update literal"}[l.IntN(2)]
-			l.Then = append(l.Then, fence.Request{Do: fence.Write, Steps: []fence.Step{s}, Serial: a.Mark})
+			l.Then = append(l.Then, fence.Request{Do: fence.Write, Steps: []fence.Step{s}, Serial: a.Mark, User: l.user()})
 		}
 	case fence.Acquire:
 		l.Storm.Pool.Add(r.Name, a.Token)
@@ -78,6 +78,10 @@ func (l *Lane) learn(op *history.Op) {
 			l.Then = append(l.Then, l.underLock(t, lock), l.underLock(t, lock))
 		} else if l.IntN(3) == 0 {
 			l.Then = append(l.Then, fence.Request{Do: fence.Extend, Name: r.Name, Lock: a.Lock, TTL: l.Storm.TTL.Milliseconds()})
+		}
+	case fence.Edit:
+		for range 2 {
+			l.Then = append(l.Then, fence.Request{Do: fence.Write, Steps: []fence.Step{{Table: r.Steps[0].Table, Row: r.Steps[0].Row, Form: "update"}}, User: l.user()})
 		}
 	case fence.Issue, fence.Adopt:
 		l.Storm.Pool.Add(r.Name, a.Token)

@@ -15,6 +15,10 @@ func Everything(l *Lane) fence.Request {
 	t := &l.Storm.Tables[l.IntN(len(l.Storm.Tables))]
 	row := 1 + l.Int64N(t.Rows)
 	switch {
+	case t.Edited && l.IntN(6) == 0:
+		return fence.Request{Do: fence.Edit, User: l.user(), TTL: l.Storm.TTL.Milliseconds(), Steps: []fence.Step{{Table: t.Name, Row: row}}}
+	case t.Edited && l.IntN(40) == 0:
+		return fence.Request{Do: fence.Leave, User: l.user(), Steps: []fence.Step{{Table: t.Name, Row: row}}}
 	case t.Serial && l.IntN(2) == 0:
 		return read(t, row)
 	case t.Claim && l.IntN(10) == 0:
@@ -27,6 +31,9 @@ func Everything(l *Lane) fence.Request {
 	}
 	return l.write(t, row)
 }
+
+// user is who edits in this lane.
+func (l *Lane) user() int64 { return int64(l.Number) + 1 }
 
 func read(t *history.Table, row int64) fence.Request {
 	return fence.Request{Do: fence.Read, Steps: []fence.Step{{Table: t.Name, Row: row}}}
@@ -98,6 +105,9 @@ func (l *Lane) step(r *fence.Request, t *history.Table, row int64) {
 			token = 1
 		}
 		r.Tokens = append(r.Tokens, fence.Token{Name: name, Value: token})
+	}
+	if t.Edited {
+		r.User = l.user()
 	}
 	form := l.form(t)
 	if form == history.Bulk {
