@@ -23,6 +23,7 @@ bench: cgo ## measure everything in one run, about 20 minutes, and write docs/be
 	@go run ./bench -out docs $(FLAGS)
 
 proof: cgo ## try to break fences for an hour, sqlfence's first, and add what was found to docs/proof.md; FLAGS='-for 10m -seed 7'
+	@command -v faketime >/dev/null || scripts/apt-install faketime || true
 	cd proof && SQLFENCE_REQUIRE_POSTGRES=1 SQLFENCE_REQUIRE_MYSQL=1 go test -count=1 -timeout 0 -v . -write ../docs -for 1h $(FLAGS)
 
 suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
