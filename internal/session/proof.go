@@ -65,7 +65,7 @@ func (s *Session) prove(ctx context.Context, c Conn, m Moment, w *Wanted) error 
 		return unanswered(raised)
 	}
 	version, err := s.version(ctx, c, m)
-	if err != nil && raised != nil {
+	if err != nil && raised != nil && (!isAnswer(ctx, err) || isSame(err, raised)) {
 		return unanswered(raised) // it is about any statement, as on a standby in serializable mode
 	}
 	return &Refusal{Unproven: true, Err: raised, Version: version}
@@ -93,10 +93,15 @@ func (s *Session) raise(ctx context.Context, c Conn, m Moment, w *Wanted) (raise
 func (s *Session) version(ctx context.Context, c Conn, m Moment) (version string, err error) {
 	var rows [][]string
 	ask := func() { rows, err = c.Query(ctx, s.dialect.Version) }
-	if !m.InTx || !s.dialect.ErrorEndsTx.Is() {
+	open := false
+	if m.InTx && s.dialect.ErrorEndsTx.Is() {
+		var lost error
+		if open, lost = behindSavepoint(ctx, c, ask); lost != nil {
+			return "", lost // nothing more can be asked
+		}
+	}
+	if !open {
 		ask()
-	} else if _, lost := behindSavepoint(ctx, c, ask); lost != nil {
-		return "", nil // the transaction can be asked nothing more
 	}
 	if err == nil && len(rows) > 0 {
 		version = strings.TrimSpace(strings.Join(rows[0], " "))
@@ -140,6 +145,10 @@ func isAnswer(ctx context.Context, err error) bool {
 	return (dberr.SQLState(err) != "" || result && !dberr.IsBusy(err)) && ctx.Err() == nil && !dberr.IsPassing(err) &&
 		!dberr.IsSessionEnd(err) && dberr.SQLState(err) != dberr.InFailedTransaction
 }
+
+// isSame reports whether the server has answered two statements with the same error. One that has no version answers
+// each with what is wrong in it.
+func isSame(a, b error) bool { return dberr.SQLState(a) == dberr.SQLState(b) && a.Error() == b.Error() }
 
 // ErrNoFacts is the error of a ReadProof.
 var ErrNoFacts = errors.New("the server's answer can't be read")
