@@ -82,6 +82,7 @@ func check(t *testing.T, lab *checks.Lab, name, what string) (found map[string]*
 		result := report.Check{Name: c.Name, More: c.More}
 		if seen := found[c.Name]; seen != nil {
 			result.Seen, result.Without = seen.Text, seen.Without
+			t.Logf("it isn't so that %s: %s", c.Name, seen.Text)
 		}
 		run.Checks = append(run.Checks, result)
 	}

@@ -4,7 +4,10 @@
 // situation about, and says which promise isn't kept there.
 package checks
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // A Check is one thing that a fence has to hold.
 type Check struct {
@@ -13,12 +16,16 @@ type Check struct {
 	do   func(l *Lab) error
 }
 
-// List are all of them.
+// List are all of them. The eighth has the last row that is new.
 var List = []Check{
 	{Name: "a lock has one holder at a time", do: (*Lab).oneHolder},
+	{Name: "two that ask for a lock at once don't both get it", do: (*Lab).atOnce},
+	{Name: "a lock lasts for as long as was asked for", do: (*Lab).lastsAsAsked},
 	{Name: "a clock that is ahead takes no lock", do: (*Lab).clockAhead},
 	{Name: "a lock ends by itself", do: (*Lab).endsByItself},
 	{Name: "a release by a former holder leaves the lock to the newer one", do: (*Lab).lateRelease},
+	{Name: "a process's locks are apart", do: (*Lab).apart},
+	{Name: "no former holder of many writes behind the newest", do: (*Lab).manyFormer},
 	{Name: "tokens rise from holder to holder", do: (*Lab).tokensRise},
 	{Name: "tokens rise over the end of a process", do: (*Lab).tokensSurvive},
 	{Name: "the holder's write lands", do: (*Lab).holderWrites},
@@ -26,7 +33,9 @@ var List = []Check{
 	{Name: "a stale write behind a newer one is refused", do: (*Lab).staleWrite},
 	{Name: "a stale write of a process that was started again is refused", do: (*Lab).forgotten},
 	{Name: "a stale write under the former one of a process's two locks is refused", do: (*Lab).twoLocks},
+	{Name: "a stale write is refused when the newer one's lock is over, too", do: (*Lab).afterwards},
 	{Name: "a write that pauses before it is sent is refused behind a newer one", do: (*Lab).pausedWrite},
+	{Name: "a write that is late on the wire is refused behind a newer one", do: (*Lab).lateOnTheWire},
 	{Name: "a write that waits for the row behind a newer one is refused", do: (*Lab).waitingWrite},
 	{Name: "a pause behind the lock makes no stale write a new one", do: (*Lab).pausedLock},
 	{Name: "a holder writes a row again", More: true, do: (*Lab).writesAgain},
@@ -56,6 +65,85 @@ func (l *Lab) held(other int) error {
 		err = broken("process %d takes the lock of process 1, which lasts", other)
 	}
 	return first(err, l.release(a))
+}
+
+// atOnce has two processes ask at the same time, once with a pause of the first one, if the program has such a place.
+func (l *Lab) atOnce() error {
+	for hold := 5 * short; hold > -15; hold = min(hold, 0) - 1 {
+		a, err := l.asks(1, long, max(hold, 0))
+		if err != nil {
+			return err
+		}
+		time.Sleep(max(hold, 0) / 5)
+		b, err := l.asks(3, long, 0)
+		if err != nil {
+			return err
+		}
+		var given []*lock
+		for _, k := range []*lock{a, b} {
+			if k.taken() {
+				given = append(given, k)
+			}
+		}
+		if len(given) == 2 && a.lasts() && b.lasts() {
+			err = broken("process 1 takes the lock with the token %d, and process 3 with %d, at the same time", a.token, b.token)
+		}
+		for _, k := range given {
+			err = first(err, l.release(k))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Lab) lastsAsAsked() error {
+	a, err := l.take(1, 25*short)
+	if err != nil {
+		return err
+	}
+	for a.lasts() {
+		b, err := l.try(3)
+		switch {
+		case err != nil:
+			return err
+		case b == nil:
+			time.Sleep(10 * time.Millisecond)
+		case a.lasts():
+			return first(broken("process 3 takes the lock of process 1, %v before its end", time.Until(a.ends)), l.release(b))
+		default:
+			return l.release(b)
+		}
+	}
+	return l.release(a)
+}
+
+// apart has a process take two locks, and give one of them back.
+func (l *Lab) apart() error {
+	a, err := l.take(1, long)
+	if err != nil {
+		return err
+	}
+	own := l.row
+	defer func() { l.row = own }()
+	l.row = l.another()
+	b, err := l.take(1, long)
+	if err != nil {
+		return err
+	}
+	l.row = own
+	if c, err := l.try(3); err != nil || c != nil && a.lasts() {
+		return first(err, broken("process 3 takes a lock of process 1, which has taken another one since"))
+	}
+	if err := l.release(a); err != nil {
+		return err
+	}
+	l.row = b.row
+	if c, err := l.try(3); err != nil || c != nil && b.lasts() {
+		return first(err, broken("process 3 takes a lock of process 1, which has given another one back"))
+	}
+	return l.release(b)
 }
 
 func (l *Lab) endsByItself() error {
@@ -165,6 +253,74 @@ func (l *Lab) staleBehind(former, newer int, restarted bool) error {
 	return l.release(b)
 }
 
+// afterwards has a former holder write behind the newer one, after that one's lock was released, or has ended.
+func (l *Lab) afterwards() error {
+	for _, ttl := range []time.Duration{long, 5 * short} {
+		a, err := l.take(1, short)
+		if err != nil {
+			return err
+		}
+		b, err := l.take(3, ttl)
+		if err != nil {
+			return err
+		}
+		given, how := time.Now(), "had ended"
+		if err := l.lands(b); err != nil {
+			return err
+		}
+		if ttl == long {
+			how = "was released"
+			if err := l.release(b); err != nil {
+				return err
+			}
+		} else {
+			time.Sleep(time.Until(given.Add(ttl + short)))
+		}
+		if l.write(a, 0).landed() {
+			return broken("token %d writes the row behind %d, after its lock %s", a.token, b.token, how)
+		}
+	}
+	return nil
+}
+
+// manyFormer has all former holders write behind the newest one. Tokens that begin at 1 get another digit meanwhile.
+func (l *Lab) manyFormer() error {
+	var former []*lock
+	for i := range 12 {
+		ttl := long
+		if i%5 == 4 {
+			ttl = short
+		}
+		a, err := l.take(1+2*(i%3), ttl)
+		if err != nil {
+			return err
+		}
+		former = append(former, a)
+		if i == 0 {
+			err = l.lands(a)
+		}
+		if ttl == long {
+			err = first(err, l.release(a))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	b, err := l.take(3, long)
+	if err != nil {
+		return err
+	}
+	if err := l.lands(b); err != nil {
+		return err
+	}
+	for _, a := range former {
+		if l.write(a, 0).landed() {
+			return broken("token %d writes the row behind %d", a.token, b.token)
+		}
+	}
+	return l.release(b)
+}
+
 // pausedWrite has the lock pass to another while a write is between the program's look and the statement.
 func (l *Lab) pausedWrite() error {
 	a, err := l.take(1, short)
@@ -178,6 +334,51 @@ func (l *Lab) pausedWrite() error {
 	}
 	newer := l.write(b, 0)
 	return first(behind(stale.wait(), newer), l.release(b))
+}
+
+// lateOnTheWire has the lock pass to another while a write is on its way to the database, behind each of the messages
+// that it sends. The program needs no place for a pause.
+func (l *Lab) lateOnTheWire() error {
+	for after := range 16 {
+		a, err := l.take(1, 5*short)
+		if err != nil {
+			return err
+		}
+		stalled, err := l.stalled(a, after)
+		if err != nil || !stalled {
+			return err
+		}
+	}
+	return nil
+}
+
+// stalled has a write stand still on the wire, and reports whether it did.
+func (l *Lab) stalled(a *lock, after int) (stalled bool, err error) {
+	stall := l.target.Wire.Stall(after)
+	goOn := sync.OnceFunc(func() { l.target.Wire.GoOn(stall) })
+	defer goOn()
+	stale := l.begin(a, 0)
+	for stands := false; !stands; {
+		select {
+		case <-stall.Reached:
+			stands = true
+		case <-time.After(5 * time.Millisecond):
+			if stale.answered() { // it has sent no more
+				goOn()
+				return false, first(stale.wait().err, l.release(a))
+			}
+		}
+	}
+	limit := time.Now().Add(long)
+	b, err := l.takeUnless(func() bool { return time.Now().After(limit) }, 3, long) // a fence may keep it off until the write has ended
+	if err != nil || b == nil {
+		goOn()
+		stale.wait()
+		return true, err
+	}
+	newer := l.write(b, 0)
+	goOn()
+	return true, first(behind(stale.wait(), newer), l.release(b))
 }
 
 func (l *Lab) pausedLock() error {

@@ -31,10 +31,13 @@ type Lab struct {
 // New has a program create its tables. It writes a table of the history that has locks of its rows.
 func New(t *testing.T, target *storm.Target, p fence.Program, tables []history.Table, table, ledger string) *Lab {
 	t.Helper()
-	db, err := sql.Open("pgx", target.DSN)
+	db, err := sql.Open("pgx", target.Direct())
 	l := &Lab{
 		target: target, program: p, table: history.Find(tables, table), db: harness.CloseAtEnd(t, db, err),
 		running: make(map[int]*fence.Process),
+	}
+	if err := l.patient(); err != nil {
+		t.Fatal(err)
 	}
 	first, err := p.Start(l.opening(1, true))
 	if err != nil {
@@ -50,6 +53,19 @@ func New(t *testing.T, target *storm.Target, p fence.Program, tables []history.T
 		}
 	})
 	return l
+}
+
+// patient has the server leave a transaction alone for longer than a pause of a check, and what waits for it for longer
+// still: else it would end what the check is about.
+func (l *Lab) patient() error {
+	var name string
+	err := l.db.QueryRow("SELECT quote_ident(current_database())").Scan(&name)
+	for _, setting := range []string{"idle_in_transaction_session_timeout = '1500ms'", "lock_timeout = '2s'"} {
+		if err == nil {
+			_, err = l.db.Exec("ALTER DATABASE " + name + " SET " + setting)
+		}
+	}
+	return err
 }
 
 // Run returns what was seen of the checks that aren't kept, by their names.
@@ -147,6 +163,7 @@ func (l *Lab) end(process int) {
 // A lock is one that a process has taken, or asks for.
 type lock struct {
 	process int
+	row     int64
 	id      string
 	token   int64
 	ends    time.Time // not before that
@@ -157,14 +174,17 @@ type lock struct {
 // lasts reports whether a long lock hasn't ended yet.
 func (k *lock) lasts() bool { return time.Now().Before(k.ends) }
 
-func (l *Lab) name() string { return l.table.Resource(l.row) }
+func (l *Lab) name(k *lock) string { return l.table.Resource(k.row) }
+
+// another returns another row than the check's own.
+func (l *Lab) another() int64 { return 1 + l.row%l.table.Rows }
 
 // asks has a process ask for the lock, and stand still for hold behind it, if the program has such a place.
 func (l *Lab) asks(process int, ttl, hold time.Duration) (k *lock, err error) {
 	l.id++
-	k = &lock{process: process, ends: time.Now().Add(ttl)}
+	k = &lock{process: process, row: l.row, ends: time.Now().Add(ttl)}
 	k.answer, err = l.ask(process, fence.Request{
-		ID: l.id, Do: fence.Acquire, Name: l.name(), TTL: ttl.Milliseconds(), Hold: hold.Milliseconds(),
+		ID: l.id, Do: fence.Acquire, Name: l.name(k), TTL: ttl.Milliseconds(), Hold: hold.Milliseconds(),
 	})
 	return k, err
 }
@@ -219,7 +239,7 @@ func (l *Lab) pass(former, newer int) (a, b *lock, err error) {
 // release gives a lock back. What it is told isn't looked at: the former holder of a lock may be told anything.
 func (l *Lab) release(k *lock) error {
 	l.id++
-	answer, err := l.ask(k.process, fence.Request{ID: l.id, Do: fence.Release, Name: l.name(), Lock: k.id})
+	answer, err := l.ask(k.process, fence.Request{ID: l.id, Do: fence.Release, Name: l.name(k), Lock: k.id})
 	if err == nil {
 		<-answer
 	}
@@ -243,8 +263,8 @@ func (l *Lab) begin(k *lock, hold time.Duration) *write {
 	l.id++
 	w := &write{lab: l, lock: k, id: l.id}
 	w.answer, w.err = l.ask(k.process, fence.Request{
-		ID: w.id, Do: fence.Write, Name: l.name(), Lock: k.id, Tokens: []fence.Token{{Name: l.name(), Value: k.token}},
-		Steps: []fence.Step{{Table: l.table.Name, Row: l.row, Form: "update"}}, Hold: hold.Milliseconds(),
+		ID: w.id, Do: fence.Write, Name: l.name(k), Lock: k.id, Tokens: []fence.Token{{Name: l.name(k), Value: k.token}},
+		Steps: []fence.Step{{Table: l.table.Name, Row: k.row, Form: "update"}}, Hold: hold.Milliseconds(),
 	})
 	return w
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"strconv"
@@ -26,10 +27,10 @@ func needsEtcd(t *testing.T) string {
 	return at
 }
 
-// etcdLock creates the key with a lease, which lives for a second at least; its fence is the key's revision.
+// etcdLock creates the key with a lease, which lives for whole seconds; its fence is the key's revision.
 func etcdLock(ctx context.Context, h *holder) (token int64, ok bool, err error) {
 	var lease struct{ ID string }
-	if err := etcd(ctx, "lease/grant", map[string]any{"TTL": 1}, &lease); err != nil {
+	if err := etcd(ctx, "lease/grant", map[string]any{"TTL": math.Ceil(h.ttl.Seconds())}, &lease); err != nil {
 		return 0, false, err
 	}
 	key := base64.StdEncoding.EncodeToString([]byte(h.name))

@@ -39,14 +39,18 @@ func onServer(t *testing.T, s *harness.Server) *Target {
 	return db
 }
 
-// Another returns a database of its own on the same server of PostgreSQL's.
+// Another returns a database of its own on the same server of PostgreSQL's, behind a wire of its own.
 func (db *Target) Another(t *testing.T, name string) *Target {
 	t.Helper()
 	if _, err := db.Admin.Exec("CREATE DATABASE " + name); err != nil {
 		t.Fatal(err)
 	}
 	other := *db
-	other.DSN = strings.Replace(db.Wire.DSN, "/postgres?", "/"+name+"?", 1)
-	other.Admin = open(t, "pgx", strings.Replace(db.direct, "/postgres?", "/"+name+"?", 1))
+	other.direct = strings.Replace(db.direct, "/postgres?", "/"+name+"?", 1)
+	other.Wire, other.Admin = NewWire(t, other.direct), open(t, "pgx", other.direct)
+	other.DSN = other.Wire.DSN
 	return &other
 }
+
+// Direct is the server's data source name, by no wire.
+func (db *Target) Direct() string { return db.direct }

@@ -20,6 +20,52 @@ type Wire struct {
 
 	mu    sync.Mutex
 	armed []Break
+	stall *Stall
+}
+
+// A Stall is a connection that stands still, for a while, between two of the messages that it sends.
+type Stall struct {
+	after   int // messages that go through
+	link    *link
+	Reached chan struct{} // closed when it stands still
+	over    chan struct{}
+}
+
+// Stall has the next connection on which something is sent stand still behind so many messages of it.
+func (w *Wire) Stall(after int) *Stall {
+	s := &Stall{after: after, Reached: make(chan struct{}), over: make(chan struct{})}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stall = s
+	return s
+}
+
+// GoOn ends a stall.
+func (w *Wire) GoOn(s *Stall) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stall = nil
+	close(s.over)
+}
+
+// wait stands still where the connection is to.
+func (w *Wire) wait(l *link) {
+	w.mu.Lock()
+	s := w.stall
+	if s != nil && s.link == nil {
+		s.link = l
+	}
+	if s == nil || s.link != l {
+		w.mu.Unlock()
+		return
+	}
+	s.after--
+	stands := s.after == -1
+	w.mu.Unlock()
+	if stands {
+		close(s.Reached)
+		<-s.over
+	}
 }
 
 // A Break is a place where a connection breaks.
@@ -98,6 +144,7 @@ func (l *link) requests() {
 		if l.isHole() {
 			return 0, true
 		}
+		l.wire.wait(l)
 		switch b := l.wire.next(); b {
 		case BeforeRequest:
 			return 0, false
