@@ -221,7 +221,8 @@ func plantedTable(storms []Run) string {
 	return t.String()
 }
 
-// checkTable has a line for each check, with the fences that don't keep it, by the last run of each.
+// checkTable has a line for each check of the newest run, with the fences that don't keep it, by the last run of each. A
+// run that was before a check says nothing of it.
 func checkTable(runs []Run) string {
 	last := make(map[string]Run)
 	for _, r := range runs {
@@ -232,13 +233,16 @@ func checkTable(runs []Run) string {
 		return t.String()
 	}
 	newest := runs[len(runs)-1].Checks
-	for i, c := range newest {
+	for _, c := range newest {
 		kept, not := 0, []string(nil)
 		for _, name := range slices.Sorted(maps.Keys(last)) {
-			switch c := last[name].Checks[i]; {
-			case c.Seen == "":
+			checks := last[name].Checks
+			i := slices.IndexFunc(checks, func(its Check) bool { return its.Name == c.Name })
+			switch {
+			case i < 0:
+			case checks[i].Seen == "":
 				kept++
-			case !c.Without:
+			case !checks[i].Without:
 				not = append(not, name)
 			}
 		}
