@@ -76,8 +76,14 @@ func summary(storms []Run) string {
 		return "No run is recorded yet."
 	}
 	c, faults, broken, _ := sum(storms)
-	return fmt.Sprintf("So far: %s operations and %s faults, %s writes landed, %s were refused as stale, and %s.",
+	text := fmt.Sprintf("So far: %s operations and %s faults, %s writes landed, %s were refused as stale, and %s.",
 		count(c.Ops), count(total(faults)), count(c.Landed), count(c.Stale), violations(broken))
+	if broken > 0 {
+		kept := slices.DeleteFunc(slices.Clone(storms), func(r Run) bool { return len(r.Broken) > 0 })
+		c, faults, _, _ := sum(kept)
+		text += fmt.Sprintf(" The runs that found nothing have %s operations and %s faults.", count(c.Ops), count(total(faults)))
+	}
+	return text
 }
 
 func violations(n int) string {
