@@ -13,8 +13,10 @@ import (
 )
 
 // since is which version of PostgreSQL was the first to have what stands in a statement.
-var since = map[string]int{"MERGE INTO": 15, "pg_get_backend_memory_contexts": 14,
-	"GRANT pg_read_all_stats": 15} // before, that role reads no memory contexts
+var since = map[string]int{
+	"MERGE INTO": 15, "pg_get_backend_memory_contexts": 14,
+	"GRANT pg_read_all_stats": 15, // before, that role reads no memory contexts
+}
 
 // Lacks reports whether a server doesn't know a statement for its age.
 func Lacks(t testing.TB, db *sql.DB, query string) bool {

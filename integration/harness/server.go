@@ -282,6 +282,25 @@ func (s *Server) CopyTo(t *testing.T, other *Server) {
 	}
 }
 
+// Follow makes s a copy of the primary that streams from it, and starts it.
+func (s *Server) Follow(t *testing.T, primary *Server) {
+	t.Helper()
+	primary.Stop(t)
+	primary.CopyTo(t, s)
+	primary.StartAgain(t) // where its other standbys look for it
+	s.Signal(t, "standby.signal")
+	s.Configure(t, fmt.Sprintf("primary_conninfo = 'host=127.0.0.1 port=%d user=sqlfence password=%s'", primary.Port, primary.Password))
+	s.Start(t)
+}
+
+// Promote makes a primary of a standby.
+func (s *Server) Promote(t *testing.T) {
+	t.Helper()
+	if s.Ask(t, "SELECT pg_promote(true, 60)::text") != "true" {
+		t.Fatal("the standby was not promoted")
+	}
+}
+
 // Open opens the server with a base driver, until the function returned is called.
 func (s *Server) Open(t *testing.T, b Base) (*sql.DB, func()) {
 	t.Helper()

@@ -62,8 +62,8 @@ func TestG9TokensRiseWhenTwoStandbysArePromoted(t *testing.T) {
 		return last
 	}
 	issue(primary, 3)
-	follow(t, primary, one)
-	follow(t, primary, other)
+	one.Follow(t, primary)
+	other.Follow(t, primary)
 	cutOff(t, primary, one)
 	cutOff(t, primary, other)
 	issue(primary, 3)
@@ -71,9 +71,7 @@ func TestG9TokensRiseWhenTwoStandbysArePromoted(t *testing.T) {
 	var held sqlfence.Token
 	var issued string // when the first one had
 	for _, s := range []*harness.Server{one, other} {
-		if s.Ask(t, "SELECT pg_promote(true, 60)::text") != "true" {
-			t.Fatal("the standby was not promoted")
-		}
+		s.Promote(t)
 		if issued != "" { // faster than ten a second; a promotion commonly takes longer than it took
 			harness.Eventually(t, "a second after the tokens of the first one", func() bool {
 				return s.Ask(t, "SELECT (clock_timestamp() > $1::timestamptz + interval '1 second')::text", issued) == "true"
@@ -109,7 +107,7 @@ func TestG9TokensRiseAcrossPromotions(t *testing.T) {
 	var books, jobs rising
 	for round := range 10 {
 		b := harness.Bases[round%2] // pq, pgx
-		follow(t, primary, standby)
+		standby.Follow(t, primary)
 		db := fencedBooks(t, primary, b)
 		leases := harness.NewLeases(t, db)
 		store := harness.NewStore(t, db)
@@ -154,9 +152,7 @@ func TestG9TokensRiseAcrossPromotions(t *testing.T) {
 		_ = db.Close()
 		primary.Kill(t)
 
-		if standby.Ask(t, "SELECT pg_promote(true, 60)::text") != "true" {
-			t.Fatal("the standby was not promoted")
-		}
+		standby.Promote(t)
 		primary, standby = standby, primary
 		db = fencedBooks(t, primary, b)
 		store, leases = harness.NewStore(t, db), harness.NewLeases(t, db)
@@ -182,17 +178,6 @@ func TestG9TokensRiseAcrossPromotions(t *testing.T) {
 	if books.highest/timeline != 10+4 {
 		t.Errorf("the last token is %d, want one of timeline %d", books.highest, 10+4)
 	}
-}
-
-// follow makes the standby a copy of the primary that streams from it.
-func follow(t *testing.T, primary, standby *harness.Server) {
-	t.Helper()
-	primary.Stop(t)
-	primary.CopyTo(t, standby)
-	primary.StartAgain(t) // where its other standbys look for it
-	standby.Signal(t, "standby.signal")
-	standby.Configure(t, fmt.Sprintf("primary_conninfo = 'host=127.0.0.1 port=%d user=sqlfence password=%s'", primary.Port, primary.Password))
-	standby.Start(t)
 }
 
 // cutOff waits until the standby has all that the primary has, and then has it get

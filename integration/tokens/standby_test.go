@@ -69,7 +69,7 @@ func TestStandbyDecidesNothing(t *testing.T) {
 		db, done := primary.Open(t, b)
 		harness.NewLeases(t, db)
 		done()
-		follow(t, primary, standby)
+		standby.Follow(t, primary)
 		db, done = primary.Open(t, b)
 		leases, err := lease.New(db)
 		if err != nil {
@@ -92,9 +92,7 @@ func TestStandbyDecidesNothing(t *testing.T) {
 			t.Errorf("%s: for display: %v", b.Name, err)
 		}
 		harness.MustRelease(t, l)
-		if standby.Ask(t, "SELECT pg_promote(true, 60)::text") != "true" {
-			t.Fatal("the standby was not promoted")
-		}
+		standby.Promote(t)
 		for what, err := range deciding(t, behind, l) {
 			if errors.Is(err, sqlfence.ErrStandby) {
 				t.Errorf("%s: %s behind a promotion: %v", b.Name, what, err)
@@ -169,7 +167,7 @@ func TestWriteOnASerializableStandby(t *testing.T) {
 		harness.NewLeases(t, db)
 		harness.MustExec(t, db, "CREATE TABLE IF NOT EXISTS books (id int PRIMARY KEY, fence_token bigint NOT NULL DEFAULT 0)")
 		done()
-		follow(t, primary, standby)
+		standby.Follow(t, primary)
 		cutOff(t, primary, standby)
 		behind := b.Fenced(t, b.AtLevel(t, standby.DSN(), sql.LevelSerializable), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
 		ctx := harness.Holding(t, 1)
@@ -190,9 +188,7 @@ func TestWriteOnASerializableStandby(t *testing.T) {
 				t.Errorf("%s: %s on a standby: %v", b.Name, how, err)
 			}
 		}
-		if standby.Ask(t, "SELECT pg_promote(true, 60)::text") != "true" {
-			t.Fatal("the standby was not promoted")
-		}
+		standby.Promote(t)
 		if err := write(); err != nil {
 			t.Errorf("%s: behind a promotion: %v", b.Name, err)
 		}

@@ -3,7 +3,6 @@
 package storm
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -48,16 +47,7 @@ func pairOf(t *testing.T, conf string) *Pair {
 }
 
 // Follow makes the standby a copy of the server that streams from it.
-func (p *Pair) Follow() {
-	t := p.t
-	t.Helper()
-	p.primary.Stop(t)
-	p.primary.CopyTo(t, p.standby)
-	p.primary.StartAgain(t)
-	p.standby.Signal(t, "standby.signal")
-	p.standby.Configure(t, fmt.Sprintf("primary_conninfo = 'host=127.0.0.1 port=%d user=sqlfence password=%s'", p.primary.Port, p.primary.Password))
-	p.standby.Start(t)
-}
+func (p *Pair) Follow() { p.standby.Follow(p.t, p.primary) }
 
 // CutOff waits until the standby has all that the server has, and then has it get nothing more.
 func (p *Pair) CutOff() {
@@ -82,8 +72,6 @@ func (p *Pair) Promote() {
 	p.standby.Stop(t)
 	p.standby.Port = p.primary.Port
 	p.standby.StartAgain(t)
-	if p.standby.Ask(t, "SELECT pg_promote(true, 60)::text") != "true" {
-		t.Fatal("the standby was not promoted")
-	}
+	p.standby.Promote(t)
 	p.primary, p.standby = p.standby, p.primary
 }
