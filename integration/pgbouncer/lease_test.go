@@ -17,7 +17,7 @@ import (
 func eachLeasePooling(t *testing.T, mode string, conns int, test func(t *testing.T, open func() *lease.Leases, direct *lease.Leases)) {
 	t.Helper()
 	harness.NeedPostgres(t)
-	for _, p := range poolings {
+	for _, p := range poolings() {
 		if !p.shared {
 			continue
 		}

@@ -21,21 +21,26 @@ import (
 // the next may be on another connection. Guards need nothing beyond: their locks
 // are the transaction's.
 
+// A pooling is a way to go through pgbouncer.
+type pooling struct {
+	name, base, params string
+	shared             bool
+}
+
 // poolings are the ways to go through pgbouncer. What a driver prepares on its
 // own must be in one message with its execution where clients share connections;
 // the others work only as long as a client is alone. So does what a driver prepares by name, before pgbouncer 1.21.
-var poolings = []struct {
-	name, base, params string
-	shared             bool
-}{
-	{"pq", "pq", "", false},
-	{"pq binary_parameters", "pq", "&binary_parameters=yes", true},
-	{"pgx", "pgx", "", keepsNames()},
-	{"pgx describe_exec", "pgx", "&default_query_exec_mode=describe_exec", false},
-	{"pgx cache_describe", "pgx", "&default_query_exec_mode=cache_describe", true},
-	{"pgx exec", "pgx", "&default_query_exec_mode=exec", true},
-	{"pgx simple_protocol", "pgx", "&default_query_exec_mode=simple_protocol", true},
-}
+var poolings = sync.OnceValue(func() []pooling {
+	return []pooling{
+		{"pq", "pq", "", false},
+		{"pq binary_parameters", "pq", "&binary_parameters=yes", true},
+		{"pgx", "pgx", "", keepsNames()},
+		{"pgx describe_exec", "pgx", "&default_query_exec_mode=describe_exec", false},
+		{"pgx cache_describe", "pgx", "&default_query_exec_mode=cache_describe", true},
+		{"pgx exec", "pgx", "&default_query_exec_mode=exec", true},
+		{"pgx simple_protocol", "pgx", "&default_query_exec_mode=simple_protocol", true},
+	}
+})
 
 // keepsNames reports whether pgbouncer prepares a client's statements by name wherever that client comes to.
 func keepsNames() bool {
@@ -60,7 +65,7 @@ func baseNamed(name string) harness.Base {
 func eachPooling(t *testing.T, shared bool, test func(t *testing.T, s *harness.Shop, raw *sql.DB)) {
 	t.Helper()
 	harness.NeedPostgres(t)
-	for _, p := range poolings {
+	for _, p := range poolings() {
 		if shared && !p.shared {
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 // fails with the pooler's own error, and changes nothing.
 func TestStatementMode(t *testing.T) {
 	harness.NeedPostgres(t)
-	for _, p := range poolings {
+	for _, p := range poolings() {
 		if !p.shared {
 			continue
 		}

@@ -53,7 +53,7 @@ var transactions = []struct {
 // another transaction.
 func TestPgbouncerTokensOfTransactions(t *testing.T) {
 	harness.NeedPostgres(t)
-	for _, p := range poolings {
+	for _, p := range poolings() {
 		if !p.shared {
 			continue
 		}
