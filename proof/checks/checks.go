@@ -5,6 +5,7 @@
 package checks
 
 import (
+	"cmp"
 	"sync"
 	"time"
 )
@@ -52,7 +53,7 @@ const (
 
 func (l *Lab) oneHolder() error   { return l.held(3) }
 func (l *Lab) clockAhead() error  { return l.held(2) }
-func (l *Lab) lateRelease() error { return first(l.releaseBy(1, 3), l.releaseBy(1, 1)) }
+func (l *Lab) lateRelease() error { return cmp.Or(l.releaseBy(1, 3), l.releaseBy(1, 1)) }
 
 // held has another process try to take a lock that lasts.
 func (l *Lab) held(other int) error {
@@ -64,17 +65,21 @@ func (l *Lab) held(other int) error {
 	if err == nil && b != nil && a.lasts() {
 		err = broken("process %d takes the lock of process 1, which lasts", other)
 	}
-	return first(err, l.release(a))
+	return cmp.Or(err, l.release(a))
 }
 
 // atOnce has two processes ask at the same time, once with a pause of the first one, if the program has such a place.
 func (l *Lab) atOnce() error {
-	for hold := 5 * short; hold > -15; hold = min(hold, 0) - 1 {
-		a, err := l.asks(1, long, max(hold, 0))
+	for turn := range 15 {
+		hold := time.Duration(0)
+		if turn == 0 {
+			hold = 5 * short
+		}
+		a, err := l.asks(1, long, hold)
 		if err != nil {
 			return err
 		}
-		time.Sleep(max(hold, 0) / 5)
+		time.Sleep(hold / 5)
 		b, err := l.asks(3, long, 0)
 		if err != nil {
 			return err
@@ -89,7 +94,7 @@ func (l *Lab) atOnce() error {
 			err = broken("process 1 takes the lock with the token %d, and process 3 with %d, at the same time", a.token, b.token)
 		}
 		for _, k := range given {
-			err = first(err, l.release(k))
+			err = cmp.Or(err, l.release(k))
 		}
 		if err != nil {
 			return err
@@ -111,7 +116,7 @@ func (l *Lab) lastsAsAsked() error {
 		case b == nil:
 			time.Sleep(10 * time.Millisecond)
 		case a.lasts():
-			return first(broken("process 3 takes the lock of process 1, %v before its end", time.Until(a.ends)), l.release(b))
+			return cmp.Or(broken("process 3 takes the lock of process 1, %v before its end", time.Until(a.ends)), l.release(b))
 		default:
 			return l.release(b)
 		}
@@ -134,14 +139,14 @@ func (l *Lab) apart() error {
 	}
 	l.row = own
 	if c, err := l.try(3); err != nil || c != nil && a.lasts() {
-		return first(err, broken("process 3 takes a lock of process 1, which has taken another one since"))
+		return cmp.Or(err, broken("process 3 takes a lock of process 1, which has taken another one since"))
 	}
 	if err := l.release(a); err != nil {
 		return err
 	}
 	l.row = b.row
 	if c, err := l.try(3); err != nil || c != nil && b.lasts() {
-		return first(err, broken("process 3 takes a lock of process 1, which has given another one back"))
+		return cmp.Or(err, broken("process 3 takes a lock of process 1, which has given another one back"))
 	}
 	return l.release(b)
 }
@@ -170,7 +175,7 @@ func (l *Lab) releaseBy(former, newer int) error {
 	if err == nil && c != nil && b.lasts() {
 		err = broken("process 5 takes the lock of process %d, which process %d has released", newer, former)
 	}
-	return first(err, l.release(b))
+	return cmp.Or(err, l.release(b))
 }
 
 func (l *Lab) tokensRise() error {
@@ -212,7 +217,7 @@ func (l *Lab) holderWrites() error {
 	if err != nil {
 		return err
 	}
-	return first(reached(l.lands(a)), l.release(a))
+	return cmp.Or(reached(l.lands(a)), l.release(a))
 }
 
 func (l *Lab) writesAgain() error {
@@ -220,7 +225,7 @@ func (l *Lab) writesAgain() error {
 	if err != nil {
 		return err
 	}
-	return first(l.lands(a), reached(l.lands(a)), l.release(a))
+	return cmp.Or(l.lands(a), reached(l.lands(a)), l.release(a))
 }
 
 func (l *Lab) toldTheTruth() error {
@@ -228,7 +233,7 @@ func (l *Lab) toldTheTruth() error {
 	if err != nil {
 		return err
 	}
-	return first(l.write(a, 0).told(), l.write(b, 0).told(), l.write(a, 0).told(), l.release(b))
+	return cmp.Or(l.write(a).told(), l.write(b).told(), l.write(a).told(), l.release(b))
 }
 
 func (l *Lab) staleWrite() error { return l.staleBehind(1, 3, false) }
@@ -247,7 +252,7 @@ func (l *Lab) staleBehind(former, newer int, restarted bool) error {
 	if restarted {
 		l.end(former)
 	}
-	if l.write(a, 0).landed() {
+	if l.write(a).landed() {
 		return broken("token %d writes the row behind %d", a.token, b.token)
 	}
 	return l.release(b)
@@ -276,7 +281,7 @@ func (l *Lab) afterwards() error {
 		} else {
 			time.Sleep(time.Until(given.Add(ttl + short)))
 		}
-		if l.write(a, 0).landed() {
+		if l.write(a).landed() {
 			return broken("token %d writes the row behind %d, after its lock %s", a.token, b.token, how)
 		}
 	}
@@ -300,7 +305,7 @@ func (l *Lab) manyFormer() error {
 			err = l.lands(a)
 		}
 		if ttl == long {
-			err = first(err, l.release(a))
+			err = cmp.Or(err, l.release(a))
 		}
 		if err != nil {
 			return err
@@ -314,7 +319,7 @@ func (l *Lab) manyFormer() error {
 		return err
 	}
 	for _, a := range former {
-		if l.write(a, 0).landed() {
+		if l.write(a).landed() {
 			return broken("token %d writes the row behind %d", a.token, b.token)
 		}
 	}
@@ -332,8 +337,8 @@ func (l *Lab) pausedWrite() error {
 	if err != nil {
 		return err
 	}
-	newer := l.write(b, 0)
-	return first(behind(stale.wait(), newer), l.release(b))
+	newer := l.write(b)
+	return cmp.Or(behind(stale.wait(), newer), l.release(b))
 }
 
 // lateOnTheWire has the lock pass to another while a write is on its way to the database, behind each of the messages
@@ -365,7 +370,7 @@ func (l *Lab) stalled(a *lock, after int) (stalled bool, err error) {
 		case <-time.After(5 * time.Millisecond):
 			if stale.answered() { // it has sent no more
 				goOn()
-				return false, first(stale.wait().err, l.release(a))
+				return false, cmp.Or(stale.wait().err, l.release(a))
 			}
 		}
 	}
@@ -376,9 +381,9 @@ func (l *Lab) stalled(a *lock, after int) (stalled bool, err error) {
 		stale.wait()
 		return true, err
 	}
-	newer := l.write(b, 0)
+	newer := l.write(b)
 	goOn()
-	return true, first(behind(stale.wait(), newer), l.release(b))
+	return true, cmp.Or(behind(stale.wait(), newer), l.release(b))
 }
 
 func (l *Lab) pausedLock() error {
@@ -391,14 +396,14 @@ func (l *Lab) pausedLock() error {
 	if err != nil || b == nil {
 		return err // it doesn't pause with the lock
 	}
-	newer := l.write(b, 0)
+	newer := l.write(b)
 	switch {
 	case !a.taken():
-		return first(l.release(b), errSlow) // the other one was first
+		return cmp.Or(l.release(b), errSlow) // the other one was first
 	case a.token > b.token:
 		return l.release(b) // by its token it is the newer one
 	}
-	return first(behind(l.write(a, 0), newer), l.release(b))
+	return cmp.Or(behind(l.write(a), newer), l.release(b))
 }
 
 // waitingWrite has two writes wait for a row, the newer one before the stale one.
@@ -416,7 +421,7 @@ func (l *Lab) waitingWrite() error {
 	stale := l.begin(a, 0)
 	l.settle(newer, stale)
 	unlock()
-	return first(behind(stale.wait(), newer.wait()), l.release(b))
+	return cmp.Or(behind(stale.wait(), newer.wait()), l.release(b))
 }
 
 func (l *Lab) staleFirst() error {
@@ -424,7 +429,7 @@ func (l *Lab) staleFirst() error {
 	if err != nil {
 		return err
 	}
-	if l.write(a, 0).landed() {
+	if l.write(a).landed() {
 		return broken("token %d writes the row, though %d was given", a.token, b.token)
 	}
 	return l.release(b)
@@ -462,7 +467,7 @@ func (l *Lab) neverGiven() error {
 		return err
 	}
 	a.token, a.id = a.token+1000, "never given"
-	if l.write(a, 0).landed() {
+	if l.write(a).landed() {
 		return broken("token %d writes the row, and was never given", a.token)
 	}
 	return nil

@@ -3,6 +3,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -115,16 +116,6 @@ func reached(err error) error {
 
 // errSlow is for a check that the machine was too slow for.
 var errSlow = errors.New("a lock has ended before the check had")
-
-// first returns the first error.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 func (l *Lab) opening(process int, setup bool) fence.Request {
 	l.id++
@@ -297,10 +288,10 @@ func (w *write) told() error {
 	return nil
 }
 
-func (l *Lab) write(k *lock, hold time.Duration) *write { return l.begin(k, hold).wait() }
+func (l *Lab) write(k *lock) *write { return l.begin(k, 0).wait() }
 
 // lands has a lock's holder write.
-func (l *Lab) lands(k *lock) error { return l.write(k, 0).hasToLand() }
+func (l *Lab) lands(k *lock) error { return l.write(k).hasToLand() }
 
 // hasToLand returns an error if the write of a lock's holder hasn't landed.
 func (w *write) hasToLand() error {
@@ -315,7 +306,7 @@ func (w *write) hasToLand() error {
 
 // behind returns an error if a stale write has landed behind a newer one.
 func behind(stale, newer *write) error {
-	err := first(stale.err, newer.hasToLand())
+	err := cmp.Or(stale.err, newer.hasToLand())
 	if err == nil && stale.seq > newer.seq {
 		err = broken("token %d writes the row behind %d", stale.lock.token, newer.lock.token)
 	}

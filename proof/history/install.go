@@ -60,14 +60,14 @@ const ledgerChange = into + "SELECT 'ledger', NEW.name, 0, 0, OLD.token, NEW.tok
 func rowChange(t Table, what What, deleting, now string, micros func(string) string) string {
 	values := rowValues(t, what, deleting)
 	if !t.Edited || what != Update {
-		return insert + values
+		return insert + "(" + values + ")"
 	}
 	const changed = " WHERE NEW.value <> OLD.value"
 	edit := strings.Join([]string{
 		"'edit'", quote(t.Name), "NEW.id", "CASE WHEN NEW.value = OLD.value THEN 0 ELSE NEW.value END", "COALESCE(OLD.editedby, 0)",
 		"COALESCE(NEW.editedby, 0)", now, "COALESCE(" + micros("OLD.editedexpiry") + ", 0)",
 	}, ", ")
-	return insert + "(" + edit + "); " + into + "SELECT " + strings.Trim(values, "()") + changed
+	return insert + "(" + edit + "); " + into + "SELECT " + values + changed
 }
 
 // rowValues are the values of the event of a row; op is who deletes it.
@@ -82,7 +82,7 @@ func rowValues(t Table, what What, deleting string) string {
 	if t.Mark != "" && what != Delete {
 		mark = "COALESCE(NEW." + t.Mark + ", 0)"
 	}
-	return "(" + strings.Join([]string{quote(string(what)), quote(t.Name), row, op, was, mark, "0", "0"}, ", ") + ")"
+	return strings.Join([]string{quote(string(what)), quote(t.Name), row, op, was, mark, "0", "0"}, ", ")
 }
 
 func quote(s string) string { return "'" + s + "'" }

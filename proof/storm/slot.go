@@ -32,7 +32,7 @@ func (s *slot) ask(r fence.Request) fence.Answer {
 	}
 	a := p.Ask(r, silence)
 	if a.Error == fence.ErrSilent.Error() {
-		s.storm.odd.add("no answer to: " + r.Do)
+		s.storm.wrong.add("no answer to: " + r.Do)
 		p.Kill()
 	}
 	return a
@@ -45,7 +45,7 @@ func (s *slot) running() (*fence.Process, error) {
 		select {
 		case <-s.process.Ended():
 			if !s.killed {
-				s.storm.odd.add("a process has ended by itself: " + s.process.Said())
+				s.storm.wrong.add("a process has ended by itself: " + s.process.Said())
 			}
 		default:
 			return s.process, nil
@@ -75,7 +75,7 @@ func (s *slot) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.opened {
-		s.storm.odd.add(fmt.Sprintf("process %d has never run: %v", s.number+1, s.refused))
+		s.storm.wrong.add(fmt.Sprintf("process %d has never run: %v", s.number+1, s.refused))
 	}
 	if s.process != nil {
 		s.process.Kill()

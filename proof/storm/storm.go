@@ -40,6 +40,7 @@ type Storm struct {
 	ending atomic.Bool
 	counts map[string]int // faults
 	odd    oddities
+	wrong  oddities
 }
 
 // silence is how long a fence may take for an answer, also through a fault.
@@ -76,6 +77,7 @@ type Round struct {
 	Faults  map[string]int
 	Took    time.Duration
 	Odd     map[string]int // answers that a fence under no fault shouldn't give, by their texts
+	Wrong   map[string]int // what makes the round worth nothing: processes that don't run, or don't answer
 }
 
 // Run is a round. Before it returns, all that was begun has ended.
@@ -84,7 +86,7 @@ func (s *Storm) Run(length time.Duration) Round {
 	t.Helper()
 	began := time.Now()
 	s.ending.Store(false)
-	s.counts, s.odd = make(map[string]int), oddities{}
+	s.counts, s.odd, s.wrong = make(map[string]int), oddities{}, oddities{}
 	s.slots = nil
 	for i := range s.Processes {
 		s.slots = append(s.slots, &slot{storm: s, number: i})
@@ -103,7 +105,7 @@ func (s *Storm) Run(length time.Duration) Round {
 		slot.end()
 	}
 	s.Target.quiet(t)
-	return Round{History: s.history(lanes), Faults: s.counts, Took: time.Since(began), Odd: s.odd.list()}
+	return Round{History: s.history(lanes), Faults: s.counts, Took: time.Since(began), Odd: s.odd.list(), Wrong: s.wrong.list()}
 }
 
 // Rewind is for a database that has lost what it knew last.
