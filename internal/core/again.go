@@ -10,7 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
-// mostTurns is how often a statement is sent at most: a seal may come or go while it waits for a lock.
+// mostTurns is how often a statement is sent at most. A seal may come or go while it waits for a lock, also between the
+// error and the question that follows it, so that the same text is right again.
 const mostTurns = 10
 
 // enforce sends an execution with guards that hold. The session's known facts decide how a guard is
@@ -20,10 +21,9 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 	if err := e.linked(ctx); err != nil {
 		return got, err
 	}
-	began, same := e.begin(), false
+	began := e.begin()
 	got, sent, err := attempt(ctx, e, c)
 	for turn := 1; err != nil && !basedriver.IsSkip(err) && turn < mostTurns; turn++ {
-		before := e.sent.Query
 		again, typed := e.correct(ctx, err)
 		if again == refused {
 			e.conn.settings.report(ctx, e.refusal(Refused, typed))
@@ -33,10 +33,6 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 			err = typed
 			break
 		}
-		if same && e.sent.Query == before {
-			break
-		}
-		same = e.sent.Query == before // a fact may have changed and changed back since the error
 		if got, sent, err = attempt(ctx, e, c); dberr.SQLState(err) == dberr.InFailedTransaction {
 			err = typed // of a transaction that a statement has begun
 			break
@@ -88,10 +84,9 @@ func attempt[T any](ctx context.Context, e *Execution, c Call[T]) (got T, sent b
 }
 
 // correct looks at the error of a guarded statement that applied nothing. If a fact behind its text
-// was wrong, correct sets it right and writes the statement anew, to be sent again; only once if
-// the text stays the same. The outcome is guarded then; or refused, for the reason that typed is, where by
-// the fact it can't be guarded. Else it is passed: where the error has ended its transaction, nothing can
-// be sent, and typed says why; else typed is err.
+// was wrong, correct sets it right and writes the statement anew, to be sent again. The outcome is guarded then; or
+// refused, for the reason that typed is, where by the fact it can't be guarded. Else it is passed: where the error has
+// ended its transaction, nothing can be sent, and typed says why; else typed is err.
 func (e *Execution) correct(ctx context.Context, err error) (again outcome, typed error) {
 	fact := e.wrong(err)
 	switch s := e.conn; {
