@@ -293,6 +293,20 @@ func (s *Server) Follow(t *testing.T, primary *Server) {
 	s.Start(t)
 }
 
+// CutOff waits until s, a standby, has all that its primary has, and then has it get nothing more.
+func (s *Server) CutOff(t *testing.T, primary *Server) {
+	t.Helper()
+	at := primary.Ask(t, "SELECT pg_logical_emit_message(true, 'sqlfence', 'here')::text") // flushed with its commit
+	Eventually(t, "the standby has caught up", func() bool {
+		return s.Ask(t, "SELECT (pg_last_wal_replay_lsn() >= $1::text::pg_lsn)::text", at) == "true"
+	})
+	s.Configure(t, "primary_conninfo = ''")
+	s.Ask(t, "SELECT pg_reload_conf()::text")
+	Eventually(t, "the standby is cut off", func() bool {
+		return s.Ask(t, "SELECT count(*)::text FROM pg_stat_wal_receiver") == "0"
+	})
+}
+
 // Promote makes a primary of a standby.
 func (s *Server) Promote(t *testing.T) {
 	t.Helper()

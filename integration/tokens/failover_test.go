@@ -64,8 +64,8 @@ func TestG9TokensRiseWhenTwoStandbysArePromoted(t *testing.T) {
 	issue(primary, 3)
 	one.Follow(t, primary)
 	other.Follow(t, primary)
-	cutOff(t, primary, one)
-	cutOff(t, primary, other)
+	one.CutOff(t, primary)
+	other.CutOff(t, primary)
 	issue(primary, 3)
 	primary.Kill(t)
 	var held sqlfence.Token
@@ -143,7 +143,7 @@ func TestG9TokensRiseAcrossPromotions(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		cutOff(t, primary, standby)
+		standby.CutOff(t, primary)
 		var lost sqlfence.Token
 		for range 4 {
 			lost = issue("lost")
@@ -178,21 +178,6 @@ func TestG9TokensRiseAcrossPromotions(t *testing.T) {
 	if books.highest/timeline != 10+4 {
 		t.Errorf("the last token is %d, want one of timeline %d", books.highest, 10+4)
 	}
-}
-
-// cutOff waits until the standby has all that the primary has, and then has it get
-// nothing more.
-func cutOff(t *testing.T, primary, standby *harness.Server) {
-	t.Helper()
-	at := primary.Ask(t, "SELECT pg_logical_emit_message(true, 'sqlfence', 'here')::text")
-	harness.Eventually(t, "the standby has caught up", func() bool {
-		return standby.Ask(t, "SELECT (pg_last_wal_replay_lsn() >= $1::text::pg_lsn)::text", at) == "true"
-	})
-	standby.Configure(t, "primary_conninfo = ''")
-	standby.Ask(t, "SELECT pg_reload_conf()::text")
-	harness.Eventually(t, "the standby is cut off", func() bool {
-		return standby.Ask(t, "SELECT count(*)::text FROM pg_stat_wal_receiver") == "0"
-	})
 }
 
 // A backup that is restored by the server's recovery has a timeline of its own.

@@ -75,7 +75,7 @@ func TestStandbyDecidesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cutOff(t, primary, standby)
+		standby.CutOff(t, primary)
 		l := harness.MustAcquire(t, leases, "jobs", lease.TTL(time.Hour))
 		for what, err := range deciding(t, db, l) {
 			if unknown := errors.Is(err, sqlfence.ErrUnknownName); err != nil && !(unknown && strings.HasSuffix(what, "unknown")) {
@@ -168,7 +168,7 @@ func TestWriteOnASerializableStandby(t *testing.T) {
 		harness.MustExec(t, db, "CREATE TABLE IF NOT EXISTS books (id int PRIMARY KEY, fence_token bigint NOT NULL DEFAULT 0)")
 		done()
 		standby.Follow(t, primary)
-		cutOff(t, primary, standby)
+		standby.CutOff(t, primary)
 		behind := b.Fenced(t, b.AtLevel(t, standby.DSN(), sql.LevelSerializable), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
 		ctx := harness.Holding(t, 1)
 		write := func() error {

@@ -49,20 +49,8 @@ func pairOf(t *testing.T, conf string) *Pair {
 // Follow makes the standby a copy of the server that streams from it.
 func (p *Pair) Follow() { p.standby.Follow(p.t, p.primary) }
 
-// CutOff waits until the standby has all that the server has, and then has it get nothing more.
-func (p *Pair) CutOff() {
-	t := p.t
-	t.Helper()
-	at := p.primary.Ask(t, "SELECT pg_current_wal_lsn()::text")
-	harness.Eventually(t, "the standby has caught up", func() bool {
-		return p.standby.Ask(t, "SELECT (pg_last_wal_replay_lsn() >= $1::text::pg_lsn)::text", at) == "true"
-	})
-	p.standby.Configure(t, "primary_conninfo = ''")
-	p.standby.Ask(t, "SELECT pg_reload_conf()::text")
-	harness.Eventually(t, "the standby is cut off", func() bool {
-		return p.standby.Ask(t, "SELECT count(*)::text FROM pg_stat_wal_receiver") == "0"
-	})
-}
+// CutOff has the standby get nothing more.
+func (p *Pair) CutOff() { p.standby.CutOff(p.t, p.primary) }
 
 // Promote kills the server; the standby takes its place and its address, without what it has missed.
 func (p *Pair) Promote() {
