@@ -3,6 +3,7 @@ package group_test
 import (
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -25,6 +26,10 @@ func TestVerify(t *testing.T) {
 			}
 			if slices.ContainsFunc(found, isTold) != ledger {
 				t.Errorf("node %d, ledger %v: found %v", node, ledger, found)
+			}
+			leaks := func(f sqlfence.Finding) bool { return f.Code == "setting" && strings.Contains(f.Problem, "log_bin") }
+			if slices.ContainsFunc(found, leaks) != c.leaks(t) {
+				t.Errorf("node %d: found %v", node, found)
 			}
 		}
 	}

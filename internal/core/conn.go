@@ -58,12 +58,12 @@ type Conn struct {
 	spare     []driver.NamedValue // room for the arguments of the next execution
 	supplied  [1]Token            // room for what a source gives an Exec
 
-	inTx       bool  // a transaction is open, as far as is known
-	guardedTx  bool  // it has guarded statements
-	pending    bool  // guarded statements were sent outside of one, and a COMMIT may be sent
-	rolledBack error // why the server has rolled it back, as far as is known
-	lost       bool  // no connection any more, which database/sql may not know
-	closed     bool  // the link is, before it was asked for
+	inTx      bool  // a transaction is open, as far as is known
+	guardedTx bool  // it has guarded statements
+	pending   bool  // guarded statements were sent outside of one, and a COMMIT may be sent
+	doomed    error // why it can't be committed, as far as is known
+	lost      bool  // no connection any more, which database/sql may not know
+	closed    bool  // the link is, before it was asked for
 
 	txContext txContext // of the transaction that BeginTx began
 }

@@ -245,7 +245,7 @@ func (e *Execution) build(ctx context.Context) (outcome, error) {
 	if decided, err := e.collect(ctx); decided != guarded {
 		return decided, err
 	}
-	if err := e.conn.checkRollback(); err != nil {
+	if err := e.conn.doomed; err != nil {
 		return refused, err
 	}
 	if err := e.checkServer(ctx); err != nil {

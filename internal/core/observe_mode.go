@@ -102,7 +102,7 @@ func observe[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	switch {
 	case err == nil:
 		e.end(began)
-		if saved && !e.rows { // open rows keep the connection busy
+		if saved && !e.rows && !s.session.Leaks { // open rows keep the connection busy
 			err = s.exec(ctx, "RELEASE SAVEPOINT sqlfence")
 		}
 	case !e.undo(ctx, err, saved):
@@ -183,10 +183,10 @@ func (e *Execution) unguard(reason error) error {
 	return e.write()
 }
 
-// savepoint sets one if an error would end the transaction, and reports whether it
+// savepoint sets one if an error would end the transaction, or must not be left in it, and reports whether it
 // did. Statements may have ended that transaction unnoticed; the server knows.
 func (s *Conn) savepoint(ctx context.Context) bool {
-	if !s.inTx || !s.settings.profile.Session.ErrorEndsTx.Is() {
+	if !s.inTx || s.doomed != nil || !s.settings.profile.Session.ErrorEndsTx.Is() && !s.session.Leaks {
 		return false
 	}
 	err := s.exec(ctx, "SAVEPOINT sqlfence")
@@ -207,6 +207,9 @@ func (e *Execution) undo(ctx context.Context, err error, saved bool) bool {
 		return false
 	}
 	_, byGuard := e.classify(err)
+	if s := e.conn; !saved && s.session.Leaks && s.textBegan(ctx) {
+		return false
+	}
 	left := e.conn.settings.profile.Answers.LeftNothing(dberr.Failure{
 		Err:     err,
 		Query:   e.asked.Query,

@@ -68,7 +68,7 @@ func (s *Conn) BeforeTx(ctx context.Context, readOnly bool) error {
 
 // Began notes that a transaction was begun with ctx, unless err says that it wasn't.
 func (s *Conn) Began(ctx context.Context, err error) error {
-	s.rolledBack = nil
+	s.doomed = nil
 	if s.inTx = err == nil; err == nil {
 		s.begun(ctx)
 	}
@@ -77,33 +77,34 @@ func (s *Conn) Began(ctx context.Context, err error) error {
 
 // Idle notes that no transaction is open. What was begun by Began is ended.
 func (s *Conn) Idle() {
-	s.inTx, s.guardedTx, s.pending, s.rolledBack = false, false, false, nil
+	s.inTx, s.guardedTx, s.pending, s.doomed = false, false, false, nil
 	s.ended()
 }
 
-// Commit commits a transaction that was begun with ctx. It fails if guarded writes of it were rolled back.
+// Commit commits a transaction that was begun with ctx. It fails if guarded writes of it were rolled back,
+// or must not be committed.
 func (s *Conn) Commit(ctx context.Context, tx Tx) error {
 	return s.Explain(ctx, s.commit(ctx, tx))
 }
 
 // Rollback rolls a transaction back.
 func (s *Conn) Rollback(tx Tx) error {
-	s.inTx, s.guardedTx, s.rolledBack = false, false, nil
+	s.inTx, s.guardedTx, s.doomed = false, false, nil
 	s.ended()
 	return s.endTx(tx.Rollback)
 }
 
 func (s *Conn) commit(ctx context.Context, tx Tx) error {
 	guarded := s.guardedTx && !s.link.Closed() // else the base driver has nowhere to send it
-	rolledBack := s.checkRollback()
-	s.inTx, s.guardedTx, s.rolledBack = false, false, nil
+	doomed := s.doomed
+	s.inTx, s.guardedTx, s.doomed = false, false, nil
 	s.ended()
 	switch {
 	case !guarded:
 		return s.endTx(tx.Commit)
-	case rolledBack != nil:
-		_ = s.endTx(tx.Rollback) // the reason is rolledBack
-		return rolledBack
+	case doomed != nil:
+		_ = s.endTx(tx.Rollback) // the reason is doomed
+		return doomed
 	}
 	if err := s.ready(ctx); err != nil {
 		_ = s.endTx(tx.Rollback) // the reason is err

@@ -113,18 +113,37 @@ func (e *Execution) changedTerm(before, now Token) error {
 // failed with err, stood in, and goes on without one.
 func (s *Conn) followRollback(err error) {
 	if err != nil && s.inTx && s.settings.profile.Answers.CommitsAfter.Is() && dberr.IsRolledBack(err) {
-		s.rolledBack = err
+		s.doomed = &rolledBackTx{err}
 	}
 }
 
-// checkRollback refuses a guarded write behind such an error in a transaction of BeginTx: it would
-// be committed by itself, without what stands before it.
-func (s *Conn) checkRollback() error {
-	if s.rolledBack == nil {
-		return nil
+// followRefusal notes that a guard has refused a statement with an error: a transaction that goes on behind it must not
+// be committed where the server leaks. One that a text has begun ends with its session.
+func (s *Conn) followRefusal(ctx context.Context, err error) {
+	switch {
+	case !s.session.Leaks || s.doomed != nil:
+	case s.inTx:
+		s.doomed = &leakingTx{err}
+	case s.textBegan(ctx):
+		s.lost, s.closed = true, true
+		_ = s.link.Close()
 	}
-	return &rolledBackTx{s.rolledBack}
 }
+
+// textBegan reports whether a transaction is open that a text has begun, or the lack of autocommit. In doubt it is.
+func (s *Conn) textBegan(ctx context.Context) bool {
+	rows, err := (*asking)(s).Query(ctx, "SELECT @@in_transaction")
+	return err != nil || len(rows) != 1 || rows[0][0] != "0"
+}
+
+// leakingTx is the error of what follows in a transaction that would leak.
+type leakingTx struct{ err error }
+
+func (e *leakingTx) Error() string {
+	return fmt.Sprintf("sqlfence: a statement was refused, and the other nodes would get what its triggers had "+
+		"changed (docs/galera.md); roll the transaction back, or set log_bin: %v", e.err)
+}
+func (e *leakingTx) Unwrap() error { return e.err }
 
 // rolledBackTx is the error of what follows in a transaction that the server has rolled back.
 type rolledBackTx struct{ err error }

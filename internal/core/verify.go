@@ -29,7 +29,8 @@ func (s *Settings) Verify(
 		return l.Query(ctx, query)
 	}
 	found, err = verify.Run(ctx, catalogues[s.profile.Dialect], ask, s.toVerify(), verify.Options{
-		Rows: rows, Apart: c.session.Apart, Standby: c.session.Standby, Schema: s.schema, Warn: warn, Max: MaxToken,
+		Rows: rows, Apart: c.session.Apart, Leaks: c.session.Leaks, Standby: c.session.Standby, Schema: s.schema,
+		Warn: warn, Max: MaxToken,
 	})
 	return found, nil, wrapped("verify", err)
 }

@@ -101,6 +101,8 @@ type Wanted struct {
 	Seals    bool   // of all tables; else of none
 	Sealed   []Name // those that nothing is known about
 
+	Unlogged bool // just now: the server keeps no binary log
+
 	Proven bool // just now: the proof has been read
 	Facts  Facts
 	Schema string       // of the function

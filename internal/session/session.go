@@ -60,6 +60,10 @@ type Facts struct {
 	// there; empty where it holds them off.
 	Apart string
 
+	// Leaks: in a transaction that goes on behind a statement which has failed, the other servers get what had been
+	// changed by its rows that have triggers.
+	Leaks bool
+
 	// Known is the name of one of the Others that guards are known to hold on. Unfit is why they don't hold there by
 	// what the session has set; empty where they do.
 	Known, Unfit string

@@ -17,6 +17,12 @@ func checkSettings(l *look) error {
 		})
 	}
 	l.db.session(l)
+	if l.opts.Leaks {
+		l.setting(Warning, "The setting log_bin is off on a node of Galera's: behind a statement that has failed, a "+
+			"transaction gives the other nodes what the rows with triggers had changed, so none is committed behind "+
+			"a refusal",
+			"Set log_bin for all nodes; they read it when they start.", "")
+	}
 	for i := range l.tables {
 		t, rule := &l.tables[i], "Ledger"
 		if t.ClaimOf != "" {

@@ -79,6 +79,9 @@ type Options struct {
 	// Apart says where alone a lock on another row than the written one holds, if it doesn't here.
 	Apart string
 
+	// Leaks: in a transaction that goes on behind a failed statement, the other servers get a part of that.
+	Leaks bool
+
 	// Standby: the server that was asked takes no writes, and may be behind the one that does.
 	Standby bool
 

@@ -63,10 +63,11 @@ const (
 	versionComment = "version_comment"
 	memSQL         = "memsql_version"
 	readOnly       = "read_only"
+	binaryLog      = "log_bin" // it comes before those of groups
 )
 
 var showVariables = "SHOW VARIABLES WHERE Variable_name IN ('" + versionComment + "', '" + memSQL + "', '" + charset +
-	"', '" + sqlMode + "', '" + readOnly + "', '" + galera + "', '" + group + "', '" +
+	"', '" + sqlMode + "', '" + readOnly + "', '" + binaryLog + "', '" + galera + "', '" + group + "', '" +
 	strings.Join(tidbVariables, "', '") + "')"
 
 // sealFact is the name of a row that says that a table is sealed, by its index.
@@ -98,7 +99,7 @@ func readAnswer(w *session.Wanted, row []string) {
 	}
 	f, variable, value := &w.Facts, strings.ToLower(row[0]), row[1]
 	if writesBesideOthers(variable, value) {
-		f.Apart = peers
+		f.Apart, f.Leaks = peers, variable == galera && w.Unlogged
 	}
 	if why := unfitTiDB(variable, value); why != "" {
 		f.Unfit = why
@@ -115,6 +116,8 @@ func readAnswer(w *session.Wanted, row []string) {
 		if !slices.Contains(plainCharsets, value) {
 			f.SplitCharset = value
 		}
+	case binaryLog:
+		w.Unlogged = value == "OFF"
 	case readOnly:
 		f.Standby = value != "OFF"
 	case sqlMode:
