@@ -93,11 +93,19 @@ func observe[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 			return nothing, err
 		}
 	}
-	saved := s.savepoint(ctx)
+	saved, err := s.savepoint(ctx)
+	if err != nil {
+		var nothing T
+		return nothing, err
+	}
 	began := e.begin()
 	got, err := tryLearning(ctx, e, c)
 	if fact := e.wrong(err); fact == session.Function {
 		e.conn.found.Forget(fact)
+	}
+	var left error // for the application
+	if err != nil {
+		left = e.undo(ctx, err, saved)
 	}
 	switch {
 	case err == nil:
@@ -105,10 +113,12 @@ func observe[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 		if saved && !e.rows && !s.session.Leaks { // open rows keep the connection busy
 			err = s.exec(ctx, "RELEASE SAVEPOINT sqlfence")
 		}
-	case !e.undo(ctx, err, saved):
+	case left != nil:
+		err = left
 		if e.enforces() {
 			var raised bool
 			if err, raised = e.answered(ctx, err); raised {
+				s.followRefusal(ctx, err)
 				return got, err
 			}
 		}
@@ -152,8 +162,11 @@ func relent[T any](ctx context.Context, e *Execution, c Call[T], saved bool, err
 		e.note(e.refusal(WouldRefuse, typed))
 		if e.unguard(typed) == nil {
 			got, errObserved := try(ctx, e, c)
-			if errObserved == nil || !e.undo(ctx, errObserved, saved) {
-				return got, errObserved
+			if errObserved == nil {
+				return got, nil
+			}
+			if left := e.undo(ctx, errObserved, saved); left != nil {
+				return got, left
 			}
 		}
 	}
@@ -184,31 +197,35 @@ func (e *Execution) unguard(reason error) error {
 }
 
 // savepoint sets one if an error would end the transaction, or must not be left in it, and reports whether it
-// did. Statements may have ended that transaction unnoticed; the server knows.
-func (s *Conn) savepoint(ctx context.Context) bool {
+// did. Statements may have ended that transaction unnoticed; the server knows. An error says that the server has
+// rolled it back, for another one; the statement would have had it.
+func (s *Conn) savepoint(ctx context.Context) (saved bool, _ error) {
 	if !s.inTx || s.doomed != nil || !s.settings.profile.Session.ErrorEndsTx.Is() && !s.session.Leaks {
-		return false
+		return false, nil
 	}
 	err := s.exec(ctx, "SAVEPOINT sqlfence")
 	if dberr.SQLState(err) == dberr.NoActiveTransaction {
 		s.inTx = false
 	}
-	return err == nil
+	if s.doomed != nil {
+		return false, err
+	}
+	return err == nil, nil
 }
 
-// undo returns to the savepoint, if there is one, after a statement failed with err,
-// and reports whether the statement can be run once more: it has changed nothing,
-// and its transaction is as it was.
-func (e *Execution) undo(ctx context.Context, err error, saved bool) bool {
+// undo returns to the savepoint, if there is one, after a statement failed with err. Without an error the statement can
+// be run once more: it has changed nothing, and its transaction is as it was. The error is else that of the
+// application: err, or that of the way back.
+func (e *Execution) undo(ctx context.Context, err error, saved bool) error {
 	switch {
 	case basedriver.IsSkip(err), errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:
-		return false
+		return err
 	case dberr.IsPassing(err): // the guard has no part in it
-		return false
+		return err
 	}
 	_, byGuard := e.classify(err)
 	if s := e.conn; !saved && s.session.Leaks && s.textBegan(ctx) {
-		return false
+		return err
 	}
 	left := e.conn.settings.profile.Answers.LeftNothing(dberr.Failure{
 		Err:     err,
@@ -218,5 +235,17 @@ func (e *Execution) undo(ctx context.Context, err error, saved bool) bool {
 		Saved:   saved,
 		Aborts:  e.plan.Aborts && !e.with.values.Observe,
 	})
-	return left && (!saved || e.conn.exec(ctx, "ROLLBACK TO SAVEPOINT sqlfence") == nil)
+	if !left {
+		return err
+	}
+	if !saved {
+		return nil
+	}
+	switch failed := e.conn.exec(ctx, "ROLLBACK TO SAVEPOINT sqlfence"); {
+	case failed == nil:
+		return nil
+	case e.conn.doomed != nil:
+		return failed
+	}
+	return err
 }

@@ -61,14 +61,18 @@ func (a *asking) Query(ctx context.Context, query string) ([][]string, error) {
 	if err := a.ready(ctx); err != nil {
 		return nil, err
 	}
-	return a.link.Query(ctx, query)
+	rows, err := a.link.Query(ctx, query)
+	(*Conn)(a).followRollback(err)
+	return rows, err
 }
 
 func (a *asking) Exec(ctx context.Context, query string) error {
 	if err := a.ready(ctx); err != nil {
 		return err
 	}
-	return a.link.Exec(ctx, query)
+	err := a.link.Exec(ctx, query)
+	(*Conn)(a).followRollback(err)
+	return err
 }
 
 // knowBefore asks before a transaction that may have guarded writes, if an error would end it. That there is
