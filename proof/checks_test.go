@@ -24,7 +24,7 @@ func TestChecks(t *testing.T) {
 		t.Run("sqlfence", func(t *testing.T) {
 			t.Parallel()
 			db := server.Another(t, "checks_sqlfence")
-			lab := checks.New(t, db, inProcess("sqlfence", 4), history.For(db.Seals), "leased", history.Own)
+			lab := checks.New(t, db, inProcess("sqlfence", 4), db.Tables, "leased", history.Own)
 			keeps(t, check(t, lab, "sqlfence", "leases, a row fence and a ledger"), true)
 		})
 		t.Run("from Python", func(t *testing.T) {

@@ -22,7 +22,7 @@ func TestFailover(t *testing.T) {
 		run := report.Run{Kind: report.Fence, Fence: "sqlfence, asynchronous failover", What: "the timeline is the upper part of a token"}
 		pair := storm.Postgreses(t)
 		s := &storm.Storm{
-			Target: pair.Target, Program: inProcess("sqlfence", 4), Processes: 3, Tables: history.For(true), Ledger: history.Own,
+			Target: pair.Target, Program: inProcess("sqlfence", 4), Processes: 3, Tables: pair.Tables, Ledger: history.Own,
 			Mix: storm.Everything, Seed: *seed, TTL: 100 * time.Millisecond,
 		}
 		s.Open(t)

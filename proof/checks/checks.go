@@ -31,6 +31,7 @@ var List = []Check{
 	{Name: "tokens rise over the end of a process", do: (*Lab).tokensSurvive},
 	{Name: "the holder's write lands", do: (*Lab).holderWrites},
 	{Name: "a refused write hasn't landed, an acknowledged one has", do: (*Lab).toldTheTruth},
+	{Name: "a write that was said not to have landed doesn't land later", do: (*Lab).givenUp},
 	{Name: "a stale write behind a newer one is refused", do: (*Lab).staleWrite},
 	{Name: "a stale write of a process that was started again is refused", do: (*Lab).forgotten},
 	{Name: "a stale write under the former one of a process's two locks is refused", do: (*Lab).twoLocks},
@@ -234,6 +235,29 @@ func (l *Lab) toldTheTruth() error {
 		return err
 	}
 	return cmp.Or(l.write(a).told(), l.write(b).told(), l.write(a).told(), l.release(b))
+}
+
+// givenUp has a write wait for its row until the program answers, or for a while, and looks for it behind its transaction.
+func (l *Lab) givenUp() error {
+	a, err := l.take(1, long)
+	if err != nil {
+		return err
+	}
+	unlock, err := l.lockRow()
+	if err != nil {
+		return err
+	}
+	w := l.begin(a, 0)
+	l.settle(w)
+	for limit := time.Now().Add(10 * short); !w.answered() && time.Now().Before(limit); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	unlock()
+	if unlock, err = l.lockRow(); err != nil { // it waits behind the write
+		return err
+	}
+	unlock()
+	return cmp.Or(w.wait().told(), l.release(a))
 }
 
 func (l *Lab) staleWrite() error { return l.staleBehind(1, 3, false) }

@@ -18,7 +18,7 @@ func Install(ctx context.Context, db *sql.DB, database string, tables []Table, l
 	if !ok {
 		return fmt.Errorf("no triggers for the database %q", database)
 	}
-	statements := []string{d.table}
+	statements := slices.Clone(d.tables)
 	for _, t := range tables {
 		for _, what := range []What{Insert, Update, Delete} {
 			statements = append(statements, d.row(t, what)...)
@@ -40,7 +40,7 @@ func Install(ctx context.Context, db *sql.DB, database string, tables []Table, l
 
 // A dialect is how a database records. Values of an event are in the order of insert.
 type dialect struct {
-	table  string
+	tables []string
 	row    func(t Table, what What) []string
 	ledger func(table string) []string
 	leases []string

@@ -1,10 +1,15 @@
 package history
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
+
+const mariadbTable = `CREATE TABLE history (seq bigint PRIMARY KEY %s, what varchar(8) NOT NULL, name varchar(190) NOT NULL, row_id bigint NOT NULL,
+	op bigint NOT NULL, was bigint NOT NULL, mark bigint NOT NULL, began bigint NOT NULL, ended bigint NOT NULL) ENGINE=InnoDB CHARACTER SET utf8mb4`
 
 var mariadb = dialect{
-	table: `CREATE TABLE history (seq bigint PRIMARY KEY AUTO_INCREMENT, what varchar(8) NOT NULL, name varchar(190) NOT NULL, row_id bigint NOT NULL,
-	op bigint NOT NULL, was bigint NOT NULL, mark bigint NOT NULL, began bigint NOT NULL, ended bigint NOT NULL) ENGINE=InnoDB CHARACTER SET utf8mb4`,
+	tables: []string{fmt.Sprintf(mariadbTable, "AUTO_INCREMENT")},
 	row: func(t Table, what What) []string {
 		const now = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED)"
 		return eachRow(t.Name, string(what), rowChange(t, what, "COALESCE(@proof_op, OLD.value, 0)", now, asIs))
@@ -18,6 +23,23 @@ var mariadb = dialect{
 		eachRow("fencing_leases", "update", insert+leaseValues("CONVERT(NEW.`key` USING utf8mb4)", "OLD.lock_id", "OLD.token", "OLD.expires_at", asIs))...),
 }
 
+// galera returns MariaDB's triggers with numbers in the order of the group's commits: each transaction writes the row
+// that counts, and of two nodes' that have found the same number the group lets one commit. It collides more than it
+// otherwise would: with all that records something, not alone with what writes the same row.
+func galera() dialect {
+	d := mariadb
+	d.tables = []string{
+		fmt.Sprintf(mariadbTable, "DEFAULT 0"),
+		"CREATE TABLE history_number (id int PRIMARY KEY, n bigint NOT NULL) ENGINE=InnoDB",
+		"INSERT INTO history_number VALUES (1, 0)",
+		`CREATE TRIGGER history_number BEFORE INSERT ON history FOR EACH ROW BEGIN
+	UPDATE history_number SET n = (@proof_seq := n + 1) WHERE id = 1;
+	SET NEW.seq = @proof_seq;
+END`,
+	}
+	return d
+}
+
 func asIs(column string) string { return column }
 
-var dialects = map[string]dialect{"postgres": postgres, "pgbouncer": postgres, "sqlite": sqlite, "mariadb": mariadb}
+var dialects = map[string]dialect{"postgres": postgres, "pgbouncer": postgres, "sqlite": sqlite, "mariadb": mariadb, "galera": galera()}

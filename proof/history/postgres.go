@@ -11,8 +11,8 @@ const deletingPostgres = "COALESCE(nullif(current_setting('proof.op', true), '')
 const micros = "(extract(epoch FROM %s) * 1000000)::bigint"
 
 var postgres = dialect{
-	table: `CREATE TABLE history (seq bigserial PRIMARY KEY, what text NOT NULL, name text NOT NULL, row_id bigint NOT NULL,
-	op bigint NOT NULL, was bigint NOT NULL, mark bigint NOT NULL, began bigint NOT NULL, ended bigint NOT NULL)`,
+	tables: []string{`CREATE TABLE history (seq bigserial PRIMARY KEY, what text NOT NULL, name text NOT NULL, row_id bigint NOT NULL,
+	op bigint NOT NULL, was bigint NOT NULL, mark bigint NOT NULL, began bigint NOT NULL, ended bigint NOT NULL)`},
 	row: func(t Table, what What) []string {
 		return postgresTrigger(t.Name, string(what), rowChange(t, what, deletingPostgres, postgresMicros("clock_timestamp()"), postgresMicros))
 	},

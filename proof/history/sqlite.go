@@ -3,8 +3,8 @@ package history
 import "strings"
 
 var sqlite = dialect{
-	table: `CREATE TABLE history (seq INTEGER PRIMARY KEY AUTOINCREMENT, what text NOT NULL, name text NOT NULL, row_id bigint NOT NULL,
-	op bigint NOT NULL, was bigint NOT NULL, mark bigint NOT NULL, began bigint NOT NULL, ended bigint NOT NULL)`,
+	tables: []string{`CREATE TABLE history (seq INTEGER PRIMARY KEY AUTOINCREMENT, what text NOT NULL, name text NOT NULL, row_id bigint NOT NULL,
+	op bigint NOT NULL, was bigint NOT NULL, mark bigint NOT NULL, began bigint NOT NULL, ended bigint NOT NULL)`},
 	row: func(t Table, what What) []string {
 		const now = "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
 		return eachRow(t.Name, string(what), rowChange(t, what, "COALESCE(OLD.value, 0)", millis(now), millis))

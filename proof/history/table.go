@@ -71,12 +71,16 @@ func Find(tables []Table, name string) *Table {
 // Bulk is the form of a statement that writes the first rows of a table, up to Rows.
 const Bulk = "bulk"
 
-// For returns the tables of a database that can seal, or can't.
-func For(seals bool) (tables []Table) {
+// For returns the tables of a database that can seal, or can't, and that compares with a ledger, or can't. Without one,
+// what is left of a table's rules compares marks; a row that comes again has none, so none is deleted.
+func For(seals, ledgers bool) (tables []Table) {
 	for _, t := range All {
-		if seals || !t.Sealed {
-			tables = append(tables, t)
+		marks := t.Mark != "" && !t.Deletes
+		if !seals && t.Sealed || !ledgers && !marks {
+			continue
 		}
+		t.Ledger = t.Ledger && ledgers
+		tables = append(tables, t)
 	}
 	return tables
 }

@@ -90,6 +90,7 @@ type change struct {
 // A beginning is what a round finds.
 type beginning struct {
 	ledger map[string]int64
+	marks  map[row]int64
 	values map[row]int64
 }
 
@@ -133,7 +134,7 @@ func New() *Judge {
 func (j *Judge) Check(h *history.History, limit time.Duration) Verdict {
 	j.h, j.verdict = h, Verdict{Pictures: make(map[string][]byte)}
 	j.landed, j.changed = make(map[int64]int), make(map[change]bool)
-	j.begin = beginning{maps.Clone(j.ledger), maps.Clone(j.values)}
+	j.begin = beginning{maps.Clone(j.ledger), maps.Clone(j.marks), maps.Clone(j.values)}
 	for _, e := range h.Events {
 		j.event(e)
 	}

@@ -14,6 +14,7 @@ import (
 // A register is a row and the newest token of its name, as a database would keep them that does one thing after the other.
 type register struct {
 	newest int64
+	mark   int64 // of the last write
 	value  int64
 }
 
@@ -25,20 +26,27 @@ type step struct {
 	is    string
 }
 
-// registers is the sequential database: what each step may answer, and what it leaves.
+// do is what each step may answer, and what it leaves. A ledger compares with the newest token, a mark with that of the
+// last write.
+func (r register) do(s step, ledger bool) (bool, register) {
+	if s.do == fence.Read {
+		return s.value == r.value, r
+	}
+	if s.do != fence.Write { // a grant
+		return s.token > r.newest, register{s.token, r.mark, r.value}
+	}
+	holds := s.token >= r.mark
+	if ledger {
+		holds = s.token == r.newest
+	}
+	if s.is == fence.Stale {
+		return !holds, r
+	}
+	return holds, register{r.newest, s.token, s.value}
+}
+
+// registers is the sequential database.
 var registers = porcupine.Model{
-	Step: func(state, input, _ any) (bool, any) {
-		r, s := state.(register), input.(step)
-		switch {
-		case s.do == fence.Read:
-			return s.value == r.value, r
-		case s.do != fence.Write: // a grant
-			return s.token > r.newest, register{s.token, r.value}
-		case s.is == fence.Stale:
-			return s.token < r.newest, r
-		}
-		return s.token == r.newest, register{r.newest, s.value}
-	},
 	DescribeOperation: func(input, _ any) string {
 		s := input.(step)
 		switch s.do {
@@ -51,12 +59,12 @@ var registers = porcupine.Model{
 	},
 	DescribeState: func(state any) string {
 		r := state.(register)
-		return fmt.Sprintf("newest token %d, value %d", r.newest, r.value)
+		return fmt.Sprintf("newest token %d, mark %d, value %d", r.newest, r.mark, r.value)
 	},
 }
 
 // orders searches, row by row, for an order that explains the answers. The rows are those that have
-// tokens of their own and a ledger. Of writes without an outcome the database's record says whether they have landed; when
+// tokens of their own. Of writes without an outcome the database's record says whether they have landed; when
 // they did isn't known, nor when a token was taken that no answer tells of.
 func (j *Judge) orders(limit time.Duration) {
 	steps := make(map[row][]porcupine.Operation)
@@ -89,7 +97,7 @@ func (j *Judge) orders(limit time.Duration) {
 // register returns the row that a token's name is for, if an order is searched for it.
 func (j *Judge) register(name string) (at row, ok bool) {
 	for _, t := range j.h.Tables {
-		if !t.Keyed || !t.Ledger || t.Strange {
+		if !searched(&t) {
 			continue
 		}
 		if n, _ := fmt.Sscanf(name, t.Name+"/%d", &at.id); n == 1 {
@@ -100,9 +108,12 @@ func (j *Judge) register(name string) (at row, ok bool) {
 	return row{}, false
 }
 
+// searched reports whether an order is searched for each row of a table.
+func searched(t *history.Table) bool { return t.Keyed && t.Fence && !t.Strange }
+
 func (j *Judge) addStep(steps map[row][]porcupine.Operation, at row, op *history.Op, last time.Duration) {
 	t := history.Find(j.h.Tables, at.table)
-	if t == nil || !t.Keyed || !t.Ledger || t.Strange {
+	if t == nil || !searched(t) {
 		return
 	}
 	name := t.Resource(at.id)
@@ -126,8 +137,9 @@ func (j *Judge) addStep(steps map[row][]porcupine.Operation, at row, op *history
 func (j *Judge) search(at row, list []porcupine.Operation, limit time.Duration) {
 	model := registers
 	t := history.Find(j.h.Tables, at.table)
-	begin := register{j.begin.ledger[t.Resource(at.id)], j.begin.values[at]}
+	begin := register{j.begin.ledger[t.Resource(at.id)], j.begin.marks[at], j.begin.values[at]}
 	model.Init = func() any { return begin }
+	model.Step = func(state, input, _ any) (bool, any) { return state.(register).do(input.(step), t.Ledger) }
 	j.verdict.Counts.Searched++
 	if porcupine.CheckOperationsTimeout(model, list, limit) != porcupine.Illegal {
 		return

@@ -29,7 +29,7 @@ var Plants = []Plant{
 	}},
 	{"two writes of a row change places", swapWrites},
 	{"a stale write lands", func(h *history.History) bool {
-		return onOp(h, landedOn(h, func(t *history.Table) bool { return t.Ledger }), func(op *history.Op) {
+		return onOp(h, landedOn(h, func(t *history.Table) bool { return t.Fence || t.Ledger }), func(op *history.Op) {
 			op.Request.Tokens = slices.Clone(op.Request.Tokens)
 			for i := range op.Request.Tokens {
 				op.Request.Tokens[i].Value--

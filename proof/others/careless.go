@@ -49,6 +49,24 @@ var Careless = []Fence{
 		},
 	},
 	{
+		Name: "given up", What: "a write that takes long is given up, and said to be refused", columns: tokenColumn,
+		acquire: lockByServer, release: unlock,
+		write: func(ctx context.Context, h *holder, hold func()) (int64, error) {
+			hold()
+			written := make(chan int64, 1)
+			go func() {
+				rows, _ := compared(context.WithoutCancel(ctx), h, h.token)
+				written <- rows
+			}()
+			select {
+			case rows := <-written:
+				return rows, nil
+			case <-time.After(200 * time.Millisecond):
+				return 0, errStale
+			}
+		},
+	},
+	{
 		Name: "look, then lock", What: "the lock is looked at, then taken", columns: tokenColumn, release: unlock, write: comparedLate,
 		acquire: func(ctx context.Context, h *holder) (int64, bool, error) {
 			const query = "SELECT expires < clock_timestamp() FROM locks WHERE name = $1"

@@ -3,7 +3,7 @@ package ours
 // The kinds of statements. The arguments are the value, and the row.
 
 var postgres = database{
-	seals: true, native: true, source: postgresSource,
+	seals: true, ledgers: true, native: true, source: postgresSource,
 	create: "CREATE TABLE %s (id bigint PRIMARY KEY, value bigint NOT NULL%s)", time: "timestamptz",
 	deleting: "SELECT set_config('proof.op', '%d', false)", deleted: "SELECT set_config('proof.op', '', false)",
 	forms: map[string]string{
@@ -18,9 +18,9 @@ var postgres = database{
 }
 
 var mariadb = database{
-	seals: true, source: mariadbSource,
+	seals: true, ledgers: true, source: mariadbSource,
 	create: "CREATE TABLE %s (id bigint PRIMARY KEY, value bigint NOT NULL%s) ENGINE=InnoDB", time: "bigint",
-	deleting: "SET @proof_op = %d", deleted: "SET @proof_op = NULL",
+	deleting: "SET @proof_op = %d", deleted: "SET @proof_op = NULL", rowFirst: true,
 	forms: map[string]string{
 		"update": "UPDATE %[1]s SET value = ? WHERE id = ?",
 		"upsert": "INSERT INTO %[1]s (id, value) VALUES (?, ?) ON DUPLICATE KEY UPDATE value = VALUES(value)",
@@ -31,7 +31,7 @@ var mariadb = database{
 }
 
 var sqlite = database{
-	source: sqliteSource,
+	ledgers: true, source: sqliteSource,
 	create: "CREATE TABLE %s (id integer PRIMARY KEY, value bigint NOT NULL%s)", time: "integer",
 	forms: map[string]string{
 		"update":    "UPDATE %[1]s SET value = ?1 WHERE id = ?2",

@@ -23,9 +23,10 @@ import (
 
 // A database is what differs from one to another.
 type database struct {
-	seals  bool
-	native bool              // it can be written to by pgx alone
-	forms  map[string]string // of statements, by their name; the table is %[1]s
+	seals, ledgers bool
+	native         bool              // it can be written to by pgx alone
+	forms          map[string]string // of statements, by their name; the table is %[1]s
+	rowFirst       bool              // an upsert's placeholders are by their place, the row's first
 	// source is the driver of a process, and the data source name for it.
 	source func(dsn string, process int) (driver, name string, err error)
 	time   string // type of the times of a user's lock
@@ -34,7 +35,7 @@ type database struct {
 	deleting, deleted string
 }
 
-var databases = map[string]*database{"postgres": &postgres, "pgbouncer": pooled(postgres), "mariadb": &mariadb, "sqlite": &sqlite}
+var databases = map[string]*database{"postgres": &postgres, "pgbouncer": pooled(postgres), "mariadb": &mariadb, "galera": clustered(mariadb), "sqlite": &sqlite}
 
 // levels are the isolation levels that the sessions of the processes begin with, in turn.
 var levels = []string{"read committed", "repeatable read", "serializable", "read committed"}
@@ -68,6 +69,18 @@ func mariadbSource(dsn string, process int) (string, string, error) {
 	c.InterpolateParams = process%2 == 1
 	c.Params = map[string]string{"tx_isolation": "'" + []string{"READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"}[process/2%3] + "'"}
 	return "mysql", c.FormatDSN(), nil
+}
+
+// clustered is a database on several nodes that all write: each process has one of them, and reads what was committed on
+// any. The data source names are separated by blanks.
+func clustered(d database) *database {
+	d.seals, d.ledgers = false, false
+	d.source = func(dsn string, process int) (string, string, error) {
+		nodes := strings.Fields(dsn)
+		driver, name, err := mariadbSource(nodes[process%len(nodes)], process)
+		return driver, name + "&wsrep_sync_wait=7&innodb_lock_wait_timeout=1&idle_transaction_timeout=1", err
+	}
+	return &d
 }
 
 func sqliteSource(dsn string, process int) (string, string, error) {
@@ -120,7 +133,7 @@ func (w *worker) connect(ctx context.Context, r fence.Request) (err error) {
 }
 
 // tables are those that the database can have.
-func (d *database) tables() (list []history.Table) { return history.For(d.seals) }
+func (d *database) tables() (list []history.Table) { return history.For(d.seals, d.ledgers) }
 
 func (w *worker) options() (opts []sqlfence.Option) {
 	if w.observes {

@@ -108,7 +108,7 @@ func (w *worker) step(ctx context.Context, c conn, r fence.Request, s fence.Step
 		return affected(c.ExecContext(ctx, withValues(r, s)))
 	case prepared:
 		return w.executePrepared(ctx, c, query, args)
-	case form == "upsert" && w.database == &mariadb:
+	case form == "upsert" && w.database.rowFirst:
 		n, err := affected(c.ExecContext(ctx, query, s.Row, r.ID)) // its key comes first
 		return min(n, 1), err                                      // 2 for one that was updated
 	}

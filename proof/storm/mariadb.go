@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/proof/history"
 )
 
 // MariaDB starts a server that loses nothing that it has acknowledged.
@@ -14,7 +15,7 @@ func MariaDB(t *testing.T) *Target {
 	t.Helper()
 	s := harness.NewMariaDB(t, "--innodb-flush-log-at-trx-commit=1", "--innodb-lock-wait-timeout=1", "--idle-transaction-timeout=1")
 	db := &Target{
-		Database: "mariadb", TTL: 300 * time.Millisecond, Seals: true, Wire: NewWire(t, s.DSN()), Admin: open(t, "mysql", s.DSN()),
+		Database: "mariadb", TTL: 300 * time.Millisecond, Tables: history.All, Wire: NewWire(t, s.DSN()), Admin: open(t, "mysql", s.DSN()),
 		Forms:    []string{"update prepared"},
 		Levels:   []string{"read committed", "repeatable read", "serializable"},
 		sessions: "SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'sqlfence' AND ID <> CONNECTION_ID()",

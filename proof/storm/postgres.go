@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/proof/history"
 )
 
 // Postgres starts a server that loses nothing that it has acknowledged.
@@ -25,7 +26,7 @@ const durable = "fsync = on\nmax_connections = 200\nshared_buffers = 64MB\nmax_w
 func onServer(t *testing.T, s *harness.Server) *Target {
 	t.Helper()
 	db := &Target{
-		Database: "postgres", TTL: 300 * time.Millisecond, Seals: true, Wire: NewWire(t, s.DSN()),
+		Database: "postgres", TTL: 300 * time.Millisecond, Tables: history.All, Wire: NewWire(t, s.DSN()),
 		Admin: open(t, "pgx", s.DSN()), direct: s.DSN(),
 		Forms:    []string{"update prepared", "returning", "merge"},
 		Levels:   []string{"read committed", "repeatable read", "serializable"},

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/sqlfence/sqlfence/proof/history"
 )
 
 // SQLite is a file.
@@ -13,7 +15,7 @@ func SQLite(t *testing.T) *Target {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "storm.db")
 	return &Target{
-		Database: "sqlite", TTL: 100 * time.Millisecond, DSN: file,
+		Database: "sqlite", Tables: history.For(false, true), TTL: 100 * time.Millisecond, DSN: file,
 		Admin:   open(t, "sqlite3", "file:"+file+"?_busy_timeout=60000&_journal_mode=WAL"),
 		Forms:   []string{"update prepared", "returning"},
 		Levels:  []string{"serializable"},

@@ -16,6 +16,7 @@ import (
 	_ "github.com/mattn/go-sqlite3"    // sqlite3
 
 	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/proof/history"
 )
 
 // A Target is a database that a storm goes over.
@@ -23,12 +24,13 @@ type Target struct {
 	Database string // as a fence is told: postgres, mariadb, sqlite
 	DSN      string // for the fences
 	Admin    *sql.DB
-	Wire     *Wire // before the server; nil where there is none
-	Seals    bool
-	Forms    []string      // kinds of statements that not all databases have
-	Levels   []string      // of isolation
-	TTL      time.Duration // of leases: shorter than processes are stopped
-	Patient  bool          // no request is given up
+	Nodes    []*sql.DB       // all servers, where they are several that write
+	Wire     *Wire           // before the server; nil where there is none
+	Tables   []history.Table // those that it can have
+	Forms    []string        // kinds of statements that not all databases have
+	Levels   []string        // of isolation
+	TTL      time.Duration   // of leases: shorter than processes are stopped
+	Patient  bool            // no request is given up
 
 	version  string   // a query
 	before   string   // what is before the server
@@ -45,7 +47,7 @@ type Target struct {
 var Databases = map[string]func(*testing.T) *Target{
 	"postgres": Postgres, "pgbouncer": Pgbouncer, "synchronous standby": Synchronous, "stepping clock": SteppingClock,
 	"full disk": FullDisk,
-	"mariadb":   MariaDB, "sqlite": SQLite,
+	"mariadb":   MariaDB, "sqlite": SQLite, "galera": Galera,
 }
 
 func open(t *testing.T, driver, dsn string) *sql.DB {
@@ -69,28 +71,43 @@ func (db *Target) Version(t *testing.T) (version string) {
 	return version + db.before
 }
 
+// A session is one of the fences.
+type session struct {
+	on     *sql.DB
+	number int
+}
+
 // ask returns the sessions of the fences.
-func (db *Target) ask() (list []int, err error) {
-	rows, err := db.Admin.Query(db.sessions)
-	if err != nil {
-		return nil, err
+func (db *Target) ask() (list []session, err error) {
+	nodes := db.Nodes
+	if nodes == nil {
+		nodes = []*sql.DB{db.Admin}
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var session int
-		if err := rows.Scan(&session); err != nil {
+	for _, node := range nodes {
+		rows, err := node.Query(db.sessions)
+		if err != nil {
 			return nil, err
 		}
-		list = append(list, session)
+		defer rows.Close()
+		for rows.Next() {
+			s := session{on: node}
+			if err := rows.Scan(&s.number); err != nil {
+				return nil, err
+			}
+			list = append(list, s)
+		}
+		if err := rows.Err(); err != nil {
+			return nil, err
+		}
 	}
-	return list, rows.Err()
+	return list, nil
 }
 
 // endSession ends one, if it hasn't ended.
-func (db *Target) endSession(session int) {
+func (db *Target) endSession(s session) {
 	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
 	defer cancel()
-	_, _ = db.Admin.ExecContext(ctx, fmt.Sprintf(db.end, session))
+	_, _ = s.on.ExecContext(ctx, fmt.Sprintf(db.end, s.number))
 }
 
 // endOne ends a session of the fences.

@@ -4,6 +4,7 @@ package storm
 
 import (
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 // A Wire stands between the fences and the server, and breaks.
 type Wire struct {
-	DSN string // through it
+	DSN string // through it; of several servers all, with blanks between them
 
 	delay atomic.Int64 // of each piece, in nanoseconds
 
@@ -82,15 +83,19 @@ const (
 // Breaks are all of them.
 var Breaks = []Break{BeforeRequest, InRequest, BeforeReply, InReply, Hole}
 
-// NewWire starts a wire before the server of a data source name.
-func NewWire(t *testing.T, dsn string) *Wire {
+// NewWire starts a wire before the servers of data source names.
+func NewWire(t *testing.T, servers ...string) *Wire {
 	t.Helper()
 	w := new(Wire)
-	w.DSN = harness.Relay(t, dsn, func(client, server net.Conn) {
-		l := &link{wire: w, client: client, server: server}
-		go l.requests()
-		l.replies()
-	})
+	var through []string
+	for _, dsn := range servers {
+		through = append(through, harness.Relay(t, dsn, func(client, server net.Conn) {
+			l := &link{wire: w, client: client, server: server}
+			go l.requests()
+			l.replies()
+		}))
+	}
+	w.DSN = strings.Join(through, " ")
 	return w
 }
 
