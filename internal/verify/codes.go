@@ -67,8 +67,8 @@ var Codes = []Code{
 	{"wrong-seal", "fault; warning", "the seal isn't what is registered: not there, not whole, that of other " +
 		"rules, followed by another trigger, or there and not registered",
 		"Call schema.Seal again, or run sqlfence seal --apply."},
-	{"setting", "warning; note", "a setting loses commits or keys, switches seals off, or lets a " +
-		"transaction idle for ever",
+	{"setting", "warning; note", "a setting loses commits or keys, switches seals off, gives other nodes what " +
+		"was rolled back, or lets a transaction idle for ever",
 		"Change the setting."},
 	{"unseen", "note", "the role can't see something that Verify asks for",
 		"Verify with a role that can, such as the tables' owner."},
