@@ -73,6 +73,21 @@ func TestRefusalsDoNotLeak(t *testing.T) {
 				t.Errorf("the next transaction: %v", err)
 			}
 		}, "1:5@9 2:5@9 3:5@9; 1 2 3"},
+		{"with rows", sqlfence.Enforce, func(t *testing.T, db *sql.DB) {
+			tx := begin(t, db)
+			rows, err := tx.QueryContext(holding(7), "DELETE FROM books RETURNING id")
+			for err == nil && rows.Next() {
+			}
+			if err == nil {
+				err = rows.Err()
+			}
+			if !errors.Is(err, sqlfence.ErrStale) {
+				t.Errorf("%v, want ErrStale", err)
+			}
+			if err := tx.Commit(); !errors.Is(err, sqlfence.ErrStale) {
+				t.Errorf("Commit: %v, want ErrStale", err)
+			}
+		}, "1:0@0 2:0@0 3:0@8; "},
 		{"begun by a text", sqlfence.Enforce, func(t *testing.T, db *sql.DB) {
 			conn, err := db.Conn(t.Context())
 			if err != nil {
@@ -134,7 +149,7 @@ func TestRefusalsDoNotLeak(t *testing.T) {
 // bulk is stale for the last row.
 const bulk = "UPDATE books SET price = price + 1"
 
-// withTriggers returns a cluster of Galera's. Each UPDATE of a row writes to the table log.
+// withTriggers returns a cluster of Galera's. Each UPDATE and DELETE of a row writes to the table log.
 func withTriggers(t *testing.T) *cluster {
 	t.Helper()
 	c := start(t)
@@ -143,6 +158,7 @@ func withTriggers(t *testing.T) *cluster {
 		"UPDATE books SET fence_token = 8 WHERE id = 3",
 		"CREATE TABLE log (n bigint PRIMARY KEY AUTO_INCREMENT, id bigint)",
 		"CREATE TRIGGER logged AFTER UPDATE ON books FOR EACH ROW INSERT INTO log (id) VALUES (NEW.id)",
+		"CREATE TRIGGER deleted AFTER DELETE ON books FOR EACH ROW INSERT INTO log (id) VALUES (-OLD.id)",
 	} {
 		run(t, c.plain[0], text)
 	}

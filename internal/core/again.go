@@ -52,9 +52,7 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 		return got, err
 	}
 	err, raised := e.answered(ctx, err)
-	if raised {
-		e.conn.followRefusal(ctx, err)
-	} else {
+	if !raised {
 		e.reportSent(ctx, err)
 	}
 	return got, err

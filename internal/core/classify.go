@@ -19,7 +19,10 @@ func (e *Execution) answered(ctx context.Context, err error) (error, bool) {
 		return nil, false
 	}
 	typed, raised := e.reported(ctx, err)
-	if !raised && !e.conn.inTx && e.enforces() {
+	switch {
+	case raised:
+		e.conn.followRefusal(ctx, typed)
+	case !e.conn.inTx && e.enforces():
 		typed = e.conn.settle(typed, true)
 	}
 	return typed, raised

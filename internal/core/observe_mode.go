@@ -118,7 +118,6 @@ func observe[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 		if e.enforces() {
 			var raised bool
 			if err, raised = e.answered(ctx, err); raised {
-				s.followRefusal(ctx, err)
 				return got, err
 			}
 		}
