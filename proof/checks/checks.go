@@ -237,7 +237,8 @@ func (l *Lab) toldTheTruth() error {
 	return cmp.Or(l.write(a).told(), l.write(b).told(), l.write(a).told(), l.release(b))
 }
 
-// givenUp has a write wait for its row until the program answers, or for a while, and looks for it behind its transaction.
+// givenUp has a write wait for its row until the program answers, or the server has it fail, and looks for it behind its
+// transaction.
 func (l *Lab) givenUp() error {
 	a, err := l.take(1, long)
 	if err != nil {
@@ -249,7 +250,7 @@ func (l *Lab) givenUp() error {
 	}
 	w := l.begin(a, 0)
 	l.settle(w)
-	for limit := time.Now().Add(10 * short); !w.answered() && time.Now().Before(limit); {
+	for limit := time.Now().Add(long); !w.answered() && time.Now().Before(limit); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	unlock()
