@@ -62,11 +62,19 @@ func (l *Lab) held(other int) error {
 	if err != nil {
 		return err
 	}
-	b, err := l.try(other)
-	if err == nil && b != nil && a.lasts() {
-		err = broken("process %d takes the lock of process 1, which lasts", other)
+	return cmp.Or(l.keepsOff(other, a, "process %d takes the lock of process 1, which lasts", other), l.release(a))
+}
+
+// keepsOff has a process try to take a lock that another one has, which lasts.
+func (l *Lab) keepsOff(process int, has *lock, format string, args ...any) error {
+	k, err := l.try(process)
+	switch {
+	case err != nil || k == nil:
+		return err
+	case has.lasts():
+		return broken(format, args...)
 	}
-	return cmp.Or(err, l.release(a))
+	return cmp.Or(l.release(k), errSlow)
 }
 
 // atOnce has two processes ask at the same time, once with a pause of the first one, if the program has such a place.
@@ -91,8 +99,12 @@ func (l *Lab) atOnce() error {
 				given = append(given, k)
 			}
 		}
-		if len(given) == 2 && a.lasts() && b.lasts() {
+		switch {
+		case len(given) < 2:
+		case a.lasts() && b.lasts():
 			err = broken("process 1 takes the lock with the token %d, and process 3 with %d, at the same time", a.token, b.token)
+		default:
+			err = errSlow
 		}
 		for _, k := range given {
 			err = cmp.Or(err, l.release(k))
@@ -109,12 +121,14 @@ func (l *Lab) lastsAsAsked() error {
 	if err != nil {
 		return err
 	}
+	tried := false
 	for a.lasts() {
 		b, err := l.try(3)
 		switch {
 		case err != nil:
 			return err
 		case b == nil:
+			tried = true
 			time.Sleep(10 * time.Millisecond)
 		case a.lasts():
 			return cmp.Or(broken("process 3 takes the lock of process 1, %v before its end", time.Until(a.ends)), l.release(b))
@@ -122,7 +136,10 @@ func (l *Lab) lastsAsAsked() error {
 			return l.release(b)
 		}
 	}
-	return l.release(a)
+	if err := l.release(a); err != nil || tried {
+		return err
+	}
+	return errSlow
 }
 
 // apart has a process take two locks, and give one of them back.
@@ -139,15 +156,15 @@ func (l *Lab) apart() error {
 		return err
 	}
 	l.row = own
-	if c, err := l.try(3); err != nil || c != nil && a.lasts() {
-		return cmp.Or(err, broken("process 3 takes a lock of process 1, which has taken another one since"))
+	if err := l.keepsOff(3, a, "process 3 takes a lock of process 1, which has taken another one since"); err != nil {
+		return err
 	}
 	if err := l.release(a); err != nil {
 		return err
 	}
 	l.row = b.row
-	if c, err := l.try(3); err != nil || c != nil && b.lasts() {
-		return cmp.Or(err, broken("process 3 takes a lock of process 1, which has given another one back"))
+	if err := l.keepsOff(3, b, "process 3 takes a lock of process 1, which has given another one back"); err != nil {
+		return err
 	}
 	return l.release(b)
 }
@@ -172,10 +189,7 @@ func (l *Lab) releaseBy(former, newer int) error {
 	if err := l.release(a); err != nil {
 		return err
 	}
-	c, err := l.try(5)
-	if err == nil && c != nil && b.lasts() {
-		err = broken("process 5 takes the lock of process %d, which process %d has released", newer, former)
-	}
+	err = l.keepsOff(5, b, "process 5 takes the lock of process %d, which process %d has released", newer, former)
 	return cmp.Or(err, l.release(b))
 }
 
@@ -254,7 +268,8 @@ func (l *Lab) givenUp() error {
 		time.Sleep(5 * time.Millisecond)
 	}
 	unlock()
-	if unlock, err = l.lockRow(); err != nil { // it waits behind the write
+	l.untilIdle()
+	if unlock, err = l.lockRow(); err != nil { // it waits behind the write's transaction
 		return err
 	}
 	unlock()

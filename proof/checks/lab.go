@@ -328,6 +328,16 @@ func (l *Lab) lockRow() (unlock func(), err error) {
 	return func() { _ = tx.Rollback() }, nil
 }
 
+// untilIdle waits until no statement of the processes is under way.
+func (l *Lab) untilIdle() {
+	const query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'"
+	for active := 1; active > 0; time.Sleep(5 * time.Millisecond) {
+		if err := l.db.QueryRow(query).Scan(&active); err != nil {
+			return
+		}
+	}
+}
+
 // settle waits until each of the writes has ended or waits for a lock.
 func (l *Lab) settle(writes ...*write) {
 	const query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
