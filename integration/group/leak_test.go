@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	seals "github.com/sqlfence/sqlfence/schema"
 )
 
 // Where a transaction goes on behind a statement that has failed, a node of Galera's without a binary log sends the
@@ -143,6 +144,48 @@ func TestRefusalsDoNotLeak(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A seal that has come or gone since, and that another trigger has written before, is met by a transaction that isn't
+// committed, but run again.
+func TestSealsDoNotLeak(t *testing.T) {
+	c := withTriggers(t)
+	if !c.leaks(t) {
+		t.Skip("the node has a binary log")
+	}
+	run(t, c.plain[0], "CREATE TRIGGER before_it BEFORE UPDATE ON books FOR EACH ROW INSERT INTO log (id) VALUES (100 + NEW.id)")
+	open := func(node int) *sql.DB { return c.fence(t, node, sqlfence.RowFence("fence_token"), sqlfence.Sealed()) }
+	db := open(1)
+	if err := write(holding(7), db, true, 1); err == nil {
+		t.Fatal("a stale write of the third row")
+	}
+	if err := seals.Seal(t.Context(), open(1)); err != nil { // another program's
+		t.Fatal(err)
+	}
+	ignoring := begin(t, db)
+	if _, err := ignoring.ExecContext(holding(9), bulk); err == nil {
+		t.Error("the seal wasn't met")
+	}
+	if err := ignoring.Commit(); err == nil {
+		t.Error("a transaction was committed behind it")
+	}
+	if err := seals.Unseal(t.Context(), open(1)); err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	err := sqlfence.Retry(holding(9), db, sqlfence.RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
+		runs++
+		_, err := tx.ExecContext(ctx, bulk)
+		return err
+	})
+	if err != nil || runs > 2 {
+		t.Errorf("%d runs: %v", runs, err)
+	}
+	for node := range c.plain {
+		if got, want := c.rows(t, node), "1:1@9 2:1@9 3:1@9; 1 2 3 101 102 103"; got != want {
+			t.Errorf("node %d has %s, want %s", node+1, got, want)
+		}
 	}
 }
 

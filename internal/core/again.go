@@ -95,9 +95,11 @@ func (e *Execution) correct(ctx context.Context, err error) (again outcome, type
 	case e.plan.Several > 0: // those before it may have been applied
 		s.found.Forget(fact)
 		return passed, err
-	case s.endsTx():
+	case s.endsTx(), fact == session.Seals && s.inTx && s.session.Leaks:
 		s.found.Forget(fact)
-		return passed, &outdated{fact, err}
+		typed = &outdated{fact, err}
+		s.followRefusal(ctx, typed)
+		return passed, typed
 	case s.session.Correct(ctx, (*asking)(s), fact) != nil:
 		return passed, err
 	}
