@@ -19,10 +19,12 @@ type leaking struct {
 	sent   string
 }
 
+var firstWords = regexp.MustCompile(`^\w+( @@\w+)?( TO)?`)
+
 func newLeaking(vars [][]any) *leaking {
 	l := &leaking{byText: "0", fails: make(map[string]error)}
 	l.DB = fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
-		word := regexp.MustCompile(`^\w+( @@\w+)?( TO)?`).FindString(c.Query)
+		word := firstWords.FindString(c.Query)
 		switch {
 		case word == "SHOW":
 			return fakedb.Answer{Rows: vars}, nil

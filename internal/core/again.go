@@ -95,7 +95,7 @@ func (e *Execution) correct(ctx context.Context, err error) (again outcome, type
 	case e.plan.Several > 0: // those before it may have been applied
 		s.found.Forget(fact)
 		return passed, err
-	case s.endsTx(), fact == session.Seals && s.inTx && s.session.Leaks:
+	case s.endsTx() && fact != session.Uniqueness: // that guard is asked before the first row
 		s.found.Forget(fact)
 		typed = &outdated{fact, err}
 		s.followRefusal(ctx, typed)
@@ -135,8 +135,10 @@ func (e *Execution) wrong(err error) session.Fact {
 		Unproven: e.with.seals.unsealed, MaySeal: e.maySeal})
 }
 
-// endsTx reports whether an error has ended the transaction that is open.
-func (s *Conn) endsTx() bool { return s.inTx && s.settings.profile.Session.ErrorEndsTx.Is() }
+// endsTx reports whether an error has ended the transaction that is open, or nothing must go on behind it there.
+func (s *Conn) endsTx() bool {
+	return s.inTx && (s.settings.profile.Session.ErrorEndsTx.Is() || s.session.Leaks)
+}
 
 // outdated is the error of a guarded statement that was written by a fact which isn't so any more, and that can be
 // run again in a new transaction.

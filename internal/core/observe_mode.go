@@ -85,28 +85,23 @@ func (e *Execution) refusePrepared(ctx context.Context, reason error) error {
 // observe runs a guarded execution so that nothing is refused and nothing breaks for an
 // observed table: as in Enforce mode first; if that fails, as relent does. A failed attempt
 // has no effects. If an error would end a transaction, a savepoint is set before the attempt.
-func observe[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
+func observe[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err error) {
 	s := e.conn
 	if e.enforces() {
 		if err := e.linked(ctx); err != nil {
-			var nothing T
-			return nothing, err
+			return got, err
 		}
 	}
 	saved, err := s.savepoint(ctx)
 	if err != nil {
-		var nothing T
-		return nothing, err
+		return got, err
 	}
 	began := e.begin()
-	got, err := tryLearning(ctx, e, c)
+	got, err = tryLearning(ctx, e, c)
 	if fact := e.wrong(err); fact == session.Function {
 		e.conn.found.Forget(fact)
 	}
-	var left error // for the application
-	if err != nil {
-		left = e.undo(ctx, err, saved)
-	}
+	left := e.undo(ctx, err, saved)
 	switch {
 	case err == nil:
 		e.end(began)
@@ -161,10 +156,8 @@ func relent[T any](ctx context.Context, e *Execution, c Call[T], saved bool, err
 		e.note(e.refusal(WouldRefuse, typed))
 		if e.unguard(typed) == nil {
 			got, errObserved := try(ctx, e, c)
-			if errObserved == nil {
-				return got, nil
-			}
-			if left := e.undo(ctx, errObserved, saved); left != nil {
+			left := e.undo(ctx, errObserved, saved)
+			if errObserved == nil || left != nil {
 				return got, left
 			}
 		}
@@ -199,7 +192,7 @@ func (e *Execution) unguard(reason error) error {
 // did. Statements may have ended that transaction unnoticed; the server knows. An error says that the server has
 // rolled it back, for another one; the statement would have had it.
 func (s *Conn) savepoint(ctx context.Context) (saved bool, _ error) {
-	if !s.inTx || s.doomed != nil || !s.settings.profile.Session.ErrorEndsTx.Is() && !s.session.Leaks {
+	if !s.endsTx() || s.doomed != nil {
 		return false, nil
 	}
 	err := s.exec(ctx, "SAVEPOINT sqlfence")
@@ -212,12 +205,12 @@ func (s *Conn) savepoint(ctx context.Context) (saved bool, _ error) {
 	return err == nil, nil
 }
 
-// undo returns to the savepoint, if there is one, after a statement failed with err. Without an error the statement can
-// be run once more: it has changed nothing, and its transaction is as it was. The error is else that of the
-// application: err, or that of the way back.
+// undo returns to the savepoint, if there is one, after a statement failed with err; without an err there is nothing
+// to undo. If it returns nil behind an err, the statement can be run once more: it has changed nothing, and its
+// transaction is as it was. Else it returns the application's error: err, or that of the way back.
 func (e *Execution) undo(ctx context.Context, err error, saved bool) error {
 	switch {
-	case basedriver.IsSkip(err), errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:
+	case err == nil, basedriver.IsSkip(err), errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:
 		return err
 	case dberr.IsPassing(err): // the guard has no part in it
 		return err
@@ -240,11 +233,9 @@ func (e *Execution) undo(ctx context.Context, err error, saved bool) error {
 	if !saved {
 		return nil
 	}
-	switch failed := e.conn.exec(ctx, "ROLLBACK TO SAVEPOINT sqlfence"); {
-	case failed == nil:
-		return nil
-	case e.conn.doomed != nil:
-		return failed
+	failed := e.conn.exec(ctx, "ROLLBACK TO SAVEPOINT sqlfence")
+	if failed != nil && e.conn.doomed == nil {
+		return err
 	}
-	return err
+	return failed
 }

@@ -179,10 +179,15 @@ func (s *Conn) muted(ctx context.Context) error {
 func (s *Conn) endTx(end func() error) error {
 	err := end()
 	if err != nil && s.settings.profile.Answers.KeepsTx(err) {
-		s.lost, s.closed = true, true
-		_ = s.link.Close() // the reason is err
+		s.endSession()
 	}
 	return err
+}
+
+// endSession has the server roll back what is open. The session's error is another one.
+func (s *Conn) endSession() {
+	s.lost, s.closed = true, true
+	_ = s.link.Close()
 }
 
 // settle returns the error that the application gets for what was sent and failed with

@@ -125,8 +125,7 @@ func (s *Conn) followRefusal(ctx context.Context, err error) {
 	case s.inTx:
 		s.doomed = &leakingTx{err}
 	case s.textBegan(ctx):
-		s.lost, s.closed = true, true
-		_ = s.link.Close()
+		s.endSession()
 	}
 }
 
