@@ -1,14 +1,10 @@
 package group_test
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
 // of skips the test where the group is of another kind.
@@ -44,7 +40,7 @@ func (c *cluster) isolate(t *testing.T, node int) (heal func()) {
 // rejoined waits until it is one of them again.
 func (c *cluster) pause(t *testing.T, node int) (rejoined func()) {
 	t.Helper()
-	_, pid := process(t, node)
+	pid := harness.NodeProcess(t, node)
 	resume := func() {
 		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 			t.Error(err)
@@ -66,7 +62,7 @@ func (c *cluster) desert(t *testing.T, node int) (rejoined func()) {
 	var others []int
 	for i := range c.dsn {
 		if i != node {
-			_, pid := process(t, i)
+			pid := harness.NodeProcess(t, i)
 			others = append(others, pid)
 		}
 	}
@@ -84,36 +80,17 @@ func (c *cluster) desert(t *testing.T, node int) (rejoined func()) {
 	return func() { c.awaitAll(t) }
 }
 
-// process returns the folder of the nodes and the number of a node's process.
-func process(t *testing.T, node int) (dir string, pid int) {
-	t.Helper()
-	dir = os.Getenv("SQLFENCE_GROUP_DIR")
-	if dir == "" {
-		t.Skip("SQLFENCE_GROUP_DIR is not set: the nodes aren't this test's to stop")
-	}
-	text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("n%d", node+1), "pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if pid, err = strconv.Atoi(strings.TrimSpace(string(text))); err != nil {
-		t.Fatal(err)
-	}
-	return dir, pid
-}
-
 // kill kills a node as a crash does. revive starts it again.
 func (c *cluster) kill(t *testing.T, node int) (revive func()) {
 	t.Helper()
-	dir, pid := process(t, node)
+	pid := harness.NodeProcess(t, node)
 	revived := false
 	revive = func() {
 		if revived {
 			return
 		}
 		revived = true
-		if out, err := exec.Command(filepath.Join(dir, "start"), strconv.Itoa(node+1)).CombinedOutput(); err != nil {
-			t.Errorf("starting node %d: %v\n%s", node+1, err, out)
-		}
+		harness.StartNode(t, node)
 	}
 	t.Cleanup(revive)
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {

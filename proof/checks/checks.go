@@ -254,16 +254,10 @@ func (l *Lab) toldTheTruth() error {
 // givenUp has a write wait for its row until the program answers, or the server has it fail, and looks for it behind its
 // transaction.
 func (l *Lab) givenUp() error {
-	a, err := l.take(1, long)
+	w, unlock, err := l.blocked(long)
 	if err != nil {
 		return err
 	}
-	unlock, err := l.lockRow()
-	if err != nil {
-		return err
-	}
-	w := l.begin(a, 0)
-	l.settle(w)
 	for limit := time.Now().Add(long); !w.answered() && time.Now().Before(limit); {
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -273,7 +267,7 @@ func (l *Lab) givenUp() error {
 		return err
 	}
 	unlock()
-	return cmp.Or(w.wait().told(), l.release(a))
+	return cmp.Or(w.wait().told(), l.release(w.lock))
 }
 
 func (l *Lab) staleWrite() error { return l.staleBehind(1, 3, false) }
@@ -477,23 +471,17 @@ func (l *Lab) staleFirst() error {
 
 // waitingFirst has a write wait for a row while the lock passes to another.
 func (l *Lab) waitingFirst() error {
-	a, err := l.take(1, short)
+	stale, unlock, err := l.blocked(short)
 	if err != nil {
 		return err
 	}
-	unlock, err := l.lockRow()
-	if err != nil {
-		return err
-	}
-	stale := l.begin(a, 0)
-	l.settle(stale)
 	b, err := l.takeUnless(stale.answered, 3, long) // a fence may keep it off until the write has ended
 	unlock()
 	if err != nil || b == nil {
 		return err
 	}
 	if stale.wait().landed() {
-		return broken("token %d writes the row, though %d was given", a.token, b.token)
+		return broken("token %d writes the row, though %d was given", stale.lock.token, b.token)
 	}
 	return l.release(b)
 }

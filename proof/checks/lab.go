@@ -328,6 +328,20 @@ func (l *Lab) lockRow() (unlock func(), err error) {
 	return func() { _ = tx.Rollback() }, nil
 }
 
+// blocked has a process take the lock and write the row, which waits until that is unlocked.
+func (l *Lab) blocked(ttl time.Duration) (w *write, unlock func(), err error) {
+	k, err := l.take(1, ttl)
+	if err != nil {
+		return nil, nil, err
+	}
+	if unlock, err = l.lockRow(); err != nil {
+		return nil, nil, err
+	}
+	w = l.begin(k, 0)
+	l.settle(w)
+	return w, unlock, nil
+}
+
 // untilIdle waits until no statement of the processes is under way.
 func (l *Lab) untilIdle() {
 	const query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'"

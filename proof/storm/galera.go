@@ -6,9 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,7 +22,6 @@ import (
 type group struct {
 	t     *testing.T
 	nodes []*sql.DB
-	dir   string // theirs, of with-group
 }
 
 // Galera is a database on three nodes of MariaDB's, and each process writes to one of them. A node is cut off from the
@@ -33,7 +29,8 @@ type group struct {
 func Galera(t *testing.T) *Target {
 	t.Helper()
 	servers := strings.Fields(harness.ServerDSN(t, "GROUP", "../scripts/with-group galera go test . -run TestStorm -databases galera"))
-	g := &group{t: t, dir: os.Getenv("SQLFENCE_GROUP_DIR")}
+	harness.NodeProcess(t, 0) // they have to be the test's to stop
+	g := &group{t: t}
 	name, first := fmt.Sprint("proof_", time.Now().UnixNano()), open(t, "mysql", servers[0])
 	if _, err := first.Exec("CREATE DATABASE " + name); err != nil {
 		t.Fatal(err)
@@ -62,7 +59,7 @@ func Galera(t *testing.T) *Target {
 		end:      "KILL %d",
 		version:  "SELECT concat('MariaDB ', version())", before: ", three nodes of Galera's",
 		empty:  []string{"TRUNCATE history"},
-		faults: []Fault{{"node cut off", 15 * time.Second, func(_ *Storm, rng *rand.Rand) { g.cutOff(rng.IntN(len(g.nodes))) }}},
+		faults: []Fault{{"node cut off", 15 * time.Second, func(_ *Storm, rng *rand.Rand) { g.cutOff(rng) }}},
 	}
 	db.crash = func() { g.crash(rand.IntN(len(g.nodes))) }
 	db.DSN = db.Wire.DSN
@@ -81,31 +78,22 @@ func (g *group) set(node int, option string) {
 }
 
 // cutOff keeps a node from the others until both sides know it, and for a while.
-func (g *group) cutOff(node int) {
+func (g *group) cutOff(rng *rand.Rand) {
+	node := rng.IntN(len(g.nodes))
 	g.set(node, "gmcast.isolate=1")
 	g.await(node, "wsrep_ready", "OFF")
 	g.await((node+1)%len(g.nodes), "wsrep_cluster_size", "2")
-	time.Sleep(time.Duration(rand.Int64N(int64(time.Second))))
+	time.Sleep(time.Duration(rng.Int64N(int64(time.Second))))
 	g.set(node, "gmcast.isolate=0")
 	g.whole()
 }
 
 // crash kills a node's process, and starts it again.
 func (g *group) crash(node int) {
-	pid, err := os.ReadFile(filepath.Join(g.dir, fmt.Sprintf("n%d", node+1), "pid"))
-	if err != nil {
+	if err := syscall.Kill(harness.NodeProcess(g.t, node), syscall.SIGKILL); err != nil {
 		g.t.Fatal(err)
 	}
-	number, err := strconv.Atoi(strings.TrimSpace(string(pid)))
-	if err == nil {
-		err = syscall.Kill(number, syscall.SIGKILL)
-	}
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	if out, err := exec.Command(filepath.Join(g.dir, "start"), strconv.Itoa(node+1)).CombinedOutput(); err != nil {
-		g.t.Fatalf("node %d doesn't start: %v\n%s", node+1, err, out)
-	}
+	harness.StartNode(g.t, node)
 	g.whole()
 	g.hurry(node)
 }

@@ -84,23 +84,29 @@ func (db *Target) ask() (list []session, err error) {
 		nodes = []*sql.DB{db.Admin}
 	}
 	for _, node := range nodes {
-		rows, err := node.Query(db.sessions)
+		of, err := db.askOne(node)
 		if err != nil {
 			return nil, err
 		}
-		defer rows.Close()
-		for rows.Next() {
-			s := session{on: node}
-			if err := rows.Scan(&s.number); err != nil {
-				return nil, err
-			}
-			list = append(list, s)
-		}
-		if err := rows.Err(); err != nil {
-			return nil, err
-		}
+		list = append(list, of...)
 	}
 	return list, nil
+}
+
+func (db *Target) askOne(node *sql.DB) (list []session, err error) {
+	rows, err := node.Query(db.sessions)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		s := session{on: node}
+		if err := rows.Scan(&s.number); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, rows.Err()
 }
 
 // endSession ends one, if it hasn't ended.
