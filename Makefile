@@ -27,21 +27,21 @@ proof: cgo ## try to break fences for an hour, sqlfence's first, and add what wa
 	cd proof && SQLFENCE_REQUIRE_POSTGRES=1 SQLFENCE_REQUIRE_MYSQL=1 go test -count=1 -timeout 0 -v . -write ../docs -for 1h $(FLAGS)
 
 suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
-	scripts/driver-suites -write ../docs/compatibility.md
+	scripts/driver-suites -write ../../docs/compatibility.md
 
-applications: cgo ## run other people's programs' own tests through sqlfence, from the module proxy; FLAGS= as go run ./integration/applications -h says
-	scripts/with-postgres go run ./integration/applications -out docs/applications.md $(FLAGS)
+applications: cgo ## run other people's programs' own tests through sqlfence, from the module proxy; FLAGS= as go run ./test/integration/extended/applications -h says
+	scripts/with-postgres go run ./test/integration/extended/applications -out docs/applications.md $(FLAGS)
 
 ha: cgo ## PostgreSQL with Patroni and etcd through 24 failovers a mode, about 20 minutes, and write docs/ha.md; needs Debian's patroni, python3-etcd, etcd-server and, for one of the ways, haproxy
-	cd integration && SQLFENCE_REQUIRE_POSTGRES=1 SQLFENCE_REQUIRE_PATRONI=1 \
-		go test -count=1 -timeout 3h -run TestFailovers -v ./ha -rounds 4
+	cd test/integration && SQLFENCE_REQUIRE_POSTGRES=1 SQLFENCE_REQUIRE_PATRONI=1 \
+		go test -count=1 -timeout 3h -run TestFailovers -v ./extended/ha -rounds 4
 
-versions: cgo ## test the promises on other versions of the servers, fetched from Debian and npm, and write docs/servers.md; takes an hour; FLAGS= as go run ./integration/versions -h says
-	go run ./integration/versions $(FLAGS)
+versions: cgo ## test the promises on other versions of the servers, fetched from Debian and npm, and write docs/servers.md; takes an hour; FLAGS= as go run ./test/integration/extended/versions -h says
+	go run ./test/integration/extended/versions $(FLAGS)
 
 tidb: cgo ## test on TiDB, which is built once from its module (15 minutes of 2 cores); not a part of test-all
-	cd integration && SQLFENCE_REQUIRE_TIDB=1 SQLFENCE_TIDB_ATTEMPTS=100000 ../scripts/with-tidb \
-		go test -timeout 2h -count 1 -v ./tidb
+	cd test/integration && SQLFENCE_REQUIRE_TIDB=1 SQLFENCE_TIDB_ATTEMPTS=100000 ../../scripts/with-tidb \
+		go test -timeout 2h -count 1 -v ./extended/tidb
 
 # The race detector and mattn/go-sqlite3 need cgo.
 cgo:

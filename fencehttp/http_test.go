@@ -169,7 +169,7 @@ func TestReplayIsRefused(t *testing.T) {
 	}
 }
 
-// Only what ETag writes is taken; integration/fencehttp has the writes.
+// Only what ETag writes is taken; test/integration/extended/fencehttp has the writes.
 func TestIfMatch(t *testing.T) {
 	client, url := serve(t, newSigner(t), func(w http.ResponseWriter, r *http.Request) {})
 	for _, tt := range []struct {

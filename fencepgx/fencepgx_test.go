@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
-// Tests with a server are in integration/fencepgx.
+// Tests with a server are in test/integration/promises/fencepgx.
 var (
 	_ pgx.BatchResults = (*results)(nil)
 	_ pgx.Rows         = (*rows)(nil)

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/proof/checks"
 	"github.com/sqlfence/sqlfence/proof/fence"
 	"github.com/sqlfence/sqlfence/proof/history"
@@ -19,6 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/proof/others"
 	"github.com/sqlfence/sqlfence/proof/report"
 	"github.com/sqlfence/sqlfence/proof/storm"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 var (

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/proof/history"
 	"github.com/sqlfence/sqlfence/proof/judge"
 	"github.com/sqlfence/sqlfence/proof/others"
 	"github.com/sqlfence/sqlfence/proof/report"
 	"github.com/sqlfence/sqlfence/proof/storm"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // Tokens rise though a standby is promoted that has missed the last ones: the timeline is in them. A counter alone

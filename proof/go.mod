@@ -12,7 +12,7 @@ replace github.com/sqlfence/sqlfence/fenceotel => ../fenceotel
 
 replace github.com/sqlfence/sqlfence/fencepgx => ../fencepgx
 
-replace github.com/sqlfence/sqlfence/integration => ../integration
+replace github.com/sqlfence/sqlfence/test/integration => ../test/integration
 
 require (
 	github.com/anishathalye/porcupine v1.3.1
@@ -22,7 +22,7 @@ require (
 	github.com/mattn/go-sqlite3 v1.14.52
 	github.com/sqlfence/sqlfence v0.0.0
 	github.com/sqlfence/sqlfence/fencepgx v0.0.0-00010101000000-000000000000
-	github.com/sqlfence/sqlfence/integration v0.0.0-00010101000000-000000000000
+	github.com/sqlfence/sqlfence/test/integration v0.0.0-00010101000000-000000000000
 	modernc.org/sqlite v1.60.0
 )
 

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/proof/history"
 	"github.com/sqlfence/sqlfence/proof/judge"
 	"github.com/sqlfence/sqlfence/proof/report"
 	"github.com/sqlfence/sqlfence/proof/storm"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // sqlfence holds, through every fault.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/proof/fence"
 	"github.com/sqlfence/sqlfence/proof/history"
 	"github.com/sqlfence/sqlfence/proof/storm"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // A Lab is the processes of a fence on a database of PostgreSQL's. Those with even numbers have a clock that is ahead.

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 func needsEtcd(t *testing.T) string {

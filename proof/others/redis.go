@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 func needsRedis(t *testing.T) string {

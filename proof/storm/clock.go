@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // SteppingClock is a PostgreSQL with a clock that steps by some leases, forwards and back, by the library of Debian's

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // FullDisk is PostgreSQL on a small disk in memory, which fills up now and then. Only root may mount one.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/proof/history"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // A group is a cluster's three nodes, which all write.

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // pgbouncerIni shares few connections among the transactions of all processes.

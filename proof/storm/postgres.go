@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/proof/history"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // Postgres starts a server that loses nothing that it has acknowledged.

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/proof/fence"
 	"github.com/sqlfence/sqlfence/proof/history"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // A Storm is processes of a fence, what they are asked, and what breaks meanwhile.

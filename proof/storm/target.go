@@ -15,8 +15,8 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // pgx
 	_ "github.com/mattn/go-sqlite3"    // sqlite3
 
-	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/proof/history"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // A Target is a database that a storm goes over.

@@ -1,9 +1,0 @@
-package pq_test
-
-import (
-	"testing"
-
-	"github.com/sqlfence/sqlfence/integration/harness"
-)
-
-func TestMain(m *testing.M) { harness.Main(m) }

@@ -1,0 +1,118 @@
+package adopting_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// underLease gives each request the token of the lease before it reads anything. What it
+// writes is then refused if another process has led in between, also if this one leads again.
+func (p *program) underLease(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		held, err := p.election.Lease()
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(sqlfence.WithFence(r.Context(), held.Token())))
+	})
+}
+
+// fail answers a request after its write was refused.
+func fail(w http.ResponseWriter, err error) {
+	switch {
+	case errors.Is(err, sqlfence.ErrStale):
+		http.Error(w, "another process has taken over", http.StatusConflict)
+	case errors.Is(err, lease.ErrNotLeader):
+		http.Error(w, "this process doesn't lead", http.StatusServiceUnavailable)
+	default:
+		http.Error(w, "the database failed", http.StatusInternalServerError)
+	}
+}
+
+// raise is a request that reads and then writes; between begins between the two.
+func (p *program) raise(between func()) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		var price int
+		err := p.db.QueryRowContext(ctx, "SELECT price FROM books WHERE id = 1").Scan(&price)
+		if err == nil {
+			between()
+			_, err = p.db.ExecContext(ctx, "UPDATE books SET price = $1 WHERE id = 1", price+1)
+		}
+		if err != nil {
+			fail(w, err)
+		}
+	})
+}
+
+// The token of the moment isn't enough for a request that reads before it writes.
+func TestHandlers(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		for name, test := range map[string]struct {
+			wrap   func(*program, http.Handler) http.Handler
+			status int
+			books  string
+		}{
+			"under the lease of the request's begin": {(*program).underLease, http.StatusConflict, "1:50@2 2:10@0 3:10@0"},
+			"under the lease of the moment": {
+				func(_ *program, next http.Handler) http.Handler { return next },
+				http.StatusOK, "1:11@3 2:10@0 3:10@0", // the successor's price is lost
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				sh := harness.NewShop(t, b)
+				sh.Reset(t, 0)
+				first, _ := start(t, b, sh.Source)
+				harness.Eventually(t, "a leader", first.election.IsLeader)
+				status := func(next http.Handler) int {
+					w := httptest.NewRecorder()
+					test.wrap(first, next).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", http.NoBody))
+					return w.Code
+				}
+				var second *program
+				got := status(first.raise(func() {
+					var stop func()
+					second, stop = start(t, b, sh.Source)
+					second.leads(t, first, harness.NewLeases(t, sh.Plain))
+					if err := second.setPrice(1, 50); err != nil {
+						t.Error(err)
+					}
+					stop()
+					harness.Eventually(t, "the first to lead again", first.election.IsLeader)
+				}))
+				if got != test.status {
+					t.Errorf("status %d, want %d", got, test.status)
+				}
+				if got := sh.State(t, true); got != test.books {
+					t.Errorf("the books are %s, want %s", got, test.books)
+				}
+
+				// A process that doesn't lead says so, with or without.
+				other, _ := start(t, b, sh.Source)
+				w := httptest.NewRecorder()
+				test.wrap(other, other.raise(func() {})).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", http.NoBody))
+				if w.Code != http.StatusServiceUnavailable {
+					t.Errorf("status %d of a process that doesn't lead", w.Code)
+				}
+			})
+		}
+	})
+}
+
+// leads has p lead instead of first, and first notice.
+func (p *program) leads(t *testing.T, first *program, leases *lease.Leases) {
+	t.Helper()
+	held := depose(t, leases, first.election)
+	harness.Eventually(t, "the next leader", p.election.IsLeader)
+	_ = held.Extend(context.WithoutCancel(t.Context()), time.Hour)
+	harness.WantError(t, <-first.lost, lease.ErrLeaseLost)
+}

@@ -1,0 +1,53 @@
+//go:build linux
+
+package ha_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// proxyConf is filled in with the port; then comes a line for each node. It asks Patroni's REST API which node is the
+// primary, and closes the connections to one that is it no more.
+const proxyConf = `defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 1h
+  timeout server 1h
+listen primary
+  bind 127.0.0.1:%s
+  option httpchk OPTIONS /primary
+  http-check expect status 200
+  default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
+`
+
+// startProxy returns the port of a haproxy, or the empty text where it isn't installed.
+func startProxy(t *testing.T, c *cluster, dir string) string {
+	t.Helper()
+	program, err := exec.LookPath("haproxy")
+	if err != nil {
+		program, err = exec.LookPath("/usr/sbin/haproxy") // where only root looks
+	}
+	if err != nil {
+		t.Log("no haproxy is installed: all clients go to the nodes themselves")
+		return ""
+	}
+	address, port := harness.FreeAddress(t)
+	var conf strings.Builder
+	fmt.Fprintf(&conf, proxyConf, port)
+	for _, n := range c.nodes {
+		fmt.Fprintf(&conf, "  server %s 127.0.0.1:%s check port %s\n", n.name, n.port, n.rest)
+	}
+	file := filepath.Join(dir, "haproxy.cfg")
+	if err := os.WriteFile(file, []byte(conf.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	harness.Run(t, address, program, "-db", "-f", file)
+	return port
+}

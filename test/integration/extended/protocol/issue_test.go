@@ -1,0 +1,99 @@
+package protocol_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// ours finds the comment by which package tokens finds on MySQL's server what it has given up.
+var ours = regexp.MustCompile(` /\* sqlfence-\w+ \*/$`)
+
+// The statements that take a token are those that package tokens sends, with constants for
+// its arguments.
+func TestIssueIsThatOfTokens(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, b harness.Base) {
+		db, sent := b.Counted(t, b.DSN(t))
+		store := harness.NewStore(t, db)
+		if err := store.Setup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sent.Reset()
+		if _, err := store.Issue(t.Context(), "books"); err != nil {
+			t.Fatal(err)
+		}
+		constants := strings.NewReplacer("$1::text", "'books'", "$2::bigint", "1", "? AS name, ? AS count", "'books' AS name, 1 AS count")
+		page := inOneLine(block(t, named(b)+" issue"))
+		if !slices.ContainsFunc(sent.Texts(), func(text string) bool {
+			return inOneLine(constants.Replace(nonces.ReplaceAllString(ours.ReplaceAllString(text, ""), "sqlfence:"))) == page
+		}) {
+			t.Errorf("tokens sends\n%s\nthe page has\n%s", strings.Join(sent.Texts(), "\n"), page)
+		}
+	})
+}
+
+// nonces are in the texts that the package's statements raise with.
+var nonces = regexp.MustCompile("sqlfence:[A-Z2-7]{16}:")
+
+func inOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// They issue one token after the other, in turn with package tokens.
+func TestIssueByHand(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, b harness.Base) {
+		l := open(t, b)
+		l.plain.SetMaxOpenConns(1) // LAST_INSERT_ID is the connection's
+		store := harness.NewStore(t, l.plain)
+		last := int64(0)
+		for range 3 {
+			if token := harness.IssueToken(t, store, "books"); token <= last {
+				t.Errorf("tokens has issued %d after %d", token, last)
+			} else {
+				last = token
+			}
+			if token := issueByHand(t, l); token != last+1 {
+				t.Errorf("issued %d after %d", token, last)
+			} else {
+				last = token
+			}
+		}
+	})
+	t.Run("a name that is new", func(t *testing.T) {
+		eachDatabase(t, func(t *testing.T, b harness.Base) {
+			l := open(t, b)
+			l.plain.SetMaxOpenConns(1)
+			for want := int64(1); want < 4; want++ {
+				if token := issueByHand(t, l); token != want {
+					t.Errorf("issued %d, want %d", token, want)
+				}
+			}
+		})
+	})
+}
+
+func issueByHand(t *testing.T, l *library) (token int64) {
+	t.Helper()
+	issue := block(t, named(l.Base)+" issue")
+	if named(l.Base) != "mysql" {
+		if err := l.plain.QueryRow(issue).Scan(&token); err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	for {
+		result, err := l.plain.Exec(issue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, _ := result.RowsAffected(); n == 1 {
+			break
+		}
+		harness.MustExec(t, l.plain, block(t, "mysql ensure"))
+	}
+	if err := l.plain.QueryRow("SELECT LAST_INSERT_ID()").Scan(&token); err != nil {
+		t.Fatal(err)
+	}
+	return token
+}

@@ -1,0 +1,94 @@
+// Package protocol_test has the tests of docs/protocol.md: other programs write to
+// fenced tables by the SQL of that page.
+package protocol_test
+
+import (
+	"database/sql"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/schema"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// A library is a database with books, of which the page speaks: its newest token is 42, and
+// its book 1 has been written with 41.
+type library struct {
+	harness.Base
+	dsn   string
+	plain *sql.DB
+}
+
+// open creates the table as it is with RowFence alone.
+func open(t *testing.T, b harness.Base) *library {
+	t.Helper()
+	dsn := b.DSN(t)
+	l := &library{Base: b, dsn: dsn, plain: b.Raw(t, dsn)}
+	harness.MustExec(t, l.plain, "CREATE TABLE books (id bigint PRIMARY KEY, title varchar(100), price bigint, fence_token bigint NOT NULL DEFAULT 0)")
+	harness.MustExec(t, l.plain, "INSERT INTO books (id, title, price, fence_token) VALUES (1, 'one', 10, 41)")
+	store := harness.NewStore(t, l.plain)
+	if err := store.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// adopt makes 42 the newest token.
+func (l *library) adopt(t *testing.T) {
+	t.Helper()
+	if err := harness.NewStore(t, l.plain).Adopt(t.Context(), sqlfence.Token{Name: "books", Value: 42}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sealed creates the table and seals it, with the ledger.
+func sealed(t *testing.T, b harness.Base) *library {
+	t.Helper()
+	l := open(t, b)
+	l.adopt(t)
+	db := l.Fenced(t, l.dsn, harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed()))
+	if err := schema.Seal(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// want wants the books to be these: id:price@mark.
+func (l *library) want(t *testing.T, want string) {
+	t.Helper()
+	if got := harness.Marks(t, l.plain); got != want {
+		t.Errorf("the books are %s, want %s", got, want)
+	}
+}
+
+// block returns the block of docs/protocol.md that stands behind a comment with this name.
+func block(t *testing.T, name string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../../../docs/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("(?s)<!-- " + name + " -->\n```[a-z]+\n(.*?)```").FindStringSubmatch(string(page))
+	if found == nil {
+		t.Fatalf("the page has no block %q", name)
+	}
+	return found[1]
+}
+
+// named is what the page calls a database.
+func named(b harness.Base) string {
+	return map[sqlfence.Dialect]string{sqlfence.Postgres: "postgres", sqlfence.SQLite: "sqlite", sqlfence.MySQL: "mysql"}[b.Dialect]
+}
+
+// databases has one driver of each database.
+var databases = []harness.Base{harness.Bases[1], harness.Bases[2], harness.MySQL}
+
+func eachDatabase(t *testing.T, test func(t *testing.T, b harness.Base)) {
+	for _, b := range databases {
+		t.Run(named(b), func(t *testing.T) { test(t, b) })
+	}
+}

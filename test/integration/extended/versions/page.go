@@ -1,0 +1,169 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/session"
+)
+
+// A row is a line of the page's table that no run tells.
+type row struct{ servers, state, how string }
+
+// hosted are known by what they say of themselves; test/integration/promises/guarantees has their texts.
+var hosted = row{
+	"other versions; Percona Server, Percona Distribution; Aurora, RDS, Cloud SQL, AlloyDB, Azure, Neon, HeatWave and " +
+		"others that run PostgreSQL's, MySQL's or MariaDB's own code",
+	"accepted", "the same code by what they say of themselves. The storage below them was never tested for sqlfence",
+}
+
+// modes are ways to run several servers as one.
+var modes = []row{
+	{"Galera; Group Replication with several primaries", "tested, `Ledger` refused", "[galera.md](galera.md)"},
+	{"Group Replication with one primary", "accepted", "not run"},
+	{"TiDB 8.5.6, on its own test storage", "tested, `Ledger` and `Sealed` refused", "[tidb.md](tidb.md)"},
+	{"PostgreSQL with Patroni, synchronous and asynchronous", "tested through failovers", "[ha.md](ha.md)"},
+	{"PgBouncer, pgpool-II, HAProxy", "tested, by what each can do", "[poolers.md](poolers.md)"},
+	{"a proxy that sends the statements of one session to several servers; logical replication in both directions",
+		"unknown", "not recognised: don't use `Ledger` there"},
+}
+
+// missing are versions that no package was found of.
+var missing = row{"PostgreSQL 12 and older; MariaDB 10.6, 11.4; MySQL 8.0, 8.4", "unknown",
+	"accepted, but not run: no package of them was at hand"}
+
+// lacking is what a server has no statements for, by the tests that fail there.
+var lacking = map[string]struct {
+	what  string
+	tests *regexp.Regexp
+}{
+	"MariaDB 10.5": {"`tokens.Delete`, which needs the SKIP LOCKED of 10.6",
+		regexp.MustCompile("^tokens Test(Delete|TheDatabaseKeepsTheFloor|TenMillionNames|Storm)")},
+}
+
+// lacks reports whether a test fails for what the server has no statements for.
+func lacks(r *Result, test string) bool {
+	l, ok := lacking[r.Server+" "+series(r.Version)]
+	return ok && l.tests.MatchString(test)
+}
+
+// serversTable is the table of docs/servers.md.
+func serversTable(list []string, results []Result) string {
+	var b strings.Builder
+	write := func(r row) { fmt.Fprintf(&b, "| %s | %s | %s |\n", r.servers, r.state, r.how) }
+	b.WriteString("| server | | how |\n|---|---|---|\n")
+	for _, server := range list {
+		i := slices.IndexFunc(results, func(r Result) bool { return strings.EqualFold(r.Server+" "+series(r.Version), server) })
+		if i < 0 {
+			write(row{server, "accepted", "not run yet"})
+			continue
+		}
+		write(results[i].row())
+	}
+	write(row{"SQLite 3.38 and later, in the process", "tested", "[by its drivers](#sqlite)"})
+	write(hosted)
+	write(missing)
+	for _, db := range dialect.All() {
+		if others := names(db.Session); len(others) > 0 {
+			write(row{strings.Join(others, ", "), "refused by name", "they speak " + db.Name + "'s protocol"})
+		}
+	}
+	write(row{"each other that says more than PostgreSQL's build does, or MySQL's and those who host it", "refused by name",
+		"the name stands in the error"})
+	write(row{"go-mysql-server, and others that compute the guard's expression without its error", "refused by the proof", ""})
+	for _, m := range modes {
+		write(m)
+	}
+	return b.String()
+}
+
+// row is the line of a server that was run.
+func (r *Result) row() row {
+	passed, failed := r.counts()
+	state, how := "tested", fmt.Sprintf("%d tests, %s", passed, r.Date)
+	if l, ok := lacking[r.Server+" "+series(r.Version)]; ok {
+		state = "tested, without " + l.what
+	}
+	if len(failed) > 0 {
+		state = fmt.Sprintf("**%d tests fail**", len(failed))
+	}
+	if run := slices.Sorted(maps.Keys(r.Packages)); len(run) < len(packages) {
+		how += ": of " + strings.Join(run, ", ") + " only"
+	}
+	return row{r.Server + " " + r.Version, state, how}
+}
+
+// names are those of the servers that a dialect refuses, each once: not of one that has a row of its own.
+func names(d *session.Dialect) (all []string) {
+	for _, s := range d.Others {
+		known := slices.ContainsFunc(modes, func(m row) bool { return strings.HasPrefix(m.servers, s.Name) })
+		if !known && !slices.Contains(all, s.Name) {
+			all = append(all, s.Name)
+		}
+	}
+	return all
+}
+
+// page is docs/servers.md with the tables as they should be.
+func page(checkout string) (name, is, want string, err error) {
+	results, err := readResults(checkout)
+	if err != nil {
+		return "", "", "", err
+	}
+	list, err := servers(checkout)
+	if err != nil {
+		return "", "", "", err
+	}
+	name = filepath.Join(checkout, "docs/servers.md")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", "", "", err
+	}
+	want = string(text)
+	for section, table := range map[string]string{"servers": serversTable(list, results), "family": familyTable()} {
+		begin, end := "<!-- begin "+section+" -->\n", "<!-- end "+section+" -->"
+		head, rest, ok := strings.Cut(want, begin)
+		_, tail, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			return "", "", "", fmt.Errorf("%s has no section %q", name, section)
+		}
+		want = head + begin + table + end + tail
+	}
+	return name, string(text), want, nil
+}
+
+func writePage(checkout string) error {
+	name, is, want, err := page(checkout)
+	if err != nil || is == want {
+		return err
+	}
+	return os.WriteFile(name, []byte(want), 0o644)
+}
+
+// series returns the versions that one stands for: of PostgreSQL by one number, of the others by two.
+func series(version string) string {
+	parts := strings.Split(version, ".")
+	if len(parts) < 3 {
+		return parts[0]
+	}
+	return strings.Join(parts[:2], ".")
+}
+
+func compareVersions(a, b string) int {
+	x, y := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range min(len(x), len(y)) {
+		m, _ := strconv.Atoi(x[i])
+		n, _ := strconv.Atoi(y[i])
+		if m != n {
+			return m - n
+		}
+	}
+	return len(x) - len(y)
+}

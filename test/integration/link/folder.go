@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+)
+
+// A folder holds the tests of one subject.
+type folder struct {
+	name       string // as on the command line
+	path       string // absolute
+	importPath string
+	pkg        string            // the package's name
+	files      map[string]string // _test.go files, and the file that each becomes
+	tests      []string
+	examples   []*doc.Example
+	hasMain    bool
+}
+
+func readFolders(names []string, race bool) ([]folder, error) {
+	module, err := modulePath()
+	if err != nil {
+		return nil, err
+	}
+	context := build.Default
+	if race {
+		context.ToolTags = append(context.ToolTags, "race")
+	}
+	folders := make([]folder, len(names))
+	for i, name := range names {
+		f := &folders[i]
+		f.name, f.importPath = name, module+"/"+filepath.ToSlash(filepath.Clean(name))
+		if f.path, err = filepath.Abs(name); err != nil {
+			return nil, err
+		}
+		if err := f.read(&context); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return folders, nil
+}
+
+// read refuses a folder with other Go files: these and the tests would become one package.
+func (f *folder) read(context *build.Context) error {
+	found, err := context.ImportDir(f.path, 0)
+	if _, onlyTests := err.(*build.NoGoError); err != nil && !onlyTests {
+		return err
+	}
+	if len(found.GoFiles)+len(found.CgoFiles)+len(found.TestGoFiles) > 0 {
+		return fmt.Errorf("has Go files other than those of package %s_test", filepath.Base(f.path))
+	}
+	if len(found.XTestGoFiles) == 0 {
+		return fmt.Errorf("has no tests")
+	}
+	f.files = make(map[string]string)
+	var parsed []*ast.File
+	files := token.NewFileSet()
+	for _, name := range found.XTestGoFiles {
+		file := filepath.Join(f.path, name)
+		f.files[file] = strings.TrimSuffix(file, "_test.go") + ".go"
+		tree, err := parser.ParseFile(files, file, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		f.pkg = tree.Name.Name
+		f.add(tree)
+		parsed = append(parsed, tree)
+	}
+	for _, e := range doc.Examples(parsed...) {
+		if e.Output != "" || e.EmptyOutput { // an example without output is only compiled
+			f.examples = append(f.examples, e)
+		}
+	}
+	return nil
+}
+
+// add adds the tests of a file.
+func (f *folder) add(file *ast.File) {
+	for _, d := range file.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") {
+			continue
+		}
+		switch parameter(fn) {
+		case "M":
+			f.hasMain = true
+		case "T":
+			f.tests = append(f.tests, fn.Name.Name)
+		}
+	}
+}
+
+// parameter returns M or T for a function whose only parameter is a *testing.M or *testing.T.
+func parameter(fn *ast.FuncDecl) string {
+	if fn.Type.Results != nil || fn.Type.Params.NumFields() != 1 {
+		return ""
+	}
+	pointer, ok := fn.Type.Params.List[0].Type.(*ast.StarExpr)
+	if !ok {
+		return ""
+	}
+	selected, ok := pointer.X.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	return selected.Sel.Name
+}

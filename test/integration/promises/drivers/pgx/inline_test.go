@@ -1,0 +1,86 @@
+package pgx_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/rewrite"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// In the simple protocol pgx writes the arguments into the text. Where its scanner
+// and the server's read a text in different ways it is not sent at all; whatever is
+// sent says what it says in the extended protocol. The pieces of the texts are those
+// in which scanners differ.
+func TestPgxInlines(t *testing.T) {
+	pieces := []string{
+		"a$1", "$1", "$2", "'$1'", "'it''s'", `"a$1"`, "E'\\'$1'", "date'\\'", "time'$1'", "$$ $1 ' $$", "$x$ ' $x$",
+		"-- '\n", "/* ' /* $1 */ */", "U&'\\0041'", "n'$1'", "b'1'", "e", "\n", " ", "-", "::text", "||", "a$b$", "$3",
+	}
+	rw, err := rewrite.New(dialect.Postgres, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	onPgx(t, func(t *testing.T, s *harness.Shop) {
+		s.Exec(t, `ALTER TABLE books ADD COLUMN "a$1" text, ADD COLUMN note text`)
+		r := rand.New(rand.NewPCG(1, 2))
+		sent, refused := 0, 0
+		for range 800 {
+			var b strings.Builder
+			for range 1 + r.IntN(4) {
+				b.WriteString(pieces[r.IntN(len(pieces))])
+			}
+			query := fmt.Sprintf("UPDATE books SET note = (%s), isbn = $1::text || $2::text WHERE id = 1", b.String())
+			var left [2]string
+			var errs [2]error
+			for i, mode := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol} {
+				s.Reset(t, 9)
+				_, errs[i] = s.DB.ExecContext(harness.Holding(t, 9), query, mode, "it's", `x\y`)
+				if err := s.Plain.QueryRow("SELECT concat(isbn, ' ', note, ' ', fence_token) FROM books WHERE id = 1").Scan(&left[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if p := rw.Plan(query); p.Verdict == guard.Guard && !p.Inlines() {
+				refused++
+				for _, err := range errs {
+					harness.WantOnly(t, err, sqlfence.ErrUnguardable)
+				}
+				continue
+			}
+			if errs[0] == nil {
+				if sent++; errs[1] == nil && left[0] != left[1] {
+					t.Errorf("%q\nleft %s\nand in the simple protocol %s", query, left[0], left[1])
+				}
+			}
+		}
+		t.Logf("%d sent, %d refused", sent, refused)
+		if sent < 20 || refused < 20 {
+			t.Errorf("%d sent, %d refused", sent, refused)
+		}
+	})
+}
+
+// Without arguments there is nothing to write into the text: the guard's values
+// stand in it, and it is sent.
+func TestPgxInlinesNothing(t *testing.T) {
+	onPgx(t, func(t *testing.T, s *harness.Shop) {
+		const query = "UPDATE books SET price = 30, isbn = $$it's$$ WHERE id = 1 RETURNING id"
+		for _, name := range []string{"exec", "query"} {
+			s.Reset(t, 9)
+			harness.WantOnly(t, harness.Ways[name](harness.Holding(t, 8), s.DB, query), sqlfence.ErrStale)
+			if err := harness.Ways[name](harness.Holding(t, 9), s.DB, query); err != nil {
+				t.Errorf("by %s: %v", name, err)
+			}
+			if got := s.State(t, true); !strings.HasPrefix(got, "1:30@9 ") {
+				t.Errorf("by %s: books are %s", name, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package effects_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/golden"
+)
+
+// An effectSample is a statement of the corpus in rewrite/testdata.
+type effectSample struct {
+	name  string
+	rules []string
+	sql   string
+}
+
+func effectCorpus(t testing.TB, file string) (samples []effectSample) {
+	t.Helper()
+	read, err := golden.Read(filepath.Join("..", "..", "..", "..", "rewrite", "testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range read {
+		samples = append(samples, effectSample{s.Name, s.Rules, s.SQL})
+	}
+	if len(samples) < 100 {
+		t.Fatalf("only %d statements in %s", len(samples), file)
+	}
+	return samples
+}
+
+// is tells whether the statement begins with a word.
+func (s *effectSample) is(word string) bool {
+	return strings.HasPrefix(strings.ToLower(s.sql), word)
+}
+
+func (s *effectSample) isEmpty() bool {
+	return strings.Trim(noCode.ReplaceAllString(s.sql, ""), " ;\n") == ""
+}
+
+var (
+	noCode         = regexp.MustCompile(`(?s)'(?:[^']|'')*'|"[^"]*"|--[^\n]*|/\*.*?\*/`)
+	postgresInputs = regexp.MustCompile(`\$(\d{1,2})\b`)
+	sqliteInputs   = regexp.MustCompile(`\?(\d{0,2})|[:@$](\w+)`)
+)
+
+// args are arguments for the statement's placeholders: 1 for the first, 2 for
+// the second, and so on, which are keys of rows as well.
+func (s *effectSample) args(d sqlfence.Dialect) (args []any) {
+	code := noCode.ReplaceAllString(s.sql, " ")
+	if d == sqlfence.Postgres {
+		count := 0
+		for _, m := range postgresInputs.FindAllStringSubmatch(code, -1) {
+			n, _ := strconv.Atoi(m[1])
+			count = max(count, n)
+		}
+		for i := range count {
+			args = append(args, strconv.Itoa(i+1)) // text does for a parameter of any type
+		}
+		return args
+	}
+	var names []string // by index; empty for a placeholder without one
+	for _, m := range sqliteInputs.FindAllStringSubmatch(code, -1) {
+		switch n, _ := strconv.Atoi(m[1]); {
+		case m[2] != "" && slices.Contains(names, m[0]):
+		case m[2] != "" && m[2][0] > '9':
+			names = append(names, m[0])
+		case n > len(names):
+			names = append(names, make([]string, n-len(names))...)
+		case n == 0:
+			names = append(names, "")
+		}
+	}
+	for i, name := range names {
+		if name != "" {
+			args = append(args, sql.Named(name[1:], i+1))
+		} else {
+			args = append(args, i+1)
+		}
+	}
+	return args
+}
+
+// limitsDelete tells of a DELETE of some of the rows that its condition holds for.
+func (s *effectSample) limitsDelete() bool {
+	return s.is("delete") && strings.Contains(strings.ToLower(s.sql), " limit ")
+}
+
+// countsMark tells of an upsert whose count says whether the row has changed, which the mark may be
+// alone in doing.
+func (s *effectSample) countsMark(d sqlfence.Dialect) bool {
+	return d == sqlfence.MySQL && strings.Contains(strings.ToLower(s.sql), "on duplicate key")
+}

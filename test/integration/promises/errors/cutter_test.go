@@ -1,0 +1,141 @@
+package errors_test
+
+import (
+	"bufio"
+	"bytes"
+	"database/sql"
+	"encoding/binary"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// A cutter stands before PostgreSQL and, once armed, cuts one reply off: the
+// statement reaches the server and is applied, and the client never hears of it.
+type cutter struct {
+	dsn string
+	raw *sql.DB // through it, without a fence
+
+	mu     sync.Mutex
+	armed  bool
+	tag    string // of the reply to cut off
+	cut    cut
+	landed int // how many statements with such a tag have changed a row
+}
+
+// A cut is the place in a reply from which on it is lost, and how the client
+// notices.
+type cut struct {
+	name  string
+	place func(reply []byte, complete, ready int) int // given where the last two messages start
+	reset bool                                        // the connection is reset, not closed
+}
+
+var cuts = []cut{
+	{"all of the reply, closed", func([]byte, int, int) int { return 0 }, false},
+	{"all of the reply, reset", func([]byte, int, int) int { return 0 }, true},
+	{"before CommandComplete", func(_ []byte, complete, _ int) int { return complete }, false},
+	{"inside CommandComplete", func(_ []byte, complete, _ int) int { return complete + 3 }, false},
+	{"before ReadyForQuery", func(_ []byte, _, ready int) int { return ready }, false},
+	{"inside ReadyForQuery", func(reply []byte, _, _ int) int { return len(reply) - 1 }, false},
+}
+
+func newCutter(t *testing.T, dsn string) *cutter {
+	t.Helper()
+	if !strings.Contains(dsn, "sslmode=disable") {
+		t.Skip("needs sslmode=disable in the DSN to read along")
+	}
+	c := new(cutter)
+	c.dsn = harness.Relay(t, dsn, func(client, server net.Conn) {
+		go harness.Pass(server, client, func([]byte) {})
+		c.replies(client, server)
+	})
+	return c
+}
+
+// arm has the next reply cut off whose tag starts with tag.
+func (c *cutter) arm(tag string, cut cut) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.armed, c.tag, c.cut, c.landed = true, tag, cut, 0
+}
+
+// disarm tells whether a reply was cut off, and how many statements have changed
+// a row since arm.
+func (c *cutter) disarm() (done bool, landed int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	done, landed = !c.armed, c.landed
+	c.armed, c.tag = false, ""
+	return done, landed
+}
+
+// replies passes replies on, each whole: when its last message has come, what
+// the client sent is committed.
+func (c *cutter) replies(client, server net.Conn) {
+	defer client.Close()
+	defer server.Close()
+	in := bufio.NewReader(server)
+	var reply []byte
+	complete := -1
+	for {
+		head := make([]byte, 5)
+		if _, err := io.ReadFull(in, head); err != nil {
+			_, _ = client.Write(reply)
+			return
+		}
+		start := len(reply)
+		size := int(binary.BigEndian.Uint32(head[1:])) - 4
+		reply = append(append(reply, head...), make([]byte, size)...)
+		body := reply[start+5:]
+		if _, err := io.ReadFull(in, body); err != nil {
+			return
+		}
+		switch head[0] {
+		case 'C': // CommandComplete
+			if c.saw(string(bytes.TrimRight(body, "\x00"))) {
+				complete = start
+			}
+		case 'Z', 'R', 'G': // the client's turn: ReadyForQuery, Authentication, CopyIn
+			if complete >= 0 {
+				if cut, mine := c.take(); mine {
+					_, _ = client.Write(reply[:cut.place(reply, complete, start)])
+					if tcp, ok := client.(*net.TCPConn); ok && cut.reset {
+						_ = tcp.SetLinger(0)
+					}
+					return
+				}
+			}
+			if _, err := client.Write(reply); err != nil {
+				return
+			}
+			reply, complete = nil, -1
+		}
+	}
+}
+
+// saw notes a completed command, and tells whether it is one to cut off.
+func (c *cutter) saw(tag string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tag == "" || !strings.HasPrefix(tag, c.tag) {
+		return false
+	}
+	if !strings.HasSuffix(tag, " 0") {
+		c.landed++
+	}
+	return true
+}
+
+// take tells whether it is this reply's turn, and where to cut.
+func (c *cutter) take() (cut, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	armed := c.armed
+	c.armed = false
+	return c.cut, armed
+}

@@ -1,0 +1,40 @@
+package errors_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// PostgreSQL makes several statements of one to a table with a rule DO ALSO, and only
+// without WITH, where the ledger is asked. The error says what to do; with a row fence the
+// statement runs.
+func TestErrorsOfRules(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.Postgres {
+			t.Skip("rules are PostgreSQL's")
+		}
+		s := harness.NewShop(t, b, sqlfence.Ledger())
+		s.Reset(t, 5)
+		s.Exec(t, "CREATE RULE copies AS ON UPDATE TO books DO ALSO INSERT INTO pens VALUES (OLD.id, NEW.price)")
+		const query = "UPDATE books SET price = 30 WHERE id = 1"
+		unchanged := s.Unchanged(t)
+		for name, run := range harness.Ways {
+			var refused *sqlfence.UnguardableError
+			if err := run(harness.Holding(t, 5), s.DB, query); !errors.As(err, &refused) || harness.SQLState(err) != "0A000" || refused.Table != "books" {
+				t.Errorf("%s: %v, want an UnguardableError by the database", name, err)
+			}
+		}
+		unchanged()
+		db := b.Fenced(t, s.Source, harness.Books(sqlfence.RowFence("fence_token")))
+		if _, err := db.ExecContext(harness.Holding(t, 5), query); err != nil {
+			t.Error(err)
+		}
+		// An error of the application's own stays.
+		if _, err := s.DB.ExecContext(harness.Holding(t, 5), "WITH x AS (SELECT 1) "+query); errors.Is(err, sqlfence.ErrUnguardable) {
+			t.Errorf("%v, want PostgreSQL's error alone", err)
+		}
+	})
+}

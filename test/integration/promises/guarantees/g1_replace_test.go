@@ -1,0 +1,39 @@
+package guarantees_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// In SQLite a constraint may say that the row in the way is to be replaced. The
+// statement doesn't show it, but it deletes a row, and that row may have a newer
+// mark. (OR ABORT in the statement overrides what the constraint says.)
+func TestG1RowFenceWhereAConstraintReplacesRows(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.SQLite {
+			t.Skip("only SQLite has ON CONFLICT in constraints")
+		}
+		for _, w := range []harness.Write{
+			{Name: "insert", Query: "INSERT INTO books (id, isbn) VALUES ($1, $2)", Args: []any{7, "i1"}},
+			{Name: "insert of several", Query: "INSERT INTO books (id, isbn) VALUES ($1, $2), (8, 'i8')", Args: []any{7, "i1"}},
+			{Name: "update", Query: "UPDATE books SET isbn = $1 WHERE id = $2", Args: []any{"i1", 2}},
+		} {
+			t.Run(w.Name, func(t *testing.T) {
+				sh := harness.Setting{Base: b}.Shop(t, sqlfence.RowFence("fence_token"))
+				sh.Exec(t, "DROP TABLE books")
+				sh.Exec(t, "CREATE TABLE books (id integer PRIMARY KEY, isbn text UNIQUE ON CONFLICT REPLACE, price integer DEFAULT 10, fence_token bigint)")
+				sh.Reset(t, 5)
+				sh.Exec(t, "UPDATE books SET fence_token = 9 WHERE id = 1")
+				unchanged := sh.Unchanged(t)
+				_, err := harness.Forms[0].Run(harness.Holding(t, 5), sh.DB, w.As(b.Dialect))
+				if err == nil || errors.Is(err, sqlfence.ErrUnguardable) {
+					t.Errorf("err = %v, want the database's", err)
+				}
+				unchanged()
+			})
+		}
+	})
+}

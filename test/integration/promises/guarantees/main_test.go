@@ -1,0 +1,13 @@
+package guarantees_test
+
+import (
+	"testing"
+
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+func TestMain(m *testing.M) {
+	harness.BothCaches()
+	harness.Natively()
+	harness.Main(m)
+}

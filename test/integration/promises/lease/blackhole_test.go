@@ -1,0 +1,75 @@
+package lease_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// A waiter whose connection swallows everything doesn't stop those who wait for the
+// same lease, and doesn't take it for held.
+func TestLeaseOneBlackHoleStopsNobodyElse(t *testing.T) {
+	harness.EachBlackhole(t, func(t *testing.T, b harness.Base, h *harness.Blackhole) {
+		leases := harness.NewLeases(t, b.Raw(t, h.DSN))
+		h.Arm(1)
+		ctx, cancel := context.WithCancel(t.Context())
+		stuck := waitFor(t, ctx, leases, lease.Timeout(0))
+		harness.Eventually(t, "a swallowed attempt", func() bool { return h.Count() == 1 })
+		var others []<-chan error
+		for range 4 {
+			others = append(others, waitFor(t, t.Context(), leases, lease.Timeout(harness.Patience)))
+		}
+		for _, other := range others {
+			if err := <-other; err != nil {
+				t.Errorf("another waiter: %v", err)
+			}
+		}
+		cancel()
+		if err := <-stuck; !errors.Is(err, context.Canceled) {
+			t.Errorf("the swallowed waiter: %v", err)
+		}
+		h.End()
+	})
+}
+
+// Where nobody gets an answer, nobody says that the lease is held.
+func TestLeaseWithoutAnAnswerIsNotHeld(t *testing.T) {
+	harness.EachBlackhole(t, func(t *testing.T, b harness.Base, h *harness.Blackhole) {
+		leases := harness.NewLeases(t, b.Raw(t, h.DSN))
+		h.Arm(1 << 20)
+		var all []<-chan error
+		for range 4 {
+			all = append(all, waitFor(t, t.Context(), leases, lease.Timeout(400*time.Millisecond)))
+		}
+		for _, one := range all {
+			if err := <-one; err == nil || errors.Is(err, lease.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("without an answer: %v", err)
+			}
+		}
+		h.End()
+	})
+}
+
+// Whoever has waited in line behind one who was told that the lease is held says so too.
+func TestLeaseWaiterInLineKnowsTheHolder(t *testing.T) {
+	eachLeases(t, func(t *testing.T, b harness.Base, _ *sql.DB, leases *lease.Leases) {
+		holder := harness.MustAcquire(t, leases, "jobs", lease.Owner("holder"))
+		ctx, cancel := context.WithCancel(t.Context())
+		first := waitFor(t, ctx, leases, lease.Wait(time.Hour, time.Hour))
+		var held *lease.HeldError
+		harness.Eventually(t, "a waiter that stands behind the first", func() bool {
+			_, err := leases.Acquire(t.Context(), "jobs", lease.Timeout(50*time.Millisecond))
+			return errors.As(err, &held) && held.Attempts == 0
+		})
+		if held.Holder != "holder" || !held.Until.Equal(holder.ExpiresAt()) {
+			t.Errorf("%+v, want the holder's until %v", held, holder.ExpiresAt())
+		}
+		cancel()
+		<-first
+	})
+}

@@ -1,0 +1,115 @@
+package lease_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/lib/pq"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// What docs/leases.md shows: a lease.Listener for each driver.
+
+// pgxListener is a [lease.Listener]: it hears by pgx, on the server of a DSN.
+type pgxListener string
+
+func (dsn pgxListener) Listen(ctx context.Context, channel string, heard func(string)) error {
+	conn, err := pgx.Connect(ctx, string(dsn))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+		return err
+	}
+	heard("") // whatever happened before
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		heard(n.Payload)
+	}
+}
+
+// pqListener is a [lease.Listener]: it hears by lib/pq, on the server of a DSN.
+type pqListener string
+
+func (dsn pqListener) Listen(ctx context.Context, channel string, heard func(string)) error {
+	l := pq.NewListener(string(dsn), 100*time.Millisecond, 10*time.Second, nil)
+	defer l.Close()
+	if err := l.Listen(channel); err != nil {
+		return err
+	}
+	heard("") // whatever happened before
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case n := <-l.NotificationChannel():
+			if n == nil { // connected again
+				heard("")
+				continue
+			}
+			heard(n.Extra)
+		}
+	}
+}
+
+var listeners = map[string]func(dsn string) lease.Listener{
+	"pgx":      func(dsn string) lease.Listener { return pgxListener(dsn) },
+	"pq":       func(dsn string) lease.Listener { return pqListener(dsn) },
+	"fencepgx": func(dsn string) lease.Listener { return pgxListener(dsn) },
+}
+
+// A waiter that would poll once in an hour gets the lease as soon as another
+// process releases it.
+func TestLeaseListener(t *testing.T) {
+	harness.EachStore(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.Postgres {
+			_, err := lease.New(b.Raw(t, b.DSN(t)), lease.WithListener(pgxListener("")))
+			if err == nil {
+				t.Error("a listener on SQLite was accepted")
+			}
+			return
+		}
+		dsn := b.DSN(t)
+		hearing := lease.WithListener(listeners[b.Name](dsn))
+		db, c := b.Counted(t, dsn)
+		here, there := harness.NewLeases(t, db, hearing), harness.NewLeases(t, b.Raw(t, dsn), hearing)
+		for round := range 5 {
+			holder := harness.MustAcquire(t, there, "jobs", lease.TTL(time.Hour))
+			c.Reset()
+			got := make(chan error)
+			go func() {
+				l, err := here.Acquire(t.Context(), "jobs", lease.Wait(harness.Patience, time.Hour))
+				if err == nil {
+					err = l.Release(t.Context())
+				}
+				got <- err
+			}()
+			// The first attempt, and for the first waiter the one that follows when
+			// it has begun to listen.
+			attempts := 1
+			if round == 0 {
+				attempts = 2
+			}
+			harness.Eventually(t, "a waiter that listens", func() bool { return leaseAttempts(c) >= attempts })
+			if err := there.Release(t.Context(), holder.LockID()); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-got; err != nil {
+				t.Fatal(err)
+			}
+			// The notifications of both releases of the round before may have come late.
+			if n := leaseAttempts(c); n > attempts+3 {
+				t.Errorf("round %d: %d attempts", round, n)
+			}
+		}
+	})
+}

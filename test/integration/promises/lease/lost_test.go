@@ -1,0 +1,211 @@
+package lease_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// An attempt whose answer is lost has the lease, or it has an error and the lease is
+// undone: it is never left behind, held by nobody.
+func TestLeaseAcquireLosesItsAnswer(t *testing.T) {
+	eachLoser(t, func(t *testing.T, d *losingDatabase) {
+		harness.MustAcquire(t, d.leases, t.Name(), lease.Ephemeral()) // keeps the session open
+		for name, terms := range map[string][]lease.Term{
+			"plain": nil, "owner": {lease.Owner("me")}, "refresh": {lease.Owner("me"), lease.Refresh()}, "ephemeral": {lease.Ephemeral()},
+		} {
+			key := t.Name() + name
+			for round := range 2 { // of a key without a row, and with one
+				d.arm(d.take, nil)
+				l, ok, err := d.leases.TryAcquire(t.Context(), key, append(terms, lease.Timeout(harness.Patience))...)
+				switch {
+				case !d.hasLost():
+					t.Fatalf("%s: no answer was lost", name)
+				case ok:
+					if info, live, err := d.direct.LookupID(t.Context(), l.LockID()); !live || err != nil || info.Token != l.Token() || l.Err() != nil {
+						t.Errorf("%s: %v, the database says %v, %v, %v", name, l.Token(), info, live, err)
+					}
+					if err := l.Release(t.Context()); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				case err == nil:
+					t.Errorf("%s: the lease isn't held by another, but by this attempt", name)
+				case d.resends:
+					t.Errorf("%s: %v", name, err)
+				}
+				passed(t, d.direct, key)
+				l = harness.MustAcquire(t, d.direct, key)
+				harness.WantToken(t, l, key, int64(2*round+2))
+				harness.MustRelease(t, l)
+			}
+		}
+	})
+}
+
+// A work that its lease covered to the end isn't told that the lease was lost because the
+// answer to its release was.
+func TestLeaseReleaseLosesItsAnswer(t *testing.T) {
+	eachLoser(t, func(t *testing.T, d *losingDatabase) {
+		for name, next := range map[string]func(key string){
+			"alone": nil,
+			"another takes it": func(key string) {
+				l := harness.MustAcquire(t, d.direct, key)
+				t.Cleanup(func() { _ = l.Release(context.Background()) })
+			},
+		} {
+			var key string
+			then := func() {
+				if next != nil {
+					next(key)
+				}
+			}
+			var err error
+			for inTime, round := false, 0; !inTime; round++ { // or Do has given up
+				key = fmt.Sprint(t.Name(), name, round)
+				inTime, err = do(t, d.leases, key, func(context.Context) error { d.arm(d.update, then); return nil })
+			}
+			if err != nil || !d.hasLost() {
+				t.Errorf("%s: Do: %v, lost: %v", name, err, d.hasLost())
+			}
+			if next == nil {
+				l := harness.MustAcquire(t, d.leases, key)
+				d.arm(d.update, nil)
+				if err := l.Release(t.Context()); d.resends && err != nil || errors.Is(err, lease.ErrNotHeld) || !d.hasLost() {
+					t.Errorf("Release: %v", err)
+				}
+				passed(t, d.direct, key)
+			}
+		}
+	})
+}
+
+func TestLeaseExtendLosesItsAnswer(t *testing.T) {
+	eachLoser(t, func(t *testing.T, d *losingDatabase) {
+		l := harness.MustAcquire(t, d.leases, t.Name(), lease.TTL(30*time.Minute))
+		d.arm(d.update, nil)
+		err := l.Extend(t.Context(), time.Hour)
+		if d.resends && err != nil || errors.Is(err, lease.ErrNotHeld) || !d.hasLost() || l.Err() != nil {
+			t.Fatalf("Extend: %v, then %v", err, l.Err())
+		}
+		info, live, err := d.direct.LookupID(t.Context(), l.LockID())
+		if err != nil || !live || d.resends && !info.ExpiresAt.Equal(l.ExpiresAt()) {
+			t.Errorf("the database says %v, %v, %v; the lease %v", info, live, err, l.ExpiresAt())
+		}
+		harness.MustRelease(t, l)
+
+		err = d.leases.Do(t.Context(), t.Name()+"/Do", func(ctx context.Context) error {
+			d.arm(d.update, nil) // a heartbeat's
+			harness.Eventually(t, "a lost heartbeat", d.hasLost)
+			return fmt.Errorf("%w", ctx.Err())
+		}, lease.Heartbeat(100*time.Millisecond))
+		if errors.Is(err, lease.ErrLeaseLost) {
+			t.Errorf("Do: %v", err)
+		}
+	})
+}
+
+// cancelRequest is the code of the message by which pgx would stop the statement.
+const cancelRequest = 80877102
+
+// An attempt whose connection breaks while it waits on the server, for the transactions that
+// have written under the old token, is one attempt with the one that lib/pq has sent again.
+// Where it isn't sent again, what it takes in the end is undone.
+func TestLeaseAcquireIsCutOffWhileItWaits(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		sh, direct := leaseShop(t, s, sqlfence.Ledger())
+		source, cut := cuttable(t, sh.Source+"&application_name=again")
+		leases := harness.NewLeases(t, s.Raw(t, source))
+		waiting := func(n int) func() bool {
+			return func() (all bool) {
+				const query = "SELECT count(*) >= $1 FROM pg_stat_activity WHERE application_name = 'again' AND wait_event_type = 'Lock'"
+				if err := sh.Plain.QueryRow(query, n).Scan(&all); err != nil {
+					t.Fatal(err)
+				}
+				return all
+			}
+		}
+		for key, terms := range map[string][]lease.Term{"new": nil, "old": nil, "mine": {lease.Owner("me")}} {
+			if key != "new" {
+				harness.MustRelease(t, harness.MustAcquire(t, direct, key))
+			}
+			writer := harness.Begin(context.Background(), t, sh.Plain, sql.LevelDefault)
+			if _, err := writer.Exec("SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))", "sqlfence:"+key); err != nil {
+				t.Fatal(err)
+			}
+			var l *lease.Lease
+			var ok bool
+			acquiring := harness.Go(func() (err error) {
+				l, ok, err = leases.TryAcquire(t.Context(), key, append(terms, lease.Timeout(harness.Patience))...)
+				return err
+			})
+			harness.Eventually(t, "an attempt that waits", waiting(1))
+			cut()
+			harness.Eventually(t, "the same attempt beside it, or its undoing", waiting(2))
+			if err := writer.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			err := acquiring.Wait()
+			if s.IsPgx() {
+				if ok || err == nil {
+					t.Errorf("%s: TryAcquire: %v, %v", key, ok, err)
+				}
+				harness.Eventually(t, "the end of the attempt, and of what it has taken", func() bool {
+					var busy bool
+					const query = "SELECT count(*) > 0 FROM pg_stat_activity WHERE application_name = 'again' AND state <> 'idle'"
+					if err := sh.Plain.QueryRow(query).Scan(&busy); err != nil {
+						t.Fatal(err)
+					}
+					locked, err := direct.IsLocked(t.Context(), key)
+					return !busy && !locked && err == nil
+				})
+				continue
+			}
+			if !ok || err != nil {
+				t.Fatalf("%s: TryAcquire: %v, %v", key, ok, err)
+			}
+			if info, live, err := direct.LookupID(t.Context(), l.LockID()); !live || err != nil || info.Token != l.Token() {
+				t.Errorf("%s: %v, the database says %v, %v, %v", key, l.Token(), info, live, err)
+			}
+			harness.MustRelease(t, l)
+		}
+	})
+}
+
+// cuttable returns a source whose connections cut closes on the client's side alone: the server doesn't
+// learn of that, nor of a request to cancel what it does.
+func cuttable(t *testing.T, source string) (through string, cut func()) {
+	var mu sync.Mutex
+	var clients []net.Conn
+	through = harness.Relay(t, source, func(client, server net.Conn) {
+		head := make([]byte, 8)
+		if _, err := io.ReadFull(client, head); err != nil || binary.BigEndian.Uint32(head[4:]) == cancelRequest {
+			_ = client.Close()
+			_ = server.Close()
+			return
+		}
+		_, _ = server.Write(head)
+		go func() { _, _ = io.Copy(server, client) }()
+		go func() { _, _ = io.Copy(client, server) }()
+		mu.Lock()
+		defer mu.Unlock()
+		clients = append(clients, client)
+	})
+	return through, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, client := range clients {
+			_ = client.Close()
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package lease_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// eachMySQLCancel runs test once for each message to the server; arm has the context that it returns end as
+// that message is sent. The test is over with the first message that isn't sent.
+func eachMySQLCancel(t *testing.T, test func(t *testing.T, db *sql.DB, direct *lease.Leases, key string, arm func() context.Context)) {
+	t.Helper()
+	dsn := harness.MySQLDatabase(t)
+	direct := harness.NewLeases(t, harness.MySQL.Raw(t, dsn))
+	network := new(harness.Faulty)
+	through := network.DSN(t, dsn)
+	for name, db := range map[string]*sql.DB{"raw": harness.MySQL.Raw(t, through), "fenced": harness.MySQL.Fenced(t, through, harness.Books())} {
+		for message, met := 0, true; met; message++ {
+			t.Run(fmt.Sprint(name, " ", message), func(t *testing.T) {
+				met = false
+				test(t, db, direct, t.Name(), func() context.Context {
+					ctx, cancel := context.WithCancel(t.Context())
+					t.Cleanup(cancel)
+					skip := message
+					met = met || network.Met()
+					network.Arm(harness.NoFault, func(byte, []byte) bool {
+						if skip--; skip < 0 {
+							cancel()
+						}
+						return skip < 0
+					})
+					return ctx
+				})
+				met = met || network.Met()
+				network.Arm(harness.NoFault, nil)
+				harness.Eventually(t, "that the connections are free", func() bool { return db.Stats().InUse == 0 })
+			})
+			if message > 50 {
+				t.Fatal("too many messages")
+			}
+		}
+	}
+}
+
+// An attempt that is given up at whichever message has the lease, or leaves none, and no token is given
+// out twice.
+func TestMySQLAcquireIsCancelled(t *testing.T) {
+	eachMySQLCancel(t, func(t *testing.T, db *sql.DB, direct *lease.Leases, key string, arm func() context.Context) {
+		leases := harness.NewLeases(t, db)
+		var last int64
+		for range 2 { // of a key without a row, and with one
+			l, ok, err := leases.TryAcquire(arm(), key, lease.TTL(time.Hour), lease.Timeout(0))
+			switch {
+			case ok:
+				if l.Token().Value <= last {
+					t.Errorf("the token %v after %d", l.Token(), last)
+				}
+				last = l.Token().Value
+				if err := leases.Release(context.Background(), l.LockID()); err != nil {
+					t.Error(err)
+				}
+			case err != nil && !errors.Is(err, context.Canceled): // nil: what the first attempt took isn't undone yet
+				t.Errorf("TryAcquire: %v", err)
+			}
+			wantFree(t, direct, key)
+			next := harness.MustAcquire(t, direct, key)
+			if next.Token().Value <= last {
+				t.Errorf("the token %v after %d", next.Token(), last)
+			}
+			last = next.Token().Value
+			harness.MustRelease(t, next)
+		}
+	})
+}
+
+// An extension, or a release, that is given up at whichever message was done or wasn't, and the lease isn't
+// lost to nobody.
+func TestMySQLExtendAndReleaseAreCancelled(t *testing.T) {
+	eachMySQLCancel(t, func(t *testing.T, db *sql.DB, direct *lease.Leases, key string, arm func() context.Context) {
+		leases := harness.NewLeases(t, db)
+		l := harness.MustAcquire(t, direct, key, lease.TTL(time.Hour))
+		if _, err := leases.Extend(arm(), l.LockID(), 2*time.Hour); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("Extend: %v", err)
+		}
+		if _, live, err := direct.LookupID(t.Context(), l.LockID()); !live || err != nil {
+			t.Errorf("after Extend: %v, %v", live, err)
+		}
+		err := leases.Release(arm(), l.LockID())
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("Release: %v", err)
+		}
+		if again := direct.Release(t.Context(), l.LockID()); again != nil && !errors.Is(again, lease.ErrNotHeld) || again == nil && err == nil {
+			t.Errorf("Release: %v, then %v", err, again)
+		}
+		wantFree(t, direct, key)
+	})
+}

@@ -1,0 +1,150 @@
+package lease_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// A lease is what it is for everybody as soon as it is granted, extended and released,
+// whatever the session's settings are.
+func TestLeaseInMySQLSessions(t *testing.T) {
+	harness.EachMySQLSession(t, func(t *testing.T, db, plain *sql.DB) {
+		ctx := t.Context()
+		leases, others := harness.NewLeases(t, db), harness.NewLeases(t, plain)
+		for round := int64(1); round <= 2; round++ {
+			for _, key := range []string{"jobs", "Jobs", "jobs ", "bücher"} {
+				l := harness.MustAcquire(t, leases, key, lease.Owner("ädä"))
+				harness.WantToken(t, l, key, 2*round-1)
+				if _, ok, err := others.TryAcquire(ctx, key); ok || err != nil {
+					t.Errorf("%q was taken by another: %v, %v", key, ok, err)
+				}
+				if again, ok, err := leases.TryAcquire(ctx, key, lease.Owner("ädä"), lease.Refresh(), lease.TTL(30*time.Minute)); !ok || err != nil || again.LockID() != l.LockID() {
+					t.Errorf("%q isn't its owner's any more: %v, %v", key, ok, err)
+				}
+				if err := l.Extend(ctx, time.Hour); err != nil {
+					t.Error(err)
+				}
+				info, ok, err := others.Lookup(ctx, key)
+				if err != nil || !ok || info.Holder != "ädä" || info.ExpiresAt.Sub(info.AcquiredAt) < time.Hour || time.Since(info.AcquiredAt).Abs() > harness.Patience {
+					t.Errorf("Lookup: %+v, %v, %v", info, ok, err)
+				}
+				harness.MustRelease(t, l)
+				if err := leases.Release(ctx, l.LockID()); !errors.Is(err, lease.ErrNotHeld) {
+					t.Errorf("a second release: %v", err)
+				}
+				taken := harness.MustAcquire(t, others, key)
+				harness.WantToken(t, taken, key, 2*round)
+				if locked, err := leases.IsLocked(ctx, key); !locked || err != nil {
+					t.Errorf("%q isn't locked: %v", key, err)
+				}
+				harness.MustRelease(t, taken)
+				if live, err := leases.List(ctx); len(live) != 0 || err != nil {
+					t.Errorf("left: %v, %v", live, err)
+				}
+			}
+		}
+		ephemeral := harness.MustAcquire(t, leases, "short", lease.Ephemeral())
+		if _, ok, err := others.TryAcquire(ctx, "short"); ok || err != nil {
+			t.Errorf("a live ephemeral lease was taken: %v, %v", ok, err)
+		}
+		harness.MustRelease(t, ephemeral)
+		if n, err := leases.Sweep(ctx); n != 5 || err != nil {
+			t.Errorf("swept %d, %v", n, err)
+		}
+	})
+}
+
+// Callers share no statements: each sends its own, as many at once as alone.
+func TestLeaseSharesNothingOnMySQL(t *testing.T) {
+	db, c := harness.MySQL.Counted(t, harness.MySQLDatabase(t))
+	leases := harness.NewLeases(t, db)
+	const callers = 24
+	pair := func(i int) error {
+		l, err := leases.Acquire(t.Context(), fmt.Sprint("own/", i))
+		if err != nil {
+			return err
+		}
+		return l.Release(t.Context())
+	}
+	together(t, callers, pair) // from now on there are rows
+	c.Reset()
+	together(t, callers, pair)
+	of := countsOf[harness.MySQL.Dialect]
+	if n, want := len(c.Texts()), callers*(of.again+of.release); n != want {
+		t.Errorf("%d statements, want %d", n, want)
+	}
+}
+
+// Those who race for new keys, from several pools, all get them, with one winner at a time and
+// no token twice.
+func TestLeaseNewKeysOnMySQL(t *testing.T) {
+	for _, level := range []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
+		t.Run(level.String(), func(t *testing.T) {
+			dsn := harness.MySQLDatabase(t)
+			harness.NewLeases(t, harness.MySQL.Raw(t, dsn))
+			var all []*lease.Leases
+			for range 6 {
+				all = append(all, harness.NewLeases(t, harness.MySQL.Raw(t, harness.MySQL.AtLevel(t, dsn, level))))
+			}
+			for i := range 6 {
+				key := fmt.Sprint("new/", i)
+				var mu sync.Mutex
+				tokens := make(map[int64]bool)
+				var wg sync.WaitGroup
+				for _, leases := range all {
+					wg.Go(func() {
+						l, err := leases.Acquire(t.Context(), key, lease.Wait(harness.Patience, 5*time.Millisecond))
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						mu.Lock()
+						tokens[l.Token().Value] = true
+						mu.Unlock()
+						if err := l.Release(t.Context()); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+				if len(tokens) != len(all) || !tokens[1] || !tokens[int64(len(all))] {
+					t.Errorf("%s: the tokens %v", key, tokens)
+				}
+			}
+		})
+	}
+}
+
+// Where statements are logged as texts a lease is extended, and released, by one that a replica comes to the same
+// by, however late: SYSDATE is its own there, so that it is only in the text that did nothing here.
+func TestLeaseLoggedAsStatementsOnMySQL(t *testing.T) {
+	for format, transacts := range map[string]bool{"STATEMENT": true, "MIXED": false, "ROW": false} {
+		dsn := harness.MySQLWith(t, harness.MySQLDatabase(t), func(c *mysql.Config) { c.Params = map[string]string{"binlog_format": format} })
+		db, counter := harness.MySQL.Counted(t, dsn)
+		l := harness.MustAcquire(t, harness.NewLeases(t, db), "jobs")
+		for _, do := range []func() error{
+			func() error { return l.Extend(t.Context(), time.Hour) },
+			func() error { return l.Release(t.Context()) },
+		} {
+			counter.Reset()
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+			locks := func(text string) bool { return strings.HasSuffix(text, "FOR UPDATE") }
+			if sent := counter.Texts(); slices.ContainsFunc(sent, locks) != transacts {
+				t.Errorf("%s: %q", format, sent)
+			}
+		}
+	}
+}

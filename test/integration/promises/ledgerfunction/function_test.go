@@ -1,0 +1,370 @@
+package ledgerfunction_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+const (
+	name    = "sqlfence_newest_v2"
+	trigger = "sqlfence_turn_v1"
+)
+
+// eachPostgres runs test on the drivers of PostgreSQL.
+func eachPostgres(t *testing.T, test func(t *testing.T, b harness.Base)) {
+	t.Helper()
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if !b.AsksByFunction() {
+			t.Skip("no function asks the ledger there")
+		}
+		test(t, b)
+	})
+}
+
+// installed returns a shop whose ledger has the function, at token 8, and its pool with a
+// counter.
+func installed(t *testing.T, b harness.Base) (*harness.Shop, *sql.DB, *harness.Counter) {
+	t.Helper()
+	sh := harness.NewShop(t, b, sqlfence.Ledger())
+	sh.Exec(t, tokens.LedgerFunction)
+	sh.Reset(t, 8)
+	db, count := b.Counted(t, sh.Source, harness.Books())
+	if err := harness.NewStore(t, db).Setup(t.Context()); err != nil { // it knows from now on
+		t.Fatal(err)
+	}
+	count.Reset()
+	return sh, db, count
+}
+
+// wantForm fails the test unless what was sent last calls the function, or doesn't.
+func wantForm(t *testing.T, count *harness.Counter, function bool) {
+	t.Helper()
+	texts := count.Texts()
+	if len(texts) == 0 || strings.Contains(texts[len(texts)-1], name) != function {
+		t.Errorf("sent %q, want the function: %v", texts, function)
+	}
+	count.Reset()
+}
+
+func TestFunctionIsUsedWhereItIsFound(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh := harness.NewShop(t, b)
+		sh.Exec(t, "DROP FUNCTION IF EXISTS "+name)
+		sh.Reset(t, 8)
+		db, count := b.Counted(t, sh.Source, harness.Books())
+		write(t, db, 8, nil)
+		wantForm(t, count, false)
+		if err := harness.NewStore(t, db).Setup(t.Context()); err != nil { // the same pool knows at once
+			t.Fatal(err)
+		}
+		write(t, db, 8, nil)
+		wantForm(t, count, true)
+		write(t, db, 7, sqlfence.ErrStale)
+		write(t, db, 9, sqlfence.ErrNotIssued)
+		sh.Exec(t, "DELETE FROM fencing_tokens")
+		write(t, db, 8, sqlfence.ErrUnknownName)
+
+		for _, gone := range []string{
+			"ALTER TABLE fencing_tokens DISABLE TRIGGER " + trigger,
+			"ALTER TABLE fencing_tokens ENABLE TRIGGER " + trigger, // not under every role
+			"DROP TRIGGER " + trigger + " ON fencing_tokens",
+			"DROP FUNCTION " + name,
+		} {
+			sh.Exec(t, tokens.LedgerFunction)
+			sh.Reset(t, 8)
+			known, count := b.Counted(t, sh.Source, harness.Books())
+			write(t, known, 8, nil)
+			wantForm(t, count, true)
+			sh.Exec(t, gone)
+			other, count := b.Counted(t, sh.Source, harness.Books())
+			write(t, other, 8, nil)
+			wantForm(t, count, false)
+		}
+	})
+}
+
+// write updates a book with a token.
+func write(t *testing.T, db harness.Runner, token int64, want error) {
+	t.Helper()
+	_, err := db.ExecContext(harness.Holding(t, token), harness.SetPrice, 30, 1)
+	if !errors.Is(err, want) {
+		t.Errorf("token %d: %v, want %v", token, err, want)
+	}
+}
+
+// A function that is dropped is missed once: outside of a transaction by nobody.
+func TestFunctionThatIsDropped(t *testing.T) {
+	for what, drop := range map[string]string{
+		"dropped":        "DROP FUNCTION " + name,
+		"renamed":        "ALTER FUNCTION " + name + " RENAME TO other",
+		"not executable": "REVOKE EXECUTE ON FUNCTION " + name + " FROM PUBLIC",
+	} {
+		t.Run(what, func(t *testing.T) {
+			eachPostgres(t, func(t *testing.T, b harness.Base) {
+				for way, run := range harness.Ways {
+					sh, db, count := installed(t, b)
+					if what == "not executable" {
+						db = asRole(t, sh, db)
+					}
+					write(t, db, 8, nil)
+					wantForm(t, count, true)
+					sh.Exec(t, drop)
+					query := harness.SetPrice
+					if strings.Contains(way, "query") {
+						query += " RETURNING id"
+					}
+					if err := run(harness.Holding(t, 8), db, query, 30, 1); err != nil {
+						t.Errorf("%s: %v", way, err)
+					}
+					count.Reset()
+					write(t, db, 8, nil)
+					wantForm(t, count, false)
+					write(t, db, 7, sqlfence.ErrStale)
+				}
+			})
+		})
+	}
+}
+
+// asRole returns db with one connection, of a role that has no powers but what a writer
+// needs.
+func asRole(t *testing.T, sh *harness.Shop, db *sql.DB) *sql.DB {
+	t.Helper()
+	var schema string
+	if err := sh.Plain.QueryRow("SELECT current_schema()").Scan(&schema); err != nil {
+		t.Fatal(err)
+	}
+	role := schema + "_role"
+	for _, query := range []string{
+		"CREATE ROLE " + role, "GRANT USAGE ON SCHEMA " + schema + " TO " + role,
+		"GRANT SELECT, UPDATE ON books, fencing_tokens TO " + role,
+	} {
+		sh.Exec(t, query)
+	}
+	t.Cleanup(func() {
+		for _, query := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {
+			if _, err := sh.Plain.Exec(query); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	db.SetMaxOpenConns(1)
+	if _, err := db.Exec("SET ROLE " + role); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// In a transaction the error says so, and that the transaction can be run again.
+func TestFunctionThatIsDroppedInATransaction(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		for _, prepared := range []bool{false, true} {
+			sh, db, _ := installed(t, b)
+			runs := 0
+			err := sqlfence.Retry(harness.Holding(t, 8), db, sqlfence.RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
+				if runs++; runs == 1 {
+					sh.Exec(t, "DROP FUNCTION "+name)
+				}
+				if !prepared {
+					_, err := tx.ExecContext(ctx, harness.SetPrice, 30, 1)
+					return err
+				}
+				_, err := harness.Prepared(ctx, tx, harness.SetPrice, func(s *sql.Stmt) (int64, error) { return harness.Affected(s.ExecContext(ctx, 30, 1)) })
+				return err
+			})
+			if err != nil || runs != 2 {
+				t.Errorf("prepared %v: %v after %d runs, want none after 2", prepared, err, runs)
+			}
+		}
+	})
+}
+
+// A statement that was prepared before the function was there, or with it, goes on.
+func TestFunctionComesAndGoesUnderAPreparedStatement(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, db, _ := installed(t, b)
+		db.SetMaxOpenConns(1)
+		stmt, err := db.Prepare(harness.SetPrice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stmt.Close()
+		for _, change := range []string{"SELECT 1", "DROP FUNCTION " + name, tokens.LedgerFunction, "ALTER TABLE fencing_tokens DISABLE TRIGGER " + trigger, tokens.LedgerFunction} {
+			sh.Exec(t, change)
+			if _, err := stmt.ExecContext(harness.Holding(t, 8), 30, 1); err != nil {
+				t.Errorf("after %.30q: %v", change, err)
+			}
+			_, err := stmt.ExecContext(harness.Holding(t, 7), 30, 1)
+			harness.WantStale(t, err, 7, 8)
+		}
+	})
+}
+
+// What the server is told about plans changes nothing.
+func TestFunctionUnderSettings(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, db, count := installed(t, b)
+		db.SetMaxOpenConns(1)
+		for _, set := range []string{
+			"SET plan_cache_mode = force_generic_plan", "SET plan_cache_mode = force_custom_plan", parallel(t, sh),
+			"SET jit_above_cost = 0", "SET enable_indexscan = off", "SET session_replication_role = replica", "SET search_path = pg_catalog, " + schemaOf(t, sh),
+		} {
+			harness.MustExec(t, db, set)
+			stmt, err := db.Prepare(harness.SetPrice)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 7 { // a generic plan comes after five custom ones
+				write(t, db, 8, nil)
+				wantForm(t, count, true)
+				if _, err := stmt.ExecContext(harness.Holding(t, 8), 30, 1); err != nil {
+					t.Errorf("%s: %v", set, err)
+				}
+				_, err := stmt.ExecContext(harness.Holding(t, 7), 30, 1)
+				harness.WantStale(t, err, 7, 8)
+			}
+			if err := harness.CloseStmt(stmt); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// parallel is the setting that has plans run by parallel workers, whatever its name.
+func parallel(t *testing.T, sh *harness.Shop) (set string) {
+	t.Helper()
+	const query = "SELECT 'SET ' || name || ' = on' FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')"
+	if err := sh.Plain.QueryRow(query).Scan(&set); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func schemaOf(t *testing.T, sh *harness.Shop) (schema string) {
+	t.Helper()
+	if err := sh.Plain.QueryRow("SELECT current_schema()").Scan(&schema); err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// Writers of one name leave the ledger's row unlocked, and little WAL.
+func TestFunctionLocksNoRow(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, db, _ := installed(t, b)
+		const xmax = "SELECT ctid::text || ' ' || xmax FROM fencing_tokens"
+		var before, after string
+		if err := sh.Plain.QueryRow(xmax).Scan(&before); err != nil {
+			t.Fatal(err)
+		}
+		var open []*sql.Tx
+		for id := range 3 {
+			tx, err := db.BeginTx(harness.Holding(t, 8), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.ExecContext(harness.Holding(t, 8), harness.SetPrice, 30, id+1); err != nil {
+				t.Error(err)
+			}
+			open = append(open, tx)
+		}
+		for _, tx := range open {
+			if err := tx.Commit(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := sh.Plain.QueryRow(xmax).Scan(&after); err != nil {
+			t.Fatal(err)
+		}
+		if after != before {
+			t.Errorf("the ledger's row was %s, now it is %s", before, after)
+		}
+		plain := walOf(t, sh.Plain, "UPDATE books SET price = 40 WHERE id = 1")
+		guarded := walOf(t, db, "UPDATE books SET price = 40 WHERE id = 1")
+		if guarded > plain+32 {
+			t.Errorf("a guarded write leaves %d bytes of WAL, a plain one %d", guarded, plain)
+		}
+	})
+}
+
+// walOf returns the bytes of WAL that a statement writes, the second time: then the page
+// isn't written whole.
+func walOf(t *testing.T, db *sql.DB, query string) (bytes int) {
+	t.Helper()
+	for range 2 {
+		rows, err := db.QueryContext(harness.Holding(t, 8), "EXPLAIN (ANALYZE, WAL, FORMAT JSON) "+query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plan string
+		for rows.Next() {
+			if err := rows.Scan(&plan); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			t.Fatal(err)
+		}
+		bytes = walBytes(t, plan)
+	}
+	return bytes
+}
+
+// A connection asks once, before its first guarded write, and before a transaction that may have one.
+func TestFunctionIsAskedForOnce(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, _, _ := installed(t, b)
+		questions := func(want int, rules ...sqlfence.Rule) {
+			t.Helper()
+			for _, inTx := range []bool{false, true} {
+				count := new(harness.Counter)
+				db, err := sqlfence.OpenDB(b.Counting(t, sh.Source, count), sqlfence.WithDialect(b.Dialect), harness.Books(rules...))
+				harness.CloseAtEnd(t, db, err)
+				db.SetMaxOpenConns(1)
+				for range 3 {
+					if !inTx {
+						write(t, db, 8, nil)
+						continue
+					}
+					tx, err := db.Begin()
+					if err != nil {
+						t.Fatal(err)
+					}
+					write(t, tx, 8, nil)
+					if err := tx.Commit(); err != nil {
+						t.Error(err)
+					}
+				}
+				asked := slices.DeleteFunc(count.Texts(), func(text string) bool { return !strings.Contains(text, "pg_proc") })
+				if len(asked) != want {
+					t.Errorf("in a transaction %v: asked %d times, want %d", inTx, len(asked), want)
+				}
+			}
+		}
+		questions(1)
+		questions(0, sqlfence.RowFence("fence_token")) // of no use
+	})
+}
+
+// walBytes returns the number of a plan's root.
+func walBytes(t *testing.T, plan string) (bytes int) {
+	t.Helper()
+	var explained []struct {
+		Plan struct {
+			WAL int `json:"WAL Bytes"`
+		}
+	}
+	if err := json.Unmarshal([]byte(plan), &explained); err != nil || len(explained) != 1 {
+		t.Fatalf("%v: %s", err, plan)
+	}
+	return explained[0].Plan.WAL
+}

@@ -1,0 +1,393 @@
+package ledgerfunction_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// Those who change tokens without the ledger's turn, by plain SQL.
+var others = []string{
+	"UPDATE fencing_tokens SET token = token + 1 WHERE name = 'books'",
+	"INSERT INTO fencing_tokens VALUES ('books', 1) ON CONFLICT (name) DO UPDATE SET token = fencing_tokens.token + 1",
+	"MERGE INTO fencing_tokens AS t USING (SELECT 'books' AS name) AS n ON n.name = t.name WHEN MATCHED THEN UPDATE SET token = 9",
+	"DROP TABLE fencing_tokens",
+	"ALTER TABLE fencing_tokens DISABLE TRIGGER ALL",
+}
+
+// What the trigger refuses, while it is on.
+var losing = []string{
+	"DELETE FROM fencing_tokens",
+	"UPDATE fencing_tokens SET name = 'pens' WHERE name = 'books'",
+	"WITH moved AS (DELETE FROM fencing_tokens RETURNING name, token) SELECT count(*) FROM moved",
+}
+
+// A write holds them off until its transaction ends, whatever its level, under any
+// session_replication_role, and where the trigger is off.
+func TestFunctionHoldsOffOthers(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		for _, before := range []string{"", "SET session_replication_role = replica", "ALTER TABLE fencing_tokens DISABLE TRIGGER " + trigger} {
+			for _, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead} {
+				all := others
+				if strings.HasPrefix(before, "ALTER") {
+					all = slices.Concat(losing, others)
+				}
+				for i, other := range all {
+					if i > 0 && before != "" && level != sql.LevelReadCommitted {
+						break // one shows it
+					}
+					t.Run(fmt.Sprintf("%.20s/%v/%.60s", before, level, other), func(t *testing.T) {
+						sh, db, count := installed(t, b)
+						if strings.HasPrefix(before, "ALTER") {
+							write(t, db, 8, nil) // it goes by the function for a minute
+							sh.Exec(t, before)
+						}
+						tx := harness.Begin(harness.Holding(t, 8), t, db, level)
+						write(t, tx, 8, nil)
+						wantForm(t, count, true)
+						foreign := sh.Raw(t, sh.Source)
+						foreign.SetMaxOpenConns(1)
+						if strings.HasPrefix(before, "SET") {
+							exec(t, foreign, before)
+						}
+						err := sh.Behind(t, tx, func() error {
+							_, err := foreign.Exec(other)
+							return err
+						})
+						if err != nil {
+							t.Error(err)
+						}
+					})
+				}
+			}
+		}
+	})
+}
+
+// The lock goes with the write: at a rollback to a savepoint before it, not before.
+func TestFunctionAtASavepoint(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, db, _ := installed(t, b)
+		tx := harness.Begin(harness.Holding(t, 8), t, db, sql.LevelDefault)
+		for _, query := range []string{"SAVEPOINT a", "", "SAVEPOINT b", "", "ROLLBACK TO b"} {
+			if query == "" {
+				write(t, tx, 8, nil)
+			} else if _, err := tx.Exec(query); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const held = "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'"
+		for _, want := range []int{2, 0} {
+			var n int
+			if err := tx.QueryRow(held).Scan(&n); err != nil || n != want {
+				t.Errorf("%d locks, %v; want %d", n, err, want)
+			}
+			if _, err := tx.Exec("ROLLBACK TO a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := sh.Issue(t.Context()); err != nil { // waits for nobody
+			t.Error(err)
+		}
+	})
+}
+
+// Who issues a token waits for the writers before it locks a row, also that of a lease: a
+// holder who gives up its lease in the middle of its transaction isn't to wait for itself.
+func TestIssuerWaitsWithoutARow(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, db, _ := installed(t, b)
+		tx := harness.Begin(harness.Holding(t, 8), t, db, sql.LevelDefault)
+		write(t, tx, 8, nil)
+		session, store := b.Session(t, tx), harness.NewStore(t, sh.Plain)
+		issuing := harness.Go(func() error {
+			_, err := store.Issue(t.Context(), "books")
+			return err
+		})
+		sh.WantBlocked(t, session, issuing.Ended())
+		if _, err := sh.Plain.Exec("SELECT FROM fencing_tokens FOR UPDATE NOWAIT"); err != nil {
+			t.Errorf("while Issue waits: %v", err)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+		if err := issuing.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A transaction that changes the tokens of many names holds off writes by one lock of the
+// table: the server hasn't room for as many locks.
+func TestFunctionWhereManyTokensChange(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, db, _ := installed(t, b)
+		sh.Exec(t, "INSERT INTO fencing_tokens SELECT 'name ' || n, 1 FROM generate_series(1, 1000) AS n")
+		if err := harness.NewStore(t, db).Repair(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
+		write(t, db, 100, nil)
+		tx := harness.Begin(context.Background(), t, sh.Plain, sql.LevelDefault)
+		if _, err := tx.Exec("UPDATE fencing_tokens SET token = token + 1"); err != nil {
+			t.Fatal(err)
+		}
+		var locks int
+		if err := tx.QueryRow("SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid()").Scan(&locks); err != nil {
+			t.Fatal(err)
+		}
+		if locks > 300 {
+			t.Errorf("%d locks", locks)
+		}
+		_ = sh.Behind(t, tx, func() error {
+			write(t, db, 100, sqlfence.ErrStale)
+			return nil
+		})
+	})
+}
+
+// Writers by the function and by the statement, at all levels, beside those who issue by
+// sqlfence and by plain SQL: nobody waits for each other for ever, and no stale write
+// lands. In each book the token of its last writer stands.
+func TestFunctionInMixedCompany(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, with, count := installed(t, b)
+		write(t, with, 8, nil)
+		wantForm(t, count, true)
+		without := unasked(t, b, sh.Source, sh.Plain)
+		store := harness.NewStore(t, sh.Plain)
+		var wg sync.WaitGroup
+		stop := make(chan struct{})
+		var deadlocks atomic.Int64
+		note := func(err error) {
+			if harness.SQLState(err) == "40P01" {
+				deadlocks.Add(1)
+			}
+		}
+		for i, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable, sql.LevelReadCommitted} {
+			db := with
+			if i == 3 {
+				db = without
+			}
+			for id := range 2 {
+				wg.Go(func() {
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						note(writeNewest(t, sh, db, level, id+1))
+					}
+				})
+			}
+		}
+		for range 100 {
+			if _, err := store.Issue(t.Context(), "books"); err != nil {
+				t.Error(err)
+			}
+			_, err := sh.Plain.Exec(others[0])
+			note(err)
+			if _, err := sh.Issue(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		close(stop)
+		wg.Wait()
+		if n := deadlocks.Load(); n > 0 {
+			t.Errorf("%d deadlocks", n)
+		}
+	})
+}
+
+// writeNewest writes the newest token into a book, in a transaction of a level, and returns why it couldn't.
+func writeNewest(t *testing.T, sh *harness.Shop, db *sql.DB, level sql.IsolationLevel, id int) error {
+	var token int64
+	if err := sh.Plain.QueryRow("SELECT token FROM fencing_tokens WHERE name = 'books'").Scan(&token); err != nil {
+		t.Error(err)
+		return nil
+	}
+	ctx := harness.Holding(t, token)
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	defer tx.Rollback()
+	for range 2 { // the second time it has the locks
+		if _, err := tx.ExecContext(ctx, "UPDATE books SET fence_token = $1 WHERE id = $2", token, id); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// runs moves a session by a statement that doesn't show it: where one does, guards refuse.
+const runs = "CREATE FUNCTION runs(query text) RETURNS void LANGUAGE plpgsql AS 'BEGIN EXECUTE query; END'"
+
+// The function asks the ledger that the statement would, whatever the search path says
+// when it is run, and nothing stands before it.
+func TestFunctionAsksTheLedgerOfTheSearchPath(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, _, _ := installed(t, b)
+		db, count := b.Counted(t, sh.Source, harness.Books(sqlfence.Ledger()))
+		schema := schemaOf(t, sh)
+		t.Cleanup(func() { _, _ = sh.Plain.Exec("DROP SCHEMA IF EXISTS " + schema + "_b CASCADE") })
+		for _, query := range []string{
+			"CREATE SCHEMA " + schema + "_b",
+			"CREATE TABLE " + schema + "_b.fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL)",
+			"INSERT INTO " + schema + "_b.fencing_tokens VALUES ('books', 5)",
+			// Someone else's, whose arguments would match as well, and operators.
+			"CREATE FUNCTION " + schema + "_b." + name + "(text, bigint, integer, oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+			"CREATE FUNCTION " + schema + "_b." + name + "(text, bigint, integer, regclass) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+			"CREATE FUNCTION " + schema + "." + name + "(varchar, bigint, bigint, oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+			// A constant that says no type is of this one.
+			"CREATE FUNCTION " + schema + "." + name + "(text, integer, integer, regclass) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+			runs,
+		} {
+			sh.Exec(t, query)
+		}
+		db.SetMaxOpenConns(1)
+		stmt, err := db.Prepare(harness.SetPrice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stmt.Close()
+		for _, c := range []struct {
+			set    string
+			newest int64
+		}{
+			{"ANALYZE books", 8},
+			{"SET search_path = " + schema + "_b, " + schema, 5},
+			{"SET search_path = " + schema, 8},
+			{"CREATE TEMPORARY TABLE fencing_tokens AS SELECT 'books'::text AS name, 6::bigint AS token", 6},
+			{"DROP TABLE pg_temp.fencing_tokens", 8},
+		} {
+			bypass := sqlfence.Bypass(t.Context(), "a test")
+			if _, err := db.ExecContext(bypass, "SELECT "+schema+".runs($1)", c.set); err != nil {
+				t.Fatal(err)
+			}
+			for _, token := range []int64{c.newest, c.newest - 1} {
+				want := error(nil)
+				if token < c.newest {
+					want = sqlfence.ErrStale
+				}
+				write(t, db, token, want)
+				wantForm(t, count, true)
+				if _, err := stmt.ExecContext(harness.Holding(t, token), 30, 1); (err == nil) != (want == nil) {
+					t.Errorf("prepared, after %q with %d: %v", c.set, token, err)
+				}
+				if _, err := db.ExecContext(harness.Holding(t, token), "UPDATE books SET price = 30 WHERE id = 1"); (err == nil) != (want == nil) {
+					t.Errorf("without arguments, after %q with %d: %v", c.set, token, err)
+				}
+			}
+		}
+	})
+}
+
+// A function of somebody who hasn't the powers of the ledger's owner isn't called.
+func TestFunctionOfAStrangerIsNotUsed(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, db, _ := installed(t, b)
+		asRole(t, sh, db) // creates it
+		sh.Exec(t, "ALTER FUNCTION "+name+" OWNER TO "+schemaOf(t, sh)+"_role")
+		other, count := b.Counted(t, sh.Source, harness.Books())
+		write(t, other, 8, nil)
+		wantForm(t, count, false)
+	})
+}
+
+// Tables for which the guard would not be the same.
+func TestFunctionIsNotInstalledFor(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		for _, c := range []struct{ create, rest string }{
+			{"CREATE VIEW fencing_tokens AS SELECT 'books'::text AS name, 8::bigint AS token", ""},
+			{"CREATE TABLE fencing_tokens (name text, token bigint)", ""},
+			{"CREATE TABLE fencing_tokens (name text, token bigint)", "CREATE UNIQUE INDEX ON fencing_tokens (name) WHERE token > 0"},
+			{"CREATE TABLE fencing_tokens (name text PRIMARY KEY, token numeric)", ""},
+			{"CREATE TABLE fencing_tokens (name char(20) PRIMARY KEY, token bigint)", ""},
+			{"CREATE COLLATION IF NOT EXISTS blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+				"CREATE TABLE fencing_tokens (name text COLLATE blind PRIMARY KEY, token bigint)"},
+			{"CREATE TABLE fencing_tokens (name text PRIMARY KEY, token bigint) PARTITION BY LIST (name)", ""},
+			{"CREATE TABLE fencing_tokens (name text PRIMARY KEY, token bigint)", "CREATE TABLE child () INHERITS (fencing_tokens)"},
+			{"SELECT 1", ""},
+		} {
+			db := b.Raw(t, b.DSN(t))
+			exec(t, db, c.create)
+			if c.rest != "" {
+				exec(t, db, c.rest)
+			}
+			if _, err := db.Exec(tokens.LedgerFunction); harness.SQLState(err) != "55000" {
+				t.Errorf("%s; %s: %v, want 55000", c.create, c.rest, err)
+			}
+		}
+	})
+}
+
+// After a schema was renamed, and after the function's own table was replaced, writes go on. A session that a
+// statement moves to the new name is refused until its pool is opened anew.
+func TestFunctionAfterARename(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		for _, change := range [][2]string{
+			{"ALTER TABLE fencing_tokens RENAME TO old", "CREATE TABLE fencing_tokens AS TABLE old"},
+			{"DROP TABLE fencing_tokens", "CREATE TABLE fencing_tokens AS SELECT 'books'::text AS name, 8::bigint AS token"},
+			{"ALTER SCHEMA %s RENAME TO %[1]s_new", "ALTER ROLE CURRENT_USER RESET search_path"},
+		} {
+			sh, _, _ := installed(t, b)
+			sh.Exec(t, runs)
+			db, _ := b.Counted(t, sh.Source, harness.Books(sqlfence.Ledger()))
+			db.SetMaxOpenConns(1)
+			schema := schemaOf(t, sh)
+			shown := b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger()))
+			shown.SetMaxOpenConns(1)
+			exec(t, shown, "SET search_path = "+schema)
+			write(t, shown, 8, nil)
+			write(t, db, 8, nil)
+			for _, query := range change {
+				if strings.Contains(query, "%s") {
+					query = fmt.Sprintf(query, schema)
+				}
+				sh.Exec(t, query)
+			}
+			if strings.Contains(change[0], "SCHEMA") {
+				if _, err := db.Exec("SELECT "+schema+"_new.runs($1)", "SET search_path = "+schema+"_new"); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _, _ = sh.Plain.Exec("ALTER SCHEMA " + schema + "_new RENAME TO " + schema) })
+				exec(t, shown, "SET search_path = "+schema+"_new")
+				write(t, shown, 8, sqlfence.ErrUnguardable)
+				shown = b.Fenced(t, strings.ReplaceAll(sh.Source, schema, schema+"_new"), harness.Books(sqlfence.Ledger()))
+			}
+			write(t, shown, 8, nil)
+			write(t, shown, 7, sqlfence.ErrStale)
+			write(t, db, 8, nil)
+			write(t, db, 7, sqlfence.ErrStale)
+		}
+	})
+}
+
+// unasked opens a database whose guards ask the ledger by themselves: of a driver that isn't
+// known nobody asks for the function.
+func unasked(t testing.TB, b harness.Base, dsn string, plain *sql.DB) *sql.DB {
+	t.Helper()
+	hidden := harness.HidingConnector{Hiding: harness.Hiding{Inner: plain.Driver()}, DSN: dsn}
+	db, err := sqlfence.OpenDB(opaque{hidden}, sqlfence.WithDialect(b.Dialect), harness.Books())
+	return harness.CloseAtEnd(t, db, err)
+}
+
+// opaque keeps its connector where sqlfence doesn't look.
+type opaque struct{ inner any }
+
+func (o opaque) Connect(ctx context.Context) (driver.Conn, error) {
+	return o.inner.(driver.Connector).Connect(ctx)
+}
+func (opaque) Driver() driver.Driver { return harness.Opaque{} }

@@ -1,0 +1,160 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// queriesOfRows are what INSERT takes its rows from, with an argument; each has a row. Where none of
+// pens meets the WHERE, an aggregate has one all the same.
+var queriesOfRows = []string{
+	"SELECT ? + 6, 7",
+	"SELECT 6 + ?, 7 LIMIT 1",
+	"SELECT 7, 8 WHERE NOT EXISTS (SELECT 1 FROM pens WHERE id > 5 + ?)",
+	"SELECT 7, COUNT(*) HAVING COUNT(*) < 1 + ?",
+	"(SELECT id + 7, price FROM pens WHERE id < 2 + ?)",
+	"(SELECT 7, COUNT(*) FROM pens WHERE id = 99 + ?)",
+	"SELECT 7, COUNT(*) FROM pens WHERE 1 = 0 AND id = ?",
+	"SELECT 7, COUNT(*) FROM pens WHERE FALSE HAVING COUNT(*) < ?",
+	"SELECT 7, MAX(id) + ? FROM pens WHERE 1 = 1",
+	"SELECT 7, COALESCE(MAX(id), ?) FROM pens WHERE id > 1 AND id < 1",
+	"SELECT 7, COUNT(DISTINCT grp) + ? FROM pens WHERE NULL",
+	"SELECT DISTINCT 7, COUNT(*) FROM pens WHERE 1 = 0 OR id = 100 + ?",
+	"SELECT 7, COUNT(*) + ? FROM pens WHERE id IN (SELECT id FROM pens WHERE 1 = 0)",
+	"SELECT 7, COUNT(*) FROM (SELECT 1 AS x WHERE 0 = ?) y WHERE 1 = 0",
+	"SELECT 7, COUNT(*) FROM pens p LEFT JOIN pens q ON q.id = p.id + ? WHERE p.id = 99",
+	"SELECT 7, COALESCE((SELECT MAX(pens.id)), 3) FROM pens WHERE 1 = 0 AND id = ?",
+	"SELECT 7, COUNT(*) FROM pens WHERE id = ? LIMIT 1",
+	"SELECT grp + 7, COUNT(*) FROM pens WHERE id > ? GROUP BY grp",
+	"SELECT 7, MIN(id) FROM pens WHERE id >= ? GROUP BY NULL",
+	"SELECT 7, MAX(id) FROM pens GROUP BY 'x' HAVING MAX(id) > ?",
+	"SELECT grp + 7, MAX(price) FROM pens WHERE id > ? GROUP BY 1 HAVING MAX(price) > 1 ORDER BY 1 LIMIT 1",
+	"SELECT id + 7, ABS(price) + LENGTH(SHA2(id, 256)) FROM pens WHERE id > ? ORDER BY id FOR UPDATE",
+	"SELECT id + 7, LEAST(price, ?) FROM pens LOCK IN SHARE MODE",
+	"SELECT 7, 8 UNION SELECT id + 8, price FROM pens WHERE id = ?",
+	"SELECT id + 20, 8 FROM pens WHERE 1 = 0 UNION ALL SELECT 7, COUNT(*) FROM pens WHERE id = 99 + ?",
+	"(SELECT 7, COUNT(*) FROM pens WHERE 1 = 0 UNION ALL SELECT 8, ? ORDER BY 1 LIMIT 1)",
+	"SELECT id + 7, 1 FROM pens EXCEPT SELECT id + 7, 1 FROM pens WHERE id = ?",
+	"WITH some AS (SELECT id FROM pens) SELECT 7, COUNT(*) + ? FROM some WHERE id = 99",
+}
+
+// TestInsertedQueries has rows inserted from each of them: a stale token inserts none, whatever the servers
+// leave out of the query, and another one what the bare driver inserts.
+func TestInsertedQueries(t *testing.T) {
+	for name, rules := range map[string][]sqlfence.Rule{
+		"ledger": {sqlfence.Ledger()},
+		"both":   {sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Serial("serial")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
+				for _, query := range queriesOfRows {
+					for _, insert := range []string{"INSERT INTO books (id, price) %s", "INSERT IGNORE books (id, price) %s", "INSERT INTO books (id, price) %s ON DUPLICATE KEY UPDATE title = 'u'"} {
+						compareStaleAndFresh(t, plain, guarded, fmt.Sprintf(insert, query), 1)
+					}
+				}
+			}, rules...)
+		})
+	}
+}
+
+// TestSpelledWrites has writes whose tables or rows are named in a way of MySQL's own.
+func TestSpelledWrites(t *testing.T) {
+	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
+		for _, query := range []string{
+			"UPDATE books value SET price = ? WHERE value.id = 1",
+			"UPDATE books quick SET quick.price = ? WHERE quick.id = 1",
+			"DELETE value FROM books AS value WHERE value.id = ?",
+			"UPDATE (books b JOIN pens p ON p.id = b.id) SET b.price = p.price + ?",
+			"UPDATE ((books b, pens p)) SET b.price = 1, p.price = ? WHERE b.id = p.id",
+			"UPDATE (books) SET price = ? WHERE id = 2",
+			"UPDATE books JOIN (SELECT id, price AS cost FROM pens) p ON p.id = books.id SET price = cost + ?, title = 'n'",
+			"UPDATE (SELECT 2 AS two) p, books SET price = ? WHERE id = two",
+		} {
+			compareStaleAndFresh(t, plain, guarded, query, 1)
+		}
+	}, sqlfence.RowFence("fence_token"))
+}
+
+// TestRowsOfFunctions has rows without a placeholder or a plain constant, of which a value is stored alike
+// inside of a CASE.
+func TestRowsOfFunctions(t *testing.T) {
+	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
+		for _, query := range []string{
+			"INSERT INTO books (title) VALUES (UPPER(?))",
+			"INSERT INTO books (grp, touched) VALUES (LENGTH(?), TRUE), (LENGTH('x'), FALSE)",
+			"INSERT INTO books (grp, price) VALUES (LENGTH(?), - 3)",
+			"INSERT INTO books (price, title) VALUES (ABS(?), HEX(12)) ON DUPLICATE KEY UPDATE title = 'u'",
+			"INSERT INTO books SET grp = 1 + 1, title = CONCAT('a', ?)",
+		} {
+			compareStaleAndFresh(t, plain, guarded, query, 1)
+		}
+	}, sqlfence.Ledger())
+}
+
+// TestRowsOfNothing has rows of defaults alone.
+func TestRowsOfNothing(t *testing.T) {
+	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
+		for _, query := range []string{"INSERT INTO books () VALUES ()", "INSERT books VALUES (), ()", "INSERT INTO books () VALUES () ON DUPLICATE KEY UPDATE title = 'u'"} {
+			compareStaleAndFresh(t, plain, guarded, query)
+			refill(t, plain)
+			if _, err := guarded.ExecContext(holding(5), query); err != nil {
+				t.Errorf("%s: %v", query, err)
+			}
+			if n := count(t, plain, "id > 3 AND fence_token = 5 AND serial = 1"); n == 0 || n != count(t, plain, "id > 3") {
+				t.Errorf("%s: %d rows have the mark and the serial", query, n)
+			}
+		}
+	}, sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Serial("serial"))
+}
+
+// TestRowsWithAnAlias has upserts with an alias of the row behind SET, which MariaDB doesn't know.
+func TestRowsWithAnAlias(t *testing.T) {
+	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
+		for _, query := range []string{
+			"INSERT INTO books SET id = ?, price = 3 AS new ON DUPLICATE KEY UPDATE price = new.price + 1",
+			"INSERT INTO books SET id = ?, price = 3 AS new(m, n) ON DUPLICATE KEY UPDATE price = m + n",
+		} {
+			if run(t, context.Background(), plain, query, 1).err != nil {
+				t.Skip("this server doesn't read it")
+			}
+			compareStaleAndFresh(t, plain, guarded, query, 1)
+		}
+	}, sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Serial("serial"))
+}
+
+// compareStaleAndFresh runs a write by an old token and by the newest one, which the books that it
+// reaches and the ledger have.
+func compareStaleAndFresh(t *testing.T, plain, guarded *sql.DB, query string, args ...any) {
+	t.Helper()
+	refill(t, plain)
+	want := run(t, context.Background(), plain, query, args...)
+	if want.err != nil {
+		t.Fatalf("%s: %v", query, want.err)
+	}
+	tx, err := guarded.BeginTx(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tx.ExecContext(holding(4), query, args...)
+	harness.WantStale(t, err, 4, 5)
+	if err := tx.Commit(); err != nil {
+		t.Error(err)
+	}
+	if n := count(t, plain, untouched); n != 3 || count(t, plain, "TRUE") != 3 {
+		t.Errorf("%s: a stale token has written, and left %d books", query, n)
+	}
+	got := run(t, holding(5), guarded, query, args...)
+	if got.err != nil || len(got.left) != len(want.left) || got.pens != want.pens || got.affected != want.affected {
+		t.Errorf("%s: %d rows, %v; want %d rows; pens %s, want %s", query, got.affected, got.err, want.affected, got.pens, want.pens)
+	}
+	for id, b := range want.left {
+		if got.left[id].rest != b.rest {
+			t.Errorf("%s: book %d is %q, want %q", query, id, got.left[id].rest, b.rest)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package orders_test
+
+import (
+	"context"
+	"database/sql"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// A mode is how the transactions of a run are: at an isolation level, or as SQLite begins them.
+type mode struct {
+	name      string
+	level     sql.IsolationLevel
+	begin     string // the text that begins one; empty where the level says enough
+	params    string // of SQLite's data source name
+	snapshots bool   // a statement may see what there was when its transaction began
+	prepare   string // what is different about the database
+}
+
+// A database is one in which sessions wait in a way of its own.
+type database struct {
+	harness.Base
+	name    string
+	modes   []mode
+	endsTx  bool   // a transaction ends with a statement that fails
+	ordered bool   // locks are taken in an order in which no circle is but where rows are written crosswise
+	silent  bool   // a stale write that reaches no row may have no error
+	upsert  string // what stands behind the VALUES of an upsert of the column tag
+	open    func(t *testing.T, d *database, m mode) (dsn string)
+
+	// waits asks which sessions wait for a lock; nil where the database says so by refusing.
+	waits func(ctx context.Context, conn *sql.DB) (map[int]waiter, error)
+
+	itsName string // the query for the name of the database that a session is in
+}
+
+// A waiter is a session that waits for a lock.
+type waiter struct {
+	in string // the name of its database
+	of []int  // the sessions that it waits for, where the database tells
+}
+
+var databases = []*database{
+	{
+		Base: written(harness.Bases[1]),
+		name: "PostgreSQL",
+		modes: []mode{
+			{name: "read committed", level: sql.LevelReadCommitted},
+			{name: "read committed, without the ledger's function", level: sql.LevelReadCommitted,
+				prepare: "DROP FUNCTION " + sqltext.LedgerFunction},
+			{name: "repeatable read", level: sql.LevelRepeatableRead, snapshots: true},
+			{name: "serializable", level: sql.LevelSerializable, snapshots: true},
+		},
+		endsTx:  true,
+		ordered: true,
+		upsert:  "ON CONFLICT (id) DO UPDATE SET tag = excluded.tag",
+		open:    openPostgres,
+		waits:   postgresWaits,
+		itsName: "SELECT current_database()",
+	},
+	{
+		Base: harness.MySQL,
+		name: "MariaDB",
+		modes: []mode{
+			{name: "read committed", level: sql.LevelReadCommitted},
+			{name: "repeatable read", level: sql.LevelRepeatableRead},
+			{name: "serializable", level: sql.LevelSerializable},
+		},
+		upsert:  "ON DUPLICATE KEY UPDATE tag = VALUES(tag)",
+		open:    openMySQL,
+		waits:   mysqlWaits,
+		itsName: "SELECT DATABASE()",
+	},
+	{
+		Base: written(harness.Bases[2]),
+		name: "SQLite",
+		modes: []mode{
+			{name: "WAL, deferred", begin: "BEGIN", params: "_journal_mode=WAL", snapshots: true},
+			{name: "WAL, immediate", begin: "BEGIN IMMEDIATE", params: "_journal_mode=WAL"},
+			{name: "rollback journal, deferred", begin: "BEGIN", params: "_journal_mode=DELETE"},
+			{name: "rollback journal, immediate", begin: "BEGIN IMMEDIATE", params: "_journal_mode=DELETE"},
+		},
+		silent: true,
+		upsert: "ON CONFLICT (id) DO UPDATE SET tag = excluded.tag",
+		open:   openSQLite,
+	},
+}
+
+func written(b harness.Base) harness.Base {
+	b.AsWritten = true
+	return b
+}
+
+// writes reports whether such a write is guarded under the rules; "" is for none.
+func (d *database) writes(r ruleset, kind string) bool {
+	switch kind {
+	case "fresh": // the claim of a row that another has added is unknown
+		return !r.has("Claim")
+	}
+	return true
+}
+
+// text writes a statement's placeholder as the database reads it.
+func (d *database) text(query string) string {
+	if d.Dialect == sqlfence.Postgres {
+		return strings.ReplaceAll(query, "?", "$1")
+	}
+	return query
+}
+
+// openPostgres makes a database, as the ledger's turns are taken by name in the whole of one, and has deadlocks looked
+// for at once, where it may.
+func openPostgres(t *testing.T, d *database, m mode) string {
+	dsn := harness.PostgresDatabase(t)
+	var super string
+	if err := d.Raw(t, dsn).QueryRow("SELECT current_setting('is_superuser')").Scan(&super); err != nil {
+		t.Fatal(err)
+	}
+	dsn = d.AtLevel(t, dsn, m.level)
+	if super == "on" {
+		dsn += "&deadlock_timeout=5ms"
+	}
+	return dsn
+}
+
+func postgresWaits(ctx context.Context, conn *sql.DB) (map[int]waiter, error) {
+	const query = `SELECT DISTINCT l.pid, a.datname, array_to_string(pg_blocking_pids(l.pid), ' ')
+FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) WHERE NOT l.granted AND a.datname IS NOT NULL`
+	rows, err := conn.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	waits := make(map[int]waiter)
+	for rows.Next() {
+		var pid int
+		var w waiter
+		var blocking string
+		if err := rows.Scan(&pid, &w.in, &blocking); err != nil {
+			return nil, err
+		}
+		for _, of := range strings.Fields(blocking) {
+			n, err := strconv.Atoi(of)
+			if err != nil {
+				return nil, err
+			}
+			w.of = append(w.of, n)
+		}
+		if len(w.of) != 0 { // else it has got the lock by now
+			waits[pid] = w
+		}
+	}
+	return waits, rows.Err()
+}
+
+func openMySQL(t *testing.T, d *database, m mode) string {
+	return harness.MySQLWith(t, d.AtLevel(t, d.DSN(t), m.level), func(c *mysql.Config) {
+		c.Params["innodb_lock_wait_timeout"], c.Params["lock_wait_timeout"] = "300", "300"
+	})
+}
+
+var innodbWaits = regexp.MustCompile(`(?m)^LOCK WAIT .*\n(?:MariaDB|MySQL) thread id (\d+),`)
+
+// mysqlWaits: information_schema's tables about locks are too old by up to a tenth of a second.
+func mysqlWaits(ctx context.Context, conn *sql.DB) (map[int]waiter, error) {
+	var kind, name, status string
+	if err := conn.QueryRowContext(ctx, "SHOW ENGINE INNODB STATUS").Scan(&kind, &name, &status); err != nil {
+		return nil, err
+	}
+	_, now, _ := strings.Cut(status, "LIST OF TRANSACTIONS FOR EACH SESSION")
+	inside := make(map[string]bool)
+	for _, found := range innodbWaits.FindAllStringSubmatch(now, -1) {
+		inside[found[1]] = true
+	}
+	rows, err := conn.QueryContext(ctx, "SELECT ID, COALESCE(DB, ''), COALESCE(STATE, '') FROM information_schema.PROCESSLIST")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	waits := make(map[int]waiter)
+	for rows.Next() {
+		var id int
+		var w waiter
+		var state string
+		if err := rows.Scan(&id, &w.in, &state); err != nil {
+			return nil, err
+		}
+		if inside[strconv.Itoa(id)] || strings.HasPrefix(state, "Waiting for ") && strings.HasSuffix(state, " lock") {
+			waits[id] = w
+		}
+	}
+	return waits, rows.Err()
+}
+
+// openSQLite has who meets a lock told so at once.
+func openSQLite(t *testing.T, d *database, m mode) string {
+	file, _, _ := strings.Cut(d.DSN(t), "?")
+	return file + "?_busy_timeout=0&_synchronous=OFF&" + m.params
+}

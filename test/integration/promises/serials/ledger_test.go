@@ -1,0 +1,215 @@
+package serials_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// A conflict of serials, a lock and a row that is gone are told only after the ledger
+// was asked, which a statement does once: also where it waited for the row.
+
+// askedShop is a shop whose books have all rules that ask the ledger before they raise.
+func askedShop(t *testing.T, s harness.Setting, rules ...sqlfence.Rule) *harness.Shop {
+	return lockShop(t, s, "integer", append(rules, sqlfence.Ledger(), sqlfence.Serial("serial"))...)
+}
+
+// start sends a write in a goroutine; the channel is closed when it has answered.
+func start(ctx context.Context, s *harness.Shop, f harness.Form, w harness.Write) (<-chan struct{}, *error) {
+	done, result := make(chan struct{}), new(error)
+	go func() {
+		defer close(done)
+		_, *result = f.Run(ctx, s.DB, w)
+	}()
+	return done, result
+}
+
+var askedRules = map[string][]sqlfence.Rule{"ledger": nil, "both": {sqlfence.RowFence("fence_token")}}
+
+// No item of the statement's own WITH answers instead of the ledger: a raise that asks it
+// would raise nothing.
+func TestLedgerIsNotShadowed(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		sh := askedShop(t, s)
+		for _, query := range []string{
+			"WITH x AS (WITH sqlfence_newest_0 AS (SELECT false AS newest) UPDATE books SET price = 20, serial = 1 WHERE id = 1 RETURNING id) SELECT * FROM x",
+			"WITH x AS (WITH sqlfence_newest_0 AS (SELECT false AS newest) DELETE FROM books WHERE id = 1 RETURNING id) SELECT * FROM x",
+			`INSERT INTO books (id, price) WITH sqlfence_newest_0 AS (SELECT false AS newest) SELECT 1, 20 ON CONFLICT (id) DO UPDATE SET price = 20`,
+			`UPDATE books SET price = (WITH sqlfence_newest_0 AS (SELECT false AS newest) SELECT 20 FROM sqlfence_newest_0) WHERE id = 1`,
+		} {
+			lock(t, sh, "42", lockSince, lockExpiry)
+			sh.Raise(t, "books", 8)
+			if _, err := sh.DB.ExecContext(harness.Holding(t, 8), query); !errors.Is(err, sqlfence.ErrUnguardable) && !errors.Is(err, sqlfence.ErrLocked) {
+				t.Errorf("%s: %v", query, err)
+			}
+			sh.WantVersions(t, "1:10#7 2:10#1 3:10#1")
+		}
+	})
+}
+
+func TestLedgerIsAskedFirst(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		for name, rules := range askedRules {
+			sh := askedShop(t, s, rules...)
+			for _, w := range harness.RowWrites {
+				for _, change := range []string{"serial = 8", "editedby = 42, editedexpiry = 'infinity'", "serial = 8, editedby = 42, editedexpiry = 'infinity'", "price = 5"} {
+					for _, issues := range []bool{false, true} {
+						t.Run(fmt.Sprint(name, "/", w.Name, "/", change, "/", issues), func(t *testing.T) {
+							sh.Reset(t, 8)
+							sh.Exec(t, "UPDATE books SET serial = 7")
+							b := sh.Block(t, harness.Write{})
+							if _, err := b.Tx.Exec("UPDATE books SET " + change + " WHERE id = 1"); err != nil {
+								t.Fatal(err)
+							}
+							done, result := start(sqlfence.WithSerial(harness.Holding(t, 8), 7), sh, harness.Forms[0], w)
+							sh.WantBlocked(t, b.PID, done)
+							if issues {
+								if token, err := sh.Issue(t.Context()); token != 9 || err != nil {
+									t.Fatalf("issue: %d, %v", token, err)
+								}
+							}
+							if err := b.Tx.Commit(); err != nil {
+								t.Fatal(err)
+							}
+							<-done
+							switch err := *result; {
+							case s.Level != sql.LevelReadCommitted && harness.RefusedByIsolation(err):
+							case issues:
+								harness.WantStale(t, err, 8, 9)
+							case strings.HasPrefix(change, "serial"):
+								harness.WantConflict(t, err, 7, 8)
+							case strings.HasPrefix(change, "editedby"):
+								harness.WantError(t, err, sqlfence.ErrLocked)
+							case err != nil:
+								t.Error(err)
+							}
+						})
+					}
+				}
+			}
+		}
+	})
+}
+
+// A write that goes on to wait for another row, after one that had changed, holds off
+// no token: the ledger's turn is taken when all rows are locked.
+func TestLedgerIsAskedLast(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		for _, f := range []harness.Form{harness.Forms[0], harness.Forms[2]} {
+			for _, query := range []string{"UPDATE books SET price = 30", "DELETE FROM books", "UPDATE books SET price = 30 RETURNING id"} {
+				t.Run(f.Name+"/"+query, func(t *testing.T) {
+					sh := askedShop(t, s)
+					sh.Reset(t, 8)
+					sh.Exec(t, "UPDATE books SET serial = 7")
+					first := sh.Block(t, harness.Write{})
+					if _, err := first.Tx.Exec("UPDATE books SET price = 5 WHERE id = 1"); err != nil {
+						t.Fatal(err)
+					}
+					second := blockSecond(t, sh)
+					done, result := start(sqlfence.WithSerial(harness.Holding(t, 8), 7), sh, f, harness.Write{Query: query})
+					sh.WantBlocked(t, first.PID, done)
+					if err := first.Tx.Commit(); err != nil {
+						t.Fatal(err)
+					}
+					if s.Level == sql.LevelReadCommitted {
+						sh.WantBlocked(t, second.PID, done)
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
+					defer cancel()
+					if token, err := sh.Issue(ctx); token != 9 || err != nil {
+						t.Errorf("issue: %d, %v", token, err)
+					}
+					if err := second.Tx.Rollback(); err != nil {
+						t.Fatal(err)
+					}
+					<-done
+					if err := *result; s.Level == sql.LevelReadCommitted || !harness.RefusedByIsolation(err) {
+						harness.WantStale(t, err, 8, 9)
+					}
+				})
+			}
+		}
+	})
+}
+
+// blockSecond is Block for the row 2.
+func blockSecond(t *testing.T, s *harness.Shop) *harness.Blocker {
+	t.Helper()
+	tx, err := s.Plain.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() }) // for a test that fails early
+	b := &harness.Blocker{Tx: tx}
+	if _, err := tx.Exec("SELECT id FROM books WHERE id = 2 FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.QueryRow("SELECT pg_backend_pid()").Scan(&b.PID); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// In all kinds of statement a stale token is told first, and none of them lands.
+func TestLedgerIsAskedInEveryKindOfStatement(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		for name, rules := range askedRules {
+			sh := askedShop(t, s, rules...)
+			for _, tt := range []struct {
+				query     string
+				versioned bool
+			}{
+				{"UPDATE books SET price = 30 WHERE id = 1", true},
+				{"UPDATE books SET price = 30 RETURNING id", true},
+				{"DELETE FROM books WHERE id = 1", true},
+				{"INSERT INTO books (id, isbn) VALUES (1, 'i1') ON CONFLICT (id) DO UPDATE SET price = 30", true},
+				{"INSERT INTO books (id, isbn) VALUES (7, 'i7') ON CONFLICT (id) DO UPDATE SET price = 30", true},
+				{"UPDATE books SET serial = 3 WHERE id = 1", false},
+				{"UPDATE books SET price = 30 WHERE id = 1", false},
+				{"INSERT INTO books (id, isbn) VALUES (7, 'i7')", false},
+				{"MERGE INTO books b USING (SELECT 1 AS id) s ON b.id = s.id WHEN MATCHED THEN UPDATE SET price = 30", false},
+				{"MERGE INTO books b USING (SELECT 1 AS id) s ON b.id = s.id WHEN MATCHED THEN UPDATE SET serial = 3", false},
+				{"MERGE INTO books b USING (SELECT 1 AS id) s ON b.id = s.id WHEN MATCHED AND b.price > 0 THEN DELETE", false},
+				{"WITH u AS (UPDATE books SET price = 30 RETURNING id) SELECT id FROM u", false},
+				{"WITH n AS (SELECT 1 AS id) UPDATE books SET serial = 3 FROM n WHERE books.id = n.id", false},
+				{"EXPLAIN ANALYZE UPDATE books SET serial = 3 WHERE id = 1", false},
+				{"EXPLAIN (ANALYZE) DELETE FROM books", false},
+			} {
+				t.Run(name+"/"+tt.query, func(t *testing.T) {
+					if harness.Lacks(t, sh.Plain, tt.query) {
+						t.Skip("the server has no MERGE")
+					}
+					for _, held := range []string{"editedby = NULL", "editedby = 42, editedexpiry = 'infinity'"} {
+						sh.Reset(t, 8)
+						sh.Exec(t, "UPDATE books SET serial = 7, "+held)
+						unchanged := sh.Unchanged(t)
+						sh.Raise(t, "books", 9)
+						ctx := harness.Holding(t, 8)
+						if tt.versioned {
+							ctx = sqlfence.WithSerial(ctx, 6)
+						}
+						for _, f := range []harness.Form{harness.Forms[0], harness.Forms[2]} {
+							_, err := f.Run(ctx, sh.DB, harness.Write{Query: tt.query})
+							harness.WantStale(t, err, 8, 9)
+							if errors.Is(err, sqlfence.ErrConflict) || errors.Is(err, sqlfence.ErrLocked) {
+								t.Errorf("it is more than stale: %v", err)
+							}
+						}
+						sh.Raise(t, "books", 8)
+						unchanged()
+						// The same with the newest token: what is refused is refused by another rule.
+						if _, err := harness.Forms[0].Run(ctx, sh.DB, harness.Write{Query: tt.query}); errors.Is(err, sqlfence.ErrStale) || errors.Is(err, sqlfence.ErrUnguardable) {
+							t.Errorf("with the newest token: %v", err)
+						}
+					}
+				})
+			}
+		}
+	})
+}

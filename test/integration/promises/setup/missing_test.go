@@ -1,0 +1,171 @@
+package setup_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/rowlock"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// A statement that fails because something isn't there: what is dropped, and rules that
+// need it.
+var missing = []struct {
+	name  string
+	drops string
+	rules []sqlfence.Rule
+
+	things int      // that are missing; an error tells one
+	except []string // writes that don't need them
+}{
+	{"the fence column", "ALTER TABLE books DROP COLUMN fence_token", []sqlfence.Rule{sqlfence.RowFence("fence_token")}, 1, nil},
+	{"a fence column with a name that needs quotes", "", []sqlfence.Rule{sqlfence.RowFence(`"fence-token"`)}, 1, nil},
+	{"the ledger", "DROP TABLE fencing_tokens", []sqlfence.Rule{sqlfence.Ledger()}, 1, nil},
+	{"the ledger, besides a fence column", "DROP TABLE fencing_tokens", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger()}, 1, nil},
+	{"the serial column", "", []sqlfence.Rule{sqlfence.Serial("serial")}, 1, writes[2:]},
+	{"the columns of a lock", "", []sqlfence.Rule{sqlfence.EditLock("editedby", "editedsince", "editedexpiry")}, 3, writes[:1]},
+}
+
+var writes = []string{
+	"INSERT INTO books (id) VALUES (5)",
+	"UPDATE books SET price = 20 WHERE id = 1",
+	"DELETE FROM books WHERE id = 1",
+}
+
+// The error says what is missing and how to add it, which then helps; in Observe mode the
+// event does, and the statement runs.
+func TestMissing(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		for _, m := range missing {
+			t.Run(m.name, func(t *testing.T) {
+				for _, query := range writes {
+					if slices.Contains(m.except, query) {
+						continue
+					}
+					for _, prepared := range []bool{false, true} {
+						sh := harness.NewShop(t, b, m.rules...)
+						sh.Exec(t, "INSERT INTO books (id) VALUES (1)")
+						if m.drops != "" {
+							sh.Exec(t, m.drops)
+						}
+						ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: 1})
+						observeMissing(ctx, t, sh, m.rules, query)
+						err := write(ctx, sh.DB, query, prepared)
+						for range m.things {
+							add(t, sh, b, err)
+							err = write(ctx, sh.DB, query, prepared)
+						}
+						if err != nil && !errors.Is(err, sqlfence.ErrUnknownName) { // of a ledger that is there, and empty
+							t.Errorf("%s, prepared %v, after what the errors said: %v", query, prepared, err)
+						}
+					}
+				}
+			})
+		}
+	})
+}
+
+// observeMissing wants the statement to run in Observe mode, and the event to say what is
+// missing; what the statement did is rolled back.
+func observeMissing(ctx context.Context, t *testing.T, sh *harness.Shop, rules []sqlfence.Rule, query string) {
+	t.Helper()
+	var told []error
+	db := sh.Fenced(t, sh.Source, harness.Books(rules...), sqlfence.WithMode(sqlfence.Observe),
+		sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { told = append(told, e.Err) }))
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, query); err != nil {
+		t.Errorf("%s in Observe mode: %v", query, err)
+	}
+	if len(told) != 1 || !errors.Is(told[0], sqlfence.ErrNotSetUp) {
+		t.Errorf("%s: the observer is told %v, want ErrNotSetUp", query, told)
+	}
+}
+
+func write(ctx context.Context, db *sql.DB, query string, prepared bool) error {
+	if !prepared {
+		_, err := db.ExecContext(ctx, query)
+		return err
+	}
+	stmt, err := db.PrepareContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.ExecContext(ctx)
+	return errors.Join(err, harness.CloseStmt(stmt))
+}
+
+// add does what an error says, and wants it to wrap the driver's own.
+func add(t *testing.T, sh *harness.Shop, b harness.Base, err error) {
+	t.Helper()
+	var setup *sqlfence.SetupError
+	if !errors.As(err, &setup) || !errors.Is(err, sqlfence.ErrNotSetUp) {
+		t.Fatalf("error %v, want a SetupError", err)
+	}
+	if state := (interface{ SQLState() string })(nil); b.Dialect == sqlfence.Postgres && !errors.As(err, &state) {
+		t.Errorf("the driver's error isn't to be found in %v", err)
+	}
+	if setup.Err == nil || setup.Missing == "" {
+		t.Errorf("%+v lacks something", setup)
+	}
+	sh.Exec(t, setup.SQL)
+}
+
+// The packages do the same for their tables.
+func TestMissingTables(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		sh := harness.NewShop(t, b)
+		sh.Exec(t, "DROP TABLE fencing_tokens")
+		sh.Exec(t, "CREATE TABLE invoice (id integer PRIMARY KEY, serial bigint NOT NULL DEFAULT 1, editedby text, editedsince "+b.TimeType()+", editedexpiry "+b.TimeType()+")")
+		sh.Exec(t, "INSERT INTO invoice (id) VALUES (7)")
+		store := harness.NewStore(t, sh.DB)
+		leases := harness.NewLeases(t, sh.DB)
+		sh.Exec(t, "DROP TABLE fencing_leases")
+		sh.Exec(t, "DROP TABLE fencing_tokens")
+		m, err := rowlock.NewManager(sh.DB)
+		if err != nil {
+			t.Fatal(err)
+		}
+		invoice, err := rowlock.New(sh.DB, "invoice", rowlock.WithManager(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := t.Context()
+		for name, do := range map[string]func() error{
+			"issue":     func() error { _, err := store.Issue(ctx, "books"); return err },
+			"current":   func() error { _, err := store.Current(ctx, "books"); return err },
+			"acquire":   func() error { _, _, err := leases.TryAcquire(ctx, "jobs"); return err },
+			"list":      func() error { _, err := leases.List(ctx); return err },
+			"request":   func() error { _, err := invoice.Request(ctx, rowlock.Edit{ID: 7, Serial: 1, User: "ada"}); return err },
+			"locks":     func() error { _, err := m.Locks(ctx, rowlock.Filter{}); return err },
+			"heartbeat": func() error { return m.Heartbeat(ctx, "s1") },
+		} {
+			var setup *sqlfence.SetupError
+			if err := do(); !errors.As(err, &setup) {
+				t.Errorf("%s: %v, want a SetupError", name, err)
+			}
+		}
+		for range 2 { // the two tables of leases, one after the other
+			_, _, err := leases.TryAcquire(ctx, "jobs")
+			add(t, sh, b, err)
+		}
+		_, _, err = leases.TryAcquire(ctx, "jobs")
+		if err != nil {
+			t.Errorf("acquire after what the errors said: %v", err)
+		}
+		if _, err = invoice.Request(ctx, rowlock.Edit{ID: 7, Serial: 1, User: "ada"}); err == nil {
+			t.Fatal("there is no table rowlocks")
+		}
+		add(t, sh, b, err)
+		if _, err = invoice.Request(ctx, rowlock.Edit{ID: 7, Serial: 1, User: "ada"}); err != nil {
+			t.Errorf("request after what the error said: %v", err)
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package verify_test
+
+import (
+	"database/sql"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// bases are those of all databases.
+var bases = append(slices.Clone(harness.Bases[:4]), harness.MySQL)
+
+// A world is a database with the tables books and pens and the ledger, in which nothing is
+// wrong, and which the test has to itself.
+type world struct {
+	harness.Base
+	dsn   string
+	plain *sql.DB
+	fresh []sqlfence.Finding // in the beginning: nothing but notes about the server
+}
+
+// eachWorld runs test on a world of every base; a short run on one of each database.
+func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	for _, b := range bases {
+		if testing.Short() && !b.IsUsual() {
+			continue
+		}
+		t.Run(b.Name, func(t *testing.T) { test(t, newWorld(t, b)) })
+	}
+}
+
+var created = map[sqlfence.Dialect][]string{
+	sqlfence.Postgres: {
+		"CREATE TABLE books (id integer PRIMARY KEY, price integer NOT NULL DEFAULT 10, title text, fence_token bigint NOT NULL DEFAULT 0, serial bigint NOT NULL DEFAULT 1," +
+			" editedby text, editedsince timestamptz, editedexpiry timestamptz)",
+		"CREATE TABLE pens (id integer PRIMARY KEY, price integer)",
+	},
+	sqlfence.SQLite: {
+		"CREATE TABLE books (id integer PRIMARY KEY, price integer NOT NULL DEFAULT 10, title text, fence_token bigint NOT NULL DEFAULT 0, serial bigint NOT NULL DEFAULT 1," +
+			" editedby text, editedsince integer, editedexpiry integer)",
+		"CREATE TABLE pens (id integer PRIMARY KEY, price integer)",
+	},
+	sqlfence.MySQL: {
+		"CREATE TABLE books (id integer PRIMARY KEY, price integer NOT NULL DEFAULT 10, title varchar(100), fence_token bigint NOT NULL DEFAULT 0, serial bigint NOT NULL DEFAULT 1," +
+			" editedby varchar(100), editedsince bigint, editedexpiry bigint) ENGINE=InnoDB",
+		"CREATE TABLE pens (id integer PRIMARY KEY, price integer) ENGINE=InnoDB",
+	},
+}
+
+// allRules are rules with every column of books.
+var allRules = []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Key("id"), sqlfence.Serial("serial"),
+	sqlfence.EditLock("editedby", "editedsince", "editedexpiry")}
+
+func newWorld(t *testing.T, b harness.Base) *world {
+	t.Helper()
+	w := &world{Base: b}
+	switch b.Dialect {
+	case sqlfence.Postgres:
+		w.dsn = harness.PostgresDatabase(t)
+	default:
+		w.dsn = b.DSN(t)
+	}
+	w.plain = b.Raw(t, w.dsn)
+	w.exec(t, created[b.Dialect]...)
+	store, err := tokens.New(w.plain)
+	if err == nil {
+		err = store.Setup(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.fresh = w.verify(t, harness.Books(allRules...))
+	for _, f := range w.fresh {
+		if f.Level != slog.LevelInfo {
+			t.Errorf("on a database that was set up just now: %v", f)
+		}
+	}
+	return w
+}
+
+func (w *world) exec(t *testing.T, queries ...string) {
+	t.Helper()
+	for _, query := range queries {
+		if _, err := w.plain.ExecContext(t.Context(), query); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+	}
+}
+
+// verify returns what is found.
+func (w *world) verify(t *testing.T, opts ...sqlfence.Option) []sqlfence.Finding {
+	t.Helper()
+	return verify(t, w.Fenced(t, w.dsn, opts...))
+}
+
+func verify(t *testing.T, db *sql.DB) []sqlfence.Finding {
+	t.Helper()
+	found, err := sqlfence.Verify(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		for _, text := range []string{f.Problem, f.Remedy} {
+			if !strings.HasSuffix(text, ".") || strings.ContainsAny(text, "\n\t") || strings.Contains(text, "%!") {
+				t.Errorf("%q isn't a sentence", text)
+			}
+		}
+	}
+	return found
+}
+
+// news returns what is found that wasn't in the beginning.
+func (w *world) news(t *testing.T, opts ...sqlfence.Option) []sqlfence.Finding {
+	t.Helper()
+	return slices.DeleteFunc(w.verify(t, opts...), func(f sqlfence.Finding) bool { return slices.Contains(w.fresh, f) })
+}
