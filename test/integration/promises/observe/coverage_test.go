@@ -2,6 +2,8 @@ package observe_test
 
 import (
 	"context"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,8 @@ import (
 // A program's statements are counted by what became of them, with their places, on every
 // driver, and also where they are prepared.
 func TestCoverage(t *testing.T) {
+	_, file, _, _ := runtime.Caller(0)
+	here := "observe/" + filepath.Base(file)
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)
 		sh.Reset(t, 9)
@@ -50,7 +54,7 @@ func TestCoverage(t *testing.T) {
 			if s.Counts != tt.counts || s.IsOpen() != tt.open {
 				t.Errorf("%s: %+v, want %+v, open %v", tt.query, s, tt.counts, tt.open)
 			}
-			if len(s.Places) == 0 || !strings.HasPrefix(s.Places[0], "observe/coverage_test.go:") {
+			if len(s.Places) == 0 || !strings.HasPrefix(s.Places[0], here+":") {
 				t.Errorf("%s: places %q", tt.query, s.Places)
 			}
 		}
