@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sqlfence/sqlfence/integration/harness"
 )
 
 // atOnce is how many orders run at the same time, each in a place of its own.
@@ -19,8 +21,10 @@ func TestOrders(t *testing.T) {
 			for _, m := range d.modes {
 				t.Run(m.name, func(t *testing.T) {
 					f := figure{database: d.name, mode: m.name, outcomes: make(map[outcome]int)}
-					d.runAll(t, m, all[m.name], &f)
+					var run harness.Subtests
+					d.runAll(t, m, all[m.name], &run, &f)
 					t.Log(f)
+					run.NeedAll(t)
 					if !t.Failed() && !testing.Short() {
 						recordRun(t, f)
 					}
@@ -30,8 +34,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// runAll runs the orders of the scenarios in a mode.
-func (d *database) runAll(t *testing.T, m mode, all map[string][]*scenario, f *figure) {
+// runAll runs the orders of the scenarios in a mode, with a subtest for each ruleset.
+func (d *database) runAll(t *testing.T, m mode, all map[string][]*scenario, run *harness.Subtests, f *figure) {
 	want := 0
 	for _, scenarios := range all {
 		want += count(scenarios)
@@ -46,7 +50,7 @@ func (d *database) runAll(t *testing.T, m mode, all map[string][]*scenario, f *f
 		if len(scenarios) == 0 {
 			continue
 		}
-		t.Run(r.String(), func(t *testing.T) {
+		run.Run(t, r.String(), func(t *testing.T) {
 			var labs []*lab
 			for _, p := range places[:min(len(places), 1+count(scenarios)/20)] {
 				labs = append(labs, p.newLab(t, r, 3, r.options()))
@@ -59,7 +63,6 @@ func (d *database) runAll(t *testing.T, m mode, all map[string][]*scenario, f *f
 			}
 		})
 	}
-	f.whole = f.orders == want
 }
 
 // A job is an order of a scenario that is to be run.

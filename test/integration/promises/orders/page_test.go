@@ -18,19 +18,12 @@ const page = "../../../../docs/orders.md"
 
 var update = flag.Bool("update-orders", false, "write what is counted, and what came of it, into docs/orders.md")
 
-// wholeRun reports whether no test was left out by -run.
-func wholeRun() bool {
-	f := flag.Lookup("test.run")
-	return f == nil || !strings.Contains(f.Value.String(), "/")
-}
-
 // A figure is what came of the orders of a mode.
 type figure struct {
 	database, mode string
 	orders, waited int
 	outcomes       map[outcome]int
 	took           time.Duration
-	whole          bool // all that were planned were run
 }
 
 func (f *figure) add(m *machine) {
@@ -78,12 +71,9 @@ const runHead = "| database | mode | orders | a second | in which a session wait
 	" by a constraint | serialization failure | deadlock | busy | written for another state of the seal |\n" +
 	"|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 
-// recordRun writes the figures of a mode, if all of its orders were run, in the place of those of an earlier run.
+// recordRun replaces the figures of an earlier run of a mode. All orders of the mode must have run.
 func recordRun(t *testing.T, f figure) {
 	t.Helper()
-	if !f.whole {
-		return
-	}
 	was, _, _ := sectionOf(t, "run")
 	text := runHead
 	for _, d := range databases {
