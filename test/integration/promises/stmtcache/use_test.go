@@ -13,15 +13,17 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// cached opens a shop's database with a cache, and without.
-func cached(t *testing.T, b harness.Base, test func(t *testing.T, s *harness.Shop, db *sql.DB)) {
+// cached opens a shop's database with a cache, and without. It returns the subtests, for a parent that compares the two.
+func cached(t *testing.T, b harness.Base, test func(t *testing.T, s *harness.Shop, db *sql.DB)) (both *harness.Subtests) {
+	both = new(harness.Subtests)
 	for _, size := range []int{0, 8} {
-		t.Run(fmt.Sprintf("size=%d", size), func(t *testing.T) {
+		both.Run(t, fmt.Sprintf("size=%d", size), func(t *testing.T) {
 			s := harness.NewShop(t, b)
 			s.Reset(t, 5)
 			test(t, s, b.Fenced(t, s.Source, harness.Books(sqlfence.RowFence("fence_token")), sqlfence.WithStatementCache(size)))
 		})
 	}
+	return both
 }
 
 const setPrice = "UPDATE books SET price = $1 WHERE id = $2"
@@ -30,7 +32,7 @@ const setPrice = "UPDATE books SET price = $1 WHERE id = $2"
 func TestOpenRows(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		var seen [2]string
-		cached(t, b, func(t *testing.T, s *harness.Shop, db *sql.DB) {
+		both := cached(t, b, func(t *testing.T, s *harness.Shop, db *sql.DB) {
 			ctx := harness.Holding(t, 5)
 			query := harness.Write{Query: "UPDATE books SET price = price + $1 RETURNING id, price"}.As(b.Dialect).Query
 			write := harness.Write{Query: setPrice}.As(b.Dialect).Query
@@ -65,6 +67,7 @@ func TestOpenRows(t *testing.T) {
 				seen[1] = b.String()
 			}
 		})
+		both.NeedAll(t)
 		if seen[0] != seen[1] {
 			t.Errorf("with a cache:\n%s\nwithout:\n%s", seen[1], seen[0])
 		}
@@ -75,7 +78,7 @@ func TestOpenRows(t *testing.T) {
 func TestOpenRowsOfAnother(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		var seen []string
-		cached(t, b, func(t *testing.T, s *harness.Shop, db *sql.DB) {
+		both := cached(t, b, func(t *testing.T, s *harness.Shop, db *sql.DB) {
 			ctx, write := harness.Holding(t, 5), harness.Write{Query: setPrice}.As(b.Dialect).Query
 			for range 2 {
 				if _, err := db.ExecContext(ctx, write, 40, 1); err != nil {
@@ -100,6 +103,7 @@ func TestOpenRowsOfAnother(t *testing.T) {
 			_, err = c.ExecContext(ctx, write, 42, 1)
 			seen = append(seen, text+fmt.Sprint(err))
 		})
+		both.NeedAll(t)
 		if seen[0] != seen[1] {
 			t.Errorf("with a cache %s, without %s", seen[1], seen[0])
 		}
