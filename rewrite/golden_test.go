@@ -262,15 +262,22 @@ func corpus(t testing.TB, d databases.Dialect) []sample {
 	return samples
 }
 
-// eachSample runs f for every sample with every one of its rules.
-func eachSample(t *testing.T, f func(t *testing.T, d databases.Dialect, s *sample, rules string)) {
+// eachSample runs f for every sample with every one of its rules, and reports whether all of them ran: -run and -skip
+// leave some out.
+func eachSample(t *testing.T, f func(t *testing.T, d databases.Dialect, s *sample, rules string)) (all bool) {
+	started, ended := 0, 0
 	for _, d := range guardedDialects(t) {
 		for _, s := range corpus(t, d) {
 			for _, rules := range s.rules {
-				t.Run(d.String()+"/"+s.name+"/"+rules, func(t *testing.T) { f(t, d, &s, rules) })
+				started++
+				t.Run(d.String()+"/"+s.name+"/"+rules, func(t *testing.T) {
+					f(t, d, &s, rules)
+					ended++
+				})
 			}
 		}
 	}
+	return ended == started
 }
 
 // visible writes a statement as it is, or as a Go string if bytes of it don't show.

@@ -15,7 +15,7 @@ import (
 // With the function a statement is guarded as without it, but for how the ledger is asked.
 func TestWithLedgerFunction(t *testing.T) {
 	calls := 0
-	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
+	all := eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		r, err := New(d, append([]Table{rulesets[rules].table}, otherTables(rules)...))
 		if err != nil {
 			t.Fatal(err)
@@ -44,6 +44,9 @@ func TestWithLedgerFunction(t *testing.T) {
 			t.Error("the rewriter without the function calls it")
 		}
 	})
+	if !all {
+		t.Skip("some samples haven't run: there is no counting the calls in all of them")
+	}
 	if calls < 20 {
 		t.Errorf("%d calls of the function in all samples", calls)
 	}

@@ -38,9 +38,9 @@ func sameMeaning(t *testing.T, d databases.Dialect, s *sample, rules, changed st
 
 func identical(a, b string) bool { return a == b }
 
-// readable runs f for the samples that the lexer takes.
-func readable(t *testing.T, f func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token)) {
-	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
+// readable runs f for the samples that the lexer takes, and reports whether all of them ran.
+func readable(t *testing.T, f func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token)) (all bool) {
+	return eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		if toks, err := scan(d, s.sql); err == nil {
 			f(t, d, s, rules, toks)
 		}
@@ -166,7 +166,7 @@ func TestAroundMeansNothing(t *testing.T) {
 func TestWordsRightBehindNumbers(t *testing.T) {
 	oneGoroutine(t)
 	refused, same := 0, 0
-	readable(t, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
+	all := readable(t, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
 		for i := range toks {
 			if toks[i].Kind != lex.Number || toks[i+1].Kind != lex.Word {
 				continue
@@ -187,6 +187,9 @@ func TestWordsRightBehindNumbers(t *testing.T) {
 			}
 		}
 	})
+	if !all {
+		t.Skip("some samples haven't run: there is no counting the statements of all of them")
+	}
 	if refused < 100 || same < 10 {
 		t.Errorf("%d are refused, and %d read", refused, same)
 	}
