@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"database/sql/driver"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -67,6 +68,9 @@ func TestRunReportsAll(t *testing.T) {
 			names = append(names, name)
 		}
 	}
+	if chosen("run") || chosen("skip") {
+		t.Skip("some checks were left out: the report isn't compared")
+	}
 	if got, want := fmt.Sprint(names), fmt.Sprint(conformance.CheckNames()); got != want {
 		t.Errorf("the report has %s, want %s", got, want)
 	}
@@ -74,6 +78,9 @@ func TestRunReportsAll(t *testing.T) {
 		t.Errorf("failed: %v", failed)
 	}
 }
+
+// chosen reports whether a flag of go test chooses among subtests.
+func chosen(name string) bool { return strings.Contains(flag.Lookup("test."+name).Value.String(), "/") }
 
 const failing = "SQLFENCE_CONFORMANCE_FAILING"
 
