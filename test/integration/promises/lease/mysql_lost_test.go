@@ -14,6 +14,18 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
+// mostMessages is more than an operation sends to the server.
+const mostMessages = 50
+
+// wantFew fails the subtest of a message that is one too many. Its parent can't judge that, because -run may have left
+// the subtest out, and met is true then.
+func wantFew(t *testing.T, message int, met bool) {
+	t.Helper()
+	if met && message == mostMessages {
+		t.Error("too many messages")
+	}
+}
+
 // eachMySQLFault runs test for each message to the server and each fault that it, or its answer, can
 // meet: arm has the next operation meet it. The test is over with the first message that isn't sent.
 func eachMySQLFault(t *testing.T, test func(t *testing.T, leases, direct *lease.Leases, key string, arm func() (disarm func()))) {
@@ -32,7 +44,7 @@ func eachMySQLFault(t *testing.T, test func(t *testing.T, leases, direct *lease.
 			}
 			leases := harness.NewLeases(t, db)
 			for fault := harness.Unsent; fault < harness.Faults; fault++ {
-				for message, met := 0, true; met; message++ {
+				for message, met := 0, true; met && message <= mostMessages; message++ {
 					name := fmt.Sprintf("interpolated %v, fenced %v, fault %d, message %d", interpolated, fenced, fault, message)
 					t.Run(name, func(t *testing.T) {
 						met = false
@@ -44,10 +56,8 @@ func eachMySQLFault(t *testing.T, test func(t *testing.T, leases, direct *lease.
 								network.Arm(harness.NoFault, nil)
 							}
 						})
+						wantFew(t, message, met)
 					})
-					if message > 50 {
-						t.Fatal("too many messages")
-					}
 				}
 			}
 		}
