@@ -34,14 +34,16 @@ func TestFailovers(t *testing.T) {
 		t.Skip("two clusters that fail over take minutes")
 	}
 	results := make([]*result, len(modes))
+	var ran harness.Subtests
 	t.Run("modes", func(t *testing.T) {
 		for i, mode := range modes {
-			t.Run(mode.name, func(t *testing.T) {
+			ran.Run(t, mode.name, func(t *testing.T) {
 				t.Parallel()
 				results[i] = failOver(t, mode.synchronous, plan())
 			})
 		}
 	})
+	ran.NeedAll(t)
 	if !t.Failed() && *rounds*len(failures) >= forPage {
 		harness.WriteSection(t, "../../../../docs/ha.md", "run", describe(t, results))
 	}

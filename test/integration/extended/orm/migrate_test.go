@@ -52,9 +52,10 @@ func TestORMMigrations(t *testing.T) {
 	for _, m := range migrators {
 		all += len(m.bases)
 	}
-	if ran == all {
-		harness.InCompatibility(t, "migrations", migrationTable(t))
+	if ran < all {
+		t.Skipf("%d of %d tools and drivers have run: the page isn't compared", ran, all)
 	}
+	harness.InCompatibility(t, "migrations", migrationTable(t))
 }
 
 func migrateOnBase(t *testing.T, m migrator, b harness.Base) {

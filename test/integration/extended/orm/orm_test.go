@@ -59,9 +59,10 @@ func TestORMs(t *testing.T) {
 			})
 		})
 	}
-	if found.complete() {
-		harness.InCompatibility(t, "orms", found.markdown(t))
+	if !found.complete() {
+		t.Skip("not every ORM has run on all of its drivers: the page isn't compared")
 	}
+	harness.InCompatibility(t, "orms", found.markdown(t))
 }
 
 // ormOnBase runs one ORM on one driver, under every rule.
@@ -77,13 +78,14 @@ func ormOnBase(t *testing.T, o orm, b harness.Base, found *ormTable) {
 	for i, r := range ormRules {
 		fenced[i] = o.open(t, s.fenced(t, r))
 	}
+	var done harness.Subtests
 	for _, op := range ormOperations {
 		action, ok := plain[op.name]
 		if !ok {
 			found.add(o, b, op, "–")
 			continue
 		}
-		passed := t.Run(op.name, func(t *testing.T) {
+		passed := done.Run(t, op.name, func(t *testing.T) {
 			want := s.do(t, action, ormMark)
 			if changed := want.rows != s.initial; changed != op.changes() {
 				t.Fatalf("on the base driver alone the books are %s, returned %v, %v", want.rows, want.returned, want.err)
@@ -98,8 +100,9 @@ func ormOnBase(t *testing.T, o orm, b harness.Base, found *ormTable) {
 			if s.countsChanges() {
 				again = s.again(t, action, ormMark, nil, nil)
 			}
+			var rules harness.Subtests
 			for i, r := range ormRules {
-				t.Run(r.name, func(t *testing.T) {
+				rules.Run(t, r.name, func(t *testing.T) {
 					c := ormCase{shop: s, orm: o, rule: r, op: op, action: fenced[i][op.name], want: want}
 					c.run(t)
 					if s.countsChanges() && r.key == "" && c.unguardable() == "" {
@@ -107,9 +110,12 @@ func ormOnBase(t *testing.T, o orm, b harness.Base, found *ormTable) {
 					}
 				})
 			}
+			rules.NeedAll(t)
 		})
 		found.add(o, b, op, op.verdict(o, b, passed))
 	}
+	done.NeedAll(t)
+	found.ran[[2]string{o.name, b.Name}] = true
 }
 
 // An ormCase is one operation by one ORM under one rule, and what the ORM did on

@@ -23,7 +23,6 @@ func newORMTable() *ormTable {
 }
 
 func (f *ormTable) add(o orm, b harness.Base, op ormOperation, verdict string) {
-	f.ran[[2]string{o.name, b.Name}] = true
 	at := [2]string{op.name, o.name}
 	if f.cells[at] == nil {
 		f.cells[at] = new(ormCell)
@@ -50,7 +49,7 @@ func (c *ormCell) String() string {
 	return strings.Join(all, "; ")
 }
 
-// complete tells whether every ORM ran on all of its drivers.
+// complete reports whether every ORM ran on all of its drivers.
 func (f *ormTable) complete() bool {
 	for _, o := range slices.Concat(ormTables...) {
 		for _, b := range o.bases {

@@ -117,6 +117,9 @@ func TestLibraries(t *testing.T) {
 	if t.Failed() {
 		return
 	}
+	if len(page) == 0 {
+		t.Skip("no library has run: the page isn't compared")
+	}
 	writePage(t, page)
 }
 

@@ -38,17 +38,16 @@ var rows = []struct {
 		[]string{"single use", "keys", "claims", "claims of another table", "unknown name"}},
 }
 
-// driversInCompatibility holds docs/compatibility.md to the reports, if all
-// targets have made all checks.
-func driversInCompatibility(t *testing.T, reports map[string]conformance.Report) {
-	t.Helper()
+// docs/compatibility.md has what TestConformance has found, if all targets have made all checks and passed.
+// TestConformance itself can't compare the page, because its parallel subtests run after its own code.
+func TestPageMatchesReports(t *testing.T) {
 	made := 0
 	for _, r := range reports {
 		made = max(made, len(r.Results))
 	}
 	for _, target := range targets {
 		if n := len(reports[target.name].Results); n == 0 || n < made {
-			return // only some were run
+			t.Skipf("%s hasn't made and passed all checks: the page isn't compared", target.name)
 		}
 	}
 	known := map[string]bool{}
@@ -68,7 +67,7 @@ func driversInCompatibility(t *testing.T, reports map[string]conformance.Report)
 		}
 	}
 	if made < len(known) {
-		return // only some were run
+		t.Skipf("%d of %d checks were made: the page isn't compared", made, len(known))
 	}
 	harness.InCompatibility(t, "drivers", driversTable(t, reports))
 }
