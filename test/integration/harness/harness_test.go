@@ -156,3 +156,26 @@ func TestUndisturbedBeginsAnew(t *testing.T) {
 		}
 	})
 }
+
+// A parent that judges its subtests together is skipped if one of them hasn't run, and only then.
+func TestParentIsSkippedWithASubtest(t *testing.T) {
+	for _, skips := range []bool{false, true} {
+		t.Run(fmt.Sprint("skips ", skips), func(t *testing.T) {
+			var both Subtests
+			ran := 0
+			t.Cleanup(func() {
+				if t.Skipped() != (ran < 2) {
+					t.Errorf("%d of 2 subtests have run, and their parent is skipped: %v", ran, t.Skipped())
+				}
+			})
+			both.Run(t, "runs", func(*testing.T) { ran++ })
+			both.Run(t, "may skip", func(t *testing.T) {
+				if skips {
+					t.Skip("on purpose")
+				}
+				ran++
+			})
+			both.NeedAll(t)
+		})
+	}
+}
