@@ -29,7 +29,7 @@ var service = paused.Service{
 		if err != nil {
 			return nil, nil, err
 		}
-		led, resign, err := lead(ctx, lock)
+		led, resign, err := lead(ctx, lock, 5*time.Second, 4*time.Second)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -53,12 +53,13 @@ func TestPausedLeader(t *testing.T) { service.Test(t) }
 
 func TestOrder(t *testing.T) { service.TestOrder(t) }
 
-// lead runs an election until this process leads, and returns the leader's context, and what gives the lead back.
-func lead(ctx context.Context, lock resourcelock.Interface) (led context.Context, resign func() error, err error) {
+// lead runs an election until this process leads, and returns the leader's context, and what gives the lead back. The
+// process stops leading if it hasn't renewed the lease within the deadline.
+func lead(ctx context.Context, lock resourcelock.Interface, duration, deadline time.Duration) (led context.Context, resign func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	started, ended := make(chan context.Context, 1), make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: 5 * time.Second, RenewDeadline: 4 * time.Second, RetryPeriod: 20 * time.Millisecond,
+		Lock: lock, LeaseDuration: duration, RenewDeadline: deadline, RetryPeriod: 20 * time.Millisecond,
 		ReleaseOnCancel: true, Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) { started <- ctx },
 			OnStoppedLeading: func() {},
@@ -108,7 +109,7 @@ func TestLock(t *testing.T) {
 			}
 		}
 		wantRefused("before it leads")
-		_, resign, err := lead(t.Context(), lock)
+		_, resign, err := lead(t.Context(), lock, time.Hour, time.Hour/2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +218,7 @@ func TestLostLeaderStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock.Use(leases)
-	led, resign, err := lead(t.Context(), lock)
+	led, resign, err := lead(t.Context(), lock, time.Hour, 4*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func TestLostLeaderStops(t *testing.T) {
 	if err := resign(); err != nil {
 		t.Fatal(err)
 	}
-	_, resign, err = lead(t.Context(), lock)
+	_, resign, err = lead(t.Context(), lock, time.Hour, time.Hour/2)
 	if err != nil {
 		t.Fatal(err)
 	}
