@@ -7,13 +7,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sqlfence/sqlfence/integration/harness"
 	"github.com/sqlfence/sqlfence/proof/checks"
 	"github.com/sqlfence/sqlfence/proof/fence"
 	"github.com/sqlfence/sqlfence/proof/history"
 	"github.com/sqlfence/sqlfence/proof/others"
 	"github.com/sqlfence/sqlfence/proof/report"
 	"github.com/sqlfence/sqlfence/proof/storm"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // sqlfence keeps all checks, what else holds keeps those that it has to, and each check is one that a fence fails.
