@@ -3,6 +3,7 @@ package rewrite
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -199,12 +200,16 @@ func (w work) grows(t *testing.T, factor int, b work) {
 }
 
 // TestLinear shows that the work grows as the text does: what is allocated, inserted and
-// written for eight times the text is at most about eight times as much.
+// written for eight times the text is at most about eight times as much. With -short each kind of text
+// has one of the rulesets.
 func TestLinear(t *testing.T) {
 	oneGoroutine(t)
 	const small, factor = 8 << 10, 8
-	for _, rules := range []string{"both", "keyboth", "versionlock"} {
-		for _, l := range longTexts {
+	for i, rules := range []string{"both", "keyboth", "versionlock"} {
+		for k, l := range longTexts {
+			if testing.Short() && k%3 != i {
+				continue
+			}
 			t.Run(l.d.String()+"/"+rules+"/"+l.name, func(t *testing.T) {
 				of := func(n int) work {
 					return measure(t, l.d, []Table{rulesets[rules].table}, l.text(n), variantOf(rules), 1)
@@ -276,14 +281,20 @@ func TestLinearTokens(t *testing.T) {
 	tables(small).grows(t, factor, tables(factor*small))
 }
 
-// TestDeep shows that nesting costs no stack.
+// TestDeep shows that nesting costs no stack: 4 MiB of pairs of brackets would overflow it if each pair
+// took 256 bytes. With -short the text and the stack's maximum are an eighth.
 func TestDeep(t *testing.T) {
 	oneGoroutine(t)
+	size := 4 << 20
+	if testing.Short() {
+		size /= 8
+		defer debug.SetMaxStack(debug.SetMaxStack(1_000_000_000 / 8))
+	}
 	for _, l := range longTexts {
 		if !strings.Contains(l.name, "brackets") && !strings.Contains(l.name, "CASE") {
 			continue
 		}
-		sql := l.text(4 << 20)
+		sql := l.text(size)
 		r, err := New(l.d, []Table{rulesets["both"].table})
 		if err != nil {
 			t.Fatal(err)

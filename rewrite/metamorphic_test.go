@@ -7,6 +7,7 @@ import (
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/random"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
@@ -38,9 +39,9 @@ func sameMeaning(t *testing.T, d databases.Dialect, s *sample, rules, changed st
 
 func identical(a, b string) bool { return a == b }
 
-// readable runs f for the samples that the lexer takes, and reports whether all of them ran.
-func readable(t *testing.T, f func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token)) (all bool) {
-	return eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
+// readable runs f for the chosen samples that the lexer takes, and reports whether all of these ran.
+func readable(t *testing.T, choose func([]sample) []sample, f func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token)) (all bool) {
+	return eachChosen(t, choose, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		if toks, err := scan(d, s.sql); err == nil {
 			f(t, d, s, rules, toks)
 		}
@@ -57,7 +58,7 @@ func mayPart(a, b lex.Token) bool {
 // TestBlanksMeanNothing puts blanks and comments between the tokens.
 func TestBlanksMeanNothing(t *testing.T) {
 	oneGoroutine(t)
-	readable(t, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
+	readable(t, random.Sample, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
 		for _, blank := range []string{" ", "\n", "\t\r\n", " /* ) ; ' */ ", " -- it's; WHERE\n"} {
 			var b strings.Builder
 			b.WriteString(strings.TrimLeft(blank, " "))
@@ -97,7 +98,7 @@ func TestCaseMeansNothing(t *testing.T) {
 			}, s)
 		}
 	}
-	readable(t, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
+	readable(t, random.Sample, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
 		for _, convert := range []func(string) string{ascii(strings.ToUpper), ascii(strings.ToLower), alternate} {
 			var b strings.Builder
 			last := int32(0)
@@ -122,7 +123,7 @@ func TestQuotesMeanNothing(t *testing.T) {
 		databases.SQLite:   {`"books"`, `"BOOKS"`, "`books`", "`bOOks`", "[books]", "[Books]"},
 		databases.MySQL:    {"`books`", "`bOOks`"},
 	})
-	readable(t, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
+	readable(t, random.Sample, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
 		for _, way := range ways[d] {
 			var b strings.Builder
 			last := int32(0)
@@ -145,7 +146,7 @@ func TestQuotesMeanNothing(t *testing.T) {
 // TestAroundMeansNothing puts blanks, semicolons and comments in front and behind.
 func TestAroundMeansNothing(t *testing.T) {
 	oneGoroutine(t)
-	readable(t, func(t *testing.T, d databases.Dialect, s *sample, rules string, _ []lex.Token) {
+	readable(t, random.Sample, func(t *testing.T, d databases.Dialect, s *sample, rules string, _ []lex.Token) {
 		for _, around := range [][2]string{{"", "\n-- books"}, {"", " /* books */"}, {"/* a */ ", ""}, {"-- a\n", "\n"}} {
 			sameMeaning(t, d, s, rules, around[0]+s.sql+around[1], identical)
 		}
@@ -166,7 +167,7 @@ func TestAroundMeansNothing(t *testing.T) {
 func TestWordsRightBehindNumbers(t *testing.T) {
 	oneGoroutine(t)
 	refused, same := 0, 0
-	all := readable(t, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
+	all := readable(t, everySample, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
 		for i := range toks {
 			if toks[i].Kind != lex.Number || toks[i+1].Kind != lex.Word {
 				continue

@@ -7,6 +7,7 @@ import (
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/random"
 )
 
 // A missed statement is one whose plan isn't kept; %d makes different texts of it.
@@ -88,16 +89,17 @@ func TestMissAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector empties the pools")
 	}
-	const runs, atMost = 300, 8
+	const atMost = 8
+	runs := random.Rounds(t, 300)
 	for _, m := range append(missedShort, missedLists...) {
 		for _, d := range guardedDialects(t) {
 			r, err := New(d, []Table{rulesets[m.rules].table})
 			if err != nil {
 				t.Fatal(err)
 			}
-			texts, i := make([]string, runs+1), 0
+			texts, format, i := make([]string, runs+1), m.in(d), 0
 			for i := range texts {
-				texts[i] = fmt.Sprintf(m.in(d), i)
+				texts[i] = fmt.Sprintf(format, i)
 			}
 			got := testing.AllocsPerRun(runs, func() {
 				r.Plan(texts[i]).Default()

@@ -3,14 +3,13 @@ package rewrite
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"testing"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/random"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
@@ -160,32 +159,14 @@ func (r rewriterOf) planned(d databases.Dialect, sql string, n int) (wrong strin
 	return "", false
 }
 
-// number returns a setting of the environment.
-func number(t testing.TB, name string, usual int) int {
-	t.Helper()
-	s := os.Getenv(name)
-	if s == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 // TestMutatedStatements plans texts that are made of the golden statements' tokens: each gets a verdict, and a guard
 // only inserts. SQLFENCE_SEED and SQLFENCE_ROUNDS are which and how many of each dialect.
 func TestMutatedStatements(t *testing.T) {
 	oneGoroutine(t)
-	usual := 300_000
-	if testing.Short() {
-		usual = 20_000
-	}
-	seed, rounds := number(t, "SQLFENCE_SEED", 1), number(t, "SQLFENCE_ROUNDS", usual)
+	seed, rounds := random.Seed(t), random.Rounds(t, 300_000)
 	for _, d := range guardedDialects(t) {
 		t.Run(d.String(), func(t *testing.T) {
-			m, rewriters := newMutator(t, d, uint64(seed)), allRewriters(t, d)
+			m, rewriters := newMutator(t, d, seed), allRewriters(t, d)
 			var room []string
 			var sql string
 			guarded, failures := 0, map[string]bool{}
@@ -222,7 +203,7 @@ func kindOf(wrong string) string {
 // FuzzLex shows that the tokens of any text are in order, and within it.
 func FuzzLex(f *testing.F) {
 	oneGoroutine(f)
-	addCorpus(f)
+	addCorpus(f, everySample)
 	f.Fuzz(func(t *testing.T, sql string) {
 		for _, d := range guardedDialects(t) {
 			toks, err := scan(d, sql)

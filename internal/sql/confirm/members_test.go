@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/random"
 )
 
 // listPieces are what random texts with lists consist of.
@@ -56,7 +58,7 @@ func sameByMembers(t *testing.T, d *Dialect, text string, stop int) {
 // change one by one.
 func TestMembers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 20_000 {
+	for range random.Rounds(t, 20_000) {
 		text := randomList(r)
 		for _, d := range All() {
 			sameByMembers(t, d, text, r.IntN(len(text)+1))
@@ -107,8 +109,8 @@ var rowPieces = strings.Split(`(1, $1, 'a')|(1«, $3»)|(1«, $3»)|($1, ?«, $3
 
 // TestRows shows that what is confirmed of rows in one step is what is confirmed of their tokens.
 func TestRows(t *testing.T) {
-	r, confirmed := rand.New(rand.NewPCG(7, 8)), 0
-	for range 30_000 {
+	r, rounds, confirmed := rand.New(rand.NewPCG(7, 8)), random.Rounds(t, 30_000), 0
+	for range rounds {
 		text := "INSERT INTO books (a) VALUES "
 		if r.IntN(4) == 0 {
 			text = []string{"UPDATE books SET a = ", "VALUES ", "REPLACE INTO books VALUES "}[r.IntN(3)]
@@ -153,7 +155,7 @@ func TestRows(t *testing.T) {
 			other.Release()
 		}
 	}
-	if confirmed < 1000 {
+	if confirmed < rounds/30 {
 		t.Errorf("only %d texts with several pieces are confirmed", confirmed)
 	}
 }

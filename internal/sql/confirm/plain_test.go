@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/random"
 )
 
 // plainPieces are what random pieces consist of.
@@ -56,8 +58,8 @@ func sameByBytes(t *testing.T, d *Dialect, text string, lo, hi int) bool {
 
 // TestPlainEnd shows that what the bytes of a piece say of it, its tokens say, too.
 func TestPlainEnd(t *testing.T) {
-	r, said := rand.New(rand.NewPCG(5, 6)), 0
-	for range 100_000 {
+	r, rounds, said := rand.New(rand.NewPCG(5, 6)), random.Rounds(t, 100_000), 0
+	for range rounds {
 		before, piece := plainText(r, 3), plainText(r, 8)
 		text := before + piece + plainText(r, 3)
 		if piece == "" {
@@ -69,7 +71,7 @@ func TestPlainEnd(t *testing.T) {
 			}
 		}
 	}
-	if said < 10_000 {
+	if said < rounds/10 {
 		t.Errorf("only %d pieces were looked at", said)
 	}
 }
@@ -93,7 +95,11 @@ func TestPlainEndOfAll(t *testing.T) {
 			}
 		}
 	}
-	try("", 4)
+	longest := 4
+	if testing.Short() {
+		longest = 3 // a fifteenth of the texts
+	}
+	try("", longest)
 }
 
 // FuzzPlainEnd is TestPlainEnd for any text.

@@ -219,13 +219,22 @@ func TestFirstBytes(t *testing.T) {
 // TestFirstBytesOfAllLetters: a letter that some locale folds to the first one of a name
 // begins with one of them.
 func TestFirstBytesOfAllLetters(t *testing.T) {
-	alike := map[rune][]rune{}
+	alike := map[rune][]rune{} // the letters that fold to another one, which is the key
 	for c := rune(1); c <= unicode.MaxRune; c++ {
-		if utf8.ValidRune(c) {
-			alike[FoldRune(c)] = append(alike[FoldRune(c)], c)
+		if !utf8.ValidRune(c) {
+			continue
+		}
+		if folded := FoldRune(c); folded != c {
+			alike[folded] = append(alike[folded], c)
+		}
+		if s := string(c); !slices.Contains(FirstBytes(s), s[0]) {
+			t.Errorf("%c begins with %x", c, s[0])
 		}
 	}
-	for _, letters := range alike {
+	for folded, letters := range alike {
+		if FoldRune(folded) == folded {
+			letters = append(letters, folded)
+		}
 		for _, c := range letters {
 			first := FirstBytes(string(c))
 			for _, other := range letters {
