@@ -285,13 +285,20 @@ func exported(decl ast.Decl) (names []string) {
 	return names
 }
 
-// eachProductFile parses the product files of the root module, by their slashed names.
+// parsedFiles holds the syntax tree of each product file, because several tests read all of them.
+var parsedFiles = make(map[string]*ast.File)
+
+// eachProductFile passes the syntax tree of each product file of the root module, and its slashed name, to do.
 func eachProductFile(t *testing.T, do func(name string, f *ast.File)) {
 	t.Helper()
 	eachProductFileOf(t, ".", func(name string) {
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
+		f := parsedFiles[name]
+		if f == nil {
+			var err error
+			if f, err = parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments); err != nil {
+				t.Fatal(err)
+			}
+			parsedFiles[name] = f
 		}
 		do(filepath.ToSlash(name), f)
 	})

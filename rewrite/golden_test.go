@@ -236,33 +236,34 @@ func (p *Plan) standard(t testing.TB) string {
 	return sql
 }
 
-// plan plans a sample as a new rewriter does: without any plan in the cache.
 func (s *sample) plan(t testing.TB, d databases.Dialect, rules string) *Plan {
 	t.Helper()
-	r := *rewriterOfRules(t, d, rules)
-	r.plans = newPlans()
-	return r.PlanFor(s.sql, variantOf(rules))
+	return newRewriter(t, d, rules).PlanFor(s.sql, variantOf(rules))
 }
 
-// preparedRewriters holds a *Rewriter for each pair of a dialect and the name of its rules. New prepares
-// the search for the tables' names, which takes longer than to plan a statement.
+// preparedRewriters holds a *Rewriter for each pair of a dialect and the name of a ruleset. New prepares
+// the search for the tables' names, which takes longer than planning a statement.
 var preparedRewriters sync.Map
 
-func rewriterOfRules(t testing.TB, d databases.Dialect, rules string) *Rewriter {
+// newRewriter returns a copy of the prepared rewriter for a ruleset. The copy has empty caches of its own,
+// so that it plans every statement.
+func newRewriter(t testing.TB, d databases.Dialect, rules string) *Rewriter {
 	t.Helper()
 	type key struct {
 		d     databases.Dialect
 		rules string
 	}
-	if r, ok := preparedRewriters.Load(key{d, rules}); ok {
-		return r.(*Rewriter)
+	prepared, ok := preparedRewriters.Load(key{d, rules})
+	if !ok {
+		r, err := New(d, append([]Table{rulesets[rules].table}, otherTables(rules)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		prepared, _ = preparedRewriters.LoadOrStore(key{d, rules}, r)
 	}
-	r, err := New(d, append([]Table{rulesets[rules].table}, otherTables(rules)...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	preparedRewriters.Store(key{d, rules}, r)
-	return r
+	r := *prepared.(*Rewriter)
+	r.plans = newPlans()
+	return &r
 }
 
 func goldenFile(d databases.Dialect) string {

@@ -16,10 +16,7 @@ import (
 func TestWithLedgerFunction(t *testing.T) {
 	calls := 0
 	all := eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
-		r, err := New(d, append([]Table{rulesets[rules].table}, otherTables(rules)...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := newRewriter(t, d, rules)
 		with := r.WithLedgerFunction(`sh"op`)
 		plan, planWith := r.PlanFor(s.sql, variantOf(rules)), with.PlanFor(s.sql, variantOf(rules))
 		if plan.Verdict != planWith.Verdict || plan.Refusal != planWith.Refusal || !reflect.DeepEqual(plan.Targets, planWith.Targets) {

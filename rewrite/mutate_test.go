@@ -112,10 +112,7 @@ type rewriterOf struct {
 func allRewriters(t testing.TB, d databases.Dialect) (all []rewriterOf) {
 	t.Helper()
 	for _, rules := range rulesetsOf(t, d) {
-		r, err := New(d, append([]Table{rulesets[rules].table}, otherTables(rules)...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := newRewriter(t, d, rules)
 		all = append(all, rewriterOf{r, rules})
 		if with := r.WithLedgerFunction("public"); with != r {
 			all = append(all, rewriterOf{with, rules})
