@@ -80,14 +80,26 @@ func (s *Shop) Exec(t testing.TB, query string, args ...any) {
 	}
 }
 
-// Reset leaves the books 1, 2 and 3 at price 10, and mark as the newest token
-// seen by each and by the ledger.
-func (s *Shop) Reset(t testing.TB, mark int64) {
+// Reset leaves the books 1, 2 and 3 at price 10, with mark as the stored token of each. In the ledger, mark becomes the
+// newest token of books, and of the keys' names, such as books/2 for the key 2.
+func (s *Shop) Reset(t testing.TB, mark int64, keys ...string) {
 	t.Helper()
-	s.Exec(t, "DELETE FROM books")
-	s.Exec(t, "DELETE FROM pens")
-	s.Exec(t, fmt.Sprintf("INSERT INTO books (id, isbn, fence_token) VALUES (1, 'i1', %d), (2, 'i2', %[1]d), (3, 'i3', %[1]d)", mark))
-	s.Raise(t, "books", mark)
+	tokens := fmt.Sprintf("('books', %d)", mark)
+	for _, key := range keys {
+		tokens += fmt.Sprintf(", ('books/%s', %d)", key, mark)
+	}
+	statements := []string{
+		"DELETE FROM books",
+		"DELETE FROM pens",
+		fmt.Sprintf("INSERT INTO books (id, isbn, fence_token) VALUES (1, 'i1', %d), (2, 'i2', %[1]d), (3, 'i3', %[1]d)", mark),
+		"INSERT INTO fencing_tokens (name, token) VALUES " + tokens + " ON CONFLICT (name) DO UPDATE SET token = excluded.token",
+	}
+	if s.dialect(t).scripts { // one round trip
+		statements = []string{strings.Join(statements, "; ")}
+	}
+	for _, statement := range statements {
+		s.Exec(t, statement)
+	}
 }
 
 // Raise makes the ledger say that value is the newest token of name.

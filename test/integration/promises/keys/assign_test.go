@@ -39,10 +39,7 @@ func eachISBNKeyed(t *testing.T, test func(t *testing.T, sh *harness.Shop)) {
 // resetISBNs is reset, with 5 as the newest token of each key.
 func resetISBNs(t *testing.T, s *harness.Shop) {
 	t.Helper()
-	s.Reset(t, 5)
-	for _, key := range []string{"i1", "i2", "i3", "i7", "i9", "I2"} {
-		s.Raise(t, "books/"+key, 5)
-	}
+	s.Reset(t, 5, "i1", "i2", "i3", "i7", "i9", "I2")
 }
 
 // isbns tells the books as "id:isbn:price".
