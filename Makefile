@@ -1,7 +1,7 @@
 # Every folder with a go.mod is a module. The targets cover all of them.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*/*')))
 
-.PHONY: help test test-all check lint bench proof suites applications ha tidb versions cgo pgbouncer pgpool chromium
+.PHONY: help test test-all check lint bench proof suites applications ha tidb versions cgo
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile
@@ -24,7 +24,7 @@ bench: cgo ## measure everything in one run, about 20 minutes, and write docs/be
 
 proof: cgo ## try to break fences for an hour, sqlfence's first, and add what was found to docs/proof.md; FLAGS='-for 10m -seed 7'
 	@command -v faketime >/dev/null || scripts/apt-install faketime || true
-	cd proof && SQLFENCE_REQUIRE_POSTGRES=1 SQLFENCE_REQUIRE_MYSQL=1 go test -count=1 -timeout 0 -v . -write ../docs -for 1h $(FLAGS)
+	cd proof && SQLFENCE_REQUIRE="postgres mysql" go test -count=1 -timeout 0 -v . -write ../docs -for 1h $(FLAGS)
 
 suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
 	scripts/driver-suites -write ../../docs/compatibility.md
@@ -32,28 +32,17 @@ suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
 applications: cgo ## run other people's programs' own tests through sqlfence, from the module proxy; FLAGS= as go run ./test/integration/extended/applications -h says
 	scripts/with-postgres go run ./test/integration/extended/applications -out docs/applications.md $(FLAGS)
 
-ha: cgo ## PostgreSQL with Patroni and etcd through 24 failovers a mode, about 20 minutes, and write docs/ha.md; needs Debian's patroni, python3-etcd, etcd-server and, for one of the ways, haproxy
-	cd test/integration && SQLFENCE_REQUIRE_POSTGRES=1 SQLFENCE_REQUIRE_PATRONI=1 \
+ha: cgo ## PostgreSQL with Patroni and etcd through 24 failovers a mode, about 20 minutes, and write docs/ha.md; needs Debian's patroni, python3-etcd, etcd-server and haproxy
+	cd test/integration && SQLFENCE_REQUIRE=all \
 		go test -count=1 -timeout 3h -run TestFailovers -v ./extended/ha -rounds 4
 
 versions: cgo ## test the promises on other versions of the servers, fetched from Debian and npm, and write docs/servers.md; takes an hour; FLAGS= as go run ./test/integration/extended/versions -h says
 	go run ./test/integration/extended/versions $(FLAGS)
 
 tidb: cgo ## test on TiDB, which is built once from its module (15 minutes of 2 cores); not a part of test-all
-	cd test/integration && SQLFENCE_REQUIRE_TIDB=1 SQLFENCE_TIDB_ATTEMPTS=100000 ../../scripts/with-tidb \
+	cd test/integration && SQLFENCE_REQUIRE=tidb SQLFENCE_TIDB_ATTEMPTS=100000 ../../scripts/with-tidb \
 		go test -timeout 2h -count 1 -v ./extended/tidb
 
 # The race detector and mattn/go-sqlite3 need cgo.
 cgo:
 	@echo '#include <stdlib.h>' | gcc -E - >/dev/null 2>&1 || scripts/apt-install gcc libc6-dev
-
-# Tests start pgbouncer themselves. Debian installs it in a folder that only root's PATH has.
-pgbouncer:
-	@PATH=$$PATH:/usr/sbin; command -v pgbouncer >/dev/null || scripts/install-pooler pgbouncer
-
-pgpool:
-	@PATH=$$PATH:/usr/sbin; command -v pgpool >/dev/null || scripts/install-pooler pgpool2 || true
-
-# The browser for the tests of the pages of examples/invoice.
-chromium:
-	@command -v chromium >/dev/null || scripts/apt-install chromium

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/need"
 )
 
 // TestMain: the program starts itself as a worker and as etcd's server.
@@ -20,7 +22,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestShort runs everything once that this machine has the servers for, so that it
-// doesn't rot. No figure is looked at.
+// doesn't rot. Without a server it is skipped or fails at the end: see [need.Missing]. No figure is looked at.
 func TestShort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers of its own")
@@ -56,6 +58,13 @@ func TestShort(t *testing.T) {
 	for _, found := range regexp.MustCompile(`\]\((benchmarks/[^)]*)\)`).FindAllStringSubmatch(report, -1) {
 		if _, err := os.Stat(filepath.Join(out, found[1])); err != nil {
 			t.Error(err)
+		}
+	}
+	for line := range strings.Lines(report) {
+		for _, server := range []string{"PostgreSQL", "Redis", "etcd"} {
+			if _, problem, missing := strings.Cut(line, " did not run on "); missing && strings.Contains(problem, ": no "+server) {
+				need.Missing(t, strings.ToLower(server), line)
+			}
 		}
 	}
 }

@@ -3,10 +3,12 @@
 package proof
 
 import (
+	"fmt"
 	"os/exec"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/proof/fence"
 	"github.com/sqlfence/sqlfence/proof/history"
@@ -38,7 +40,7 @@ func fromPython(t *testing.T, db *storm.Target) fence.Program {
 	t.Helper()
 	const python = "/usr/bin/python3" // the one that has Debian's psycopg
 	if out, err := exec.Command(python, "-c", "import psycopg").CombinedOutput(); err != nil {
-		t.Skipf("no psycopg: %v %s", err, out)
+		need.Missing(t, "psycopg", fmt.Sprintf("no psycopg: %v %s", err, out))
 	}
 	sealed(t, db)
 	return fence.Program{Name: "sqlfence's protocol, from Python", Command: []string{python, "others/fence.py"}}

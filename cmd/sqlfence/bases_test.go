@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/need"
+
 	"github.com/go-sql-driver/mysql"
 )
 
@@ -26,7 +28,7 @@ func freshSQLite(t testing.TB) string {
 // freshPostgres makes a database of its own: in one that tests share, whoever takes a token of the same
 // name waits for the others.
 func freshPostgres(t testing.TB) string {
-	dsn := server(t, "POSTGRES")
+	dsn := need.Server(t, "POSTGRES", "scripts/with-postgres")
 	name := "sqlfence_cli_" + strings.ToLower(rand.Text()[:10])
 	admin, err := sql.Open("pgx", dsn)
 	if err != nil {
@@ -45,7 +47,7 @@ func freshPostgres(t testing.TB) string {
 
 // freshMySQL makes a database of its own.
 func freshMySQL(t testing.TB) string {
-	dsn := server(t, "MYSQL")
+	dsn := need.Server(t, "MYSQL", "scripts/with-mariadb")
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -63,17 +65,6 @@ func freshMySQL(t testing.TB) string {
 		u.User = url.UserPassword(cfg.User, cfg.Passwd)
 	}
 	return u.String()
-}
-
-func server(t testing.TB, name string) string {
-	dsn := os.Getenv("SQLFENCE_" + name + "_DSN")
-	if dsn == "" {
-		if os.Getenv("SQLFENCE_REQUIRE_"+name) == "1" {
-			t.Fatalf("SQLFENCE_%s_DSN is not set", name)
-		}
-		t.Skipf("SQLFENCE_%s_DSN is not set", name)
-	}
-	return dsn
 }
 
 func execute(t testing.TB, db *sql.DB, query string) {

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/cli"
+	"github.com/sqlfence/sqlfence/internal/need"
 )
 
 // terminal opens a pseudo terminal: what is written to keys is typed there.
@@ -26,7 +28,7 @@ func terminal(t *testing.T) (keys, screen *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip("no pseudo terminals: ", err)
+		need.Missing(t, "terminal", fmt.Sprint("no pseudo terminals: ", err))
 	}
 	t.Cleanup(func() { keys.Close() })
 	number, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)

@@ -1,22 +1,19 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/examples/internal/servers"
 	"github.com/sqlfence/sqlfence/examples/internal/verified"
 )
 
 func TestVerified(t *testing.T) {
-	for name, dsn := range map[string]string{"SQLite": "", "PostgreSQL": os.Getenv("SQLFENCE_POSTGRES_DSN")} {
+	for _, name := range []string{"SQLite", "PostgreSQL"} {
 		t.Run(name, func(t *testing.T) {
-			if name == "PostgreSQL" && dsn == "" {
-				t.Skip("SQLFENCE_POSTGRES_DSN is not set")
-			}
-			open := openSQLite
-			if dsn != "" {
-				open = openPostgres
+			open, dsn := openSQLite, ""
+			if name == "PostgreSQL" {
+				open, dsn = openPostgres, servers.PostgresURL(t)
 			}
 			d, err := open(t.Context(), dsn)
 			if err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
+	"github.com/sqlfence/sqlfence/internal/need"
 )
 
 const (
@@ -42,17 +41,11 @@ func newServer(t *testing.T) (string, *sql.DB) {
 	return server.URL, db
 }
 
-// newBrowser starts a headless Chromium. Without one the test is skipped, or fails
-// where the caller insists.
+// newBrowser starts a headless Chromium. Without one the test is skipped or
+// fails: see [need.Missing].
 func newBrowser(t *testing.T) context.Context {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		if os.Getenv("SQLFENCE_REQUIRE_BROWSER") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip("no chromium on PATH; Debian's package of that name has one")
-	}
+	path := need.Program(t, "chromium")
 	// The browser is closed at the end rather than killed, so that it leaves no files.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute)
 	t.Cleanup(cancel)

@@ -2,18 +2,19 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"testing"
 
 	"github.com/sqlfence/sqlfence/examples/internal/scratch"
+	"github.com/sqlfence/sqlfence/examples/internal/servers"
 	"github.com/sqlfence/sqlfence/examples/internal/verified"
 )
 
 func TestVerified(t *testing.T) {
-	for name, dsn := range map[string]string{"sqlite": "", "pgx": os.Getenv("SQLFENCE_POSTGRES_DSN")} {
+	for _, name := range []string{"sqlite", "pgx"} {
 		t.Run(name, func(t *testing.T) {
-			if name == "pgx" && dsn == "" {
-				t.Skip("SQLFENCE_POSTGRES_DSN is not set")
+			dsn := ""
+			if name == "pgx" {
+				dsn = servers.PostgresURL(t)
 			}
 			source, err := scratch.New(t.Context(), "leader", dsn)
 			if err != nil {

@@ -12,12 +12,13 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 func needsEtcd(t *testing.T) string {
 	t.Helper()
-	program := harness.Program(t, "etcd")
+	program := need.Program(t, "etcd")
 	client, _ := harness.FreeAddress(t)
 	peer, _ := harness.FreeAddress(t)
 	at, beside := "http://"+client, "http://"+peer

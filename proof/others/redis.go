@@ -12,12 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 func needsRedis(t *testing.T) string {
 	t.Helper()
-	program := harness.Program(t, "redis-server")
+	program := need.Program(t, "redis-server")
 	address, port := harness.FreeAddress(t)
 	harness.Run(t, address, program, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", t.TempDir())
 	return address

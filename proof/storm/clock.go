@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -19,7 +20,7 @@ func SteppingClock(t *testing.T) *Target {
 	t.Helper()
 	libraries, _ := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
 	if len(libraries) == 0 {
-		t.Skip("Debian's package faketime isn't installed")
+		need.Missing(t, "faketime", "Debian's package faketime isn't installed")
 	}
 	clock := filepath.Join(sharedFolder(t), "clock")
 	set := func(ahead time.Duration) {

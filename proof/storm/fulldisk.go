@@ -3,6 +3,7 @@
 package storm
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -22,7 +24,7 @@ func FullDisk(t *testing.T) *Target {
 	}
 	t.Cleanup(func() { _ = os.Remove(disk) })
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=256m,mode=1777"); err != nil {
-		t.Skipf("no disk of its own: %v", err)
+		need.Missing(t, "disk", fmt.Sprint("no disk of its own: ", err))
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
 	before := os.TempDir()

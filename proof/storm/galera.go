@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/proof/history"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
@@ -28,7 +29,7 @@ type group struct {
 // others, or killed, while those go on.
 func Galera(t *testing.T) *Target {
 	t.Helper()
-	servers := strings.Fields(harness.ServerDSN(t, "GROUP", "../scripts/with-group galera go test . -run TestStorm -databases galera"))
+	servers := strings.Fields(need.Server(t, "GROUP", "../scripts/with-group galera go test . -run TestStorm -databases galera"))
 	harness.NodeProcess(t, 0) // they have to be the test's to stop
 	g := &group{t: t}
 	name, first := fmt.Sprint("proof_", time.Now().UnixNano()), open(t, "mysql", servers[0])

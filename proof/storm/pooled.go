@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -32,7 +33,7 @@ server_login_retry = 1
 // Pgbouncer is PostgreSQL behind a pgbouncer in transaction mode. The wire is between the processes and that.
 func Pgbouncer(t *testing.T) *Target {
 	t.Helper()
-	program := harness.Program(t, "pgbouncer", "/usr/sbin/pgbouncer")
+	program := need.Program(t, "pgbouncer")
 	server := harness.NewServer(t, durable)
 	server.Start(t)
 	db := onServer(t, server)

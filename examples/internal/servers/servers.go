@@ -2,40 +2,27 @@
 package servers
 
 import (
-	"os"
 	"testing"
 
 	"github.com/sqlfence/sqlfence/examples/internal/mysql"
+	"github.com/sqlfence/sqlfence/internal/need"
 )
 
-// PostgresURL returns the URL of SQLFENCE_POSTGRES_DSN. Without one the test is skipped, or fails if
-// SQLFENCE_REQUIRE_POSTGRES is 1.
+// PostgresURL returns the URL of SQLFENCE_POSTGRES_DSN. Without one the test is skipped or fails: see [need.Server].
 func PostgresURL(t *testing.T) string {
 	t.Helper()
-	return named(t, "SQLFENCE_POSTGRES_DSN", "SQLFENCE_REQUIRE_POSTGRES")
+	return need.Server(t, "POSTGRES", "scripts/with-postgres")
 }
 
-// MySQLURL returns the data source name of SQLFENCE_MYSQL_DSN as a URL. Without one the test is skipped, or fails if
-// SQLFENCE_REQUIRE_MYSQL is 1.
+// MySQLURL returns the data source name of SQLFENCE_MYSQL_DSN as a URL. Without one the test is skipped or
+// fails: see [need.Server].
 func MySQLURL(t *testing.T) string {
 	t.Helper()
-	url, err := mysql.URL(named(t, "SQLFENCE_MYSQL_DSN", "SQLFENCE_REQUIRE_MYSQL"))
+	url, err := mysql.URL(need.Server(t, "MYSQL", "scripts/with-mariadb"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return url
-}
-
-func named(t *testing.T, name, required string) string {
-	t.Helper()
-	dsn := os.Getenv(name)
-	if dsn == "" {
-		if os.Getenv(required) == "1" {
-			t.Fatal(name + " is not set")
-		}
-		t.Skip(name + " is not set")
-	}
-	return dsn
 }
 
 // Each runs a test on SQLite, for which dsn is empty, and on the servers.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/need"
 )
 
 // groupDir is the folder of the nodes that scripts/with-group has started.
@@ -15,13 +17,13 @@ func groupDir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("SQLFENCE_GROUP_DIR")
 	if dir == "" {
-		t.Skip("SQLFENCE_GROUP_DIR is not set: the nodes aren't this test's to stop")
+		need.Missing(t, "group", "SQLFENCE_GROUP_DIR is not set, so this test may not stop the nodes; run scripts/with-group")
 	}
 	return dir
 }
 
-// NodeProcess returns the number of the process of a group's node; the first node is 0. Where the nodes aren't the
-// test's to stop, it is skipped.
+// NodeProcess returns the number of the process of a group's node; the first node is 0. A test that may
+// not stop the nodes is skipped or fails: see [need.Missing].
 func NodeProcess(t testing.TB, node int) (pid int) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(groupDir(t), fmt.Sprintf("n%d", node+1), "pid"))

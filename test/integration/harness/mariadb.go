@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/need"
 )
 
 // A MariaDB is a MariaDB server of the test's own, on loopback, which can crash.
@@ -31,13 +33,13 @@ GRANT ALL ON *.* TO sqlfence@127.0.0.1 WITH GRANT OPTION;
 CREATE DATABASE IF NOT EXISTS test;
 `
 
-// NewMariaDB returns a server that runs, with options of its command line. Without its programs the test is skipped, or
-// fails where the caller of the tests insists.
+// NewMariaDB returns a server that runs, with options of its command line. Without its programs the test is skipped or
+// fails: see [need.Missing].
 func NewMariaDB(t *testing.T, conf ...string) *MariaDB {
 	t.Helper()
 	s := &MariaDB{conf: conf, user: "nobody"}
-	s.program = mariadbProgram(t, "mariadbd")
-	install := mariadbProgram(t, "mariadb-install-db")
+	s.program = need.Program(t, "mariadbd")
+	install := need.Program(t, "mariadb-install-db")
 	var err error
 	if s.dir, err = os.MkdirTemp("", "sqlfence"); err != nil { // t.TempDir lies in a folder that others can't enter
 		t.Fatal(err)
@@ -62,21 +64,6 @@ func NewMariaDB(t *testing.T, conf ...string) *MariaDB {
 	s.address, s.port = FreeAddress(t)
 	s.StartAgain(t)
 	return s
-}
-
-// mariadbProgram looks in the folders that only root's PATH has, too.
-func mariadbProgram(t *testing.T, name string) string {
-	t.Helper()
-	for _, path := range []string{name, "/usr/sbin/" + name, "/usr/local/sbin/" + name} {
-		if found, err := exec.LookPath(path); err == nil {
-			return found
-		}
-	}
-	if os.Getenv("SQLFENCE_REQUIRE_MYSQL") == "1" {
-		t.Fatalf("no %s found", name)
-	}
-	t.Skipf("no %s found", name)
-	return ""
 }
 
 func (s *MariaDB) file(name string) string { return filepath.Join(s.dir, name) }

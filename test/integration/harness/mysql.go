@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/need"
+
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
@@ -30,7 +32,7 @@ var programs = append(slices.DeleteFunc(slices.Clone(Bases), func(b Base) bool {
 // for PostgreSQL.
 func MySQLDSN(t testing.TB) string {
 	t.Helper()
-	return ServerDSN(t, "MYSQL", "scripts/with-mariadb go test ./...")
+	return need.Server(t, "MYSQL", "scripts/with-mariadb go test ./...")
 }
 
 // MySQLDatabase creates a database and returns its DSN.

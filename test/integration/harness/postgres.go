@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/need"
 )
 
 // since is which version of PostgreSQL was the first to have what stands in a statement.
@@ -36,26 +38,10 @@ func Lacks(t testing.TB, db *sql.DB, query string) bool {
 	return false
 }
 
-// NeedPostgres skips a test where there is no PostgreSQL server, or fails it where
-// the caller of the tests insists, so that nothing is skipped unnoticed.
+// NeedPostgres skips or fails a test that lacks a PostgreSQL server: see [need.Missing].
 func NeedPostgres(t testing.TB) {
 	t.Helper()
-	ServerDSN(t, "POSTGRES", "scripts/with-postgres go test ./...")
-}
-
-// ServerDSN returns what the variable SQLFENCE_<kind>_DSN says. Without it the test is skipped, or fails where
-// SQLFENCE_REQUIRE_<kind> is 1; run is the command that sets it.
-func ServerDSN(t testing.TB, kind, run string) string {
-	t.Helper()
-	dsn := os.Getenv("SQLFENCE_" + kind + "_DSN")
-	if dsn == "" {
-		hint := "SQLFENCE_" + kind + "_DSN is not set; run " + run
-		if os.Getenv("SQLFENCE_REQUIRE_"+kind) == "1" {
-			t.Fatal(hint)
-		}
-		t.Skip(hint)
-	}
-	return dsn
+	need.Server(t, "POSTGRES", "scripts/with-postgres go test ./...")
 }
 
 // PostgresDSN returns the data source name of the PostgreSQL database that the

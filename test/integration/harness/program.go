@@ -7,19 +7,7 @@ import (
 	"testing"
 )
 
-// Program, FreeAddress and Run are for servers that aren't databases.
-
-// Program returns the path of one of the programs, in Debian's folders, too, or skips the test.
-func Program(t *testing.T, names ...string) string {
-	t.Helper()
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skipf("%s isn't installed", strings.Join(names, " or "))
-	return ""
-}
+// FreeAddress and Run are for servers that aren't databases.
 
 // FreeAddress returns an address of the loopback that is free by now.
 func FreeAddress(t *testing.T) (address, port string) {

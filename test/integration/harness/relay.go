@@ -1,11 +1,14 @@
 package harness
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"sync"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/need"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -74,7 +77,7 @@ func serverOf(t *testing.T, dsn string) (address string, with func(address strin
 	}
 	u, err := url.Parse(dsn)
 	if err != nil || u.Host == "" {
-		t.Skipf("needs a DSN with a host: %v", err)
+		need.Missing(t, "postgres", fmt.Sprint("needs a DSN with a host: ", err))
 	}
 	return u.Host, func(address string) string { u.Host = address; return u.String() }
 }

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/need"
 )
 
 // Chown gives a file to the owner, if there is one.
@@ -57,8 +59,8 @@ authentication_timeout = 10min
 // NewServer returns a server that doesn't run yet, with lines of configuration.
 func NewServer(t *testing.T, conf string) *Server {
 	t.Helper()
-	if testing.Short() && os.Getenv("SQLFENCE_REQUIRE_POSTGRES") != "1" {
-		t.Skip("starts a server of its own")
+	if testing.Short() { // such a run starts servers only if it has one
+		NeedPostgres(t)
 	}
 	s := &Server{bin: ServerPrograms(t), Password: "secret"}
 	if os.Geteuid() == 0 { // as whom it refuses to run
@@ -84,8 +86,8 @@ func NewServer(t *testing.T, conf string) *Server {
 	return s
 }
 
-// ServerPrograms returns the folder of PostgreSQL's programs. Without them the test is skipped, or fails where the
-// caller of the tests insists.
+// ServerPrograms returns the folder of PostgreSQL's programs. Without them the test is skipped or fails: see
+// [need.Missing].
 func ServerPrograms(t *testing.T) string {
 	t.Helper()
 	candidates, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // where Debian keeps them
@@ -99,11 +101,7 @@ func ServerPrograms(t *testing.T) string {
 			return filepath.Dir(path)
 		}
 	}
-	const hint = "no programs of a PostgreSQL server found: put initdb and postgres on PATH"
-	if os.Getenv("SQLFENCE_REQUIRE_POSTGRES") == "1" {
-		t.Fatal(hint)
-	}
-	t.Skip(hint)
+	need.Missing(t, "postgres", "no programs of a PostgreSQL server found: put initdb and postgres on PATH")
 	return ""
 }
 

@@ -10,12 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // Prometheus scrapes the metrics, and takes the alert rules and the dashboard's questions.
 func TestPrometheus(t *testing.T) {
-	program := harness.Program(t, "prometheus")
+	program := need.Program(t, "prometheus")
 	telemetry, metrics := newTelemetry(t)
 	work(t, embedded(), telemetry)
 	at := start(t, program, metrics)

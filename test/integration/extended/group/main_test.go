@@ -14,6 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -31,7 +32,7 @@ INSERT INTO books (id) VALUES (1), (2), (3)`
 // start returns a cluster with [schema].
 func start(t *testing.T) *cluster {
 	t.Helper()
-	dsns := strings.Fields(harness.ServerDSN(t, "GROUP", "scripts/with-group galera go test ./extended/group"))
+	dsns := strings.Fields(need.Server(t, "GROUP", "scripts/with-group galera go test ./extended/group"))
 	if len(dsns) != 3 {
 		t.Fatalf("SQLFENCE_GROUP_DSN has %d nodes, want 3", len(dsns))
 	}

@@ -73,7 +73,7 @@ func pause(ctx context.Context) {
 func newClient(t *testing.T, c *cluster, tr *trail, table *table, n int) *client {
 	t.Helper()
 	dsn := c.dsn(n % (perTable / 2))
-	if c.proxy != "" && n%(perTable/2) == len(c.nodes) {
+	if n%(perTable/2) == len(c.nodes) {
 		dsn = nodeDSN(c.proxy)
 	}
 	driver := []string{"pgx", "postgres"}[n/2%2]

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -36,7 +36,7 @@ const patience = 5 * time.Minute
 func start(t *testing.T, synchronous bool) *cluster {
 	t.Helper()
 	c := &cluster{synchronous: synchronous, bin: programs(t)}
-	patroni, etcd := program(t, "patroni"), program(t, "etcd")
+	patroni, etcd := need.Program(t, "patroni"), need.Program(t, "etcd")
 	dir, err := os.MkdirTemp("", "sqlfence") // t.TempDir lies in a folder that others can't enter
 	if err != nil {
 		t.Fatal(err)
@@ -90,15 +90,6 @@ func programs(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return filepath.Dir(path)
-}
-
-// program returns the path of a program, or skips the test, or fails it where the caller of the tests insists.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	if _, err := exec.LookPath(name); err != nil && os.Getenv("SQLFENCE_REQUIRE_PATRONI") == "1" {
-		t.Fatalf("%v; install Debian's packages patroni, python3-etcd and etcd-server", err)
-	}
-	return harness.Program(t, name)
 }
 
 // serverUser returns the user whom servers run as that refuse to run as root; nil for the one who runs the test.

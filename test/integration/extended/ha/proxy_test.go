@@ -5,11 +5,11 @@ package ha_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -27,17 +27,10 @@ listen primary
   default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
 `
 
-// startProxy returns the port of a haproxy, or the empty text where it isn't installed.
+// startProxy returns the port of a haproxy.
 func startProxy(t *testing.T, c *cluster, dir string) string {
 	t.Helper()
-	program, err := exec.LookPath("haproxy")
-	if err != nil {
-		program, err = exec.LookPath("/usr/sbin/haproxy") // where only root looks
-	}
-	if err != nil {
-		t.Log("no haproxy is installed: all clients go to the nodes themselves")
-		return ""
-	}
+	program := need.Program(t, "haproxy")
 	address, port := harness.FreeAddress(t)
 	var conf strings.Builder
 	fmt.Fprintf(&conf, proxyConf, port)

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -50,16 +51,10 @@ func behindPgbouncer(t testing.TB, dsn string) string {
 // behindPgbouncerIn is behindPgbouncer in another mode, with another number of connections to the server.
 func behindPgbouncerIn(t testing.TB, dsn, mode string, conns int) string {
 	t.Helper()
-	path, err := findPgbouncer()
-	if err != nil {
-		if os.Getenv("SQLFENCE_REQUIRE_PGBOUNCER") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip("no pgbouncer is installed; run make pgbouncer")
-	}
+	path := need.Program(t, "pgbouncer")
 	u, err := url.Parse(dsn)
 	if err != nil || u.Hostname() == "" {
-		t.Skipf("needs a URL with a host as the DSN: %v", err)
+		need.Missing(t, "postgres", fmt.Sprint("needs a URL with a host as the DSN: ", err))
 	}
 	q := u.Query()
 	port := u.Port()
@@ -86,13 +81,6 @@ func behindPgbouncerIn(t testing.TB, dsn, mode string, conns int) string {
 	q.Set("port", "6432")
 	u.RawQuery = q.Encode()
 	return u.String()
-}
-
-func findPgbouncer() (path string, err error) {
-	if path, err = exec.LookPath("pgbouncer"); err != nil {
-		path, err = exec.LookPath("/usr/sbin/pgbouncer") // where only root looks
-	}
-	return path, err
 }
 
 // pgbouncerDir makes a folder, and says whose it is: pgbouncer refuses to run as

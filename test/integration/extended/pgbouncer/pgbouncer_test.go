@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -44,8 +45,8 @@ var poolings = sync.OnceValue(func() []pooling {
 
 // keepsNames reports whether pgbouncer prepares a client's statements by name wherever that client comes to.
 func keepsNames() bool {
-	path, err := findPgbouncer()
-	if err != nil {
+	path := need.Find("pgbouncer")
+	if path == "" {
 		return false
 	}
 	out, err := exec.Command(path, "--version").Output()

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -49,16 +49,10 @@ func behindPgpool(t *testing.T, dsn string) string {
 // behindPgpoolWith is behindPgpool with lines of configuration, which win over those before.
 func behindPgpoolWith(t *testing.T, dsn, conf string) string {
 	t.Helper()
-	path, err := exec.LookPath("pgpool")
-	if err != nil {
-		path, err = exec.LookPath("/usr/sbin/pgpool") // where only root looks
-	}
-	if err != nil {
-		t.Skip("no pgpool is installed; run make pgpool")
-	}
+	path := need.Program(t, "pgpool")
 	u, err := url.Parse(dsn)
 	if err != nil || u.Hostname() == "" {
-		t.Skipf("needs a URL with a host as the DSN: %v", err)
+		need.Missing(t, "postgres", fmt.Sprint("needs a URL with a host as the DSN: ", err))
 	}
 	dir, owner := pgbouncerDir(t)
 	_, control := harness.FreeAddress(t)

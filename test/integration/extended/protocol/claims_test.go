@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -13,7 +14,7 @@ import (
 
 func TestPostgresClaims(t *testing.T) {
 	c := clients[0]
-	c.need(t)
+	need.Program(t, c.program)
 	l := sealed(t, c.base)
 	const copying = "COPY books (id, title, price, fence_token) FROM STDIN;\n"
 	if out, err := c.send(t, l.dsn, copying+"2\ttwo\t20\t-42\n3\tthree\t30\t-42\n\\.\n"); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -43,20 +44,9 @@ var clients = []client{
 func eachClient(t *testing.T, clients []client, test func(t *testing.T, c client)) {
 	for _, c := range clients {
 		t.Run(c.program, func(t *testing.T) {
-			c.need(t)
+			need.Program(t, c.program)
 			test(t, c)
 		})
-	}
-}
-
-// need skips the test where the client isn't there.
-func (c client) need(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath(c.program); err != nil {
-		if os.Getenv("SQLFENCE_REQUIRE_CLIENTS") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -123,7 +124,7 @@ func TestLibraries(t *testing.T) {
 	writePage(t, page)
 }
 
-// need skips the test where the library isn't there, and returns its version.
+// need returns the library's version. Without the library the test is skipped or fails: see [need.Missing].
 func (s script) need(t *testing.T) (version string) {
 	t.Helper()
 	if testing.Short() && !s.short {
@@ -133,7 +134,7 @@ func (s script) need(t *testing.T) (version string) {
 	c.Dir = t.TempDir() // Python would take a file of its name there for the library
 	out, err := c.Output()
 	if err != nil {
-		t.Skipf("%s isn't there: %v; see scripts/with-clients", s.name, err)
+		need.Missing(t, s.name, fmt.Sprintf("%s isn't there: %v; see scripts/with-clients", s.name, err))
 	}
 	words := strings.Fields(string(out))
 	version, _, _ = strings.Cut(words[min(len(words)-1, 2)], "-")

@@ -1,6 +1,7 @@
 package protocol_test
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -41,7 +43,7 @@ var programs = []program{
 	{name: "mysql2", frame: "mysql2.js", base: harness.MySQL, probe: []string{"node", "-e", "require('mysql2')"}, run: []string{"node"},
 		issue: forName("'books'"), address: mysqlURL},
 	{name: "java", frame: "Jdbc.java", base: harness.Bases[1], probe: []string{"java", "-cp", jdbcDriver, "--list-modules"}, run: []string{"java", "-cp", jdbcDriver},
-		issue: forName("?"), address: jdbcURL, optional: true},
+		issue: forName("?"), address: jdbcURL},
 }
 
 const wantOutput = `token 43
@@ -70,7 +72,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// need skips the test where the program can't be run.
+// need skips or fails the test if the program can't be run: see [need.Missing].
 func (p program) need(t *testing.T) {
 	t.Helper()
 	_, missing := exec.LookPath(p.probe[0])
@@ -80,13 +82,9 @@ func (p program) need(t *testing.T) {
 	if missing == nil {
 		missing = exec.Command(p.probe[0], p.probe[1:]...).Run()
 	}
-	if missing == nil {
-		return
+	if missing != nil {
+		need.Missing(t, p.name, fmt.Sprintf("%q: %v; see scripts/with-clients", p.probe, missing))
 	}
-	if os.Getenv("SQLFENCE_REQUIRE_CLIENTS") != "" && !p.optional {
-		t.Fatalf("%q: %v", p.probe, missing)
-	}
-	t.Skipf("%q: %v; see scripts/with-clients", p.probe, missing)
 }
 
 // command is the program on a database.
@@ -141,7 +139,7 @@ func parsed(t *testing.T, dsn string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(dsn)
 	if err != nil || u.Host == "" {
-		t.Skipf("the server's data source name is no URL with a host: %v", err)
+		need.Missing(t, "postgres", fmt.Sprint("the server's data source name is no URL with a host: ", err))
 	}
 	return u
 }

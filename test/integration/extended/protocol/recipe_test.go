@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -16,9 +17,7 @@ import (
 func TestRecipeOfOtherLanguages(t *testing.T) {
 	p := programs[0] // Python
 	p.need(t)
-	if _, err := exec.LookPath("psql"); err != nil {
-		t.Skip("no psql")
-	}
+	need.Program(t, "psql")
 	page, err := os.ReadFile("../../../../docs/recipes.md")
 	if err != nil {
 		t.Fatal(err)

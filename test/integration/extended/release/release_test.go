@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/mod/module"
 	modzip "golang.org/x/mod/zip"
+
+	"github.com/sqlfence/sqlfence/internal/need"
 )
 
 const (
@@ -87,6 +89,7 @@ import (
 	"log"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/tokens"
 	_ "modernc.org/sqlite"
 )
@@ -125,7 +128,7 @@ func check(err error) {
 func copyOf(t *testing.T, repository string) string {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(repository, ".git")); err != nil {
-		t.Skip("this isn't a clone of the repository")
+		need.Missing(t, "git", "this isn't a clone of the repository")
 	}
 	to := t.TempDir()
 	for name := range strings.SplitSeq(strings.TrimSuffix(run(t, repository, nil, "git", "ls-files", "-z"), "\x00"), "\x00") {

@@ -13,6 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) { harness.Main(m) }
 // serverDSN returns the server to test on.
 func serverDSN(t testing.TB) string {
 	t.Helper()
-	return harness.ServerDSN(t, "TIDB", "make tidb")
+	return need.Server(t, "TIDB", "make tidb")
 }
 
 // A session is how connections are set up, by variables of the session's.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -47,7 +48,7 @@ var cuts = []cut{
 func newCutter(t *testing.T, dsn string) *cutter {
 	t.Helper()
 	if !strings.Contains(dsn, "sslmode=disable") {
-		t.Skip("needs sslmode=disable in the DSN to read along")
+		need.Missing(t, "postgres", "needs sslmode=disable in the DSN to read along")
 	}
 	c := new(cutter)
 	c.dsn = harness.Relay(t, dsn, func(client, server net.Conn) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -98,7 +99,7 @@ func TestStormOfLostConnections(t *testing.T) {
 			s := harness.NewShop(t, m.driver())
 			s.Reset(t, 9)
 			if !strings.Contains(s.Source, "sslmode=disable") {
-				t.Skip("needs sslmode=disable in the DSN to read along")
+				need.Missing(t, "postgres", "needs sslmode=disable in the DSN to read along")
 			}
 			name := crand.Text()
 			b := newBreaker(t, s.Source)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
@@ -241,7 +242,7 @@ func newSwitch(t *testing.T, dsn string) *switchProxy {
 	t.Helper()
 	u, err := url.Parse(dsn)
 	if err != nil || u.Host == "" {
-		t.Skipf("needs a URL with a host as the DSN: %v", err)
+		need.Missing(t, "postgres", fmt.Sprint("needs a URL with a host as the DSN: ", err))
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -265,9 +266,7 @@ func client(t *testing.T, l *lab) func(query string) string {
 			return cmd
 		}
 	}
-	if _, err := exec.LookPath(command("").Args[0]); err != nil {
-		t.Skip(err)
-	}
+	need.Program(t, command("").Args[0])
 	return func(query string) string {
 		out, _ := command(query).CombinedOutput() // its status is that of the statement
 		return string(out)

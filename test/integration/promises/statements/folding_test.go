@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -23,7 +24,7 @@ func latin1(t *testing.T, b harness.Base, locale string) (dsn string, ok bool) {
 	}
 	u, err := url.Parse(source)
 	if err != nil || u.Scheme == "" {
-		t.Skip("the server's DSN is no URL")
+		need.Missing(t, "postgres", "the server's DSN is no URL")
 	}
 	q := u.Query()
 	q.Set("client_encoding", "UTF8")
@@ -41,7 +42,7 @@ func TestLettersFoldedByLocale(t *testing.T) {
 			t.Run(locale, func(t *testing.T) {
 				source, ok := latin1(t, b, locale)
 				if !ok {
-					t.Skip("the server has no such locale")
+					need.Missing(t, "locale", "the server has no such locale; Debian's package locales-all has it")
 				}
 				plain := b.Raw(t, source)
 				for _, table := range []string{"bücher", long} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -19,7 +20,7 @@ func TestForeignTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !installed {
-		t.Skip("the server has no postgres_fdw")
+		need.Missing(t, "postgres_fdw", "the server has no postgres_fdw")
 	}
 	w.exec(t, "CREATE EXTENSION postgres_fdw", "CREATE SERVER elsewhere FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '127.0.0.1', port '1')",
 		"CREATE FOREIGN TABLE stock (id integer, price integer, fence_token bigint NOT NULL DEFAULT 0) SERVER elsewhere",

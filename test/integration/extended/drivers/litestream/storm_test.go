@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) { harness.Main(m) }
 // Of holders that take tokens and write in any order, none that was replaced has the last word, while the file is
 // copied. What is restored from the copy has their tokens.
 func TestReplacedHoldersWhileItCopies(t *testing.T) {
-	program := harness.Program(t, "litestream")
+	program := need.Program(t, "litestream")
 	mattn := harness.Bases[2]
 	sh := harness.Setting{Base: mattn}.Shop(t, sqlfence.RowFence("fence_token"), sqlfence.Ledger())
 	sh.Reset(t, 0)

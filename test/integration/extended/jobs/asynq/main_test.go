@@ -14,6 +14,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/jobs/fenceasynq"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"
@@ -34,10 +35,7 @@ const socket = "SQLFENCE_REDIS_SOCKET"
 // startRedis starts a server for the time of the test.
 func startRedis(t *testing.T) {
 	t.Helper()
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("redis-server isn't installed")
-	}
+	program := need.Program(t, "redis-server")
 	dir, err := os.MkdirTemp("", "sqlfence-redis") // a path that is short enough for a socket
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -50,7 +51,7 @@ func startActivity(c client.Client, queue string, db *sql.DB, write func(ctx con
 // next one, and what it returns is neither a failure of the activity nor its end.
 func TestServerZombie(t *testing.T) {
 	if os.Getenv(server) == "" {
-		t.Skip(server + " is not set: the address of a server of Temporal")
+		need.Missing(t, "temporal", server+" is not set: the address of a server of Temporal")
 	}
 	for _, fence := range []bool{false, true} {
 		b, dsn := zombie.NewBase(t)

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/locks/fenceetcd"
 	"github.com/sqlfence/sqlfence/test/integration/extended/locks/paused"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
@@ -19,7 +20,7 @@ import (
 
 var service = paused.Service{
 	Start: func(t *testing.T) string {
-		program := harness.Program(t, "etcd")
+		program := need.Program(t, "etcd")
 		address, _ := harness.FreeAddress(t)
 		peers, _ := harness.FreeAddress(t)
 		harness.Run(t, address, program, "--data-dir", t.TempDir(), "--listen-client-urls", "http://"+address,

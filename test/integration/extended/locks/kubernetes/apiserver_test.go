@@ -16,6 +16,7 @@ import (
 	coordination "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -36,7 +37,7 @@ func startAPI(t *testing.T) (address string) {
 	}
 	etcd, _ := harness.FreeAddress(t)
 	peers, _ := harness.FreeAddress(t)
-	harness.Run(t, etcd, harness.Program(t, "etcd"), "--data-dir", t.TempDir(), "--listen-client-urls", "http://"+etcd,
+	harness.Run(t, etcd, need.Program(t, "etcd"), "--data-dir", t.TempDir(), "--listen-client-urls", "http://"+etcd,
 		"--advertise-client-urls", "http://"+etcd, "--listen-peer-urls", "http://"+peers,
 		"--initial-advertise-peer-urls", "http://"+peers, "--initial-cluster", "default=http://"+peers)
 	dir := t.TempDir()

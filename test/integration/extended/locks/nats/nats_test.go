@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/locks/fencenats"
 	"github.com/sqlfence/sqlfence/test/integration/extended/locks/paused"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
@@ -19,7 +20,7 @@ import (
 
 var service = paused.Service{
 	Start: func(t *testing.T) string {
-		program := harness.Program(t, "nats-server", "/usr/sbin/nats-server")
+		program := need.Program(t, "nats-server")
 		address, port := harness.FreeAddress(t)
 		harness.Run(t, address, program, "-a", "127.0.0.1", "-p", port, "-js", "-sd", t.TempDir())
 		return address

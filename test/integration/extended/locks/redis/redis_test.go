@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/locks/fenceredis"
 	"github.com/sqlfence/sqlfence/test/integration/extended/locks/paused"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
@@ -19,7 +20,7 @@ import (
 
 var service = paused.Service{
 	Start: func(t *testing.T) string {
-		program := harness.Program(t, "redis-server")
+		program := need.Program(t, "redis-server")
 		address, port := harness.FreeAddress(t)
 		harness.Run(t, address, program, "--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", "",
 			"--appendonly", "yes", "--appendfsync", "always")

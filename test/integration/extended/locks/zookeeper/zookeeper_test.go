@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/locks/fencezookeeper"
 	"github.com/sqlfence/sqlfence/test/integration/extended/locks/paused"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
@@ -21,7 +22,7 @@ import (
 
 var service = paused.Service{
 	Start: func(t *testing.T) string {
-		program := harness.Program(t, "zkServer.sh", "/usr/share/zookeeper/bin/zkServer.sh")
+		program := need.Program(t, "zkServer.sh", "/usr/share/zookeeper/bin/zkServer.sh")
 		address, port := harness.FreeAddress(t)
 		dir := t.TempDir()
 		config := filepath.Join(dir, "zoo.cfg")
