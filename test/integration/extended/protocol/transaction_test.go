@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/schema"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
@@ -27,7 +28,7 @@ func sealedFromTransaction(t *testing.T) *library {
 // The page's transaction lands by psql, and with an older token it is refused.
 func TestClientInATransaction(t *testing.T) {
 	c := clients[0]
-	c.need(t)
+	need.Program(t, c.program)
 	l := sealedFromTransaction(t)
 	text := block(t, "postgres transaction")
 	if out, err := c.send(t, l.dsn, strings.ReplaceAll(text, "042'", "041'")); err == nil || !strings.Contains(out, "FT002") {
