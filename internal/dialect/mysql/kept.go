@@ -16,8 +16,9 @@ type Kept struct {
 // be unique together. A text would be compared by its collation, a short column cut in silence
 // where sql_mode is empty, and an engine without transactions or locks of rows keeps nothing apart.
 func Unfit(table string, columns []Kept, unique ...string) string {
-	const of = "table_schema = t.table_schema AND table_name = t.table_name AND "
 	text := Text.Text
+	// With the names of t in their place, MariaDB opens all tables of all databases for each subquery.
+	of := "table_schema = DATABASE() AND table_name = " + text(table) + " AND "
 	var b strings.Builder
 	b.WriteString("SELECT CASE\n\tWHEN COALESCE(t.engine, " + text("") + ") <> _utf8mb4'InnoDB' THEN _utf8mb4'it is " +
 		"not a table of the engine InnoDB'")

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,6 +36,13 @@ func MySQLDSN(t testing.TB) string {
 	return need.Server(t, "MYSQL", "scripts/with-mariadb go test ./...")
 }
 
+// mysqlAdmin creates and drops the tests' databases, and stays open until the process ends.
+var mysqlAdmin struct {
+	open sync.Once
+	db   *sql.DB
+	err  error
+}
+
 // MySQLDatabase creates a database and returns its DSN.
 func MySQLDatabase(t testing.TB) string {
 	t.Helper()
@@ -44,7 +52,11 @@ func MySQLDatabase(t testing.TB) string {
 		t.Fatal(err)
 	}
 	name := "sqlfence_" + strings.ToLower(rand.Text())
-	admin := openMySQL(t, dsn)
+	mysqlAdmin.open.Do(func() { mysqlAdmin.db, mysqlAdmin.err = sql.Open("mysql", dsn) })
+	admin, err := mysqlAdmin.db, mysqlAdmin.err
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := admin.Exec("CREATE DATABASE " + name); err != nil {
 		t.Fatal(err)
 	}

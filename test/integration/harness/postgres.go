@@ -79,6 +79,7 @@ type ownDatabase struct {
 	server string
 	name   string
 	dsn    string
+	admin  *sql.DB // of the database: it creates and drops the tests' schemas
 }
 
 func (o *ownDatabase) open(server string) error {
@@ -91,13 +92,19 @@ func (o *ownDatabase) open(server string) error {
 	}
 	o.server, o.name = server, name
 	var err error
-	o.dsn, err = withDatabase(server, name)
+	if o.dsn, err = withDatabase(server, name); err != nil {
+		return err
+	}
+	o.admin, err = sql.Open("pgx", o.dsn)
 	return err
 }
 
 func (o *ownDatabase) drop() error {
 	if o.name == "" {
 		return nil
+	}
+	if o.admin != nil {
+		_ = o.admin.Close()
 	}
 	return execOnce(o.server, "DROP DATABASE "+o.name+" WITH (FORCE)")
 }
@@ -127,7 +134,7 @@ func postgresSchema(t testing.TB) string {
 	t.Helper()
 	dsn := PostgresDSN(t)
 	schema := "sqlfence_" + strings.ToLower(rand.Text())
-	admin := Base{DriverName: "pgx", AsWritten: true}.Raw(t, dsn)
+	admin := own.admin
 	if _, err := admin.Exec("CREATE SCHEMA " + schema); err != nil {
 		t.Fatal(err)
 	}

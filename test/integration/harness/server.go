@@ -81,7 +81,7 @@ func NewServer(t *testing.T, conf string) *Server {
 	}
 	Chown(t, file, s.owner)
 	s.run(t, filepath.Join(s.bin, "initdb"), "-D", s.data(), "-U", "sqlfence", "--pwfile="+file,
-		"--auth=password", "--encoding=UTF8", "--locale=C", "--wal-segsize=1", "--no-sync")
+		"--auth=md5", "--encoding=UTF8", "--locale=C", "--wal-segsize=1", "--no-sync")
 	s.Configure(t, serverConf+conf)
 	return s
 }
