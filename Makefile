@@ -6,13 +6,13 @@ MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile
 
-test: ## test all modules, each promise once on each database, with the race detector where many goroutines meet; lists first which servers it starts and which packages it installs
+test: ## hold each promise on PostgreSQL, SQLite and MariaDB; lists first which servers it starts and which packages it installs
 	@scripts/test
 
-test-all: ## the same on every driver and the newest PostgreSQL, for longer; about 90 minutes on 2 cores
+test-all: ## test everything: all modules, every driver, the newest PostgreSQL, longer and with the race detector; about 90 minutes on 2 cores
 	@scripts/test all
 
-check: cgo ## test without servers and race detector: SQLite and fakes only; about a minute
+check: cgo ## test without servers and race detector: SQLite and fakes only; about a minute of CPU
 	@scripts/check
 
 lint: cgo ## check formatting, correctness and dependencies

@@ -51,8 +51,8 @@ func Find(names ...string) (path string) {
 	return ""
 }
 
-// Server returns the value of the variable SQLFENCE_<kind>_DSN, which the command run sets. The kind in lower case is the
-// name for SQLFENCE_REQUIRE.
+// Server returns the value of the variable SQLFENCE_<kind>_DSN, which the command run sets. The name for
+// SQLFENCE_REQUIRE is the kind in lower case.
 func Server(t testing.TB, kind, run string) (dsn string) {
 	t.Helper()
 	variable := "SQLFENCE_" + kind + "_DSN"

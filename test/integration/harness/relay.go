@@ -46,7 +46,7 @@ func NewProxy(t *testing.T, dsn string) *Proxy {
 // pass on what they send. It returns the DSN for the clients.
 func Relay(t *testing.T, dsn string, serve func(client, server net.Conn)) string {
 	t.Helper()
-	host, to := serverOf(t, dsn)
+	host, to := ServerOf(t, dsn)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -69,8 +69,8 @@ func Relay(t *testing.T, dsn string, serve func(client, server net.Conn)) string
 	return to(listener.Addr().String())
 }
 
-// serverOf returns the address of the server of a DSN, and the DSN with another one.
-func serverOf(t *testing.T, dsn string) (address string, with func(address string) string) {
+// ServerOf returns the address of a DSN's server, and a function that returns the DSN with another address.
+func ServerOf(t *testing.T, dsn string) (address string, with func(address string) string) {
 	t.Helper()
 	if cfg, err := mysql.ParseDSN(dsn); err == nil && cfg.Net == "tcp" {
 		return cfg.Addr, func(address string) string { cfg.Addr = address; return cfg.FormatDSN() }

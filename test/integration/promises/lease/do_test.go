@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
@@ -240,17 +238,13 @@ type switchProxy struct {
 
 func newSwitch(t *testing.T, dsn string) *switchProxy {
 	t.Helper()
-	u, err := url.Parse(dsn)
-	if err != nil || u.Host == "" {
-		need.Missing(t, "postgres", fmt.Sprint("needs a URL with a host as the DSN: ", err))
-	}
+	server, with := harness.ServerOf(t, dsn)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &switchProxy{on: true}
 	t.Cleanup(func() { _ = listener.Close(); s.set(false) })
-	server := u.Host
 	go func() {
 		for {
 			client, err := listener.Accept()
@@ -260,8 +254,7 @@ func newSwitch(t *testing.T, dsn string) *switchProxy {
 			s.connect(client, server)
 		}
 	}()
-	u.Host = listener.Addr().String()
-	s.dsn = u.String()
+	s.dsn = with(listener.Addr().String())
 	return s
 }
 
