@@ -69,7 +69,9 @@ func (f *folder) read(context *build.Context) error {
 			return err
 		}
 		f.pkg = tree.Name.Name
-		f.add(tree)
+		if err := f.add(tree); err != nil {
+			return err
+		}
 		parsed = append(parsed, tree)
 	}
 	for _, e := range doc.Examples(parsed...) {
@@ -80,23 +82,30 @@ func (f *folder) read(context *build.Context) error {
 	return nil
 }
 
-// add adds the tests of a file.
-func (f *folder) add(file *ast.File) {
+// add adds the tests of a file. It refuses what looks like a test and can't be run, so that no test is lost.
+func (f *folder) add(file *ast.File) error {
 	for _, d := range file.Decls {
 		fn, ok := d.(*ast.FuncDecl)
-		if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Test") {
+		if !ok || fn.Recv != nil {
 			continue
 		}
-		switch parameter(fn) {
-		case "M":
+		name := fn.Name.Name
+		switch {
+		case strings.HasPrefix(name, "Fuzz"):
+			return fmt.Errorf("%s: a linked program runs no fuzz tests", name)
+		case !strings.HasPrefix(name, "Test"):
+		case name == "TestMain":
 			f.hasMain = true
-		case "T":
-			f.tests = append(f.tests, fn.Name.Name)
+		case parameter(fn) == "T":
+			f.tests = append(f.tests, name)
+		default:
+			return fmt.Errorf("%s: want a function of a *testing.T", name)
 		}
 	}
+	return nil
 }
 
-// parameter returns M or T for a function whose only parameter is a *testing.M or *testing.T.
+// parameter returns T for a function with one parameter, a *testing.T.
 func parameter(fn *ast.FuncDecl) string {
 	if fn.Type.Results != nil || fn.Type.Params.NumFields() != 1 {
 		return ""

@@ -25,7 +25,7 @@ func modulePath() (string, error) {
 // list returns the file that lists a folder's tests.
 func (f *folder) list() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "package %s\n\nimport \"testing\"\n\n", f.pkg)
+	fmt.Fprintf(&b, "package %s\n\nimport (\n\t\"reflect\"\n\t\"testing\"\n)\n\n", f.pkg)
 	b.WriteString("var LinkedTests = []testing.InternalTest{\n")
 	for _, name := range f.tests {
 		fmt.Fprintf(&b, "\t{Name: %q, F: %s},\n", name, name)
@@ -36,10 +36,12 @@ func (f *folder) list() string {
 	}
 	b.WriteString("}\n\nfunc LinkedMain(m *testing.M) int {\n")
 	if f.hasMain {
-		b.WriteString("\tTestMain(m)\n\treturn 0\n}\n")
+		b.WriteString("\tTestMain(m)\n")
 	} else {
-		b.WriteString("\treturn m.Run()\n}\n")
+		b.WriteString("\tm.Run()\n")
 	}
+	// A TestMain may return after m.Run. Then go test's own main function ends with this field, too.
+	b.WriteString("\treturn int(reflect.ValueOf(m).Elem().FieldByName(\"exitCode\").Int())\n}\n")
 	return b.String()
 }
 

@@ -25,12 +25,12 @@ func schemaOf(b harness.Base) string { return named(b, "postgres", "sqlite", "my
 
 // schemaDir is where that folder is.
 func schemaDir(b harness.Base) string {
-	return filepath.Join("..", "..", "..", "schema", schemaOf(b))
+	return filepath.Join("..", "..", "..", "..", "..", "schema", schemaOf(b))
 }
 
 // issuersDir is where the files are that have the ledger record who takes tokens.
 func issuersDir(b harness.Base) string {
-	return filepath.Join("..", "..", "..", "schema", "issuers", schemaOf(b))
+	return filepath.Join("..", "..", "..", "..", "..", "schema", "issuers", schemaOf(b))
 }
 
 // schemaFiles returns the files of a folder by their names, in order.
