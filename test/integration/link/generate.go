@@ -62,6 +62,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 IMPORTS
@@ -90,7 +91,12 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	pattern := flag.Lookup("test.run")
-	if run = pattern.Value.String(); run != "" {
+	run = pattern.Value.String()
+	if top, _, _ := strings.Cut(run, "/"); strings.Contains(top, "|") && !strings.Contains(top, "(") {
+		fmt.Fprintln(os.Stderr, "-test.run: put alternatives in brackets; without them, go test takes each for a pattern of its own")
+		os.Exit(2)
+	}
+	if run != "" {
 		if err := pattern.Value.Set("^Test$/" + run); err != nil {
 			panic(err)
 		}
@@ -99,10 +105,24 @@ func TestMain(m *testing.M) {
 }
 
 func Test(t *testing.T) {
+	top, _, _ := strings.Cut(run, "/")
+	wanted := func(_, name string) (bool, error) { return regexp.MatchString(top, name) }
+	any := false
 	for _, test := range chosen.tests {
+		is, err := wanted("", test.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		any = any || is
 		t.Run(test.Name, test.F)
 	}
-	wanted := func(_, name string) (bool, error) { return regexp.MatchString(run, name) }
+	for _, example := range chosen.examples {
+		is, _ := wanted("", example.Name)
+		any = any || is
+	}
+	if !any {
+		t.Fatalf("no test of the folder matches -test.run=%s", run)
+	}
 	if !testing.RunExamples(wanted, chosen.examples) {
 		t.Error("an example failed")
 	}
