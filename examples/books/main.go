@@ -6,8 +6,8 @@
 //	go run ./examples/books -dsn postgres://...    # a schema of its own, dropped at the end
 //	go run ./examples/books -dsn mysql://...       # a database of its own, on MySQL or MariaDB
 //
-// The program itself is in internal/demo. With empty caches its drivers take most of a
-// minute to compile; so this one, which is compiled in seconds, says what is going on,
+// The program itself is in internal/demo. With empty caches SQLite and the drivers of the other databases take some
+// minutes to compile; so this one, which is compiled in seconds, says what is going on,
 // builds it and runs it, with the same flags and the same status.
 package main
 
@@ -49,7 +49,7 @@ func run(ctx context.Context, w io.Writer, args []string) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	program := filepath.Join(folder, "books.exe") // Windows wants the ending, others don't mind
 
-	fmt.Fprintln(w, "Building the example: about a minute the first time, for SQLite, then a second or two.")
+	fmt.Fprintln(w, "Building the example: some minutes the first time, for SQLite and the drivers of all databases, then a second or two.")
 	fmt.Fprintln(w, "Then clients change the price of one book, with sqlfence and without it, for a few seconds.")
 	done := make(chan struct{})
 	go tick(w, done)

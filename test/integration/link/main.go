@@ -36,7 +36,7 @@ func main() {
 
 func link(program string, race bool, names []string) error {
 	if program == "" || len(names) == 0 {
-		return errors.New("usage: link -o PROGRAM [-race] FOLDER...")
+		return errors.New("usage: link -o PROGRAM [-race] FOLDERS")
 	}
 	program, err := filepath.Abs(program)
 	if err != nil {

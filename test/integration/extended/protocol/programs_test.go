@@ -27,7 +27,6 @@ type program struct {
 	probe, run []string
 	issue      func(text string) string // the statement with the language's parameters
 	address    func(t *testing.T, dsn string) string
-	optional   bool // isn't there where all others have to be
 }
 
 const jdbcDriver = "/usr/share/java/postgresql.jar"
