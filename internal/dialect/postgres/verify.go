@@ -62,7 +62,8 @@ LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = p.partrelid AND a.attnum 
 WHERE p.partrelid IN ({of})
 ORDER BY 1, 2, 3, 6`
 
-// Views are followed to those that depend on them; 28 is INSERT, UPDATE and DELETE.
+// Views are followed to those that depend on them; 28 is INSERT, UPDATE and DELETE. OFFSET 0 keeps PostgreSQL from
+// reading the definitions of all the database's views first, which takes 25 ms.
 const VerifyViews = `WITH RECURSIVE used(oid) AS (
 	SELECT c.oid FROM pg_catalog.pg_class AS c WHERE c.oid IN ({of})
 	UNION SELECT r.ev_class FROM used AS u
@@ -70,9 +71,9 @@ const VerifyViews = `WITH RECURSIVE used(oid) AS (
 	AND d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
 	JOIN pg_catalog.pg_rewrite AS r ON r.oid = d.objid AND r.ev_type = '1')
 SELECT n.nspname::pg_catalog.text, c.relname::pg_catalog.text, pg_catalog.pg_get_viewdef(c.oid)
-FROM used AS u JOIN pg_catalog.pg_class AS c ON c.oid = u.oid
+FROM (SELECT c.* FROM used AS u JOIN pg_catalog.pg_class AS c ON c.oid = u.oid WHERE c.relkind = 'v' OFFSET 0) AS c
 	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE c.relkind = 'v' AND pg_catalog.pg_relation_is_updatable(c.oid, false) & 28 <> 0 ORDER BY 1, 2`
+WHERE pg_catalog.pg_relation_is_updatable(c.oid, false) & 28 <> 0 ORDER BY 1, 2`
 
 // A foreign table may stand behind a view, or be a partition or a child. The constraints of
 // partitions are those of their parents. A subscription writes to partitions, too; every role may

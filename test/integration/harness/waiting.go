@@ -16,13 +16,12 @@ const Patience = 2 * time.Minute
 func Eventually(t testing.TB, what string, seen func() bool) {
 	t.Helper()
 	limit := time.After(Patience)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !seen() {
+	// Most waits are short. The pauses grow, because a query in seen takes the time of a server that is busy.
+	for pause := time.Millisecond; !seen(); pause = min(2*pause, 16*time.Millisecond) {
 		select {
 		case <-limit:
 			t.Fatalf("not seen in %v: %s", Patience, what)
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }
