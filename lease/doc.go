@@ -128,7 +128,8 @@
 // that is stopped in the middle of the transaction keeps the key from all others until the server ends its
 // session, by wait_timeout. Extending and releasing are statements without a transaction, except in a
 // session with autocommit = 0, another completion_type than NO_CHAIN or binlog_format = STATEMENT, and
-// on a server with sysdate-is-now: there the same holds for them. No statement is shared, and [Ephemeral]
+// on a server with sysdate-is-now: there the same holds for them. The clock is the server's also where a session has
+// set its variable timestamp, but not on a server with sysdate-is-now. No statement is shared, and [Ephemeral]
 // sees sessions of one server only: where several servers write to one database, as in a Galera cluster, it is refused
 // ([ErrNoSessions]).
 //

@@ -70,7 +70,7 @@ const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_
 ON DUPLICATE KEY UPDATE token = token`
 
 const listMySQL = `SELECT l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL
-FROM fencing_leases AS l WHERE l.lock_id IS NOT NULL AND l.expires_at > {now} AND {alive l}`
+FROM fencing_leases AS l WHERE l.lock_id IS NOT NULL AND l.expires_at > ` + my.Start + ` AND {alive l}`
 
 // sessionLock is the name of the lock that a session holds.
 func sessionLock(id string) string { return "CONCAT(_utf8mb4'sqlfence:', " + id + ")" }

@@ -69,9 +69,19 @@ func (text) Convert(x string, t sqltext.Type) string {
 // then mixes up.
 //
 // It is the time at which the statement started. What has to be later than a wait for a lock
-// is a statement of its own, behind one that locks. SYSDATE, which is evaluated later, is
-// the same as NOW on a server with sysdate-is-now, and is local time.
-func (text) Now() string { return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))" }
+// is a statement of its own, behind one that locks.
+//
+// SET timestamp moves that time for a session, and with it the clock of all that goes by it. SYSDATE stays, so that
+// the two tell a session where they are apart, and then SYSDATE's time counts. It is local, and means two times in
+// that hour in autumn; so a statement that has only waited goes by its start. On a server with sysdate-is-now both
+// move.
+func (text) Now() string {
+	return "CASE WHEN TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) BETWEEN 0 AND 10000000 THEN " + Start +
+		" ELSE CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) END"
+}
+
+// Start is when the statement started by the session's clock. It is constant, so that an index finds what is later.
+const Start = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
 func (d text) After(ticks string) string { return "(" + d.Now() + " + " + ticks + ")" }
 

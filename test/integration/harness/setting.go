@@ -13,6 +13,12 @@ type Setting struct {
 	Level sql.IsolationLevel // LevelDefault for the database's own, SQLite's one and only
 }
 
+// EveryLevel has [EachSetting] run each test at every isolation level also in a short run, which else keeps to the
+// level that the database begins with. It is for the TestMain of a package that holds a promise about levels.
+func EveryLevel() { everyLevel = true }
+
+var everyLevel bool
+
 // EachSetting runs test on every base, at every level that it is run at.
 func EachSetting(t *testing.T, test func(t *testing.T, s Setting)) {
 	t.Helper()
@@ -29,7 +35,7 @@ func eachSetting(t *testing.T, bases []Base, test func(t *testing.T, s Setting))
 	t.Helper()
 	each(t, bases, func(t *testing.T, b Base) {
 		levels := b.dialect(t).levels
-		if b.OneLevel {
+		if b.OneLevel || testing.Short() && !everyLevel && len(levels) > 0 {
 			levels = []sql.IsolationLevel{b.dialect(t).level}
 		}
 		if len(levels) == 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/random"
 	"github.com/sqlfence/sqlfence/rewrite"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
@@ -37,7 +38,7 @@ func TestEffects(t *testing.T) {
 	t.Chdir(t.TempDir()) // ATTACH and VACUUM INTO create files
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		t.Parallel()
-		samples := slices.Clone(corpus[b.Dialect])
+		samples := slices.Clone(random.Sample(corpus[b.Dialect]))
 		golden := filepath.Join(goldens, b.Name+".golden")
 		l := newEffectLab(t, b)
 		var refused []string

@@ -92,7 +92,7 @@ func TestStormOfLostConnections(t *testing.T) {
 	const writers = 4
 	writes := 150
 	if testing.Short() {
-		writes = 40
+		writes = 15
 	}
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {

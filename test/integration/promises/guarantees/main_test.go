@@ -9,5 +9,6 @@ import (
 func TestMain(m *testing.M) {
 	harness.BothCaches()
 	harness.Natively()
+	harness.EveryLevel()
 	harness.Main(m)
 }

@@ -148,3 +148,34 @@ func TestLeaseLoggedAsStatementsOnMySQL(t *testing.T) {
 		}
 	}
 }
+
+// A session that has set its clock to a later or an earlier time grants no lease that another holder has, and ends none
+// that is live.
+func TestLeaseInASessionWithAClockOfItsOwn(t *testing.T) {
+	db := harness.MySQL.Raw(t, harness.MySQLDatabase(t))
+	db.SetMaxOpenConns(1)
+	leases := harness.NewLeases(t, db)
+	held := harness.MustAcquire(t, leases, "jobs")
+	begins := time.Now()
+	for _, clock := range []string{"2147480000", "1000000000", "UNIX_TIMESTAMP() + 3600", "UNIX_TIMESTAMP() - 3600", "UNIX_TIMESTAMP() + 60"} {
+		if _, err := db.Exec("SET timestamp = DEFAULT"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec("SET timestamp = " + clock); err != nil {
+			t.Fatal(err)
+		}
+		if l, ok, err := leases.TryAcquire(t.Context(), "jobs"); ok || err != nil {
+			t.Errorf("%s: taken as %v, %v, while it is held", clock, l, err)
+		}
+		if err := held.Extend(t.Context(), time.Minute); err != nil {
+			t.Errorf("%s: Extend: %v", clock, err)
+		}
+		if ends := held.ExpiresAt(); ends.Before(begins.Add(30*time.Second)) || ends.After(begins.Add(10*time.Minute)) {
+			t.Errorf("%s: ends at %v, extended by a minute at %v", clock, ends, begins)
+		}
+		other := harness.MustAcquire(t, leases, "others")
+		if err := other.Release(t.Context()); err != nil {
+			t.Errorf("%s: Release: %v", clock, err)
+		}
+	}
+}

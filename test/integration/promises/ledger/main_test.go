@@ -8,5 +8,6 @@ import (
 
 func TestMain(m *testing.M) {
 	harness.Natively()
+	harness.EveryLevel()
 	harness.Main(m)
 }

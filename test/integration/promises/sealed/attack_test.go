@@ -149,8 +149,11 @@ func (a attack) sql(b harness.Base, l *lab) []string {
 func TestNobodyGetsPastTheSeal(t *testing.T) {
 	for _, b := range chosen(bases[:3]) {
 		t.Run(b.Name, func(t *testing.T) {
-			for _, rules := range [][]sqlfence.Rule{nil, {sqlfence.Ledger()}} {
-				for _, a := range append(onBoth, onOne[b.Dialect]...) {
+			for r, rules := range [][]sqlfence.Rule{nil, {sqlfence.Ledger()}} {
+				for i, a := range append(onBoth, onOne[b.Dialect]...) {
+					if testing.Short() && i%2 != r { // each attack once
+						continue
+					}
 					name := a.name
 					if len(rules) > 0 {
 						name += ", ledger"

@@ -326,8 +326,11 @@ func TestTransactionWithOtherRules(t *testing.T) {
 // Whatever attacks a sealed table lands as little in a transaction that has a token, if that is stale.
 func TestAttacksWithAStaleTransaction(t *testing.T) {
 	for _, b := range chosen(postgres) {
-		for _, a := range append(onBoth, onOne[sqlfence.Postgres]...) {
-			for _, set := range []string{old, strings.Replace(withID, "7 ", "6 ", 1)} {
+		for i, a := range append(onBoth, onOne[sqlfence.Postgres]...) {
+			for j, set := range []string{old, strings.Replace(withID, "7 ", "6 ", 1)} {
+				if testing.Short() && i%2 != j { // each attack once
+					continue
+				}
 				stale := a
 				stale.statements = "BEGIN ;; " + set + " ;; " + a.statements
 				stale.says = "sqlfence: "
