@@ -26,9 +26,10 @@ import (
 // twice as long, and so on. At most three such attempts stay unanswered at a time, and with
 // [sql.DB.SetMaxOpenConns] at most as many as a quarter of the pool's connections.
 //
-// If ctx ends, Acquire returns at once, and releases in the background what its
-// statement may still take. If the database can't be reached for that, the lease ends
-// with its ttl.
+// If ctx ends, Acquire returns at once, and what its statement may still take is released in the background. For that
+// a Leases has one goroutine, which uses at most one connection, and in a pool without a spare one a tenth of its time.
+// If the database can't be reached, or 1,000 such releases wait, the lease ends with its ttl. A caller that
+// got no connection leaves nothing behind.
 //
 // Errors: [*HeldError], which is [ErrHeld], if attempts or time ran out and the last
 // answer, to this call or to another in its line, was that the lease is held;

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/cleanup"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -18,6 +19,7 @@ import (
 // A database sends statements.
 type database struct {
 	db        *sql.DB
+	cleanup   *cleanup.Queue // of what outlives its caller
 	options   dialectopt.Options
 	ledger    *tokens.Store
 	timelines sqltext.Timelines
@@ -34,7 +36,7 @@ func (d *database) log() *slog.Logger {
 // query sends a statement and calls scan for each row. The statement may be sent again
 // after it was executed, so it must come to the same then.
 func (d *database) query(ctx context.Context, scan func(*sql.Rows) error, s statement) error {
-	return sendAgain(func(bool) error {
+	return d.sendAgain(func(bool) error {
 		return dberr.Resend(ctx, dberr.IsRolledBack, func() error { return queryOnce(ctx, d.db, scan, s) })
 	})
 }
@@ -44,7 +46,7 @@ func (d *database) query(ctx context.Context, scan func(*sql.Rows) error, s stat
 // it was. Package sql would send it again by itself, and not say so; it doesn't on a
 // connection that was taken from the pool before.
 func (d *database) queryAgain(ctx context.Context, scan func(*sql.Rows) error, s statement) (again bool, err error) {
-	err = sendAgain(func(second bool) error {
+	err = d.sendAgain(func(second bool) error {
 		again = second
 		if second {
 			return d.query(ctx, scan, s)
@@ -54,9 +56,19 @@ func (d *database) queryAgain(ctx context.Context, scan func(*sql.Rows) error, s
 	return again, err
 }
 
+// conn takes a connection from the pool, for a statement that is sent under ctx. If its caller has gone, it waits for
+// none.
+func (d *database) conn(ctx context.Context) (*sql.Conn, error) {
+	conn, err := d.db.Conn(callerOf(ctx))
+	if err != nil {
+		return nil, &unsentError{err}
+	}
+	return conn, nil
+}
+
 // queryOn sends a statement on a connection that was taken from the pool before: once.
 func (d *database) queryOn(ctx context.Context, scan func(*sql.Rows) error, s statement) error {
-	conn, err := d.db.Conn(ctx)
+	conn, err := d.conn(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,12 +76,12 @@ func (d *database) queryOn(ctx context.Context, scan func(*sql.Rows) error, s st
 	return queryOnce(ctx, conn, scan, s)
 }
 
-// sendAgain calls send, and calls it a second time if the connection broke before the
-// answer had come. The statement may have been executed the first time.
-func sendAgain(send func(second bool) error) error {
+// sendAgain calls send, and calls it again while it meets a broken connection: the pool's idle connections may all be
+// broken. The statement may have been executed the first time.
+func (d *database) sendAgain(send func(second bool) error) error {
 	err := send(false)
-	if errors.Is(err, driver.ErrBadConn) {
-		return send(true)
+	for more := d.db.Stats().Idle + 1; more > 0 && errors.Is(err, driver.ErrBadConn); more-- {
+		err = send(true)
 	}
 	return err
 }
@@ -91,7 +103,7 @@ func (d *database) exec(ctx context.Context, s statement) (n int64, err error) {
 // sendFloored sends a statement that holds the floor of the tokens.
 func (d *database) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
 	found, err := d.timelines.Send(f, send, func(text string) error {
-		_, err := d.exec(ctx, statement{text: text})
+		_, err := d.exec(callerOf(ctx), statement{text: text})
 		return err
 	})
 	if found {
@@ -176,6 +188,9 @@ func ignore(*sql.Rows) error { return nil }
 // err: unless the server itself says that it failed. What it, or a pooler before
 // it, says of a connection that breaks tells nothing about the statement.
 func mayHaveCommitted(err error) bool {
+	if !wasSent(err) {
+		return false
+	}
 	code := dberr.SQLState(err)
 	return code == "" && !isClosed(err) || code == dberr.CompletionUnknown ||
 		strings.HasPrefix(code, dberr.ConnectionClass) || strings.HasPrefix(code, dberr.InterventionClass)

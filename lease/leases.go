@@ -3,7 +3,9 @@ package lease
 import (
 	"database/sql"
 	"errors"
+	"sync/atomic"
 
+	"github.com/sqlfence/sqlfence/internal/cleanup"
 	"github.com/sqlfence/sqlfence/internal/share"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -22,6 +24,7 @@ type Leases struct {
 	takes    share.Batcher[*taking]
 	releases share.Batcher[*releasing]
 	queues   queues
+	goingOn  atomic.Int32 // statements without their callers
 	listener listenerState
 	sessions *sessions
 
@@ -54,7 +57,7 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 		return nil, err
 	}
 	m := &Leases{
-		database:  database{db: db, options: c.Options, ledger: ledger, logger: c.logger},
+		database:  database{db: db, cleanup: cleanup.New(db), options: c.Options, ledger: ledger, logger: c.logger},
 		dialect:   c.dialect,
 		defaults:  c.defaults,
 		observers: c.observers,

@@ -191,14 +191,14 @@ type keptRows struct{ lease, ledger bool }
 // add adds those that are missing.
 func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.Pieces) error {
 	if !k.ledger {
-		if err := db.ledger.Ensure(ctx, key); err != nil {
+		if err := db.ledger.Ensure(callerOf(ctx), key); err != nil {
 			return err
 		}
 	}
 	if k.lease {
 		return nil
 	}
-	_, err := db.exec(ctx, texts(p, addMySQL))
+	_, err := db.exec(callerOf(ctx), texts(p, addMySQL))
 	return err
 }
 
@@ -219,7 +219,7 @@ func (mysql) look(
 			return err
 		}
 		*o = outcome{sent: time.Now()}
-		if err := queryOnce(ctx, db.db, scan, s); err != nil {
+		if err := db.queryOn(ctx, scan, s); err != nil {
 			return found, err
 		}
 		if tidb {
@@ -245,7 +245,7 @@ func (mysql) look(
 func (d mysql) refresh(ctx context.Context, db *database, r *request, o *outcome) error {
 	held := o.won
 	o.won = nil
-	return queryOnce(ctx, db.db, func(rows *sql.Rows) (err error) {
+	return db.queryOn(ctx, func(rows *sql.Rows) (err error) {
 		held.ExpiresAt, held.left, err = scanTimes(rows)
 		o.won = held
 		return err
@@ -254,14 +254,19 @@ func (d mysql) refresh(ctx context.Context, db *database, r *request, o *outcome
 
 // takeFree takes the lease unless another has taken it meanwhile.
 func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome) error {
-	tx, err := db.db.BeginTx(ctx, atDefault)
+	conn, err := db.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	tx, err := conn.BeginTx(ctx, atDefault)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
 	var token int64
 	var stored sql.NullInt64
-	err = stop.Abandoned(ctx, db.db, render(my.Text, lockMySQL, p, mysqlPieces), func(text string) error {
+	err = stop.Abandoned(ctx, db.cleanup, render(my.Text, lockMySQL, p, mysqlPieces), func(text string) error {
 		return tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&token, &stored)
 	})
 	switch {

@@ -265,7 +265,7 @@ func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) 
 	send := func() error {
 		return db.sendFloored(ctx, text, func(text string) error {
 			*o = outcome{committing: true, sent: time.Now()}
-			return queryOnce(ctx, db.db, o.scan, statement{text: text, args: args})
+			return db.queryOn(ctx, o.scan, statement{text: text, args: args})
 		})
 	}
 	for {
@@ -273,7 +273,7 @@ func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) 
 		if !sqltext.IsRaised(pg.Text, err, sqltext.Seen) {
 			return err
 		}
-		if err := db.ledger.Ensure(ctx, r.key); err != nil {
+		if err := db.ledger.Ensure(callerOf(ctx), r.key); err != nil {
 			return err
 		}
 	}
@@ -296,7 +296,7 @@ func (postgres) takeAll(ctx context.Context, db *database, asked []*taking) (ok,
 	err = db.sendFloored(ctx, postgresTexts.takeAll, func(text string) error {
 		sent := time.Now()
 		ok, committing = true, true
-		return queryOnce(ctx, db.db, func(rows *sql.Rows) error {
+		return db.queryOn(ctx, func(rows *sql.Rows) error {
 			var lockID string
 			var settled, shared bool
 			var w wonRow

@@ -27,7 +27,7 @@ func (m *Leases) release(ctx context.Context, lockID string, hold time.Duration)
 		err := m.releaseAlone(ctx, shared)
 		return shared.key, shared.again, err
 	}
-	at, settled, _, err := m.releases.Share(ctx, lockID, shared)
+	at, settled, err := m.releases.Share(ctx, lockID, shared)
 	if err != nil { // the batch may still write to shared
 		return "", false, err
 	}
@@ -70,7 +70,9 @@ func (m *Leases) releaseAll(ctx context.Context, batch []*share.Member[*releasin
 	for _, b := range batch {
 		all = append(all, b.Call)
 	}
-	committing, err := m.dialect.releaseAll(ctx, &m.database, all, m.listener.listener != nil)
+	sending, cancel := m.goOn(ctx)
+	defer cancel()
+	committing, err := m.dialect.releaseAll(sending, &m.database, all, m.listener.listener != nil)
 	for _, b := range batch {
 		r := b.Call
 		if err != nil {

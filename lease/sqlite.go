@@ -113,8 +113,13 @@ func (sqlite) probe(ctx context.Context, db *database, _ bool) error {
 // take is a transaction, since no statement can write to two tables. It begins with a
 // write, and so has the file for itself from there on.
 func (sqlite) take(ctx context.Context, db *database, r *request, o *outcome) error {
+	conn, err := db.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	o.sent = time.Now()
-	tx, err := db.db.BeginTx(ctx, nil)
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -152,8 +157,13 @@ func (sqlite) writers() int { return 1 }
 
 // takeAll is take for several keys in one transaction. It settles those that are taken.
 func (sqlite) takeAll(ctx context.Context, db *database, asked []*taking) (ok, committing bool, _ error) {
+	conn, err := db.conn(ctx)
+	if err != nil {
+		return true, false, err
+	}
+	defer conn.Close()
 	sent := time.Now()
-	tx, err := db.db.BeginTx(ctx, nil)
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return true, false, err
 	}
@@ -182,7 +192,7 @@ func takeInTx(ctx context.Context, tx *sql.Tx, r *request, o *outcome) error {
 
 // releaseAll is one transaction.
 func (sqlite) releaseAll(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error) {
-	conn, err := db.db.Conn(ctx) // on which package sql sends once
+	conn, err := db.conn(ctx) // on which package sql sends once
 	if err != nil {
 		return false, err
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 
-	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/share"
 )
 
@@ -20,39 +19,21 @@ type taking struct {
 // settle makes the attempt.
 func (m *Leases) settle(ctx context.Context, t *taking) error {
 	if t.r.session.Valid { // a batch has none
-		return m.takeAlone(ctx, t)
+		return m.takeAlone(ctx, t, share.Place{})
 	}
 	shared := &taking{r: t.r}
-	at, settled, sent, err := m.takes.Share(ctx, t.r.key, shared)
-	if err != nil { // the batch may still write to shared
-		t.unknown = sent
+	at, settled, err := m.takes.Share(ctx, t.r.key, shared)
+	if err != nil { // the batch may still write to shared, and undoAbandoned undoes what it takes
 		return err
 	}
 	*t = *shared
 	if settled {
+		if t.unknown {
+			m.undo(t.r, true)
+		}
 		return t.err
 	}
-	defer at.Leave()
-	return m.takeAlone(ctx, t)
-}
-
-// takeAlone sends the attempt's own statement.
-func (m *Leases) takeAlone(ctx context.Context, t *taking) error {
-	var o outcome
-	again := t.unknown
-	err := sendAgain(func(second bool) error {
-		again = again || second
-		return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
-			o = outcome{}
-			return m.dialect.take(ctx, &m.database, t.r, &o)
-		})
-	})
-	if err != nil {
-		t.unknown = again || o.committing && mayHaveCommitted(err)
-		return err
-	}
-	t.o, t.unknown = &o, false
-	return nil
+	return m.takeAlone(ctx, t, at)
 }
 
 // takeAll sends one statement for several attempts. What it doesn't settle, because of others or
@@ -63,7 +44,9 @@ func (m *Leases) takeAll(ctx context.Context, batch []*share.Member[*taking]) {
 	for _, b := range batch {
 		asked = append(asked, b.Call)
 	}
-	ok, committing, err := m.dialect.takeAll(ctx, &m.database, asked)
+	sending, cancel := m.goOn(ctx)
+	defer cancel()
+	ok, committing, err := m.dialect.takeAll(sending, &m.database, asked)
 	if err == nil && !ok {
 		m.takes.Off()
 	}
@@ -86,6 +69,6 @@ func (m *Leases) takeAll(ctx context.Context, batch []*share.Member[*taking]) {
 // undoAbandoned undoes what a batch has taken for a caller that had gone.
 func (m *Leases) undoAbandoned(b *share.Member[*taking]) {
 	if t := b.Call; t.unknown || t.o != nil && t.o.won != nil {
-		go m.undo(context.Background(), t.r, t.unknown)
+		m.undo(t.r, t.unknown)
 	}
 }

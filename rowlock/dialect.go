@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/cleanup"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -29,7 +30,7 @@ type dialect struct {
 
 	// abandoning calls send with a text that may wait for a lock, and ends it on the server if
 	// ctx has ended before the answer came, unless the driver does.
-	abandoning func(ctx context.Context, db *sql.DB, text string, send func(text string) error) error
+	abandoning func(ctx context.Context, queue *cleanup.Queue, text string, send func(text string) error) error
 
 	upsert string // behind an INSERT into rowlocks, to replace the row that is there
 	create string // creates the table rowlocks if there is none
@@ -83,7 +84,7 @@ func equals(column, value string) string     { return column + " = " + value }
 func plainUser(id driver.Value) driver.Value { return id }
 
 // byTheDriver is abandoning where the driver ends the statement.
-func byTheDriver(_ context.Context, _ *sql.DB, text string, send func(text string) error) error {
+func byTheDriver(_ context.Context, _ *cleanup.Queue, text string, send func(text string) error) error {
 	return send(text)
 }
 

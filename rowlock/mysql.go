@@ -78,7 +78,7 @@ func sendUpdateMySQL(ctx context.Context, q querier, t *Table, u lockUpdate) (ro
 	send := func(text string, dest []any) (rowState, error) {
 		text, args := sqltext.Render(my.Text, text, u.pieces(t), t.pieces)
 		var s rowState
-		err := stop.Abandoned(ctx, t.db, text, func(text string) (err error) {
+		err := stop.Abandoned(ctx, t.cleanup, text, func(text string) (err error) {
 			s, err = readState(ctx, q, text, args, dest, 6)
 			return err
 		})

@@ -55,7 +55,7 @@ func (t *Table) send(ctx context.Context, fn func(context.Context, querier) erro
 // exec sends a statement as [Table.render] writes it, and returns how many rows it changed.
 func (t *Table) exec(ctx context.Context, q querier, text string, key []any, others sqltext.Pieces) (n int, err error) {
 	text, args := t.render(text, key, others)
-	err = t.dialect.abandoning(ctx, t.db, text, func(text string) error {
+	err = t.dialect.abandoning(ctx, t.cleanup, text, func(text string) error {
 		n, err = changed(q.ExecContext(ctx, text, args...))
 		return err
 	})
@@ -70,7 +70,7 @@ func (t *Table) lock(ctx context.Context, q querier, key []any) error {
 		return nil
 	}
 	text, args := t.render(t.dialect.lockRow, key, nil)
-	return t.dialect.abandoning(ctx, t.db, text, func(text string) error {
+	return t.dialect.abandoning(ctx, t.cleanup, text, func(text string) error {
 		rows, err := q.QueryContext(ctx, text, args...)
 		if err != nil {
 			return err

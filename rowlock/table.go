@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/cleanup"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -15,7 +16,8 @@ import (
 // goroutines at once, holds no resources, and needs no closing.
 type Table struct {
 	db      *sql.DB
-	tx      *sql.Tx // nil: the methods use db
+	cleanup *cleanup.Queue // of what outlives its caller
+	tx      *sql.Tx        // nil: the methods use db
 	manager *Manager
 
 	options       dialectopt.Options
@@ -68,7 +70,8 @@ func newTable(db *sql.DB, name string, c *config) *Table {
 		c.Fail(err)
 	}
 	t := &Table{
-		db: db, manager: c.manager, options: c.Options, dialect: d, ttl: c.ttl, noHolder: c.noHolder,
+		db: db, cleanup: cleanup.New(db), manager: c.manager, options: c.Options, dialect: d, ttl: c.ttl,
+		noHolder: c.noHolder,
 		name: table, keys: make([]string, len(c.key)), keyNames: make([]string, len(c.key)),
 	}
 	if schema != "" {

@@ -62,7 +62,7 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 // take takes n tokens, or as many as are left.
 func (s *Store) take(ctx context.Context, name string, n int64) (taking, error) {
 	a := &asking{Name: name, Count: n}
-	at, settled, _, err := s.sharing.Share(ctx, name, a)
+	at, settled, err := s.sharing.Share(ctx, name, a)
 	switch {
 	case err != nil: // the batch may still write to a
 		return taking{}, err

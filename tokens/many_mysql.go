@@ -31,7 +31,7 @@ func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string
 		"fit":   raises(s.dialect),
 		"alone": alone,
 	}
-	err = stop.Abandoned(ctx, s.db, mysqlText(eachTextMySQL, p), func(text string) error {
+	err = stop.Abandoned(ctx, s.cleanup, mysqlText(eachTextMySQL, p), func(text string) error {
 		return s.alone(ctx, func(in session) error {
 			values, err = execEach(ctx, in, text, names)
 			return err

@@ -249,7 +249,7 @@ func (s *Store) writeID(
 ) (id int64, err error) {
 	p["alone"] = alone
 	err = s.resend(ctx, func() error {
-		return stop.Abandoned(ctx, s.db, mysqlText(text, p), func(text string) error {
+		return stop.Abandoned(ctx, s.cleanup, mysqlText(text, p), func(text string) error {
 			return s.alone(ctx, func(in session) error {
 				id, err = execID(ctx, in, text, rises)
 				return err

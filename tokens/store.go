@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/cleanup"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/nfc"
 	"github.com/sqlfence/sqlfence/internal/share"
@@ -21,6 +22,7 @@ import (
 // concurrent calls of [Store.Issue].
 type Store struct {
 	db      *sql.DB
+	cleanup *cleanup.Queue // of what outlives its caller
 	dialect *dialect
 	options dialectopt.Options
 	logger  *slog.Logger           // nil: slog.Default() at the time of logging
@@ -44,8 +46,8 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, dialect: c.dialect, options: c.Options, logger: c.logger, procedures: c.procedures,
-		observers: c.observers}
+	s := &Store{db: db, cleanup: cleanup.New(db), dialect: c.dialect, options: c.Options, logger: c.logger,
+		procedures: c.procedures, observers: c.observers}
 	s.issuing.take, s.issuing.db = s.take, db
 	s.sharing.Width, s.sharing.Send = c.dialect.writers, s.takeAll
 	if c.dialect.shared == nil {

@@ -68,21 +68,21 @@ func (b *Batcher[T]) Off() { b.off.Store(true) }
 
 // Share has a call wait for its turn. It reports whether a batch has settled the call; if not, the
 // caller sends its own statement and then leaves its place. Two calls of one key
-// don't share a statement. With an error the call isn't settled, and was sent if sent is
-// true.
-func (b *Batcher[T]) Share(ctx context.Context, key string, call T) (_ Place, settled, sent bool, _ error) {
+// don't share a statement. The error is that of ctx; if a batch was sent for the call, Left is called.
+func (b *Batcher[T]) Share(ctx context.Context, key string, call T) (_ Place, settled bool, _ error) {
 	if b.off.Load() {
-		return Place{}, false, false, nil
+		return Place{}, false, nil
 	}
 	m, at := b.enter(key, call)
 	if m == nil {
-		return at, false, false, nil
+		return at, false, nil
 	}
 	select {
 	case at := <-m.ready:
-		return at, m.Settled, false, nil
+		return at, m.Settled, nil
 	case <-ctx.Done():
-		return Place{}, false, b.abandon(m), ctx.Err()
+		b.abandon(m)
+		return Place{}, false, ctx.Err()
 	}
 }
 
@@ -162,21 +162,19 @@ func (b *Batcher[T]) serve(ctx context.Context, cancel context.CancelFunc, batch
 	}
 }
 
-// abandon takes a member out after its caller has stopped waiting, and reports whether its batch
-// has been sent. A batch that all have left ends.
-func (b *Batcher[T]) abandon(m *Member[T]) (sent bool) {
+// abandon takes a member out after its caller has stopped waiting. A batch that all have left ends.
+func (b *Batcher[T]) abandon(m *Member[T]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if i := slices.Index(b.forming, m); i >= 0 {
 		b.forming = slices.Delete(b.forming, i, i+1)
 		delete(b.keys, m.key)
-		return false
+		return
 	}
 	if m.leave == nil { // it has just got a place of its own
 		go func() { (<-m.ready).Leave() }()
-		return false
+		return
 	}
 	m.gone = true
 	m.leave()
-	return true
 }

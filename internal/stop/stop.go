@@ -15,11 +15,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/cleanup"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// limit bounds the search for a statement and its end.
+// limit is how long a statement is looked for, so that it can be ended.
 const limit = 2 * time.Second
 
 // Abandoned calls send with a text to send, and ends it on the server if ctx has ended, or the
@@ -27,17 +28,15 @@ const limit = 2 * time.Second
 // the server's list. A user sees his own sessions there, and may end them, without any privilege. A
 // statement that can't be found or ended stays.
 //
-// It is ended in the background: the pool may have no connection free before the caller has given back that
-// of his transaction, and the server may be one that can't be reached.
-func Abandoned(ctx context.Context, db *sql.DB, text string, send func(text string) error) error {
+// It is ended in the background, by the queue: the pool may have no connection free before the caller has given back
+// that of his transaction, and the server may be one that can't be reached.
+func Abandoned(ctx context.Context, queue *cleanup.Queue, text string, send func(text string) error) error {
 	mark := "sqlfence-" + rand.Text()
 	err := send(text + " /* " + mark + " */")
 	if err != nil && (ctx.Err() != nil || unanswered(err)) {
-		go func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-			defer cancel()
-			_ = end(ctx, db, mark) // err says what the caller has to know
-		}()
+		queue.Add(&cleanup.Task{For: limit, Do: func(ctx context.Context, db *sql.DB) (done bool, err error) {
+			return true, end(ctx, db, mark)
+		}})
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/cleanup"
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/stop"
 )
@@ -51,7 +52,7 @@ func TestAbandoned(t *testing.T) {
 				db := sql.OpenDB(fake)
 				defer db.Close()
 				var mark string
-				err := stop.Abandoned(test.ctx, db, "UPDATE t", func(text string) error {
+				err := stop.Abandoned(test.ctx, cleanup.New(db), "UPDATE t", func(text string) error {
 					mark = strings.TrimSuffix(strings.TrimPrefix(text, "UPDATE t /* "), " */")
 					return test.err
 				})
@@ -93,7 +94,7 @@ func TestAbandonedAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		start := time.Now()
-		err = stop.Abandoned(ctx, db, "UPDATE t", func(string) error { return ctx.Err() })
+		err = stop.Abandoned(ctx, cleanup.New(db), "UPDATE t", func(string) error { return ctx.Err() })
 		if !errors.Is(err, context.Canceled) || time.Since(start) > 0 {
 			t.Errorf("%v after %v, want the context's error at once", err, time.Since(start))
 		}

@@ -1,0 +1,195 @@
+// Package cleanup does the work that outlives its caller: it releases what an attempt may have taken after its caller
+// has gone, and ends the attempt's statement on the server.
+//
+// This work must not compete with callers that wait. So a database has one [Queue] for it, with one goroutine and
+// at most one connection. While the pool has no connection to spare, the queue takes one for a tenth of the time:
+// what isn't undone may keep a lease from the very callers that wait.
+package cleanup
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// most is how many tasks wait at most. After that, the oldest is dropped for each new one.
+	most = 1000
+
+	// limit bounds one try, with the wait for a connection.
+	limit = 2 * time.Second
+
+	// firstPause is how long a queue waits after a try that failed. Each further pause is twice as long, up to
+	// lastPause.
+	firstPause = 50 * time.Millisecond
+	lastPause  = 2 * time.Second
+
+	// turn is how long a queue does tasks although the pool has no connection to spare, and between is the time until
+	// its next turn.
+	turn    = 100 * time.Millisecond
+	between = 900 * time.Millisecond
+)
+
+// A Queue does tasks one after the other. [New] returns one. It is safe for concurrent use and needs no closing:
+// its goroutine ends with the last task, and all tasks are dropped when the database has been closed.
+type Queue struct {
+	db *sql.DB
+
+	mu      sync.Mutex
+	tasks   []*Task       // in the order of next
+	added   chan struct{} // holds a value if a task has been added since the goroutine has looked
+	running bool
+}
+
+// New returns a queue without tasks, for connections of db.
+func New(db *sql.DB) *Queue { return &Queue{db: db, added: make(chan struct{}, 1)} }
+
+// A Task is tried until it is done, or its time is over.
+type Task struct {
+	// Do tries the task once, and reports whether it is done. If not, it is tried again after a pause.
+	Do func(ctx context.Context, db *sql.DB) (done bool, err error)
+	// For is how long the task is tried, from when it is added.
+	For time.Duration
+	// Dropped is called if the task isn't done in time, unless the database has been closed. err is the last error,
+	// or nil. Dropped may be nil.
+	Dropped func(err error)
+
+	until, next time.Time
+	pause       time.Duration
+	err         error
+}
+
+var errTooMany = errors.New("too many tasks of callers that have gone")
+
+// Add adds a task and returns at once.
+func (q *Queue) Add(t *Task) {
+	now := time.Now()
+	t.until, t.next, t.pause = now.Add(t.For), now, firstPause
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.tasks) == most {
+		q.tasks[0].drop(errTooMany)
+		q.tasks = slices.Delete(q.tasks, 0, 1)
+	}
+	q.insert(t)
+	select {
+	case q.added <- struct{}{}:
+	default:
+	}
+	if !q.running {
+		q.running = true
+		go q.run()
+	}
+}
+
+// insert puts a task in its place. The caller holds mu.
+func (q *Queue) insert(t *Task) {
+	at, _ := slices.BinarySearchFunc(q.tasks, t, func(a, b *Task) int {
+		if a.next.After(b.next) {
+			return 1
+		}
+		return -1
+	})
+	q.tasks = slices.Insert(q.tasks, at, t)
+}
+
+// run does the tasks until none is left.
+func (q *Queue) run() {
+	pause, ended := firstPause, time.Now() // when the last turn has ended, or will
+	for {
+		t, wait := q.first()
+		switch {
+		case t == nil:
+			return
+		case wait > 0:
+			q.await(wait)
+		case q.isBusy() && time.Now().After(ended) && time.Since(ended) < between:
+			time.Sleep(firstPause)
+		default:
+			if now := time.Now(); now.Sub(ended) >= between {
+				ended = now.Add(turn)
+			}
+			if q.try(t) {
+				pause = firstPause
+				continue
+			}
+			time.Sleep(min(pause, time.Until(t.until)))
+			pause = min(2*pause, lastPause)
+		}
+	}
+}
+
+// first returns the task that comes next and how long to wait for its time. Without a task it records that the
+// goroutine ends.
+func (q *Queue) first() (*Task, time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	q.tasks = slices.DeleteFunc(q.tasks, func(t *Task) bool {
+		if now.Before(t.until) {
+			return false
+		}
+		t.drop(t.err)
+		return true
+	})
+	if len(q.tasks) == 0 {
+		q.running = false
+		return nil, 0
+	}
+	t := q.tasks[0]
+	return t, t.next.Sub(now)
+}
+
+// await waits, at most until a task is added.
+func (q *Queue) await(wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-q.added:
+	}
+}
+
+// isBusy reports whether a caller would have to wait for a connection.
+func (q *Queue) isBusy() bool {
+	s := q.db.Stats()
+	return s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections
+}
+
+// try tries a task, and reports whether the database has answered.
+func (q *Queue) try(t *Task) (answered bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	done, err := t.Do(ctx, q.db)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := slices.Index(q.tasks, t)
+	switch {
+	case err != nil && strings.HasSuffix(err.Error(), "sql: database is closed"): // package sql has no value for it
+		q.tasks = nil
+		return true
+	case at < 0: // another was added meanwhile, and there were too many
+		return err == nil
+	case done:
+		q.tasks = slices.Delete(q.tasks, at, at+1)
+		return true
+	case err != nil:
+		t.err = err
+		return false
+	}
+	q.tasks = slices.Delete(q.tasks, at, at+1)
+	t.err, t.next = nil, time.Now().Add(t.pause)
+	t.pause *= 2
+	q.insert(t)
+	return true
+}
+
+func (t *Task) drop(err error) {
+	if t.Dropped != nil {
+		t.Dropped(err)
+	}
+}

@@ -1,0 +1,131 @@
+package cleanup_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/cleanup"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+)
+
+// newDB returns a pool of at most two connections, to a database that answers everything.
+func newDB(t *testing.T) *sql.DB {
+	db := sql.OpenDB(fakedb.New(func(context.Context, fakedb.Call) (fakedb.Answer, error) { return fakedb.Answer{}, nil }))
+	db.SetMaxOpenConns(2)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+var errDown = errors.New("no answer")
+
+// A task that fails is tried again after pauses that grow, until it is done or its time is over.
+func TestTaskIsTriedUntilItIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := cleanup.New(newDB(t))
+		start := time.Now()
+		var tries, dropped int
+		var last time.Time
+		q.Add(&cleanup.Task{
+			For: time.Minute,
+			Do: func(context.Context, *sql.DB) (bool, error) {
+				tries++
+				last = time.Now()
+				if tries < 4 {
+					return false, errDown
+				}
+				return true, nil
+			},
+			Dropped: func(error) { dropped++ },
+		})
+		time.Sleep(time.Hour)
+		if took := last.Sub(start); tries != 4 || dropped != 0 || took != 350*time.Millisecond { // 50, 100 and 200 ms
+			t.Errorf("%d tries within %v, dropped %d times", tries, took, dropped)
+		}
+		var err error
+		began := time.Now()
+		q.Add(&cleanup.Task{
+			For:     10 * time.Second,
+			Do:      func(context.Context, *sql.DB) (bool, error) { return false, errDown },
+			Dropped: func(e error) { err, last = e, time.Now() },
+		})
+		time.Sleep(time.Hour)
+		if took := last.Sub(began); !errors.Is(err, errDown) || took != 10*time.Second {
+			t.Errorf("dropped after %v by %v", took, err)
+		}
+	})
+}
+
+// While callers wait for connections, tasks are done in a tenth of the time, one after the other.
+func TestTasksLeaveTheConnectionsToCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := newDB(t)
+		var busy []*sql.Conn
+		for range 2 {
+			conn, err := db.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			busy = append(busy, conn)
+		}
+		q := cleanup.New(db)
+		atOnce, most, done := 0, 0, 0
+		for range 100 {
+			q.Add(&cleanup.Task{For: time.Hour, Do: func(context.Context, *sql.DB) (bool, error) {
+				atOnce++
+				most = max(most, atOnce)
+				time.Sleep(10 * time.Millisecond)
+				atOnce--
+				done++
+				return true, nil
+			}})
+		}
+		time.Sleep(4500 * time.Millisecond)
+		if done < 40 || done > 50 || most != 1 {
+			t.Errorf("%d done in 4.5 s, at most %d at once", done, most)
+		}
+		_ = busy[0].Close()
+		time.Sleep(time.Second)
+		if done != 100 {
+			t.Errorf("%d done once a connection is free", done)
+		}
+		_ = busy[1].Close()
+	})
+}
+
+// There are at most 1,000 tasks: then the oldest is dropped. None is left, nor reported, when the database has been
+// closed.
+func TestTasksAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := newDB(t)
+		q := cleanup.New(db)
+		dropped, tries := 0, 0
+		for range 1100 {
+			q.Add(&cleanup.Task{
+				For: 24 * time.Hour,
+				Do: func(ctx context.Context, db *sql.DB) (bool, error) {
+					tries++
+					if err := db.PingContext(ctx); err != nil {
+						return false, err
+					}
+					return false, errDown
+				},
+				Dropped: func(error) { dropped++ },
+			})
+		}
+		synctest.Wait()
+		if dropped != 100 {
+			t.Errorf("%d of 1,100 were dropped", dropped)
+		}
+		_ = db.Close()
+		time.Sleep(time.Minute)
+		before := tries
+		time.Sleep(time.Hour)
+		if tries != before || dropped != 100 {
+			t.Errorf("%d tries after the end of the database, %d dropped", tries-before, dropped)
+		}
+	})
+}

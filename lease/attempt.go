@@ -1,0 +1,168 @@
+package lease
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/cleanup"
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/share"
+)
+
+const (
+	// goesOn is how long the statement of an attempt may take after its caller has gone; shortly is that time where
+	// the pool has no other connection. It is longer than a busy server takes, because to give up a statement is to
+	// give up its connection: callers with short deadlines would do little else but connect.
+	goesOn  = 2 * time.Second
+	shortly = 500 * time.Millisecond
+
+	// mostGoOn is how many statements go on without their callers at most.
+	mostGoOn = 8
+
+	// lateLimit is how long an attempt is undone again after the first time, if its statement had no answer: the
+	// statement may be on its way to the server yet, as behind a network that stood still. A system that has closed
+	// the connection sends what is left for about 100 s (Linux: tcp_orphan_retries).
+	lateLimit = 2 * time.Minute
+)
+
+// takeAlone makes the attempt by a statement of its own, and gives up its place when the statement has ended.
+// If ctx ends, takeAlone returns at once, and what the statement has taken is released.
+func (m *Leases) takeAlone(ctx context.Context, t *taking, at share.Place) error {
+	sending, cancel := m.goOn(ctx)
+	answered := make(chan taking, 1)
+	go func() {
+		defer cancel()
+		a := *t
+		a.err = m.takeOnce(sending, &a)
+		at.Leave()
+		answered <- a
+	}()
+	select {
+	case *t = <-answered:
+		if t.unknown {
+			m.undo(t.r, true)
+		}
+		return t.err
+	case <-ctx.Done():
+		go m.outlive(sending, answered, t.r)
+		return ctx.Err()
+	}
+}
+
+// takeOnce sends the attempt's statement. It sends the statement again if that has been rolled back, or met a
+// connection that was broken.
+func (m *Leases) takeOnce(ctx context.Context, t *taking) error {
+	var o outcome
+	again := t.unknown
+	err := m.sendAgain(func(second bool) error {
+		again = again || second
+		return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
+			o = outcome{}
+			return m.dialect.take(ctx, &m.database, t.r, &o)
+		})
+	})
+	if err != nil {
+		t.unknown = again || o.committing && mayHaveCommitted(err)
+		return err
+	}
+	t.o, t.unknown = &o, false
+	return nil
+}
+
+// outlive waits for the end of an attempt without its caller, and undoes the attempt.
+func (m *Leases) outlive(sending context.Context, answered <-chan taking, r *request) {
+	t := taking{unknown: true}
+	select {
+	case t = <-answered:
+	case <-sending.Done():
+		select {
+		case t = <-answered:
+		case <-time.After(goesOn): // lib/pq waits for the server also then
+		}
+	}
+	if t.unknown || t.o != nil && t.o.won != nil {
+		m.undo(r, t.unknown)
+	}
+}
+
+// goOn returns a context for statements of a caller with ctx. They wait for a connection only until ctx ends; see
+// callerOf. But a statement that was sent doesn't see ctx end: a driver may answer a cancelled context before the
+// database has read the statement, and closes its connection then. So it goes on for a short time.
+func (m *Leases) goOn(ctx context.Context) (context.Context, context.CancelFunc) {
+	sending, cancel := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), callerKey{}, ctx))
+	stop := context.AfterFunc(ctx, func() {
+		m.goingOn.Add(1)
+		defer m.goingOn.Add(-1)
+		limit := time.NewTimer(m.patience())
+		defer limit.Stop()
+		select {
+		case <-limit.C:
+			cancel()
+		case <-sending.Done():
+		}
+	})
+	return sending, func() {
+		stop()
+		cancel()
+	}
+}
+
+// patience is how long a statement may go on. It is short if others wait for its connection.
+func (m *Leases) patience() time.Duration {
+	s := m.db.Stats()
+	switch {
+	case m.goingOn.Load() > mostGoOn:
+		return 0
+	case s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections:
+		return shortly
+	}
+	return goesOn
+}
+
+// undo releases in the background what an attempt may have taken. It is tried until the lease would have ended by its
+// ttl. late: the attempt's statement had no answer, so to find nothing isn't the end.
+func (m *Leases) undo(r *request, late bool) {
+	var first time.Time
+	m.cleanup.Add(&cleanup.Task{
+		For: r.ttl,
+		Do: func(ctx context.Context, _ *sql.DB) (done bool, err error) {
+			if _, err := m.exec(ctx, m.dialect.undo(r.key, r.lockID)); err != nil {
+				return false, err
+			}
+			m.queues.wake(r.key)
+			if first.IsZero() {
+				first = time.Now()
+			}
+			return !late || time.Since(first) > lateLimit, nil
+		},
+		Dropped: func(err error) {
+			if err != nil {
+				m.log().Debug("lease: an attempt with an unknown outcome wasn't undone; what it took has "+
+					"ended with its ttl", "key", r.key, "ttl", r.ttl, "err", err)
+			}
+		},
+	})
+}
+
+type callerKey struct{}
+
+// callerOf returns the context of the caller of a statement that is sent under ctx.
+func callerOf(ctx context.Context) context.Context {
+	if caller, ok := ctx.Value(callerKey{}).(context.Context); ok {
+		return caller
+	}
+	return ctx
+}
+
+// An unsentError is why a statement got no connection.
+type unsentError struct{ error }
+
+func (e *unsentError) Unwrap() error { return e.error }
+
+// wasSent reports whether the statement that ended with err may have reached the server.
+func wasSent(err error) bool {
+	var unsent *unsentError
+	return !errors.As(err, &unsent)
+}
