@@ -27,7 +27,8 @@ func TestDialectsSpell(t *testing.T) {
 		{"a time to come", func(d Dialect) string { return d.After("5") },
 			"(pg_catalog.clock_timestamp() + 5 * interval '1 microsecond')",
 			"(CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) + 5)",
-			"(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + 5)"},
+			"(CASE WHEN TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) BETWEEN 0 AND 10000000 THEN " +
+				"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) ELSE CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) END + 5)"},
 		{"microseconds", func(d Dialect) string { return d.Micros("a - b") },
 			"CASE WHEN pg_catalog.isfinite(a - b) THEN LEAST(extract(epoch FROM a - b) * 1000000, 9223372036854774784) END::bigint",
 			"CAST((a - b) * 1000 AS INTEGER)", "(a - b)"},
