@@ -68,7 +68,7 @@
 //
 //   - code that opens the database without sqlfence, unless the table is [Sealed];
 //   - SQL that the database runs by itself: functions, triggers, rules, cascades, views;
-//   - SQL that a text hides, such as EXECUTE of what was prepared under [Bypass];
+//   - SQL that a text hides, such as EXECUTE of what was prepared under [Bypass] on MySQL;
 //   - a table's rows by another name: register partitions, parents and children ([WithTable]);
 //   - calls of the driver's own connection, through sql.Conn.Raw and [BaseConn];
 //   - by [RowFence] alone, against a token that was never issued, and rows that were deleted

@@ -36,11 +36,9 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 	sent := *b // with the options of the transaction that it begins, and nothing of what pgx keeps in a query
 	sent.QueuedQueries = make([]*pgx.QueuedQuery, len(b.QueuedQueries))
 	for i, q := range b.QueuedQueries {
-		r, plan, err := s.request(ctx, q.SQL, q.Arguments, nil)
+		r, plan := s.request(q.SQL, q.Arguments, nil)
+		r, err := decided.Add(ctx, r, plan)
 		if err != nil {
-			return nil, s.noted(err)
-		}
-		if r, err = decided.Add(ctx, r, plan); err != nil {
 			return nil, s.noted(err)
 		}
 		text, err := s.link.text(r)

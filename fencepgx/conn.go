@@ -100,10 +100,7 @@ func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comman
 	s := c.session
 	room := s.given
 	s.given = nil // a query rewriter or a source may execute something, too
-	r, plan, err := s.request(ctx, sql, args, room)
-	if err != nil {
-		return pgconn.CommandTag{}, err
-	}
+	r, plan := s.request(sql, args, room)
 	got, err := run(ctx, s, r, plan, false, core.Call[pgconn.CommandTag](execCall{}))
 	if len(r.Args) <= spared {
 		clear(r.Args)
@@ -126,10 +123,7 @@ func (c *Conn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 
 func (c *Conn) query(ctx context.Context, release func(), sql string, args []any) (*rows, error) {
 	s := c.session
-	r, plan, err := s.request(ctx, sql, args, nil)
-	if err != nil {
-		return nil, err
-	}
+	r, plan := s.request(sql, args, nil)
 	commits := s.state.Commits(r.Query)
 	got, err := run(ctx, s, r, plan, true, core.Call[*rows](queryCall{}))
 	if err != nil {

@@ -1,9 +1,7 @@
 package fencepgx
 
 import (
-	"context"
 	"database/sql/driver"
-	"strings"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/core"
@@ -19,9 +17,7 @@ import (
 type byName struct{ name, text string }
 
 // request returns a request of a text or name, with its arguments in a list that may have room for them, and its plan.
-func (s *session) request(
-	ctx context.Context, text string, args []any, room []driver.NamedValue,
-) (core.Request, *rewrite.Plan, error) {
+func (s *session) request(text string, args []any, room []driver.NamedValue) (core.Request, *rewrite.Plan) {
 	s.follow()
 	r := core.Request{Query: text, Args: named(room, args)}
 	if !rewrites(args) {
@@ -30,18 +26,10 @@ func (s *session) request(
 		}
 	}
 	plan := s.state.Rewriter().Plan(r.Query)
-	if plan.Verdict == guard.Pass {
-		if s.misplaces(r.Query, args) {
-			return r, plan.Refused(misplacesArguments), nil
-		}
-		switch ran, err := s.executed(ctx, r.Query); {
-		case err != nil:
-			return r, plan, err
-		case ran != nil:
-			return r, ran.Refused(executesUnguarded), nil
-		}
+	if plan.Verdict == guard.Pass && s.misplaces(r.Query, args) {
+		r.Unguardable = misplacesArguments
 	}
-	return r, plan, nil
+	return r, plan
 }
 
 // text returns what pgx is given for a request: the name, where nothing was added to the text behind it.
@@ -61,47 +49,3 @@ func (l *link) isNoName(text string) error {
 	}
 	return nil
 }
-
-// SQL's own EXECUTE runs a prepared statement by the name that it has in the server, whatever has prepared it: a batch
-// of pgx's and a PREPARE in SQL leave no trace in pgx. So the server is asked what it has.
-const preparedStatements = "SELECT name, statement FROM pg_catalog.pg_prepared_statements"
-
-// executed returns the plan of a prepared statement that is guarded, or refused, and that a text with an EXECUTE
-// names; nil for none. Where a name may be written with escapes it is any of them.
-func (s *session) executed(ctx context.Context, text string) (*rewrite.Plan, error) {
-	if !mentionsExecute(text) {
-		return nil, nil
-	}
-	rows, err := s.link.Query(ctx, preparedStatements)
-	if err != nil {
-		return nil, err
-	}
-	low := strings.ToLower(text)
-	escapes := strings.Contains(low, `u&"`)
-	for _, row := range rows {
-		name := strings.ToLower(row[0][:min(len(row[0]), longestName)])
-		if !escapes && !strings.Contains(low, name) && !strings.Contains(low, strings.ReplaceAll(name, `"`, `""`)) {
-			continue
-		}
-		if plan := s.state.Rewriter().Plan(row[1]); plan.Verdict != guard.Pass {
-			return plan, nil
-		}
-	}
-	return nil, nil
-}
-
-func mentionsExecute(text string) bool {
-	const word = "execute"
-	for i := range len(text) - len(word) + 1 {
-		if text[i]|0x20 == word[0] && strings.EqualFold(text[i:i+len(word)], word) {
-			return true
-		}
-	}
-	return false
-}
-
-// longestName is how much the server reads of a name, in bytes.
-const longestName = 63
-
-const executesUnguarded = "EXECUTE would run a statement as it was prepared, without its guard; pass the " +
-	"statement's name, or its text, to Exec or Query"

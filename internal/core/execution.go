@@ -33,6 +33,9 @@ type Request struct {
 	Args  []driver.NamedValue
 	Added []rewrite.Arg // the guard's among them
 
+	// Unguardable says why the statement can't be guarded, whatever its plan is; empty for no such reason.
+	Unguardable string
+
 	// Stmt is the adapter's prepared statement: the application's, or one that the adapter keeps. Nil is for the
 	// connection itself.
 	Stmt any
@@ -42,9 +45,10 @@ type Request struct {
 // arguments made of it, as far as it is understood.
 type reading struct {
 	Request
-	options   int   // how many of the arguments are options of the driver, in front
-	unplanned error // why it can't be guarded, whatever the plan is; nil for no such reason
-	keeps     bool  // the statement may be kept prepared
+	options   int      // how many of the arguments are options of the driver, in front
+	unplanned error    // why it can't be guarded, whatever the plan is; nil for no such reason
+	executes  []string // the prepared statements that it may run by SQL's EXECUTE
+	keeps     bool     // the statement may be kept prepared
 	variant   guard.Variant
 
 	names      map[string]int // of the arguments, as argNames has them
@@ -177,8 +181,16 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 	if e.read.unplanned, failed = e.readOptions(ctx); failed != nil {
 		return refused, failed
 	}
+	if why := e.asked.Unguardable; e.read.unplanned == nil && why != "" {
+		e.read.unplanned = unguardable("", why)
+	}
 	if e.read.unplanned == nil {
 		e.read.unplanned = e.unseenSetting()
+	}
+	if !trusted.Is(ctx, e.read.Query) {
+		if err := e.readExecuted(ctx); err != nil {
+			return refused, err
+		}
 	}
 	switch why, bypassed := e.conn.settings.bypassReason(ctx); {
 	case trusted.Is(ctx, e.read.Query):

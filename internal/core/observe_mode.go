@@ -58,6 +58,7 @@ func (e *Execution) enforceOnly(ctx context.Context) (outcome, error) {
 	}
 	e.registry = s.enforced
 	e.plan = s.enforced.rewriter.Plan(e.read.Query)
+	e.refuseExecuted()
 	if e.passes() {
 		return passed, nil
 	}
@@ -73,6 +74,7 @@ func (e *Execution) refusePrepared(ctx context.Context, reason error) error {
 	case s.observes():
 		e.registry = s.enforced
 		e.plan = s.enforced.rewriter.Plan(e.asked.Query)
+		e.refuseExecuted()
 		if e.plan.Verdict != guard.Refuse {
 			return nil
 		}

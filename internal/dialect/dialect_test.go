@@ -20,7 +20,7 @@ func TestDatabasesAreComplete(t *testing.T) {
 	optional := map[string][]string{
 		"Facts": {"LockPrivilege", "Epoch", "LedgerState", "LedgerTriggers", "CreateLedgerFunction", "FindLedgerFunction", "FindOwnHome"},
 		"Rules": {"PlainStrings", "EscapeStrings", "Encoding", "MaxName"}, "Grammar": {"Own", "WithoutWords", "Operators", "Prefixes"},
-		"Dialect": {"Escaped", "Variables", "Settings", "Others", "Itself", "Unsealable", "DefiningTables", "RowNumbers", "KeyReturner", "RowCounter", "Search",
+		"Dialect": {"Escaped", "Variables", "Settings", "Prepared", "Others", "Itself", "Unsealable", "DefiningTables", "RowNumbers", "KeyReturner", "RowCounter", "Search",
 			"ClaimsAtOnce", "AmongClaims", "Unique"},
 		"Texts": {"NotInteger", "Strict", "BuiltIn"}, "Ground": {"Code", "Home", "Setting", "Setters", "Unseen", "Argument"},
 	}

@@ -32,6 +32,10 @@ type Dialect struct {
 	// Unique is how a statement asks for a table's unique keys; nil where it can't.
 	Unique *Unique
 
+	// Prepared is a query for the names and texts of the session's prepared statements, which SQL's EXECUTE runs by
+	// name; empty where the server lists none.
+	Prepared string
+
 	// Version is a query for what the server says of itself.
 	Version string
 

@@ -18,9 +18,10 @@ var Session = &session.Dialect{
 	Text:   Text,
 	Canary: canary, ReadProof: readProof,
 	Questions: questions, Read: readAnswer,
-	Version: "SELECT pg_catalog.version()",
-	Standby: standby,
-	Others:  others, Itself: itself,
+	Prepared: "SELECT name, statement FROM pg_catalog.pg_prepared_statements",
+	Version:  "SELECT pg_catalog.version()",
+	Standby:  standby,
+	Others:   others, Itself: itself,
 
 	ErrorEndsTx: fact.Yes,
 	HasSettings: fact.No,

@@ -1,0 +1,125 @@
+package core
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// SQL's EXECUTE runs a prepared statement by its name in the server. A pool's hook, a raw connection, another user of
+// the pool or a Bypass may have prepared that statement without a guard, and the driver may not know of it. So the
+// session's prepared statements are read from the server, if the server lists them: see session.Dialect.Prepared.
+
+// preparedTexts returns the prepared statements of the session that the EXECUTEs of a text may run. Without an EXECUTE
+// nothing is sent.
+func (s *Conn) preparedTexts(ctx context.Context, query string) (texts []string, err error) {
+	list := s.settings.profile.Session.Prepared
+	if list == "" || !mentionsExecute(query) {
+		return nil, nil
+	}
+	rows, err := (*asking)(s).Query(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	low := strings.ToLower(query)
+	for _, row := range rows {
+		if namesPrepared(low, row[0]) {
+			texts = append(texts, row[1])
+		}
+	}
+	return texts, nil
+}
+
+// ExecutesUnguarded reports whether a text has an EXECUTE of a prepared statement that needs a guard, or is refused.
+func (s *Conn) ExecutesUnguarded(ctx context.Context, query string) (bool, error) {
+	texts, err := s.preparedTexts(ctx, query)
+	return needsGuard(s.Rewriter(), texts) != nil, err
+}
+
+// readExecuted replaces the plan by a refusal if the statement executes a prepared one that needs a guard.
+func (e *Execution) readExecuted(ctx context.Context) (err error) {
+	if !e.passes() {
+		return nil
+	}
+	e.read.executes, err = e.conn.preparedTexts(ctx, e.read.Query)
+	e.refuseExecuted()
+	return err
+}
+
+// refuseExecuted is the part of readExecuted that another registry repeats.
+func (e *Execution) refuseExecuted() {
+	if plan := needsGuard(e.rewriter(), e.read.executes); plan != nil {
+		e.plan = plan.Refused(executesUnguarded)
+	}
+}
+
+const executesUnguarded = "EXECUTE would run a statement as it was prepared, without its guard; pass the " +
+	"statement's text, or with pgx its name, to Exec or Query"
+
+// needsGuard returns the plan of the first text that needs a guard, or is refused; nil for none.
+func needsGuard(r *rewrite.Rewriter, texts []string) *rewrite.Plan {
+	for _, text := range texts {
+		if plan := r.Plan(text); plan.Verdict != guard.Pass {
+			return plan
+		}
+	}
+	return nil
+}
+
+// mentionsExecute reports whether EXECUTE is one of a text's words.
+func mentionsExecute(text string) bool {
+	const word = "execute"
+	for i := 0; i+len(word) <= len(text); i++ {
+		if text[i]|0x20 == word[0] && strings.EqualFold(text[i:i+len(word)], word) &&
+			isWord(text, i, i+len(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isWord reports whether no character before or after a part of a text belongs to the same identifier.
+func isWord(text string, from, to int) bool {
+	return (from == 0 || !continuesName(text[from-1])) && (to == len(text) || !continuesName(text[to]))
+}
+
+func continuesName(c byte) bool {
+	return c == '_' || c == '$' || c >= utf8.RuneSelf || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// longestName is how many bytes of a name the server compares.
+const longestName = 63
+
+// namesPrepared reports whether a text in small letters may contain the name of a prepared statement. In doubt it
+// reports true: the name need not follow EXECUTE directly, and escapes can spell any name.
+func namesPrepared(low, name string) bool {
+	name = strings.ToLower(name[:min(len(name), longestName)])
+	whole := len(name) <= longestName-utf8.UTFMax // else the text may have more of the name
+	quoted := `"` + strings.ReplaceAll(name, `"`, `""`)
+	if whole {
+		quoted += `"`
+	}
+	if strings.Contains(low, `u&"`) || strings.Contains(low, quoted) {
+		return true
+	}
+	if name == "" {
+		return false
+	}
+	for at := 0; ; {
+		i := strings.Index(low[at:], name)
+		if i < 0 {
+			return false
+		}
+		from, to := at+i, at+i+len(name)
+		if !whole {
+			to = len(low)
+		}
+		if isWord(low, from, to) {
+			return true
+		}
+		at = from + 1
+	}
+}

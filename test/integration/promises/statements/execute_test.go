@@ -1,0 +1,97 @@
+package statements_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// On PostgreSQL, SQL's EXECUTE runs no write that was prepared without its guard, and every other prepared statement as
+// before.
+func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.Postgres {
+			t.Skip("the database lists no prepared statements")
+		}
+		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"))
+		mixed := s.Fenced(t, s.Source, harness.Books(sqlfence.RowFence("fence_token")),
+			sqlfence.WithTable("pens", sqlfence.RowFence("fence_token"), sqlfence.InMode(sqlfence.Observe)))
+		observed := s.Fenced(t, s.Source, harness.Books(sqlfence.RowFence("fence_token")), sqlfence.WithMode(sqlfence.Observe))
+		for _, tt := range []struct {
+			name     string
+			db       *sql.DB
+			text     string
+			bypassed bool
+			want     error
+		}{
+			{"books", s.DB, "EXECUTE price_books", false, sqlfence.ErrUnguardable},
+			{"books among others", s.DB, "EXPLAIN ANALYZE EXECUTE price_books", false, sqlfence.ErrUnguardable},
+			{"books under Bypass", s.DB, "EXECUTE price_books", true, nil},
+			{"pens", s.DB, "EXECUTE price_pens", false, nil},
+			{"a read", s.DB, `EXECUTE "1"`, false, nil},
+			{"another word", s.DB, "SELECT 1 AS execute_price_books", false, nil},
+			{"books beside observed pens", mixed, "EXECUTE price_books", false, sqlfence.ErrUnguardable},
+			{"observed pens", mixed, "EXECUTE price_pens", false, nil},
+			{"observed books", observed, "EXECUTE price_books", false, nil},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				s.Reset(t, 9)
+				c, err := tt.db.Conn(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				bypass := sqlfence.Bypass(t.Context(), "to prepare")
+				for _, text := range []string{
+					"PREPARE price_books AS UPDATE books SET price = 30 WHERE id = 1", `PREPARE "1" AS SELECT 1`,
+					"PREPARE price_pens AS UPDATE pens SET price = 30 WHERE id = 1",
+				} {
+					if _, err := c.ExecContext(bypass, text); err != nil {
+						t.Fatal(err)
+					}
+				}
+				defer func() {
+					for _, name := range []string{"price_books", "price_pens", `"1"`} {
+						_, _ = c.ExecContext(bypass, "DEALLOCATE "+name)
+					}
+				}()
+				unchanged := s.Unchanged(t)
+				ctx := harness.Holding(t, 8)
+				if tt.bypassed {
+					ctx = bypass
+				}
+				for name, send := range map[string]func(context.Context, string) error{
+					"Exec": func(ctx context.Context, text string) error { _, err := c.ExecContext(ctx, text); return err },
+					"Query": func(ctx context.Context, text string) error {
+						rows, err := c.QueryContext(ctx, text)
+						if err != nil {
+							return err
+						}
+						return rows.Close()
+					},
+					"Prepare": func(ctx context.Context, text string) error {
+						stmt, err := c.PrepareContext(ctx, text)
+						if err != nil {
+							return err
+						}
+						defer stmt.Close()
+						_, err = stmt.ExecContext(ctx)
+						return err
+					},
+				} {
+					err := send(ctx, tt.text)
+					if tt.want == nil && err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+					if tt.want != nil {
+						harness.WantOnly(t, err, tt.want)
+						unchanged()
+					}
+				}
+			})
+		}
+	})
+}
