@@ -79,7 +79,7 @@ func (t sealed) pieces(event string) sqltext.Pieces {
 	if t.Key != "" {
 		name = "CONCAT(" + d.Text(t.Resource+"/") + ", CONVERT(" + row + key + " USING utf8mb4))"
 	}
-	moves := t.Ledger && t.Key != "" && event == "update"
+	moves := t.Key != "" && event == "update"
 	raises := t.Serial != "" && event == "update"
 	ledger, home := t.ledger()
 	errno := func(r sqltext.SealRefusal) sqltext.Piece {
@@ -192,7 +192,7 @@ const sealSeveral = `
 			SET given = newest;
 		END IF;`
 
-// sealKey refuses what takes a row out of the scope of its token by that of another one.
+// sealKey refuses an UPDATE that takes a row out of the scope of its token.
 const sealKey = `
 	ELSEIF {moves} THEN
 		SET refusal = {noproof}, problem = {otherkey};`

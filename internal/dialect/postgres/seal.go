@@ -163,8 +163,12 @@ func (t sealed) fill(text string, forFormat bool) string {
 		parts["{ledger}"], parts["{seen}"] = compared("new", ""), seen("pg_catalog.int8um(NEW.{mark})", "new")
 		parts["{ledger of deleted}"], parts["{seen by deleted}"] = compared("old", oneOfSeveral), seen("given", "old")
 	}
-	if t.Ledger && t.Key != "" {
+	switch {
+	case t.Key == "":
+	case t.Ledger:
 		parts["{same key}"], parts["{moved key}"] = " AND NOT "+movesKey, sealKey
+	default:
+		parts["{same key}"], parts["{moved by proof}"] = " AND NOT "+movesSeenKey, sealSeenKey
 	}
 	if t.Serial != "" {
 		parts["{raised}"], parts["{kept}"] = " AND "+raisesSerial, sealSerial
@@ -172,8 +176,11 @@ func (t sealed) fill(text string, forFormat bool) string {
 	if t.FromTransaction {
 		taken := func(row string) string { return strings.ReplaceAll(takenToken, "{token name}", "{name of "+row+"}") }
 		parts["{take}"] = "\n\t\tgiven := " + taken("new") + ";"
+		if t.Key != "" && !t.Ledger {
+			parts["{take}"] += strings.ReplaceAll(takenForMove, "{taken for old}", taken("old"))
+		}
 		if t.Claim {
-			parts["{take}"] = strings.ReplaceAll(takenClaim, "{taken}", taken("new"))
+			parts["{take}"] = strings.ReplaceAll(takenClaim, "{taken}", parts["{take}"])
 		}
 		parts["{take for delete}"] = "\n\t\tproof := pg_catalog.concat(" + taken("old") + ");"
 		if t.Ledger {
@@ -187,12 +194,13 @@ func (t sealed) fill(text string, forFormat bool) string {
 	}
 	for _, part := range []string{"{taken over}", "{has claim}", "{moved proof}", "{of this row}", "{take}",
 		"{take for delete}", "{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}",
-		"{moved key}", "{raised}", "{kept}"} {
+		"{moved key}", "{moved by proof}", "{raised}", "{kept}"} {
 		text = strings.ReplaceAll(text, part, parts[part])
 	}
 	return strings.NewReplacer( // at once, as a name may look like a part of the text
 		"{mark}", in(d.Quote(t.Mark)), "{mark name}", in(d.Text(t.Mark)), "{name}", in(d.Text(t.Name)),
 		"{name of new}", name("NEW"), "{name of old}", name("OLD"),
+		"{key}", in(d.Quote(t.Key)),
 		"{serial}", in(d.Quote(t.Serial)), "{serial name}", in(d.Text(t.Serial)),
 		"{setting}", d.Text(sqltext.DeleteSetting(t.Name)), "{move}", d.Text(sqltext.MoveSetting(t.Name)),
 		"{proof}", "%1$I."+in(d.Quote(t.Own("sqlfence_proof_"))),
@@ -215,7 +223,7 @@ BEGIN{taken over}
 		RETURN NEW;
 	END IF;
 	given := pg_catalog.int8um(NEW.{mark});
-	stored := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
+	stored := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);{moved by proof}
 	IF COALESCE(pg_catalog.int8le(given, 0), true) THEN
 		%3$s
 {take}
@@ -260,8 +268,17 @@ const takenOver = `
 
 // takenClaim is the transaction's claim of a row, for a write that assigns the column no other one.
 const takenClaim = `
-		IF COALESCE(pg_catalog.int8eq(NEW.{mark}, OLD.{mark}), false) THEN
-			given := {taken};
+		IF COALESCE(pg_catalog.int8eq(NEW.{mark}, OLD.{mark}), false) THEN{taken}
+		END IF;`
+
+// takenForMove: an UPDATE that changes the row's key needs the transaction's token of the old key and that of the new
+// one. Neither may be older than the mark.
+const takenForMove = `
+		IF ` + movesKey + ` THEN
+			newest := {taken for old};
+			IF NOT COALESCE(pg_catalog.{fresh}(newest, stored), false) THEN
+				given := newest;
+			END IF;
 		END IF;`
 
 // hasClaim lets a DELETE pass that has compared the row's claim itself, as a guard does, or has it among
@@ -384,12 +401,20 @@ const sealSerial = `
 // movesKey is a condition: an UPDATE gives the row another token's name.
 const movesKey = "(pg_catalog.texteq(TG_OP, 'UPDATE') AND pg_catalog.textne({name of old}, {name of new}))"
 
-// sealKey refuses what takes a row out of the scope of its token by that of another one.
+// sealKey refuses an UPDATE that takes a row out of the scope of its token.
 const sealKey = `
 	IF ` + movesKey + ` THEN
 		RAISE EXCEPTION 'sqlfence: table %% is sealed: changing the key of a row is not allowed (delete and insert it)', {name}
 			USING ERRCODE = 'FT001';
 	END IF;`
+
+// movesSeenKey is movesKey for a table without a ledger. There the key may be a generated column, which is NULL in NEW
+// before a write.
+const movesSeenKey = "(NEW.{key} IS NOT NULL AND " + movesKey + ")"
+
+// sealSeenKey refuses an UPDATE that changes a row's key by a token of its own, which is that of one name.
+var sealSeenKey = strings.Replace(sealKey, "IF "+movesKey, "IF COALESCE(pg_catalog.int8gt(given, 0), false) AND "+
+	movesSeenKey, 1)
 
 // oneOfSeveral accepts whichever of a proof's tokens is that of the row's name.
 const oneOfSeveral = `
