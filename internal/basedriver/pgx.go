@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -186,4 +187,15 @@ func BatchCommit(batch any) (text string, ok bool) {
 		return "", false
 	}
 	return cmp.Or(commit.String(), "commit"), true
+}
+
+// IsBeforeBatch reports whether err is that of a step before pgx executed the first statement of a batch: it prepares
+// the statements, and encodes their arguments. After an error there it may close the connection.
+func IsBeforeBatch(err error) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if t := reflect.TypeOf(err); ofPgx(t) && strings.HasSuffix(t.Name(), "PreprocessingBatch") {
+			return true
+		}
+	}
+	return false
 }

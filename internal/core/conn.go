@@ -111,7 +111,7 @@ func (s *Conn) room(n int) []driver.NamedValue {
 // follows reports whether each execution of a statement that isn't guarded has to be
 // looked at.
 func (s *Conn) follows(query string) bool {
-	return s.session.Follows(query) || len(s.settings.tables) > 0 && mayCommit(query) || s.changesTx(query) ||
+	return s.session.Follows(query) || len(s.settings.tables) > 0 && mayChangeTx(query) || s.changesTx(query) ||
 		s.inTx && s.settings.profile.Answers.CommitsAfter.Is() || s.link.Follows(query)
 }
 

@@ -224,7 +224,7 @@ func (s *Conn) Explain(ctx context.Context, err error) error {
 func (s *Conn) mayHaveLanded(err error) bool {
 	db := s.settings.profile.Database
 	switch {
-	case basedriver.IsSkip(err), db.Answers.Answered(err):
+	case basedriver.IsSkip(err), db.Answers.Answered(err), basedriver.IsBeforeBatch(err):
 		return false
 	case errors.Is(err, driver.ErrBadConn):
 		// Drivers return it for statements that were sent, too: see docs/adr/0013.

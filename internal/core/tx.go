@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
@@ -15,13 +17,26 @@ import (
 // shows whether it is.
 func (s *Conn) followTx(query string, err error) {
 	switch {
-	case basedriver.IsSkip(err) || !s.followsTx(): // a skipped one comes again, prepared
+	case basedriver.IsSkip(err): // it comes again, prepared
+		return
+	case !s.followsTx() && !(s.txContext.begun && mayChangeTx(query)):
+		return
 	case err == nil:
 		s.inTx = lang.InTransaction(s.settings.profile.Dialect, query, s.inTx)
 	default: // how far it got isn't known
 		s.inTx = s.inTx || s.changesTx(query)
 	}
+	s.guardedTx = s.guardedTx && s.inTx // the guarded statements of a transaction that a text has ended are settled
 }
+
+// mayChangeTx reports whether a text may begin or end a transaction. In doubt it does.
+func mayChangeTx(query string) bool {
+	word := session.FirstWord(query)
+	return word == "" || strings.IndexByte(query, ';') >= 0 ||
+		slices.ContainsFunc(txWords, func(w string) bool { return strings.EqualFold(w, word) })
+}
+
+var txWords = []string{"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
 
 // followsTx reports whether transactions that statements begin and end have to be
 // followed: Observe mode sets savepoints in them.

@@ -180,3 +180,40 @@ func TestBusy(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A batch that pgx can't encode isn't sent, so nothing of it is of unknown outcome, wherever in the batch the fault is.
+func TestBatchThatIsNotSentHasNoUnknownOutcome(t *testing.T) {
+	const write = "UPDATE books SET price = 30 WHERE id = $1"
+	for _, mode := range harness.PgxModes {
+		for name, faulty := range map[string]func(b *pgx.Batch){
+			"too few":     func(b *pgx.Batch) { b.Queue(write) },
+			"too many":    func(b *pgx.Batch) { b.Queue(write, 1, 2) },
+			"unencodable": func(b *pgx.Batch) { b.Queue(write, make(chan int)) },
+			"a read":      func(b *pgx.Batch) { b.Queue("SELECT $1::int", 1, 2) },
+			"no table":    func(b *pgx.Batch) { b.Queue("SELECT * FROM nothing") },
+		} {
+			t.Run(fmt.Sprint(mode, " ", name), func(t *testing.T) {
+				s := newShopBy(t, sqlfence.RowFence("fence_token"), inMode(mode))
+				for place := range 3 {
+					unchanged := s.Unchanged(t)
+					b := new(pgx.Batch)
+					for i := range 3 {
+						if i == place {
+							faulty(b)
+						} else {
+							b.Queue(write, i+1)
+						}
+					}
+					err := s.db.SendBatch(harness.Holding(t, 9), b).Close()
+					if err == nil || errors.Is(err, sqlfence.ErrUnknownOutcome) {
+						t.Errorf("%d: %v", place, err)
+					}
+					unchanged()
+				}
+				if _, err := s.db.Exec(harness.Holding(t, 9), write, 1); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
