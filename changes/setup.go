@@ -3,7 +3,6 @@ package changes
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
-	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // Setup has the database count the changes of the tables from now on: it creates fencing_changes if there is none,
@@ -110,28 +108,17 @@ func isPassing(err error) bool {
 }
 
 // install sends the statements that install a table's counter on one connection.
-func (c *Counter) install(ctx context.Context, t table) (err error) {
+func (c *Counter) install(ctx context.Context, t table) error {
 	conn, err := c.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	send := func(ctx context.Context, all []string) error {
+	texts := func(all []string) (texts []string) {
 		for _, text := range all {
-			text = c.dialect.text(c, t, text)
-			if _, err := conn.ExecContext(trusted.Context(ctx, text), text); err != nil {
-				return err
-			}
+			texts = append(texts, c.dialect.text(c, t, text))
 		}
-		return nil
+		return texts
 	}
-	if err := send(ctx, c.dialect.before); err != nil {
-		return err
-	}
-	defer func() {
-		if undo := send(context.WithoutCancel(ctx), c.dialect.behind); undo != nil {
-			err = errors.Join(err, undo, conn.Raw(func(any) error { return driver.ErrBadConn }))
-		}
-	}()
-	return send(ctx, c.dialect.install)
+	return dialectopt.Exec(ctx, conn, texts(c.dialect.before), texts(c.dialect.install), texts(c.dialect.behind))
 }

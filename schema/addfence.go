@@ -204,18 +204,5 @@ func (f fence) there(ctx context.Context, conn *sql.Conn, d *dialect) (bool, err
 }
 
 func (s steps) send(ctx context.Context, conn *sql.Conn) error {
-	exec := func(text string) error {
-		_, err := conn.ExecContext(trusted.Context(ctx, text), text)
-		return err
-	}
-	for _, text := range s.before {
-		if err := exec(text); err != nil {
-			return err
-		}
-	}
-	err := exec(s.add)
-	for _, text := range s.after {
-		err = errors.Join(err, exec(text))
-	}
-	return err
+	return dialectopt.Exec(ctx, conn, s.before, []string{s.add}, s.after)
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // A keeping is how a database is made to keep the ledger's tokens and names itself: by triggers that
@@ -98,28 +98,13 @@ func (s *Store) ledgerTriggers(ctx context.Context) []sqltext.Trigger {
 }
 
 // onOne sends statements on one connection, between those that come before and behind.
-func (s *Store) onOne(ctx context.Context, texts []string) (err error) {
+func (s *Store) onOne(ctx context.Context, texts []string) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	send := func(ctx context.Context, texts []string) error {
-		for _, text := range texts {
-			if _, err := conn.ExecContext(trusted.Context(ctx, text), text); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := send(ctx, s.dialect.keeping.before); err != nil {
-		return err
-	}
-	err = send(ctx, texts)
-	if behind := send(context.WithoutCancel(ctx), s.dialect.keeping.behind); err == nil {
-		err = behind
-	}
-	return err
+	return dialectopt.Exec(ctx, conn, s.dialect.keeping.before, texts, s.dialect.keeping.behind)
 }
 
 // triggers returns the texts of the ledger's triggers by their names.
