@@ -76,7 +76,7 @@ func (c *Counter) Count(ctx context.Context, tables ...string) (int64, error) {
 func (c *Counter) count(ctx context.Context, tables []table) (sum int64, err error) {
 	ok, counts, err := c.ask(ctx, tables)
 	if err != nil {
-		return 0, fmt.Errorf("changes: count: %w", err)
+		return 0, fmt.Errorf("changes: count: %w", dialectopt.Ended(ctx, err))
 	}
 	for i, t := range tables {
 		if !ok[i] {

@@ -25,7 +25,8 @@ import (
 // without a trigger, such as a partitioned one of PostgreSQL's, or one of MySQL's with a foreign key that cascades,
 // and on a cluster like Galera; or the database's. In PostgreSQL that is also where the counts belong to another role,
 // which lacks the powers of the table's owner. The tables before the one that the error is about are counted.
-func (c *Counter) Setup(ctx context.Context, tables ...string) error {
+func (c *Counter) Setup(ctx context.Context, tables ...string) (err error) {
+	defer func() { err = dialectopt.Ended(ctx, err) }()
 	named, err := c.named(tables)
 	if err != nil {
 		return err

@@ -66,7 +66,8 @@ func (m *Manager) add(t *Table) error {
 // privilege to create one. It may be called at every start, by several processes at once.
 // On MySQL and MariaDB it checks that an existing one can be used; the error says what is
 // wrong. Other errors are the database's.
-func (m *Manager) Setup(ctx context.Context) error {
+func (m *Manager) Setup(ctx context.Context) (err error) {
+	defer func() { err = dialectopt.Ended(ctx, err) }()
 	text, args := sqltext.Render(m.dialect, m.dialect.listColumns, sqltext.Pieces{
 		"regclass": sqltext.Raw("'rowlocks'"), "tableargs": sqltext.SQL("'rowlocks'"),
 		"schema": sqltext.SQL("NULL"), "bare": sqltext.Raw(m.dialect.Text("rowlocks")),

@@ -42,7 +42,8 @@ import (
 // Errors, with nothing changed: [sqlfence.ErrInvalid] for a nil db, a driver that sqlfence
 // doesn't know (see [AddFenceSQL]) and an invalid name; an untyped one for a column of that name with
 // another type; or the database's, joined with ctx's if that has ended.
-func AddFence(ctx context.Context, db *sql.DB, table, column string) error {
+func AddFence(ctx context.Context, db *sql.DB, table, column string) (err error) {
+	defer func() { err = dialectopt.Ended(ctx, err) }()
 	if db == nil {
 		return fmt.Errorf("%w: schema: nil database", sqlfence.ErrInvalid)
 	}

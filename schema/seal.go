@@ -196,7 +196,8 @@ func sealOf(db *sql.DB, t *core.Table) (sealer, sealing, error) {
 var sealBackoff = dberr.Backoff{Pause: 100 * time.Millisecond, Max: 2 * time.Second}
 
 // eachSeal runs the statements for each table on one connection.
-func eachSeal(ctx context.Context, db *sql.DB, tables []*core.Table, unseals bool) error {
+func eachSeal(ctx context.Context, db *sql.DB, tables []*core.Table, unseals bool) (err error) {
+	defer func() { err = dialectopt.Ended(ctx, err) }()
 	for _, t := range tables {
 		part, s, err := prepared(ctx, db, t, unseals)
 		if err != nil {

@@ -3,6 +3,8 @@ package schema
 import (
 	"context"
 	"database/sql"
+
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
 // A TablePlan has the statements that [Seal] or [Unseal] sends to change one table.
@@ -26,6 +28,7 @@ func UnsealPlan(ctx context.Context, db *sql.DB, tables ...string) ([]TablePlan,
 }
 
 func planOf(ctx context.Context, db *sql.DB, names []string, unseals bool) (plans []TablePlan, err error) {
+	defer func() { err = dialectopt.Ended(ctx, err) }()
 	tables, err := sealed(db, names)
 	if err != nil {
 		return nil, err

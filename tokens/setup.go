@@ -28,7 +28,8 @@ import (
 // It waits at most a second for open transactions that have written under the guard. Where it can't
 // install them, it logs why and succeeds; [sqlfence.Verify] reports it. The procedures of [WithProcedures] are
 // created, or Setup fails.
-func (s *Store) Setup(ctx context.Context) error {
+func (s *Store) Setup(ctx context.Context) (err error) {
+	defer func() { err = dialectopt.Ended(ctx, err) }()
 	columns, err := s.columns(ctx)
 	if err != nil {
 		return fmt.Errorf("tokens: setup: %w", err)

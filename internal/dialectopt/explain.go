@@ -18,13 +18,13 @@ type Queries interface {
 }
 
 // Explain returns err as a [sqlfence.SetupError] if it says that one of tables is missing, or
-// privileges on it; else as it is, but for a context's end by a loss. Whether another schema has
+// privileges on it; else as it is, but for a context's end by a loss and what [Ended] does. Whether another schema has
 // the table it asks db, which is the transaction where there is one.
 func Explain(ctx context.Context, db Queries, err error, tables ...setuperr.Table) error {
 	if missing, ok := setuperr.Find(err, asker(ctx, db), tables...); ok {
 		return &sqlfence.SetupError{Missing: missing.Name, SQL: missing.SQL, Remedy: missing.Remedy, Err: err}
 	}
-	return lost.Explain(ctx, err)
+	return Ended(ctx, lost.Explain(ctx, err))
 }
 
 // WarnOfSecond logs that another schema has the table that Setup is about to create, unless an option says in

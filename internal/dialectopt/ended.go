@@ -1,0 +1,34 @@
+package dialectopt
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/sqlfence/sqlfence/internal/lost"
+)
+
+// Ended returns the error of a call with ctx so that it is the error of ctx as well, if ctx has ended. Depending on the
+// moment, drivers and database/sql return another one, such as driver.ErrBadConn or sql.ErrTxDone: these are not found
+// in it, because they would tell the caller to try again, or that its own transaction is over.
+func Ended(ctx context.Context, err error) error {
+	end := ctx.Err()
+	if err == nil || end == nil || errors.Is(err, end) || errors.Is(err, lost.ErrStale) {
+		return err
+	}
+	return &endedError{end, err}
+}
+
+type endedError struct{ end, err error }
+
+func (e *endedError) Error() string { return e.err.Error() + ": " + e.end.Error() }
+
+func (e *endedError) Unwrap() []error {
+	for _, of := range []error{driver.ErrBadConn, sql.ErrTxDone, sql.ErrConnDone} {
+		if errors.Is(e.err, of) {
+			return []error{e.end}
+		}
+	}
+	return []error{e.end, e.err}
+}
