@@ -2,9 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
 func (a *app) tokensDelete() *cobra.Command {
@@ -24,11 +27,18 @@ has used up a tenth of its tokens; the status is 3 then. One that isn't there is
 				if err != nil {
 					return err
 				}
+				deleted := slices.DeleteFunc(slices.Clone(args), func(name string) bool {
+					return slices.Contains(left, nfc.String(name))
+				})
+				did := "deleted nothing"
+				if len(deleted) > 0 {
+					did = "deleted " + strings.Join(deleted, " ")
+				}
 				r := newRecord(reason)
 				err = a.writeDone(struct {
 					Left []string `json:"left"`
 					record
-				}{append([]string{}, left...), r}, "deleted "+strings.Join(args, " "), r, func() {
+				}{append([]string{}, left...), r}, did, r, func() {
 					for _, name := range left {
 						fmt.Fprintf(a.out, "%s is left\n", visible(name))
 					}
