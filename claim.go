@@ -14,7 +14,9 @@ import (
 //
 //   - An UPDATE that assigns the column takes its rows over. It needs no token, and may reach any number of rows; the
 //     database refuses it with a [ConflictError] that has Assigned set, unless it raises the column of each. So do the
-//     updates of an upsert and of a MERGE. [WithTakeover] is for statements that leave the column out.
+//     updates of an upsert and of a MERGE. [WithTakeover] is for statements that leave the column out. If the
+//     context carries a token of a row that is taken, the token is compared: an older claim is [ErrStale], a
+//     higher one [ErrNotIssued], and the whole statement is refused.
 //   - Every other UPDATE and DELETE presents the claim of each row that it reaches: a token called resource + "/" + key
 //     with the generation as its value, which [ClaimToken] makes. A row of another generation is [ErrStale], and one
 //     without a token [ErrOutOfScope]. So a worker that was replaced is refused, whatever its WHERE says; writes that
@@ -46,7 +48,8 @@ func ClaimOf(table string) Rule {
 
 // WithTakeover returns a context for statements that take rows over without assigning the column of their table's
 // [Claim], such as a rescuer that only sets a state: the guard of an UPDATE adds 1 to it. A DELETE is refused with it.
-// For tables without Claim it changes nothing. A transaction doesn't keep it.
+// Tokens of the rows, if the context carries any, are compared. For tables without Claim it changes nothing. A
+// transaction doesn't keep it.
 func WithTakeover(ctx context.Context) context.Context { return core.WithTakeover(ctx) }
 
 // ClaimToken returns the token of a claimed row: resource is that of the table ([Resource], by default its

@@ -23,7 +23,8 @@ var (
 
 	// ErrNotIssued: with [Ledger], a token higher than the newest one that the
 	// ledger knows: never issued or adopted here, or lost by a failover or a restore.
-	// The same token passes only once it has been adopted.
+	// The same token passes only once it has been adopted. With [Claim], a statement takes a row over and presents a
+	// token higher than the row's claim.
 	ErrNotIssued = core.ErrNotIssued
 
 	// ErrNoFence: the context carries no token for the table, or an invalid one (then also
@@ -44,7 +45,7 @@ var (
 	ErrUnknownName = core.ErrUnknownName
 
 	// ErrConflict: the row has another serial than the one the caller read (see
-	// [WithSerial]), or the statement assigned one that doesn't raise it (see [Serial]).
+	// [WithSerial]), or the statement assigned a serial or a claim that doesn't raise it (see [Serial], [Claim]).
 	ErrConflict = errors.New("sqlfence: serial conflict")
 
 	// ErrGone: the row that the caller read no longer exists (see [WithSerial]).
@@ -119,7 +120,9 @@ type StaleError struct {
 
 	Table   string // as registered with [WithTable]
 	Token   Token  // what the write carried
-	Current int64  // the newer value, of the row or of the ledger; with [Claim] the row's claim
+	Current int64  // the newer value, of the row or of the ledger; with [Claim] the row's claim, 0 if it is gone
+
+	gone bool // the row of the claim is gone
 }
 
 func (e *StaleError) Error() string {
@@ -131,23 +134,35 @@ func (e *StaleError) Error() string {
 		return fmt.Sprintf("%v: table %q: token %s has written here before, and is for a single use", ErrStale, e.Table,
 			e.Token)
 	}
-	if e.Current < e.Token.Value { // the row of a claim was made anew
+	switch {
+	case e.gone:
+		return fmt.Sprintf("%v: table %q: token %s, but the row that it claims is gone", ErrStale, e.Table, e.Token)
+	case e.Current < e.Token.Value: // the row of a claim was made anew
 		return fmt.Sprintf("%v: table %q: token %s, but the row's claim is %d", ErrStale, e.Table, e.Token, e.Current)
 	}
 	return fmt.Sprintf("%v: table %q: token %s, but %d has been seen", ErrStale, e.Table, e.Token, e.Current)
 }
 
 // A NotIssuedError reports a write that was refused because the ledger doesn't know
-// its token. It is [ErrNotIssued] and wraps the base driver's error.
+// its token, or a row that it takes over has a lower claim ([Claim]). It is [ErrNotIssued] and wraps the base
+// driver's error.
 type NotIssuedError struct {
 	refusedAs[isNotIssued]
 
-	Table   string // as registered with [WithTable]
-	Token   Token  // what the write carried
-	Current int64  // the newest value issued or adopted for the token's name; 0 for none
+	Table string // as registered with [WithTable]
+	Token Token  // what the write carried
+	// Current is the newest value issued or adopted for the token's name, or 0 for none; with [Claim] the row's claim.
+	Current int64
+
+	claim bool // Current is the claim of a row
 }
 
 func (e *NotIssuedError) Error() string {
+	if e.claim {
+		return fmt.Sprintf("%v: table %q: token %s, but the row's claim is only %d: the row was made anew, or the "+
+			"database has lost a takeover, as by a restore; take the row over without this token",
+			ErrNotIssued, e.Table, e.Token, e.Current)
+	}
 	return fmt.Sprintf("%v: table %q: token %s, but the newest is %d; issue one, or adopt another service's "+
 		"(tokens.Store.Issue, Adopt); if the ledger has lost tokens, as by a restore, raise it (Repair)",
 		ErrNotIssued, e.Table, e.Token, e.Current)

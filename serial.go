@@ -122,8 +122,8 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string {
 	if e.claim {
-		return fmt.Sprintf("%v: table %q: the statement assigned a claim that doesn't raise the row's, which is %d; "+
-			"assign COALESCE(column, 0) + 1", ErrConflict, e.Table, e.Current)
+		return fmt.Sprintf("sqlfence: claim not raised: table %q: the statement assigned a claim that isn't higher "+
+			"than the row's, which is %d; assign COALESCE(column, 0) + 1", e.Table, e.Current)
 	}
 	if e.Assigned {
 		return fmt.Sprintf("%v: table %q: the statement assigned a serial that doesn't raise the row's, which is %d; "+

@@ -15,13 +15,15 @@ func init() { core.Speak(words{}) }
 type words struct{}
 
 // Stale implements core.Words.
-func (words) Stale(table string, t core.Token, current int64, err error) error {
-	return &StaleError{Table: table, Token: Token(t), Current: current, refusedAs: refusedAs[isStale]{err}}
+func (words) Stale(c core.Compared, err error) error {
+	return &StaleError{Table: c.Table, Token: Token(c.Token), Current: c.Current, gone: c.Gone,
+		refusedAs: refusedAs[isStale]{err}}
 }
 
 // NotIssued implements core.Words.
-func (words) NotIssued(table string, t core.Token, current int64, err error) error {
-	return &NotIssuedError{Table: table, Token: Token(t), Current: current, refusedAs: refusedAs[isNotIssued]{err}}
+func (words) NotIssued(c core.Compared, err error) error {
+	return &NotIssuedError{Table: c.Table, Token: Token(c.Token), Current: c.Current, claim: c.Claim,
+		refusedAs: refusedAs[isNotIssued]{err}}
 }
 
 // Unguardable implements core.Words.
@@ -115,8 +117,11 @@ func (e *NotIssuedError) attrs() []slog.Attr {
 }
 
 func (e *ConflictError) attrs() []slog.Attr {
-	return []slog.Attr{slog.String("table", e.Table), slog.Int64("serial", e.Expected),
-		slog.Int64("current", e.Current)}
+	attrs := tableAttr(e.Table)
+	if !e.claim {
+		attrs = append(attrs, slog.Int64("serial", e.Expected))
+	}
+	return append(attrs, slog.Int64("current", e.Current))
 }
 
 func (e *LockedError) attrs() []slog.Attr {

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // A claim is a row's generation, such as the attempt of a job: who raises it has taken the row over,
-// and every other write proves that it is the one who has. A token's value is compared by equality,
+// and every other write proves that it is the one who has. Whatever the context presents is compared, also where
+// nothing has to be presented (takeover). A token's value is compared by equality,
 // as nothing is stored: a higher one was never given to anyone. NULL counts as 0.
 type claim struct{ addsNothing }
 
@@ -19,7 +21,7 @@ func (claim) columns(t *Table) []*string {
 	return []*string{&t.Claim}
 }
 
-// withoutTokens: a takeover has none.
+// withoutTokens: a takeover needs none.
 func (claim) withoutTokens() bool { return true }
 
 func (claim) inserted(*planner, string, int32, int) bool { return true }
@@ -74,6 +76,15 @@ func (claim) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared(
 // check looks for the row's key and generation, as one text, among those of the tokens: of many rows
 // with many tokens each takes one look-up. Which token is stale is found out of the refusal, by the row's key.
 func (claim) check(w *writer) {
+	w.whenClaimed(guard.OfClaim)
+	w.write(" ELSE ")
+	w.raising(byGeneration, w.lo, w.unproven)
+	w.write(" IS NOT NULL END")
+	w.proveDelete()
+}
+
+// whenClaimed begins a CASE that is true for a row if a token names its key and generation.
+func (w *writer) whenClaimed(of guard.Lookup) {
 	if w.isNoInteger("CASE WHEN ", " THEN ") {
 		w.raiseNoInteger()
 		w.write(" IS NOT NULL WHEN ")
@@ -81,17 +92,66 @@ func (claim) check(w *writer) {
 		w.write("CASE WHEN ")
 	}
 	if w.dialect.presentsAtOnce(w.hi - w.lo) {
-		w.dialect.guard.AmongClaims(w.forGuard())
+		w.dialect.guard.AmongClaims(w.forGuard(), of)
 	} else {
 		w.rowsClaim()
 		w.amongTokens(fieldClaim)
 	}
 	w.write(" THEN ")
 	w.bool(true)
-	w.write(" ELSE ")
-	w.raising(byGeneration, w.lo, w.unproven)
-	w.write(" IS NOT NULL END")
-	w.proveDelete()
+}
+
+// A takeover needs no token of the rows that it takes. Where the context presents one, the token is compared as for any
+// other write: a caller that was replaced is refused, and doesn't become the holder again by raising the claim.
+type takeover struct {
+	addsNothing
+	setsNothing
+}
+
+func (takeover) columns(*Table) []*string { return nil }
+
+func (takeover) withoutTokens() bool { return false }
+
+// inWhere: a row is compared where its claim is raised, so that no index loses the statement's own condition.
+func (takeover) inWhere(*Table, rowWrite) bool { return false }
+
+func (takeover) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
+
+// check throws an error for a row if a token names its key, and none its generation.
+func (takeover) check(w *writer) {
+	w.whenClaimed(guard.OfTakenClaim)
+	w.write(" WHEN ")
+	if w.dialect.presentsAtOnce(w.hi - w.lo) {
+		w.dialect.guard.AmongClaims(w.forGuard(), guard.OfTakenKey)
+	} else {
+		w.write(w.rowsKey())
+		w.amongTokens(fieldKey)
+	}
+	w.write(" THEN ")
+	w.raising(byTakeover, w.lo, w.unproven)
+	w.write(" IS NOT NULL ELSE ")
+	w.bool(true)
+	w.write(" END")
+}
+
+// beforeTakeover and behindTakeover write what stands around a value that raises the claim: the row is compared first.
+func (w *writer) beforeTakeover() {
+	if w.comparesTaken() {
+		w.write("CASE WHEN ")
+		precedence[ruleTakeover].check(w)
+		w.write(" THEN ")
+	}
+}
+
+func (w *writer) behindTakeover() {
+	if w.comparesTaken() {
+		w.write(" END")
+	}
+}
+
+// comparesTaken reports whether a row is compared where its claim is raised, and not before the first assignment.
+func (w *writer) comparesTaken() bool {
+	return precedence[ruleTakeover].refuses(w) && !(w.dialect.guard.SetsInOrder.Is() && w.target.Changes)
 }
 
 // presentsAtOnce reports whether so many claims are one argument.
@@ -99,7 +159,8 @@ func (d *dialect) presentsAtOnce(claims int) bool {
 	return d.guard.ClaimsAtOnce > 0 && claims >= d.guard.ClaimsAtOnce
 }
 
-// rowsClaim writes the row's key and generation as one text.
+// rowsClaim writes the row's key and generation as one text, and rowsName the key alone, with nothing behind the colon:
+// no claim is that text, as each ends with a digit.
 func (w *writer) rowsClaim() {
 	before, between, behind := w.dialect.guard.ClaimText.Parts()
 	w.write(before, w.rowsKey(), between)
@@ -107,10 +168,15 @@ func (w *writer) rowsClaim() {
 	w.write(behind)
 }
 
+func (w *writer) rowsName() {
+	before, between, behind := w.dialect.guard.ClaimText.Parts()
+	w.write(before, w.rowsKey(), between, w.dialect.Text(""), behind)
+}
+
 // presented returns the tokens' claims as the names of a JSON object, which the databases look up without reading
-// all of them.
-func presented(tokens []Token) string {
-	b := make([]byte, 0, 32*len(tokens)+2)
+// all of them; named adds the keys, as rowsName writes them.
+func presented(tokens []Token, named bool) string {
+	b := make([]byte, 0, 48*len(tokens)+2)
 	for i := range tokens {
 		b = append(b, separators[min(i, 1)])
 		b = append(b, '"')
@@ -118,6 +184,11 @@ func presented(tokens []Token) string {
 		b = append(b, ':')
 		b = strconv.AppendInt(b, tokens[i].Value, 10)
 		b = append(b, `":0`...)
+		if named {
+			b = append(b, `,"`...)
+			b = appendQuoted(b, tokens[i].Key)
+			b = append(b, `:":0`...)
+		}
 	}
 	return string(append(b, '}'))
 }
@@ -157,7 +228,9 @@ func (claim) assigns(w *writer) {
 	switch {
 	case w.takesOver:
 		w.writeAssigned(", ", w.rules.number)
+		w.beforeTakeover()
 		w.increment()
+		w.behindTakeover()
 	case w.sealed && w.compared():
 		w.writeAssigned(", ", w.rules.number)
 		w.prove()

@@ -68,8 +68,7 @@ func (w *writer) listTokens(f field) {
 const mostNamed = 8
 
 // compareClaims writes the condition, over the rows that were found, that is true if each token names one of
-// them, and all are of the tokens' generations; else it raises with one that isn't. A row that is gone has the
-// claim 0, which no token has.
+// them, and all are of the tokens' generations; else it raises with one that isn't, or with a row that is gone.
 func (w *writer) compareClaims(row guard.ClaimColumns) {
 	before, between, behind := w.dialect.guard.ClaimText.Parts()
 	min, count := w.dialect.builtIn("MIN"), w.dialect.builtIn("COUNT")
@@ -102,7 +101,7 @@ func (w *writer) compareClaims(row guard.ClaimColumns) {
 				w.write(" THEN 1 END) = 0")
 			})
 		}
-		w.write(between, "0", behind, ")")
+		w.write(between, w.dialect.Text(goneRow), behind, ")")
 	})
 	w.write(" IS NOT NULL END")
 }

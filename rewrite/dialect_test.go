@@ -85,11 +85,11 @@ func TestPlaceholdersAreRead(t *testing.T) {
 
 // The rules are in the order of precedence, and each is asked by its name there.
 func TestPrecedence(t *testing.T) {
-	want := []rule{ledger{}, key{}, rowFence{}, claim{}, serial{}, editLock{}}
+	want := []rule{ledger{}, key{}, rowFence{}, claim{}, takeover{}, serial{}, editLock{}}
 	if !reflect.DeepEqual(precedence[:], want) {
 		t.Errorf("got %T", precedence)
 	}
-	for i, r := range map[int]rule{ruleLedger: ledger{}, ruleKey: key{}, ruleRowFence: rowFence{}, ruleClaim: claim{}, ruleSerial: serial{}, ruleEditLock: editLock{}} {
+	for i, r := range map[int]rule{ruleLedger: ledger{}, ruleKey: key{}, ruleRowFence: rowFence{}, ruleClaim: claim{}, ruleTakeover: takeover{}, ruleSerial: serial{}, ruleEditLock: editLock{}} {
 		if precedence[i] != r {
 			t.Errorf("rule %d is %T", i, precedence[i])
 		}

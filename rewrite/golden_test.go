@@ -88,6 +88,12 @@ var rulesets = map[string]struct {
 	"claimliteral": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Literal: true}},
 	"claimobserve": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Observe: true}},
 
+	// These have tokens also where the statement needs none: "held" is the end of their names.
+	"claimheld":      {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
+	"claimtwoheld":   {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
+	"takeoverheld":   {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Literal: true}},
+	"takesealedheld": {Table{Name: "books", Key: "id", Claim: "attempt", Sealed: true}, Values{}},
+
 	"claimsealed":    {Table{Name: "books", Key: "id", Claim: "attempt", Sealed: true}, Values{}},
 	"claimopen":      {Table{Name: "books", Key: "id", Claim: "attempt", Sealed: true}, Values{Tables: []TableValues{{Unsealed: true}}}},
 	"claimseen":      {Table{Name: "books", Key: "id", Claim: "attempt", Sealed: true}, Values{Observe: true}},
@@ -196,7 +202,7 @@ func (p *Plan) values(rules string) Values {
 		t.Unsealed = rules == "sealedopen"
 		switch {
 		case !p.rules(i).Fenced():
-		case unfenced, p.rules(i).Claim != "" && p.isFree(i):
+		case unfenced, p.needsNone(i) && !strings.HasSuffix(rules, "held"):
 			t.Unfenced = true
 		case two:
 			t.Tokens = tokens
@@ -335,7 +341,7 @@ func (s *sample) golden(t testing.TB, d databases.Dialect) string {
 		case guard.Guard:
 			r := p.rendered(t, p.values(rules))
 			for i, a := range r.Args {
-				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "claims", "row", "serial", "editor"}[a.value.field], " ", a.value.token)
+				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "claims", "taken", "row", "serial", "editor"}[a.value.field], " ", a.value.token)
 				if a.value.table > 0 {
 					what += fmt.Sprint(" of table ", a.value.table)
 				}

@@ -56,9 +56,21 @@ func (w *guardWriter) AsksAlone() bool { return w.asksAlone }
 
 func (w *guardWriter) Claimed() guard.ClaimColumns { return w.writer().claimedColumns() }
 
-func (w *guardWriter) RowsClaim() { w.writer().rowsClaim() }
+func (w *guardWriter) Presented(of guard.Lookup) {
+	if of == guard.OfClaim {
+		w.writer().field(w.lo, fieldClaims)
+	} else {
+		w.writer().field(w.lo, fieldTaken)
+	}
+}
 
-func (w *guardWriter) Presented() { w.writer().field(w.lo, fieldClaims) }
+func (w *guardWriter) RowsText(of guard.Lookup) {
+	if of == guard.OfTakenKey {
+		w.writer().rowsName()
+	} else {
+		w.writer().rowsClaim()
+	}
+}
 
 func (w *guardWriter) ClaimedRows() { w.writer().claimedRows() }
 

@@ -22,11 +22,15 @@ import (
 // application stores. An error of a driver that isn't known has no code to be found, and the
 // nonce alone decides: without its refusals the application would run a stale write again.
 
-// The checks of claims raise with two kinds of their own, which are read as one of guard's.
+// The checks of claims raise with kinds of their own, which are read as one of guard's.
 const (
-	byClaim      guard.Kind = "claim"    // the token follows that names the row, then its claim
+	byClaim      guard.Kind = "claim"    // the token follows that names the row, then its claim or goneRow
 	byGeneration guard.Kind = "unproven" // the row's claim follows, then = and its key, or nothing if that is NULL
+	byTakeover   guard.Kind = "taken"    // the same of a row that is taken over
 )
+
+// goneRow stands for the claim of a row that is gone.
+const goneRow = "gone"
 
 // raise writes an expression that raises a marker; detail is an SQL expression, in
 // parts.
@@ -116,7 +120,7 @@ func readMarker(before, marker string, values func() *Values) (guard.Marker, boo
 		}
 	case byClaim:
 		err = readClaim(&m, detail)
-	case byGeneration:
+	case byGeneration, byTakeover:
 		err = readUnproven(&m, quotedDetail(before, detail), values)
 	default:
 		return guard.Marker{}, false
@@ -170,14 +174,20 @@ func readClaim(m *guard.Marker, detail string) error {
 		m.Kind = guard.UnknownName
 		return nil
 	}
-	m.Kind, m.Token = guard.Stale, n
-	m.Current, err = leadingInteger(current)
+	m.Kind, m.Token, m.RowGone = guard.Stale, n, strings.HasPrefix(current, goneRow)
+	if !m.RowGone {
+		m.Current, err = leadingInteger(current)
+	}
 	return err
 }
 
 // readUnproven reads what the claim's check raises: the row's generation and key. The key says which of the
 // tokens of the row's table is stale; m has the first one's number.
 func readUnproven(m *guard.Marker, detail string, values func() *Values) (err error) {
+	kind := guard.Stale
+	if m.Kind == byTakeover {
+		kind = guard.NotNewest
+	}
 	current, key, _ := strings.Cut(detail, ":")
 	key, exists := strings.CutPrefix(key, "=")
 	if m.Current, err = leadingInteger(current); err != nil {
@@ -185,7 +195,7 @@ func readUnproven(m *guard.Marker, detail string, values func() *Values) (err er
 	}
 	if exists && values != nil {
 		if i := values().tokenOf(m.Token, key); i >= 0 {
-			m.Kind, m.Token = guard.Stale, i
+			m.Kind, m.Token = kind, i
 			return nil
 		}
 	}

@@ -55,6 +55,8 @@ func TestReadMarker(t *testing.T) {
 		{"scope, a marker in the key", `bad JSON path: 'sqlfence:nonce:scope:0:sqlfence:nonce:stale:0:9'`, guard.Marker{Kind: guard.OutOfScope, Key: "sqlfence:nonce:stale:0:9"}},
 		{"claim, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:claim:0:12:3" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.Stale, Token: 12, Current: 3}},
 		{"claim, negative", `bad JSON path: 'sqlfence:nonce:claim:0:0:-3'`, guard.Marker{Kind: guard.Stale, Current: -3}},
+		{"claim, gone", `bad JSON path: 'sqlfence:nonce:claim:0:12:gone'`, guard.Marker{Kind: guard.Stale, Token: 12, RowGone: true}},
+		{"taken, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:taken:1:3:=42" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.NotNewest, Token: 2, Current: 3}},
 		{"unproven, pgx", `ERROR: invalid input syntax for type bigint: "sqlfence:nonce:unproven:1:3:=42" (SQLSTATE 22P02)`, guard.Marker{Kind: guard.Stale, Token: 2, Current: 3}},
 		{"unproven, negative", `bad JSON path: 'sqlfence:nonce:unproven:1:-3:=o''neill:1'`, guard.Marker{Kind: guard.Stale, Token: 1, Current: -3}},
 		{"unproven, another key", `SQL logic error: bad JSON path: 'sqlfence:nonce:unproven:1:3:=o''neill:2' (1)`, guard.Marker{Kind: guard.OutOfScope, Token: 1, Key: "o'neill:2"}},

@@ -50,6 +50,7 @@ func (w *writer) beforeAssigned() {
 		w.write(", (")
 		return
 	}
+	w.beforeTakeover()
 	if w.isNoInteger("CASE WHEN ", " THEN ") {
 		w.raiseNoInteger()
 		w.write(" ELSE ")
@@ -83,6 +84,7 @@ func (w *writer) behindAssigned() {
 	if before, _ := w.dialect.guard.NotInteger.Ends(); before != "" {
 		w.write(" END")
 	}
+	w.behindTakeover()
 }
 
 // maxNumber is the highest one; SQLite would go on in floating point.

@@ -16,6 +16,7 @@ var precedence = [...]rule{
 	ruleKey:      key{},
 	ruleRowFence: rowFence{},
 	ruleClaim:    claim{},
+	ruleTakeover: takeover{},
 	ruleSerial:   serial{},
 	ruleEditLock: editLock{},
 }
@@ -26,6 +27,7 @@ const (
 	ruleKey
 	ruleRowFence
 	ruleClaim
+	ruleTakeover
 	ruleSerial
 	ruleEditLock
 )
@@ -101,7 +103,7 @@ type added struct {
 type rowWrite struct {
 	updates    bool // or else it is deleted
 	setsNumber bool // the statement assigns the serial or the claim itself
-	takesOver  bool // it raises the claim, and proves none
+	takesOver  bool // it raises the claim, and needs no token
 	versioned  bool // the row has to be at the caller's serial
 	checked    bool // before the first assignment
 	joined     bool // its row is one of several that are joined
@@ -115,7 +117,7 @@ func (how rowWrite) checks() ruleSet {
 	if how.takesOver {
 		return allRules &^ setOf(ruleLedger, ruleClaim)
 	}
-	return allRules &^ setOf(ruleLedger)
+	return allRules &^ setOf(ruleLedger, ruleTakeover)
 }
 
 // inWhere returns the rules that check a row of t in the condition: none, or, if one of

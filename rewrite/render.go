@@ -12,7 +12,8 @@ import (
 )
 
 // Default returns the statement with its guard for one token a table that is
-// [Table.Fenced], passed as arguments: what [Plan.Render] returns for these, known
+// [Table.Fenced], passed as arguments, and for none of a table with claims where the statement
+// needs none: what [Plan.Render] returns for these, known
 // before the values are. The error is as Render's, or says
 // that the values can't be arguments (see [Plan.Params]).
 func (p *Plan) Default() (sql string, args []Arg, err error) {
@@ -56,12 +57,22 @@ func (p *Plan) Inlines() bool {
 }
 
 // renderDefault renders the default form, and takes the second look at it: in other
-// forms the guard stands in the same places.
+// forms the guard stands in the same places. Of a takeover it looks at the form with a token besides.
 func (p *Plan) renderDefault() (ok bool) {
+	for i := range p.Tables {
+		if p.needsNone(i) {
+			return p.renderForm(true) && p.renderForm(false)
+		}
+	}
+	return p.renderForm(false)
+}
+
+// renderForm renders the default form; tokened with a token also of tables that need none.
+func (p *Plan) renderForm(tokened bool) (ok bool) {
 	w := newWriter(&p.source)
 	defer w.release()
-	for _, table := range p.Tables {
-		if p.source.rulesOf(table).Fenced() {
+	for i, table := range p.Tables {
+		if p.source.rulesOf(table).Fenced() && (tokened || !p.needsNone(i)) {
 			w.tokens = append(w.tokens, Token{})
 		}
 		w.tables = append(w.tables, share{tokens: len(w.tokens)})
@@ -162,7 +173,7 @@ func (p *Plan) isDefault(v *Values) bool {
 	}
 	for i := range v.Tables {
 		t, rules := &v.Tables[i], p.rules(i)
-		if t.Unfenced && rules.Claim == "" || t.Unsealed && rules.Sealed {
+		if rules.Fenced() && t.Unfenced != p.needsNone(i) || t.Unsealed && rules.Sealed {
 			return false
 		}
 		if len(t.Tokens) > 1 && !p.presentsAlways() || slices.Contains(t.Rows, guard.NoToken) {
@@ -171,6 +182,9 @@ func (p *Plan) isDefault(v *Values) bool {
 	}
 	return true
 }
+
+// needsNone reports whether the default form has no token of the plan's table i.
+func (p *Plan) needsNone(i int) bool { return p.rules(i).Claim != "" && p.isFree(i) }
 
 // presentsAlways reports whether the default form is that for any number of tokens, which are the claims of the only
 // table's rows: of several tables, a refusal has the number of the token, and a seal is shown each.

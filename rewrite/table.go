@@ -27,7 +27,8 @@ type Table struct {
 
 	// Claim is the column of the row's generation, an integer that only rises; empty for none. It goes
 	// with Key, and besides with Sealed alone. An UPDATE that assigns the column takes its rows over: it needs
-	// no token, and raises unless it raises each row's. So does any UPDATE that is planned to take over. Every
+	// no token, and raises unless it raises each row's; a token that names one of its rows is compared. So does
+	// any UPDATE that is planned to take over. Every
 	// other UPDATE and DELETE proves its rows' claims: each has the key of a token, and is of the
 	// generation that is the token's value. A new row needs no token.
 	Claim string

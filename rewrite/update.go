@@ -117,7 +117,11 @@ func (p *planner) assignments(w *read.Write, set *read.Assignments, upsert bool)
 		return false
 	}
 	if t.checked = p.dialect.guard.SetsInOrder.Is(); t.checked {
-		p.insert(p.Offset(set.Lo), opFirst, t.checks(), "")
+		rules := t.checks()
+		if upsert { // the claim would be assigned twice, which takes a query about the session (see Plan.AssignsTwice)
+			rules &^= setOf(ruleTakeover)
+		}
+		p.insert(p.Offset(set.Lo), opFirst, rules, "")
 		p.plan.AssignsTwice = p.plan.AssignsTwice || upsert && t.rules.steady != "" && t.rules.Claim == ""
 		p.plan.ReadsAssigned = p.plan.ReadsAssigned || !upsert && t.returnsKey
 	}

@@ -159,6 +159,7 @@ const (
 	fieldKey
 	fieldClaim  // key and value, with a colon between them
 	fieldClaims // of all of the table's tokens
+	fieldTaken  // the same, and the keys
 	fieldRow    // the key, of the type of the column that it is compared with
 	fieldSerial // [Values.Serial], of no token
 	fieldEditor // [Values.Editor], of no token
@@ -172,7 +173,7 @@ func (f field) sqlType() sqltext.Type {
 	switch f {
 	case fieldValue, fieldSerial:
 		return sqltext.Bigint
-	case fieldRow, fieldClaims:
+	case fieldRow, fieldClaims, fieldTaken:
 		return sqltext.Untyped
 	}
 	return sqltext.Text
@@ -200,8 +201,8 @@ func (a Arg) Value(v *Values) any {
 		return t.Key
 	case fieldClaim:
 		return t.claim()
-	case fieldClaims:
-		return presented(tokens)
+	case fieldClaims, fieldTaken:
+		return presented(tokens, a.value.field == fieldTaken)
 	}
 	return t.Value
 }

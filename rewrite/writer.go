@@ -254,8 +254,8 @@ func (w *writer) field(token int, f field) {
 		w.b.Text(w.tokens[token].Key)
 	case fieldClaim:
 		w.b.Text(w.tokens[token].claim())
-	case fieldClaims:
-		w.b.Text(presented(w.tokens[w.lo:w.hi]))
+	case fieldClaims, fieldTaken:
+		w.b.Text(presented(w.tokens[w.lo:w.hi], f == fieldTaken))
 	case fieldSerial:
 		w.b.Int(w.serial)
 	case fieldEditor:

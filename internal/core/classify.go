@@ -106,18 +106,18 @@ func (t *Table) claimColumn() string {
 // refusedToken returns the typed error for a token that the guard refused.
 func (e *Execution) refusedToken(m guard.Marker, err error) error {
 	token, t := e.with.held.all[m.Token], e.table(e.with.held.tableOf(m.Token))
+	column := t.claimColumn()
+	compared := Compared{Table: t.Name, Token: token, Current: m.Current, Claim: column != "", Gone: m.RowGone}
 	switch m.Kind {
-	case guard.Stale:
-		if column := t.claimColumn(); column != "" && m.Current == token.Value { // as texts they differ: 3.00 isn't 3
+	case guard.Stale, guard.NotNewest:
+		switch {
+		case column != "" && m.Current == token.Value: // as texts they differ: 3.00 isn't 3
 			return words.Unguardable(Unguarded{Table: t.Name, Column: column, Offset: -1,
 				Reason: fmt.Sprintf("the claim column %q isn't an integer column; alter it to bigint", column)}, err)
+		case m.Kind == guard.Stale, m.Current > token.Value:
+			return words.Stale(compared, err)
 		}
-		return words.Stale(t.Name, token, m.Current, err)
-	case guard.NotNewest:
-		if m.Current > token.Value {
-			return words.Stale(t.Name, token, m.Current, err)
-		}
-		return words.NotIssued(t.Name, token, m.Current, err)
+		return words.NotIssued(compared, err)
 	case guard.OutOfScope:
 		return t.outOfScope(m.Key, err)
 	default:

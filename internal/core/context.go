@@ -103,6 +103,13 @@ func (t *Table) tokens(given []Token, needed bool) ([]Token, error) {
 					"table %q over, and add its ClaimToken with WithFence%s", t.Name, t.tokenName("<"+of.Key+">"),
 					t.ClaimOf, otherNames(t.Resource, given))}
 		}
+		if t.Rules.Claim != "" {
+			return nil, &Refusal{Sentinel: ErrNoFence, Table: t.Name,
+				Reason: fmt.Sprintf("table %q: the context carries no claim, a token called %q; the holder of a row "+
+					"adds its ClaimToken with WithFence; to take rows over, raise the column %q, or use "+
+					"WithTakeover%s", t.Name, t.tokenName("<"+t.Rules.Key+">"), t.Rules.Claim,
+					otherNames(t.Resource, given))}
+		}
 		return nil, &Refusal{Sentinel: ErrNoFence, Table: t.Name,
 			Reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a "+
 				"source give it (WithTokens)%s",

@@ -56,6 +56,12 @@ func (t *Table) key(token Token) string {
 // outOfScope returns the error of a row with this key; err is the base driver's, or
 // nil.
 func (t *Table) outOfScope(key string, err error) error {
+	if t.Rules.Claim != "" {
+		return &Refusal{Sentinel: ErrOutOfScope, Err: err, Table: t.Name,
+			Reason: fmt.Sprintf("table %q: the context carries no claim of the row, a token called %q; add its "+
+				"ClaimToken with WithFence, or take the row over by raising the column %q", t.Name,
+				t.Resource+"/"+key, t.Rules.Claim)}
+	}
 	return &Refusal{Sentinel: ErrOutOfScope, Err: err, Table: t.Name,
 		Reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence", t.Name,
 			t.Resource+"/"+key)}

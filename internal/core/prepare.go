@@ -64,11 +64,12 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 	return plain, e.refusePrepared(ctx, reason)
 }
 
-// likely returns the statement for the context's tokens if there are several for its rows, as database/sql prepares
-// what it is about to execute once where the driver wants that; else the default form.
+// likely returns the statement for the context's tokens if there are several for its rows, or one that it doesn't
+// need, as database/sql prepares what it is about to execute once where the driver wants that; else the default form.
 func (e *Execution) likely(ctx context.Context) (text string, added []rewrite.Arg, err error) {
 	tokens := TokensFrom(ctx)
-	if len(tokens) > 1 && e.with.held.choose(e, tokens) == nil && len(e.with.held.all) > 1 {
+	if len(tokens) > 0 && e.with.held.choose(e, tokens) == nil && len(e.with.held.all) > 0 &&
+		(len(e.with.held.all) > 1 || e.plan.Tokenless) {
 		text, added, err = e.plan.Render(rewrite.Values{Tables: e.with.held.values(e)})
 		if err == nil && len(added) > 0 {
 			return text, added, nil

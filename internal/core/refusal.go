@@ -29,10 +29,10 @@ var (
 // Words are what the public package makes of the core's facts: the errors with types that applications know, and the
 // lines of the log. err is the base driver's error, or nil for what was not sent.
 type Words interface {
-	// Stale: a newer value has been seen than the token's.
-	Stale(table string, t Token, current int64, err error) error
-	// NotIssued: the ledger's newest value is below the token's.
-	NotIssued(table string, t Token, current int64, err error) error
+	// Stale: a newer value has been seen than the token's; a claim has another value, or its row is gone.
+	Stale(c Compared, err error) error
+	// NotIssued: the ledger's newest value is below the token's; or the claim of the row is.
+	NotIssued(c Compared, err error) error
 	// Unguardable: the statement can't be guarded.
 	Unguardable(u Unguarded, err error) error
 	// Conflict: the row has another serial than the one that was expected, or a number was assigned that doesn't raise
@@ -44,6 +44,15 @@ type Words interface {
 	Missing(m setuperr.Missing, err error) error
 	// Log writes an event to a log.
 	Log(ctx context.Context, l *slog.Logger, e Event)
+}
+
+// Compared is a token with what it was compared with.
+type Compared struct {
+	Table   string
+	Token   Token
+	Current int64
+	Claim   bool // Current is the claim of a row
+	Gone    bool // the row of the claim is gone
 }
 
 // Unguarded is why a statement can't be guarded. What isn't known is empty.

@@ -99,10 +99,11 @@ func (s *Settings) refusedBySeal(err error) (error, bool) {
 		token, name, current = number(m[1]), m[2], number(m[3])
 	}
 	table, resource := s.sealedTable(name)
+	compared := Compared{Table: table, Token: Token{resource, token}, Current: current}
 	if refused == sqltext.StaleProof {
-		return words.Stale(table, Token{resource, token}, current, err), true
+		return words.Stale(compared, err), true
 	}
-	return words.NotIssued(table, Token{resource, token}, current, err), true
+	return words.NotIssued(compared, err), true
 }
 
 // unprovenWrite is the error of a write that proved no token to the seal of a table. Where the

@@ -51,7 +51,7 @@ type Dialect struct {
 	// ClaimsAtOnce is from how many claims on the guard of a row compares them as one argument, which is looked up by
 	// the condition that AmongClaims writes; 0 for never: it compares a list.
 	ClaimsAtOnce int
-	AmongClaims  func(w Writer)
+	AmongClaims  func(w Writer, of Lookup)
 
 	// ClaimsCheck is LedgerCheck where tokens are compared with the claims of rows: of all of the table's
 	// tokens. ClaimsFirst and ClaimsTail are LedgerFirst and LedgerTail.

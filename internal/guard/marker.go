@@ -6,7 +6,7 @@ type Kind string
 // The kinds, as they stand in what a guard raises.
 const (
 	Stale       Kind = "stale"
-	NotNewest   Kind = "ledger"   // the ledger's newest token is older or newer
+	NotNewest   Kind = "ledger"   // the ledger's newest token is older or newer, or the claim of a row taken over
 	NotInteger  Kind = "integer"  // PostgreSQL: the fence column, or the ledger's column token, has no integer type
 	OutOfScope  Kind = "scope"    // no token covers the row's key
 	UnknownName Kind = "unknown"  // the ledger has no row for the token's name; with claims, that of some token is gone
@@ -26,9 +26,10 @@ type Marker struct {
 	// in their order
 	Token int
 	Table int // of the others: index among the written tables
-	// of Stale: the row's newer value, or its claim; of NotNewest: the ledger's value; of Conflict and
-	// Assigned: the row's serial, or its claim
+	// of Stale: the row's newer value, or its claim; of NotNewest: the ledger's value, or the claim; of
+	// Conflict and Assigned: the row's serial, or its claim
 	Current int64
+	RowGone bool   // of Stale: the row of the claim is gone
 	Key     string // of OutOfScope: the key of the row
 	By      string // of Locked: the holder's ID
 	Since   int64  // of Locked: when it was taken, in microseconds of Unix time; 0 for unknown

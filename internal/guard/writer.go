@@ -46,10 +46,10 @@ type Writer interface {
 	// AsksAlone reports whether no statement stands behind the question.
 	AsksAlone() bool
 
-	// RowsClaim writes the claim of the written row, its key and generation as [Texts.ClaimText], and Presented the
-	// tokens' claims, which are the names of a JSON object.
-	RowsClaim()
-	Presented()
+	// Presented writes the tokens' claims, which are the names of a JSON object, and RowsText the text of the written
+	// row that is looked up in the object.
+	Presented(of Lookup)
+	RowsText(of Lookup)
 
 	// Claimed returns the columns of the claims where their table is read, ClaimedRows writes the table and
 	// the condition for the rows that the tokens name, for a FROM, and CompareClaims the condition over these rows
@@ -58,6 +58,16 @@ type Writer interface {
 	ClaimedRows()
 	CompareClaims(row ClaimColumns)
 }
+
+// A Lookup says what a guard looks up among the claims that a context presents.
+type Lookup uint8
+
+// The lookups.
+const (
+	OfClaim      Lookup = iota // the row's claim, its key and generation as [Texts.ClaimText]
+	OfTakenClaim               // the same for a row that is taken over: the object has the keys as well
+	OfTakenKey                 // the key of such a row, with a colon behind it
+)
 
 // ClaimColumns are columns of the table that has the claims as expressions: the key as text, and the claim, which
 // is never NULL.

@@ -65,11 +65,11 @@ var Guard = &guard.Dialect{
 
 // amongClaims: in a jsonb object a name is found by halves, whatever the plan. A list would be searched from its
 // beginning for each row, unless the statement is planned anew with its values.
-func amongClaims(w guard.Writer) {
+func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.Write("pg_catalog.jsonb_exists(")
-	w.Presented()
+	w.Presented(of)
 	w.Write("::pg_catalog.jsonb, ")
-	w.RowsClaim()
+	w.RowsText(of)
 	w.Write(")")
 }
 

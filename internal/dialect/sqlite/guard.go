@@ -62,10 +62,10 @@ var Guard = &guard.Dialect{
 }
 
 // amongClaims: SQLite executes the query once, and makes an index of its rows.
-func amongClaims(w guard.Writer) {
-	w.RowsClaim()
+func amongClaims(w guard.Writer, of guard.Lookup) {
+	w.RowsText(of)
 	w.Write(" IN (SELECT json_each.key FROM json_each(")
-	w.Presented()
+	w.Presented(of)
 	w.Write("))")
 }
 

@@ -75,6 +75,15 @@ func Verify(ctx context.Context, db *sql.DB) ([]sqlfence.Finding, error) {
 	return sqlfence.Verify(ctx, db)
 }
 
+// Fencepgx returns what a database that [Native] opened runs on; false for any other.
+func Fencepgx(db *sql.DB) (*fencepgx.DB, bool) {
+	under, ok := natives.Load(db)
+	if !ok {
+		return nil, false
+	}
+	return under.(*fencepgx.DB), true
+}
+
 // beneath is the key, in the context of an Acquire, of where its connection is noted.
 type beneath struct{}
 

@@ -51,6 +51,21 @@ func (m *resultsModel) refusal(claims []int64, reached []int64, insert bool) err
 	return nil
 }
 
+// takeover returns the error of a statement that takes a job over: the context's claim of the job is compared.
+func (m *resultsModel) takeover(claims []int64, job int64) error {
+	current, there := m.attempts[job]
+	for i := 0; there && i < len(claims); i += 2 {
+		switch {
+		case claims[i] != job:
+		case claims[i+1] < current:
+			return sqlfence.ErrStale
+		case claims[i+1] > current:
+			return sqlfence.ErrNotIssued
+		}
+	}
+	return nil
+}
+
 // Random statements beside a queue have the results that the model has.
 func TestClaimOfModel(t *testing.T) {
 	const jobs, steps = 4, 400
@@ -86,6 +101,7 @@ func TestClaimOfModel(t *testing.T) {
 				switch r.IntN(8) {
 				case 0, 1:
 					query, args = "UPDATE jobs SET attempt = COALESCE(attempt, 0) + 1 WHERE id = $1", []any{a}
+					want = m.takeover(claims, a)
 					apply = func() {
 						if _, there := m.attempts[a]; there {
 							m.attempts[a]++

@@ -204,6 +204,9 @@ func TestClaimOf(t *testing.T) {
 							if !errors.As(err, &stale) || !strings.HasPrefix(stale.Token.Name, "jobs/") || stale.Current == stale.Token.Value {
 								t.Errorf("%+v", stale)
 							}
+							if strings.Contains(tt.name, "gone") != strings.HasSuffix(err.Error(), "the row that it claims is gone") {
+								t.Error(err)
+							}
 						}
 						if err == nil {
 							if err := tx.Commit(); err != nil {

@@ -182,7 +182,7 @@ func TestClaimIsTakenOver(t *testing.T) {
 			if p.Verdict != guard.Guard || !p.Targets[0].Free || !p.Tokenless {
 				t.Fatalf("%s: %v %v, free %v", query, p.Verdict, p.Refusal, p.Targets)
 			}
-			for _, w := range []worker{nil, {2, 1}, {1, 1, 2, 1}} { // with a claim that is stale, too
+			for _, w := range []worker{nil, {2, 2}, {1, 1, 2, 2}, {9, 1}} { // also by the holder of some of the rows
 				q.reset(t)
 				err, want := q.send(t.Context(), q.db, p, w, false), changed(tt.state)
 				if tt.state == "" {
@@ -193,6 +193,21 @@ func TestClaimIsTakenOver(t *testing.T) {
 				}
 				if got := q.state(t); got != want {
 					t.Errorf("%s: %s, want %s", query, got, want)
+				}
+			}
+			for _, value := range []int64{1, 3} { // a claim that isn't the row's refuses the whole statement
+				q.reset(t)
+				err := q.send(t.Context(), q.db, p, worker{2, value}, value == 3)
+				m, _ := q.r.ReadMarker(err, func() *rewrite.Values { return &q.values })
+				switch got, takes := q.state(t), strings.Contains(tt.state, "2 ") && tt.state != jobs; {
+				case takes && m != (guard.Marker{Kind: guard.NotNewest, Current: 2}):
+					t.Errorf("%s by claim %d: %v, %+v", query, value, err, m)
+				case !takes && tt.state != "":
+					if err != nil || got != changed(tt.state) {
+						t.Errorf("%s by claim %d of a row that it doesn't take: %v, %s", query, value, err, got)
+					}
+				case err == nil || got != jobs:
+					t.Errorf("%s by claim %d: %v, %s", query, value, err, got)
 				}
 			}
 			if tt.state != "" {

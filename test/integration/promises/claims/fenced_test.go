@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,18 @@ func TestClaims(t *testing.T) {
 				want: jobs + ", 6 new 0"},
 			{name: "a rescuer that sets a state", ctx: func(t *testing.T) context.Context { return sqlfence.WithTakeover(t.Context()) },
 				query: "UPDATE jobs SET state = 'new' WHERE state = 'run'", want: "1 new 2, 2 new 3, 3 new 4, 4 new 0, 5 new NULL"},
+			{name: "the holder takes its own row", ctx: func(t *testing.T) context.Context { return claimed(t, 2, 2) },
+				query: "UPDATE jobs SET state = 'new', attempt = attempt + 1 WHERE id = $1", args: []any{2}, want: "1 run 1, 2 new 3, 3 run 3, 4 new 0, 5 new NULL"},
+			{name: "the one who was replaced takes the row", ctx: func(t *testing.T) context.Context { return claimed(t, 2, 1) },
+				query: "UPDATE jobs SET state = 'new', attempt = attempt + 1 WHERE id = $1", args: []any{2}, err: sqlfence.ErrStale},
+			{name: "the one who was replaced takes all rows", ctx: func(t *testing.T) context.Context { return claimed(t, 1, 1, 2, 1) },
+				query: "UPDATE jobs SET state = 'new', attempt = COALESCE(attempt, 0) + 1", err: sqlfence.ErrStale},
+			{name: "a takeover by a claim that was never given", ctx: func(t *testing.T) context.Context { return claimed(t, 2, 3) },
+				query: "UPDATE jobs SET state = 'new', attempt = attempt + 1 WHERE id = $1", args: []any{2}, err: sqlfence.ErrNotIssued},
+			{name: "a takeover beside a claim of another row", ctx: func(t *testing.T) context.Context { return claimed(t, 2, 1) },
+				query: "UPDATE jobs SET state = 'new', attempt = attempt + 1 WHERE id = $1", args: []any{3}, want: "1 run 1, 2 run 2, 3 new 4, 4 new 0, 5 new NULL"},
+			{name: "a rescuer that was replaced", ctx: func(t *testing.T) context.Context { return sqlfence.WithTakeover(claimed(t, 2, 1)) },
+				query: "UPDATE jobs SET state = 'new' WHERE id = $1", args: []any{2}, err: sqlfence.ErrStale},
 			{name: "a rescuer that deletes", ctx: func(t *testing.T) context.Context { return sqlfence.WithTakeover(t.Context()) },
 				query: "DELETE FROM jobs WHERE state = 'run'", err: sqlfence.ErrUnguardable},
 		} {
@@ -129,8 +142,29 @@ func TestClaimErrors(t *testing.T) {
 		}
 		_, err = db.ExecContext(t.Context(), "UPDATE jobs SET attempt = 3 WHERE id = 3")
 		var conflict *sqlfence.ConflictError
-		if !errors.As(err, &conflict) || conflict.Table != "jobs" || !conflict.Assigned || conflict.Current != 3 || !strings.Contains(err.Error(), "claim") {
+		if !errors.As(err, &conflict) || conflict.Table != "jobs" || !conflict.Assigned || conflict.Current != 3 || !strings.HasPrefix(err.Error(), "sqlfence: claim not raised:") {
 			t.Errorf("%v", err)
+		}
+		var notIssued *sqlfence.NotIssuedError
+		_, err = db.ExecContext(claimed(t, 3, 4), "UPDATE jobs SET attempt = attempt + 1 WHERE id = 3")
+		if !errors.As(err, &notIssued) || notIssued.Table != "jobs" || notIssued.Token != (sqlfence.Token{Name: "jobs/3", Value: 4}) || notIssued.Current != 3 || strings.Contains(err.Error(), "Adopt") {
+			t.Errorf("%v", err)
+		}
+		for _, tt := range []struct {
+			ctx   context.Context
+			query string
+			says  []string
+		}{
+			{t.Context(), "UPDATE jobs SET state = 'done' WHERE id = 3", []string{"jobs/<id>", "ClaimToken", `raise the column "attempt"`, "WithTakeover"}},
+			{claimed(t, 2, 2), "UPDATE jobs SET state = 'done' WHERE id = 3", []string{"jobs/3", "ClaimToken", `raising the column "attempt"`}},
+			{claimed(t, 5, 1), "UPDATE jobs SET state = 'done' WHERE id = 5", []string{"the row's claim is 0"}},
+		} {
+			_, err := db.ExecContext(tt.ctx, tt.query)
+			for _, says := range tt.says {
+				if err == nil || !strings.Contains(err.Error(), says) {
+					t.Errorf("%s: %v, want %q in it", tt.query, err, says)
+				}
+			}
 		}
 	})
 }
@@ -147,6 +181,9 @@ func TestClaimsAreObserved(t *testing.T) {
 			{"an old claim", "UPDATE jobs SET state = 'done' WHERE id = 3", func(t *testing.T) context.Context { return claimed(t, 3, 2) }, sqlfence.ErrStale},
 			{"a row that is another's", "UPDATE jobs SET state = 'done' WHERE id = 3", func(t *testing.T) context.Context { return claimed(t, 2, 2) }, sqlfence.ErrOutOfScope},
 			{"a takeover that doesn't raise", "UPDATE jobs SET state = 'done', attempt = 3 WHERE id = 3", (*testing.T).Context, sqlfence.ErrConflict},
+			{"a takeover with an old claim", "UPDATE jobs SET attempt = attempt + 1 WHERE id = 3", func(t *testing.T) context.Context { return claimed(t, 3, 2) }, sqlfence.ErrStale},
+			{"a takeover with a claim that was never given", "UPDATE jobs SET attempt = attempt + 1 WHERE id = 3", func(t *testing.T) context.Context { return claimed(t, 3, 4) }, sqlfence.ErrNotIssued},
+			{"a rescuer with an old claim", "UPDATE jobs SET state = 'new' WHERE id = 3", func(t *testing.T) context.Context { return sqlfence.WithTakeover(claimed(t, 3, 2)) }, sqlfence.ErrStale},
 			{"a rescuer that deletes", "DELETE FROM jobs WHERE id = 3", func(t *testing.T) context.Context { return sqlfence.WithTakeover(t.Context()) }, sqlfence.ErrUnguardable},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
@@ -194,6 +231,70 @@ func TestClaimColumnOfAnotherType(t *testing.T) {
 			}
 			if _, err := db.ExecContext(claimed(t, 2, 1), query, 2); err == nil {
 				t.Errorf("%s lands with another claim", query)
+			}
+		}
+	})
+}
+
+// A takeover reaches the driver by the same calls whatever its context presents: with arguments, without, and prepared in
+// the context that it is executed in.
+func TestTakeoverIsSentOnce(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		dsn := b.DSN(t)
+		plain := b.Raw(t, dsn)
+		for _, query := range []string{
+			"CREATE TABLE jobs (id bigint PRIMARY KEY, state varchar(20) NOT NULL, attempt bigint)", "INSERT INTO jobs (id, state, attempt) VALUES (1, 'run', 1)",
+		} {
+			if _, err := plain.ExecContext(t.Context(), query); err != nil {
+				t.Fatal(err)
+			}
+		}
+		db, c := b.Counted(t, dsn, sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt")))
+		db.SetMaxOpenConns(1)
+		for name, send := range map[string]func(context.Context) error{
+			"arguments": func(ctx context.Context) error {
+				_, err := db.ExecContext(ctx, "UPDATE jobs SET attempt = attempt + 1 WHERE id = $1", 1)
+				return err
+			},
+			"none": func(ctx context.Context) error {
+				_, err := db.ExecContext(ctx, "UPDATE jobs SET attempt = attempt + 1 WHERE id = 1")
+				return err
+			},
+			"prepared": func(ctx context.Context) error {
+				stmt, err := db.PrepareContext(ctx, "UPDATE jobs SET attempt = attempt + 2 WHERE id = $1")
+				if err != nil {
+					return err
+				}
+				defer stmt.Close()
+				if _, err = stmt.ExecContext(ctx, 9); err != nil { // no row has this key
+					return err
+				}
+				_, err = stmt.ExecContext(ctx, 1)
+				return err
+			},
+		} {
+			var kinds [2][]string
+			for i := range kinds {
+				var claim int64
+				if err := plain.QueryRowContext(t.Context(), "SELECT attempt FROM jobs WHERE id = 1").Scan(&claim); err != nil {
+					t.Fatal(err)
+				}
+				ctx := t.Context()
+				if i == 1 {
+					ctx = claimed(t, 1, claim)
+				}
+				for range 2 { // the second time it is known
+					c.Reset()
+					if err := send(ctx); err != nil && !(i == 1 && errors.Is(err, sqlfence.ErrStale)) {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+				for _, call := range c.Calls() {
+					kinds[i] = append(kinds[i], call.Kind)
+				}
+			}
+			if !slices.Equal(kinds[0], kinds[1]) {
+				t.Errorf("%s: %v without a claim, %v with one", name, kinds[0], kinds[1])
 			}
 		}
 	})

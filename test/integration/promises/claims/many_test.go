@@ -76,12 +76,48 @@ func TestManyClaims(t *testing.T) {
 				if got := done(t, plain); got != n {
 					t.Errorf("%s: %d rows were written", name, got)
 				}
+				takesMany(t, db, name, claims, strings.Contains(what, "text"))
 				if _, err := plain.ExecContext(t.Context(), "UPDATE named SET state = 'run'"); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 	})
+}
+
+// takesMany takes the rows of claims over, which are at 3: with all claims, without the last, and with one that isn't
+// the last row's. Nothing of that is kept.
+func takesMany(t *testing.T, db *sql.DB, name string, claims []sqlfence.Token, inText bool) {
+	t.Helper()
+	query, args := "UPDATE named SET attempt = attempt + 1 WHERE place <= $1", []any{len(claims)}
+	if inText {
+		query, args = strings.ReplaceAll(query, "$1", fmt.Sprint(args...)), nil
+	}
+	take := func(claims ...sqlfence.Token) error {
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		_, err = tx.ExecContext(sqlfence.WithFence(t.Context(), claims...), query, args...)
+		return err
+	}
+	last := claims[len(claims)-1]
+	for what, held := range map[string][]sqlfence.Token{"all": claims, "all but the last": claims[:len(claims)-1]} {
+		if err := take(held...); err != nil {
+			t.Errorf("%s: taken over with %s of the claims: %v", name, what, err)
+		}
+	}
+	old, high := last, last
+	old.Value, high.Value = 2, 30
+	var stale *sqlfence.StaleError
+	if err := take(append(claims[:len(claims)-1:len(claims)-1], old)...); !errors.As(err, &stale) || stale.Token != old || stale.Current != 3 {
+		t.Errorf("%s: taken over with an old claim: %v", name, err)
+	}
+	var notIssued *sqlfence.NotIssuedError
+	if err := take(append(claims[:len(claims)-1:len(claims)-1], high)...); !errors.As(err, &notIssued) || notIssued.Token != high || notIssued.Current != 3 {
+		t.Errorf("%s: taken over with a claim that was never given: %v", name, err)
+	}
 }
 
 // named returns a database with a row for each key, all of the generation 3, and the same without sqlfence.
