@@ -59,9 +59,10 @@ func (d *database) queryAgain(ctx context.Context, scan func(*sql.Rows) error, s
 // conn takes a connection from the pool, for a statement that is sent under ctx. If its caller has gone, it waits for
 // none.
 func (d *database) conn(ctx context.Context) (*sql.Conn, error) {
-	conn, err := d.db.Conn(callerOf(ctx))
+	caller := callerOf(ctx)
+	conn, err := d.db.Conn(caller)
 	if err != nil {
-		return nil, &unsentError{err}
+		return nil, &unsentError{dialectopt.Ended(caller, err)}
 	}
 	return conn, nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"time"
 
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
@@ -14,6 +15,9 @@ import (
 // in it, because they would tell the caller to try again, or that its own transaction is over.
 func Ended(ctx context.Context, err error) error {
 	end := ctx.Err()
+	if deadline, ok := ctx.Deadline(); ok && end == nil && !time.Now().Before(deadline) {
+		end = context.DeadlineExceeded // a driver's timer may be ahead of the context's
+	}
 	if err == nil || end == nil || errors.Is(err, end) || errors.Is(err, lost.ErrStale) {
 		return err
 	}
