@@ -101,7 +101,9 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 // change what it is.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	s, err := c.prepare(ctx, query)
-	return s, c.state.Explain(ctx, err)
+	err = c.state.Explain(ctx, err)
+	c.state.ReportFailure(ctx, query, err)
+	return s, err
 }
 
 func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {

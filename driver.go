@@ -142,6 +142,9 @@ func (d *fencedDriver) fence(
 ) (driver.Conn, error) {
 	if err := v.admit(ctx, d.settings, base); err != nil {
 		_ = base.Close() // the reason is err
+		if refused := (*VerifyError)(nil); errors.As(err, &refused) {
+			d.settings.ReportFailure(ctx, "", err)
+		}
 		return nil, err
 	}
 	return newConn(d.settings, base, f)

@@ -84,6 +84,10 @@ var (
 	ErrInvalid = core.ErrInvalid
 )
 
+// sentinels are all of them.
+var sentinels = []error{ErrStale, ErrNotIssued, ErrNoFence, ErrOutOfScope, ErrUnguardable, ErrUnknownName, ErrConflict,
+	ErrGone, ErrNoSerial, ErrLocked, ErrUnknownOutcome, ErrStandby, ErrTokenLimit, ErrInvalid, ErrNotSetUp}
+
 // refusedAs is what the errors share that say why a write was refused: each is the sentinel of its kind,
 // wraps the base driver's error if the write was sent, and isn't temporary, as the same write would be
 // refused again.

@@ -24,8 +24,11 @@ type Observer func(ctx context.Context, e Event)
 
 // An Event is what an [Observer] receives. It must not be changed.
 type Event struct {
-	Kind  EventKind
-	Query string // as the application wrote it
+	Kind EventKind
+
+	// Query is as the application wrote it: BEGIN, COMMIT or SAVEPOINT for what database/sql or pgx does by a method,
+	// BATCH for a batch of pgx's that is refused whole, and empty for a connection.
+	Query string
 
 	// Sent is the text that the base driver got last; empty if nothing was sent.
 	Sent string
@@ -43,8 +46,8 @@ type Event struct {
 	// Reason is the reason passed to [Bypass] or [WithBypass]; empty for other kinds.
 	Reason string
 
-	// Err is the error that the statement was, or would have been, refused with. Nil for
-	// other kinds than Refused and WouldRefuse.
+	// Err is the error that the statement was, or would have been, refused with, or that it has no answer. Nil for
+	// other kinds than Refused, WouldRefuse and Unanswered.
 	Err error
 
 	// Duration is the time from sending the statement to the driver's answer, of a query
@@ -101,7 +104,9 @@ func (e Event) Fingerprint() string { return lang.Fingerprint(e.Dialect, e.Query
 type EventKind int
 
 const (
-	// Refused: the statement was refused, and changed nothing.
+	// Refused: the statement was refused, and changed nothing. Every statement that fails with an error of this
+	// package's is Refused or Unanswered, once, also if the database lacks what the guard needs ([ErrNotSetUp]).
+	// A connection that [WithVerify] refuses is Refused as well.
 	Refused = EventKind(core.Refused)
 	// WouldRefuse: [Observe] mode let a statement through that [Enforce] would have refused.
 	WouldRefuse = EventKind(core.WouldRefuse)
@@ -120,10 +125,13 @@ const (
 	// Passed: a statement that writes to no registered table was sent as it was written. An
 	// observer gets it only if [WithObserver] names it.
 	Passed = EventKind(core.Passed)
+	// Unanswered: a guarded write, or the COMMIT of one, was sent and has no answer. It may have been applied: Err is
+	// [ErrUnknownOutcome].
+	Unanswered = EventKind(core.Unanswered)
 )
 
 var kindNames = [...]string{Refused: "refused", WouldRefuse: "would refuse", Bypassed: "bypassed",
-	RawAccess: "raw access", Unfenced: "unfenced", Guarded: "guarded", Passed: "passed"}
+	RawAccess: "raw access", Unfenced: "unfenced", Guarded: "guarded", Passed: "passed", Unanswered: "unanswered"}
 
 // String returns the name of the kind, in lower case.
 func (k EventKind) String() string {
@@ -133,7 +141,7 @@ func (k EventKind) String() string {
 	return kindNames[k]
 }
 
-func (k EventKind) isKnown() bool { return k >= Refused && k <= Passed }
+func (k EventKind) isKnown() bool { return k >= Refused && k <= Unanswered }
 
 func newListener(fn Observer, asked []EventKind) (core.Listener, error) {
 	l := core.Listener{Tell: func(ctx context.Context, e core.Event) { fn(ctx, publicEvent(e)) }, Kinds: core.Unasked}
@@ -153,7 +161,7 @@ func newListener(fn Observer, asked []EventKind) (core.Listener, error) {
 func logEvent(ctx context.Context, logger *slog.Logger, e Event) {
 	level := slog.LevelInfo
 	switch e.Kind {
-	case Refused, WouldRefuse:
+	case Refused, WouldRefuse, Unanswered:
 		level = slog.LevelWarn
 	case Unfenced:
 		level = slog.LevelDebug
@@ -167,7 +175,7 @@ func logEvent(ctx context.Context, logger *slog.Logger, e Event) {
 	}
 	if e.Err != nil {
 		attrs = append(attrs, slog.Any("error", e.Err))
-		attrs = append(attrs, about(e.Err)...)
+		attrs = append(attrs, e.about()...)
 		if verb := e.Verb(); verb != "" {
 			attrs = append(attrs, slog.String("statement", verb))
 		}

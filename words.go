@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
@@ -53,6 +54,16 @@ func (words) Missing(m setuperr.Missing, err error) error {
 	return &SetupError{Missing: m.Name, SQL: m.SQL, Remedy: m.Remedy, Err: err}
 }
 
+// Typed implements core.Words.
+func (words) Typed(err error) bool {
+	for _, sentinel := range sentinels {
+		if errors.Is(err, sentinel) {
+			return true
+		}
+	}
+	return false
+}
+
 // Log implements core.Words.
 func (words) Log(ctx context.Context, logger *slog.Logger, e core.Event) {
 	logEvent(ctx, logger, publicEvent(e))
@@ -92,6 +103,15 @@ func about(err error) (attrs []slog.Attr) {
 		if token != "" {
 			attrs = append(attrs, slog.String("token", token))
 		}
+	}
+	return attrs
+}
+
+// about is what an error is about, with the event's table where the error doesn't name it.
+func (e Event) about() []slog.Attr {
+	attrs := about(e.Err)
+	if len(e.Tables) == 1 && !slices.ContainsFunc(attrs, func(a slog.Attr) bool { return a.Key == "table" }) {
+		attrs = append(tableAttr(e.Tables[0]), attrs...)
 	}
 	return attrs
 }

@@ -18,6 +18,9 @@ type Counts struct {
 	Bypassed int64 `json:"bypassed"` // sent as written, for a reason
 	Passed   int64 `json:"passed"`   // on no registered table, or only reads
 
+	// Unanswered were sent and got no answer: sqlfence.ErrUnknownOutcome.
+	Unanswered int64 `json:"unanswered,omitempty"`
+
 	// Time is what the guarded ones took together, as sqlfence.Event.Duration; in JSON nanoseconds.
 	Time time.Duration `json:"guarded_ns"`
 }
@@ -37,11 +40,13 @@ func (n *Counts) add(e *sqlfence.Event) {
 		n.Bypassed++
 	case sqlfence.Passed:
 		n.Passed++
+	case sqlfence.Unanswered:
+		n.Unanswered++
 	}
 }
 
 func (n *Counts) total() int64 {
-	return n.Guarded + n.Refused + n.Observed + n.Unfenced + n.Bypassed + n.Passed
+	return n.Guarded + n.Refused + n.Observed + n.Unfenced + n.Bypassed + n.Passed + n.Unanswered
 }
 
 // A Reason is why executions of a statement were refused, or would have been, or weren't
@@ -61,7 +66,7 @@ type Reason struct {
 
 // guardsWork are the refusals that a program has to expect.
 var guardsWork = []error{sqlfence.ErrStale, sqlfence.ErrNotIssued, sqlfence.ErrConflict, sqlfence.ErrGone,
-	sqlfence.ErrLocked}
+	sqlfence.ErrLocked, sqlfence.ErrUnknownOutcome}
 
 // reasonOf returns the reason that an event has, if it has one.
 func reasonOf(e *sqlfence.Event) (r Reason, ok bool) {
@@ -71,7 +76,7 @@ func reasonOf(e *sqlfence.Event) (r Reason, ok bool) {
 		r.Text = "bypassed: " + e.Reason
 	case sqlfence.Unfenced:
 		r.Text, r.Open = "no token for an Optional table", true
-	case sqlfence.Refused, sqlfence.WouldRefuse:
+	case sqlfence.Refused, sqlfence.WouldRefuse, sqlfence.Unanswered:
 		r.Text, r.Open = e.Err.Error(), true
 		for _, expected := range guardsWork {
 			if errors.Is(e.Err, expected) {

@@ -77,7 +77,7 @@ func New(opts ...Option) *Collector {
 // be given to several databases.
 func (c *Collector) Option() sqlfence.Option {
 	observe := sqlfence.WithObserver(c.Observe, sqlfence.Refused, sqlfence.WouldRefuse, sqlfence.Bypassed,
-		sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed)
+		sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed, sqlfence.Unanswered)
 	return func(o *core.Options) {
 		observe(o)
 		o.Observers = append(o.Observers, core.Listener{Tell: c.observeOthers, Kinds: ^core.Kinds(1 << core.RawAccess)})
@@ -88,7 +88,7 @@ func (c *Collector) Option() sqlfence.Option {
 // sqlfence.WithObserver without kinds isn't told of guarded statements. Which tables aren't registered
 // only [Collector.Option] can tell. It is safe for concurrent use.
 func (c *Collector) Observe(_ context.Context, e sqlfence.Event) {
-	if e.Query == "" {
+	if e.Query == "" && e.Err == nil {
 		return
 	}
 	place := ""
@@ -140,6 +140,9 @@ func count(of map[string]*Counts, tables []string, e *sqlfence.Event) {
 
 // fingerprint returns an event's, which is remembered for texts that come often.
 func (c *Collector) fingerprint(e *sqlfence.Event) string {
+	if e.Query == "" {
+		return "(a connection)"
+	}
 	if f, ok := c.texts[e.Query]; ok {
 		return f
 	}

@@ -85,7 +85,7 @@ func (s *Statement) rank() int {
 	switch {
 	case s.IsOpen():
 		return 0
-	case s.Refused+s.Observed > 0:
+	case s.Refused+s.Observed+s.Unanswered > 0:
 		return 1
 	case s.Bypassed > 0:
 		return 2

@@ -95,7 +95,7 @@ func (t *Telemetry) instrument(m metric.Meter) error {
 // Writes returns the option for [sqlfence.Open] and the others that open a database.
 func (t *Telemetry) Writes() sqlfence.Option {
 	return sqlfence.WithObserver(t.observeWrite, sqlfence.Guarded, sqlfence.Refused, sqlfence.WouldRefuse,
-		sqlfence.Bypassed, sqlfence.Unfenced, sqlfence.RawAccess)
+		sqlfence.Bypassed, sqlfence.Unfenced, sqlfence.RawAccess, sqlfence.Unanswered)
 }
 
 // Leases returns the option for [lease.New].

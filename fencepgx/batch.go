@@ -21,6 +21,7 @@ import (
 func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	got, err := c.sendBatch(ctx, b, nil)
 	if err != nil {
+		c.session.state.ReportFailure(ctx, "BATCH", err)
 		return pgx.FailedBatchResults(b, err)
 	}
 	return got

@@ -80,7 +80,9 @@ func (c *Conn) Prepare(ctx context.Context, name, sql string) (*pgconn.Statement
 	}
 	made, err := s.link.conn.Prepare(ctx, name, sql)
 	if err != nil {
-		return nil, s.noted(s.state.Explain(ctx, err))
+		err = s.state.Explain(ctx, err)
+		s.state.ReportFailure(ctx, sql, err)
+		return nil, s.noted(err)
 	}
 	return made, nil
 }

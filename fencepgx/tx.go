@@ -24,6 +24,7 @@ func (c *Conn) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) 
 func (c *Conn) begin(ctx context.Context, opts pgx.TxOptions, release func()) (pgx.Tx, error) {
 	s := c.session
 	if err := s.checkOptions(ctx, opts); err != nil {
+		s.state.ReportFailure(ctx, "BEGIN", err)
 		return nil, err
 	}
 	if err := s.state.BeforeTx(ctx, opts.AccessMode == pgx.ReadOnly); err != nil {
@@ -97,6 +98,7 @@ func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 	}
 	for _, text := range []string{"savepoint", "release savepoint", "rollback to savepoint"} {
 		if err := t.conn.session.link.isNoName(fmt.Sprintf("%s sp_%d", text, *t.saved+1)); err != nil {
+			t.conn.session.state.ReportFailure(ctx, "SAVEPOINT", err)
 			return nil, err
 		}
 	}

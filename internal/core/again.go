@@ -26,7 +26,7 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 	for turn := 1; err != nil && !basedriver.IsSkip(err) && turn < mostTurns; turn++ {
 		again, typed := e.correct(ctx, err)
 		if again == refused {
-			e.conn.settings.report(ctx, e.refusal(Refused, typed))
+			e.report(ctx, e.refusal(Refused, typed))
 			return got, typed
 		}
 		if again != guarded {

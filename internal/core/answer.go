@@ -84,7 +84,9 @@ func (e *Execution) RowError(ctx context.Context, err error, again bool) (_ erro
 		err = &outdated{session.Function, err}
 	}
 	typed, raised := e.answered(ctx, err)
-	return e.conn.Explain(ctx, typed), raised
+	typed = e.conn.Explain(ctx, typed)
+	e.reportFailure(ctx, typed)
+	return typed, raised
 }
 
 // Answered reports whether err is the database's answer to a statement that failed for another reason than a

@@ -45,9 +45,12 @@ func (s *Conn) NewBatch(joined bool) *Batch { return &Batch{conn: s, joined: joi
 func (b *Batch) Add(ctx context.Context, r Request, plan *rewrite.Plan) (Request, error) {
 	s := b.conn
 	q := queued{Execution: s.apart(r, plan, true)}
+	s.reported = nil
 	decided, err := q.decideFor(s.context(ctx), b)
 	if decided == refused {
-		return Request{}, s.Explain(ctx, err)
+		err = s.Explain(ctx, err)
+		q.reportFailure(ctx, err)
+		return Request{}, err
 	}
 	q.guarded = decided == guarded
 	if decided == passed {
@@ -81,7 +84,7 @@ func (q *queued) decideFor(ctx context.Context, b *Batch) (outcome, error) {
 		return decided, nil
 	}
 	err = unguardable("", reason)
-	b.conn.settings.report(ctx, q.refusal(Refused, err))
+	q.report(ctx, q.refusal(Refused, err))
 	return refused, err
 }
 
@@ -91,7 +94,7 @@ func (q *queued) unobserved(ctx context.Context) (outcome, error) {
 	event.Reason = notObserved
 	decided, err := q.enforceOnly(ctx)
 	if decided == refused {
-		q.conn.settings.report(ctx, q.refusal(Refused, err))
+		q.report(ctx, q.refusal(Refused, err))
 		return refused, err
 	}
 	q.note(event)
@@ -102,7 +105,9 @@ func (q *queued) unobserved(ctx context.Context) (outcome, error) {
 func (b *Batch) Ready(ctx context.Context) error {
 	for i := range b.queued {
 		if b.queued[i].guarded {
-			return b.conn.Explain(ctx, b.queued[i].linked(ctx))
+			err := b.conn.Explain(ctx, b.queued[i].linked(ctx))
+			b.queued[i].reportFailure(ctx, err)
+			return err
 		}
 	}
 	return ctx.Err()
@@ -123,7 +128,17 @@ func (b *Batch) Began(ctx context.Context) {
 func (b *Batch) Answer(
 	ctx context.Context, i int, affected interface{ RowsAffected() (int64, error) }, err error,
 ) error {
-	q, s := &b.queued[i], b.conn
+	q := &b.queued[i]
+	b.conn.reported = nil
+	err = b.answer(ctx, q, affected, err)
+	q.reportFailure(ctx, err)
+	return err
+}
+
+func (b *Batch) answer(
+	ctx context.Context, q *queued, affected interface{ RowsAffected() (int64, error) }, err error,
+) error {
+	s := b.conn
 	if !q.guarded {
 		err = q.followPassed(ctx, q.commits && b.commits(), err)
 		if err != nil && b.guarded && !s.inTx {
@@ -154,7 +169,9 @@ func (b *Batch) End(ctx context.Context, err error) error {
 	} else if b.guarded && !s.inTx {
 		err = s.settle(err, true)
 	}
-	return s.Explain(ctx, err)
+	err = s.Explain(ctx, err)
+	s.ReportFailure(ctx, "COMMIT", err)
+	return err
 }
 
 // commits reports whether a COMMIT among the statements commits guarded ones.

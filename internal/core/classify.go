@@ -36,7 +36,7 @@ func (e *Execution) reported(ctx context.Context, err error) (error, bool) {
 	}
 	event := e.refusal(Refused, typed)
 	event.Sent = e.sent.Query
-	e.conn.settings.report(ctx, event)
+	e.report(ctx, event)
 	return typed, true
 }
 

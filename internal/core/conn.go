@@ -64,6 +64,7 @@ type Conn struct {
 	doomed    error // why it can't be committed, as far as is known
 	lost      bool  // no connection any more, which database/sql may not know
 	closed    bool  // the link is, before it was asked for
+	reported  error // the last error that an event was reported of
 
 	txContext txContext // of the transaction that BeginTx began
 }

@@ -2,10 +2,12 @@ package core
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // A telling is what an execution tells observers.
@@ -72,13 +74,63 @@ func (e *Execution) tablesWhere(is func(i int) bool) (names []string) {
 	return names
 }
 
-// reportSent reports the pending events once the statement was sent. On ErrSkip it
+// report reports why the statement was refused.
+func (e *Execution) report(ctx context.Context, event Event) {
+	e.conn.reported = event.Err
+	e.conn.settings.report(ctx, event)
+}
+
+// reportFailure reports the error that the application gets, if that is one of sqlfence's and no event has it yet.
+// Statements of sqlfence's packages have observers of their own.
+func (e *Execution) reportFailure(ctx context.Context, err error) {
+	if !e.conn.unreported(err) || trusted.Is(ctx, e.read.Query) {
+		return
+	}
+	event := e.refusal(failureKind(err), err)
+	event.Sent = e.sent.Query
+	e.report(ctx, event)
+}
+
+// failureKind is the kind of the event of an error.
+func failureKind(err error) EventKind {
+	if errors.Is(err, ErrUnknownOutcome) {
+		return Unanswered
+	}
+	return Refused
+}
+
+// unreported reports whether an error is one of sqlfence's that no event has.
+func (s *Conn) unreported(err error) bool {
+	return err != nil && words.Typed(err) && (s.reported == nil || !errors.Is(err, s.reported))
+}
+
+// ReportFailure reports the error of what isn't an execution, if that is one of sqlfence's and no event has it yet.
+// database/sql gives a driver no text for the beginning and the end of a transaction: query is BEGIN or COMMIT then.
+func (s *Conn) ReportFailure(ctx context.Context, query string, err error) {
+	if s.unreported(err) {
+		s.reported = err
+		s.settings.ReportFailure(ctx, query, err)
+	}
+}
+
+// ReportFailure reports one of sqlfence's errors; query is empty where a connection was refused.
+func (s *Settings) ReportFailure(ctx context.Context, query string, err error) {
+	s.report(ctx, Event{Kind: failureKind(err), Query: query, Err: err})
+}
+
+// reportSent reports the pending events once the statement was sent and ended with err. On ErrSkip it
 // drops them: database/sql will retry through Prepare.
 func (e *Execution) reportSent(ctx context.Context, err error) {
 	if basedriver.IsSkip(err) {
 		return
 	}
+	// Where the application gets an error of sqlfence's, the event with that error is the only one but for a Bypass's.
+	err = e.conn.Explain(ctx, err)
+	failed := err != nil && words.Typed(err) && !trusted.Is(ctx, e.read.Query)
 	for _, event := range e.told.events {
+		if failed && event.Kind != Bypassed {
+			continue
+		}
 		event.Sent = e.sent.Query
 		e.conn.settings.report(ctx, event)
 	}

@@ -111,8 +111,11 @@ func (s *Conn) apart(r Request, plan *rewrite.Plan, rows bool) *Execution {
 func Execute[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	s := e.conn
 	defer s.leave(e)
+	s.reported = nil
 	got, err := perform(ctx, e, c)
-	return got, s.Explain(ctx, err)
+	err = s.Explain(ctx, err)
+	e.reportFailure(ctx, err)
+	return got, err
 }
 
 // leave gives up the connection's place, and lets go of the values.
@@ -238,7 +241,7 @@ func (e *Execution) guard(ctx context.Context) (outcome, error) {
 		if bypassesNothing(ctx) {
 			reason = withoutReason{reason}
 		}
-		e.conn.settings.report(ctx, e.refusal(Refused, reason))
+		e.report(ctx, e.refusal(Refused, reason))
 	}
 	return decided, reason
 }

@@ -80,7 +80,7 @@ func (e *Execution) refusePrepared(ctx context.Context, reason error) error {
 		}
 		reason = s.enforced.unguardable(&e.plan.Refusal)
 	}
-	e.conn.settings.report(ctx, e.refusal(Refused, reason))
+	e.report(ctx, e.refusal(Refused, reason))
 	return reason
 }
 
@@ -138,7 +138,7 @@ func enforceAlone[T any](ctx context.Context, e *Execution, c Call[T], err error
 	would := e.refusal(WouldRefuse, typed)
 	decided, reason := e.enforceOnly(ctx)
 	if decided == refused {
-		e.conn.settings.report(ctx, e.refusal(Refused, reason))
+		e.report(ctx, e.refusal(Refused, reason))
 		return nothing, reason
 	}
 	got, err := enforce(ctx, e, c)
@@ -157,7 +157,7 @@ func relent[T any](ctx context.Context, e *Execution, c Call[T], saved bool, err
 	if refused {
 		e.note(e.refusal(WouldRefuse, typed))
 		if e.unguard(typed) == nil {
-			got, errObserved := try(ctx, e, c)
+			got, errObserved := tryQuietly(ctx, e, c)
 			left := e.undo(ctx, errObserved, saved)
 			if errObserved == nil || left != nil {
 				return got, left
@@ -169,7 +169,7 @@ func relent[T any](ctx context.Context, e *Execution, c Call[T], saved bool, err
 		why = e.explain(ctx, err)
 	}
 	e.sent = e.read.Request
-	got, errPlain := try(ctx, e, c)
+	got, errPlain := tryQuietly(ctx, e, c)
 	switch {
 	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send again what was sent before
 		return got, err
@@ -177,6 +177,14 @@ func relent[T any](ctx context.Context, e *Execution, c Call[T], saved bool, err
 		e.note(e.refusal(WouldRefuse, why))
 	}
 	return got, errPlain
+}
+
+// tryQuietly is try for a statement that was refused for a reason. A second reason is no event.
+func tryQuietly[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
+	noted := len(e.told.events)
+	got, err := try(ctx, e, c)
+	e.told.events = e.told.events[:noted]
+	return got, err
 }
 
 // unguard renders the statement without the checks that refuse, after it was refused for

@@ -35,6 +35,7 @@ const (
 	Unfenced
 	Guarded
 	Passed
+	Unanswered
 )
 
 // A CacheUse is the public package's CacheUse.
@@ -53,7 +54,8 @@ type Kinds uint16
 
 // Unasked are the kinds that an observer gets which names none. The others are about
 // most of a program's statements.
-const Unasked = Kinds(1<<Refused | 1<<WouldRefuse | 1<<Bypassed | 1<<RawAccess | 1<<Unfenced)
+const Unasked = Kinds(1<<Refused | 1<<WouldRefuse | 1<<Bypassed | 1<<RawAccess | 1<<Unfenced |
+	1<<Unanswered)
 
 // Has reports whether a kind is among them.
 func (s Kinds) Has(k EventKind) bool { return s>>k&1 != 0 }

@@ -72,7 +72,10 @@ func (s *Conn) Began(ctx context.Context, err error) error {
 	if s.inTx = err == nil; err == nil {
 		s.begun(ctx)
 	}
-	return s.Explain(ctx, err)
+	err = s.Explain(ctx, err)
+	s.reported = nil
+	s.ReportFailure(ctx, "BEGIN", err)
+	return err
 }
 
 // Idle notes that no transaction is open. What was begun by Began is ended.
@@ -84,7 +87,10 @@ func (s *Conn) Idle() {
 // Commit commits a transaction that was begun with ctx. It fails if guarded writes of it were rolled back,
 // or must not be committed.
 func (s *Conn) Commit(ctx context.Context, tx Tx) error {
-	return s.Explain(ctx, s.commit(ctx, tx))
+	s.reported = nil
+	err := s.Explain(ctx, s.commit(ctx, tx))
+	s.ReportFailure(ctx, "COMMIT", err)
+	return err
 }
 
 // Rollback rolls a transaction back.
@@ -125,7 +131,10 @@ func (s *Conn) Commits(query string) bool { return s.commits(query) }
 // CommitFailed returns the error that the application gets for such a statement where its answer, err, came behind its
 // rows.
 func (s *Conn) CommitFailed(ctx context.Context, err error) error {
-	return s.Explain(ctx, s.followCommit(err))
+	s.reported = nil
+	err = s.Explain(ctx, s.followCommit(err))
+	s.ReportFailure(ctx, "COMMIT", err)
+	return err
 }
 
 // followCommit returns the error that the application gets for such a statement, which ended with err. It is

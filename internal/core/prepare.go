@@ -11,6 +11,7 @@ import (
 // PreparesPlain returns the text that a statement is prepared with by the driver alone, and true, if no execution of
 // it has to be looked at: it concerns no registered table, and its arguments can't change what it is.
 func (s *Conn) PreparesPlain(ctx context.Context, query string, plan *rewrite.Plan) (string, bool) {
+	s.reported = nil
 	s.follow(ctx, query)
 	// Where arguments may be options, each execution has to be looked at. So has what is
 	// followed or told.
@@ -110,9 +111,12 @@ func (s *Conn) PrepareFailed(
 		}
 		return true, err
 	}
-	if refused := s.refuses(ctx); refused != nil {
-		return false, refused
-	}
 	e := s.apart(Request{Query: query}, plan, false)
-	return false, e.explain(ctx, err)
+	if refused := s.refuses(ctx); refused != nil {
+		err = refused
+	} else {
+		err = e.explain(ctx, err)
+	}
+	e.reportFailure(ctx, err)
+	return false, err
 }

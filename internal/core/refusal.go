@@ -42,6 +42,8 @@ type Words interface {
 	Locked(l Lock, anonymous bool, err error) error
 	// Missing: the database lacks something.
 	Missing(m setuperr.Missing, err error) error
+	// Typed reports whether an error is one of the sentinels.
+	Typed(err error) bool
 	// Log writes an event to a log.
 	Log(ctx context.Context, l *slog.Logger, e Event)
 }

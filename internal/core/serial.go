@@ -64,7 +64,7 @@ func (e *Execution) gone(ctx context.Context) error {
 	}
 	event := e.refusal(Refused, err)
 	event.Sent = e.sent.Query
-	e.conn.settings.report(ctx, event)
+	e.report(ctx, event)
 	return err
 }
 
