@@ -110,6 +110,12 @@ SET token = new.floor WHERE token > 0 AND token < new.floor AND name <> {empty}`
 		}
 		return strings.Join(quoted, ", "), nil
 	},
+	retires: func(name string) (string, []any) {
+		const text = `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE ` + retiredMySQL + ` ORDER BY name FOR UPDATE`
+		return mysqlText(text, retiredPieces(name)), nil
+	},
+	leased: render(my.Text, "SELECT `key`, holder FROM fencing_leases "+
+		"WHERE lock_id IS NOT NULL AND expires_at > {now}"),
 	retire: retireMySQL,
 }
 
@@ -229,14 +235,19 @@ func ensureMySQL(ctx context.Context, s *Store, names []string) error {
 	})
 }
 
-// retireMySQL finds the names of rows by the index: 0 is next to the slash.
-func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) {
-	text := mysqlText(`UPDATE {ledger} SET token = LAST_INSERT_ID({max} + 1) WHERE name = {name} `+
-		`OR name >= {first} AND name < {last}`, sqltext.Pieces{
+// retiredMySQL finds a name, and the names of its rows by the index: 0 is next to the slash.
+const retiredMySQL = `(name = {name} OR name >= {first} AND name < {last})`
+
+func retiredPieces(name string) sqltext.Pieces {
+	return sqltext.Pieces{
 		"name":  sqltext.Raw(my.Text.Text(name)),
 		"first": sqltext.Raw(my.Text.Text(name + "/")),
 		"last":  sqltext.Raw(my.Text.Text(name + "0")),
-	})
+	}
+}
+
+func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) {
+	text := mysqlText(`UPDATE {ledger} SET token = LAST_INSERT_ID({max} + 1) WHERE `+retiredMySQL, retiredPieces(name))
 	id, err := sureID(ctx, tx, text, false)
 	return id > 0, err
 }

@@ -71,10 +71,15 @@ ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token
 	unused: `SELECT t.name, COALESCE(t.token, 0)
 FROM (SELECT asked.name FROM ({names}) AS asked (name) WHERE {try asked.name} OFFSET 0) AS free
 JOIN {ledger} AS t ON t.name = free.name FOR UPDATE OF t SKIP LOCKED`,
-	listed: listing("SELECT n FROM json_array_elements_text($1::text::json) AS names(n)"),
+	listed:  listing("SELECT n FROM json_array_elements_text($1::text::json) AS names(n)"),
+	retires: func(name string) (string, []any) { return retiresPostgres, []any{name} },
+	leased:  render(pg.Text, `SELECT key, holder FROM fencing_leases WHERE lock_id IS NOT NULL AND expires_at > {now}`),
 	retire: retiring(render(pg.Text, `UPDATE {ledger} SET token = $2::bigint
 WHERE name = $1::text OR starts_with(name, $1::text || '/')`)),
 }
+
+var retiresPostgres = render(pg.Text, `SELECT name, COALESCE(token, 0) FROM {ledger}
+WHERE name = $1::text OR starts_with(name, $1::text || '/') ORDER BY name`)
 
 const pagePostgres = "name > $1::text AND starts_with(name, $2::text) AND name <> '" + sqltext.FloorName + "'"
 

@@ -5,10 +5,15 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
@@ -21,15 +26,139 @@ type Mark struct {
 	Column string // as for [sqlfence.RowFence]
 }
 
+// A RotateOption is a [Mark], or [RetireAll].
+type RotateOption interface{ rotate(r *rotation) }
+
+type rotation struct {
+	marks []Mark
+	all   bool
+}
+
+func (m Mark) rotate(r *rotation) { r.marks = append(r.marks, m) }
+
+// RetireAll has Rotate also retire the names of rows, and names with a live lease. See with [Store.Retires] which
+// these are.
+func RetireAll() RotateOption { return retireAll{} }
+
+type retireAll struct{}
+
+func (retireAll) rotate(r *rotation) { r.all = true }
+
+// A Retiring is a name that [Store.Rotate] would retire.
+type Retiring struct {
+	Token  sqlfence.Token // the newest
+	Holder string         // of a live lease of this name; empty for none, and for a holder without a name
+	Leased bool
+}
+
+// A RetireError reports names that [Store.Rotate] would have retired besides the one that it was given, and those with
+// a live lease. It is [sqlfence.ErrInvalid], and nothing was changed.
+type RetireError struct {
+	Name  string
+	Names []Retiring // in the order of their names
+}
+
+func (e *RetireError) Error() string {
+	const most = 10
+	var names []string
+	for _, r := range e.Names[:min(most, len(e.Names))] {
+		name := fmt.Sprintf("%q with token %d", r.Token.Name, r.Token.Value)
+		if r.Leased {
+			name += fmt.Sprintf(" and a live lease of %q", r.Holder)
+		}
+		names = append(names, name)
+	}
+	if n := len(e.Names) - most; n > 0 {
+		names = append(names, fmt.Sprintf("%d more", n))
+	}
+	return fmt.Sprintf("%v: rotate %[2]q: it would retire, for ever, %[3]s. Stop their holders. A new name must not "+
+		"begin with %[4]q: take one such as %[5]q. If all these names belong to the old name, pass tokens.RetireAll "+
+		"(sqlfence tokens rotate --force)", sqlfence.ErrInvalid, e.Name, strings.Join(names, ", "), e.Name+"/",
+		e.Name+"-2")
+}
+
+// Is makes it [sqlfence.ErrInvalid].
+func (e *RetireError) Is(target error) bool { return target == sqlfence.ErrInvalid }
+
+// Retires lists the names that Rotate would retire for name, with their newest tokens, in the order of their names:
+// name itself, if the ledger has a token of it, and each that begins with name + "/". Names that are retired already
+// aren't among them.
+func (s *Store) Retires(ctx context.Context, name string) ([]Retiring, error) {
+	name, err := normalize(name)
+	if err != nil {
+		return nil, err
+	}
+	var found []Retiring
+	holders, err := s.holders(ctx)
+	if err == nil {
+		err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			found, err = s.retires(ctx, tx, name, holders)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tokens: rotate %q: %w", name, s.explain(ctx, err))
+	}
+	return found, nil
+}
+
+// retires is Retires in a transaction, where the leases with these keys have these holders.
+func (s *Store) retires(
+	ctx context.Context, tx *sql.Tx, name string, holders map[string]string,
+) (all []Retiring, err error) {
+	text, args := s.dialect.retires(name)
+	err = dialectopt.EachRow(ctx, tx, func(rows *sql.Rows) error {
+		var r Retiring
+		if err := rows.Scan(&r.Token.Name, &r.Token.Value); err != nil {
+			return err
+		}
+		r.Holder, r.Leased = holders[r.Token.Name]
+		if r.Token.Value > 0 && r.Token.Value <= sqlfence.MaxToken {
+			all = append(all, r)
+		}
+		return nil
+	}, text, args...)
+	return all, err
+}
+
+// checkRetired refuses to retire what isn't named, and what is in use.
+func (s *Store) checkRetired(ctx context.Context, tx *sql.Tx, name string, holders map[string]string) error {
+	all, err := s.retires(ctx, tx, name, holders)
+	all = slices.DeleteFunc(all, func(r Retiring) bool { return r.Token.Name == name && !r.Leased })
+	if err == nil && len(all) > 0 {
+		return &RetireError{Name: name, Names: all}
+	}
+	return err
+}
+
+// holders returns the holders of the live leases by their keys; none if there is no table of leases.
+func (s *Store) holders(ctx context.Context) (map[string]string, error) {
+	holders := make(map[string]string)
+	err := dialectopt.EachRow(ctx, s.db, func(rows *sql.Rows) error {
+		var key, holder string
+		err := rows.Scan(&key, &holder)
+		holders[key] = holder
+		return err
+	}, s.dialect.leased)
+	lacks := setuperr.Lacks(err, setuperr.Table{Name: sqltext.LeaseTable})
+	if lacks || dberr.SQLState(err) == dberr.InsufficientPrivilege {
+		return nil, nil
+	}
+	return holders, err
+}
+
 // Rotate retires name and the names of its rows, name + "/" + key (see [sqlfence.Key]), and sets
 // the marks of all rows back to 0, so that the tokens of a new name can begin at 1 in these tables.
 // It returns the number of marks it reset. Use it for a name that has run out of tokens, or after a
 // token that was never issued has got into the rows' marks, which then refuse all others for ever.
 //
+// It refuses, and changes nothing, if that would retire another name than the one it is given, or one with a live
+// lease: each name that begins with name + "/" is retired, also the key of a lease that has nothing to do with rows.
+// [Store.Retires] lists them. Pass [RetireAll] if all of them belong to the old name.
+//
 // Retiring is final: Issue, and package lease, return [sqlfence.ErrTokenLimit] for a
-// retired name, and tables with [sqlfence.Ledger] refuse all its tokens as stale. Mind
-// that every name which begins with name + "/" is retired, also the key of a lease that
-// has nothing to do with rows. From then on the tables use a new name as their resource.
+// retired name, and tables with [sqlfence.Ledger] refuse all its tokens as stale.
+// From then on the tables use a new name as their resource, which must not begin with name + "/".
 // The procedure:
 //
 //  1. Stop all processes that write to the tables under the old name.
@@ -51,23 +180,37 @@ type Mark struct {
 // Errors, with nothing changed: [sqlfence.ErrUnknownName] if the ledger has neither the
 // name nor one of its rows' (call [Store.Ensure] first if its tokens came from elsewhere
 // and were never adopted), [sqlfence.ErrInvalid] for an invalid name or
-// Mark, or the database's.
-func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows int64, err error) {
+// Mark, a [RetireError], which is ErrInvalid, for names that it would retire besides, or the database's.
+func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption) (rows int64, err error) {
 	name, err = normalize(name)
 	if err != nil {
 		return 0, err
 	}
+	var r rotation
+	for _, o := range options {
+		o.rotate(&r)
+	}
+	marks := r.marks
 	locks, resets, err := s.resets(marks)
 	if err != nil {
 		return 0, fmt.Errorf("%w: rotate %q: %w", sqlfence.ErrInvalid, name, err)
 	}
+	holders, err := s.holders(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("tokens: rotate %q: %w", name, err)
+	}
 	err = s.transact(sqlfence.Bypass(ctx, "tokens: rotate"), func(ctx context.Context, tx *sql.Tx) error {
-		// Tables are locked before the ledger, in the order of those who write to them.
-		if err := execAll(ctx, tx, locks); err != nil {
+		// Tables are locked before the ledger, in the order of those who write to them. Then no name is added.
+		if err := execAll(ctx, tx, append(locks[:len(locks):len(locks)], s.dialect.lock...)); err != nil {
 			return err
 		}
 		if err := execAll(ctx, tx, s.dialect.turn, name); err != nil {
 			return err
+		}
+		if !r.all {
+			if err := s.checkRetired(ctx, tx, name, holders); err != nil {
+				return err
+			}
 		}
 		retired, err := s.dialect.retire(ctx, tx, name)
 		if err != nil {
@@ -87,7 +230,7 @@ func (s *Store) Rotate(ctx context.Context, name string, marks ...Mark) (rows in
 		return nil
 	})
 	switch {
-	case errors.Is(err, sqlfence.ErrUnknownName):
+	case errors.Is(err, sqlfence.ErrUnknownName), errors.As(err, new(*RetireError)):
 		return 0, err
 	case err != nil:
 		return 0, fmt.Errorf("tokens: rotate %q: %w", name, s.explain(ctx, err, s.marked(marks)...))

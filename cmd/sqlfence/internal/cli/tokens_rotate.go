@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 func (a *app) tokensRotate() *cobra.Command {
 	var reason string
 	var marks []string
+	var dry, force bool
 	cmd := &cobra.Command{
 		Use:   "rotate NAME --reason TEXT [--mark TABLE=COLUMN]…",
 		Short: "Retire a name for good, and set the marks of its rows back to 0",
@@ -21,11 +24,13 @@ func (a *app) tokensRotate() *cobra.Command {
 run out of tokens, or after a token that was never issued has got into the marks.
 
 First stop all processes that write to these tables. Then start them with a new name
-(sqlfence.Resource). Retiring can't be undone.`,
+(sqlfence.Resource), which must not begin with the old one and a slash. Retiring can't be
+undone: --dry-run lists what would be retired. Names of rows (NAME/KEY), and names with a live
+lease, are refused without --force.`,
 		Example: `  sqlfence tokens rotate books --mark books=fence_token --reason "a token of another system got in"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var columns []tokens.Mark
+			var columns []tokens.RotateOption
 			for _, m := range marks {
 				parts := splitOutsideQuotes(m, '=')
 				if len(parts) != 2 {
@@ -38,16 +43,37 @@ First stop all processes that write to these tables. Then start them with a new 
 				return usage(errors.New("no --mark: which columns have the marks? --no-marks says that there are none"))
 			}
 			return a.withLedger(func(l *ledger) error {
+				found, err := l.Retires(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				retired := []retiredLine{}
+				for _, r := range found {
+					retired = append(retired, retiredLine{r.Token.Name, r.Token.Value, r.Holder, r.Leased})
+				}
+				if dry {
+					return a.write(struct {
+						Retired []retiredLine `json:"retired"`
+					}{retired}, func() { a.printRetired(retired, "would be retired") })
+				}
+				if force {
+					columns = append(columns, tokens.RetireAll())
+				}
 				rows, err := l.Rotate(cmd.Context(), args[0], columns...)
 				if err != nil {
 					return err
 				}
 				r := newRecord(reason)
 				return a.writeDone(struct {
-					Name string `json:"name"`
-					Rows int64  `json:"rows"`
-					record
-				}{args[0], rows, r}, "retired "+args[0], r, func() {
+					Name    string        `json:"name"`
+					Rows    int64         `json:"rows"`
+					At      string        `json:"at"`
+					By      string        `json:"by"`
+					Retired []retiredLine `json:"retired"`
+					Reason  string        `json:"reason"`
+				}{args[0], rows, r.At, r.By, retired, reason}, "retired "+args[0], r, func() {
+					named := func(l retiredLine) bool { return l.Name == args[0] }
+					a.printRetired(slices.DeleteFunc(retired, named), "is retired")
 					fmt.Fprintf(a.out, "%s is retired; %d marks are set back\n", visible(args[0]), rows)
 				})
 			})
@@ -55,7 +81,28 @@ First stop all processes that write to these tables. Then start them with a new 
 	}
 	cmd.Flags().StringArrayVar(&marks, "mark", nil, "a table and its fence column; may be repeated")
 	cmd.Flags().Bool("no-marks", false, "no table has marks of this name, because all have the ledger alone")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "list the names that would be retired, and change nothing")
+	cmd.Flags().BoolVar(&force, "force", false, "also retire names of rows, and names with a live lease")
 	cmd.MarkFlagsMutuallyExclusive("mark", "no-marks")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "force")
 	reasonFlag(cmd, &reason)
 	return cmd
+}
+
+// A retiredLine is a name that is retired, or would be, with its last token.
+type retiredLine struct {
+	Name   string `json:"name"`
+	Token  int64  `json:"token"`
+	Holder string `json:"holder,omitempty"`
+	Leased bool   `json:"leased"`
+}
+
+func (a *app) printRetired(retired []retiredLine, what string) {
+	for _, r := range retired {
+		lease := ""
+		if r.Leased {
+			lease = ", which has a live lease of " + visible(cmp.Or(r.Holder, "-"))
+		}
+		fmt.Fprintf(a.out, "%s %s, after token %d%s\n", visible(r.Name), what, r.Token, lease)
+	}
 }

@@ -88,7 +88,7 @@ func TestTokensRotateOnMySQL(t *testing.T) {
 	for _, name := range []string{"books", "books/1", "books/x/y", "books0", "books-3", "booksellers", "Books/1"} {
 		harness.IssueToken(t, store, name)
 	}
-	if n, err := store.Rotate(t.Context(), "books", tokens.Mark{Table: "books", Column: "fence_token"}); n != 2 || err != nil {
+	if n, err := store.Rotate(t.Context(), "books", tokens.Mark{Table: "books", Column: "fence_token"}, tokens.RetireAll()); n != 2 || err != nil {
 		t.Errorf("Rotate = %d, %v", n, err)
 	}
 	gone := fmt.Sprint("=", int64(sqlfence.MaxToken+1))

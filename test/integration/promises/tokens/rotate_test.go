@@ -6,10 +6,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -59,7 +61,7 @@ func TestTokensRotate(t *testing.T) {
 			harness.IssueToken(t, r.store, name)
 		}
 
-		n, err := r.store.Rotate(ctx, "books", rowMark)
+		n, err := r.store.Rotate(ctx, "books", rowMark, tokens.RetireAll())
 		if n != 2 || err != nil {
 			t.Fatalf("Rotate = %d, %v; want 2 marks", n, err)
 		}
@@ -111,17 +113,17 @@ func TestTokensRotateChangesNothing(t *testing.T) {
 		harness.IssueToken(t, r.store, "books")
 		for _, test := range []struct {
 			name, rotate string
-			marks        []tokens.Mark
+			marks        []tokens.RotateOption
 			want         error
 		}{
-			{"unknown name", "bokos", []tokens.Mark{rowMark}, sqlfence.ErrUnknownName},
-			{"empty name", "", []tokens.Mark{rowMark}, sqlfence.ErrInvalid},
-			{"unknown table", "books", []tokens.Mark{rowMark, {Table: "bokos", Column: "fence_token"}}, nil},
-			{"unknown column", "books", []tokens.Mark{rowMark, {Table: "books", Column: "fnce"}}, nil},
-			{"no table", "books", []tokens.Mark{rowMark, {Column: "fence_token"}}, sqlfence.ErrInvalid},
-			{"no column", "books", []tokens.Mark{rowMark, {Table: "books"}}, sqlfence.ErrInvalid},
-			{"not a name", "books", []tokens.Mark{{Table: "books SET price = 0 --", Column: "fence_token"}}, sqlfence.ErrInvalid},
-			{"not a column", "books", []tokens.Mark{{Table: "books", Column: "price = 0, fence_token"}}, sqlfence.ErrInvalid},
+			{"unknown name", "bokos", []tokens.RotateOption{rowMark}, sqlfence.ErrUnknownName},
+			{"empty name", "", []tokens.RotateOption{rowMark}, sqlfence.ErrInvalid},
+			{"unknown table", "books", []tokens.RotateOption{rowMark, tokens.Mark{Table: "bokos", Column: "fence_token"}}, nil},
+			{"unknown column", "books", []tokens.RotateOption{rowMark, tokens.Mark{Table: "books", Column: "fnce"}}, nil},
+			{"no table", "books", []tokens.RotateOption{rowMark, tokens.Mark{Column: "fence_token"}}, sqlfence.ErrInvalid},
+			{"no column", "books", []tokens.RotateOption{rowMark, tokens.Mark{Table: "books"}}, sqlfence.ErrInvalid},
+			{"not a name", "books", []tokens.RotateOption{tokens.Mark{Table: "books SET price = 0 --", Column: "fence_token"}}, sqlfence.ErrInvalid},
+			{"not a column", "books", []tokens.RotateOption{tokens.Mark{Table: "books", Column: "price = 0, fence_token"}}, sqlfence.ErrInvalid},
 		} {
 			n, err := r.store.Rotate(t.Context(), test.rotate, test.marks...)
 			if n != 0 || err == nil || test.want != nil && !errors.Is(err, test.want) {
@@ -220,5 +222,60 @@ func TestTokensRotateBehindRowSecurity(t *testing.T) {
 			t.Errorf("Rotate = %d, %v", n, err)
 		}
 		harness.WantLedger(t, owner, "books=1")
+	})
+}
+
+// A name that a new release uses already isn't retired with the old one, nor one with a live lease, unless that is said.
+func TestRotateAsksBeforeItRetiresOtherNames(t *testing.T) {
+	eachRotating(t, func(t *testing.T, b harness.Base, r rotating) {
+		ctx := t.Context()
+		harness.IssueToken(t, r.store, "books")
+		refused := func(want ...tokens.Retiring) {
+			t.Helper()
+			n, err := r.store.Rotate(ctx, "books", rowMark)
+			asks := new(tokens.RetireError)
+			if n != 0 || !errors.As(err, &asks) || !errors.Is(err, sqlfence.ErrInvalid) || !slices.Equal(asks.Names, want) {
+				t.Errorf("Rotate = %d, %v; want it to ask for %v", n, err, want)
+			}
+			var marks int
+			if err := r.plain.QueryRow("SELECT count(*) FROM books WHERE fence_token > 1").Scan(&marks); err != nil || marks != 2 {
+				t.Errorf("%d marks are left, %v", marks, err)
+			}
+		}
+
+		harness.IssueToken(t, r.store, "books/2")
+		second := sqlfence.Token{Name: "books/2", Value: 1}
+		refused(tokens.Retiring{Token: second})
+		if _, err := r.store.Issue(ctx, "books/2"); err != nil {
+			t.Errorf("the new name is retired: %v", err)
+		}
+		if left, err := r.store.Delete(ctx, "books/2"); len(left) > 0 || err != nil {
+			t.Fatal(left, err)
+		}
+
+		leases := harness.NewLeases(t, r.plain)
+		held, err := leases.Acquire(ctx, "books", lease.Owner("worker-7"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused(tokens.Retiring{Token: held.Token(), Holder: "worker-7", Leased: true})
+		if err := held.Release(ctx); err != nil {
+			t.Fatal(err)
+		}
+
+		harness.IssueToken(t, r.store, "books-2") // by a release that has started too early
+		all, err := r.store.Retires(ctx, "books")
+		if want := []tokens.Retiring{{Token: held.Token()}}; err != nil || !slices.Equal(all, want) {
+			t.Errorf("Retires = %v, %v; want %v", all, err, want)
+		}
+		if n, err := r.store.Rotate(ctx, "books", rowMark); n != 2 || err != nil {
+			t.Errorf("Rotate = %d, %v", n, err)
+		}
+		if _, err := r.store.Issue(ctx, "books-2"); err != nil {
+			t.Error(err)
+		}
+		if all, err := r.store.Retires(ctx, "books"); len(all) > 0 || err != nil {
+			t.Errorf("Retires = %v, %v, after Rotate", all, err)
+		}
 	})
 }
