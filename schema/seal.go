@@ -25,15 +25,15 @@ import (
 // then on the database refuses every write to them that doesn't prove its token, from any client.
 // Programs that write to them with Sealed go on while it runs. It may be run again, and has to be
 // after a partition or a child was added, the table or its fence column was renamed, or a rule was
-// changed. Where no table is registered with Sealed it does nothing, and returns nil.
+// changed.
 //
 // It waits for transactions that have written to a table, a second at a time, so that others aren't
 // held up for longer, until ctx ends. The role has to own the tables and, in PostgreSQL, to have
 // CREATE on their schemas, or in MySQL the privileges TRIGGER and LOCK TABLES, and with
 // [sqlfence.Ledger] the ledger has to be there.
 //
-// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, or is of SQLite, where no table can be
-// sealed, and for [sqlfence.FromTransaction] on another database than PostgreSQL; an untyped one
+// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, that registers no table with Sealed, or is of SQLite,
+// where no table can be sealed, and for [sqlfence.FromTransaction] on another database than PostgreSQL; an untyped one
 // for a table that can't be sealed, which says why; else the database's. Tables that were
 // registered before the one that the error is about are sealed; that one is as it was, unless the
 // connection to MySQL or MariaDB broke meanwhile: then run Seal again.
@@ -162,6 +162,10 @@ func sealed(db *sql.DB, names []string) (found []*core.Table, err error) {
 			return nil, fmt.Errorf("%w: schema: table %q isn't registered with Sealed", sqlfence.ErrInvalid, name)
 		}
 		found = append(found, t)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%w: schema: no table is registered with Sealed, so nothing would be sealed; add "+
+			"sqlfence.Sealed() to its WithTable", sqlfence.ErrInvalid)
 	}
 	return found, nil
 }
