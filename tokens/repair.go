@@ -26,8 +26,9 @@ import (
 // the floor. Repair waits for open transactions that have written under the ledger's
 // guard, and blocks new ones until it is done.
 //
-// It isn't for a row with a mark that was never issued: lower that mark, under [sqlfence.Bypass]. A
-// floor above [sqlfence.WarnToken] is refused without [AboveWarnToken].
+// It also mends a row with a mark that was never issued: the next token is above it. A floor above
+// [sqlfence.WarnToken] is refused without [AboveWarnToken]; where a mark is higher than that, replace the name
+// ([Store.Rotate]).
 //
 // Errors: [sqlfence.ErrInvalid] for a floor below 1, and without the option for one above WarnToken,
 // [sqlfence.ErrTokenLimit] for one above [sqlfence.MaxToken], or the database's.

@@ -42,8 +42,7 @@ var Codes = []Code{
 		"a tenth of the highest token",
 		"Find out what has raised them, and replace the name: tokens.Store.Rotate, sqlfence tokens rotate."},
 	{"wrong-mark", "fault; warning", "a row's mark is below 0, or above the newest token of its name. `Verify` only",
-		"Lower or raise the mark; only if the ledger has lost tokens, raise it: tokens.Store.Repair, " +
-			"sqlfence tokens repair."},
+		"Raise the ledger to the mark: tokens.Store.Repair, sqlfence tokens repair."},
 	{"wrong-server", "fault; warning", "guards don't hold on the server: it doesn't raise their error, it isn't known, " +
 		"or other servers write to the database (Galera, Group Replication) and a table has `Ledger`; or a standby " +
 		"or read-only server was asked",

@@ -142,8 +142,8 @@ func (l *look) checkMarks(of []target) error {
 	return nil
 }
 
-// highMark: the rows are mended, as a ledger that was raised stays so. Only where it has lost
-// tokens it has to rise, to numbers that may have been issued.
+// highMark: nothing tells whether the ledger has lost tokens, or the mark was never issued. Raising the ledger is safe
+// in both cases. If the ledger had lost tokens, a lowered mark lets an older holder's write land.
 func (l *look) highMark(t target, high, newest int64) Finding {
 	name := strconv.Quote(t.Resource)
 	if t.Key != "" {
@@ -154,24 +154,15 @@ func (l *look) highMark(t target, high, newest int64) Finding {
 		Problem: fmt.Sprintf("Table %s has a row with the mark %d, but the newest token of %s in the ledger is "+
 			"%d: no holder of an issued token can write it.",
 			l.name(t.rel), high, name, newest),
-		Remedy: "If the mark was never issued, lower it to the newest token of the row under Bypass or by the " +
-			"database's own client",
-	}
-	switch {
-	case t.Sealed:
-		f.Remedy += ", between schema.Unseal and schema.Seal (sqlfence unseal --apply, sqlfence seal --apply)."
-	case t.Key != "":
-		f.Remedy += "."
-	default:
-		f.Remedy += ", as the SQL does."
-		f.SQL = fmt.Sprintf("UPDATE %s SET %s = %d WHERE %[2]s > %[3]d", l.quoted(t.rel), l.db.Quote(t.Fence), newest)
 	}
 	if high < l.opts.Warn {
-		f.Remedy += fmt.Sprintf(" Only if the ledger has lost tokens, as after a restore, raise it to %[1]d, "+
-			"which raises all names, for ever: tokens.Store.Repair, sqlfence tokens repair --floor %[1]d.", high)
+		f.Remedy = fmt.Sprintf("Raise the ledger to %[1]d, which raises all names, for ever, and is safe whether the "+
+			"ledger has lost tokens or the mark was never issued: tokens.Store.Repair, sqlfence tokens repair "+
+			"--floor %[1]d. Don't lower the mark: an older holder's write might land.", high)
 	} else {
-		f.Remedy += " Don't raise the ledger to it: all names would have used up a tenth of their " +
-			"tokens, or more, for ever."
+		f.Remedy = "Replace the name, as docs/tokens.md has it: tokens.Store.Rotate, sqlfence tokens rotate. Don't " +
+			"raise the ledger to the mark: all names would have used up a tenth of their tokens, or more, for ever. " +
+			"Don't lower the mark by itself: an older holder's write might land."
 	}
 	return f
 }
@@ -207,7 +198,8 @@ func (l *look) negativeMark(t target, low int64) Finding {
 		return f
 	}
 	f.Problem += ": every token is newer."
-	f.Remedy = "Give them the newest token's mark, or 0, and find out what has written them."
-	f.SQL = fmt.Sprintf("UPDATE %s SET %s = 0 WHERE %[2]s < 0", l.quoted(t.rel), l.db.Quote(t.Fence))
+	f.Remedy = "Take the sign away, as the SQL does: a program that took the table for sealed has stored its token's " +
+		"negative. Find out what has written them."
+	f.SQL = fmt.Sprintf("UPDATE %s SET %s = -%[2]s WHERE %[2]s < 0", l.quoted(t.rel), l.db.Quote(t.Fence))
 	return f
 }

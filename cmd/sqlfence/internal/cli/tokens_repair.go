@@ -113,8 +113,8 @@ func (a *app) withoutForce(floor int64, dry bool) error {
 		return nil
 	}
 	return usage(errors.New("nothing was raised: a floor of " + fmt.Sprint(floor) + " uses up " + percent(floor) +
-		" of the tokens of every name above, and of every new one, for ever. To mend a row with a mark that was " +
-		"never issued, lower that mark. If the floor is meant, add --force"))
+		" of the tokens of every name above, and of every new one, for ever. If only one name has marks that high, " +
+		"replace that name: sqlfence tokens rotate. If the floor is meant, add --force"))
 }
 
 // percent says how much of the tokens that a name can have are below a token.
