@@ -18,8 +18,8 @@ type SetupError struct {
 
 	Missing string // such as "column fence_token of table books"
 
-	// SQL adds it: ALTER TABLE, CREATE TABLE or GRANT. In a GRANT, <role> stands for the
-	// role that the application connects as.
+	// SQL adds it: ALTER TABLE, CREATE TABLE or GRANT. A GRANT names the session's role;
+	// in a transaction that the error has ended, <role> stands for that.
 	SQL string
 
 	// Remedy, if it isn't empty, says what to do before SQL is thought of: one of sqlfence's tables is, or may be,

@@ -35,9 +35,9 @@ type Finding struct {
 	// Problem is a sentence that says what is wrong, and Remedy what to do.
 	Problem, Remedy string
 
-	// SQL is a statement that repairs it; empty where none does. In a GRANT, <role> stands for
-	// the role that the application connects as. It isn't for a fenced database, which refuses
-	// most such statements: see docs/migrations.md.
+	// SQL is a statement that repairs it; empty where none does. A GRANT names the role of db's session. Where it
+	// isn't known which role the application connects as, <role> stands for that. It isn't for a fenced database,
+	// which refuses most such statements: see docs/migrations.md.
 	SQL string
 }
 

@@ -80,7 +80,7 @@ func Find(err error, ask Asker, tables ...Table) (Missing, bool) {
 		}
 		if t.Privileges != "" && lacksPrivilege(err, message, t.Name) {
 			return Missing{Name: "privileges on table " + t.SQL,
-				SQL: "GRANT " + t.Privileges + " ON TABLE " + t.SQL + " TO " + Role}, true
+				SQL: "GRANT " + t.Privileges + " ON TABLE " + t.SQL + " TO " + roleOf(err, ask)}, true
 		}
 		for _, c := range t.Columns {
 			if lacksColumn(err, message, t.Name, c.Name) {
@@ -90,6 +90,33 @@ func Find(err error, ask Asker, tables ...Table) (Missing, bool) {
 		}
 	}
 	return Missing{}, false
+}
+
+// roleOf returns the role of a session that was refused for want of a privilege, as SQL. It is Role in a transaction
+// that the error has ended, as the session can't be asked there.
+func roleOf(err error, ask Asker) string {
+	if ask == nil {
+		return Role
+	}
+	query, quote := "SELECT CURRENT_USER()", Account
+	if _, ok, _ := dberr.PostgresError(err); ok {
+		query, quote = "SELECT pg_catalog.quote_ident(CURRENT_USER)", func(name string) string { return name }
+	}
+	found, failed := ask(query)
+	if failed != nil || len(found) != 1 || found[0] == "" {
+		return Role
+	}
+	return quote(found[0])
+}
+
+// Account returns an account of MySQL's, which CURRENT_USER() has as user@host, as SQL.
+func Account(account string) string {
+	at := strings.LastIndexByte(account, '@')
+	if at < 0 {
+		return Role
+	}
+	quote := func(part string) string { return "'" + strings.ReplaceAll(part, "'", "''") + "'" }
+	return quote(account[:at]) + "@" + quote(account[at+1:])
 }
 
 // missing is what to do where the table isn't found. A second one splits what the first one keeps: tokens that

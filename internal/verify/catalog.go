@@ -114,6 +114,7 @@ type relation struct {
 	unkept        []string
 	unrecorded    []string // what doesn't record who takes tokens
 	otherFunction string
+	lacksFunction string // the one that guards ask by, where there is none
 	// otherProcedures are names of procedures that aren't what Setup creates.
 	otherProcedures []string
 	triggers        map[string]string

@@ -50,8 +50,9 @@ var Codes = []Code{
 	{DifferentRegistration, "warning; note", "two programs register a table differently, or only one of them does, " +
 		"or their tokens are in different schemas. `sqlfence verify` with several `--tables` only",
 		"Register the table with the same rules in all programs that write to it."},
-	{"missing-privilege", "warning", "the role may write, and lacks what guards need besides",
-		"Grant them, with the role's name; until then such writes fail."},
+	{"missing-privilege", "fault; warning", "the role may write, and lacks what guards need besides: a fault where " +
+		"every write fails",
+		"Grant them; until then such writes fail."},
 	{"other-name", "warning; note", "the rows can be written by another name that isn't registered: a view, a " +
 		"partition, a child or parent table, a file that is attached twice",
 		"Register what is written by that name as well, with the same Resource, or seal the table, or take away " +

@@ -147,6 +147,14 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 		}
 		l.add(t, f)
 	}
+	if len(ledger.unkept) == 0 && ledger.lacksFunction != "" { // else the remedy for the triggers creates it as well
+		l.add(t, Finding{
+			Severity: Warning,
+			Code:     "wrong-ledger",
+			Problem: fmt.Sprintf("The function %s is missing: guards do without it, and each write locks the row of "+
+				"its name in table %s.", l.spell(ledger.schema, ledger.lacksFunction), l.name(ledger)),
+		})
+	}
 	l.checkIssuers(t, ledger)
 	l.checkProcedures(t, ledger)
 	if ledger.otherFunction != "" {

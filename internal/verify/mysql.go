@@ -7,6 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect"
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -88,6 +89,7 @@ func (mysql) questions(l *look) []question {
 // shows whether it sees the ledger's triggers.
 func hearMySQLGrant(l *look, r []string) {
 	grantee, pattern, table, privilege, self := r[0], r[1], r[2], r[3], r[4]
+	l.settings[ownRole] = setuperr.Account(self)
 	add := func(roles *[]string) {
 		if !slices.Contains(*roles, grantee) {
 			*roles = append(*roles, grantee)

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -106,6 +108,8 @@ func hearPostgresLedger(l *look, r []string) {
 		ledger.unkept = append(ledger.unkept, "the trigger "+r[2])
 	case "unrecorded":
 		ledger.unrecorded = append(ledger.unrecorded, r[2])
+	case "no function":
+		ledger.lacksFunction = r[2]
 	case "procedure":
 		ledger.otherProcedures = append(ledger.otherProcedures, r[2])
 	default:
@@ -183,8 +187,37 @@ func (postgres) session(l *look) {
 			l.setting(Warning, problem+who, remedy, "")
 		}
 	}
-	l.idles("idle_in_transaction_session_timeout", "ALTER ROLE CURRENT_USER SET idle_in_transaction_session_timeout "+
-		"= '1min'")
+	l.idles("idle_in_transaction_session_timeout", "ALTER ROLE "+l.applicationRole()+
+		" SET idle_in_transaction_session_timeout = '1min'")
+}
+
+// applicationRole returns the role that the application connects as, as SQL, where that is known. An operator who is a
+// superuser isn't the application; a role that alone may write is, and so is the only one that may and doesn't own
+// the tables.
+func (l *look) applicationRole() string {
+	others := make(map[string]bool)
+	owners := false
+	for _, t := range l.targets {
+		for _, role := range t.rel.writers {
+			owns := slices.Contains(t.rel.past, role)
+			owners = owners || owns
+			if !owns {
+				others[role] = true
+			}
+		}
+	}
+	super := l.settings["superuser"] == "true"
+	switch {
+	case super && len(others) == 1:
+		for role := range others {
+			if role != "PUBLIC" {
+				return l.db.Quote(role)
+			}
+		}
+	case !super && len(others) == 0 && !owners && len(l.targets) > 0:
+		return cmp.Or(l.settings[ownRole], setuperr.Role)
+	}
+	return setuperr.Role
 }
 
 // postgresSeals is a query for the parts of the tables' seals; empty if there is no table.

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -16,6 +17,7 @@ func checkPrivileges(l *look) error {
 			continue
 		}
 		var grants []string
+		can := l.mayDo(t.rel)
 		need := func(column string, writes bool) {
 			c, ok := t.rel.column(l.db, column)
 			if column == "" || !ok {
@@ -24,12 +26,15 @@ func checkPrivileges(l *look) error {
 			name := l.db.Quote(c.name)
 			if !c.reads {
 				grants = append(grants, "SELECT ("+name+")")
+				can.update, can.delete = false, false
 			}
-			if writes && t.rel.writes && !c.inserts {
+			if writes && can.inserts && !c.inserts {
 				grants = append(grants, "INSERT ("+name+")")
+				can.insert = false
 			}
-			if writes && t.rel.writes && !c.updates {
+			if writes && can.updates && !c.updates {
 				grants = append(grants, "UPDATE ("+name+")")
+				can.update = false
 			}
 		}
 		need(t.Fence, true)
@@ -39,7 +44,11 @@ func checkPrivileges(l *look) error {
 			need(column, false)
 		}
 		if len(grants) > 0 {
-			l.lacks(t.Table, l.name(t.rel), l.quoted(t.rel), grants)
+			severity := Fault
+			if can.insert || can.update || can.delete {
+				severity = Warning
+			}
+			l.lacks(t.Table, severity, l.name(t.rel), l.quoted(t.rel), grants)
 		}
 		if t.ClaimOf != "" {
 			l.checkClaimPrivileges(t)
@@ -58,7 +67,7 @@ func (l *look) checkClaimPrivileges(t target) {
 			continue
 		}
 		if c, ok := of.rel.column(l.db, of.Claim); ok && !c.updates {
-			l.lacks(t.Table, l.name(of.rel), l.quoted(of.rel),
+			l.lacks(t.Table, Fault, l.name(of.rel), l.quoted(of.rel),
 				[]string{l.db.Facts().LockPrivilege + " (" + l.db.Quote(c.name) + ")"})
 		}
 	}
@@ -77,17 +86,41 @@ func (l *look) checkLedgerPrivileges(t *Table, ledger *relation) bool {
 		grants = append(grants, lock)
 	}
 	if len(grants) > 0 {
-		l.lacks(t, sqltext.LedgerTable, l.quoted(ledger), grants)
+		l.lacks(t, Fault, sqltext.LedgerTable, l.quoted(ledger), grants)
 	}
 	return len(grants) > 0
 }
 
-func (l *look) lacks(t *Table, name, quoted string, grants []string) {
+// Kinds of writes are those that the role has privileges for, and of these the ones that its guards don't stop.
+type kindsOfWrites struct {
+	inserts, updates       bool
+	insert, update, delete bool
+}
+
+// mayDo returns the kinds of writes of a table that the role has privileges for.
+func (l *look) mayDo(rel *relation) (k kindsOfWrites) {
+	for _, c := range rel.columns {
+		k.inserts, k.updates = k.inserts || c.inserts, k.updates || c.updates
+	}
+	k.insert, k.update, k.delete = k.inserts, k.updates, rel.deletes
+	return k
+}
+
+// lacks adds that the role lacks privileges: a fault where that stops every write that it has privileges for.
+func (l *look) lacks(t *Table, severity Severity, name, quoted string, grants []string) {
+	stops := "some guarded writes need"
+	if severity == Fault {
+		stops = "every guarded write needs"
+	}
 	l.add(t, Finding{
-		Severity: Warning,
+		Severity: severity,
 		Code:     "missing-privilege",
-		Problem: fmt.Sprintf("This role lacks privileges on table %s that guarded writes need: %s.", name,
+		Problem: fmt.Sprintf("This role lacks privileges on table %s that %s: %s.", name, stops,
 			strings.ReplaceAll(strings.Join(grants, ", "), `"`, "")),
-		SQL: "GRANT " + strings.Join(grants, ", ") + " ON TABLE " + quoted + " TO " + setuperr.Role,
+		SQL: "GRANT " + strings.Join(grants, ", ") + " ON TABLE " + quoted + " TO " +
+			cmp.Or(l.settings[ownRole], setuperr.Role),
 	})
 }
+
+// ownRole is the key of the session's role among the settings, as SQL.
+const ownRole = "the session's role"

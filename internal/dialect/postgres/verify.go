@@ -182,14 +182,20 @@ UNION ALL SELECT c.oid::pg_catalog.text, 'function', p.proname::pg_catalog.text
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ` +
 	`JOIN pg_catalog.pg_proc AS p ON {named}
 WHERE ({function}) IS NOT TRUE AND c.oid IN ({ledgers})
+UNION ALL SELECT c.oid::pg_catalog.text, 'no function', '` + sqltext.LedgerFunction + `'
+FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+WHERE c.oid IN ({ledgers}) AND NOT EXISTS (SELECT FROM pg_catalog.pg_proc AS p WHERE {named})
 UNION ALL SELECT c.oid::pg_catalog.text, 'procedure', p.proname::pg_catalog.text
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_proc AS p ON p.pronamespace = c.relnamespace ` +
 	`JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
 WHERE p.proname IN ({procedures}) AND ({procedure}) IS NOT TRUE AND c.oid IN ({ledgers}) ORDER BY 1, 2, 3`
 
-// The last one isn't a setting: who has that of a replica, in any session.
+// The last three aren't settings: the session's role, whether that is a superuser, and who has the setting of a
+// replica, in any session.
 const VerifySettings = `SELECT name, setting FROM pg_catalog.pg_settings
 	WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role')
+UNION ALL SELECT 'the session''s role', pg_catalog.quote_ident(CURRENT_USER)
+UNION ALL SELECT 'superuser', r.rolsuper::pg_catalog.text FROM pg_catalog.pg_roles AS r WHERE r.rolname = CURRENT_USER
 UNION ALL SELECT 'replicas', COALESCE(pg_catalog.string_agg(x.name, ', ' ORDER BY x.name), '') FROM (
 	SELECT CASE s.setrole WHEN 0 THEN 'every role of a database'
 	ELSE 'role ' || pg_catalog.pg_get_userbyid(s.setrole) END AS name, s.setconfig AS config

@@ -73,6 +73,9 @@ func TestPrivileges(t *testing.T) {
 					harness.MustExec(t, r.owner, "REVOKE "+privilege+" FROM "+r.name)
 					err := p.do(r, t.Context())
 					var setup *sqlfence.SetupError
+					if errors.As(err, &setup) && !strings.Contains(strings.ReplaceAll(setup.SQL, "'", ""), " TO "+strings.ReplaceAll(r.name, "'", "")) {
+						t.Errorf("without %s: %s doesn't name the role %s", privilege, setup.SQL, r.name)
+					}
 					if !errors.As(err, &setup) || !strings.HasPrefix(setup.SQL, "GRANT ") {
 						t.Fatalf("without %s: %v, want a GRANT", privilege, err)
 					}

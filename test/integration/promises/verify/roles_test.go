@@ -32,7 +32,13 @@ func TestFewPrivileges(t *testing.T) {
 		t.Fatalf("found %v, want what books and the ledger lack, and that the marks can't be seen", found)
 	}
 	for _, f := range lacks {
-		w.exec(t, strings.ReplaceAll(f.SQL, "<role>", role))
+		if f.Level != slog.LevelError {
+			t.Errorf("every write fails, and it is no fault: %v", f)
+		}
+		if !strings.HasSuffix(f.SQL, " TO "+role) {
+			t.Errorf("%s doesn't name the role %s", f.SQL, role)
+		}
+		w.exec(t, f.SQL)
 	}
 	for _, f := range verify(t, db) {
 		if f.Level > slog.LevelInfo {
@@ -118,7 +124,10 @@ func TestFewPrivilegesOnMySQL(t *testing.T) {
 	if len(found) != 1 || found[0].Code != "missing-privilege" || !strings.Contains(found[0].SQL, "INSERT (`fence_token`)") {
 		t.Fatalf("found %v, want that it may not INSERT the mark", found)
 	}
-	w.exec(t, strings.ReplaceAll(strings.Replace(found[0].SQL, "ON TABLE", "ON", 1), "<role>", user+"@'127.0.0.1'"))
+	if found[0].Level != slog.LevelWarn { // an UPDATE and a DELETE pass
+		t.Errorf("found %v, want a warning", found[0])
+	}
+	w.exec(t, found[0].SQL)
 	if notes := withCode(w.news(t, harness.Books(both...)), "other-writers"); len(notes) != 1 || !strings.Contains(notes[0].Problem, user) {
 		t.Errorf("found %v, want that %s may write", notes, user)
 	}
@@ -153,5 +162,60 @@ func TestPrivilegesPastSeals(t *testing.T) {
 		if privilege != "" {
 			w.exec(t, "REVOKE "+privilege+" ON books FROM "+user+"@'127.0.0.1'")
 		}
+	}
+}
+
+// The advice about transactions that idle names the application's role where it is known, and never the operator's.
+func TestIdleTimeoutIsAdvisedForTheApplicationsRole(t *testing.T) {
+	w := newWorld(t, harness.Bases[1])
+	advice := func(options ...sqlfence.Option) string {
+		t.Helper()
+		found := saying(w.verify(t, append(options, harness.Books(both...))...), "idle_in_transaction_session_timeout")
+		if len(found) != 1 {
+			t.Fatalf("found %v", found)
+		}
+		return found[0].SQL
+	}
+	const set = " SET idle_in_transaction_session_timeout = '1min'"
+	if got := advice(); got != "ALTER ROLE <role>"+set {
+		t.Errorf("where no role but the operator's may write: %s", got)
+	}
+	role := "sqlfence_" + strings.ToLower(rand.Text())
+	w.exec(t, "CREATE ROLE "+role)
+	t.Cleanup(func() {
+		if _, err := w.plain.Exec("DROP OWNED BY " + role + "; DROP ROLE " + role); err != nil {
+			t.Error(err)
+		}
+	})
+	w.exec(t, "GRANT UPDATE ON books TO "+role)
+	got := advice()
+	if got != `ALTER ROLE "`+role+`"`+set {
+		t.Errorf("where the role %s may write: %s", role, got)
+	}
+	w.exec(t, got)
+	var config string
+	if err := w.plain.QueryRow("SELECT rolconfig::text FROM pg_roles WHERE rolname = $1", role).Scan(&config); err != nil || !strings.Contains(config, "idle_in") {
+		t.Error(config, err)
+	}
+}
+
+// A ledger's function that was dropped is found, and Setup brings it back.
+func TestDroppedLedgerFunctionIsFound(t *testing.T) {
+	w := newWorld(t, harness.Bases[1])
+	store := harness.NewStore(t, w.plain)
+	if err := store.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	says := func() []sqlfence.Finding { return saying(w.verify(t, harness.Books(both...)), "sqlfence_newest_v2") }
+	if found := says(); len(found) > 0 {
+		t.Errorf("it is there: %v", found)
+	}
+	w.exec(t, "DROP FUNCTION sqlfence_newest_v2")
+	wantOne(t, says(), slog.LevelWarn, "wrong-ledger")
+	if err := store.Setup(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found := says(); len(found) > 0 {
+		t.Errorf("Setup has created it: %v", found)
 	}
 }
