@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -27,11 +28,16 @@ func (s *Conn) preparedTexts(ctx context.Context, query string) (texts []string,
 	low := strings.ToLower(query)
 	for _, row := range rows {
 		if namesPrepared(low, row[0]) {
-			texts = append(texts, row[1])
+			texts = append(texts, prepares.ReplaceAllLiteralString(row[1], ""))
 		}
 	}
 	return texts, nil
 }
+
+// prepares is the beginning of a text that SQL's PREPARE has prepared, which the server lists with it. What is written
+// in another way, as with comments, is judged with its beginning, and refused.
+var prepares = regexp.MustCompile(`(?is)^\s*PREPARE\s+("(?:[^"]|"")*"|[^\s("]+)` +
+	`(?:\s*\((?:[^()"]|\([^()"]*\))*\))?\s+AS\s+`)
 
 // ExecutesUnguarded reports whether a text has an EXECUTE of a prepared statement that needs a guard, or is refused.
 func (s *Conn) ExecutesUnguarded(ctx context.Context, query string) (bool, error) {

@@ -32,6 +32,7 @@ func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 			{"books under Bypass", s.DB, "EXECUTE price_books", true, nil},
 			{"pens", s.DB, "EXECUTE price_pens", false, nil},
 			{"a read", s.DB, `EXECUTE "1"`, false, nil},
+			{"a read of books", s.DB, "EXECUTE read_books(1)", false, nil},
 			{"another word", s.DB, "SELECT 1 AS execute_price_books", false, nil},
 			{"books beside observed pens", mixed, "EXECUTE price_books", false, sqlfence.ErrUnguardable},
 			{"observed pens", mixed, "EXECUTE price_pens", false, nil},
@@ -47,6 +48,7 @@ func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 				bypass := sqlfence.Bypass(t.Context(), "to prepare")
 				for _, text := range []string{
 					"PREPARE price_books AS UPDATE books SET price = 30 WHERE id = 1", `PREPARE "1" AS SELECT 1`,
+					"PREPARE read_books (integer) AS SELECT price FROM books WHERE id = $1",
 					"PREPARE price_pens AS UPDATE pens SET price = 30 WHERE id = 1",
 				} {
 					if _, err := c.ExecContext(bypass, text); err != nil {
@@ -54,7 +56,7 @@ func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 					}
 				}
 				defer func() {
-					for _, name := range []string{"price_books", "price_pens", `"1"`} {
+					for _, name := range []string{"price_books", "price_pens", "read_books", `"1"`} {
 						_, _ = c.ExecContext(bypass, "DEALLOCATE "+name)
 					}
 				}()
