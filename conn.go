@@ -25,6 +25,7 @@ var (
 type conn struct {
 	link  *link
 	state *core.Conn
+	plain bool // a statement that concerns no registered table is the base driver's own
 }
 
 // newConn fences base. database/sql keeps a connection after a transaction's
@@ -41,27 +42,47 @@ func newConn(s *core.Settings, base driver.Conn, f *core.Found) (driver.Conn, er
 		_ = base.Close() // the reason is err
 		return nil, err
 	}
-	resetter, resets := base.(driver.SessionResetter)
-	validator, validates := base.(driver.Validator)
+	_, resets := base.(driver.SessionResetter)
+	_, validates := base.(driver.Validator)
+	c.plain = resets || validates // else the pool would execute the statement on a connection that is finished
 	switch {
 	case resets && validates:
 		return struct {
 			*conn
-			driver.SessionResetter
-			driver.Validator
-		}{c, resetter, validator}, nil
+			resetter
+			validator
+		}{c, resetter{c}, validator{c}}, nil
 	case resets:
 		return struct {
 			*conn
-			driver.SessionResetter
-		}{c, resetter}, nil
+			resetter
+		}{c, resetter{c}}, nil
 	case validates:
 		return struct {
 			*conn
-			driver.Validator
-		}{c, validator}, nil
+			validator
+		}{c, validator{c}}, nil
 	}
 	return c, nil
+}
+
+// A resetter keeps the pool from handing out a connection that is finished.
+type resetter struct{ conn *conn }
+
+// ResetSession implements driver.SessionResetter.
+func (r resetter) ResetSession(ctx context.Context) error {
+	if r.conn.state.Finished() {
+		return driver.ErrBadConn
+	}
+	return r.conn.link.base.(driver.SessionResetter).ResetSession(ctx)
+}
+
+// A validator keeps the pool from taking back a connection that is finished.
+type validator struct{ conn *conn }
+
+// IsValid implements driver.Validator.
+func (v validator) IsValid() bool {
+	return !v.conn.state.Finished() && v.conn.link.base.(driver.Validator).IsValid()
 }
 
 // Close implements driver.Conn.
@@ -75,6 +96,9 @@ func (c *conn) Close() error {
 
 // Ping implements driver.Pinger. Without it a connection counts as alive.
 func (c *conn) Ping(ctx context.Context) error {
+	if c.state.Finished() {
+		return driver.ErrBadConn
+	}
 	if pinger, ok := c.link.base.(driver.Pinger); ok {
 		return pinger.Ping(ctx)
 	}
@@ -107,8 +131,11 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 }
 
 func (c *conn) prepare(ctx context.Context, query string) (driver.Stmt, error) {
+	if c.state.Finished() {
+		return nil, driver.ErrBadConn
+	}
 	s := &stmt{conn: c, query: query}
-	if text, plain := c.state.PreparesPlain(ctx, query, s.current()); plain {
+	if text, plain := c.state.PreparesPlain(ctx, query, s.current()); plain && c.plain {
 		return basedriver.Prepare(ctx, c.link.base, text)
 	}
 	if err := s.prepare(ctx); err != nil {

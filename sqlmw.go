@@ -103,6 +103,9 @@ func (i *interceptor) ConnBeginTx(
 		return ctx, nil, err
 	}
 	tx, err := basedriver.Begin(ctx, i.base, opts)
+	if err != nil && tx != nil {
+		_ = i.state.Rollback(tx) // the reason is err
+	}
 	return ctx, tx, i.state.Began(ctx, err)
 }
 

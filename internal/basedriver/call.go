@@ -108,7 +108,7 @@ func QueryStmt(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (dr
 }
 
 // Begin begins a transaction. On a base without BeginTx it does what
-// database/sql would do.
+// database/sql would do. If it returns an error and a transaction, the caller must roll the transaction back.
 func Begin(ctx context.Context, c driver.Conn, opts driver.TxOptions) (driver.Tx, error) {
 	if c, ok := c.(driver.ConnBeginTx); ok {
 		return c.BeginTx(ctx, opts)
@@ -121,8 +121,7 @@ func Begin(ctx context.Context, c driver.Conn, opts driver.TxOptions) (driver.Tx
 	}
 	tx, err := c.Begin()
 	if err == nil && ctx.Err() != nil {
-		_ = tx.Rollback() // the reason is the context's
-		return nil, ctx.Err()
+		return tx, ctx.Err()
 	}
 	return tx, err
 }

@@ -62,8 +62,8 @@ type Conn struct {
 	guardedTx bool  // it has guarded statements
 	pending   bool  // guarded statements were sent outside of one, and a COMMIT may be sent
 	doomed    error // why it can't be committed, as far as is known
-	lost      bool  // no connection any more, which database/sql may not know
-	closed    bool  // the link is, before it was asked for
+	finished  bool  // the connection must not be used again, which the pool may not know
+	closed    bool  // the link is closed, although the pool has not asked for that
 	reported  error // the last error that an event was reported of
 
 	txContext txContext // of the transaction that BeginTx began
@@ -87,6 +87,11 @@ func (s *Conn) Settings() *Settings { return s.settings }
 
 // IsClosed reports whether the link was closed because the session could not go on.
 func (s *Conn) IsClosed() bool { return s.closed }
+
+// Finished reports whether the connection must not be used again: it is lost, or its session was ended. An error that
+// hides driver.ErrBadConn from the pool does not say so. An adapter sends nothing on a finished connection, and
+// returns driver.ErrBadConn.
+func (s *Conn) Finished() bool { return s.finished }
 
 // RawAccess notes that the link was handed out, to do with it what isn't guarded.
 func (s *Conn) RawAccess() {

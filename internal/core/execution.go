@@ -112,6 +112,10 @@ func Execute[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	s := e.conn
 	defer s.leave(e)
 	s.reported = nil
+	if s.finished {
+		var nothing T
+		return nothing, s.Explain(ctx, driver.ErrBadConn)
+	}
 	got, err := perform(ctx, e, c)
 	err = s.Explain(ctx, err)
 	e.reportFailure(ctx, err)

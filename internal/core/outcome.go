@@ -26,11 +26,11 @@ func (s *Conn) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.lost || !s.link.Alive(ctx) {
+	if s.finished || !s.link.Alive(ctx) {
 		if err := ctx.Err(); err != nil { // a Ping that was cut short tells nothing
 			return err
 		}
-		s.lost = true
+		s.finished = true
 		return driver.ErrBadConn
 	}
 	return nil
@@ -60,7 +60,7 @@ type Tx interface {
 // returns driver.ErrBadConn where the connection is lost.
 func (s *Conn) BeforeTx(ctx context.Context, readOnly bool) error {
 	s.knowBefore(ctx, readOnly)
-	if s.lost { // database/sql takes another
+	if s.finished { // database/sql takes another
 		return driver.ErrBadConn
 	}
 	return nil
@@ -145,7 +145,7 @@ func (s *Conn) followCommit(err error) error {
 	case err == nil:
 		s.pending = false
 	case errors.Is(err, driver.ErrBadConn):
-		s.lost = true
+		s.finished = true
 		return &unknownOutcome{err: err, resent: true}
 	default:
 		return s.settle(err, true)
@@ -195,7 +195,7 @@ func (s *Conn) endTx(end func() error) error {
 
 // endSession has the server roll back what is open. The session's error is another one.
 func (s *Conn) endSession() {
-	s.lost, s.closed = true, true
+	s.finished, s.closed = true, true
 	_ = s.link.Close()
 }
 
@@ -206,7 +206,7 @@ func (s *Conn) settle(err error, resent bool) error {
 		return err
 	}
 	// database/sql may not see that the connection is to be thrown away.
-	s.lost = s.lost || errors.Is(err, driver.ErrBadConn)
+	s.finished = s.finished || errors.Is(err, driver.ErrBadConn)
 	return &unknownOutcome{err: err, resent: resent}
 }
 
@@ -222,7 +222,7 @@ func (s *Conn) Explain(ctx context.Context, err error) error {
 	case cause == nil:
 		return err
 	case errors.Is(err, driver.ErrBadConn) && !errors.Is(err, ErrUnknownOutcome):
-		s.lost = true
+		s.finished = true
 		return cause
 	}
 	return lost.Because(cause, err)

@@ -1,0 +1,441 @@
+package sqlfence_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+)
+
+// An endingDriver records what a closed base connection is asked for, which is nothing.
+type endingDriver struct {
+	form    string                  // the optional interfaces of its connections
+	fail    map[string]func() error // by the call that fails, once
+	galera  bool
+	opened  []*endingConn
+	strayed []string // what came to a closed connection, or began in an open transaction
+}
+
+// call records a call of a connection, and returns the error that it fails with.
+func (d *endingDriver) call(c *endingConn, what string) error {
+	if c.closed || c.bad && what != "rollback" && what != "close" {
+		d.strayed = append(d.strayed, what)
+	}
+	fails := d.fail[what]
+	if fails == nil {
+		return nil
+	}
+	delete(d.fail, what)
+	err := fails()
+	c.bad = c.bad || errors.Is(err, driver.ErrBadConn)
+	return err
+}
+
+func (d *endingDriver) Open(string) (driver.Conn, error) { return d.Connect(context.Background()) }
+func (d *endingDriver) Driver() driver.Driver            { return d }
+
+func (d *endingDriver) Connect(context.Context) (driver.Conn, error) {
+	c := &endingConn{driver: d}
+	d.opened = append(d.opened, c)
+	switch d.form {
+	case "resets":
+		return struct {
+			*endingConn
+			endingResetter
+		}{c, endingResetter{c}}, nil
+	case "validates":
+		return struct {
+			*endingConn
+			endingValidator
+		}{c, endingValidator{c}}, nil
+	case "resets and validates":
+		return struct {
+			*endingConn
+			endingResetter
+			endingValidator
+		}{c, endingResetter{c}, endingValidator{c}}, nil
+	case "begins without a context":
+		return endingOldConn{c}, nil
+	}
+	return c, nil
+}
+
+// An endingConn is a connection that is unaware of its own end.
+type endingConn struct {
+	driver *endingDriver
+	closed bool
+	bad    bool // it has returned driver.ErrBadConn
+	inTx   bool
+}
+
+type endingResetter struct{ conn *endingConn }
+
+func (r endingResetter) ResetSession(context.Context) error {
+	return r.conn.driver.call(r.conn, "reset")
+}
+
+type endingValidator struct{ conn *endingConn }
+
+func (v endingValidator) IsValid() bool { return !v.conn.closed }
+
+func (c *endingConn) Close() error {
+	err := c.driver.call(c, "close")
+	c.closed, c.inTx = true, false
+	return err
+}
+
+func (c *endingConn) Ping(context.Context) error { return c.driver.call(c, "ping") }
+
+func (c *endingConn) Begin() (driver.Tx, error) {
+	if c.inTx {
+		c.driver.strayed = append(c.driver.strayed, inOpenTx)
+	}
+	err := c.driver.call(c, "begin")
+	c.inTx = err == nil
+	return endingTx{c}, err
+}
+
+func (c *endingConn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) { return c.Begin() }
+
+type endingTx struct{ conn *endingConn }
+
+func (t endingTx) end(how string) error {
+	err := t.conn.driver.call(t.conn, how)
+	if err == nil {
+		t.conn.inTx = false
+	}
+	return err
+}
+func (t endingTx) Commit() error   { return t.end("commit") }
+func (t endingTx) Rollback() error { return t.end("rollback") }
+
+func (c *endingConn) execute(query string) error {
+	if err := fakedb.Proof(query, nil); err != nil {
+		return err
+	}
+	word, _, _ := strings.Cut(strings.ToLower(query), " ")
+	return c.driver.call(c, word)
+}
+
+func (c *endingConn) ExecContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
+	return driver.RowsAffected(1), c.execute(query)
+}
+
+func (c *endingConn) QueryContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
+	rows := &endingRows{}
+	if strings.HasPrefix(query, "SHOW VARIABLES") && c.driver.galera {
+		rows.all = [][]driver.Value{{"log_bin", "OFF"}, {"wsrep_provider", "/usr/lib/galera.so"}}
+	}
+	return rows, c.execute(query)
+}
+
+func (c *endingConn) Prepare(query string) (driver.Stmt, error) {
+	return endingStmt{c, query}, c.driver.call(c, "prepare")
+}
+
+type endingRows struct{ all [][]driver.Value }
+
+func (*endingRows) Columns() []string { return []string{"name", "value"} }
+func (*endingRows) Close() error      { return nil }
+func (r *endingRows) Next(dest []driver.Value) error {
+	if len(r.all) == 0 {
+		return io.EOF
+	}
+	copy(dest, r.all[0])
+	r.all = r.all[1:]
+	return nil
+}
+
+type endingStmt struct {
+	conn  *endingConn
+	query string
+}
+
+func (endingStmt) Close() error  { return nil }
+func (endingStmt) NumInput() int { return -1 }
+func (s endingStmt) Exec([]driver.Value) (driver.Result, error) {
+	return s.conn.ExecContext(context.Background(), s.query, nil)
+}
+func (s endingStmt) Query([]driver.Value) (driver.Rows, error) {
+	return s.conn.QueryContext(context.Background(), s.query, nil)
+}
+
+// An endingOldConn has none of the newer interfaces.
+type endingOldConn struct{ conn *endingConn }
+
+func (c endingOldConn) Close() error                              { return c.conn.Close() }
+func (c endingOldConn) Begin() (driver.Tx, error)                 { return c.conn.Begin() }
+func (c endingOldConn) Prepare(query string) (driver.Stmt, error) { return c.conn.Prepare(query) }
+
+const (
+	endingGuarded = "UPDATE books SET price = 1 WHERE id = 1"
+	endingPlain   = "DELETE FROM others"
+)
+
+// inOpenTx is recorded of a transaction that begins where another one is open.
+const inOpenTx = "a transaction in an open one"
+
+var errEnding = errors.New("it failed")
+
+// endings are all ends of what is under way on a connection, by the name of the test.
+var endings = map[string]struct {
+	fail   map[string]func() error
+	galera bool
+	keeps  bool // MySQL's server may have the transaction open still, so that sqlfence closes the connection
+	do     func(ctx context.Context, on endingUse)
+}{
+	"rollback fails":                {keeps: true, fail: failing("rollback"), do: endTx(endingGuarded, (*sql.Tx).Rollback)},
+	"rollback of a read fails":      {keeps: true, fail: failing("rollback"), do: endTx("", (*sql.Tx).Rollback)},
+	"rollback meets a bad one":      {keeps: true, fail: failingWith("rollback", driver.ErrBadConn), do: endTx(endingGuarded, (*sql.Tx).Rollback)},
+	"rollback panics":               {fail: panicking("rollback"), do: endTx(endingGuarded, (*sql.Tx).Rollback)},
+	"rollback and close fail":       {keeps: true, fail: failing("rollback", "close"), do: endTx(endingGuarded, (*sql.Tx).Rollback)},
+	"commit fails":                  {keeps: true, fail: failing("commit"), do: endTx(endingGuarded, (*sql.Tx).Commit)},
+	"commit of another table fails": {keeps: true, fail: failing("commit"), do: endTx(endingPlain, (*sql.Tx).Commit)},
+	"commit meets a bad one":        {keeps: true, fail: failingWith("commit", driver.ErrBadConn), do: endTx(endingGuarded, (*sql.Tx).Commit)},
+	"commit loses the network":      {keeps: true, fail: failingWith("commit", io.ErrUnexpectedEOF), do: endTx(endingGuarded, (*sql.Tx).Commit)},
+	"commit panics":                 {fail: panicking("commit"), do: endTx(endingGuarded, (*sql.Tx).Commit)},
+	"commit and close fail":         {keeps: true, fail: failing("commit", "close"), do: endTx(endingGuarded, (*sql.Tx).Commit)},
+	"a doomed rollback fails": {
+		keeps: true, fail: map[string]func() error{"delete": func() error { return &mysqlError{1213, "Deadlock found"} },
+			"rollback": func() error { return errEnding }},
+		do: func(ctx context.Context, on endingUse) {
+			if tx, err := on.BeginTx(ctx, nil); err == nil {
+				_, _ = tx.ExecContext(ctx, endingGuarded)
+				_, _ = tx.ExecContext(ctx, endingPlain)
+				_ = tx.Commit()
+			}
+		},
+	},
+	"a leaking statement is refused": {
+		keeps: true, galera: true, fail: map[string]func() error{"update": func() error { return errStaleMySQL }, "select": func() error { return errEnding }},
+		do: func(ctx context.Context, on endingUse) {
+			_, _ = on.ExecContext(ctx, endingGuarded)
+		},
+	},
+	"a statement fails":           {fail: failing("update"), do: endExec(endingGuarded)},
+	"a statement meets a bad one": {fail: failingWith("update", driver.ErrBadConn), do: endExec(endingGuarded)},
+	"a statement panics":          {fail: panicking("update"), do: endExec(endingGuarded)},
+	"a text's commit meets a bad one": {fail: failingWith("commit", driver.ErrBadConn),
+		do: func(ctx context.Context, on endingUse) {
+			_, _ = on.ExecContext(ctx, endingGuarded)
+			_, _ = on.ExecContext(ctx, "COMMIT")
+		}},
+	"the context ends before the commit": {
+		keeps: true, fail: failing("rollback"),
+		do: func(ctx context.Context, on endingUse) {
+			ctx, cancel := context.WithCancel(ctx)
+			if tx, err := on.BeginTx(ctx, nil); err == nil {
+				_, _ = tx.ExecContext(ctx, endingGuarded)
+				cancel()
+				_ = tx.Commit()
+				for tx.Rollback() == nil { // database/sql does so as well, in the background
+				}
+			}
+			cancel()
+		}},
+	"the context ends while it begins": {
+		keeps: true, fail: map[string]func() error{"begin": func() error { endingCancel(); return nil }, "rollback": func() error { return errEnding }},
+		do: func(ctx context.Context, on endingUse) {
+			ctx, endingCancel = context.WithCancel(ctx)
+			if tx, err := on.BeginTx(ctx, nil); err == nil {
+				for tx.Rollback() == nil {
+				}
+			}
+		}},
+	"reset fails":           {fail: failing("reset"), do: endExec(endingPlain)},
+	"reset meets a bad one": {fail: failingWith("reset", driver.ErrBadConn), do: endExec(endingPlain)},
+	"close fails":           {fail: failing("close"), do: endExec(endingPlain)},
+}
+
+var endingCancel context.CancelFunc
+
+// errStaleMySQL is how MySQL words the refusal of a token by a mark of 9.
+var errStaleMySQL = &mysqlError{3057, "Incorrect user-level lock name 'sqlfence:nonce:stale:0:9 .....'"}
+
+func failingWith(call string, err error) map[string]func() error {
+	return map[string]func() error{call: func() error { return err }}
+}
+
+func failing(calls ...string) map[string]func() error {
+	fail := make(map[string]func() error)
+	for _, call := range calls {
+		fail[call] = func() error { return errEnding }
+	}
+	return fail
+}
+
+func panicking(call string) map[string]func() error {
+	return map[string]func() error{call: func() error { panic("the base driver panics") }}
+}
+
+func endTx(query string, end func(*sql.Tx) error) func(context.Context, endingUse) {
+	return func(ctx context.Context, on endingUse) {
+		tx, err := on.BeginTx(ctx, nil)
+		if err != nil {
+			return
+		}
+		if query != "" {
+			_, _ = tx.ExecContext(ctx, query)
+		}
+		_ = end(tx)
+	}
+}
+
+func endExec(query string) func(context.Context, endingUse) {
+	return func(ctx context.Context, on endingUse) {
+		_, _ = on.ExecContext(ctx, query)
+	}
+}
+
+// An endingUse is a database, or a connection that the application keeps.
+type endingUse interface {
+	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// endingUses are the ways to use a pool, with statements that were prepared before.
+func endingUses(t *testing.T, db *sql.DB) map[string]func(ctx context.Context) error {
+	uses := map[string]func(ctx context.Context) error{
+		"ping": db.PingContext,
+		"query": func(ctx context.Context) error {
+			rows, err := db.QueryContext(ctx, "SELECT 1")
+			if err == nil {
+				err = rows.Close()
+			}
+			return err
+		},
+		"transaction": func(ctx context.Context) error {
+			tx, err := db.BeginTx(ctx, nil)
+			if err != nil {
+				return err
+			}
+			return tx.Rollback()
+		},
+	}
+	for name, query := range map[string]string{"plain": endingPlain, "guarded": endingGuarded} {
+		s, err := db.PrepareContext(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		uses[name] = func(ctx context.Context) error { _, err := db.ExecContext(ctx, query); return err }
+		uses["prepared, "+name] = func(ctx context.Context) error { _, err := s.ExecContext(ctx); return err }
+	}
+	return uses
+}
+
+// However something ends, a base connection that sqlfence has closed gets nothing more: the pool opens another one, and
+// an application that keeps the connection gets driver.ErrBadConn. On MySQL, where a rollback that failed may
+// leave its transaction open, no other transaction begins in it.
+func TestClosedConnectionIsNotUsedAgain(t *testing.T) {
+	forms := []string{"neither", "resets", "validates", "resets and validates", "begins without a context"}
+	for name, ending := range endings {
+		for _, form := range forms {
+			for _, dialect := range []sqlfence.Dialect{sqlfence.MySQL, sqlfence.Postgres, sqlfence.SQLite} {
+				for _, held := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s/%s/%v/held %v", name, form, dialect, held), func(t *testing.T) {
+						base := &endingDriver{form: form, galera: ending.galera}
+						db, err := sqlfence.OpenDB(base, sqlfence.WithDialect(dialect), sqlfence.WithTable("books", fenced))
+						if err != nil {
+							t.Fatal(err)
+						}
+						defer db.Close()
+						for how, use := range endingUses(t, db) {
+							on := len(base.opened) - 1
+							strayed := base.end(t, db, ending.fail, ending.do, held)
+							if ending.keeps && dialect == sqlfence.MySQL && !base.opened[on].closed {
+								t.Error("the connection was kept")
+							}
+							err := use(with(t.Context(), 7))
+							// database/sql pings no second connection where the driver can't tell beforehand.
+							if err != nil && !(how == "ping" && tellsNothing(form) && errors.Is(err, driver.ErrBadConn)) {
+								t.Errorf("%s afterwards: %v", how, err)
+							}
+							strayed = append(strayed, base.strayed...)
+							if dialect != sqlfence.MySQL { // elsewhere a failed end leaves what the base driver leaves
+								strayed = slices.DeleteFunc(strayed, func(s string) bool { return s == inOpenTx })
+							}
+							if len(strayed) > 0 {
+								t.Errorf("%s afterwards: a closed connection got %q", how, strayed)
+							}
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// tellsNothing reports whether a base connection of this form has no way to tell the pool that it is invalid.
+func tellsNothing(form string) bool { return form == "neither" || form == "begins without a context" }
+
+// end has something end on a connection of the pool, which has only this one left, and returns what came to a
+// closed connection.
+func (d *endingDriver) end(t *testing.T, db *sql.DB, fail map[string]func() error, do func(context.Context, endingUse), held bool) []string {
+	ctx := with(t.Context(), 7)
+	db.SetMaxOpenConns(db.Stats().InUse + 1) // after a panic database/sql keeps a connection for ever
+	on := endingUse(db)
+	var conn *sql.Conn
+	if held {
+		var err error
+		if conn, err = db.Conn(ctx); err != nil {
+			t.Fatal(err)
+		}
+		on = conn
+	}
+	d.strayed, d.fail = nil, maps.Clone(fail)
+	panicked := func() (panicked any) {
+		defer func() { panicked = recover() }()
+		do(ctx, on)
+		return nil
+	}()
+	d.fail = nil
+	if held && panicked == nil { // else database/sql waits for the connection's transaction for ever
+		_, err := conn.ExecContext(ctx, endingPlain)
+		if err != nil && !errors.Is(err, driver.ErrBadConn) && !errors.Is(err, sql.ErrConnDone) {
+			t.Errorf("on the connection: %v", err)
+		}
+		if tx, err := conn.BeginTx(ctx, nil); err == nil {
+			_ = tx.Rollback()
+		}
+		_ = conn.PingContext(ctx)
+		_ = conn.Close()
+	}
+	db.SetMaxOpenConns(db.Stats().InUse + 1)
+	strayed := d.strayed
+	d.strayed = nil
+	return strayed
+}
+
+// A pool's prepared statement, also one that sqlfence leaves to the base driver, is not executed on a connection that
+// sqlfence has closed.
+func TestPreparedStatementLeavesAClosedConnection(t *testing.T) {
+	for _, form := range []string{"neither", "resets", "validates", "resets and validates", "begins without a context"} {
+		t.Run(form, func(t *testing.T) {
+			base := &endingDriver{form: form}
+			db, err := sqlfence.OpenDB(base, sqlfence.WithDialect(sqlfence.MySQL))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			s, err := db.Prepare(endingPlain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			base.end(t, db, failing("rollback"), endTx("", (*sql.Tx).Rollback), false)
+			if _, err := s.Exec(); err != nil || len(base.strayed) > 0 || len(base.opened) != 2 {
+				t.Errorf("%v; the closed connection got %q, and %d were opened", err, base.strayed, len(base.opened))
+			}
+		})
+	}
+}
