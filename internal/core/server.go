@@ -44,7 +44,7 @@ func (s *Conn) know(ctx context.Context, m session.Moment) error {
 	if refusal := (*session.Refusal)(nil); errors.As(err, &refusal) {
 		return refusedServer(refusal)
 	}
-	return fmt.Errorf("sqlfence: %w", err)
+	return err
 }
 
 // asking is a connection as it is asked. One that is lost isn't, so that database/sql takes another.
@@ -167,10 +167,7 @@ func (s *Conn) checkHome(ctx context.Context, table string) error {
 	if moved := (*session.Moved)(nil); errors.As(err, &moved) {
 		return unguardable(table, moved.Error())
 	}
-	if err != nil {
-		return fmt.Errorf("sqlfence: %w", err)
-	}
-	return nil
+	return err
 }
 
 // checkOwn is checkHome for a statement of sqlfence's packages, if it names one of their tables.

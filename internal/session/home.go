@@ -66,7 +66,7 @@ func (s *Session) CheckHome(ctx context.Context, c Conn) error {
 	}
 	found, err := s.findLedger(ctx, c)
 	if err != nil {
-		return fmt.Errorf("asking for the ledger: %w", err)
+		return unanswered(ctx, err)
 	}
 	if found == "" {
 		return nil

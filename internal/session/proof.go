@@ -55,18 +55,18 @@ func IsCanary(query string) bool { return strings.Contains(query, mark[len(mark)
 func (s *Session) prove(ctx context.Context, c Conn, m Moment, w *Wanted) error {
 	raised, err := s.raise(ctx, c, m, w)
 	if err != nil {
-		return unanswered(err)
+		return unanswered(ctx, err)
 	}
 	if detail, ok := proves(s.dialect, raised); ok {
 		w.Proven = true
 		return s.dialect.ReadProof(w, detail)
 	}
 	if raised != nil && !isAnswer(ctx, raised) {
-		return unanswered(raised)
+		return raised
 	}
 	version, err := s.version(ctx, c, m)
 	if err != nil && raised != nil && (!isAnswer(ctx, err) || isSame(err, raised)) {
-		return unanswered(raised) // it is about any statement, as on a standby in serializable mode
+		return raised // it is about any statement, as on a standby in serializable mode
 	}
 	return &Refusal{Unproven: true, Err: raised, Version: version}
 }
@@ -151,4 +151,4 @@ func isAnswer(ctx context.Context, err error) bool {
 func isSame(a, b error) bool { return dberr.SQLState(a) == dberr.SQLState(b) && a.Error() == b.Error() }
 
 // ErrNoFacts is the error of a ReadProof.
-var ErrNoFacts = errors.New("the server's answer can't be read")
+var ErrNoFacts = errors.New("sqlfence: the server's answer can't be read")

@@ -133,7 +133,7 @@ func (s *Session) ask(ctx context.Context, c Conn, m Moment, w *Wanted) error {
 		s.proven = true
 	}
 	if err := s.question(ctx, c, w); err != nil {
-		return unanswered(err)
+		return unanswered(ctx, err)
 	}
 	return nil
 }
@@ -161,7 +161,15 @@ func (d *Dialect) queries(w *Wanted) []string {
 	return queries
 }
 
-func unanswered(err error) error { return fmt.Errorf("asking the server about itself: %w", err) }
+// unanswered returns the error of a query of this package's that failed with err. Unless the server has refused the
+// query for what it says, that is err itself, because the application's own statement would have met it: a connection
+// that is busy with open rows, or is lost, a context that has ended, a timeout.
+func unanswered(ctx context.Context, err error) error {
+	if !isAnswer(ctx, err) {
+		return err
+	}
+	return fmt.Errorf("sqlfence: asking the server about itself: %w", err)
+}
 
 // judge refuses a server on which guards aren't known to hold, unless its risk is taken.
 func (s *Session) judge() error {
@@ -229,7 +237,7 @@ func Apart(ctx context.Context, d *Dialect,
 	for _, question := range d.queries(w) {
 		rows, err := query(ctx, question)
 		if err != nil {
-			return "", unanswered(err)
+			return "", unanswered(ctx, err)
 		}
 		for _, row := range rows {
 			d.Read(w, row)
