@@ -47,7 +47,7 @@ FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name =
 		`SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL `+
 			`AND extra = {empty}
 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = _utf8mb4'{ledger}' `+
-			`ORDER BY ordinal_position`),
+			`ORDER BY ordinal_position`+my.Text.Facts().Unlimited),
 	wants: func(c column) string {
 		switch {
 		case c.name == "name" && !strings.HasPrefix(c.typ, "varbinary("):
@@ -119,7 +119,8 @@ SET token = new.floor WHERE token > 0 AND token < new.floor AND name <> {empty}`
 	retire: retireMySQL,
 }
 
-const pageMySQL = "name > ? AND LOCATE(?, name) = 1"
+// pageMySQL: the sql_mode EMPTY_STRING_IS_NULL makes an empty argument NULL.
+const pageMySQL = "name > COALESCE(?, {empty}) AND LOCATE(COALESCE(?, {empty}), name) = 1"
 
 const serveMySQL = `INSERT INTO {ledger} (name, token) VALUES ({empty}, ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`

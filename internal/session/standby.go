@@ -1,5 +1,7 @@
 package session
 
+import "github.com/sqlfence/sqlfence/internal/sqltext"
+
 // A standby answers by what it has replayed so far, without an error. Behind a proxy each statement may be another
 // server's. So what reads in order to decide asks in the same statement who answers.
 
@@ -11,6 +13,6 @@ const Front = 3
 // columns need different names. pgpool sends such a query to the primary, as what asks for a standby may change
 // from one time to the next.
 func (d *Dialect) Deciding(query string) string {
-	return "SELECT " + d.Standby + ", d.found IS NOT NULL, d.* FROM (SELECT 1 AS one) AS s " +
-		"LEFT JOIN (SELECT 1 AS found, q.* FROM (" + query + ") AS q) AS d ON 1 = 1"
+	return sqltext.Whole(d.Text, "SELECT "+d.Standby+", d.found IS NOT NULL, d.* FROM (SELECT 1 AS one) AS s "+
+		"LEFT JOIN (SELECT 1 AS found, q.* FROM ("+query+") AS q) AS d ON 1 = 1")
 }

@@ -5,6 +5,7 @@ package sqltext
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/fact"
@@ -117,6 +118,9 @@ type Facts struct {
 	// Schema and Path are what messages call a schema, and where the session finds names without one.
 	Schema, Path string
 
+	// Unlimited ends a query without a LIMIT, if a setting of the session would cut its rows; empty for none.
+	Unlimited string
+
 	// LockPrivilege is the privilege on the ledger that a guard's lock of its row takes, beside
 	// SELECT; empty for none.
 	LockPrivilege string
@@ -200,4 +204,12 @@ func Vocabulary(d Dialect, epoch string) Pieces {
 		"text":   Func(func(x string) string { return d.Convert(x, Text) }),
 		"bigint": Func(func(x string) string { return d.Convert(x, Bigint) }),
 	}
+}
+
+// Whole returns a query so that a setting of the session doesn't cut its rows.
+func Whole(d Dialect, query string) string {
+	if !strings.HasPrefix(query, "SELECT ") || strings.LastIndex(query, " LIMIT ") > strings.LastIndex(query, ")") {
+		return query
+	}
+	return query + d.Facts().Unlimited
 }

@@ -66,7 +66,7 @@ func (mysql) questions(l *look) []question {
 		"{is definer}", my.IsDefiner).Replace
 	var some []string
 	for _, w := range l.codeWords() {
-		some = append(some, "OR LOCATE("+l.db.Text(w)+", LOWER(body)) > 0")
+		some = append(some, "OR LOCATE("+l.db.Text(w)+", LOWER(code)) > 0")
 	}
 	unfit := my.Unfit(sqltext.LedgerTable, []my.Kept{{Name: "name", Bytes: 512}, {Name: "token"}}, "name")
 	return []question{

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A Table is a registered table.
@@ -179,7 +180,7 @@ func askCatalogue(l *look) error {
 // rows sends a query. Where the role may not ask, there are no rows, and a Note says what can't
 // be seen.
 func (l *look) rows(about, query string) ([][]string, error) {
-	rows, err := l.ask(l.ctx, query)
+	rows, err := l.ask(l.ctx, sqltext.Whole(l.db.Dialect, query))
 	switch {
 	case err == nil:
 		return rows, nil

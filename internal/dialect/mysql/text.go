@@ -151,6 +151,8 @@ var facts = &sqltext.Facts{
 
 	Schema: "database", Path: "by the database that the connection uses",
 
+	Unlimited: " LIMIT 1000000000",
+
 	CreateLedger:   createLedger,
 	LedgerTriggers: ledgerTriggers,
 	Issuers:        issuers,

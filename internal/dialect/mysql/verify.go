@@ -53,16 +53,16 @@ ORDER BY 2, 3, 4, constraint_name`
 
 // What begins a condition, behind which stand the words of the code.
 const VerifyCode = `SELECT kind, CASE WHEN home = DATABASE() OR kind = 'trigger' THEN bare
-	ELSE CONCAT(home, '.', bare) END, fires, shown, COALESCE(body, ''), bare, home, CASE WHEN body IS NULL THEN 1
+	ELSE CONCAT(home, '.', bare) END, fires, shown, COALESCE(code, ''), bare, home, CASE WHEN code IS NULL THEN 1
 	ELSE 0 END FROM (
 	SELECT LOWER(routine_type) AS kind, routine_schema AS home, routine_name AS bare, '' AS fires, '' AS shown,
-	routine_definition AS body FROM information_schema.routines WHERE routine_schema {not the servers}
+	routine_definition AS code FROM information_schema.routines WHERE routine_schema {not the servers}
 	UNION ALL SELECT 'trigger', trigger_schema, trigger_name, CONCAT(event_object_schema, '.', event_object_table),
 	event_object_table, action_statement
 		FROM information_schema.triggers WHERE trigger_schema {not the servers}
 	UNION ALL SELECT 'event', event_schema, event_name, '', '', event_definition FROM information_schema.events
 	WHERE event_schema {not the servers}) AS x
-WHERE body IS NULL `
+WHERE code IS NULL `
 
 const VerifySettings = `SHOW VARIABLES WHERE Variable_name IN ('sql_mode', 'binlog_format', 'log_bin',
 	'innodb_flush_log_at_trx_commit', 'idle_transaction_timeout')`
