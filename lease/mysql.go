@@ -70,7 +70,7 @@ const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_
 ON DUPLICATE KEY UPDATE token = token`
 
 const listMySQL = `SELECT l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL
-FROM fencing_leases AS l WHERE l.lock_id IS NOT NULL AND l.expires_at > ` + my.Start + ` AND {alive l}`
+FROM fencing_leases AS l WHERE l.lock_id IS NOT NULL AND {alive l} AND l.expires_at > `
 
 // sessionLock is the name of the lock that a session holds.
 func sessionLock(id string) string { return "CONCAT(_utf8mb4'sqlfence:', " + id + ")" }
@@ -339,10 +339,11 @@ func (mysql) releaseAll(context.Context, *database, []*releasing, bool) (committ
 func (mysql) notifies() bool { return false }
 
 func (mysql) list(column, value string) statement {
-	if column == "" {
-		return texts(nil, listMySQL+" ORDER BY l.{column}")
+	if column == "" { // by an index
+		return texts(nil, listMySQL+my.Start+" ORDER BY l.{column}")
 	}
-	return texts(constants(map[string]string{"value": value}), listMySQL+" AND l."+my.Text.Quote(column)+" = {value}")
+	return texts(constants(map[string]string{"value": value}),
+		listMySQL+"{now} AND l."+my.Text.Quote(column)+" = {value}")
 }
 
 func (mysql) ended(lockID string) statement {

@@ -48,7 +48,7 @@ var settings = map[sqlfence.Dialect][]string{
 		"character_set_results=utf16", "character_set_client=latin1", "character_set_connection=latin1",
 		"collation_connection=utf8mb4_bin", "collation_connection=utf8mb4_turkish_ci", "foreign_key_checks=0", "unique_checks=0",
 		"sql_auto_is_null=1", "sql_quote_show_create=0", "max_sort_length=64", "sql_notes=0", "default_storage_engine=MyISAM",
-		"default_storage_engine=MEMORY", "explicit_defaults_for_timestamp=0", "max_recursive_iterations=0",
+		"timestamp=2147480000", "timestamp=1000000000", "default_storage_engine=MEMORY", "explicit_defaults_for_timestamp=0", "max_recursive_iterations=0",
 		"low_priority_updates=1", "join_cache_level=0", "big_tables=1", "insert_id=77", "last_insert_id=77",
 		"innodb_snapshot_isolation=1", "system_versioning_asof='2000-01-01'", "sql_mode=''", "sql_mode='ANSI'", "sql_mode='ORACLE'",
 		"sql_mode='TRADITIONAL'", "sql_mode='NO_BACKSLASH_ESCAPES'", "sql_mode='EMPTY_STRING_IS_NULL'",
