@@ -121,7 +121,9 @@ func (a *acquisition) held() error {
 // failed is the error of an attempt. Once the time is over, it is what the last answer
 // said.
 func (a *acquisition) failed(ctx, limited context.Context, err error) error {
-	if ctx.Err() == nil && limited.Err() != nil {
+	// A dialer's timer may be ahead of that of limited.
+	deadline, ok := limited.Deadline()
+	if ctx.Err() == nil && (limited.Err() != nil || ok && !time.Now().Before(deadline)) {
 		switch {
 		case a.last != nil:
 			return a.held()

@@ -1,9 +1,17 @@
 package harness
 
 import (
+	"context"
+	"database/sql"
+	"fmt"
 	"net"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence"
 )
 
 // A Stall stands before the server. While it is on, nothing passes in either direction, and all connections stay open:
@@ -48,4 +56,105 @@ func (s *Stall) wait([]byte) {
 	if on != nil {
 		<-on
 	}
+}
+
+// Callers is how many callers of [Stall.StandStill] try at a time. A short run runs beside others, and has fewer, so that
+// they are answered within their deadlines.
+func Callers() int {
+	if testing.Short() {
+		return 10
+	}
+	return 50
+}
+
+// StandStill has the network of db stand still for a time, while callers with deadlines of 100 ms call try again and
+// again, which reports whether it succeeded. Afterwards they have to succeed as often as before, a query has to be
+// answered, and there have to be about as many goroutines and sessions as before. admin is a way around the network.
+// It returns how often try has succeeded.
+func (s *Stall) StandStill(
+	t *testing.T, b Base, admin, db *sql.DB, stall time.Duration, try func(ctx context.Context, caller int) bool,
+) (succeeded int64) {
+	t.Helper()
+	var successes atomic.Int64
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var all sync.WaitGroup
+	for i := range Callers() {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				limited, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+				if try(limited, i) {
+					successes.Add(1)
+				}
+				cancel()
+			}
+		})
+	}
+	rate := func() int64 {
+		const window = 500 * time.Millisecond
+		before := successes.Load()
+		time.Sleep(window)
+		return (successes.Load() - before) * int64(time.Second/window)
+	}
+	Eventually(t, "the callers succeed", func() bool { return successes.Load() > 20 })
+	before := rate()
+	goroutines, sessions := runtime.NumGoroutine(), b.sessions(t, admin)
+
+	s.Begin()
+	time.Sleep(stall)
+	most := runtime.NumGoroutine()
+	s.End()
+	began := time.Now()
+	var one int
+	if err := db.QueryRow("SELECT 1").Scan(&one); err != nil {
+		t.Errorf("a query after it: %v", err)
+	}
+	answered := time.Since(began)
+	var after int64
+	Eventually(t, "the callers succeed as often as before", func() bool { after = rate(); return after >= before/2 })
+	recovered := time.Since(began)
+	Eventually(t, "goroutines and sessions are as many as before", func() bool {
+		return runtime.NumGoroutine() <= goroutines+50 && b.sessions(t, admin) <= sessions+50
+	})
+	t.Logf("%d a second, then %d; SELECT 1 after %v, the rate of before after %v, the rest after %v; %d goroutines, at most %d",
+		before, after, answered.Round(time.Millisecond), recovered.Round(time.Millisecond), time.Since(began).Round(time.Millisecond),
+		goroutines, most)
+	if most > goroutines+3*Callers()+50 {
+		t.Errorf("%d goroutines in it, %d before", most, goroutines)
+	}
+	stop()
+	all.Wait()
+	return successes.Load()
+}
+
+// sessions returns how many sessions the server has in the database of db.
+func (b Base) sessions(t testing.TB, db *sql.DB) (n int) {
+	t.Helper()
+	query := "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+	if b.Dialect == sqlfence.MySQL {
+		query = "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE()"
+	}
+	if err := db.QueryRow(query).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// EachStall runs test on the drivers that go over a network, for stalls of several lengths and pools of several sizes.
+func EachStall(t *testing.T, test func(t *testing.T, b Base, stall time.Duration, pool int)) {
+	t.Helper()
+	stalls := []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
+	if testing.Short() {
+		stalls = stalls[:1]
+	}
+	EachBase(t, func(t *testing.T, b Base) {
+		if !b.Networked() {
+			t.Skip("there is no network")
+		}
+		for _, stall := range stalls {
+			for _, pool := range []int{1, 10} {
+				t.Run(fmt.Sprintf("%v, %d connections", stall, pool), func(t *testing.T) { test(t, b, stall, pool) })
+			}
+		}
+	})
 }

@@ -1,0 +1,38 @@
+package tokens_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// A network that stands still for a while leaves nothing behind: soon after it tokens are issued as before. No token is
+// issued for a caller that had gone, but for those with a statement under way.
+func TestIssueAfterANetworkThatStoodStill(t *testing.T) {
+	harness.EachStall(t, func(t *testing.T, b harness.Base, stall time.Duration, pool int) {
+		dsn := b.DSN(t)
+		admin := b.Raw(t, dsn)
+		if err := harness.NewStore(t, admin).Setup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		network := harness.NewStall(t, dsn)
+		db := b.Raw(t, network.DSN)
+		db.SetMaxOpenConns(pool)
+		store := harness.NewStore(t, db)
+		returned := network.StandStill(t, b, admin, db, stall, func(ctx context.Context, caller int) bool {
+			_, err := store.Issue(ctx, fmt.Sprint("crowd/", caller/2)) // two callers share a name
+			return err == nil
+		})
+		var issued int64
+		if err := admin.QueryRow("SELECT SUM(token) FROM fencing_tokens WHERE name LIKE 'crowd/%'").Scan(&issued); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d tokens issued, %d returned", issued, returned)
+		if most := returned + returned/10 + int64(harness.Callers()+4*pool); issued > most {
+			t.Errorf("%d tokens issued, %d returned: more than statements that were under way", issued, returned)
+		}
+	})
+}
