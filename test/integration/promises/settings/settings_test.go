@@ -72,7 +72,7 @@ var limits = map[string][]string{
 	"query_only=1":                       {"readonly database"},
 	"statement_timeout=1":                {"(57014)", "SQLSTATE 57014"},
 	"lock_timeout=1":                     {"(55P03)", "SQLSTATE 55P03"},
-	"max_statement_time=0.0001":          {"max_statement_time exceeded"},
+	"max_statement_time=0.0001":          {"max_statement_time exceeded", "no fence"}, // by a trigger that was cut short
 	"max_join_size=1":                    {"use SET SQL_BIG_SELECTS=1"},
 	"sql_safe_updates=1":                 {"You are using safe update mode"},                      // for several names
 	"completion_type=1":                  {"can't be changed while a transaction is in progress"}, // for a lock of a row
