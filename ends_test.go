@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -18,25 +19,50 @@ import (
 
 // An endingDriver records what a closed base connection is asked for, which is nothing.
 type endingDriver struct {
-	form    string                  // the optional interfaces of its connections
+	form   string // the optional interfaces of its connections
+	galera bool
+
+	// mu guards the rest, with the fields of the connections: a Tx ends on its own when its context does.
+	mu      sync.Mutex
 	fail    map[string]func() error // by the call that fails, once
-	galera  bool
 	opened  []*endingConn
 	strayed []string // what came to a closed connection, or began in an open transaction
 }
 
+// take returns what has strayed since the last take, and has the calls of fail fail from now on.
+func (d *endingDriver) take(fail map[string]func() error) (strayed []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	strayed = d.strayed
+	d.strayed, d.fail = nil, fail
+	return strayed
+}
+
+// connections returns the connections that were opened.
+func (d *endingDriver) connections() []*endingConn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.opened)
+}
+
 // call records a call of a connection, and returns the error that it fails with.
 func (d *endingDriver) call(c *endingConn, what string) error {
+	d.mu.Lock()
 	if c.closed || c.bad && what != "rollback" && what != "close" {
 		d.strayed = append(d.strayed, what)
 	}
 	fails := d.fail[what]
+	delete(d.fail, what)
+	d.mu.Unlock()
 	if fails == nil {
 		return nil
 	}
-	delete(d.fail, what)
 	err := fails()
-	c.bad = c.bad || errors.Is(err, driver.ErrBadConn)
+	if errors.Is(err, driver.ErrBadConn) {
+		d.mu.Lock()
+		c.bad = true
+		d.mu.Unlock()
+	}
 	return err
 }
 
@@ -45,7 +71,9 @@ func (d *endingDriver) Driver() driver.Driver            { return d }
 
 func (d *endingDriver) Connect(context.Context) (driver.Conn, error) {
 	c := &endingConn{driver: d}
+	d.mu.Lock()
 	d.opened = append(d.opened, c)
+	d.mu.Unlock()
 	switch d.form {
 	case "resets":
 		return struct {
@@ -85,22 +113,37 @@ func (r endingResetter) ResetSession(context.Context) error {
 
 type endingValidator struct{ conn *endingConn }
 
-func (v endingValidator) IsValid() bool { return !v.conn.closed }
+func (v endingValidator) IsValid() bool { return !v.conn.isClosed() }
+
+func (c *endingConn) isClosed() bool {
+	c.driver.mu.Lock()
+	defer c.driver.mu.Unlock()
+	return c.closed
+}
+
+// set sets fields of the connection.
+func (c *endingConn) set(closed, inTx bool) {
+	c.driver.mu.Lock()
+	defer c.driver.mu.Unlock()
+	c.closed, c.inTx = c.closed || closed, inTx
+}
 
 func (c *endingConn) Close() error {
 	err := c.driver.call(c, "close")
-	c.closed, c.inTx = true, false
+	c.set(true, false)
 	return err
 }
 
 func (c *endingConn) Ping(context.Context) error { return c.driver.call(c, "ping") }
 
 func (c *endingConn) Begin() (driver.Tx, error) {
+	c.driver.mu.Lock()
 	if c.inTx {
 		c.driver.strayed = append(c.driver.strayed, inOpenTx)
 	}
+	c.driver.mu.Unlock()
 	err := c.driver.call(c, "begin")
-	c.inTx = err == nil
+	c.set(false, err == nil)
 	return endingTx{c}, err
 }
 
@@ -111,7 +154,7 @@ type endingTx struct{ conn *endingConn }
 func (t endingTx) end(how string) error {
 	err := t.conn.driver.call(t.conn, how)
 	if err == nil {
-		t.conn.inTx = false
+		t.conn.set(false, false)
 	}
 	return err
 }
@@ -350,9 +393,9 @@ func TestClosedConnectionIsNotUsedAgain(t *testing.T) {
 						}
 						defer db.Close()
 						for how, use := range endingUses(t, db) {
-							on := len(base.opened) - 1
+							last := base.connections()
 							strayed := base.end(t, db, ending.fail, ending.do, held)
-							if ending.keeps && dialect == sqlfence.MySQL && !base.opened[on].closed {
+							if ending.keeps && dialect == sqlfence.MySQL && !last[len(last)-1].isClosed() {
 								t.Error("the connection was kept")
 							}
 							err := use(with(t.Context(), 7))
@@ -360,7 +403,7 @@ func TestClosedConnectionIsNotUsedAgain(t *testing.T) {
 							if err != nil && !(how == "ping" && tellsNothing(form) && errors.Is(err, driver.ErrBadConn)) {
 								t.Errorf("%s afterwards: %v", how, err)
 							}
-							strayed = append(strayed, base.strayed...)
+							strayed = append(strayed, base.take(nil)...)
 							if dialect != sqlfence.MySQL { // elsewhere a failed end leaves what the base driver leaves
 								strayed = slices.DeleteFunc(strayed, func(s string) bool { return s == inOpenTx })
 							}
@@ -392,13 +435,13 @@ func (d *endingDriver) end(t *testing.T, db *sql.DB, fail map[string]func() erro
 		}
 		on = conn
 	}
-	d.strayed, d.fail = nil, maps.Clone(fail)
+	d.take(maps.Clone(fail))
 	panicked := func() (panicked any) {
 		defer func() { panicked = recover() }()
 		do(ctx, on)
 		return nil
 	}()
-	d.fail = nil
+	strayed := d.take(nil)
 	if held && panicked == nil { // else database/sql waits for the connection's transaction for ever
 		_, err := conn.ExecContext(ctx, endingPlain)
 		if err != nil && !errors.Is(err, driver.ErrBadConn) && !errors.Is(err, sql.ErrConnDone) {
@@ -411,9 +454,7 @@ func (d *endingDriver) end(t *testing.T, db *sql.DB, fail map[string]func() erro
 		_ = conn.Close()
 	}
 	db.SetMaxOpenConns(db.Stats().InUse + 1)
-	strayed := d.strayed
-	d.strayed = nil
-	return strayed
+	return append(strayed, d.take(nil)...)
 }
 
 // A pool's prepared statement, also one that sqlfence leaves to the base driver, is not executed on a connection that
@@ -433,8 +474,9 @@ func TestPreparedStatementLeavesAClosedConnection(t *testing.T) {
 			}
 			defer s.Close()
 			base.end(t, db, failing("rollback"), endTx("", (*sql.Tx).Rollback), false)
-			if _, err := s.Exec(); err != nil || len(base.strayed) > 0 || len(base.opened) != 2 {
-				t.Errorf("%v; the closed connection got %q, and %d were opened", err, base.strayed, len(base.opened))
+			_, err = s.Exec()
+			if strayed, opened := base.take(nil), len(base.connections()); err != nil || len(strayed) > 0 || opened != 2 {
+				t.Errorf("%v; the closed connection got %q, and %d were opened", err, strayed, opened)
 			}
 		})
 	}
