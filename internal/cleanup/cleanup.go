@@ -2,7 +2,7 @@
 // has gone, and ends the attempt's statement on the server.
 //
 // This work must not compete with callers that wait. So a database has one [Queue] for it, with one goroutine and
-// at most one connection. While the pool has no connection to spare, the queue takes one for a tenth of the time:
+// at most one connection. While the pool has no connection to spare, the queue takes one for a quarter of the time:
 // what isn't undone may keep a lease from the very callers that wait.
 package cleanup
 
@@ -31,7 +31,7 @@ const (
 	// turn is how long a queue does tasks although the pool has no connection to spare, and between is the time until
 	// its next turn.
 	turn    = 100 * time.Millisecond
-	between = 900 * time.Millisecond
+	between = 300 * time.Millisecond
 )
 
 // A Queue does tasks one after the other. [New] returns one. It is safe for concurrent use and needs no closing:
