@@ -72,7 +72,7 @@ func newTable(db *sql.DB, name string, c *config) *Table {
 	t := &Table{
 		db: db, cleanup: cleanup.New(db), manager: c.manager, options: c.Options, dialect: d, ttl: c.ttl,
 		noHolder: c.noHolder,
-		name: table, keys: make([]string, len(c.key)), keyNames: make([]string, len(c.key)),
+		name:     table, keys: make([]string, len(c.key)), keyNames: make([]string, len(c.key)),
 	}
 	if schema != "" {
 		t.name = schema + "." + table
