@@ -181,6 +181,7 @@ func (t sealed) fill(text string, forFormat bool) string {
 		}
 		if t.Claim {
 			parts["{take}"] = strings.ReplaceAll(takenClaim, "{taken}", parts["{take}"])
+			parts["{presented}"] = strings.ReplaceAll(presentedClaim, "{taken for old}", taken("old"))
 		}
 		parts["{take for delete}"] = "\n\t\tproof := pg_catalog.concat(" + taken("old") + ");"
 		if t.Ledger {
@@ -192,7 +193,7 @@ func (t sealed) fill(text string, forFormat bool) string {
 		parts["{taken over}"], parts["{has claim}"] = takenOver, hasClaim
 		parts["{moved proof}"], parts["{of this row}"] = d.Text(guard.ProvenHere), ofThisRow
 	}
-	for _, part := range []string{"{taken over}", "{has claim}", "{moved proof}", "{of this row}", "{take}",
+	for _, part := range []string{"{taken over}", "{presented}", "{has claim}", "{moved proof}", "{of this row}", "{take}",
 		"{take for delete}", "{ledger}", "{ledger of deleted}", "{seen}", "{seen by deleted}", "{same key}",
 		"{moved key}", "{moved by proof}", "{raised}", "{kept}"} {
 		text = strings.ReplaceAll(text, part, parts[part])
@@ -260,11 +261,24 @@ const movesAway = `IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
 // takenOver lets a row in that is new, or taken over: its generation rises.
 const takenOver = `
 	IF (CASE WHEN pg_catalog.texteq(TG_OP, 'INSERT') THEN COALESCE(pg_catalog.int8ge(NEW.{mark}, 0), true)
-		ELSE COALESCE(pg_catalog.int8gt(NEW.{mark}, COALESCE(pg_catalog.int8abs(OLD.{mark}), 0)), false) END) THEN
+		ELSE COALESCE(pg_catalog.int8gt(NEW.{mark}, COALESCE(pg_catalog.int8abs(OLD.{mark}), 0)), false) END) THEN{presented}
 		%3$s
 		%4$s
 		RETURN NEW;
 	END IF;`
+
+// presentedClaim compares the transaction's claim of a row that is taken over, if there is one: the transaction's client
+// was replaced where it isn't the row's.
+const presentedClaim = `
+		IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
+			stored := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
+			newest := {taken for old};
+			IF pg_catalog.int8lt(newest, stored) THEN
+				RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', newest, {name}, stored USING ERRCODE = 'FT002';
+			ELSIF pg_catalog.int8gt(newest, stored) THEN
+				RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', newest, {name}, stored USING ERRCODE = 'FT003';
+			END IF;
+		END IF;`
 
 // takenClaim is the transaction's claim of a row, for a write that assigns the column no other one.
 const takenClaim = `

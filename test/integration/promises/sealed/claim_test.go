@@ -307,6 +307,10 @@ func TestClaimsOfATransaction(t *testing.T) {
 			}{
 				{stale, "UPDATE jobs SET state = 'late' WHERE id = 1", staleProof, ""},
 				{stale, "DELETE FROM jobs WHERE id < 3", staleProof, ""},
+				{stale, "UPDATE jobs SET state = 'late', attempt = attempt + 1 WHERE id = 1", staleProof, ""},
+				{stale, "UPDATE jobs SET state = 'late', attempt = 9", staleProof, ""},
+				{stale, "INSERT INTO jobs VALUES (1, 'x', 0) ON CONFLICT (id) DO UPDATE SET state = 'late', attempt = jobs.attempt + 1", staleProof, ""},
+				{stale, "UPDATE jobs SET state = 'run', attempt = attempt + 1 WHERE id = 2", lands, "1:run@3 2:run@6 3:new@0 4:new@NULL"},
 				{set, "UPDATE jobs SET state = 'late' WHERE id = 3", notProven, ""},
 				{set, "UPDATE jobs SET state = 'late', attempt = 2 WHERE id = 1", notProven, ""},
 				{set, "UPDATE jobs SET state = 'late', attempt = NULL WHERE id = 1", notProven, ""},
