@@ -41,14 +41,11 @@ func (c *Conn) begin(ctx context.Context, opts pgx.TxOptions, release func()) (p
 // without a guard, and follows what these texts may change.
 func (s *session) checkOptions(ctx context.Context, opts pgx.TxOptions) error {
 	for _, text := range []string{beginText(opts), cmp.Or(opts.CommitQuery, "commit"), "rollback"} {
-		executes, err := s.state.ExecutesUnguarded(ctx, text)
-		if err != nil {
-			return err
-		}
-		if plan := s.state.Rewriter().Plan(text); plan.Verdict != guard.Pass || executes {
+		// What an EXECUTE runs may be prepared anew before the transaction is committed.
+		if plan := s.state.Rewriter().Plan(text); plan.Verdict != guard.Pass || s.state.MayExecute(text) {
 			return &sqlfence.UnguardableError{Offset: -1,
 				Reason: "the transaction's options hold a statement that writes to a " +
-					"registered table; send it by itself, in the transaction"}
+					"registered table, or an EXECUTE; send it by itself, in the transaction"}
 		}
 		if err := s.link.isNoName(text); err != nil {
 			return err

@@ -2,11 +2,12 @@ package core
 
 import (
 	"context"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -17,32 +18,37 @@ import (
 // preparedTexts returns the prepared statements of the session that the EXECUTEs of a text may run. Without an EXECUTE
 // nothing is sent.
 func (s *Conn) preparedTexts(ctx context.Context, query string) (texts []string, err error) {
-	list := s.settings.profile.Session.Prepared
-	if list == "" || !mentionsExecute(query) {
+	p := s.settings.profile
+	if p.Session.Prepared == "" {
 		return nil, nil
 	}
-	rows, err := (*asking)(s).Query(ctx, list)
-	if err != nil {
+	may, alone := lang.MayExecute(p.Dialect, query)
+	if !may {
+		return nil, nil
+	}
+	rows, err := (*asking)(s).Query(ctx, p.Session.Prepared)
+	switch {
+	case alone && dberr.SQLState(err) == dberr.InFailedTransaction: // where the server refuses the statement itself
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
 	low := strings.ToLower(query)
 	for _, row := range rows {
 		if namesPrepared(low, row[0]) {
-			texts = append(texts, prepares.ReplaceAllLiteralString(row[1], ""))
+			texts = append(texts, lang.Prepared(p.Dialect, row[1]))
 		}
 	}
 	return texts, nil
 }
 
-// prepares is the beginning of a text that SQL's PREPARE has prepared, which the server lists with it. What is written
-// in another way, as with comments, is judged with its beginning, and refused.
-var prepares = regexp.MustCompile(`(?is)^\s*PREPARE\s+("(?:[^"]|"")*"|[^\s("]+)` +
-	`(?:\s*\((?:[^()"]|\([^()"]*\))*\))?\s+AS\s+`)
-
-// ExecutesUnguarded reports whether a text has an EXECUTE of a prepared statement that needs a guard, or is refused.
-func (s *Conn) ExecutesUnguarded(ctx context.Context, query string) (bool, error) {
-	texts, err := s.preparedTexts(ctx, query)
-	return needsGuard(s.Rewriter(), texts) != nil, err
+// MayExecute reports whether a text may run a prepared statement by SQL's EXECUTE, where the server has such.
+func (s *Conn) MayExecute(query string) bool {
+	if s.settings.profile.Session.Prepared == "" {
+		return false
+	}
+	may, _ := lang.MayExecute(s.settings.profile.Dialect, query)
+	return may
 }
 
 // readExecuted replaces the plan by a refusal if the statement executes a prepared one that needs a guard.
@@ -65,26 +71,15 @@ func (e *Execution) refuseExecuted() {
 const executesUnguarded = "EXECUTE would run a statement as it was prepared, without its guard; pass the " +
 	"statement's text, or with pgx its name, to Exec or Query"
 
-// needsGuard returns the plan of the first text that needs a guard, or is refused; nil for none.
+// needsGuard returns the plan of the first text that needs a guard, or is refused, or has a setting's name in an
+// argument, which EXECUTE would pass unseen; nil for none.
 func needsGuard(r *rewrite.Rewriter, texts []string) *rewrite.Plan {
 	for _, text := range texts {
-		if plan := r.Plan(text); plan.Verdict != guard.Pass {
+		if plan := r.Plan(text); plan.Verdict != guard.Pass || len(plan.Settings) > 0 {
 			return plan
 		}
 	}
 	return nil
-}
-
-// mentionsExecute reports whether EXECUTE is one of a text's words.
-func mentionsExecute(text string) bool {
-	const word = "execute"
-	for i := 0; i+len(word) <= len(text); i++ {
-		if text[i]|0x20 == word[0] && strings.EqualFold(text[i:i+len(word)], word) &&
-			isWord(text, i, i+len(word)) {
-			return true
-		}
-	}
-	return false
 }
 
 // isWord reports whether no character before or after a part of a text belongs to the same identifier.

@@ -18,7 +18,7 @@ func (s *Conn) PreparesPlain(ctx context.Context, query string, plan *rewrite.Pl
 	settings := s.settings
 	if plan.Verdict != guard.Pass || len(plan.Settings) > 0 || settings.told.Has(Passed) ||
 		!settings.profile.NoOptions && len(settings.tables) > 0 || s.follows(query) ||
-		settings.profile.Session.Prepared != "" && mentionsExecute(query) {
+		s.MayExecute(query) {
 		return "", false
 	}
 	return settings.placed(ctx, query), true

@@ -55,6 +55,9 @@ type dialect struct {
 	waiters func(t testing.TB, db *sql.DB, session int) int
 	waiting func(t testing.TB, db *sql.DB) int
 
+	// sessions asks how many sessions there are in the database.
+	sessions string
+
 	// upserts is how often a row counts that an upsert has updated.
 	upserts int64
 
@@ -69,10 +72,11 @@ type dialect struct {
 // dialects are those of the [Stores].
 var dialects = map[sqlfence.Dialect]dialect{
 	sqlfence.Postgres: {
-		usual:  "pgx",
-		need:   func(t testing.TB) { NeedPostgres(t) },
-		levels: []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
-		level:  sql.LevelReadCommitted,
+		usual:    "pgx",
+		need:     func(t testing.TB) { NeedPostgres(t) },
+		sessions: "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()",
+		levels:   []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
+		level:    sql.LevelReadCommitted,
 		atLevel: func(_ testing.TB, dsn string, level sql.IsolationLevel) string {
 			// Not by withParam: pgx takes a plus for a plus.
 			return dsn + "&default_transaction_isolation=" + url.PathEscape(strings.ToLower(level.String()))
@@ -107,6 +111,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 	sqlfence.MySQL: {
 		usual:      "mysql",
 		need:       func(t testing.TB) { MySQLDSN(t) },
+		sessions:   "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE()",
 		levels:     []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable},
 		level:      sql.LevelRepeatableRead,
 		atLevel:    mysqlAtLevel,

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/sqlfence/sqlfence"
 )
 
 // A Stall stands before the server. While it is on, nothing passes in either direction, and all connections stay open:
@@ -130,11 +128,7 @@ func (s *Stall) StandStill(
 // sessions returns how many sessions the server has in the database of db.
 func (b Base) sessions(t testing.TB, db *sql.DB) (n int) {
 	t.Helper()
-	query := "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-	if b.Dialect == sqlfence.MySQL {
-		query = "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE()"
-	}
-	if err := db.QueryRow(query).Scan(&n); err != nil {
+	if err := db.QueryRow(b.dialect(t).sessions).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -32,6 +32,9 @@ func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 			{"books under Bypass", s.DB, "EXECUTE price_books", true, nil},
 			{"pens", s.DB, "EXECUTE price_pens", false, nil},
 			{"a read", s.DB, `EXECUTE "1"`, false, nil},
+			{"books by odd spelling", s.DB, "EXECUTE odd", false, sqlfence.ErrUnguardable},
+			{"books between comments", s.DB, "EXPLAIN ANALYZE EXECUTE close", false, sqlfence.ErrUnguardable},
+			{"a setting", s.DB, "EXECUTE setting('session_replication' || '_role', 'replica')", false, sqlfence.ErrUnguardable},
 			{"a read of books", s.DB, "EXECUTE read_books(1)", false, nil},
 			{"another word", s.DB, "SELECT 1 AS execute_price_books", false, nil},
 			{"books beside observed pens", mixed, "EXECUTE price_books", false, sqlfence.ErrUnguardable},
@@ -48,6 +51,9 @@ func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 				bypass := sqlfence.Bypass(t.Context(), "to prepare")
 				for _, text := range []string{
 					"PREPARE price_books AS UPDATE books SET price = 30 WHERE id = 1", `PREPARE "1" AS SELECT 1`,
+					"PREPARE odd--(\nAS DELETE FROM books WHERE id = 1 --)  AS SELECT 1",
+					"PREPARE close/**/AS/**/UPDATE/**/books AS b SET price = 66 WHERE b.id = 1",
+					"PREPARE setting (text, text) AS SELECT set_config($1, $2, false)",
 					"PREPARE read_books (integer) AS SELECT price FROM books WHERE id = $1",
 					"PREPARE price_pens AS UPDATE pens SET price = 30 WHERE id = 1",
 				} {
@@ -56,7 +62,7 @@ func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 					}
 				}
 				defer func() {
-					for _, name := range []string{"price_books", "price_pens", "read_books", `"1"`} {
+					for _, name := range []string{"price_books", "price_pens", "read_books", "odd", "close", "setting", `"1"`} {
 						_, _ = c.ExecContext(bypass, "DEALLOCATE "+name)
 					}
 				}()
@@ -94,6 +100,34 @@ func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 					}
 				}
 			})
+		}
+	})
+}
+
+// In transaction control and in comments the word EXECUTE means nothing: no query of sqlfence's own comes before such a
+// statement, where it would fail or change the transaction.
+func TestExecuteAsAnyOtherWord(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.Postgres {
+			t.Skip("the database lists no prepared statements")
+		}
+		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"))
+		for _, test := range [][]string{
+			{"BEGIN", "SELECT 1/0", "ROLLBACK /* action='execute' */"},
+			{"BEGIN", "SAVEPOINT execute", "SELECT 1/0", "ROLLBACK TO SAVEPOINT execute", "SELECT 1", "COMMIT -- execute"},
+			{"BEGIN", "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE /* execute */", "ROLLBACK"},
+			{"BEGIN ISOLATION LEVEL REPEATABLE READ", "LOCK TABLE pens /* execute */", "ROLLBACK"},
+		} {
+			c, err := s.DB.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, query := range test {
+				if _, err := c.ExecContext(t.Context(), query); (err != nil) != (query == "SELECT 1/0") {
+					t.Errorf("%q: %s: %v", test, query, err)
+				}
+			}
+			_ = c.Close()
 		}
 	})
 }

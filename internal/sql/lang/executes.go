@@ -1,0 +1,78 @@
+package lang
+
+import (
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+)
+
+// runsNothing are the words that begin a statement which runs no other one, whatever names and strings it has.
+var runsNothing = []string{
+	"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set", "reset", "show", "lock",
+	"listen", "unlisten", "notify", "deallocate", "discard", "close",
+}
+
+// MayExecute reports whether a text may run a prepared statement by SQL's EXECUTE: if the word occurs outside of
+// comments, also in a string, which a function may run. alone is whether the text has one statement. A text that can't
+// be read may execute anything.
+func MayExecute(d dialect.Dialect, query string) (may, alone bool) {
+	if !contains(query, "execute") {
+		return false, true
+	}
+	g, err := grammar(d)
+	if err != nil {
+		return true, false
+	}
+	tokens, fault := lex.Scan(g.Lex, query, lex.SCSUnknown, nil)
+	if fault != nil {
+		return true, false
+	}
+	alone = true
+	for i := range tokens {
+		t := &tokens[i]
+		alone = alone && (!t.Is(';') || tokens[i+1].Kind == lex.End)
+		switch t.Kind {
+		case lex.Word:
+			may = may || isWord(query, t, "execute")
+		case lex.Text:
+			may = may || contains(query[t.Start:t.End], "execute")
+		}
+	}
+	for _, word := range runsNothing {
+		may = may && !(alone && isWord(query, &tokens[0], word))
+	}
+	return may, alone
+}
+
+// Prepared returns the statement that a PREPARE in SQL prepares. A text that begins with anything else is returned
+// as it is.
+func Prepared(d dialect.Dialect, text string) string {
+	g, err := grammar(d)
+	if err != nil {
+		return text
+	}
+	tokens, fault := lex.Scan(g.Lex, text, lex.SCSUnknown, nil)
+	if fault != nil || len(tokens) < 4 || !isWord(text, &tokens[0], "prepare") ||
+		tokens[1].Kind != lex.Word && tokens[1].Kind != lex.Quoted {
+		return text
+	}
+	next := 2
+	if tokens[next].Is('(') {
+		next = int(tokens[next].Mate) + 1
+	}
+	if !isWord(text, &tokens[next], "as") {
+		return text
+	}
+	return text[tokens[next].End:]
+}
+
+// contains reports whether a text has a word of ASCII letters in it, in any case.
+func contains(text, word string) bool {
+	for i := 0; i+len(word) <= len(text); i++ {
+		if text[i]|0x20 == word[0] && strings.EqualFold(text[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
+}
