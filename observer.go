@@ -65,8 +65,8 @@ type Event struct {
 type CacheUse int
 
 const (
-	// Uncached: the cache had no part in it. The statement was sent by its text, as always where no statements are kept,
-	// or was prepared by the application, or wasn't sent.
+	// Uncached: the cache had no part in it. The statement was sent by its text, as always where no statements are
+	// kept, or was prepared by the application, or wasn't sent.
 	Uncached = CacheUse(core.Uncached)
 	// CacheHit: the connection had kept the statement prepared.
 	CacheHit = CacheUse(core.CacheHit)

@@ -27,7 +27,7 @@ import (
 // [sql.DB.SetMaxOpenConns] at most as many as a quarter of the pool's connections.
 //
 // If ctx ends, Acquire returns at once, and what its statement may still take is released in the background. For that
-// a Leases has one goroutine, which uses at most one connection, and in a pool without a spare one a quarter of its time.
+// a Leases has one goroutine. It uses at most one connection, and in a pool without a spare one a quarter of its time.
 // If the database can't be reached, or 1,000 such releases wait, the lease ends with its ttl. A caller that
 // got no connection leaves nothing behind.
 //

@@ -61,6 +61,9 @@ func (m *Leases) take(ctx context.Context, r *request) (*outcome, error) {
 		return nil, err
 	}
 	o := t.o
+	if o.won != nil && o.won.LockID != r.lockID && m.abandoned.has(o.won.LockID) { // it is about to be free
+		o.won, o.live = nil, true
+	}
 	switch {
 	case o.won != nil:
 		// What is left is what was left when the answer was made, at the earliest

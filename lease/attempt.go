@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/cleanup"
@@ -46,9 +48,40 @@ func (m *Leases) takeAlone(ctx context.Context, t *taking, at share.Place) error
 		}
 		return t.err
 	case <-ctx.Done():
+		m.abandoned.add(t.r)
 		go m.outlive(sending, answered, t.r)
 		return ctx.Err()
 	}
+}
+
+// abandoned are the lock ids of attempts that are undone if they take a lease. An owner who finds such a lease must not
+// take it for its own.
+type abandoned struct {
+	mu    sync.Mutex
+	until map[string]time.Time // by lock id: when what it has taken will have ended
+}
+
+// add adds the lock id of an attempt before its caller can make another one.
+func (a *abandoned) add(r *request) {
+	if r.owner == "" { // only an owner is given a lease that another attempt has taken
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(a.until, func(_ string, until time.Time) bool { return now.After(until) })
+	if a.until == nil {
+		a.until = make(map[string]time.Time)
+	}
+	a.until[r.lockID] = now.Add(2*goesOn + r.ttl)
+}
+
+// has reports whether an attempt with this lock id is undone.
+func (a *abandoned) has(lockID string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, found := a.until[lockID]
+	return found
 }
 
 // takeOnce sends the attempt's statement. It sends the statement again if that has been rolled back, or met a
@@ -124,6 +157,7 @@ func (m *Leases) patience() time.Duration {
 // undo releases in the background what an attempt may have taken. It is tried until the lease would have ended by its
 // ttl. late: the attempt's statement had no answer, so to find nothing isn't the end.
 func (m *Leases) undo(r *request, late bool) {
+	m.abandoned.add(r)
 	var first time.Time
 	m.cleanup.Add(&cleanup.Task{
 		For: r.ttl,

@@ -25,8 +25,10 @@ type Leases struct {
 	releases share.Batcher[*releasing]
 	queues   queues
 	goingOn  atomic.Int32 // statements without their callers
-	listener listenerState
-	sessions *sessions
+
+	abandoned abandoned
+	listener  listenerState
+	sessions  *sessions
 
 	procedures bool // Setup creates them
 }

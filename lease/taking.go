@@ -24,6 +24,7 @@ func (m *Leases) settle(ctx context.Context, t *taking) error {
 	shared := &taking{r: t.r}
 	at, settled, err := m.takes.Share(ctx, t.r.key, shared)
 	if err != nil { // the batch may still write to shared, and undoAbandoned undoes what it takes
+		m.abandoned.add(t.r)
 		return err
 	}
 	*t = *shared

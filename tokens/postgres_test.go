@@ -210,6 +210,7 @@ func TestPostgresRotateLocksBeforeItWrites(t *testing.T) {
 		`LOCK TABLE "shop"."books" IN SHARE ROW EXCLUSIVE MODE`,
 		"LOCK TABLE fencing_tokens IN SHARE ROW EXCLUSIVE MODE",
 		"SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1::text), 0))",
+		"SELECT key, holder FROM fencing_leases WHERE lock_id IS NOT NULL AND expires_at > pg_catalog.clock_timestamp()",
 		"SELECT name, COALESCE(token, 0) FROM fencing_tokens\nWHERE name = $1::text OR starts_with(name, $1::text || '/') ORDER BY name",
 		"UPDATE fencing_tokens SET token = $2::bigint\nWHERE name = $1::text OR starts_with(name, $1::text || '/')",
 		`UPDATE "shop"."books" SET "Mark" = 0 WHERE "Mark" <> 0`,

@@ -89,7 +89,7 @@ func (s *Store) Retires(ctx context.Context, name string) ([]Retiring, error) {
 		return nil, err
 	}
 	var found []Retiring
-	holders, err := s.holders(ctx)
+	holders, err := s.holders(ctx, s.db)
 	if err == nil {
 		err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			found, err = s.retires(ctx, tx, name, holders)
@@ -132,9 +132,9 @@ func (s *Store) checkRetired(ctx context.Context, tx *sql.Tx, name string, holde
 }
 
 // holders returns the holders of the live leases by their keys; none if there is no table of leases.
-func (s *Store) holders(ctx context.Context) (map[string]string, error) {
+func (s *Store) holders(ctx context.Context, db dialectopt.Queries) (map[string]string, error) {
 	holders := make(map[string]string)
-	err := dialectopt.EachRow(ctx, s.db, func(rows *sql.Rows) error {
+	err := dialectopt.EachRow(ctx, db, func(rows *sql.Rows) error {
 		var key, holder string
 		err := rows.Scan(&key, &holder)
 		holders[key] = holder
@@ -195,7 +195,7 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 	if err != nil {
 		return 0, fmt.Errorf("%w: rotate %q: %w", sqlfence.ErrInvalid, name, err)
 	}
-	holders, err := s.holders(ctx)
+	holders, err := s.holders(ctx, s.db)
 	if err != nil {
 		return 0, fmt.Errorf("tokens: rotate %q: %w", name, err)
 	}
@@ -208,6 +208,11 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 			return err
 		}
 		if !r.all {
+			if holders != nil { // again, as a lease may have been taken before the locks were
+				if holders, err = s.holders(ctx, tx); err != nil {
+					return err
+				}
+			}
 			if err := s.checkRetired(ctx, tx, name, holders); err != nil {
 				return err
 			}

@@ -172,8 +172,8 @@ func connOf(base driver.Conn, connType reflect.Type) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-// BatchCommit returns the text that commits the transaction which a *pgx.Batch begins, and the empty one where it begins
-// none. pgx keeps it in a field, and sends it as it is. ok is false if this version of pgx keeps it elsewhere.
+// BatchCommit returns the text that commits the transaction which a *pgx.Batch begins, and the empty one where it
+// begins none. pgx keeps it in a field, and sends it as it is. ok is false if this version of pgx keeps it elsewhere.
 func BatchCommit(batch any) (text string, ok bool) {
 	options := reflect.ValueOf(batch).Elem().FieldByName("txOptions")
 	if !options.IsValid() || options.Kind() != reflect.Pointer {

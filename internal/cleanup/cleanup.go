@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	// most is how many tasks wait at most. After that, the oldest is dropped for each new one.
+	// most is how many tasks wait at most. After that, one is dropped for each new one: the first that has been done
+	// once and is repeated, or else the oldest.
 	most = 1000
 
 	// limit bounds one try, with the wait for a connection.
 	limit = 2 * time.Second
 
-	// firstPause is how long a queue waits after a try that failed. Each further pause is twice as long, up to
-	// lastPause.
+	// firstPause is the time between two tries of a task. Each further pause is twice as long, up to lastPause if the
+	// tries fail.
 	firstPause = 50 * time.Millisecond
 	lastPause  = 2 * time.Second
 
@@ -58,9 +59,10 @@ type Task struct {
 	// or nil. Dropped may be nil.
 	Dropped func(err error)
 
-	until, next time.Time
-	pause       time.Duration
-	err         error
+	added, until, next time.Time
+	pause              time.Duration
+	repeated           bool // it has been done once
+	err                error
 }
 
 var errTooMany = errors.New("too many tasks of callers that have gone")
@@ -68,12 +70,18 @@ var errTooMany = errors.New("too many tasks of callers that have gone")
 // Add adds a task and returns at once.
 func (q *Queue) Add(t *Task) {
 	now := time.Now()
-	t.until, t.next, t.pause = now.Add(t.For), now, firstPause
+	t.added, t.until, t.next, t.pause = now, now.Add(t.For), now, firstPause
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.tasks) == most {
-		q.tasks[0].drop(errTooMany)
-		q.tasks = slices.Delete(q.tasks, 0, 1)
+		at := slices.Index(q.tasks, slices.MinFunc(q.tasks, func(a, b *Task) int {
+			if a.repeated != b.repeated {
+				return map[bool]int{true: -1, false: 1}[a.repeated]
+			}
+			return a.added.Compare(b.added)
+		}))
+		q.tasks[at].drop(errTooMany)
+		q.tasks = slices.Delete(q.tasks, at, at+1)
 	}
 	q.insert(t)
 	select {
@@ -99,7 +107,7 @@ func (q *Queue) insert(t *Task) {
 
 // run does the tasks until none is left.
 func (q *Queue) run() {
-	pause, ended := firstPause, time.Now() // when the last turn has ended, or will
+	ended := time.Now() // when the last turn has ended, or will
 	for {
 		t, wait := q.first()
 		switch {
@@ -113,12 +121,7 @@ func (q *Queue) run() {
 			if now := time.Now(); now.Sub(ended) >= between {
 				ended = now.Add(turn)
 			}
-			if q.try(t) {
-				pause = firstPause
-				continue
-			}
-			time.Sleep(min(pause, time.Until(t.until)))
-			pause = min(2*pause, lastPause)
+			q.try(t)
 		}
 	}
 }
@@ -160,32 +163,41 @@ func (q *Queue) isBusy() bool {
 	return s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections
 }
 
-// try tries a task, and reports whether the database has answered.
-func (q *Queue) try(t *Task) (answered bool) {
+// try tries a task. If the task isn't done, its next try comes after a pause, and other tasks before that.
+func (q *Queue) try(t *Task) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	done, err := t.Do(ctx, q.db)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	at := slices.Index(q.tasks, t)
-	switch {
-	case err != nil && strings.HasSuffix(err.Error(), "sql: database is closed"): // package sql has no value for it
+	if err != nil && strings.HasSuffix(err.Error(), "sql: database is closed") { // package sql has no value for it
 		q.tasks = nil
-		return true
-	case at < 0: // another was added meanwhile, and there were too many
-		return err == nil
-	case done:
-		q.tasks = slices.Delete(q.tasks, at, at+1)
-		return true
-	case err != nil:
-		t.err = err
-		return false
+		return
+	}
+	at := slices.Index(q.tasks, t)
+	if at < 0 { // it was dropped meanwhile
+		return
 	}
 	q.tasks = slices.Delete(q.tasks, at, at+1)
-	t.err, t.next = nil, time.Now().Add(t.pause)
+	if done && err == nil {
+		return
+	}
+	t.next = time.Now().Add(t.pause)
 	t.pause *= 2
+	if t.err = err; err != nil {
+		t.next = minTime(t.next, t.until)
+		t.pause = min(t.pause, lastPause)
+	} else {
+		t.repeated = true
+	}
 	q.insert(t)
-	return true
+}
+
+func minTime(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func (t *Task) drop(err error) {

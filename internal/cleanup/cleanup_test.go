@@ -42,6 +42,7 @@ func TestTaskIsTriedUntilItIsDone(t *testing.T) {
 			Dropped: func(error) { dropped++ },
 		})
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if took := last.Sub(start); tries != 4 || dropped != 0 || took != 350*time.Millisecond { // 50, 100 and 200 ms
 			t.Errorf("%d tries within %v, dropped %d times", tries, took, dropped)
 		}
@@ -53,6 +54,7 @@ func TestTaskIsTriedUntilItIsDone(t *testing.T) {
 			Dropped: func(e error) { err, last = e, time.Now() },
 		})
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if took := last.Sub(began); !errors.Is(err, errDown) || took != 10*time.Second {
 			t.Errorf("dropped after %v by %v", took, err)
 		}
@@ -84,11 +86,13 @@ func TestTasksLeaveTheConnectionsToCallers(t *testing.T) {
 			}})
 		}
 		time.Sleep(4500 * time.Millisecond)
+		synctest.Wait()
 		if done < 100 || done > 130 || most != 1 {
 			t.Errorf("%d done in 4.5 s, at most %d at once", done, most)
 		}
 		_ = busy[0].Close()
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if done != 200 {
 			t.Errorf("%d done once a connection is free", done)
 		}
@@ -122,10 +126,51 @@ func TestTasksAreBounded(t *testing.T) {
 		}
 		_ = db.Close()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		before := tries
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if tries != before || dropped != 100 {
 			t.Errorf("%d tries after the end of the database, %d dropped", tries-before, dropped)
 		}
+	})
+}
+
+// A task that fails keeps no other from its first try, and when there are too many, the ones that were done once go
+// first.
+func TestTaskThatFailsKeepsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := cleanup.New(newDB(t))
+		failing := func(context.Context, *sql.DB) (bool, error) { return false, errDown }
+		q.Add(&cleanup.Task{For: time.Hour, Do: failing})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		start, done := time.Now(), time.Duration(-1)
+		q.Add(&cleanup.Task{For: time.Hour, Do: func(context.Context, *sql.DB) (bool, error) {
+			done = time.Since(start)
+			return true, nil
+		}})
+		synctest.Wait()
+		if done != 0 {
+			t.Errorf("done after %v", done)
+		}
+		dropped := 0
+		for range 999 {
+			q.Add(&cleanup.Task{
+				For: time.Hour, Do: func(context.Context, *sql.DB) (bool, error) { return false, nil }, Dropped: func(error) { dropped++ },
+			})
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		tried := 0
+		for range 5 {
+			q.Add(&cleanup.Task{For: time.Hour, Do: func(context.Context, *sql.DB) (bool, error) { tried++; return true, nil }})
+		}
+		synctest.Wait()
+		if tried != 5 || dropped > 5 {
+			t.Errorf("%d of 5 new tasks were tried, %d others dropped", tried, dropped)
+		}
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 	})
 }

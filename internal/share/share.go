@@ -51,6 +51,7 @@ type Member[T any] struct {
 	// Batcher.mu guards these.
 	leave func() // leaves its batch; nil while that forms
 	gone  bool
+	ended bool // its batch has
 }
 
 // A Place is that of a statement under way. The zero value holds none.
@@ -156,6 +157,7 @@ func (b *Batcher[T]) serve(ctx context.Context, cancel context.CancelFunc, batch
 	defer b.mu.Unlock()
 	for _, m := range batch {
 		m.ready <- Place{}
+		m.ended = true
 		if m.gone && b.Left != nil {
 			b.Left(m)
 		}
@@ -176,5 +178,8 @@ func (b *Batcher[T]) abandon(m *Member[T]) {
 		return
 	}
 	m.gone = true
+	if m.ended && b.Left != nil {
+		b.Left(m)
+	}
 	m.leave()
 }

@@ -274,9 +274,11 @@ const presentedClaim = `
 			stored := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
 			newest := {taken for old};
 			IF pg_catalog.int8lt(newest, stored) THEN
-				RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', newest, {name}, stored USING ERRCODE = 'FT002';
+				RAISE EXCEPTION 'sqlfence: stale token %% for table %%, which has %%', newest, {name}, stored
+					USING ERRCODE = 'FT002';
 			ELSIF pg_catalog.int8gt(newest, stored) THEN
-				RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', newest, {name}, stored USING ERRCODE = 'FT003';
+				RAISE EXCEPTION 'sqlfence: token %% for table %% is not issued, the newest is %%', newest, {name},
+					stored USING ERRCODE = 'FT003';
 			END IF;
 		END IF;`
 
