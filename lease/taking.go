@@ -2,9 +2,12 @@ package lease
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"time"
 
+	"github.com/sqlfence/sqlfence/internal/cleanup"
 	"github.com/sqlfence/sqlfence/internal/share"
 )
 
@@ -67,9 +70,50 @@ func (m *Leases) takeAll(ctx context.Context, batch []*share.Member[*taking]) {
 	}
 }
 
-// undoAbandoned undoes what a batch has taken for a caller that had gone.
-func (m *Leases) undoAbandoned(b *share.Member[*taking]) {
-	if t := b.Call; t.unknown || t.o != nil && t.o.won != nil {
-		m.undo(t.r, t.unknown)
+// undoAbandoned undoes what a batch has taken for callers that had gone: by one statement, but for the attempts with an
+// unknown outcome.
+func (m *Leases) undoAbandoned(gone []*share.Member[*taking]) {
+	var won []*taking
+	for _, b := range gone {
+		switch t := b.Call; {
+		case t.unknown:
+			m.undo(t.r, true)
+		case t.o != nil && t.o.won != nil:
+			won = append(won, t)
+		}
 	}
+	switch len(won) {
+	case 0:
+	case 1:
+		m.undo(won[0].r, false)
+	default:
+		m.undoAll(won)
+	}
+}
+
+// undoAll releases leases that were taken for callers that had gone. Those that another transaction has locked are
+// released one by one.
+func (m *Leases) undoAll(won []*taking) {
+	var longest time.Duration
+	for _, t := range won {
+		m.abandoned.add(t.r)
+		longest = max(longest, t.r.ttl)
+	}
+	m.cleanup.Add(&cleanup.Task{For: longest, Do: func(ctx context.Context, _ *sql.DB) (done bool, err error) {
+		all := make([]*releasing, len(won))
+		for i, t := range won {
+			all[i] = &releasing{lockID: t.r.lockID, release: newLockID()}
+		}
+		if _, err := m.dialect.releaseAll(ctx, &m.database, all, m.listener.listener != nil); err != nil {
+			return false, err
+		}
+		for i, r := range all {
+			if r.key == "" {
+				m.undo(won[i].r, false)
+				continue
+			}
+			m.queues.wake(r.key)
+		}
+		return true, nil
+	}})
 }

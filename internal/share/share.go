@@ -21,8 +21,8 @@ type Batcher[T any] struct {
 	Width int // how many statements are under way before the next calls share one
 	// Send sends one statement for all members, and sets what it has settled.
 	Send func(ctx context.Context, members []*Member[T])
-	// Left is called for a member that had gone before its batch ended; it may be nil.
-	Left func(m *Member[T])
+	// Left is called for the members that had gone before their batch ended, if there are any; it may be nil.
+	Left func(gone []*Member[T])
 
 	off atomic.Bool
 
@@ -155,12 +155,16 @@ func (b *Batcher[T]) serve(ctx context.Context, cancel context.CancelFunc, batch
 	at.Leave()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	var gone []*Member[T]
 	for _, m := range batch {
 		m.ready <- Place{}
 		m.ended = true
-		if m.gone && b.Left != nil {
-			b.Left(m)
+		if m.gone {
+			gone = append(gone, m)
 		}
+	}
+	if len(gone) > 0 && b.Left != nil {
+		b.Left(gone)
 	}
 }
 
@@ -179,7 +183,7 @@ func (b *Batcher[T]) abandon(m *Member[T]) {
 	}
 	m.gone = true
 	if m.ended && b.Left != nil {
-		b.Left(m)
+		b.Left([]*Member[T]{m})
 	}
 	m.leave()
 }

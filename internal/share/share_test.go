@@ -15,7 +15,7 @@ func TestLeftIsCalledForACallerThatGoesAsItsBatchEnds(t *testing.T) {
 		b := &Batcher[int]{
 			Width: 1,
 			Send:  func(context.Context, []*Member[int]) { cancel() },
-			Left:  func(*Member[int]) { left++ },
+			Left:  func(gone []*Member[int]) { left += len(gone) },
 		}
 		at, _, _ := b.Share(t.Context(), "first", 0)
 		ends := make(chan error, 2)
