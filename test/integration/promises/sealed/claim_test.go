@@ -147,8 +147,8 @@ func (c sqlfenceCode) is(err error) bool {
 	return code != "" && strings.Contains(string(c), code)
 }
 
-// Each value that an UPDATE may assign lands exactly where it raises the claim, is the claim's negative, or keeps a claim that the
-// transaction has.
+// Each value that an UPDATE may assign lands exactly where it raises the claim, and the transaction has no other claim of the row;
+// where it is the claim's negative; or where it keeps a claim that the transaction has.
 func TestEveryClaimThatIsAssigned(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		held := []int{-1} // by the transaction; -1 for no list of tokens
@@ -188,7 +188,8 @@ func TestEveryClaimThatIsAssigned(t *testing.T) {
 					}
 					old, keeps := max(stored, 0), becomes == stored && stored != null
 					want := stored
-					lands := becomes > old || becomes < 0 && becomes != null && -becomes == old || keeps && old > 0 && token == old
+					takes := becomes > old && (token < 0 || token == old)
+					lands := takes || becomes < 0 && becomes != null && -becomes == old || keeps && old > 0 && token == old
 					if lands {
 						want = max(becomes, -becomes)
 					}
