@@ -272,28 +272,6 @@ var endings = map[string]struct {
 			_, _ = on.ExecContext(ctx, endingGuarded)
 			_, _ = on.ExecContext(ctx, "COMMIT")
 		}},
-	"the context ends before the commit": {
-		keeps: true, fail: failing("rollback"),
-		do: func(ctx context.Context, on endingUse) {
-			ctx, cancel := context.WithCancel(ctx)
-			if tx, err := on.BeginTx(ctx, nil); err == nil {
-				_, _ = tx.ExecContext(ctx, endingGuarded)
-				cancel()
-				_ = tx.Commit()
-				for tx.Rollback() == nil { // database/sql does so as well, in the background
-				}
-			}
-			cancel()
-		}},
-	"the context ends while it begins": {
-		keeps: true, fail: map[string]func() error{"begin": func() error { endingCancel(); return nil }, "rollback": func() error { return errEnding }},
-		do: func(ctx context.Context, on endingUse) {
-			ctx, endingCancel = context.WithCancel(ctx)
-			if tx, err := on.BeginTx(ctx, nil); err == nil {
-				for tx.Rollback() == nil {
-				}
-			}
-		}},
 	"reset fails":           {fail: failing("reset"), do: endExec(endingPlain)},
 	"reset meets a bad one": {fail: failingWith("reset", driver.ErrBadConn), do: endExec(endingPlain)},
 	"close fails":           {fail: failing("close"), do: endExec(endingPlain)},
