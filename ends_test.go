@@ -277,8 +277,6 @@ var endings = map[string]struct {
 	"close fails":           {fail: failing("close"), do: endExec(endingPlain)},
 }
 
-var endingCancel context.CancelFunc
-
 // errStaleMySQL is how MySQL words the refusal of a token by a mark of 9.
 var errStaleMySQL = &mysqlError{3057, "Incorrect user-level lock name 'sqlfence:nonce:stale:0:9 .....'"}
 
