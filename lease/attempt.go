@@ -144,11 +144,10 @@ func (m *Leases) goOn(ctx context.Context) (context.Context, context.CancelFunc)
 
 // patience is how long a statement may go on. It is short if others wait for its connection.
 func (m *Leases) patience() time.Duration {
-	s := m.db.Stats()
 	switch {
 	case m.goingOn.Load() > mostGoOn:
 		return 0
-	case s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections:
+	case m.cleanup.IsBusy():
 		return shortly
 	}
 	return goesOn

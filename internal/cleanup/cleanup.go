@@ -75,10 +75,13 @@ func (q *Queue) Add(t *Task) {
 	defer q.mu.Unlock()
 	if len(q.tasks) == most {
 		at := slices.Index(q.tasks, slices.MinFunc(q.tasks, func(a, b *Task) int {
-			if a.repeated != b.repeated {
-				return map[bool]int{true: -1, false: 1}[a.repeated]
+			switch {
+			case a.repeated == b.repeated:
+				return a.added.Compare(b.added)
+			case a.repeated:
+				return -1
 			}
-			return a.added.Compare(b.added)
+			return 1
 		}))
 		q.tasks[at].drop(errTooMany)
 		q.tasks = slices.Delete(q.tasks, at, at+1)
@@ -115,7 +118,7 @@ func (q *Queue) run() {
 			return
 		case wait > 0:
 			q.await(wait)
-		case q.isBusy() && time.Now().After(ended) && time.Since(ended) < between:
+		case q.IsBusy() && time.Now().After(ended) && time.Since(ended) < between:
 			time.Sleep(firstPause)
 		default:
 			if now := time.Now(); now.Sub(ended) >= between {
@@ -157,8 +160,8 @@ func (q *Queue) await(wait time.Duration) {
 	}
 }
 
-// isBusy reports whether a caller would have to wait for a connection.
-func (q *Queue) isBusy() bool {
+// IsBusy reports whether a caller would have to wait for a connection of the pool.
+func (q *Queue) IsBusy() bool {
 	s := q.db.Stats()
 	return s.MaxOpenConnections > 0 && s.InUse >= s.MaxOpenConnections
 }
