@@ -137,7 +137,11 @@ func (h hooked) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	defer s.Close()
-	_, err = s.Exec(nil)
+	x, ok := s.(driver.StmtExecContext)
+	if !ok {
+		return nil, fmt.Errorf("%T has no ExecContext", s)
+	}
+	_, err = x.ExecContext(ctx, nil)
 	return c, err
 }
 
