@@ -13,7 +13,7 @@ import (
 
 // asksTwice reports whether the ledger is asked before the target's first row, and again at the end.
 func (p *planner) asksTwice() bool {
-	return p.target.rules.Ledger && !p.dialect.ledgerInWhere() && !p.askedOnce
+	return p.target.rules.Ledger && !p.dialect.ledgerInWhere()
 }
 
 // asksInMark reports whether, of several rows to insert, the mark of the first one asks.
@@ -41,6 +41,7 @@ func (p *planner) askBeforeRows(w *read.Write, ins *read.Insertion) {
 		}
 	case p.isBareRow(ins):
 		row := ins.Arms[0].Rows[0]
+		p.comments = true
 		p.insertText(p.Offset(ins.SourceAt), "/*")
 		p.insertText(p.After(ins.SourceAt+1), "*/ SELECT")
 		p.insertText(p.Offset(row.Lo-1), "/*")

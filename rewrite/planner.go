@@ -37,8 +37,8 @@ type planner struct {
 	target    target    // of the write that is being planned
 	insertion insertion // of the INSERT, or arm of a MERGE, that is being planned
 	explained bool      // a statement is run by EXPLAIN
+	comments  bool      // words of the statement are put into comments
 	apart     bool      // a statement is one that none which is guarded may stand beside
-	askedOnce bool      // the ledger isn't asked before the first row
 }
 
 var planners = sync.Pool{New: func() any { return new(planner) }}
@@ -48,26 +48,12 @@ func (r *Rewriter) read(query string, v guard.Variant) *Plan {
 	if len(query) > maxRead {
 		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
 	}
-	plan := r.planned(query, v, false)
-	asks := r.dialect.guard.SeeksFirst.Is() || !r.dialect.ledgerInWhere()
-	if plan.Verdict == guard.Refuse && plan.Refusal.Reason == unconfirmed && asks && len(query) <= maxReadAgain {
-		plan = r.planned(query, v, true)
-	}
-	return plan
-}
-
-// maxReadAgain is the length of a text that is read again if its guard can't be confirmed: without
-// the ledger's first question it may.
-const maxReadAgain = 8 << 10
-
-// planned makes the plan of a text. askedOnce leaves out what [Plan.AsksLate] is about.
-func (r *Rewriter) planned(query string, v guard.Variant, askedOnce bool) *Plan {
 	text, err := read.Open(r.dialect.grammar, query, r.registers)
 	if err != nil {
 		return refusal(-1, err.Offset, "it can't be read: "+err.Reason)
 	}
 	p := planners.Get().(*planner)
-	p.Text, p.dialect, p.nonce, p.askedOnce = text, r.dialect, r.nonce, askedOnce
+	p.Text, p.dialect, p.nonce = text, r.dialect, r.nonce
 	p.versioned, p.takesOver = v&guard.Versioned != 0, v&guard.TakesOver != 0
 	p.tables, p.index, p.search = r.tables, r.index, r.search
 	plan := p.script()
@@ -78,7 +64,7 @@ func (r *Rewriter) planned(query string, v guard.Variant, askedOnce bool) *Plan 
 
 // release keeps a planner for another text.
 func (p *planner) release() {
-	p.plan, p.refused, p.explained, p.apart = nil, nil, false, false
+	p.plan, p.refused, p.explained, p.apart, p.comments = nil, nil, false, false, false
 	p.repeats, p.written, p.targets, p.assigns, p.settings = repeats{}, nil, nil, nil, nil
 	p.covered, p.replacement = nil, nil
 	if cap(p.edits) > maxRoom {
@@ -115,7 +101,6 @@ func (p *planner) guarded() *Plan {
 	plan := &p.plan.Plan
 	plan.form = &p.plan.form
 	plan.Verdict, plan.Settings = guard.Guard, p.settings
-	plan.AsksLate = plan.AsksLate || p.askedOnce
 	plan.Tables, plan.Targets = p.written, p.targets
 	plan.Inputs = inputs.Count
 	plan.Params = plan.Several == 0 && p.takesParams(inputs) &&
@@ -126,11 +111,11 @@ func (p *planner) guarded() *Plan {
 	edits := append(p.plan.edits[:0], p.edits...)
 	plan.source = source{dialect: p.dialect, nonce: p.nonce, src: p.Src, edits: edits, repeats: p.repeats,
 		tableList: p.tableList, plan: plan,
-		assigns: p.assigns, counts: inputs.OnlyBare(), takesOver: p.takesOver, needsSCSOn: p.NeedsSCSOn,
+		assigns: p.assigns, counts: inputs.OnlyBare(), takesOver: p.takesOver, needsSCSOn: p.NeedsSCSOn, comments: p.comments,
 		replacement: p.replacement}
 	plan.countRows()
-	if !plan.renderDefault() {
-		p.refuse(p.written[0], 0, unconfirmed)
+	if !plan.renderDefault(p.Tokens) {
+		p.refuse(p.written[0], 0, damaged)
 		p.refused.Offset = 0
 		return &Plan{Verdict: guard.Refuse, Refusal: *p.refused}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
-	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
@@ -52,23 +51,23 @@ func (p *Plan) Inlines() bool {
 	if f == nil {
 		return true
 	}
-	f.once.Do(func() { f.inlines = p.source.dialect.confirm.Inlines(f.sql, true) })
+	f.once.Do(func() { f.inlines = p.source.dialect.grammar.Lex.Inlines(f.sql, true) })
 	return f.inlines
 }
 
-// renderDefault renders the default form, and takes the second look at it: in other
-// forms the guard stands in the same places. Of a takeover it looks at the form with a token besides.
-func (p *Plan) renderDefault() (ok bool) {
+// renderDefault renders the default form, and reports whether the statement, which has these tokens, is [writer.intact]
+// in it: in other forms the guard stands in the same places. Of a takeover it looks at the form with a token besides.
+func (p *Plan) renderDefault(tokens []lex.Token) (ok bool) {
 	for i := range p.Tables {
 		if p.needsNone(i) {
-			return p.renderForm(true) && p.renderForm(false)
+			return p.renderForm(tokens, true) && p.renderForm(tokens, false)
 		}
 	}
-	return p.renderForm(false)
+	return p.renderForm(tokens, false)
 }
 
 // renderForm renders the default form; tokened with a token also of tables that need none.
-func (p *Plan) renderForm(tokened bool) (ok bool) {
+func (p *Plan) renderForm(tokens []lex.Token, tokened bool) (ok bool) {
 	w := newWriter(&p.source)
 	defer w.release()
 	for i, table := range p.Tables {
@@ -77,36 +76,12 @@ func (p *Plan) renderForm(tokened bool) (ok bool) {
 		}
 		w.tables = append(w.tables, share{tokens: len(w.tokens)})
 	}
-	check := confirm.Begin()
-	defer check.Release()
-	check.Grow(len(w.edits))
 	f := p.form
-	w.pieces, w.numbers.added = check, f.room[:0]
+	w.numbers.added = f.room[:0]
 	f.sql = w.statement()
 	f.args, f.ambiguous = w.numbers.added, w.isAmbiguous(f.sql)
 	p.Params = p.Params && p.hasRoom(f.args)
-	bare := w.bareInputs(f.args, check)
-	return check.Confirms(w.dialect.confirm, f.sql) && (!p.Params || check.Counts(p.Inputs+len(f.args), bare))
-}
-
-// bareInputs returns how many placeholders without a number there are with these
-// arguments, and tells the check about the others.
-func (w *writer) bareInputs(added []Arg, check *confirm.Check) int {
-	switch {
-	case !w.dialect.numbers():
-		return w.plan.Inputs + len(added)
-	case !w.counts:
-		return 0
-	}
-	n := w.plan.Inputs
-	for _, a := range added {
-		if a.Again > 0 {
-			n++
-		} else {
-			check.Number(a.Number)
-		}
-	}
-	return n
+	return w.intact(tokens, f.sql)
 }
 
 // hasRoom reports whether the statement may have these arguments besides its own.
@@ -217,6 +192,8 @@ type source struct {
 
 	// The placeholders of src have no numbers: each counts from the one before it.
 	counts bool
+
+	comments bool // some of the words of src are put into comments
 
 	takesOver bool // an UPDATE that leaves the claim to the guard takes the row over, and else it proves that
 

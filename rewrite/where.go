@@ -63,7 +63,7 @@ func (p *planner) check(w *read.Write, c read.Condition, rules ruleSet) bool {
 		if onRows != 0 || !c.Empty() {
 			p.insertText(at, " AND ")
 		}
-		if p.dialect.guard.SeeksFirst.Is() && onRows == 0 && !c.Empty() && !p.askedOnce {
+		if p.dialect.guard.SeeksFirst.Is() && onRows == 0 && !c.Empty() {
 			p.askInKeys(c, at)
 		}
 	}
@@ -77,28 +77,17 @@ func (p *planner) check(w *read.Write, c read.Condition, rules ruleSet) bool {
 	case c.Empty():
 		p.insertCheck(at, onRows)
 	default:
-		return p.checkAndRepeat(c, onRows)
+		p.insertCase(c, onRows)
+		p.repeatParts(c.Span, p.After(c.Hi))
 	}
 	return true
-}
-
-// checkAndRepeat has the rows checked that meet a condition which isn't empty, and
-// repeats what an index may need of it.
-func (p *planner) checkAndRepeat(c read.Condition, rules ruleSet) bool {
-	p.insertCase(c, rules)
-	return p.repeatParts(c.Span, p.After(c.Hi))
 }
 
 // repeatParts repeats, at an offset, the parts of a condition that may be evaluated twice.
-func (p *planner) repeatParts(condition read.Span, at int32) bool {
-	parts, doubtful := p.Repeatable(condition)
-	if doubtful >= 0 {
-		return p.refuseTarget(doubtful, read.AmbiguousWord.String())
-	}
-	for _, part := range parts {
+func (p *planner) repeatParts(condition read.Span, at int32) {
+	for _, part := range p.Repeatable(condition) {
 		p.repeat(part, at)
 	}
-	return true
 }
 
 // insertCase puts a condition that isn't empty into a CASE before a check.

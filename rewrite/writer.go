@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/sql/confirm"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -25,9 +25,12 @@ type writer struct {
 	passesAgain bool // the statement's own arguments, although literal
 
 	b        sqltext.Builder
-	numbers  numbering      // of the added placeholders
-	numbered int            // how many placeholders were repeated by their numbers
-	pieces   *confirm.Check // of what the edits wrote; nil where they aren't confirmed
+	numbers  numbering // of the added placeholders
+	numbered int       // how many placeholders were repeated by their numbers
+
+	fragments []fragment  // that the edits wrote
+	sent      []lex.Token // of the rendered text
+	places    []int32     // of the statement's tokens among these
 
 	// What is being written for.
 	table   int // index in Plan.Tables
@@ -60,11 +63,11 @@ func newWriter(s *source) *writer {
 // release keeps a writer for another rendering. It may hold on to what it has written
 // for, until then.
 func (w *writer) release() {
-	if max(cap(w.tokens), cap(w.rows), cap(w.tables), w.b.Cap()) > maxRoom {
+	if max(cap(w.tokens), cap(w.rows), cap(w.tables), cap(w.sent), w.b.Cap()) > maxRoom {
 		return
 	}
 	w.tokens, w.rows, w.tables = w.tokens[:0], w.rows[:0], w.tables[:0]
-	w.literal, w.asksAlone, w.passesAgain, w.observe, w.pieces = false, false, false, false, nil
+	w.literal, w.asksAlone, w.passesAgain, w.observe = false, false, false, false
 	w.restart()
 	writers.Put(w)
 }
@@ -72,7 +75,7 @@ func (w *writer) release() {
 // restart discards the text written so far.
 func (w *writer) restart() {
 	w.b.Reset()
-	w.numbered = 0
+	w.numbered, w.fragments = 0, w.fragments[:0]
 	w.numbers = numbering{before: w.plan.Inputs}
 }
 
@@ -101,21 +104,18 @@ func (w *writer) statement() string {
 		e := &w.edits[i]
 		w.b.WriteString(w.src[last:e.at])
 		last = e.at
+		lo := w.b.Len()
 		if e.apart&before != 0 {
 			w.b.WriteString(" ")
 		}
-		lo := w.b.Len()
 		if w.counts {
 			w.numbers.before = int(e.inputs)
 		}
 		w.edit(e)
-		if e.op != opText && e.op != opRepeat && w.b.Len() > lo && w.pieces != nil {
-			w.pieces.Add(confirm.Piece{Kind: pieceKinds[e.op], Target: w.plan.Targets[e.target].name,
-				Lo: lo, Hi: w.b.Len()})
-		}
 		if e.apart&behind != 0 {
 			w.b.WriteString(" ")
 		}
+		w.fragments = append(w.fragments, fragment{int32(lo), int32(w.b.Len())})
 	}
 	w.b.WriteString(w.src[last:])
 	return w.b.String()

@@ -12,7 +12,6 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
-	"github.com/sqlfence/sqlfence/internal/sql/confirm"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -34,7 +33,6 @@ type Database struct {
 
 	Text    sqltext.Dialect  // what sqlfence's own statements are written in
 	Grammar *read.Grammar    // how it is read
-	Confirm *confirm.Dialect // how what a guard has added to is looked at a second time
 	Guard   *guard.Dialect   // what a guard says in it
 	Session *session.Dialect // how its server is asked
 	Answers *dberr.Answers   // how it answers
@@ -43,14 +41,14 @@ type Database struct {
 var databases = [...]Database{
 	Postgres: {
 		Dialect: Postgres, Name: "PostgreSQL", Text: postgres.Text, Grammar: postgres.Grammar,
-		Confirm: postgres.Confirm, Guard: postgres.Guard, Session: postgres.Session, Answers: postgres.Answers,
+		Guard: postgres.Guard, Session: postgres.Session, Answers: postgres.Answers,
 	},
 	SQLite: {
-		Dialect: SQLite, Name: "SQLite", Text: sqlite.Text, Grammar: sqlite.Grammar, Confirm: sqlite.Confirm,
+		Dialect: SQLite, Name: "SQLite", Text: sqlite.Text, Grammar: sqlite.Grammar,
 		Guard: sqlite.Guard, Session: sqlite.Session, Answers: sqlite.Answers,
 	},
 	MySQL: {
-		Dialect: MySQL, Name: "MySQL", Text: mysql.Text, Grammar: mysql.Grammar, Confirm: mysql.Confirm,
+		Dialect: MySQL, Name: "MySQL", Text: mysql.Text, Grammar: mysql.Grammar,
 		Guard: mysql.Guard, Session: mysql.Session, Answers: mysql.Answers,
 	},
 }

@@ -44,7 +44,7 @@ func newDatabase(d dialect.Dialect, db Database) Database {
 func (db *Database) ownLedgers() bool { return db.known.Guard.OwnLedgers.Is() }
 
 // writesJoined reports whether an UPDATE or DELETE may write any of the tables that it joins.
-func (db *Database) writesJoined() bool { return db.known.Confirm.Joins.Is() }
+func (db *Database) writesJoined() bool { return db.known.Grammar.QualifiedSet.Is() }
 
 // rules read its SQL.
 func (db *Database) rules() *lex.Rules { return db.known.Grammar.Lex }

@@ -16,7 +16,7 @@ import (
 //
 // A statement of MariaDB may be a block with semicolons of its own. So one that isn't known
 // takes the rest of the text with it.
-var Grammar = read.NewGrammar(read.Grammar{
+var Grammar = &read.Grammar{
 	Lex: Lex,
 	Own: read.Blocks,
 
@@ -42,16 +42,9 @@ var Grammar = read.NewGrammar(read.Grammar{
 	OnDuplicate:   fact.Yes,
 	BehindColumns: slices.Concat(read.CommonEnds, []string{"offset", "fetch", "for", "into"}),
 
-	WithoutWords:   "glob ilike overlaps to match isnull notnull symmetric asymmetric only variadic do",
-	NameWords:      "end escape except intersect offset returning window mod", // MOD() is a function, too
-	Operators:      "xor div rlike mod",
-	Prefixes:       "binary interval",
-	CaseLabel:      fact.No,
-	OperatorWords:  fact.No,
-	WindowLooksOn:  fact.Yes,
-	ClauseNames:    fact.Yes,
+	NameWords:      []string{"except", "intersect", "offset", "returning"},
 	ArrowMayFail:   fact.Yes,
 	MathMayFail:    fact.Yes,
 	TypedConstants: fact.No,
 	KeepingTypes:   []string{"char"},
-})
+}

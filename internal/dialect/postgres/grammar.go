@@ -12,7 +12,7 @@ import (
 // It reserves the words that begin a clause (src/include/parser/kwlist.h), and takes
 // none of these for a label without AS; CASE, WHEN, THEN, ELSE and END it takes for
 // one behind an operand.
-var Grammar = read.NewGrammar(read.Grammar{
+var Grammar = &read.Grammar{
 	Lex: Lex,
 
 	Explain:        fact.Yes,
@@ -36,13 +36,8 @@ var Grammar = read.NewGrammar(read.Grammar{
 	OnDuplicate:   fact.No,
 	BehindColumns: slices.Concat(read.CommonEnds, []string{"offset", "fetch", "for", "into"}),
 
-	NameWords:      "between escape glob match regexp",
-	CaseLabel:      fact.Yes,
-	OperatorWords:  fact.Yes,
-	WindowLooksOn:  fact.No,
-	ClauseNames:    fact.No,
 	ArrowMayFail:   fact.No,
 	MathMayFail:    fact.Yes,
 	TypedConstants: fact.Yes,
 	KeepingTypes:   []string{"smallint", "int", "integer", "bigint", "int2", "int4", "int8", "uuid", "text", "varchar"},
-})
+}

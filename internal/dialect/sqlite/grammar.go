@@ -11,7 +11,7 @@ import (
 //
 // It takes a word of its list %fallback ID for a name where the keyword can't stand: a
 // column may be called end, and it is the END of a CASE only behind an operand.
-var Grammar = read.NewGrammar(read.Grammar{
+var Grammar = &read.Grammar{
 	Lex: Lex,
 
 	Explain:        fact.No,
@@ -33,15 +33,8 @@ var Grammar = read.NewGrammar(read.Grammar{
 	OnDuplicate:   fact.No,
 	BehindColumns: read.CommonEnds,
 
-	WithoutWords: "fetch for",
-	NameWords: "asymmetric do end glob ilike lateral like match offset only overlaps regexp symmetric to " +
-		"variadic window with",
-	CaseLabel:      fact.No,
-	OperatorWords:  fact.No,
-	WindowLooksOn:  fact.Yes,
-	ClauseNames:    fact.No,
 	ArrowMayFail:   fact.Yes,
 	MathMayFail:    fact.No,
 	TypedConstants: fact.No,
 	KeepingTypes:   []string{"text"},
-})
+}

@@ -31,6 +31,6 @@ func IsWhole(d dialect.Dialect, query string) bool {
 // Inlines reports whether a driver that writes the arguments' values into a text, as pgx does in PostgreSQL's simple
 // protocol, puts them where the database reads placeholders.
 func Inlines(d dialect.Dialect, query string) bool {
-	db, err := dialect.Of(d)
-	return err == nil && db.Confirm.Inlines(query, false)
+	g, err := grammar(d)
+	return err == nil && g.Lex.Inlines(query, false)
 }

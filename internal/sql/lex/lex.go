@@ -48,6 +48,10 @@ func Scan(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
 		return nil, &Error{int(s.toks[s.open].Start), "a bracket is never closed", Unread}
 	}
 	s.emit(End, len(src))
+	if s.unread.Reason != "" {
+		unread := s.unread
+		return nil, &unread
+	}
 	return s.toks, nil
 }
 
@@ -73,6 +77,15 @@ type scanner struct {
 
 	// The last token that can't stand in a Plain bracket.
 	intricate int32
+
+	unread Error // the first thing that servers read in different ways, if there is one
+}
+
+// fail notes that the text can't be read, and reads on: the database may refuse the text, too.
+func (s *scanner) fail(offset int, reason string) {
+	if s.unread.Reason == "" {
+		s.unread = Error{Offset: offset, Reason: reason}
+	}
 }
 
 const none = -1

@@ -105,7 +105,7 @@ var (
 		`'a' 'b'`:                    `t:'a' t:'b'`,
 		`1 1.5 .5 1. 1e5 1.5E-3`:     `n:1 n:1.5 n:.5 n:1. n:1e5 n:1.5E-3`,
 		`0x1F 0b01 0b2 0X1F 0x 0xg`:  `n:0x1F n:0b01 w:0b2 w:0X1F w:0x w:0xg`,
-		`0x1Fg 0b01_ 1e5a 1.5a`:      `w:0x1Fg w:0b01_ n:1e5 w:a n:1.5 w:a`,
+		`0x1Fg 0b01_ 1e5`:            `w:0x1Fg w:0b01_ n:1e5`,
 		`1a 1ea 1e 1e+ 2_x 3é 1$`:    `w:1a w:1ea w:1e w:1e c:+ w:2_x w:3é w:1$`,
 		`1..2 1.2.3 5'a'`:            `n:1. n:.2 n:1.2 n:.3 n:5 t:'a'`,
 		`a.1b a.5 a.1e5 a.b.0x1`:     `w:a c:. w:1b w:a c:. w:5 w:a c:. w:1e5 w:a c:. w:b c:. w:0x1`,

@@ -30,6 +30,10 @@ func (s *scanner) word() *Error {
 	label := false
 	if n := len(s.toks); n > 0 {
 		switch before := &s.toks[n-1]; before.Kind {
+		case Number:
+			if int(before.End) == start && !s.endsNumber(before, start, i) {
+				s.fail(start, "a word right behind a number is a part of it to some servers; put a blank between them")
+			}
 		case Punct:
 			label = before.Char == '.'
 		case Word:
@@ -45,6 +49,27 @@ func (s *scanner) word() *Error {
 	s.intricate = int32(len(s.toks))
 	*s.add() = Token{Kind: Word, Char: lowerByte(s.src[start]), Label: label, Start: int32(start), End: int32(i)}
 	return nil
+}
+
+// endsNumber reports whether the word from start to end, right behind digits, is the rest of a number to each server:
+// 1e5, 1e-5, 0x1F or 1_000. MySQL's numbers have been read whole. Any other word, as in 4WHERE or 4e0WHERE, is one of its
+// own to some servers, and an error for others.
+func (s *scanner) endsNumber(digits *Token, start, end int) bool {
+	if s.rules.DigitNames.Is() {
+		return false
+	}
+	word, exponent := s.src[start:end], ""
+	if s.src[digits.Start:digits.End] == "0" && strings.IndexByte("xob", word[0]|0x20) >= 0 {
+		return len(word) > 1 && strings.Trim(word[1:], "0123456789abcdefABCDEF_") == ""
+	}
+	if e := strings.IndexAny(word, "eE"); e >= 0 {
+		word, exponent = word[:e], word[e+1:]
+		if exponent == "" && s.at(0) != '+' && s.at(0) != '-' {
+			return false
+		}
+	}
+	return (word == "" || word[0] == '_') && strings.Trim(word, "0123456789_") == "" &&
+		strings.Trim(exponent, "0123456789_") == ""
 }
 
 // introducedString reads the string or name that the letter at start introduces, if it

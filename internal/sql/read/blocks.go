@@ -120,9 +120,7 @@ func (t *Text) mysqlClauses(w *Write) bool {
 	}
 	if t.isWord(t.tok(), "order", "limit") {
 		w.Limit = int32(t.i)
-		if !t.passed("returning") {
-			return false
-		}
+		t.until("returning")
 	}
 	return t.mysqlReturning(w)
 }
@@ -130,8 +128,8 @@ func (t *Text) mysqlClauses(w *Write) bool {
 // mysqlReturning reads RETURNING to the end. In MySQL that is a name: what follows it may be
 // a clause.
 func (t *Text) mysqlReturning(w *Write) bool {
-	if t.returning(w) && !t.passed("from", "where", "on", "order", "limit", "group", "having", "union", "for", "into") {
-		return false
+	if t.returning(w) {
+		t.until("from", "where", "on", "order", "limit", "group", "having", "union", "for", "into")
 	}
 	return t.ends()
 }

@@ -6,33 +6,34 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Repeatable returns the parts of a condition that it is the conjunction of and that
-// may be evaluated twice: no subquery, which might take locks, and no call of a
-// function that might be volatile. doubtful is a token that may be a keyword or a
-// name, or -1.
-func (t *Text) Repeatable(s Span) (parts []Span, doubtful int32) {
+// Repeatable returns the parts of a condition that it is the conjunction of and that may be evaluated twice: no
+// subquery, which might take locks, and no call of a function that might be volatile. Where it can't be told what an
+// AND belongs to, there are none.
+func (t *Text) Repeatable(s Span) (parts []Span) {
 	lo, hi := int(s.Lo), int(s.Hi)
 	if t.isPure(lo, hi) {
-		return append(parts, s), -1
+		return append(parts, s)
 	}
-	var p phrase
-	from, betweens := lo, 0
+	from, betweens, cases := lo, 0, 0
 	add := func(to int) {
 		if from < to && t.isPure(from, to) && !t.mayFail(from, to) {
 			parts = append(parts, span(from, to))
 		}
 	}
 	for i := lo; i < hi; i = t.skip(i) {
-		switch isKeyword, tok := p.step(t, i), &t.Tokens[i]; {
-		case p.doubtful:
-			return nil, int32(i)
+		switch tok := &t.Tokens[i]; {
 		case t.grammar.Lex.TwoModes.Is() && tok.Is('|') && t.Tokens[i+1].Is('|'):
-			return nil, -1
-		case !isKeyword || p.cases > 0:
-		case t.isWord(tok, "when", "then"): // the CASE was taken for a name
-			return nil, int32(i)
-		case t.isWord(tok, "or", "xor"):
-			return nil, -1
+			return nil
+		case tok.Kind != lex.Word || tok.Label:
+		case t.isWord(tok, "case"):
+			cases++
+		case t.isWord(tok, "end"):
+			if cases--; cases < 0 { // a column is called so
+				return nil
+			}
+		case cases > 0:
+		case t.isWord(tok, "or", "xor", "when", "then", "else"):
+			return nil
 		case t.isWord(tok, "between"):
 			betweens++
 		case t.isWord(tok, "and") && betweens > 0:
@@ -43,7 +44,7 @@ func (t *Text) Repeatable(s Span) (parts []Span, doubtful int32) {
 		}
 	}
 	add(hi)
-	return parts, -1
+	return parts
 }
 
 // mayFail holds for a part of a condition that some rows may be an error for. Another

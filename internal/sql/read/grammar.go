@@ -32,27 +32,12 @@ type Grammar struct {
 	OnDuplicate   fact.Fact // ON DUPLICATE KEY UPDATE, VALUES(column) in it, VALUES ROW(1, 2), and () VALUES ()
 	BehindColumns []string  // may follow the columns of a SELECT
 
-	// Expressions. The lists have blanks between their words.
-	WithoutWords   string    // those that are keywords in other databases
-	NameWords      string    // keywords that are names where an operand is wanted
-	Operators      string    // words that only this database has between operands
-	Prefixes       string    // and before one
-	CaseLabel      fact.Fact // CASE behind an operand is a label
-	OperatorWords  fact.Fact // OPERATOR(schema.+), AT TIME ZONE, WITH TIME ZONE and WITH UNIQUE KEYS
-	WindowLooksOn  fact.Fact // WINDOW is a keyword only before name AS
-	ClauseNames    fact.Fact // words that begin the clauses behind a query are names where an operand is wanted
+	// Expressions.
+	NameWords      []string  // end clauses on one server, and are names where an operand is wanted on another
 	ArrowMayFail   fact.Fact // -> and ->>
 	MathMayFail    fact.Fact // casts and arithmetic
 	TypedConstants fact.Fact // 1::bigint and bigint '1'
 	KeepingTypes   []string
-
-	words [maxWord + 1][26][]keyword // by what is above
-}
-
-// NewGrammar returns the grammar with its keywords.
-func NewGrammar(g Grammar) *Grammar {
-	g.words = newWords(&g)
-	return &g
 }
 
 // Statements are how a grammar of its own reads a statement: write, if it is a write of rows,

@@ -22,28 +22,32 @@ func (in Inputs) OnlyBare() bool { return in.Bare > 0 && !in.Named && !in.Number
 
 // NumberInputs gives each placeholder its number: Token.Mate.
 func (t *Text) NumberInputs() Inputs {
-	if t.inputs.counted {
-		return t.inputs
+	if !t.inputs.counted {
+		t.inputs = Number(t.grammar.Lex, t.Src, t.Tokens)
+		t.inputs.counted = true
 	}
-	in := Inputs{counted: true}
+	return t.inputs
+}
+
+// Number gives each placeholder among the tokens of a text its number: Token.Mate.
+func Number(rules *lex.Rules, src string, tokens []lex.Token) (in Inputs) {
 	var names map[string]int
-	for i := range t.Tokens {
-		tok := &t.Tokens[i]
-		if tok.Kind != lex.Param {
+	for i := range tokens {
+		tok := &tokens[i]
+		switch {
+		case tok.Kind != lex.Param:
 			continue
-		}
-		if isBare(tok) {
+		case isBare(tok):
 			in.Count++
 			in.Bare++
 			tok.Mate = int32(in.Count)
 			continue
-		}
-		if n := int(tok.Mate); n > 0 { // it was read with the token
-			in.Count, in.Numbered = max(in.Count, n), true
+		case tok.Mate > 0: // it was read with the token
+			in.Count, in.Numbered = max(in.Count, int(tok.Mate)), true
 			continue
 		}
-		s := t.Src[tok.Start:tok.End]
-		n, numbered := 0, s[0] == '?' || !t.grammar.Lex.Variables.Is()
+		s := src[tok.Start:tok.End]
+		n, numbered := 0, s[0] == '?' || !rules.Variables.Is()
 		if numbered {
 			var err error
 			n, err = strconv.Atoi(s[1:])
@@ -66,7 +70,6 @@ func (t *Text) NumberInputs() Inputs {
 		}
 		tok.Mate = int32(n)
 	}
-	t.inputs = in
 	return in
 }
 

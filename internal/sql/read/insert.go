@@ -147,7 +147,7 @@ func (t *Text) rows() bool {
 	}
 	arm := RowArm{Rows: t.spans[first:len(t.spans):len(t.spans)], After: int32(t.i)}
 	arm.Last = ok && (t.i >= t.stop || t.isWord(t.tok(), "order", "limit", "offset", "fetch", "returning") ||
-		t.isWord(t.tok(), "on") && t.begins(t.i))
+		t.isWord(t.tok(), "on") && !t.isNoClause(t.i))
 	t.addArm(arm)
 	return ok
 }
@@ -176,7 +176,8 @@ func (t *Text) query() bool {
 			t.accept("distinct")
 		}
 	}
-	return t.passed("on", "returning")
+	t.until("on", "returning")
+	return true
 }
 
 // withOfRead steps over a WITH with parts that only read: reading the target has shown that no
@@ -217,8 +218,10 @@ func (t *Text) queryArm() bool {
 		t.fail(NotRows, min(t.i, t.stop))
 	}
 	// A SELECT without FROM has been read up to one of them, which may be a name elsewhere.
-	return ok && (t.i < t.stop && t.isWord(t.tok(), "union", "intersect", "except", "returning") ||
-		t.passed("union", "intersect", "except", "on", "returning"))
+	if ok && !(t.i < t.stop && t.isWord(t.tok(), "union", "intersect", "except", "returning")) {
+		t.until("union", "intersect", "except", "on", "returning")
+	}
+	return ok
 }
 
 // behindRows refuses what may not follow the rows of a VALUES: another database may
@@ -231,10 +234,7 @@ func (t *Text) behindRows() bool {
 // selection reads the columns of a SELECT.
 func (t *Text) selection() bool {
 	lo := t.i
-	hi, ok := t.until(t.grammar.BehindColumns...)
-	if !ok {
-		return false
-	}
+	hi := t.until(t.grammar.BehindColumns...)
 	t.addArm(RowArm{
 		Select:  true,
 		Columns: span(lo, hi),
@@ -261,8 +261,8 @@ func (t *Text) upserts(w *Write) bool {
 		}
 	}
 	w.ConflictsEnd = int32(t.i)
-	if t.returning(w) && !t.passed() {
-		return false
+	if t.returning(w) {
+		t.i = t.stop
 	}
 	return t.ends()
 }
@@ -273,8 +273,8 @@ func (t *Text) upserts(w *Write) bool {
 func (t *Text) onConflict(c *Conflict) bool {
 	if t.tok().Is('(') {
 		t.i = t.skip(t.i)
-		if t.accept("where") && !t.passed("do") {
-			return false
+		if t.accept("where") {
+			t.until("do")
 		}
 	} else if t.accept("on", "constraint") {
 		t.step(1)

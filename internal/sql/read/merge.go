@@ -23,9 +23,7 @@ func (t *Text) merge() {
 }
 
 func (t *Text) merges(w *Write) bool {
-	if at, ok := t.until("when"); !ok {
-		return false
-	} else if at == t.stop {
+	if t.until("when") == t.stop {
 		return t.fail(ExpectedWhen, t.i)
 	}
 	first := len(t.arms)
@@ -39,8 +37,8 @@ func (t *Text) merges(w *Write) bool {
 			return false
 		}
 	}
-	if t.returning(w) && !t.passed() {
-		return false
+	if t.returning(w) {
+		t.i = t.stop
 	}
 	return t.ends()
 }
@@ -69,10 +67,7 @@ func (t *Text) arm(a *Arm, always *[3]bool) bool {
 	at := t.i
 	if t.accept("and") {
 		lo := t.i
-		hi, ok := t.until("then")
-		if !ok {
-			return false
-		}
+		hi := t.until("then")
 		if lo == hi {
 			return t.fail(ExpectedCondition, lo)
 		}

@@ -51,8 +51,7 @@ func answers(g *Grammar, sql string, plain bool) string {
 		fmt.Fprintln(&b, x.ChangesEncoding())
 		for i := range x.Writes {
 			if w := &x.Writes[i]; !w.Where.Empty() {
-				parts, doubtful := x.Repeatable(w.Where.Span)
-				fmt.Fprintln(&b, parts, doubtful, x.mayFail(int(w.Where.Lo), int(w.Where.Hi)), x.Source(w.Where.Span))
+				fmt.Fprintln(&b, x.Repeatable(w.Where.Span), x.mayFail(int(w.Where.Lo), int(w.Where.Hi)), x.Source(w.Where.Span))
 			}
 		}
 	}

@@ -7,7 +7,6 @@ type Reason uint8
 // write to the target can't be understood.
 const (
 	Readable Reason = iota
-	AmbiguousWord
 	TooDeep
 	ExpectedAlias
 	ExpectedSet
@@ -37,9 +36,7 @@ const (
 func (r Reason) String() string { return reasons[r] }
 
 var reasons = [...]string{
-	Readable: "it can be read",
-	AmbiguousWord: "a word before this may be a keyword or a name, or a CASE has no END; put names that are " +
-		"keywords in quotes, and a blank behind a number",
+	Readable:               "it can be read",
 	TooDeep:                "it is nested too deeply to be read",
 	ExpectedAlias:          "expected an alias here",
 	ExpectedSet:            "expected SET here",

@@ -51,10 +51,7 @@ func (t *Text) delete() {
 // assignments reads a SET list up to one of the words that may follow it.
 func (t *Text) assignments(set *Assignments, follow ...string) bool {
 	lo := t.i
-	hi, ok := t.until(follow...)
-	if !ok {
-		return false
-	}
+	hi, ok := t.until(follow...), true
 	if lo == hi {
 		return t.fail(ExpectedAssignment, hi)
 	}
@@ -87,20 +84,20 @@ func (t *Text) assignments(set *Assignments, follow ...string) bool {
 // tables that its rows are joined with.
 func (t *Text) conditions(w *Write, joins string) bool {
 	w.From = int32(t.i)
-	if t.accept(joins) && !t.passed("where", "returning", "order", "limit") {
-		return false
+	if t.accept(joins) {
+		t.until("where", "returning", "order", "limit")
 	}
 	if !t.where(&w.Where, "returning", "order", "limit") {
 		return false
 	}
-	if t.returning(w) && !t.passed("order", "limit") {
-		return false
+	if t.returning(w) {
+		t.until("order", "limit")
 	}
 	if t.isWord(t.tok(), "order", "limit") {
 		w.Limit = int32(t.i)
 	}
-	if t.grammar.Limits.Is() && !t.passed() {
-		return false
+	if t.grammar.Limits.Is() {
+		t.i = t.stop
 	}
 	return t.ends()
 }
@@ -110,10 +107,7 @@ func (t *Text) where(c *Condition, follow ...string) bool {
 	at := t.i
 	if t.accept("where") {
 		lo := t.i
-		hi, ok := t.until(follow...)
-		if !ok {
-			return false
-		}
+		hi := t.until(follow...)
 		if lo == hi {
 			return t.fail(ExpectedCondition, lo)
 		}

@@ -1,11 +1,16 @@
-package confirm
+package lex_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	"github.com/sqlfence/sqlfence/internal/dialect/sqlite"
+)
 
 // Where pgx and the server would find placeholders at different places, values
 // can't be written into the text.
 func TestInlinesOnlyInPostgres(t *testing.T) {
-	if !SQLite.Inlines("SELECT 'x' ?1", true) {
+	if !sqlite.Lex.Inlines("SELECT 'x' ?1", true) {
 		t.Error("no driver of SQLite writes values into the text")
 	}
 }
@@ -37,7 +42,7 @@ func TestInlines(t *testing.T) {
 		"SELECT a$1":                                                      false,
 		"UPDATE books SET a = 'x'\n$1":                                    false,
 	} {
-		if got := Postgres.Inlines(text, true); got != want {
+		if got := postgres.Lex.Inlines(text, true); got != want {
 			t.Errorf("inlines = %v, want %v: %s", got, want, text)
 		}
 	}
@@ -48,7 +53,7 @@ func TestInlinesByNewerDrivers(t *testing.T) {
 	for text, want := range map[string]bool{
 		"SELECT $a$ it's $a$ || $1": true, "SELECT $$it's $2$$, $1": true, "SELECT name'\\' || ' $1'": false, "SELECT a$1": false,
 	} {
-		if got := Postgres.Inlines(text, false); got != want {
+		if got := postgres.Lex.Inlines(text, false); got != want {
 			t.Errorf("inlines = %v, want %v: %s", got, want, text)
 		}
 	}

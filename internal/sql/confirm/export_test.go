@@ -1,7 +1,0 @@
-package confirm
-
-// The databases' values. They are below no folder of a database, so the external tests fill them.
-var Postgres, SQLite, MySQL = new(Dialect), new(Dialect), new(Dialect)
-
-// All has them in order.
-func All() []*Dialect { return []*Dialect{Postgres, SQLite, MySQL} }

@@ -1,0 +1,91 @@
+package lex
+
+import "strings"
+
+// In PostgreSQL's simple protocol there are no arguments: pgx writes their values into the text, where its own scanner
+// finds placeholders (QueryExecModeSimpleProtocol, which the connection's DSN may ask for, too). That scanner knows
+// strings, quoted names, comments and, since 5.9, dollar quotes, but no names: in a$1 it finds $1, and in date'\' a string
+// with escapes.
+
+// Inlines reports whether a driver that writes values into the text finds the same placeholders there as the server
+// does, and puts no value where it would run together with a string. It holds for a database with drivers that don't do
+// so. older: also one that knows no dollar quotes. Plain strings are read as they are without backslash escapes.
+func (r *Rules) Inlines(text string, older bool) bool {
+	if !r.DollarQuotes.Is() {
+		return true
+	}
+	tokens, err := Scan(r, text, SCSOn, nil)
+	if err != nil {
+		return false
+	}
+	before, newer, old := Kind(0), -1, -1
+	for i := range tokens {
+		tok := &tokens[i]
+		// 'a' and a string behind a newline are one string.
+		if tok.Kind == Param && before == Text || tok.Kind == Text && before == Param {
+			return false
+		}
+		if before = tok.Kind; before != Param {
+			continue
+		}
+		newer, old = r.inlinedAt(text, newer+1, true), r.inlinedAt(text, old+1, false)
+		if newer != int(tok.Start) || older && old != newer {
+			return false
+		}
+	}
+	return r.inlinedAt(text, newer+1, true) < 0 && (!older || r.inlinedAt(text, old+1, false) < 0)
+}
+
+// inlinedAt returns the first placeholder from i on that a scanner without names finds, or -1; dollars says whether it
+// knows dollar quotes.
+func (r *Rules) inlinedAt(s string, i int, dollars bool) int {
+	for i < len(s) {
+		c, next := s[i], byte(0)
+		if i+1 < len(s) {
+			next = s[i+1]
+		}
+		switch {
+		case (c == 'e' || c == 'E') && next == '\'':
+			i = quoteEnd(s, i+2, '\'', true)
+		case c == '\'' || c == '"':
+			i = quoteEnd(s, i+1, c, false)
+		case c == '-' && next == '-', c == '/' && next == '*':
+			blank, _ := r.SkipBlank(s[i:])
+			i += blank
+		case c == '$' && IsDigit(next):
+			return i
+		case c == '$' && dollars:
+			tag := i + 1
+			for tag < len(s) && IsNamePart(s[tag]) && s[tag] != '$' {
+				tag++
+			}
+			if i++; tag < len(s) && s[tag] == '$' {
+				quote := s[i-1 : tag+1]
+				end := strings.Index(s[tag+1:], quote)
+				if end < 0 {
+					return -1
+				}
+				i = tag + 1 + end + len(quote)
+			}
+		default:
+			i++
+		}
+	}
+	return -1
+}
+
+// quoteEnd returns the place behind the quote that ends what has begun before i, or behind the text.
+func quoteEnd(s string, i int, quote byte, escapes bool) int {
+	for ; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && escapes:
+			i++
+		case s[i] != quote:
+		case i+1 < len(s) && s[i+1] == quote:
+			i++
+		default:
+			return i + 1
+		}
+	}
+	return len(s)
+}

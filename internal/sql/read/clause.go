@@ -1,0 +1,91 @@
+package read
+
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
+
+// until moves to the next of the words outside of brackets that ends a clause, or to the end of the region, and
+// returns where that is. The databases reserve these words: where they are no labels they are never names, but for what
+// [Text.isNoClause] knows.
+func (t *Text) until(words ...string) (at int) {
+	cases := 0
+	for ; t.i < t.stop; t.i = t.skip(t.i) {
+		switch tok := t.tok(); {
+		case tok.Kind != lex.Word || tok.Label:
+		case t.grammar.Merge.Is() && t.isWord(tok, "case"):
+			cases++
+		case t.grammar.Merge.Is() && t.isWord(tok, "end"):
+			cases--
+		case !t.isOneOf(tok, words) || t.isNoClause(t.i):
+		case cases > 0 && t.isWord(tok, "when", "then"):
+		default:
+			return t.i
+		}
+	}
+	t.i = t.stop
+	return t.i
+}
+
+// isNoClause reports whether the word at i, which ends a clause elsewhere, is a name there or a part of an expression.
+func (t *Text) isNoClause(i int) bool {
+	tok, next, third := &t.Tokens[i], &t.Tokens[i+1], &t.Tokens[min(i+2, len(t.Tokens)-1)]
+	switch tok.Char {
+	case 'd': // SQLite takes DO for a name, too
+		return t.isWord(tok, "do") && !t.isWord(next, "nothing") && !(t.isWord(next, "update") && t.isWord(third, "set"))
+	case 'f':
+		switch {
+		case t.isWord(tok, "from"): // IS [NOT] DISTINCT FROM
+			return t.follows(i, 1, "distinct") &&
+				(t.follows(i, 2, "is") || t.follows(i, 2, "not") && t.follows(i, 3, "is"))
+		case t.isWord(tok, "for"): // COLLATION FOR (...)
+			return t.follows(i, 1, "collation") && next.Is('(')
+		}
+	case 'g': // WITHIN GROUP (ORDER BY ...)
+		return t.isWord(tok, "group") && t.follows(i, 1, "within") && next.Is('(')
+	case 'o':
+		switch {
+		case !t.isWord(tok, "on"):
+		case t.grammar.OnDuplicate.Is():
+			return !t.isWord(next, "duplicate") || !t.isWord(third, "key")
+		case !t.isWord(next, "conflict"): // a join's, or that of DISTINCT ON
+			return true
+		default:
+			return !third.Is('(') && !t.isWord(third, "do", "on")
+		}
+	case 'w':
+		switch {
+		case t.isWord(tok, "when"):
+			return !t.isWord(next, "matched") && !(t.isWord(next, "not") && t.isWord(third, "matched"))
+		case t.isWord(tok, "window"):
+			return !(isName(next) && t.isWord(third, "as"))
+		}
+	}
+	return t.isWord(tok, t.grammar.NameWords...) && (t.wantsOperand(i) || next.Is(',') || next.Kind == lex.End ||
+		t.isWord(next, "from", "where", "on", "order", "limit", "group", "having", "union", "for", "into"))
+}
+
+// wantsOperand reports whether an operand has to come at i: there a word that isn't reserved is a name.
+func (t *Text) wantsOperand(i int) bool {
+	if i == 0 {
+		return true
+	}
+	switch before := &t.Tokens[i-1]; before.Kind {
+	case lex.Punct:
+		return !before.Is(')') && !before.Is(']') && !(before.Is('*') && t.wantsOperand(i-1))
+	case lex.Word:
+		return !before.Label && t.isWord(before, beforeOperand...)
+	}
+	return false
+}
+
+// beforeOperand are the reserved words behind which an operand comes.
+var beforeOperand = []string{"select", "distinct", "all", "where", "having", "on", "by", "and", "or", "xor", "not", "in",
+	"is", "like", "rlike", "regexp", "between", "div", "mod", "binary", "interval", "collate", "case", "when", "then",
+	"else", "set", "from", "join", "limit"}
+
+// follows reports whether the token n places before i is one of the words, and no label.
+func (t *Text) follows(i, n int, words ...string) bool {
+	return i >= n && !t.Tokens[i-n].Label && t.isWord(&t.Tokens[i-n], words...)
+}
+
+func isName(tok *lex.Token) bool {
+	return tok.Kind == lex.Word || tok.Kind == lex.Quoted || tok.Kind == lex.Text
+}
