@@ -25,18 +25,18 @@ func TestFaultIsRefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	const update = "UPDATE books SET price = 1 WHERE id = 1"
-	registers := r.registers
-	r.registers = func(string, string) bool { panic("a fault") }
+	index := r.index
+	r.index = nil // it is asked at once
 	for _, plan := range []func(string) *Plan{r.Plan, func(query string) *Plan { return r.PlanFor(query, guard.Versioned) }} {
 		p := plan(update)
-		if p.Verdict != guard.Refuse || p.Refusal.Table != -1 || !strings.Contains(p.Refusal.Reason, "a fault") {
+		if p.Verdict != guard.Refuse || p.Refusal.Table != -1 || !strings.Contains(p.Refusal.Reason, "nil pointer") {
 			t.Errorf("%v %+v", p.Verdict, p.Refusal)
 		}
 		if _, _, err := p.Render(Values{}); err == nil {
 			t.Error("it can be rendered")
 		}
 	}
-	r.registers = registers
+	r.index = index
 	if p := r.Plan(update); p.Verdict != guard.Guard {
 		t.Errorf("afterwards: %v %+v", p.Verdict, p.Refusal)
 	}

@@ -48,7 +48,7 @@ func (r *Rewriter) read(query string, v guard.Variant) *Plan {
 	if len(query) > maxRead {
 		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
 	}
-	text, err := read.Open(r.dialect.grammar, query, r.registers)
+	text, err := read.Open(r.dialect.grammar, query)
 	if err != nil {
 		return refusal(-1, err.Offset, "it can't be read: "+err.Reason)
 	}

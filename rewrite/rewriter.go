@@ -13,13 +13,12 @@ import (
 
 // A Rewriter plans the statements of one database. It is safe for concurrent use.
 type Rewriter struct {
-	dialect   *dialect // nil for one that can't be guarded: it has no tables
-	nonce     string   // of the markers; see [Rewriter.ReadMarker]
-	tables    []Table
-	registers func(schema, name string) bool // whether a name may mean one of these
-	index     *index
-	search    *search // nil without a dialect
-	plans     plans
+	dialect *dialect // nil for one that can't be guarded: it has no tables
+	nonce   string   // of the markers; see [Rewriter.ReadMarker]
+	tables  []Table
+	index   *index
+	search  *search // nil without a dialect
+	plans   plans
 }
 
 // New returns a rewriter that guards tables. Without any table, too, it refuses
@@ -61,7 +60,6 @@ func New(d databases.Dialect, tables []Table) (*Rewriter, error) {
 		index.ledger, index.locks = index.ledger || t.Ledger, index.locks || t.locks()
 	}
 	index.tables = r.tables
-	r.registers = index.guards
 	r.search = newSearch(says, r.tables)
 	return r, nil
 }

@@ -33,8 +33,8 @@ func (p *planner) versions(w *read.Write) bool {
 		return p.refuseTarget(w.At, "drivers don't count the rows of a write in WITH, so WithSerial can't report "+
 			"a row that is gone; write it as the main statement, or run it without WithSerial")
 	}
-	if at := p.HiddenWrite(0, int(w.At)); at >= 0 && p.dialect.guard.WritesInWith.Is() {
-		return p.refuseTarget(int32(at), "under WithSerial the database would apply the write in WITH even if the "+
+	if first := p.Writes[0].At; first < w.At && p.dialect.guard.WritesInWith.Is() {
+		return p.refuseTarget(first, "under WithSerial the database would apply the write in WITH even if the "+
 			"row is gone; send it as a statement of its own")
 	}
 	p.target.versioned, p.plan.Versioned = true, true

@@ -20,7 +20,7 @@ func (r *Rewriter) Unregistered(query string) (names []string) {
 			names = nil
 		}
 	}()
-	text, err := read.Open(r.dialect.grammar, query, nil)
+	text, err := read.Open(r.dialect.grammar, query)
 	if err != nil {
 		return nil
 	}

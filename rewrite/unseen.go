@@ -12,7 +12,7 @@ func unseenIn(d *dialect, code string) string {
 	if unseen == nil {
 		return ""
 	}
-	t, err := read.Open(d.grammar, code, nil)
+	t, err := read.Open(d.grammar, code)
 	if err != nil {
 		return sqltext.UnseenSetting
 	}

@@ -22,7 +22,7 @@ func TestConstant(t *testing.T) {
 		{SQLite, "$1", "{1 1 }"}, {SQLite, "$2", ""}, {SQLite, "CAST(? AS TEXT)", "{ 1 }"}, {SQLite, "CAST(? AS INTEGER)", ""}, {SQLite, "'a'::text", "error"},
 		{SQLite, "text 'a'", ""}, {SQLite, "x'00'", ""}, {SQLite, `'a\b'`, ""},
 	} {
-		x, err := Open(tt.g, "UPDATE t SET id = "+tt.in, nil)
+		x, err := Open(tt.g, "UPDATE t SET id = "+tt.in)
 		if err != nil {
 			if tt.want != "error" {
 				t.Errorf("%s: %v", tt.in, err)

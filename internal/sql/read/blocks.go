@@ -149,11 +149,11 @@ func (t *Text) mysqlInsert(verb Verb) {
 	}
 	t.partition()
 	switch {
-	case t.isWanted(w):
-		_ = t.mysqlRows(w) && t.rowAlias(&w.Insertion) && t.onDuplicate(w)
-		t.finish(w)
 	case !t.tok().Is('(') && !t.isWord(t.tok(), "values", "value", "select", "with", "table", "set"):
 		t.unreadable(int(w.At))
+	default:
+		_ = t.mysqlRows(w) && t.rowAlias(&w.Insertion) && t.onDuplicate(w)
+		t.finish(w)
 	}
 }
 
@@ -229,6 +229,7 @@ func (t *Text) onDuplicate(w *Write) bool {
 	w.ConflictsAt = int32(t.i)
 	if w.Verb == Insert && t.accept("on", "duplicate", "key", "update") {
 		first := len(t.conflicts)
+		t.claim(t.i - 1)
 		c := Conflict{At: int32(t.i - 4), Update: true}
 		ok := t.assignments(&c.Set, "returning")
 		c.Where.At = int32(t.i)

@@ -28,7 +28,7 @@ func TestAllocations(t *testing.T) {
 	for g, texts := range map[*Grammar][]string{Postgres: shortTexts, MySQL: mysqlTexts} {
 		for _, sql := range texts {
 			n := testing.AllocsPerRun(200, func() {
-				x, err := Open(g, sql, nil)
+				x, err := Open(g, sql)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -49,7 +49,7 @@ func TestLongTexts(t *testing.T) {
 		"INSERT INTO books (id) VALUES (1)" + strings.Repeat(", (1)", maxKept),
 		"UPDATE books SET a = 1" + strings.Repeat(", a = 1", maxKept),
 	} {
-		x, err := Open(Postgres, sql, nil)
+		x, err := Open(Postgres, sql)
 		if err != nil || !x.Next() {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestLongTexts(t *testing.T) {
 // one before.
 func TestClosedKeepsNothing(t *testing.T) {
 	x := &Text{}
-	y, err := Open(SQLite, "WITH a AS (SELECT 1) UPDATE shop.books AS b SET c = 1; SELECT 1", nil)
+	y, err := Open(SQLite, "WITH a AS (SELECT 1) UPDATE shop.books AS b SET c = 1; SELECT 1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestClosedKeepsNothing(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if x.Src != "" || x.wanted != nil {
+	if x.Src != "" {
 		t.Error("the text is kept")
 	}
 }
@@ -100,7 +100,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Run(sql[:min(len(sql), 60)], func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				x, err := Open(Postgres, sql, nil)
+				x, err := Open(Postgres, sql)
 				if err != nil {
 					b.Fatal(err)
 				}

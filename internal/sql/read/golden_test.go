@@ -40,7 +40,7 @@ func samples(t testing.TB, path string) (all []sample) {
 }
 
 func readAll(g *Grammar, sql string) string {
-	t, err := Open(g, sql, nil)
+	t, err := Open(g, sql)
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -168,7 +168,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sql string) {
 		for _, g := range grammars {
-			x, err := Open(g, sql, nil)
+			x, err := Open(g, sql)
 			if err != nil {
 				continue
 			}

@@ -10,7 +10,7 @@ import (
 // first reads the first statement of a text.
 func first(t testing.TB, g *Grammar, sql string) *Text {
 	t.Helper()
-	x, err := Open(g, sql, nil)
+	x, err := Open(g, sql)
 	if err != nil || !x.Next() {
 		t.Fatalf("%s: %v", sql, err)
 	}
@@ -259,45 +259,9 @@ func TestInTransaction(t *testing.T) {
 	}
 }
 
-// TestWanted: a write that isn't wanted is read to its target and the word behind.
-func TestWanted(t *testing.T) {
-	var asked []string
-	wanted := func(schema, name string) bool {
-		asked = append(asked, schema+"."+name)
-		return false
-	}
-	for g, texts := range map[*Grammar]map[string]int{
-		Postgres: {
-			"UPDATE shop.a SET 1": 1, "UPDATE a": 2, "UPDATE ONLY a * 1": 2, "DELETE FROM a 1": 2, "DELETE FROM a": 1, "DELETE FROM a USING b": 1,
-			"INSERT INTO a VALUES (": 0, "INSERT INTO a 1": 2, "INSERT INTO a (b)": 1, "MERGE INTO a USING": 1, "MERGE INTO a": 2, "UPDATE a AS 1": 1,
-		},
-		SQLite: {"REPLACE INTO a SELECT": 1, "UPDATE OR FAIL a SET": 1},
-	} {
-		for sql, parts := range texts {
-			x, err := Open(g, sql, wanted)
-			if err != nil {
-				continue
-			}
-			asked = nil
-			x.Next()
-			if len(x.Parts) != parts || x.Parts[0].Kind != WritePart || len(x.Parts) > 1 && x.Parts[1].Kind != UnreadablePart {
-				t.Errorf("%s: %+v", sql, x.Parts)
-			}
-			alias := strings.Contains(sql, "AS 1")
-			if w := x.Writes[0]; w.Target.Name != "a" || w.Where.At > 0 || w.Insertion.SourceAt > 0 || (w.Failure.Reason == ExpectedAlias) != alias {
-				t.Errorf("%s: %+v", sql, w)
-			}
-			if !alias && (len(asked) != 1 || !strings.HasSuffix(asked[0], ".a")) {
-				t.Errorf("%s: asked %q", sql, asked)
-			}
-			x.Close()
-		}
-	}
-}
-
 func TestOpenFails(t *testing.T) {
 	for sql, offset := range map[string]int{"SELECT 'a": 7, `SELECT '\''`: 8, "SELECT )": 7} {
-		if x, err := Open(Postgres, sql, nil); x != nil || err == nil || err.Offset != offset {
+		if x, err := Open(Postgres, sql); x != nil || err == nil || err.Offset != offset {
 			t.Errorf("%s: %v, %v", sql, x, err)
 		}
 	}

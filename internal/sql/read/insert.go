@@ -16,11 +16,11 @@ func (t *Text) insert(verb Verb) {
 	w := t.target(&head)
 	switch {
 	case w == nil:
-	case t.isWanted(w):
-		_ = t.columnList(&w.Insertion) && t.rowSource(&w.Insertion) && t.upserts(w)
-		t.finish(w)
 	case !t.tok().Is('(') && !t.isWord(t.tok(), "default", "values", "select", "with", "table", "overriding"):
 		t.unreadable(int(w.At))
+	default:
+		_ = t.columnList(&w.Insertion) && t.rowSource(&w.Insertion) && t.upserts(w)
+		t.finish(w)
 	}
 }
 
@@ -285,6 +285,7 @@ func (t *Text) onConflict(c *Conflict) bool {
 	if !t.accept("do", "update", "set") {
 		return t.fail(ExpectedConflictAction, t.i)
 	}
+	t.claim(t.i - 2)
 	c.Update = true
 	return t.assignments(&c.Set, "where", "on", "returning") && t.where(&c.Where, "on", "returning")
 }

@@ -14,11 +14,11 @@ func (t *Text) merge() {
 	w := t.target(&head, "using")
 	switch {
 	case w == nil:
-	case t.isWanted(w):
-		_ = t.merges(w)
-		t.finish(w)
 	case !t.isWord(t.tok(), "using"):
 		t.unreadable(int(w.At))
+	default:
+		_ = t.merges(w)
+		t.finish(w)
 	}
 }
 
@@ -85,12 +85,15 @@ func (t *Text) armAction(a *Arm) bool {
 	case t.accept("do", "nothing"):
 		return true
 	case t.accept("delete"):
+		t.claim(t.i - 1)
 		a.Action = Delete
 		return true
 	case t.accept("update", "set"):
+		t.claim(t.i - 2)
 		a.Action = Update
 		return t.assignments(&a.Set, "when", "returning")
 	case t.accept("insert"):
+		t.claim(t.i - 1)
 		a.Action = Insert
 		return t.columnList(&a.Insertion) && t.mergedRow(&a.Insertion)
 	}

@@ -114,38 +114,6 @@ func TestMySQLInTransaction(t *testing.T) {
 	}
 }
 
-// Only what is asked for is read, and each write to it.
-func TestMySQLWanted(t *testing.T) {
-	for in, want := range map[string]string{
-		"UPDATE books b, pens p SET b.a = 1, p.a = 2": "books: 2 | pens: 2",
-		"UPDATE inks i, caps c SET i.a = 1, c.a = 2":  "inks: 0 | caps: 0",
-		"UPDATE inks SET a = 1":                       "inks: 0",
-		"DELETE i FROM inks i, books WHERE books.id":  "inks: 0",
-		"INSERT INTO inks SET a = 1":                  "inks: 0",
-		"INSERT INTO inks FROM a":                     "inks: 0 | unreadable",
-		"REPLACE inks VALUES (1)":                     "inks: 0",
-	} {
-		x, err := Open(MySQL, in, func(_, name string) bool { return name == "books" })
-		if err != nil || !x.Next() {
-			t.Fatalf("%s: %v", in, err)
-		}
-		var got []string
-		for _, p := range x.Parts {
-			switch p.Kind {
-			case WritePart:
-				w := &x.Writes[p.Write]
-				got = append(got, fmt.Sprintf("%s: %d", w.Target.Name, len(w.Set.Items)))
-			case UnreadablePart:
-				got = append(got, "unreadable")
-			}
-		}
-		if s := strings.Join(got, " | "); s != want {
-			t.Errorf("%s: got %s, want %s", in, s, want)
-		}
-		x.Close()
-	}
-}
-
 // A name is also there as it is spelled: where lower_case_table_names is 0, two names that
 // differ in their case are two.
 func TestMySQLSpelling(t *testing.T) {

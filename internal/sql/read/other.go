@@ -17,9 +17,7 @@ func (t *Text) other(begin int) {
 	if p.Class == Call || p.Class == Prepare {
 		p.Lo = int32(t.behindOwnName(begin))
 	}
-	if p.Class == Reading || p.Class == Definition {
-		t.reads(begin, begin+1)
-	}
+	t.mayHide = p.Class == Reading || p.Class == Definition
 }
 
 func (t *Text) class() Class {

@@ -19,13 +19,14 @@ type Text struct {
 	Statement
 
 	grammar *Grammar
-	wanted  func(schema, name string) bool
 	i       int     // the current token
 	stop    int     // the end of the region that is being read
 	depth   int     // how many brackets it is inside of
 	failure Failure // of the write that is being read
 	filled  bool    // there is a statement, or a part of one
 	inputs  Inputs
+	verbs   []int32 // the words INSERT, UPDATE, DELETE, MERGE and REPLACE that writes consist of
+	mayHide bool    // other such words are looked for
 
 	// Room for what the statement consists of.
 	items     []Assignment
@@ -36,20 +37,15 @@ type Text struct {
 	joined    []Target
 }
 
-// Open splits src into tokens. A write is read beyond its target if wanted, or nil,
-// says so of the target's normalised name; schema may be empty.
-func Open(g *Grammar, src string, wanted func(schema, name string) bool) (*Text, *lex.Error) {
+// Open splits src into tokens.
+func Open(g *Grammar, src string) (*Text, *lex.Error) {
 	t, err := open(g, src, lex.SCSUnknown)
 	if err != nil && err.Fault == lex.Ambiguous && g.Lex.NeedsSCSOn(src) {
 		if t, err = open(g, src, lex.SCSOn); err == nil {
 			t.NeedsSCSOn = true
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	t.wanted = wanted
-	return t, nil
+	return t, err
 }
 
 func open(g *Grammar, src string, scs lex.SCS) (*Text, *lex.Error) {
@@ -78,7 +74,7 @@ func (t *Text) Close() {
 		return
 	}
 	t.reset()
-	t.Src, t.wanted = "", nil
+	t.Src = ""
 	texts.Put(t)
 }
 
@@ -93,7 +89,7 @@ func (t *Text) reset() {
 	t.Statement = Statement{Parts: t.Parts[:0], Writes: t.Writes[:0]}
 	t.items, t.spans, t.rowArms, t.conflicts, t.arms = t.items[:0], t.spans[:0], t.rowArms[:0],
 		t.conflicts[:0], t.arms[:0]
-	t.depth = 0
+	t.depth, t.verbs, t.mayHide = 0, t.verbs[:0], false
 }
 
 // Next reads the next statement of the text; false means that there is none.
@@ -104,6 +100,9 @@ func (t *Text) Next() bool {
 	}
 	t.Span, t.filled = span(t.i, t.stop), true
 	t.statement()
+	if t.mayHide {
+		t.strays()
+	}
 	t.i = t.stop
 	return true
 }

@@ -204,16 +204,10 @@ func (from *source) resolve(names []Target) (tables []Target, ok bool) {
 // writesTo adds the writes of an UPDATE or DELETE to its targets, which share their clauses, which
 // come next. An UPDATE of several tables writes to those that it assigns a column of.
 func (t *Text) writesTo(head *Write, from source, targets []Target) {
-	t.reads(int(head.At), int(head.At)+1)
+	t.claim(int(head.At))
 	head.Joined = from.joined
-	wanted := t.wanted == nil
-	for _, table := range targets {
-		wanted = wanted || t.wanted(table.Schema, table.Name)
-	}
-	if wanted {
-		t.mysqlClauses(head)
-		t.finish(head)
-	}
+	t.mysqlClauses(head)
+	t.finish(head)
 	for i := range targets {
 		w := *head
 		if w.Joined && !w.Set.Empty() {

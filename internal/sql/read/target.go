@@ -18,7 +18,7 @@ func (t *Text) target(head *Write, follow ...string) *Write {
 		t.unreadable(verb)
 		return nil
 	}
-	t.reads(verb, t.i)
+	t.claim(verb)
 	t.part(WritePart, verb, verb)
 	t.Parts[len(t.Parts)-1].Write = int32(len(t.Writes))
 	added := t.newWrite()
@@ -54,11 +54,6 @@ func (t *Text) newWrite() *Write {
 
 // finish notes in the write why it couldn't be read, if so.
 func (t *Text) finish(w *Write) { w.Failure, t.failure = t.failure, Failure{} }
-
-// isWanted reports whether the write is to be read on.
-func (t *Text) isWanted(w *Write) bool {
-	return t.wanted == nil || t.wanted(w.Target.Schema, w.Target.Name)
-}
 
 // alias reads [AS] alias. AS may only be left out in PostgreSQL, and only where
 // the words that may follow are known.

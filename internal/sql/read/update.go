@@ -12,11 +12,11 @@ func (t *Text) update() {
 	w := t.target(&head, "set")
 	switch {
 	case w == nil:
-	case t.isWanted(w):
-		_ = t.updates(w) && t.conditions(w, "from")
-		t.finish(w)
 	case !t.isWord(t.tok(), "set"):
 		t.unreadable(int(w.At))
+	default:
+		_ = t.updates(w) && t.conditions(w, "from")
+		t.finish(w)
 	}
 }
 
@@ -40,11 +40,11 @@ func (t *Text) delete() {
 	w := t.target(&head, "using", "where", "returning", "order", "limit")
 	switch {
 	case w == nil:
-	case t.isWanted(w):
-		_ = t.conditions(w, "using")
-		t.finish(w)
 	case t.i != t.stop && !t.isWord(t.tok(), "using", "where", "returning", "order", "limit"):
 		t.unreadable(int(w.At))
+	default:
+		_ = t.conditions(w, "using")
+		t.finish(w)
 	}
 }
 

@@ -1,7 +1,5 @@
 package read
 
-import "github.com/sqlfence/sqlfence/internal/sql/lex"
-
 // with reads WITH, after that word, and the statement behind it. top says
 // whether it is the statement's own WITH and not that of a part.
 //
@@ -60,7 +58,7 @@ func (t *Text) inner(begin int) {
 	case !t.tok().Is('(') && !t.isWord(t.tok(), "select", "values", "table"):
 		t.unreadable(begin)
 	default:
-		t.reads(begin, t.i)
+		t.mayHide = true
 	}
 }
 
@@ -111,71 +109,4 @@ func (t *Text) constantsUpTo(reserved string) {
 	for t.i < t.stop && !t.isWord(t.tok(), reserved) {
 		t.i = t.skip(t.i)
 	}
-}
-
-// reads adds the parts of what should only read, from token lo to the end of the
-// region, of the statement that began at begin.
-func (t *Text) reads(begin, lo int) {
-	if t.grammar.CreatesFrom.Is() {
-		t.selectsInto(lo)
-	}
-	if at := t.HiddenWrite(lo, t.stop); at >= 0 {
-		t.part(HiddenPart, begin, at)
-	}
-}
-
-// selectsInto adds the tables that PostgreSQL's SELECT ... INTO name creates.
-//
-//	INTO [TEMPORARY | TEMP | UNLOGGED] [TABLE] name
-func (t *Text) selectsInto(lo int) {
-	for i := lo; i < t.stop; i++ {
-		i = t.pastPlain(i)
-		if !t.isWord(&t.Tokens[i], "into") {
-			continue
-		}
-		at := i + 1
-		for t.isWord(&t.Tokens[at], "local", "global", "temp", "temporary", "unlogged", "table") {
-			at++
-		}
-		if _, name, next, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, at); ok {
-			t.Parts = append(t.Parts, Part{Kind: IntoPart, At: int32(at), Name: name, Span: span(at, next)})
-		}
-	}
-}
-
-// HiddenWrite returns the index of a word among tokens lo to hi that may begin
-// a write inside of another statement, or -1. It rather finds one too many.
-//
-// Such a write stands in brackets, behind the brackets of a WITH, or behind the
-// name that ends the SEARCH or CYCLE clause of one.
-func (t *Text) HiddenWrite(lo, hi int) int {
-	for i := lo; i < hi; i++ {
-		i = t.pastPlain(i)
-		tok := &t.Tokens[i]
-		if tok.Kind != lex.Word || !t.isWord(tok, "insert", "update", "delete", "merge", "replace") {
-			continue
-		}
-		begins := i == 0 || t.Tokens[i-1].Is('(') || t.Tokens[i-1].Is(')') ||
-			i > 1 && t.isWord(&t.Tokens[i-2], "set", "using")
-		if !begins {
-			continue
-		}
-		switch next := &t.Tokens[i+1]; {
-		case t.isWord(tok, "update"):
-			name := next.Kind == lex.Quoted || next.Kind == lex.Text && t.grammar.Lex.TextNames.Is() ||
-				next.Kind == lex.Word && !t.isWord(next, "from", "where", "group", "having", "union", "intersect",
-					"except", "order", "limit", "as", "and", "or", "is", "in", "not", "like", "ilike", "isnull",
-					"notnull", "then", "when", "else", "end", "on", "using", "returning")
-			if name { // else a label
-				return i
-			}
-		case t.isWord(tok, "delete"):
-			if t.isWord(next, "from") {
-				return i
-			}
-		case t.isWord(next, "into", "or"):
-			return i
-		}
-	}
-	return -1
 }

@@ -1,0 +1,80 @@
+package read
+
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
+
+// claim notes that the verb at a token is a part of a write that is read.
+func (t *Text) claim(verb int) {
+	if n := len(t.verbs); n == 0 || t.verbs[n-1] != int32(verb) { // joined tables share one
+		t.verbs = append(t.verbs, int32(verb))
+	}
+	t.mayHide = true
+}
+
+// strays looks at each verb of a write in the statement. All have to be claimed, once and in the order of the text, or be
+// names or functions; each other one is a part of kind HiddenPart, as a write may begin there that isn't read. It adds
+// the tables that PostgreSQL's SELECT ... INTO creates, too.
+func (t *Text) strays() {
+	claimed := t.verbs
+	for i := int(t.Lo); i < int(t.Hi); i++ {
+		i = t.pastPlain(i)
+		tok := &t.Tokens[i]
+		if tok.Kind != lex.Word || tok.Label {
+			continue
+		}
+		switch {
+		case t.isWord(tok, "into"):
+			if before := len(t.verbs) - len(claimed); t.grammar.CreatesFrom.Is() && (before == 0 || t.verbs[before-1] != int32(i-1)) {
+				t.selectsInto(i)
+			}
+		case !t.isWord(tok, "insert", "update", "delete", "merge", "replace"):
+		case len(claimed) > 0 && int(claimed[0]) == i:
+			claimed = claimed[1:]
+		case t.mayBegin(i):
+			t.hides(i)
+		}
+	}
+	if len(claimed) > 0 {
+		t.hides(int(claimed[0]))
+	}
+}
+
+// hides adds a part for a write that may begin at a token, and ends with the brackets around it.
+func (t *Text) hides(at int) {
+	end := at
+	for end < int(t.Hi) && !t.Tokens[end].Is(')') && !t.Tokens[end].Is(']') {
+		end = t.skip(end)
+	}
+	t.Parts = append(t.Parts, Part{Kind: HiddenPart, At: int32(at), Span: span(at, end)})
+}
+
+// mayBegin reports whether the verb at i may begin a write inside of another statement. It rather finds one too many.
+//
+// Such a write stands in brackets, behind the brackets of a WITH, or behind the name that ends the SEARCH or CYCLE
+// clause of one.
+func (t *Text) mayBegin(i int) bool {
+	if !(i == 0 || t.Tokens[i-1].Is('(') || t.Tokens[i-1].Is(')') || i > 1 && t.isWord(&t.Tokens[i-2], "set", "using")) {
+		return false
+	}
+	tok, next := &t.Tokens[i], &t.Tokens[i+1]
+	switch {
+	case t.isWord(tok, "update"): // else a label
+		return next.Kind == lex.Quoted || next.Kind == lex.Text && t.grammar.Lex.TextNames.Is() ||
+			next.Kind == lex.Word && !t.isWord(next, "from", "where", "group", "having", "union", "intersect",
+				"except", "order", "limit", "as", "and", "or", "is", "in", "not", "like", "ilike", "isnull",
+				"notnull", "then", "when", "else", "end", "on", "using", "returning")
+	case t.isWord(tok, "delete"):
+		return t.isWord(next, "from")
+	}
+	return t.isWord(next, "into", "or")
+}
+
+// selectsInto adds the table that the INTO at i creates.
+//
+//	INTO [TEMPORARY | TEMP | UNLOGGED] [TABLE] name
+func (t *Text) selectsInto(i int) {
+	for i++; t.isWord(&t.Tokens[i], "local", "global", "temp", "temporary", "unlogged", "table"); i++ {
+	}
+	if _, name, next, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, i); ok {
+		t.Parts = append(t.Parts, Part{Kind: IntoPart, At: int32(i), Name: name, Span: span(i, next)})
+	}
+}
