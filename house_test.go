@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"internal/dberr"},
 	{"internal/sqltext", "internal/stop"},
 	{"internal/seal", "internal/session", "internal/setuperr", "internal/sql/lex"},
-	{"internal/sql/confirm", "internal/sql/read"},
+	{"internal/sql/read"},
 	{"internal/guard"},
 	{"internal/dialect/mysql", "internal/dialect/postgres", "internal/dialect/sqlite"},
 	{"internal/dialect"},

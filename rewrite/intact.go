@@ -8,8 +8,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
-// damaged is why a statement is refused if its tokens wouldn't be those that were read once the guard stands among them.
-const damaged = "with the guard in it the server would read it otherwise; put a blank between its words and signs"
+// damaged is why a statement is refused if its tokens wouldn't be those that were read once the guard stands among
+// them.
+const damaged = "with the guard in it the server would read it otherwise; " +
+	"put a blank between its words and signs"
 
 // intact reports whether text, which was rendered from a statement with these tokens, has all of them, in their order
 // and each as it was, with whole fragments of the guard between them: each bracket closes what it closed, and each
@@ -43,7 +45,8 @@ func (w *writer) intact(tokens []lex.Token, text string) bool {
 			fragments = fragments[1:]
 		}
 		if len(fragments) > 0 && tok.End > fragments[0].lo {
-			if tok.Start < fragments[0].lo || tok.End > fragments[0].hi {
+			if tok.Start < fragments[0].lo || tok.End > fragments[0].hi ||
+				fragments[0].op == opAssign && !w.isInSet(tokens[:at]) {
 				return false
 			}
 			continue
@@ -83,5 +86,37 @@ func (w *writer) isComment(tokens []lex.Token, at int) bool {
 		strings.HasPrefix(w.edits[n].text, "*/") && w.edits[n].at >= tok.End
 }
 
-// A fragment is what the guard has added to a rendered text: the bytes from lo to hi.
-type fragment struct{ lo, hi int32 }
+// isInSet reports whether a SET list goes on behind tokens: an assignment that came to stand in the list of RETURNING
+// or ORDER BY would be a condition there, which stores nothing.
+func (w *writer) isInSet(tokens []lex.Token) bool {
+	for i := len(tokens) - 1; i >= 0; i-- {
+		tok := &tokens[i]
+		switch {
+		case tok.Is(')') || tok.Is(']'):
+			i = int(tok.Mate)
+		case tok.Is('(') || tok.Is('[') || tok.Is(';'):
+			return false
+		case tok.Kind != lex.Word || tok.Label:
+		case w.isWord(tok, "set") || w.isWord(tok, "update") && i > 0 && w.isWord(&tokens[i-1], "key"):
+			return true
+		case w.isWord(tok, "from"):
+			if i == 0 || !w.isWord(&tokens[i-1], "distinct") {
+				return false
+			}
+		case w.isWord(tok, "where") || w.isWord(tok, "returning") || w.isWord(tok, "order") || w.isWord(tok, "limit"):
+			return false
+		}
+	}
+	return false
+}
+
+// isWord reports whether a token of the statement is a word, in any case.
+func (w *writer) isWord(tok *lex.Token, word string) bool {
+	return tok.Kind == lex.Word && lex.EqualFold(w.src[tok.Start:tok.End], word)
+}
+
+// A fragment is what an edit has added to a rendered text: the bytes from lo to hi.
+type fragment struct {
+	lo, hi int32
+	op     op
+}

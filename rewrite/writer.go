@@ -115,7 +115,7 @@ func (w *writer) statement() string {
 		if e.apart&behind != 0 {
 			w.b.WriteString(" ")
 		}
-		w.fragments = append(w.fragments, fragment{int32(lo), int32(w.b.Len())})
+		w.fragments = append(w.fragments, fragment{int32(lo), int32(w.b.Len()), e.op})
 	}
 	w.b.WriteString(w.src[last:])
 	return w.b.String()

@@ -4,8 +4,8 @@ import "strings"
 
 // In PostgreSQL's simple protocol there are no arguments: pgx writes their values into the text, where its own scanner
 // finds placeholders (QueryExecModeSimpleProtocol, which the connection's DSN may ask for, too). That scanner knows
-// strings, quoted names, comments and, since 5.9, dollar quotes, but no names: in a$1 it finds $1, and in date'\' a string
-// with escapes.
+// strings, quoted names, comments and, since 5.9, dollar quotes, but no names: in a$1 it finds $1, and in date'\' a
+// string with escapes.
 
 // Inlines reports whether a driver that writes values into the text finds the same placeholders there as the server
 // does, and puts no value where it would run together with a string. It holds for a database with drivers that don't do

@@ -52,8 +52,8 @@ func (s *scanner) word() *Error {
 }
 
 // endsNumber reports whether the word from start to end, right behind digits, is the rest of a number to each server:
-// 1e5, 1e-5, 0x1F or 1_000. MySQL's numbers have been read whole. Any other word, as in 4WHERE or 4e0WHERE, is one of its
-// own to some servers, and an error for others.
+// 1e5, 1e-5, 0x1F or 1_000. MySQL's numbers have been read whole. Any other word, as in 4WHERE or 4e0WHERE, is one of
+// its own to some servers, and an error for others.
 func (s *scanner) endsNumber(digits *Token, start, end int) bool {
 	if s.rules.DigitNames.Is() {
 		return false

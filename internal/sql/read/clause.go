@@ -29,7 +29,8 @@ func (t *Text) isNoClause(i int) bool {
 	tok, next, third := &t.Tokens[i], &t.Tokens[i+1], &t.Tokens[min(i+2, len(t.Tokens)-1)]
 	switch tok.Char {
 	case 'd': // SQLite takes DO for a name, too
-		return t.isWord(tok, "do") && !t.isWord(next, "nothing") && !(t.isWord(next, "update") && t.isWord(third, "set"))
+		updates := t.isWord(next, "update") && t.isWord(third, "set")
+		return t.isWord(tok, "do") && !updates && !t.isWord(next, "nothing")
 	case 'f':
 		switch {
 		case t.isWord(tok, "from"): // IS [NOT] DISTINCT FROM
@@ -77,8 +78,8 @@ func (t *Text) wantsOperand(i int) bool {
 }
 
 // beforeOperand are the reserved words behind which an operand comes.
-var beforeOperand = []string{"select", "distinct", "all", "where", "having", "on", "by", "and", "or", "xor", "not", "in",
-	"is", "like", "rlike", "regexp", "between", "div", "mod", "binary", "interval", "collate", "case", "when", "then",
+var beforeOperand = []string{"select", "distinct", "all", "where", "having", "on", "by", "and", "or", "xor", "not",
+	"in", "is", "like", "rlike", "regexp", "between", "div", "mod", "binary", "interval", "collate", "case", "when", "then",
 	"else", "set", "from", "join", "limit"}
 
 // follows reports whether the token n places before i is one of the words, and no label.

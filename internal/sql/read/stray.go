@@ -10,9 +10,9 @@ func (t *Text) claim(verb int) {
 	t.mayHide = true
 }
 
-// strays looks at each verb of a write in the statement. All have to be claimed, once and in the order of the text, or be
-// names or functions; each other one is a part of kind HiddenPart, as a write may begin there that isn't read. It adds
-// the tables that PostgreSQL's SELECT ... INTO creates, too.
+// strays looks at each verb of a write in the statement. All have to be claimed, once and in the order of the text, or
+// be names or functions; each other one is a part of kind HiddenPart, as a write may begin there that isn't read. It
+// adds the tables that PostgreSQL's SELECT ... INTO creates, too.
 func (t *Text) strays() {
 	claimed := t.verbs
 	for i := int(t.Lo); i < int(t.Hi); i++ {
@@ -23,7 +23,8 @@ func (t *Text) strays() {
 		}
 		switch {
 		case t.isWord(tok, "into"):
-			if before := len(t.verbs) - len(claimed); t.grammar.CreatesFrom.Is() && (before == 0 || t.verbs[before-1] != int32(i-1)) {
+			before := len(t.verbs) - len(claimed)
+			if t.grammar.CreatesFrom.Is() && (before == 0 || t.verbs[before-1] != int32(i-1)) {
 				t.selectsInto(i)
 			}
 		case !t.isWord(tok, "insert", "update", "delete", "merge", "replace"):
@@ -52,7 +53,9 @@ func (t *Text) hides(at int) {
 // Such a write stands in brackets, behind the brackets of a WITH, or behind the name that ends the SEARCH or CYCLE
 // clause of one.
 func (t *Text) mayBegin(i int) bool {
-	if !(i == 0 || t.Tokens[i-1].Is('(') || t.Tokens[i-1].Is(')') || i > 1 && t.isWord(&t.Tokens[i-2], "set", "using")) {
+	begins := i == 0 || t.Tokens[i-1].Is('(') || t.Tokens[i-1].Is(')') ||
+		i > 1 && t.isWord(&t.Tokens[i-2], "set", "using")
+	if !begins {
 		return false
 	}
 	tok, next := &t.Tokens[i], &t.Tokens[i+1]

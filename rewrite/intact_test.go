@@ -1,0 +1,164 @@
+package rewrite
+
+import (
+	"strings"
+	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
+)
+
+// moved returns whether a plan is rendered whose edits were changed.
+func moved(p *Plan, query string, toks []lex.Token, change func(edits []edit)) bool {
+	other := *p
+	other.source.plan, other.form = &other, new(defaultForm)
+	other.source.edits = append([]edit(nil), p.source.edits...)
+	change(other.source.edits)
+	order(other.source.edits, query)
+	return other.renderDefault(toks)
+}
+
+// Where the reader is wrong about the end of a SET list, the plan isn't rendered: here the mark stands at any place
+// among the tokens instead of the right one.
+func TestMarkBelongsIntoSet(t *testing.T) {
+	for d, queries := range answers(t, map[databases.Dialect][]string{
+		databases.Postgres: {
+			"UPDATE books SET price = price + 1, title = 'a' FROM pens p WHERE p.id = books.id AND price > 1 RETURNING price, title",
+			"INSERT INTO books (id, price) VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET price = 3 WHERE books.id > 1 RETURNING id, price",
+			"MERGE INTO books USING pens p ON p.id = books.id WHEN NOT MATCHED THEN INSERT (id) VALUES (3) WHEN MATCHED THEN UPDATE SET price = 2",
+			"WITH a AS (SELECT 1 AS id) UPDATE books SET price = CASE WHEN a.id IS DISTINCT FROM 1 THEN 2 ELSE 3 END FROM a WHERE books.id = a.id",
+		},
+		databases.SQLite: {
+			"UPDATE books SET price = price + 1, title = 'a' FROM pens p WHERE p.id = books.id RETURNING price, title",
+			"UPDATE books SET price = 1 ORDER BY id LIMIT 3",
+			"INSERT INTO books (id, price) VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET price = 3 WHERE books.id > 1 RETURNING id, price",
+		},
+		databases.MySQL: {
+			"UPDATE books SET price = price + 1, title = 'a' WHERE id = 1 LIMIT 2",
+			"INSERT INTO books (id, price) VALUES (1, 2) ON DUPLICATE KEY UPDATE price = VALUES(price), title = 'a'",
+		},
+	}) {
+		r := benchRewriter(t, d)
+		for _, query := range queries {
+			p := r.Plan(query)
+			if p.Verdict != guard.Guard {
+				t.Fatalf("%v %v: %s", p.Verdict, p.Refusal, query)
+			}
+			toks, _ := scan(d, query)
+			set := strings.LastIndex(query, "SET ")
+			if set < 0 {
+				set = strings.LastIndex(query, "UPDATE ")
+			}
+			for n := range p.source.edits {
+				if p.source.edits[n].op != opAssign {
+					continue
+				}
+				end := p.source.edits[n].at
+				for _, tok := range toks[:len(toks)-1] {
+					inSet := int(tok.End) > set && tok.End <= end && !strings.Contains(query[set:tok.End], "(")
+					ok := moved(p, query, toks, func(edits []edit) { edits[n].at = tok.End })
+					if tok.End == end && !ok || !inSet && tok.End != end && ok && !strings.Contains(query[set:end], "(") {
+						t.Errorf("%v: the mark behind byte %d is sent: %v\n%s", d, tok.End, ok, query)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A fragment that takes a part of the statement into a comment, a string or a bracket isn't sent.
+func TestFragmentsAreWhole(t *testing.T) {
+	for d := range answers(t, map[databases.Dialect]bool{databases.Postgres: true, databases.SQLite: true, databases.MySQL: true}) {
+		r := benchRewriter(t, d)
+		const query = "UPDATE books SET price = (1) WHERE id = 2 OR id = 3"
+		p := r.Plan(query)
+		toks, _ := scan(d, query)
+		for text, whole := range map[string]bool{
+			"/* ": false, "( ": false, ") OR (": false, "' ": false, "-- ": false, "1 OR ": true, "/*(*/ ": true,
+		} {
+			ok := moved(p, query, toks, func(edits []edit) {
+				edits[0] = edit{at: int32(strings.Index(query, "id = 2")), text: text}
+			})
+			if ok != whole {
+				t.Errorf("%v: %q is sent: %v", d, text, ok)
+			}
+		}
+	}
+}
+
+// Where the reader is wrong about how many placeholders there are, the plan isn't rendered.
+func TestPlaceholdersAreCounted(t *testing.T) {
+	r := benchRewriter(t, databases.SQLite)
+	for _, query := range []string{
+		"UPDATE books SET price = ?, title = ? WHERE id = ?",
+		"INSERT INTO books (id, price) VALUES (?, ?), (?, ?)",
+		"DELETE FROM books WHERE id = ?",
+		"DELETE FROM books WHERE id IN (?" + strings.Repeat(", ?", manyRepeated) + ")",
+	} {
+		p := r.Plan(query)
+		toks, _ := scan(databases.SQLite, query)
+		read.Number(dialects[databases.SQLite].grammar.Lex, query, toks)
+		if p.Verdict != guard.Guard || !p.renderDefault(toks) {
+			t.Fatalf("%v %v: %s", p.Verdict, p.Refusal, query)
+		}
+		for name, wrong := range map[string]func(p *Plan){
+			"one more":             func(p *Plan) { p.Inputs++ },
+			"one less":             func(p *Plan) { p.Inputs-- },
+			"one more before each": func(p *Plan) { moveInputs(p, 1) },
+			"one less before each": func(p *Plan) { moveInputs(p, -1) },
+		} {
+			other := *p
+			other.source.plan, other.form = &other, new(defaultForm)
+			other.source.edits = append([]edit(nil), p.source.edits...)
+			wrong(&other)
+			if other.renderDefault(toks) {
+				t.Errorf("%s: it is sent: %s", name, other.form.sql)
+			}
+		}
+	}
+}
+
+// moveInputs changes how many placeholders are before each edit.
+func moveInputs(p *Plan, by int32) {
+	for i := range p.source.edits {
+		p.source.edits[i].inputs += by
+	}
+}
+
+// A table may be called like a word that means something behind the verb.
+func TestTablesNamedLikeKeywords(t *testing.T) {
+	named := map[databases.Dialect]string{
+		databases.Postgres: "system value overriding indexed source target matched conflict by do set_ merge replace",
+		databases.MySQL:    "user system overriding indexed source target matched conflict do merge row end of duplicate",
+		databases.SQLite:   "user system value overriding only indexed source target matched conflict by do merge replace key row end of",
+	}
+	for d, names := range answers(t, named) {
+		for _, name := range strings.Fields(names) {
+			r, err := New(d, []Table{{Name: name, FenceColumn: "fence", Ledger: true}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			queries := []string{
+				"UPDATE % SET a = 1", "UPDATE % AS b SET a = 1 WHERE b.a = 2", "UPDATE public.% SET a = 1 RETURNING a",
+				"DELETE FROM %", "DELETE FROM % WHERE a = 1 AND %.a = 2",
+				"INSERT INTO % (a) VALUES (1)", "INSERT INTO % DEFAULT VALUES", "INSERT INTO public.% AS b (a) SELECT 1",
+				"INSERT INTO % (a) VALUES (1), (2) ON CONFLICT (a) DO UPDATE SET a = excluded.a WHERE %.a > 1",
+			}
+			if d == databases.MySQL {
+				queries = []string{
+					"UPDATE % SET a = 1", "UPDATE % AS b SET a = 1 WHERE b.a = 2", "UPDATE public.% SET a = 1", "UPDATE LOW_PRIORITY % SET a = 1",
+					"DELETE FROM %", "DELETE FROM % WHERE a = 1 AND %.a = 2", "DELETE QUICK FROM %",
+					"INSERT INTO % (a) VALUES (1)", "INSERT INTO public.% SET a = 1", "INSERT % (a) VALUES (1), (2) ON DUPLICATE KEY UPDATE a = VALUES(a)",
+				}
+			}
+			for _, query := range queries {
+				query = strings.ReplaceAll(query, "%", name)
+				if p := r.Plan(query); p.Verdict != guard.Guard {
+					t.Errorf("%v: %s: %v %s", d, query, p.Verdict, p.Refusal.Reason)
+				}
+			}
+		}
+	}
+}
