@@ -117,7 +117,8 @@ func (takeover) inWhere(*Table, rowWrite) bool { return false }
 
 func (takeover) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
 
-// check throws an error for a row if a token names its key, and none its generation.
+// check throws an error for a row if a token names its key, and none its generation. A token that may name the key by
+// another spelling counts: a caller that was replaced must not pass because of how it writes the key.
 func (takeover) check(w *writer) {
 	w.whenClaimed(guard.OfTakenClaim)
 	w.write(" WHEN ")
@@ -127,6 +128,8 @@ func (takeover) check(w *writer) {
 		w.write(w.rowsKey())
 		w.amongTokens(fieldKey)
 	}
+	w.write(" OR ")
+	w.dialect.guard.SpellsKey(w.forGuard())
 	w.write(" THEN ")
 	w.raising(byTakeover, w.lo, w.unproven)
 	w.write(" IS NOT NULL ELSE ")
@@ -174,7 +177,8 @@ func (w *writer) rowsName() {
 }
 
 // presented returns the tokens' claims as the names of a JSON object, which the databases look up without reading
-// all of them; named adds the keys, as rowsName writes them.
+// all of them; named adds the keys, as rowsName writes them, with the tokens' values, and with a number sign behind
+// them the plain spellings of keys that are spelled otherwise.
 func presented(tokens []Token, named bool) string {
 	b := make([]byte, 0, 48*len(tokens)+2)
 	for i := range tokens {
@@ -187,7 +191,14 @@ func presented(tokens []Token, named bool) string {
 		if named {
 			b = append(b, `,"`...)
 			b = appendQuoted(b, tokens[i].Key)
-			b = append(b, `:":0`...)
+			b = append(b, `:":`...)
+			b = strconv.AppendInt(b, tokens[i].Value, 10)
+			if plain := plainKey(tokens[i].Key); plain != tokens[i].Key {
+				b = append(b, `,"`...)
+				b = appendQuoted(b, plain)
+				b = append(b, `:#":`...)
+				b = strconv.AppendInt(b, tokens[i].Value, 10)
+			}
 		}
 	}
 	return string(append(b, '}'))

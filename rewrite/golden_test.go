@@ -341,7 +341,7 @@ func (s *sample) golden(t testing.TB, d databases.Dialect) string {
 		case guard.Guard:
 			r := p.rendered(t, p.values(rules))
 			for i, a := range r.Args {
-				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "claims", "taken", "row", "serial", "editor"}[a.value.field], " ", a.value.token)
+				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "claims", "taken", "row", "number", "uuid", "ascii", "wide", "serial", "editor"}[a.value.field], " ", a.value.token)
 				if a.value.table > 0 {
 					what += fmt.Sprint(" of table ", a.value.table)
 				}

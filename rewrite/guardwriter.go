@@ -72,6 +72,16 @@ func (w *guardWriter) RowsText(of guard.Lookup) {
 	}
 }
 
+func (w *guardWriter) Row() guard.ClaimColumns {
+	return guard.ClaimColumns{Key: w.target.qualifier + "." + w.rules.key, Claim: w.writer().storedText()}
+}
+
+func (w *guardWriter) KeyText() string { return w.writer().rowsKey() }
+
+func (w *guardWriter) Spelling(token int, s guard.Spelling) {
+	w.writer().field(token, fieldNumber+field(s))
+}
+
 func (w *guardWriter) ClaimedRows() { w.writer().claimedRows() }
 
 func (w *guardWriter) CompareClaims(row guard.ClaimColumns) { w.writer().compareClaims(row) }

@@ -194,7 +194,11 @@ func readUnproven(m *guard.Marker, detail string, values func() *Values) (err er
 		return err
 	}
 	if exists && values != nil {
-		if i := values().tokenOf(m.Token, key); i >= 0 {
+		i := values().tokenOf(m.Token, key)
+		if i < 0 && m.Kind == byTakeover {
+			i = values().spellingOf(m.Token, key, m.Current)
+		}
+		if i >= 0 {
 			m.Kind, m.Token = kind, i
 			return nil
 		}

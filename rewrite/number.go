@@ -129,13 +129,14 @@ func (w *writer) raiseNoInteger() {
 
 // storedNumber writes the row's number, which is never NULL. Below 0 it was written for a seal that wasn't there, and
 // counts by its size.
-func (w *writer) storedNumber() {
+func (w *writer) storedNumber() { w.write(w.storedText()) }
+
+func (w *writer) storedText() string {
+	before, behind := "COALESCE(", ", 0)"
 	if w.rules.Claim != "" && w.rules.Sealed {
-		before, behind := w.dialect.guard.Size.Ends()
-		w.write(before, w.target.qualifier, ".", w.rules.number, behind)
-		return
+		before, behind = w.dialect.guard.Size.Ends()
 	}
-	w.write("COALESCE(", w.target.qualifier, ".", w.rules.number, ", 0)")
+	return before + w.target.qualifier + "." + w.rules.number + behind
 }
 
 // raiseNumber raises with the row's number where it is assigned.

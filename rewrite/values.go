@@ -103,6 +103,26 @@ func (v *Values) tokenOf(first int, key string) int {
 	return found
 }
 
+// spellingOf returns the token that may name the row of a key by another spelling, and isn't of its claim: if several
+// may, one with the same number, UUID or letters as key, and else the oldest.
+func (v *Values) spellingOf(first int, key string, claim int64) int {
+	lo, found := 0, -1
+	for i := range v.Tables {
+		tokens := v.Tables[i].Tokens
+		for j := range tokens {
+			switch {
+			case lo != first || tokens[j].Value == claim:
+			case strings.EqualFold(plainKey(tokens[j].Key), plainKey(key)):
+				return first + j
+			case found < 0 || tokens[j].Value < tokens[found-first].Value:
+				found = first + j
+			}
+		}
+		lo += len(tokens)
+	}
+	return found
+}
+
 // longKey is how many bytes of a key MySQL's messages show at least.
 const longKey = 64
 
@@ -161,6 +181,10 @@ const (
 	fieldClaims // of all of the table's tokens
 	fieldTaken  // the same, and the keys
 	fieldRow    // the key, of the type of the column that it is compared with
+	fieldNumber // the key as a [guard.Spelling]; NULL where it is no such one
+	fieldUUID
+	fieldASCII
+	fieldWide
 	fieldSerial // [Values.Serial], of no token
 	fieldEditor // [Values.Editor], of no token
 )
@@ -181,7 +205,7 @@ func (f field) sqlType() sqltext.Type {
 
 // Value returns the argument's value among v: an int64 or a string. v has to be what the
 // statement was rendered with, or have one token for each fenced table if it is
-// [Plan.Default]. It is nil for an argument that is passed Again.
+// [Plan.Default]. It is nil for an argument that is passed Again, and for one that is NULL.
 func (a Arg) Value(v *Values) any {
 	if a.Again > 0 {
 		return nil
@@ -203,6 +227,11 @@ func (a Arg) Value(v *Values) any {
 		return t.claim()
 	case fieldClaims, fieldTaken:
 		return presented(tokens, a.value.field == fieldTaken)
+	case fieldNumber, fieldUUID, fieldASCII, fieldWide:
+		if text, ok := spell(t.Key, guard.Spelling(a.value.field-fieldNumber)); ok {
+			return text
+		}
+		return nil
 	}
 	return t.Value
 }

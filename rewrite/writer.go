@@ -256,6 +256,12 @@ func (w *writer) field(token int, f field) {
 		w.b.Text(w.tokens[token].claim())
 	case fieldClaims, fieldTaken:
 		w.b.Text(presented(w.tokens[w.lo:w.hi], f == fieldTaken))
+	case fieldNumber, fieldUUID, fieldASCII, fieldWide:
+		if text, ok := spell(w.tokens[token].Key, guard.Spelling(f-fieldNumber)); ok {
+			w.b.Text(text)
+		} else {
+			w.write("NULL")
+		}
 	case fieldSerial:
 		w.b.Int(w.serial)
 	case fieldEditor:

@@ -53,6 +53,11 @@ type Dialect struct {
 	ClaimsAtOnce int
 	AmongClaims  func(w Writer, of Lookup)
 
+	// SpellsKey writes a condition for a row that is taken over: a token with another value than the row's claim may
+	// name the row's key otherwise than the database prints it, as 01 names 1. It holds if the key's type takes the two
+	// for equal, and for types of which the server can't tell without an error.
+	SpellsKey func(w Writer)
+
 	// ClaimsCheck is LedgerCheck where tokens are compared with the claims of rows: of all of the table's
 	// tokens. ClaimsFirst and ClaimsTail are LedgerFirst and LedgerTail.
 	ClaimsCheck, ClaimsFirst, ClaimsTail func(w Writer)

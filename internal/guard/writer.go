@@ -51,6 +51,12 @@ type Writer interface {
 	Presented(of Lookup)
 	RowsText(of Lookup)
 
+	// Row returns the written row's key column and its claim, which is never NULL, and KeyText the key as
+	// [Texts.KeyText]. Spelling writes a token's key as a spelling, or NULL.
+	Row() ClaimColumns
+	KeyText() string
+	Spelling(token int, s Spelling)
+
 	// Claimed returns the columns of the claims where their table is read, ClaimedRows writes the table and
 	// the condition for the rows that the tokens name, for a FROM, and CompareClaims the condition over these rows
 	// that is true or raises.
@@ -67,6 +73,17 @@ const (
 	OfClaim      Lookup = iota // the row's claim, its key and generation as [Texts.ClaimText]
 	OfTakenClaim               // the same for a row that is taken over: the object has the keys as well
 	OfTakenKey                 // the key of such a row, with a colon behind it
+)
+
+// A Spelling is a way to write a key.
+type Spelling uint8
+
+// The spellings.
+const (
+	Number Spelling = iota // a number, without leading zeros and the like
+	UUID                   // a UUID in lower case, with its hyphens
+	ASCII                  // a text of ASCII characters alone
+	Wide                   // a text with others
 )
 
 // ClaimColumns are columns of the table that has the claims as expressions: the key as text, and the claim, which

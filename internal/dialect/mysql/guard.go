@@ -75,6 +75,7 @@ var Guard = &guard.Dialect{
 	LedgerCheck: ledgerCheck, LedgerFirst: ledgerCheck, LedgerTail: func(guard.Writer) {},
 	ClaimsCheck: claimsCheck, ClaimsFirst: claimsCheck, ClaimsTail: func(guard.Writer) {},
 	ProveDelete: proveDelete,
+	SpellsKey:   spellsKey,
 }
 
 // keptSetting returns the name of a variable at token i, if it is one that is to be kept.
@@ -84,6 +85,53 @@ func keptSetting(t *read.Text, i int32) string {
 		return sqltext.SeenVariable
 	}
 	return ""
+}
+
+// spellsKey goes by the type of the key, as in a strict sql_mode it is an error to compare a column with what can't be
+// read. COERCIBILITY is 5 for all but texts. These are compared by the column's collation, but for what a column of
+// another character set may not have; that is compared by the collations that take the most texts for equal.
+// Numbers and UUIDs have a plain spelling, and a key of another type, such as a time, may be any.
+func spellsKey(w guard.Writer) {
+	row := w.Row()
+	collated := " = CONVERT(" + row.Key + " USING utf8mb4) COLLATE utf8mb4_"
+	lo, hi := w.Tokens()
+	taken := func(names func(token int)) {
+		for i := lo; i < hi; i++ {
+			if i > lo {
+				w.Write(" OR ")
+			}
+			names(i)
+			w.Write(row.Claim + " <> ")
+			w.Value(i)
+		}
+	}
+	as := func(s guard.Spelling, before, behind string) func(token int) {
+		return func(token int) {
+			w.Write(before)
+			w.Spelling(token, s)
+			w.Write(behind + " AND ")
+		}
+	}
+	w.Write("CASE WHEN COERCIBILITY(" + row.Key + ") < 5 THEN ")
+	taken(func(token int) {
+		w.Write("(CONCAT(" + row.Key + ") = ")
+		w.Spelling(token, guard.ASCII)
+		w.Write(" OR CHARSET(" + row.Key + ") <> 'binary' AND (")
+		w.Spelling(token, guard.Wide)
+		w.Write(collated + "bin OR RIGHT(COLLATION(" + row.Key + "), 4) <> '_bin' AND (")
+		w.Spelling(token, guard.Wide)
+		w.Write(collated + "general_ci OR ")
+		w.Spelling(token, guard.Wide)
+		w.Write(collated + "unicode_ci))) AND ")
+	})
+	text := "CONCAT(" + row.Key + ")"
+	w.Write(" WHEN " + text + " REGEXP '^-?[0-9]+([.][0-9]+)?(e[-+]?[0-9]+)?$' THEN ")
+	taken(as(guard.Number, row.Key+" = ", ""))
+	w.Write(" WHEN " + text + " REGEXP '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN ")
+	taken(as(guard.UUID, text+" = ", ""))
+	w.Write(" ELSE " + row.Key + " IS NOT NULL AND (")
+	taken(func(int) {})
+	w.Write(") END")
 }
 
 // proveDelete: a variable is the session's. NOW is when the statement began, also to its

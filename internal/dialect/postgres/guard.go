@@ -60,7 +60,7 @@ var Guard = &guard.Dialect{
 	ClaimsCheck: claimsCheck, ClaimsFirst: claimsFirst, ClaimsTail: claimsTail,
 	ProveDelete: proveDelete,
 
-	ClaimsAtOnce: 1, AmongClaims: amongClaims,
+	ClaimsAtOnce: 1, AmongClaims: amongClaims, SpellsKey: spellsKey,
 }
 
 // amongClaims: in a jsonb object a name is found by halves, whatever the plan. A list would be searched from its
@@ -71,6 +71,37 @@ func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.Write("::pg_catalog.jsonb, ")
 	w.RowsText(of)
 	w.Write(")")
+}
+
+// spellsKey goes by the type of the key, as a key that the type can't read would be an error. Texts are compared by the
+// column's collation, those of char(n) without blanks at the end, and those of citext in lower case. Enums have one
+// spelling, and what is printed as an integer or a UUID has a plain one. A key of another type, such as a time, may
+// be any.
+func spellsKey(w guard.Writer) {
+	row := w.Row()
+	taken := func(condition string) {
+		w.Write("EXISTS (SELECT FROM pg_catalog.jsonb_each_text(")
+		w.Presented(guard.OfTakenKey)
+		w.Write(`::pg_catalog.jsonb) AS k (name, value) WHERE pg_catalog.texteq(pg_catalog."right"(k.name, 1), ':') AND ` +
+			"pg_catalog.textne(k.value, pg_catalog.concat(" + row.Claim + "))" + condition + ")")
+	}
+	const key = `pg_catalog."left"(k.name, -1)`
+	is := func(name string) string { return "pg_catalog.texteq(t.typname::pg_catalog.text, '" + name + "')" }
+	text := row.Key + "::pg_catalog.text"
+	w.Write("(SELECT CASE WHEN pg_catalog.chareq(t.typcategory, 'S') THEN ")
+	taken(" AND (pg_catalog.texteq(" + text + ", " + key + ") OR " +
+		is("bpchar") + " AND pg_catalog.texteq(" + text + ", pg_catalog.rtrim(" + key + ")) OR " +
+		is("citext") + " AND pg_catalog.texteq(pg_catalog.lower(" + text + "), pg_catalog.lower(" + key + ")))")
+	w.Write(" WHEN pg_catalog.chareq(t.typcategory, 'E') THEN false WHEN pg_catalog.textregexeq(" + w.KeyText() +
+		", '^(0|-?[1-9][0-9]*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$') THEN COALESCE(pg_catalog.textne(" +
+		"pg_catalog.jsonb_object_field_text(")
+	w.Presented(guard.OfTakenKey)
+	w.Write("::pg_catalog.jsonb, pg_catalog.concat(" + w.KeyText() + ", ':#')), pg_catalog.concat(" + row.Claim +
+		")), false) ELSE ")
+	taken("")
+	w.Write(" END FROM pg_catalog.pg_type AS d JOIN pg_catalog.pg_type AS t ON t.oid OPERATOR(pg_catalog.=) " +
+		"COALESCE(NULLIF(d.typbasetype, '0'), d.oid) WHERE d.oid OPERATOR(pg_catalog.=) pg_catalog.pg_typeof(" +
+		row.Key + "))")
 }
 
 // proveDelete: the setting is the transaction's, and is cleared before each statement.

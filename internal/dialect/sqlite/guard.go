@@ -58,7 +58,7 @@ var Guard = &guard.Dialect{
 	ProveDelete: func(guard.Writer) {},
 
 	// A list is quicker as long as it is short, and longer ones differ in their text, which is compiled then.
-	ClaimsAtOnce: 17, AmongClaims: amongClaims,
+	ClaimsAtOnce: 17, AmongClaims: amongClaims, SpellsKey: spellsKey,
 }
 
 // amongClaims: SQLite executes the query once, and makes an index of its rows.
@@ -67,6 +67,15 @@ func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.Write(" IN (SELECT json_each.key FROM json_each(")
 	w.Presented(of)
 	w.Write("))")
+}
+
+// spellsKey compares the column itself with the keys: by its affinity and collation, and without an error.
+func spellsKey(w guard.Writer) {
+	row := w.Row()
+	w.Write("EXISTS (SELECT 1 FROM json_each(")
+	w.Presented(guard.OfTakenKey)
+	w.Write(") AS sqlfence_taken WHERE sqlfence_taken.key LIKE '%:' AND " + row.Key +
+		" = substr(sqlfence_taken.key, 1, length(sqlfence_taken.key) - 1) AND sqlfence_taken.value <> " + row.Claim + ")")
 }
 
 // ledgerCheck: a database file has one writer, so what is read there stays true to the end of the
