@@ -116,10 +116,10 @@ BEGIN
 	ELSIF {has ledger} AND ledger IS NULL THEN
 		RAISE EXCEPTION 'sqlfence: there is no table fencing_tokens to compare the tokens of % with', {table text}
 			USING ERRCODE = 'object_not_in_prerequisite_state';
-	ELSIF {has ledger} AND EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = sealed ` +
+	ELSIF EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = sealed ` +
 	`AND a.attname = {key text} AND a.attgenerated <> '') THEN
 		RAISE EXCEPTION 'sqlfence: the key column % of table % is generated, so that a trigger before a write ` +
-	`doesn''t see it: leave away Key or Ledger, or make it an ordinary column', {key text}, {table text}
+	`doesn''t see it: make it an ordinary column, or leave Key out', {key text}, {table text}
 			USING ERRCODE = 'object_not_in_prerequisite_state';
 	END IF;
 

@@ -168,7 +168,7 @@ func (t sealed) fill(text string, forFormat bool) string {
 	case t.Ledger:
 		parts["{same key}"], parts["{moved key}"] = " AND NOT "+movesKey, sealKey
 	default:
-		parts["{same key}"], parts["{moved by proof}"] = " AND NOT "+movesSeenKey, sealSeenKey
+		parts["{same key}"], parts["{moved by proof}"] = " AND NOT "+movesKey, sealProvenKey
 	}
 	if t.Serial != "" {
 		parts["{raised}"], parts["{kept}"] = " AND "+raisesSerial, sealSerial
@@ -424,13 +424,9 @@ const sealKey = `
 			USING ERRCODE = 'FT001';
 	END IF;`
 
-// movesSeenKey is movesKey for a table without a ledger. There the key may be a generated column, which is NULL in NEW
-// before a write.
-const movesSeenKey = "(NEW.{key} IS NOT NULL AND " + movesKey + ")"
-
-// sealSeenKey refuses an UPDATE that changes a row's key by a token of its own, which is that of one name.
-var sealSeenKey = strings.Replace(sealKey, "IF "+movesKey, "IF COALESCE(pg_catalog.int8gt(given, 0), false) AND "+
-	movesSeenKey, 1)
+// sealProvenKey refuses an UPDATE that changes a row's key by a token of its own, which is that of one name.
+var sealProvenKey = strings.Replace(sealKey, "IF "+movesKey, "IF COALESCE(pg_catalog.int8gt(given, 0), false) AND "+
+	movesKey, 1)
 
 // oneOfSeveral accepts whichever of a proof's tokens is that of the row's name.
 const oneOfSeveral = `

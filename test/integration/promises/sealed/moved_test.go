@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/schema"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // newMoves seals a table books with a unique column, and what a statement may take keys from. The rows 1 and 3 have the
 // mark 7, or with a claim the generation 7. Row 2 is free.
-func newMoves(t *testing.T, b harness.Base, parted bool, rules ...sqlfence.Rule) *lab {
+func newMoves(t *testing.T, b harness.Base, parted bool, key string, rules ...sqlfence.Rule) *lab {
 	t.Helper()
 	dsn := b.DSN(t)
 	l := &lab{Base: b, dsn: dsn, plain: b.Raw(t, dsn)}
@@ -30,7 +31,7 @@ func newMoves(t *testing.T, b harness.Base, parted bool, rules ...sqlfence.Rule)
 	l.exec(t, "INSERT INTO books (id, isbn, mark) VALUES (1, 'i1', 7), (3, 'i3', 7)")
 	l.exec(t, "CREATE TABLE fencing_tokens (name varchar(200) PRIMARY KEY, token bigint NOT NULL)")
 	l.exec(t, "INSERT INTO fencing_tokens (name, token) VALUES ('books/1', 7), ('books/2', 7)")
-	l.db = b.Fenced(t, dsn, sqlfence.WithTable("books", append(rules, sqlfence.Key("id"))...))
+	l.db = b.Fenced(t, dsn, sqlfence.WithTable("books", append(rules, sqlfence.Key(key))...))
 	l.seal(t)
 	return l
 }
@@ -92,8 +93,8 @@ func TestMovedKeyNeedsTheTokensOfBothKeys(t *testing.T) {
 		for name, rules := range map[string][]sqlfence.Rule{"row fence": rowFence, "claim": claim, "ledger": ledger} {
 			for _, parted := range []bool{false, true} {
 				t.Run(fmt.Sprint(b.Name, " ", name, " ", parted), func(t *testing.T) {
-					for i := range moves(newMoves(t, b, parted, fromTransactionBy(rules)...), t, parted) {
-						l := newMoves(t, b, parted, fromTransactionBy(rules)...)
+					for i := range moves(newMoves(t, b, parted, "id", fromTransactionBy(rules)...), t, parted) {
+						l := newMoves(t, b, parted, "id", fromTransactionBy(rules)...)
 						move := strings.NewReplacer("{proof}", "", "{new mark}", map[bool]string{true: "0", false: "-7"}[name == "claim"]).Replace(moves(l, t, parted)[i])
 						try := func(tokens string) error {
 							return l.send(t, "BEGIN", "SELECT set_config('sqlfence.tokens', concat('"+tokens+" ', txid_current()), true)", move, "COMMIT")
@@ -139,7 +140,7 @@ func TestMovedKeyIsRefusedByOneProof(t *testing.T) {
 				sealings = append(sealings, sqlfence.Sealed(sqlfence.FromTransaction()))
 			}
 			for _, sealing := range sealings {
-				l := newMoves(t, b, false, append([]sqlfence.Rule{sealing}, rules...)...)
+				l := newMoves(t, b, false, "id", append([]sqlfence.Rule{sealing}, rules...)...)
 				before := l.keys(t)
 				for _, move := range moves(l, t, false) {
 					for _, mark := range []string{"-7", "-8"} {
@@ -161,22 +162,49 @@ func TestMovedKeyIsRefusedByOneProof(t *testing.T) {
 	})
 }
 
-// A row with a generated key is written as any other, where the seal compares no names with the ledger.
-func TestGeneratedKeyIsNoMovedKey(t *testing.T) {
+// A generated key follows other columns. A trigger sees where it moves, or the table isn't sealed.
+func TestGeneratedKeyMovesNoRow(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		for _, rules := range [][]sqlfence.Rule{rowFence, claim} {
 			dsn := b.DSN(t)
 			l := &lab{Base: b, dsn: dsn, plain: b.Raw(t, dsn)}
-			l.exec(t, "CREATE TABLE books (id integer PRIMARY KEY, part integer NOT NULL DEFAULT 1, mark bigint NOT NULL DEFAULT 0, "+
-				"code varchar(20) GENERATED ALWAYS AS (CASE WHEN part = 1 THEN 'a' ELSE 'b' END) STORED)")
+			l.exec(t, "CREATE TABLE books (id integer PRIMARY KEY, price integer NOT NULL DEFAULT 1, mark bigint NOT NULL "+
+				"DEFAULT 0, code varchar(20) GENERATED ALWAYS AS (CASE WHEN price = 1 THEN 'a' ELSE 'b' END) STORED)")
 			l.exec(t, "INSERT INTO books (id, mark) VALUES (1, 7)")
 			l.exec(t, "CREATE TABLE fencing_tokens (name varchar(200) PRIMARY KEY, token bigint NOT NULL)")
-			l.db = b.Fenced(t, dsn, sqlfence.WithTable("books", append(rules, sqlfence.Key("code"), sqlfence.Sealed())...))
+			rules = append([]sqlfence.Rule{sqlfence.Key("code"), sqlfence.Sealed()}, rules...)
+			l.db = b.Fenced(t, dsn, sqlfence.WithTable("books", rules...))
+			if b.Dialect == sqlfence.Postgres {
+				if err := schema.Seal(t.Context(), l.db); err == nil || !strings.Contains(err.Error(), "is generated") {
+					t.Errorf("Seal: %v", err)
+				}
+				continue
+			}
 			l.seal(t)
-			l.exec(t, "UPDATE books SET part = 1, mark = -7 WHERE id = 1")
+			if _, err := l.plain.ExecContext(t.Context(), "UPDATE books SET price = 2, mark = -7"); err == nil {
+				t.Error("a proof of one key gave the row another one")
+			}
+			l.exec(t, "UPDATE books SET price = 1, mark = -7 WHERE id = 1")
 			ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/a", Value: 7})
-			if _, err := l.db.ExecContext(ctx, "UPDATE books SET part = 1 WHERE id = 1"); err != nil {
+			if _, err := l.db.ExecContext(ctx, "UPDATE books SET price = 1 WHERE id = 1"); err != nil {
 				t.Error(err)
+			}
+		}
+	})
+}
+
+// A row that gets no key at all leaves its token's scope, too.
+func TestKeyThatBecomesNullIsMoved(t *testing.T) {
+	eachBase(t, func(t *testing.T, b harness.Base) {
+		for name, rules := range map[string][]sqlfence.Rule{"row fence": rowFence, "claim": claim, "ledger": ledger} {
+			rules = append([]sqlfence.Rule{sqlfence.Sealed()}, rules...)
+			l := newMoves(t, b, false, "isbn", rules...)
+			l.exec(t, "INSERT INTO fencing_tokens (name, token) VALUES ('books/i1', 7)")
+			for _, key := range []string{"NULL", "'i9'", "'i1'"} {
+				_, err := l.plain.ExecContext(t.Context(), "UPDATE books SET isbn = "+key+", mark = -7 WHERE id = 1")
+				if (err == nil) != (key == "'i1'") {
+					t.Errorf("%s: isbn = %s: %v", name, key, err)
+				}
 			}
 		}
 	})
