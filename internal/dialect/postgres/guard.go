@@ -75,8 +75,10 @@ func amongClaims(w guard.Writer, of guard.Lookup) {
 
 // spellsKey goes by the type of the key, as a key that the type can't read would be an error. Texts are compared by the
 // column's collation, those of char(n) without blanks at the end, and those of citext in lower case. Enums have one
-// spelling, and what is printed as an integer or a UUID has a plain one. A key of another type, such as a time, may
-// be any.
+// spelling, and integers and UUIDs have a plain one. A key of another type, such as a time, may be any.
+//
+// Outside of its quotes each text reads as tokens as well: the user's text may be one that PostgreSQL refuses under
+// another setting for backslashes, and has to stay so.
 func spellsKey(w guard.Writer) {
 	row := w.Row()
 	taken := func(condition string) {
@@ -92,9 +94,9 @@ func spellsKey(w guard.Writer) {
 	taken(" AND (pg_catalog.texteq(" + text + ", " + key + ") OR " +
 		is("bpchar") + " AND pg_catalog.texteq(" + text + ", pg_catalog.rtrim(" + key + ")) OR " +
 		is("citext") + " AND pg_catalog.texteq(pg_catalog.lower(" + text + "), pg_catalog.lower(" + key + ")))")
-	w.Write(" WHEN pg_catalog.chareq(t.typcategory, 'E') THEN false WHEN pg_catalog.textregexeq(" + w.KeyText() +
-		", '^(0|-?[1-9][0-9]*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$') THEN COALESCE(pg_catalog.textne(" +
-		"pg_catalog.jsonb_object_field_text(")
+	w.Write(" WHEN pg_catalog.chareq(t.typcategory, 'E') THEN false WHEN " + is("uuid") +
+		" OR pg_catalog.chareq(t.typcategory, 'N') AND pg_catalog.texteq(pg_catalog.translate(" + w.KeyText() +
+		", '-0123456789', ''), '') THEN COALESCE(pg_catalog.textne(pg_catalog.jsonb_object_field_text(")
 	w.Presented(guard.OfTakenKey)
 	w.Write("::pg_catalog.jsonb, pg_catalog.concat(" + w.KeyText() + ", ':#')), pg_catalog.concat(" + row.Claim +
 		")), false) ELSE ")
