@@ -66,7 +66,8 @@ func ledgerPrivileges(d sqltext.Dialect) string {
 func (e *Execution) explainRule(err error) error {
 	for i := range e.plan.Tables {
 		t := e.table(i)
-		for _, column := range []string{t.Rules.FenceColumn, t.Rules.Serial, t.Rules.Lock.By, t.Rules.Key} {
+		for _, column := range []string{t.Rules.FenceColumn, t.Rules.Serial, t.Rules.Lock.By, t.Rules.Key,
+			t.Rules.Claim} {
 			if dberr.IsAssignedTwice(err, column) {
 				return refusedBy(err, t, assignsTwice)
 			}
