@@ -41,6 +41,7 @@ func TestUpsertsAskHowTheSessionAssigns(t *testing.T) {
 						tt.mode = [][]any{{"sql_mode", "ANSI"}}
 					}
 					return fakedb.Answer{Rows: tt.mode}, tt.err
+				case strings.HasPrefix(c.Query, "SHOW COLUMNS"):
 				case strings.Contains(c.Query, "books"):
 					written++
 				}

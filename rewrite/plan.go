@@ -62,6 +62,9 @@ type Plan struct {
 	// Rows reports whether a write has RETURNING, also by the guard, or is run by EXPLAIN.
 	Rows bool
 
+	// Ignores reports whether a write has IGNORE.
+	Ignores bool
+
 	// AssignsTwice reports whether an upsert assigns a column first to check the row and then to mark
 	// it, which holds only where the session stores the last value.
 	AssignsTwice bool

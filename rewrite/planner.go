@@ -112,7 +112,7 @@ func (p *planner) guarded() *Plan {
 	plan.source = source{dialect: p.dialect, nonce: p.nonce, src: p.Src, edits: edits, repeats: p.repeats,
 		tableList: p.tableList, plan: plan,
 		assigns: p.assigns, counts: inputs.OnlyBare(), takesOver: p.takesOver, needsSCSOn: p.NeedsSCSOn,
-		comments: p.comments,
+		comments:    p.comments,
 		replacement: p.replacement}
 	plan.countRows()
 	if !plan.renderDefault(p.Tokens) {

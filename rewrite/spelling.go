@@ -36,8 +36,8 @@ var number = regexp.MustCompile(`^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[
 
 const mostDigits = 60
 
-// plainNumber returns an integer without leading zeros and the like. A number that only differs from an integer beyond the
-// digits of a floating one is that integer.
+// plainNumber returns an integer without leading zeros and the like. A number that differs from an integer beyond the
+// digits of a floating one only is that integer.
 func plainNumber(key string) (plain string, ok bool) {
 	key = strings.TrimSpace(key)
 	if len(key) > mostDigits || !number.MatchString(key) {

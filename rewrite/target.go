@@ -54,6 +54,7 @@ func (p *planner) write(w *read.Write) bool {
 		return false
 	}
 	p.plan.Rows = p.plan.Rows || w.Returning > 0 || p.explained
+	p.plan.Ignores = p.plan.Ignores || w.Or == read.OrIgnore
 	ok := p.rows(w)
 	p.to().Free = p.isFree(w)
 	return ok

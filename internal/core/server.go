@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -28,6 +29,11 @@ const (
 	// assignsTwice is why nothing is written by an UPDATE or an upsert of MariaDB's.
 	assignsTwice = "the sql_mode SIMULTANEOUS_ASSIGNMENT, which is a part of ORACLE, allows no column twice in SET, " +
 		"where the row is checked and marked; leave it out of the session's sql_mode"
+
+	// needsWidth has the column and its type.
+	needsWidth = "the column %s is of type %s, and in a sql_mode that isn't strict, or under IGNORE, the server " +
+		"stores the highest number of that type in the place of a higher one, so that two holders would have one " +
+		"token; alter the column to bigint, or use a strict sql_mode without IGNORE"
 
 	// assignsKey is why an UPDATE writes nothing that assigns a row's key what a function makes of it, where the guard
 	// would be shown the key as it was.
@@ -130,6 +136,9 @@ func (e *Execution) checkServer(ctx context.Context) error {
 	if err := e.checkHome(ctx); err != nil {
 		return err
 	}
+	if err := e.checkNarrow(ctx); err != nil {
+		return err
+	}
 	s.follow(ctx, e.read.Query)
 	switch facts := &s.session.Facts; {
 	case facts.Unfit != "":
@@ -142,6 +151,33 @@ func (e *Execution) checkServer(ctx context.Context) error {
 		return unguardable(e.table(0).Name, fmt.Sprintf(assignsKey, facts.Known))
 	case facts.Apart != "":
 		return e.checkApart(facts.Apart)
+	}
+	return nil
+}
+
+// checkNarrow refuses a write that might store a lower number than its token, claim or serial: the next holder would
+// get the same one.
+func (e *Execution) checkNarrow(ctx context.Context) error {
+	s := e.conn
+	if !s.session.MayClip(e.plan.Ignores) {
+		return nil
+	}
+	for i := range e.plan.Tables {
+		t := e.table(i)
+		numbers := []string{t.Rules.FenceColumn, t.Rules.Claim, t.Rules.Serial}
+		if strings.Join(numbers, "") == "" {
+			continue
+		}
+		column, typ, err := s.session.Narrow(ctx, (*asking)(s), t.spelled, numbers)
+		if err == nil && column != "" { // else it doesn't matter what the session has set since it was asked
+			err = s.know(ctx, session.Moment{InTx: s.inTx, Settings: true})
+		}
+		switch {
+		case err != nil:
+			return err
+		case column != "" && (s.session.Clips || e.plan.Ignores):
+			return unguardable(t.Name, fmt.Sprintf(needsWidth, column, typ))
+		}
 	}
 	return nil
 }

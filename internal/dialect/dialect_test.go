@@ -21,7 +21,7 @@ func TestDatabasesAreComplete(t *testing.T) {
 		"Facts": {"LockPrivilege", "Unlimited", "Epoch", "LedgerState", "LedgerTriggers", "CreateLedgerFunction", "FindLedgerFunction", "FindOwnHome"},
 		"Rules": {"PlainStrings", "EscapeStrings", "Encoding", "MaxName"}, "Grammar": {"Own", "NameWords"},
 		"Dialect": {"Settings", "Prepared", "Others", "Itself", "Unsealable", "DefiningTables", "RowNumbers", "KeyReturner", "RowCounter", "Search",
-			"ClaimsAtOnce", "AmongClaims", "Unique"},
+			"ClaimsAtOnce", "AmongClaims", "Unique", "Columns", "Narrow"},
 		"Texts": {"NotInteger", "Strict", "BuiltIn"}, "Ground": {"Code", "Home", "Setting", "Setters", "Unseen", "Argument"},
 	}
 	for i := range all {

@@ -55,7 +55,7 @@ type Dialect struct {
 
 	// SpellsKey writes a condition for a row that is taken over: a token with another value than the row's claim may
 	// name the row's key otherwise than the database prints it, as 01 names 1. It holds if the key's type takes the two
-	// for equal, and for types of which the server can't tell without an error.
+	// for equal, and for types that the server can't compare without an error.
 	SpellsKey func(w Writer)
 
 	// ClaimsCheck is LedgerCheck where tokens are compared with the claims of rows: of all of the table's

@@ -12,6 +12,7 @@ type Database struct {
 	seals      sync.Map    // of Name to whether the table is sealed
 	sealsKnown atomic.Bool // of all tables
 	unique     sync.Map    // of Name to the table's *UniqueKeys
+	wide       sync.Map    // of Name, of a table without a narrow column
 
 	function atomic.Pointer[string] // the schema of the ledger's function; nil if it isn't known to be there
 	last     atomic.Pointer[string] // where it was known to be last; nil if it never was

@@ -32,6 +32,11 @@ type Dialect struct {
 	// Unique is how a statement asks for a table's unique keys; nil where it can't.
 	Unique *Unique
 
+	// Columns returns a query for the names of a table's columns and their types. Narrow reports whether a column of a
+	// type can't store each token, so that it matters whether the session Clips; nil where none ever does.
+	Columns func(Name) string
+	Narrow  func(columnType string) bool
+
 	// Prepared is a query for the names and texts of the session's prepared statements, which SQL's EXECUTE runs by
 	// name; empty where the server lists none.
 	Prepared string

@@ -85,6 +85,9 @@ type Facts struct {
 	// assigned.
 	AssignsUnseen bool
 
+	// Clips: the highest number of a column's type is stored in the place of a higher one.
+	Clips bool
+
 	// ReturnsCounts: the session has each write return a row, which no text shows.
 	ReturnsCounts bool
 }

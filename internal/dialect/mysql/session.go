@@ -19,6 +19,7 @@ var Session = &session.Dialect{
 	Canary: canary, ReadProof: readProof,
 	Settings: showVariables, Questions: questions, Read: readAnswer,
 	Version: "SELECT VERSION(), @@version_comment",
+	Columns: columns, Narrow: isNarrow,
 	Standby: "@@global.read_only NOT IN ('0', 'OFF')", // a number, or a word in newer versions
 	Others:  others, Itself: itself,
 
@@ -70,13 +71,30 @@ var showVariables = "SHOW VARIABLES WHERE Variable_name IN ('" + versionComment 
 	"', '" + sqlMode + "', '" + readOnly + "', '" + binaryLog + "', '" + galera + "', '" + group + "', '" +
 	strings.Join(tidbVariables, "', '") + "')"
 
+// columns shows those of temporary tables and views as well.
+func columns(table session.Name) string {
+	name := Text.Quote(table.Table)
+	if table.Schema != "" {
+		name = Text.Quote(table.Schema) + "." + name
+	}
+	return "SHOW COLUMNS FROM " + name
+}
+
+// isNarrow: a decimal type of 16 digits has room for each token.
+func isNarrow(columnType string) bool {
+	digits := decimal.FindStringSubmatch(columnType)
+	return !strings.HasPrefix(columnType, "bigint") && (digits == nil || digits[1] < "16")
+}
+
+var decimal = regexp.MustCompile(`^decimal\(([0-9]{2}),0\)`)
+
 // sealFact is the name of a row that says that a table is sealed, by its index.
 const sealFact = "sealed"
 
 // questions: a table is sealed once it has all three triggers.
 func questions(w *session.Wanted) []string {
 	if w.Server {
-		w.Facts.SplitCharset, w.Facts.AssignsAtOnce = "unknown", true
+		w.Facts.SplitCharset, w.Facts.AssignsAtOnce, w.Facts.Clips = "unknown", true, true
 	}
 	seals := w.EachSeal(func(index string, name session.Name) string {
 		home := "DATABASE()"
@@ -122,7 +140,9 @@ func readAnswer(w *session.Wanted, row []string) {
 		f.Standby = value != "OFF"
 	case sqlMode:
 		// MariaDB stores the first value then, and crashes where there are three. Of an UPDATE it is an error.
-		f.AssignsAtOnce = slices.Contains(strings.Split(value, ","), "SIMULTANEOUS_ASSIGNMENT")
+		modes := strings.Split(value, ",")
+		f.AssignsAtOnce = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
+		f.Clips = !slices.Contains(modes, "STRICT_TRANS_TABLES") && !slices.Contains(modes, "STRICT_ALL_TABLES")
 	case sealFact:
 		if i, err := strconv.Atoi(value); err == nil {
 			w.FoundSeal(i)

@@ -84,7 +84,8 @@ func spellsKey(w guard.Writer) {
 	taken := func(condition string) {
 		w.Write("EXISTS (SELECT FROM pg_catalog.jsonb_each_text(")
 		w.Presented(guard.OfTakenKey)
-		w.Write(`::pg_catalog.jsonb) AS k (name, value) WHERE pg_catalog.texteq(pg_catalog."right"(k.name, 1), ':') AND ` +
+		w.Write(`::pg_catalog.jsonb) AS k (name, value) WHERE ` +
+			`pg_catalog.texteq(pg_catalog."right"(k.name, 1), ':') AND ` +
 			"pg_catalog.textne(k.value, pg_catalog.concat(" + row.Claim + "))" + condition + ")")
 	}
 	const key = `pg_catalog."left"(k.name, -1)`

@@ -75,7 +75,8 @@ func spellsKey(w guard.Writer) {
 	w.Write("EXISTS (SELECT 1 FROM json_each(")
 	w.Presented(guard.OfTakenKey)
 	w.Write(") AS sqlfence_taken WHERE sqlfence_taken.key LIKE '%:' AND " + row.Key +
-		" = substr(sqlfence_taken.key, 1, length(sqlfence_taken.key) - 1) AND sqlfence_taken.value <> " + row.Claim + ")")
+		" = substr(sqlfence_taken.key, 1, length(sqlfence_taken.key) - 1) " +
+		"AND sqlfence_taken.value <> " + row.Claim + ")")
 }
 
 // ledgerCheck: a database file has one writer, so what is read there stays true to the end of the
