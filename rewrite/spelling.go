@@ -31,7 +31,10 @@ func plainKey(key string) string {
 	return strings.TrimSpace(key)
 }
 
-// number is what a database reads as one; mostDigits bounds what is computed with.
+// number and radix are what a database reads as a number, without the underscores of PostgreSQL; mostDigits bounds what
+// is computed with.
+var radix = regexp.MustCompile(`^[-+]?0[xXoObB][0-9a-fA-F]+$`)
+
 var number = regexp.MustCompile(`^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,2})?$`)
 
 const mostDigits = 60
@@ -39,8 +42,14 @@ const mostDigits = 60
 // plainNumber returns an integer without leading zeros and the like. A number that differs from an integer beyond the
 // digits of a floating one only is that integer.
 func plainNumber(key string) (plain string, ok bool) {
-	key = strings.TrimSpace(key)
-	if len(key) > mostDigits || !number.MatchString(key) {
+	key = strings.ReplaceAll(strings.TrimSpace(key), "_", "")
+	switch {
+	case len(key) > mostDigits:
+		return "", false
+	case radix.MatchString(key):
+		n, ok := new(big.Int).SetString(key, 0)
+		return n.String(), ok
+	case !number.MatchString(key):
 		return "", false
 	}
 	n, ok := new(big.Rat).SetString(key)

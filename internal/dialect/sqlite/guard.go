@@ -74,7 +74,7 @@ func spellsKey(w guard.Writer) {
 	row := w.Row()
 	w.Write("EXISTS (SELECT 1 FROM json_each(")
 	w.Presented(guard.OfTakenKey)
-	w.Write(") AS sqlfence_taken WHERE sqlfence_taken.key LIKE '%:' AND " + row.Key +
+	w.Write(") AS sqlfence_taken WHERE substr(sqlfence_taken.key, -1) = ':' AND " + row.Key +
 		" = substr(sqlfence_taken.key, 1, length(sqlfence_taken.key) - 1) " +
 		"AND sqlfence_taken.value <> " + row.Claim + ")")
 }
