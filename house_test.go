@@ -20,9 +20,10 @@ import (
 
 // Layers are the packages of the root module. Each imports only those of the lines above its own.
 var layers = [][]string{
-	{"internal/basedriver", "internal/cleanup", "internal/editlock", "internal/fact", "internal/fakedb", "internal/fault", "internal/golden", "internal/hedge", "internal/lost",
+	{"internal/basedriver", "internal/editlock", "internal/fact", "internal/fakedb", "internal/fault", "internal/golden", "internal/hedge", "internal/lost",
 		"internal/need", "internal/nfc", "internal/nonce", "internal/poll", "internal/random", "internal/share", "internal/trusted"},
 	{"internal/dberr"},
+	{"internal/cleanup"},
 	{"internal/sqltext", "internal/stop"},
 	{"internal/seal", "internal/session", "internal/setuperr", "internal/sql/lex"},
 	{"internal/sql/read"},

@@ -193,12 +193,6 @@ func mayHaveCommitted(err error) bool {
 		return false
 	}
 	code := dberr.SQLState(err)
-	return code == "" && !isClosed(err) || code == dberr.CompletionUnknown ||
+	return code == "" && !dberr.IsClosed(err) || code == dberr.CompletionUnknown ||
 		strings.HasPrefix(code, dberr.ConnectionClass) || strings.HasPrefix(code, dberr.InterventionClass)
-}
-
-// isClosed reports whether the caller has closed the database: package sql sends
-// nothing then, and has no value to compare the error with.
-func isClosed(err error) bool {
-	return strings.HasSuffix(err.Error(), "sql: database is closed")
 }

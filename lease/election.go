@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/poll"
 )
 
@@ -217,7 +218,7 @@ func (t *terms) waitRound() {
 func isFinal(err error) bool {
 	var setup *sqlfence.SetupError
 	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrNoSessions) || errors.Is(err, sqlfence.ErrTokenLimit) ||
-		errors.As(err, &setup) || isClosed(err)
+		errors.As(err, &setup) || dberr.IsClosed(err)
 }
 
 // A NotLeaderError says that a process doesn't lead. It is [ErrNotLeader], and wraps why

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/fenced"
 	facts "github.com/sqlfence/sqlfence/internal/session"
 )
@@ -129,7 +130,7 @@ func isShut(db *sql.DB) bool {
 		_ = conn.Close()
 		return false
 	}
-	return isClosed(err)
+	return dberr.IsClosed(err)
 }
 
 // endLeases ends the leases of the session, before others can see that it ends.

@@ -11,9 +11,10 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
 const (
@@ -173,7 +174,7 @@ func (q *Queue) try(t *Task) {
 	done, err := t.Do(ctx, q.db)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err != nil && strings.HasSuffix(err.Error(), "sql: database is closed") { // package sql has no value for it
+	if dberr.IsClosed(err) {
 		q.tasks = nil
 		return
 	}

@@ -2,8 +2,6 @@ package core
 
 import (
 	"context"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/guard"
@@ -33,9 +31,8 @@ func (s *Conn) preparedTexts(ctx context.Context, query string) (texts []string,
 	case err != nil:
 		return nil, err
 	}
-	low := strings.ToLower(query)
 	for _, row := range rows {
-		if namesPrepared(low, row[0]) {
+		if lang.NamesPrepared(p.Dialect, query, row[0]) {
 			texts = append(texts, lang.Prepared(p.Dialect, row[1]))
 		}
 	}
@@ -80,47 +77,4 @@ func needsGuard(r *rewrite.Rewriter, texts []string) *rewrite.Plan {
 		}
 	}
 	return nil
-}
-
-// isWord reports whether no character before or after a part of a text belongs to the same identifier.
-func isWord(text string, from, to int) bool {
-	return (from == 0 || !continuesName(text[from-1])) && (to == len(text) || !continuesName(text[to]))
-}
-
-func continuesName(c byte) bool {
-	return c == '_' || c == '$' || c >= utf8.RuneSelf || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
-}
-
-// longestName is how many bytes of a name the server compares.
-const longestName = 63
-
-// namesPrepared reports whether a text in small letters may contain the name of a prepared statement. In doubt it
-// reports true: the name need not follow EXECUTE directly, and escapes can spell any name.
-func namesPrepared(low, name string) bool {
-	name = strings.ToLower(name[:min(len(name), longestName)])
-	whole := len(name) <= longestName-utf8.UTFMax // else the text may have more of the name
-	quoted := `"` + strings.ReplaceAll(name, `"`, `""`)
-	if whole {
-		quoted += `"`
-	}
-	if strings.Contains(low, `u&"`) || strings.Contains(low, quoted) {
-		return true
-	}
-	if name == "" {
-		return false
-	}
-	for at := 0; ; {
-		i := strings.Index(low[at:], name)
-		if i < 0 {
-			return false
-		}
-		from, to := at+i, at+i+len(name)
-		if !whole {
-			to = len(low)
-		}
-		if isWord(low, from, to) {
-			return true
-		}
-		at = from + 1
-	}
 }

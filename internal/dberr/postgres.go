@@ -114,6 +114,12 @@ func IsCreated(err error) bool {
 	return false
 }
 
+// IsClosed reports whether the program has closed the database: package sql sends nothing then, and has no value to
+// compare the error with.
+func IsClosed(err error) bool {
+	return err != nil && strings.HasSuffix(err.Error(), "sql: database is closed")
+}
+
 // IsSessionEnd reports whether the server, or a pooler in front of it, says that the
 // session ended, or that it doesn't know what became of the statement: err tells nothing
 // of that. A [ProtocolViolation] may be the statement's, or a pooler's that has lost

@@ -76,3 +76,35 @@ func contains(text, word string) bool {
 	}
 	return false
 }
+
+// NamesPrepared reports whether a text may contain the name of a prepared statement. In doubt it reports true: the name
+// need not follow EXECUTE directly, and escapes can spell any name.
+func NamesPrepared(d dialect.Dialect, query, name string) bool {
+	g, err := grammar(d)
+	if err != nil {
+		return true
+	}
+	query, name = strings.ToLower(query), strings.ToLower(name)
+	cut := g.Lex.MayBeCut(name) // the text may have more of the name
+	quoted := `"` + strings.ReplaceAll(name, `"`, `""`)
+	if !cut {
+		quoted += `"`
+	}
+	if strings.Contains(query, `u&"`) || strings.Contains(query, quoted) {
+		return true
+	}
+	if name == "" {
+		return false
+	}
+	for at := 0; ; at++ {
+		i := strings.Index(query[at:], name)
+		if i < 0 {
+			return false
+		}
+		at += i
+		end := at + len(name)
+		if (at == 0 || !lex.IsNamePart(query[at-1])) && (cut || end == len(query) || !lex.IsNamePart(query[end])) {
+			return true
+		}
+	}
+}

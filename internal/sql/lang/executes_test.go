@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence/internal/dialect"
@@ -53,6 +54,30 @@ func TestPrepared(t *testing.T) {
 	} {
 		if got := Prepared(dialect.Postgres, text); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A name is found in any case and spelling, but not inside of a longer one, unless the server may have cut that.
+func TestNamesPrepared(t *testing.T) {
+	long := strings.Repeat("a", 63)
+	for _, test := range []struct {
+		query, name string
+		want        bool
+	}{
+		{"EXECUTE Pens(1)", "pens", true},
+		{`EXECUTE "a ""b"`, `a "b`, true},
+		{`EXECUTE U&"\0061"`, "a", true},
+		{"EXECUTE " + long + "bc", long, true},
+		{"EXECUTE pens$1", "pens", false},
+		{"EXECUTE openspens", "pens", false},
+		{"EXECUTE openspens, pens", "pens", true},
+		{"EXECUTE pensé", "pens", false},
+		{"EXECUTE pens", "", false},
+		{`EXECUTE ""`, "", true},
+	} {
+		if got := NamesPrepared(dialect.Postgres, test.query, test.name); got != test.want {
+			t.Errorf("%s, %s: %v", test.query, test.name, got)
 		}
 	}
 }
