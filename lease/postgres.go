@@ -134,7 +134,8 @@ var waitingPieces = sqltext.Pieces{
 var askingPieces = sqltext.Pieces{"marked": sqltext.Raw("false"), "marking": sqltext.Raw("")}
 
 // overtaken is what take raises where the statement's snapshot is too old: a newer
-// token was issued meanwhile, or the same attempt has taken the lease.
+// token was issued meanwhile, or the same attempt has taken the lease. undo raises it
+// while a take is under way.
 var overtaken = sqltext.NewMark("lease")
 
 // extendPostgres: lock id, ttl in µs. The row is locked before the clock is read,
@@ -160,12 +161,14 @@ const holdPostgres = `UPDATE fencing_leases AS l SET session = NULL, (lock_id, h
 const ofLeasePostgres = `WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
 RETURNING key`
 
-// undoPostgres: key, lock id. A take that still waits for its turn is waited for, unless
-// the row says that it has been; and as an upsert this finds a row that is added only then.
+// undoPostgres: key, lock id. It never waits for the turn at the ledger, because writers would queue behind it. It
+// shares the turn instead, as writers do, which fails while a take has the turn or waits for it: then undo raises and
+// is tried again, unless the lease's row says that the take has ended. As an upsert it also finds a row that the take
+// has added after the statement's snapshot.
 const undoPostgres = `INSERT INTO fencing_leases AS l (key, holder, token, acquired_at, expires_at)
 SELECT $1::text, '', 0, {now}, {now}
 FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM fencing_leases WHERE key = $1::text AND lock_id = $2::text)
-	THEN {turn $1::text} END OFFSET 0) AS turn
+	AND NOT {share $1::text} THEN {overtaken $1::text} END OFFSET 0) AS turn
 ON CONFLICT (key) DO UPDATE SET lock_id = NULL, session = NULL, expires_at = {now}
 WHERE l.lock_id = $2::text`
 
@@ -199,7 +202,7 @@ var postgresTexts = struct {
 	release:   render(pg.Text, releasePostgres, postgresPieces),
 	notify:    render(pg.Text, releasePostgres+notifying, postgresPieces),
 	hold:      render(pg.Text, holdPostgres, postgresPieces),
-	undo:      render(pg.Text, undoPostgres),
+	undo:      render(pg.Text, undoPostgres, postgresPieces),
 	list:      render(pg.Text, listPostgres, postgresPieces),
 	sweep:     render(pg.Text, sweepPostgres, postgresPieces),
 

@@ -15,7 +15,8 @@ import (
 // same name in the search path stands before them.
 //
 // Beside the pieces that every dialect has, its statements know {durable}, {turn name},
-// {try name}, which is true if the turn is free and taken, and {seen name}.
+// {try name}, which is true if the turn is free and taken, {share name}, which is true if the turn is shared because
+// no session has the turn alone or waits for that, and {seen name}.
 var Text sqltext.Dialect = text{}
 
 type text struct{}
@@ -225,10 +226,10 @@ func vocabulary() sqltext.Pieces {
 	v := sqltext.Vocabulary(Text, epoch)
 	v["durable"] = sqltext.Raw(durable)
 	v["turn"] = sqltext.Func(func(name string) string { return Text.Turn(name, false) })
-	v["try"] = sqltext.Func(func(name string) string {
-		before, behind := turning("pg_try_advisory_xact_lock(")
-		return before + name + behind
-	})
+	for piece, lock := range map[string]string{"try": "(", "share": "_shared("} {
+		before, behind := turning("pg_try_advisory_xact_lock" + lock)
+		v[piece] = sqltext.Func(func(name string) string { return before + name + behind })
+	}
 	v["seen"] = sqltext.Func(seen)
 	return v
 }
