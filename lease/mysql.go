@@ -70,18 +70,10 @@ const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_
 ON DUPLICATE KEY UPDATE token = token`
 
 const listMySQL = `SELECT l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL
-FROM fencing_leases AS l WHERE l.lock_id IS NOT NULL AND {alive l} AND l.expires_at > `
-
-// sessionLock is the name of the lock that a session holds.
-func sessionLock(id string) string { return "CONCAT(_utf8mb4'sqlfence:', " + id + ")" }
+FROM fencing_leases AS l WHERE {live l} AND l.`
 
 // mysqlPieces: key is a word of the language.
-var mysqlPieces = sqltext.Pieces{
-	"column": sqltext.Raw(my.Text.Quote("key")),
-	"alive": sqltext.Func(func(row string) string {
-		return "(" + row + ".session IS NULL OR IS_USED_LOCK(" + sessionLock(row+".session") + ") IS NOT NULL)"
-	}),
-}
+var mysqlPieces = sqltext.Pieces{"column": sqltext.Raw(my.Text.Quote("key"))}
 
 // constants are pieces of values.
 func constants(texts map[string]string) sqltext.Pieces {
@@ -157,7 +149,7 @@ func (d mysql) take(ctx context.Context, db *database, r *request, o *outcome) e
 	p["session"], p["number"], p["ttl"] = sqltext.Raw("TRUE"), sqltext.Raw("NULL"), number(my.Text.Ticks(r.ttl))
 	if r.session.Valid {
 		p["number"] = number(r.session.Int64)
-		p["session"] = sqltext.Raw("IS_USED_LOCK(" + sessionLock(strconv.FormatInt(r.session.Int64, 10)) +
+		p["session"] = sqltext.Raw("IS_USED_LOCK(" + my.SessionLock(strconv.FormatInt(r.session.Int64, 10)) +
 			") IS NOT NULL")
 	}
 	for {
@@ -340,10 +332,10 @@ func (mysql) notifies() bool { return false }
 
 func (mysql) list(column, value string) statement {
 	if column == "" { // by an index
-		return texts(nil, listMySQL+my.Start+" ORDER BY l.{column}")
+		return texts(nil, listMySQL+"expires_at > "+my.Start+" ORDER BY l.{column}")
 	}
 	return texts(constants(map[string]string{"value": value}),
-		listMySQL+"{now} AND l."+my.Text.Quote(column)+" = {value}")
+		listMySQL+my.Text.Quote(column)+" = {value}")
 }
 
 func (mysql) ended(lockID string) statement {
@@ -362,7 +354,7 @@ func (mysql) sweep() statement {
 // session uses a lock by name, which the server drops when the session ends. Each server
 // has its own: see [ErrNoSessions].
 func (mysql) session(id int64) (lock, unlock statement, ok bool) {
-	name := sessionLock(strconv.FormatInt(id, 10))
+	name := my.SessionLock(strconv.FormatInt(id, 10))
 	return statement{text: "SELECT GET_LOCK(" + name + ", 10)"},
 		statement{text: "SELECT RELEASE_LOCK(" + name + ")"}, true
 }

@@ -182,7 +182,7 @@ WHERE i.indrelid = pg_catalog.to_regclass('fencing_leases') AND i.indisvalid AND
 // the planner can find by an index; the clock isn't.
 const listPostgres = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, session IS NOT NULL
 FROM fencing_leases AS l
-WHERE lock_id IS NOT NULL AND expires_at > statement_timestamp() AND expires_at > {now} AND {alive l}`
+WHERE expires_at > statement_timestamp() AND {live l}`
 
 const sweepPostgres = `DELETE FROM fencing_leases AS l WHERE expires_at <= {now} OR NOT {alive l}`
 
@@ -219,25 +219,8 @@ func floored(text string, own ...sqltext.Pieces) sqltext.Floored {
 	return sqltext.NewFloored(pg.Text, text, append(own, postgresPieces, pieces)...)
 }
 
-// postgresPieces: a session that can share the lock of a row's session knows that it has ended,
-// unless the lock is its own. A session always shares its own locks; and behind a pooler the
-// holder's may be the one that executes this.
 var postgresPieces = sqltext.Pieces{
 	"overtaken": sqltext.Func(func(token string) string { return pg.Text.Raise("'"+overtaken+"'", token) }),
-	"alive": sqltext.Func(func(row string) string {
-		return "CASE WHEN " + row + ".session IS NULL OR NOT pg_try_advisory_xact_lock_shared(" + row +
-			".session) THEN true ELSE " +
-			holdsPostgres(row+".session") + " END"
-	}),
-	"holds": sqltext.Func(holdsPostgres),
-}
-
-// holdsPostgres is whether this session holds the lock of that number.
-func holdsPostgres(number string) string {
-	return `EXISTS (SELECT FROM pg_catalog.pg_locks AS k JOIN pg_catalog.pg_database AS d ON d.oid = k.database
-		WHERE k.locktype = 'advisory' AND k.mode = 'ExclusiveLock' AND k.granted AND k.pid = pg_catalog.pg_backend_pid()
-			AND d.datname = pg_catalog.current_database() AND k.objsubid = 1
-			AND (k.classid::bigint << 32 | k.objid::bigint) = ` + number + `)`
 }
 
 func (postgres) marks() statement   { return statement{text: addNotifyUntil} }

@@ -79,8 +79,7 @@ const indexedSQLite = `SELECT 1 FROM pragma_index_list('fencing_leases') WHERE n
 
 // listSQLite is followed by a condition.
 const listSQLite = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, 0
-FROM fencing_leases
-WHERE lock_id IS NOT NULL AND expires_at > {now}`
+FROM fencing_leases AS l WHERE {live l}`
 
 const sweepSQLite = `DELETE FROM fencing_leases WHERE expires_at <= {now}`
 

@@ -93,8 +93,6 @@ type dialect struct {
 	listed func(names []string) (string, []any)
 	// name: it and the names of its rows, locked, and their tokens
 	retires func(name string) (text string, args []any)
-	// the live leases: their keys and holders
-	leased string
 	// of it and of the names of its rows
 	retire func(ctx context.Context, tx *sql.Tx, name string) (found bool, err error)
 }

@@ -114,8 +114,6 @@ SET token = new.floor WHERE token > 0 AND token < new.floor AND name <> {empty}`
 		const text = `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE ` + retiredMySQL + ` ORDER BY name FOR UPDATE`
 		return mysqlText(text, retiredPieces(name)), nil
 	},
-	leased: render(my.Text, "SELECT `key`, holder FROM fencing_leases "+
-		"WHERE lock_id IS NOT NULL AND expires_at > {now}"),
 	retire: retireMySQL,
 }
 

@@ -73,7 +73,6 @@ FROM (SELECT asked.name FROM ({names}) AS asked (name) WHERE {try asked.name} OF
 JOIN {ledger} AS t ON t.name = free.name FOR UPDATE OF t SKIP LOCKED`,
 	listed:  listing("SELECT n FROM json_array_elements_text($1::text::json) AS names(n)"),
 	retires: func(name string) (string, []any) { return retiresPostgres, []any{name} },
-	leased:  render(pg.Text, `SELECT key, holder FROM fencing_leases WHERE lock_id IS NOT NULL AND expires_at > {now}`),
 	retire: retiring(render(pg.Text, `UPDATE {ledger} SET token = $2::bigint
 WHERE name = $1::text OR starts_with(name, $1::text || '/')`)),
 }

@@ -139,7 +139,7 @@ func (s *Store) holders(ctx context.Context, db dialectopt.Queries) (map[string]
 		err := rows.Scan(&key, &holder)
 		holders[key] = holder
 		return err
-	}, s.dialect.leased)
+	}, render(s.dialect, "SELECT l."+s.dialect.Quote("key")+", l.holder FROM fencing_leases AS l WHERE {live l}"))
 	lacks := setuperr.Lacks(err, setuperr.Table{Name: sqltext.LeaseTable})
 	if lacks || dberr.SQLState(err) == dberr.InsufficientPrivilege {
 		return nil, nil

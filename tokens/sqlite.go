@@ -69,8 +69,6 @@ WHERE token > 0 AND token < new.floor AND name <> ''`),
 	unused:  `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE name IN ({names})`,
 	listed:  listing("SELECT value FROM json_each(?)"),
 	retires: func(name string) (string, []any) { return retiresSQLite, []any{name, name} },
-	leased: render(lite.Text, `SELECT key, holder FROM fencing_leases
-WHERE lock_id IS NOT NULL AND expires_at > {now}`),
 	retire: retiring(render(lite.Text,
 		`UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
 WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`)),

@@ -188,9 +188,9 @@ func stored(d Dialect, name string) string {
 	return "COALESCE((SELECT token FROM " + LedgerTable + " WHERE name = " + d.Text(name) + "), 0)"
 }
 
-// Vocabulary returns the pieces that are the same for all dialects but for d's spelling, and for the epoch of
-// its [Facts].
-func Vocabulary(d Dialect, epoch string) Pieces {
+// Vocabulary returns the pieces that are the same for all dialects but for d's spelling, for the epoch of its [Facts],
+// and for alive: a condition that the session of a lease's row hasn't ended.
+func Vocabulary(d Dialect, epoch string, alive Func) Pieces {
 	return Pieces{
 		"ledger": Raw(LedgerTable),
 		"now":    Raw(d.Now()),
@@ -203,6 +203,10 @@ func Vocabulary(d Dialect, epoch string) Pieces {
 		"micros": Func(d.Micros),
 		"text":   Func(func(x string) string { return d.Convert(x, Text) }),
 		"bigint": Func(func(x string) string { return d.Convert(x, Bigint) }),
+		"alive":  alive,
+		"live": Func(func(row string) string {
+			return row + ".lock_id IS NOT NULL AND " + row + ".expires_at > " + d.Now() + " AND " + alive(row)
+		}),
 	}
 }
 

@@ -7,7 +7,7 @@ import "strings"
 // no lower-case letter follows is text.
 //
 // Every statement knows {ledger}, {now}, {after ticks}, {micros time}, {start},
-// {epoch}, {floor} and {served}, and what its dialect adds to them.
+// {epoch}, {floor} and {served}, of a lease's row {alive row} and {live row}, and what its dialect adds to them.
 type Pieces map[string]Piece
 
 // A Piece is what a name in a statement's text stands for: [SQL], [Raw], [Func] or an

@@ -157,5 +157,12 @@ var facts = &sqltext.Facts{
 	LedgerTriggers: ledgerTriggers,
 	Issuers:        issuers,
 	FindOwnHome:    "SELECT COALESCE(DATABASE(), " + Text.Text("") + ")",
-	Vocabulary:     sqltext.Vocabulary(Text, ""), // a promoted replica has no epoch of its own
+	Vocabulary:     sqltext.Vocabulary(Text, "", alive), // a promoted replica has no epoch of its own
+}
+
+// SessionLock is the name of the lock that the session with an id holds.
+func SessionLock(id string) string { return "CONCAT(_utf8mb4'sqlfence:', " + id + ")" }
+
+func alive(row string) string {
+	return "(" + row + ".session IS NULL OR IS_USED_LOCK(" + SessionLock(row+".session") + ") IS NOT NULL)"
 }

@@ -16,7 +16,8 @@ import (
 //
 // Beside the pieces that every dialect has, its statements know {durable}, {turn name},
 // {try name}, which is true if the turn is free and taken, {share name}, which is true if the turn is shared because
-// no session has the turn alone or waits for that, and {seen name}.
+// no session has the turn alone or waits for that, {seen name}, and {holds number}, which is true if this session holds
+// the lock that stands for the session of ephemeral leases with that number.
 var Text sqltext.Dialect = text{}
 
 type text struct{}
@@ -223,7 +224,8 @@ const findOwnHome = "SELECT COALESCE((SELECT n.nspname::pg_catalog.text FROM pg_
 	" WHERE c.oid = pg_catalog.to_regclass('" + sqltext.LedgerTable + "')), '')"
 
 func vocabulary() sqltext.Pieces {
-	v := sqltext.Vocabulary(Text, epoch)
+	v := sqltext.Vocabulary(Text, epoch, alive)
+	v["holds"] = sqltext.Func(holds)
 	v["durable"] = sqltext.Raw(durable)
 	v["turn"] = sqltext.Func(func(name string) string { return Text.Turn(name, false) })
 	for piece, lock := range map[string]string{"try": "(", "share": "_shared("} {
@@ -232,4 +234,18 @@ func vocabulary() sqltext.Pieces {
 	}
 	v["seen"] = sqltext.Func(seen)
 	return v
+}
+
+// alive: a session that can share the lock of a row's session knows that it has ended, unless the lock is its own. A
+// session always shares its own locks; and behind a pooler the holder's may be the one that executes this.
+func alive(row string) string {
+	return "CASE WHEN " + row + ".session IS NULL OR NOT pg_try_advisory_xact_lock_shared(" + row +
+		".session) THEN true ELSE " + holds(row+".session") + " END"
+}
+
+func holds(number string) string {
+	return `EXISTS (SELECT FROM pg_catalog.pg_locks AS k JOIN pg_catalog.pg_database AS d ON d.oid = k.database
+		WHERE k.locktype = 'advisory' AND k.mode = 'ExclusiveLock' AND k.granted AND k.pid = pg_catalog.pg_backend_pid()
+			AND d.datname = pg_catalog.current_database() AND k.objsubid = 1
+			AND (k.classid::bigint << 32 | k.objid::bigint) = ` + number + `)`
 }

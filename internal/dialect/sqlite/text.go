@@ -95,5 +95,5 @@ var facts = &sqltext.Facts{
 	LedgerState:    ledgerState,
 	LedgerTriggers: ledgerTriggers,
 	Issuers:        issuers,
-	Vocabulary:     sqltext.Vocabulary(Text, ""),
+	Vocabulary:     sqltext.Vocabulary(Text, "", func(string) string { return Text.Bool(true) }), // leases have no sessions
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
 )
@@ -37,6 +38,39 @@ func TestRotateSeesALeaseThatIsTakenWhileItWaits(t *testing.T) {
 		}
 		if _, err := s.DB.ExecContext(l.Context(), "UPDATE books SET price = 30 WHERE id = 2"); err != nil {
 			t.Errorf("the holder's write: %v", err)
+		}
+	})
+}
+
+// A lease that ended with its session isn't live, though its ttl isn't over: its name is retired. While the session is
+// open, the name isn't.
+func TestRotateRetiresTheNameOfADeadSessionsLease(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if !b.Networked() {
+			t.Skip("leases have no sessions")
+		}
+		dsn := b.DSN(t)
+		plain := b.Raw(t, dsn)
+		store, direct := harness.NewStore(t, plain), harness.NewLeases(t, plain)
+		holder := b.Raw(t, dsn)
+		l := harness.MustAcquire(t, harness.NewLeases(t, holder), "books", lease.Ephemeral())
+		var refused *tokens.RetireError
+		if _, err := store.Rotate(t.Context(), "books"); !errors.As(err, &refused) {
+			t.Fatalf("Rotate: %v, want a refusal", err)
+		}
+		if err := holder.Close(); err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, "the end of the session", func() bool {
+			locked, err := direct.IsLocked(t.Context(), "books")
+			return !locked && err == nil
+		})
+		retiring, err := store.Retires(t.Context(), "books")
+		if err != nil || len(retiring) != 1 || retiring[0].Leased || retiring[0].Token != l.Token() {
+			t.Errorf("Retires: %+v, %v", retiring, err)
+		}
+		if _, err := store.Rotate(t.Context(), "books"); err != nil {
+			t.Errorf("Rotate: %v", err)
 		}
 	})
 }
