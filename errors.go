@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence/internal/core"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // Sentinel errors, for use with errors.Is. A statement that fails with one of them
@@ -130,10 +129,6 @@ type StaleError struct {
 }
 
 func (e *StaleError) Error() string {
-	if e.Current == e.Token.Value && e.Table == sqltext.LedgerTable { // adopted for a name without a token
-		return fmt.Sprintf("%v: table %q: the first token of a name has to be above the floor %d, and %s isn't",
-			ErrStale, e.Table, e.Current, e.Token)
-	}
 	if e.Current == e.Token.Value { // SingleUse
 		return fmt.Sprintf("%v: table %q: token %s has written here before, and is for a single use", ErrStale, e.Table,
 			e.Token)

@@ -157,7 +157,7 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	current, err := s.dialect.adopt(ctx, s, token)
 	if errors.Is(err, sql.ErrNoRows) { // the name has no token, and may have had this one before it was deleted
 		if current, err = s.query(ctx, s.dialect.served); err == nil {
-			return &sqlfence.StaleError{Table: sqltext.LedgerTable, Token: token, Current: current}
+			return &floorError{sqlfence.StaleError{Table: sqltext.LedgerTable, Token: token, Current: current}}
 		}
 	}
 	if err != nil {
@@ -169,6 +169,16 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	s.warn(token)
 	return nil
 }
+
+// A floorError reports a first token that isn't above the floor. Its name has no token that it could be compared with.
+type floorError struct{ stale sqlfence.StaleError }
+
+func (e *floorError) Error() string {
+	return fmt.Sprintf("%v: adopt: %q has no token, and the first token of a name has to be above the floor %d: %s isn't",
+		sqlfence.ErrStale, e.stale.Token.Name, e.stale.Current, e.stale.Token)
+}
+
+func (e *floorError) Unwrap() error { return &e.stale }
 
 // stored returns the stored value of name, for a method.
 func (s *Store) stored(ctx context.Context, method, name string) (int64, error) {

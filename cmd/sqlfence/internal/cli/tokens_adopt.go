@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -18,7 +19,8 @@ func (a *app) tokensAdopt() *cobra.Command {
 		Long: `Raise a name to a token that another service has granted, such as a revision of etcd's: a
 number, with or without zeros before it. A name that isn't there is added. Writes with a
 lower token are refused from then on, as after issue. A token below the newest one is
-refused with status 3, and nothing is changed.`,
+refused with status 3, and nothing is changed; so is one for a name without a token that
+isn't above the floor, which a deletion or a repair has raised.`,
 		Example: `  sqlfence tokens adopt books 4711 --reason "etcd's revision after the move"`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -30,7 +32,7 @@ refused with status 3, and nothing is changed.`,
 			return a.withLedger(func(l *ledger) error {
 				err := l.Adopt(cmd.Context(), token)
 				if stale := (*sqlfence.StaleError)(nil); errors.As(err, &stale) {
-					return a.notAdopted(stale)
+					return a.notAdopted(cmd.Context(), l, stale)
 				}
 				if err != nil {
 					return tooHigh(err)
@@ -58,17 +60,26 @@ func tooHigh(err error) error {
 	return err
 }
 
-// notAdopted answers that the ledger has a newer token.
-func (a *app) notAdopted(stale *sqlfence.StaleError) error {
-	err := a.write(struct {
+// notAdopted answers that the ledger has a newer token, or that the name has none and its first token is too low.
+func (a *app) notAdopted(ctx context.Context, l *ledger, stale *sqlfence.StaleError) error {
+	newest, floor := sqlfence.Token{Name: stale.Token.Name, Value: stale.Current}, int64(0)
+	current, err := l.Current(ctx, newest.Name)
+	if errors.Is(err, sqlfence.ErrUnknownName) || err == nil && current.Value == 0 {
+		newest.Value, floor = 0, stale.Current
+	}
+	return no(a.write(struct {
 		Adopted bool `json:"adopted"`
 		tokenRow
-	}{false, newTokenRow(sqlfence.Token{Name: stale.Token.Name, Value: stale.Current})}, func() {
-		if stale.Current > sqlfence.MaxToken {
-			fmt.Fprintf(a.out, "%s was retired; take another name\n", visible(stale.Token.Name))
-			return
+		Floor int64 `json:"floor,omitempty"`
+	}{false, newTokenRow(newest), floor}, func() {
+		name := visible(newest.Name)
+		switch {
+		case newest.Value > sqlfence.MaxToken:
+			fmt.Fprintf(a.out, "%s was retired; take another name\n", name)
+		case newest.Value == 0:
+			fmt.Fprintf(a.out, "%s has no token, and its first has to be above the floor, %d\n", name, floor)
+		default:
+			fmt.Fprintf(a.out, "the newest token of %s is %d already\n", name, newest.Value)
 		}
-		fmt.Fprintf(a.out, "the newest token of %s is %d already\n", visible(stale.Token.Name), stale.Current)
-	})
-	return no(err)
+	}))
 }
