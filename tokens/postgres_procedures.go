@@ -38,18 +38,19 @@ END
 		{Name: "sqlfence_adopt", Params: "IN name text, IN token bigint", Body: `
 DECLARE
 	newest bigint;
-	stale boolean;
 BEGIN` + pg.Enter + pg.NameIsFit("name") + `
 	IF (token BETWEEN 1 AND ` + strconv.Itoa(sqlfence.MaxToken) + `) IS NOT TRUE THEN
 		RAISE EXCEPTION 'sqlfence: a token is a number from 1 to ` + strconv.Itoa(sqlfence.MaxToken) + `'
 			USING ERRCODE = 'invalid_parameter_value';
 	END IF;
 	` + pg.Sends(render(adoptPostgres), "newest", "name, token") + `
-	stale := newest IS NULL OR newest > token; -- without a row it may have been a deleted name's
 	IF newest IS NULL THEN
 		` + pg.Sends(render("SELECT {served}"), "newest", "name") + `
+		RAISE EXCEPTION 'sqlfence: stale token %% for %%: its first token has to be above the floor %%', token, ` +
+			`quote_literal(name), newest
+			USING ERRCODE = 'FT002';
 	END IF;
-	IF stale THEN
+	IF newest > token THEN
 		RAISE EXCEPTION 'sqlfence: stale token %% for %%, which has %%', token, quote_literal(name), newest
 			USING ERRCODE = 'FT002';
 	END IF;` + runsOut + `

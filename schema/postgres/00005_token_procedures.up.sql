@@ -54,7 +54,6 @@ CREATE OR REPLACE PROCEDURE %1$s.sqlfence_adopt(IN name text, IN token bigint)
 LANGUAGE plpgsql SECURITY INVOKER AS $procedure$
 DECLARE
 	newest bigint;
-	stale boolean;
 BEGIN
 	COMMIT;
 	SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -77,13 +76,14 @@ ON CONFLICT (name) DO UPDATE SET token = GREATEST(fencing_tokens.token, excluded
 RETURNING token$statement$
 		INTO newest
 		USING name, token;
-	stale := newest IS NULL OR newest > token; -- without a row it may have been a deleted name's
 	IF newest IS NULL THEN
 		EXECUTE $statement$SELECT COALESCE((SELECT token FROM fencing_tokens WHERE name = 'sqlfence:floor'), 0)$statement$
 		INTO newest
 		USING name;
+		RAISE EXCEPTION 'sqlfence: stale token %% for %%: its first token has to be above the floor %%', token, quote_literal(name), newest
+			USING ERRCODE = 'FT002';
 	END IF;
-	IF stale THEN
+	IF newest > token THEN
 		RAISE EXCEPTION 'sqlfence: stale token %% for %%, which has %%', token, quote_literal(name), newest
 			USING ERRCODE = 'FT002';
 	END IF;

@@ -101,7 +101,7 @@ func (p Procedure) Hash() string {
 
 // ProcedureHashes are those of the procedures of packages tokens and lease. Their tests compare them.
 var ProcedureHashes = map[string]string{
-	"sqlfence_adopt":         "4cc374e348cf64e38099cfd7cc07b22f6d932d86ab73f4501da2c9435fb7b804",
+	"sqlfence_adopt":         "e9018b4d017a2738306bf5e191f60da0a2e4f4f4c9c1b515c6bca557cded0a34",
 	"sqlfence_issue":         "67fb26b742612a1d202618541ee089f029b4c2b0ae6f9d265a98a8c6112e4888",
 	"sqlfence_lease_acquire": "6de5e925639f039b86f0871a9ac4fc8578942730617e02a9c34a4bd5c58f64f0",
 	"sqlfence_lease_extend":  "de4330ceef756854b0726058288ba2dd5f7633b6c7269a82aaa502ad8b6c6c43",
