@@ -71,7 +71,7 @@ func (l *Lease) heartbeats(ctx context.Context, r *request) (stop func()) {
 	}
 }
 
-// releaseLimit is how long the release at the end of Do may take.
+// releaseLimit is how long the release at the end of Do may take, and one in the background.
 const releaseLimit = 5 * time.Second
 
 // finishDo releases the lease, and returns an error if it was lost before.

@@ -52,6 +52,9 @@ func (m *Leases) extend(
 // If a release's answer is lost with its connection, it is sent again if the driver says so, and
 // then finds its own work.
 //
+// If ctx has ended, or ends before the answer, Release returns the error of ctx at once, and the lease is released in
+// the background: that is tried for 5 seconds.
+//
 // For a [Lease] use [Lease.Release], which also ends its context.
 //
 // Errors: [*NotHeldError], which is [ErrNotHeld], with nothing changed; [ErrInvalid] for
@@ -68,7 +71,11 @@ func (m *Leases) releaseAfter(ctx context.Context, lockID string, hold time.Dura
 	key, again, err := m.release(ctx, lockID, hold)
 	switch {
 	case err != nil:
-		return fmt.Errorf("lease: release: %w", m.explain(ctx, err))
+		err = m.explain(ctx, err)
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			m.releaseLater(lockID, hold)
+		}
+		return fmt.Errorf("lease: release: %w", err)
 	case key != "":
 		m.queues.wake(key)
 		return nil

@@ -186,6 +186,10 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 // call after the lease was lost, return the error of [Lease.Err]. Whatever Release
 // returns, this process doesn't hold the lease any more; if the database couldn't be
 // reached, the lease ends there with its ttl. With [MinHold] it may end there later than now.
+//
+// If ctx has ended, as in a deferred Release(ctx) of a canceled request, Release returns the error of ctx at once, and
+// the lease is released in the background: that is tried for 5 seconds. A program that is about to exit must pass a
+// context that hasn't ended, such as [context.WithoutCancel] of ctx, or the lease may last until its ttl.
 func (l *Lease) Release(ctx context.Context) error {
 	l.expire()
 	if !l.finish(ErrReleased) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/cleanup"
 	"github.com/sqlfence/sqlfence/internal/share"
 )
 
@@ -37,6 +38,18 @@ func (m *Leases) release(ctx context.Context, lockID string, hold time.Duration)
 	}
 	defer at.Leave()
 	return r.key, r.again, m.releaseAlone(ctx, &r)
+}
+
+// releaseLater releases a lease in the background, for a caller with a context that has ended.
+func (m *Leases) releaseLater(lockID string, hold time.Duration) {
+	m.cleanup.Add(&cleanup.Task{For: releaseLimit, Do: func(ctx context.Context, _ *sql.DB) (done bool, err error) {
+		r := &releasing{lockID: lockID, release: newLockID(), hold: hold}
+		err = m.releaseAlone(ctx, r)
+		if r.key != "" {
+			m.queues.wake(r.key)
+		}
+		return err == nil, err
+	}})
 }
 
 func (m *Leases) releaseAlone(ctx context.Context, r *releasing) error {

@@ -198,3 +198,20 @@ func TestLeaseNothingToUndo(t *testing.T) {
 		}
 	})
 }
+
+// A lease that is released under a context that has ended is soon free.
+func TestLeaseReleaseUnderAnEndedContext(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		leases := harness.NewLeases(t, b.Raw(t, b.DSN(t)))
+		ctx, cancel := context.WithCancel(t.Context())
+		l := harness.MustAcquire(t, leases, "k", lease.TTL(time.Hour))
+		cancel()
+		if err := l.Release(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Release: %v", err)
+		}
+		harness.Eventually(t, "the release", func() bool {
+			locked, err := leases.IsLocked(t.Context(), "k")
+			return !locked && err == nil
+		})
+	})
+}
