@@ -47,7 +47,7 @@ func (l *link) Exec(ctx context.Context, query string) error {
 
 // Query implements core.Link: it returns the rows as texts, and NULL as the empty one.
 func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
-	rows, err := basedriver.Query(ctx, l.base, query, nil)
+	rows, err := basedriver.Query(ctx, l.base, query, l.Unprepared())
 	if basedriver.IsSkip(err) {
 		s, failed := basedriver.Prepare(ctx, l.base, query)
 		if failed != nil {

@@ -94,7 +94,7 @@ func (s *sessions) open(ctx context.Context) (*session, error) {
 		_ = conn.Close()
 		return nil, err
 	}
-	if _, err := conn.ExecContext(ctx, lock.text, lock.args...); err != nil {
+	if err := queryOnce(ctx, conn, ignore, lock); err != nil {
 		opened.discard()
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (s *session) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), endSessionLimit)
 	defer cancel()
 	var unlocked bool
-	err := s.conn.QueryRowContext(ctx, s.unlock.text, s.unlock.args...).Scan(&unlocked)
+	err := queryOnce(ctx, s.conn, func(rows *sql.Rows) error { return rows.Scan(&unlocked) }, s.unlock)
 	if err != nil || !unlocked {
 		s.discard()
 		return

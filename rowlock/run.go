@@ -95,13 +95,15 @@ func changed(result sql.Result, err error) (int, error) {
 func transact(ctx context.Context, db *sql.DB, d *dialect, fn func(context.Context, querier) error) error {
 	opts := sqlfence.RetryOptions{Tx: &sql.TxOptions{Isolation: d.isolation}}
 	var refusal error
-	err := sqlfence.Retry(ctx, db, opts, func(ctx context.Context, tx *sql.Tx) error {
-		refusal = nil
-		err := fn(ctx, owned{tx})
-		if isRefusal(err) {
-			refusal, err = err, nil
-		}
-		return err
+	err := dberr.Reprepared(func() error {
+		return sqlfence.Retry(ctx, db, opts, func(ctx context.Context, tx *sql.Tx) error {
+			refusal = nil
+			err := fn(ctx, owned{tx})
+			if isRefusal(err) {
+				refusal, err = err, nil
+			}
+			return err
+		})
 	})
 	if err != nil {
 		return err

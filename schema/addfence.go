@@ -11,7 +11,6 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
-	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // AddFence adds the column of [sqlfence.RowFence] to a table, while programs go on writing to
@@ -187,21 +186,16 @@ func (f fence) addUntilDone(ctx context.Context, conn *sql.Conn, d *dialect) err
 }
 
 // there reports whether the column is there; one that can't be a fence column is an error.
-func (f fence) there(ctx context.Context, conn *sql.Conn, d *dialect) (bool, error) {
-	query := d.find(f)
-	rows, err := conn.QueryContext(trusted.Context(ctx, query), query)
-	if err != nil {
-		return false, err
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		return false, rows.Err()
-	}
-	typ, err := d.scan(rows)
-	if err == nil && !d.fits(typ) {
-		err = fmt.Errorf("%w: it is %s, want %s", errOther, typ, d.typ)
-	}
-	return err == nil, err
+func (f fence) there(ctx context.Context, conn *sql.Conn, d *dialect) (there bool, err error) {
+	err = dialectopt.EachRow(ctx, conn, func(rows *sql.Rows) error {
+		typ, err := d.scan(rows)
+		if err == nil && !d.fits(typ) {
+			err = fmt.Errorf("%w: it is %s, want %s", errOther, typ, d.typ)
+		}
+		there = err == nil
+		return err
+	}, d.find(f))
+	return there, err
 }
 
 func (s steps) send(ctx context.Context, conn *sql.Conn) error {

@@ -236,14 +236,11 @@ func unobstructed(ctx context.Context, db *sql.DB, query string) error {
 	if query == "" {
 		return nil
 	}
-	var obstacle string
-	switch err := db.QueryRowContext(trusted.Context(ctx, query), query).Scan(&obstacle); {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil
-	case err != nil:
+	obstacles, err := dialectopt.Texts(ctx, db, query)
+	if err != nil || len(obstacles) == 0 {
 		return err
 	}
-	return errors.New(obstacle)
+	return errors.New(obstacles[0])
 }
 
 // runUntilDone runs a table's statements, all of them again after each time that others were in

@@ -174,8 +174,8 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 type floorError struct{ stale sqlfence.StaleError }
 
 func (e *floorError) Error() string {
-	return fmt.Sprintf("%v: adopt: %q has no token, and the first token of a name has to be above the floor %d: %s isn't",
-		sqlfence.ErrStale, e.stale.Token.Name, e.stale.Current, e.stale.Token)
+	return fmt.Sprintf("%v: adopt: %q has no token, and the first token of a name has to be above the floor, %d",
+		sqlfence.ErrStale, e.stale.Token.Name, e.stale.Current)
 }
 
 func (e *floorError) Unwrap() error { return &e.stale }

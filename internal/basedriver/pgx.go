@@ -172,6 +172,29 @@ func connOf(base driver.Conn, connType reflect.Type) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
+// Unprepared returns the argument that has pgx, beneath database/sql, send a query without a prepared statement, which
+// the session could have dropped; none for another driver.
+func (l *Liveness) Unprepared() []driver.NamedValue {
+	if l.state == nil {
+		return nil
+	}
+	method, ok := reflect.TypeOf(l.state).MethodByName("Config")
+	if !ok || method.Type.NumOut() != 1 || method.Type.Out(0).Kind() != reflect.Pointer {
+		return nil
+	}
+	field, ok := method.Type.Out(0).Elem().FieldByName("DefaultQueryExecMode")
+	if !ok || !ofPgx(field.Type) || field.Type.Kind() != reflect.Int32 {
+		return nil
+	}
+	mode := reflect.New(field.Type).Elem()
+	for mode.SetInt(1); mode.Int() < 9; mode.SetInt(mode.Int() + 1) {
+		if fmt.Sprint(mode.Interface()) == "exec" {
+			return []driver.NamedValue{{Ordinal: 1, Value: mode.Interface()}}
+		}
+	}
+	return nil
+}
+
 // BatchCommit returns the text that commits the transaction which a *pgx.Batch begins, and the empty one where it
 // begins none. pgx keeps it in a field, and sends it as it is. ok is false if this version of pgx keeps it elsewhere.
 func BatchCommit(batch any) (text string, ok bool) {

@@ -23,7 +23,7 @@ const (
 func Resend(ctx context.Context, again func(error) bool, send func() error) error {
 	backoff := Backoff{Pause: firstPause, Max: maxPause}
 	for {
-		err := send()
+		err := Reprepared(send)
 		if err == nil || !again(err) {
 			return err
 		}
@@ -31,6 +31,20 @@ func Resend(ctx context.Context, again func(error) bool, send func() error) erro
 			return fmt.Errorf("%w (%w)", err, ctx.Err())
 		}
 	}
+}
+
+// mostHandles is how many connections of a pool may lack a prepared statement, one after the other.
+const mostHandles = 8
+
+// Reprepared calls send, and calls it again if the session lacks the prepared statement that the driver keeps for the
+// text: the application may have dropped it, as by DEALLOCATE ALL. The server has executed nothing then, and the driver
+// prepares the text again. send must not be a part of a transaction, because the error has ended that.
+func Reprepared(send func() error) error {
+	err := send()
+	for n := 0; n < mostHandles && SQLState(err) == UnknownStatement; n++ {
+		err = send()
+	}
+	return err
 }
 
 // A Backoff spaces out attempts at what others stand in the way of.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/lost"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -67,6 +68,14 @@ func Texts(ctx context.Context, db Queries, query string) (all []string, err err
 func EachRow(
 	ctx context.Context, db Queries, scan func(*sql.Rows) error, query string, args ...any,
 ) error {
+	send := func() error { return eachRow(ctx, db, scan, query, args...) }
+	if _, inTx := db.(interface{ Rollback() error }); inTx {
+		return send()
+	}
+	return dberr.Reprepared(send)
+}
+
+func eachRow(ctx context.Context, db Queries, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := db.QueryContext(trusted.Context(ctx, query), query, args...)
 	if err != nil {
 		return err

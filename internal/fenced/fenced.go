@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
@@ -68,6 +69,14 @@ func ask(ctx context.Context, conn *sql.Conn, query string) ([][]string, error) 
 
 // Texts returns the rows of a query as texts. NULL is the empty one.
 func Texts(ctx context.Context, conn *sql.Conn, query string) (all [][]string, err error) {
+	err = dberr.Reprepared(func() (err error) {
+		all, err = texts(ctx, conn, query)
+		return err
+	})
+	return all, err
+}
+
+func texts(ctx context.Context, conn *sql.Conn, query string) (all [][]string, err error) {
 	rows, err := conn.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err

@@ -95,5 +95,8 @@ var facts = &sqltext.Facts{
 	LedgerState:    ledgerState,
 	LedgerTriggers: ledgerTriggers,
 	Issuers:        issuers,
-	Vocabulary:     sqltext.Vocabulary(Text, "", func(string) string { return Text.Bool(true) }), // leases have no sessions
+	Vocabulary:     sqltext.Vocabulary(Text, "", alive),
 }
+
+// alive: leases have no sessions.
+func alive(string) string { return Text.Bool(true) }

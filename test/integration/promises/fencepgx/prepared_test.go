@@ -149,3 +149,30 @@ func TestPreparedPasses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The connection's own queries need no prepared statement, which the application may have dropped.
+func TestOwnQueriesAfterDeallocateAll(t *testing.T) {
+	for _, fence := range harness.Fences {
+		t.Run(fence.Name, func(t *testing.T) {
+			s := newShop(t, fence.Rule)
+			s.Reset(t, 9)
+			ctx := harness.Holding(t, 9)
+			c, err := s.db.Acquire(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Release()
+			for _, query := range []string{
+				"BEGIN", "SELECT set_config('search_path', current_setting('search_path'), false)",
+				"UPDATE books SET price = 1 WHERE id = 1", "PREPARE read AS SELECT 1", "EXECUTE read",
+				"DEALLOCATE ALL", "UPDATE books SET price = 2 WHERE id = 1",
+				"PREPARE read AS SELECT 1", "EXECUTE read", "DEALLOCATE ALL", "PREPARE read AS SELECT 1", "EXECUTE read",
+				"UPDATE books SET price = 3 WHERE id = 1", "DEALLOCATE ALL", "COMMIT",
+			} {
+				if _, err := c.Exec(ctx, query); err != nil {
+					t.Fatalf("%s: %v", query, err)
+				}
+			}
+		})
+	}
+}
