@@ -119,7 +119,9 @@ func (s *Session) Know(ctx context.Context, c Conn, m Moment) error {
 	}
 	w := s.missing(m)
 	if err := s.ask(ctx, c, m, w); err != nil {
-		s.database.LookForFunction()
+		if w.Function {
+			s.database.LookForFunction()
+		}
 		return err
 	}
 	if w.Server {
@@ -205,7 +207,13 @@ func (s *Session) missesCounts(m Moment) bool {
 func (s *Session) missing(m Moment) *Wanted {
 	w := &Wanted{Home: s.wants.Schema, Server: !s.asked || s.changed && m.Settings || s.missesCounts(m),
 		Counts: m.Counts, Facts: Facts{Version: s.Version}}
-	w.Function = s.looks && (!s.asked || !m.InTx)
+	switch {
+	case !s.looks:
+	case s.asked:
+		w.Function = !m.InTx
+	default: // to look takes most of the time of a connection's first question, and the pool may know
+		w.Function = s.database.Function() == "" || s.database.isDue()
+	}
 	if w.Seals = !m.InTx || s.dialect.AsksInTx.Is(); !w.Seals {
 		return w
 	}

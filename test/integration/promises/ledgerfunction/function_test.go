@@ -355,6 +355,33 @@ func TestFunctionIsAskedForOnce(t *testing.T) {
 	})
 }
 
+// To look for the function takes most of the time of a fresh connection's first question, so a pool that knows it
+// doesn't look on each. A fresh connection sends one question, and the write.
+func TestFreshConnectionsDontLookForTheFunction(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, _, _ := installed(t, b)
+		count := new(harness.Counter)
+		db, err := sqlfence.OpenDB(b.Counting(t, sh.Source, count), sqlfence.WithDialect(b.Dialect), harness.Books())
+		harness.CloseAtEnd(t, db, err)
+		db.SetMaxIdleConns(-1)
+		const fresh = 5
+		for range fresh {
+			write(t, db, 8, nil)
+		}
+		sent, looked := 0, 0
+		for _, text := range count.Texts() {
+			sent++
+			if strings.Contains(text, "pg_proc") {
+				looked++
+			}
+		}
+		if sent != 2*fresh || looked != 1 {
+			t.Errorf("%d fresh connections have sent %d statements, and looked for the function %d times; want %d and 1",
+				fresh, sent, looked, 2*fresh)
+		}
+	})
+}
+
 // walBytes returns the number of a plan's root.
 func walBytes(t *testing.T, plan string) (bytes int) {
 	t.Helper()
