@@ -97,6 +97,8 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 			s.tokens[name] = last
 			return one(last)
 		}
+	case strings.HasPrefix(c.Query, "SELECT MAX(ABS("):
+		return one(41)
 	case strings.HasPrefix(c.Query, "SELECT GREATEST(COALESCE"):
 		return one(s.floor)
 	case strings.Contains(c.Query, "json_array_elements_text"):
@@ -214,7 +216,10 @@ func TestPostgresRotateLocksBeforeItWrites(t *testing.T) {
 		leased,
 		"SELECT name, COALESCE(token, 0) FROM fencing_tokens\nWHERE name = $1::text OR starts_with(name, $1::text || '/') ORDER BY name",
 		"UPDATE fencing_tokens SET token = $2::bigint\nWHERE name = $1::text OR starts_with(name, $1::text || '/')",
-		`UPDATE "shop"."books" SET "Mark" = 0 WHERE "Mark" <> 0`,
+		`SELECT MAX(ABS("Mark")) FROM "shop"."books" WHERE ABS("Mark") <= 90000000000000`,
+		"INSERT INTO fencing_tokens (name, token) VALUES ('sqlfence:floor', $1::bigint)\n" +
+			"ON CONFLICT (name) DO UPDATE SET token = GREATEST(fencing_tokens.token, excluded.token)",
+		`UPDATE "shop"."books" SET "Mark" = 41 WHERE ABS("Mark") > 90000000000000`,
 		"COMMIT",
 	}
 	var got []string
@@ -231,7 +236,7 @@ func TestPostgresRotateLocksBeforeItWrites(t *testing.T) {
 
 func TestPostgresFailuresWithinATransaction(t *testing.T) {
 	broken := errors.New("broken")
-	for step := range 11 {
+	for step := range 13 {
 		s := newServer(t)
 		n := step
 		s.fails = func(fakedb.Call) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
@@ -122,13 +123,12 @@ func (s *Store) retires(
 }
 
 // checkRetired refuses to retire what isn't named, and what is in use.
-func (s *Store) checkRetired(ctx context.Context, tx *sql.Tx, name string, holders map[string]string) error {
-	all, err := s.retires(ctx, tx, name, holders)
-	all = slices.DeleteFunc(all, func(r Retiring) bool { return r.Token.Name == name && !r.Leased })
-	if err == nil && len(all) > 0 {
+func checkRetired(name string, all []Retiring) error {
+	all = slices.DeleteFunc(slices.Clone(all), func(r Retiring) bool { return r.Token.Name == name && !r.Leased })
+	if len(all) > 0 {
 		return &RetireError{Name: name, Names: all}
 	}
-	return err
+	return nil
 }
 
 // holders returns the holders of the live leases by their keys; none if there is no table of leases.
@@ -147,10 +147,14 @@ func (s *Store) holders(ctx context.Context, db dialectopt.Queries) (map[string]
 	return holders, err
 }
 
-// Rotate retires name and the names of its rows, name + "/" + key (see [sqlfence.Key]), and sets
-// the marks of all rows back to 0, so that the tokens of a new name can begin at 1 in these tables.
-// It returns the number of marks it reset. Use it for a name that has run out of tokens, or after a
-// token that was never issued has got into the rows' marks, which then refuse all others for ever.
+// Rotate retires name and the names of its rows, name + "/" + key (see [sqlfence.Key]), and sets back the marks that
+// leave a new name no room: those above [sqlfence.WarnToken]. It returns their number. Use it for a name that has run
+// out of tokens, or after a token that was never issued has got into the rows' marks, which then refuse all others for
+// ever.
+//
+// With a Mark, the first token of a new name is above all other marks and above the retired names' newest tokens, and
+// the marks that are set back get the highest of these numbers. So a new holder's write refuses the older holders of
+// the old name, as after any takeover.
 //
 // It refuses, and changes nothing, if that would retire another name than the one it is given, or one with a live
 // lease: each name that begins with name + "/" is retired, also the key of a lease that has nothing to do with rows.
@@ -168,13 +172,14 @@ func (s *Store) holders(ctx context.Context, db dialectopt.Queries) (map[string]
 //
 // Skip the first step only if all tables have Ledger beside RowFence, and none has Key:
 // under Key, a row that is not in the ledger yet would still get a token of the old name.
-// Otherwise nothing refuses the old name's tokens once the marks are reset. A process
+// Otherwise nothing refuses the old name's tokens above WarnToken once the marks are set back. A process
 // that still runs with one overwrites the rows of the new holders, and puts its token
 // back into the marks, which then refuse the new holders. If the second step left out a
-// table, its rows refuse the new tokens; call Rotate again, which changes nothing else.
+// table, its rows refuse the new tokens; call Rotate again, which changes nothing else. So do the marks if the new name
+// had tokens before Rotate; [Store.Repair] raises these.
 //
 // Rotate is one transaction. Until it ends, no other client can write to the tables on PostgreSQL,
-// or to the file on SQLite. The tables' triggers fire for each mark that is reset. If row-level
+// or to the file on SQLite. The tables' triggers fire for each mark that is set back. If row-level
 // security hides rows from the database role, Rotate fails.
 //
 // Errors, with nothing changed: [sqlfence.ErrUnknownName] if the ledger has neither the
@@ -207,15 +212,17 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 		if err := execAll(ctx, tx, s.dialect.turn, name); err != nil {
 			return err
 		}
-		if !r.all {
-			if holders != nil { // again, as a lease may have been taken before the locks were
-				if holders, err = s.holders(ctx, tx); err != nil {
-					return err
-				}
-			}
-			if err := s.checkRetired(ctx, tx, name, holders); err != nil {
+		if !r.all && holders != nil { // again, as a lease may have been taken before the locks were
+			if holders, err = s.holders(ctx, tx); err != nil {
 				return err
 			}
+		}
+		all, err := s.retires(ctx, tx, name, holders)
+		if err == nil && !r.all {
+			err = checkRetired(name, all)
+		}
+		if err != nil {
+			return err
 		}
 		retired, err := s.dialect.retire(ctx, tx, name)
 		if err != nil {
@@ -224,15 +231,8 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 		if !retired {
 			return fmt.Errorf("%w: %q", sqlfence.ErrUnknownName, name)
 		}
-		rows = 0
-		for _, reset := range resets {
-			n, err := execCount(ctx, tx, reset)
-			if err != nil {
-				return err
-			}
-			rows += n
-		}
-		return nil
+		rows, err = s.setBack(ctx, tx, all, resets)
+		return err
 	})
 	switch {
 	case errors.Is(err, sqlfence.ErrUnknownName), errors.As(err, new(*RetireError)):
@@ -243,9 +243,44 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 	return rows, nil
 }
 
+// setBack raises the floor to the highest number that tokens of a new name can be above, and sets the marks above it
+// back to it. It returns how many these are.
+func (s *Store) setBack(ctx context.Context, tx *sql.Tx, retired []Retiring, resets []reset) (rows int64, err error) {
+	var floor int64
+	for _, r := range retired {
+		if r.Token.Value <= sqlfence.WarnToken {
+			floor = max(floor, r.Token.Value)
+		}
+	}
+	for _, r := range resets {
+		highest, err := queryOnce(ctx, tx, r.highest)
+		if err != nil {
+			return 0, err
+		}
+		floor = max(floor, highest)
+	}
+	if floor > 0 && len(resets) > 0 {
+		if err := execAll(ctx, tx, []string{s.dialect.serve}, floor); err != nil {
+			return 0, err
+		}
+	}
+	for _, r := range resets {
+		n, err := execCount(ctx, tx, r.set+strconv.FormatInt(floor, 10)+r.above)
+		if err != nil {
+			return 0, err
+		}
+		rows += n
+	}
+	return rows, nil
+}
+
+// A reset is two statements for the marks of a table: a query for the highest that stays, and an UPDATE that sets the
+// others back to the number between set and above. A sealed table's marks may be negative.
+type reset struct{ highest, set, above string }
+
 // resets returns the statements that keep others from writing to the tables, and those
-// that reset the marks.
-func (s *Store) resets(marks []Mark) (locks, resets []string, err error) {
+// that set the marks back.
+func (s *Store) resets(marks []Mark) (locks []string, resets []reset, err error) {
 	d := s.dialect
 	for _, m := range marks {
 		schema, table, err := lang.SpellName(d.names, m.Table)
@@ -263,7 +298,11 @@ func (s *Store) resets(marks []Mark) (locks, resets []string, err error) {
 		if d.lockRows != nil {
 			locks = append(locks, d.lockRows(table))
 		}
-		resets = append(resets, "UPDATE "+table+" SET "+column+" = 0 WHERE "+column+" <> 0")
+		mark, warn := "ABS("+column+")", strconv.Itoa(sqlfence.WarnToken)
+		resets = append(resets, reset{
+			highest: "SELECT MAX(" + mark + ") FROM " + table + " WHERE " + mark + " <= " + warn,
+			set:     "UPDATE " + table + " SET " + column + " = ", above: " WHERE " + mark + " > " + warn,
+		})
 	}
 	return locks, resets, nil
 }

@@ -18,10 +18,10 @@ func (a *app) tokensRotate() *cobra.Command {
 	var dry, force bool
 	cmd := &cobra.Command{
 		Use:   "rotate NAME --reason TEXT [--mark TABLE=COLUMN]…",
-		Short: "Retire a name for good, and set the marks of its rows back to 0",
-		Long: `Retire a name, and the names of its rows, for good, and set the marks of all rows back to
-0, so that the tokens of a new name can begin at 1 in these tables: for a name that has
-run out of tokens, or after a token that was never issued has got into the marks.
+		Short: "Retire a name for good, and set back the marks that are too high for a new one",
+		Long: `Retire a name, and the names of its rows, for good, and set back the marks above a tenth of
+the highest token: for a name that has run out of tokens, or after a token that was never
+issued has got into the marks. The tokens of a new name begin above all other marks.
 
 First stop all processes that write to these tables. Then start them with a new name
 (sqlfence.Resource), which must not begin with the old one and a slash. Retiring can't be

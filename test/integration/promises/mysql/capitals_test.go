@@ -99,6 +99,10 @@ func rotateInCapitals(t *testing.T, db *sql.DB, name string) {
 	if err == nil {
 		err = store.Adopt(t.Context(), sqlfence.Token{Name: "books", Value: 7})
 	}
+	if err == nil {
+		_, err = db.ExecContext(sqlfence.Bypass(t.Context(), "a mark that was never issued"),
+			"UPDATE "+name+" SET Fence_Token = 800000000000000")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

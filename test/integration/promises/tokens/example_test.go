@@ -155,7 +155,7 @@ func ExampleStore_Rotate() {
 	}
 
 	rows, err := store.Rotate(ctx, "books", tokens.Mark{Table: "books", Column: "fence_token"})
-	fmt.Println("rows reset:", rows, err)
+	fmt.Println("marks set back:", rows, err)
 	_, err = store.Issue(ctx, "books")
 	fmt.Println("the old name is retired:", errors.Is(err, sqlfence.ErrTokenLimit))
 
@@ -166,7 +166,7 @@ func ExampleStore_Rotate() {
 	_, err = db.ExecContext(sqlfence.WithFence(ctx, token), "UPDATE books SET price = 20 WHERE id = 1")
 	fmt.Println("a write under", token, err)
 	// Output:
-	// rows reset: 1 <nil>
+	// marks set back: 1 <nil>
 	// the old name is retired: true
-	// a write under books-2:000000000000001 <nil>
+	// a write under books-2:000000000000002 <nil>
 }

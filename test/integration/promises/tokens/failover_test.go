@@ -230,7 +230,7 @@ func TestTokensAndLeasesAreDurable(t *testing.T) {
 			harness.NewLeases(t, db)
 			harness.MustExec(t, db, "CREATE TABLE IF NOT EXISTS books (id int PRIMARY KEY, fence_token bigint)")
 			harness.MustExec(t, db, "TRUNCATE books, fencing_tokens, fencing_leases")
-			harness.MustExec(t, db, "INSERT INTO books VALUES (1, 7)")
+			harness.MustExec(t, db, "INSERT INTO books VALUES (1, 800000000000000)")
 			if got := harness.IssueToken(t, harness.NewStore(t, db), "books"); got != 1 {
 				t.Fatalf("first token = %d", got)
 			}

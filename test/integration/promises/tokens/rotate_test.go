@@ -66,13 +66,14 @@ func TestTokensRotate(t *testing.T) {
 			t.Fatalf("Rotate = %d, %v; want 2 marks", n, err)
 		}
 		retired := fmt.Sprint(int64(sqlfence.MaxToken + 1))
-		harness.WantLedger(t, r.plain, "books="+retired, "books-3=1", "books/1="+retired, "books/x/y="+retired, "booksellers=1")
+		harness.WantLedger(t, r.plain, append(floorRow(b, 1),
+			"books="+retired, "books-3=1", "books/1="+retired, "books/x/y="+retired, "booksellers=1")...)
 
 		second := sqlfence.Resource("books-2")
 		rowOnly2 := r.open(sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), second))
 		both2 := r.open(sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger(), second))
 		fresh := sqlfence.Token{Name: "books-2", Value: harness.IssueToken(t, r.store, "books-2")}
-		if fresh.Value != 1 {
+		if fresh.Value != 2 { // above the retired names' tokens
 			t.Errorf("first token of the new name = %d", fresh.Value)
 		}
 		for _, db := range []*sql.DB{rowOnly2, both2} {
@@ -103,6 +104,36 @@ func TestTokensRotate(t *testing.T) {
 		}
 		if err := setPrices(t, both2, fresh); err != nil {
 			t.Errorf("after Rotate again: %v", err)
+		}
+	})
+}
+
+// A mark that a new name's tokens can be above isn't set back: an old holder that wakes up late is refused as before, by
+// the marks that were, and by those of the new holders.
+func TestRotateSetsBackNoHonestMark(t *testing.T) {
+	eachRotating(t, func(t *testing.T, b harness.Base, r rotating) {
+		ctx := t.Context()
+		old := r.open(sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+		renewed := r.open(sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Resource("books-2")))
+		harness.IssueToken(t, r.store, "books")
+		harness.MustExec(t, r.plain, "UPDATE books SET fence_token = 41 WHERE id = 3")
+		if n, err := r.store.Rotate(ctx, "books", rowMark); n != 2 || err != nil {
+			t.Fatalf("Rotate = %d, %v; want 2 marks", n, err)
+		}
+		late := func(value int64, id int) error {
+			_, err := old.ExecContext(sqlfence.WithFence(ctx, sqlfence.Token{Name: "books", Value: value}),
+				fmt.Sprintf("UPDATE books SET price = 66 WHERE id = %d", id))
+			return err
+		}
+		for id := range 3 {
+			harness.WantError(t, late(40, id+1), sqlfence.ErrStale)
+		}
+		fresh := sqlfence.Token{Name: "books-2", Value: harness.IssueToken(t, r.store, "books-2")}
+		if err := setPrices(t, renewed, fresh); err != nil {
+			t.Errorf("the new name's token: %v", err)
+		}
+		for id := range 4 {
+			harness.WantError(t, late(41, id+1), sqlfence.ErrStale)
 		}
 	})
 }
@@ -155,7 +186,7 @@ func TestTokensRotateQuotes(t *testing.T) {
 		}
 		harness.IssueToken(t, r.store, "books")
 		harness.MustExec(t, r.plain, "CREATE TABLE "+table+" (id integer PRIMARY KEY, "+mark+" bigint)")
-		harness.MustExec(t, r.plain, "INSERT INTO "+table+" VALUES (1, 5)")
+		harness.MustExec(t, r.plain, "INSERT INTO "+table+" VALUES (1, -800000000000000)")
 		n, err := r.store.Rotate(t.Context(), "books",
 			tokens.Mark{Table: schema + "." + table, Column: mark},
 			tokens.Mark{Table: books, Column: "Fence_Token"})
@@ -170,10 +201,11 @@ func TestTokensRotateWaitsForWritesUnderWay(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		for _, rule := range []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger()} {
 			sh := s.Shop(t, rule)
-			sh.Reset(t, 8)
+			const high = 800_000_000_000_000
+			sh.Reset(t, high)
 			store := harness.NewStore(t, sh.DB)
 			tx := harness.Begin(t.Context(), t, sh.DB, s.Level)
-			if _, err := harness.Forms[0].Run(harness.Holding(t, 8), tx, harness.FreshInserts[0]); err != nil {
+			if _, err := harness.Forms[0].Run(harness.Holding(t, high), tx, harness.FreshInserts[0]); err != nil {
 				t.Fatal(err)
 			}
 			err := sh.Behind(t, tx, func() error {
@@ -184,7 +216,7 @@ func TestTokensRotateWaitsForWritesUnderWay(t *testing.T) {
 				t.Error(err)
 			}
 			var marks int
-			if err := sh.Plain.QueryRow("SELECT count(*) FROM books WHERE fence_token <> 0").Scan(&marks); marks != 0 || err != nil {
+			if err := sh.Plain.QueryRow("SELECT count(*) FROM books WHERE fence_token > 8").Scan(&marks); marks != 0 || err != nil {
 				t.Errorf("%d marks left, %v", marks, err)
 			}
 		}
