@@ -32,7 +32,7 @@ What sqlfence does with a statement that names a registered table, here ` + "`" 
 | reads, ` + "`" + `CREATE TABLE` + "`" + `, ` + "`" + `CREATE INDEX` + "`" + `, ` + "`" + `LOCK` + "`" + ` and others that change no rows | passed |
 | ` + "`" + `TRUNCATE` + "`" + `, ` + "`" + `DROP` + "`" + `, ` + "`" + `ALTER` + "`" + `, ` + "`" + `COPY … FROM` + "`" + `, ` + "`" + `REPLACE` + "`" + ` (except under the ledger alone), ` + "`" + `PREPARE` + "`" + ` of a write, new partitions, anything else | refused |
 | sqlfence's own tables: fencing_tokens, fencing_leases, rowlocks, in any schema | always registered. Reads pass, and statements that change no rows, such as LOCK and GRANT. Writes are refused, and definitions of one of them or of a view of one |
-| SQLite's sqlite_schema | writes are refused, as its rows define tables |
+| PostgreSQL's tables and views in pg_catalog, SQLite's sqlite_schema | writes are refused, as their rows define tables, triggers and functions |
 | names | folded as the database folds them. "books" means books in any schema; "shop.books" means that one and an unqualified books, but not other.books. A write names the schema where several registrations may be meant: shop.books and blog.books, or a pattern. In PostgreSQL a word is refused if the database's locale may fold it to a registered name, such as BÜCHER to bücher in LATIN1 |
 | what the text doesn't show | not recognised: a name that a function builds at run time; a view, trigger, rule or procedure that writes to the table; an unregistered partition, parent or child of it; a shadow table of SQLite's FTS5; an EXECUTE of what was prepared under Bypass |
 | DO | refused if its code can build statements at run time, also without a registered name |

@@ -39,6 +39,7 @@ func newEveryByte(d databases.Dialect, r *Rewriter) *everyByte {
 		return e
 	}
 	if d == databases.Postgres {
+		e.starts = append(e.starts, r.dialect.guard.DefiningTables...)
 		e.starts, e.words, e.code = append(e.starts, "client_encoding", sqltext.TriggerSetting), append(slices.Clone(r.dialect.guard.Setters), "names", "schema", "owned", "plpgsql"), true
 		e.whole = append(e.whole, "client_encoding", sqltext.TriggerSetting)
 	} else {

@@ -57,10 +57,12 @@ func (p *planner) part(part *read.Part) bool {
 			return p.refuse(table, part.At, "a write in this place can't be guarded; write it as a statement of "+
 				"its own, or put it into WITH at the top")
 		}
+		return p.keepsDefinitions(part.Span)
 	case read.UnreadablePart:
 		if table, at := p.mention(part.Span); table >= 0 {
 			return p.refuse(table, at, "this statement can't be read; write it as plain UPDATE, DELETE or INSERT")
 		}
+		return p.keepsDefinitions(part.Span)
 	case read.TooDeepPart:
 		return p.refuse(-1, part.At, read.TooDeep.String())
 	case read.OtherPart:
@@ -77,6 +79,8 @@ func (p *planner) other(part *read.Part) bool {
 	}
 	switch {
 	case part.Class == read.Definition && !p.keepsClaims(p.makesTemporary(part), part.At):
+		return false
+	case part.Class != read.NoRows && part.Class != read.Reading && !p.keepsDefinitions(part.Span):
 		return false
 	case part.Class == read.Do:
 		return p.do(part)
@@ -131,8 +135,8 @@ func (p *planner) do(part *read.Part) bool {
 		return true // an error
 	case !p.codeNamesNothing(at, code):
 		return false
-	case len(p.tables) > 0 && unseenIn(p.dialect, code) != "":
-		return p.refuse(-1, at, unseenIn(p.dialect, code))
+	case len(p.tables) > 0 && againstCode(p.dialect, code) != "":
+		return p.refuse(-1, at, againstCode(p.dialect, code))
 	case p.dialect.grammar.Executes(code):
 		return p.refuse(-1, at, "EXECUTE runs a text that is built at run time and can't be checked; "+noCode)
 	}

@@ -20,9 +20,8 @@ type target struct {
 
 // write plans a write.
 func (p *planner) write(w *read.Write) bool {
-	if len(p.tables) > 0 && slices.Contains(p.dialect.guard.DefiningTables, w.Target.Name) {
-		return p.refuse(-1, w.Target.At, "this table holds the definitions of tables, so a write to it could "+
-			"replace a registered one; run it under Bypass")
+	if p.isDefining(w.Target.Schema, w.Target.Name) {
+		return p.refuse(-1, w.Target.At, definesTables)
 	}
 	table := p.registered(w.Target.Schema, w.Target.Name)
 	switch {

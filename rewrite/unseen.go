@@ -5,9 +5,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// unseenIn returns why some code may change a setting that isn't shown; empty if it doesn't. Code that
-// can't be read may.
-func unseenIn(d *dialect, code string) string {
+// againstCode returns why some code must not run: it may change a setting that isn't shown, or it writes to a table
+// with definitions; empty if it does neither. Code that can't be read may.
+func againstCode(d *dialect, code string) string {
 	unseen := d.guard.Unseen
 	if unseen == nil {
 		return ""
@@ -21,6 +21,9 @@ func unseenIn(d *dialect, code string) string {
 		if reason := unseen(t, int32(i)); reason != "" {
 			return reason
 		}
+	}
+	if d.writesDefinitions(t, read.Span{Hi: int32(len(t.Tokens) - 1)}) >= 0 {
+		return definesTables
 	}
 	return ""
 }

@@ -20,7 +20,7 @@ func TestDatabasesAreComplete(t *testing.T) {
 	optional := map[string][]string{
 		"Facts": {"LockPrivilege", "Unlimited", "Epoch", "LedgerState", "LedgerTriggers", "CreateLedgerFunction", "FindLedgerFunction", "FindOwnHome"},
 		"Rules": {"PlainStrings", "EscapeStrings", "Encoding", "MaxName"}, "Grammar": {"Own", "NameWords"},
-		"Dialect": {"Settings", "Prepared", "Others", "Itself", "Unsealable", "DefiningTables", "RowNumbers", "KeyReturner", "RowCounter", "Search",
+		"Dialect": {"Settings", "Prepared", "Others", "Itself", "Unsealable", "DefiningTables", "DefiningSchema", "RowNumbers", "KeyReturner", "RowCounter", "Search",
 			"ClaimsAtOnce", "AmongClaims", "Unique", "Columns", "Narrow"},
 		"Texts": {"NotInteger", "Strict", "BuiltIn"}, "Ground": {"Code", "Home", "Setting", "Setters", "Unseen", "Argument"},
 	}

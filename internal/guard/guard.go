@@ -23,8 +23,10 @@ type Dialect struct {
 	// add as arguments, also before others with numbers: where there are more, the guard has constants.
 	MaxInputs, MaxAdded int
 
-	// DefiningTables have rows that are the definitions of tables.
+	// DefiningTables have rows that are the definitions of tables, triggers and the like. They are in DefiningSchema,
+	// and another schema's table of such a name isn't one; without a DefiningSchema they are in every schema.
 	DefiningTables []string
+	DefiningSchema string
 
 	// RowNumbers are other names for a table's key.
 	RowNumbers []string

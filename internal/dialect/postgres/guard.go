@@ -56,6 +56,8 @@ var Guard = &guard.Dialect{
 	},
 	MaxInputs: 65535, MaxAdded: 65535, // they are counted in two bytes
 
+	DefiningTables: catalogue, DefiningSchema: "pg_catalog",
+
 	LedgerCheck: ledgerCheck, LedgerFirst: ledgerFirst, LedgerTail: ledgerTail,
 	ClaimsCheck: claimsCheck, ClaimsFirst: claimsFirst, ClaimsTail: claimsTail,
 	ProveDelete: proveDelete,
