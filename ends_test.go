@@ -178,6 +178,9 @@ func (c *endingConn) QueryContext(_ context.Context, query string, _ []driver.Na
 	if strings.HasPrefix(query, "SHOW VARIABLES") && c.driver.galera {
 		rows.all = [][]driver.Value{{"log_bin", "OFF"}, {"wsrep_provider", "/usr/lib/galera.so"}}
 	}
+	if strings.Contains(query, "information_schema.tables") {
+		return rows, nil // what a connection asks of views before its first guarded write
+	}
 	return rows, c.execute(query)
 }
 

@@ -48,7 +48,7 @@ func (c *catalogue) note(query string) {
 		c.kinds += "i"
 	case strings.Contains(query, sqltext.LedgerFunction+"("):
 		c.kinds += "f"
-	case strings.Contains(query, "books"):
+	case strings.Contains(query, "UPDATE books"):
 		c.kinds += "s"
 	}
 }

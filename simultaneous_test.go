@@ -42,7 +42,7 @@ func TestUpsertsAskHowTheSessionAssigns(t *testing.T) {
 					}
 					return fakedb.Answer{Rows: tt.mode}, tt.err
 				case strings.HasPrefix(c.Query, "SHOW COLUMNS"):
-				case strings.Contains(c.Query, "books"):
+				case strings.Contains(c.Query, " books "):
 					written++
 				}
 				return fakedb.Answer{Affected: 1}, nil

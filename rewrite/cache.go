@@ -16,9 +16,9 @@ const (
 const (
 	slotBytes     = 128 // with its place in the map
 	planBytes     = 432
-	plannedBytes  = 784 // a plan with its form
+	plannedBytes  = 816 // a plan with its form
 	argBytes      = 48
-	targetBytes   = 128
+	targetBytes   = 160
 	keyValueBytes = 48
 	bareBytes     = 8
 	editBytes     = 48

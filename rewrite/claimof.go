@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // claimsOther reports whether writes to the table present another's claims.
@@ -164,41 +163,6 @@ func (p *planner) commonTable(name string) int32 {
 		}
 	}
 	return -1
-}
-
-// keepsClaims refuses a statement that gives the name of a table with claims to a temporary one, which the guard
-// would find instead: in MySQL also where it names the table's schema.
-func (p *planner) keepsClaims(name string, at int32) bool {
-	for i := range p.tables {
-		if of := p.tables[i].ClaimOf.Name; of != "" && of == name {
-			return p.refuse(i, at, "a table of this name would stand before the one with the claims; "+
-				"give it another name")
-		}
-	}
-	return true
-}
-
-// makesTemporary returns the name of the temporary table or view that a statement makes; empty for none.
-//
-//	CREATE [...] TEMP | TEMPORARY [...] TABLE | VIEW [IF NOT EXISTS] [schema.]name
-func (p *planner) makesTemporary(part *read.Part) string {
-	temporary, i := false, part.Lo
-	for ; i < part.Hi && !p.Word(i, "table", "view"); i++ {
-		temporary = temporary || p.Word(i, "temp", "temporary")
-	}
-	if i++; i < part.Hi && p.Word(i, "if") {
-		i += 3
-	}
-	if i+2 < part.Hi && p.Tokens[i+1].Is('.') {
-		schema, _ := p.Name(int(i))
-		temporary = temporary || schema == "temp" || strings.HasPrefix(schema, "pg_temp")
-		i += 2
-	}
-	if !temporary || i >= part.Hi {
-		return ""
-	}
-	name, _ := p.Name(int(i))
-	return name
 }
 
 // builtIn names a function of the database's, so that none of the application's takes its place.

@@ -81,13 +81,14 @@ var writeWords = []string{"insert", "update", "delete", "merge", "replace", "tru
 	"prepare"}
 
 // mayWrite reports whether some code has one of them, be it as a part of another word, or could have
-// it by an escape.
+// it by an escape; or whether it may make a view, which could be found in a table's place.
 func mayWrite(code string) bool {
 	if strings.ContainsRune(code, '\\') {
 		return true
 	}
 	for i := range len(code) {
-		if slices.ContainsFunc(writeWords, func(w string) bool { return lex.HasPrefixFold(code[i:], w) }) {
+		if lex.HasPrefixFold(code[i:], "view") && isWhole(code, i, i+len("view")) ||
+			slices.ContainsFunc(writeWords, func(w string) bool { return lex.HasPrefixFold(code[i:], w) }) {
 			return true
 		}
 	}

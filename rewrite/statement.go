@@ -78,7 +78,7 @@ func (p *planner) other(part *read.Part) bool {
 		table, at = p.named(part.Span)
 	}
 	switch {
-	case part.Class == read.Definition && !p.keepsClaims(p.makesTemporary(part), part.At):
+	case part.Class == read.Definition && !p.keepsPlaces(part):
 		return false
 	case part.Class != read.NoRows && part.Class != read.Reading && !p.keepsDefinitions(part.Span):
 		return false

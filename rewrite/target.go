@@ -102,7 +102,8 @@ func (p *planner) addTarget(table int, t *read.Target) {
 		schema = p.dialect.Quote(t.Schema) + "."
 	}
 	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
-	p.targets = append(p.targets, written{Target: guard.Target{Table: in}, qualifier: p.spelled(t, qualifier),
+	p.targets = append(p.targets, written{
+		Target: guard.Target{Table: in, Schema: t.Schema, Name: t.Name}, qualifier: p.spelled(t, qualifier),
 		name: qualifier, schema: schema})
 	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
 	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.tokenless

@@ -23,7 +23,6 @@ func (p *planner) update(w *read.Write) bool {
 			"report as gone; write UPDATE without it")
 	}
 	p.orAbort(w)
-	p.sortsNoView(w)
 	p.changes()
 	return p.assignments(w, &w.Set, false) && p.where(w)
 }
@@ -60,21 +59,6 @@ func (p *planner) sortsNoQuery(w *read.Write) bool {
 		}
 	}
 	return true
-}
-
-// sortsNoView has the database refuse an UPDATE with ORDER BY of a view, which may be one of joined
-// tables: these are sorted in the same way. An index hint is for tables alone, and this one changes
-// nothing, as an UPDATE has no GROUP BY.
-func (p *planner) sortsNoView(w *read.Write) {
-	set := w.Set.Lo - 1
-	for i := w.At; i < set; i++ {
-		if p.Word(i, "use", "force", "ignore") && p.Word(i+1, "index", "key") {
-			return // the statement has a hint of its own
-		}
-	}
-	if p.sortsAside(w) {
-		p.insertText(p.After(set), " USE INDEX FOR GROUP BY ()")
-	}
 }
 
 // sortsAside reports whether the rows of an UPDATE may be sorted in a copy, where the guard would see another one.

@@ -56,7 +56,7 @@ func (b *Batch) Add(ctx context.Context, r Request, plan *rewrite.Plan) (Request
 	if decided == passed {
 		s.follow(ctx, q.sent.Query)
 		q.commits = mayCommit(q.sent.Query)
-		b.moves = b.moves || s.session.Follows(q.sent.Query)
+		b.moves = b.moves || s.session.Unsettles(q.sent.Query)
 	}
 	b.guarded = b.guarded || q.guarded
 	q.began = q.begin()

@@ -139,6 +139,9 @@ func (e *Execution) checkServer(ctx context.Context) error {
 	if err := e.checkNarrow(ctx); err != nil {
 		return err
 	}
+	if err := e.checkViews(); err != nil {
+		return err
+	}
 	s.follow(ctx, e.read.Query)
 	switch facts := &s.session.Facts; {
 	case facts.Unfit != "":
@@ -206,6 +209,34 @@ func (s *Conn) checkHome(ctx context.Context, table string) error {
 	return err
 }
 
+// isView is why nothing is written to what has a table's name, by a rule with columns.
+const isView = "the name stands, or after SET search_path or USE may stand, for the view or foreign table %s.%s, and " +
+	"a guard can't rely on its columns; write the table's schema in the statement, or register the table behind it " +
+	"and write to that"
+
+// checkViews refuses a write by a name that may stand for a view, where the guard reads columns.
+func (e *Execution) checkViews() error {
+	s := &e.conn.session
+	if len(s.Views) == 0 {
+		return nil
+	}
+	for i := range e.plan.Targets {
+		w := &e.plan.Targets[i]
+		t := e.table(w.Table)
+		var v *session.View
+		if t.readsRows() {
+			v = s.InPlace(w.Schema, w.Name, e.read.Query)
+		}
+		if of := &t.Rules.ClaimOf; v == nil && of.Name != "" {
+			v = s.InPlace(of.Schema, of.Name, e.read.Query)
+		}
+		if v != nil {
+			return unguardable(t.Name, fmt.Sprintf(isView, v.Schema, v.Name))
+		}
+	}
+	return nil
+}
+
 // checkOwn is checkHome for a statement of sqlfence's packages, if it names one of their tables.
 func (s *Conn) checkOwn(ctx context.Context, query string) error {
 	if !s.session.MayHaveMoved() || sqltext.Place(s.settings.profile.Text, "s", query) == query {
@@ -264,6 +295,13 @@ func (s *Settings) wants() {
 	for _, t := range s.tables {
 		if t.Rules.Sealed {
 			s.wanted.Sealed = append(s.wanted.Sealed, t.spelled)
+		}
+		switch {
+		case !t.readsRows():
+		case t.Rules.Pattern:
+			s.wanted.Read.All = true
+		default:
+			s.wanted.Read.List = append(s.wanted.Read.List, t.spelled.Table)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dialect"
@@ -96,6 +97,11 @@ func (t *Table) checkExempt() {
 
 // hasLedger reports whether the table's tokens are compared with fencing_tokens.
 func (t *Table) hasLedger() bool { return t.Rules.Ledger && t.ClaimOf == "" }
+
+// readsRows reports whether guards of the table read columns of its rows.
+func (t *Table) readsRows() bool {
+	return slices.ContainsFunc(t.Rules.Columns(), func(c *string) bool { return *c != "" })
+}
 
 // checkClaimOf checks the rules of a table with writes that present claims.
 func (t *Table) checkClaimOf() {

@@ -42,6 +42,9 @@ const (
 type Target struct {
 	Table int // index among those that the statement writes to
 
+	// Schema and Name are those of the table, normalised, as the statement has them; Schema is empty without one.
+	Schema, Name string
+
 	// Keys has the source of the value of the table's key column: one for each row of an INSERT,
 	// and one for each SELECT, as all of its rows have the same key. Nil for other writes and for
 	// tables without a key.

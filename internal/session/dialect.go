@@ -109,6 +109,7 @@ type Wanted struct {
 	Function bool
 	Seals    bool   // of all tables; else of none
 	Sealed   []Name // those that nothing is known about
+	Read     Names  // of what may be a view
 
 	Unlogged bool // just now: the server keeps no binary log
 

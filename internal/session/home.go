@@ -27,13 +27,19 @@ func (m *Moved) Error() string {
 		"schema a pool of its own; if the schema was renamed, open the pool anew", m.Found, m.Was)
 }
 
+// findsLedger reports whether the session finds the ledger by itself.
+func (s *Session) findsLedger() bool { return s.wants.Ledger && s.wants.Schema == "" }
+
 // MayMove reports whether a statement may have the session find another ledger.
-func (s *Session) MayMove(query string) bool {
-	return s.wants.Ledger && s.wants.Schema == "" && s.dialect.Text.MayMove(query, Changes(query))
+func (s *Session) MayMove(query string) bool { return s.findsLedger() && s.mayStray(query) }
+
+// mayStray reports whether a statement may have the session find names in another schema, where that matters.
+func (s *Session) mayStray(query string) bool {
+	return (s.findsLedger() || s.wants.Read.Any()) && s.dialect.Text.MayMove(query, Changes(query))
 }
 
 // MayHaveMoved reports whether the session may find another ledger than in the beginning.
-func (s *Session) MayHaveMoved() bool { return s.strayed }
+func (s *Session) MayHaveMoved() bool { return s.strayed && s.findsLedger() }
 
 // leave notes that a statement which is about to be sent may move the session, and asks where its ledger is now, if
 // no session of the pool has. Without an answer the pool's ledger isn't known.
@@ -41,7 +47,7 @@ func (s *Session) leave(ctx context.Context, c Conn) {
 	if s.strayed {
 		return
 	}
-	if s.database.home.schema.Load() == nil {
+	if s.findsLedger() && s.database.home.schema.Load() == nil {
 		if found, err := s.findLedger(ctx, c); err == nil {
 			s.database.home.schema.CompareAndSwap(nil, &found)
 		}
@@ -61,7 +67,7 @@ func (s *Session) findLedger(ctx context.Context, c Conn) (string, error) {
 // CheckHome returns a [*Moved] if the session finds another ledger than the pool's; another error is that of the
 // question. Without a ledger it is nil: the statement itself fails.
 func (s *Session) CheckHome(ctx context.Context, c Conn) error {
-	if !s.strayed {
+	if !s.MayHaveMoved() {
 		return nil
 	}
 	found, err := s.findLedger(ctx, c)

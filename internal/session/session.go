@@ -28,6 +28,8 @@ type Wants struct {
 	Sealed   []Name   // the tables that may be sealed
 	Untested []string // the names of servers that the application takes the risk of
 	Nothing  bool     // there is no server, but a mock
+
+	Read Names // of the tables with columns that guards read
 }
 
 // A Name is a table's name as the database stores it; Schema is empty for the one that the
@@ -90,6 +92,9 @@ type Facts struct {
 
 	// ReturnsCounts: the session has each write return a row, which no text shows.
 	ReturnsCounts bool
+
+	// Views are what has the name of a table with columns that guards read and isn't one, in any schema.
+	Views []View
 }
 
 // New returns what a new connection knows, which is nothing.
@@ -214,6 +219,9 @@ func (s *Session) missing(m Moment) *Wanted {
 	default: // to look takes most of the time of a connection's first question, and the pool may know
 		w.Function = s.database.Function() == "" || s.database.isDue()
 	}
+	if w.Server {
+		w.Read = s.wants.Read
+	}
 	if w.Seals = !m.InTx || s.dialect.AsksInTx.Is(); !w.Seals {
 		return w
 	}
@@ -236,13 +244,16 @@ func (s *Session) Follow(ctx context.Context, c Conn, query string) {
 	if s.asked && !s.changed && s.dialect.HasSettings.Is() && Changes(query) {
 		s.changed = true
 	}
-	if !s.strayed && s.MayMove(query) {
+	if !s.strayed && s.mayStray(query) {
 		s.leave(ctx, c)
 	}
 }
 
 // Follows reports whether a statement has to be looked at each time that it is sent.
-func (s *Session) Follows(query string) bool {
+func (s *Session) Follows(query string) bool { return s.Unsettles(query) || s.mayStray(query) }
+
+// Unsettles reports whether a statement may change what is known of the session, or where its ledger is.
+func (s *Session) Unsettles(query string) bool {
 	return s.dialect.HasSettings.Is() && Changes(query) || s.MayMove(query)
 }
 

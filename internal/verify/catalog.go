@@ -28,6 +28,7 @@ type Database struct {
 
 	silentCascades fact.Fact // what a foreign key does to other rows doesn't fire their triggers
 	setsDefaults   fact.Fact // a column that is there can be given a default
+	refusesViews   fact.Fact // guards that read columns write to no view
 }
 
 // newDatabase fills in what is known.

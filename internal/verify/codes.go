@@ -53,10 +53,10 @@ var Codes = []Code{
 	{"missing-privilege", "fault; warning", "the role may write, and lacks what guards need besides: a fault where " +
 		"every write fails",
 		"Grant them; until then such writes fail."},
-	{"other-name", "warning; note", "the rows can be written by another name that isn't registered: a view, a " +
-		"partition, a child or parent table, a file that is attached twice",
-		"Register what is written by that name as well, with the same Resource, or seal the table, or take away " +
-			"the privileges to write there."},
+	{"other-name", "warning; note", "the rows can be written by another name that isn't registered: a view, also one " +
+		"with the table's name in another schema, a partition, a child or parent table, a file that is attached twice",
+		"Register what is written by that name as well, with the same Resource, a view under Ledger alone, or seal " +
+			"the table, or take away the privileges to write there."},
 	{"side-effect", "warning; note", "the database writes the rows while something else is executed: a trigger, a " +
 		"function, a rule, a cascade, a subscription; or a trigger or rule changes what a guarded write does. A " +
 		"note where only its name stands in the code",

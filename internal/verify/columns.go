@@ -208,6 +208,11 @@ func (l *look) checkClaimKey(t target) {
 	}
 }
 
+// refusesView reports whether a target is a view or a foreign table, and its guards would read its columns.
+func (l *look) refusesView(t target) bool {
+	return l.db.refusesViews.Is() && (t.rel.kind == "view" || t.rel.kind == "foreign table") && len(l.uses(t)) > 0
+}
+
 // checkStorage looks at what registered names stand for that isn't an ordinary table.
 func checkStorage(l *look) error {
 	for _, t := range l.targets {
@@ -227,6 +232,10 @@ func checkStorage(l *look) error {
 		default:
 			f.Problem += ": its rows are those of other tables, which can be written without it."
 			f.Remedy = "Register the tables behind it."
+		}
+		if l.refusesView(t) {
+			f.Severity = Fault
+			f.Problem += " Its columns needn't be those of the rows, so that every guarded write is refused."
 		}
 		l.add(t.Table, f)
 	}

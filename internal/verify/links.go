@@ -22,6 +22,11 @@ var linkTexts = map[string]struct {
 	"view": {code: "other-name",
 		problem: "The view %[2]s can be written, and its rows are those of table %[1]s: a write that names the view " +
 			"carries no token."},
+	"namesake": {code: "other-name",
+		problem: "The view %[2]s has the name of table %[1]s and shows its rows: where a session finds the view by " +
+			"that name, guarded writes are refused, or, on a connection that is older than the view, compared with " +
+			"its columns.",
+		remedy: "Give the view another name, or write the table's schema in every statement."},
 	"partition": {code: "other-name",
 		problem: "Table %[1]s has the %[3]s %[2]s, not registered with its Resource: a write by such a name " +
 			"reaches the same rows without the table's token."},
@@ -74,7 +79,11 @@ func (l *look) viewsOf(rel *relation) (links []link) {
 			as := relationName{l.db.same(v.schema), l.db.same(v.name)}
 			if !slices.Contains(reached, as) && slices.ContainsFunc(v.from, selects) {
 				reached = append(reached, as)
-				links = append(links, link{"view", rel.id, v.schema, v.name, ""})
+				kind := "view"
+				if as.name == l.db.same(rel.name) {
+					kind = "namesake"
+				}
+				links = append(links, link{kind, rel.id, v.schema, v.name, ""})
 			}
 		}
 	}
@@ -103,7 +112,8 @@ func checkLinks(l *look) error {
 				if names := l.otherParts(t, x, links[i:]); len(names) > 0 {
 					l.addLink(t, x, names, registered)
 				}
-			case !registered || x.kind == "cascade" || x.kind == "own rule":
+			case !registered || x.kind == "cascade" || x.kind == "own rule" ||
+				x.kind == "namesake" && l.db.refusesViews.Is() && len(l.uses(t)) > 0:
 				l.addLink(t, x, []string{l.nameOf(x.schema, x.name)}, registered)
 			}
 		}

@@ -21,6 +21,7 @@ var MySQL = newDatabase(dialect.MySQL, Database{
 
 	silentCascades: fact.Yes,
 	setsDefaults:   fact.Yes,
+	refusesViews:   fact.Yes,
 })
 
 type mysql struct{}

@@ -24,6 +24,7 @@ var Postgres = newDatabase(dialect.Postgres, Database{
 
 	silentCascades: fact.No,
 	setsDefaults:   fact.Yes,
+	refusesViews:   fact.Yes,
 })
 
 type postgres struct{}

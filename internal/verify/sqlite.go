@@ -22,6 +22,7 @@ var SQLite = newDatabase(dialect.SQLite, Database{
 
 	silentCascades: fact.No,
 	setsDefaults:   fact.No,
+	refusesViews:   fact.No,
 })
 
 type sqlite struct{}

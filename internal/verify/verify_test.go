@@ -195,7 +195,7 @@ func TestPage(t *testing.T) {
 // Each kind of database says yes or no to each fact.
 func TestDatabasesAreComplete(t *testing.T) {
 	for _, db := range []Database{Postgres, SQLite, MySQL} {
-		if db.silentCascades == 0 || db.setsDefaults == 0 || db.catalogue == nil || db.same == nil || db.length == nil || db.user == "" {
+		if db.silentCascades == 0 || db.setsDefaults == 0 || db.refusesViews == 0 || db.catalogue == nil || db.same == nil || db.length == nil || db.user == "" {
 			t.Errorf("%s lacks something: %+v", db.known.Name, db)
 		}
 	}

@@ -91,6 +91,9 @@ var decimal = regexp.MustCompile(`^decimal\(([0-9]{2}),0\)`)
 // sealFact is the name of a row that says that a table is sealed, by its index.
 const sealFact = "sealed"
 
+// viewFact is that of a row that has a view: its schema, its name, and whether it is in the session's database.
+const viewFact = "view"
+
 // questions: a table is sealed once it has all three triggers.
 func questions(w *session.Wanted) []string {
 	if w.Server {
@@ -101,14 +104,37 @@ func questions(w *session.Wanted) []string {
 		if name.Schema != "" {
 			home = Text.Text(name.Schema)
 		}
-		return "SELECT " + Text.Text(sealFact) + ", " + Text.Text(index) + " FROM information_schema.triggers WHERE " +
-			"event_object_schema = " + home + " AND event_object_table = " + Text.Text(name.Table) +
+		return "SELECT " + Text.Text(sealFact) + ", " + Text.Text(index) + ", '', '' " +
+			"FROM information_schema.triggers WHERE event_object_schema = " + home +
+			" AND event_object_table = " + Text.Text(name.Table) +
 			" AND trigger_name LIKE " + Text.Text(sqltext.SealPrefix+"%") + " HAVING COUNT(*) = 3"
 	})
+	if views := findViews(&w.Read); seals == "" {
+		seals = views
+	} else if views != "" {
+		seals += " UNION ALL " + views
+	}
 	if seals == "" {
 		return nil
 	}
 	return []string{seals}
+}
+
+// findViews is a query for the views of some names; empty without any.
+func findViews(names *session.Names) string {
+	if !names.Any() {
+		return ""
+	}
+	named := "table_schema " + NotTheServers
+	if !names.All {
+		list := make([]string, len(names.List))
+		for i, name := range names.List {
+			list[i] = "LOWER(" + Text.Text(name) + ")"
+		}
+		named = "LOWER(table_name) IN (" + strings.Join(list, ", ") + ")"
+	}
+	return "SELECT " + Text.Text(viewFact) + ", table_schema, table_name, COALESCE(table_schema = DATABASE(), 0) " +
+		"FROM information_schema.tables WHERE table_type = 'VIEW' AND " + named
 }
 
 func readAnswer(w *session.Wanted, row []string) {
@@ -143,6 +169,10 @@ func readAnswer(w *session.Wanted, row []string) {
 		modes := strings.Split(value, ",")
 		f.AssignsAtOnce = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
 		f.Clips = !slices.Contains(modes, "STRICT_TRANS_TABLES") && !slices.Contains(modes, "STRICT_ALL_TABLES")
+	case viewFact:
+		if len(row) == 4 {
+			f.Views = append(f.Views, session.View{Schema: row[1], Name: row[2], Visible: row[3] == "1"})
+		}
 	case sealFact:
 		if i, err := strconv.Atoi(value); err == nil {
 			w.FoundSeal(i)

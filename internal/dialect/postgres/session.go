@@ -76,7 +76,29 @@ func serverFacts(w *session.Wanted) string {
 	return "pg_catalog.json_build_object('version', pg_catalog.version(), 'extension', (SELECT " +
 		"pg_catalog.max(e.extname::pg_catalog.text) FROM pg_catalog.pg_extension AS e " +
 		"WHERE e.extname IN (" + spreading + ")), 'standby', " + standby +
-		", 'function', " + function + ", 'sealed', " + sealed + ")"
+		", 'function', " + function + ", 'sealed', " + sealed + ", 'views', " + findViews(&w.Read) + ")"
+}
+
+// findViews is an expression of type json: what can be written and is a view or a foreign table, by some names. No
+// operator is looked for in the search_path. Another session's temporary views are no others'.
+func findViews(names *session.Names) string {
+	if !names.Any() {
+		return "NULL"
+	}
+	named := "n.nspname OPERATOR(pg_catalog.<>) ALL ('{pg_catalog,information_schema}'::pg_catalog.name[])"
+	if !names.All {
+		list := make([]string, len(names.List))
+		for i, name := range names.List {
+			list[i] = Text.Text(name)
+		}
+		named = "c.relname OPERATOR(pg_catalog.=) ANY (ARRAY[" + strings.Join(list, ", ") + "]::pg_catalog.name[])"
+	}
+	const own = "pg_catalog.oideq(n.oid, pg_catalog.pg_my_temp_schema())"
+	return "(SELECT pg_catalog.json_agg(pg_catalog.json_build_object('schema', CASE WHEN " + own + " THEN 'pg_temp' " +
+		"ELSE n.nspname::pg_catalog.text END, 'name', c.relname, 'visible', pg_catalog.pg_table_is_visible(c.oid))) " +
+		"FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON pg_catalog.oideq(n.oid, c.relnamespace) " +
+		"WHERE (pg_catalog.chareq(c.relkind, 'v') OR pg_catalog.chareq(c.relkind, 'f')) AND " + named +
+		" AND (NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_temp_') OR " + own + "))"
 }
 
 func findSeals(w *session.Wanted) string {
@@ -96,11 +118,13 @@ func readProof(w *session.Wanted, detail string) error {
 		Version, Extension, Function string
 		Standby                      bool
 		Sealed                       []int
+		Views                        []session.View
 	}
 	if err := json.NewDecoder(strings.NewReader(detail)).Decode(&facts); err != nil {
 		return session.ErrNoFacts
 	}
 	w.Facts.Version, w.Facts.Comment, w.Facts.Standby = facts.Version, facts.Extension, facts.Standby
+	w.Facts.Views = facts.Views
 	w.Schema = facts.Function
 	for _, i := range facts.Sealed {
 		w.FoundSeal(i)

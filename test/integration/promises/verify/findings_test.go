@@ -139,7 +139,7 @@ var provocations = []provocation{
 		[]string{dropLedger, "CREATE TABLE fencing_tokens (name text PRIMARY KEY COLLATE NOCASE, token bigint NOT NULL)"},
 		[]string{"ALTER TABLE fencing_tokens MODIFY COLUMN name varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL"}, false},
 
-	{"registered view", slog.LevelWarn, "storage", "view", both, "shelf",
+	{"registered view", slog.LevelError, "storage", "view", both, "shelf",
 		[]string{"CREATE VIEW shelf AS SELECT id, price, fence_token FROM pens_with_marks"}, nil, nil, false},
 	{"unlogged table", slog.LevelWarn, "storage", "UNLOGGED", both, "", []string{"ALTER TABLE books SET UNLOGGED"}, nil, nil, true},
 	{"engine", slog.LevelError, "storage", "MyISAM", both, "", nil, nil, []string{"ALTER TABLE books ENGINE = MyISAM"}, true},

@@ -26,7 +26,7 @@ func TestForeignTables(t *testing.T) {
 		"CREATE FOREIGN TABLE stock (id integer, price integer, fence_token bigint NOT NULL DEFAULT 0) SERVER elsewhere",
 		"CREATE VIEW shelf AS SELECT * FROM stock", "CREATE VIEW upper_shelf AS SELECT * FROM shelf WHERE id > 10",
 		"CREATE VIEW sums AS SELECT id, sum(price) AS price, 0::bigint AS fence_token FROM stock GROUP BY id")
-	wantOne(t, saying(w.news(t, sqlfence.WithTable("stock", both...)), "foreign table"), slog.LevelWarn, "storage")
+	wantOne(t, saying(w.news(t, sqlfence.WithTable("stock", both...)), "is a foreign table"), slog.LevelError, "storage")
 	for view, want := range map[string]int{"shelf": 1, "upper_shelf": 1, "sums": 0} {
 		found := saying(w.news(t, sqlfence.WithTable(view, both...)), "foreign table")
 		if len(found) != want || want > 0 && !strings.Contains(found[0].Problem, "Behind "+view+" there is the foreign table stock") {
