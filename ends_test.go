@@ -23,10 +23,23 @@ type endingDriver struct {
 	galera bool
 
 	// mu guards the rest, with the fields of the connections: a Tx ends on its own when its context does.
-	mu      sync.Mutex
-	fail    map[string]func() error // by the call that fails, once
-	opened  []*endingConn
-	strayed []string // what came to a closed connection, or began in an open transaction
+	mu         sync.Mutex
+	fail       map[string]func() error // by the call that fails, once
+	opened     []*endingConn
+	strayed    []string      // what came to a closed connection, or began in an open transaction
+	rolledBack chan struct{} // gets a value at the next rollback; nil for none
+	lands      bool          // what fails is executed nevertheless
+	met        string        // the call that has failed, and whether it would commit a write; empty for none
+	landed     bool          // a write of a registered table was committed
+}
+
+// awaitRollback returns a function that waits for the next rollback, which database/sql may send in the background.
+func (d *endingDriver) awaitRollback() func() {
+	begun := make(chan struct{}, 1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.rolledBack = begun
+	return func() { <-begun }
 }
 
 // take returns what has strayed since the last take, and has the calls of fail fail from now on.
@@ -53,11 +66,28 @@ func (d *endingDriver) call(c *endingConn, what string) error {
 	}
 	fails := d.fail[what]
 	delete(d.fail, what)
+	if what == "rollback" && d.rolledBack != nil {
+		d.rolledBack <- struct{}{}
+		d.rolledBack = nil
+	}
+	lands := d.lands
+	if fails != nil {
+		d.met = what
+		if (what == "commit" || what == "create") && !c.wrote || c.inTx && strings.HasPrefix(what, "update") {
+			d.met += " of nothing"
+		}
+	}
 	d.mu.Unlock()
+	if fails == nil || lands {
+		c.apply(what)
+	}
 	if fails == nil {
 		return nil
 	}
 	err := fails()
+	if err == nil && !lands {
+		c.apply(what)
+	}
 	if errors.Is(err, driver.ErrBadConn) {
 		d.mu.Lock()
 		c.bad = true
@@ -103,6 +133,7 @@ type endingConn struct {
 	closed bool
 	bad    bool // it has returned driver.ErrBadConn
 	inTx   bool
+	wrote  bool // to a registered table, in the transaction
 }
 
 type endingResetter struct{ conn *endingConn }
@@ -119,6 +150,22 @@ func (c *endingConn) isClosed() bool {
 	c.driver.mu.Lock()
 	defer c.driver.mu.Unlock()
 	return c.closed
+}
+
+// apply executes a call.
+func (c *endingConn) apply(what string) {
+	c.driver.mu.Lock()
+	defer c.driver.mu.Unlock()
+	switch what {
+	case "update":
+		c.wrote = c.inTx
+		c.driver.landed = c.driver.landed || !c.inTx
+	case "commit", "create": // which commits on MySQL
+		c.driver.landed = c.driver.landed || c.wrote
+		c.wrote = false
+	case "rollback", "close":
+		c.wrote = false
+	}
 }
 
 // set sets fields of the connection.
@@ -166,7 +213,11 @@ func (c *endingConn) execute(query string) error {
 		return err
 	}
 	word, _, _ := strings.Cut(strings.ToLower(query), " ")
-	return c.driver.call(c, word)
+	err := c.driver.call(c, word)
+	if err == nil && slices.Contains([]string{"begin", "commit", "create"}, word) {
+		c.set(false, word == "begin")
+	}
+	return err
 }
 
 func (c *endingConn) ExecContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
@@ -174,8 +225,12 @@ func (c *endingConn) ExecContext(_ context.Context, query string, _ []driver.Nam
 }
 
 func (c *endingConn) QueryContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Rows, error) {
-	rows := &endingRows{}
-	if strings.HasPrefix(query, "SHOW VARIABLES") && c.driver.galera {
+	word, _, _ := strings.Cut(strings.ToLower(query), " ")
+	rows := &endingRows{conn: c, of: word}
+	switch {
+	case query == "SELECT name FROM others":
+		rows.all = [][]driver.Value{{"a", "b"}}
+	case strings.HasPrefix(query, "SHOW VARIABLES") && c.driver.galera:
 		rows.all = [][]driver.Value{{"log_bin", "OFF"}, {"wsrep_provider", "/usr/lib/galera.so"}}
 	}
 	if strings.Contains(query, "information_schema.tables") {
@@ -188,11 +243,18 @@ func (c *endingConn) Prepare(query string) (driver.Stmt, error) {
 	return endingStmt{c, query}, c.driver.call(c, "prepare")
 }
 
-type endingRows struct{ all [][]driver.Value }
+type endingRows struct {
+	conn *endingConn
+	of   string // the first word of the query
+	all  [][]driver.Value
+}
 
 func (*endingRows) Columns() []string { return []string{"name", "value"} }
-func (*endingRows) Close() error      { return nil }
+func (r *endingRows) Close() error    { return r.conn.driver.call(r.conn, r.of+" close") }
 func (r *endingRows) Next(dest []driver.Value) error {
+	if err := r.conn.driver.call(r.conn, r.of+" row"); err != nil {
+		return err
+	}
 	if len(r.all) == 0 {
 		return io.EOF
 	}
@@ -232,13 +294,17 @@ const inOpenTx = "a transaction in an open one"
 
 var errEnding = errors.New("it failed")
 
-// endings are all ends of what is under way on a connection, by the name of the test.
-var endings = map[string]struct {
+// An ending is how something that is under way on a connection ends.
+type ending struct {
 	fail   map[string]func() error
 	galera bool
 	keeps  bool // MySQL's server may have the transaction open still, so that sqlfence closes the connection
+	later  bool // database/sql rolls the transaction back in the background
 	do     func(ctx context.Context, on endingUse)
-}{
+}
+
+// endings are all ends, by the name of the test.
+var endings = map[string]ending{
 	"rollback fails":                {keeps: true, fail: failing("rollback"), do: endTx(endingGuarded, (*sql.Tx).Rollback)},
 	"rollback of a read fails":      {keeps: true, fail: failing("rollback"), do: endTx("", (*sql.Tx).Rollback)},
 	"rollback meets a bad one":      {keeps: true, fail: failingWith("rollback", driver.ErrBadConn), do: endTx(endingGuarded, (*sql.Tx).Rollback)},
@@ -275,10 +341,56 @@ var endings = map[string]struct {
 			_, _ = on.ExecContext(ctx, endingGuarded)
 			_, _ = on.ExecContext(ctx, "COMMIT")
 		}},
+	"the context ends before the commit": {
+		keeps: true, later: true, fail: failing("rollback"),
+		do: func(ctx context.Context, on endingUse) {
+			ctx, cancel := context.WithCancel(ctx)
+			if tx, err := on.BeginTx(ctx, nil); err == nil {
+				_, _ = tx.ExecContext(ctx, endingGuarded)
+				cancel()
+				_ = tx.Commit()
+			}
+			cancel()
+		}},
+	"the context ends while it begins": {
+		keeps: true, later: true,
+		fail: map[string]func() error{"begin": func() error { endingCancel(); return nil },
+			"rollback": func() error { return errEnding }},
+		do: func(ctx context.Context, on endingUse) {
+			ctx, endingCancel = context.WithCancel(ctx)
+			_, _ = on.BeginTx(ctx, nil)
+		}},
+	"another begins before its rollback": {
+		keeps: true, later: true, fail: failing("rollback"),
+		do: func(ctx context.Context, on endingUse) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			tx, err := on.BeginTx(ctx, nil)
+			if err != nil {
+				return
+			}
+			rows, err := tx.QueryContext(ctx, "SELECT name FROM others")
+			if err != nil {
+				return
+			}
+			defer rows.Close()
+			rows.Next()
+			_ = rows.Scan(new(sql.RawBytes), new(sql.RawBytes)) // the rows can't be closed, nor what they are of ended
+			cancel()
+			_ = tx.Commit()
+			if conn, ok := on.(*sql.Conn); ok {
+				if second, err := conn.BeginTx(context.WithoutCancel(ctx), nil); err == nil {
+					_ = second.Rollback()
+				}
+			}
+		}},
 	"reset fails":           {fail: failing("reset"), do: endExec(endingPlain)},
 	"reset meets a bad one": {fail: failingWith("reset", driver.ErrBadConn), do: endExec(endingPlain)},
 	"close fails":           {fail: failing("close"), do: endExec(endingPlain)},
 }
+
+// endingCancel ends the context of a transaction that is about to begin.
+var endingCancel context.CancelFunc
 
 // errStaleMySQL is how MySQL words the refusal of a token by a mark of 9.
 var errStaleMySQL = &mysqlError{3057, "Incorrect user-level lock name 'sqlfence:nonce:stale:0:9 .....'"}
@@ -373,7 +485,7 @@ func TestClosedConnectionIsNotUsedAgain(t *testing.T) {
 						defer db.Close()
 						for how, use := range endingUses(t, db) {
 							last := base.connections()
-							strayed := base.end(t, db, ending.fail, ending.do, held)
+							strayed := base.end(t, db, ending, held)
 							if ending.keeps && dialect == sqlfence.MySQL && !last[len(last)-1].isClosed() {
 								t.Error("the connection was kept")
 							}
@@ -402,7 +514,7 @@ func tellsNothing(form string) bool { return form == "neither" || form == "begin
 
 // end has something end on a connection of the pool, which has only this one left, and returns what came to a
 // closed connection.
-func (d *endingDriver) end(t *testing.T, db *sql.DB, fail map[string]func() error, do func(context.Context, endingUse), held bool) []string {
+func (d *endingDriver) end(t *testing.T, db *sql.DB, e ending, held bool) []string {
 	ctx := with(t.Context(), 7)
 	db.SetMaxOpenConns(db.Stats().InUse + 1) // after a panic database/sql keeps a connection for ever
 	on := endingUse(db)
@@ -414,12 +526,16 @@ func (d *endingDriver) end(t *testing.T, db *sql.DB, fail map[string]func() erro
 		}
 		on = conn
 	}
-	d.take(maps.Clone(fail))
+	d.take(maps.Clone(e.fail))
+	rolledBack := d.awaitRollback()
 	panicked := func() (panicked any) {
 		defer func() { panicked = recover() }()
-		do(ctx, on)
+		e.do(ctx, on)
 		return nil
 	}()
+	if e.later {
+		rolledBack()
+	}
 	strayed := d.take(nil)
 	if held && panicked == nil { // else database/sql waits for the connection's transaction for ever
 		_, err := conn.ExecContext(ctx, endingPlain)
@@ -431,6 +547,13 @@ func (d *endingDriver) end(t *testing.T, db *sql.DB, fail map[string]func() erro
 		}
 		_ = conn.PingContext(ctx)
 		_ = conn.Close()
+	}
+	if e.later { // the pool has its connection back when it gives out another one
+		again, err := db.Conn(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = again.Close()
 	}
 	db.SetMaxOpenConns(db.Stats().InUse + 1)
 	return append(strayed, d.take(nil)...)
@@ -452,7 +575,7 @@ func TestPreparedStatementLeavesAClosedConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			base.end(t, db, failing("rollback"), endTx("", (*sql.Tx).Rollback), false)
+			base.end(t, db, ending{fail: failing("rollback"), do: endTx("", (*sql.Tx).Rollback)}, false)
 			_, err = s.Exec()
 			if strayed, opened := base.take(nil), len(base.connections()); err != nil || len(strayed) > 0 || opened != 2 {
 				t.Errorf("%v; the closed connection got %q, and %d were opened", err, strayed, opened)

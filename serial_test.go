@@ -96,13 +96,14 @@ func TestSerialOfNoRow(t *testing.T) {
 		{"one", &fake{}, sqlfence.Enforce, nil, 0},
 		{"none", &fake{result: driver.RowsAffected(0), noRow: true}, sqlfence.Enforce, sqlfence.ErrGone, sqlfence.Refused},
 		{"none, observed", &fake{result: driver.RowsAffected(0), noRow: true}, sqlfence.Observe, nil, sqlfence.WouldRefuse},
-		{"unknown", &fake{result: uncounted{unknown}}, sqlfence.Enforce, unknown, 0},
+		{"unknown", &fake{result: uncounted{unknown}}, sqlfence.Enforce, sqlfence.ErrUnknownOutcome, sqlfence.Unanswered},
+		{"why", &fake{result: uncounted{unknown}}, sqlfence.Enforce, unknown, sqlfence.Unanswered},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			db := tt.base.open(t, serialRule, observer, sqlfence.WithMode(tt.mode))
 			ctx := sqlfence.WithSerial(t.Context(), 42)
 			ways := []func() error{func() error { _, err := db.ExecContext(ctx, serialUpdate); return err }}
-			if tt.name != "unknown" {
+			if _, counts := tt.base.result.(uncounted); !counts {
 				ways = append(ways, func() error {
 					rows, err := db.QueryContext(ctx, serialUpdate+" RETURNING id")
 					if err != nil {

@@ -42,8 +42,12 @@ func (e *Execution) InspectResult(ctx context.Context, res interface{ RowsAffect
 	case err != nil && !e.enforces():
 		return nil
 	case err != nil:
-		return fmt.Errorf("sqlfence: the driver doesn't count affected rows, so whether the row exists is unknown: "+
+		err = fmt.Errorf("sqlfence: the driver doesn't count affected rows, so whether the row exists is unknown: "+
 			"%w", err)
+		if !e.conn.inTx {
+			return &unknownOutcome{err: err, resent: true}
+		}
+		return err
 	case n > 0:
 		return nil
 	}

@@ -22,7 +22,7 @@ func (e *Execution) answered(ctx context.Context, err error) (error, bool) {
 	switch {
 	case raised:
 		e.conn.followRefusal(ctx, typed)
-	case !e.conn.inTx && e.enforces():
+	case (!e.conn.inTx || e.conn.pending) && e.enforces():
 		typed = e.conn.settle(typed, true)
 	}
 	return typed, raised

@@ -60,7 +60,7 @@ type Conn struct {
 
 	inTx      bool  // a transaction is open, as far as is known
 	guardedTx bool  // it has guarded statements
-	pending   bool  // guarded statements were sent outside of one, and a COMMIT may be sent
+	pending   bool  // guarded statements may have been sent outside of one, and a COMMIT may be sent
 	doomed    error // why it can't be committed, as far as is known
 	finished  bool  // the connection must not be used again, which the pool may not know
 	closed    bool  // the link is closed, although the pool has not asked for that

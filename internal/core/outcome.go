@@ -57,8 +57,11 @@ type Tx interface {
 }
 
 // BeforeTx asks the server, before a transaction that may have guarded writes is begun, if an error would end it. It
-// returns driver.ErrBadConn where the connection is lost.
+// returns driver.ErrBadConn where the connection is lost, and an error where the last transaction is still open.
 func (s *Conn) BeforeTx(ctx context.Context, readOnly bool) error {
+	if s.txContext.begun && s.inTx {
+		return openTx{}
+	}
 	s.knowBefore(ctx, readOnly)
 	if s.finished { // database/sql takes another
 		return driver.ErrBadConn
@@ -70,6 +73,7 @@ func (s *Conn) BeforeTx(ctx context.Context, readOnly bool) error {
 func (s *Conn) Began(ctx context.Context, err error) error {
 	s.doomed = nil
 	if s.inTx = err == nil; err == nil {
+		s.pending = false // what was sent before is settled
 		s.begun(ctx)
 	}
 	err = s.Explain(ctx, err)
@@ -116,14 +120,19 @@ func (s *Conn) commit(ctx context.Context, tx Tx) error {
 		_ = s.endTx(tx.Rollback) // the reason is err
 		return err
 	}
-	if err := s.endTx(tx.Commit); err != nil {
-		return s.settle(err, false)
-	}
-	return nil
+	return s.endTx(func() error {
+		err := tx.Commit()
+		if err != nil {
+			err = s.settle(err, false) // before the session is ended, which the driver would report
+		}
+		return err
+	})
 }
 
 // commits reports whether a statement may commit guarded statements that were sent before.
-func (s *Conn) commits(query string) bool { return (s.pending || s.guardedTx) && mayCommit(query) }
+func (s *Conn) commits(query string) bool {
+	return (s.pending || s.guardedTx) && mayCommit(query) || s.guardedTx && s.commitsSilently(query)
+}
 
 // Commits reports whether a statement may commit guarded ones, before it is sent.
 func (s *Conn) Commits(query string) bool { return s.commits(query) }
@@ -143,7 +152,7 @@ func (s *Conn) CommitFailed(ctx context.Context, err error) error {
 func (s *Conn) followCommit(err error) error {
 	switch {
 	case err == nil:
-		s.pending = false
+		s.pending = s.pending && s.inTx
 	case errors.Is(err, driver.ErrBadConn):
 		s.finished = true
 		return &unknownOutcome{err: err, resent: true}

@@ -16,9 +16,11 @@ import (
 // that ended with err. In doubt a transaction is taken for open: the next savepoint
 // shows whether it is.
 func (s *Conn) followTx(query string, err error) {
-	switch {
-	case basedriver.IsSkip(err): // it comes again, prepared
+	if basedriver.IsSkip(err) { // it comes again, prepared
 		return
+	}
+	s.pending = s.pending || s.commitsSilently(query)
+	switch {
 	case !s.followsTx() && !(s.txContext.begun && mayChangeTx(query)):
 		return
 	case err == nil:
@@ -34,6 +36,11 @@ func mayChangeTx(query string) bool {
 	word := session.FirstWord(query)
 	return word == "" || strings.IndexByte(query, ';') >= 0 ||
 		slices.ContainsFunc(txWords, func(w string) bool { return strings.EqualFold(w, word) })
+}
+
+// commitsSilently reports whether a text may commit the transaction of BeginTx without ending it for database/sql.
+func (s *Conn) commitsSilently(query string) bool {
+	return s.inTx && s.txContext.begun && s.settings.profile.Answers.EndsTx(session.FirstWord(query), query)
 }
 
 var txWords = []string{"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
@@ -149,6 +156,18 @@ func (s *Conn) textBegan(ctx context.Context) bool {
 	rows, err := (*asking)(s).Query(ctx, "SELECT @@in_transaction")
 	return err != nil || len(rows) != 1 || rows[0][0] != "0"
 }
+
+// openTx is the error of a transaction that would begin in an open one. MySQL would commit the open transaction. Its
+// rollback, which database/sql sends some time after the end of its context, would end the second transaction.
+type openTx struct{}
+
+func (openTx) Error() string {
+	return "sqlfence: the connection's last transaction is still open; commit it or roll it back first (if its " +
+		"context has ended, database/sql is about to roll it back: begin again after a pause)"
+}
+
+// Temporary returns true: see [Retry].
+func (openTx) Temporary() bool { return true }
 
 // leakingTx is the error of what follows in a transaction that would leak.
 type leakingTx struct{ err error }

@@ -22,6 +22,10 @@ type Answers struct {
 	// goes on, after a COMMIT or ROLLBACK that failed with err.
 	KeepsTx func(err error) bool
 
+	// EndsTx reports whether a statement, which begins with this word, may commit the transaction that it stands in
+	// though it isn't a COMMIT. Then the server commits each later statement on its own.
+	EndsTx func(word, query string) bool
+
 	// LeftNothing reports whether a failed statement has changed nothing, and its
 	// transaction is as it was. In doubt it is false.
 	LeftNothing func(f Failure) bool
@@ -43,3 +47,6 @@ type Failure struct {
 
 // Never is the answer of a database in which something doesn't happen.
 func Never[T any](T) bool { return false }
+
+// Nowhere is [Answers.EndsTx] of a database in which only a COMMIT commits.
+func Nowhere(_, _ string) bool { return false }

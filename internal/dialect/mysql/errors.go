@@ -1,6 +1,9 @@
 package mysql
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/fact"
 )
@@ -16,6 +19,7 @@ var Answers = &dberr.Answers{
 
 	Answered:    answered,
 	KeepsTx:     keepsTx,
+	EndsTx:      endsTx,
 	LeftNothing: leftNothing,
 	ChoosesKey:  choosesKey,
 }
@@ -27,6 +31,18 @@ func answered(err error) bool {
 
 // keepsTx: only nodeNotReady is known to; others may.
 func keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
+
+// endsTx: DDL does, as do most statements that aren't listed. What a CALL or an EXECUTE runs may be such a statement.
+func endsTx(word, query string) bool {
+	query = strings.ToLower(query)
+	if strings.EqualFold(word, "set") {
+		return strings.Contains(query, "autocommit") || strings.Contains(query, "password")
+	}
+	return !slices.Contains(keepingTx, strings.ToLower(word)) || strings.Contains(strings.TrimRight(query, "; \n"), ";")
+}
+
+var keepingTx = []string{"select", "insert", "update", "delete", "replace", "with", "values", "show", "explain",
+	"describe", "desc", "use", "do", "handler", "savepoint", "release", "rollback", "commit"}
 
 // choosesKey: where AUTO_INCREMENT makes the key, 0 stands for the next one, and an empty text is
 // 0 unless sql_mode is strict.

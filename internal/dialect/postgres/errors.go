@@ -16,6 +16,7 @@ var Answers = &dberr.Answers{
 
 	Answered:    answered,
 	KeepsTx:     dberr.Never[error],
+	EndsTx:      dberr.Nowhere,
 	LeftNothing: leftNothing,
 	ChoosesKey:  dberr.Never[string],
 }

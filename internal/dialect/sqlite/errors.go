@@ -18,6 +18,7 @@ var Answers = &dberr.Answers{
 
 	Answered:    answered,
 	KeepsTx:     dberr.Never[error], // of a busy file the application may try again
+	EndsTx:      dberr.Nowhere,
 	LeftNothing: leftNothing,
 	ChoosesKey:  dberr.Never[string],
 }
