@@ -69,8 +69,9 @@ const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_
 	`({key}, {empty}, 0, 0, 0)
 ON DUPLICATE KEY UPDATE token = token`
 
+// listMySQL: an index finds what is later than a time that isn't constant if that is the only row of a table.
 const listMySQL = `SELECT l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL
-FROM fencing_leases AS l WHERE {live l} AND l.`
+FROM (SELECT {now} AS now LIMIT 1) AS n JOIN fencing_leases AS l ON l.expires_at > n.now WHERE {live l}`
 
 // mysqlPieces: key is a word of the language.
 var mysqlPieces = sqltext.Pieces{"column": sqltext.Raw(my.Text.Quote("key"))}
@@ -112,9 +113,9 @@ func (mysql) marks() statement      { return statement{} }
 func (mysql) index() statement      { return statement{text: createIndexMySQL} }
 
 func (mysql) indexed() statement {
-	return statement{text: `SELECT 1 FROM information_schema.statistics
-WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND column_name = _utf8mb4'expires_at' ` +
-		`AND seq_in_index = 1`}
+	return statement{text: render(my.Text, `SELECT 1 FROM information_schema.statistics
+WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND column_name = _utf8mb4'expires_at' `+
+		`AND seq_in_index = 1`)}
 }
 
 // unfitMySQL asks what is wrong with a table that another has created.
@@ -299,7 +300,7 @@ func since(ctx context.Context, tx *sql.Tx, result sql.Result) (at int64, err er
 	if at, err = result.LastInsertId(); at != 0 || err != nil {
 		return at, err
 	}
-	const text = "SELECT LAST_INSERT_ID()"
+	text := render(my.Text, "SELECT LAST_INSERT_ID()")
 	err = tx.QueryRowContext(trusted.Context(ctx, text), text).Scan(&at)
 	return at, err
 }
@@ -331,11 +332,11 @@ func (mysql) releaseAll(context.Context, *database, []*releasing, bool) (committ
 func (mysql) notifies() bool { return false }
 
 func (mysql) list(column, value string) statement {
-	if column == "" { // by an index
-		return texts(nil, listMySQL+"expires_at > "+my.Start+" ORDER BY l.{column}")
+	if column == "" {
+		return texts(nil, listMySQL+" ORDER BY l.{column}")
 	}
 	return texts(constants(map[string]string{"value": value}),
-		listMySQL+my.Text.Quote(column)+" = {value}")
+		listMySQL+" AND l."+my.Text.Quote(column)+" = {value}")
 }
 
 func (mysql) ended(lockID string) statement {

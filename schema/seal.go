@@ -221,7 +221,7 @@ func prepared(ctx context.Context, db *sql.DB, t *core.Table, unseals bool) (sea
 		return nil, s, err
 	}
 	if !unseals {
-		if err := unobstructed(ctx, db, part.obstacles(s)); err != nil {
+		if err := unobstructed(ctx, db, sqltext.Whole(s.text, part.obstacles(s))); err != nil {
 			return nil, s, fmt.Errorf("schema: table %q can't be sealed: %w", t.Name, err)
 		}
 	}

@@ -28,15 +28,15 @@ type neighbour interface {
 // lookAround looks for what the statements can't look for.
 func (s *sealing) lookAround(ctx context.Context, db *sql.DB, part sealer, unseals bool) (err error) {
 	if asks, ok := part.(neighbour); ok {
-		if s.found, err = dialectopt.Texts(ctx, db, asks.triggers(*s)); err != nil {
+		if s.found, err = s.texts(ctx, db, asks.triggers(*s)); err != nil {
 			return err
 		}
-		if s.taken, err = dialectopt.Texts(ctx, db, asks.allTriggers(*s)); err != nil {
+		if s.taken, err = s.texts(ctx, db, asks.allTriggers(*s)); err != nil {
 			return err
 		}
 		s.taken = slices.DeleteFunc(s.taken, func(name string) bool { return slices.Contains(s.found, name) })
 		if !unseals {
-			some, err := dialectopt.Texts(ctx, db, asks.negatives(*s))
+			some, err := s.texts(ctx, db, asks.negatives(*s))
 			if err != nil {
 				return err
 			}
@@ -49,11 +49,16 @@ func (s *sealing) lookAround(ctx context.Context, db *sql.DB, part sealer, unsea
 	return nil
 }
 
+// texts returns the only column of a query's rows, all of them.
+func (s *sealing) texts(ctx context.Context, db *sql.DB, query string) ([]string, error) {
+	return dialectopt.Texts(ctx, db, sqltext.Whole(s.text, query))
+}
+
 func (s *sealing) findLedger(ctx context.Context, db *sql.DB, asks neighbour) error {
 	if !s.Rules.Ledger {
 		return nil
 	}
-	found, err := dialectopt.Texts(ctx, db, asks.ledger(*s))
+	found, err := s.texts(ctx, db, asks.ledger(*s))
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/stop"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -22,7 +23,7 @@ const eachTextMySQL = `UPDATE ({asked}) AS asked STRAIGHT_JOIN {ledger} AS base 
 SET t.token = CASE WHEN LENGTH(@sqlfence_issued := CONCAT(@sqlfence_issued, _utf8mb4' ', asked.place, _utf8mb4':', {next})) > 0 THEN {next} END
 WHERE CASE WHEN NOT ({alone}) THEN FALSE ELSE {fit t.name IS NOT NULL AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - 1 AND COALESCE(base.token, 0) <= {max} - 1} END`
 
-const askEachMySQL = "SELECT @sqlfence_issued"
+var askEachMySQL = render(my.Text, "SELECT @sqlfence_issued")
 
 func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string]int64, err error) {
 	p := sqltext.Pieces{

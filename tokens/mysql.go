@@ -47,7 +47,7 @@ FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name =
 		`SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL `+
 			`AND extra = {empty}
 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = _utf8mb4'{ledger}' `+
-			`ORDER BY ordinal_position`+my.Text.Facts().Unlimited),
+			`ORDER BY ordinal_position`),
 	wants: func(c column) string {
 		switch {
 		case c.name == "name" && !strings.HasPrefix(c.typ, "varbinary("):
@@ -93,7 +93,7 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 	// set where a session with autocommit = 0 has begun a transaction, or a chain has.
 	level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 	before:   "COMMIT AND NO CHAIN NO RELEASE",
-	lockRows: func(table string) string { return "SELECT COUNT(*) FROM " + table + " FOR UPDATE" },
+	lockRows: func(table string) string { return render(my.Text, "SELECT COUNT(*) FROM "+table+" FOR UPDATE") },
 	start:    floored(my.Text, serveMySQL, nil),
 	below: render(my.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < ? `+
 		`AND name <> {empty} ORDER BY name FOR UPDATE`),
@@ -304,7 +304,7 @@ func (s *Store) alone(ctx context.Context, do func(in session) error) (err error
 	return err
 }
 
-const askID = "SELECT LAST_INSERT_ID()"
+var askID = render(my.Text, "SELECT LAST_INSERT_ID()")
 
 // sureID is execID in a transaction, of a statement that may have changed nothing, as the value was
 // that already.
@@ -312,7 +312,7 @@ func sureID(ctx context.Context, tx *sql.Tx, text string, rises bool) (id int64,
 	if id, err = execID(ctx, tx, text, rises); err != nil || id > 0 || rises {
 		return id, err
 	}
-	if err := execAll(ctx, tx, []string{"SELECT LAST_INSERT_ID(0)", text}); err != nil {
+	if err := execAll(ctx, tx, []string{render(my.Text, "SELECT LAST_INSERT_ID(0)"), text}); err != nil {
 		return 0, err
 	}
 	err = tx.QueryRowContext(trusted.Context(ctx, askID), askID).Scan(&id)

@@ -67,7 +67,7 @@ func (a *asking) Query(ctx context.Context, query string) ([][]string, error) {
 	if err := a.ready(ctx); err != nil {
 		return nil, err
 	}
-	rows, err := a.link.Query(ctx, query)
+	rows, err := a.link.Query(ctx, sqltext.Whole(a.settings.profile.Session.Text, query))
 	(*Conn)(a).followRollback(err)
 	return rows, err
 }

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A Conn is a connection of the base driver's.
@@ -167,9 +165,6 @@ func (s *Session) question(ctx context.Context, c Conn, w *Wanted) error {
 // queries returns those for what is wanted and isn't in the proof.
 func (d *Dialect) queries(w *Wanted) []string {
 	queries := d.Questions(w)
-	for i := range queries {
-		queries[i] = sqltext.Whole(d.Text, queries[i])
-	}
 	if w.Server && d.Settings != "" {
 		queries = append([]string{d.Settings}, queries...)
 	}

@@ -212,8 +212,13 @@ func Vocabulary(d Dialect, epoch string, alive Func) Pieces {
 
 // Whole returns a query so that a setting of the session doesn't cut its rows.
 func Whole(d Dialect, query string) string {
-	if !strings.HasPrefix(query, "SELECT ") || strings.LastIndex(query, " LIMIT ") > strings.LastIndex(query, ")") {
+	all, limited := d.Facts().Unlimited, strings.LastIndex(query, " LIMIT ") > strings.LastIndex(query, ")")
+	if all == "" || limited || !strings.HasPrefix(query, "SELECT ") {
 		return query
 	}
-	return query + d.Facts().Unlimited
+	end := strings.LastIndex(query, " FOR UPDATE")
+	if end < 0 {
+		end = len(query)
+	}
+	return query[:end] + all + query[end:]
 }

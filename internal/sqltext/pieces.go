@@ -35,11 +35,11 @@ func (p Raw) write(b *Builder, _ string, _ []Pieces)         { b.WriteString(str
 func (p Func) write(b *Builder, argument string, _ []Pieces) { b.WriteString(p(argument)) }
 func (p value) write(b *Builder, _ string, _ []Pieces)       { b.Arg(p.any) }
 
-// Render writes a statement. See [Builder.SQL].
+// Render writes a statement. A query is [Whole]. See [Builder.SQL].
 func Render(d Dialect, text string, pieces ...Pieces) (statement string, args []any) {
 	b := Builder{Dialect: d}
 	b.SQL(text, pieces...)
-	return b.String(), b.Args()
+	return Whole(d, b.String()), b.Args()
 }
 
 // SQL writes text, in which names in braces stand for pieces; the first that has a name decides,

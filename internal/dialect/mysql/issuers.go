@@ -19,7 +19,7 @@ var issuers = sqltext.Issuers{
 func recordsIssuer(condition string) string {
 	return `BEGIN
 	IF ` + condition + ` THEN
-		SET NEW.issued_at = ` + Start + `,
+		SET NEW.issued_at = ` + started + `,
 			NEW.issued_by = LEFT(CAST(CONCAT(USER(), ', connection ', CONNECTION_ID()) AS BINARY), 512);
 	END IF;
 END`

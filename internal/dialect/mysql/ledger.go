@@ -10,7 +10,8 @@ const createLedger = `CREATE TABLE IF NOT EXISTS ` + sqltext.LedgerTable + ` (
 ) ENGINE=InnoDB`
 
 // ledgerTriggers: REPLACE fires that of DELETE. TRUNCATE fires none. A name gets its first token by an UPDATE of a row
-// without one, or by an INSERT; what is read then, with a lock, is the newest that was committed.
+// without one, or by an INSERT; what is read then, with a lock, is the newest that was committed. Without its LIMIT a
+// session's sql_select_limit would have MariaDB read nothing.
 var ledgerTriggers = []sqltext.Trigger{
 	sqltext.NewTrigger("sqlfence_ledger_update_v1", "AFTER UPDATE ON fencing_tokens FOR EACH ROW", `BEGIN
 	IF NOT (NEW.name <=> OLD.name) OR COALESCE(NEW.token, 0) < COALESCE(OLD.token, 0) THEN
@@ -33,7 +34,8 @@ func firstToken(condition string) string {
 	return `BEGIN
 	DECLARE served bigint DEFAULT 0;
 	IF ` + condition + `COALESCE(NEW.token, 0) > 0 AND NEW.name <> '' THEN
-		SELECT COALESCE(MAX(t.token), 0) INTO served FROM fencing_tokens AS t WHERE t.name = '' LOCK IN SHARE MODE;
+		SELECT COALESCE(MAX(t.token), 0) INTO served FROM fencing_tokens AS t WHERE t.name = ''
+			LIMIT 1 LOCK IN SHARE MODE;
 		IF NEW.token <= served THEN
 			SIGNAL SQLSTATE '` + sqltext.ServedState + `' SET MESSAGE_TEXT = '` + sqltext.ServedToken + `';
 		END IF;

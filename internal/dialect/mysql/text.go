@@ -76,12 +76,12 @@ func (text) Convert(x string, t sqltext.Type) string {
 // that hour in autumn; so a statement that has only waited goes by its start. On a server with sysdate-is-now both
 // move.
 func (text) Now() string {
-	return "CASE WHEN TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) BETWEEN 0 AND 10000000 THEN " + Start +
+	return "CASE WHEN TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) BETWEEN 0 AND 10000000 THEN " + started +
 		" ELSE CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) END"
 }
 
-// Start is when the statement started by the session's clock. It is constant, so that an index finds what is later.
-const Start = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+// started is when the statement started by the session's clock.
+const started = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
 func (d text) After(ticks string) string { return "(" + d.Now() + " + " + ticks + ")" }
 
@@ -122,8 +122,8 @@ func (d text) FindElsewhere(schema, table string) string {
 	if schema != "" {
 		home = d.Text(schema)
 	}
-	return "SELECT table_schema FROM information_schema.tables WHERE table_name = " + d.Text(table) +
-		" AND table_schema <> " + home + " ORDER BY table_schema"
+	return sqltext.Whole(d, "SELECT table_schema FROM information_schema.tables WHERE table_name = "+d.Text(table)+
+		" AND table_schema <> "+home+" ORDER BY table_schema")
 }
 
 // MayMove: a block may have a USE in it, and so may a text that is executed, which the server refuses.
