@@ -5,6 +5,8 @@
 package random
 
 import (
+	"hash/fnv"
+	"io"
 	"os"
 	"strconv"
 	"testing"
@@ -40,6 +42,17 @@ func Sample[T any](all []T) []T {
 		some = append(some, all[i])
 	}
 	return some
+}
+
+// Keep reports whether a test runs the case of that name. With -short it keeps a tenth of the cases, always the same:
+// those of a large product, such as drivers by statements by faults, are spread over all of its factors.
+func Keep(t testing.TB, name string) bool {
+	if !testing.Short() {
+		return true
+	}
+	hash := fnv.New32a()
+	_, _ = io.WriteString(hash, t.Name()+"/"+name)
+	return hash.Sum32()%share == 0
 }
 
 // number returns the number in an environment variable, or usual if the variable is empty.

@@ -17,3 +17,9 @@ func Rounds(t testing.TB, usual int) int {
 	t.Helper()
 	return random.Rounds(t, usual)
 }
+
+// Keep is [random.Keep].
+func Keep(t testing.TB, name string) bool {
+	t.Helper()
+	return random.Keep(t, name)
+}

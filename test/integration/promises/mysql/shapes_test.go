@@ -54,7 +54,9 @@ func TestInsertedQueries(t *testing.T) {
 			eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
 				for _, query := range queriesOfRows {
 					for _, insert := range []string{"INSERT INTO books (id, price) %s", "INSERT IGNORE books (id, price) %s", "INSERT INTO books (id, price) %s ON DUPLICATE KEY UPDATE title = 'u'"} {
-						compareStaleAndFresh(t, plain, guarded, fmt.Sprintf(insert, query), 1)
+						if text := fmt.Sprintf(insert, query); harness.Keep(t, text) {
+							compareStaleAndFresh(t, plain, guarded, text, 1)
+						}
 					}
 				}
 			}, rules...)

@@ -13,6 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
 // The columns of values, by what is read of each.
@@ -154,7 +155,7 @@ func TestValuesBesideBare(t *testing.T) {
 				}
 				r := random{rand.New(rand.NewPCG(3, 1))}
 				warned, failed := 0, 0
-				for range 150 {
+				for range harness.Rounds(t, 150) {
 					query, args := r.valueWrite()
 					want := answered(t, context.Background(), bare, query, args).unnumbered()
 					if want.warnings != "" {
