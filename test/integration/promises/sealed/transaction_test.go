@@ -192,9 +192,9 @@ var nothing = []struct {
 
 func TestTokensThatProveNothing(t *testing.T) {
 	for _, b := range chosen(postgres) {
+		l := newTransactionLab(t, b)
 		for _, test := range nothing {
 			t.Run(b.Name+"/"+test.name, func(t *testing.T) {
-				l := newTransactionLab(t, b)
 				if !l.looks(t) {
 					t.Skip("the server takes only tokens with the transaction's number")
 				}
@@ -245,6 +245,7 @@ func TestTokensThatProveNothing(t *testing.T) {
 // that it isn't the session's.
 func TestWhereTheTokensAreSet(t *testing.T) {
 	const writes = "UPDATE books SET price = price + 1 WHERE id = 1"
+	l := newTransactionLab(t, harness.Bases[0])
 	for _, test := range []struct {
 		statements   string
 		plain, named bool // whether the write passes
@@ -271,7 +272,6 @@ func TestWhereTheTokensAreSet(t *testing.T) {
 		{"BEGIN ;; {set} ;; {set} ;; " + writes + " ;; " + old + " ;; {set} ;; " + writes, true, true},
 	} {
 		for set, passes := range map[string]bool{local: test.plain, withID: test.named} {
-			l := newTransactionLab(t, harness.Bases[0])
 			passes = passes && (set == withID || l.looks(t))
 			statements := strings.Split(strings.ReplaceAll(test.statements, "{set}", set), " ;; ")
 			if err := l.send(t, append(statements, "COMMIT")...); (err == nil) != passes || !passes && harness.SQLState(err) != "FT001" {
@@ -326,6 +326,7 @@ func TestTransactionWithOtherRules(t *testing.T) {
 // Whatever attacks a sealed table lands as little in a transaction that has a token, if that is stale.
 func TestAttacksWithAStaleTransaction(t *testing.T) {
 	for _, b := range chosen(postgres) {
+		l := newAttacked(t, b, fromTransaction(sqlfence.Ledger()))
 		for i, a := range append(onBoth, onOne[sqlfence.Postgres]...) {
 			for j, set := range []string{old, strings.Replace(withID, "7 ", "6 ", 1)} {
 				if testing.Short() && i%2 != j { // each attack once
@@ -337,7 +338,7 @@ func TestAttacksWithAStaleTransaction(t *testing.T) {
 				if strings.Contains(a.says, "invalid input") || strings.Contains(a.says, "out of range") {
 					stale.says = a.says
 				}
-				t.Run(b.Name+"/"+a.name, func(t *testing.T) { stale.run(t, b, fromTransaction(sqlfence.Ledger())) })
+				t.Run(b.Name+"/"+a.name, func(t *testing.T) { stale.run(t, l) })
 			}
 		}
 	}
