@@ -124,7 +124,8 @@ func (g *Grammar) InTransaction(query string, in bool) bool {
 // setsAutocommit reports whether the region has the name of that setting in it.
 func (t *Text) setsAutocommit() bool {
 	for i := t.i + 1; i < t.stop; i++ {
-		if s := t.TokenText(int32(i)); len(s) >= len("autocommit") && lex.EqualFold(strings.Trim(s, "@`"), "autocommit") {
+		if s := t.TokenText(int32(i)); len(s) >= len("autocommit") && lex.EqualFold(strings.Trim(s, "@`"),
+			"autocommit") {
 			return true
 		}
 	}
