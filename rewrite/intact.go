@@ -1,11 +1,10 @@
 package rewrite
 
 import (
-	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // damaged is why a statement is refused if its tokens wouldn't be those that were read once the guard stands among
@@ -13,77 +12,184 @@ import (
 const damaged = "with the guard in it the server would read it otherwise; " +
 	"put a blank between its words and signs"
 
-// intact reports whether text, which was rendered from a statement with these tokens, has all of them, in their order
-// and each as it was, with whole fragments of the guard between them: each bracket closes what it closed, and each
+// A fragment is what an edit has added to a rendered text: the bytes from lo to hi.
+type fragment struct {
+	lo, hi int32
+	at     int32 // as the edit's
+	op     op
+}
+
+// intact reports whether text, which was rendered from a statement with these tokens, has all of them as they were, with
+// whole fragments of the guard between them: none grows together with one, each bracket closes what it closed, and each
 // placeholder stands for the argument that it stood for. Only VALUES, DEFAULT and the brackets of a row may stand in
-// comments of the guard's.
+// comments of the guard's. The statement's own bytes are copied, so only the fragments are split into tokens.
 func (w *writer) intact(tokens []lex.Token, text string) bool {
-	scs := lex.SCSUnknown
-	if w.needsSCSOn && !w.isAmbiguous(text) {
-		scs = lex.SCSOn
+	c := check{writer: w, tokens: tokens, text: text, opened: w.opened[:0], inner: w.inner[:0], scs: lex.SCSUnknown}
+	if w.needsSCSOn {
+		c.scs = lex.SCSOn
 	}
-	sent, err := lex.Scan(w.dialect.grammar.Lex, text, scs, w.sent[:0])
+	if !w.counts {
+		c.highest = w.plan.Inputs
+	}
+	ok := true
+	for i := 0; ok && i < len(w.fragments); {
+		first := i
+		for i++; i < len(w.fragments) && w.fragments[i].at == w.fragments[first].at; i++ {
+		}
+		ok = c.fragments(w.fragments[first:i], w.fragments[i:])
+	}
+	w.opened, w.inner = c.opened, c.inner
+	ok = ok && c.moveTo(int32(len(w.src))) && c.passes(c.seen) && (!w.counts || c.seen == w.plan.Inputs)
+	counted := !w.plan.Params || c.highest == w.plan.Inputs+len(w.numbers.added)
+	return ok && counted && len(c.opened) == 0
+}
+
+// A check goes through the fragments of a text.
+type check struct {
+	*writer
+	tokens []lex.Token
+	text   string
+	scs    lex.SCS
+
+	next  int   // the token behind the fragments so far
+	inner []int // the statement's brackets that are open there
+
+	opened []int // in which of these each bracket that fragments have opened is, by the index of its token; or -1
+
+	seen, inputs, highest int // the statement's last placeholder so far, the one counted last, and the highest number
+}
+
+// fragments checks those that stand in one place; behind are the following ones.
+func (c *check) fragments(here, behind []fragment) bool {
+	lo, hi, at := here[0].lo, here[len(here)-1].hi, here[0].at
+	if lo == hi {
+		return true
+	}
+	part, covers := c.text[lo:hi], false
+	if c.comments {
+		part = strings.TrimPrefix(part, "*/")
+		part, covers = strings.CutSuffix(part, "/*")
+	}
+	n := len(part)
+	if !c.moveTo(at) || covers && !c.covers(at, behind) || at > 0 && joins(c.src[at-1], c.text[lo]) ||
+		!covers && n > 0 && int(at) < len(c.src) && joins(part[n-1], c.src[at]) {
+		return false
+	}
+	for i := range here {
+		if f := &here[i]; f.op == opAssign && f.lo < f.hi && !c.isInSet(c.tokens[:c.next]) {
+			return false
+		}
+	}
+	found, err := lex.Part(c.dialect.grammar.Lex, part, c.scs, c.sent[:0])
 	if err != nil {
 		return err.Fault == lex.Ambiguous // then it isn't rendered
 	}
-	w.sent = sent
-	inputs := read.Number(w.dialect.grammar.Lex, text, sent)
-	passed := w.plan.Params // else the values are written into the text
-	if passed && inputs.Count != w.plan.Inputs+len(w.numbers.added) {
+	c.sent = found
+	end := int32(0)
+	if n := len(found) - 2; n >= 0 {
+		end = found[n].End
+	}
+	if int(end) != len(strings.TrimRight(part, " ")) { // a comment might go on behind it
 		return false
 	}
-	w.places = w.places[:0]
-	at, moved, fragments := 0, int32(0), w.fragments
-	for i := range sent {
-		for w.isComment(tokens, at) {
-			w.places = append(w.places, noPlace)
-			at++
-		}
-		tok := &sent[i]
-		for len(fragments) > 0 && tok.Start >= fragments[0].hi {
-			moved += fragments[0].hi - fragments[0].lo
-			fragments = fragments[1:]
-		}
-		if len(fragments) > 0 && tok.End > fragments[0].lo {
-			if tok.Start < fragments[0].lo || tok.End > fragments[0].hi ||
-				fragments[0].op == opAssign && !w.isInSet(tokens[:at]) {
-				return false
-			}
-			continue
-		}
-		was := &tokens[at]
-		if tok.Kind != was.Kind || tok.Start-moved != was.Start || tok.End-moved != was.End {
-			return false
-		}
-		switch {
-		case tok.Is(')') || tok.Is(']'):
-			if w.places[was.Mate] != tok.Mate {
-				return false
-			}
-		case passed && tok.Kind == lex.Param && int(tok.Mate) != w.numbers.own(int(was.Mate)):
-			return false
-		}
-		w.places = append(w.places, int32(i))
-		at++
-	}
-	return at == len(tokens)
+	return c.brackets(found) && c.arguments(part, found)
 }
 
-// noPlace is that of a token in a comment.
-const noPlace = -1
+// moveTo moves to the token that begins at an offset or behind it, and reports whether none lies across it.
+func (c *check) moveTo(at int32) bool {
+	for c.tokens[c.next].Kind != lex.End && c.tokens[c.next].Start < at {
+		switch tok := &c.tokens[c.next]; {
+		case tok.Is('(') || tok.Is('['):
+			if !c.counts && c.tokens[tok.Mate].End <= at {
+				c.next = int(tok.Mate)
+			} else {
+				c.inner = append(c.inner, c.next)
+			}
+		case tok.Is(')') || tok.Is(']'):
+			c.inner = c.inner[:len(c.inner)-1]
+		case tok.Kind == lex.Param:
+			c.seen = int(tok.Mate)
+		}
+		c.next++
+	}
+	return c.next == 0 || c.tokens[c.next-1].End <= at
+}
 
-// isComment reports whether the guard puts a token into a comment of its own.
-func (w *writer) isComment(tokens []lex.Token, at int) bool {
-	if !w.comments || at >= len(tokens) {
+// joins reports whether two bytes side by side may belong to one token, or begin a comment.
+func joins(a, b byte) bool {
+	const quotes, signs = "'\"`", "+-*/<>=~!@#%^&|?:$\\"
+	name := func(c byte) bool { return lex.IsNamePart(c) || c == '.' }
+	quote := func(c byte) bool { return strings.IndexByte(quotes, c) >= 0 }
+	sign := func(c byte) bool { return strings.IndexByte(signs, c) >= 0 }
+	return name(a) && (name(b) || quote(b)) || quote(a) && quote(b) || sign(a) && (sign(b) || name(b)) || name(a) && b == '$'
+}
+
+// covers reports whether what stands from an offset to the end of the guard's comment are only words and brackets.
+func (c *check) covers(at int32, behind []fragment) bool {
+	if len(behind) == 0 || !strings.HasPrefix(c.text[behind[0].lo:behind[0].hi], "*/") {
 		return false
 	}
-	tok := &tokens[at]
-	if tok.Kind != lex.Word && !tok.Is('(') && !tok.Is(')') {
+	for i := c.next; c.tokens[i].Kind != lex.End && c.tokens[i].Start < behind[0].at; i++ {
+		if tok := &c.tokens[i]; tok.Kind != lex.Word && !tok.Is('(') && !tok.Is(')') {
+			return false
+		}
+	}
+	return strings.TrimSpace(c.src[at:c.tokens[c.next].Start]) == ""
+}
+
+// brackets reports whether each bracket that a fragment closes was opened by one, within the same of the statement's.
+func (c *check) brackets(found []lex.Token) bool {
+	within := -1
+	if n := len(c.inner); n > 0 {
+		within = c.inner[n-1]
+	}
+	for i := range found {
+		switch tok := &found[i]; {
+		case tok.Is('(') || tok.Is('['):
+			c.opened = append(c.opened, within)
+		case tok.Is(')') || tok.Is(']'):
+			n := len(c.opened) - 1
+			if n < 0 || c.opened[n] != within {
+				return false
+			}
+			c.opened = c.opened[:n]
+		}
+	}
+	return true
+}
+
+// passes goes on to where as many of the statement's placeholders are before, and reports whether each stands for the
+// argument that it stood for.
+func (c *check) passes(inputs int) bool {
+	if !c.counts || inputs == c.inputs {
+		return true
+	}
+	ok := !c.plan.Params || c.numbers.own(c.inputs+1) == c.highest+1
+	c.highest += inputs - c.inputs
+	c.inputs = inputs
+	return ok
+}
+
+// arguments counts the placeholders of fragments behind those of the statement's that were seen.
+func (c *check) arguments(part string, found []lex.Token) bool {
+	if !c.passes(c.seen) {
 		return false
 	}
-	n := sort.Search(len(w.edits), func(i int) bool { return w.edits[i].at > tok.Start })
-	return n > 0 && n < len(w.edits) && strings.HasSuffix(w.edits[n-1].text, "/*") &&
-		strings.HasPrefix(w.edits[n].text, "*/") && w.edits[n].at >= tok.End
+	for i := range found {
+		tok := &found[i]
+		switch {
+		case tok.Kind != lex.Param:
+		case tok.End-tok.Start == 1:
+			c.highest++
+		default:
+			n, err := strconv.Atoi(part[tok.Start+1 : tok.End])
+			if err != nil {
+				return false
+			}
+			c.highest = max(c.highest, n)
+		}
+	}
+	return true
 }
 
 // isInSet reports whether a SET list goes on behind tokens: an assignment that came to stand in the list of RETURNING
@@ -113,10 +219,4 @@ func (w *writer) isInSet(tokens []lex.Token) bool {
 // isWord reports whether a token of the statement is a word, in any case.
 func (w *writer) isWord(tok *lex.Token, word string) bool {
 	return tok.Kind == lex.Word && lex.EqualFold(w.src[tok.Start:tok.End], word)
-}
-
-// A fragment is what an edit has added to a rendered text: the bytes from lo to hi.
-type fragment struct {
-	lo, hi int32
-	op     op
 }

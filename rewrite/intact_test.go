@@ -76,7 +76,7 @@ func TestFragmentsAreWhole(t *testing.T) {
 		p := r.Plan(query)
 		toks, _ := scan(d, query)
 		for text, whole := range map[string]bool{
-			"/* ": false, "( ": false, ") OR (": false, "' ": false, "-- ": false, "1 OR ": true, "/*(*/ ": true,
+			"/* ": false, "( ": false, ") OR (": false, "' ": false, "-- ": false, "1 OR ": true, "/*(*/ ": false, "- ": true, "E": true,
 		} {
 			ok := moved(p, query, toks, func(edits []edit) {
 				edits[0] = edit{at: int32(strings.Index(query, "id = 2")), text: text}

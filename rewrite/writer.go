@@ -29,8 +29,9 @@ type writer struct {
 	numbered int       // how many placeholders were repeated by their numbers
 
 	fragments []fragment  // that the edits wrote
-	sent      []lex.Token // of the rendered text
-	places    []int32     // of the statement's tokens among these
+	sent      []lex.Token // of these
+	opened    []int       // see [check]; inner, too
+	inner     []int
 
 	// What is being written for.
 	table   int // index in Plan.Tables
@@ -115,7 +116,7 @@ func (w *writer) statement() string {
 		if e.apart&behind != 0 {
 			w.b.WriteString(" ")
 		}
-		w.fragments = append(w.fragments, fragment{int32(lo), int32(w.b.Len()), e.op})
+		w.fragments = append(w.fragments, fragment{int32(lo), int32(w.b.Len()), e.at, e.op})
 	}
 	w.b.WriteString(w.src[last:])
 	return w.b.String()

@@ -8,16 +8,27 @@ import (
 
 // Scan appends the tokens of src to buf, one of kind [End] last.
 func Scan(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
+	s := scanner{rules: r, src: src, toks: buf, scs: scs, open: none, intricate: none}
+	return s.scan()
+}
+
+// Part is Scan for a part of a text, in which brackets may be without their partners; none has a Mate.
+func Part(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
+	s := scanner{rules: r, src: src, toks: buf, scs: scs, open: none, intricate: none, part: true}
+	return s.scan()
+}
+
+func (s *scanner) scan() ([]Token, *Error) {
+	src := s.src
 	if i := strings.IndexByte(src, 0); i >= 0 {
 		return nil, &Error{Offset: i, Reason: "it contains a NUL byte, where drivers would cut the text"}
 	}
 	if !utf8.ValidString(src) {
 		return nil, &Error{Offset: invalidUTF8(src), Reason: "it is not valid UTF-8"}
 	}
-	s := scanner{rules: r, src: src, toks: buf, scs: scs, open: none, intricate: none}
 	for s.pos < len(src) {
 		var err *Error
-		switch start := s.pos; r.classes[src[start]] {
+		switch start := s.pos; s.rules.classes[src[start]] {
 		case blankByte:
 			s.pos++
 		case nameByte:
@@ -78,6 +89,7 @@ type scanner struct {
 	// The last token that can't stand in a Plain bracket.
 	intricate int32
 
+	part   bool  // brackets may be without their partners
 	unread Error // the first thing that servers read in different ways, if there is one
 }
 
@@ -357,10 +369,11 @@ func (s *scanner) punct(c byte) *Error {
 	}
 	plain := s.intricate == s.open
 	s.single()
-	switch c {
-	case '(', '[':
+	switch {
+	case s.part:
+	case c == '(' || c == '[':
 		s.toks[here].Mate, s.open = s.open, here
-	case ')', ']':
+	case c == ')' || c == ']':
 		mate := s.open
 		if mate == none || (s.toks[mate].Char == '(') != (c == ')') {
 			return &Error{start, "a closing bracket has no opening one", Unread}
