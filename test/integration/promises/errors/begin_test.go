@@ -33,7 +33,10 @@ func TestNoTransactionBeginsInAnOpenOne(t *testing.T) {
 				}
 				if ends {
 					cancel()
-					harness.WantError(t, tx.Commit(), context.Canceled)
+					// database/sql may have rolled the transaction back already.
+					if err := tx.Commit(); !errors.Is(err, context.Canceled) && !errors.Is(err, sql.ErrTxDone) {
+						t.Errorf("commit: %v", err)
+					}
 				}
 				second, err := beginsSoon(t, conn, ends)
 				switch {
