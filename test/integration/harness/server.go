@@ -46,13 +46,15 @@ type Server struct {
 }
 
 // serverConf keeps a server small. Without fsync a crash of the machine would lose
-// data; a killed server loses only what it hasn't handed to the system.
+// data; a killed server loses only what it hasn't handed to the system. Its shared memory is a file in its folder,
+// because a killed server leaves that behind.
 const serverConf = `
 listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
 max_connections = 40
 shared_buffers = 16MB
 fsync = off
+dynamic_shared_memory_type = mmap
 authentication_timeout = 10min
 `
 
