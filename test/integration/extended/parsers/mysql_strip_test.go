@@ -47,7 +47,6 @@ func (db *mysql) unguard(tree any, rules ruleSet, _ int, _ bool) error {
 		switch s := s.(type) {
 		case *ast.UpdateStmt:
 			s.List = u.set(s.List)
-			u.hint(s)
 			s.Where = u.where(s.Where, false, u.rules.Ledger)
 		case *ast.DeleteStmt:
 			u.joins = joinConditions(s.TableRefs.TableRefs)
@@ -66,25 +65,6 @@ type mysqlUnguarder struct {
 	rules *rewrite.Table
 	joins []string // the conditions of a DELETE's joins
 	err   error
-}
-
-// hint takes away the index hint by which a sorted UPDATE isn't one of a view.
-func (u *mysqlUnguarder) hint(s *ast.UpdateStmt) {
-	source, ok := s.TableRefs.TableRefs.Left.(*ast.TableSource)
-	if !ok || s.TableRefs.TableRefs.Right != nil || s.Order == nil {
-		return
-	}
-	table, ok := source.Source.(*ast.TableName)
-	if !ok {
-		return
-	}
-	hints := table.IndexHints
-	if u.rules.FenceColumn != "" && len(hints) == 0 {
-		u.err = errors.New("a sorted UPDATE has no index hint")
-	}
-	if len(hints) == 1 && hints[0].HintType == ast.HintUse && hints[0].HintScope == ast.HintForGroupBy && len(hints[0].IndexNames) == 0 {
-		table.IndexHints = nil
-	}
 }
 
 // joinConditions returns what the tables of a statement are joined by.
