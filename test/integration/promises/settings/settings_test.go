@@ -301,7 +301,11 @@ func (w *world) run(t *testing.T, db *sql.DB) (steps []step) {
 	must(err)
 	retires, err := store.Retires(ctx(), "tree")
 	note("retires", err, len(retires))
-	left, err := store.Delete(ctx(), "tree/a", "tree/b", "tree/c")
+	var left []string
+	harness.Eventually(t, "no transaction uses the names any more", func() bool {
+		left, err = store.Delete(ctx(), "tree/a", "tree/b", "tree/c")
+		return err != nil || len(left) == 0
+	})
 	note("delete", err, len(left))
 	err = store.Repair(ctx(), 30)
 	note("repair", err)
