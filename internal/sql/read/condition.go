@@ -7,8 +7,8 @@ import (
 )
 
 // Repeatable returns the parts of a condition that it is the conjunction of and that may be evaluated twice: no
-// subquery, which might take locks, and no call of a function that might be volatile. Where it can't be told what an
-// AND belongs to, there are none.
+// subquery that takes locks or may choose other rows the second time, and no call of a function that might be volatile.
+// Where it can't be told what an AND belongs to, there are none.
 func (t *Text) Repeatable(s Span) (parts []Span) {
 	lo, hi := int(s.Lo), int(s.Hi)
 	if t.isPure(lo, hi) {
@@ -47,7 +47,7 @@ func (t *Text) Repeatable(s Span) (parts []Span) {
 	return parts
 }
 
-// mayFail holds for a part of a condition that some rows may be an error for. Another
+// mayFail holds for a part of a condition that some rows may be an error for, as a subquery that returns several. Another
 // part may leave those out, one that isn't repeated and so is evaluated later: what
 // is in a column has to be JSON for ->> in SQLite, and a number for a cast in PostgreSQL.
 func (t *Text) mayFail(lo, hi int) bool {
@@ -56,7 +56,7 @@ func (t *Text) mayFail(lo, hi int) bool {
 		tok, next := &t.Tokens[i], &t.Tokens[i+1]
 		arrow := tok.Is('-') && next.Is('>') && next.Start == tok.End
 		switch {
-		case t.isWord(tok, "abs"):
+		case t.isWord(tok, "abs", "select"):
 			return true
 		case arrow:
 			if t.grammar.ArrowMayFail.Is() {
@@ -80,8 +80,8 @@ func (t *Text) mayFail(lo, hi int) bool {
 	return false
 }
 
-// isPure holds for an expression without subqueries and without calls of other
-// than a few well-known functions.
+// isPure holds for an expression without calls of other than a few well-known functions. Its subqueries have no clause
+// that locks rows, or chooses some of those that are equal to it.
 func (t *Text) isPure(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
 		i = t.pastPlain(i)
@@ -92,13 +92,15 @@ func (t *Text) isPure(lo, hi int) bool {
 		if !isName(tok) {
 			continue
 		}
-		if t.isWord(tok, "select", "values", "table", "with", "raise") {
+		if t.isWord(tok, "values", "table", "with", "raise", "limit", "offset", "fetch", "for", "lock", "distinct", "group",
+			"having", "over", "window", "tablesample", "into", "nextval", "rownum") {
 			return false
 		}
 		if i+1 < hi && t.Tokens[i+1].Is('(') &&
 			!t.isWord(tok, "and", "or", "not", "in", "any", "all", "some", "between", "is", "like", "ilike", "escape",
 				"when", "then", "else", "row", "cast",
-				"coalesce", "nullif", "lower", "upper", "length", "abs") {
+				"exists", "select", "where", "on", "max", "min", "count",
+				"coalesce", "nullif", "lower", "upper", "length", "abs", "now", "date_add", "date_sub") {
 			return false
 		}
 	}

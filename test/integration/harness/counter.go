@@ -21,7 +21,7 @@ type Counter struct {
 // "stmt exec", "stmt query" or "begin"; query is empty for begin.
 type Call struct {
 	Kind, Query string
-	args        []driver.NamedValue
+	Args        []driver.NamedValue
 }
 
 // Calls returns what was recorded since the last reset.

@@ -83,7 +83,7 @@ func TestCounterSeesStatements(t *testing.T) {
 			t.Errorf("texts = %q, want %q", got, want)
 		}
 		// The type is the base's own choice: pgx keeps int, others make it int64.
-		if args := c.Calls()[3].args; len(args) != 2 || fmt.Sprint(args[0].Value, args[1].Value) != "1 10" {
+		if args := c.Calls()[3].Args; len(args) != 2 || fmt.Sprint(args[0].Value, args[1].Value) != "1 10" {
 			t.Errorf("args of the second insert = %v, want 1 and 10", args)
 		}
 		c.Reset()
