@@ -47,7 +47,7 @@ func (t *Text) Repeatable(s Span) (parts []Span) {
 	return parts
 }
 
-// mayFail holds for a part of a condition that some rows may be an error for, as a subquery that returns several. Another
+// mayFail holds for a part of a condition that some rows may be an error for, as for a subquery with two rows. Another
 // part may leave those out, one that isn't repeated and so is evaluated later: what
 // is in a column has to be JSON for ->> in SQLite, and a number for a cast in PostgreSQL.
 func (t *Text) mayFail(lo, hi int) bool {
@@ -92,8 +92,8 @@ func (t *Text) isPure(lo, hi int) bool {
 		if !isName(tok) {
 			continue
 		}
-		if t.isWord(tok, "values", "table", "with", "raise", "limit", "offset", "fetch", "for", "lock", "distinct", "group",
-			"having", "over", "window", "tablesample", "into", "nextval", "rownum") {
+		if t.isWord(tok, "values", "table", "with", "raise", "limit", "offset", "fetch", "for", "lock", "distinct",
+			"group", "having", "over", "window", "tablesample", "into", "nextval", "rownum") {
 			return false
 		}
 		if i+1 < hi && t.Tokens[i+1].Is('(') &&

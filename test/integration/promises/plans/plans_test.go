@@ -210,7 +210,8 @@ func (sh *library) sent(ctx context.Context, t *testing.T, statement string) (te
 // read returns how many rows of the table a statement reads. It is undone.
 func read(t *testing.T, sh *library, db *sql.DB, statement string) (n int) {
 	t.Helper()
-	ctx := sqlfence.WithFence(harness.HoldingKeys(t, 7, 1, 8007, 1, 8008, 1, 8009, 1), sqlfence.Token{Name: "books", Value: 1})
+	keys := harness.HoldingKeys(t, 7, 1, 8007, 1, 8008, 1, 8009, 1)
+	ctx := sqlfence.WithFence(keys, sqlfence.Token{Name: "books", Value: 1})
 	tx := harness.Begin(ctx, t, db, sql.LevelDefault)
 	defer tx.Rollback()
 	switch sh.Dialect {
