@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// damaged is why a statement is refused if its tokens wouldn't be those that were read once the guard stands among
-// them.
+// damaged is the reason for refusing a statement that the server would split into other tokens once the guard is
+// inserted.
 const damaged = "with the guard in it the server would read it otherwise; " +
 	"put a blank between its words and signs"
 
@@ -19,10 +19,11 @@ type fragment struct {
 	op     op
 }
 
-// intact reports whether text, which was rendered from a statement with these tokens, has all of them as they were, with
-// whole fragments of the guard between them: none grows together with one, each bracket closes what it closed, and each
-// placeholder stands for the argument that it stood for. Only VALUES, DEFAULT and the brackets of a row may stand in
-// comments of the guard's. The statement's own bytes are copied, so only the fragments are split into tokens.
+// intact reports whether text, which was rendered from a statement with these tokens, has all of them as they were,
+// with whole fragments of the guard between them: none grows together with one, each bracket closes what it closed,
+// and each placeholder stands for the argument that it stood for. Only VALUES, DEFAULT and the brackets of a row may
+// stand in comments of the guard's. The statement's own bytes are copied, so only the fragments are split into
+// tokens.
 func (w *writer) intact(tokens []lex.Token, text string) bool {
 	c := check{writer: w, tokens: tokens, text: text, opened: w.opened[:0], inner: w.inner[:0], scs: lex.SCSUnknown}
 	if w.needsSCSOn {
@@ -121,7 +122,8 @@ func joins(a, b byte) bool {
 	name := func(c byte) bool { return lex.IsNamePart(c) || c == '.' }
 	quote := func(c byte) bool { return strings.IndexByte(quotes, c) >= 0 }
 	sign := func(c byte) bool { return strings.IndexByte(signs, c) >= 0 }
-	return name(a) && (name(b) || quote(b)) || quote(a) && quote(b) || sign(a) && (sign(b) || name(b)) || name(a) && b == '$'
+	return name(a) && (name(b) || quote(b) || b == '$') || quote(a) && quote(b) ||
+		sign(a) && (sign(b) || name(b))
 }
 
 // covers reports whether what stands from an offset to the end of the guard's comment are only words and brackets.
@@ -192,8 +194,8 @@ func (c *check) arguments(part string, found []lex.Token) bool {
 	return true
 }
 
-// isInSet reports whether a SET list goes on behind tokens: an assignment that came to stand in the list of RETURNING
-// or ORDER BY would be a condition there, which stores nothing.
+// isInSet reports whether a SET list goes on behind tokens: an assignment that came to stand in the list of
+// RETURNING or ORDER BY would be a condition there, which stores nothing.
 func (w *writer) isInSet(tokens []lex.Token) bool {
 	for i := len(tokens) - 1; i >= 0; i-- {
 		tok := &tokens[i]

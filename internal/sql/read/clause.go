@@ -3,8 +3,8 @@ package read
 import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // until moves to the next of the words outside of brackets that ends a clause, or to the end of the region, and
-// returns where that is. The databases reserve these words: where they are no labels they are never names, but for what
-// [Text.isNoClause] knows.
+// returns where that is. The databases reserve these words, so each of them ends a clause, unless it is a label,
+// behind a dot or AS, or [Text.isNoClause] reports true.
 func (t *Text) until(words ...string) (at int) {
 	cases := 0
 	for ; t.i < t.stop; t.i = t.skip(t.i) {
