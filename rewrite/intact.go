@@ -118,12 +118,19 @@ func (c *check) moveTo(at int32) bool {
 
 // joins reports whether two bytes side by side may belong to one token, or begin a comment.
 func joins(a, b byte) bool {
-	const quotes, signs = "'\"`", "+-*/<>=~!@#%^&|?:$\\"
 	name := func(c byte) bool { return lex.IsNamePart(c) || c == '.' }
-	quote := func(c byte) bool { return strings.IndexByte(quotes, c) >= 0 }
-	sign := func(c byte) bool { return strings.IndexByte(signs, c) >= 0 }
-	return name(a) && (name(b) || quote(b) || b == '$') || quote(a) && quote(b) ||
-		sign(a) && (sign(b) || name(b))
+	sign := func(c byte) bool { return strings.IndexByte("+-*/<>=~!@#%^&|?:$\\", c) >= 0 }
+	switch {
+	case sign(a) && sign(b):
+		return true
+	case name(b): // also of a placeholder
+		return name(a) || strings.IndexByte("$?:@#\\", a) >= 0
+	case b == '$':
+		return name(a)
+	case b == '\'' || b == '"' || b == '`': // a letter before '...' and U& say how it is read
+		return a == b || a == '&' || b == '\'' && name(a)
+	}
+	return false
 }
 
 // covers reports whether what stands from an offset to the end of the guard's comment are only words and brackets.
@@ -180,7 +187,7 @@ func (c *check) arguments(part string, found []lex.Token) bool {
 	for i := range found {
 		tok := &found[i]
 		switch {
-		case tok.Kind != lex.Param:
+		case tok.Kind != lex.Param || !c.plan.Params: // else it may have a name
 		case tok.End-tok.Start == 1:
 			c.highest++
 		default:
