@@ -124,7 +124,7 @@ func joins(a, b byte) bool {
 	case sign(a) && sign(b):
 		return true
 	case name(b): // also of a placeholder
-		return name(a) || strings.IndexByte("$?:@#\\", a) >= 0
+		return name(a) || a == '?' && lex.IsDigit(b) || strings.IndexByte("$:@#\\", a) >= 0
 	case b == '$':
 		return name(a)
 	case b == '\'' || b == '"' || b == '`': // a letter before '...' and U& say how it is read

@@ -40,7 +40,7 @@ var Grammar = &read.Grammar{
 	DoubleEquals:  fact.No,
 	QualifiedSet:  fact.Yes,
 	OnDuplicate:   fact.Yes,
-	BehindColumns: slices.Concat(read.CommonEnds, []string{"offset", "fetch", "for", "into"}),
+	BehindColumns: slices.Concat(read.CommonEnds, []string{"offset", "fetch", "for", "into", "lock", "procedure"}),
 
 	NameWords:      []string{"except", "intersect", "offset", "returning"},
 	ArrowMayFail:   fact.Yes,

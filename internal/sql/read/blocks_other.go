@@ -131,10 +131,26 @@ func (t *Text) textAt(i int, word string) Class {
 	}
 	s := t.TokenText(int32(i + 1))
 	if t.Tokens[i+1].Kind != lex.Text || s[0] != '\'' || strings.IndexByte(s, '\\') >= 0 ||
-		i+2 < t.stop && !t.isWord(&t.Tokens[i+2], "using") {
+		i+2 < t.stop && !t.isWord(&t.Tokens[i+2], "using") ||
+		t.grammar.runsOthers(strings.ReplaceAll(s[1:len(s)-1], "''", "'")) {
 		return Unseen
 	}
 	return Call
+}
+
+// runsOthers reports whether a text that is executed may execute another one, as a block can.
+func (g *Grammar) runsOthers(code string) bool {
+	t, err := open(g, code, lex.SCSUnknown)
+	if err != nil {
+		return true
+	}
+	defer t.Close()
+	for i := range t.Tokens {
+		if t.isWord(&t.Tokens[i], "execute", "prepare") {
+			return true
+		}
+	}
+	return false
 }
 
 // mysqlDefinition returns Definition for a CREATE that makes something beside the tables

@@ -36,8 +36,9 @@ func (t *Text) isNoClause(i int) bool {
 		case t.isWord(tok, "from"): // IS [NOT] DISTINCT FROM
 			return t.follows(i, 1, "distinct") &&
 				(t.follows(i, 2, "is") || t.follows(i, 2, "not") && t.follows(i, 3, "is"))
-		case t.isWord(tok, "for"): // COLLATION FOR (...)
-			return t.follows(i, 1, "collation") && next.Is('(')
+		case t.isWord(tok, "for"): // COLLATION FOR (...), and NEXT VALUE FOR name
+			return t.follows(i, 1, "collation") && next.Is('(') ||
+				t.follows(i, 1, "value") && t.follows(i, 2, "next", "previous")
 		}
 	case 'g': // WITHIN GROUP (ORDER BY ...)
 		return t.isWord(tok, "group") && t.follows(i, 1, "within") && next.Is('(')
@@ -70,9 +71,9 @@ func (t *Text) wantsOperand(i int) bool {
 	}
 	switch before := &t.Tokens[i-1]; before.Kind {
 	case lex.Punct:
-		return !before.Is(')') && !before.Is(']') && !(before.Is('*') && t.wantsOperand(i-1))
+		return !before.Is(')') && !before.Is(']') && !before.Is('}') && !(before.Is('*') && t.wantsOperand(i-1))
 	case lex.Word:
-		return !before.Label && t.isWord(before, beforeOperand...)
+		return !before.Label && t.isWord(before, beforeOperand...) && !t.follows(i, 2, "collate")
 	}
 	return false
 }
