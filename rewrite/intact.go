@@ -72,7 +72,7 @@ func (c *check) fragments(here, behind []fragment) bool {
 		part, covers = strings.CutSuffix(part, "/*")
 	}
 	n := len(part)
-	if !c.moveTo(at) || covers && !c.covers(at, behind) || at > 0 && joins(c.src[at-1], c.text[lo]) ||
+	if !c.moveTo(at) || covers && !c.covers(at, behind) || c.isBehindToken(at) && joins(c.src[at-1], c.text[lo]) ||
 		!covers && n > 0 && int(at) < len(c.src) && joins(part[n-1], c.src[at]) {
 		return false
 	}
@@ -95,6 +95,9 @@ func (c *check) fragments(here, behind []fragment) bool {
 	}
 	return c.brackets(found) && c.arguments(part, found)
 }
+
+// isBehindToken reports whether a token ends at an offset, and not a blank or comment.
+func (c *check) isBehindToken(at int32) bool { return c.next > 0 && c.tokens[c.next-1].End == at }
 
 // moveTo moves to the token that begins at an offset or behind it, and reports whether none lies across it.
 func (c *check) moveTo(at int32) bool {
@@ -119,7 +122,7 @@ func (c *check) moveTo(at int32) bool {
 // joins reports whether two bytes side by side may belong to one token, or begin a comment.
 func joins(a, b byte) bool {
 	name := func(c byte) bool { return lex.IsNamePart(c) || c == '.' }
-	sign := func(c byte) bool { return strings.IndexByte("+-*/<>=~!@#%^&|?:$\\", c) >= 0 }
+	sign := func(c byte) bool { return strings.IndexByte("+-*/<>=~!@#%^&|:$\\", c) >= 0 }
 	switch {
 	case sign(a) && sign(b):
 		return true

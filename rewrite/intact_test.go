@@ -71,11 +71,11 @@ func TestMarkBelongsIntoSet(t *testing.T) {
 // What stands side by side without a blank isn't one token because of that.
 func TestGuardsBesideSigns(t *testing.T) {
 	for d, queries := range answers(t, map[databases.Dialect][]string{
-		databases.Postgres: {`UPDATE books SET serial=CASE WHEN price>6 THEN serial+1 ELSE serial+2 END`, `UPDATE"books"SET"price"=(1)WHERE(id)=-1`},
+		databases.Postgres: {`UPDATE books SET serial=CASE WHEN price>6 THEN serial+1 ELSE serial+2 END`, `UPDATE"books"SET"price"=(1)WHERE(id)=-1`, "INSERT INTO books(id)VALUES/**/( --\n$1/**/)"},
 		databases.SQLite:   {`UPDATE books SET serial=serial+1`, `UPDATE[books]SET[price]=(1)WHERE(id)=-1`, "DELETE FROM`books`WHERE-1=`id`", "UPDATE books SET price=#x", "DELETE FROM books WHERE f(1)AND id=$a::b(c)AND id=:n"},
-		databases.MySQL:    {"UPDATE books SET serial=serial+1", "UPDATE`books`SET`price`=(1)WHERE(`id`)=-1", "DELETE FROM`books`WHERE-1=`id`"},
+		databases.MySQL:    {"UPDATE books SET serial=serial+1", "UPDATE`books`SET`price`=(1)WHERE(`id`)=-1", "INSERT INTO books(id)VALUES/**/(#\n1#\n)", "DELETE FROM`books`WHERE-1=`id`"},
 	}) {
-		for _, rules := range []string{"row", "serialboth", "key", "lockall", "claim", "versionboth"} {
+		for _, rules := range []string{"row", "both", "serialboth", "key", "lockall", "claim", "versionboth"} {
 			for _, query := range queries {
 				p := (&sample{sql: query}).plan(t, d, rules)
 				if p.Verdict == guard.Refuse && p.Refusal.Reason == damaged {
