@@ -71,7 +71,8 @@ ON DUPLICATE KEY UPDATE token = token`
 
 // listMySQL: an index finds what is later than a time that isn't constant if that is the only row of a table.
 const listMySQL = `SELECT l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL
-FROM (SELECT {now} AS now LIMIT 1) AS n JOIN fencing_leases AS l ON l.expires_at > n.now WHERE {live l}`
+FROM (SELECT {now} AS now LIMIT 1) AS n JOIN fencing_leases AS l ON l.expires_at > n.now
+WHERE l.lock_id IS NOT NULL AND {alive l}`
 
 // mysqlPieces: key is a word of the language.
 var mysqlPieces = sqltext.Pieces{"column": sqltext.Raw(my.Text.Quote("key"))}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // damaged is the reason for refusing a statement that the server would split into other tokens once the guard is
@@ -19,13 +20,14 @@ type fragment struct {
 	op     op
 }
 
-// intact reports whether text, which was rendered from a statement with these tokens, has all of them as they were,
+// intact reports whether text, which was rendered from a statement that was read, has all of its tokens as they were,
 // with whole fragments of the guard between them: none grows together with one, each bracket closes what it closed,
 // and each placeholder stands for the argument that it stood for. Only VALUES, DEFAULT and the brackets of a row may
 // stand in comments of the guard's. The statement's own bytes are copied, so only the fragments are split into
 // tokens.
-func (w *writer) intact(tokens []lex.Token, text string) bool {
-	c := check{writer: w, tokens: tokens, text: text, opened: w.opened[:0], inner: w.inner[:0], scs: lex.SCSUnknown}
+func (w *writer) intact(read *read.Text, text string) bool {
+	c := check{writer: w, read: read, tokens: read.Tokens, text: text,
+		opened: w.opened[:0], inner: w.inner[:0], scs: lex.SCSUnknown}
 	if w.needsSCSOn {
 		c.scs = lex.SCSOn
 	}
@@ -48,7 +50,8 @@ func (w *writer) intact(tokens []lex.Token, text string) bool {
 // A check goes through the fragments of a text.
 type check struct {
 	*writer
-	tokens []lex.Token
+	read   *read.Text
+	tokens []lex.Token // its
 	text   string
 	scs    lex.SCS
 
@@ -77,7 +80,7 @@ func (c *check) fragments(here, behind []fragment) bool {
 		return false
 	}
 	for i := range here {
-		if f := &here[i]; f.op == opAssign && f.lo < f.hi && !c.isInSet(c.tokens[:c.next]) {
+		if f := &here[i]; f.op == opAssign && f.lo < f.hi && !c.isInSet() {
 			return false
 		}
 	}
@@ -204,31 +207,26 @@ func (c *check) arguments(part string, found []lex.Token) bool {
 	return true
 }
 
-// isInSet reports whether a SET list goes on behind tokens: an assignment that came to stand in the list of
-// RETURNING or ORDER BY would be a condition there, which stores nothing.
-func (w *writer) isInSet(tokens []lex.Token) bool {
-	for i := len(tokens) - 1; i >= 0; i-- {
-		tok := &tokens[i]
+// isInSet reports whether a SET list goes on in front of the next token: an assignment that came to stand in the list
+// of RETURNING or ORDER BY would be a condition there, which stores nothing.
+func (c *check) isInSet() bool {
+	for i := int32(c.next) - 1; i >= 0; i-- {
+		tok := &c.tokens[i]
 		switch {
 		case tok.Is(')') || tok.Is(']'):
-			i = int(tok.Mate)
+			i = tok.Mate
 		case tok.Is('(') || tok.Is('[') || tok.Is(';'):
 			return false
-		case tok.Kind != lex.Word || tok.Label:
-		case w.isWord(tok, "set") || w.isWord(tok, "update") && i > 0 && w.isWord(&tokens[i-1], "key"):
+		case tok.Label:
+		case c.read.Word(i, "set") || c.read.Word(i, "update") && i > 0 && c.read.Word(i-1, "key"):
 			return true
-		case w.isWord(tok, "from"):
-			if i == 0 || !w.isWord(&tokens[i-1], "distinct") {
+		case c.read.Word(i, "from"):
+			if i == 0 || !c.read.Word(i-1, "distinct") {
 				return false
 			}
-		case w.isWord(tok, "where") || w.isWord(tok, "returning") || w.isWord(tok, "order") || w.isWord(tok, "limit"):
+		case c.read.Word(i, "where", "returning", "order", "limit"):
 			return false
 		}
 	}
 	return false
-}
-
-// isWord reports whether a token of the statement is a word, in any case.
-func (w *writer) isWord(tok *lex.Token, word string) bool {
-	return tok.Kind == lex.Word && lex.EqualFold(w.src[tok.Start:tok.End], word)
 }

@@ -6,18 +6,29 @@ import (
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
+// opened returns a statement as it was read, with the numbers of its placeholders.
+func opened(t *testing.T, d databases.Dialect, query string) *read.Text {
+	t.Helper()
+	text, err := read.Open(dialects[d].grammar, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(text.Close)
+	text.NumberInputs()
+	return text
+}
+
 // moved returns whether a plan is rendered whose edits were changed.
-func moved(p *Plan, query string, toks []lex.Token, change func(edits []edit)) bool {
+func moved(p *Plan, text *read.Text, change func(edits []edit)) bool {
 	other := *p
 	other.source.plan, other.form = &other, new(defaultForm)
 	other.source.edits = append([]edit(nil), p.source.edits...)
 	change(other.source.edits)
-	order(other.source.edits, query)
-	return other.renderDefault(toks)
+	order(other.source.edits, text.Src)
+	return other.renderDefault(text)
 }
 
 // Where the reader is wrong about the end of a SET list, the plan isn't rendered: here the mark stands at any place
@@ -46,7 +57,7 @@ func TestMarkBelongsIntoSet(t *testing.T) {
 			if p.Verdict != guard.Guard {
 				t.Fatalf("%v %v: %s", p.Verdict, p.Refusal, query)
 			}
-			toks, _ := scan(d, query)
+			text := opened(t, d, query)
 			set := strings.LastIndex(query, "SET ")
 			if set < 0 {
 				set = strings.LastIndex(query, "UPDATE ")
@@ -56,9 +67,9 @@ func TestMarkBelongsIntoSet(t *testing.T) {
 					continue
 				}
 				end := p.source.edits[n].at
-				for _, tok := range toks[:len(toks)-1] {
+				for _, tok := range text.Tokens[:len(text.Tokens)-1] {
 					inSet := int(tok.End) > set && tok.End <= end && !strings.Contains(query[set:tok.End], "(")
-					ok := moved(p, query, toks, func(edits []edit) { edits[n].at = tok.End })
+					ok := moved(p, text, func(edits []edit) { edits[n].at = tok.End })
 					if tok.End == end && !ok || !inSet && tok.End != end && ok && !strings.Contains(query[set:end], "(") {
 						t.Errorf("%v: the mark behind byte %d is sent: %v\n%s", d, tok.End, ok, query)
 					}
@@ -92,15 +103,15 @@ func TestFragmentsAreWhole(t *testing.T) {
 		r := benchRewriter(t, d)
 		const query = "UPDATE books SET price = (1) WHERE id = 2 OR id = 3"
 		p := r.Plan(query)
-		toks, _ := scan(d, query)
-		for text, whole := range map[string]bool{
+		text := opened(t, d, query)
+		for piece, whole := range map[string]bool{
 			"/* ": false, "( ": false, ") OR (": false, "' ": false, "-- ": false, "1 OR ": true, "/*(*/ ": false, "- ": true, "E": true,
 		} {
-			ok := moved(p, query, toks, func(edits []edit) {
-				edits[0] = edit{at: int32(strings.Index(query, "id = 2")), text: text}
+			ok := moved(p, text, func(edits []edit) {
+				edits[0] = edit{at: int32(strings.Index(query, "id = 2")), text: piece}
 			})
 			if ok != whole {
-				t.Errorf("%v: %q is sent: %v", d, text, ok)
+				t.Errorf("%v: %q is sent: %v", d, piece, ok)
 			}
 		}
 	}
@@ -116,9 +127,8 @@ func TestPlaceholdersAreCounted(t *testing.T) {
 		"DELETE FROM books WHERE id IN (?" + strings.Repeat(", ?", manyRepeated) + ")",
 	} {
 		p := r.Plan(query)
-		toks, _ := scan(databases.SQLite, query)
-		read.Number(dialects[databases.SQLite].grammar.Lex, query, toks)
-		if p.Verdict != guard.Guard || !p.renderDefault(toks) {
+		text := opened(t, databases.SQLite, query)
+		if p.Verdict != guard.Guard || !p.renderDefault(text) {
 			t.Fatalf("%v %v: %s", p.Verdict, p.Refusal, query)
 		}
 		for name, wrong := range map[string]func(p *Plan){
@@ -131,7 +141,7 @@ func TestPlaceholdersAreCounted(t *testing.T) {
 			other.source.plan, other.form = &other, new(defaultForm)
 			other.source.edits = append([]edit(nil), p.source.edits...)
 			wrong(&other)
-			if other.renderDefault(toks) {
+			if other.renderDefault(text) {
 				t.Errorf("%s: it is sent: %s", name, other.form.sql)
 			}
 		}

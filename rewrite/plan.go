@@ -126,7 +126,6 @@ type written struct {
 
 	firstRow  int    // among all rows of Keys of the table
 	qualifier string // what its columns are qualified with in the guard
-	name      string // the same, normalised
 	schema    string // as the statement names it, quoted and with its dot; else empty
 }
 

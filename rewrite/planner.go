@@ -115,7 +115,7 @@ func (p *planner) guarded() *Plan {
 		comments:    p.comments,
 		replacement: p.replacement}
 	plan.countRows()
-	if !plan.renderDefault(p.Tokens) {
+	if !plan.renderDefault(p.Text) {
 		p.refuse(p.written[0], 0, damaged)
 		p.refused.Offset = 0
 		return &Plan{Verdict: guard.Refuse, Refusal: *p.refused}

@@ -8,6 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // Default returns the statement with its guard for one token a table that is
@@ -55,19 +56,19 @@ func (p *Plan) Inlines() bool {
 	return f.inlines
 }
 
-// renderDefault renders the default form, and reports whether the statement, which has these tokens, is [writer.intact]
+// renderDefault renders the default form, and reports whether the statement that was read is [writer.intact]
 // in it: in other forms the guard stands in the same places. Of a takeover it looks at the form with a token besides.
-func (p *Plan) renderDefault(tokens []lex.Token) (ok bool) {
+func (p *Plan) renderDefault(read *read.Text) (ok bool) {
 	for i := range p.Tables {
 		if p.needsNone(i) {
-			return p.renderForm(tokens, true) && p.renderForm(tokens, false)
+			return p.renderForm(read, true) && p.renderForm(read, false)
 		}
 	}
-	return p.renderForm(tokens, false)
+	return p.renderForm(read, false)
 }
 
 // renderForm renders the default form; tokened with a token also of tables that need none.
-func (p *Plan) renderForm(tokens []lex.Token, tokened bool) (ok bool) {
+func (p *Plan) renderForm(read *read.Text, tokened bool) (ok bool) {
 	w := newWriter(&p.source)
 	defer w.release()
 	for i, table := range p.Tables {
@@ -77,11 +78,11 @@ func (p *Plan) renderForm(tokens []lex.Token, tokened bool) (ok bool) {
 		w.tables = append(w.tables, share{tokens: len(w.tokens)})
 	}
 	f := p.form
-	w.numbers.added = f.room[:0]
+	w.numbers.added, w.checked = f.room[:0], true
 	f.sql = w.statement()
 	f.args, f.ambiguous = w.numbers.added, w.isAmbiguous(f.sql)
 	p.Params = p.Params && p.hasRoom(f.args)
-	return w.intact(tokens, f.sql)
+	return w.intact(read, f.sql)
 }
 
 // hasRoom reports whether the statement may have these arguments besides its own.

@@ -104,7 +104,7 @@ func (p *planner) addTarget(table int, t *read.Target) {
 	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
 	p.targets = append(p.targets, written{
 		Target: guard.Target{Table: in, Schema: t.Schema, Name: t.Name}, qualifier: p.spelled(t, qualifier),
-		name: qualifier, schema: schema})
+		schema: schema})
 	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
 	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.tokenless
 	p.plan.Locks = p.plan.Locks || p.target.rules.locks()

@@ -28,6 +28,7 @@ type writer struct {
 	numbers  numbering // of the added placeholders
 	numbered int       // how many placeholders were repeated by their numbers
 
+	checked   bool        // the fragments are noted, for [writer.intact]
 	fragments []fragment  // that the edits wrote
 	sent      []lex.Token // of these
 	opened    []int       // see [check]; inner, too
@@ -64,11 +65,11 @@ func newWriter(s *source) *writer {
 // release keeps a writer for another rendering. It may hold on to what it has written
 // for, until then.
 func (w *writer) release() {
-	if max(cap(w.tokens), cap(w.rows), cap(w.tables), cap(w.sent), w.b.Cap()) > maxRoom {
+	if max(cap(w.tokens), cap(w.rows), cap(w.tables), cap(w.sent), cap(w.fragments), w.b.Cap()) > maxRoom {
 		return
 	}
 	w.tokens, w.rows, w.tables = w.tokens[:0], w.rows[:0], w.tables[:0]
-	w.literal, w.asksAlone, w.passesAgain, w.observe = false, false, false, false
+	w.literal, w.asksAlone, w.passesAgain, w.observe, w.checked = false, false, false, false, false
 	w.restart()
 	writers.Put(w)
 }
@@ -115,6 +116,9 @@ func (w *writer) statement() string {
 		w.edit(e)
 		if e.apart&behind != 0 {
 			w.b.WriteString(" ")
+		}
+		if !w.checked {
+			continue
 		}
 		w.fragments = append(w.fragments, fragment{int32(lo), int32(w.b.Len()), e.at, e.op})
 	}

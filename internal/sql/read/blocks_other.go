@@ -132,25 +132,20 @@ func (t *Text) textAt(i int, word string) Class {
 	s := t.TokenText(int32(i + 1))
 	if t.Tokens[i+1].Kind != lex.Text || s[0] != '\'' || strings.IndexByte(s, '\\') >= 0 ||
 		i+2 < t.stop && !t.isWord(&t.Tokens[i+2], "using") ||
-		t.grammar.runsOthers(strings.ReplaceAll(s[1:len(s)-1], "''", "'")) {
+		t.grammar.finds(unquoted(s), (*Text).executes) {
 		return Unseen
 	}
 	return Call
 }
 
-// runsOthers reports whether a text that is executed may execute another one, as a block can.
-func (g *Grammar) runsOthers(code string) bool {
-	t, err := open(g, code, lex.SCSUnknown)
-	if err != nil {
-		return true
-	}
-	defer t.Close()
-	for i := range t.Tokens {
+// executes returns the token of the statement's that executes or prepares a text, or -1.
+func (t *Text) executes() int32 {
+	for i := t.Lo; i < t.Hi; i++ {
 		if t.isWord(&t.Tokens[i], "execute", "prepare") {
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // mysqlDefinition returns Definition for a CREATE that makes something beside the tables
@@ -238,12 +233,15 @@ func (t *Text) inExecuted(find func(*Text) int32) int32 {
 		if t.Tokens[i].Kind != lex.Text || s[0] != '\'' {
 			continue
 		}
-		if code := strings.ReplaceAll(s[1:len(s)-1], "''", "'"); t.grammar.finds(code, find) {
+		if t.grammar.finds(unquoted(s), find) {
 			return i
 		}
 	}
 	return -1
 }
+
+// unquoted returns what a plain string in single quotes holds.
+func unquoted(s string) string { return strings.ReplaceAll(s[1:len(s)-1], "''", "'") }
 
 // finds reports whether find finds something in a statement of a text, or the text can't be read.
 func (g *Grammar) finds(src string, find func(*Text) int32) bool {

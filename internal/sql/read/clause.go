@@ -80,8 +80,8 @@ func (t *Text) wantsOperand(i int) bool {
 
 // beforeOperand are the reserved words behind which an operand comes.
 var beforeOperand = []string{"select", "distinct", "all", "where", "having", "on", "by", "and", "or", "xor", "not",
-	"in", "is", "like", "rlike", "regexp", "between", "div", "mod", "binary", "interval", "collate", "case", "when", "then",
-	"else", "set", "from", "join", "limit"}
+	"in", "is", "like", "rlike", "regexp", "between", "div", "mod", "binary", "interval", "collate", "case",
+	"when", "then", "else", "set", "from", "join", "limit"}
 
 // follows reports whether the token n places before i is one of the words, and no label.
 func (t *Text) follows(i, n int, words ...string) bool {

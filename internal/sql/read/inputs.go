@@ -22,18 +22,13 @@ func (in Inputs) OnlyBare() bool { return in.Bare > 0 && !in.Named && !in.Number
 
 // NumberInputs gives each placeholder its number: Token.Mate.
 func (t *Text) NumberInputs() Inputs {
-	if !t.inputs.counted {
-		t.inputs = Number(t.grammar.Lex, t.Src, t.Tokens)
-		t.inputs.counted = true
+	if t.inputs.counted {
+		return t.inputs
 	}
-	return t.inputs
-}
-
-// Number gives each placeholder among the tokens of a text its number: Token.Mate.
-func Number(rules *lex.Rules, src string, tokens []lex.Token) (in Inputs) {
+	in := Inputs{counted: true}
 	var names map[string]int
-	for i := range tokens {
-		tok := &tokens[i]
+	for i := range t.Tokens {
+		tok := &t.Tokens[i]
 		switch {
 		case tok.Kind != lex.Param:
 			continue
@@ -46,8 +41,8 @@ func Number(rules *lex.Rules, src string, tokens []lex.Token) (in Inputs) {
 			in.Count, in.Numbered = max(in.Count, int(tok.Mate)), true
 			continue
 		}
-		s := src[tok.Start:tok.End]
-		n, numbered := 0, s[0] == '?' || !rules.Variables.Is()
+		s := t.Src[tok.Start:tok.End]
+		n, numbered := 0, s[0] == '?' || !t.grammar.Lex.Variables.Is()
 		if numbered {
 			var err error
 			n, err = strconv.Atoi(s[1:])
@@ -70,6 +65,7 @@ func Number(rules *lex.Rules, src string, tokens []lex.Token) (in Inputs) {
 		}
 		tok.Mate = int32(n)
 	}
+	t.inputs = in
 	return in
 }
 

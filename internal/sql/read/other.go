@@ -17,7 +17,7 @@ func (t *Text) other(begin int) {
 	if p.Class == Call || p.Class == Prepare {
 		p.Lo = int32(t.behindOwnName(begin))
 	}
-	t.mayHide = p.Class == Reading || p.Class == Definition
+	t.mayHide = t.mayHide || p.Class == Reading || p.Class == Definition
 }
 
 func (t *Text) class() Class {

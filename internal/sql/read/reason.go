@@ -9,7 +9,6 @@ const (
 	Readable Reason = iota
 	TooDeep
 	ExpectedAlias
-	ExpectedSet
 	ExpectedAssignment
 	ExpectedCondition
 	ExpectedColumn
@@ -39,7 +38,6 @@ var reasons = [...]string{
 	Readable:               "it can be read",
 	TooDeep:                "it is nested too deeply to be read",
 	ExpectedAlias:          "expected an alias here",
-	ExpectedSet:            "expected SET here",
 	ExpectedAssignment:     "expected an assignment here",
 	ExpectedCondition:      "expected a condition here",
 	ExpectedColumn:         "expected a column's name here",

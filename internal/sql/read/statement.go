@@ -9,9 +9,9 @@ func (s Span) Empty() bool { return s.Lo >= s.Hi }
 
 // A Statement is what [Text.Next] has read of one statement, until the following Next.
 //
-// Parts are in the order of the text, and so are the fields of a [Write]. A reader
-// that decides part by part, and in a Write field by field before its Failure, gives
-// as its first objection the first one in the text.
+// Parts are in the order of the text, but for those of kind IntoPart and HiddenPart, which come last, and so are the
+// fields of a [Write]. A reader that decides part by part, and in a Write field by field before its Failure, gives as
+// its first objection the first one in what was read.
 type Statement struct {
 	Span // its tokens; Hi is a semicolon or the end
 
@@ -39,7 +39,8 @@ const (
 	// IntoPart: INTO Name, as PostgreSQL's SELECT ... INTO, which creates that
 	// table. Span is the name with its schema.
 	IntoPart
-	// HiddenPart: at token At a write may begin where only a read can be understood.
+	// HiddenPart: the verb at token At is no part of a write that was read, and may begin one. Span is from there to
+	// the end of the brackets around it.
 	HiddenPart
 	// UnreadablePart: the structure of the tokens can't be read.
 	UnreadablePart

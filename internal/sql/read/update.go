@@ -20,10 +20,9 @@ func (t *Text) update() {
 	}
 }
 
+// updates reads the SET list of an UPDATE, from SET on.
 func (t *Text) updates(w *Write) bool {
-	if !t.accept("set") {
-		return t.fail(ExpectedSet, t.i)
-	}
+	t.step(1)
 	return t.assignments(&w.Set, "from", "where", "returning", "order", "limit")
 }
 
