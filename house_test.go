@@ -107,14 +107,13 @@ func TestTheRootStaysSmall(t *testing.T) {
 	}
 }
 
-// The core is asked through its link, for internal/session or by its door, and one loop sends a statement again.
+// The core is asked through its link, for internal/session or by its door, and a guarded statement is sent in one place.
 func TestQuestionsHaveOneDoor(t *testing.T) {
 	doors := map[string][]string{
 		"link.Query": {"internal/core/server.go"},
 		"link.Exec":  {"internal/core/server.go"},
 		"findLedger": {"internal/session/home.go"},
-		"attempt":    {"internal/core/again.go"},
-		"correct":    {"internal/core/again.go"},
+		"attempt":    {"internal/core/enforce.go"},
 	}
 	used := make(map[string]bool)
 	eachProductFile(t, func(name string, f *ast.File) {

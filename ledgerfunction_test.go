@@ -13,9 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/fakedb"
-	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // A catalogue takes the place of a PostgreSQL whose ledger has the function, or not.
@@ -33,7 +31,7 @@ func (e codedError) Error() string {
 }
 func (e codedError) SQLState() string { return string(e) }
 
-// asked are what the statements sent were: the question, with and without the function.
+// asked are what the statements sent were: the question, and writes with and without the function.
 func (c *catalogue) asked() string {
 	kinds := c.kinds
 	c.kinds = ""
@@ -44,8 +42,6 @@ func (c *catalogue) note(query string) {
 	switch {
 	case strings.Contains(query, pg.FindLedgerFunction):
 		c.kinds += "?"
-	case query == pg.CreateLedgerFunction:
-		c.kinds += "i"
 	case strings.Contains(query, sqltext.LedgerFunction+"("):
 		c.kinds += "f"
 	case strings.Contains(query, "UPDATE books"):
@@ -68,6 +64,8 @@ func openCatalogue(t *testing.T, opts ...Option) (*sql.DB, *catalogue) {
 		case strings.Contains(call.Query, pg.FindLedgerFunction):
 			facts, err := c.facts(call.Query)
 			return fakedb.Answer{Rows: [][]any{{facts}}}, err
+		case call.Query == pg.Text.Facts().FindOwnHome:
+			return fakedb.Answer{Rows: [][]any{{"public"}}}, nil
 		case strings.Contains(call.Query, sqltext.LedgerFunction+"(") && c.schema == "":
 			return fakedb.Answer{}, codedError("42883")
 		}
@@ -88,74 +86,88 @@ func setBooks(t *testing.T, db *sql.DB) error {
 	return err
 }
 
-// install has the function in the database, and known.
-func install(t *testing.T, db *sql.DB, c *catalogue) {
+// wantMissing wants a write to be refused for want of the function, after what was sent.
+func (c *catalogue) wantMissing(t *testing.T, err error, sent string) {
 	t.Helper()
-	c.schema = "public"
-	if _, err := db.ExecContext(trusted.Context(t.Context(), pg.CreateLedgerFunction), pg.CreateLedgerFunction); err != nil {
-		t.Fatal(err)
+	var missing *SetupError
+	if got := c.asked(); !errors.As(err, &missing) || !errors.Is(err, ErrNotSetUp) || got != sent {
+		t.Fatalf("%v, sent %q, want %q", err, got, sent)
 	}
-	if err := setBooks(t, db); err != nil {
-		t.Fatal(err)
-	}
-	if got := c.asked(); got != "i?f" {
-		t.Errorf("sent %q", got)
+	if missing.Missing != "function "+sqltext.LedgerFunction+" of table fencing_tokens" || missing.SQL != pg.CreateLedgerFunction || missing.Remedy == "" {
+		t.Errorf("%+v", missing)
 	}
 }
 
-func TestLedgerFunctionIsAskedFor(t *testing.T) {
+// Without the function nothing is written. It is asked for until it is found, and after a guard has missed it.
+func TestLedgerFunctionIsRequired(t *testing.T) {
+	db, c := openCatalogue(t)
+	want := func(kinds string) {
+		t.Helper()
+		if err := setBooks(t, db); err != nil {
+			t.Error(err)
+		}
+		if got := c.asked(); got != kinds {
+			t.Errorf("sent %q, want %q", got, kinds)
+		}
+	}
+	c.wantMissing(t, setBooks(t, db), "?")
+	c.wantMissing(t, setBooks(t, db), "?")
+	c.schema = "public"
+	want("?f")
+	want("f")
+	c.schema = ""
+	err := setBooks(t, db)
+	c.wantMissing(t, err, "f")
+	if temporary := (interface{ Temporary() bool })(nil); !errors.As(err, &temporary) || !temporary.Temporary() {
+		t.Errorf("it may have moved: %v", err)
+	}
+	c.fails = errors.New("a server that is starting")
+	if err := setBooks(t, db); !errors.Is(err, c.fails) || c.asked() != "?" {
+		t.Errorf("without an answer: %v", err)
+	}
+	c.fails = nil
+	c.wantMissing(t, setBooks(t, db), "?")
+	c.schema = "shop"
+	want("?f")
+}
+
+// In two minutes a pool sends its writes, each once, and what its connection asks the server first.
+func TestAWriteIsSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db, c := openCatalogue(t)
-		want := func(kinds string) {
-			t.Helper()
-			if err := setBooks(t, db); err != nil {
-				t.Error(err)
-			}
-			if got := c.asked(); got != kinds {
-				t.Errorf("sent %q, want %q", got, kinds)
-			}
-		}
-		want("?s")
+		db, c := openCatalogue(t, WithTable("pens", RowFence("fence"), Ledger(), Sealed()))
 		c.schema = "public"
-		want("s") // not so soon again
-		time.Sleep(session.LookAgain)
-		want("?f")
-		want("f")
-		time.Sleep(session.LookAgain)
-		want("?f")
-		c.schema = ""
-		want("fs") // once
-		want("s")
-		time.Sleep(session.LookAgain)
-		c.schema, c.fails = "public", errors.New("a server that is starting")
-		if err := setBooks(t, db); !errors.Is(err, c.fails) || c.asked() != "?" {
-			t.Errorf("without an answer: %v", err)
+		const writes = 1000
+		for range writes {
+			_, err := db.ExecContext(WithFence(t.Context(), Token{"pens", 7}), "UPDATE pens SET price = $1", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Minute / writes)
 		}
-		c.fails = nil
-		want("?f")
+		if sent := len(c.Sent()) + strings.Count(c.asked(), "?"); sent != writes+1 {
+			t.Errorf("%d statements for %d writes", sent, writes)
+		}
 	})
 }
 
-// A new connection asks only if the pool doesn't know the function. All go by what one of them has found, or misses.
+// A new connection asks only if the pool doesn't know the function.
 func TestLedgerFunctionIsAskedForByThePool(t *testing.T) {
 	db, c := openCatalogue(t)
-	var conns []*sql.Conn
+	c.schema = "public"
+	ctx := WithFence(t.Context(), Token{"books", 7})
 	for range 2 {
 		conn, err := db.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		conns = append(conns, conn)
-	}
-	ctx := WithFence(t.Context(), Token{"books", 7})
-	for i, schema := range []string{"", "public", "public", ""} {
-		c.schema = schema
-		if _, err := conns[i%2].ExecContext(ctx, "UPDATE books SET price = $1", 1); err != nil {
-			t.Error(err)
+		for range 2 {
+			if _, err := conn.ExecContext(ctx, "UPDATE books SET price = $1", 1); err != nil {
+				t.Error(err)
+			}
 		}
 	}
-	if got := c.asked(); got != "?s?fffs" {
+	if got := c.asked(); got != "?ffff" {
 		t.Errorf("sent %q", got)
 	}
 }
@@ -191,9 +203,10 @@ func TestLedgerFunctionInATransaction(t *testing.T) {
 			c.schema = ""
 		}
 		_, err := tx.ExecContext(ctx, "UPDATE books SET price = $1", 1)
+		c.schema = "shop"
 		return err
 	})
-	if got := c.asked(); err != nil || got != "fs" {
+	if got := c.asked(); err != nil || got != "f?f" {
 		t.Errorf("%v, sent %q", err, got)
 	}
 }
@@ -201,35 +214,26 @@ func TestLedgerFunctionInATransaction(t *testing.T) {
 func TestLedgerFunctionIsNotAskedFor(t *testing.T) {
 	rowFence := func(o *core.Options) { o.Tables = nil; WithTable("books", RowFence("fence"))(o) }
 	db, c := openCatalogue(t, rowFence)
-	c.schema = "public"
 	if err := setBooks(t, db); err != nil || c.asked() != "s" {
 		t.Errorf("without a ledger: %v", err)
 	}
-}
-
-// Whoever installs it through the same pool has it at once.
-func TestLedgerFunctionIsInstalled(t *testing.T) {
-	db, c := openCatalogue(t)
-	if err := setBooks(t, db); err != nil {
-		t.Error(err)
-	}
-	c.schema = "public"
-	if _, err := db.ExecContext(trusted.Context(t.Context(), pg.CreateLedgerFunction), pg.CreateLedgerFunction); err != nil {
-		t.Error(err)
-	}
-	if err := setBooks(t, db); err != nil {
-		t.Error(err)
-	}
-	if got := c.asked(); got != "?si?f" {
-		t.Errorf("sent %q", got)
+	db, c = openCatalogue(t, WithTable("pens", RowFence("fence")))
+	for _, want := range []string{"", ""} {
+		_, err := db.ExecContext(WithFence(t.Context(), Token{"pens", 7}), "UPDATE pens SET price = $1", 1)
+		if got := strings.TrimPrefix(c.asked(), "?"); err != nil || got != want {
+			t.Errorf("beside a table with a ledger: %v, sent %q", err, got)
+		}
 	}
 }
 
-// Each connection that had prepared a call of the function does without, once one has missed it.
-func TestLedgerFunctionIsLostToEachConnection(t *testing.T) {
+// A statement is prepared for the function, which is asked for before; each connection's is prepared anew where it has
+// moved.
+func TestLedgerFunctionOfAPreparedStatement(t *testing.T) {
 	db, c := openCatalogue(t)
-	install(t, db, c)
 	ctx := WithFence(t.Context(), Token{"books", 7})
+	_, err := db.PrepareContext(ctx, "UPDATE books SET price = $1")
+	c.wantMissing(t, err, "?")
+	c.schema = "public"
 	var stmts []*sql.Stmt
 	for range 3 {
 		conn, err := db.Conn(ctx)
@@ -244,44 +248,20 @@ func TestLedgerFunctionIsLostToEachConnection(t *testing.T) {
 		defer stmt.Close()
 		stmts = append(stmts, stmt)
 	}
+	c.asked()
 	c.schema = ""
-	for range 2 {
-		for i, stmt := range stmts {
-			if _, err := stmt.ExecContext(ctx, 1); err != nil {
-				t.Errorf("connection %d: %v", i, err)
-			}
+	_, err = stmts[0].ExecContext(ctx, 1)
+	c.wantMissing(t, err, "f")
+	c.schema = "shop"
+	for i, stmt := range stmts {
+		if _, err := stmt.ExecContext(ctx, 1); err != nil {
+			t.Errorf("connection %d: %v", i, err)
 		}
 	}
-	if got := c.asked(); got != "fs?s?ssss" {
-		t.Errorf("sent %q", got)
-	}
-}
-
-// A prepared statement that misses the function when it is executed with a serial isn't
-// compared with one from then on.
-func TestLedgerFunctionIsLostUnderASerial(t *testing.T) {
-	db, c := openCatalogue(t, WithTable("pens", Ledger(), Serial("version")))
-	install(t, db, c)
-	ctx := WithFence(t.Context(), Token{"pens", 7})
-	stmt, err := db.PrepareContext(ctx, "UPDATE pens SET price = $1 WHERE id = $2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stmt.Close()
-	var texts []string
-	exec := func(ctx context.Context) {
-		t.Helper()
-		if _, err := stmt.ExecContext(ctx, 1, 2); err != nil {
-			t.Error(err)
+	sent := c.Sent()
+	for _, call := range sent[len(sent)-3:] {
+		if !strings.Contains(call.Query, `"shop".`+sqltext.LedgerFunction+"(") {
+			t.Errorf("sent %s", call.Query)
 		}
-		sent := c.Sent()
-		texts = append(texts, sent[len(sent)-1].Query)
-	}
-	c.schema = ""
-	exec(WithSerial(ctx, 5))
-	exec(ctx)
-	exec(WithSerial(ctx, 5))
-	if texts[1] == texts[0] || texts[2] != texts[0] {
-		t.Errorf("with a serial %s\nwithout one %s\nwith one %s", texts[0], texts[1], texts[2])
 	}
 }

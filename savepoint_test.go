@@ -18,8 +18,6 @@ func kindsOf(sent []string) (kinds []string) {
 			kinds = append(kinds, query)
 		case strings.Contains(query, "sqlfence:nonce:stale"):
 			kinds = append(kinds, "guarded")
-		case strings.Contains(query, "fence"):
-			kinds = append(kinds, "observed")
 		default:
 			kinds = append(kinds, "plain")
 		}
@@ -54,14 +52,8 @@ func TestObserveSetsSavepoints(t *testing.T) {
 		err   error
 	}{
 		{"fresh", nil, "", []string{set, "guarded", released}, nil},
-		{"stale", failing(stale, "guarded"), "", []string{set, "guarded", undone, "observed"}, nil},
-		{"broken", failing(broken, "guarded", "observed"), "", []string{set, "guarded", undone, "plain"}, nil},
-		{"stale, then broken", func(query string) error {
-			if kindsOf([]string{query})[0] == "guarded" {
-				return stale
-			}
-			return failing(broken, "observed")(query)
-		}, "", []string{set, "guarded", undone, "observed", undone, "plain"}, nil},
+		{"stale", failing(stale, "guarded"), "", []string{set, "guarded", undone, "plain"}, nil},
+		{"broken", failing(broken, "guarded"), "", []string{set, "guarded", undone, "plain"}, nil},
 		{"a deadlock", failing(pgError{"40P01", "deadlock"}, "guarded"), "", []string{set, "guarded"}, pgError{"40P01", "deadlock"}},
 		{"begun by a statement", nil, "BEGIN", []string{set, "guarded", released}, nil},
 		{"ended by a statement", nil, "COMMIT", []string{"guarded"}, nil},

@@ -11,7 +11,7 @@ import (
 var ErrNotSetUp = errors.New("sqlfence: the database is not set up")
 
 // A SetupError reports what the database lacks. It is [ErrNotSetUp] and wraps the base
-// driver's error. In [Observe] mode the event has it, and the statement is run as it was
+// driver's error, if the statement was sent. In [Observe] mode the event has it, and the statement is run as it was
 // written.
 type SetupError struct {
 	refusedAs[isNotSetUp]
@@ -22,11 +22,12 @@ type SetupError struct {
 	// in a transaction that the error has ended, <role> stands for that.
 	SQL string
 
-	// Remedy, if it isn't empty, says what to do before SQL is thought of: one of sqlfence's tables is, or may be,
-	// in another schema than those in which the session looks, and a second one would split what it keeps.
+	// Remedy, if it isn't empty, says what to do instead of SQL, or before SQL is thought of: one of sqlfence's tables
+	// is, or may be, in another schema than those in which the session looks, and a second one would split what it
+	// keeps; or Setup creates what is missing together with the rest.
 	Remedy string
 
-	Err error // the base driver's
+	Err error // the base driver's; nil where nothing was sent
 }
 
 func (e *SetupError) Error() string {
@@ -34,7 +35,11 @@ func (e *SetupError) Error() string {
 	if remedy == "" {
 		remedy = "run: " + e.SQL
 	}
-	return fmt.Sprintf("%v: missing %s; %s: %v", ErrNotSetUp, e.Missing, remedy, e.Err)
+	text := fmt.Sprintf("%v: missing %s; %s", ErrNotSetUp, e.Missing, remedy)
+	if e.Err == nil {
+		return text
+	}
+	return fmt.Sprintf("%s: %v", text, e.Err)
 }
 
 // Unwrap returns the base driver's error.

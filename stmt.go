@@ -41,11 +41,7 @@ func (s *stmt) prepare(ctx context.Context) error {
 		return err
 	}
 	if err := s.use(ctx, form.Text, form.Added); err != nil {
-		again, err := state.PrepareFailed(ctx, s.query, s.plan, form, err)
-		if again {
-			return s.prepare(ctx)
-		}
-		return err
+		return state.PrepareFailed(ctx, s.query, s.plan, form, err)
 	}
 	switch s.inputs = s.base.NumInput(); {
 	case s.inputs >= 0:

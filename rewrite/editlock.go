@@ -26,7 +26,7 @@ func (editLock) withoutTokens() bool { return true }
 // inWhere: a serial that the statement assigns comes first, and sees to the lock.
 func (editLock) inWhere(t *Table, how rowWrite) bool { return t.locks() && !how.setsNumber }
 
-func (editLock) refuses(w *writer) bool { return w.rules.locks() && !w.observe }
+func (editLock) refuses(w *writer) bool { return w.rules.locks() }
 
 // check writes the condition that no other user holds the row's lock now, by the database's clock.
 // Without an editor, every holder is another user: the editor is then the empty text, which never

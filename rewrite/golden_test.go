@@ -54,7 +54,6 @@ var rulesets = map[string]struct {
 	"keyledger": {Table{Name: "books", Ledger: true, Key: "id"}, Values{}},
 	"keyboth":   {Table{Name: "books", FenceColumn: "fence_token", Ledger: true, Key: "id"}, Values{}},
 	"literal":   {Table{Name: "books", FenceColumn: "fence_token", Ledger: true}, Values{Literal: true}},
-	"observe":   {Table{Name: "books", FenceColumn: "fence_token", Ledger: true}, Values{Observe: true}},
 
 	"sealed":       {Table{Name: "books", FenceColumn: "fence_token", Sealed: true}, Values{}},
 	"sealedopen":   {Table{Name: "books", FenceColumn: "fence_token", Sealed: true}, Values{Tables: []TableValues{{Unsealed: true}}}},
@@ -62,18 +61,15 @@ var rulesets = map[string]struct {
 	"sealedsingle": {Table{Name: "books", FenceColumn: "fence_token", SingleUse: true, Sealed: true}, Values{Literal: true}},
 	"sealedtwo":    {Table{Name: "books", FenceColumn: "fence_token", Key: "id", Sealed: true}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
 	"sealedall":    {Table{Name: "books", FenceColumn: "fence_token", Ledger: true, Serial: "serial", Lock: goldenLock, Sealed: true}, Values{}},
-	"sealedseen":   {Table{Name: "books", FenceColumn: "fence_token", Sealed: true}, Values{Observe: true}},
 
 	"serial":     {Table{Name: "books", Serial: "serial"}, Values{}},
 	"serialboth": {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token", Ledger: true}, Values{}},
 	"required":   {Table{Name: "books", Serial: "serial", SerialRequired: true}, Values{}},
-	"serialseen": {Table{Name: "books", Serial: "serial", SerialRequired: true}, Values{Observe: true}},
 
 	"lock":        {Table{Name: "books", Lock: goldenLock}, Values{Editor: "o'neill"}},
 	"lockall":     {Table{Name: "books", FenceColumn: "fence_token", Ledger: true, Serial: "serial", Lock: goldenLock}, Values{}},
 	"lockkey":     {Table{Name: "books", Ledger: true, Key: "id", Lock: goldenLock}, Values{}},
 	"lockliteral": {Table{Name: "books", Lock: goldenLock}, Values{Editor: `\o'neill`, Literal: true}},
-	"lockobserve": {Table{Name: "books", FenceColumn: "fence_token", Lock: goldenLock}, Values{Observe: true}},
 	"versionlock": {Table{Name: "books", FenceColumn: "fence_token", Serial: "serial", Lock: goldenLock}, Values{Serial: 5}},
 
 	// These are for a context with a serial, by variantOf.
@@ -81,12 +77,10 @@ var rulesets = map[string]struct {
 	"versionboth":    {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token", Ledger: true}, Values{Serial: 5}},
 	"versionkey":     {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token", Key: "id"}, Values{Serial: 5}},
 	"versionliteral": {Table{Name: "books", Serial: "serial"}, Values{Serial: 5, Literal: true}},
-	"versionobserve": {Table{Name: "books", Serial: "serial", FenceColumn: "fence_token"}, Values{Serial: 5, Observe: true}},
 
 	"claim":        {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
 	"claimtwo":     {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
 	"claimliteral": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Literal: true}},
-	"claimobserve": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Observe: true}},
 
 	// These have tokens also where the statement needs none: "held" is the end of their names.
 	"claimheld":      {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
@@ -96,7 +90,6 @@ var rulesets = map[string]struct {
 
 	"claimsealed":    {Table{Name: "books", Key: "id", Claim: "attempt", Sealed: true}, Values{}},
 	"claimopen":      {Table{Name: "books", Key: "id", Claim: "attempt", Sealed: true}, Values{Tables: []TableValues{{Unsealed: true}}}},
-	"claimseen":      {Table{Name: "books", Key: "id", Claim: "attempt", Sealed: true}, Values{Observe: true}},
 	"takeoversealed": {Table{Name: "books", Key: "id", Claim: "attempt", Sealed: true}, Values{}},
 
 	"claimof":        {Table{Name: "books", Ledger: true, ClaimOf: goldenClaims}, Values{}},
@@ -104,11 +97,9 @@ var rulesets = map[string]struct {
 	"claimoftwo":     {Table{Name: "books", Ledger: true, Key: "id", ClaimOf: goldenClaims}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
 	"claimofliteral": {Table{Name: "books", Ledger: true, ClaimOf: goldenClaims}, Values{Literal: true}},
 	"claimofserial":  {Table{Name: "books", Ledger: true, Serial: "serial", ClaimOf: goldenClaims}, Values{}},
-	"claimofobserve": {Table{Name: "books", Ledger: true, ClaimOf: goldenClaims}, Values{Observe: true}},
 
 	// These are for a caller that takes rows over, by variantOf.
-	"takeover":        {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
-	"takeoverobserve": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Observe: true}},
+	"takeover": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
 
 	// These are for the table orders too, by otherTables.
 	"pair":       {Table{Name: "books", FenceColumn: "fence_token"}, Values{}},

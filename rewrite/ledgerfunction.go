@@ -1,13 +1,10 @@
 package rewrite
 
-// WithLedgerFunction returns a rewriter for the same tables. Its guards ask the ledger by the
-// stored function that package tokens installs, in this schema, instead of by queries of their own:
-// PostgreSQL plans and executes them at less cost. Verdicts, arguments and markers are the same. It
-// has a cache of its own, and is safe for concurrent use. For a database without such a function it
-// is r.
+// WithLedgerFunction returns a rewriter for the same tables. On PostgreSQL its guards call the function that
+// package tokens installs in this schema, and those of r the one that the session's search path leads to. It has a
+// cache of its own, and is safe for concurrent use. For other databases it is r.
 //
-// The schema is a name as the database stores it. It must be known to have the function, as
-// sent by sqlfence's root package: [Plan.Render] can't see whether it is there.
+// The schema is a name as the database stores it.
 func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
 	if r.dialect == nil {
 		return r

@@ -111,9 +111,9 @@ func readMarker(before, marker string, values func() *Values) (guard.Marker, boo
 		m.Current, err = leadingInteger(detail)
 	case guard.OutOfScope:
 		m.Key = quotedDetail(before, detail)
-	case guard.NotSerial, guard.Reshaped:
+	case guard.NotSerial:
 		m.Found = quotedDetail(before, detail)
-	case guard.UnknownName, guard.Gone, guard.Required:
+	case guard.UnknownName, guard.Gone, guard.Required, guard.Reshaped:
 	case guard.Locked:
 		if !readLocked(&m, before, detail) {
 			return guard.Marker{}, false

@@ -146,7 +146,6 @@ func (r rewriterOf) planned(d databases.Dialect, sql string, n int) (wrong strin
 		}
 		v := p.values(r.rules)
 		v.Literal = v.Literal || n%4 == 0
-		v.Observe = v.Observe || n%16 == 1
 		if _, err := insertions(p, v); err != nil && err != errAmbiguous {
 			return err.Error(), true
 		}

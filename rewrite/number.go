@@ -41,10 +41,7 @@ func (p *planner) assignsNumber(a *read.Assignment, column, what, instead string
 // is higher than the row's. Both are compared as integers, as it is stored: 7.4
 // doesn't raise 7.
 func (w *writer) beforeAssigned() {
-	switch {
-	case w.observe:
-		return
-	case w.lacksSerial():
+	if w.lacksSerial() {
 		w.write("COALESCE(")
 		w.raiseNumber(guard.Required)
 		w.write(", (")
@@ -59,10 +56,7 @@ func (w *writer) beforeAssigned() {
 }
 
 func (w *writer) behindAssigned() {
-	switch {
-	case w.observe:
-		return
-	case w.lacksSerial():
+	if w.lacksSerial() {
 		w.write("))")
 		return
 	}
@@ -97,11 +91,7 @@ func (w *writer) increment() {
 	if checked {
 		w.storedNumber()
 		w.write(" = ", maxNumber, " THEN ")
-		if w.observe {
-			w.write(w.target.qualifier, ".", w.rules.number)
-		} else {
-			w.raiseNoInteger()
-		}
+		w.raiseNoInteger()
 		w.write(" ELSE ")
 	}
 	w.storedNumber()

@@ -42,7 +42,7 @@ type Plan struct {
 	// without tokens.
 	Serial, Locks, Tokenless bool
 
-	// Aborts reports whether the guard adds OR ABORT, except with [Values.Observe]: a broken
+	// Aborts reports whether the guard adds OR ABORT: a broken
 	// constraint then undoes the statement, even if SQLite's table declares otherwise.
 	Aborts bool
 

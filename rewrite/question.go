@@ -4,7 +4,7 @@ package rewrite
 // that a statement was rendered with, by the markers of its guard: what an error that came
 // before the guard leaves open. It is empty where there is nothing to ask.
 func (p *Plan) Question(v Values) string {
-	if v.check(p) != nil || v.Observe {
+	if v.check(p) != nil {
 		return ""
 	}
 	w := newWriter(&p.source)

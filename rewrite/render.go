@@ -144,7 +144,7 @@ func (p *Plan) Render(v Values) (sql string, args []Arg, err error) {
 // isDefault reports whether the values, which are complete, are those of the
 // default form: each fenced table has one token, or the form says the same of several.
 func (p *Plan) isDefault(v *Values) bool {
-	if args := p.form.args; v.Observe || p.source.unique != nil || len(args) > 0 && (v.Literal || !p.Params) {
+	if args := p.form.args; p.source.unique != nil || len(args) > 0 && (v.Literal || !p.Params) {
 		return false
 	}
 	for i := range v.Tables {

@@ -11,8 +11,8 @@ import (
 
 // REPLACE deletes each row that has a unique key of a new one, whatever its mark. So the mark of a new row has to
 // be read before it is written, and reading it checks the rows that are in the way, as a DELETE would. The table's
-// unique keys say which these are, and no statement shows them: the guard of the first REPLACE asks for them by raising
-// them always. Each later one compares the table's shape, which the keys belong to, before anything else.
+// unique keys say which these are, and no statement shows them: the caller asks the database for them. The guard
+// compares the table's shape, which the keys belong to, before anything else.
 
 // A replacement is what a REPLACE gives the columns of its rows.
 type replacement struct {
@@ -117,7 +117,7 @@ func (p *planner) given(item read.Span) given {
 }
 
 // Replaces returns the table of a write that deletes the rows which have a unique key of a new one, and nil for other
-// plans. Such a plan is to be rendered [Plan.Knowing] the keys, if these are known; else the statement raises them.
+// plans. Such a plan is to be rendered [Plan.Knowing] the keys; without them its guard raises always.
 func (p *Plan) Replaces() *session.Name {
 	if p.source.replacement == nil {
 		return nil
@@ -167,27 +167,23 @@ func (p *Plan) checkReplaced() error {
 }
 
 // replacedMark writes the mark of a row of a REPLACE, behind the check of the rows that it deletes. Where the unique
-// keys aren't known, or have changed, it raises: in the first case what they are.
+// keys aren't known, or have changed, it raises.
 func (w *writer) replacedMark(e *edit) {
-	ask, schema := w.dialect.unique, w.replacement.table.Schema
-	table := w.dialect.Text(w.replacement.table.Table)
-	switch {
-	case w.unique == nil:
-		w.raise(guard.Reshaped, w.table, ask.Detail(schema, table))
-		return
-	case w.observe:
-		w.highestMark(e)
-		return
-	case e.row == 0:
-		w.write("CASE WHEN ", ask.Shape(schema, table), " = ")
-		w.b.Text(w.unique.Shape)
+	keys := w.unique
+	if keys == nil {
+		keys = new(session.UniqueKeys) // no table has this shape
+	}
+	if e.row == 0 {
+		table := &w.replacement.table
+		w.write("CASE WHEN ", w.dialect.unique.Shape(table.Schema, w.dialect.Text(table.Table)), " = ")
+		w.b.Text(keys.Shape)
 		w.write(" THEN ")
 	}
 	w.write("CASE WHEN COALESCE((SELECT min(")
 	w.deletes = true
 	w.check(allRules &^ setOf(ruleLedger))
 	w.write(")")
-	w.inTheWay(e)
+	w.inTheWay(keys, e)
 	w.write("), ")
 	w.bool(true)
 	w.write(") THEN ")
@@ -209,23 +205,11 @@ func (w *writer) newMark(e *edit) {
 	}
 }
 
-// highestMark writes the highest one of the token and the marks of the rows that are deleted.
-func (w *writer) highestMark(e *edit) {
-	before, between, behind := w.dialect.guard.Greatest.Parts()
-	w.write(before)
-	w.newMark(e)
-	w.write(between, "COALESCE((SELECT max(")
-	w.rowToken()
-	w.write(")")
-	w.inTheWay(e)
-	w.write("), 0)", behind)
-}
-
 // inTheWay writes the FROM and WHERE of the rows that a row of a REPLACE deletes.
-func (w *writer) inTheWay(e *edit) {
+func (w *writer) inTheWay(keys *session.UniqueKeys, e *edit) {
 	w.write(" FROM ", w.target.schema, w.rules.name, " AS ", w.target.qualifier, " WHERE ")
 	separator := ""
-	for _, key := range w.unique.Keys {
+	for _, key := range keys.Keys {
 		if values := w.givenKey(key, e.row); values != nil {
 			w.write(separator)
 			w.hasKey(key, values)

@@ -25,9 +25,9 @@ func (rowFence) value(w *writer, e *edit) {
 	switch token := w.rowsToken(e); {
 	case w.replacement != nil:
 		w.replacedMark(e)
-	case token == guard.NoToken, w.observe && w.target.OneKey: // then the row's key isn't checked
+	case token == guard.NoToken:
 		w.write("0")
-	case w.rules.Key != "" && w.dialect.guard.ReadsNewRow.Is() && !w.observe:
+	case w.rules.Key != "" && w.dialect.guard.ReadsNewRow.Is():
 		w.byKeyOf(token, token+1, w.mark, func() { w.raise(guard.OutOfScope, token, w.shownKey()) })
 	default:
 		w.mark(token)
@@ -81,7 +81,7 @@ func (rowFence) assigns(w *writer) {
 	w.write(", ", before)
 	w.assignedColumn(w.rules.fence)
 	w.write(between)
-	if w.observe || w.dialect.guard.SetsInOrder.Is() {
+	if w.dialect.guard.SetsInOrder.Is() {
 		w.prove()
 		w.higherToken()
 	} else {
@@ -108,10 +108,6 @@ func (w *writer) higherToken() {
 		w.field(token, fieldValue)
 		w.write(behind)
 	}, func() {
-		if w.observe {
-			w.write(w.target.qualifier, ".", w.rules.fence)
-			return
-		}
 		w.raise(guard.OutOfScope, w.lo, w.shownKey()) // the statement has assigned another key
 	})
 }

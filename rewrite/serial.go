@@ -170,12 +170,12 @@ func (serial) assigns(w *writer) {
 
 // comparesSerial reports whether rows of the table are compared with the serial.
 func (w *writer) comparesSerial() bool {
-	return w.plan.Versioned && !w.observe && w.rules.Serial != ""
+	return w.plan.Versioned && w.rules.Serial != ""
 }
 
 // lacksSerial reports whether the update of an upsert raises for want of a serial.
 func (w *writer) lacksSerial() bool {
-	return w.rules.SerialRequired && !w.target.Changes && !w.plan.Versioned && !w.observe
+	return w.rules.SerialRequired && !w.target.Changes && !w.plan.Versioned
 }
 
 func (w *writer) atSerial() {

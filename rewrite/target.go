@@ -168,7 +168,5 @@ func (p *planner) orAbort(w *read.Write) {
 
 // orAbort writes OR ABORT.
 func (w *writer) orAbort() {
-	if !w.observe {
-		w.write(" OR ABORT")
-	}
+	w.write(" OR ABORT")
 }

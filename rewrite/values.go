@@ -33,9 +33,6 @@ type Values struct {
 	// Editor is the ID, as text, of the user who writes to tables with Lock; "" for
 	// none.
 	Editor string
-	// Observe leaves out the checks that refuse; stored tokens still rise, and never
-	// fall.
-	Observe bool
 }
 
 // TableValues are the tokens with which the writes to one table are compared.
@@ -71,7 +68,7 @@ func (v *Values) check(p *Plan) error {
 	}
 	for i := range v.Tables {
 		err := v.Tables[i].check(p, i)
-		if err == nil && v.Tables[i].Unfenced && p.rules(i).Claim != "" && !v.Observe && !p.isFree(i) {
+		if err == nil && v.Tables[i].Unfenced && p.rules(i).Claim != "" && !p.isFree(i) {
 			err = errors.New("no token for a write that has to prove claims")
 		}
 		if err != nil {

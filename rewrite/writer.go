@@ -17,7 +17,6 @@ type writer struct {
 	rows    []int   // the same of their rows
 	tables  []share // of these, one for each of the plan's tables
 	literal bool
-	observe bool
 	serial  int64
 	editor  string
 
@@ -69,7 +68,7 @@ func (w *writer) release() {
 		return
 	}
 	w.tokens, w.rows, w.tables = w.tokens[:0], w.rows[:0], w.tables[:0]
-	w.literal, w.asksAlone, w.passesAgain, w.observe, w.checked = false, false, false, false, false
+	w.literal, w.asksAlone, w.passesAgain, w.checked = false, false, false, false
 	w.restart()
 	writers.Put(w)
 }
@@ -84,7 +83,7 @@ func (w *writer) restart() {
 // take copies the values: then the caller's need not outlive the call, nor be
 // allocated for it.
 func (w *writer) take(v *Values) {
-	w.literal, w.observe, w.serial, w.editor = v.Literal, v.Observe, v.Serial, strings.Clone(v.Editor)
+	w.literal, w.serial, w.editor = v.Literal, v.Serial, strings.Clone(v.Editor)
 	for i := range v.Tables {
 		w.tokens = append(w.tokens, v.Tables[i].Tokens...)
 		w.rows = append(w.rows, v.Tables[i].Rows...)
@@ -191,7 +190,7 @@ func (w *writer) chooseTable(table int) {
 }
 
 // compared reports whether the table's tokens may refuse a row.
-func (w *writer) compared() bool { return !w.observe && w.lo < w.hi }
+func (w *writer) compared() bool { return w.lo < w.hi }
 
 // rowValue writes what a rule adds to a row to insert.
 func (w *writer) rowValue(e *edit) {

@@ -137,10 +137,8 @@ SELECT asked.name, asked.shared, issued.token FROM asked LEFT JOIN issued ON iss
 func lockPostgres(table string) string { return "LOCK TABLE " + table + " IN SHARE ROW EXCLUSIVE MODE" }
 
 // LedgerFunction is the SQL of the function that guards on PostgreSQL ask the ledger by, for a
-// migration of the application's own. [Store.Setup] installs the same. Without it guards ask by
-// queries of their own, and are as safe: with it PostgreSQL plans them in a third of the time, and
-// many writers of one name don't lock the ledger's row, which costs it a multixact and twice the
-// WAL a write. sqlfence uses the function where a connection finds it.
+// migration of the application's own. [Store.Setup] installs the same. Without it each write to a table with
+// [sqlfence.Ledger] is [sqlfence.ErrNotSetUp].
 //
 // It is one statement, of type DO, needs the language plpgsql, and can be run again. It
 // installs in the schema of the table fencing_tokens that the search path leads to:

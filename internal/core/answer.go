@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/session"
 )
 
 // What an adapter asks about a guarded execution, to read its answer.
@@ -55,11 +54,8 @@ func (e *Execution) InspectResult(ctx context.Context, res interface{ RowsAffect
 }
 
 // LooksAhead reports whether the first row has to be read before the application gets the rows: a refusal of a
-// versioned statement, or of a seal, comes no later than that, and so does what the rows of a REPLACE are unique by;
-// in Observe mode any error has to be known.
-func (e *Execution) LooksAhead() bool {
-	return e.Observes() || e.plan.Versioned || e.writesSealed() || e.plan.Replaces() != nil
-}
+// versioned statement, or of a seal, comes no later than that; in Observe mode any error has to be known.
+func (e *Execution) LooksAhead() bool { return e.Observes() || e.plan.Versioned || e.writesSealed() }
 
 // InspectFirst looks for a refusal in the error that the rows had instead of a first row, or in their end. It returns
 // the error that the query fails with; nil where the rows go to the application as they are.
@@ -69,7 +65,7 @@ func (e *Execution) InspectFirst(ctx context.Context, err error, end bool) error
 		return e.gone(ctx)
 	case err == nil || end:
 		return nil
-	case e.Observes() || e.Raised(err) || e.wrong(err) == session.Seals:
+	case e.Observes() || e.Raised(err):
 		return err
 	}
 	return nil
@@ -83,11 +79,7 @@ func (e *Execution) RowError(ctx context.Context, err error, again bool) (_ erro
 		typed, _ := e.classify(err)
 		return e.conn.Explain(ctx, typed), true
 	}
-	if e.wrong(err) == session.Function {
-		e.conn.found.Forget(session.Function)
-		err = &outdated{session.Function, err}
-	}
-	typed, raised := e.answered(ctx, err)
+	typed, raised := e.answered(ctx, e.outdated(err))
 	typed = e.conn.Explain(ctx, typed)
 	e.reportFailure(ctx, typed)
 	return typed, raised

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -177,14 +176,10 @@ func (b *Batch) End(ctx context.Context, err error) error {
 // commits reports whether a COMMIT among the statements commits guarded ones.
 func (b *Batch) commits() bool { return b.guarded || b.conn.pending || b.conn.guardedTx }
 
-// failed is Answer for an error of a guarded statement. A fact that was wrong is corrected by the next execution.
+// failed is Answer for an error of a guarded statement.
 func (q *queued) failed(ctx context.Context, err error) error {
 	q.conn.followRollback(err)
-	if fact := q.wrong(err); fact != session.NoFact {
-		q.conn.found.Forget(fact)
-		err = &outdated{fact, err}
-	}
-	typed, raised := q.answered(ctx, err)
+	typed, raised := q.answered(ctx, q.outdated(err))
 	if !raised {
 		q.reportSent(ctx, typed)
 	}

@@ -73,7 +73,7 @@ type Conn struct {
 // concurrent use.
 type Found struct {
 	session.Database
-	calling atomic.Pointer[callingRewriter]
+	calling atomic.Pointer[calling]
 }
 
 // NewConn returns the state of a connection. found is of its database.

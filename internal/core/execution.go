@@ -270,6 +270,9 @@ func (e *Execution) build(ctx context.Context) (outcome, error) {
 	if err := e.checkServer(ctx); err != nil {
 		return refused, err
 	}
+	if err := e.learnKeys(ctx); err != nil {
+		return refused, err
+	}
 	return e.render()
 }
 

@@ -28,7 +28,18 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 			tables = append(tables, setuperr.Ledger(db.Text, e.conn.settings.schema, ledgerPrivileges(db.Text)))
 		}
 	}
-	ask := func(query string) ([]string, error) {
+	if missing, ok := setuperr.Find(err, e.ask(ctx), tables...); ok {
+		return words.Missing(missing, err)
+	}
+	if e.conn.found.MissesFunction(err) {
+		return &outdated{e.missingFunction(ctx, err)} // it may have moved
+	}
+	return e.explainRule(err)
+}
+
+// ask asks the server, for what an error leaves open.
+func (e *Execution) ask(ctx context.Context) setuperr.Asker {
+	return func(query string) ([]string, error) {
 		rows, err := (*asking)(e.conn).Query(ctx, query)
 		found := make([]string, len(rows))
 		for i := range rows {
@@ -36,10 +47,13 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 		}
 		return found, err
 	}
-	if missing, ok := setuperr.Find(err, ask, tables...); ok {
-		return words.Missing(missing, err)
-	}
-	return e.explainRule(err)
+}
+
+// missingFunction is the error of a statement with a guard that can't ask the ledger. err is the database's, or nil
+// where nothing was sent.
+func (e *Execution) missingFunction(ctx context.Context, err error) error {
+	s := e.conn.settings
+	return words.Missing(setuperr.LedgerFunction(s.profile.Database.Text, s.schema, e.ask(ctx)), err)
 }
 
 // needsClaims returns what the guard of a statement needs of the table that has the claims.

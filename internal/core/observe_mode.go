@@ -8,7 +8,6 @@ import (
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/session"
 )
 
 // Observes reports whether some of the tables that the statement writes to are observed.
@@ -57,7 +56,7 @@ func (e *Execution) enforceOnly(ctx context.Context) (outcome, error) {
 		return passed, nil
 	}
 	e.registry = s.enforced
-	e.plan = s.enforced.rewriter.Plan(e.read.Query)
+	e.plan = e.rewriter().Plan(e.read.Query)
 	e.refuseExecuted()
 	if e.passes() {
 		return passed, nil
@@ -73,7 +72,7 @@ func (e *Execution) refusePrepared(ctx context.Context, reason error) error {
 		return nil
 	case s.observes():
 		e.registry = s.enforced
-		e.plan = s.enforced.rewriter.Plan(e.asked.Query)
+		e.plan = e.rewriter().Plan(e.asked.Query)
 		e.refuseExecuted()
 		if e.plan.Verdict != guard.Refuse {
 			return nil
@@ -85,7 +84,7 @@ func (e *Execution) refusePrepared(ctx context.Context, reason error) error {
 }
 
 // observe runs a guarded execution so that nothing is refused and nothing breaks for an
-// observed table: as in Enforce mode first; if that fails, as relent does. A failed attempt
+// observed table: as in Enforce mode first, and if that fails, as it was written. A failed attempt
 // has no effects. If an error would end a transaction, a savepoint is set before the attempt.
 func observe[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err error) {
 	s := e.conn
@@ -99,10 +98,8 @@ func observe[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 		return got, err
 	}
 	began := e.begin()
-	got, err = tryLearning(ctx, e, c)
-	if fact := e.wrong(err); fact == session.Function {
-		e.conn.found.Forget(fact)
-	}
+	got, err = try(ctx, e, c)
+	err = e.outdated(err)
 	left := e.undo(ctx, err, saved)
 	switch {
 	case err == nil:
@@ -121,7 +118,7 @@ func observe[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 	case e.enforces():
 		return enforceAlone(ctx, e, c, err)
 	default:
-		got, err = relent(ctx, e, c, saved, err)
+		got, err = relent(ctx, e, c, err)
 	}
 	e.reportSent(ctx, err)
 	return got, err
@@ -149,27 +146,18 @@ func enforceAlone[T any](ctx context.Context, e *Execution, c Call[T], err error
 	return got, err
 }
 
-// relent sends a statement that failed with err once more, if all of its tables are observed: if
-// the guard has refused it, without the checks that refuse; and if that or anything else fails, as
-// the application wrote it.
-func relent[T any](ctx context.Context, e *Execution, c Call[T], saved bool, err error) (T, error) {
-	typed, refused := e.classify(err)
+// relent sends a statement that failed with err as the application wrote it, if all of its tables are observed.
+func relent[T any](ctx context.Context, e *Execution, c Call[T], err error) (T, error) {
+	why, refused := e.classify(err)
 	if refused {
-		e.note(e.refusal(WouldRefuse, typed))
-		if e.unguard(typed) == nil {
-			got, errObserved := tryQuietly(ctx, e, c)
-			left := e.undo(ctx, errObserved, saved)
-			if errObserved == nil || left != nil {
-				return got, left
-			}
-		}
-	}
-	why := typed
-	if !refused { // while nothing else is under way
-		why = e.explain(ctx, err)
+		e.note(e.refusal(WouldRefuse, why))
+	} else {
+		why = e.explain(ctx, err) // while nothing else is under way
 	}
 	e.sent = e.read.Request
-	got, errPlain := tryQuietly(ctx, e, c)
+	noted := len(e.told.events)
+	got, errPlain := try(ctx, e, c)
+	e.told.events = e.told.events[:noted] // a second reason is no event
 	switch {
 	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send again what was sent before
 		return got, err
@@ -179,30 +167,12 @@ func relent[T any](ctx context.Context, e *Execution, c Call[T], saved bool, err
 	return got, errPlain
 }
 
-// tryQuietly is try for a statement that was refused for a reason. A second reason is no event.
-func tryQuietly[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
-	noted := len(e.told.events)
-	got, err := try(ctx, e, c)
-	e.told.events = e.told.events[:noted]
-	return got, err
-}
-
-// unguard renders the statement without the checks that refuse, after it was refused for
-// a reason. The token stored in a row doesn't rise to one that was never issued, or it
-// would be above all that are.
-func (e *Execution) unguard(reason error) error {
-	if errors.Is(reason, ErrNotIssued) {
-		e.with.held.drop()
-	}
-	e.with.values.Observe = true
-	return e.write()
-}
-
 // savepoint sets one if an error would end the transaction, or must not be left in it, and reports whether it
 // did. Statements may have ended that transaction unnoticed; the server knows. An error says that the server has
 // rolled it back, for another one; the statement would have had it.
 func (s *Conn) savepoint(ctx context.Context) (saved bool, _ error) {
-	if !s.endsTx() || s.doomed != nil {
+	ends := s.settings.profile.Session.ErrorEndsTx.Is() || s.session.Leaks
+	if !s.inTx || !ends || s.doomed != nil {
 		return false, nil
 	}
 	err := s.exec(ctx, "SAVEPOINT sqlfence")
@@ -235,7 +205,7 @@ func (e *Execution) undo(ctx context.Context, err error, saved bool) error {
 		ByGuard: byGuard,
 		InTx:    e.conn.inTx,
 		Saved:   saved,
-		Aborts:  e.plan.Aborts && !e.with.values.Observe,
+		Aborts:  e.plan.Aborts,
 	})
 	if !left {
 		return err

@@ -38,6 +38,11 @@ type Form struct {
 // PrepareForm returns the form in which a statement is prepared, or why nothing may be.
 func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan) (Form, error) {
 	e := s.apart(Request{Query: query}, plan, false)
+	var reason error
+	if plan.Verdict == guard.Guard && e.asksLedger() && s.session.LacksFunction() {
+		e.read.Query = query
+		reason = e.know(ctx, session.Moment{InTx: s.inTx})
+	}
 	if v := s.settings.variant(ctx); v != 0 && plan.Verdict == guard.Guard {
 		e.plan = e.rewriter().PlanFor(query, v) // it is likely to be executed with the same
 	}
@@ -45,10 +50,10 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 		return Form{Text: e.sent.Query, Inputs: -1}, err
 	}
 	plain := Form{Text: query, Inputs: -1}
-	var reason error
 	switch {
 	case e.Observes(): // an error of the guard's must not be the application's: see observe
 		return plain, nil
+	case reason != nil:
 	case e.plan.Verdict == guard.Refuse:
 		reason = s.settings.unguardable(&e.plan.Refusal)
 	case e.plan.Several > 0:
@@ -99,24 +104,16 @@ func (s *Conn) inputs(plan *rewrite.Plan, added []rewrite.Arg) int {
 	return plan.Inputs
 }
 
-// PrepareFailed looks at the error of preparing a form. again: a fact behind its text was wrong, and the statement is
-// to be planned and prepared once more. Else it returns the error that the application gets.
-func (s *Conn) PrepareFailed(
-	ctx context.Context, query string, plan *rewrite.Plan, f Form, err error,
-) (again bool, _ error) {
-	if fact := s.found.Wrong(err, session.Written{Query: f.Text}); fact == session.Function {
-		s.found.Forget(fact)
-		if s.endsTx() {
-			return false, &outdated{fact, err}
-		}
-		return true, err
-	}
+// PrepareFailed returns the error that the application gets for that of preparing a form.
+func (s *Conn) PrepareFailed(ctx context.Context, query string, plan *rewrite.Plan, f Form, err error) error {
 	e := s.apart(Request{Query: query}, plan, false)
+	e.sent.Query = f.Text
+	err = e.outdated(err)
 	if refused := s.refuses(ctx); refused != nil {
 		err = refused
 	} else {
 		err = e.explain(ctx, err)
 	}
 	e.reportFailure(ctx, err)
-	return false, err
+	return err
 }

@@ -104,39 +104,46 @@ func (r *registry) unrendered(err error) error {
 	return fmt.Errorf("sqlfence: %w", err)
 }
 
-// A callingRewriter writes guards that ask the ledger by the function of a schema.
-type callingRewriter struct {
-	schema string
-	*rewrite.Rewriter
+// Calling are the rewriters of guards that ask the ledger by the function of a schema: for all tables, and for those
+// that are enforced.
+type calling struct {
+	schema        string
+	all, enforced *rewrite.Rewriter
+}
+
+// calling returns the rewriters for where the function is known to be; nil for nowhere.
+func (s *Conn) calling() *calling {
+	schema := s.found.Function()
+	if schema == "" {
+		return nil
+	}
+	c := s.found.calling.Load()
+	if c == nil || c.schema != schema {
+		c = &calling{schema: schema, all: s.settings.rewriter.WithLedgerFunction(schema)}
+		if enforced := s.settings.enforced; enforced != nil {
+			c.enforced = enforced.rewriter.WithLedgerFunction(schema)
+		}
+		s.found.calling.Store(c)
+	}
+	return c
 }
 
 // Rewriter returns the rewriter for the connection's statements. Plans of another one are outdated.
-func (s *Conn) Rewriter() *rewrite.Rewriter {
-	schema := s.found.Function()
-	if schema == "" {
-		return s.settings.rewriter
+func (s *Conn) Rewriter() *rewrite.Rewriter { return s.rewriterOf(&s.settings.registry) }
+
+func (s *Conn) rewriterOf(r *registry) *rewrite.Rewriter {
+	switch c := s.calling(); {
+	case c == nil:
+		return r.rewriter
+	case r == &s.settings.registry:
+		return c.all
+	default:
+		return c.enforced
 	}
-	calling := s.found.calling.Load()
-	if calling == nil || calling.schema != schema {
-		calling = &callingRewriter{schema, s.settings.rewriter.WithLedgerFunction(schema)}
-		s.found.calling.Store(calling)
-	}
-	return calling.Rewriter
 }
 
-// rewriter returns the rewriter for the execution's registry. That of the enforced tables
-// alone does without the function.
-func (e *Execution) rewriter() *rewrite.Rewriter {
-	if e.registry == &e.conn.settings.registry {
-		return e.conn.Rewriter()
-	}
-	return e.registry.rewriter
-}
-
-// planAgain makes the plan by another rewriter for the same tables.
-func (e *Execution) planAgain(r *rewrite.Rewriter) {
-	e.plan = r.PlanFor(e.read.Query, e.read.variant)
-}
+// rewriter returns the rewriter for the execution's registry.
+func (e *Execution) rewriter() *rewrite.Rewriter { return e.conn.rewriterOf(e.registry) }
 
 // changesDatabase has what was found in the database looked for again after a statement of
 // sqlfence's own that may have changed it.
@@ -146,8 +153,5 @@ func (s *Conn) changesDatabase(ctx context.Context, query string) {
 	}
 	if s.settings.sealed && sqltext.ChangesSeal(query) {
 		s.found.Forget(session.Seals)
-	}
-	if query == s.settings.profile.Text.Facts().CreateLedgerFunction {
-		s.found.LookForFunction()
 	}
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"database/sql/driver"
 	"slices"
 
@@ -59,7 +60,7 @@ func (e *Execution) write() error {
 	} else {
 		v.Tables = e.with.held.values(e)
 	}
-	text, added, err := e.knowing().Render(v)
+	text, added, err := e.plan.Render(v)
 	if err != nil {
 		e.forgetKeys() // they may be others when it is sent again
 		return e.registry.unrendered(err)
@@ -73,14 +74,17 @@ func (e *Execution) write() error {
 	return nil
 }
 
-// knowing returns the plan, for the unique keys of its table if it needs them and they are known.
-func (e *Execution) knowing() *rewrite.Plan {
-	if replaced := e.plan.Replaces(); replaced != nil {
-		if keys := e.conn.found.UniqueKeys(*replaced); keys != nil {
-			return e.plan.Knowing(keys)
-		}
+// learnKeys has the plan know the unique keys of the table that a REPLACE writes to.
+func (e *Execution) learnKeys(ctx context.Context) error {
+	replaced := e.plan.Replaces()
+	if replaced == nil {
+		return nil
 	}
-	return e.plan
+	keys, err := e.conn.session.UniqueKeys(ctx, (*asking)(e.conn), *replaced)
+	if err == nil {
+		e.plan = e.plan.Knowing(keys)
+	}
+	return err
 }
 
 // forgetKeys forgets these keys.

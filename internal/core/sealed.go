@@ -12,9 +12,8 @@ import (
 
 // A sealing is how the tables of a statement that may be sealed are written.
 type sealing struct {
-	proves   bool            // one as a table that is sealed
-	unsealed bool            // one as a table that isn't
-	judged   map[*Table]bool // whether they are sealed, once a refusal has had that asked; nil before
+	proves   bool // one as a table that is sealed
+	unsealed bool // one as a table that isn't
 }
 
 // unseals reports whether the statement doesn't prove the tokens of one of its tables,
@@ -24,10 +23,7 @@ func (e *Execution) unseals(t *Table) bool {
 		return false
 	}
 	s := &e.with.seals
-	proves, judged := s.judged[t]
-	if !judged {
-		proves = e.conn.found.IsSealed(t.spelled)
-	}
+	proves := e.conn.found.IsSealed(t.spelled)
 	s.unsealed, s.proves = s.unsealed || !proves, s.proves || proves
 	return !proves
 }
@@ -48,21 +44,6 @@ func (e *Execution) writesSealed() bool {
 // maySeal reports whether the statement writes to a table that may be sealed and has this name.
 func (e *Execution) maySeal(name string) bool {
 	return e.find(func(t *Table) bool { return t.Rules.Sealed && t.isCalled(name) }) >= 0
-}
-
-// judge notes which of the statement's tables are sealed, now that the database was asked. For this statement that
-// holds whatever other connections learn meanwhile.
-func (e *Execution) judge() {
-	e.with.seals = sealing{}
-	if !e.writesSealed() {
-		return
-	}
-	judged := make(map[*Table]bool)
-	for i := range e.plan.Tables {
-		t := e.table(i)
-		judged[t] = e.conn.found.IsSealed(t.spelled)
-	}
-	e.with.seals.judged = judged
 }
 
 // What the triggers of a seal say, in every database. The code says which of these it is.

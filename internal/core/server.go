@@ -124,14 +124,11 @@ func (s *Conn) CheckServer(ctx context.Context) (refusal *session.Refusal, err e
 
 // checkServer refuses a guarded write where the server or the session isn't as a guard needs it.
 func (e *Execution) checkServer(ctx context.Context) error {
-	s, before := e.conn, e.rewriter()
+	s := e.conn
 	beyondASCII := s.session.HasCharset() && !e.isASCII()
 	settings := beyondASCII || e.plan.AssignsTwice || s.session.Known != ""
-	if err := s.know(ctx, session.Moment{InTx: s.inTx, Settings: settings}); err != nil {
+	if err := e.know(ctx, session.Moment{InTx: s.inTx, Settings: settings}); err != nil {
 		return err
-	}
-	if r := e.rewriter(); r != before {
-		e.planAgain(r)
 	}
 	if err := e.checkHome(ctx); err != nil {
 		return err
@@ -154,6 +151,25 @@ func (e *Execution) checkServer(ctx context.Context) error {
 		return unguardable(e.table(0).Name, fmt.Sprintf(assignsKey, facts.Known))
 	case facts.Apart != "":
 		return e.checkApart(facts.Apart)
+	}
+	return nil
+}
+
+// asksLedger reports whether the guard asks the ledger.
+func (e *Execution) asksLedger() bool { return e.registry.ledgers && e.find((*Table).hasLedger) >= 0 }
+
+// know has the connection ask for what it doesn't know, and has the statement planned by that.
+func (e *Execution) know(ctx context.Context, m session.Moment) error {
+	s, before := e.conn, e.rewriter()
+	m.Ledger = e.asksLedger()
+	if err := s.know(ctx, m); err != nil {
+		return err
+	}
+	if m.Ledger && s.session.LacksFunction() {
+		return e.missingFunction(ctx, nil)
+	}
+	if r := e.rewriter(); r != before {
+		e.plan = r.PlanFor(e.read.Query, e.read.variant)
 	}
 	return nil
 }

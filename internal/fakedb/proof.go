@@ -11,7 +11,7 @@ const Version = "PostgreSQL 15.4 on x86_64-pc-linux-gnu, compiled by gcc (GCC) 9
 // Facts is what a server says of itself that sqlfence takes for one of the database it stands for.
 func Facts(question string) (string, error) {
 	if names.MatchString(question) {
-		return `{"version": "` + Version + `"}`, nil
+		return `{"version": "` + Version + `", "function": "public"}`, nil
 	}
 	return "8.4.0 ......", nil
 }

@@ -34,5 +34,5 @@ type Marker struct {
 	By      string // of Locked: the holder's ID
 	Since   int64  // of Locked: when it was taken, in microseconds of Unix time; 0 for unknown
 	Expiry  int64  // of Locked: when it expires, in the same unit
-	Found   string // of NotSerial: the value of the serial or claim column, or its beginning; of Reshaped: the keys
+	Found   string // of NotSerial: the value of the serial or claim column, or its beginning
 }

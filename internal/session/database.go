@@ -3,7 +3,6 @@ package session
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // A Database is what the connections of one pool know together: what is there in the database. It
@@ -16,13 +15,9 @@ type Database struct {
 
 	function atomic.Pointer[string] // the schema of the ledger's function; nil if it isn't known to be there
 	last     atomic.Pointer[string] // where it was known to be last; nil if it never was
-	looked   atomic.Int64           // when a connection looked for it, in nanoseconds of Unix time; 0 for at once
 
 	home home
 }
-
-// LookAgain is how long the connections of a pool go by what one of them has seen of the ledger's function.
-const LookAgain = time.Minute
 
 // Function returns the schema of the function that asks the ledger; empty if it isn't known to
 // be there.
@@ -31,15 +26,6 @@ func (d *Database) Function() string {
 		return *schema
 	}
 	return ""
-}
-
-// LookForFunction has the next connection that can look for the function.
-func (d *Database) LookForFunction() { d.looked.Store(0) }
-
-// isDue reports whether it is time to look, to one connection.
-func (d *Database) isDue() bool {
-	now, last := time.Now().UnixNano(), d.looked.Load()
-	return now-last >= int64(LookAgain) && d.looked.CompareAndSwap(last, now)
 }
 
 // IsSealed reports whether a table is known to be sealed. In doubt it isn't: a sealed table
@@ -54,19 +40,12 @@ func (d *Database) Seal(name Name, sealed bool) { d.seals.Store(name, sealed) }
 
 // learn notes what a connection was answered.
 func (d *Database) learn(w *Wanted) {
-	if w.Function {
-		d.looked.Store(time.Now().UnixNano())
-		if w.Schema == "" {
-			d.function.Store(nil)
-		} else if d.Function() != w.Schema {
-			d.function.Store(&w.Schema)
-			d.last.Store(&w.Schema)
-		}
+	if w.Function && w.Schema != "" {
+		d.function.Store(&w.Schema)
+		d.last.Store(&w.Schema)
 	}
 	for i, name := range w.Sealed {
 		d.Seal(name, w.found[i])
 	}
-	if w.Seals {
-		d.sealsKnown.Store(true)
-	}
+	d.sealsKnown.Store(true)
 }

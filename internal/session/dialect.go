@@ -58,10 +58,6 @@ type Dialect struct {
 	HasSettings fact.Fact // a statement can change one of the facts
 	HasCharset  fact.Fact // the connection's encoding is one of these
 	HasCounts   fact.Fact // a session may have each write return a row
-
-	// AsksInTx: seals are asked for in a transaction, too. Where an error doesn't end it, a
-	// refusal has them asked for as well.
-	AsksInTx fact.Fact
 }
 
 // A Server is known by a word in its version or its comment, in small letters.
@@ -107,8 +103,7 @@ type Wanted struct {
 	Counts   bool   // whether writes return them, too
 	Home     string // the schema of the ledger, as in Wants
 	Function bool
-	Seals    bool   // of all tables; else of none
-	Sealed   []Name // those that nothing is known about
+	Sealed   []Name // of those that may be, what nothing is known about
 	Read     Names  // of what may be a view
 
 	Unlogged bool // just now: the server keeps no binary log

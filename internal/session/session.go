@@ -112,6 +112,9 @@ type Moment struct {
 
 	// Counts: it matters whether writes return counts, which isn't asked for otherwise.
 	Counts bool
+
+	// Ledger: it matters where the function is that asks the ledger.
+	Ledger bool
 }
 
 // Know asks the server for what isn't known. The error is a [*Refusal] if guards don't hold on the
@@ -122,9 +125,6 @@ func (s *Session) Know(ctx context.Context, c Conn, m Moment) error {
 	}
 	w := s.missing(m)
 	if err := s.ask(ctx, c, m, w); err != nil {
-		if w.Function {
-			s.database.LookForFunction()
-		}
 		return err
 	}
 	if w.Server {
@@ -194,8 +194,13 @@ func (s *Session) judge() error {
 // knows reports whether nothing is missing at a moment.
 func (s *Session) knows(m Moment) bool {
 	return s.asked && !(s.changed && m.Settings) && !s.missesCounts(m) &&
-		(m.InTx && !s.dialect.AsksInTx.Is() || len(s.wants.Sealed) == 0 || s.database.sealsKnown.Load()) &&
-		(m.InTx || !s.looks || !s.database.isDue()) || s.wants.Nothing
+		(len(s.wants.Sealed) == 0 || s.database.sealsKnown.Load()) &&
+		!(m.Ledger && s.LacksFunction()) || s.wants.Nothing
+}
+
+// LacksFunction reports whether guards ask the ledger by a function, and none is known to be in the database.
+func (s *Session) LacksFunction() bool {
+	return s.looks && !s.wants.Nothing && s.database.Function() == ""
 }
 
 // missesCounts reports whether it isn't known, and matters, whether writes return counts.
@@ -205,20 +210,11 @@ func (s *Session) missesCounts(m Moment) bool {
 
 // missing returns what has to be asked for at a moment.
 func (s *Session) missing(m Moment) *Wanted {
+	// To look for the function takes most of the time of a connection's first question, and the pool may know.
 	w := &Wanted{Home: s.wants.Schema, Server: !s.asked || s.changed && m.Settings || s.missesCounts(m),
-		Counts: m.Counts, Facts: Facts{Version: s.Version}}
-	switch {
-	case !s.looks:
-	case s.asked:
-		w.Function = !m.InTx
-	default: // to look takes most of the time of a connection's first question, and the pool may know
-		w.Function = s.database.Function() == "" || s.database.isDue()
-	}
+		Counts: m.Counts, Facts: Facts{Version: s.Version}, Function: s.LacksFunction()}
 	if w.Server {
 		w.Read = s.wants.Read
-	}
-	if w.Seals = !m.InTx || s.dialect.AsksInTx.Is(); !w.Seals {
-		return w
 	}
 	for _, name := range s.wants.Sealed {
 		if _, known := s.database.seals.Load(name); !known {

@@ -1,7 +1,9 @@
 package session
 
+import "context"
+
 // UniqueKeys are what the rows of a table are unique by: by these a guard finds the rows that a REPLACE deletes.
-// A statement that goes by them compares their shape as it is executed, and raises them where it is another one.
+// A statement that goes by them compares their shape as it is executed, and raises where it is another one.
 type UniqueKeys struct {
 	// Shape is the definitions of the table and of its indexes.
 	Shape string
@@ -20,7 +22,7 @@ type KeyColumn struct {
 	NotNull   bool
 }
 
-// Unique is how a statement asks for the unique keys of the table that it writes to.
+// Unique is how the unique keys of a table are asked for.
 type Unique struct {
 	// Shape and Detail return expressions of a text, for a table by its schema and name: the shape, and what
 	// Read reads, with the shape in it.
@@ -31,26 +33,22 @@ type Unique struct {
 	Hidden string // the one that a name without a schema is looked for first, which isn't supported
 }
 
-// UniqueKeys returns what is known of the unique keys of a table, by its schema and name; nil for nothing.
-func (d *Database) UniqueKeys(table Name) *UniqueKeys {
-	keys, _ := d.unique.Load(table)
-	known, _ := keys.(*UniqueKeys)
-	return known
+// UniqueKeys returns the unique keys of a table: those that the pool knows, or what the database says.
+func (s *Session) UniqueKeys(ctx context.Context, c Conn, table Name) (*UniqueKeys, error) {
+	if keys, known := s.database.unique.Load(table); known {
+		return keys.(*UniqueKeys), nil
+	}
+	u := s.dialect.Unique
+	rows, err := c.Query(ctx, "SELECT "+u.Detail(table.Schema, s.dialect.Text.Text(table.Table)))
+	if err != nil {
+		return nil, unanswered(ctx, err)
+	}
+	keys, err := u.Read(rows[0][0])
+	if err == nil {
+		s.database.unique.Store(table, keys)
+	}
+	return keys, err
 }
 
 // ForgetKeys forgets the unique keys of a table.
 func (d *Database) ForgetKeys(table Name) { d.unique.Delete(table) }
-
-// LearnKeys notes the unique keys of a table that a statement has raised, and reports whether these can be
-// read. Without any the keys have changed, and are forgotten.
-func (d *Database) LearnKeys(u *Unique, table Name, detail string) bool {
-	if detail == "" {
-		d.ForgetKeys(table)
-		return true
-	}
-	keys, err := u.Read(detail)
-	if err == nil {
-		d.unique.Store(table, keys)
-	}
-	return err == nil
-}

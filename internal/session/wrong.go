@@ -1,8 +1,6 @@
 package session
 
 import (
-	"context"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,10 +14,9 @@ import (
 type Fact uint8
 
 const (
-	NoFact     Fact = iota
-	Function        // that the database has the function which asks the ledger
-	Seals           // which tables are sealed
-	Uniqueness      // the unique keys of a table
+	NoFact   Fact = iota
+	Function      // where the function is that asks the ledger
+	Seals         // which tables are sealed
 )
 
 // Written is how a guarded statement was written.
@@ -33,12 +30,12 @@ type Written struct {
 	MaySeal func(name string) bool
 }
 
-// Wrong returns the fact that err, of a guarded statement, says is not so any more. It is to be corrected.
+// Wrong returns the fact that err, of a guarded statement, says is not so any more. It is to be forgotten.
 func (d *Database) Wrong(err error, w Written) Fact {
 	switch {
 	case err == nil:
 		return NoFact
-	case strings.Contains(w.Query, sqltext.LedgerFunction+"(") && d.missesFunction(err):
+	case strings.Contains(w.Query, sqltext.LedgerFunction+"(") && d.MissesFunction(err):
 		return Function
 	case w.misjudges(err):
 		return Seals
@@ -57,24 +54,6 @@ func (d *Database) Forget(f Fact) {
 	}
 }
 
-// Correct corrects a fact that was wrong. Guards do without the function until a connection has found it again; for the
-// seals the database is asked; unique keys were learned from the error. An error is that of the question.
-func (s *Session) Correct(ctx context.Context, c Conn, f Fact) error {
-	switch f {
-	case Function:
-		s.database.Forget(f)
-		return nil
-	case Uniqueness: // the error has told
-		return nil
-	}
-	w := &Wanted{Seals: true, Sealed: s.wants.Sealed}
-	if err := s.question(ctx, c, w); err != nil {
-		return fmt.Errorf("asking for the seals: %w", err)
-	}
-	s.database.learn(w)
-	return nil
-}
-
 // misjudges reports whether err may be about a statement that was written for a sealed table which isn't,
 // or the reverse. Only the database knows.
 func (w *Written) misjudges(err error) bool {
@@ -90,10 +69,10 @@ func (w *Written) misjudges(err error) bool {
 	return false
 }
 
-// missesFunction reports whether err, of a guard that called the function, says that it can't be
+// MissesFunction reports whether err, of a guard that called the function, says that it can't be
 // called, nor the table that it names be found: it was dropped, renamed or restored
 // without. Another connection may have missed or found the function meanwhile.
-func (d *Database) missesFunction(err error) bool {
+func (d *Database) MissesFunction(err error) bool {
 	last := d.last.Load()
 	if last == nil {
 		return false

@@ -44,6 +44,22 @@ func Ledger(d sqltext.Dialect, schema, privileges string) Table {
 	return Own(d, schema, sqltext.LedgerTable, d.Facts().CreateLedger, privileges)
 }
 
+// LedgerFunction returns what is missing where no function asks the ledger for guards: the ledger's table, or the
+// function that Setup installs beside it.
+func LedgerFunction(d sqltext.Dialect, schema string, ask Asker) Missing {
+	t, facts := Ledger(d, schema, ""), d.Facts()
+	found, err := ask(sqltext.Place(d, schema, facts.FindOwnHome))
+	if err == nil && len(found) == 1 && found[0] == "" {
+		return t.missing(ask)
+	}
+	return Missing{
+		Name: "function " + sqltext.LedgerFunction + " of table " + t.SQL,
+		SQL:  sqltext.Place(d, schema, facts.CreateLedgerFunction),
+		Remedy: "call Setup of package tokens, or run its LedgerFunction, as the owner of the table; if that was " +
+			"done, the session's role needs USAGE on the table's schema and EXECUTE on the function",
+	}
+}
+
 // An Asker returns the only column of a query's rows. One that can't ask, because an error has ended its
 // transaction, returns an error.
 type Asker func(query string) ([]string, error)

@@ -89,9 +89,6 @@ type Dialect interface {
 	// the turn by that, and where the locks of the ledger's row are given in that order.
 	Turn(name string, shared bool) string
 
-	// Turning returns what stands before and behind the name of a Turn.
-	Turning(shared bool) (before, behind string)
-
 	// FindElsewhere is a query for the other schemas that have one of sqlfence's own tables than the one in which it is
 	// looked for, or, if that is empty, where the session finds it. Empty where a table belongs to the file of
 	// those that it guards.

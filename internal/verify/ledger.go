@@ -142,6 +142,10 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 		f := Finding{Severity: Warning, Code: "wrong-ledger", Problem: fmt.Sprintf("Every client that may write table "+
 			"%s can lower a token or lose a name there: %s.",
 			l.name(ledger), strings.Join(unkept, ", "))}
+		if len(ledger.unkept) > 0 { // where a function asks the ledger, it has to have them
+			f.Severity = Fault
+			f.Problem += " No guarded write of a new pool lands."
+		}
 		if l.db.ownLedgers() && !ledger.visible {
 			f.Remedy = "Open that file by itself, and call tokens.Store.Setup or run sqlfence init --apply."
 		}
@@ -149,21 +153,21 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 	}
 	if len(ledger.unkept) == 0 && ledger.lacksFunction != "" { // else the remedy for the triggers creates it as well
 		l.add(t, Finding{
-			Severity: Warning,
+			Severity: Fault,
 			Code:     "wrong-ledger",
-			Problem: fmt.Sprintf("The function %s is missing: guards do without it, and each write locks the row of "+
-				"its name in table %s.", l.spell(ledger.schema, ledger.lacksFunction), l.name(ledger)),
+			Problem: fmt.Sprintf("The function %s of table %s is missing: no guarded write lands.",
+				l.spell(ledger.schema, ledger.lacksFunction), l.name(ledger)),
 		})
 	}
 	l.checkIssuers(t, ledger)
 	l.checkProcedures(t, ledger)
 	if ledger.otherFunction != "" {
 		l.add(t, Finding{
-			Severity: Warning,
+			Severity: Fault,
 			Code:     "wrong-ledger",
 			Problem: fmt.Sprintf("The function %s isn't what Setup of this version creates, or belongs to a role "+
-				"without the powers of the owner of table %s: guards do without it, and those of another version "+
-				"may believe it.", l.spell(ledger.schema, ledger.otherFunction), l.name(ledger)),
+				"without the powers of the owner of table %s: no guarded write of a new pool lands, and pools that are "+
+				"open, or of another version, may believe it.", l.spell(ledger.schema, ledger.otherFunction), l.name(ledger)),
 			Remedy: "Call tokens.Store.Setup, or run sqlfence init --apply, as a role with the powers of " +
 				"the table's owner; drop a function of another role, or with other parameters, before.",
 		})

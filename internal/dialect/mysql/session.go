@@ -12,8 +12,6 @@ import (
 )
 
 // Session is how a server of MySQL or MariaDB is asked.
-//
-// AsksInTx: information_schema may be read by what would be the transaction's snapshot.
 var Session = &session.Dialect{
 	Text:   Text,
 	Canary: canary, ReadProof: readProof,
@@ -27,7 +25,6 @@ var Session = &session.Dialect{
 	HasSettings: fact.Yes,
 	HasCharset:  fact.Yes,
 	HasCounts:   fact.No,
-	AsksInTx:    fact.No,
 }
 
 var others = []session.Server{

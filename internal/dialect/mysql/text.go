@@ -114,8 +114,7 @@ func (text) Raised(err error) (text string, ok bool) {
 }
 
 // Turn: the locks of a row are granted in the order of the requests.
-func (text) Turn(string, bool) string             { return "" }
-func (text) Turning(bool) (before, behind string) { return "", "" }
+func (text) Turn(string, bool) string { return "" }
 
 func (d text) FindElsewhere(schema, table string) string {
 	home := "COALESCE(DATABASE(), " + d.Text("") + ")"

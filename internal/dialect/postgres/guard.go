@@ -116,49 +116,16 @@ func proveDelete(w guard.Writer) {
 	w.Write("), true) IS NOT NULL")
 }
 
-// ledgerCheck takes its turn first, a lock that is granted in the order of the requests: shared
-// locks of a row are not, and writers with transactions that overlap could hold off the next token
-// for ever.
-//
-// It compares what it has locked, not what the snapshot shows: a newer token than the
-// snapshot's is a serialization failure, which says nothing against the token.
+// ledgerCheck has the function that Setup installs compare the token with the newest one, behind the name's turn. It
+// is named with its schema, where that is known, and its arguments are of the types that it is declared with, so that no
+// other function can take its place; it gets the table that the session finds. As a query of its own it is called
+// once, whether the ledger has a row for the name or not.
 func ledgerCheck(w guard.Writer, token int) {
-	if w.LedgerHome() != "" {
-		callLedger(w, token)
-		return
-	}
-	const held = "COALESCE(held.token, 0)"
-	ofName := func() {
-		w.Write(w.Ledger())
-		w.Write(" WHERE " + sqltext.LedgerTable + ".name = ")
-		w.Name(token)
-	}
-	w.Write("COALESCE((SELECT CASE WHEN ")
-	w.Compare(guard.Equal, token, held)
-	w.Write(" THEN true ELSE ")
-	w.RaiseCondition(guard.NotNewest, token, held)
-	before, behind := Text.Turning(true)
-	w.Write(" END FROM (SELECT " + sqltext.LedgerTable + ".token FROM (SELECT ")
-	w.Write(before)
-	w.Name(token)
-	w.Write(behind)
-	w.Write(" OFFSET 0) AS turn, ")
-	ofName()
-	w.Write(" FOR SHARE OF " + sqltext.LedgerTable + ") AS held), (SELECT ")
-	w.RaiseCondition(guard.UnknownName, token, "pg_catalog.count(*)")
-	w.Write(" FROM ")
-	ofName()
-	w.Write("))")
-}
-
-// callLedger has the function do the same. It is named with its schema, and its arguments
-// are of the types that it is declared with, so that no other function can take its place;
-// it gets the table that the statement would ask. As a query of its own it is called once,
-// whether the ledger has a row for the name or not.
-func callLedger(w guard.Writer, token int) {
 	w.Write("COALESCE((SELECT ")
-	w.Write(w.LedgerHome())
-	w.Write("." + sqltext.LedgerFunction + "(")
+	if home := w.LedgerHome(); home != "" {
+		w.Write(home + ".")
+	}
+	w.Write(sqltext.LedgerFunction + "(")
 	w.TypedName(token)
 	w.Write(", ")
 	w.TypedValue(token)

@@ -27,7 +27,6 @@ var Session = &session.Dialect{
 	HasSettings: fact.No,
 	HasCharset:  fact.No,
 	HasCounts:   fact.No,
-	AsksInTx:    fact.Yes,
 }
 
 const standby = "pg_catalog.pg_is_in_recovery()"

@@ -84,16 +84,13 @@ func (text) Raised(err error) (text string, ok bool) {
 	return err.Error(), true
 }
 
-func (d text) Turn(name string, shared bool) string {
-	before, behind := d.Turning(shared)
-	return before + name + behind
-}
-
-func (text) Turning(shared bool) (before, behind string) {
+func (text) Turn(name string, shared bool) string {
+	lock := "pg_advisory_xact_lock("
 	if shared {
-		return turning("pg_advisory_xact_lock_shared(")
+		lock = "pg_advisory_xact_lock_shared("
 	}
-	return turning("pg_advisory_xact_lock(")
+	before, behind := turning(lock)
+	return before + name + behind
 }
 
 func turning(lock string) (before, behind string) {

@@ -20,7 +20,6 @@ var Session = &session.Dialect{
 	HasSettings: fact.Yes,
 	HasCharset:  fact.No,
 	HasCounts:   fact.Yes,
-	AsksInTx:    fact.Yes,
 }
 
 func canary(*session.Wanted, bool) string {

@@ -71,8 +71,7 @@ func (text) Raised(err error) (text string, ok bool) {
 	return err.Error(), true
 }
 
-func (text) Turn(string, bool) string             { return "" }
-func (text) Turning(bool) (before, behind string) { return "", "" }
+func (text) Turn(string, bool) string { return "" }
 
 // FindElsewhere: each attached file has its own.
 func (text) FindElsewhere(string, string) string { return "" }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // A wrong is a write of the book 1, or of a new one, that the database doesn't take.
@@ -114,6 +115,9 @@ func TestG12StaleFirst(t *testing.T) {
 			"INSERT INTO books (id, isbn, writer, fence_token) VALUES (1, 'i1', 1, 9), (2, 'i2', 1, 9)",
 			"INSERT INTO pages VALUES (1)") {
 			harness.MustExec(t, plain, create)
+		}
+		if b.AsksByFunction() {
+			harness.MustExec(t, plain, tokens.LedgerFunction)
 		}
 		storesFirst := b.Dialect == sqlfence.MySQL && !(&harness.Shop{Plain: plain}).IsMariaDB(t)
 		for _, r := range rulesets {

@@ -11,6 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // softened returns the data source name of a database whose own casts and
@@ -102,6 +103,7 @@ func TestGuardsRaiseWhateverCastsTheDatabaseHas(t *testing.T) {
 		}
 		exec(create)
 		exec("CREATE TABLE fencing_tokens (name text NOT NULL PRIMARY KEY, token bigint NOT NULL)")
+		exec(tokens.LedgerFunction)
 		exec("INSERT INTO fencing_tokens VALUES ('books', 9), ('books/1', 9), ('books/2', 1)")
 		exec(fill)
 		before := state()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // Once token t has been issued or adopted for a name, no write with a token < t
@@ -146,6 +147,9 @@ func TestG2LedgerOfANameWithoutATokenRefusesAll(t *testing.T) {
 		sh.Reset(t, 0)
 		sh.Exec(t, "DROP TABLE fencing_tokens")
 		sh.Exec(t, "CREATE TABLE fencing_tokens (name "+b.LedgerName()+" NOT NULL PRIMARY KEY, token bigint)")
+		if b.AsksByFunction() {
+			sh.Exec(t, tokens.LedgerFunction)
+		}
 		for _, none := range []string{"NULL", "0", "-3"} {
 			sh.Exec(t, "DELETE FROM fencing_tokens")
 			sh.Exec(t, "INSERT INTO fencing_tokens (name, token) VALUES ('books', "+none+")")

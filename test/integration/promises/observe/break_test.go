@@ -101,6 +101,9 @@ func TestObserveWithoutWhatTheGuardNeeds(t *testing.T) {
 						wantBroken(t, w, tt.query, tt.left)
 					}
 				}
+				if missing.drop != "" && b.AsksByFunction() {
+					return // that it is missing is known, and told, before anything is sent
+				}
 				for name, run := range harness.Ways { // what fails in any case
 					unguardedBooks(t, w)
 					const query = "UPDATE books SET isbn = 'i2' WHERE id = 1 RETURNING id"

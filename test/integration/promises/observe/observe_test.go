@@ -117,7 +117,7 @@ func TestObserveOtherReasons(t *testing.T) {
 		{"unknown name", []sqlfence.Rule{sqlfence.Resource("new")}, sqlfence.Token{Name: "new", Value: 10},
 			"UPDATE books SET price = 30 WHERE id = 1", sqlfence.ErrUnknownName, "1:30@9 2:10@9 3:10@9"},
 		{"out of scope", key, sqlfence.Token{Name: "books/2", Value: 10},
-			"UPDATE books SET price = 30", sqlfence.ErrOutOfScope, "1:30@9 2:30@10 3:30@9"},
+			"UPDATE books SET price = 30", sqlfence.ErrOutOfScope, "1:30@9 2:30@9 3:30@9"},
 		{"out of scope insert", key, sqlfence.Token{Name: "books/2", Value: 10},
 			"INSERT INTO books (id, price) VALUES (7, 70)", sqlfence.ErrOutOfScope, "1:10@9 2:10@9 3:10@9 7:70@0"},
 		{"invalid token", row, sqlfence.Token{Name: "books", Value: -1},

@@ -207,6 +207,11 @@ func TestLedgerOfASchema(t *testing.T) {
 			l.exec(t, "CREATE TABLE "+own+".fencing_tokens (name varchar(100) PRIMARY KEY, token bigint NOT NULL)")
 			l.exec(t, "INSERT INTO "+own+".fencing_tokens (name, token) VALUES ('books', 9)")
 			db := l.Fenced(t, l.dsn, sqlfence.WithTable("books", l.rules...), sqlfence.WithSchema(own))
+			if b.AsksByFunction() {
+				if err := harness.NewStore(t, db).Setup(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if err := schema.Seal(t.Context(), db); err != nil {
 				t.Fatal(err)
 			}

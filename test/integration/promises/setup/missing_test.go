@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -55,7 +56,11 @@ func TestMissing(t *testing.T) {
 						ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: 1})
 						observeMissing(ctx, t, sh, m.rules, query)
 						err := write(ctx, sh.DB, query, prepared)
-						for range m.things {
+						things := m.things
+						if b.AsksByFunction() && strings.HasPrefix(m.name, "the ledger") {
+							things++ // the function
+						}
+						for range things {
 							add(t, sh, b, err)
 							err = write(ctx, sh.DB, query, prepared)
 						}
@@ -102,17 +107,17 @@ func write(ctx context.Context, db *sql.DB, query string, prepared bool) error {
 	return errors.Join(err, harness.CloseStmt(stmt))
 }
 
-// add does what an error says, and wants it to wrap the driver's own.
+// add does what an error says, and wants it to wrap the driver's own, unless nothing was sent.
 func add(t *testing.T, sh *harness.Shop, b harness.Base, err error) {
 	t.Helper()
 	var setup *sqlfence.SetupError
 	if !errors.As(err, &setup) || !errors.Is(err, sqlfence.ErrNotSetUp) {
 		t.Fatalf("error %v, want a SetupError", err)
 	}
-	if state := (interface{ SQLState() string })(nil); b.Dialect == sqlfence.Postgres && !errors.As(err, &state) {
+	if state := (interface{ SQLState() string })(nil); setup.Err != nil && b.Dialect == sqlfence.Postgres && !errors.As(err, &state) {
 		t.Errorf("the driver's error isn't to be found in %v", err)
 	}
-	if setup.Err == nil || setup.Missing == "" {
+	if setup.Missing == "" || setup.Err == nil && !strings.Contains(setup.Missing, "fencing_tokens") || strings.Contains(err.Error(), "nil") {
 		t.Errorf("%+v lacks something", setup)
 	}
 	sh.Exec(t, setup.SQL)
