@@ -24,7 +24,8 @@ type SetupError struct {
 
 	// Remedy, if it isn't empty, says what to do instead of SQL, or before SQL is thought of: one of sqlfence's tables
 	// is, or may be, in another schema than those in which the session looks, and a second one would split what it
-	// keeps; or Setup creates what is missing together with the rest.
+	// keeps; or Setup creates what is missing together with the rest; or a registered name is a view's or a virtual
+	// table's, and no SQL adds a column there.
 	Remedy string
 
 	Err error // the base driver's; nil where nothing was sent

@@ -60,6 +60,9 @@ func (p *planner) part(part *read.Part) bool {
 		return p.keepsDefinitions(part.Span)
 	case read.UnreadablePart:
 		if table, at := p.mention(part.Span); table >= 0 {
+			if part.Reason != read.Readable {
+				return p.refuse(table, part.At, part.Reason.String())
+			}
 			return p.refuse(table, at, "this statement can't be read; write it as plain UPDATE, DELETE or INSERT")
 		}
 		return p.keepsDefinitions(part.Span)
@@ -84,7 +87,12 @@ func (p *planner) other(part *read.Part) bool {
 		return false
 	case part.Class == read.Do:
 		return p.do(part)
-	case table >= 0 && (part.Class == read.Call || part.Class == read.Prepare):
+	case part.Reads:
+		return true
+	case table >= 0 && part.Class == read.Prepare:
+		return p.refuse(table, at, "a write can't be guarded behind PREPARE; send it by itself, or prepare it by the "+
+			"driver, as database/sql's Prepare does")
+	case table >= 0 && part.Class == read.Call:
 		return p.refuse(table, at, codeNames)
 	case part.Class == read.Call:
 		return p.call(part)
@@ -97,11 +105,48 @@ func (p *planner) other(part *read.Part) bool {
 			"another table can reach its rows; run it under Bypass, and register both")
 	case !p.refuseOwn(part.Span):
 		return false
-	case part.Class == read.Definition, p.inBulkElsewhere(table, part):
+	case part.Class == read.Definition, p.inBulkElsewhere(table, part), p.onlyRefers(part):
 		return true
 	}
-	return p.refuse(table, at, "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE "+
-		"or INSERT, or run it under Bypass; a migration belongs on a connection without sqlfence")
+	return p.refuse(table, at, p.againstKind(part))
+}
+
+// againstKind returns why a kind of statement can't be guarded, and what to write instead.
+func (p *planner) againstKind(part *read.Part) string {
+	switch {
+	case p.Word(part.Lo, "copy"):
+		return "rows that COPY sends can't be guarded; write INSERT ... SELECT unnest($1::bigint[]), ... with an " +
+			"array for each column, or use CopyFrom of package fencepgx, or run it under Bypass"
+	case p.Word(part.Lo, "load"):
+		return "rows of a file can't be guarded; write INSERT, or load another table and write INSERT ... SELECT, " +
+			"or run it under Bypass"
+	case p.Word(part.Lo, "set"):
+		return "a write can't be guarded behind SET STATEMENT; set the variable for the session, and write it as a " +
+			"statement of its own"
+	}
+	return "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE or INSERT, or run it " +
+		"under Bypass; a migration belongs on a connection without sqlfence"
+}
+
+// onlyRefers reports whether an ALTER TABLE names registered tables only as those that its foreign keys refer to: it
+// writes no rows of these.
+func (p *planner) onlyRefers(part *read.Part) bool {
+	if !p.Word(part.Lo, "alter") || !p.Word(part.Lo+1, "table") || len(p.index.patterns) > 0 {
+		return false
+	}
+	from := part.Lo
+	for i := part.Lo; i < part.Hi; i++ {
+		next := p.Referenced(i)
+		if next == i {
+			continue
+		}
+		if table, _ := p.named(read.Span{Lo: from, Hi: i}); table >= 0 {
+			return false
+		}
+		from, i = next, next-1
+	}
+	table, _ := p.named(read.Span{Lo: from, Hi: part.Hi})
+	return table < 0
 }
 
 // inBulkElsewhere reports whether a statement that is refused for a pattern alone fills or empties tables for which

@@ -49,7 +49,7 @@ func (p *planner) write(w *read.Write) bool {
 		return p.refuseTarget(w.At, "drivers don't find the end of what ANALYZE answers to a statement with "+
 			"arguments; write the statement alone, or EXPLAIN it")
 	}
-	if w.Joined && !p.joined(w) {
+	if !p.readsNoCount(w) || w.Joined && !p.joined(w) {
 		return false
 	}
 	p.plan.Rows = p.plan.Rows || w.Returning > 0 || p.explained

@@ -24,7 +24,7 @@ func (p *planner) update(w *read.Write) bool {
 	}
 	p.orAbort(w)
 	p.changes()
-	return p.assignments(w, &w.Set, false) && p.where(w)
+	return p.assignments(w, &w.Set, false) && p.matchesInPlan(w) && p.where(w)
 }
 
 // countsNoRows refuses an UPDATE that counts its rows. Where it assigns a column of the index that
@@ -32,17 +32,61 @@ func (p *planner) update(w *read.Write) bool {
 // Its count then stays at 1, and it updates more rows.
 func (p *planner) countsNoRows(w *read.Write) bool {
 	counter := p.dialect.guard.RowCounter
-	if counter == "" {
+	at := p.calls(w.At, counter)
+	return at < 0 || p.refuseTarget(at, "under a guard "+strings.ToUpper(counter)+
+		"() may count otherwise, so that more rows are updated; write LIMIT, or select the rows by their keys")
+}
+
+// readsNoCount refuses a write that reads how many rows the last query has found, if the guard has a query.
+func (p *planner) readsNoCount(w *read.Write) bool {
+	if !p.target.rules.Ledger && !p.target.rules.claimsOther() {
 		return true
 	}
-	for i := w.At; i < p.Hi && !p.Tokens[i].Is(';'); i++ {
-		if p.Word(i, counter) && p.Tokens[i+1].Is('(') {
-			return p.refuseTarget(i, "under a guard "+strings.ToUpper(counter)+
-				"() may count otherwise, so that more rows "+
-				"are updated; write LIMIT, or select the rows by their keys")
+	at := p.calls(p.Lo, p.dialect.guard.FoundCounter)
+	if at < 0 {
+		return true
+	}
+	counter := strings.ToUpper(p.dialect.guard.FoundCounter)
+	return p.refuseTarget(at, "in a guarded write "+counter+"() counts the rows that the guard has queried; read it "+
+		"by SELECT "+counter+"() before, and write the number")
+}
+
+// calls returns the token from which on the statement calls a function, or -1.
+func (p *planner) calls(from int32, function string) int32 {
+	for i := from; i < p.Hi && !p.Tokens[i].Is(';') && function != ""; i++ {
+		if p.Word(i, function) && p.Tokens[i+1].Is('(') {
+			return i
+		}
+	}
+	return -1
+}
+
+// matchesInPlan refuses a condition that only the plan of a virtual table can evaluate, where a check puts it into an
+// expression: MATCH would be an error there, and a comparison with the table's own column would find nothing.
+func (p *planner) matchesInPlan(w *read.Write) bool {
+	c, t := w.Where, &p.target
+	if !p.dialect.guard.PlansMatch.Is() || t.inWhere(t.rules) == 0 {
+		return true
+	}
+	for i := c.Lo; i < c.Hi; i++ {
+		if p.Tokens[i].Is('(') && p.Word(i+1, "select", "values", "with") {
+			i = p.Tokens[i].Mate
+			continue
+		}
+		name, ok := p.Name(int(i))
+		if ok && name == w.Target.Name && !p.Tokens[i+1].Is('.') && !p.Tokens[i+1].Is('(') && !p.isArgument(i) ||
+			p.Word(i, "match") {
+			return p.refuseTarget(i, "a full-text condition can't be checked together with the rows' tokens; write "+
+				"WHERE rowid IN (SELECT rowid FROM table WHERE ...), with the condition in the query")
 		}
 	}
 	return true
+}
+
+// isArgument reports whether a token is the first argument of a function, as the table's own column is of bm25(books).
+func (p *planner) isArgument(i int32) bool {
+	_, named := p.Name(int(i) - 2)
+	return p.Tokens[i-1].Is('(') && named && !p.Word(i-2, "and", "or", "not", "in", "where", "when", "then", "else")
 }
 
 // sortsNoQuery refuses an UPDATE with ORDER BY and a subquery where the guard in its SET list may see
@@ -73,7 +117,7 @@ func (p *planner) delete(w *read.Write) bool {
 		return false
 	}
 	p.changes()
-	return p.claims(w, false) && p.where(w)
+	return p.claims(w, false) && p.matchesInPlan(w) && p.where(w)
 }
 
 // assignments plans a SET list. It adds the rules' assignments and, where these have to be there,

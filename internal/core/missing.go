@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -34,6 +35,9 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 	if e.conn.found.MissesFunction(err) {
 		return &outdated{e.missingFunction(ctx, err)} // it may have moved
 	}
+	if typed := e.explainType(ctx, err); typed != nil {
+		return typed
+	}
 	return e.explainRule(err)
 }
 
@@ -54,6 +58,38 @@ func (e *Execution) ask(ctx context.Context) setuperr.Asker {
 func (e *Execution) missingFunction(ctx context.Context, err error) error {
 	s := e.conn.settings
 	return words.Missing(setuperr.LedgerFunction(s.profile.Database.Text, s.schema, e.ask(ctx)), err)
+}
+
+// explainType returns an UnguardableError where a number of the guard's doesn't fit the type of its column; else nil.
+// A transaction that the error has ended can't be asked for the type.
+func (e *Execution) explainType(ctx context.Context, err error) error {
+	noInteger := e.conn.settings.profile.Database.Session.NoInteger
+	if noInteger == nil || !dberr.IsTypeMismatch(err) {
+		return nil
+	}
+	for i := range e.plan.Tables {
+		t := e.table(i)
+		for _, column := range []string{t.Rules.FenceColumn, t.Rules.Serial, t.Rules.Claim} {
+			if column == "" {
+				continue
+			}
+			rows, failed := (*asking)(e.conn).Query(ctx, noInteger(t.spelled, column))
+			typ := ""
+			switch {
+			case failed == nil && len(rows) == 1:
+				typ = "is of type " + rows[0][0]
+			case failed != nil && dberr.IsTypeMismatchOf(err, column, e.read.Query):
+				typ = "isn't of an integer type"
+			default:
+				continue
+			}
+			return words.Unguardable(Unguarded{Table: t.Name, Column: column, Offset: -1, Reason: fmt.Sprintf(
+				"the column %q %s, and tokens and versions are integers; alter it to bigint, or "+
+					"register another column",
+				column, typ)}, err)
+		}
+	}
+	return nil
 }
 
 // needsClaims returns what the guard of a statement needs of the table that has the claims.
@@ -104,6 +140,9 @@ func (e *Execution) explainRule(err error) error {
 // statement names itself may be missing for another reason.
 func (t *Table) needs(db *dialect.Database, query string) setuperr.Table {
 	needs := setuperr.Table{Name: t.Rules.Name, SQL: t.Name}
+	if find := db.Session.Unalterable; find != nil {
+		needs.Unalterable = find(t.spelled)
+	}
 	var read, written []string
 	add := func(column, typ string, writes bool) {
 		if column == "" {

@@ -61,6 +61,23 @@ func PostgresError(err error) (code string, ok bool, own error) {
 	return "", false, nil
 }
 
+// IsTypeMismatch reports whether PostgreSQL refused a value for its type.
+func IsTypeMismatch(err error) bool {
+	code, ok, _ := PostgresError(err)
+	return ok && (code == "42804" || code == "42846") // datatype_mismatch, cannot_coerce
+}
+
+// IsTypeMismatchOf reports whether that is about a column, or a COALESCE, which the statement as it was written hasn't.
+func IsTypeMismatchOf(err error, column, query string) bool {
+	for _, word := range [...]string{`"` + column + `"`, "COALESCE"} {
+		absent := !strings.Contains(strings.ToLower(query), strings.ToLower(strings.Trim(word, `"`)))
+		if absent && strings.Contains(err.Error(), word) {
+			return true
+		}
+	}
+	return false
+}
+
 // NamesFunction reports whether PostgreSQL says, in a message of any language, that there is no
 // function of this name to be called. A value that is cast to regprocedure has the same code, but
 // stands in quotes; none stand before what a statement calls.

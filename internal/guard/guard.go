@@ -38,6 +38,10 @@ type Dialect struct {
 	// RowCounter is the function that counts the rows as they are selected; empty without one.
 	RowCounter string
 
+	// FoundCounter is the function that counts the rows of the last query, also of one inside of its own statement;
+	// empty without one.
+	FoundCounter string
+
 	// LedgerCheck writes the condition that is true or raises: it compares a token with
 	// the newest one of its name.
 	LedgerCheck func(w Writer, token int)
@@ -114,6 +118,10 @@ type Facts struct {
 	// SeeksFirst: a condition isn't evaluated where an index has no row, though it
 	// has no column.
 	SeeksFirst fact.Fact
+
+	// PlansMatch: a virtual table's plan evaluates MATCH, and a comparison of the column with its own name, which
+	// have another meaning inside of an expression.
+	PlansMatch fact.Fact
 
 	// OwnLedgers: each schema has a ledger of its own, for its tables, and so it has the table of their claims.
 	OwnLedgers fact.Fact

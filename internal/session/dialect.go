@@ -37,6 +37,14 @@ type Dialect struct {
 	Columns func(Name) string
 	Narrow  func(columnType string) bool
 
+	// Unalterable is a query for what to do where a relation lacks a column and is none that ALTER TABLE adds one to,
+	// such as a virtual table; it has no row for another one. It is nil where there are none.
+	Unalterable func(Name) string
+
+	// NoInteger is a query for the type of a column that isn't an integer's; it has no row for one that is. It is nil
+	// where a guard raises for such a column.
+	NoInteger func(table Name, column string) string
+
 	// Prepared is a query for the names and texts of the session's prepared statements, which SQL's EXECUTE runs by
 	// name; empty where the server lists none.
 	Prepared string

@@ -25,6 +25,8 @@ type Table struct {
 
 	Columns []Column // those that sqlfence adds to statements
 
+	Unalterable string // a query for what to do where ALTER TABLE adds no column; no row for a table
+
 	own       sqltext.Dialect // of one of sqlfence's own tables; nil for one of the application's
 	elsewhere string          // a query for the other schemas that have it; empty if there can't be any
 }
@@ -100,12 +102,23 @@ func Find(err error, ask Asker, tables ...Table) (Missing, bool) {
 		}
 		for _, c := range t.Columns {
 			if lacksColumn(err, message, t.Name, c.Name) {
-				return Missing{Name: "column " + c.SQL + " of table " + t.SQL,
-					SQL: "ALTER TABLE " + t.SQL + " ADD COLUMN " + c.SQL + " " + c.Type}, true
+				m := Missing{Name: "column " + c.SQL + " of table " + t.SQL,
+					SQL: "ALTER TABLE " + t.SQL + " ADD COLUMN " + c.SQL + " " + c.Type}
+				if found, failed := t.unalterable(ask); failed == nil && len(found) == 1 {
+					m.SQL, m.Remedy = "", found[0]
+				}
+				return m, true
 			}
 		}
 	}
 	return Missing{}, false
+}
+
+func (t Table) unalterable(ask Asker) ([]string, error) {
+	if t.Unalterable == "" {
+		return nil, nil
+	}
+	return ask(t.Unalterable)
 }
 
 // roleOf returns the role of a session that was refused for want of a privilege, as SQL. It is Role in a transaction

@@ -39,6 +39,7 @@ var Guard = &guard.Dialect{
 
 		LedgerInRow: fact.Yes,
 		SeeksFirst:  fact.No,
+		PlansMatch:  fact.No,
 		OwnLedgers:  fact.No,
 	},
 	Texts: guard.Texts{
@@ -70,6 +71,8 @@ var Guard = &guard.Dialect{
 	RowNumbers:  []string{"_rowid"}, // another name for a primary key of one integer column
 	KeyReturner: "last_insert_id",   // it makes an unsigned integer of what it returns
 	RowCounter:  "rownum",           // MariaDB's; without brackets it is a column
+
+	FoundCounter: "found_rows",
 
 	// LedgerFirst stands in the query.
 	LedgerCheck: ledgerCheck, LedgerFirst: ledgerCheck, LedgerTail: func(guard.Writer) {},

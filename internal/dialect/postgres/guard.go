@@ -24,6 +24,7 @@ var Guard = &guard.Dialect{
 		FindsDatesByNull:  fact.No,
 		LedgerInRow:       fact.No,
 		SeeksFirst:        fact.No,
+		PlansMatch:        fact.No,
 		OwnLedgers:        fact.No,
 	},
 	Texts: guard.Texts{

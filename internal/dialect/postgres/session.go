@@ -27,6 +27,21 @@ var Session = &session.Dialect{
 	HasSettings: fact.No,
 	HasCharset:  fact.No,
 	HasCounts:   fact.No,
+
+	NoInteger: noInteger,
+}
+
+// noInteger finds the table as a statement does.
+func noInteger(table session.Name, column string) string {
+	name := Text.Quote(table.Table)
+	if table.Schema != "" {
+		name = Text.Quote(table.Schema) + "." + name
+	}
+	return "SELECT pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_attribute AS a " +
+		"WHERE a.attrelid OPERATOR(pg_catalog.=) pg_catalog.to_regclass(" + Text.Text(name) +
+		")::pg_catalog.oid AND a.attname OPERATOR(pg_catalog.=) " + Text.Text(column) +
+		"::pg_catalog.name AND pg_catalog.format_type(a.atttypid, a.atttypmod) OPERATOR(pg_catalog.<>) " +
+		"ALL (ARRAY['bigint', 'integer', 'smallint'])"
 }
 
 const standby = "pg_catalog.pg_is_in_recovery()"

@@ -19,6 +19,7 @@ var Guard = &guard.Dialect{
 		FindsDatesByNull:  fact.No,
 		LedgerInRow:       fact.No,
 		SeeksFirst:        fact.Yes,
+		PlansMatch:        fact.Yes,
 		OwnLedgers:        fact.Yes,
 	},
 	Texts: guard.Texts{

@@ -20,6 +20,22 @@ var Session = &session.Dialect{
 	HasSettings: fact.Yes,
 	HasCharset:  fact.No,
 	HasCounts:   fact.Yes,
+
+	Unalterable: unalterable,
+}
+
+// unalterable: the definition of a virtual table begins as SQLite writes it, whatever the statement was.
+func unalterable(table session.Name) string {
+	const view = "it is a view, and the marks of its rows are in the tables behind it: register those, and write them"
+	const virtual = "it is a virtual table, which ALTER TABLE adds no column to: create it with the column, as " +
+		"fts5(body, fence_token UNINDEXED), and copy its rows"
+	schema := ""
+	if table.Schema != "" {
+		schema = Text.Quote(table.Schema) + "."
+	}
+	return "SELECT CASE type WHEN 'view' THEN " + Text.Text(view) + " ELSE " + Text.Text(virtual) +
+		" END FROM " + schema + "sqlite_master WHERE name = " + Text.Text(table.Table) +
+		" COLLATE NOCASE AND (type = 'view' OR sql LIKE 'CREATE VIRTUAL TABLE%')"
 }
 
 func canary(*session.Wanted, bool) string {

@@ -48,4 +48,6 @@ const (
 	Rejected
 	// Ambiguous: the meaning depends on standard_conforming_strings.
 	Ambiguous
+	// Conditional: some servers execute the comment at Offset, and others skip it.
+	Conditional
 )

@@ -36,7 +36,7 @@ func (s *scanner) dashes() (comment bool, err *Error) {
 func (s *scanner) codeComment() *Error {
 	switch c := s.at(2); {
 	case c == '!' || (c|0x20 == 'm' || c|0x20 == 't') && s.at(3) == '!':
-		return &Error{s.pos, executable, Unread}
+		return &Error{s.pos, executable, Conditional}
 	case c == '+':
 		hint, _, closed := strings.Cut(s.src[s.pos:], "*/")
 		switch {

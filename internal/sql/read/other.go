@@ -14,10 +14,14 @@ func (t *Text) other(begin int) {
 	if p.Hi = int32(t.stop); t.depth == 0 {
 		t.Hi = p.Hi
 	}
+	if inner := t.wrapped(begin, p.Class); inner > 0 && t.reads(inner) {
+		p = &t.Parts[len(t.Parts)-1] // reading has made room for more
+		p.Reads = true
+	}
 	if p.Class == Call || p.Class == Prepare {
 		p.Lo = int32(t.behindOwnName(begin))
 	}
-	t.mayHide = t.mayHide || p.Class == Reading || p.Class == Definition
+	t.mayHide = t.mayHide || p.Reads || p.Class == Reading || p.Class == Definition
 }
 
 func (t *Text) class() Class {
@@ -62,6 +66,60 @@ func (t *Text) behindOwnName(begin int) int {
 		}
 	}
 	return begin
+}
+
+// wrapped returns the token that begins the statement which another one prepares, or sets variables for; or 0.
+//
+//	PREPARE name [(types)] AS statement
+//	SET STATEMENT variable = x, ... FOR statement
+func (t *Text) wrapped(begin int, class Class) int {
+	word, i := "as", begin
+	switch {
+	case t.grammar.Code.Is() && class == Prepare:
+	case t.grammar.Own != nil && t.isWord(&t.Tokens[begin], "set") && t.isWord(&t.Tokens[begin+1], "statement"):
+		word = "for"
+	default:
+		return 0
+	}
+	for ; i < t.stop; i = t.skip(i) {
+		if t.isWord(&t.Tokens[i], word) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// reads reports whether the statement that begins at a token and ends with the region only reads, unless a write hides
+// in it.
+func (t *Text) reads(at int) bool {
+	if at >= t.stop {
+		return false
+	}
+	before, i, stop, hides, parts := t.Statement, t.i, t.stop, t.mayHide, len(t.Parts)
+	writes, verbs := len(t.Writes), len(t.verbs)
+	t.i = at
+	t.statement()
+	ok := true
+	for _, p := range t.Parts[parts:] {
+		ok = ok && (p.Kind == OtherPart && p.Class == Reading || p.Kind == NamePart)
+	}
+	clear(t.Parts[parts:])
+	clear(t.Writes[writes:])
+	before.Parts, before.Writes = t.Parts[:parts], t.Writes[:writes]
+	t.Statement, t.i, t.stop, t.mayHide, t.verbs = before, i, stop, hides, t.verbs[:verbs]
+	return ok
+}
+
+// Referenced returns the end of the name of the table that a foreign key at a token refers to, or i.
+//
+//	REFERENCES name
+func (t *Text) Referenced(i int32) int32 {
+	if t.isWord(&t.Tokens[i], "references") {
+		if _, _, next, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, int(i)+1); ok {
+			return int32(next)
+		}
+	}
+	return i
 }
 
 // isRead holds for statements that only read, unless a write hides in them.

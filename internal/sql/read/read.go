@@ -193,4 +193,23 @@ func (t *Text) part(kind PartKind, begin, at int) {
 	t.Parts = append(t.Parts, Part{Kind: kind, At: int32(at), Span: span(begin, t.stop)})
 }
 
-func (t *Text) unreadable(begin int) { t.part(UnreadablePart, begin, begin) }
+func (t *Text) unreadable(begin int) {
+	t.part(UnreadablePart, begin, begin)
+	t.Parts[len(t.Parts)-1].Reason = t.versioning(begin)
+}
+
+// versioning returns the reason for a write of MariaDB's that is about versions or periods of rows.
+//
+//	DELETE HISTORY FROM name [BEFORE SYSTEM_TIME x]
+//	{UPDATE | DELETE FROM} name FOR PORTION OF period FROM x TO x ...
+func (t *Text) versioning(begin int) Reason {
+	if t.isWord(&t.Tokens[begin], "delete") && t.isWord(&t.Tokens[begin+1], "history") {
+		return DeletesHistory
+	}
+	for i := begin; i < t.stop; i = t.skip(i) {
+		if t.isWord(&t.Tokens[i], "for") && t.isWord(&t.Tokens[i+1], "portion") {
+			return WritesPortion
+		}
+	}
+	return Readable
+}

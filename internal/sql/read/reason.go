@@ -25,6 +25,8 @@ const (
 	BadWith
 	Unexpected
 	UnclearTable
+	DeletesHistory
+	WritesPortion
 
 	// These are of a DO.
 	OtherLanguage
@@ -53,7 +55,10 @@ var reasons = [...]string{
 	NotRows:                "rows from this can't be guarded; write INSERT ... VALUES or INSERT ... SELECT",
 	BadWith:                "this WITH can't be read",
 	UnclearTable:           "which table this column is of can't be seen; write it as table.column",
-	Unexpected:             "this part of the statement can't be read",
-	OtherLanguage:          "code of another language than PL/pgSQL, or in more than one string, can't be read",
-	EscapedCode:            "code in a string with escapes can't be read; write it between $$ and $$",
+	DeletesHistory:         "no guard can check the old versions that DELETE HISTORY deletes; run it under Bypass",
+	WritesPortion: "FOR PORTION OF also inserts rows, which no guard can check; select the rows by their keys and " +
+		"periods, write them by UPDATE and INSERT, or run it under Bypass",
+	Unexpected:    "this part of the statement can't be read",
+	OtherLanguage: "code of another language than PL/pgSQL, or in more than one string, can't be read",
+	EscapedCode:   "code in a string with escapes can't be read; write it between $$ and $$",
 }

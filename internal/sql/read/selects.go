@@ -112,6 +112,8 @@ func (t *Text) clauseAt(i int) int {
 	case t.isWord(tok, "order") && t.isWord(next, "by"), t.isWord(tok, "limit"),
 		t.isWord(tok, "for") && t.isWord(next, "update", "share"), t.isWord(tok, "lock") && t.isWord(next, "in"):
 		return tailClause
+	case t.isWord(tok, "for") && t.isWord(next, "system_time"): // of a table
+		return noClause
 	case t.isWord(tok, "window", "procedure", "into", "for", "lock", "offset", "fetch", "qualify", "with"),
 		t.isWord(tok, "rows") && t.isWord(next, "examined"): // which counts what the ledger's question reads, too
 		return unknownClause

@@ -54,6 +54,10 @@ const (
 type Part struct {
 	Kind  PartKind
 	Class Class // of OtherPart
+	Reads bool  // the statement that it prepares, or sets variables for, is a read, unless parts that follow are writes
+
+	Reason Reason // of UnreadablePart; Readable where none is known
+
 	Write int32 // of WritePart
 	At    int32
 	Name  string // normalised
