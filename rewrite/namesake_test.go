@@ -33,9 +33,9 @@ func TestNamesakes(t *testing.T) {
 			`CALL "books"()`, `CALL U&"\0062ooks"()`, "PREPARE books AS SELECT 1", "PREPARE books (int) AS SELECT $1", "EXECUTE books(1)",
 			"DEALLOCATE books", "DROP ROUTINE books", "DROP AGGREGATE books(int)", "DROP FUNCTION f(books) CASCADE",
 			"LISTEN books", "NOTIFY books, 'x'", "UNLISTEN books",
-			"DECLARE books CURSOR FOR SELECT 1", "FETCH NEXT FROM books", "MOVE books", "CLOSE books", "SET ROLE books",
+			"DECLARE books CURSOR FOR SELECT 1", "PREPARE books (books) AS DELETE FROM pens", "FETCH NEXT FROM books", "MOVE books", "CLOSE books", "SET ROLE books",
 		}, []string{
-			"CALL p(books => 1)", "PREPARE books AS DELETE FROM books", "PREPARE books (books) AS DELETE FROM pens", "PREPARE p AS DELETE FROM books",
+			"CALL p(books => 1)", "PREPARE books AS DELETE FROM books", "PREPARE p AS DELETE FROM books",
 			"DO $$BEGIN CALL books(); END$$", "DECLARE c CURSOR FOR WITH x AS (DELETE FROM books RETURNING 1) SELECT * FROM x",
 		}},
 		{[]databases.Dialect{databases.MySQL}, []string{

@@ -87,11 +87,6 @@ func (p *planner) other(part *read.Part) bool {
 		return false
 	case part.Class == read.Do:
 		return p.do(part)
-	case part.Reads:
-		return true
-	case table >= 0 && part.Class == read.Prepare:
-		return p.refuse(table, at, "a write can't be guarded behind PREPARE; send it by itself, or prepare it by the "+
-			"driver, as database/sql's Prepare does")
 	case table >= 0 && part.Class == read.Call:
 		return p.refuse(table, at, codeNames)
 	case part.Class == read.Call:
@@ -120,9 +115,6 @@ func (p *planner) againstKind(part *read.Part) string {
 	case p.Word(part.Lo, "load"):
 		return "rows of a file can't be guarded; write INSERT, or load another table and write INSERT ... SELECT, " +
 			"or run it under Bypass"
-	case p.Word(part.Lo, "set"):
-		return "a write can't be guarded behind SET STATEMENT; set the variable for the session, and write it as a " +
-			"statement of its own"
 	}
 	return "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE or INSERT, or run it " +
 		"under Bypass; a migration belongs on a connection without sqlfence"

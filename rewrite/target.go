@@ -45,7 +45,14 @@ func (p *planner) write(w *read.Write) bool {
 	case table < 0:
 		return true
 	}
-	if p.Tabular {
+	switch {
+	case p.Wrapped && p.Word(p.Lo, "prepare"):
+		return p.refuseTarget(w.At, "a write can't be guarded behind PREPARE; send it by itself, or prepare it by the "+
+			"driver, as database/sql's Prepare does")
+	case p.Wrapped:
+		return p.refuseTarget(w.At, "a write can't be guarded behind SET STATEMENT; set the variable for the session, "+
+			"and write it as a statement of its own")
+	case p.Tabular:
 		return p.refuseTarget(w.At, "drivers don't find the end of what ANALYZE answers to a statement with "+
 			"arguments; write the statement alone, or EXPLAIN it")
 	}

@@ -10,18 +10,20 @@ import (
 func (t *Text) other(begin int) {
 	t.part(OtherPart, begin, begin)
 	p := &t.Parts[len(t.Parts)-1]
+	if inner := t.wrapped(begin); inner > 0 {
+		p.Class, p.Hi = NoRows, int32(inner)
+		t.Wrapped, t.i = true, inner
+		t.statement()
+		return
+	}
 	p.Class = t.class()
 	if p.Hi = int32(t.stop); t.depth == 0 {
 		t.Hi = p.Hi
 	}
-	if inner := t.wrapped(begin, p.Class); inner > 0 && t.reads(inner) {
-		p = &t.Parts[len(t.Parts)-1] // reading has made room for more
-		p.Reads = true
-	}
-	if p.Class == Call || p.Class == Prepare {
+	if p.Class == Call {
 		p.Lo = int32(t.behindOwnName(begin))
 	}
-	t.mayHide = t.mayHide || p.Reads || p.Class == Reading || p.Class == Definition
+	t.mayHide = t.mayHide || p.Class == Reading || p.Class == Definition
 }
 
 func (t *Text) class() Class {
@@ -32,11 +34,9 @@ func (t *Text) class() Class {
 		return Do
 	case t.grammar.Code.Is() && t.isWord(first, "call"):
 		return Call
-	case t.grammar.Code.Is() && t.isWord(first, "prepare"):
-		if t.isWord(t.peek(1), "transaction") && t.peek(2).Kind == lex.Text {
-			return NoRows
-		}
-		return Prepare
+	case t.grammar.Code.Is() && t.isWord(first, "prepare") && t.isWord(t.peek(1), "transaction") &&
+		t.peek(2).Kind == lex.Text:
+		return NoRows
 	case t.isWord(first, t.grammar.NoRows...):
 		return NoRows
 	case t.grammar.CreatesFrom.Is() && t.joins():
@@ -72,42 +72,23 @@ func (t *Text) behindOwnName(begin int) int {
 //
 //	PREPARE name [(types)] AS statement
 //	SET STATEMENT variable = x, ... FOR statement
-func (t *Text) wrapped(begin int, class Class) int {
-	word, i := "as", begin
+func (t *Text) wrapped(begin int) int {
+	first, second, word := &t.Tokens[begin], &t.Tokens[min(begin+1, t.stop)], "as"
 	switch {
-	case t.grammar.Code.Is() && class == Prepare:
-	case t.grammar.Own != nil && t.isWord(&t.Tokens[begin], "set") && t.isWord(&t.Tokens[begin+1], "statement"):
-		word = "for"
+	case t.Wrapped || t.depth > 0:
+		return 0
+	case t.grammar.Code.Is() && t.isWord(first, "prepare") && t.grammar.Lex.IsName(t.Src, second):
+	case t.grammar.Own != nil && t.isWord(first, "set") && t.isWord(second, "statement") && t.runs() == Unknown:
+		word = "for" // what runs a text would read it in the sql_mode that is set here
 	default:
 		return 0
 	}
-	for ; i < t.stop; i = t.skip(i) {
+	for i := begin + 2; i < t.stop-1; i = t.skip(i) {
 		if t.isWord(&t.Tokens[i], word) {
 			return i + 1
 		}
 	}
 	return 0
-}
-
-// reads reports whether the statement that begins at a token and ends with the region only reads, unless a write hides
-// in it.
-func (t *Text) reads(at int) bool {
-	if at >= t.stop {
-		return false
-	}
-	before, i, stop, hides, parts := t.Statement, t.i, t.stop, t.mayHide, len(t.Parts)
-	writes, verbs := len(t.Writes), len(t.verbs)
-	t.i = at
-	t.statement()
-	ok := true
-	for _, p := range t.Parts[parts:] {
-		ok = ok && (p.Kind == OtherPart && p.Class == Reading || p.Kind == NamePart)
-	}
-	clear(t.Parts[parts:])
-	clear(t.Writes[writes:])
-	before.Parts, before.Writes = t.Parts[:parts], t.Writes[:writes]
-	t.Statement, t.i, t.stop, t.mayHide, t.verbs = before, i, stop, hides, t.verbs[:verbs]
-	return ok
 }
 
 // Referenced returns the end of the name of the table that a foreign key at a token refers to, or i.

@@ -43,7 +43,7 @@ func showPart(b *strings.Builder, t *Text, p Part) {
 	case TooDeepPart:
 		fmt.Fprintf(b, "too deep at %d\n", t.Offset(p.At))
 	case OtherPart:
-		classes := [...]string{"unknown", "no rows", "reading", "definition", "joins", "do", "call", "prepare", "unseen"}
+		classes := [...]string{"unknown", "no rows", "reading", "definition", "joins", "do", "call", "unseen"}
 		fmt.Fprintf(b, "%s\n", classes[p.Class])
 	}
 }

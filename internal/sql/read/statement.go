@@ -22,6 +22,7 @@ type Statement struct {
 
 	Explained bool // it is run by EXPLAIN ANALYZE
 	Tabular   bool // it is run by MariaDB's ANALYZE without FORMAT
+	Wrapped   bool // PREPARE prepares it, or SET STATEMENT sets variables for it
 
 	Parts  []Part
 	Writes []Write
@@ -54,7 +55,6 @@ const (
 type Part struct {
 	Kind  PartKind
 	Class Class // of OtherPart
-	Reads bool  // the statement that it prepares, or sets variables for, is a read, unless parts that follow are writes
 
 	Reason Reason // of UnreadablePart; Readable where none is known
 
@@ -85,8 +85,6 @@ const (
 	Do
 	// Call: CALL, and what runs a text that stands in it as a string.
 	Call
-	// Prepare: PostgreSQL's PREPARE.
-	Prepare
 	// Unseen: it runs, or writes, what can't be seen in the text.
 	Unseen
 )
