@@ -36,7 +36,8 @@ var layers = [][]string{
 	{"internal/fenced"},
 	{"."},
 	{"internal/dialectopt", "internal/refusal", "coverage"},
-	{"tokens", "rowlock", "schema", "changes"},
+	{"rowlock", "schema", "changes"},
+	{"tokens"},
 	{"lease"},
 }
 

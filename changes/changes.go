@@ -12,6 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/poll"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
@@ -122,7 +123,7 @@ func (c *Counter) ask(ctx context.Context, tables []table) (ok []bool, counts []
 	for i, t := range tables {
 		parts = append(parts, fmt.Sprintf("SELECT %d AS i, ", i)+c.dialect.text(c, t, c.dialect.count))
 	}
-	query := strings.Join(parts, "\nUNION ALL ") + "\nORDER BY i"
+	query := sqltext.Whole(c.dialect, strings.Join(parts, "\nUNION ALL ")+"\nORDER BY i")
 	scan := func(rows *sql.Rows) error {
 		var i int
 		var there bool

@@ -43,17 +43,19 @@ FROM pg_catalog.pg_subscription_rel AS s WHERE s.srrelid = pg_catalog.to_regclas
 const installPostgres = `DO $install$
 DECLARE
 	counted pg_catalog.regclass := pg_catalog.to_regclass({'table'});
-	home text;
-	other text;
-	patience text := pg_catalog.current_setting('lock_timeout');
+	home pg_catalog.text;
+	other pg_catalog.text;
+	patience pg_catalog.text := pg_catalog.current_setting('lock_timeout');
+	path pg_catalog.text := ` + pg.CurrentPath + `;
 BEGIN
-	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
+	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE pg_catalog.texteq(patience, '0');
 	PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sqlfence-install', 0));
 	IF pg_catalog.to_regclass('fencing_changes') IS NULL THEN
 		CREATE TABLE fencing_changes (
-			relation oid NOT NULL, slot bigint NOT NULL, n bigint NOT NULL, PRIMARY KEY (relation, slot)
+			relation pg_catalog.oid NOT NULL, slot bigint NOT NULL, n bigint NOT NULL, PRIMARY KEY (relation, slot)
 		) WITH (fillfactor = 50);
 	END IF;
+	` + pg.CatalogueFirst + `
 	SELECT n.nspname INTO home
 	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 	WHERE c.oid = pg_catalog.to_regclass('fencing_changes');
@@ -101,8 +103,9 @@ $function$$create$, home);
 	END IF;
 	EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER sqlfence_changes_v1', counted);
 	EXECUTE pg_catalog.format('INSERT INTO %I.fencing_changes AS c (relation, slot, n) VALUES ($1, -1, $2)'
-		' ON CONFLICT (relation, slot) DO UPDATE SET n = c.n + 1', home) USING counted::oid,
+		' ON CONFLICT (relation, slot) DO UPDATE SET n = c.n + 1', home) USING counted::pg_catalog.oid,
 		 (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000)::bigint;
+	` + pg.PathAsBefore + `
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
 END
 $install$`

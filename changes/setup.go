@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // Setup has the database count the changes of the tables from now on: it creates fencing_changes if there is none,
@@ -63,7 +64,7 @@ func (c *Counter) oneServer(ctx context.Context) error {
 
 func (c *Counter) setup(ctx context.Context, t table) error {
 	if obstacles := c.dialect.text(c, t, c.dialect.obstacles); obstacles != "" {
-		found, err := dialectopt.Texts(ctx, c.db, obstacles)
+		found, err := dialectopt.Texts(ctx, c.db, sqltext.Whole(c.dialect, obstacles))
 		if err == nil && len(found) > 0 {
 			err = errors.New("it can't be counted: " + strings.Join(found, "; "))
 		}

@@ -16,7 +16,7 @@ import (
 func advisoryLocks(d *database) int {
 	locked := 0
 	for _, c := range d.Sent() {
-		if strings.HasPrefix(c.Query, "SELECT pg_advisory_lock(") {
+		if strings.HasPrefix(c.Query, "SELECT pg_catalog.pg_advisory_lock(") {
 			locked++
 		}
 	}

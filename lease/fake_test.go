@@ -160,7 +160,7 @@ func isAcquire(c fakedb.Call) bool {
 }
 
 func isUndo(c fakedb.Call) bool {
-	return strings.Contains(c.Query, "SELECT $1::text, '', 0,") || strings.Contains(c.Query, "WHERE key = ? AND lock_id = ?")
+	return strings.Contains(fakedb.Plain(c.Query), "SELECT $1::text, '', 0,") || strings.Contains(c.Query, "WHERE key = ? AND lock_id = ?")
 }
 
 func isExtend(c fakedb.Call) bool {
@@ -173,7 +173,7 @@ func isRelease(c fakedb.Call) bool {
 
 // isHold reports whether the call is a release under MinHold.
 func isHold(c fakedb.Call) bool {
-	return strings.HasPrefix(c.Query, "UPDATE fencing_leases") && strings.Contains(c.Query, "l.acquired_at + ")
+	return strings.HasPrefix(c.Query, "UPDATE fencing_leases") && strings.Contains(c.Query, "l.acquired_at")
 }
 
 // released is the row of a lease that is released now, and has to be held for a time.

@@ -3,12 +3,14 @@ package lease
 import (
 	"context"
 	"database/sql"
+	"strings"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/schema"
 )
 
 // postgres is PostgreSQL. The clock is read after every wait.
@@ -66,26 +68,29 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 		CASE WHEN ledger.token < 0 THEN ledger.token ELSE GREATEST(ledger.token, {floor}) END AS token,
 		COALESCE(held.expires_at > clock.now AND {alive held}, false) AS live,
 		COALESCE(held.lock_id = $2::text, false) AS own, {marked before} AS marked,
-		CASE WHEN $5::bigint IS NULL OR NOT pg_try_advisory_xact_lock_shared($5::bigint) THEN true WHEN NOT {holds $5::bigint} THEN false END AS session
+		CASE WHEN $5::bigint IS NULL OR NOT pg_catalog.pg_try_advisory_xact_lock_shared($5::bigint) THEN true
+			WHEN NOT {holds $5::bigint} THEN false END AS session
 	FROM (SELECT {now} AS now) AS clock
 	LEFT JOIN fencing_leases AS held ON held.key = $1::text
 	LEFT JOIN {ledger} AS ledger ON ledger.name = $1::text
 ), won AS (
 	INSERT INTO fencing_leases AS l (key, lock_id, holder, session, token, acquired_at, expires_at)
-	SELECT $1::text, $2::text, $3::text, $5::bigint, seen.token + 1, clock.now, clock.now + $4::bigint * interval '1 microsecond'
+	SELECT $1::text, $2::text, $3::text, $5::bigint, pg_catalog.int8pl(seen.token, 1), clock.now,
+		{later clock.now, $4::bigint}
 	FROM seen, LATERAL (SELECT {now} AS now FROM (SELECT CASE WHEN NOT seen.live
 		THEN {turn $1::text} END OFFSET 0) AS turn OFFSET 0) AS clock
 	WHERE seen.session AND CASE WHEN seen.live THEN NOT seen.own AND $3::text <> '' AND seen.holder = $3::text
-		ELSE seen.token BETWEEN 0 AND {max} - 1 AND {seen $1::text} END
+		ELSE seen.token >= 0 AND seen.token < {max} AND {seen $1::text} END
 	ON CONFLICT (key) DO UPDATE SET (lock_id, holder, session, token, acquired_at, expires_at) = (
 		SELECT
 			CASE WHEN same THEN l.lock_id ELSE excluded.lock_id END,
 			excluded.holder,
 			CASE WHEN same THEN l.session ELSE excluded.session END,
-			CASE WHEN same THEN l.token ELSE 1 + GREATEST(l.token, excluded.token - 1,
-				(SELECT token FROM {ledger} WHERE name = l.key FOR UPDATE)) END,
+			CASE WHEN same THEN l.token ELSE pg_catalog.int8pl(1, GREATEST(
+				l.token, pg_catalog.int8mi(excluded.token, 1),
+				(SELECT token FROM {ledger} WHERE name = l.key FOR UPDATE))) END,
 			CASE WHEN same THEN l.acquired_at ELSE now END,
-			CASE WHEN same AND NOT $6::boolean THEN l.expires_at ELSE now + $4::bigint * interval '1 microsecond' END
+			CASE WHEN same AND NOT $6::boolean THEN l.expires_at ELSE {later now, $4::bigint} END
 		FROM (SELECT now, $3::text <> '' AND l.holder = $3::text AND l.expires_at > now AND {alive l} AS same
 			FROM (SELECT {now} AS now) AS clock OFFSET 0) AS m)
 	WHERE CASE WHEN l.expires_at > {now} AND {alive l} THEN CASE
@@ -102,9 +107,9 @@ const takePostgres = `WITH seen AS MATERIALIZED (
 		ELSE {overtaken t.token} END
 {marking})
 SELECT seen.live, seen.session, {marked now}, seen.token, COALESCE(seen.holder, ''), {micros seen.expires_at}, ` +
-	`{micros seen.expires_at - seen.now},
+	`{micros pg_catalog.timestamptz_mi(seen.expires_at, seen.now)},
 	won.key, won.lock_id, won.holder, won.token, {micros won.acquired_at}, {micros won.expires_at},
-	won.session IS NOT NULL, {micros won.expires_at - statement_timestamp()}
+	won.session IS NOT NULL, {micros pg_catalog.timestamptz_mi(won.expires_at, pg_catalog.statement_timestamp())}
 FROM seen LEFT JOIN (
 	SELECT key, lock_id, holder, session, token, acquired_at, expires_at FROM won
 	UNION ALL
@@ -117,12 +122,13 @@ FROM seen LEFT JOIN (
 var waitingPieces = sqltext.Pieces{
 	"marked": sqltext.Func(func(when string) string {
 		if when == "before" {
-			return "COALESCE(held.notify_until >= clock.now + $7::bigint * interval '1 microsecond', false)"
+			return "COALESCE(held.notify_until >= " + later("clock.now, $7::bigint") + ", false)"
 		}
 		return "seen.marked OR EXISTS (SELECT FROM marked)"
 	}),
 	"marking": sqltext.SQL(`), marked AS (
-	UPDATE fencing_leases AS l SET notify_until = {now} + $7::bigint * interval '1 microsecond' + interval '1 minute'
+	UPDATE fencing_leases AS l SET notify_until = 
+		pg_catalog.timestamptz_pl_interval({later {now}, $7::bigint}, interval '1 minute')
 	FROM seen
 	WHERE seen.live AND NOT seen.own AND NOT seen.marked AND ($3::text = '' OR seen.holder <> $3::text)
 		AND l.key = $1::text AND l.expires_at > {now} AND {alive l}
@@ -140,11 +146,11 @@ var overtaken = sqltext.NewMark("lease")
 
 // extendPostgres: lock id, ttl in µs. The row is locked before the clock is read,
 // or an expired lease could come back to life after a wait.
-const extendPostgres = `UPDATE fencing_leases AS l SET expires_at = n.now + $2::bigint * interval '1 microsecond'
+const extendPostgres = `UPDATE fencing_leases AS l SET expires_at = {later n.now, $2::bigint}
 FROM (SELECT key, {now} AS now, {durable} AS durable FROM (SELECT key FROM fencing_leases ` +
 	`WHERE lock_id = $1::text FOR UPDATE) AS locked) AS n
 WHERE l.key = n.key AND l.lock_id = $1::text AND l.expires_at > n.now AND {alive l}
-RETURNING {micros l.expires_at}, {micros l.expires_at - statement_timestamp()}`
+RETURNING {micros l.expires_at}, {micros pg_catalog.timestamptz_mi(l.expires_at, pg_catalog.statement_timestamp())}`
 
 // releasePostgres: lock id, release.
 const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = $2::text, expires_at = {now}
@@ -154,7 +160,7 @@ const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session 
 const holdPostgres = `UPDATE fencing_leases AS l SET session = NULL, (lock_id, holder, expires_at) = (
 	SELECT CASE WHEN m.until > m.now THEN $2::text END, CASE WHEN m.until > m.now THEN '' ELSE $2::text END, ` +
 	`GREATEST(m.until, m.now)
-	FROM (SELECT {now} AS now, l.acquired_at + $3::bigint * interval '1 microsecond' AS until, ` +
+	FROM (SELECT {now} AS now, {later l.acquired_at, $3::bigint} AS until, ` +
 	`{durable} AS durable OFFSET 0) AS m)
 ` + ofLeasePostgres
 
@@ -173,16 +179,16 @@ ON CONFLICT (key) DO UPDATE SET lock_id = NULL, session = NULL, expires_at = {no
 WHERE l.lock_id = $2::text`
 
 // indexedPostgres looks for an index that can be used, by whatever name.
-const indexedPostgres = `SELECT 1 FROM pg_catalog.pg_index AS i
+var indexedPostgres = pg.Qualified(`SELECT 1 FROM pg_catalog.pg_index AS i
 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
 WHERE i.indrelid = pg_catalog.to_regclass('fencing_leases') AND i.indisvalid AND i.indpred IS NULL ` +
-	`AND a.attname = 'expires_at'`
+	`AND a.attname = 'expires_at'`)
 
 // listPostgres is followed by a condition. The start of the statement is a bound that
 // the planner can find by an index; the clock isn't.
 const listPostgres = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, session IS NOT NULL
 FROM fencing_leases AS l
-WHERE expires_at > statement_timestamp() AND {live l}`
+WHERE expires_at > pg_catalog.statement_timestamp() AND {live l}`
 
 const sweepPostgres = `DELETE FROM fencing_leases AS l WHERE expires_at <= {now} OR NOT {alive l}`
 
@@ -213,14 +219,21 @@ var postgresTexts = struct {
 }
 
 // notifying is a column more of a release.
-const notifying = `, CASE WHEN l.notify_until > {now} THEN pg_notify('` + channel + `', l.key) END`
+const notifying = `, CASE WHEN l.notify_until > {now} THEN pg_catalog.pg_notify('` + channel + `', l.key) END`
 
 func floored(text string, own ...sqltext.Pieces) sqltext.Floored {
 	return sqltext.NewFloored(pg.Text, text, append(own, postgresPieces, pieces)...)
 }
 
 var postgresPieces = sqltext.Pieces{
+	"later":     sqltext.Func(later),
 	"overtaken": sqltext.Func(func(token string) string { return pg.Text.Raise("'"+overtaken+"'", token) }),
+}
+
+// later is a time and a number of microseconds more, which have a comma between them.
+func later(of string) string {
+	time, ticks, _ := strings.Cut(of, ", ")
+	return "pg_catalog.timestamptz_pl_interval(" + time + ", " + pg.Micros(ticks) + ")"
 }
 
 func (postgres) marks() statement   { return statement{text: addNotifyUntil} }
@@ -349,33 +362,35 @@ func (postgres) list(column, value string) statement {
 	if column == "" {
 		return statement{text: postgresTexts.list + " ORDER BY key"}
 	}
-	return statement{text: postgresTexts.list + " AND " + column + " = $1::text", args: []any{value}}
+	return statement{text: pg.Qualified(postgresTexts.list + " AND " + column + " = $1::text"), args: []any{value}}
 }
 
 func (postgres) ended(lockID string) statement {
-	return statement{text: "SELECT 1 FROM fencing_leases WHERE lock_id = $1::text", args: []any{lockID}}
+	return statement{text: pg.Qualified("SELECT 1 FROM fencing_leases WHERE lock_id = $1::text"), args: []any{lockID}}
 }
 
 func (postgres) released(release string) statement {
-	return statement{text: "SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = $1::text OR lock_id = " +
-		"$1::text", args: []any{release}}
+	return statement{text: pg.Qualified("SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = " +
+		"$1::text OR lock_id = $1::text"), args: []any{release}}
 }
 
 func (postgres) sweep() statement { return statement{text: postgresTexts.sweep} }
 
 // session uses an advisory lock, which the server drops when the session ends.
 func (postgres) session(id int64) (lock, unlock statement, ok bool) {
-	return statement{text: "SELECT pg_advisory_lock($1::bigint)", args: []any{id}},
-		statement{text: "SELECT pg_advisory_unlock($1::bigint)", args: []any{id}}, true
+	return statement{text: "SELECT pg_catalog.pg_advisory_lock($1::bigint)", args: []any{id}},
+		statement{text: "SELECT pg_catalog.pg_advisory_unlock($1::bigint)", args: []any{id}}, true
 }
 
 // owned marks a session by a setting, which all that is executed by it can see.
 func (postgres) owned(mark string) (set, get statement) {
-	return statement{text: "SELECT pg_catalog.set_config('sqlfence.session', $1::text, false)", args: []any{mark}},
-		statement{text: "SELECT COALESCE(pg_catalog.current_setting('sqlfence.session', true), '') = $1::text",
-			args: []any{mark}}
+	return statement{text: "SELECT pg_catalog.set_config('sqlfence.session', $1::pg_catalog.text, false)",
+			args: []any{mark}},
+		statement{text: "SELECT COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.session', true), " +
+			"$1::pg_catalog.text), pg_catalog.texteq($1::pg_catalog.text, ''))", args: []any{mark}}
 }
 
 func (postgres) procedures() (create, find statement) {
-	return statement{text: createProceduresPostgres}, statement{text: findProceduresPostgres}
+	return statement{text: pg.CreateProcedures(schema.Files, "postgres/00006_lease_procedures.up.sql")},
+		statement{text: pg.FindProcedures("sqlfence_lease_acquire", "sqlfence_lease_extend", "sqlfence_lease_release")}
 }

@@ -21,22 +21,23 @@ const takeAllPostgres = `WITH asked AS MATERIALIZED (
 		CASE WHEN ledger.token < 0 THEN ledger.token ELSE GREATEST(ledger.token, clock.floor) END AS token,
 		COALESCE(held.expires_at > clock.now AND {alive held}, false) AS live
 	FROM (SELECT {now} AS now, {floor} AS floor, {durable} AS durable,
-			pg_catalog.current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') AS shared OFFSET 0) AS clock
-	CROSS JOIN json_to_recordset($1::text::json) AS r(key text, lock_id text, holder text, ttl bigint)
+		pg_catalog.starts_with(pg_catalog.current_setting('transaction_isolation'), 'read ') AS shared OFFSET 0) AS clock
+	CROSS JOIN pg_catalog.json_to_recordset($1::text::json)
+		AS r(key pg_catalog.text, lock_id pg_catalog.text, holder pg_catalog.text, ttl bigint)
 	LEFT JOIN LATERAL (SELECT * FROM fencing_leases WHERE key = r.key OFFSET 0) AS held ON true
 	LEFT JOIN LATERAL (SELECT * FROM {ledger} WHERE name = r.key OFFSET 0) AS ledger ON true
 ), turn AS MATERIALIZED (
 	SELECT * FROM asked
-	WHERE CASE WHEN shared AND NOT live AND token BETWEEN 0 AND {max} - 1 THEN {try key} END
+	WHERE CASE WHEN shared AND NOT live AND token >= 0 AND token < {max} THEN {try key} END
 ), locked AS MATERIALIZED (
-	SELECT turn.*, GREATEST(turn.token, l.token, t.token) + 1 AS next
+	SELECT turn.*, pg_catalog.int8pl(GREATEST(turn.token, l.token, t.token), 1) AS next
 	FROM turn
 	LEFT JOIN LATERAL (SELECT key, token FROM fencing_leases WHERE key = turn.key FOR UPDATE SKIP LOCKED) AS l ON true
 	LEFT JOIN LATERAL (SELECT name, token FROM {ledger} WHERE name = turn.key FOR UPDATE SKIP LOCKED) AS t ON true
 	WHERE (l.key IS NOT NULL) = turn.kept AND (t.name IS NOT NULL) = turn.known
 ), won AS (
 	INSERT INTO fencing_leases AS l (key, lock_id, holder, token, acquired_at, expires_at)
-	SELECT key, lock_id, holder, next, at, at + ttl * interval '1 microsecond'
+	SELECT key, lock_id, holder, next, at, {later at, ttl}
 	FROM (SELECT *, {now} AS at FROM locked OFFSET 0) AS locked
 	WHERE next <= {max}
 	ON CONFLICT (key) DO UPDATE SET lock_id = excluded.lock_id, holder = excluded.holder, session = NULL, ` +
@@ -52,15 +53,17 @@ const takeAllPostgres = `WITH asked AS MATERIALIZED (
 		ELSE {overtaken t.token} END
 )
 SELECT asked.lock_id, won.key IS NOT NULL OR live AND held_id <> asked.lock_id AND (asked.holder = '' OR held_holder <> asked.holder), shared,
-	live, true, false, asked.token, COALESCE(held_holder, ''), {micros asked.expires_at}, {micros asked.expires_at - now},
+	live, true, false, asked.token, COALESCE(held_holder, ''), {micros asked.expires_at},
+	{micros pg_catalog.timestamptz_mi(asked.expires_at, now)},
 	won.key, won.lock_id, won.holder, won.token, {micros won.acquired_at}, {micros won.expires_at},
-	false, {micros won.expires_at - statement_timestamp()}
+	false, {micros pg_catalog.timestamptz_mi(won.expires_at, pg_catalog.statement_timestamp())}
 FROM asked LEFT JOIN won ON won.key = asked.key`
 
 // releaseAllPostgres: the releases in JSON. See releasePostgres.
 const releaseAllPostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = locked.release, expires_at = {now}
 FROM (SELECT r.lock_id, r.release, l.key
-	FROM json_to_recordset($1::text::json) AS r(lock_id text, release text)
+	FROM pg_catalog.json_to_recordset($1::text::json)
+		AS r(lock_id pg_catalog.text, release pg_catalog.text)
 	CROSS JOIN LATERAL (SELECT key FROM fencing_leases ` +
 	`WHERE lock_id = r.lock_id FOR UPDATE SKIP LOCKED) AS l OFFSET 0) AS locked
 WHERE l.key = locked.key AND l.lock_id = locked.lock_id AND l.expires_at > {now} AND {alive l}

@@ -44,6 +44,7 @@ type row struct {
 func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c.Query = fakedb.Plain(c.Query)
 	has := func(parts ...string) bool {
 		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(c.Query, part) })
 	}
@@ -209,7 +210,7 @@ func (s *server) release(c fakedb.Call) (fakedb.Answer, error) {
 		hold = time.Duration(c.Args[2].(int64)) * time.Microsecond
 	}
 	s.leases[key] = released(r, c.Args[1].(string), time.Now(), hold)
-	if strings.Contains(c.Query, "THEN pg_notify('sqlfence_leases', l.key)") {
+	if strings.Contains(c.Query, "THEN pg_catalog.pg_notify('sqlfence_leases', l.key)") {
 		if r.notifyUntil.After(time.Now()) {
 			s.notified = append(s.notified, key)
 		}

@@ -28,8 +28,9 @@ func (w *writer) claimedColumns() guard.ClaimColumns {
 // leaves the ones with that very key.
 func (w *writer) claimedRows() {
 	w.write(w.claimsTable(), " WHERE "+guard.ClaimedTable+".", w.dialect.Quote(w.rules.ClaimOf.Key))
-	w.amongTokens(fieldRow)
-	w.write(" AND ", w.claimedColumns().Key)
+	w.write(" IN (")
+	w.listTokens(fieldRow)
+	w.write(") AND ", w.claimedColumns().Key)
 	w.amongTokens(fieldKey)
 }
 
@@ -47,9 +48,16 @@ func (w *writer) claimsTable() string {
 
 // amongTokens writes the list that a field of the tokens is in.
 func (w *writer) amongTokens(f field) {
-	w.write(" IN (")
+	if w.dialect.Facts().BuiltIn == "" {
+		w.write(" IN (")
+		w.listTokens(f)
+		w.write(")")
+		return
+	}
+	w.operator("=")
+	w.write("ANY (ARRAY[")
 	w.listTokens(f)
-	w.write(")")
+	w.write("])")
 }
 
 // listTokens writes a field of each token, with commas between them.
@@ -77,9 +85,12 @@ func (w *writer) compareClaims(row guard.ClaimColumns) {
 	}
 	w.write("CASE WHEN ", min, "(CASE WHEN ")
 	proved()
-	w.write(" THEN 1 ELSE 0 END) = 1")
+	w.write(" THEN 1 ELSE 0 END)")
+	w.operator("=")
+	w.write("1")
 	if n := w.hi - w.lo; n > 1 {
-		w.write(" AND ", count, "(DISTINCT ", row.Key, ") = ")
+		w.write(" AND ", count, "(DISTINCT ", row.Key, ")")
+		w.operator("=")
 		w.b.Int(int64(n))
 	}
 	w.write(" THEN ")
@@ -89,15 +100,17 @@ func (w *writer) compareClaims(row guard.ClaimColumns) {
 		w.write("COALESCE(", min, "(CASE WHEN ")
 		proved()
 		w.write(" THEN NULL ELSE ", before)
-		w.eachToken("CASE "+row.Key, func(i int) { w.field(i, fieldKey) })
+		w.eachToken(func(i int) { w.same(row.Key, i, fieldKey) })
 		w.write(between, row.Claim, behind, " END), ", before)
 		if w.hi-w.lo > mostNamed {
 			w.write(w.dialect.Text("-1"))
 		} else {
-			w.eachToken("CASE", func(i int) {
-				w.write(count, "(CASE ", row.Key, " WHEN ")
-				w.field(i, fieldKey)
-				w.write(" THEN 1 END) = 0")
+			w.eachToken(func(i int) {
+				w.write(count, "(CASE WHEN ")
+				w.same(row.Key, i, fieldKey)
+				w.write(" THEN 1 END)")
+				w.operator("=")
+				w.write("0")
 			})
 		}
 		w.write(between, w.dialect.Text(goneRow), behind, ")")
@@ -107,13 +120,13 @@ func (w *writer) compareClaims(row guard.ClaimColumns) {
 
 // eachToken writes a CASE with the number of the token, as a text, for which a condition holds; of the last one
 // where none does.
-func (w *writer) eachToken(begin string, condition func(token int)) {
+func (w *writer) eachToken(condition func(token int)) {
 	text := func(i int) string { return w.dialect.Text(strconv.Itoa(i)) }
 	if w.hi == w.lo+1 {
 		w.write(text(w.lo))
 		return
 	}
-	w.write(begin)
+	w.write("CASE")
 	for i := w.lo; i < w.hi-1; i++ {
 		w.write(" WHEN ")
 		condition(i)
@@ -165,10 +178,27 @@ func (p *planner) commonTable(name string) int32 {
 	return -1
 }
 
+// same compares an expression with a field of a token.
+func (w *writer) same(expression string, token int, f field) {
+	w.write(expression)
+	w.operator("=")
+	w.field(token, f)
+}
+
+// operator writes an operator of the database's between two expressions, so that none of the application's takes its
+// place. Where it is qualified, all operators bind alike.
+func (w *writer) operator(op string) {
+	if builtIn := w.dialect.Facts().BuiltIn; builtIn != "" {
+		w.write(" OPERATOR(", builtIn, op, ") ")
+	} else {
+		w.write(" ", op, " ")
+	}
+}
+
 // builtIn names a function of the database's, so that none of the application's takes its place.
 func (d *dialect) builtIn(function string) string {
-	if d.guard.BuiltIn == "" {
+	if d.Facts().BuiltIn == "" {
 		return function
 	}
-	return d.guard.BuiltIn + strings.ToLower(function)
+	return d.Facts().BuiltIn + strings.ToLower(function)
 }

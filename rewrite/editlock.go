@@ -36,9 +36,11 @@ func (editLock) check(w *writer) {
 	by, since, expiry := w.target.qualifier+"."+l.By, w.target.qualifier+"."+l.Since, w.target.qualifier+"."+l.Expiry
 	before, behind := d.guard.KeyText.Ends()
 	text := before + by + behind
-	w.write("CASE WHEN ", editlock.NoHolder(by, text, d.Text("")), " OR ", text, " = ")
-	w.field(0, fieldEditor)
-	w.write(" OR NOT COALESCE(", expiry, " > ", d.Now(), ", ", d.Bool(false), ") THEN ", d.Bool(true), " ELSE ")
+	w.write("CASE WHEN ", editlock.NoHolder(by, text, d.Text(""), d.Facts().BuiltIn), " OR ")
+	w.same(text, 0, fieldEditor)
+	w.write(" OR NOT COALESCE(", expiry)
+	w.operator(">")
+	w.write(d.Now(), ", ", d.Bool(false), ") THEN ", d.Bool(true), " ELSE ")
 	_, and, _ := d.Raising()
 	w.raiseAfterLedger(guard.Locked, l.By, "COALESCE(", d.Micros(since), ", 0)", and, "':'", and,
 		"COALESCE(", d.Micros(expiry), ", 0)", and, "':'", and, text)

@@ -305,10 +305,10 @@ func (w *writer) byKey(one func(token int), otherwise func()) {
 
 // byKeyOf is byKey for some of the tokens of a table with Key.
 func (w *writer) byKeyOf(lo, hi int, one func(token int), otherwise func()) {
-	w.write("CASE ", w.rowsKey())
+	w.write("CASE")
 	for i := lo; i < hi; i++ {
 		w.write(" WHEN ")
-		w.field(i, fieldKey)
+		w.same(w.rowsKey(), i, fieldKey)
 		w.write(" THEN ")
 		one(i)
 	}

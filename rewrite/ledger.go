@@ -149,13 +149,17 @@ func (w *writer) ask(token int) {
 // asked writes, behind UPDATE, the table that is asked, with a SET list that fails, and WHERE.
 func (w *writer) asked(token int) {
 	if !w.rules.claimsOther() {
-		w.write(w.dialect.ledger, " SET token = token / 0 WHERE name = ")
-		w.field(token, fieldName)
+		w.write(w.dialect.ledger, " SET token = token")
+		w.operator("/")
+		w.write("0 WHERE ")
+		w.same("name", token, fieldName)
 		w.write(" AND ")
 		return
 	}
 	claim := w.dialect.Quote(w.rules.ClaimOf.Claim)
-	w.write(w.claimsTable(), " SET ", claim, " = "+guard.ClaimedTable+".", claim, " / 0 WHERE ")
+	w.write(w.claimsTable(), " SET ", claim, " = "+guard.ClaimedTable+".", claim)
+	w.operator("/")
+	w.write("0 WHERE ")
 }
 
 // asksLedger reports whether a rule of the table may raise after the ledger was asked, or the question locks

@@ -266,7 +266,7 @@ func TestNonceOfARewriter(t *testing.T) {
 			texts = append(texts, text)
 		}
 	}
-	if strings.ReplaceAll(texts[1], "N0", "N1") != texts[3] || !strings.Contains(texts[1], "'N0'::text") {
+	if strings.ReplaceAll(texts[1], "N0", "N1") != texts[3] || !strings.Contains(texts[1], "'N0'::pg_catalog.text") {
 		t.Errorf("with the function:\n%s\n%s", texts[1], texts[3])
 	}
 }

@@ -52,7 +52,8 @@ func (w *writer) beforeAssigned() {
 		w.raiseNoInteger()
 		w.write(" ELSE ")
 	}
-	w.write("COALESCE(NULLIF(", w.dialect.guard.Greatest.Before, w.dialect.guard.Assigned.Before)
+	d := w.dialect.guard
+	w.write("COALESCE(", d.Unless.Before, d.Greatest.Before, d.Assigned.Before)
 }
 
 func (w *writer) behindAssigned() {
@@ -65,13 +66,15 @@ func (w *writer) behindAssigned() {
 	cast := w.dialect.Cast(sqltext.Bigint)
 	w.write(between, w.target.qualifier, ".", w.rules.number, behind, and)
 	w.storedNumber()
-	w.write(cast, end, ", ")
+	_, than, unless := w.dialect.guard.Unless.Parts()
+	w.write(cast, end, than)
 	w.storedNumber()
-	w.write(cast, "), ")
+	w.write(cast, unless, ", ")
 	w.raiseNumber(guard.Assigned)
 	w.write(")")
 	if precedence[ruleEditLock].refuses(w) && !w.dialect.guard.SetsInOrder.Is() {
-		w.write(" + CASE WHEN ")
+		w.operator("+")
+		w.write("CASE WHEN ")
 		w.check(allRules &^ setOf(ruleLedger))
 		w.write(" THEN 0 END")
 	}
@@ -95,7 +98,8 @@ func (w *writer) increment() {
 		w.write(" ELSE ")
 	}
 	w.storedNumber()
-	w.write(" + 1")
+	w.operator("+")
+	w.write("1")
 	if checked {
 		w.write(" END")
 	}

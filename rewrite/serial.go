@@ -180,7 +180,7 @@ func (w *writer) lacksSerial() bool {
 
 func (w *writer) atSerial() {
 	w.storedNumber()
-	w.write(" = ")
+	w.operator("=")
 	w.callersSerial()
 }
 
@@ -193,7 +193,10 @@ func (w *writer) gone() {
 	if !w.comparesSerial() {
 		return
 	}
-	w.write(" RETURNING CASE WHEN ", w.target.qualifier, ".", w.rules.serial, " - 1 = ")
+	w.write(" RETURNING CASE WHEN ", w.target.qualifier, ".", w.rules.serial)
+	w.operator("-")
+	w.write("1")
+	w.operator("=")
 	w.callersSerial()
 	w.write(" THEN 1 ELSE ")
 	w.raiseAfterLedger(guard.Gone, w.rules.serial, "COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")

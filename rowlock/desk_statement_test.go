@@ -18,8 +18,8 @@ type statement struct {
 }
 
 func (d *desk) read(c fakedb.Call) statement {
-	text := strings.NewReplacer("`", "", `"`, "", "UPDATE OR ABORT", "UPDATE",
-		"rowlock_serial", d.serial, "rowlock_by", d.by, "rowlock_expiry", d.expiry).Replace(strings.Join(strings.Fields(c.Query), " "))
+	text := strings.NewReplacer("`", "", `"`, "", "UPDATE OR ABORT", "UPDATE", "pg_catalog.mul_d_interval(", "+ ",
+		"rowlock_serial", d.serial, "rowlock_by", d.by, "rowlock_expiry", d.expiry).Replace(strings.Join(strings.Fields(fakedb.Plain(c.Query)), " "))
 	for n := 1; strings.Contains(text, "?"); n++ {
 		text = strings.Replace(text, "?", "$"+strconv.Itoa(n), 1)
 	}

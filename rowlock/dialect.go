@@ -66,6 +66,10 @@ type spelling struct {
 	// same is a condition that a column has a value, of any type.
 	same func(column, value string) string
 
+	// equals compares a column of the row's key with a value by the operator of the column's type, which may be an
+	// extension's.
+	equals string
+
 	// user is a user's ID as it is sent, for a column of integers or of texts.
 	user func(id driver.Value) driver.Value
 

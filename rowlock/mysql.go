@@ -21,6 +21,7 @@ var mysql = dialect{
 		shown:   func(column string) string { return "CONVERT(" + column + " USING utf8mb4)" },
 		// A number and a text would be compared as floating numbers, where '7x' is 7.
 		same:    func(column, value string) string { return equals(storedMySQL(column), storedMySQL(value)) },
+		equals:  "=",
 		user:    plainUser,
 		version: "{serial}", versioned: "TRUE",
 		keyText: my.Text.Convert("JSON_ARRAY({keycolumns})", sqltext.Text), keyComma: ", ",

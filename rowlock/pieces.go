@@ -24,7 +24,7 @@ func lockPieces(d *spelling, c columns) sqltext.Pieces {
 
 		// Conditions; none is ever NULL. Free: no holder is named. Live: one is, and the lock
 		// hasn't lapsed. Mine: {user} is named. Open: {user} may take it.
-		"free": sqltext.Raw(editlock.NoHolder(c.by, d.binary(holder), d.Text(""))),
+		"free": sqltext.Raw(editlock.NoHolder(c.by, d.binary(holder), d.Text(""), d.Facts().BuiltIn)),
 		"live": sqltext.SQL("(NOT {free} AND {expiry} IS NOT NULL AND {expiry} > {now})"),
 		"mine": sqltext.SQL("({by} IS NOT NULL AND " + d.same("{by}", "{user}") + ")"),
 		"open": sqltext.SQL("({mine} OR {free} OR {expiry} IS NULL OR {expiry} <= {now})"),
@@ -69,7 +69,7 @@ func (t *Table) newPieces() sqltext.Pieces {
 	for i := range t.keys {
 		p[fmt.Sprint("column", i)] = sqltext.Raw(t.keys[i])
 		p[fmt.Sprint("keyname", i)] = sqltext.Value(t.keyNames[i])
-		row[i] = fmt.Sprintf("{column%d} = {key%[1]d}", i)
+		row[i] = fmt.Sprintf("{column%d} %s {key%[1]d}", i, t.dialect.equals)
 		names[i] = fmt.Sprintf("{keyname%d}", i)
 	}
 	p["row"] = sqltext.SQL(strings.Join(row, " AND "))

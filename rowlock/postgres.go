@@ -16,9 +16,10 @@ var postgresSpelling = spelling{
 	Dialect: pg.Text,
 	binary:  asItIs, stored: asItIs, shown: asItIs,
 	same:    equals,
+	equals:  "OPERATOR(=)", // the key's type may be an extension's
 	user:    func(id driver.Value) driver.Value { return fmt.Sprint(id) },
 	version: "CAST({serial} AS bigint)", versioned: "{serial} = {version}",
-	keyText: "CAST(json_build_array({keycolumns}) AS text)", keyComma: ", ",
+	keyText: "CAST(pg_catalog.json_build_array({keycolumns}) AS pg_catalog.text)", keyComma: ", ",
 }
 
 // hasUniqueKey: an index's columns beyond indnkeyatts are only stored with it.
@@ -33,12 +34,12 @@ var postgres = dialect{
 	isolation:  sql.LevelReadCommitted,
 	wantsTime:  "timestamptz",
 	isTime:     func(typ string) bool { return typ == "timestamp with time zone" },
-	listColumns: `SELECT attname, format_type(atttypid, NULL), attnotnull FROM pg_catalog.pg_attribute
-	WHERE attrelid = to_regclass({regclass}) AND attnum > 0 AND NOT attisdropped`,
+	listColumns: `SELECT attname, pg_catalog.format_type(atttypid, NULL), attnotnull FROM pg_catalog.pg_attribute
+	WHERE attrelid = pg_catalog.to_regclass({regclass}) AND attnum > 0 AND NOT attisdropped`,
 	hasUniqueKey: `SELECT EXISTS (SELECT FROM pg_catalog.pg_index
-	WHERE indrelid = to_regclass({regclass}) AND indisunique AND indpred IS NULL AND indexprs IS NULL AND (
-		SELECT bool_and(attname IN ({keynames})) FROM pg_catalog.pg_attribute
-		WHERE attrelid = indrelid AND attnum = ANY ((indkey::int2[])[0:indnkeyatts - 1])))`,
+	WHERE indrelid = pg_catalog.to_regclass({regclass}) AND indisunique AND indpred IS NULL AND indexprs IS NULL AND (
+		SELECT pg_catalog.bool_and(attname IN ({keynames})) FROM pg_catalog.pg_attribute
+		WHERE attrelid = indrelid AND attnum = ANY ((indkey::int2[])[0:pg_catalog.int4mi(indnkeyatts, 1)])))`,
 }
 
 // foundPieces speak of the row that sendUpdatePostgres has locked.
@@ -65,5 +66,5 @@ func sendUpdatePostgres(ctx context.Context, q querier, t *Table, u lockUpdate) 
 	b.SQL(`{version}, COALESCE(rowlock_new_by, {holder}), COALESCE(rowlock_new_since, {micros {since}}),
 		COALESCE(rowlock_new_expiry, {micros {expiry}}), {live}, COALESCE(rowlock_ok, false), rowlock_granted.*
 	FROM rowlock_found LEFT JOIN rowlock_granted ON true`, foundPieces)
-	return readState(ctx, q, b.String(), b.Args(), u.dest, 10)
+	return readState(ctx, q, sqltext.Whole(pg.Text, b.String()), b.Args(), u.dest, 10)
 }

@@ -16,6 +16,7 @@ var sqlite = dialect{
 		Dialect: lite.Text,
 		binary:  asItIs, stored: asItIs, shown: asItIs,
 		same:    equals,
+		equals:  "=",
 		user:    plainUser,
 		version: "{serial}", versioned: "typeof({serial}) = 'integer'",
 		keyText: "json_array({keycolumns})", keyComma: ",",

@@ -23,18 +23,21 @@ var postgres = dialect{
 	explain: asIs,
 }
 
-const findPostgres = `SELECT pg_catalog.concat(pg_catalog.format_type(a.atttypid, a.atttypmod), CASE WHEN a.attgenerated <> '' THEN ' GENERATED' WHEN a.attidentity <> '' THEN ' IDENTITY' END)
+var findPostgres = pg.Qualified(`SELECT pg_catalog.concat(pg_catalog.format_type(a.atttypid, a.atttypmod),
+	CASE WHEN a.attgenerated <> '' THEN ' GENERATED' WHEN a.attidentity <> '' THEN ' IDENTITY' END)
 FROM pg_catalog.pg_attribute AS a
 WHERE a.attrelid = pg_catalog.to_regclass({table text}) AND a.attname = {column text} AND a.attnum > 0 ` +
-	`AND NOT a.attisdropped`
+	`AND NOT a.attisdropped`)
 
 // addPostgresText looks for the column again behind a lock that writers don't notice. That lock
 // is also what an autovacuum gives way to; but only to one who waits longer than deadlock_timeout.
 const addPostgresText = `
 DECLARE
-	found text;
-	patience text := pg_catalog.current_setting('lock_timeout');
+	found pg_catalog.text;
+	patience pg_catalog.text := pg_catalog.current_setting('lock_timeout');
+	path pg_catalog.text := ` + pg.CurrentPath + `;
 BEGIN
+	` + pg.CatalogueFirst + `
 	FOR try IN 1..{tries} LOOP
 		BEGIN
 			PERFORM pg_catalog.set_config('lock_timeout', '3s', true);
@@ -55,6 +58,7 @@ BEGIN
 		END;
 		PERFORM pg_catalog.pg_sleep(LEAST(0.1 * pg_catalog.power(2, try), 1.6));
 	END LOOP;
+	` + pg.PathAsBefore + `
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
 END
 `

@@ -2,15 +2,20 @@ package schema
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
@@ -27,6 +32,21 @@ func TestFiles(t *testing.T) {
 				t.Errorf("%s: %v\n%s", name, err, text)
 			}
 		}
+	}
+}
+
+var procedure = regexp.MustCompile(`(?s)PROCEDURE %1\$s\.(\w+)\((.*?)\)\n[^\n]*\$procedure\$(.*?)\$procedure\$`)
+
+// Verify recognises each procedure that the files create.
+func TestProcedureHashes(t *testing.T) {
+	found := make(map[string]string)
+	for _, name := range []string{"postgres/00005_token_procedures.up.sql", "postgres/00006_lease_procedures.up.sql"} {
+		for _, p := range procedure.FindAllStringSubmatch(pg.CreateProcedures(Files, name), -1) {
+			found[p[1]] = fmt.Sprintf("%x", sha256.Sum256([]byte(p[2]+"\n"+p[3])))
+		}
+	}
+	if !maps.Equal(found, pg.ProcedureHashes) {
+		t.Errorf("the files have %v, Verify has %v", found, pg.ProcedureHashes)
 	}
 }
 

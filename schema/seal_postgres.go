@@ -88,16 +88,18 @@ const sealSameTable = `IF pg_catalog.to_regclass({table text}) IS DISTINCT FROM 
 // sealPostgresText waits a second at most for those who write, who wait behind it.
 const sealPostgresText = `DO $sqlfence$
 DECLARE
-	sealed oid := pg_catalog.to_regclass({table text});
-	home text;
+	sealed pg_catalog.oid := pg_catalog.to_regclass({table text});
+	home pg_catalog.text;
 	parted boolean;
-	ledger text;
-	part regclass;
-	definition text;
-	off name;
-	late name;
-	patience text := pg_catalog.current_setting('lock_timeout');
+	ledger pg_catalog.text;
+	part pg_catalog.regclass;
+	definition pg_catalog.text;
+	off pg_catalog.name;
+	late pg_catalog.name;
+	patience pg_catalog.text := pg_catalog.current_setting('lock_timeout');
+	path pg_catalog.text := ` + pg.CurrentPath + `;
 BEGIN
+	` + pg.CatalogueFirst + `
 	{level}PERFORM pg_catalog.set_config('lock_timeout', '3s', true) WHERE patience = '0';
 	PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('sqlfence-install', 0));
 	SELECT n.nspname, c.relkind = 'p' INTO home, parted
@@ -175,6 +177,7 @@ BEGIN
 			EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', part, off);
 		END LOOP;
 	END LOOP;
+	` + pg.PathAsBefore + `
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
 END
 $sqlfence$`
@@ -184,17 +187,21 @@ $sqlfence$`
 // have to wait.
 const liftPostgresText = `DO $sqlfence$
 DECLARE
-	negative tid[];
-	parts regclass[];
-	part regclass;
-	patience text := pg_catalog.current_setting('lock_timeout');
+	negative pg_catalog.tid[];
+	parts pg_catalog.regclass[];
+	part pg_catalog.regclass;
+	patience pg_catalog.text := pg_catalog.current_setting('lock_timeout');
+	path pg_catalog.text := ` + pg.CurrentPath + `;
 BEGIN
+	` + pg.CatalogueFirst + `
 	IF EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = pg_catalog.to_regclass({table text}) ` +
 	`AND k.conname = '{constraint}' AND k.convalidated) THEN
+		` + pg.PathAsBefore + `
 		RETURN;
 	END IF;
 	SELECT pg_catalog.array_agg(t.ctid) INTO negative FROM {table} AS t WHERE t.{mark} < 0;
 	IF negative IS NULL THEN
+		` + pg.PathAsBefore + `
 		RETURN;
 	END IF;
 	PERFORM pg_catalog.set_config('lock_timeout', '1s', true) WHERE patience = '0';
@@ -211,17 +218,20 @@ BEGIN
 	FOREACH part IN ARRAY parts LOOP
 		EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', part, '{trigger}');
 	END LOOP;
+	` + pg.PathAsBefore + `
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
 END
 $sqlfence$`
 
 const unsealPostgresText = `DO $sqlfence$
 DECLARE
-	sealed oid := pg_catalog.to_regclass({table text});
-	part regclass;
-	trigger name;
-	patience text := pg_catalog.current_setting('lock_timeout');
+	sealed pg_catalog.oid := pg_catalog.to_regclass({table text});
+	part pg_catalog.regclass;
+	trigger pg_catalog.name;
+	patience pg_catalog.text := pg_catalog.current_setting('lock_timeout');
+	path pg_catalog.text := ` + pg.CurrentPath + `;
 BEGIN
+	` + pg.CatalogueFirst + `
 	{level}-- As when it is sealed, for an autovacuum.
 	PERFORM pg_catalog.set_config('lock_timeout', '3s', true) WHERE patience = '0';
 	LOCK TABLE {table} IN SHARE UPDATE EXCLUSIVE MODE;
@@ -234,6 +244,7 @@ BEGIN
 	LOOP
 		EXECUTE pg_catalog.format('DROP TRIGGER %I ON %s', trigger, part);
 	END LOOP;
+	` + pg.PathAsBefore + `
 	PERFORM pg_catalog.set_config('lock_timeout', patience, true);
 END
 $sqlfence$`

@@ -6,6 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/schema"
 )
 
 // postgres casts its arguments, because PostgreSQL takes an untyped one for text.
@@ -18,7 +19,7 @@ var postgres = dialect{
 	shared:  sharing(floored(pg.Text, sharedPostgres, nil)),
 	writers: 2, // one may wait for the disk while another is executed
 	each: issuingEach(floored(pg.Text, issuePostgres, sqltext.Pieces{
-		"asked": sqltext.Raw("SELECT n AS name FROM json_array_elements_text($1::text::json) AS names(n)"),
+		"asked": sqltext.Raw("SELECT n AS name FROM pg_catalog.json_array_elements_text($1::text::json) AS names(n)"),
 		"count": sqltext.Raw("1"),
 		"fit":   raises(pg.Text), "answer": sqltext.Raw("name, token"),
 	})),
@@ -30,13 +31,13 @@ FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name =
 	page:       paging(pg.Text, pagePostgres, ""),
 	pageIssued: paging(pg.Text, pagePostgres, ", "+pg.Text.Facts().Issuers.Read),
 	ensure: ensuring(render(pg.Text, `INSERT INTO {ledger} (name, token)
-SELECT n, 0 FROM json_array_elements_text($1::text::json) AS names(n)
+SELECT n, 0 FROM pg_catalog.json_array_elements_text($1::text::json) AS names(n)
 ON CONFLICT (name) DO NOTHING`)),
 
 	columns: render(pg.Text,
-		`SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
+		`SELECT attname, pg_catalog.format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
 FROM pg_catalog.pg_attribute
-WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
+WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	wants:  wantsInteger,
 	narrow: "integer",
 	// EXPLAIN plans without running: columns, types, the unique index that ON
@@ -44,9 +45,10 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	probe: floored(pg.Text, "EXPLAIN "+issuePostgres, onePostgres("'books'", "1")),
 
 	keeping: keeping{whole: pg.CreateLedgerFunction, installed: pg.FindLedgerFunction, hidden: render(pg.Text,
-		"SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass('{ledger}') AND relrowsecurity")},
+		"SELECT 1 FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('{ledger}') AND relrowsecurity")},
 
-	procedures: pg.CreateProcedures(proceduresPostgres()...), hasProcedures: pg.FindProcedures(proceduresPostgres()...),
+	procedures:    pg.CreateProcedures(schema.Files, "postgres/00005_token_procedures.up.sql"),
+	hasProcedures: pg.FindProcedures("sqlfence_issue", "sqlfence_adopt"),
 
 	level: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	begin: []string{
@@ -58,7 +60,7 @@ WHERE attrelid = to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 	turn:     []string{render(pg.Text, "SELECT {turn $1::text}")},
 	lockRows: lockPostgres,
 	start: floored(pg.Text, `INSERT INTO {ledger} (name, token)
-VALUES ('', GREATEST($1::bigint - {epoch}, 0)), ('`+sqltext.FloorName+`', $1::bigint)
+VALUES ('', GREATEST(pg_catalog.int8mi($1::bigint, {epoch}), 0)), ('`+sqltext.FloorName+`', $1::bigint)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`, nil),
 	below: render(pg.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < $1::bigint `+
 		`AND name NOT IN ('', '`+sqltext.FloorName+`') ORDER BY name`),
@@ -71,16 +73,17 @@ ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token
 	unused: `SELECT t.name, COALESCE(t.token, 0)
 FROM (SELECT asked.name FROM ({names}) AS asked (name) WHERE {try asked.name} OFFSET 0) AS free
 JOIN {ledger} AS t ON t.name = free.name FOR UPDATE OF t SKIP LOCKED`,
-	listed:  listing("SELECT n FROM json_array_elements_text($1::text::json) AS names(n)"),
+	listed:  listing("SELECT n FROM pg_catalog.json_array_elements_text($1::text::json) AS names(n)"),
 	retires: func(name string) (string, []any) { return retiresPostgres, []any{name} },
 	retire: retiring(render(pg.Text, `UPDATE {ledger} SET token = $2::bigint
-WHERE name = $1::text OR starts_with(name, $1::text || '/')`)),
+WHERE name = $1::text OR pg_catalog.starts_with(name, pg_catalog.concat($1::text, '/'))`)),
 }
 
 var retiresPostgres = render(pg.Text, `SELECT name, COALESCE(token, 0) FROM {ledger}
-WHERE name = $1::text OR starts_with(name, $1::text || '/') ORDER BY name`)
+WHERE name = $1::text OR pg_catalog.starts_with(name, pg_catalog.concat($1::text, '/')) ORDER BY name`)
 
-const pagePostgres = "name > $1::text AND starts_with(name, $2::text) AND name <> '" + sqltext.FloorName + "'"
+const pagePostgres = "name > $1::text AND pg_catalog.starts_with(name, $2::text) " +
+	"AND name <> '" + sqltext.FloorName + "'"
 
 // onePostgres has issuePostgres take as many tokens of one name as are left, or none.
 func onePostgres(name, count string) sqltext.Pieces {
@@ -97,12 +100,13 @@ func onePostgres(name, count string) sqltext.Pieces {
 // The floor may have risen while it waited for its turn. For a name without a token the trigger compares the first of
 // the {count} with the floor as it is then.
 const issuePostgres = `INSERT INTO {ledger} (name, token)
-SELECT turn.name, turn.floor + {count}
+SELECT turn.name, pg_catalog.int8pl(turn.floor, {count})
 FROM (SELECT asked.name, {turn asked.name}, {durable}, {floor} AS floor,
 	pg_catalog.set_config('sqlfence.count', ({count})::text, true) FROM ({asked}) AS asked OFFSET 0) AS turn
-WHERE {fit turn.floor <= {max} - {count}} AND {seen turn.name}
-ON CONFLICT (name) DO UPDATE SET token = GREATEST(COALESCE({ledger}.token, 0) + {count}, excluded.token)
-WHERE {fit COALESCE({ledger}.token, 0) BETWEEN 0 AND {max} - {count}}
+WHERE {fit turn.floor <= pg_catalog.int8mi({max}, {count})} AND {seen turn.name}
+ON CONFLICT (name) DO UPDATE SET
+	token = GREATEST(pg_catalog.int8pl(COALESCE({ledger}.token, 0), {count}), excluded.token)
+WHERE {fit COALESCE({ledger}.token, 0) >= 0 AND COALESCE({ledger}.token, 0) <= pg_catalog.int8mi({max}, {count})}
 RETURNING {answer}`
 
 // adoptPostgres writes also when the stored token is higher: that is how one statement can return it.
@@ -119,14 +123,14 @@ RETURNING token`
 const sharedPostgres = `WITH asked AS MATERIALIZED (
 	SELECT r.name, r.count, base.floor, base.shared
 	FROM (SELECT {floor} AS floor, {durable},
-			pg_catalog.current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') AS shared OFFSET 0) AS base
-	CROSS JOIN json_to_recordset($1::text::json) AS r(name text, count bigint)
+		pg_catalog.starts_with(pg_catalog.current_setting('transaction_isolation'), 'read ') AS shared OFFSET 0) AS base
+	CROSS JOIN pg_catalog.json_to_recordset($1::text::json) AS r(name pg_catalog.text, count bigint)
 ), turn AS MATERIALIZED (
-	SELECT * FROM asked WHERE CASE WHEN shared AND floor <= {max} - count THEN {try name} END
+	SELECT * FROM asked WHERE CASE WHEN shared AND floor <= pg_catalog.int8mi({max}, count) THEN {try name} END
 ), held AS MATERIALIZED (
-	SELECT turn.name, GREATEST(COALESCE(l.token, 0), turn.floor) + turn.count AS next
+	SELECT turn.name, pg_catalog.int8pl(GREATEST(COALESCE(l.token, 0), turn.floor), turn.count) AS next
 	FROM turn CROSS JOIN LATERAL (SELECT token FROM {ledger} WHERE name = turn.name FOR UPDATE SKIP LOCKED) AS l
-	WHERE l.token BETWEEN 1 AND {max} - turn.count
+	WHERE l.token >= 1 AND l.token <= pg_catalog.int8mi({max}, turn.count)
 ), issued AS (
 	INSERT INTO {ledger} AS t (name, token) SELECT name, next FROM held
 	ON CONFLICT (name) DO UPDATE SET token = excluded.token WHERE COALESCE(t.token, 0) < excluded.token

@@ -97,7 +97,7 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 			s.tokens[name] = last
 			return one(last)
 		}
-	case strings.HasPrefix(c.Query, "SELECT MAX(ABS("):
+	case strings.HasPrefix(c.Query, "SELECT pg_catalog.max("):
 		return one(41)
 	case strings.HasPrefix(c.Query, "SELECT GREATEST(COALESCE"):
 		return one(s.floor)
@@ -186,7 +186,7 @@ func TestPostgresTransactionsAreRepeatedAfterADeadlock(t *testing.T) {
 		if err := s.store.Repair(t.Context(), 9); err != nil {
 			t.Fatal(err)
 		}
-		once := []string{"BEGIN Read Committed", "SELECT CASE WHEN pg_catalog.curr", "SELECT pg_catalog.set_config('ro", "LOCK TABLE fencing_tokens IN SHA",
+		once := []string{"BEGIN Read Committed", "SELECT CASE WHEN pg_catalog.text", "SELECT pg_catalog.set_config('ro", "LOCK TABLE fencing_tokens IN SHA",
 			"INSERT INTO fencing_tokens (name", "UPDATE fencing_tokens SET token ", "COMMIT"}
 		if got := s.sent(); !slices.Equal(got, append(once, once...)) {
 			t.Errorf("sent %q", got)
@@ -208,18 +208,18 @@ func TestPostgresRotateLocksBeforeItWrites(t *testing.T) {
 	want := []string{
 		leased,
 		"BEGIN Read Committed",
-		"SELECT CASE WHEN pg_catalog.current_setting('synchronous_commit') = 'off' THEN pg_catalog.set_config('synchronous_commit', 'on', true) END",
+		"SELECT CASE WHEN pg_catalog.texteq(pg_catalog.current_setting('synchronous_commit'), 'off') THEN pg_catalog.set_config('synchronous_commit', 'on', true) END",
 		"SELECT pg_catalog.set_config('row_security', 'off', true)",
 		`LOCK TABLE "shop"."books" IN SHARE ROW EXCLUSIVE MODE`,
 		"LOCK TABLE fencing_tokens IN SHARE ROW EXCLUSIVE MODE",
-		"SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1::text), 0))",
+		"SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', $1::pg_catalog.text), 0))",
 		leased,
-		"SELECT name, COALESCE(token, 0) FROM fencing_tokens\nWHERE name = $1::text OR starts_with(name, $1::text || '/') ORDER BY name",
-		"UPDATE fencing_tokens SET token = $2::bigint\nWHERE name = $1::text OR starts_with(name, $1::text || '/')",
-		`SELECT MAX(ABS("Mark")) FROM "shop"."books" WHERE ABS("Mark") <= 90000000000000`,
+		"SELECT name, COALESCE(token, 0) FROM fencing_tokens\nWHERE name OPERATOR(pg_catalog.=) $1::pg_catalog.text OR pg_catalog.starts_with(name, pg_catalog.concat($1::pg_catalog.text, '/')) ORDER BY name",
+		"UPDATE fencing_tokens SET token = $2::bigint\nWHERE name OPERATOR(pg_catalog.=) $1::pg_catalog.text OR pg_catalog.starts_with(name, pg_catalog.concat($1::pg_catalog.text, '/'))",
+		`SELECT pg_catalog.max(pg_catalog.abs("Mark")) FROM "shop"."books" WHERE pg_catalog.abs("Mark") OPERATOR(pg_catalog.<=) 90000000000000`,
 		"INSERT INTO fencing_tokens (name, token) VALUES ('sqlfence:floor', $1::bigint)\n" +
 			"ON CONFLICT (name) DO UPDATE SET token = GREATEST(fencing_tokens.token, excluded.token)",
-		`UPDATE "shop"."books" SET "Mark" = 41 WHERE ABS("Mark") > 90000000000000`,
+		`UPDATE "shop"."books" SET "Mark" = 41 WHERE pg_catalog.abs("Mark") OPERATOR(pg_catalog.>) 90000000000000`,
 		"COMMIT",
 	}
 	var got []string

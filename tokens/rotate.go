@@ -298,10 +298,11 @@ func (s *Store) resets(marks []Mark) (locks []string, resets []reset, err error)
 		if d.lockRows != nil {
 			locks = append(locks, d.lockRows(table))
 		}
-		mark, warn := "ABS("+column+")", strconv.Itoa(sqlfence.WarnToken)
+		mark, warn := d.Facts().BuiltIn+"abs("+column+")", strconv.Itoa(sqlfence.WarnToken)
 		resets = append(resets, reset{
-			highest: "SELECT MAX(" + mark + ") FROM " + table + " WHERE " + mark + " <= " + warn,
-			set:     "UPDATE " + table + " SET " + column + " = ", above: " WHERE " + mark + " > " + warn,
+			highest: sqltext.Whole(d, "SELECT "+d.Facts().BuiltIn+"max("+mark+") FROM "+table+
+				" WHERE "+mark+" <= "+warn),
+			set: "UPDATE " + table + " SET " + column + " = ", above: sqltext.Whole(d, " WHERE "+mark+" > "+warn),
 		})
 	}
 	return locks, resets, nil

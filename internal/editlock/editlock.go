@@ -26,15 +26,20 @@ func IsNoHolder(id string) bool {
 }
 
 // NoHolder is the rule in SQL: a condition, never NULL, that column names no holder; text is an
-// expression for its value as text, and empty is the empty text. A value that isn't certainly a
+// expression for its value as text, and empty is the empty text. builtIn stands before functions and operators of the
+// database's, where an application may have others of their names. A value that isn't certainly a
 // zero names a user, and the lock counts as held: "-", "0-0", more than 16 zeros in a row, and
 // "0x0", though [IsNoHolder] refuses that for an ID.
-func NoHolder(column, text, empty string) string {
+func NoHolder(column, text, empty, builtIn string) string {
 	short := "trim(" + text + ")"
 	for range 4 { // halve each row of zeros
-		short = "replace(" + short + ", '00', '0')"
+		short = builtIn + "replace(" + short + ", '00', '0')"
 	}
-	return "(" + column + " IS NULL OR " + short + " IN (" + empty + ", " + zeros + "))"
+	in, end := " IN (", "))"
+	if builtIn != "" {
+		in, end = " OPERATOR("+builtIn+"=) ANY (ARRAY[", "]))"
+	}
+	return "(" + column + " IS NULL OR " + short + in + empty + ", " + zeros + end
 }
 
 const zeros = "'0', '0.', '.0', '0.0', '-0', '-0.', '-.0', '-0.0', '+0', '+0.', '+.0', '+0.0'"

@@ -155,6 +155,9 @@ type Texts struct {
 	// Greatest returns the higher one of two integers.
 	Greatest Around
 
+	// Unless returns the first of two integers, or NULL if they are equal.
+	Unless Around
+
 	// Assigns assigns an expression to a column, of an UPDATE only: what it writes is an
 	// error where a condition stands.
 	Assigns Around
@@ -170,9 +173,6 @@ type Texts struct {
 
 	// Strict are the functions of these that take integers only: the database lacks one for another column.
 	Strict []string
-
-	// BuiltIn stands before a function of the database's, so that none of the application's takes its place.
-	BuiltIn string
 }
 
 // A Comparison is an operator.

@@ -74,7 +74,7 @@ func TestRenderPieces(t *testing.T) {
 	}{
 		{"", "", "", 0},
 		{"no piece", "no piece", "no piece", 0},
-		{"{mine} OR {mine}", "{now} = $1 OR {now} = $2", "{now} = ? OR {now} = ?", 2},
+		{"{mine} OR {mine}", "{now} OPERATOR(pg_catalog.=) $1 OR {now} OPERATOR(pg_catalog.=) $2", "{now} = ? OR {now} = ?", 2},
 		{"{twice a b}", "a b + a b", "a b + a b", 0},
 		{"{user}, {twice {user}}, {user}", "$1, $2 + $2, $3", "?, ? + ?, ?", 3},
 		{"SELECT '{}', '{1}', {}", "SELECT '{}', '{1}', {}", "SELECT '{}', '{1}', {}", 0},

@@ -126,6 +126,11 @@ type Facts struct {
 	// See [Floored].
 	Epoch string
 
+	// BuiltIn stands before a function or an operator of the database's, so that none of the application's takes its
+	// place; empty where no application has operators. Qualified names the comparisons of a statement so; nil as well.
+	BuiltIn   string
+	Qualified func(statement string) string
+
 	// CreateLedger creates the ledger's table if there is none, and LedgerState a table that its triggers need.
 	CreateLedger, LedgerState string
 
@@ -164,7 +169,7 @@ func floor(d Dialect, epoch string) string {
 	if epoch == "" {
 		return start(d)
 	}
-	return "GREATEST(" + start(d) + " + " + epoch + ", " + served(d, epoch) + ")"
+	return "GREATEST(" + start(d) + " OPERATOR(" + d.Facts().BuiltIn + "+) " + epoch + ", " + served(d, epoch) + ")"
 }
 
 // start is what [Floor] is on the first timeline: 0 unless tokens' Repair has
@@ -207,8 +212,12 @@ func Vocabulary(d Dialect, epoch string, alive Func) Pieces {
 	}
 }
 
-// Whole returns a query so that a setting of the session doesn't cut its rows.
+// Whole returns a query so that a setting of the session doesn't cut its rows, and no operator of the application's
+// takes the place of the database's.
 func Whole(d Dialect, query string) string {
+	if qualified := d.Facts().Qualified; qualified != nil {
+		query = qualified(query)
+	}
 	all, limited := d.Facts().Unlimited, strings.LastIndex(query, " LIMIT ") > strings.LastIndex(query, ")")
 	if all == "" || limited || !strings.HasPrefix(query, "SELECT ") {
 		return query

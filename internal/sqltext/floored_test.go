@@ -19,10 +19,10 @@ type server struct{ full, lower, timeline error }
 func (s server) send(sent *[]string) func(text string) error {
 	return func(text string) error {
 		switch {
-		case strings.HasPrefix(text, "SELECT (SELECT LEAST"):
+		case strings.HasPrefix(text, "SELECT (SELECT pg_catalog.int8pl"):
 			*sent = append(*sent, "timeline")
 			return s.timeline
-		case strings.Contains(text, Floor(Postgres)):
+		case strings.Contains(text, Whole(Postgres, Floor(Postgres))):
 			*sent = append(*sent, "full")
 			return s.full
 		}

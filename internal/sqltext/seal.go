@@ -18,7 +18,8 @@ const (
 
 	// FiredBehindSeal is a condition of PostgreSQL for a row g of pg_trigger: of a trigger that is
 	// fired after that one, and may change the new row.
-	FiredBehindSeal = "g.tgname > '" + SealTrigger + "' AND g.tgtype & 3 = 3 AND g.tgtype & 20 <> 0"
+	FiredBehindSeal = "g.tgname > '" + SealTrigger + "' AND pg_catalog.int4and(g.tgtype, 3) = 3 AND " +
+		"pg_catalog.int4and(g.tgtype, 20) <> 0"
 
 	// SealPrefix begins the names of MySQL's three triggers.
 	SealPrefix = "sqlfence-seal:"

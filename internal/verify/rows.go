@@ -107,20 +107,21 @@ func (l *look) checkRange(ledger *relation) error {
 
 // checkMarks compares the marks of some tables with the ledger.
 func (l *look) checkMarks(of []target) error {
-	parts := make([]string, len(of))
+	parts, builtIn := make([]string, len(of)), l.db.Facts().BuiltIn
 	for i, t := range of {
 		mark, newest := l.db.Quote(t.Fence), "0 AS names, 0 AS newest"
 		if ledger := l.ledgerOf(t); isLedger(l, ledger) {
 			names := "name = " + l.db.Text(t.Resource)
 			if t.Key != "" {
 				prefix := t.Resource + "/"
-				names = "substr(name, 1, " + strconv.Itoa(l.db.length(prefix)) + ") = " + l.db.Text(prefix)
+				names = builtIn + "substr(name, 1, " + strconv.Itoa(l.db.length(prefix)) + ") = " + l.db.Text(prefix)
 			}
 			names = " FROM " + l.quoted(ledger) + " WHERE " + names + ")"
-			newest = "(SELECT count(*)" + names + " AS names, (SELECT max(token)" + names + " AS newest"
+			newest = "(SELECT " + builtIn + "count(*)" + names + " AS names, (SELECT " + builtIn + "max(token)" + names +
+				" AS newest"
 		}
-		parts[i] = fmt.Sprintf("SELECT %d AS i, min(%s) AS low, max(%[2]s) AS high, %s FROM %s", i, mark, newest,
-			l.quoted(t.rel))
+		parts[i] = fmt.Sprintf("SELECT %d AS i, %smin(%s) AS low, %[2]smax(%[3]s) AS high, %s FROM %s", i, builtIn, mark,
+			newest, l.quoted(t.rel))
 	}
 	rows, err := l.decided("the marks and the ledger", strings.Join(parts, "\nUNION ALL "))
 	if err != nil {

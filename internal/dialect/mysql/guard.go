@@ -52,6 +52,7 @@ var Guard = &guard.Dialect{
 		Less:        guard.Around{Between: " < "},
 		LessOrEqual: guard.Around{Between: " <= "},
 		Greatest:    guard.Around{Before: "GREATEST(", Between: ", ", Behind: ")"},
+		Unless:      guard.Around{Before: "NULLIF(", Between: ", ", Behind: ")"},
 		Assigns:     guard.Around{Between: " = "},
 		// As an integer a higher number would be cut to the highest one, also where storing it is an error.
 		Assigned: guard.Around{Before: "CAST(COALESCE((", Between: "), ", Behind: ") AS DECIMAL(65))"},

@@ -29,7 +29,7 @@ var Guard = &guard.Dialect{
 	},
 	Texts: guard.Texts{
 		Size:    guard.Around{Before: "pg_catalog.int8abs(GREATEST(COALESCE(", Behind: ", 0), -9223372036854775807))"},
-		KeyText: guard.Around{Behind: `::text COLLATE "C"`},
+		KeyText: guard.Around{Behind: `::pg_catalog.text COLLATE pg_catalog."C"`},
 		// concat alone would make a text of a key that is NULL.
 		ClaimText: guard.Around{Before: "pg_catalog.textcat(", Between: ", pg_catalog.concat(':', ", Behind: "))"},
 		// The functions take integers only. Compared with a column of a floating type, a token is equal to those
@@ -38,11 +38,12 @@ var Guard = &guard.Dialect{
 		Less:        guard.Around{Before: "pg_catalog.int8lt(", Between: ", ", Behind: ")"},
 		LessOrEqual: guard.Around{Before: "pg_catalog.int8le(", Between: ", ", Behind: ")"},
 		Greatest:    guard.Around{Before: "GREATEST(", Between: ", ", Behind: ")"},
+		// NULLIF finds its operator by the search path, and array_remove by the type.
+		Unless: guard.Around{Before: "(pg_catalog.array_remove(ARRAY[", Between: "], ", Behind: "))[1]"},
 		// A condition would compare a number with a record.
 		Assigns:  guard.Around{Before: "(", Between: ") = ROW(", Behind: ")"},
 		Assigned: guard.Around{Before: "COALESCE((", Between: "), ", Behind: ")::bigint"},
 		Strict:   []string{"pg_catalog.int8le", "pg_catalog.int8lt", "pg_catalog.int8eq", "pg_catalog.int8abs"},
-		BuiltIn:  "pg_catalog.",
 	},
 	Ground: guard.Ground{
 		Code: "plpgsql", Home: "public",
@@ -106,8 +107,8 @@ func spellsKey(w guard.Writer) {
 		")), false) ELSE ")
 	taken("")
 	w.Write(" END FROM pg_catalog.pg_type AS d JOIN pg_catalog.pg_type AS t ON t.oid OPERATOR(pg_catalog.=) " +
-		"COALESCE(NULLIF(d.typbasetype, '0'), d.oid) WHERE d.oid OPERATOR(pg_catalog.=) pg_catalog.pg_typeof(" +
-		row.Key + "))")
+		"CASE WHEN pg_catalog.oideq(d.typbasetype, '0') THEN d.oid ELSE d.typbasetype END " +
+		"WHERE d.oid OPERATOR(pg_catalog.=) pg_catalog.pg_typeof(" + row.Key + "))")
 }
 
 // proveDelete: the setting is the transaction's, and is cleared before each statement.
@@ -134,7 +135,7 @@ func ledgerCheck(w guard.Writer, token int) {
 	w.Int(int64(token))
 	w.Write(", '")
 	w.Write(w.Nonce())
-	w.Write("'::text, ")
+	w.Write("'::pg_catalog.text, ")
 	w.Write(Text.Text(w.Ledger()))
 	w.Write("::pg_catalog.regclass)), false)")
 }
@@ -151,7 +152,7 @@ func ledgerTail(w guard.Writer) {
 	lo, hi := w.Tokens()
 	for i := lo; i < hi; i++ {
 		if i > lo {
-			w.Write(" + ")
+			w.Write(" OPERATOR(pg_catalog.+) ")
 		}
 		ledgerNewer(w, i)
 	}
@@ -167,7 +168,7 @@ func ledgerNewer(w guard.Writer, token int) {
 	w.Raise(guard.NotNewest, token, stored)
 	w.Write(" FROM ")
 	w.Write(w.Ledger())
-	w.Write(" WHERE " + sqltext.LedgerTable + ".name = ")
+	w.Write(" WHERE " + sqltext.LedgerTable + ".name OPERATOR(pg_catalog.=) ")
 	w.Name(token)
 	w.Write(" AND NOT ")
 	w.Compare(guard.LessOrEqual, token, stored)
@@ -179,7 +180,7 @@ func ledgerNewer(w guard.Writer, token int) {
 func claimsCheck(w guard.Writer) {
 	row := w.Claimed()
 	w.Write("(SELECT ")
-	w.CompareClaims(guard.ClaimColumns{Key: `held.key COLLATE "C"`, Claim: "held.claim"})
+	w.CompareClaims(guard.ClaimColumns{Key: `held.key COLLATE pg_catalog."C"`, Claim: "held.claim"})
 	w.Write(" FROM (SELECT ")
 	w.Write(row.Key)
 	w.Write(" AS key, ")

@@ -196,8 +196,8 @@ var (
 	LedgerFunctionAsCreated = "p.prorettype = 16 AND p.proargnames = '{wanted,given,number,nonce,asked}' AND " +
 		"p.proargmodes IS NULL AND " + asCreated("p", LedgerFunctionBody, "IS NULL")
 
-	LedgerTriggerAsCreated = "(g.tgname, g.tgtype) IN (('" + sqltext.LedgerTrigger + "', 25), ('" +
-		sqltext.LedgerTruncateTrigger + "', 34), ('" + sqltext.LedgerFloorTrigger + "', 21)) " +
+	LedgerTriggerAsCreated = "pg_catalog.concat(g.tgname, ' ', g.tgtype) IN ('" + sqltext.LedgerTrigger + " 25', '" +
+		sqltext.LedgerTruncateTrigger + " 34', '" + sqltext.LedgerFloorTrigger + " 21') " +
 		"AND g.tgenabled = 'A' AND g.tgqual IS NULL AND g.tgattr = ''" +
 		" AND EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND " +
 		"CASE WHEN g.tgname <> '" + sqltext.LedgerFloorTrigger + "' THEN " +
@@ -213,7 +213,8 @@ const pathSet = `= '{"search_path=pg_catalog, pg_temp"}'`
 // is in the server's log. What the function has is made into a text for format again, its percent signs first,
 // so that no other body leads to the same text. Bytes are compared in the database's encoding: no conversion fails.
 func asCreated(p, body, settings string) string {
-	const ledger = "pg_catalog.replace(pg_catalog.quote_ident(n.nspname), '%', '%%') || '." + sqltext.LedgerTable + "'"
+	const ledger = "pg_catalog.concat(pg_catalog.replace(pg_catalog.quote_ident(n.nspname), '%', '%%'), '." +
+		sqltext.LedgerTable + "')"
 	text := "pg_catalog.replace(" + p + ".prosrc, '%', '%%')"
 	text = "pg_catalog.replace(" + text + ", pg_catalog.quote_literal(" + ledger + "), '%2$L')"
 	text = "pg_catalog.replace(" + text + ", " + ledger + ", '%1$I." + sqltext.LedgerTable + "')"
@@ -230,7 +231,7 @@ func asCreated(p, body, settings string) string {
 // FindLedgerFunction returns the schema of the function if a guard can call it: it belongs to the
 // ledger that the search path leads to; it and the triggers are what [CreateLedgerFunction] creates; and the
 // role has the privileges.
-var FindLedgerFunction = `SELECT n.nspname::pg_catalog.text
+var FindLedgerFunction = Qualified(`SELECT n.nspname::pg_catalog.text
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_proc AS p ON ` + LedgerFunctionIsNamed + `
@@ -238,4 +239,4 @@ WHERE c.oid = pg_catalog.to_regclass('` + sqltext.LedgerTable + `') AND c.relkin
 	LedgerFunctionAsCreated + `
 	AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid AND ` +
 	LedgerTriggerAsCreated + `) = 3
-	AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')`
+	AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')`)

@@ -111,7 +111,7 @@ func SealWanted(t *seal.Table, source string) string {
 	sealed_tree (root, home, parted, parents) AS (SELECT s.root, s.home, s.parted, EXISTS (
 		SELECT FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhrelid = tree.oid WHERE i.inhparent NOT IN (SELECT t.oid FROM tree AS t)) FROM source AS s),
 	wanted AS (SELECT c.oid AS part, v.turn, v.name, v.function, v.type, pg_catalog.to_regprocedure(pg_catalog.format('%I.%I()', s.home, v.function)) AS calls,
-		v.turn BETWEEN 3 AND 5 OR NOT c.relispartition OR c.oid = s.root AS made
+		v.turn >= 3 AND v.turn <= 5 OR NOT c.relispartition OR c.oid = s.root AS made
 		FROM sealed_tree AS s CROSS JOIN tree JOIN pg_catalog.pg_class AS c ON c.oid = tree.oid
 		CROSS JOIN LATERAL (` + triggerRows(t) + `) AS v (turn, name, function, type)
 		WHERE c.relkind IN ('r', 'p') AND v.type IS NOT NULL)`
@@ -120,19 +120,22 @@ func SealWanted(t *seal.Table, source string) string {
 // SealDefinition is an expression: what of a trigger w of wanted stands behind CREATE.
 const SealDefinition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn +
 	" THEN 'CONSTRAINT ' END, 'TRIGGER ', pg_catalog.quote_ident(w.name), " +
-	"CASE WHEN w.type & 2 <> 0 THEN ' BEFORE ' ELSE ' AFTER ' END, " +
-	"pg_catalog.concat_ws(' OR ', CASE WHEN w.type & 4 <> 0 THEN 'INSERT' END, CASE WHEN w.type & 8 <> 0 THEN " +
-	"'DELETE' END, CASE WHEN w.type & 16 <> 0 THEN 'UPDATE' END, CASE WHEN w.type & 32 <> 0 THEN 'TRUNCATE' END), " +
+	"CASE WHEN pg_catalog.int4and(w.type, 2) <> 0 THEN ' BEFORE ' ELSE ' AFTER ' END, " +
+	"pg_catalog.concat_ws(' OR ', CASE WHEN pg_catalog.int4and(w.type, 4) <> 0 THEN 'INSERT' END, " +
+	"CASE WHEN pg_catalog.int4and(w.type, 8) <> 0 THEN 'DELETE' END, " +
+	"CASE WHEN pg_catalog.int4and(w.type, 16) <> 0 THEN 'UPDATE' END, " +
+	"CASE WHEN pg_catalog.int4and(w.type, 32) <> 0 THEN 'TRUNCATE' END), " +
 	"' ON ', w.part::pg_catalog.regclass, CASE WHEN w.turn = " + lateTurn +
 	" THEN ' DEFERRABLE INITIALLY DEFERRED' END, " +
-	"CASE WHEN w.type & 1 <> 0 THEN ' FOR EACH ROW' ELSE ' FOR EACH STATEMENT' END, " +
+	"CASE WHEN pg_catalog.int4and(w.type, 1) <> 0 THEN ' FOR EACH ROW' ELSE ' FOR EACH STATEMENT' END, " +
 	"CASE WHEN w.turn = " + lateTurn + " THEN $sqlfence_when$ WHEN (" + inDoubt +
 	")$sqlfence_when$ END, ' EXECUTE FUNCTION ', w.calls)"
 
 // SealSame is a condition: the trigger g of pg_trigger is w of wanted, and nothing else.
 const SealSame = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AND g.tgtype = w.type AND " +
 	"CASE WHEN w.turn = " + lateTurn + " THEN g.tgdeferrable AND g.tginitdeferred AND " +
-	"pg_catalog.strpos(pg_catalog.pg_get_triggerdef(g.oid), '" + doubted + "') > 0 " +
+	"pg_catalog.strpos(pg_catalog.replace(pg_catalog.pg_get_triggerdef(g.oid), 'pg_catalog.', ''), '" + doubted +
+	"') > 0 " +
 	"ELSE g.tgqual IS NULL END AND " +
 	"g.tgattr::pg_catalog.text = '' AND g.tgnargs = 0 AND g.tgoldtable IS NULL AND g.tgnewtable IS NULL"
 

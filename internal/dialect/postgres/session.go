@@ -89,7 +89,7 @@ func serverFacts(w *session.Wanted) string {
 	}
 	return "pg_catalog.json_build_object('version', pg_catalog.version(), 'extension', (SELECT " +
 		"pg_catalog.max(e.extname::pg_catalog.text) FROM pg_catalog.pg_extension AS e " +
-		"WHERE e.extname IN (" + spreading + ")), 'standby', " + standby +
+		"WHERE e.extname OPERATOR(pg_catalog.=) ANY (ARRAY[" + spreading + "])), 'standby', " + standby +
 		", 'function', " + function + ", 'sealed', " + sealed + ", 'views', " + findViews(&w.Read) + ")"
 }
 
@@ -121,9 +121,9 @@ func findSeals(w *session.Wanted) string {
 		if name.Schema != "" {
 			table = Text.Quote(name.Schema) + "." + table
 		}
-		return "SELECT " + index + " AS n FROM pg_catalog.pg_trigger AS g" +
+		return Qualified("SELECT " + index + " AS n FROM pg_catalog.pg_trigger AS g" +
 			" WHERE g.tgrelid = pg_catalog.to_regclass(" + Text.Text(table) + ")" +
-			" AND g.tgname = '" + sqltext.SealTrigger + "' AND g.tgenabled IN ('O', 'A')"
+			" AND g.tgname = '" + sqltext.SealTrigger + "' AND g.tgenabled IN ('O', 'A')")
 	})
 }
 

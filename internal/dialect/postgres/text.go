@@ -22,7 +22,12 @@ var Text sqltext.Dialect = text{}
 
 type text struct{}
 
-func (text) Convert(x string, t sqltext.Type) string { return sqltext.Convert(x, t) }
+func (text) Convert(x string, t sqltext.Type) string {
+	if t == sqltext.Text {
+		return "CAST(" + x + " AS pg_catalog.text)"
+	}
+	return sqltext.Convert(x, t)
+}
 
 func (text) Quote(name string) string {
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
@@ -45,7 +50,7 @@ func (d text) Placeholder(n int, t sqltext.Type) string { return "$" + strconv.I
 func (text) Cast(t sqltext.Type) string {
 	switch t {
 	case sqltext.Text:
-		return "::text"
+		return "::pg_catalog.text"
 	case sqltext.Bigint:
 		return "::bigint"
 	}
@@ -57,15 +62,19 @@ func (text) Cast(t sqltext.Type) string {
 func (text) Now() string { return "pg_catalog.clock_timestamp()" }
 
 func (d text) After(ticks string) string {
-	return "(" + d.Now() + " + " + ticks + " * interval '1 microsecond')"
+	return "pg_catalog.timestamptz_pl_interval(" + d.Now() + ", " + Micros(ticks) + ")"
 }
+
+// Micros makes an interval of an integer expression.
+func Micros(n string) string { return "pg_catalog.mul_d_interval(" + n + ", interval '1 microsecond')" }
 
 func (text) Ticks(d time.Duration) int64 { return sqltext.Ticks(d, time.Microsecond) }
 
 // Micros: timestamps go on for some years after the last that is a bigint of microseconds. Before PostgreSQL 14
 // extract returns a double, and this is the last one that is a bigint.
 func (text) Micros(time string) string {
-	return "CASE WHEN pg_catalog.isfinite(" + time + ") THEN LEAST(extract(epoch FROM " + time + ") * 1000000, " +
+	return "CASE WHEN pg_catalog.isfinite(" + time + ") THEN LEAST(extract(epoch FROM " + time +
+		") OPERATOR(pg_catalog.*) 1000000, " +
 		"9223372036854774784) END::bigint"
 }
 
@@ -111,17 +120,21 @@ func TurnOf(name string) string {
 // WAL file that is being written. The bound keeps the product within a bigint; there it
 // has reached the highest token. Beyond the first timeline the tenths of seconds since 2026 are added, up to
 // the timeline's last number; the time is that of the statement's start, so that the value is the same throughout it.
-const epoch = "(SELECT LEAST(t.n, 90000) * 10000000000 + LEAST(t.n, 1) * LEAST(GREATEST(" +
-	"(extract(epoch FROM pg_catalog.statement_timestamp()) * 10)::bigint - 17672256000, 0), 9999999999)" +
-	" FROM (SELECT ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, " +
-	"8))::bit(32)::bigint - 1 AS n OFFSET 0) AS t)"
+const epoch = "(SELECT pg_catalog.int8pl(pg_catalog.int8mul(LEAST(t.n, 90000), 10000000000), " +
+	"pg_catalog.int8mul(LEAST(t.n, 1), LEAST(GREATEST(pg_catalog.int8mi((extract(epoch FROM " +
+	"pg_catalog.statement_timestamp()) OPERATOR(pg_catalog.*) 10)::bigint, 17672256000), 0), 9999999999)))" +
+	" FROM (SELECT pg_catalog.int8mi(pg_catalog.concat('x', pg_catalog.substr(pg_catalog.pg_walfile_name(" +
+	"pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint, 1) AS n OFFSET 0) AS t)"
 
 // durable is an expression that has the statement's transaction wait until its commit is on disk,
 // also where synchronous_commit is off: a server that crashed would else give the same tokens
 // again. It is volatile, so that it is evaluated though its value isn't used, and holds for this
 // transaction only.
-const durable = "CASE WHEN pg_catalog.current_setting('synchronous_commit') = 'off'" +
+const durable = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting('synchronous_commit'), 'off')" +
 	" THEN pg_catalog.set_config('synchronous_commit', 'on', true) END"
+
+// readsCommitted is a condition: each statement sees what was committed before it.
+const readsCommitted = "pg_catalog.starts_with(pg_catalog.current_setting('transaction_isolation'), 'read ')"
 
 // seen is a condition for a statement that may add the name to the ledger, an
 // expression of type text, above the floor. Above READ COMMITTED the statement's snapshot
@@ -129,8 +142,7 @@ const durable = "CASE WHEN pg_catalog.current_setting('synchronous_commit') = 'o
 // is a serialization failure then, but one that is new would begin too low. So it
 // raises there, [sqltext.Seen], and the name has to be added first.
 func seen(name string) string {
-	return "CASE WHEN pg_catalog.current_setting('transaction_isolation') IN ('read committed', 'read uncommitted') " +
-		"THEN true" +
+	return "CASE WHEN " + readsCommitted + " THEN true" +
 		" WHEN EXISTS (SELECT FROM " + sqltext.LedgerTable + " WHERE name = " + name + ") THEN true" +
 		" ELSE " + Text.Raise("'"+sqltext.Seen+"'", name) + " IS NOT NULL END"
 }
@@ -141,11 +153,11 @@ func (d text) FindElsewhere(schema, table string) string {
 	if schema != "" {
 		other = "n.nspname <> " + d.Text(schema)
 	}
-	return "SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON " +
+	return Qualified("SELECT n.nspname::text FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON " +
 		"n.oid = c.relnamespace" +
 		" WHERE c.relname = " + d.Text(table) + " AND c.relkind IN ('r', 'p', 'v', 'f') " +
 		"AND c.relpersistence <> 't' AND " +
-		"" + other + " ORDER BY n.nspname"
+		"" + other + " ORDER BY n.nspname")
 }
 
 // MayMove: SET SCHEMA is another way to write SET search_path, RESET ALL and DISCARD ALL undo it,
@@ -208,6 +220,8 @@ var facts = &sqltext.Facts{
 	Schema: "schema", Path: "by the search_path",
 	LockPrivilege: "UPDATE",
 	Epoch:         epoch,
+	BuiltIn:       "pg_catalog.",
+	Qualified:     Qualified,
 
 	CreateLedger:         sqltext.CreateLedger,
 	CreateLedgerFunction: CreateLedgerFunction, FindLedgerFunction: FindLedgerFunction,
@@ -216,9 +230,9 @@ var facts = &sqltext.Facts{
 	Vocabulary:  vocabulary(),
 }
 
-const findOwnHome = "SELECT COALESCE((SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN " +
+var findOwnHome = Qualified("SELECT COALESCE((SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN " +
 	"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace" +
-	" WHERE c.oid = pg_catalog.to_regclass('" + sqltext.LedgerTable + "')), '')"
+	" WHERE c.oid = pg_catalog.to_regclass('" + sqltext.LedgerTable + "')), '')")
 
 func vocabulary() sqltext.Pieces {
 	v := sqltext.Vocabulary(Text, epoch, alive)
@@ -236,7 +250,7 @@ func vocabulary() sqltext.Pieces {
 // alive: a session that can share the lock of a row's session knows that it has ended, unless the lock is its own. A
 // session always shares its own locks; and behind a pooler the holder's may be the one that executes this.
 func alive(row string) string {
-	return "CASE WHEN " + row + ".session IS NULL OR NOT pg_try_advisory_xact_lock_shared(" + row +
+	return "CASE WHEN " + row + ".session IS NULL OR NOT pg_catalog.pg_try_advisory_xact_lock_shared(" + row +
 		".session) THEN true ELSE " + holds(row+".session") + " END"
 }
 
@@ -244,5 +258,5 @@ func holds(number string) string {
 	return `EXISTS (SELECT FROM pg_catalog.pg_locks AS k JOIN pg_catalog.pg_database AS d ON d.oid = k.database
 		WHERE k.locktype = 'advisory' AND k.mode = 'ExclusiveLock' AND k.granted AND k.pid = pg_catalog.pg_backend_pid()
 			AND d.datname = pg_catalog.current_database() AND k.objsubid = 1
-			AND (k.classid::bigint << 32 | k.objid::bigint) = ` + number + `)`
+			AND pg_catalog.int8or(pg_catalog.int8shl(k.classid::bigint, 32), k.objid::bigint) = ` + number + `)`
 }

@@ -9,7 +9,7 @@ import (
 
 func TestPostgresPieces(t *testing.T) {
 	got, _ := sqltext.Render(Text, "{durable}|{turn {name}}|{seen {name}}", sqltext.Pieces{"name": sqltext.Raw("$1::text")})
-	want := strings.Join([]string{durable, Text.Turn("$1::text", false), seen("$1::text")}, "|")
+	want := Qualified(strings.Join([]string{durable, Text.Turn("$1::text", false), seen("$1::text")}, "|"))
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

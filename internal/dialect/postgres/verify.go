@@ -46,7 +46,7 @@ const VerifyKeys = `SELECT i.indrelid::pg_catalog.text,
 	pg_catalog.concat_ws(' ', pg_catalog.pg_get_expr(i.indpred, i.indrelid),
 	pg_catalog.pg_get_expr(i.indexprs, i.indrelid), pg_catalog.pg_get_expr(d.adbin, d.adrelid)), k.turn
 FROM pg_catalog.pg_index AS i JOIN pg_catalog.pg_class AS c ON c.oid = i.indexrelid
-CROSS JOIN LATERAL pg_catalog.generate_series(0, i.indnkeyatts - 1) AS k(turn)
+CROSS JOIN LATERAL pg_catalog.generate_series(0, pg_catalog.int4mi(i.indnkeyatts, 1)) AS k(turn)
 LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.turn]
 LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.attgenerated <> ''
 WHERE i.indrelid IN ({of})
@@ -57,7 +57,8 @@ FROM pg_catalog.pg_constraint AS f JOIN pg_catalog.pg_attribute AS a ON a.attrel
 WHERE f.contype = 'f' AND f.conrelid IN ({of})
 UNION ALL SELECT p.partrelid::pg_catalog.text, 'partition key', '', a.attname::pg_catalog.text,
 	COALESCE(pg_catalog.pg_get_expr(p.partexprs, p.partrelid), ''), k.turn
-FROM pg_catalog.pg_partitioned_table AS p CROSS JOIN LATERAL pg_catalog.generate_series(0, p.partnatts - 1) AS k(turn)
+FROM pg_catalog.pg_partitioned_table AS p CROSS JOIN LATERAL
+	pg_catalog.generate_series(0, pg_catalog.int4mi(p.partnatts, 1)) AS k(turn)
 LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[k.turn]
 WHERE p.partrelid IN ({of})
 ORDER BY 1, 2, 3, 6`
@@ -73,7 +74,7 @@ const VerifyViews = `WITH RECURSIVE used(oid) AS (
 SELECT n.nspname::pg_catalog.text, c.relname::pg_catalog.text, pg_catalog.pg_get_viewdef(c.oid)
 FROM (SELECT c.* FROM used AS u JOIN pg_catalog.pg_class AS c ON c.oid = u.oid WHERE c.relkind = 'v' OFFSET 0) AS c
 	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE pg_catalog.pg_relation_is_updatable(c.oid, false) & 28 <> 0 ORDER BY 1, 2`
+WHERE pg_catalog.int4and(pg_catalog.pg_relation_is_updatable(c.oid, false), 28) <> 0 ORDER BY 1, 2`
 
 // A foreign table may stand behind a view, or be a partition or a child. The constraints of
 // partitions are those of their parents. A subscription writes to partitions, too; every role may
@@ -96,16 +97,16 @@ behind(root, oid) AS (
 links(kind, root, oid, detail, more) AS (
 	SELECT CASE WHEN r.ev_class = d.refobjid THEN 'own rule' ELSE 'rule' END, d.refobjid, r.ev_class,
 	r.rulename::pg_catalog.text,
-		pg_catalog.substr(x.def, pg_catalog.strpos(x.def, ' DO ') + 4)
+		pg_catalog.substr(x.def, pg_catalog.int4pl(pg_catalog.strpos(x.def, ' DO '), 4))
 	FROM pg_catalog.pg_rewrite AS r CROSS JOIN LATERAL pg_catalog.pg_get_ruledef(r.oid) AS x(def)
 	JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid = r.oid
 	AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
 	WHERE r.ev_type <> '1' AND d.refobjid IN ({of})
 	UNION ALL SELECT 'cascade', k.conrelid, k.confrelid,
-		CASE k.confupdtype WHEN 'c' THEN ' ON UPDATE CASCADE' WHEN 'n' THEN ' ON UPDATE SET NULL'
-	WHEN 'd' THEN ' ON UPDATE SET DEFAULT' ELSE '' END
-		|| CASE k.confdeltype WHEN 'c' THEN ' ON DELETE CASCADE' WHEN 'n' THEN ' ON DELETE SET NULL'
-	WHEN 'd' THEN ' ON DELETE SET DEFAULT' ELSE '' END, ''
+		pg_catalog.concat(CASE WHEN k.confupdtype = 'c' THEN ' ON UPDATE CASCADE'
+	WHEN k.confupdtype = 'n' THEN ' ON UPDATE SET NULL' WHEN k.confupdtype = 'd' THEN ' ON UPDATE SET DEFAULT' END,
+		CASE WHEN k.confdeltype = 'c' THEN ' ON DELETE CASCADE' WHEN k.confdeltype = 'n' THEN ' ON DELETE SET NULL'
+	WHEN k.confdeltype = 'd' THEN ' ON DELETE SET DEFAULT' END), ''
 	FROM pg_catalog.pg_constraint AS k
 	WHERE k.contype = 'f' AND k.conparentid = 0 AND (k.confdeltype IN ('c', 'n', 'd')
 	OR k.confupdtype IN ('c', 'n', 'd')) AND k.conrelid IN ({of})
@@ -114,26 +115,27 @@ links(kind, root, oid, detail, more) AS (
 	UNION ALL SELECT 'partition', u.root, u.oid, 'parent table', '' FROM up AS u
 	JOIN pg_catalog.pg_class AS p ON p.oid = u.oid WHERE p.relkind IN ('r', 'p')
 	UNION ALL SELECT 'foreign table', b.root, b.oid, '',
-	(pg_catalog.pg_relation_is_updatable(b.root, true) & 28 <> 0)::pg_catalog.text
+	(pg_catalog.int4and(pg_catalog.pg_relation_is_updatable(b.root, true), 28) <> 0)::pg_catalog.text
 	FROM behind AS b JOIN pg_catalog.pg_class AS c ON c.oid = b.oid WHERE c.relkind = 'f' AND b.oid <> b.root
 	UNION ALL SELECT 'subscription', t.root, t.root, s.subname::pg_catalog.text, ''
 	FROM (SELECT root, oid FROM down UNION SELECT c.oid, c.oid FROM pg_catalog.pg_class AS c WHERE c.oid IN ({of})) AS t
 	JOIN pg_catalog.pg_subscription_rel AS r ON r.srrelid = t.oid
 	JOIN pg_catalog.pg_subscription AS s ON s.oid = r.srsubid)
-SELECT DISTINCT x.kind, x.root::pg_catalog.text, CASE x.kind WHEN 'subscription' THEN ''
+SELECT DISTINCT x.kind, x.root::pg_catalog.text, CASE WHEN x.kind = 'subscription' THEN ''
 	ELSE n.nspname::pg_catalog.text END,
-	CASE x.kind WHEN 'subscription' THEN '' ELSE c.relname::pg_catalog.text END, x.detail, x.more
+	CASE WHEN x.kind = 'subscription' THEN '' ELSE c.relname::pg_catalog.text END, x.detail, x.more
 FROM links AS x JOIN pg_catalog.pg_class AS c ON c.oid = x.oid
 	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ORDER BY 1, 2, 5, 3, 4, 6`
 
 // Of a function that has a body of SQL's own form, the text is made from that. What the catalogue's
 // own functions do is known.
-const VerifyCode = `SELECT p.kind, CASE p.kind WHEN 'trigger' THEN 'function ' ELSE '' END || p.name, p.tables,
+const VerifyCode = `SELECT p.kind,
+	pg_catalog.concat(CASE WHEN p.kind = 'trigger' THEN 'function ' END, p.name), p.tables,
 	p.shown, p.body, p.proname::pg_catalog.text, '', '' FROM (
 	SELECT p.oid, p.proname, CASE WHEN g.tables IS NOT NULL THEN 'trigger' WHEN p.prokind = 'p' THEN 'procedure'
 	ELSE 'function' END AS kind,
-		CASE WHEN pg_catalog.pg_function_is_visible(p.oid) THEN ''
-	ELSE pg_catalog.quote_ident(n.nspname) || '.' END || pg_catalog.quote_ident(p.proname) AS name,
+		pg_catalog.concat(CASE WHEN NOT pg_catalog.pg_function_is_visible(p.oid)
+	THEN pg_catalog.concat(pg_catalog.quote_ident(n.nspname), '.') END, pg_catalog.quote_ident(p.proname)) AS name,
 		COALESCE(g.tables, '') AS tables, COALESCE(g.shown, '') AS shown,
 		CASE WHEN p.prosrc <> '' THEN p.prosrc ELSE pg_catalog.pg_get_functiondef(p.oid) END AS body
 	FROM pg_catalog.pg_proc AS p
@@ -162,15 +164,16 @@ const VerifyLedger = `SELECT c.oid::pg_catalog.text, 'unfit', CASE
 		THEN 'its column name is not unique'
 	ELSE '' END
 FROM pg_catalog.pg_class AS c WHERE c.oid IN ({ledgers})
-UNION ALL SELECT c.oid::pg_catalog.text, 'unkept', w.name || CASE WHEN g.oid IS NULL THEN ' is missing'
-	WHEN g.tgenabled <> 'A' THEN ' isn''t ENABLE ALWAYS' ELSE ' isn''t what Setup creates' END
+UNION ALL SELECT c.oid::pg_catalog.text, 'unkept',
+	pg_catalog.concat(w.name, CASE WHEN g.oid IS NULL THEN ' is missing'
+	WHEN g.tgenabled <> 'A' THEN ' isn''t ENABLE ALWAYS' ELSE ' isn''t what Setup creates' END)
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 CROSS JOIN (VALUES ('` + sqltext.LedgerTrigger + `'), ('` + sqltext.LedgerTruncateTrigger + `'),
 	('` + sqltext.LedgerFloorTrigger + `')) AS w (name)
 LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = w.name
 WHERE ({trigger}) IS NOT TRUE AND c.oid IN ({ledgers})
-UNION ALL SELECT c.oid::pg_catalog.text, 'unrecorded', 'the trigger ` + issuedTrigger + `' ||
-	CASE WHEN g.oid IS NULL THEN ' is missing' ELSE ' isn''t what RecordIssuers creates' END
+UNION ALL SELECT c.oid::pg_catalog.text, 'unrecorded', pg_catalog.concat('the trigger ` + issuedTrigger + `',
+	CASE WHEN g.oid IS NULL THEN ' is missing' ELSE ' isn''t what RecordIssuers creates' END)
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = '` + issuedTrigger + `'
 WHERE ({recorded}) IS NOT TRUE AND c.oid IN ({ledgers})
@@ -197,12 +200,12 @@ const VerifySettings = `SELECT name, setting FROM pg_catalog.pg_settings
 UNION ALL SELECT 'the session''s role', pg_catalog.quote_ident(CURRENT_USER)
 UNION ALL SELECT 'superuser', r.rolsuper::pg_catalog.text FROM pg_catalog.pg_roles AS r WHERE r.rolname = CURRENT_USER
 UNION ALL SELECT 'replicas', COALESCE(pg_catalog.string_agg(x.name, ', ' ORDER BY x.name), '') FROM (
-	SELECT CASE s.setrole WHEN 0 THEN 'every role of a database'
-	ELSE 'role ' || pg_catalog.pg_get_userbyid(s.setrole) END AS name, s.setconfig AS config
+	SELECT CASE WHEN s.setrole = 0 THEN 'every role of a database'
+	ELSE pg_catalog.concat('role ', pg_catalog.pg_get_userbyid(s.setrole)) END AS name, s.setconfig AS config
 	FROM pg_catalog.pg_db_role_setting AS s
 	WHERE s.setdatabase IN (0, (SELECT d.oid FROM pg_catalog.pg_database AS d
 	WHERE d.datname = pg_catalog.current_database()))
-	UNION ALL SELECT 'function ' || p.oid::pg_catalog.regproc::text, p.proconfig FROM pg_catalog.pg_proc AS p
+	UNION ALL SELECT pg_catalog.concat('function ', p.oid::pg_catalog.regproc), p.proconfig FROM pg_catalog.pg_proc AS p
 	WHERE p.proconfig IS NOT NULL) AS x
 WHERE EXISTS (SELECT FROM pg_catalog.unnest(x.config) AS c
 	WHERE pg_catalog.lower(c) = 'session_replication_role=replica')`
@@ -244,7 +247,8 @@ UNION ALL SELECT 'trigger', pg_catalog.concat(w.name, ' of ', w.part::pg_catalog
 	pg_catalog.pg_get_triggerdef(g.oid)) ELSE '' END
 	FROM wanted AS w LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = w.part AND g.tgname = w.name{functions}
 UNION ALL SELECT 'constraint', k.name, pg_catalog.format('CHECK ((%I >= 0))', {column}),
-	COALESCE(pg_catalog.pg_get_constraintdef(c.oid), ''), CASE WHEN c.oid IS NULL THEN 'is missing' ELSE '' END
+	COALESCE(pg_catalog.replace(pg_catalog.pg_get_constraintdef(c.oid), 'OPERATOR(pg_catalog.>=)', '>='), ''),
+	CASE WHEN c.oid IS NULL THEN 'is missing' ELSE '' END
 	FROM source AS s CROSS JOIN (VALUES ('` + sqltext.SealedMark +
 	`')) AS k (name) LEFT JOIN pg_catalog.pg_constraint AS c ON c.conrelid = s.root AND c.conname = k.name
 ) AS parts (kind, name, wants, is_now, problem)`

@@ -31,6 +31,7 @@ var Guard = &guard.Dialect{
 		Less:        guard.Around{Between: " < "},
 		LessOrEqual: guard.Around{Between: " <= "},
 		Greatest:    guard.Around{Before: "max(", Between: ", ", Behind: ")"},
+		Unless:      guard.Around{Before: "NULLIF(", Between: ", ", Behind: ")"},
 		Assigns:     guard.Around{Between: " = "},
 		NotInteger:  guard.Around{Before: "typeof(", Behind: ") NOT IN ('integer', 'null')"},
 		// A cast to INTEGER alone would take '9e18' for 9.

@@ -25,7 +25,7 @@ func TestIssueIsThatOfTokens(t *testing.T) {
 		if _, err := store.Issue(t.Context(), "books"); err != nil {
 			t.Fatal(err)
 		}
-		constants := strings.NewReplacer("$1::text", "'books'", "$2::bigint", "1", "? AS name, ? AS count", "'books' AS name, 1 AS count")
+		constants := strings.NewReplacer("$1::pg_catalog.text", "'books'", "$2::bigint", "1", "? AS name, ? AS count", "'books' AS name, 1 AS count")
 		page := inOneLine(block(t, named(b)+" issue"))
 		if !slices.ContainsFunc(sent.Texts(), func(text string) bool {
 			return inOneLine(constants.Replace(nonces.ReplaceAllString(ours.ReplaceAllString(text, ""), "sqlfence:"))) == page

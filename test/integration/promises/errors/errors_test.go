@@ -243,6 +243,7 @@ func TestErrorsCancelledWhileWaiting(t *testing.T) {
 			if err := holder.Rollback(); err != nil {
 				t.Error(err)
 			}
+			harness.Eventually(t, "the server ends the statement", func() bool { return b.Waiting(t, s.Plain) == 0 })
 		}
 		raw, fenced := errs[0], errs[1]
 		if b.Name == "pq" {

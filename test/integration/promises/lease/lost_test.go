@@ -190,7 +190,7 @@ func TestLeaseAcquireIsCutOffWhileItWaits(t *testing.T) {
 func undone(t *testing.T, plain *sql.DB, application string) {
 	t.Helper()
 	const query = `SELECT count(*) FILTER (WHERE wait_event_type = 'Lock'), count(*) FILTER (WHERE state = 'idle')
-		FROM pg_stat_activity WHERE application_name = $1 AND strpos(query, 'SELECT $1::text, '''', 0,') > 0`
+		FROM pg_stat_activity WHERE application_name = $1 AND strpos(query, 'SELECT $1::pg_catalog.text, '''', 0,') > 0`
 	harness.Eventually(t, "the attempt's undoing", func() bool {
 		var waits, answered int
 		if err := plain.QueryRow(query, application).Scan(&waits, &answered); err != nil {

@@ -32,12 +32,13 @@ func postgresCheck(v string) string {
 }
 
 func postgresLedger(n, v string) string {
-	return `WITH sqlfence_0 AS (UPDATE fencing_tokens SET token = token / 0 WHERE name = ` + n +
+	return `WITH sqlfence_0 AS (UPDATE fencing_tokens SET token = token OPERATOR(pg_catalog./) 0 WHERE name OPERATOR(pg_catalog.=) ` + n +
 		` AND NOT COALESCE((SELECT CASE WHEN pg_catalog.int8eq(COALESCE(held.token, 0), ` + v +
 		`) THEN true ELSE ` + postgresRaise("ledger", "COALESCE(held.token, 0)") + ` IS NOT NULL END` +
 		` FROM (SELECT fencing_tokens.token FROM (SELECT pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ` + n + `), 0)) OFFSET 0) AS turn,` +
-		` fencing_tokens WHERE fencing_tokens.name = ` + n + ` FOR SHARE OF fencing_tokens) AS held),` +
-		` (SELECT ` + postgresRaise("unknown", "pg_catalog.count(*)") + ` IS NOT NULL FROM fencing_tokens WHERE fencing_tokens.name = ` + n + `))) `
+		` fencing_tokens WHERE fencing_tokens.name OPERATOR(pg_catalog.=) ` + n + ` FOR SHARE OF fencing_tokens) AS held),` +
+		` (SELECT ` + postgresRaise("unknown", "pg_catalog.count(*)") +
+		` IS NOT NULL FROM fencing_tokens WHERE fencing_tokens.name OPERATOR(pg_catalog.=) ` + n + `))) `
 }
 
 func sqliteMark(v string) string {
@@ -90,8 +91,8 @@ var postgresRowFence = []sent{
 
 // postgresNewer is how the ledger is asked before the first row.
 func postgresNewer(n, v string) string {
-	return `(SELECT ` + postgresRaise("ledger", "fencing_tokens.token") + ` FROM fencing_tokens WHERE fencing_tokens.name = ` + n +
-		` AND NOT pg_catalog.int8le(fencing_tokens.token, ` + v + `))`
+	return `(SELECT ` + postgresRaise("ledger", "fencing_tokens.token") + ` FROM fencing_tokens WHERE fencing_tokens.name OPERATOR(pg_catalog.=) ` +
+		n + ` AND NOT pg_catalog.int8le(fencing_tokens.token, ` + v + `))`
 }
 
 // postgresLedgers are the statements of postgresRowFence: the ledger's guard is a prefix, the
@@ -104,7 +105,7 @@ func postgresLedgers() []sent {
 		guarded := func(name, value string) string {
 			return postgresLedger(name, value) + strings.ReplaceAll(postgresAsking[i], "<newer>", postgresNewer(name, value))
 		}
-		s.argument = guarded(numbers[n]+"::text", numbers[n+1]+"::bigint")
+		s.argument = guarded(numbers[n]+"::pg_catalog.text", numbers[n+1]+"::bigint")
 		s.literal = guarded("'books'", "7")
 		all = append(all, s)
 	}
