@@ -16,7 +16,7 @@ const (
 const (
 	slotBytes     = 128 // with its place in the map
 	planBytes     = 432
-	plannedBytes  = 816 // a plan with its form
+	plannedBytes  = 824 // a plan with its form
 	argBytes      = 48
 	targetBytes   = 160
 	keyValueBytes = 48

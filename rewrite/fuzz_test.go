@@ -74,11 +74,11 @@ func checkGuard(t *testing.T, d databases.Dialect, rules string, p, q *Plan) {
 	if !strings.Contains(r.SQL, "fence_token") && !strings.Contains(r.SQL, "fencing_tokens") && !strings.Contains(r.SQL, guard.ClaimedTable) && !mayInsertNothing(p, rules) && rules != "keyledger" {
 		t.Fatalf("%v, %s: without a guard: %q", d, rules, r.SQL)
 	}
-	scs := lex.SCSUnknown
+	escapes := lex.EscapesUnknown
 	if p.source.needsSCSOn {
-		scs = lex.SCSOn
+		escapes = lex.EscapesNone
 	}
-	if _, err := lex.Scan(p.source.dialect.grammar.Lex, r.SQL, scs, nil); err != nil {
+	if _, err := lex.Scan(p.source.dialect.grammar.Lex, r.SQL, escapes, nil); err != nil {
 		t.Fatalf("%v, %s: at %d of %q: %s", d, rules, err.Offset, r.SQL, err.Reason)
 	}
 }

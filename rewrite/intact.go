@@ -27,9 +27,9 @@ type fragment struct {
 // tokens.
 func (w *writer) intact(read *read.Text, text string) bool {
 	c := check{writer: w, read: read, tokens: read.Tokens, text: text,
-		opened: w.opened[:0], inner: w.inner[:0], scs: lex.SCSUnknown}
+		opened: w.opened[:0], inner: w.inner[:0], escapes: w.escapes}
 	if w.needsSCSOn {
-		c.scs = lex.SCSOn
+		c.escapes = lex.EscapesNone
 	}
 	if !w.counts {
 		c.highest = w.plan.Inputs
@@ -50,10 +50,10 @@ func (w *writer) intact(read *read.Text, text string) bool {
 // A check goes through the fragments of a text.
 type check struct {
 	*writer
-	read   *read.Text
-	tokens []lex.Token // its
-	text   string
-	scs    lex.SCS
+	read    *read.Text
+	tokens  []lex.Token // its
+	text    string
+	escapes lex.Escapes
 
 	next  int   // the token behind the fragments so far
 	inner []int // the statement's brackets that are open there
@@ -84,7 +84,7 @@ func (c *check) fragments(here, behind []fragment) bool {
 			return false
 		}
 	}
-	found, err := lex.Part(c.dialect.grammar.Lex, part, c.scs, c.sent[:0])
+	found, err := lex.Part(c.dialect.grammar.Lex, part, c.escapes, c.sent[:0])
 	if err != nil {
 		return err.Fault == lex.Ambiguous // then it isn't rendered
 	}

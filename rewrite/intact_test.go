@@ -6,13 +6,14 @@ import (
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // opened returns a statement as it was read, with the numbers of its placeholders.
 func opened(t *testing.T, d databases.Dialect, query string) *read.Text {
 	t.Helper()
-	text, err := read.Open(dialects[d].grammar, query)
+	text, err := read.Open(dialects[d].grammar, query, lex.EscapesUnknown)
 	if err != nil {
 		t.Fatal(err)
 	}

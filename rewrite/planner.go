@@ -22,6 +22,7 @@ type planner struct {
 	search    *search
 	versioned bool // the caller has a serial
 	takesOver bool // the caller takes rows over
+	escapes   lex.Escapes
 
 	plan    *planned // nil until a registered table is written to
 	edits   []edit
@@ -49,16 +50,18 @@ func (r *Rewriter) read(query string, v guard.Variant) *Plan {
 	if len(query) > maxRead {
 		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
 	}
-	text, err := read.Open(r.dialect.grammar, query)
+	text, err := read.Open(r.dialect.grammar, query, v.Escapes())
 	if err != nil {
 		if err.Fault == lex.Conditional && r.readsAnyway(query, err.Offset) {
 			return pass
 		}
-		return refusal(-1, err.Offset, "it can't be read: "+err.Reason)
+		plan := refusal(-1, err.Offset, "it can't be read: "+err.Reason)
+		plan.Refusal.Ambiguous = err.Fault == lex.Ambiguous
+		return plan
 	}
 	p := planners.Get().(*planner)
 	p.Text, p.dialect, p.nonce = text, r.dialect, r.nonce
-	p.versioned, p.takesOver = v&guard.Versioned != 0, v&guard.TakesOver != 0
+	p.versioned, p.takesOver, p.escapes = v&guard.Versioned != 0, v&guard.TakesOver != 0, v.Escapes()
 	p.tables, p.index, p.search = r.tables, r.index, r.search
 	plan := p.script()
 	p.release()
@@ -84,8 +87,8 @@ func (p *planner) release() {
 func (p *planner) script() *Plan {
 	ok := p.foldsClearly()
 	for count := 1; ok && p.Next(); count++ {
-		ok = p.keepsGround() && p.keepsEncoding() && p.keepsErrors() && p.keepsClock() && p.keepsLocks() &&
-			p.statement() && p.isTogether(count) && p.endsAlone(count)
+		ok = p.keepsReading(count) && p.keepsGround() && p.keepsEncoding() && p.keepsErrors() &&
+			p.keepsClock() && p.keepsLocks() && p.statement() && p.isTogether(count) && p.endsAlone(count)
 	}
 	switch {
 	case !ok:
@@ -97,6 +100,14 @@ func (p *planner) script() *Plan {
 	}
 	order(p.edits, p.Src)
 	return p.guarded()
+}
+
+// keepsReading refuses a text of several statements that is read by the session's settings, because a statement before
+// the last one may change them.
+func (p *planner) keepsReading(count int) bool {
+	return count == 1 || p.escapes == lex.EscapesUnknown || p.refuse(-1, p.Lo,
+		"where its strings end depends on the session's settings, and a statement before this one may change them; "+
+			"send each statement by itself")
 }
 
 // guarded returns the plan of a text with edits.
@@ -115,7 +126,8 @@ func (p *planner) guarded() *Plan {
 	edits := append(p.plan.edits[:0], p.edits...)
 	plan.source = source{dialect: p.dialect, nonce: p.nonce, src: p.Src, edits: edits, repeats: p.repeats,
 		tableList: p.tableList, plan: plan,
-		assigns: p.assigns, counts: inputs.OnlyBare(), takesOver: p.takesOver, needsSCSOn: p.NeedsSCSOn,
+		assigns: p.assigns, counts: inputs.OnlyBare(), takesOver: p.takesOver,
+		needsSCSOn: p.NeedsSCSOn, escapes: p.escapes,
 		comments:    p.comments,
 		replacement: p.replacement}
 	plan.countRows()

@@ -101,7 +101,7 @@ func TestWordsSurvive(t *testing.T) {
 
 // scan splits a statement into tokens.
 func scan(d databases.Dialect, sql string) ([]lex.Token, *lex.Error) {
-	return lex.Scan(dialects[d].grammar.Lex, sql, lex.SCSUnknown, nil)
+	return lex.Scan(dialects[d].grammar.Lex, sql, lex.EscapesUnknown, nil)
 }
 
 // tokenTexts returns the texts of a statement's tokens.

@@ -201,4 +201,5 @@ type source struct {
 	// PostgreSQL runs src only if standard_conforming_strings is on, and what is
 	// rendered must keep to that.
 	needsSCSOn bool
+	escapes    lex.Escapes // as src was read
 }

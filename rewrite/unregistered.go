@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/fault"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
@@ -20,7 +21,7 @@ func (r *Rewriter) Unregistered(query string) (names []string) {
 			names = nil
 		}
 	}()
-	text, err := read.Open(r.dialect.grammar, query)
+	text, err := read.Open(r.dialect.grammar, query, lex.EscapesUnknown)
 	if err != nil {
 		return nil
 	}

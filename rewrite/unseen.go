@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -12,7 +13,7 @@ func againstCode(d *dialect, code string) string {
 	if unseen == nil {
 		return ""
 	}
-	t, err := read.Open(d.grammar, code)
+	t, err := read.Open(d.grammar, code, lex.EscapesUnknown)
 	if err != nil {
 		return sqltext.UnseenSetting
 	}

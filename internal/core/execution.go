@@ -3,8 +3,10 @@ package core
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -191,6 +193,9 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 	if why := e.asked.Unguardable; e.read.unplanned == nil && why != "" {
 		e.read.unplanned = unguardable("", why)
 	}
+	if err := e.readBySettings(ctx); err != nil {
+		return refused, err
+	}
 	if e.read.unplanned == nil {
 		e.read.unplanned = e.unseenSetting()
 	}
@@ -215,6 +220,25 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 		return guarded, nil
 	}
 	return passed, nil
+}
+
+// readBySettings plans a statement that the session's settings decide the reading of by these, which the server is
+// asked for where they aren't known.
+func (e *Execution) readBySettings(ctx context.Context) error {
+	s := e.conn
+	if _, bypassed := s.settings.bypassReason(ctx); !e.plan.Refusal.Ambiguous || bypassed || !s.session.HasCharset() {
+		return nil
+	}
+	err := s.session.Know(ctx, (*asking)(s), session.Moment{InTx: s.inTx, Settings: true})
+	if refusal := (*session.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
+		if s.settings.observes() {
+			return nil
+		}
+		return err
+	}
+	e.read.variant = guard.Reading(s.session.Reading())
+	e.plan = e.rewriter().PlanFor(e.read.Query, e.read.variant)
+	return nil
 }
 
 // unseenSetting refuses a statement with an argument that names a setting which guards may depend on. Without the

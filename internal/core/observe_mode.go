@@ -51,12 +51,12 @@ func (e *Execution) withoutObserved(ctx context.Context, reason error) (outcome,
 func (e *Execution) enforceOnly(ctx context.Context) (outcome, error) {
 	s := e.conn.settings
 	e.sent, e.told = e.read.Request, telling{}
-	e.with, e.read.keeps, e.read.variant = guards{}, false, 0
+	e.with, e.read.keeps, e.read.variant = guards{}, false, guard.Reading(e.read.variant.Escapes())
 	if s.enforced == nil {
 		return passed, nil
 	}
 	e.registry = s.enforced
-	e.plan = e.rewriter().Plan(e.read.Query)
+	e.plan = e.rewriter().PlanFor(e.read.Query, e.read.variant)
 	e.refuseExecuted()
 	if e.passes() {
 		return passed, nil
@@ -72,7 +72,7 @@ func (e *Execution) refusePrepared(ctx context.Context, reason error) error {
 		return nil
 	case s.observes():
 		e.registry = s.enforced
-		e.plan = e.rewriter().Plan(e.asked.Query)
+		e.plan = e.rewriter().PlanFor(e.asked.Query, guard.Reading(e.read.variant.Escapes()))
 		e.refuseExecuted()
 		if e.plan.Verdict != guard.Refuse {
 			return nil

@@ -63,7 +63,7 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 	default:
 		text, added, err := e.likely(ctx)
 		if err == nil {
-			return Form{text, added, s.inputs(plan, added)}, nil
+			return Form{text, added, s.inputs(e.plan, added)}, nil
 		}
 		reason = s.settings.unrendered(err)
 	}

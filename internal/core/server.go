@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -126,7 +127,8 @@ func (s *Conn) CheckServer(ctx context.Context) (refusal *session.Refusal, err e
 func (e *Execution) checkServer(ctx context.Context) error {
 	s := e.conn
 	beyondASCII := s.session.HasCharset() && !e.isASCII()
-	settings := beyondASCII || e.plan.AssignsTwice || s.session.Known != ""
+	reading := e.read.variant.Escapes()
+	settings := reading != lex.EscapesUnknown || beyondASCII || e.plan.AssignsTwice || s.session.Known != ""
 	if err := e.know(ctx, session.Moment{InTx: s.inTx, Settings: settings}); err != nil {
 		return err
 	}
@@ -143,6 +145,8 @@ func (e *Execution) checkServer(ctx context.Context) error {
 	switch facts := &s.session.Facts; {
 	case facts.Unfit != "":
 		return unguardable(e.table(0).Name, facts.Unfit)
+	case reading != lex.EscapesUnknown && reading != s.session.Reading():
+		return unguardable(e.table(0).Name, lex.AmbiguousQuote)
 	case facts.SplitCharset != "" && beyondASCII:
 		return unguardable(e.table(0).Name, fmt.Sprintf(needsPlainCharset, facts.SplitCharset))
 	case facts.AssignsAtOnce && e.plan.AssignsTwice:

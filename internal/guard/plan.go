@@ -1,5 +1,7 @@
 package guard
 
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
+
 // A Verdict says what to do with a statement.
 type Verdict string
 
@@ -16,6 +18,10 @@ type Refusal struct {
 	Name   string // of the table where Table alone doesn't say it: of sqlfence's own, or covered by the pattern Table
 	Reason string // what is wrong and what to write instead
 	Offset int    // in bytes from the statement's start, or -1
+
+	// Ambiguous: it is read in several ways by settings of the session. Where these are known, the plan for them,
+	// by [Reading], is another one.
+	Ambiguous bool
 }
 
 // Error returns the reason.
@@ -25,7 +31,7 @@ func (r *Refusal) Error() string { return "rewrite: " + r.Reason }
 // Variant is none.
 type Variant uint8
 
-// The variants. They differ for tables with the rule alone.
+// The variants. The first two differ for tables with the rule alone.
 const (
 	// Versioned: it is to be applied only to rows at one version, of tables with a serial column. An
 	// INSERT isn't concerned.
@@ -35,8 +41,18 @@ const (
 	// the column: then the guard adds 1 to it. So does an upsert where it updates. A DELETE is refused.
 	TakesOver
 
-	Variants // how many combinations there are
+	// The bits from here on are how the session's settings have the text read: see [Reading].
+	reading
+
+	// Variants is how many combinations there are.
+	Variants = reading << lex.EscapesBits
 )
+
+// Reading returns the variant for a session that is known to have backslashes escape there.
+func Reading(e lex.Escapes) Variant { return Variant(e) * reading }
+
+// Escapes returns how the text is read.
+func (v Variant) Escapes() lex.Escapes { return lex.Escapes(v / reading) }
 
 // A Target is one write to a registered table.
 type Target struct {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // A Conn is a connection of the base driver's.
@@ -76,6 +78,9 @@ type Facts struct {
 	// SplitCharset is the name of the connection's encoding if a byte of ASCII may be a part of
 	// another character in it; else empty.
 	SplitCharset string
+
+	// Escapes is where a backslash escapes the next byte in the session's strings, if that is known.
+	Escapes lex.Escapes
 
 	// AssignsAtOnce: the columns of a SET list get their values all at once, so that one which is
 	// assigned twice doesn't get its last value.
@@ -226,6 +231,14 @@ func (s *Session) missing(m Moment) *Wanted {
 
 // Changed notes that the session may have been changed.
 func (s *Session) Changed() { s.changed = s.changed || s.asked && s.dialect.HasSettings.Is() }
+
+// Reading returns where a backslash escapes, if that is known and no backslash may be a part of a character.
+func (s *Session) Reading() lex.Escapes {
+	if s.SplitCharset != "" {
+		return lex.EscapesUnknown
+	}
+	return s.Escapes
+}
 
 // HasCharset reports whether an encoding that a session can change is among the facts.
 func (s *Session) HasCharset() bool { return s.dialect.HasCharset.Is() }

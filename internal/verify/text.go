@@ -17,7 +17,7 @@ type text struct {
 }
 
 func (db *Database) text(src string) text {
-	toks, err := lex.Scan(db.rules(), src, lex.SCSOn, nil)
+	toks, err := lex.Scan(db.rules(), src, lex.EscapesNone, nil)
 	if err != nil {
 		toks = []lex.Token{{Kind: lex.End, Start: int32(len(src)), End: int32(len(src))}}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/fact"
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -165,6 +166,14 @@ func readAnswer(w *session.Wanted, row []string) {
 		// MariaDB stores the first value then, and crashes where there are three. Of an UPDATE it is an error.
 		modes := strings.Split(value, ",")
 		f.AssignsAtOnce = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
+		switch {
+		case slices.Contains(modes, "NO_BACKSLASH_ESCAPES"):
+			f.Escapes = lex.EscapesNone
+		case slices.Contains(modes, "ANSI_QUOTES"):
+			f.Escapes = lex.EscapesInText
+		default:
+			f.Escapes = lex.EscapesAll
+		}
 		f.Clips = !slices.Contains(modes, "STRICT_TRANS_TABLES") && !slices.Contains(modes, "STRICT_ALL_TABLES")
 	case viewFact:
 		if len(row) == 4 {

@@ -24,7 +24,7 @@ func MayExecute(d dialect.Dialect, query string) (may, alone bool) {
 	if err != nil {
 		return true, false
 	}
-	tokens, fault := lex.Scan(g.Lex, query, lex.SCSUnknown, nil)
+	tokens, fault := lex.Scan(g.Lex, query, lex.EscapesUnknown, nil)
 	if fault != nil {
 		return true, false
 	}
@@ -52,7 +52,7 @@ func Prepared(d dialect.Dialect, text string) string {
 	if err != nil {
 		return text
 	}
-	tokens, fault := lex.Scan(g.Lex, text, lex.SCSUnknown, nil)
+	tokens, fault := lex.Scan(g.Lex, text, lex.EscapesUnknown, nil)
 	if fault != nil || len(tokens) < 4 || !isWord(text, &tokens[0], "prepare") ||
 		tokens[1].Kind != lex.Word && tokens[1].Kind != lex.Quoted {
 		return text

@@ -74,7 +74,7 @@ func tokensOf(d dialect.Dialect, query string) ([]lex.Token, bool) {
 	if err != nil {
 		return nil, false
 	}
-	tokens, fault := lex.Scan(g.Lex, query, lex.SCSUnknown, nil)
+	tokens, fault := lex.Scan(g.Lex, query, lex.EscapesUnknown, nil)
 	return tokens, fault == nil
 }
 

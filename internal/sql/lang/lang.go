@@ -24,7 +24,7 @@ func IsWhole(d dialect.Dialect, query string) bool {
 	if err != nil {
 		return false
 	}
-	_, fault := lex.Scan(g.Lex, query, lex.SCSOn, nil)
+	_, fault := lex.Scan(g.Lex, query, lex.EscapesNone, nil)
 	return fault == nil
 }
 

@@ -14,7 +14,7 @@ func (r *Rules) Inlines(text string, older bool) bool {
 	if !r.DollarQuotes.Is() {
 		return true
 	}
-	tokens, err := Scan(r, text, SCSOn, nil)
+	tokens, err := Scan(r, text, EscapesNone, nil)
 	if err != nil {
 		return false
 	}

@@ -7,14 +7,14 @@ import (
 )
 
 // Scan appends the tokens of src to buf, one of kind [End] last.
-func Scan(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
-	s := scanner{rules: r, src: src, toks: buf, scs: scs, open: none, intricate: none}
+func Scan(r *Rules, src string, e Escapes, buf []Token) ([]Token, *Error) {
+	s := scanner{rules: r, src: src, toks: buf, escapes: e, open: none, intricate: none}
 	return s.scan()
 }
 
 // Part is Scan for a part of a text, in which brackets may be without their partners; none has a Mate.
-func Part(r *Rules, src string, scs SCS, buf []Token) ([]Token, *Error) {
-	s := scanner{rules: r, src: src, toks: buf, scs: scs, open: none, intricate: none, part: true}
+func Part(r *Rules, src string, e Escapes, buf []Token) ([]Token, *Error) {
+	s := scanner{rules: r, src: src, toks: buf, escapes: e, open: none, intricate: none, part: true}
 	return s.scan()
 }
 
@@ -77,11 +77,11 @@ func (r *Rules) SkipBlank(src string) (n int, ok bool) {
 // A scanner splits one text into tokens. Where the database has two ways of reading,
 // by a setting that isn't known, it fails.
 type scanner struct {
-	rules *Rules
-	src   string
-	pos   int
-	toks  []Token
-	scs   SCS
+	rules   *Rules
+	src     string
+	pos     int
+	toks    []Token
+	escapes Escapes
 
 	// The innermost bracket that isn't closed yet. Its Mate is the next one outwards.
 	open int32
@@ -197,7 +197,7 @@ func (s *scanner) next() *Error {
 	case IsDigit(c):
 		return s.digitWord()
 	case c == '"' && s.rules.TwoModes.Is():
-		return s.twoModeText(start)
+		return s.str(start, plainString)
 	case c == '@' && s.rules.QuestionMarks.Is():
 		return s.atVariable()
 	case s.rules.TwoModes.Is() && strings.IndexByte(`$[]\`, c) >= 0:
@@ -364,7 +364,7 @@ func (s *scanner) punct(c byte) *Error {
 	if (c == '[' || c == ']') && s.swallowed(start) {
 		return s.twoEncodings()
 	}
-	if c == '\\' && s.scs == SCSOff {
+	if c == '\\' && s.escapes == EscapesAll {
 		return &Error{start, "a backslash is outside of a string", Rejected}
 	}
 	plain := s.intricate == s.open

@@ -11,7 +11,7 @@ import (
 
 // show writes tokens as kind and text, one letter a kind.
 func show(r *Rules, sql string) string {
-	toks, err := Scan(r, sql, SCSUnknown, nil)
+	toks, err := Scan(r, sql, EscapesUnknown, nil)
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -52,7 +52,8 @@ var (
 		"`a`":                     "c:` w:a c:`",
 
 		`'\''`:                      "error: " + AmbiguousBackslash,
-		`'é\\'''`:                   "error: " + AmbiguousBackslash,
+		`'é\\'''`:                   "error: its meaning depends on client_encoding; pass the value as an argument, or put a blank or quotes before this byte",
+		`E'é\n' E'Menü\\x\''`:       `t:E'é\n' t:E'Menü\\x\''`,
 		`E'é\'`:                     "error: its meaning depends on client_encoding; pass the value as an argument, or put a blank or quotes before this byte",
 		`é(1) é,`:                   `w:é c:( n:1 c:) w:é c:,`,
 		`é[1]`:                      "error: its meaning depends on client_encoding; pass the value as an argument, or put a blank or quotes before this byte",
@@ -99,6 +100,7 @@ var (
 		`'a''b' "c""d" "e'f" 'g"'`:   `t:'a''b' t:"c""d" t:"e'f" t:'g"'`,
 		`'a\\' "b\\" 'c\"' "d\'"`:    `t:'a\\' t:"b\\" t:'c\"' t:"d\'"`,
 		`'a\n' 'b\\c' '\\\\'`:        `t:'a\n' t:'b\\c' t:'\\\\'`,
+		`'é\n' 'Menü\\x' "é\\é"`:     `t:'é\n' t:'Menü\\x' t:"é\\é"`,
 		`x'1F' X'' b'01' B'1'`:       `t:x'1F' t:X'' t:b'01' t:B'1'`,
 		`n'a' N'b\\' _utf8'c'`:       `t:n'a' t:N'b\\' w:_utf8 t:'c'`,
 		`n"a" x"1"`:                  `w:n t:"a" w:x t:"1"`,
@@ -138,7 +140,8 @@ var (
 		`"a\""`:           "error: " + AmbiguousQuote,
 		`'\\\''`:          "error: " + AmbiguousQuote,
 		`N'\''`:           "error: " + AmbiguousQuote,
-		`'é\n'`:           "error: its meaning depends on character_set_client; pass the value as an argument, or put a blank or quotes before this byte",
+		`'é\'`:            "error: its meaning depends on character_set_client; pass the value as an argument, or put a blank or quotes before this byte",
+		`'é\\' 'a'`:       "error: its meaning depends on character_set_client; pass the value as an argument, or put a blank or quotes before this byte",
 		"a--é":            "error: its meaning depends on character_set_client; pass the value as an argument, or put a blank or quotes before this byte",
 		"aà":              "error: its meaning depends on character_set_client; pass the value as an argument, or put a blank or quotes before this byte",
 		"a /*! b */":      "error: " + executable,
@@ -189,7 +192,7 @@ func TestScan(t *testing.T) {
 // TestLabels: behind a dot or AS any word is a name, AS itself too.
 func TestLabels(t *testing.T) {
 	const sql = `a.where AS set b as as as "x" c`
-	toks, err := Scan(Postgres, sql, SCSUnknown, nil)
+	toks, err := Scan(Postgres, sql, EscapesUnknown, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +211,7 @@ func TestLabels(t *testing.T) {
 // used again.
 func TestScanAppends(t *testing.T) {
 	buf := make([]Token, 0, 8)
-	toks, err := Scan(SQLite, "a b", SCSUnknown, buf)
+	toks, err := Scan(SQLite, "a b", EscapesUnknown, buf)
 	if err != nil || len(toks) != 3 || &toks[0] != &buf[:1][0] {
 		t.Errorf("got %v, %v", toks, err)
 	}
@@ -249,8 +252,8 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sql string) {
 		for _, rules := range []*Rules{Postgres, SQLite, MySQL} {
-			for _, scs := range []SCS{SCSUnknown, SCSOn, SCSOff} {
-				if toks, err := Scan(rules, sql, scs, nil); err == nil {
+			for _, escapes := range []Escapes{EscapesUnknown, EscapesNone, EscapesAll} {
+				if toks, err := Scan(rules, sql, escapes, nil); err == nil {
 					checkTokens(t, sql, toks)
 				} else if err.Offset < 0 || err.Offset > len(sql) || err.Reason == "" {
 					t.Errorf("%q: got %+v", sql, err)
@@ -264,7 +267,7 @@ func TestErrorOffset(t *testing.T) {
 	for in, want := range map[string]int{
 		"a \x00": 2, "ab\xff": 2, "\ufffd\xff": 3, `a '\''`: 3, "a (b": 2, "a /*": 2, "x 'a": 2, `a b)`: 3,
 	} {
-		if _, err := Scan(Postgres, in, SCSUnknown, nil); err == nil || err.Offset != want {
+		if _, err := Scan(Postgres, in, EscapesUnknown, nil); err == nil || err.Offset != want {
 			t.Errorf("%q: got %+v, want %d", in, err, want)
 		}
 	}
@@ -293,11 +296,11 @@ func TestNeedsSCSOn(t *testing.T) {
 
 func TestSCSOn(t *testing.T) {
 	const sql = `SELECT 'C:\', 'a'`
-	toks, err := Scan(Postgres, sql, SCSOn, nil)
+	toks, err := Scan(Postgres, sql, EscapesNone, nil)
 	if err != nil || len(toks) != 5 {
 		t.Errorf("got %v, %v", toks, err)
 	}
-	if _, err = Scan(Postgres, sql, SCSUnknown, nil); err == nil || err.Fault != Ambiguous {
+	if _, err = Scan(Postgres, sql, EscapesUnknown, nil); err == nil || err.Fault != Ambiguous {
 		t.Errorf("got %+v", err)
 	}
 }
@@ -325,8 +328,8 @@ func TestSkipBlank(t *testing.T) {
 func sameByMembers(t *testing.T, r *Rules, text string) {
 	t.Helper()
 	text = strings.ReplaceAll(text, ",", ", ")
-	got, err := Scan(r, text, SCSUnknown, make([]Token, 0, 64))
-	want, wantErr := Scan(r, strings.ReplaceAll(text, ", ", ",\t"), SCSUnknown, make([]Token, 0, 64))
+	got, err := Scan(r, text, EscapesUnknown, make([]Token, 0, 64))
+	want, wantErr := Scan(r, strings.ReplaceAll(text, ", ", ",\t"), EscapesUnknown, make([]Token, 0, 64))
 	if !reflect.DeepEqual(err, wantErr) {
 		t.Fatalf("%q: %v, with tabs %v", text, err, wantErr)
 	}

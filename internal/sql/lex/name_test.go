@@ -85,7 +85,7 @@ func TestParseColumn(t *testing.T) {
 func TestIsName(t *testing.T) {
 	const sql = "a \"b\" 'c' x'00' 1 (1)"
 	for _, r := range []*Rules{Postgres, SQLite, MySQL} {
-		toks, err := Scan(r, sql, SCSUnknown, nil)
+		toks, err := Scan(r, sql, EscapesUnknown, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +99,7 @@ func TestIsName(t *testing.T) {
 
 func texts(t *testing.T, r *Rules, sql string) (texts []string) {
 	t.Helper()
-	toks, err := Scan(r, sql, SCSUnknown, nil)
+	toks, err := Scan(r, sql, EscapesUnknown, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
@@ -164,7 +164,7 @@ func TestFoldedByLocale(t *testing.T) {
 		{"FENCİNG_TOKENS", "fencing_tokens", true}, {"BÜCHER", "", false},
 	} {
 		for r, want := range map[*Rules]bool{Postgres: tt.want, SQLite: false} {
-			toks, err := Scan(r, tt.word, SCSUnknown, nil)
+			toks, err := Scan(r, tt.word, EscapesUnknown, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +180,7 @@ func TestFoldedByLocale(t *testing.T) {
 // Where quoted names are folded, too, none of them is clear.
 func TestQuotedIsFoldedByLocale(t *testing.T) {
 	for word, want := range map[string]bool{"`BÜCHER`": true, `"BÜCHER"`: true, "bÜCHER": true, "`books`": false, "'BÜCHER'": false} {
-		toks, err := Scan(MySQL, word, SCSUnknown, nil)
+		toks, err := Scan(MySQL, word, EscapesUnknown, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

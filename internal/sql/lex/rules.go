@@ -104,16 +104,22 @@ func classOf(c byte) byteClass {
 // firstOfMark is the first byte of a byte order mark in UTF-8.
 const firstOfMark = 0xEF
 
-// An SCS is what PostgreSQL's standard_conforming_strings is taken for.
-type SCS uint8
+// Escapes is in which string constants the session's settings have a backslash escape the next byte, beside those
+// with a letter that always do or never do. A known one also means that no byte of ASCII is a part of another
+// character, but for PostgreSQL, where only standard_conforming_strings is known.
+type Escapes uint8
 
 const (
-	// SCSUnknown: a text that means something else with it is an error.
-	SCSUnknown SCS = iota
-	// SCSOn: a backslash in a plain string is a character.
-	SCSOn
-	// SCSOff: it escapes the next one.
-	SCSOff
+	// EscapesUnknown: a text that has other tokens by one of the settings is an error.
+	EscapesUnknown Escapes = iota
+	// EscapesNone: in none, as by standard_conforming_strings or NO_BACKSLASH_ESCAPES.
+	EscapesNone
+	// EscapesAll: in all of them.
+	EscapesAll
+	// EscapesInText: in those in apostrophes, as by ANSI_QUOTES.
+	EscapesInText
+
+	EscapesBits = 2 // that one takes
 )
 
 // AmbiguousBackslash is the reason of an [Ambiguous] error.
@@ -124,6 +130,6 @@ const AmbiguousBackslash = "`\\'` is ambiguous: its meaning depends on standard_
 // standard_conforming_strings off. With the setting off, 'C:\' has no closing quote,
 // so the server would reject the text. Only the standard reading remains.
 func (r *Rules) NeedsSCSOn(src string) bool {
-	_, err := Scan(r, src, SCSOff, nil)
+	_, err := Scan(r, src, EscapesAll, nil)
 	return err != nil && err.Fault == Rejected
 }

@@ -1,5 +1,7 @@
 package lex
 
+import "unicode/utf8"
+
 // stringKind decides the meaning of a backslash in a string constant.
 type stringKind uint8
 
@@ -9,83 +11,86 @@ const (
 	escapeString                   // it takes the next byte with it
 )
 
-// str reads a string constant from its opening quote.
+// str reads a string constant from its opening quote. It has to end at the same place by each setting that the session
+// may have.
 func (s *scanner) str(start int, kind stringKind) *Error {
-	if kind == plainString && s.rules.TwoModes.Is() {
-		return s.twoModeText(start)
+	quote := s.src[s.pos]
+	if quote == '"' {
+		s.intricate = int32(len(s.toks)) // it may be a name
 	}
-	s.pos++
-	escapes := kind == escapeString || kind == plainString && s.scs == SCSOff
-	ambiguous := kind == plainString && s.scs == SCSUnknown && s.rules.ConformingStrings.Is()
+	escapes, literal := s.reads(kind, quote)
+	splits := s.rules.Encoding != "" && (s.escapes == EscapesUnknown || s.rules.ConformingStrings.Is())
 	// What continues x'0' or b'0' is a string without escapes, whatever the setting.
-	keeps := escapes || kind == rawString && s.rules.Continued.Is()
-	for s.toQuote() {
+	keeps := s.rules.Continued.Is() && (kind == rawString || !literal)
+	escaped, plain := false, true // whether the next byte is escaped, and whether it isn't, where backslashes escape
+	for s.pos++; s.toQuote(quote, escaped); s.pos++ {
 		switch c := s.src[s.pos]; {
-		case c == '\'' && s.at(1) == '\'':
-			s.pos += 2
-		case c == '\'':
+		case c != quote:
+			// A backslash may be the second byte of a character, in GBK, Big5, Shift JIS and the like.
+			second := splits && s.src[s.pos-1] >= utf8.RuneSelf
+			escaped, plain = escapes && plain && c == '\\', escaped || !escapes || c != '\\' || second
+		case escaped && plain:
+			return &Error{s.pos - 1, s.depends(), Ambiguous}
+		case escaped && literal:
+			return s.twoModes()
+		case escaped:
+			escaped, plain = false, true
+		case s.at(1) == quote:
+			s.pos++
+		default:
 			s.pos++
 			if keeps && s.continues() {
-				s.pos++
 				continue
 			}
 			s.emit(Text, start)
 			return nil
-		case c != '\\' || !escapes && !ambiguous:
-			s.pos++
-		default:
-			if err := s.backslash(escapes); err != nil {
-				return err
-			}
 		}
 	}
 	return &Error{start, "a string is never closed", Rejected}
 }
 
-// toQuote moves to the next quote or backslash, and reports whether there is one.
-func (s *scanner) toQuote() bool {
-	i := s.pos
-	for i < len(s.src) && s.src[i] != '\'' && s.src[i] != '\\' {
+// toQuote moves to the next quote or backslash, unless the next byte may be escaped, and reports whether there is one.
+func (s *scanner) toQuote(quote byte, escaped bool) bool {
+	src, i := s.src, s.pos
+	for !escaped && i < len(src) && src[i] != quote && src[i] != '\\' {
 		i++
 	}
 	s.pos = i
-	return i < len(s.src)
+	return i < len(src)
 }
 
-// backslash reads a backslash in a string where it escapes, or may escape.
-func (s *scanner) backslash(escapes bool) *Error {
-	// The byte before may be the first of a character, and the backslash its second.
-	split := s.swallowed(s.pos)
-	switch next := s.at(1); {
-	case escapes && split:
-		return s.twoEncodings()
-	case escapes:
-		s.pos += 2
-	case next == '\'':
-		return &Error{s.pos, AmbiguousBackslash, Ambiguous}
-	case next == '\\':
-		// With the setting off the two are one character, and the second
-		// escapes nothing; with it on neither does. Only if the first is part
-		// of a character before it does the second escape what follows.
-		s.pos += 2
-		if split && s.at(0) == '\'' {
-			return &Error{s.pos, AmbiguousBackslash, Ambiguous}
-		}
+// reads returns whether a backslash may escape in a string of a kind, and whether it may be a character.
+func (s *scanner) reads(kind stringKind, quote byte) (escapes, literal bool) {
+	switch {
+	case kind == plainString && (s.rules.ConformingStrings.Is() || s.rules.TwoModes.Is()):
+		unknown := s.escapes == EscapesUnknown
+		escapes = unknown || s.escapes == EscapesAll || s.escapes == EscapesInText && quote == '\''
+		return escapes, unknown || !escapes
 	default:
-		s.pos++
+		return kind == escapeString, kind != escapeString
 	}
-	return nil
+}
+
+// twoModes is the error of a quote that ends a string by one setting alone.
+func (s *scanner) twoModes() *Error {
+	if s.rules.ConformingStrings.Is() {
+		return &Error{s.pos - 1, AmbiguousBackslash, Ambiguous}
+	}
+	return &Error{s.pos - 1, AmbiguousQuote, Ambiguous}
 }
 
 // swallowed reports whether the ASCII byte at i could be the second byte of a
 // character, if the database read the text in GBK, Big5, Shift JIS or the like.
 func (s *scanner) swallowed(i int) bool {
-	return s.rules.Encoding != "" && i > 0 && s.src[i-1] >= 0x80
+	return s.rules.Encoding != "" && i > 0 && s.src[i-1] >= utf8.RuneSelf
 }
 
-func (s *scanner) twoEncodings() *Error {
-	return &Error{s.pos, "its meaning depends on " + s.rules.Encoding + "; pass the value as an argument, or put a " +
-		"blank or quotes before this byte", Unread}
+func (s *scanner) twoEncodings() *Error { return &Error{s.pos, s.depends(), Unread} }
+
+// depends is why what comes next can't be read in an encoding that isn't known.
+func (s *scanner) depends() string {
+	return "its meaning depends on " + s.rules.Encoding + "; pass the value as an argument, or put a " +
+		"blank or quotes before this byte"
 }
 
 // continues moves to the quote that continues the string just closed: one that

@@ -46,7 +46,7 @@ const (
 	Unread Fault = iota
 	// Rejected: the database refuses the text, too.
 	Rejected
-	// Ambiguous: the meaning depends on standard_conforming_strings.
+	// Ambiguous: where a string ends depends on the session's settings.
 	Ambiguous
 	// Conditional: some servers execute the comment at Offset, and others skip it.
 	Conditional

@@ -59,38 +59,6 @@ func sets(hint, variable string) bool {
 	return strings.Contains(hint, "set_var") && strings.Contains(hint, variable)
 }
 
-// twoModeText reads a string from its opening quote. It has to end at the same place with and
-// without escapes.
-func (s *scanner) twoModeText(start int) *Error {
-	quote := s.src[s.pos]
-	if quote == '"' {
-		s.intricate = int32(len(s.toks)) // it may be a name
-	}
-	s.pos++
-	for s.pos < len(s.src) {
-		switch c := s.src[s.pos]; {
-		case c == '\\' && s.swallowed(s.pos):
-			return s.twoEncodings()
-		case c == '\\' && s.at(1) == quote:
-			return &Error{s.pos, AmbiguousQuote, Unread}
-		case c == '\\':
-			s.pos++
-			if s.at(0) == '\\' {
-				s.pos++
-			}
-		case c != quote:
-			s.pos++
-		case s.at(1) == quote:
-			s.pos += 2
-		default:
-			s.pos++
-			s.emit(Text, start)
-			return nil
-		}
-	}
-	return &Error{start, "a string is never closed", Rejected}
-}
-
 // digitWord reads what begins with a digit: a number, or a name such as 1books. Behind the
 // dot of a name it is a name.
 func (s *scanner) digitWord() *Error {
@@ -188,7 +156,7 @@ func (s *scanner) atVariable() *Error {
 		s.toks[token].Kind = Variable
 		return nil
 	case !system && (c == '\'' || c == '"'):
-		if err := s.twoModeText(start); err != nil {
+		if err := s.str(start, plainString); err != nil {
 			return err
 		}
 		s.toks[token].Kind = Variable

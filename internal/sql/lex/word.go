@@ -106,7 +106,7 @@ func (s *scanner) unicodeEscaped(start int) *Error {
 	if s.at(0) == '"' {
 		return s.quotedName(start, '"', true)
 	}
-	if s.scs == SCSOff {
+	if s.escapes == EscapesAll {
 		return &Error{start, "a string with Unicode escapes needs standard_conforming_strings", Rejected}
 	}
 	return s.str(start, rawString)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 func TestConstant(t *testing.T) {
@@ -22,7 +24,7 @@ func TestConstant(t *testing.T) {
 		{SQLite, "$1", "{1 1 }"}, {SQLite, "$2", ""}, {SQLite, "CAST(? AS TEXT)", "{ 1 }"}, {SQLite, "CAST(? AS INTEGER)", ""}, {SQLite, "'a'::text", "error"},
 		{SQLite, "text 'a'", ""}, {SQLite, "x'00'", ""}, {SQLite, `'a\b'`, ""},
 	} {
-		x, err := Open(tt.g, "UPDATE t SET id = "+tt.in)
+		x, err := Open(tt.g, "UPDATE t SET id = "+tt.in, lex.EscapesUnknown)
 		if err != nil {
 			if tt.want != "error" {
 				t.Errorf("%s: %v", tt.in, err)

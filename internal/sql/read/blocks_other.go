@@ -245,7 +245,7 @@ func unquoted(s string) string { return strings.ReplaceAll(s[1:len(s)-1], "''", 
 
 // finds reports whether find finds something in a statement of a text, or the text can't be read.
 func (g *Grammar) finds(src string, find func(*Text) int32) bool {
-	t, err := open(g, src, lex.SCSUnknown)
+	t, err := open(g, src, lex.EscapesUnknown)
 	if err != nil {
 		return true
 	}

@@ -3,6 +3,8 @@ package read
 import (
 	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 const short = "UPDATE books SET price=$1 WHERE id=$2"
@@ -28,7 +30,7 @@ func TestAllocations(t *testing.T) {
 	for g, texts := range map[*Grammar][]string{Postgres: shortTexts, MySQL: mysqlTexts} {
 		for _, sql := range texts {
 			n := testing.AllocsPerRun(200, func() {
-				x, err := Open(g, sql)
+				x, err := Open(g, sql, lex.EscapesUnknown)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -49,7 +51,7 @@ func TestLongTexts(t *testing.T) {
 		"INSERT INTO books (id) VALUES (1)" + strings.Repeat(", (1)", maxKept),
 		"UPDATE books SET a = 1" + strings.Repeat(", a = 1", maxKept),
 	} {
-		x, err := Open(Postgres, sql)
+		x, err := Open(Postgres, sql, lex.EscapesUnknown)
 		if err != nil || !x.Next() {
 			t.Fatal(err)
 		}
@@ -72,7 +74,7 @@ func TestLongTexts(t *testing.T) {
 // one before.
 func TestClosedKeepsNothing(t *testing.T) {
 	x := &Text{}
-	y, err := Open(SQLite, "WITH a AS (SELECT 1) UPDATE shop.books AS b SET c = 1; SELECT 1")
+	y, err := Open(SQLite, "WITH a AS (SELECT 1) UPDATE shop.books AS b SET c = 1; SELECT 1", lex.EscapesUnknown)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +102,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Run(sql[:min(len(sql), 60)], func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				x, err := Open(Postgres, sql)
+				x, err := Open(Postgres, sql, lex.EscapesUnknown)
 				if err != nil {
 					b.Fatal(err)
 				}

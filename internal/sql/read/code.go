@@ -64,7 +64,7 @@ func (g *Grammar) Executes(code string) bool {
 	if count == 0 {
 		return false
 	}
-	t, err := open(g, code, lex.SCSUnknown)
+	t, err := open(g, code, lex.EscapesUnknown)
 	if err != nil {
 		return true
 	}
@@ -94,7 +94,7 @@ func (t *Text) namesFunction(i int) bool {
 // the statements of query; in says whether it was in one before. If the text doesn't
 // show the answer, it returns true.
 func (g *Grammar) InTransaction(query string, in bool) bool {
-	t, err := open(g, query, lex.SCSUnknown)
+	t, err := open(g, query, lex.EscapesUnknown)
 	if err != nil {
 		return true
 	}

@@ -3,7 +3,7 @@
 // edits and knows no rules for tables; what follows from what it finds is decided by
 // who reads with it.
 //
-//	t, err := read.Open(grammar, query)
+//	t, err := read.Open(grammar, query, escapes)
 //	if err != nil { … }
 //	defer t.Close()
 //	for t.Next() {

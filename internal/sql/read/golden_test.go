@@ -40,7 +40,7 @@ func samples(t testing.TB, path string) (all []sample) {
 }
 
 func readAll(g *Grammar, sql string) string {
-	t, err := Open(g, sql)
+	t, err := Open(g, sql, lex.EscapesUnknown)
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -103,7 +103,7 @@ func TestRoomIsNotSeen(t *testing.T) {
 		}
 		want := make([]string, len(texts))
 		for i, sql := range texts {
-			if toks, err := lex.Scan(g.Lex, sql, lex.SCSUnknown, nil); err == nil {
+			if toks, err := lex.Scan(g.Lex, sql, lex.EscapesUnknown, nil); err == nil {
 				fresh := &Text{Src: sql, Tokens: toks, grammar: g}
 				want[i] = strings.TrimSuffix(show(fresh), "\n")
 				checkSpans(t, fresh)
@@ -168,7 +168,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sql string) {
 		for _, g := range grammars {
-			x, err := Open(g, sql)
+			x, err := Open(g, sql, lex.EscapesUnknown)
 			if err != nil {
 				continue
 			}

@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // first reads the first statement of a text.
 func first(t testing.TB, g *Grammar, sql string) *Text {
 	t.Helper()
-	x, err := Open(g, sql)
+	x, err := Open(g, sql, lex.EscapesUnknown)
 	if err != nil || !x.Next() {
 		t.Fatalf("%s: %v", sql, err)
 	}
@@ -275,7 +277,7 @@ func TestInTransaction(t *testing.T) {
 
 func TestOpenFails(t *testing.T) {
 	for sql, offset := range map[string]int{"SELECT 'a": 7, `SELECT '\''`: 8, "SELECT )": 7} {
-		if x, err := Open(Postgres, sql); x != nil || err == nil || err.Offset != offset {
+		if x, err := Open(Postgres, sql, lex.EscapesUnknown); x != nil || err == nil || err.Offset != offset {
 			t.Errorf("%s: %v, %v", sql, x, err)
 		}
 	}

@@ -15,7 +15,7 @@ func plainIsNotSeen(t *testing.T, g *Grammar, sql string) {
 	t.Helper()
 	var got [2]string
 	for i := range got {
-		x, err := Open(g, sql)
+		x, err := Open(g, sql, lex.EscapesUnknown)
 		if err != nil {
 			return
 		}
@@ -36,7 +36,7 @@ func plainIsNotSeen(t *testing.T, g *Grammar, sql string) {
 
 // answers returns what is said of the conditions and the encoding of the statements.
 func answers(g *Grammar, sql string, plain bool) string {
-	x, _ := Open(g, sql)
+	x, _ := Open(g, sql, lex.EscapesUnknown)
 	defer x.Close()
 	for n := range x.Tokens {
 		x.Tokens[n].Plain = x.Tokens[n].Plain && plain
@@ -76,7 +76,7 @@ func TestPlainIsNotSeen(t *testing.T) {
 func TestPlain(t *testing.T) {
 	for name, g := range grammars {
 		for _, sql := range append(guarded(t, name), "SELECT (1, 'a', $1), (), (1, (2)), (a), [1], (1;2), (1 + 2), (\"a\"), (?), (1.5), (1e5)") {
-			toks, err := lex.Scan(g.Lex, sql, lex.SCSUnknown, nil)
+			toks, err := lex.Scan(g.Lex, sql, lex.EscapesUnknown, nil)
 			if err != nil {
 				continue
 			}

@@ -37,20 +37,20 @@ type Text struct {
 	joined    []Target
 }
 
-// Open splits src into tokens.
-func Open(g *Grammar, src string) (*Text, *lex.Error) {
-	t, err := open(g, src, lex.SCSUnknown)
-	if err != nil && err.Fault == lex.Ambiguous && g.Lex.NeedsSCSOn(src) {
-		if t, err = open(g, src, lex.SCSOn); err == nil {
+// Open splits src into tokens, as the session's settings have it read.
+func Open(g *Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
+	t, err := open(g, src, escapes)
+	if err != nil && err.Fault == lex.Ambiguous && g.Lex.ConformingStrings.Is() && g.Lex.NeedsSCSOn(src) {
+		if t, err = open(g, src, lex.EscapesNone); err == nil {
 			t.NeedsSCSOn = true
 		}
 	}
 	return t, err
 }
 
-func open(g *Grammar, src string, scs lex.SCS) (*Text, *lex.Error) {
+func open(g *Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
 	t := texts.Get().(*Text)
-	toks, err := lex.Scan(g.Lex, src, scs, t.Tokens[:0])
+	toks, err := lex.Scan(g.Lex, src, escapes, t.Tokens[:0])
 	if err != nil {
 		texts.Put(t)
 		return nil, err

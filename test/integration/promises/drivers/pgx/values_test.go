@@ -1,0 +1,87 @@
+package pgx_test
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+// characters are values with each character of one byte, and letters of other languages before those that a string may
+// end at.
+func characters() (values []string) {
+	for c := 1; c < 0x100; c++ {
+		values = append(values, string(rune(c)), "é"+string(rune(c)), string(rune(c))+`\`, `\`+string(rune(c))+"'")
+	}
+	for _, letter := range []string{"é", "Ü", "ソ", "表", "功", "許", "일", "\u1a5c", "\U0001d15c"} {
+		for _, next := range []string{`\`, `\\`, `'`, `"`, `\'`, `'\`, "[", "\n", " -- ", "/*", "$1", "$$", "?"} {
+			values = append(values, letter+next, letter+next+letter, next+letter+`\`, `C:\`+letter+next+`x\y`)
+		}
+	}
+	if testing.Short() {
+		rand.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+		values = append([]string{`C:\Menü\Datei`, "it's", `é\'`}, values[:12]...)
+	}
+	return values
+}
+
+// twoEnds finds constants that end elsewhere if a backslash is the second byte of a character.
+var twoEnds = regexp.MustCompile(`[^\x00-\x7f]\\+'`)
+
+// No value is a reason to refuse a statement: as an argument, in each protocol of the drivers, and as a constant of its
+// text with escapes, unless its end depends on client_encoding: a quote behind backslashes that stand right behind a
+// letter beyond ASCII. It is stored and found as without sqlfence.
+func TestNoValueIsRefused(t *testing.T) {
+	dsn := harness.PostgresDatabase(t)
+	for _, via := range []struct{ driver, options string }{
+		{"postgres", ""}, {"pgx", ""}, {"pgx", "&default_query_exec_mode=simple_protocol"}, {"pgx", "&default_query_exec_mode=exec"},
+	} {
+		t.Run(via.driver+via.options, func(t *testing.T) {
+			db, err := sqlfence.Open(via.driver, dsn+via.options, sqlfence.WithTable("volumes", sqlfence.RowFence("fence_token")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			for _, query := range []string{"DROP TABLE IF EXISTS volumes", "CREATE TABLE volumes (id int, price int, title text, fence_token bigint)", "INSERT INTO volumes (id) VALUES (1)"} {
+				if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "setup"), query); err != nil {
+					t.Fatal(err)
+				}
+			}
+			holding := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "volumes", Value: 5})
+			for i, value := range characters() {
+				text := "E'" + strings.NewReplacer(`\`, `\\`, "'", []string{`\'`, "''"}[i%2]).Replace(value) + "'"
+				for _, query := range []string{
+					"UPDATE volumes SET title = " + text + " WHERE id = 1",
+					"UPDATE volumes SET price = $1, title = " + text + " WHERE id = 1",
+					"UPDATE volumes SET title = $1 WHERE id = 1",
+				} {
+					var args []any
+					if strings.Contains(strings.Replace(query, text, "", 1), "$1") {
+						args = []any{1}
+					}
+					if strings.HasPrefix(query, "UPDATE volumes SET title = $1") {
+						args = []any{value}
+					}
+					_, err := db.ExecContext(holding, query, args...)
+					if strings.Contains(query, text) && twoEnds.MatchString(text) {
+						harness.WantOnly(t, err, sqlfence.ErrUnguardable)
+						continue
+					}
+					if err != nil {
+						t.Fatalf("%s: %v", query, err)
+					}
+					if twoEnds.MatchString(text) {
+						continue
+					}
+					var stored, found string
+					if err := db.QueryRow("SELECT title, "+text+" FROM volumes WHERE title = "+text).Scan(&stored, &found); err != nil || stored != value || found != value {
+						t.Fatalf("%s: stored %q, found %q: %v", query, stored, found, err)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package mysql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/sqlfence/sqlfence"
+)
+
+// stringModes are those in which servers read strings in different ways.
+var stringModes = []string{"''", "'NO_BACKSLASH_ESCAPES'", "'ANSI_QUOTES'", "'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'"}
+
+// constant writes a value as programs do in a session of a sql_mode: with backslashes, or with two apostrophes.
+func constant(value, sqlMode string, doubles bool) string {
+	if strings.Contains(sqlMode, "NO_BACKSLASH_ESCAPES") {
+		return "'" + strings.ReplaceAll(value, "'", "''") + "'"
+	}
+	quote := `\'`
+	if doubles {
+		quote = "''"
+	}
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", quote, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\x1a", `\Z`).Replace(value) + "'"
+}
+
+// characters are values with each character of one byte, and letters of other languages before those that a string may
+// end at.
+func characters(short bool) (values []string) {
+	for c := 1; c < 0x100; c++ {
+		values = append(values, string(rune(c)), "é"+string(rune(c)), string(rune(c))+`\`, `\`+string(rune(c))+"'")
+	}
+	for _, letter := range []string{"é", "Ü", "ソ", "表", "功", "許", "일", "\u1a5c", "\U0001d15c"} {
+		for _, next := range []string{`\`, `\\`, `'`, `"`, `\'`, `\"`, `'\`, "`", "[", "]", "\n", "%", ` -- `, `/*`, "#", "?"} {
+			values = append(values, letter+next, letter+next+letter, next+letter+`\`, `C:\`+letter+next+`x\y`)
+		}
+	}
+	if short {
+		rand.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+		values = append([]string{`C:\Menü\Datei`, "it's", `"é\'`}, values[:12]...)
+	}
+	return values
+}
+
+// No value is a reason to refuse a statement: as a constant of its text, prepared or not, and as an argument that the
+// driver writes into it. It is stored and found as without sqlfence.
+func TestNoValueIsRefused(t *testing.T) {
+	dsn := setup(t)
+	plain := open(t, dsn)
+	exec(t, plain, "ALTER TABLE books MODIFY title varchar(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+	exec(t, plain, "INSERT INTO books (id, fence_token) VALUES (1, 4)")
+	for _, sqlMode := range stringModes {
+		for _, interpolates := range []bool{false, true} {
+			cfg, _ := mysql.ParseDSN(dsn)
+			cfg.InterpolateParams, cfg.Params = interpolates, map[string]string{"sql_mode": sqlMode, "charset": "utf8mb4"}
+			db := fence(t, cfg.FormatDSN(), sqlfence.RowFence("fence_token"))
+			for i, value := range characters(testing.Short()) {
+				text := constant(value, sqlMode, i%2 == 0)
+				check := func(how string, err error) {
+					t.Helper()
+					var stored string
+					if err == nil {
+						err = plain.QueryRow("SELECT title FROM books WHERE id = 1").Scan(&stored)
+					}
+					if err != nil || stored != value {
+						t.Fatalf("%s, %s: %s: stored %q, %v", sqlMode, how, text, stored, err)
+					}
+					exec(t, plain, "UPDATE books SET title = NULL WHERE id = 1")
+				}
+				_, err := db.ExecContext(holding(5), "UPDATE books SET title = "+text+" WHERE id = 1")
+				check("text", err)
+				_, err = db.ExecContext(holding(5), "UPDATE books SET price = ?, title = "+text+" WHERE id = ?", 1, 1)
+				check("text with arguments", err)
+				stmt, err := db.PrepareContext(holding(5), "UPDATE books SET title = "+text+" WHERE id = ?")
+				if err == nil {
+					_, err = stmt.ExecContext(holding(5), 1)
+					_ = stmt.Close()
+				}
+				check("prepared", err)
+				_, err = db.ExecContext(holding(5), "UPDATE books SET title = ? WHERE id = ?", value, 1)
+				check("argument", err)
+				var found string
+				err = db.QueryRow("SELECT " + text + " FROM books WHERE id = 1 AND COALESCE(title, '') <> " + text + " OR id = 1").Scan(&found)
+				if err != nil || found != value {
+					t.Fatalf("%s: reading %s: %q, %v", sqlMode, text, found, err)
+				}
+			}
+			_ = db.Close()
+		}
+	}
+}
+
+// twoReadings are texts that write the books, or more rows of them, in some sql_mode or encoding alone.
+var twoReadings = []string{
+	`SELECT '\', ' ; UPDATE books SET price = 9 -- '`,
+	`SELECT * FROM books WHERE title = '\'' OR '\'`,
+	`UPDATE pens SET price = '\' WHERE id = ', grp = 1 -- '`,
+	`UPDATE books SET title = '\' WHERE FALSE -- ' WHERE id = 1`,
+	`UPDATE books SET title = '\', price = 9 WHERE id = 1 OR '' <> '`,
+	`UPDATE books SET title = "\", price = 9 WHERE id = 1 OR "" <> "x"`,
+	`UPDATE pens p JOIN books b ON p.id = '\' SET b.price = 9 -- ' SET p.price = 1`,
+	`DELETE FROM books WHERE title = '\' OR id = 1 -- ' AND id = 1`,
+	`DELETE FROM pens WHERE price = '\'; DELETE FROM books; -- '`,
+	`UPDATE books SET title = 'ü\' WHERE id = 1 -- ' WHERE id = 1`,
+	`UPDATE books SET title = 'ü\\' OR id = 1 -- ' WHERE id = 1`,
+	`INSERT INTO pens SELECT 9, 9, '\'; UPDATE books SET price = 9; -- '`,
+	`SET sql_mode = 'NO_BACKSLASH_ESCAPES'; SELECT '\'; UPDATE books SET price = 9; -- '`,
+	`SET sql_mode = ''; SELECT '\'; UPDATE books SET price = 9; -- '`,
+	`SET STATEMENT sql_mode = 'NO_BACKSLASH_ESCAPES' FOR UPDATE books SET title = '\', price = 9 WHERE id = 1 OR '' <> '`,
+	`SET STATEMENT sql_mode = '' FOR UPDATE books SET title = '\', price = 9 WHERE id = 1 OR '' <> '`,
+}
+
+// A text that is read in two ways is read as the session does. No stale write lands in any sql_mode and encoding, also
+// where a statement has changed them, between preparing and executing too.
+func TestTextsOfTwoReadingsAreReadAsTheSessionDoes(t *testing.T) {
+	dsn := setup(t)
+	plain := open(t, dsn)
+	share := 6 // of so many combinations one is executed
+	if testing.Short() {
+		share = 40
+	}
+	for _, charset := range []string{"utf8mb4", "gbk", "sjis", "latin1"} {
+		for _, first := range stringModes {
+			for _, then := range stringModes {
+				cfg, _ := mysql.ParseDSN(dsn)
+				cfg.MultiStatements, cfg.Params = true, map[string]string{"sql_mode": first}
+				if err := cfg.Apply(mysql.Charset(charset, "")); err != nil {
+					t.Fatal(err)
+				}
+				for _, query := range twoReadings {
+					if rand.IntN(share) > 0 {
+						continue
+					}
+					exec(t, plain, "REPLACE INTO books (id, title, fence_token) VALUES (1, 'kept', 9)")
+					kept := func(how string, err error) {
+						t.Helper()
+						var n int
+						if e := plain.QueryRow("SELECT COUNT(*) FROM books WHERE id = 1 AND title = 'kept' AND price = 0 AND fence_token = 9").Scan(&n); e != nil {
+							t.Fatal(e)
+						}
+						if n != 1 {
+							t.Fatalf("%s, %s, then %s: %s: a stale write of %s lands: %v", charset, first, then, how, query, err)
+						}
+						if strings.Contains(fmt.Sprint(err), "Error 1064") && errors.Is(err, sqlfence.ErrUnguardable) {
+							t.Fatal(err)
+						}
+					}
+					db := fence(t, cfg.FormatDSN(), sqlfence.RowFence("fence_token"))
+					db.SetMaxOpenConns(1)
+					_, err := db.ExecContext(holding(5), query)
+					kept("at once", err)
+					stmt, err := db.PrepareContext(holding(5), query)
+					if _, err := db.Exec("SET SESSION sql_mode = " + then); err != nil {
+						t.Fatal(err)
+					}
+					if err == nil {
+						_, err = stmt.ExecContext(holding(5))
+						kept("prepared before", err)
+						_ = stmt.Close()
+					}
+					_, err = db.ExecContext(holding(5), query)
+					kept("changed", err)
+					_ = db.Close()
+				}
+			}
+		}
+	}
+}
+
+// Where the encoding may have a backslash be a part of a character, a text that depends on that is refused by the
+// setting's name.
+func TestReadingsOfUnknownEncodingsAreRefusedByName(t *testing.T) {
+	dsn := setup(t)
+	exec(t, open(t, dsn), "REPLACE INTO books (id, title, fence_token) VALUES (1, 'kept', 4)")
+	cfg, _ := mysql.ParseDSN(dsn)
+	if err := cfg.Apply(mysql.Charset("gbk", "")); err != nil {
+		t.Fatal(err)
+	}
+	db := fence(t, cfg.FormatDSN(), sqlfence.RowFence("fence_token"))
+	reads := func(query string) error {
+		var v sql.NullString
+		return db.QueryRowContext(context.Background(), query).Scan(&v)
+	}
+	if err := reads(`SELECT 'é\\x' FROM books`); err != nil {
+		t.Error(err)
+	}
+	err := reads(`SELECT 'é\' FROM books -- '`)
+	if !errors.Is(err, sqlfence.ErrUnguardable) || !strings.Contains(err.Error(), "character_set_client") {
+		t.Error(err)
+	}
+}
