@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/random"
 )
 
 // An outcomeEnd is how a call of the base driver ends.
@@ -151,7 +152,8 @@ var outcomeUses = map[string]outcomeUse{
 }
 
 // A write of unknown outcome is one that was sent, by itself or with a COMMIT, and has no answer: not one that was
-// never sent, nor a read, and each that may have landed without an answer.
+// never sent, nor a read, and each that may have landed without an answer. With -short the race detector, under which
+// a case takes ten times as long, sees a tenth of the cases.
 func TestUnknownOutcomeAtAllEnds(t *testing.T) {
 	counts := make(map[string]int)
 	for _, d := range []sqlfence.Dialect{sqlfence.Postgres, sqlfence.MySQL, sqlfence.SQLite} {
@@ -167,7 +169,11 @@ func TestUnknownOutcomeAtAllEnds(t *testing.T) {
 								continue
 							}
 							o := outcomeTest{d, form, use, end, call, lands}
-							if kind := o.run(t, fmt.Sprintf("%v, %s: %s, %s in %s, lands: %v", d, form, name, end.name, call, lands)); kind != "" {
+							name := fmt.Sprintf("%v, %s: %s, %s in %s, lands: %v", d, form, name, end.name, call, lands)
+							if raceEnabled && !random.Keep(t, name) {
+								continue
+							}
+							if kind := o.run(t, name); kind != "" {
 								counts[kind]++
 							}
 						}
@@ -177,8 +183,12 @@ func TestUnknownOutcomeAtAllEnds(t *testing.T) {
 		}
 	}
 	t.Log(counts)
+	least := 50
+	if raceEnabled && testing.Short() {
+		least = 5 // of a tenth
+	}
 	for _, kind := range []string{"done", "failed", "unknown", "unknown, landed", "panicked"} {
-		if counts[kind] < 50 {
+		if counts[kind] < least {
 			t.Errorf("%d cases are %s", counts[kind], kind)
 		}
 	}
