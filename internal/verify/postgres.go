@@ -228,15 +228,16 @@ func postgresSeals(l *look) string {
 		if !strings.HasSuffix(t.rel.kind, "table") || t.rel.kind == "foreign table" {
 			continue
 		}
-		table, functions := t.sealed(), ""
+		table := t.sealed()
+		var functions []string
 		for _, f := range pg.SealFunctions(table) {
-			functions += strings.NewReplacer("{function}", l.db.Text(f.Name), "{takes}", f.Takes(),
-				"{definer}", strconv.FormatBool(f.Definer()), "{body}", f.Body()).Replace(pg.VerifySealFunction)
+			row := []string{l.db.Text(f.Name), l.db.Text(f.Takes()), strconv.FormatBool(f.Definer()), f.Body()}
+			functions = append(functions, "("+strings.Join(row, ", ")+")")
 		}
 		source := "SELECT c.oid, n.nspname::pg_catalog.text, c.relkind = 'p' FROM pg_catalog.pg_class AS c JOIN " +
 			"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = " + t.rel.id
 		queries = append(queries, strings.NewReplacer("{id}", l.db.Text(t.rel.id),
-			"{wanted}", pg.SealWanted(table, source), "{functions}", functions,
+			"{wanted}", pg.SealWanted(table, source), "{functions}", strings.Join(functions, ", "),
 			"{ledger name}", l.db.Text(pg.LedgerName(l.opts.Schema)),
 			"{column}", l.db.Text(t.mark())).Replace(pg.VerifySeal))
 	}

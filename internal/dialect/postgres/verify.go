@@ -230,7 +230,7 @@ GROUP BY 1, 2 ORDER BY 1, 2`
 // create, what is there, and what is wrong with it. A table's partitions and children have triggers
 // of their own.
 const VerifySeal = `SELECT {id}, parts.* FROM (WITH RECURSIVE {wanted},
-	about (root, home, parted, ledger) AS (SELECT s.root, s.home, s.parted,
+	about (root, home, parted, ledger) AS MATERIALIZED (SELECT s.root, s.home, s.parted,
 	(SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
 		FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 	WHERE c.oid = pg_catalog.to_regclass({ledger name})) FROM source AS s)
@@ -245,22 +245,20 @@ UNION ALL SELECT 'trigger', pg_catalog.concat(w.name, ' of ', w.part::pg_catalog
 	WHEN g.tgenabled <> 'A' THEN 'is switched off'
 	WHEN (` + SealSame + `) IS NOT TRUE THEN pg_catalog.concat('isn''t that of a seal: ',
 	pg_catalog.pg_get_triggerdef(g.oid)) ELSE '' END
-	FROM wanted AS w LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = w.part AND g.tgname = w.name{functions}
+	FROM wanted AS w LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = w.part AND g.tgname = w.name
+UNION ALL SELECT 'function', f.name, f.body, COALESCE(p.prosrc, ''), CASE WHEN p.oid IS NULL THEN 'is missing'
+	WHEN p.prosecdef <> f.definer OR p.provolatile <> CASE WHEN f.definer THEN 's' ELSE 'v' END
+	OR p.proconfig IS NOT NULL OR l.lanname <> 'plpgsql' THEN 'isn''t that of a seal, but of another language or with settings'
+	WHEN NOT pg_catalog.has_function_privilege('public', p.oid, 'EXECUTE') THEN 'can''t be run by all roles'
+	WHEN NOT pg_catalog.pg_has_role(p.proowner, c.relowner, 'MEMBER') THEN pg_catalog.concat('belongs to ',
+	pg_catalog.pg_get_userbyid(p.proowner), ', who may replace it, and doesn''t own the table') ELSE '' END
+	FROM about JOIN pg_catalog.pg_class AS c ON c.oid = about.root
+	CROSS JOIN LATERAL (VALUES {functions}) AS f (name, takes, definer, body)
+	LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.%I(%s)', home, f.name, f.takes))
+	LEFT JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang
 UNION ALL SELECT 'constraint', k.name, pg_catalog.format('CHECK ((%I >= 0))', {column}),
 	COALESCE(pg_catalog.replace(pg_catalog.pg_get_constraintdef(c.oid), 'OPERATOR(pg_catalog.>=)', '>='), ''),
 	CASE WHEN c.oid IS NULL THEN 'is missing' ELSE '' END
 	FROM source AS s CROSS JOIN (VALUES ('` + sqltext.SealedMark +
 	`')) AS k (name) LEFT JOIN pg_catalog.pg_constraint AS c ON c.conrelid = s.root AND c.conname = k.name
 ) AS parts (kind, name, wants, is_now, problem)`
-
-const VerifySealFunction = `
-UNION ALL SELECT 'function', {function}, {body}, COALESCE(p.prosrc, ''), CASE WHEN p.oid IS NULL THEN 'is missing'
-	WHEN p.prosecdef <> {definer} OR p.provolatile <> CASE WHEN {definer} THEN 's' ELSE 'v' END
-	OR p.proconfig IS NOT NULL OR l.lanname <> 'plpgsql' THEN 'isn''t that of a seal, but of another language or with settings'
-	WHEN NOT pg_catalog.has_function_privilege('public', p.oid, 'EXECUTE') THEN 'can''t be run by all roles'
-	WHEN NOT pg_catalog.pg_has_role(p.proowner, c.relowner, 'MEMBER') THEN pg_catalog.concat('belongs to ',
-	pg_catalog.pg_get_userbyid(p.proowner), ', who may replace it, and doesn''t own the table') ELSE '' END
-	FROM about JOIN pg_catalog.pg_class AS c ON c.oid = about.root
-	LEFT JOIN pg_catalog.pg_proc AS p ON p.oid = pg_catalog.to_regprocedure(pg_catalog.format('%I.%I({takes})', home,
-	{function}))
-	LEFT JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang`
