@@ -87,11 +87,15 @@ func (o *ownDatabase) open(server string) error {
 		return fmt.Errorf("the package has no TestMain that calls harness.Main")
 	}
 	name := "sqlfence_" + strings.ToLower(rand.Text())
-	if err := execOnce(server, "CREATE DATABASE "+name); err != nil {
+	db, err := sql.Open("pgx", server)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := execOnce(db, "CREATE DATABASE "+name); err != nil {
 		return err
 	}
 	o.server, o.name = server, name
-	var err error
 	if o.dsn, err = withDatabase(server, name); err != nil {
 		return err
 	}
@@ -106,22 +110,21 @@ func (o *ownDatabase) drop() error {
 	if o.admin != nil {
 		_ = o.admin.Close()
 	}
-	return execOnce(o.server, "DROP DATABASE "+o.name+" WITH (FORCE)")
-}
-
-// execOnce creates and drops databases. For that the server waits for 5 s until others have left, and
-// one that stands still hasn't yet.
-func execOnce(dsn, query string) error {
-	db, err := sql.Open("pgx", dsn)
+	db, err := sql.Open("pgx", o.server)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
+	return execOnce(db, "DROP DATABASE "+o.name+" WITH (FORCE)")
+}
+
+// execOnce creates and drops databases. For that the server waits for 5 s until others have left, and
+// one that stands still hasn't yet.
+func execOnce(db *sql.DB, query string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	for {
-		_, err = db.ExecContext(ctx, query)
-		if SQLState(err) != "55006" {
+		if _, err := db.ExecContext(ctx, query); SQLState(err) != "55006" {
 			return err
 		}
 	}
@@ -221,11 +224,11 @@ func PostgresDatabaseAs(t testing.TB, options string) (dsn string, _ error) {
 	t.Helper()
 	server := PostgresDSN(t)
 	name := "sqlfence_" + strings.ToLower(rand.Text())
-	if err := execOnce(server, "CREATE DATABASE "+name+" "+options); err != nil {
+	if err := execOnce(own.admin, "CREATE DATABASE "+name+" "+options); err != nil {
 		return "", err
 	}
 	t.Cleanup(func() {
-		if err := execOnce(server, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		if err := execOnce(own.admin, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
 			t.Errorf("dropping the test's database: %v", err)
 		}
 	})
