@@ -56,8 +56,8 @@ func TestConformance(t *testing.T) {
 		t.Run(target.name, func(t *testing.T) {
 			t.Parallel()
 			b := baseNamed(t, target.base)
-			if testing.Short() && target.name != b.Name {
-				t.Skip("a driver's other modes")
+			if testing.Short() && (target.name != b.Name || !b.IsUsual()) {
+				t.Skip("a database's other drivers, and a driver's other modes")
 			}
 			switch b.Dialect {
 			case sqlfence.Postgres:
@@ -84,6 +84,9 @@ func TestConformanceWithImmediateTransactions(t *testing.T) {
 		{base: "modernc", params: "_pragma=synchronous(OFF)&_txlock=immediate", skip: modernc},
 	} {
 		t.Run(x.base, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("a driver's other modes")
+			}
 			t.Parallel()
 			conformance.Run(t, x.harness(baseNamed(t, x.base)))
 		})
