@@ -3,6 +3,8 @@ package badinput_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,7 +36,8 @@ func TestBadResourceNames(t *testing.T) {
 		// Two resources whose names differ by little: a mistake would meet the other.
 		s.Raise(t, "1", 99)
 		s.Raise(t, "x", 99)
-		for _, name := range hostileNames {
+		ways := slices.Sorted(maps.Keys(harness.Ways))
+		for i, name := range hostileNames {
 			t.Run(name, func(t *testing.T) {
 				for _, fence := range harness.Fences {
 					db := b.Fenced(t, s.Source, harness.Books(fence.Rule, sqlfence.Resource(name)))
@@ -43,6 +46,9 @@ func TestBadResourceNames(t *testing.T) {
 					}
 					for query, args := range literallyAndByArgument {
 						for way, run := range harness.Ways {
+							if testing.Short() && way != ways[i%len(ways)] { // each name in one way
+								continue
+							}
 							s.Reset(t, 0)
 							s.Exec(t, "DELETE FROM fencing_tokens WHERE name = $1", name)
 							if fence.Name == "ledger" {

@@ -117,9 +117,12 @@ func (k keySpelling) takeOver(t *testing.T, b harness.Base, more int) {
 		}
 	}
 	for place, key := range k.keys {
-		for _, spelling := range append(k.keys[:len(k.keys):len(k.keys)], k.spellings...) {
+		for i, spelling := range append(k.keys[:len(k.keys):len(k.keys)], k.spellings...) {
 			same := k.holdsEqual(t, plain, place, literal(spelling))
-			for _, value := range []int64{4, 5, 6} {
+			for j, value := range []int64{4, 5, 6} {
+				if testing.Short() && (place+i)%3 != j { // each spelling with one of them
+					continue
+				}
 				token, err := sqlfence.ClaimToken("spelled", spelling, value)
 				if err != nil {
 					continue

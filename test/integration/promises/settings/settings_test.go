@@ -393,12 +393,11 @@ func TestAnswersUnderEachSetting(t *testing.T) {
 		for _, s := range usual.run(t, usual.other) {
 			want[s.name] = s.answer
 		}
-		for i, setting := range settings[b.Dialect] {
-			ways := []string{"DSN", "hook"}
-			if testing.Short() { // one of the two
-				ways = ways[i%2:][:1]
-			}
-			for _, way := range ways {
+		for _, setting := range settings[b.Dialect] {
+			for _, way := range []string{"DSN", "hook"} {
+				if !harness.Keep(t, setting+" by "+way) {
+					continue
+				}
 				t.Run(setting+" by "+way, func(t *testing.T) {
 					t.Parallel()
 					w := newWorld(t, b)
