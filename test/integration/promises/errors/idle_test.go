@@ -63,7 +63,7 @@ func TestIdleConnectionsThatWereKilled(t *testing.T) {
 	if testing.Short() {
 		conns, writes = 2, 4 // a busy machine opens connections slowly
 	}
-	for _, m := range modes {
+	for _, m := range tested() {
 		t.Run(m.name, func(t *testing.T) {
 			s := harness.NewShop(t, m.driver())
 			for _, f := range harness.Forms {
@@ -97,7 +97,7 @@ func TestIdleConnectionsThatWereKilled(t *testing.T) {
 // A statement that was prepared before is prepared again on another connection.
 func TestIdleConnectionsThatWereKilledAfterPrepare(t *testing.T) {
 	harness.NeedPostgres(t)
-	for _, m := range modes {
+	for _, m := range tested() {
 		t.Run(m.name, func(t *testing.T) {
 			s := harness.NewShop(t, m.driver())
 			name := rand.Text()
@@ -127,7 +127,7 @@ func TestIdleConnectionsThatWereKilledAfterPrepare(t *testing.T) {
 // is known: nothing of it was committed.
 func TestCommitOnASessionThatWasKilled(t *testing.T) {
 	harness.NeedPostgres(t)
-	for _, m := range modes {
+	for _, m := range tested() {
 		t.Run(m.name, func(t *testing.T) {
 			s := harness.NewShop(t, m.driver())
 			name := rand.Text()

@@ -59,6 +59,14 @@ var modes = []mode{
 	{"fencepgx", "fencepgx simple_protocol", "&default_query_exec_mode=simple_protocol"},
 }
 
+// tested are the modes; of a short run those that are the default of pgx and of fencepgx.
+func tested() []mode {
+	if !testing.Short() {
+		return modes
+	}
+	return slices.DeleteFunc(slices.Clone(modes), func(m mode) bool { return !strings.HasSuffix(m.name, " cache_statement") })
+}
+
 func (m mode) driver() harness.Base {
 	return harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == m.base })]
 }
@@ -68,7 +76,7 @@ func (m mode) driver() harness.Base {
 func eachLossy(t *testing.T, rules []sqlfence.Rule, test func(t *testing.T, s *harness.Shop, c *cutter)) {
 	t.Helper()
 	harness.NeedPostgres(t)
-	for _, m := range modes {
+	for _, m := range tested() {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel() // each has a database and a cutter of its own, and mostly waits
 			s := harness.NewShop(t, m.driver())

@@ -94,7 +94,7 @@ func TestStormOfLostConnections(t *testing.T) {
 	if testing.Short() {
 		writes = 15
 	}
-	for _, m := range modes {
+	for _, m := range tested() {
 		t.Run(m.name, func(t *testing.T) {
 			s := harness.NewShop(t, m.driver())
 			s.Reset(t, 9)
