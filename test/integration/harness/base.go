@@ -140,10 +140,7 @@ func EachProgram(t *testing.T, test func(t *testing.T, b Base)) {
 // what differs by driver has packages of its own, which name them.
 func each(t *testing.T, bases []Base, test func(t *testing.T, b Base)) {
 	t.Helper()
-	for _, b := range bases {
-		if testing.Short() && !b.IsUsual() {
-			continue
-		}
+	for _, b := range Chosen(bases) {
 		for _, b := range b.caches() {
 			name := b.Name
 			if b.Statements != 0 {
@@ -155,6 +152,14 @@ func each(t *testing.T, bases []Base, test func(t *testing.T, b Base)) {
 			})
 		}
 	}
+}
+
+// Chosen are those of the bases that a test runs on: in a short run one of each database.
+func Chosen(all []Base) []Base {
+	if !testing.Short() {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(b Base) bool { return !b.IsUsual() })
 }
 
 // IsUsual reports whether the base is the one of its database that a short run keeps to.

@@ -148,7 +148,7 @@ func (a attack) sql(b harness.Base, l *lab) []string {
 
 // Whoever writes around the fence is refused by the database.
 func TestNobodyGetsPastTheSeal(t *testing.T) {
-	for _, b := range chosen(bases[:3]) {
+	for _, b := range harness.Chosen(bases[:3]) {
 		t.Run(b.Name, func(t *testing.T) {
 			for r, rules := range [][]sqlfence.Rule{nil, {sqlfence.Ledger()}} {
 				shared := newAttacked(t, b, rules)
@@ -216,7 +216,7 @@ func (a attack) run(t *testing.T, l *lab) {
 
 // What is proven by hand lands, in whatever language.
 func TestProvenByHand(t *testing.T) {
-	for _, b := range chosen(bases[:3]) {
+	for _, b := range harness.Chosen(bases[:3]) {
 		t.Run(b.Name, func(t *testing.T) {
 			l := newLab(t, b, sqlfence.Ledger())
 			for _, query := range []string{

@@ -298,7 +298,7 @@ func TestGuardedWritesOfASealedQueue(t *testing.T) {
 func TestClaimsOfATransaction(t *testing.T) {
 	const set = "SELECT set_config('sqlfence.tokens', concat('jobs/1:000000000000003 jobs/2:000000000000005 ', txid_current()), true)"
 	stale := strings.Replace(set, "000003", "000002", 1)
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		t.Run(b.Name, func(t *testing.T) {
 			l := newQueue(t, b, sqlfence.FromTransaction())
 			for _, test := range []struct {
@@ -337,7 +337,7 @@ func TestClaimsOfATransaction(t *testing.T) {
 
 // Rows of a sealed queue go from one partition to another with their claims: taken over, and proven.
 func TestPartitionsOfASealedQueue(t *testing.T) {
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		t.Run(b.Name, func(t *testing.T) {
 			dsn := b.DSN(t)
 			l := &lab{Base: b, dsn: dsn, plain: b.Raw(t, dsn)}

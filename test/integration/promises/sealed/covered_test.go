@@ -150,7 +150,7 @@ func TestFirstSealInterrupted(t *testing.T) {
 // With partitions, Key and Ledger: an INSERT that proves nothing doesn't pass as the half of a row's move, behind an
 // UPDATE and a DELETE in one WITH.
 func TestInsertBehindAMove(t *testing.T) {
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		t.Run(b.Name, func(t *testing.T) {
 			l := newUnsealed(t, b)
 			l.exec(t, "CREATE TABLE pages (id integer, shelf integer, price integer, fence_token bigint NOT NULL DEFAULT 0) PARTITION BY LIST (shelf)")
@@ -178,7 +178,7 @@ INSERT INTO pages (id, shelf, price, fence_token) SELECT 3, 2, 99, 5 FROM d LEFT
 // A tree: a trigger that deletes other rows of the table takes the proof of the DELETE that fires it, which is refused;
 // a cascade of the table's own shares it.
 func TestTreeOfRows(t *testing.T) {
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		t.Run(b.Name, func(t *testing.T) {
 			l := newLab(t, b)
 			l.exec(t, "CREATE FUNCTION prune() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN DELETE FROM books WHERE author = OLD.id; RETURN OLD; END'")

@@ -53,7 +53,7 @@ func TestLedgerOfTheSeal(t *testing.T) {
 
 // A row isn't taken out of the scope of its token by the token of another key.
 func TestChangedKey(t *testing.T) {
-	for _, b := range chosen(bases[:3]) {
+	for _, b := range harness.Chosen(bases[:3]) {
 		t.Run(b.Name, func(t *testing.T) {
 			l := newLab(t, b, sqlfence.Key("id"), sqlfence.Ledger())
 			l.exec(t, "INSERT INTO fencing_tokens (name, token) VALUES ('books/3', 7), ('books/9', 5)")
@@ -81,7 +81,7 @@ func TestRefusedTwice(t *testing.T) {
 
 // A table that was renamed is sealed again under its new name, and not twice.
 func TestRename(t *testing.T) {
-	for _, b := range chosen(bases[:3]) {
+	for _, b := range harness.Chosen(bases[:3]) {
 		t.Run(b.Name, func(t *testing.T) {
 			l := newLab(t, b)
 			l.exec(t, "ALTER TABLE books RENAME TO volumes")

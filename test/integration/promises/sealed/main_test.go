@@ -8,7 +8,6 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -26,16 +25,8 @@ var bases = []harness.Base{harness.Bases[0], harness.Bases[1], harness.MySQL, ha
 // postgres are those of PostgreSQL.
 var postgres = []harness.Base{harness.Bases[0], harness.Bases[1], harness.Native}
 
-// chosen are those that a test runs on: in a short run one of each database.
-func chosen(all []harness.Base) []harness.Base {
-	if !testing.Short() {
-		return all
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(b harness.Base) bool { return !b.IsUsual() })
-}
-
 func eachBase(t *testing.T, test func(t *testing.T, b harness.Base)) {
-	for _, b := range chosen(bases) {
+	for _, b := range harness.Chosen(bases) {
 		t.Run(b.Name, func(t *testing.T) { test(t, b) })
 	}
 }

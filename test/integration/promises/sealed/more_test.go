@@ -13,7 +13,7 @@ import (
 
 // A write that has waited for the row is compared with what it finds then, at every level.
 func TestWaitingWriters(t *testing.T) {
-	for _, b := range chosen(bases[:3]) {
+	for _, b := range harness.Chosen(bases[:3]) {
 		for _, level := range []sql.IsolationLevel{sql.LevelDefault, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
 			for _, late := range []string{
 				"UPDATE books SET price = 99, fence_token = -8 WHERE id = 1",

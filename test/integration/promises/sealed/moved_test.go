@@ -89,7 +89,7 @@ func (l *lab) keys(t *testing.T) string {
 // than the mark.
 func TestMovedKeyNeedsTheTokensOfBothKeys(t *testing.T) {
 	const before, after = "1:10:7 3:10:7", "2:99:%d 3:10:7"
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		for name, rules := range map[string][]sqlfence.Rule{"row fence": rowFence, "claim": claim, "ledger": ledger} {
 			for _, parted := range []bool{false, true} {
 				t.Run(fmt.Sprint(b.Name, " ", name, " ", parted), func(t *testing.T) {

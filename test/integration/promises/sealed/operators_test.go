@@ -71,7 +71,7 @@ func (l *lab) behind(t *testing.T, change func(), f string) {
 // What others have committed while Seal and Unseal waited is seen, also where the database's transactions see
 // what they saw at first.
 func TestSealAtAnotherLevel(t *testing.T) {
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		l := newLab(t, b)
 		db := l.as(t, "default_transaction_isolation", "repeatable read")
 		l.behind(t, func() {

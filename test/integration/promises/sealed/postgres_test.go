@@ -32,7 +32,7 @@ func TestCascadeWithinATable(t *testing.T) {
 
 // A sealed table with partitions is sealed in each of them, and a row may move.
 func TestPartitions(t *testing.T) {
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		l := newUnsealed(t, b)
 		l.exec(t, `CREATE TABLE parts (id integer, region text, price integer DEFAULT 10, fence_token bigint NOT NULL DEFAULT 0, PRIMARY KEY (id, region)) PARTITION BY LIST (region);
 			CREATE TABLE parts_a PARTITION OF parts FOR VALUES IN ('a');
@@ -187,7 +187,7 @@ func TestInheritance(t *testing.T) {
 
 // Names that need quotes, and long ones.
 func TestNames(t *testing.T) {
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		l := newUnsealed(t, b)
 		for i, name := range []string{`"The ""Books"" of 100% %s"`, `"ünïcode $1 {mark} it's"`, `a_name_that_is_as_long_as_postgresql_allows_which_is_63_bytes_aa`} {
 			mark := []string{`"ma""rk %"`, `"Mark's"`, "mark"}[i]

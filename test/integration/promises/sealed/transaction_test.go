@@ -76,7 +76,7 @@ func (l *lab) settable(t *testing.T, set string) string {
 
 // Statements that know nothing of the fence are written with the transaction's token; with an older one they are refused.
 func TestTakenFromTheTransaction(t *testing.T) {
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		for name, rules := range map[string][]sqlfence.Rule{"row": nil, "ledger": {sqlfence.Ledger()}} {
 			for query, want := range map[string]string{
 				"UPDATE books SET price = 20 WHERE id = 1":                                                                                     "1:20@7 2:10@7 3:10@0",
@@ -191,7 +191,7 @@ var nothing = []struct {
 }
 
 func TestTokensThatProveNothing(t *testing.T) {
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		l := newTransactionLab(t, b)
 		for _, test := range nothing {
 			t.Run(b.Name+"/"+test.name, func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestWhereTheTokensAreSet(t *testing.T) {
 // With the other rules a transaction's token is compared as a statement's own is.
 func TestTransactionWithOtherRules(t *testing.T) {
 	set := func(tokens string) string { return "SELECT set_config('sqlfence.tokens', '" + tokens + "', true)" }
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		l := newTransactionLab(t, b, sqlfence.Key("id"), sqlfence.Ledger())
 		l.exec(t, "INSERT INTO fencing_tokens (name, token) VALUES ('books/1', 8), ('books/2', 9)")
 		for _, test := range []struct{ tokens, query, state string }{
@@ -325,7 +325,7 @@ func TestTransactionWithOtherRules(t *testing.T) {
 
 // Whatever attacks a sealed table lands as little in a transaction that has a token, if that is stale.
 func TestAttacksWithAStaleTransaction(t *testing.T) {
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		l := newAttacked(t, b, fromTransaction(sqlfence.Ledger()))
 		for i, a := range append(onBoth, onOne[sqlfence.Postgres]...) {
 			for j, set := range []string{old, strings.Replace(withID, "7 ", "6 ", 1)} {
@@ -387,7 +387,7 @@ func TestPrivilegesOfTheOwner(t *testing.T) {
 
 // sqlfence's own statements prove their own tokens, also where the transaction has another one.
 func TestOwnStatementsInATransactionWithTokens(t *testing.T) {
-	for _, b := range chosen(postgres) {
+	for _, b := range harness.Chosen(postgres) {
 		l := newTransactionLab(t, b)
 		tx := harness.Begin(t.Context(), t, l.db, 0)
 		for _, query := range []string{local, "INSERT INTO books (id) VALUES (4)", "UPDATE books SET price = 20 WHERE id = 1", "DELETE FROM books WHERE id = 2"} {

@@ -54,7 +54,7 @@ var randomRules = []struct {
 func TestRandomStatements(t *testing.T) {
 	first, count := harness.Seed(t), harness.Rounds(t, 60)
 	for nth, b := range harness.Bases {
-		if b.Dialect != sqlfence.Postgres {
+		if b.Dialect != sqlfence.Postgres || testing.Short() && !b.IsUsual() {
 			continue
 		}
 		for i, rules := range randomRules {

@@ -28,10 +28,7 @@ type world struct {
 
 // eachWorld runs test on a world of every base; a short run on one of each database.
 func eachWorld(t *testing.T, test func(t *testing.T, w *world)) {
-	for _, b := range bases {
-		if testing.Short() && !b.IsUsual() {
-			continue
-		}
+	for _, b := range harness.Chosen(bases) {
 		t.Run(b.Name, func(t *testing.T) { test(t, newWorld(t, b)) })
 	}
 }
