@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // A conditioned is a table with conditions that only some plans can evaluate, or that depend on when they are evaluated.
@@ -139,6 +140,9 @@ func TestConditionsReachTheSameRows(t *testing.T) {
 					t.Errorf("%s: %v", text, err)
 				}
 			}
+			if b.AsksByFunction() {
+				harness.MustExec(t, plain, tokens.LedgerFunction)
+			}
 			for name, rules := range conditionRules {
 				fenced := b.Fenced(t, dsn, harness.Books(rules...))
 				for _, condition := range c.conditions {
@@ -207,6 +211,9 @@ func TestAdviceOfRefusalsWorks(t *testing.T) {
 			plain := b.Raw(t, dsn)
 			create := []string{"CREATE TABLE fencing_tokens (name varchar(190) NOT NULL PRIMARY KEY, token bigint NOT NULL)",
 				"INSERT INTO fencing_tokens VALUES ('books', 5)"}
+			if b.AsksByFunction() {
+				create = append(create, tokens.LedgerFunction)
+			}
 			absent := false
 			for _, text := range append(create, a.create...) {
 				if _, err := plain.Exec(text); err != nil && strings.Contains(err.Error(), "no such module") {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // The tables that the statements of the corpus name. A new statement that needs
@@ -106,7 +107,11 @@ INSERT INTO x VALUES (1, 1);`,
 
 // effectSetup returns the statements that make the tables and the ledger, one by one.
 func effectSetup(d sqlfence.Dialect) []string {
-	return slices.DeleteFunc(strings.SplitAfter(effectSchema[d]+effectLedgers[d], ";\n"), func(text string) bool { return strings.TrimSpace(text) == "" })
+	all := slices.DeleteFunc(strings.SplitAfter(effectSchema[d]+effectLedgers[d], ";\n"), func(text string) bool { return strings.TrimSpace(text) == "" })
+	if d == sqlfence.Postgres {
+		all = append(all, tokens.LedgerFunction)
+	}
+	return all
 }
 
 var effectLedgers = map[sqlfence.Dialect]string{

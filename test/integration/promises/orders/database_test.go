@@ -11,7 +11,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
@@ -54,8 +53,6 @@ var databases = []*database{
 		name: "PostgreSQL",
 		modes: []mode{
 			{name: "read committed", level: sql.LevelReadCommitted},
-			{name: "read committed, without the ledger's function", level: sql.LevelReadCommitted,
-				prepare: "DROP FUNCTION " + sqltext.LedgerFunction},
 			{name: "repeatable read", level: sql.LevelRepeatableRead, snapshots: true},
 			{name: "serializable", level: sql.LevelSerializable, snapshots: true},
 		},

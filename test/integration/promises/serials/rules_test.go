@@ -165,7 +165,7 @@ func TestSerialObserved(t *testing.T) {
 					told error
 					want string
 				}{
-					{6, harness.RowWrites[0], 1, sqlfence.ErrConflict, "1:30#8 2:10#1 3:10#1"},
+					{6, harness.RowWrites[0], 1, sqlfence.ErrConflict, "1:30#7 2:10#1 3:10#1"},
 					{7, harness.RowWrites[0], 1, nil, "1:30#8 2:10#1 3:10#1"},
 					{6, harness.RowWrites[1], 1, sqlfence.ErrConflict, "2:10#1 3:10#1"},
 					{6, harness.Write{Name: "absent", Query: "UPDATE books SET price = $1 WHERE id = $2", Args: []any{30, 99}}, 0, sqlfence.ErrGone, "1:10#7 2:10#1 3:10#1"},

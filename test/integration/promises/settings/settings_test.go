@@ -83,8 +83,8 @@ var limits = map[string][]string{
 	"sql_mode='ORACLE'":                  {"unguardable"},
 	"character_set_results=utf16":        {"unguardable", "invalid syntax", "Error 1059", "wrong-server"}, // no number can be read
 	// The server quotes the names in what it shows of triggers and functions, which are compared with sqlfence's own:
-	// guards do without the ledger's function, and Delete is refused.
-	"quote_all_identifiers=on": {"wrong-ledger", "missing or of another version"},
+	// the ledger's function isn't recognised, and Delete is refused.
+	"quote_all_identifiers=on": {"wrong-ledger", "missing or of another version", "not set up"},
 	"count_changes=1":          {"ok 0"}, // mattn's own count
 }
 

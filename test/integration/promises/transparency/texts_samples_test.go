@@ -32,13 +32,14 @@ func postgresCheck(v string) string {
 }
 
 func postgresLedger(n, v string) string {
+	typed := func(value, typ string) string {
+		if strings.Contains(value, "::") {
+			return value
+		}
+		return value + "::" + typ
+	}
 	return `WITH sqlfence_0 AS (UPDATE fencing_tokens SET token = token OPERATOR(pg_catalog./) 0 WHERE name OPERATOR(pg_catalog.=) ` + n +
-		` AND NOT COALESCE((SELECT CASE WHEN pg_catalog.int8eq(COALESCE(held.token, 0), ` + v +
-		`) THEN true ELSE ` + postgresRaise("ledger", "COALESCE(held.token, 0)") + ` IS NOT NULL END` +
-		` FROM (SELECT fencing_tokens.token FROM (SELECT pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', ` + n + `), 0)) OFFSET 0) AS turn,` +
-		` fencing_tokens WHERE fencing_tokens.name OPERATOR(pg_catalog.=) ` + n + ` FOR SHARE OF fencing_tokens) AS held),` +
-		` (SELECT ` + postgresRaise("unknown", "pg_catalog.count(*)") +
-		` IS NOT NULL FROM fencing_tokens WHERE fencing_tokens.name OPERATOR(pg_catalog.=) ` + n + `))) `
+		` AND NOT COALESCE((SELECT sqlfence_newest_v2(` + typed(n, "pg_catalog.text") + `, ` + typed(v, "bigint") + `, 0, 'nonce'::pg_catalog.text, 'fencing_tokens'::pg_catalog.regclass)), false)) `
 }
 
 func sqliteMark(v string) string {

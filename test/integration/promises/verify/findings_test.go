@@ -120,7 +120,7 @@ var provocations = []provocation{
 	{"ledger without token", slog.LevelError, "wrong-ledger", "no column token", both, "",
 		[]string{"ALTER TABLE fencing_tokens RENAME COLUMN token TO number"}, []string{"ALTER TABLE fencing_tokens RENAME COLUMN token TO number"},
 		[]string{"ALTER TABLE fencing_tokens RENAME COLUMN token TO number"}, false},
-	{"ledger without triggers", slog.LevelWarn, "wrong-ledger", "is missing", both, "", []string{"DROP TRIGGER sqlfence_turn_v1 ON fencing_tokens"},
+	{"ledger with a trigger less", slog.LevelWarn, "wrong-ledger", "is missing", both, "", []string{"DROP TRIGGER sqlfence_turn_v1 ON fencing_tokens"},
 		[]string{"DROP TRIGGER sqlfence_ledger_update_v1"}, []string{"DROP TRIGGER sqlfence_ledger_update_v1"}, false},
 	{"ledger with its triggers off", slog.LevelWarn, "wrong-ledger", "ENABLE ALWAYS", both, "", []string{"ALTER TABLE fencing_tokens ENABLE TRIGGER sqlfence_kept_v1"}, nil, nil, false},
 	{"ledger with other triggers", slog.LevelWarn, "wrong-ledger", "Setup creates", both, "",
@@ -246,8 +246,12 @@ func (p provocation) run(t *testing.T, w *world, statements []string) {
 		t.Fatalf("found %d, want 1:\n%v", len(found), found)
 	}
 	f := found[0]
-	if f.Level != p.severity || f.Code != p.code || f.Table != name || !strings.Contains(f.Problem+f.Remedy, p.says) {
-		t.Errorf("found %q of table %s, want %v, %s, with %q", f, f.Table, p.severity, p.code, p.says)
+	want := p.severity
+	if w.AsksByFunction() && strings.HasPrefix(p.name, "ledger with ") {
+		want = slog.LevelError // there nothing is written without the function and its triggers
+	}
+	if f.Level != want || f.Code != p.code || f.Table != name || !strings.Contains(f.Problem+f.Remedy, p.says) {
+		t.Errorf("found %q of table %s, want %v, %s, with %q", f, f.Table, want, p.code, p.says)
 	}
 	t.Log(f)
 	if !p.repairs {

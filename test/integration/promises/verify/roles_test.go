@@ -211,7 +211,7 @@ func TestDroppedLedgerFunctionIsFound(t *testing.T) {
 		t.Errorf("it is there: %v", found)
 	}
 	w.exec(t, "DROP FUNCTION sqlfence_newest_v2")
-	wantOne(t, says(), slog.LevelWarn, "wrong-ledger")
+	wantOne(t, says(), slog.LevelError, "wrong-ledger")
 	if err := store.Setup(t.Context()); err != nil {
 		t.Fatal(err)
 	}
