@@ -44,7 +44,6 @@ var unguardable = map[sqlfence.Dialect][]string{
 		"/*!50000 UPDATE */ books SET price = 30",
 		"/*M! UPDATE */ books SET price = 30",
 		"CREATE TRIGGER r AFTER INSERT ON pens FOR EACH ROW UPDATE books SET price = 30",
-		"UPDATE books SET price = 30 WHERE isbn = '\\'' OR 1 = 1 -- '",
 		"UPDATE books SET `fence_token` = 1",
 		"INSERT INTO books SET id = 7, fence_token = 1",
 		"SET STATEMENT sql_mode = '' FOR UPDATE books SET price = 30",

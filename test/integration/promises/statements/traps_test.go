@@ -84,7 +84,7 @@ var traps = map[sqlfence.Dialect][]trap{
 		{Write: harness.Write{Name: "comment that is executed", Query: "UPDATE books SET price = 30 /*! WHERE id = 1 */", Args: nil}, refused: true},
 		{Write: harness.Write{Name: "comment that MariaDB executes", Query: "DELETE FROM books /*M! WHERE id = 1 */", Args: nil}, refused: true},
 		{Write: harness.Write{Name: "ANALYZE UPDATE", Query: "ANALYZE UPDATE books SET price = 30 WHERE id = 1", Args: nil}, refused: true},
-		{Write: harness.Write{Name: "backslash before a quote", Query: `UPDATE books SET isbn = 'a\', price = 30 -- ' WHERE id = 1`, Args: nil}, refused: true},
+		{Write: harness.Write{Name: "backslash before a quote", Query: `UPDATE books SET isbn = 'a\', price = 30 -- ' WHERE id = 1`, Args: nil}},
 		{Write: harness.Write{Name: "? in a DELETE, whose WHERE is written twice", Query: "DELETE FROM books WHERE id = ? AND price < ? AND id IN (SELECT 1)", Args: []any{1, 99}}},
 		{Write: harness.Write{Name: "several statements", Query: "UPDATE books SET price = 30 WHERE id = 1; SELECT 1", Args: nil}, refused: true},
 	},
