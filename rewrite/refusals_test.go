@@ -1,0 +1,65 @@
+package rewrite
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
+)
+
+// refusalsFile has each sentence that a sample is refused with, in order, so that they can be read as a page.
+const refusalsFile = "testdata/refusals.txt"
+
+// The page has each reason of a refusal once, with the shortest sample for it, and where that is refused.
+func TestRefusalsPage(t *testing.T) {
+	type refused struct {
+		sql string
+		by  map[databases.Dialect]bool
+	}
+	all := make(map[string]*refused)
+	whole := eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
+		p := s.plan(t, d, rules)
+		if p.Verdict != guard.Refuse {
+			return
+		}
+		r := all[p.Refusal.Reason]
+		if r == nil {
+			r = &refused{s.sql, make(map[databases.Dialect]bool)}
+			all[p.Refusal.Reason] = r
+		}
+		r.by[d] = true
+		if cmp.Or(cmp.Compare(len(s.sql), len(r.sql)), strings.Compare(s.sql, r.sql)) < 0 {
+			r.sql = s.sql
+		}
+	})
+	if !whole {
+		t.Skip("some samples haven't run")
+	}
+	var b strings.Builder
+	for _, reason := range slices.Sorted(maps.Keys(all)) {
+		r := all[reason]
+		var by []string
+		for _, d := range slices.Sorted(maps.Keys(r.by)) {
+			by = append(by, d.String())
+		}
+		sql := strings.Join(strings.Fields(r.sql), " ")
+		if visible(sql) != sql || len(sql) > 150 {
+			sql = fmt.Sprintf("%.150q", sql)
+		}
+		fmt.Fprintf(&b, "%s\n    %s: %s\n", reason, strings.Join(by, ", "), sql)
+	}
+	if *update {
+		if err := os.WriteFile(refusalsFile, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(refusalsFile); err != nil || string(want) != b.String() {
+		t.Errorf("%s differs from what is refused (%v); run go test ./rewrite -run TestRefusalsPage -update, and read it", refusalsFile, err)
+	}
+}
