@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -47,17 +46,13 @@ func (s Setting) Shop(t testing.TB, rules ...sqlfence.Rule) *Shop {
 		sh.Exec(t, create)
 	}
 	sh.DB = s.Fenced(t, sh.Source, Books(rules...))
-	if LedgerFunction && dialects[s.Dialect].function {
+	if dialects[s.Dialect].function {
 		if err := NewStore(t, sh.DB).Setup(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return sh
 }
-
-// LedgerFunction is whether the ledger of a [Shop] has the function that
-// guards ask it by: the tests of the ledger run both ways.
-var LedgerFunction = os.Getenv("SQLFENCE_LEDGER_FUNCTION") != "0"
 
 // NewShop is a Shop at the database's own isolation level.
 func NewShop(t testing.TB, b Base, rules ...sqlfence.Rule) *Shop {

@@ -125,7 +125,7 @@ func TestRefusalsDoNotLeak(t *testing.T) {
 			if err := tx.Commit(); err != nil {
 				t.Error(err)
 			}
-		}, "1:2@7 2:2@7 3:2@8; 1 1 2 2 3 3"},
+		}, "1:2@0 2:2@0 3:2@8; 1 1 2 2 3 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := withTriggers(t)

@@ -69,19 +69,11 @@ func libraryDir(t *testing.T) string {
 	return strings.TrimSpace(string(command(t, "go", "list", "-f", "{{.Dir}}", "github.com/sqlfence/sqlfence")))
 }
 
-// A form is how guards ask the ledger: by the function, or as a statement.
-type form string
-
-const (
-	asInstalled form = "SQLFENCE_LEDGER_FUNCTION=1"
-	asStatement form = "SQLFENCE_LEDGER_FUNCTION=0"
-)
-
 // wantFailing runs tests of this module's packages with files of the library
 // replaced by others.
-func wantFailing(t *testing.T, packages string, f form, replace map[string]string, tests map[string][]string) {
+func wantFailing(t *testing.T, packages string, replace map[string]string, tests map[string][]string) {
 	t.Helper()
-	built(t, packages, replace).wantFailing(t, tests, string(f))
+	built(t, packages, replace).wantFailing(t, tests)
 }
 
 // A build is the tests of some packages, by their folders.

@@ -74,7 +74,7 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 					t.Fatalf("there is no %q to take out", old)
 				}
 			}
-			b.of(c.packages).wantFailing(t, c.tests, string(asInstalled), "SQLFENCE_OLD="+strings.Join(olds, "\x1f"), "SQLFENCE_NEW="+strings.Join(news, "\x1f"))
+			b.of(c.packages).wantFailing(t, c.tests, "SQLFENCE_OLD="+strings.Join(olds, "\x1f"), "SQLFENCE_NEW="+strings.Join(news, "\x1f"))
 		})
 	}
 }

@@ -29,7 +29,7 @@ func TestNewRowsCanFail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
-			wantFailing(t, "keys", asStatement, replaced(t, c.file, without), c.tests)
+			wantFailing(t, "keys", replaced(t, c.file, without), c.tests)
 		})
 	}
 }
@@ -49,7 +49,7 @@ func TestReplaceCanFail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
-			wantFailing(t, "guarantees", asStatement, replaced(t, c.file, without), c.tests)
+			wantFailing(t, "guarantees", replaced(t, c.file, without), c.tests)
 		})
 	}
 }
@@ -70,7 +70,7 @@ func TestReplacedRowsCanFail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
-			wantFailing(t, "replace", asStatement, replaced(t, c.file, without), c.tests)
+			wantFailing(t, "replace", replaced(t, c.file, without), c.tests)
 		})
 	}
 }
@@ -85,7 +85,7 @@ func TestStoredKeysCanFail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
-			wantFailing(t, "keys", asStatement, replaced(t, c.file, without), map[string][]string{"TestKeyThatIsStoredIsOutOfScope": postgres})
+			wantFailing(t, "keys", replaced(t, c.file, without), map[string][]string{"TestKeyThatIsStoredIsOutOfScope": postgres})
 		})
 	}
 }

@@ -16,6 +16,8 @@ var documented = map[string]bool{
 	"the row's key is unknown":                              false,
 	"the fence column can't be added without a list":        false,
 	"rows from this can't be guarded":                       false, // INSERT ... TABLE
+	"rows that COPY sends can't be guarded":                 false,
+	"a write can't be guarded behind":                       false, // PREPARE
 	"WHERE CURRENT OF can't be guarded here":                false,
 	"the guard can't know which rows LIMIT selects":         false,
 	"it names a column twice":                               false, // PostgreSQL refuses it, too, SQLite takes the first
