@@ -27,7 +27,7 @@ type keptCall struct{}
 func (keptCall) Prepare(ctx context.Context, e *core.Execution) error {
 	r := e.Sent()
 	if s, ok := r.Stmt.(*stmt); ok {
-		return s.use(ctx, r.Query, r.Added)
+		return s.use(ctx, r.Query, r.Added, r.Escapes)
 	}
 	if !e.Keeps() || sizeOf(r.Args) > maxKeptArgs {
 		return nil
@@ -63,7 +63,7 @@ func release(e *core.Execution) *keptStmt {
 func prepared(ctx context.Context, r core.Request) (driver.Stmt, error) {
 	switch s := r.Stmt.(type) {
 	case *stmt:
-		err := s.use(ctx, r.Query, r.Added)
+		err := s.use(ctx, r.Query, r.Added, r.Escapes)
 		return s.base, err
 	case *keptStmt:
 		return s.base, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -31,6 +32,7 @@ type stmt struct {
 	base  driver.Stmt
 	text  string        // what base was prepared from
 	added []rewrite.Arg // the guard's among its arguments
+	read  lex.Escapes   // in the session, when base was prepared
 }
 
 // prepare prepares the default form of a statement.
@@ -40,7 +42,7 @@ func (s *stmt) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.use(ctx, form.Text, form.Added); err != nil {
+	if err := s.use(ctx, form.Text, form.Added, form.Escapes); err != nil {
 		return state.PrepareFailed(ctx, s.query, s.plan, form, err)
 	}
 	switch s.inputs = s.base.NumInput(); {
@@ -60,9 +62,10 @@ func (s *stmt) current() *rewrite.Plan {
 	return s.plan
 }
 
-// use prepares base from text, which the guard adds arguments to, unless it was prepared from it.
-func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg) error {
-	if s.base != nil && s.text == text {
+// use prepares base from text, which the guard adds arguments to, unless it was prepared from it, and by the same
+// settings.
+func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg, read lex.Escapes) error {
+	if s.base != nil && s.text == text && s.read == read {
 		return nil
 	}
 	base, err := basedriver.Prepare(ctx, s.conn.link.base, text)
@@ -70,7 +73,7 @@ func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg) error 
 		return err
 	}
 	old := s.base
-	s.base, s.text, s.added = base, text, added
+	s.base, s.text, s.added, s.read = base, text, added, read
 	if old == nil {
 		return nil
 	}

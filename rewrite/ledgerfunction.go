@@ -12,6 +12,10 @@ func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
 	return r.speaking(r.dialect.withLedgerFunction(schema))
 }
 
+// Wrote reports whether a plan with a guard is the rewriter's, and not that of one for the same tables that asks the
+// ledger in another way.
+func (r *Rewriter) Wrote(p *Plan) bool { return p.source.dialect == r.dialect }
+
 // WithLedgerSchema returns a rewriter for the same tables. Its guards ask the ledger of this
 // schema, or in MySQL of this database, wherever the session finds names without one. It has a
 // cache of its own, and is safe for concurrent use. On SQLite, where each file has a ledger for its

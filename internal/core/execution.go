@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/rewrite"
@@ -34,6 +35,10 @@ type Request struct {
 	Query string
 	Args  []driver.NamedValue
 	Added []rewrite.Arg // the guard's among them
+
+	// Escapes is how its strings are read, where the session's settings decide that: a statement that was prepared
+	// under others may do something else.
+	Escapes lex.Escapes
 
 	// Unguardable says why the statement can't be guarded, whatever its plan is; empty for no such reason.
 	Unguardable string
@@ -236,7 +241,8 @@ func (e *Execution) readBySettings(ctx context.Context) error {
 		}
 		return err
 	}
-	e.read.variant = guard.Reading(s.session.Reading())
+	e.read.Escapes = s.session.Reading()
+	e.sent.Escapes, e.read.variant = e.read.Escapes, guard.Reading(e.read.Escapes)
 	e.plan = e.rewriter().PlanFor(e.read.Query, e.read.variant)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -30,6 +31,8 @@ type Form struct {
 	Text  string
 	Added []rewrite.Arg // the guard's among its arguments
 
+	Escapes lex.Escapes // see [Request.Escapes]
+
 	// Inputs is the number of arguments that the statement takes of the application, where its driver leaves the
 	// counting to its bindings; else -1.
 	Inputs int
@@ -39,7 +42,8 @@ type Form struct {
 func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan) (Form, error) {
 	e := s.apart(Request{Query: query}, plan, false)
 	var reason error
-	if plan.Verdict == guard.Guard && e.asksLedger() && s.session.LacksFunction() {
+	if plan.Verdict == guard.Guard && e.asksLedger() &&
+		(s.session.LacksFunction() || !e.rewriter().Wrote(plan)) {
 		e.read.Query = query
 		reason = e.know(ctx, session.Moment{InTx: s.inTx})
 	}
@@ -47,9 +51,9 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 		e.plan = e.rewriter().PlanFor(query, v) // it is likely to be executed with the same
 	}
 	if decided, err := e.admit(ctx); decided != guarded {
-		return Form{Text: e.sent.Query, Inputs: -1}, err
+		return Form{Text: e.sent.Query, Escapes: e.sent.Escapes, Inputs: -1}, err
 	}
-	plain := Form{Text: query, Inputs: -1}
+	plain := Form{Text: query, Escapes: e.read.Escapes, Inputs: -1}
 	switch {
 	case e.Observes(): // an error of the guard's must not be the application's: see observe
 		return plain, nil
@@ -63,7 +67,7 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 	default:
 		text, added, err := e.likely(ctx)
 		if err == nil {
-			return Form{text, added, s.inputs(e.plan, added)}, nil
+			return Form{text, added, e.read.Escapes, s.inputs(e.plan, added)}, nil
 		}
 		reason = s.settings.unrendered(err)
 	}

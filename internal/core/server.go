@@ -164,7 +164,7 @@ func (e *Execution) asksLedger() bool { return e.registry.ledgers && e.find((*Ta
 
 // know has the connection ask for what it doesn't know, and has the statement planned by that.
 func (e *Execution) know(ctx context.Context, m session.Moment) error {
-	s, before := e.conn, e.rewriter()
+	s := e.conn
 	m.Ledger = e.asksLedger()
 	if err := s.know(ctx, m); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (e *Execution) know(ctx context.Context, m session.Moment) error {
 	if m.Ledger && s.session.LacksFunction() {
 		return e.missingFunction(ctx, nil)
 	}
-	if r := e.rewriter(); r != before {
+	if r := e.rewriter(); !r.Wrote(e.plan) { // another connection may have found the function meanwhile
 		e.plan = r.PlanFor(e.read.Query, e.read.variant)
 	}
 	return nil

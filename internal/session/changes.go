@@ -32,8 +32,8 @@ func Changes(query string) bool {
 }
 
 // FirstWord returns the letters that a statement begins with, behind blanks and comments; in
-// doubt none: databases differ in whether a comment may have others inside, and whether
-// a carriage return ends one.
+// doubt none: databases differ in whether a comment may have others inside, whether
+// a carriage return ends one, and whether one with an exclamation mark is code.
 func FirstWord(query string) string {
 	for {
 		for query != "" && (query[0] == ' ' || query[0] == '(' || '\t' <= query[0] && query[0] <= '\r') {
@@ -47,7 +47,7 @@ func FirstWord(query string) string {
 			found = found && strings.IndexByte(strings.TrimSuffix(comment, "\r"), '\r') < 0
 		case strings.HasPrefix(query, "/*"):
 			comment, query, found = strings.Cut(query[2:], "*/")
-			found = found && !strings.Contains(comment, "/*")
+			found = found && !strings.Contains(comment, "/*") && strings.IndexByte(comment[:min(2, len(comment))], '!') < 0
 		default:
 			end := 0
 			for end < len(query) && query[end]|0x20 >= 'a' && query[end]|0x20 <= 'z' {

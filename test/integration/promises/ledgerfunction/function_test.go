@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -403,4 +404,32 @@ func walBytes(t *testing.T, plan string) (bytes int) {
 		t.Fatalf("%v: %s", err, plan)
 	}
 	return explained[0].Plan.WAL
+}
+
+// A write that was planned before another connection of its pool found the function calls it where that one has.
+func TestFunctionThatAnotherConnectionHasFound(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh := harness.NewShop(t, b, sqlfence.Ledger())
+		home := schemaOf(t, sh) + "_home"
+		sh.Exec(t, "CREATE SCHEMA "+home)
+		t.Cleanup(func() { _, _ = sh.Plain.Exec("DROP SCHEMA " + home + " CASCADE") })
+		named := sqlfence.WithSchema(home)
+		if err := harness.NewStore(t, b.Fenced(t, sh.Source, harness.Books(), named)).Setup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		sh.Exec(t, "INSERT INTO "+home+".fencing_tokens VALUES ('books', 8)")
+		sh.Exec(t, "DROP FUNCTION IF EXISTS "+name)
+		var db *sql.DB
+		var asked atomic.Bool
+		db = b.Fenced(t, sh.Source, harness.Books(), named, sqlfence.WithTokens(
+			func(context.Context, []string) ([]sqlfence.Token, error) {
+				if !asked.Swap(true) {
+					write(t, db, 8, nil)
+				}
+				return []sqlfence.Token{{Name: "books", Value: 8}}, nil
+			}))
+		if _, err := db.Exec(harness.SetPrice, 30, 1); err != nil {
+			t.Error(err)
+		}
+	})
 }

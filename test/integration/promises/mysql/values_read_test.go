@@ -172,6 +172,42 @@ func TestTextsOfTwoReadingsAreReadAsTheSessionDoes(t *testing.T) {
 	}
 }
 
+// otherwise has statements that write the books in one sql_mode, and the pens in another.
+var otherwise = []string{
+	`UPDATE (SELECT '\' AS a) q, books pens /*' AS a) q, pens /* */ SET pens.price = 9`,
+	`UPDATE (SELECT '\' AS a) q, pens /*' AS a) q, books pens /* */ SET pens.price = 9`,
+}
+
+// A statement is read by the settings that it is executed in: where what some servers take for a comment has changed
+// these, and where it was prepared under others, without a guard.
+func TestStatementsAreReadByTheSettingsTheyAreExecutedIn(t *testing.T) {
+	dsn := setup(t)
+	plain := open(t, dsn)
+	for _, query := range otherwise {
+		for _, modes := range [][2]int{{0, 1 << 20}, {1 << 20, 0}} { // NO_BACKSLASH_ESCAPES
+			for _, change := range []string{"SET sql_mode = %d", "/*! SET sql_mode = %d, @a = */ (SELECT 1)"} {
+				exec(t, plain, "REPLACE INTO books (id, title, fence_token) VALUES (1, 'kept', 9)")
+				db := fence(t, dsn, sqlfence.RowFence("fence_token"))
+				db.SetMaxOpenConns(1)
+				exec(t, db, fmt.Sprintf("SET sql_mode = %d", modes[0]))
+				stmt, err := db.PrepareContext(sqlfence.Bypass(holding(5), "test"), query)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, _ = db.ExecContext(holding(5), query) // now the connection knows its settings
+				exec(t, db, fmt.Sprintf(change, modes[1]))
+				_, prepared := stmt.ExecContext(holding(5))
+				_, sent := db.ExecContext(holding(5), query)
+				var price int
+				err = plain.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&price)
+				if err != nil || price != 0 {
+					t.Errorf("%s %d: %s: a stale write lands: %v, %v, %v", change, modes[1], query, prepared, sent, err)
+				}
+			}
+		}
+	}
+}
+
 // Where the encoding may have a backslash be a part of a character, a text that depends on that is refused by the
 // setting's name.
 func TestReadingsOfUnknownEncodingsAreRefusedByName(t *testing.T) {
