@@ -47,7 +47,8 @@ func FirstWord(query string) string {
 			found = found && strings.IndexByte(strings.TrimSuffix(comment, "\r"), '\r') < 0
 		case strings.HasPrefix(query, "/*"):
 			comment, query, found = strings.Cut(query[2:], "*/")
-			found = found && !strings.Contains(comment, "/*") && strings.IndexByte(comment[:min(2, len(comment))], '!') < 0
+			isCode := strings.IndexByte(comment[:min(2, len(comment))], '!') >= 0
+			found = found && !isCode && !strings.Contains(comment, "/*")
 		default:
 			end := 0
 			for end < len(query) && query[end]|0x20 >= 'a' && query[end]|0x20 <= 'z' {

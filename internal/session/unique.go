@@ -29,6 +29,10 @@ type Unique struct {
 	Shape, Detail func(schema, table string) string
 	Read          func(detail string) (*UniqueKeys, error)
 
+	// Lock is a query, of a schema, that waits for the lock which its writers take: a transaction that has begun by
+	// reading may not write any more once another has written.
+	Lock func(schema string) string
+
 	Home   string // the schema of a name without one
 	Hidden string // the one that a name without a schema is looked for first, which isn't supported
 }
@@ -39,6 +43,9 @@ func (s *Session) UniqueKeys(ctx context.Context, c Conn, table Name) (*UniqueKe
 		return keys.(*UniqueKeys), nil
 	}
 	u := s.dialect.Unique
+	if _, err := c.Query(ctx, u.Lock(table.Schema)); err != nil {
+		return nil, unanswered(ctx, err)
+	}
 	rows, err := c.Query(ctx, "SELECT "+u.Detail(table.Schema, s.dialect.Text.Text(table.Table)))
 	if err != nil {
 		return nil, unanswered(ctx, err)

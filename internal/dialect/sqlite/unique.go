@@ -20,8 +20,11 @@ var unique = &session.Unique{
 		return "json_array(" + shape(schema, table) + " || '', " + kinds(schema, table) + " || '', " +
 			keyColumns(schema, table) + " || '')"
 	},
-	Read: readUnique, Home: "main", Hidden: "temp",
+	Read: readUnique, Lock: lock, Home: "main", Hidden: "temp",
 }
+
+// lock: this PRAGMA writes at most what a COMMIT would with auto_vacuum, and leaves changes() as it is.
+func lock(schema string) string { return "PRAGMA " + Text.Quote(schema) + ".incremental_vacuum(1)" }
 
 func shape(schema, table string) string {
 	rows := " WHERE tbl_name = " + table + " COLLATE NOCASE"

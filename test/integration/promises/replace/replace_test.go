@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,6 +95,46 @@ func TestReplaceFindsNewIndexes(t *testing.T) {
 		replace(sh.DB, true)
 		sh.Exec(t, "DROP INDEX one_price")
 		replace(sh.DB, false)
+	})
+}
+
+// A transaction that begins with the first REPLACE of its pool waits for another writer, as any write does: to read the
+// unique keys takes it no earlier snapshot than that.
+func TestFirstReplaceWaitsForAnotherWriter(t *testing.T) {
+	eachSQLite(t, func(t *testing.T, b harness.Base) {
+		sh := harness.NewShop(t, b, fence)
+		sh.Reset(t, 5)
+		db, count := b.Counted(t, sh.Source, harness.Books(fence))
+		other, err := sh.Plain.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		for _, query := range []string{"BEGIN IMMEDIATE", "UPDATE books SET price = 3 WHERE id = 3"} {
+			if _, err := other.ExecContext(t.Context(), query); err != nil {
+				t.Fatal(err)
+			}
+		}
+		replaced := harness.Go(func() error {
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				return err
+			}
+			defer tx.Rollback()
+			_, err = tx.ExecContext(harness.Holding(t, 8), "REPLACE INTO books (id, price) VALUES (2, 70)")
+			return errors.Join(err, tx.Commit())
+		})
+		harness.Eventually(t, "a statement that waits", func() bool {
+			return slices.ContainsFunc(count.Texts(), func(text string) bool {
+				return strings.HasPrefix(text, "REPLACE") || strings.Contains(text, "incremental_vacuum")
+			})
+		})
+		if _, err := other.ExecContext(t.Context(), "COMMIT"); err != nil {
+			t.Fatal(err)
+		}
+		if err := replaced.Wait(); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
