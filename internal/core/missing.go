@@ -32,7 +32,7 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 	if missing, ok := setuperr.Find(err, e.ask(ctx), tables...); ok {
 		return words.Missing(missing, err)
 	}
-	if e.conn.found.MissesFunction(err) {
+	if e.asksLedger() && e.conn.found.MissesFunction(err) {
 		return &outdated{e.missingFunction(ctx, err)} // it may have moved
 	}
 	if typed := e.explainType(ctx, err); typed != nil {

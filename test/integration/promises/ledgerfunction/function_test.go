@@ -433,3 +433,26 @@ func TestFunctionThatAnotherConnectionHasFound(t *testing.T) {
 		}
 	})
 }
+
+// An error about the function's schema is the application's own, of a statement that doesn't ask the ledger.
+func TestErrorThatIsNotAboutTheFunction(t *testing.T) {
+	eachPostgres(t, func(t *testing.T, b harness.Base) {
+		sh, _, _ := installed(t, b)
+		schema := schemaOf(t, sh)
+		sh.Exec(t, "CREATE TABLE inks (id integer, fence_token bigint NOT NULL DEFAULT 0)")
+		sh.Exec(t, "GRANT ALL ON inks TO PUBLIC")
+		inks := sqlfence.WithTable("inks", sqlfence.Resource("books"), sqlfence.RowFence("fence_token"))
+		db := asRole(t, sh, b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger()), inks))
+		write(t, db, 8, nil)
+		var role string
+		if err := db.QueryRow("SELECT current_user").Scan(&role); err != nil {
+			t.Fatal(err)
+		}
+		sh.Exec(t, "REVOKE USAGE ON SCHEMA "+schema+" FROM "+role)
+		_, err := db.ExecContext(harness.Holding(t, 8), "UPDATE "+schema+".inks SET id = 2")
+		passing := (interface{ Temporary() bool })(nil)
+		if err == nil || errors.Is(err, sqlfence.ErrNotSetUp) || errors.As(err, &passing) && passing.Temporary() {
+			t.Errorf("%v, want that the schema is denied", err)
+		}
+	})
+}
