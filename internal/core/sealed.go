@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -92,7 +93,9 @@ func (s *Settings) refusedBySeal(err error) (error, bool) {
 func (s *Settings) unprovenWrite(name string, err error) error {
 	registered, _ := s.sealedTable(name)
 	write := "register it with Sealed"
-	if slices.ContainsFunc(s.tables, func(t *Table) bool { return t.isCalled(name) && t.Rules.Sealed }) {
+	if errors.As(err, new(*outdated)) {
+		write = "it was sealed after the pool had looked, which looks again before the next write; send it again"
+	} else if slices.ContainsFunc(s.tables, func(t *Table) bool { return t.isCalled(name) && t.Rules.Sealed }) {
 		write = "under Bypass, and in a trigger, assign minus the token to its fence column or claim, or unseal it first"
 	}
 	return &Refusal{Sentinel: ErrNoFence, Err: err, Table: registered,
