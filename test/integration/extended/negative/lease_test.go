@@ -26,7 +26,7 @@ func TestLeaseProcessesCanFail(t *testing.T) {
 		`"(CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) + " + `+ahead+` + ")"`)
 	maps.Copy(files, clock("internal/dialect/postgres/text.go", `"pg_catalog.clock_timestamp()"`,
 		`"(pg_catalog.clock_timestamp() + interval '" + `+ahead+` + " milliseconds')"`))
-	maps.Copy(files, clock("internal/dialect/mysql/text.go", `"TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"`,
-		`"(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + " + `+ahead+` + "000)"`))
+	maps.Copy(files, clock("internal/dialect/mysql/text.go", `return "CASE WHEN TIMESTAMPDIFF(MICROSECOND, NOW(6)`,
+		`return `+ahead+` + "000 + CASE WHEN TIMESTAMPDIFF(MICROSECOND, NOW(6)`))
 	wantFailing(t, "lease", files, map[string][]string{"TestLeaseProcesses": all})
 }

@@ -64,7 +64,7 @@ func TestReplacedRowsCanFail(t *testing.T) {
 	}{
 		{"no look at the rows", "rewrite/replace.go", "w.check(allRules &^ setOf(ruleLedger))", "w.bool(true)",
 			map[string][]string{"TestReplaceIsStale": sqlite, "TestReplaceOfPrograms": sqlite}},
-		{"no look at the shape", "rewrite/replace.go", "w.b.Text(w.unique.Shape)", `w.b.Text(w.unique.Shape); w.write(" OR 1")`,
+		{"no look at the shape", "rewrite/replace.go", "w.b.Text(keys.Shape)", `w.b.Text(keys.Shape); w.write(" OR 1")`,
 			map[string][]string{"TestReplaceFindsNewIndexes": sqlite, "TestReplaceOfATemporaryTable": sqlite}},
 		{"odd keys", "rewrite/replace.go", `keys.Odd != ""`, "false", map[string][]string{"TestReplaceIsRefused": sqlite}},
 	} {

@@ -13,14 +13,12 @@ func TestRulesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, "return w.plan.Versioned &&", "return false &&", 1)
 		}
-		wantFailing(t, "serials orm", replaced(t, "rewrite/serial.go", without), map[string][]string{
+		wantFailing(t, "serials", replaced(t, "rewrite/serial.go", without), map[string][]string{
 			"TestSerialConflict":        all,
 			"TestSerialUnderLoad":       all,
 			"TestSerialOddStatements":   all,
 			"TestSerialColumnNames":     all,
 			"TestSerialUpsertOfSeveral": postgres,
-			"TestORMSerialCompares":     all,
-			"TestORMSerialUnderLoad":    all,
 			"TestSerialWriteThatWaits":  postgres,
 		})
 	})
@@ -41,18 +39,16 @@ func TestRulesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, `w.writeAssigned(", ", w.rules.serial)`, "return", 1)
 		}
-		wantFailing(t, "serials orm", replaced(t, "rewrite/serial.go", without), map[string][]string{
+		wantFailing(t, "serials", replaced(t, "rewrite/serial.go", without), map[string][]string{
 			"TestSerialCounts":    all,
 			"TestSerialUnderLoad": all,
-			"TestORMSerialCounts": all,
 		})
 	})
 
 	t.Run("no look at the rows reached", func(t *testing.T) {
 		without := func(source string) string { return strings.Replace(source, "case n > 0:", "case n >= 0:", 1) }
-		wantFailing(t, "serials orm", replaced(t, "internal/core/answer.go", without), map[string][]string{
+		wantFailing(t, "serials", replaced(t, "internal/core/answer.go", without), map[string][]string{
 			"TestSerialGone":                     all,
-			"TestORMSerialCompares":              all,
 			"TestSerialWhereATriggerSkipsTheRow": unlike,
 		})
 	})
