@@ -18,13 +18,13 @@ check: cgo ## test without servers and race detector: SQLite and fakes only; abo
 lint: cgo ## check formatting, correctness and dependencies
 	scripts/lint $(MODULES)
 
-bench: cgo ## measure everything in one run, about 20 minutes, and write docs/benchmarks.md; FLAGS= as go run ./bench -h says
+bench: cgo ## measure everything in one run, about 20 minutes, and write docs/benchmarks.md; FLAGS= as go run ./test/bench -h says
 	@command -v redis-server >/dev/null || scripts/apt-install redis-server || true
-	@go run ./bench -out docs $(FLAGS)
+	@go run ./test/bench -out docs $(FLAGS)
 
 proof: cgo ## try to break fences for an hour, sqlfence's first, and add what was found to docs/proof.md; FLAGS='-for 10m -seed 7'
 	@command -v faketime >/dev/null || scripts/apt-install faketime || true
-	cd proof && SQLFENCE_REQUIRE="postgres mysql" go test -count=1 -timeout 0 -v . -write ../docs -for 1h $(FLAGS)
+	cd test/proof && SQLFENCE_REQUIRE="postgres mysql" go test -count=1 -timeout 0 -v . -write ../../docs -for 1h $(FLAGS)
 
 suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
 	scripts/driver-suites -write ../../docs/compatibility.md

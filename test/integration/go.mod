@@ -6,9 +6,9 @@ replace github.com/sqlfence/sqlfence => ../..
 
 replace github.com/sqlfence/sqlfence/conformance => ../../conformance
 
-replace github.com/sqlfence/sqlfence/fencehttp => ../../fencehttp
+replace github.com/sqlfence/sqlfence/contrib/fencehttp => ../../contrib/fencehttp
 
-replace github.com/sqlfence/sqlfence/fenceotel => ../../fenceotel
+replace github.com/sqlfence/sqlfence/contrib/fenceotel => ../../contrib/fenceotel
 
 replace github.com/sqlfence/sqlfence/fencepgx => ../../fencepgx
 
@@ -27,8 +27,8 @@ require (
 	github.com/rqlite/gorqlite v0.0.0-20261020015727-7224ce2bd419
 	github.com/sqlfence/sqlfence v0.0.0
 	github.com/sqlfence/sqlfence/conformance v0.0.0-00010101000000-000000000000
-	github.com/sqlfence/sqlfence/fencehttp v0.0.0-00010101000000-000000000000
-	github.com/sqlfence/sqlfence/fenceotel v0.0.0-00010101000000-000000000000
+	github.com/sqlfence/sqlfence/contrib/fencehttp v0.0.0-00010101000000-000000000000
+	github.com/sqlfence/sqlfence/contrib/fenceotel v0.0.0-00010101000000-000000000000
 	github.com/sqlfence/sqlfence/fencepgx v0.0.0-00010101000000-000000000000
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/prometheus v0.69.0

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/fenceotel"
+	"github.com/sqlfence/sqlfence/contrib/fenceotel"
 	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/harness"

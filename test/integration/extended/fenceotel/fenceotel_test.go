@@ -20,7 +20,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/fenceotel"
+	"github.com/sqlfence/sqlfence/contrib/fenceotel"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )

@@ -10,13 +10,13 @@ replace github.com/sqlfence/sqlfence/fencepgx => ../../../../fencepgx
 
 replace github.com/sqlfence/sqlfence/test/integration => ../..
 
-replace github.com/sqlfence/sqlfence/jobs/fencegocron => ../../../../jobs/fencegocron
+replace github.com/sqlfence/sqlfence/contrib/fencegocron => ../../../../contrib/fencegocron
 
-replace github.com/sqlfence/sqlfence/jobs/fenceriver => ../../../../jobs/fenceriver
+replace github.com/sqlfence/sqlfence/contrib/fenceriver => ../../../../contrib/fenceriver
 
-replace github.com/sqlfence/sqlfence/jobs/fencetemporal => ../../../../jobs/fencetemporal
+replace github.com/sqlfence/sqlfence/contrib/fencetemporal => ../../../../contrib/fencetemporal
 
-replace github.com/sqlfence/sqlfence/jobs/fenceasynq => ../../../../jobs/fenceasynq
+replace github.com/sqlfence/sqlfence/contrib/fenceasynq => ../../../../contrib/fenceasynq
 
 require (
 	github.com/go-co-op/gocron/v2 v2.21.2
@@ -27,11 +27,11 @@ require (
 	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.1
 	github.com/riverqueue/river/rivertype v0.51.1
 	github.com/sqlfence/sqlfence v0.0.0
+	github.com/sqlfence/sqlfence/contrib/fenceasynq v0.0.0
+	github.com/sqlfence/sqlfence/contrib/fencegocron v0.0.0
+	github.com/sqlfence/sqlfence/contrib/fenceriver v0.0.0
+	github.com/sqlfence/sqlfence/contrib/fencetemporal v0.0.0
 	github.com/sqlfence/sqlfence/fencepgx v0.0.0-00010101000000-000000000000
-	github.com/sqlfence/sqlfence/jobs/fenceasynq v0.0.0
-	github.com/sqlfence/sqlfence/jobs/fencegocron v0.0.0
-	github.com/sqlfence/sqlfence/jobs/fenceriver v0.0.0
-	github.com/sqlfence/sqlfence/jobs/fencetemporal v0.0.0
 	github.com/sqlfence/sqlfence/test/integration v0.0.0-00010101000000-000000000000
 	go.temporal.io/sdk v1.50.0
 )

@@ -6,23 +6,23 @@ replace github.com/sqlfence/sqlfence => ../../../..
 
 replace github.com/sqlfence/sqlfence/conformance => ../../../../conformance
 
-replace github.com/sqlfence/sqlfence/fencehttp => ../../../../fencehttp
+replace github.com/sqlfence/sqlfence/contrib/fencehttp => ../../../../contrib/fencehttp
 
-replace github.com/sqlfence/sqlfence/fenceotel => ../../../../fenceotel
+replace github.com/sqlfence/sqlfence/contrib/fenceotel => ../../../../contrib/fenceotel
 
 replace github.com/sqlfence/sqlfence/fencepgx => ../../../../fencepgx
 
 replace github.com/sqlfence/sqlfence/test/integration => ../..
 
-replace github.com/sqlfence/sqlfence/locks/fenceetcd => ../../../../locks/fenceetcd
+replace github.com/sqlfence/sqlfence/contrib/fenceetcd => ../../../../contrib/fenceetcd
 
-replace github.com/sqlfence/sqlfence/locks/fencekubernetes => ../../../../locks/fencekubernetes
+replace github.com/sqlfence/sqlfence/contrib/fencekubernetes => ../../../../contrib/fencekubernetes
 
-replace github.com/sqlfence/sqlfence/locks/fencenats => ../../../../locks/fencenats
+replace github.com/sqlfence/sqlfence/contrib/fencenats => ../../../../contrib/fencenats
 
-replace github.com/sqlfence/sqlfence/locks/fenceredis => ../../../../locks/fenceredis
+replace github.com/sqlfence/sqlfence/contrib/fenceredis => ../../../../contrib/fenceredis
 
-replace github.com/sqlfence/sqlfence/locks/fencezookeeper => ../../../../locks/fencezookeeper
+replace github.com/sqlfence/sqlfence/contrib/fencezookeeper => ../../../../contrib/fencezookeeper
 
 require (
 	github.com/bsm/redislock v0.9.4
@@ -32,11 +32,11 @@ require (
 	github.com/nats-io/nats.go v1.55.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/sqlfence/sqlfence v0.0.0
-	github.com/sqlfence/sqlfence/locks/fenceetcd v0.0.0-00010101000000-000000000000
-	github.com/sqlfence/sqlfence/locks/fencekubernetes v0.0.0-00010101000000-000000000000
-	github.com/sqlfence/sqlfence/locks/fencenats v0.0.0-00010101000000-000000000000
-	github.com/sqlfence/sqlfence/locks/fenceredis v0.0.0-00010101000000-000000000000
-	github.com/sqlfence/sqlfence/locks/fencezookeeper v0.0.0-00010101000000-000000000000
+	github.com/sqlfence/sqlfence/contrib/fenceetcd v0.0.0-00010101000000-000000000000
+	github.com/sqlfence/sqlfence/contrib/fencekubernetes v0.0.0-00010101000000-000000000000
+	github.com/sqlfence/sqlfence/contrib/fencenats v0.0.0-00010101000000-000000000000
+	github.com/sqlfence/sqlfence/contrib/fenceredis v0.0.0-00010101000000-000000000000
+	github.com/sqlfence/sqlfence/contrib/fencezookeeper v0.0.0-00010101000000-000000000000
 	github.com/sqlfence/sqlfence/test/integration v0.0.0-00010101000000-000000000000
 	go.etcd.io/etcd/client/v3 v3.7.3
 	k8s.io/api v0.37.2

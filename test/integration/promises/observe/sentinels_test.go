@@ -22,8 +22,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/contrib/fenceotel"
 	"github.com/sqlfence/sqlfence/coverage"
-	"github.com/sqlfence/sqlfence/fenceotel"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 

@@ -10,7 +10,7 @@ import (
 	client "github.com/redis/go-redis/v9"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/jobs/fenceasynq"
+	"github.com/sqlfence/sqlfence/contrib/fenceasynq"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"

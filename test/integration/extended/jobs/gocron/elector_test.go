@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/jobs/fencegocron"
+	"github.com/sqlfence/sqlfence/contrib/fencegocron"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"

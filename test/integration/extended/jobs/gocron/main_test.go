@@ -11,7 +11,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/jobs/fencegocron"
+	"github.com/sqlfence/sqlfence/contrib/fencegocron"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"
 )

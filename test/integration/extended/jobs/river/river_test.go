@@ -15,8 +15,8 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/contrib/fenceriver"
 	"github.com/sqlfence/sqlfence/fencepgx"
-	"github.com/sqlfence/sqlfence/jobs/fenceriver"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"
 )

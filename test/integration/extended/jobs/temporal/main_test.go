@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/jobs/fencetemporal"
+	"github.com/sqlfence/sqlfence/contrib/fencetemporal"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"
 	"github.com/sqlfence/sqlfence/tokens"
 )

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/jobs/fencetemporal"
+	"github.com/sqlfence/sqlfence/contrib/fencetemporal"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"
 	"github.com/sqlfence/sqlfence/tokens"
 )

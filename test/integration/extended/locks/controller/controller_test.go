@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/contrib/fencekubernetes"
 	"github.com/sqlfence/sqlfence/lease"
-	"github.com/sqlfence/sqlfence/locks/fencekubernetes"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"
 )
 

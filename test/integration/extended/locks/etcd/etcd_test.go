@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/contrib/fenceetcd"
 	"github.com/sqlfence/sqlfence/internal/need"
-	"github.com/sqlfence/sqlfence/locks/fenceetcd"
 	"github.com/sqlfence/sqlfence/test/integration/extended/locks/paused"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"

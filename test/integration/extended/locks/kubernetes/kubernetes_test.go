@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/contrib/fencekubernetes"
 	"github.com/sqlfence/sqlfence/lease"
-	"github.com/sqlfence/sqlfence/locks/fencekubernetes"
 	"github.com/sqlfence/sqlfence/test/integration/extended/locks/paused"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"

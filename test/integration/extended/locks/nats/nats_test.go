@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/contrib/fencenats"
 	"github.com/sqlfence/sqlfence/internal/need"
-	"github.com/sqlfence/sqlfence/locks/fencenats"
 	"github.com/sqlfence/sqlfence/test/integration/extended/locks/paused"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/contrib/fenceredis"
 	"github.com/sqlfence/sqlfence/internal/need"
-	"github.com/sqlfence/sqlfence/locks/fenceredis"
 	"github.com/sqlfence/sqlfence/test/integration/extended/locks/paused"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/test/integration/zombie"

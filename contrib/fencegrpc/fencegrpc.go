@@ -1,0 +1,128 @@
+package fencegrpc
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/contrib/fencehttp"
+)
+
+// Key is the key of the metadata with a call's tokens.
+const Key = "fencing-tokens"
+
+// DialOptions returns a client's interceptors: they send the tokens of a call's context, and turn the refusals of a
+// server with [ServerOptions] into the errors that they were. A token that isn't valid is [sqlfence.ErrInvalid], and the call isn't sent. They
+// are added to those that the client has. gRPC's own retries send the same value again, which the server
+// takes once.
+func DialOptions(proof fencehttp.Proof) []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
+			invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+			ctx, err := seal(ctx, proof, method)
+			if err != nil {
+				return err
+			}
+			return received(invoke(ctx, method, request, reply, conn, options...))
+		}),
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
+			open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
+			ctx, err := seal(ctx, proof, method)
+			if err != nil {
+				return nil, err
+			}
+			s, err := open(ctx, desc, conn, method, options...)
+			if err != nil {
+				return nil, received(err)
+			}
+			return clientStream{s}, nil
+		}),
+	}
+}
+
+// ServerOptions returns a server's interceptors: they put the tokens of a call into the context of its handler, and send
+// back what the handler refused with. A call without tokens has none, and its writes are refused by the fence. One with
+// tokens that aren't taken is answered with Unauthenticated, and the handler isn't called. They are added to those that
+// the server has.
+func ServerOptions(proof fencehttp.Proof) []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *grpc.UnaryServerInfo,
+			handle grpc.UnaryHandler) (any, error) {
+			ctx, err := open(ctx, proof, info.FullMethod)
+			if err != nil {
+				return nil, err
+			}
+			reply, err := handle(ctx, request)
+			return reply, sent(err)
+		}),
+		grpc.ChainStreamInterceptor(func(server any, s grpc.ServerStream, info *grpc.StreamServerInfo,
+			handle grpc.StreamHandler) error {
+			ctx, err := open(s.Context(), proof, info.FullMethod)
+			if err != nil {
+				return err
+			}
+			return sent(handle(server, serverStream{s, ctx}))
+		}),
+	}
+}
+
+// seal returns the context with the tokens in the call's metadata. What was there under the key is replaced: only what
+// this process holds is sent.
+func seal(ctx context.Context, proof fencehttp.Proof, method string) (context.Context, error) {
+	md, _ := metadata.FromOutgoingContext(ctx) // a copy
+	tokens := sqlfence.FencesFrom(ctx)
+	if len(tokens) == 0 {
+		if len(md.Get(Key)) == 0 {
+			return ctx, nil
+		}
+		md.Delete(Key)
+		return metadata.NewOutgoingContext(ctx, md), nil
+	}
+	value, err := proof.Seal(method, tokens...)
+	if err != nil {
+		return nil, err
+	}
+	if md == nil {
+		md = metadata.MD{}
+	}
+	md.Set(Key, value)
+	return metadata.NewOutgoingContext(ctx, md), nil
+}
+
+// open returns the context with the tokens of the call's metadata.
+func open(ctx context.Context, proof fencehttp.Proof, method string) (context.Context, error) {
+	values := metadata.ValueFromIncomingContext(ctx, Key)
+	switch {
+	case len(values) == 0:
+		return ctx, nil
+	case len(values) > 1:
+		return nil, status.Errorf(codes.Unauthenticated, "fencegrpc: the call has %d values of %s", len(values), Key)
+	}
+	tokens, err := proof.Open(method, values[0])
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	return sqlfence.WithFence(ctx, tokens...), nil
+}
+
+type serverStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s serverStream) Context() context.Context { return s.ctx }
+
+// A clientStream turns errors of a stream into what they were; io.EOF stays as it is.
+type clientStream struct{ grpc.ClientStream }
+
+func (s clientStream) SendMsg(m any) error { return received(s.ClientStream.SendMsg(m)) }
+func (s clientStream) RecvMsg(m any) error { return received(s.ClientStream.RecvMsg(m)) }
+
+func (s clientStream) Header() (metadata.MD, error) {
+	md, err := s.ClientStream.Header()
+	return md, received(err)
+}

@@ -1,0 +1,80 @@
+package fencegrpc
+
+import (
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/contrib/fencehttp"
+)
+
+// domain is that of the ErrorInfo of a refusal. Its reason is the refusal's [fencehttp.Kind].
+const domain = "sqlfence"
+
+// Code returns the code of a refusal, and whether err is one. A server's interceptors use it; so can a service of
+// Connect, which has the same codes.
+//
+//	ErrStale, ErrNotIssued, ErrUnknownName, ErrNoFence, ErrNoSerial   FailedPrecondition: the same call can't succeed
+//	ErrConflict, ErrGone, ErrLocked                                   Aborted: read again, or wait
+//	ErrOutOfScope                                                     PermissionDenied
+//	ErrUnknownOutcome                                                 Unknown: the write may have been applied
+func Code(err error) (code codes.Code, ok bool) {
+	switch is := fencehttp.KindError(fencehttp.Kind(err)); is {
+	case nil:
+		return codes.OK, false
+	case sqlfence.ErrUnknownOutcome:
+		return codes.Unknown, true
+	case sqlfence.ErrConflict, sqlfence.ErrGone, sqlfence.ErrLocked:
+		return codes.Aborted, true
+	case sqlfence.ErrOutOfScope:
+		return codes.PermissionDenied, true
+	default:
+		return codes.FailedPrecondition, true
+	}
+}
+
+// sent is what a server sends of a handler's error: of a refusal its kind, and neither table nor token; other errors as
+// they are.
+func sent(err error) error {
+	code, ok := Code(err)
+	if !ok {
+		return err
+	}
+	kind := fencehttp.Kind(err)
+	s, detailErr := status.New(code, fencehttp.KindError(kind).Error()).
+		WithDetails(&errdetails.ErrorInfo{Domain: domain, Reason: kind})
+	if detailErr != nil {
+		return detailErr
+	}
+	return s.Err()
+}
+
+// A refusal is what a client gets of it. It is the error that the server's handler had, for errors.Is, and gRPC's
+// status, for status.FromError and errors.As.
+type refusal struct{ is, status error }
+
+func (r *refusal) Error() string   { return r.status.Error() }
+func (r *refusal) Unwrap() []error { return []error{r.is, r.status} }
+
+// GRPCStatus is what status.FromError asks.
+func (r *refusal) GRPCStatus() *status.Status { return status.Convert(r.status) }
+
+// received is sent's other side.
+func received(err error) error {
+	if err == nil {
+		return nil
+	}
+	s, ok := status.FromError(err)
+	if !ok {
+		return err
+	}
+	for _, detail := range s.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == domain {
+			if is := fencehttp.KindError(info.GetReason()); is != nil {
+				return &refusal{is, err}
+			}
+		}
+	}
+	return err
+}

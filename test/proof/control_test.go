@@ -1,0 +1,121 @@
+//go:build linux
+
+package proof
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/test/proof/checks"
+	"github.com/sqlfence/sqlfence/test/proof/fence"
+	"github.com/sqlfence/sqlfence/test/proof/history"
+	"github.com/sqlfence/sqlfence/test/proof/judge"
+	"github.com/sqlfence/sqlfence/test/proof/others"
+	"github.com/sqlfence/sqlfence/test/proof/report"
+	"github.com/sqlfence/sqlfence/test/proof/storm"
+)
+
+var (
+	program = flag.String("program", "", "the command of a fence to judge, for TestProgram")
+	lanes   = flag.Int("lanes", 1, "requests that a process of -program takes at a time")
+)
+
+// Fences that don't hold are caught, each time.
+func TestControls(t *testing.T) {
+	server := storm.Postgres(t)
+	for i, f := range others.Controls {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			run := report.Run{Kind: report.Control, Fence: f.Name, What: f.What}
+			s := overOther(server.Another(t, fmt.Sprint("control_", i)), inProcess(f.Name, 4), f.Ledger)
+			s.Open(t)
+			rounds(t, s, &run, judge.New(), harness.Patience) // until it is caught
+			if run.Verdict() != "broken" {
+				t.Errorf("not caught: %s: %+v", run.Verdict(), run.Counts)
+			}
+			save(t, run)
+		})
+	}
+}
+
+// Other people's ways, and whether they hold. Those that do show that the suite doesn't cry wolf.
+func TestFences(t *testing.T) {
+	server := storm.Postgres(t)
+	for i, f := range others.Adapters {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			run := report.Run{Kind: report.Fence, Fence: f.Name, What: f.What}
+			p, service := otherProgram(t, f)
+			s := overOther(server.Another(t, fmt.Sprint("fence_", i)), p, f.Ledger)
+			if f.Forgets != nil {
+				forget := func(*storm.Storm, *rand.Rand) { f.Forgets(service) }
+				s.Faults = append(s.Faults, storm.Fault{Kind: "its service has lost its data", Every: time.Second, Do: forget})
+			}
+			s.Open(t)
+			rounds(t, s, &run, judge.New(), othersLength())
+			if f.Sound && run.Verdict() != "held" {
+				t.Errorf("%s: %s: %+v", run.Verdict(), run.First, run.Counts)
+			}
+			save(t, run)
+		})
+	}
+}
+
+// A fence of your own, in any language.
+func TestProgram(t *testing.T) {
+	if *program == "" {
+		t.Skip("-program isn't set")
+	}
+	run := report.Run{Kind: report.Fence, Fence: *program}
+	p := fence.Program{Name: *program, Command: strings.Fields(*program), Lanes: *lanes}
+	server := storm.Postgres(t)
+	keeps(t, checks.New(t, server.Another(t, "checks"), p, history.Fenced(false), "fenced", "").Run(t), false)
+	if *length == 0 {
+		return
+	}
+	s := overOther(server, p, false)
+	s.Open(t)
+	rounds(t, s, &run, judge.New(), *length)
+	if run.Verdict() != "held" {
+		t.Errorf("%s: %s: %+v", run.Verdict(), run.First, run.Counts)
+	}
+}
+
+// overOther is a storm over a fence.
+func overOther(db *storm.Target, p fence.Program, ledger bool) *storm.Storm {
+	return &storm.Storm{
+		Target: db, Program: p, Processes: 3, Tables: history.Fenced(ledger), Ledger: ledgerOf(ledger), Round: 2 * time.Second,
+		Mix: storm.Locked, Faults: storm.Processes(1), Seed: *seed, TTL: 60 * time.Millisecond,
+	}
+}
+
+// othersLength is how long a storm over a fence lasts that isn't caught.
+func othersLength() time.Duration {
+	if testing.Short() {
+		return 3 * time.Second
+	}
+	return max(10*time.Second, *length/60)
+}
+
+// docs/proof.md is what the runs say.
+func TestDocs(t *testing.T) {
+	if *docs != "" {
+		if err := report.Write(*docs); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := report.Page("../../docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile("../../docs/proof.md"); err != nil || string(got) != want {
+		t.Errorf("docs/proof.md isn't what its runs and its texts make of it (%v); run go test . -run TestDocs -write ../../docs", err)
+	}
+}

@@ -1,0 +1,48 @@
+//go:build linux
+
+package proof
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/sqlfence/sqlfence/test/proof/fence"
+	"github.com/sqlfence/sqlfence/test/proof/others"
+	"github.com/sqlfence/sqlfence/test/proof/ours"
+)
+
+var (
+	length = flag.Duration("for", 6*time.Minute, "how long the storms on sqlfence last, all of them together")
+	seed   = flag.Uint64("seed", 1, "where the storms begin")
+	rate   = flag.Float64("faults", 0.3, "how many faults there are: 1 is about 20 a second where there is a network")
+	docs   = flag.String("write", "", "folder of the docs, which get the results; none by default")
+	only   = flag.String("databases", "", "databases of the storms, separated by commas; all by default")
+)
+
+// asFence is set in the processes of a fence: they are this program.
+const asFence = "SQLFENCE_PROOF_FENCE"
+
+func TestMain(m *testing.M) {
+	switch name := os.Getenv(asFence); name {
+	case "":
+		os.Exit(m.Run())
+	case "sqlfence", observed:
+		ours.Main(name == observed)
+	default:
+		f, ok := others.Find(name)
+		if !ok {
+			os.Exit(2)
+		}
+		others.Main(f)
+	}
+}
+
+// observed is sqlfence in Observe mode.
+const observed = "sqlfence, observed"
+
+// inProcess is a fence that is a part of this program.
+func inProcess(name string, lanes int) fence.Program {
+	return fence.Program{Name: name, Command: []string{os.Args[0]}, Env: []string{asFence + "=" + name}, Lanes: lanes}
+}

@@ -1,0 +1,77 @@
+//go:build linux
+
+package proof
+
+import (
+	"fmt"
+	"os/exec"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/need"
+	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/schema"
+	"github.com/sqlfence/sqlfence/test/proof/fence"
+	"github.com/sqlfence/sqlfence/test/proof/history"
+	"github.com/sqlfence/sqlfence/test/proof/judge"
+	"github.com/sqlfence/sqlfence/test/proof/report"
+	"github.com/sqlfence/sqlfence/test/proof/storm"
+)
+
+// sqlfence's protocol holds without sqlfence: from Python, on a sealed table.
+func TestPython(t *testing.T) {
+	db := storm.Postgres(t)
+	p := fromPython(t, db)
+	run := report.Run{Kind: report.Fence, Fence: p.Name, What: sealedLeases}
+	s := overOther(db, p, true)
+	s.Processes, s.Ledger = 6, history.Own
+	s.Open(t)
+	rounds(t, s, &run, judge.New(), othersLength())
+	if run.Verdict() != "held" {
+		t.Errorf("%s: %s: %+v", run.Verdict(), run.First, run.Counts)
+	}
+	save(t, run)
+}
+
+const sealedLeases = "leases by procedures, and a sealed table"
+
+// fromPython is the program, on a database that has what it needs.
+func fromPython(t *testing.T, db *storm.Target) fence.Program {
+	t.Helper()
+	const python = "/usr/bin/python3" // the one that has Debian's psycopg
+	if out, err := exec.Command(python, "-c", "import psycopg").CombinedOutput(); err != nil {
+		need.Missing(t, "psycopg", fmt.Sprintf("no psycopg: %v %s", err, out))
+	}
+	sealed(t, db)
+	return fence.Program{Name: "sqlfence's protocol, from Python", Command: []string{python, "others/fence.py"}}
+}
+
+// sealed creates the table and what its programs need.
+func sealed(t *testing.T, target *storm.Target) {
+	t.Helper()
+	db, err := sqlfence.Open("pgx", target.DSN, sqlfence.WithTable("fenced",
+		sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Key("id"), sqlfence.Sealed()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx := sqlfence.Bypass(t.Context(), "the tables of the proof")
+	leases, err := lease.New(db, lease.WithProcedures())
+	if err == nil {
+		err = leases.Setup(ctx)
+	}
+	for _, query := range []string{
+		"CREATE TABLE fenced (id bigint PRIMARY KEY, value bigint NOT NULL DEFAULT 0, fence_token bigint NOT NULL DEFAULT 0)",
+		"INSERT INTO fenced (id) SELECT n FROM generate_series(1, 8) AS n",
+	} {
+		if err == nil {
+			_, err = db.ExecContext(ctx, query)
+		}
+	}
+	if err == nil {
+		err = schema.Seal(ctx, db)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
