@@ -10,7 +10,6 @@ import (
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/schema"
 )
 
 // postgres is PostgreSQL. The clock is read after every wait.
@@ -391,6 +390,6 @@ func (postgres) owned(mark string) (set, get statement) {
 }
 
 func (postgres) procedures() (create, find statement) {
-	return statement{text: pg.CreateProcedures(schema.Files, "postgres/00006_lease_procedures.up.sql")},
+	return statement{text: pg.CreateLeaseProcedures},
 		statement{text: pg.FindProcedures("sqlfence_lease_acquire", "sqlfence_lease_extend", "sqlfence_lease_release")}
 }

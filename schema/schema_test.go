@@ -40,8 +40,8 @@ var procedure = regexp.MustCompile(`(?s)PROCEDURE %1\$s\.(\w+)\((.*?)\)\n[^\n]*\
 // Verify recognises each procedure that the files create.
 func TestProcedureHashes(t *testing.T) {
 	found := make(map[string]string)
-	for _, name := range []string{"postgres/00005_token_procedures.up.sql", "postgres/00006_lease_procedures.up.sql"} {
-		for _, p := range procedure.FindAllStringSubmatch(pg.CreateProcedures(Files, name), -1) {
+	for _, text := range []string{pg.CreateTokenProcedures, pg.CreateLeaseProcedures} {
+		for _, p := range procedure.FindAllStringSubmatch(text, -1) {
 			found[p[1]] = fmt.Sprintf("%x", sha256.Sum256([]byte(p[2]+"\n"+p[3])))
 		}
 	}

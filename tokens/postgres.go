@@ -6,7 +6,6 @@ import (
 	"github.com/sqlfence/sqlfence"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/schema"
 )
 
 // postgres casts its arguments, because PostgreSQL takes an untyped one for text.
@@ -47,7 +46,7 @@ WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attis
 	keeping: keeping{whole: pg.CreateLedgerFunction, installed: pg.FindLedgerFunction, hidden: render(pg.Text,
 		"SELECT 1 FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('{ledger}') AND relrowsecurity")},
 
-	procedures:    pg.CreateProcedures(schema.Files, "postgres/00005_token_procedures.up.sql"),
+	procedures:    pg.CreateTokenProcedures,
 	hasProcedures: pg.FindProcedures("sqlfence_issue", "sqlfence_adopt"),
 
 	level: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
@@ -160,4 +159,4 @@ func lockPostgres(table string) string { return "LOCK TABLE " + table + " IN SHA
 // the session's lock_timeout, or one second if there is none.
 //
 // Through a database that is fenced, run it under [sqlfence.Bypass].
-const LedgerFunction = pg.CreateLedgerFunction
+var LedgerFunction = pg.CreateLedgerFunction

@@ -24,7 +24,10 @@ func TestLedgerFunctionTakesTheTurn(t *testing.T) {
 
 // The function is called under any search_path, and has none of its own: it says pg_catalog with each name.
 func TestLedgerFunctionNamesTheCatalogue(t *testing.T) {
-	body := strings.ReplaceAll(LedgerFunctionBody, "OPERATOR(pg_catalog.=)", "")
+	body := strings.ReplaceAll(bodyOf(CreateLedgerFunction, sqltext.LedgerFunction), "OPERATOR(pg_catalog.=)", "")
+	if !strings.Contains(body, "FOR SHARE") {
+		t.Fatalf("the function's body is %q", body)
+	}
 	for _, call := range regexp.MustCompile(`[\w.]+\(`).FindAllString(body, -1) {
 		if call != "COALESCE(" && !strings.HasPrefix(call, "pg_catalog.") {
 			t.Errorf("it calls %s…)", call)

@@ -1,24 +1,22 @@
 package postgres
 
 import (
-	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/schema/postgres"
 )
 
-// CreateProcedures returns the statement of a shipped migration file, which creates procedures in the schema of the
-// ledger that the search path leads to, or brings them up to date. The procedures take tokens or leases for a program
-// that doesn't use the Go packages. They set a search_path with pg_catalog first, so their operators are PostgreSQL's.
-// docs/adr/0049 explains why they are no functions.
-func CreateProcedures(files fs.FS, name string) string {
-	file, _ := fs.ReadFile(files, name)
-	text := strings.TrimPrefix(string(file), "-- +goose Up\n-- +goose StatementBegin\n")
-	return strings.TrimSuffix(text, ";\n-- +goose StatementEnd\n")
-}
+// What creates procedures in the schema of the ledger that the search path leads to, or brings them up to date. They
+// take tokens or leases for a program that doesn't use the Go packages, and set a search_path with pg_catalog first, so
+// their operators are PostgreSQL's. docs/adr/0049 explains why they are no functions.
+var (
+	CreateTokenProcedures = shipped(postgres.Files, "00005_token_procedures.up.sql")
+	CreateLeaseProcedures = shipped(postgres.Files, "00006_lease_procedures.up.sql")
+)
 
 // FindProcedures is a query that has a row where all are as they would be created.
 func FindProcedures(names ...string) string {

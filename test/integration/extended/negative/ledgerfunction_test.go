@@ -2,6 +2,7 @@ package negative_test
 
 import (
 	"maps"
+	"os"
 	"strings"
 	"testing"
 )
@@ -85,26 +86,20 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 }
 
 // withTextsAsVariables returns an overlay in which the function's texts are made when the program starts,
-// and the file that has them.
+// and the texts.
 func withTextsAsVariables(t *testing.T) (files map[string]string, source string) {
 	t.Helper()
-	const file = "internal/dialect/postgres/ledger.go"
-	files = replaced(t, file, func(text string) string {
-		source = text
-		for _, name := range []string{"LedgerFunctionBody", "LedgerTriggerBody", "CreateLedgerFunction", "FindLedgerFunction"} {
-			before, behind, constant := strings.Cut(text, "\nconst "+name+" = ")
-			if !constant {
-				before, behind, _ = strings.Cut(text, "\nvar "+name+" = ")
-			}
-			value, rest, more := strings.Cut(behind, "\n\n")
-			for more && !strings.HasSuffix(value, "`") { // an empty line within it
-				next, others, is := strings.Cut(rest, "\n\n")
-				value, rest, more = value+"\n\n"+next, others, is
-			}
-			text = before + "\nvar " + name + " = without(" + strings.TrimSuffix(value, "\n") + ")\n\n" + rest
-		}
-		return strings.Replace(text, "import (\n", "import (\n\"os\"\n", 1) + `
-func without(text string) string {
+	const folder = "internal/dialect/postgres/"
+	shipped, err := os.ReadFile("../../../../schema/postgres/00004_ledger_function.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source = string(shipped)
+	files = replaced(t, folder+"shipped.go", func(text string) string {
+		wrapped := strings.Replace(text, "return strings.TrimSuffix(statement, ", "return without(statement, ", 1)
+		return strings.Replace(wrapped, "import (\n", "import (\n\"os\"\n", 1) + `
+func without(text, end string) string {
+	text = strings.TrimSuffix(text, end)
 	news := strings.Split(os.Getenv("SQLFENCE_NEW"), "\x1f")
 	for i, old := range strings.Split(os.Getenv("SQLFENCE_OLD"), "\x1f") {
 		text = strings.ReplaceAll(text, old, news[i])
@@ -113,8 +108,11 @@ func without(text string) string {
 }
 `
 	})
-	maps.Copy(files, replaced(t, "tokens/postgres.go", func(text string) string {
-		return strings.Replace(text, "const LedgerFunction =", "var LedgerFunction =", 1)
+	maps.Copy(files, replaced(t, folder+"ledger.go", func(text string) string {
+		source += text
+		before, value, _ := strings.Cut(text, "\nvar FindLedgerFunction = ")
+		value, rest, _ := strings.Cut(value, "\n\n")
+		return before + "\nvar FindLedgerFunction = without(" + strings.TrimSuffix(value, "\n") + `, "")` + "\n\n" + rest
 	}))
 	return files, source
 }
