@@ -31,17 +31,20 @@ const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + sqlte
 // belongs to a role that has the powers of the ledger's owner anyway.
 var (
 	LedgerFunctionAsCreated = "p.prorettype = 16 AND p.proargnames = '{wanted,given,number,nonce,asked}' AND " +
-		"p.proargmodes IS NULL AND " + asCreated("p", bodyOf(CreateLedgerFunction, sqltext.LedgerFunction), "IS NULL")
+		"p.proargmodes IS NULL AND " + asCreated("p", ledgerBody(sqltext.LedgerFunction), "IS NULL")
 
 	LedgerTriggerAsCreated = "pg_catalog.concat(g.tgname, ' ', g.tgtype) IN ('" + sqltext.LedgerTrigger + " 25', '" +
 		sqltext.LedgerTruncateTrigger + " 34', '" + sqltext.LedgerFloorTrigger + " 21') " +
 		"AND g.tgenabled = 'A' AND g.tgqual IS NULL AND g.tgattr = ''" +
 		" AND EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND " +
 		"CASE WHEN g.tgname <> '" + sqltext.LedgerFloorTrigger + "' THEN " +
-		"t.proname = '" + sqltext.LedgerTrigger + "' AND " + asCreated("t", bodyOf(CreateLedgerFunction, sqltext.LedgerTrigger), pathSet) +
+		"t.proname = '" + sqltext.LedgerTrigger + "' AND " + asCreated("t", ledgerBody(sqltext.LedgerTrigger), pathSet) +
 		" ELSE t.proname = '" + sqltext.LedgerFloorTrigger + "' AND " +
-		asCreated("t", bodyOf(CreateLedgerFunction, sqltext.LedgerFloorTrigger), pathSet) + " END)"
+		asCreated("t", ledgerBody(sqltext.LedgerFloorTrigger), pathSet) + " END)"
 )
+
+// ledgerBody is the body of one of the functions.
+func ledgerBody(name string) string { return bodyOf(CreateLedgerFunction, "FUNCTION %1$I."+name+"(") }
 
 // pathSet is what a function with a search path of its own has for settings.
 const pathSet = `= '{"search_path=pg_catalog, pg_temp"}'`

@@ -24,7 +24,7 @@ func TestLedgerFunctionTakesTheTurn(t *testing.T) {
 
 // The function is called under any search_path, and has none of its own: it says pg_catalog with each name.
 func TestLedgerFunctionNamesTheCatalogue(t *testing.T) {
-	body := strings.ReplaceAll(bodyOf(CreateLedgerFunction, sqltext.LedgerFunction), "OPERATOR(pg_catalog.=)", "")
+	body := strings.ReplaceAll(ledgerBody(sqltext.LedgerFunction), "OPERATOR(pg_catalog.=)", "")
 	if !strings.Contains(body, "FOR SHARE") {
 		t.Fatalf("the function's body is %q", body)
 	}

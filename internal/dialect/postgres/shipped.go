@@ -16,10 +16,13 @@ func shipped(files fs.FS, name string) string {
 	return strings.TrimSuffix(statement, ";\n-- +goose StatementEnd\n")
 }
 
-// bodyOf is the body of a function in a statement, behind the first place of its name.
-func bodyOf(statement, name string) string {
-	_, behind, _ := strings.Cut(statement, name)
+// bodyOf is the body of a function in a statement, behind a text that stands in front of it.
+func bodyOf(statement, front string) string {
+	_, behind, _ := strings.Cut(statement, front)
 	_, body, _ := strings.Cut(behind, "$function$")
-	body, _, _ = strings.Cut(body, "$function$")
+	body, _, found := strings.Cut(body, "$function$")
+	if !found {
+		panic("sqlfence: no body behind " + front) // it is a part of the program
+	}
 	return body
 }
