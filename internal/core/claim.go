@@ -10,7 +10,7 @@ import (
 // findTakeover makes the execution one that takes rows over, if the context says so and one of the registered tables
 // has claims; or it returns why it can't be.
 func (e *Execution) findTakeover(ctx context.Context) error {
-	if e.registry.variant(ctx)&guard.TakesOver == 0 {
+	if !takesOver(ctx) {
 		return nil
 	}
 	plan, err := e.planFor(guard.TakesOver)

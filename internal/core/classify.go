@@ -15,9 +15,6 @@ import (
 // database/sql sends nothing twice, and a lost connection commits nothing; where nothing
 // is enforced errors stay the base driver's.
 func (e *Execution) answered(ctx context.Context, err error) (error, bool) {
-	if err == nil {
-		return nil, false
-	}
 	typed, raised := e.reported(ctx, err)
 	switch {
 	case raised:

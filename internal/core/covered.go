@@ -24,8 +24,8 @@ type coveredName struct {
 	schema, name string
 }
 
-// table returns the plan's table i.
-func (r *registry) table(p *rewrite.Plan, i int) *Table {
+// coveredTable is table where patterns stand for tables.
+func (r *registry) coveredTable(p *rewrite.Plan, i int) *Table {
 	rules, pattern, ok := p.Covered(i)
 	if !ok {
 		return r.tables[p.Tables[i]]

@@ -12,7 +12,7 @@ import (
 
 // findEditor notes the text of the context's editor; empty for none.
 func (e *Execution) findEditor(ctx context.Context) error {
-	if !e.registry.locks || !e.plan.Locks {
+	if !e.plan.Locks {
 		return nil
 	}
 	user := ctx.Value(editorKey{})

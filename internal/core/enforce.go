@@ -17,19 +17,20 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 	}
 	began := e.begin()
 	got, sent, err := attempt(ctx, e, c)
+	if err == nil {
+		e.conn.link.Touch()
+		e.end(began)
+		e.reportSent(ctx, nil)
+		return got, nil
+	}
 	switch err = e.outdated(err); {
 	case basedriver.IsSkip(err): // no refusal: it is prepared next
 		return got, err
 	case !sent:
 		err, _ = e.reported(ctx, err)
 		return got, err
-	case err == nil:
-		e.conn.link.Touch()
-		e.end(began)
-	default:
-		err = e.staleFirst(ctx, err)
 	}
-	err, raised := e.answered(ctx, err)
+	err, raised := e.answered(ctx, e.staleFirst(ctx, err))
 	if !raised {
 		e.reportSent(ctx, err)
 	}

@@ -49,7 +49,7 @@ func (e *Execution) notePassed() {
 
 // noteUnfenced notes which of the tables are written without a token.
 func (e *Execution) noteUnfenced() {
-	if !e.registry.optional || !e.conn.settings.told.Has(Unfenced) {
+	if !e.conn.settings.told.Has(Unfenced) {
 		return
 	}
 	if tables := e.tablesWhere(e.isUnfenced); len(tables) > 0 {

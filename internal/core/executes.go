@@ -50,9 +50,6 @@ func (s *Conn) MayExecute(query string) bool {
 
 // readExecuted replaces the plan by a refusal if the statement executes a prepared one that needs a guard.
 func (e *Execution) readExecuted(ctx context.Context) (err error) {
-	if !e.passes() {
-		return nil
-	}
 	e.read.executes, err = e.conn.preparedTexts(ctx, e.read.Query)
 	e.refuseExecuted()
 	return err

@@ -124,8 +124,10 @@ func Execute[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 		return nothing, s.Explain(ctx, driver.ErrBadConn)
 	}
 	got, err := perform(ctx, e, c)
-	err = s.Explain(ctx, err)
-	e.reportFailure(ctx, err)
+	if err != nil {
+		err = s.Explain(ctx, err)
+		e.reportFailure(ctx, err)
+	}
 	return got, err
 }
 
@@ -137,7 +139,9 @@ func (s *Conn) leave(e *Execution) {
 }
 
 func perform[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
-	ctx = e.conn.context(ctx)
+	if e.conn.txContext.begun {
+		ctx = e.conn.context(ctx)
+	}
 	decided, err := e.decide(ctx)
 	switch decided {
 	case refused:
@@ -204,7 +208,7 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 	if e.read.unplanned == nil {
 		e.read.unplanned = e.unseenSetting()
 	}
-	if !trusted.Is(ctx, e.read.Query) {
+	if e.passes() && !trusted.Is(ctx, e.read.Query) {
 		if err := e.readExecuted(ctx); err != nil {
 			return refused, err
 		}
@@ -300,11 +304,16 @@ func (e *Execution) build(ctx context.Context) (outcome, error) {
 	if err := e.checkServer(ctx); err != nil {
 		return refused, err
 	}
-	if err := e.learnKeys(ctx); err != nil {
-		return refused, err
+	if e.plan.Replaces() != nil {
+		if err := e.learnKeys(ctx); err != nil {
+			return refused, err
+		}
 	}
 	return e.render()
 }
+
+// Observes reports whether some of the tables that the statement writes to are observed.
+func (e *Execution) Observes() bool { return e.registry.observed && e.writesTo(Observe) }
 
 // runsSeveral reports whether the execution runs all statements of a text, and each of them
 // once: an Exec of the connection itself, without arguments. For an observed table it might
@@ -313,17 +322,13 @@ func (e *Execution) runsSeveral() bool {
 	return !e.rows && e.read.Stmt == nil && len(e.read.Args) == 0 && !e.Observes()
 }
 
-// collect finds what the statement is to be compared with: the serial and the
-// editor of the context, and its tokens; and whether it takes rows over.
+// collect finds what the statement is to be compared with: what the rules of the tables look for in the context, and
+// its tokens.
 func (e *Execution) collect(ctx context.Context) (outcome, error) {
-	if err := e.findTakeover(ctx); err != nil && !e.tolerates(err) {
-		return refused, err
-	}
-	if err := e.findSerial(ctx); err != nil && !e.tolerates(err) {
-		return refused, err
-	}
-	if err := e.findEditor(ctx); err != nil && !e.tolerates(err) {
-		return refused, err
+	for _, find := range e.registry.finds {
+		if err := find(e, ctx); err != nil && !e.tolerates(err) {
+			return refused, err
+		}
 	}
 	if err := e.findTokens(ctx); err != nil {
 		switch {
@@ -333,7 +338,7 @@ func (e *Execution) collect(ctx context.Context) (outcome, error) {
 			return passed, nil
 		}
 		e.with.held.drop()
-	} else {
+	} else if e.registry.optional {
 		e.noteUnfenced()
 	}
 	if len(e.with.held.all) == 0 && !e.plan.Tokenless && !e.abortsUnfenced() { // no table needs any
@@ -399,7 +404,9 @@ func try[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	if err == nil {
 		got, err = c.Inspect(ctx, e, got)
 	}
-	e.conn.followRollback(err)
+	if err != nil {
+		e.conn.followRollback(err)
+	}
 	return got, err
 }
 

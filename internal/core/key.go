@@ -24,33 +24,12 @@ func (t *Table) keyedTokens(tokens []Token) (found []Token) {
 	return found
 }
 
-// byRow reports whether the table's tokens are for a row each: of its own, or of the table that has the claims.
-func (t *Table) byRow() bool { return t.Rules.Key != "" || t.Rules.ClaimOf.Name != "" }
-
-// takes reports whether a token of this name is for the table, or for one of its rows:
-// resource + "/" + key.
-func (t *Table) takes(name string) bool {
-	if !t.byRow() {
-		return name == t.Resource
-	}
-	rest, ok := strings.CutPrefix(name, t.Resource)
-	return ok && strings.HasPrefix(rest, "/")
-}
-
 // tokenName returns the name of the table's tokens, with this in the place of a key.
 func (t *Table) tokenName(key string) string {
 	if !t.byRow() {
 		return t.Resource
 	}
 	return t.Resource + "/" + key
-}
-
-// key returns the key of the row that a token of the table covers.
-func (t *Table) key(token Token) string {
-	if !t.byRow() {
-		return ""
-	}
-	return strings.TrimPrefix(token.Name, t.Resource+"/")
 }
 
 // outOfScope returns the error of a row with this key; err is the base driver's, or

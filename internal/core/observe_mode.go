@@ -10,9 +10,6 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// Observes reports whether some of the tables that the statement writes to are observed.
-func (e *Execution) Observes() bool { return e.registry.observed && e.writesTo(Observe) }
-
 // enforces reports whether some of them are enforced.
 func (e *Execution) enforces() bool { return !e.registry.observed || e.writesTo(Enforce) }
 

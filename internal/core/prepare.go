@@ -88,17 +88,6 @@ func (e *Execution) likely(ctx context.Context) (text string, added []rewrite.Ar
 	return e.plan.Default()
 }
 
-// variant returns for what a statement is planned besides, by its context.
-func (r *registry) variant(ctx context.Context) (v guard.Variant) {
-	if _, ok := serialFrom(ctx); ok && r.serials {
-		v |= guard.Versioned
-	}
-	if takesOver(ctx) && r.claims {
-		v |= guard.TakesOver
-	}
-	return v
-}
-
 // inputs is [Form.Inputs]. The guard numbers the placeholders, and a driver may leave the counting of
 // those to its bindings. database/sql has to do it, or a missing argument is NULL.
 func (s *Conn) inputs(plan *rewrite.Plan, added []rewrite.Arg) int {

@@ -20,6 +20,9 @@ type registry struct {
 	tables   []*Table
 	rewriter *rewrite.Rewriter
 
+	// finds are what the rules of the tables have an execution look for besides its tokens.
+	finds []func(*Execution, context.Context) error
+
 	serials  bool // some table has a serial
 	claims   bool // some table has claims
 	locks    bool // some table has locks
@@ -53,11 +56,42 @@ func (r *registry) prepare(d dialect.Dialect, schema string) (err error) {
 	for i, t := range r.tables {
 		rules[i] = t.Rules
 	}
+	if r.claims {
+		r.finds = append(r.finds, (*Execution).findTakeover)
+	}
+	if r.serials {
+		r.finds = append(r.finds, (*Execution).findSerial)
+	}
+	if r.locks {
+		r.finds = append(r.finds, (*Execution).findEditor)
+	}
 	r.rewriter, err = rewrite.New(d, rules)
 	if err == nil && schema != "" {
 		r.rewriter = r.rewriter.WithLedgerSchema(schema)
 	}
 	return err
+}
+
+// table returns the plan's table i.
+func (r *registry) table(p *rewrite.Plan, i int) *Table {
+	if !r.patterns {
+		return r.tables[p.Tables[i]]
+	}
+	return r.coveredTable(p, i)
+}
+
+// variant returns for what a statement is planned besides, by its context.
+func (r *registry) variant(ctx context.Context) (v guard.Variant) {
+	if !r.serials && !r.claims {
+		return 0
+	}
+	if _, ok := serialFrom(ctx); ok && r.serials {
+		v |= guard.Versioned
+	}
+	if takesOver(ctx) && r.claims {
+		v |= guard.TakesOver
+	}
+	return v
 }
 
 // names returns the names of the tables that a plan writes to, as registered, or the one

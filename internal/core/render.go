@@ -55,7 +55,9 @@ func (e *Execution) write() error {
 			token[i] = t.value(e.with.held.all[i])
 		}
 		table[0] = t.values(token[:len(e.with.held.all)])
-		table[0].Unsealed = e.unseals(t)
+		if t.Rules.Sealed {
+			table[0].Unsealed = e.unseals(t)
+		}
 		v.Tables = table[:]
 	} else {
 		v.Tables = e.with.held.values(e)
@@ -76,11 +78,7 @@ func (e *Execution) write() error {
 
 // learnKeys has the plan know the unique keys of the table that a REPLACE writes to.
 func (e *Execution) learnKeys(ctx context.Context) error {
-	replaced := e.plan.Replaces()
-	if replaced == nil {
-		return nil
-	}
-	keys, err := e.conn.session.UniqueKeys(ctx, (*asking)(e.conn), *replaced)
+	keys, err := e.conn.session.UniqueKeys(ctx, (*asking)(e.conn), *e.plan.Replaces())
 	if err == nil {
 		e.plan = e.plan.Knowing(keys)
 	}

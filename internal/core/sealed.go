@@ -20,9 +20,6 @@ type sealing struct {
 // unseals reports whether the statement doesn't prove the tokens of one of its tables,
 // though that may be sealed, and notes it.
 func (e *Execution) unseals(t *Table) bool {
-	if !t.Rules.Sealed {
-		return false
-	}
 	s := &e.with.seals
 	proves := e.conn.found.IsSealed(t.spelled)
 	s.unsealed, s.proves = s.unsealed || !proves, s.proves || proves

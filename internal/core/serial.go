@@ -10,7 +10,7 @@ import (
 // findSerial makes the execution one on rows at the context's serial, if there is
 // one and the statement writes to such rows; or it returns why it can't be.
 func (e *Execution) findSerial(ctx context.Context) error {
-	if !e.registry.serials || !e.plan.Serial {
+	if !e.plan.Serial {
 		return nil
 	}
 	serial, ok := serialFrom(ctx)

@@ -132,14 +132,10 @@ func (e *Execution) checkServer(ctx context.Context) error {
 	if err := e.know(ctx, session.Moment{InTx: s.inTx, Settings: settings}); err != nil {
 		return err
 	}
-	if err := e.checkHome(ctx); err != nil {
-		return err
-	}
-	if err := e.checkNarrow(ctx); err != nil {
-		return err
-	}
-	if err := e.checkViews(); err != nil {
-		return err
+	if e.plan.Several > 0 || s.session.InQuestion(e.plan.Ignores) {
+		if err := e.checkSession(ctx); err != nil {
+			return err
+		}
 	}
 	s.follow(ctx, e.read.Query)
 	switch facts := &s.session.Facts; {
@@ -157,6 +153,17 @@ func (e *Execution) checkServer(ctx context.Context) error {
 		return e.checkApart(facts.Apart)
 	}
 	return nil
+}
+
+// checkSession refuses a write where the session has, or may have, other names, views or columns than a guard needs.
+func (e *Execution) checkSession(ctx context.Context) error {
+	if err := e.checkHome(ctx); err != nil {
+		return err
+	}
+	if err := e.checkNarrow(ctx); err != nil {
+		return err
+	}
+	return e.checkViews()
 }
 
 // asksLedger reports whether the guard asks the ledger.

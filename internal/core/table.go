@@ -103,6 +103,27 @@ func (t *Table) readsRows() bool {
 	return slices.ContainsFunc(t.Rules.Columns(), func(c *string) bool { return *c != "" })
 }
 
+// byRow reports whether the table's tokens are for a row each: of its own, or of the table that has the claims.
+func (t *Table) byRow() bool { return t.Rules.Key != "" || t.Rules.ClaimOf.Name != "" }
+
+// takes reports whether a token of this name is for the table, or for one of its rows:
+// resource + "/" + key.
+func (t *Table) takes(name string) bool {
+	if !t.byRow() {
+		return name == t.Resource
+	}
+	rest, ok := strings.CutPrefix(name, t.Resource)
+	return ok && strings.HasPrefix(rest, "/")
+}
+
+// key returns the key of the row that a token of the table covers.
+func (t *Table) key(token Token) string {
+	if !t.byRow() {
+		return ""
+	}
+	return strings.TrimPrefix(token.Name, t.Resource+"/")
+}
+
 // checkClaimOf checks the rules of a table with writes that present claims.
 func (t *Table) checkClaimOf() {
 	r := &t.Rules

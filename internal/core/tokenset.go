@@ -114,7 +114,9 @@ func (h *heldTokens) values(e *Execution) []rewrite.TableValues {
 			tokens = append(tokens, e.table(i).value(token))
 		}
 		tables[i] = e.table(i).values(tokens[begin:])
-		tables[i].Unsealed = e.unseals(e.table(i))
+		if e.table(i).Rules.Sealed {
+			tables[i].Unsealed = e.unseals(e.table(i))
+		}
 		if h.rows != nil {
 			tables[i].Rows = h.rows[i]
 		}

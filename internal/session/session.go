@@ -232,6 +232,12 @@ func (s *Session) missing(m Moment) *Wanted {
 // Changed notes that the session may have been changed.
 func (s *Session) Changed() { s.changed = s.changed || s.asked && s.dialect.HasSettings.Is() }
 
+// InQuestion reports whether what the session has may not do for a guarded statement: it may find names elsewhere than
+// in the beginning, finds views by tables' names, or may clip numbers, as a statement that ignores errors may.
+func (s *Session) InQuestion(ignores bool) bool {
+	return s.strayed || len(s.Views) > 0 || s.dialect.Narrow != nil && s.MayClip(ignores)
+}
+
 // Reading returns where a backslash escapes, if that is known and no backslash may be a part of a character.
 func (s *Session) Reading() lex.Escapes {
 	if s.SplitCharset != "" {
