@@ -13,11 +13,10 @@ import (
 // The types of errors have a method Temporary, which says whether the same can succeed later: a
 // [ConflictError] can, the others can't.
 var (
-	// ErrStale: a newer token has been seen, on the row or in the ledger. The
-	// caller has lost the resource; retrying with the same token can't help. So does
-	// what fails when its context has ended with an ErrStale as its [context.Cause], such as
-	// package lease's LostError: it is that error, and not [context.Canceled]. Then the database
-	// hasn't judged; if it is ErrUnknownOutcome, too, the write may have been applied.
+	// ErrStale: the row or the ledger has a newer token. Another holder has taken over the resource: stop working, because
+	// a retry with the same token can't succeed. A call also fails with ErrStale, and not with [context.Canceled], if its
+	// context has ended with an ErrStale as its [context.Cause], such as package lease's LostError. In that case the
+	// database has compared nothing; if the error is ErrUnknownOutcome as well, the write may have been applied.
 	ErrStale = core.ErrStale
 
 	// ErrNotIssued: with [Ledger], a token higher than the newest one that the
@@ -139,7 +138,8 @@ func (e *StaleError) Error() string {
 	case e.Current < e.Token.Value: // the row of a claim was made anew
 		return fmt.Sprintf("%v: table %q: token %s, but the row's claim is %d", ErrStale, e.Table, e.Token, e.Current)
 	}
-	return fmt.Sprintf("%v: table %q: token %s, but %d has been seen", ErrStale, e.Table, e.Token, e.Current)
+	return fmt.Sprintf("%v: table %q: another holder has taken over %q (its token is %d, this write's is %d); "+
+		"stop working, don't retry", ErrStale, e.Table, e.Token.Name, e.Current, e.Token.Value)
 }
 
 // A NotIssuedError reports a write that was refused because the ledger doesn't know

@@ -29,7 +29,7 @@ func TestErrorTypes(t *testing.T) {
 		text      string
 	}{
 		{&sqlfence.StaleError{Table: "books", Token: books, Current: 9}, sqlfence.ErrStale, false,
-			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 9 has been seen`},
+			`sqlfence: stale fencing token: table "books": another holder has taken over "books" (its token is 9, this write's is 7); stop working, don't retry`},
 		{&sqlfence.StaleError{Table: "books", Token: books, Current: 7}, sqlfence.ErrStale, false,
 			`sqlfence: stale fencing token: table "books": token books:000000000000007 has written here before, and is for a single use`},
 		{&sqlfence.NotIssuedError{Table: "books", Token: books, Current: 5}, sqlfence.ErrNotIssued, false,
@@ -92,11 +92,11 @@ func TestRefusalsByTheDatabase(t *testing.T) {
 		text          string
 	}{
 		{"row fence", "bad JSON path: 'sqlfence:nonce:stale:0:9'", rowFence, token("books", 7), sqlfence.ErrStale,
-			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 9 has been seen`},
+			`sqlfence: stale fencing token: table "books": another holder has taken over "books" (its token is 9, this write's is 7); stop working, don't retry`},
 		{"highest", "bad JSON path: 'sqlfence:nonce:stale:0:900000000000000'", rowFence, token("books", 7), sqlfence.ErrStale,
-			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 900000000000000 has been seen`},
+			`sqlfence: stale fencing token: table "books": another holder has taken over "books" (its token is 900000000000000, this write's is 7); stop working, don't retry`},
 		{"ledger", "bad JSON path: 'sqlfence:nonce:stale:0:9'", ledger, token("books", 7), sqlfence.ErrStale,
-			`sqlfence: stale fencing token: table "books": token books:000000000000007, but 9 has been seen`},
+			`sqlfence: stale fencing token: table "books": another holder has taken over "books" (its token is 9, this write's is 7); stop working, don't retry`},
 		{"unknown name", "bad JSON path: 'sqlfence:nonce:unknown:0:0'", ledger, token("books", 7), sqlfence.ErrUnknownName,
 			`sqlfence: name unknown to the ledger: table "books": token name "books"; add it to the ledger (tokens.Store.Ensure, Issue or Adopt)`},
 		{"out of scope", "bad JSON path: 'sqlfence:nonce:scope:0:it is 43'", keyed, token("books/42", 7), sqlfence.ErrOutOfScope,

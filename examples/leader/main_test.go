@@ -19,7 +19,7 @@ A sets the price to 50: not sent:
     sqlfence: no fencing token: table "books": the token source: lease: not the leader: key "books": released
 A's slow request, begun under token 1, writes at last.
 A sets the price to 60: refused by the database:
-    sqlfence: stale fencing token: table "books": token books:000000000000001, but 2 has been seen
+    sqlfence: stale fencing token: table "books": another holder has taken over "books" (its token is 2, this write's is 1); stop working, don't retry
 The price is 40.
 `
 

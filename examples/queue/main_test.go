@@ -11,8 +11,8 @@ const story = `A takes [jobs/1:000000000000001 jobs/2:000000000000001], and is p
 A rescuer gives them back, and B takes [jobs/1:000000000000003 jobs/2:000000000000003 jobs/3:000000000000001].
 B stores the result of jobs/1:000000000000003 ... done
 A wakes up.
-A stores the result of jobs/2:000000000000001 ... sqlfence: stale fencing token: table "results": token jobs/2:000000000000001, but 3 has been seen
-A completes jobs/1:000000000000001 ... sqlfence: stale fencing token: table "jobs": token jobs/1:000000000000001, but 3 has been seen
+A stores the result of jobs/2:000000000000001 ... sqlfence: stale fencing token: table "results": another holder has taken over "jobs/2" (its token is 3, this write's is 1); stop working, don't retry
+A completes jobs/1:000000000000001 ... sqlfence: stale fencing token: table "jobs": another holder has taken over "jobs/1" (its token is 3, this write's is 1); stop working, don't retry
 B completes jobs/1:000000000000003 ... done
 The results are 1 by B
 `

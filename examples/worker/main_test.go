@@ -49,7 +49,7 @@ func TestWorker(t *testing.T) {
 		}
 		at := 0
 		for _, want := range []string{"leads with token 1", "is stopped", "leads with token 2", "finishes job 2", "is resumed",
-			"wants to finish job 2: refused, token 1 is stale, 2 has been seen", "has lost the lease", "OK: "} {
+			"wants to finish job 2: refused, token 1 is stale, the newest is 2", "has lost the lease", "OK: "} {
 			i := strings.Index(out[at:], want)
 			if i < 0 {
 				t.Fatalf("the timeline lacks %q, or has it too early", want)

@@ -88,7 +88,7 @@ func lead(ctx context.Context, db *sql.DB, name, finish string) error {
 		_, err = db.ExecContext(context.WithoutCancel(ctx), finish, name, job)
 		var stale *sqlfence.StaleError
 		if errors.As(err, &stale) {
-			fmt.Printf("wants to finish job %d: refused, token %d is stale, %d has been seen\n", job, stale.Token.Value, stale.Current)
+			fmt.Printf("wants to finish job %d: refused, token %d is stale, the newest is %d\n", job, stale.Token.Value, stale.Current)
 		}
 		if err != nil {
 			return err

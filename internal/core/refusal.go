@@ -29,7 +29,7 @@ var (
 // Words are what the public package makes of the core's facts: the errors with types that applications know, and the
 // lines of the log. err is the base driver's error, or nil for what was not sent.
 type Words interface {
-	// Stale: a newer value has been seen than the token's; a claim has another value, or its row is gone.
+	// Stale: the row or the ledger has a newer value than the token; a claim has another value, or its row is gone.
 	Stale(c Compared, err error) error
 	// NotIssued: the ledger's newest value is below the token's; or the claim of the row is.
 	NotIssued(c Compared, err error) error

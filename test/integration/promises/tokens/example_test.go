@@ -60,7 +60,7 @@ func ExampleStore() {
 	// holder 1 has books:000000000000001
 	// holder 2 has books:000000000000002
 	// holder 2 writes 20: stale: false, error: <nil>
-	// holder 1 writes 30: stale: true, error: sqlfence: stale fencing token: table "books": token books:000000000000001, but 2 has been seen
+	// holder 1 writes 30: stale: true, error: sqlfence: stale fencing token: table "books": another holder has taken over "books" (its token is 2, this write's is 1); stop working, don't retry
 }
 
 // openStore opens a file with the table books, one row of which has the price 10, and a Store whose
