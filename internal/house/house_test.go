@@ -1,4 +1,4 @@
-package sqlfence
+package house
 
 import (
 	"flag"
@@ -234,7 +234,7 @@ func TestPublicNames(t *testing.T) {
 			b.WriteString(folder + " " + name + "\n")
 		}
 	}
-	const golden = "testdata/exports.golden"
+	const golden = "internal/house/testdata/exports.golden"
 	if *updateNames {
 		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -245,7 +245,7 @@ func TestPublicNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b.String() != string(want) {
-		t.Errorf("the public names have changed: look at them, and run go test -run TestPublicNames -update .\n%s", b.String())
+		t.Errorf("the public names have changed: look at them, and run go test -run TestPublicNames -update ./internal/house\n%s", b.String())
 	}
 }
 

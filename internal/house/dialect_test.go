@@ -1,4 +1,4 @@
-package sqlfence
+package house
 
 import (
 	"go/ast"
