@@ -9,21 +9,22 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // What an execution costs in allocations beside the same one on the bare driver: a
 // statement that isn't guarded costs none.
 func TestAllocationsOfAnExecution(t *testing.T) {
-	if raceEnabled {
+	if fakedb.Race {
 		t.Skip("the race detector has pools lose what they hold")
 	}
-	bare := &fake{}
+	bare := &fakedb.Recorder{}
 	raw := sql.OpenDB(bare)
 	defer raw.Close()
-	base := &fake{}
+	base := &fakedb.Recorder{}
 	// An observer that isn't told of guarded statements costs nothing.
 	observer := sqlfence.WithObserver(func(context.Context, sqlfence.Event) { t.Error("an event") })
-	db := base.open(t, observer, sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", fenced, sqlfence.Key("id")))
+	db := open(t, base, observer, sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", fenced, sqlfence.Key("id")))
 	ctx := sqlfence.WithFence(t.Context(), token("books", 7), token("pens/1", 7))
 	for _, tt := range []struct {
 		name, query string
@@ -53,25 +54,25 @@ func TestAllocationsOfAnExecution(t *testing.T) {
 }
 
 // skipping wants each statement with arguments prepared, as MySQL's driver does.
-type skipping struct{ *fakeConn }
+type skipping struct{ *fakedb.RecorderConn }
 
 func (c skipping) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if len(args) > 0 {
 		return nil, driver.ErrSkip
 	}
-	return c.fakeConn.ExecContext(ctx, query, args)
+	return c.RecorderConn.ExecContext(ctx, query, args)
 }
 
 // That a driver wants a statement prepared first isn't looked at as if it were an error.
 func TestAllocationsWhereADriverSkips(t *testing.T) {
-	if raceEnabled {
+	if fakedb.Race {
 		t.Skip("the race detector has pools lose what they hold")
 	}
-	skips := func(c *fakeConn) driver.Conn { return skipping{c} }
-	bare, base := &fake{form: skips}, &fake{form: skips}
+	skips := func(c *fakedb.RecorderConn) driver.Conn { return skipping{c} }
+	bare, base := &fakedb.Recorder{Form: skips}, &fakedb.Recorder{Form: skips}
 	raw := sql.OpenDB(bare)
 	defer raw.Close()
-	db := base.open(t, sqlfence.WithTable("books", fenced), sqlfence.WithStatementCache(0))
+	db := open(t, base, sqlfence.WithTable("books", fenced), sqlfence.WithStatementCache(0))
 	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
 	const more = 6
 	got, want := math.Inf(1), math.Inf(1)
@@ -84,7 +85,7 @@ func TestAllocationsWhereADriverSkips(t *testing.T) {
 	}
 }
 
-func allocations(t *testing.T, ctx context.Context, db *sql.DB, base *fake, query string, args []any, rows, prepared bool) float64 {
+func allocations(t *testing.T, ctx context.Context, db *sql.DB, base *fakedb.Recorder, query string, args []any, rows, prepared bool) float64 {
 	t.Helper()
 	exec, ask := db.ExecContext, db.QueryRowContext
 	if prepared {
@@ -100,7 +101,7 @@ func allocations(t *testing.T, ctx context.Context, db *sql.DB, base *fake, quer
 	}
 	var n int
 	return testing.AllocsPerRun(100, func() {
-		base.sent = base.sent[:0]
+		base.Sent = base.Sent[:0]
 		var err error
 		if rows {
 			err = ask(ctx, query, args...).Scan(&n)
@@ -115,7 +116,7 @@ func allocations(t *testing.T, ctx context.Context, db *sql.DB, base *fake, quer
 
 // To open a database costs the same for each table, whatever their number.
 func TestAllocationsOfManyTables(t *testing.T) {
-	if raceEnabled {
+	if fakedb.Race {
 		t.Skip("the race detector has pools lose what they hold")
 	}
 	opened := func(n int) *sql.DB {
@@ -123,10 +124,35 @@ func TestAllocationsOfManyTables(t *testing.T) {
 		for i := range n {
 			opts = append(opts, sqlfence.WithTable(fmt.Sprintf("shop%d.table_%d", i%7, i), fenced))
 		}
-		return (&fake{}).open(t, opts...)
+		return open(t, &fakedb.Recorder{}, opts...)
 	}
 	few := testing.AllocsPerRun(3, func() { opened(1000).Close() })
 	if many := testing.AllocsPerRun(1, func() { opened(10_000).Close() }); many > 11*few {
 		t.Errorf("%v allocations for 1,000 tables, %v for ten times as many", few, many)
+	}
+}
+
+// A source costs nothing of its own where the context has the tokens, nor for one that
+// returns what it has.
+func TestAllocationsOfASource(t *testing.T) {
+	if fakedb.Race {
+		t.Skip("the race detector has pools lose what they hold")
+	}
+	held := []sqlfence.Token{token("books", 7)}
+	source := func(context.Context, []string) ([]sqlfence.Token, error) { return held, nil }
+	plain, sourced := new(fakedb.Recorder), new(fakedb.Recorder)
+	without := open(t, plain, sqlfence.WithTable("books", fenced))
+	with := open(t, sourced, sqlfence.WithTable("books", fenced), sqlfence.WithTokens(source))
+	const query = "UPDATE books SET price = ?"
+	carries := sqlfence.WithFence(t.Context(), held...)
+	for name, ctx := range map[string]context.Context{"the context has it": carries, "the source has it": t.Context()} {
+		got, want := math.Inf(1), math.Inf(1)
+		for try := 0; try < 3 || try < 30 && got > want; try++ {
+			want = min(want, allocations(t, carries, without, plain, query, []any{1}, false, false))
+			got = min(got, allocations(t, ctx, with, sourced, query, []any{1}, false, false))
+		}
+		if got > want {
+			t.Errorf("%s: %v allocations, %v without a source", name, got, want)
+		}
 	}
 }

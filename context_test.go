@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 func token(name string, value int64) sqlfence.Token { return sqlfence.Token{Name: name, Value: value} }
@@ -101,12 +102,12 @@ func TestInvalidTokenIsKept(t *testing.T) {
 			{sqlfence.RowFence("fence")},
 			{sqlfence.RowFence("fence"), sqlfence.Optional()},
 		} {
-			base := &fake{}
-			db := base.open(t, sqlfence.WithTable("books", rules...))
+			base := &fakedb.Recorder{}
+			db := open(t, base, sqlfence.WithTable("books", rules...))
 			if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); !errors.Is(err, tt.want) || errors.Is(err, sqlfence.ErrNoFence) != (tt.want == sqlfence.ErrInvalid) {
 				t.Errorf("%v: %v, want %v", tt.token, err, tt.want)
 			}
-			base.wantSent(t)
+			base.WantSent(t)
 		}
 	}
 }
@@ -125,13 +126,13 @@ func TestBypassNeedsAReason(t *testing.T) {
 		{"without", sqlfence.Bypass(t.Context(), ""), nil},
 		{"taken back", sqlfence.Bypass(bypass, ""), nil},
 	} {
-		base := &fake{}
-		db := base.open(t, sqlfence.WithTable("books", sqlfence.RowFence("fence")))
+		base := &fakedb.Recorder{}
+		db := open(t, base, sqlfence.WithTable("books", sqlfence.RowFence("fence")))
 		_, err := db.ExecContext(tt.ctx, write)
 		if want := tt.sent == nil; errors.Is(err, sqlfence.ErrNoFence) != want {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		base.wantSent(t, tt.sent...)
+		base.WantSent(t, tt.sent...)
 	}
 }
 

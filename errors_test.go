@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 var sentinels = []error{
@@ -116,15 +117,15 @@ func TestRefusalsByTheDatabase(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			baseErr := &baseError{tt.message}
-			base := &fake{fails: func(query string) error { return baseErr }}
+			base := &fakedb.Recorder{Fails: func(query string) error { return baseErr }}
 			ctx := sqlfence.WithFence(t.Context(), tt.token)
-			db := base.open(t, tt.opt)
+			db := open(t, base, tt.opt)
 			_, err := db.ExecContext(ctx, write)
 			checkRefusal(t, err, baseErr, tt.is, tt.text)
 
 			// The same, coming with the first row.
-			base = &fake{failsNext: baseErr}
-			db = base.open(t, tt.opt)
+			base = &fakedb.Recorder{FailsNext: baseErr}
+			db = open(t, base, tt.opt)
 			var n int
 			err = db.QueryRowContext(ctx, write+" RETURNING id").Scan(&n)
 			checkRefusal(t, err, baseErr, tt.is, tt.text)

@@ -8,6 +8,7 @@ import (
 	"log"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 func ExampleToken() {
@@ -59,7 +60,7 @@ func ExampleWithFence() {
 // A write without a token is refused before it reaches the database, and so is
 // one that can't be guarded.
 func ExampleOpenDB() {
-	var connector = &fake{} // your driver's connector
+	var connector = &fakedb.Recorder{} // your driver's connector
 	db, err := sqlfence.OpenDB(connector,
 		sqlfence.WithDialect(sqlfence.SQLite), // only for a driver that sqlfence doesn't know
 		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
@@ -89,7 +90,7 @@ func ExampleOpenDB() {
 
 // The database makes the keys of new readers, so nobody has a token for them.
 func ExampleUnfencedInserts() {
-	var connector = &fake{} // your driver's connector
+	var connector = &fakedb.Recorder{} // your driver's connector
 	db, err := sqlfence.OpenDB(connector, sqlfence.WithDialect(sqlfence.Postgres),
 		sqlfence.WithTable("readers", sqlfence.RowFence("fence_token"), sqlfence.Key("id"), sqlfence.UnfencedInserts()))
 	if err != nil {
@@ -115,7 +116,7 @@ func ExampleUnfencedInserts() {
 
 func ExampleBypass() {
 	observe := func(_ context.Context, e sqlfence.Event) { fmt.Println(e.Kind, "-", e.Reason, "-", e.Query) }
-	db, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.SQLite),
+	db, err := sqlfence.OpenDB(&fakedb.Recorder{}, sqlfence.WithDialect(sqlfence.SQLite),
 		sqlfence.WithTable("books"), sqlfence.WithObserver(observe))
 	if err != nil {
 		log.Fatal(err)
@@ -133,7 +134,7 @@ func ExampleWithMode() {
 	observe := func(_ context.Context, e sqlfence.Event) {
 		fmt.Println(e.Kind, "-", errors.Is(e.Err, sqlfence.ErrNoFence), "-", e.Query)
 	}
-	db, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books"),
+	db, err := sqlfence.OpenDB(&fakedb.Recorder{}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books"),
 		sqlfence.WithMode(sqlfence.Observe), sqlfence.WithObserver(observe))
 	if err != nil {
 		log.Fatal(err)
@@ -160,7 +161,7 @@ func ExampleWithTokens() {
 		}
 		return tokens, nil
 	}
-	var connector = &fake{} // your driver's connector
+	var connector = &fakedb.Recorder{} // your driver's connector
 	db, err := sqlfence.OpenDB(connector, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTokens(source),
 		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")),
 		sqlfence.WithTable("shops", sqlfence.RowFence("fence_token")))

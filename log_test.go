@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // A logger as it comes tells of a refused write, and what it is about.
@@ -31,13 +32,13 @@ func TestRefusalsAreLogged(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var log bytes.Buffer
-			base := &fake{fails: func(string) error {
+			base := &fakedb.Recorder{Fails: func(string) error {
 				if test.fails == "" {
 					return nil
 				}
 				return errors.New("bad JSON path: '" + test.fails + "'")
 			}}
-			db := base.open(t, sqlfence.WithTable("books", test.rules...), sqlfence.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			db := open(t, base, sqlfence.WithTable("books", test.rules...), sqlfence.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			ctx := sqlfence.WithSerial(t.Context(), 3)
 			if test.token != 0 {
 				ctx = sqlfence.WithFence(ctx, token("books", test.token))

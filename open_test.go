@@ -11,11 +11,14 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 var (
 	sqlite = sqlfence.WithDialect(sqlfence.SQLite)
 	fenced = sqlfence.RowFence("fence")
+
+	editLock = sqlfence.EditLock("by", "since", "expiry")
 
 	claimedJobs = sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt"))
 )
@@ -100,7 +103,7 @@ func TestOptionErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for way, open := range waysToOpen {
-				base := &fake{}
+				base := &fakedb.Recorder{}
 				err := open(base, tt.opts...)
 				if err == nil || !strings.HasPrefix(err.Error(), "sqlfence: ") || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%s: error = %.200v, want one about %q", way, err, tt.want)
@@ -112,8 +115,8 @@ func TestOptionErrors(t *testing.T) {
 				if got := is(err); !slices.Equal(got, []error{sqlfence.ErrInvalid}) {
 					t.Errorf("%s: error is %v, want ErrInvalid", way, got)
 				}
-				base.wantSent(t)
-				if base.closed != 0 {
+				base.WantSent(t)
+				if base.Closed != 0 {
 					t.Errorf("%s closed the caller's connector", way)
 				}
 			}
@@ -124,7 +127,7 @@ func TestOptionErrors(t *testing.T) {
 // Nobody mends one fault to be told the next: the error has those of all options, of
 // all tables, and each one's.
 func TestOptionErrorsAreReportedTogether(t *testing.T) {
-	_, err := sqlfence.OpenDB(&fake{},
+	_, err := sqlfence.OpenDB(&fakedb.Recorder{},
 		nil,
 		sqlfence.WithMode(7),
 		sqlfence.WithTable("books", nil, sqlfence.RowFence(""), sqlfence.Key("a b"), sqlfence.Resource("")),
@@ -152,7 +155,7 @@ func TestOptionErrorsAreReportedTogether(t *testing.T) {
 		t.Errorf("%d faults in\n%v", n, err)
 	}
 	// Also where the database isn't known.
-	_, err = sqlfence.OpenDB(&fake{}, sqlfence.WithTable("books", sqlfence.RowFence("")), sqlfence.WithMode(7))
+	_, err = sqlfence.OpenDB(&fakedb.Recorder{}, sqlfence.WithTable("books", sqlfence.RowFence("")), sqlfence.WithMode(7))
 	for _, want := range []string{"unknown driver", "unknown mode", "RowFence of an empty name"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
@@ -162,19 +165,19 @@ func TestOptionErrorsAreReportedTogether(t *testing.T) {
 
 // waysToOpen are the ways that share their options. Open is left out: it needs
 // a registered driver, see TestOpen.
-var waysToOpen = map[string]func(*fake, ...sqlfence.Option) error{
-	"OpenDB": func(base *fake, opts ...sqlfence.Option) error {
+var waysToOpen = map[string]func(*fakedb.Recorder, ...sqlfence.Option) error{
+	"OpenDB": func(base *fakedb.Recorder, opts ...sqlfence.Option) error {
 		db, err := sqlfence.OpenDB(base, opts...)
 		if db != nil {
 			_ = db.Close()
 		}
 		return err
 	},
-	"WrapDriver": func(base *fake, opts ...sqlfence.Option) error {
+	"WrapDriver": func(base *fakedb.Recorder, opts ...sqlfence.Option) error {
 		_, err := sqlfence.WrapDriver(base, opts...)
 		return err
 	},
-	"Register": func(base *fake, opts ...sqlfence.Option) error {
+	"Register": func(base *fakedb.Recorder, opts ...sqlfence.Option) error {
 		const name = "sqlfence-test-never"
 		err := sqlfence.Register(name, base, opts...)
 		if slices.Contains(sql.Drivers(), name) {
@@ -203,7 +206,7 @@ func TestOptionsAllowed(t *testing.T) {
 		if strings.HasPrefix(tt.name, "MySQL") {
 			dialect = sqlfence.WithDialect(sqlfence.MySQL)
 		}
-		db, err := sqlfence.OpenDB(&fake{}, append(tt.opts, dialect)...)
+		db, err := sqlfence.OpenDB(&fakedb.Recorder{}, append(tt.opts, dialect)...)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -233,7 +236,7 @@ func TestOpen(t *testing.T) {
 	}
 	const name = "sqlfence-test-base"
 	if !slices.Contains(sql.Drivers(), name) { // registered already in -count=2
-		sql.Register(name, &fake{})
+		sql.Register(name, &fakedb.Recorder{})
 	}
 	if db, err := sqlfence.Open(name, "", sqlfence.WithTable("books")); db != nil || err == nil || !strings.Contains(err.Error(), "WithDialect") {
 		t.Errorf("no dialect: %v, %v", db, err)
@@ -249,14 +252,14 @@ func TestOpen(t *testing.T) {
 }
 
 // badDSN is a driver that reads its DSN when a connector is made of it.
-type badDSN struct{ *fake }
+type badDSN struct{ *fakedb.Recorder }
 
 var errBadDSN = errors.New("bad dsn")
 
 func (badDSN) OpenConnector(string) (driver.Connector, error) { return nil, errBadDSN }
 
 func TestBadDSNComesThrough(t *testing.T) {
-	d, err := sqlfence.WrapDriver(badDSN{&fake{}}, sqlite)
+	d, err := sqlfence.WrapDriver(badDSN{&fakedb.Recorder{}}, sqlite)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +270,7 @@ func TestBadDSNComesThrough(t *testing.T) {
 
 func TestRegister(t *testing.T) {
 	const name = "sqlfence-test-registered"
-	base := &fake{}
+	base := &fakedb.Recorder{}
 	if !slices.Contains(sql.Drivers(), name) {
 		if err := sqlfence.Register(name, base, sqlite, sqlfence.WithTable("books", fenced)); err != nil {
 			t.Fatal(err)
@@ -292,7 +295,7 @@ func TestRegister(t *testing.T) {
 
 // Two fences would each add their guard, the outer one to what the inner sends.
 func TestFencedTwice(t *testing.T) {
-	d, err := sqlfence.WrapDriver(&fake{}, sqlite)
+	d, err := sqlfence.WrapDriver(&fakedb.Recorder{}, sqlite)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,4 +329,4 @@ func TestConnectErrorComesThrough(t *testing.T) {
 type failingConnector struct{ err error }
 
 func (c failingConnector) Connect(context.Context) (driver.Conn, error) { return nil, c.err }
-func (c failingConnector) Driver() driver.Driver                        { return &fake{} }
+func (c failingConnector) Driver() driver.Driver                        { return &fakedb.Recorder{} }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 type rawWrapper struct{ driver.Conn }
@@ -14,7 +15,7 @@ func (w rawWrapper) Raw() driver.Conn { return w.Conn }
 
 func TestBaseConn(t *testing.T) {
 	var events []sqlfence.EventKind
-	db := (&fake{}).open(t, sqlfence.WithTable("books", fenced),
+	db := open(t, &fakedb.Recorder{}, sqlfence.WithTable("books", fenced),
 		sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { events = append(events, e.Kind) }))
 	conn, err := db.Conn(t.Context())
 	if err != nil {
@@ -22,16 +23,16 @@ func TestBaseConn(t *testing.T) {
 	}
 	defer conn.Close()
 	err = conn.Raw(func(c any) error {
-		if _, ok := c.(*fakeConn); ok {
+		if _, ok := c.(*fakedb.RecorderConn); ok {
 			t.Error("the connection isn't fenced")
 		}
-		if _, ok := sqlfence.BaseConn(c).(*fakeConn); !ok {
+		if _, ok := sqlfence.BaseConn(c).(*fakedb.RecorderConn); !ok {
 			t.Errorf("the base connection is %T", sqlfence.BaseConn(c))
 		}
 		if len(events) != 1 || events[0] != sqlfence.RawAccess {
 			t.Errorf("events %v, want one RawAccess", events)
 		}
-		if _, ok := sqlfence.BaseConn(rawWrapper{c.(driver.Conn)}).(*fakeConn); !ok {
+		if _, ok := sqlfence.BaseConn(rawWrapper{c.(driver.Conn)}).(*fakedb.RecorderConn); !ok {
 			t.Error("the base connection isn't found behind a wrapper")
 		}
 		return nil
@@ -39,7 +40,7 @@ func TestBaseConn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare := &fakeConn{}
+	bare := &fakedb.RecorderConn{}
 	for _, c := range []any{nil, 7, bare, rawWrapper{nil}} {
 		if got := sqlfence.BaseConn(c); got != c {
 			t.Errorf("BaseConn(%T) = %T", c, got)

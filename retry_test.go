@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // A coded error is one of lib/pq or pgx, as far as Retry can see.
@@ -62,7 +63,7 @@ func TestRetryRepeatsWhatMayPass(t *testing.T) {
 		{"I/O timeout", os.ErrDeadlineExceeded, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			db := (&fake{}).open(t)
+			db := open(t, &fakedb.Recorder{})
 			runs := 0
 			err := sqlfence.Retry(t.Context(), db, sqlfence.RetryOptions{Attempts: 2, Backoff: 1}, func(context.Context, *sql.Tx) error {
 				runs++
@@ -79,8 +80,8 @@ func TestRetryRepeatsWhatMayPass(t *testing.T) {
 }
 
 func TestRetryCommitsOnceAndRollsBackTheRest(t *testing.T) {
-	f := new(fake)
-	db := f.open(t)
+	f := new(fakedb.Recorder)
+	db := open(t, f)
 	runs := 0
 	err := sqlfence.Retry(t.Context(), db, sqlfence.RetryOptions{Tx: &sql.TxOptions{Isolation: sql.LevelSerializable}, Backoff: 1}, func(context.Context, *sql.Tx) error {
 		if runs++; runs < 3 {
@@ -91,7 +92,7 @@ func TestRetryCommitsOnceAndRollsBackTheRest(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	f.wantSent(t, "BEGIN Serializable", "ROLLBACK", "BEGIN Serializable", "ROLLBACK", "BEGIN Serializable", "COMMIT")
+	f.WantSent(t, "BEGIN Serializable", "ROLLBACK", "BEGIN Serializable", "ROLLBACK", "BEGIN Serializable", "COMMIT")
 }
 
 // What a failed commit did is known only where the database says so.
@@ -103,14 +104,14 @@ func TestRetryOfCommit(t *testing.T) {
 		{coded("40001"), 3}, {coded("40P01"), 3},
 		{numberedError(5), 1}, {coded("08006"), 1}, {os.ErrDeadlineExceeded, 1}, {conflict, 1},
 	} {
-		f := &fake{fails: func(query string) error {
+		f := &fakedb.Recorder{Fails: func(query string) error {
 			if query == "COMMIT" {
 				return test.err
 			}
 			return nil
 		}}
 		runs := 0
-		err := sqlfence.Retry(t.Context(), f.open(t), sqlfence.RetryOptions{Attempts: 3, Backoff: 1}, func(context.Context, *sql.Tx) error {
+		err := sqlfence.Retry(t.Context(), open(t, f), sqlfence.RetryOptions{Attempts: 3, Backoff: 1}, func(context.Context, *sql.Tx) error {
 			runs++
 			return nil
 		})
@@ -122,21 +123,21 @@ func TestRetryOfCommit(t *testing.T) {
 
 func TestRetryOfBegin(t *testing.T) {
 	begins := 0
-	f := &fake{fails: func(query string) error {
+	f := &fakedb.Recorder{Fails: func(query string) error {
 		if begins++; begins < 3 {
 			return numberedError(5)
 		}
 		return nil
 	}}
-	err := sqlfence.Retry(t.Context(), f.open(t), sqlfence.RetryOptions{Backoff: 1}, func(context.Context, *sql.Tx) error { return nil })
+	err := sqlfence.Retry(t.Context(), open(t, f), sqlfence.RetryOptions{Backoff: 1}, func(context.Context, *sql.Tx) error { return nil })
 	if err != nil || begins != 4 { // three and the commit
 		t.Errorf("%d statements, %v", begins, err)
 	}
 }
 
 func TestRetryRollsBackOnPanic(t *testing.T) {
-	f := new(fake)
-	db := f.open(t)
+	f := new(fakedb.Recorder)
+	db := open(t, f)
 	func() {
 		defer func() {
 			if recover() != "stop" {
@@ -145,13 +146,13 @@ func TestRetryRollsBackOnPanic(t *testing.T) {
 		}()
 		_ = sqlfence.Retry(t.Context(), db, sqlfence.RetryOptions{}, func(context.Context, *sql.Tx) error { panic("stop") })
 	}()
-	f.wantSent(t, "BEGIN Default", "ROLLBACK")
+	f.WantSent(t, "BEGIN Default", "ROLLBACK")
 }
 
 // The pauses double from Backoff to MaxBackoff, each shortened by up to a half.
 func TestRetryBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := (&fake{}).open(t)
+		db := open(t, &fakedb.Recorder{})
 		var starts []time.Time
 		err := sqlfence.Retry(t.Context(), db, sqlfence.RetryOptions{}, func(context.Context, *sql.Tx) error {
 			starts = append(starts, time.Now())
@@ -173,7 +174,7 @@ func TestRetryBacksOff(t *testing.T) {
 
 func TestRetryEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db := (&fake{}).open(t)
+		db := open(t, &fakedb.Recorder{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := sqlfence.Retry(ctx, db, sqlfence.RetryOptions{Backoff: time.Hour}, func(context.Context, *sql.Tx) error { return conflict })
@@ -190,7 +191,7 @@ func TestRetryEndsWithContext(t *testing.T) {
 }
 
 func TestRetryRefusesOptions(t *testing.T) {
-	db := (&fake{}).open(t)
+	db := open(t, &fakedb.Recorder{})
 	for _, opts := range []sqlfence.RetryOptions{
 		{Attempts: -1}, {Backoff: -1}, {MaxBackoff: -1}, {Backoff: 2, MaxBackoff: 1},
 	} {
@@ -210,7 +211,7 @@ func TestRetryRefusesOptions(t *testing.T) {
 }
 
 func ExampleRetry() {
-	db, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.SQLite))
+	db, err := sqlfence.OpenDB(&fakedb.Recorder{}, sqlfence.WithDialect(sqlfence.SQLite))
 	if err != nil {
 		log.Fatal(err)
 	}

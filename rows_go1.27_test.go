@@ -39,7 +39,7 @@ func (r *scanningRows) ScanColumn(_ driver.ScanContext, _ int, dest any) error {
 
 func TestRowsScanTheirColumns(t *testing.T) {
 	base := &fake{form: func(c *fakeConn) driver.Conn { return scanningConn{c} }}
-	db := base.open(t, sqlfence.WithTable("books", fenced))
+	db := open(t, base, sqlfence.WithTable("books", fenced))
 	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
 	for _, query := range []string{"SELECT 1", "UPDATE books SET price = 1 RETURNING id"} {
 		var s string

@@ -7,26 +7,27 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // askedConn is a connection whose statements note for which of their parameters they are
 // asked how to convert an argument, from 1.
 type askedConn struct {
-	*fakeConn
+	*fakedb.RecorderConn
 	checks bool // as [driver.NamedValueChecker], not as [driver.ColumnConverter]
 	asked  *[]int
 }
 
 func (c *askedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	s, err := c.fakeConn.PrepareContext(ctx, query)
+	s, err := c.RecorderConn.PrepareContext(ctx, query)
 	if c.checks {
-		return &checkingStmt{s.(*fakeStmt), c.asked}, err
+		return &checkingStmt{s.(*fakedb.RecorderStmt), c.asked}, err
 	}
-	return &convertingStmt{s.(*fakeStmt), c.asked}, err
+	return &convertingStmt{s.(*fakedb.RecorderStmt), c.asked}, err
 }
 
 type convertingStmt struct {
-	*fakeStmt
+	*fakedb.RecorderStmt
 	asked *[]int
 }
 
@@ -36,7 +37,7 @@ func (s *convertingStmt) ColumnConverter(i int) driver.ValueConverter {
 }
 
 type checkingStmt struct {
-	*fakeStmt
+	*fakedb.RecorderStmt
 	asked *[]int
 }
 
@@ -52,8 +53,8 @@ func TestPlaceOfConvertedArguments(t *testing.T) {
 	one, two := sqlfence.Token{Name: "books/1", Value: 7}, sqlfence.Token{Name: "books/2", Value: 7}
 	for _, checks := range []bool{false, true} {
 		var asked []int
-		f := &fake{form: func(c *fakeConn) driver.Conn { return &askedConn{c, checks, &asked} }}
-		db := f.open(t, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Key("id")))
+		f := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return &askedConn{c, checks, &asked} }}
+		db := open(t, f, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Key("id")))
 		s, err := db.PrepareContext(t.Context(), query)
 		if err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 // A preparing driver is a fake whose statements are counted from when they are prepared
 // until they are closed.
 type preparing struct {
-	fake
+	fakedb.Recorder
 	calls []string // prepare, close and exec, with what the statement does
 	open  map[*countedStmt]bool
 	most  int
@@ -25,11 +25,11 @@ type preparing struct {
 }
 
 func (p *preparing) Connect(context.Context) (driver.Conn, error) {
-	return &preparingConn{fakeConn{bareConn{&p.fake}}, p}, nil
+	return &preparingConn{fakedb.RecorderConn{BareConn: fakedb.BareConn{Recorder: &p.Recorder}}, p}, nil
 }
 
 type preparingConn struct {
-	fakeConn
+	fakedb.RecorderConn
 	p *preparing
 }
 
@@ -45,7 +45,7 @@ func (c *preparingConn) PrepareContext(_ context.Context, query string) (driver.
 			return nil, err
 		}
 	}
-	s := &countedStmt{fakeStmt{bareStmt{c.fake, query}}, c.p}
+	s := &countedStmt{fakedb.RecorderStmt{BareStmt: fakedb.BareStmt{Recorder: c.Recorder, Text: query}}, c.p}
 	c.p.open[s] = true
 	c.p.most = max(c.p.most, len(c.p.open))
 	return s, nil
@@ -54,9 +54,9 @@ func (c *preparingConn) PrepareContext(_ context.Context, query string) (driver.
 // QueryContext knows no setting by which writes return rows.
 func (c *preparingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if query == "PRAGMA count_changes" {
-		return &fakeRows{done: true}, nil
+		return &fakedb.OneRow{Done: true}, nil
 	}
-	return c.fakeConn.QueryContext(ctx, query, args)
+	return c.RecorderConn.QueryContext(ctx, query, args)
 }
 
 func (c *preparingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
@@ -64,11 +64,11 @@ func (c *preparingConn) ExecContext(ctx context.Context, query string, args []dr
 		return nil, err
 	}
 	c.p.calls = append(c.p.calls, "exec")
-	return c.fakeConn.ExecContext(ctx, query, args)
+	return c.RecorderConn.ExecContext(ctx, query, args)
 }
 
 type countedStmt struct {
-	fakeStmt
+	fakedb.RecorderStmt
 	p *preparing
 }
 
@@ -86,7 +86,7 @@ func (s *countedStmt) ExecContext(ctx context.Context, args []driver.NamedValue)
 		return nil, errors.New("closed already")
 	}
 	s.p.calls = append(s.p.calls, "stmt exec")
-	return s.fakeStmt.ExecContext(ctx, args)
+	return s.RecorderStmt.ExecContext(ctx, args)
 }
 
 // wantCalls compares the calls since the last time.
@@ -135,8 +135,8 @@ func TestStatementsAreKept(t *testing.T) {
 		exec(t, db, ctx, "UPDATE books SET price = ? WHERE id = ?", i, 1)
 	}
 	p.wantCalls(t, "prepare", "stmt exec", "stmt exec", "stmt exec")
-	if want := int64(7); p.args[1].Value != want {
-		t.Errorf("arguments %v, want the token %d where it is placed", p.args, want)
+	if want := int64(7); p.Args[1].Value != want {
+		t.Errorf("arguments %v, want the token %d where it is placed", p.Args, want)
 	}
 	// Of two the one that was used less recently goes.
 	exec(t, db, ctx, "UPDATE books SET price = 1")
@@ -203,14 +203,14 @@ func TestKeptStatementsThatFail(t *testing.T) {
 		err  error
 		want []string
 	}{
-		"a refusal":        {errStaleAt9, stays},
+		"a refusal":        {fakedb.ErrStaleAt9, stays},
 		"a constraint":     {coding(2067), stays},
 		"the driver's own": {errors.New("can't encode"), stays},
 		"no such column":   {coding(1), []string{"prepare", "stmt exec", "close", "prepare", "stmt exec"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, db, ctx := prepared(t, sqlfence.SQLite, 4)
-			p.fails = func(string) error { return tt.err }
+			p.Fails = func(string) error { return tt.err }
 			for range 2 {
 				if _, err := db.ExecContext(ctx, "UPDATE books SET price = ?", 1); !errors.Is(err, tt.err) {
 					t.Errorf("err = %v, want %v", err, tt.err)
@@ -311,7 +311,7 @@ func TestKeptStatementsExpire(t *testing.T) {
 }
 
 func TestWithStatementCacheOfLessThanNone(t *testing.T) {
-	_, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithStatementCache(-1))
+	_, err := sqlfence.OpenDB(&fakedb.Recorder{}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithStatementCache(-1))
 	if !errors.Is(err, sqlfence.ErrInvalid) {
 		t.Errorf("err = %v, want ErrInvalid", err)
 	}
@@ -319,16 +319,16 @@ func TestWithStatementCacheOfLessThanNone(t *testing.T) {
 
 // An Exec through a kept statement allocates no more than the statement's own arguments.
 func TestAllocationsOfAKeptStatement(t *testing.T) {
-	if raceEnabled {
+	if fakedb.Race {
 		t.Skip("the race detector has pools lose what they hold")
 	}
 	p, db, ctx := prepared(t, sqlfence.SQLite, 4)
-	bare := &fake{}
+	bare := &fakedb.Recorder{}
 	raw := sql.OpenDB(bare)
 	defer raw.Close()
 	count := func(db *sql.DB) float64 {
 		return testing.AllocsPerRun(100, func() {
-			p.sent, p.calls, bare.sent = p.sent[:0], p.calls[:0], bare.sent[:0]
+			p.Sent, p.calls, bare.Sent = p.Sent[:0], p.calls[:0], bare.Sent[:0]
 			exec(t, db, ctx, "UPDATE books SET price = ?", 1)
 		})
 	}

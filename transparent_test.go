@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // What the base driver's connections can do and can't, the fenced ones can and
@@ -29,25 +30,25 @@ func TestResetterAndValidatorAreTheBases(t *testing.T) {
 	r, v := resetter{&resets}, validator{&valid}
 	for _, tt := range []struct {
 		name                string
-		form                func(*fakeConn) driver.Conn
+		form                func(*fakedb.RecorderConn) driver.Conn
 		resets, hasValidity bool
 	}{
 		{"neither", nil, false, false},
-		{"resetter", func(c *fakeConn) driver.Conn {
+		{"resetter", func(c *fakedb.RecorderConn) driver.Conn {
 			return struct {
-				*fakeConn
+				*fakedb.RecorderConn
 				resetter
 			}{c, r}
 		}, true, false},
-		{"validator", func(c *fakeConn) driver.Conn {
+		{"validator", func(c *fakedb.RecorderConn) driver.Conn {
 			return struct {
-				*fakeConn
+				*fakedb.RecorderConn
 				validator
 			}{c, v}
 		}, false, true},
-		{"both", func(c *fakeConn) driver.Conn {
+		{"both", func(c *fakedb.RecorderConn) driver.Conn {
 			return struct {
-				*fakeConn
+				*fakedb.RecorderConn
 				resetter
 				validator
 			}{c, r, v}
@@ -55,7 +56,7 @@ func TestResetterAndValidatorAreTheBases(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			resets, valid = 0, true
-			db := (&fake{form: tt.form}).open(t, sqlfence.WithTable("books"))
+			db := open(t, &fakedb.Recorder{Form: tt.form}, sqlfence.WithTable("books"))
 			onConn(t, db, func(dc any) {
 				if _, ok := dc.(driver.SessionResetter); ok != tt.resets {
 					t.Errorf("SessionResetter: %v, want %v", ok, tt.resets)
@@ -90,14 +91,14 @@ func onConn(t *testing.T, db *sql.DB, do func(dc any)) {
 }
 
 // bare leaves a connection with what every driver has to have.
-func bare(c *fakeConn) driver.Conn { return c.bareConn }
+func bare(c *fakedb.RecorderConn) driver.Conn { return c.BareConn }
 
 func TestBeginTx(t *testing.T) {
 	serializable := &sql.TxOptions{Isolation: sql.LevelSerializable}
 	readOnly := &sql.TxOptions{ReadOnly: true}
 	for _, tt := range []struct {
 		name string
-		form func(*fakeConn) driver.Conn
+		form func(*fakedb.RecorderConn) driver.Conn
 		opts *sql.TxOptions
 		sent string
 		err  string // as database/sql words it
@@ -112,17 +113,17 @@ func TestBeginTx(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, fence := range []bool{false, true} {
-				base := &fake{form: tt.form}
+				base := &fakedb.Recorder{Form: tt.form}
 				db := sql.OpenDB(base)
 				if fence {
-					db = base.open(t, sqlfence.WithTable("books"))
+					db = open(t, base, sqlfence.WithTable("books"))
 				}
 				tx, err := db.BeginTx(t.Context(), tt.opts)
 				if tt.err != "" {
 					if err == nil || err.Error() != tt.err {
 						t.Errorf("fenced %v: %v, want %s", fence, err, tt.err)
 					}
-					base.wantSent(t)
+					base.WantSent(t)
 					continue
 				}
 				if err != nil {
@@ -131,7 +132,7 @@ func TestBeginTx(t *testing.T) {
 				if err := tx.Commit(); err != nil {
 					t.Error(err)
 				}
-				base.wantSent(t, tt.sent, "COMMIT")
+				base.WantSent(t, tt.sent, "COMMIT")
 			}
 		})
 	}
@@ -142,8 +143,8 @@ func TestBeginTx(t *testing.T) {
 func TestBareConnection(t *testing.T) {
 	const guarded = "UPDATE OR ABORT books SET price = ?, `fence` = CASE WHEN abs(max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), -9223372036854775807)) <= ?2 THEN ?2" +
 		" ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence`) END"
-	base := &fake{form: bare}
-	db := base.open(t, sqlfence.WithTable("books", fenced))
+	base := &fakedb.Recorder{Form: bare}
+	db := open(t, base, sqlfence.WithTable("books", fenced))
 	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
 	var n int
 	for _, do := range []func() error{
@@ -155,9 +156,9 @@ func TestBareConnection(t *testing.T) {
 		if err := do(); err != nil {
 			t.Fatal(err)
 		}
-		base.wantSent(t, guarded)
-		if len(base.args) != 2 || base.args[0].Value != int64(30) || base.args[1].Value != int64(7) {
-			t.Errorf("arguments = %v", base.args)
+		base.WantSent(t, guarded)
+		if len(base.Args) != 2 || base.Args[0].Value != int64(30) || base.Args[1].Value != int64(7) {
+			t.Errorf("arguments = %v", base.Args)
 		}
 	}
 	if _, err := db.ExecContext(t.Context(), "UPDATE books SET price = 1"); !errors.Is(err, sqlfence.ErrNoFence) {
@@ -166,8 +167,8 @@ func TestBareConnection(t *testing.T) {
 	if _, err := db.ExecContext(ctx, "UPDATE others SET price = ?", sql.Named("p", 1)); err == nil {
 		t.Error("a named argument was passed to a driver that has no names")
 	}
-	base.wantSent(t)
-	base.fails = func(string) error { return errStaleAt9 }
+	base.WantSent(t)
+	base.Fails = func(string) error { return fakedb.ErrStaleAt9 }
 	if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); !errors.Is(err, sqlfence.ErrStale) {
 		t.Errorf("stale: %v", err)
 	}
@@ -176,26 +177,27 @@ func TestBareConnection(t *testing.T) {
 // ErrSkip asks for the way by Prepare. It must come through bare, and the
 // statement run once.
 func TestErrSkip(t *testing.T) {
-	base := &fake{form: func(c *fakeConn) driver.Conn { return skipper{c} }}
-	var o observed
-	db := base.open(t, append(o.opts(), sqlfence.WithTable("books", fenced))...)
+	base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return skipper{c} }}
+	var events []sqlfence.Event
+	observe := sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { events = append(events, e) })
+	db := open(t, base, observe, sqlfence.WithTable("books", fenced))
 	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
 	if _, err := db.ExecContext(ctx, "DELETE FROM books"); err != nil {
 		t.Fatal(err)
 	}
-	base.wantSent(t, "DELETE FROM books WHERE CASE WHEN abs(max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), -9223372036854775807)) <= ?1 THEN 1"+
+	base.WantSent(t, "DELETE FROM books WHERE CASE WHEN abs(max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), -9223372036854775807)) <= ?1 THEN 1"+
 		" ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence`) IS NOT NULL END")
 	var n int
 	if err := db.QueryRowContext(ctx, "DELETE FROM others").Scan(&n); err != nil || n != 1 {
 		t.Fatal(n, err)
 	}
-	base.wantSent(t, "DELETE FROM others")
-	if len(o.events) != 0 {
-		t.Errorf("events: %v", o.events)
+	base.WantSent(t, "DELETE FROM others")
+	if len(events) != 0 {
+		t.Errorf("events: %v", events)
 	}
 }
 
-type skipper struct{ *fakeConn }
+type skipper struct{ *fakedb.RecorderConn }
 
 func (skipper) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
 	return nil, driver.ErrSkip
@@ -208,31 +210,38 @@ func (skipper) QueryContext(context.Context, string, []driver.NamedValue) (drive
 func TestErrBadConnIsRetried(t *testing.T) {
 	for _, prepared := range []bool{false, true} {
 		failures := 0
-		base := &fake{fails: func(string) error {
+		base := &fakedb.Recorder{Fails: func(string) error {
 			if failures++; failures == 1 {
 				return driver.ErrBadConn
 			}
 			return nil
 		}}
-		db := &observedDB{t, base.open(t, sqlfence.WithTable("books", fenced))}
-		run := db.exec
+		db := open(t, base, sqlfence.WithTable("books", fenced))
+		ctx := sqlfence.WithFence(t.Context(), token("books", 7))
+		const query = "UPDATE books SET price = 1"
+		run := func() error { _, err := db.ExecContext(ctx, query); return err }
 		if prepared {
-			run = db.prepared
+			s, err := db.PrepareContext(ctx, query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			run = func() error { _, err := s.ExecContext(ctx); return err }
 		}
-		if err := run(t.Context(), "UPDATE books SET price = 1", 7); err != nil || failures != 2 {
+		if err := run(); err != nil || failures != 2 {
 			t.Errorf("prepared %v: %v after %d calls", prepared, err, failures)
 		}
 	}
 }
 
 func TestConnectorIsClosed(t *testing.T) {
-	base := &fake{}
+	base := &fakedb.Recorder{}
 	db, err := sqlfence.OpenDB(base, sqlite)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Close(); err != nil || base.closed != 1 {
-		t.Errorf("Close: %v, the connector was closed %d times", err, base.closed)
+	if err := db.Close(); err != nil || base.Closed != 1 {
+		t.Errorf("Close: %v, the connector was closed %d times", err, base.Closed)
 	}
 	// One that is no Closer.
 	db, err = sqlfence.OpenDB(failingConnector{io.EOF}, sqlite)
@@ -247,8 +256,8 @@ func TestConnectorIsClosed(t *testing.T) {
 // What concerns no registered table reaches the base driver as it was written,
 // in each way to run it.
 func TestUnregisteredPassByteForByte(t *testing.T) {
-	base := &fake{}
-	db := base.open(t, sqlfence.WithTable("books", fenced))
+	base := &fakedb.Recorder{}
+	db := open(t, base, sqlfence.WithTable("books", fenced))
 	for _, query := range []string{
 		"UPDATE others SET price = 1",
 		"  \t\nupdate Others set price=1 -- trailing\n;;",
@@ -279,9 +288,9 @@ func TestUnregisteredPassByteForByte(t *testing.T) {
 			if err := run(); err != nil {
 				t.Fatal(err)
 			}
-			base.wantSent(t, query)
-			if len(base.args) != 2 || base.args[0].Value != int64(1) || base.args[1].Value != "two" {
-				t.Errorf("arguments = %v", base.args)
+			base.WantSent(t, query)
+			if len(base.Args) != 2 || base.Args[0].Value != int64(1) || base.Args[1].Value != "two" {
+				t.Errorf("arguments = %v", base.Args)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // Every way in which database/sql runs a statement in a transaction, without a context
@@ -44,8 +45,8 @@ func TestTransactionHasTheTokensOfItsContext(t *testing.T) {
 	const query = "UPDATE books SET price = 1"
 	for way, run := range txWays {
 		t.Run(way, func(t *testing.T) {
-			base := &fake{}
-			db := base.open(t, sqlfence.WithTable("books", fenced))
+			base := &fakedb.Recorder{}
+			db := open(t, base, sqlfence.WithTable("books", fenced))
 			db.SetMaxOpenConns(1)
 			tx, err := db.BeginTx(sqlfence.WithFence(t.Context(), token("books", 7)), nil)
 			if err != nil {
@@ -83,8 +84,8 @@ func TestTransactionHasTheTokensOfItsContext(t *testing.T) {
 }
 
 func TestStatementOfADatabaseRunInATransaction(t *testing.T) {
-	base := &fake{}
-	db := base.open(t, sqlfence.WithTable("books", fenced))
+	base := &fakedb.Recorder{}
+	db := open(t, base, sqlfence.WithTable("books", fenced))
 	stmt, err := db.Prepare("UPDATE books SET price = 1")
 	if err != nil {
 		t.Fatal(err)
@@ -98,8 +99,8 @@ func TestStatementOfADatabaseRunInATransaction(t *testing.T) {
 	if _, err := tx.Stmt(stmt).Exec(); err != nil {
 		t.Errorf("with the transaction's token: %v", err)
 	}
-	if len(base.args) != 1 || base.args[0].Value != int64(7) {
-		t.Errorf("arguments %v, want the token 7", base.args)
+	if len(base.Args) != 1 || base.Args[0].Value != int64(7) {
+		t.Errorf("arguments %v, want the token 7", base.Args)
 	}
 	if _, err := stmt.Exec(); !errors.Is(err, sqlfence.ErrNoFence) {
 		t.Errorf("outside of the transaction: %v, want ErrNoFence", err)
@@ -109,8 +110,8 @@ func TestStatementOfADatabaseRunInATransaction(t *testing.T) {
 // A statement's own token wins, and with one for something else it has none of the
 // transaction's.
 func TestStatementsOwnTokenWins(t *testing.T) {
-	base := &fake{}
-	db := base.open(t, sqlfence.WithTable("books", fenced))
+	base := &fakedb.Recorder{}
+	db := open(t, base, sqlfence.WithTable("books", fenced))
 	tx, err := db.BeginTx(sqlfence.WithFence(t.Context(), token("books", 7)), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -120,21 +121,21 @@ func TestStatementsOwnTokenWins(t *testing.T) {
 	if _, err := tx.ExecContext(sqlfence.WithFence(t.Context(), token("books", 8)), query, 1); err != nil {
 		t.Fatal(err)
 	}
-	if len(base.args) != 2 || base.args[1].Value != int64(8) {
-		t.Errorf("arguments %v, want the statement's own token, 8", base.args)
+	if len(base.Args) != 2 || base.Args[1].Value != int64(8) {
+		t.Errorf("arguments %v, want the statement's own token, 8", base.Args)
 	}
 	if _, err := tx.ExecContext(sqlfence.WithFence(t.Context(), token("shelves", 8)), query, 1); !errors.Is(err, sqlfence.ErrNoFence) {
 		t.Errorf("with a token for another resource: %v, want ErrNoFence", err)
 	}
 	// A Bypass isn't the transaction's, nor does the transaction's token undo one.
-	if _, err := tx.ExecContext(sqlfence.Bypass(t.Context(), "repair"), query, 1); err != nil || len(base.args) != 1 {
-		t.Errorf("under Bypass: %v, arguments %v", err, base.args)
+	if _, err := tx.ExecContext(sqlfence.Bypass(t.Context(), "repair"), query, 1); err != nil || len(base.Args) != 1 {
+		t.Errorf("under Bypass: %v, arguments %v", err, base.Args)
 	}
 }
 
 func TestTransactionKeepsTheEditorAlone(t *testing.T) {
-	base := &fake{}
-	db := base.open(t, sqlfence.WithTable("invoice", sqlfence.Serial("serial", sqlfence.Required()), sqlfence.EditLock("editedby", "editedsince", "editedexpiry")))
+	base := &fakedb.Recorder{}
+	db := open(t, base, sqlfence.WithTable("invoice", sqlfence.Serial("serial", sqlfence.Required()), sqlfence.EditLock("editedby", "editedsince", "editedexpiry")))
 	tx, err := db.BeginTx(sqlfence.WithEditor(sqlfence.WithSerial(t.Context(), 1), "ada"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -144,26 +145,26 @@ func TestTransactionKeepsTheEditorAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !argued(base, "ada") {
-		t.Errorf("arguments %v, want the transaction's editor", base.args)
+		t.Errorf("arguments %v, want the transaction's editor", base.Args)
 	}
 	if _, err := tx.ExecContext(sqlfence.WithEditor(sqlfence.WithSerial(t.Context(), 1), "bob"), "UPDATE invoice SET total = ? WHERE id = 1", 5); err != nil {
 		t.Fatal(err)
 	}
 	if !argued(base, "bob") || argued(base, "ada") {
-		t.Errorf("arguments %v, want the statement's editor", base.args)
+		t.Errorf("arguments %v, want the statement's editor", base.Args)
 	}
-	base.wantNoSerial(t, tx)
+	wantNoSerial(t, base, tx)
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	if tx, err = db.BeginTx(sqlfence.Bypass(t.Context(), "repair"), nil); err != nil {
 		t.Fatal(err)
 	}
-	base.wantNoSerial(t, tx)
+	wantNoSerial(t, base, tx)
 }
 
-func argued(f *fake, value any) bool {
-	for _, a := range f.args {
+func argued(f *fakedb.Recorder, value any) bool {
+	for _, a := range f.Args {
 		if a.Value == value {
 			return true
 		}
@@ -172,13 +173,13 @@ func argued(f *fake, value any) bool {
 }
 
 // wantNoSerial wants a write without a context to be guarded as one that has no serial.
-func (f *fake) wantNoSerial(t *testing.T, tx *sql.Tx) {
+func wantNoSerial(t *testing.T, f *fakedb.Recorder, tx *sql.Tx) {
 	t.Helper()
-	f.mu.Lock()
-	f.sent = nil
-	f.mu.Unlock()
+	f.Mu.Lock()
+	f.Sent = nil
+	f.Mu.Unlock()
 	_, err := tx.Exec("UPDATE invoice SET total = 5 WHERE id = 1")
-	if !errors.Is(err, sqlfence.ErrNoSerial) && (len(f.sent) != 1 || !strings.Contains(f.sent[0], "sqlfence:nonce:required")) {
-		t.Errorf("without a serial of its own: %v, sent %q", err, f.sent)
+	if !errors.Is(err, sqlfence.ErrNoSerial) && (len(f.Sent) != 1 || !strings.Contains(f.Sent[0], "sqlfence:nonce:required")) {
+		t.Errorf("without a serial of its own: %v, sent %q", err, f.Sent)
 	}
 }

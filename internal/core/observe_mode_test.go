@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 func TestEventKindString(t *testing.T) {
@@ -64,7 +65,7 @@ func TestEvents(t *testing.T) {
 		is     error
 		reason string
 	}
-	stale := func(string) error { return errStaleAt9 }
+	stale := func(string) error { return fakedb.ErrStaleAt9 }
 	tests := []struct {
 		name  string
 		opts  []sqlfence.Option
@@ -115,8 +116,8 @@ func TestEvents(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var o observed
-			base := &fake{fails: tt.fails}
-			db := &observedDB{t, base.open(t, slices.Concat(o.opts(), tt.opts, []sqlfence.Option{sqlfence.WithTable("books", fenced)})...)}
+			base := &fakedb.Recorder{Fails: tt.fails}
+			db := &observedDB{t, open(t, base, slices.Concat(o.opts(), tt.opts, []sqlfence.Option{sqlfence.WithTable("books", fenced)})...)}
 			err := tt.do(context.WithValue(t.Context(), ctxKey{}, "mine"), db)
 			if tt.err != nil && !errors.Is(err, tt.err) || tt.err == nil && tt.fails == nil && err != nil {
 				t.Errorf("error = %v, want %v", err, tt.err)
@@ -158,7 +159,7 @@ func TestObserversInOrder(t *testing.T) {
 	add := func(name string) sqlfence.Option {
 		return sqlfence.WithObserver(func(context.Context, sqlfence.Event) { order = append(order, name) })
 	}
-	db := (&fake{}).open(t, add("first"), sqlfence.WithTable("books"), add("second"))
+	db := open(t, &fakedb.Recorder{}, add("first"), sqlfence.WithTable("books"), add("second"))
 	_, _ = db.ExecContext(t.Context(), "DELETE FROM books")
 	if !slices.Equal(order, []string{"first", "second"}) {
 		t.Errorf("called: %q", order)
@@ -168,7 +169,7 @@ func TestObserversInOrder(t *testing.T) {
 // A logger's level decides, as with any logger.
 func TestLoggerLevel(t *testing.T) {
 	var log bytes.Buffer
-	db := (&fake{}).open(t, sqlfence.WithTable("books"), sqlfence.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))))
+	db := open(t, &fakedb.Recorder{}, sqlfence.WithTable("books"), sqlfence.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))))
 	_, _ = db.ExecContext(t.Context(), "DELETE FROM books")
 	if log.Len() != 0 {
 		t.Errorf("a refusal is logged as an error: %s", &log)
@@ -177,23 +178,23 @@ func TestLoggerLevel(t *testing.T) {
 
 // In Observe mode a refused write is sent again without what refuses.
 func TestObserveSendsAgain(t *testing.T) {
-	base := &fake{fails: func(query string) error {
+	base := &fakedb.Recorder{Fails: func(query string) error {
 		if strings.Contains(query, "sqlfence:nonce:stale") {
-			return errStaleAt9
+			return fakedb.ErrStaleAt9
 		}
 		return nil
 	}}
-	db := base.open(t, sqlfence.WithTable("books", fenced), sqlfence.WithMode(sqlfence.Observe))
+	db := open(t, base, sqlfence.WithTable("books", fenced), sqlfence.WithMode(sqlfence.Observe))
 	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
 	if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1 WHERE id = ?", 2); err != nil {
 		t.Fatal(err)
 	}
-	base.wantSent(t,
+	base.WantSent(t,
 		"UPDATE OR ABORT books SET price = 1, `fence` = CASE WHEN abs(max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), -9223372036854775807)) <= ?1 THEN ?1"+
 			" ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence`) END WHERE id = ?",
 		"UPDATE books SET price = 1 WHERE id = ?")
-	if len(base.args) != 1 || base.args[0].Value != int64(2) {
-		t.Errorf("arguments = %v", base.args)
+	if len(base.Args) != 1 || base.Args[0].Value != int64(2) {
+		t.Errorf("arguments = %v", base.Args)
 	}
 }
 
@@ -231,7 +232,7 @@ func (d *observedDB) raw() error {
 	}
 	defer c.Close()
 	return c.Raw(func(dc any) error {
-		if _, ok := dc.(interface{ Raw() driver.Conn }).Raw().(*fakeConn); !ok {
+		if _, ok := dc.(interface{ Raw() driver.Conn }).Raw().(*fakedb.RecorderConn); !ok {
 			return errors.New("not the base driver's connection")
 		}
 		return nil

@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 var keyed = sqlfence.WithTable("books", fenced, sqlfence.Key("id"))
@@ -34,13 +35,13 @@ func TestKeysOfInsertedRows(t *testing.T) {
 		{"no key", two, []any{7.5}, sqlfence.ErrUnguardable, nil},
 		{"not in form C", two, []any{"e\u0301"}, sqlfence.ErrUnguardable, nil},
 	} {
-		base := new(fake)
-		_, err := base.open(t, keyed).ExecContext(tt.ctx, insert, tt.args...)
+		base := new(fakedb.Recorder)
+		_, err := open(t, base, keyed).ExecContext(tt.ctx, insert, tt.args...)
 		if !errors.Is(err, tt.is) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.is)
 		}
-		if got := base.values(); !slices.Equal(got, tt.want) || (err == nil) != (len(base.sent) == 1) {
-			t.Errorf("%s: sent %q with %v, want %v", tt.name, base.sent, got, tt.want)
+		if got := base.Values(); !slices.Equal(got, tt.want) || (err == nil) != (len(base.Sent) == 1) {
+			t.Errorf("%s: sent %q with %v, want %v", tt.name, base.Sent, got, tt.want)
 		}
 	}
 }
@@ -61,10 +62,10 @@ func TestKeysAreKept(t *testing.T) {
 		{"of two tokens", sqlfence.WithFence(one, token("books/8", 8)), 7, sqlfence.ErrUnguardable,
 			"it assigns the key column while the context carries several tokens for this table; leave the column out, or update one row per call"},
 	} {
-		base := new(fake)
-		_, err := base.open(t, keyed).ExecContext(tt.ctx, update, tt.key)
-		if !errors.Is(err, tt.is) || (err == nil) != (len(base.sent) == 1) || err != nil && !strings.Contains(err.Error(), tt.text) {
-			t.Errorf("%s: %v, want %v; sent %q", tt.name, err, tt.is, base.sent)
+		base := new(fakedb.Recorder)
+		_, err := open(t, base, keyed).ExecContext(tt.ctx, update, tt.key)
+		if !errors.Is(err, tt.is) || (err == nil) != (len(base.Sent) == 1) || err != nil && !strings.Contains(err.Error(), tt.text) {
+			t.Errorf("%s: %v, want %v; sent %q", tt.name, err, tt.is, base.Sent)
 		}
 	}
 }
@@ -84,9 +85,9 @@ func TestKeysByName(t *testing.T) {
 		{"given twice", []any{sql.Named("id", 7), sql.Named("id", 8)}, sqlfence.ErrUnguardable},
 		{"not given", []any{sql.Named("price", 7)}, sqlfence.ErrUnguardable},
 	} {
-		base := new(fake)
-		if _, err := base.open(t, keyed).ExecContext(ctx, insert, tt.args...); !errors.Is(err, tt.want) || (err == nil) != (len(base.sent) == 1) {
-			t.Errorf("%s: %v, want %v; sent %q", tt.name, err, tt.want, base.sent)
+		base := new(fakedb.Recorder)
+		if _, err := open(t, base, keyed).ExecContext(ctx, insert, tt.args...); !errors.Is(err, tt.want) || (err == nil) != (len(base.Sent) == 1) {
+			t.Errorf("%s: %v, want %v; sent %q", tt.name, err, tt.want, base.Sent)
 		}
 	}
 }
@@ -100,7 +101,7 @@ func (k keyValuer) Value() (driver.Value, error) {
 }
 
 // checker passes arguments to the driver as they are.
-type checker struct{ *fakeConn }
+type checker struct{ *fakedb.RecorderConn }
 
 func (checker) CheckNamedValue(*driver.NamedValue) error { return nil }
 
@@ -108,14 +109,14 @@ func (checker) CheckNamedValue(*driver.NamedValue) error { return nil }
 // arguments stay as they are.
 func TestKeysAreReadOnce(t *testing.T) {
 	asked := 0
-	base := &fake{form: func(c *fakeConn) driver.Conn { return checker{c} }}
-	db := base.open(t, keyed)
+	base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return checker{c} }}
+	db := open(t, base, keyed)
 	args := []any{keyValuer{&asked}, 10}
 	ctx := sqlfence.WithFence(t.Context(), token("books/7", 5))
 	if _, err := db.ExecContext(ctx, "INSERT INTO books (id, price) VALUES (?, ?)", args...); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := base.values(), []driver.Value{int64(7), 10, int64(5)}; !slices.Equal(got, want) || asked != 1 {
+	if got, want := base.Values(), []driver.Value{int64(7), 10, int64(5)}; !slices.Equal(got, want) || asked != 1 {
 		t.Errorf("sent %v after %d questions, want %v after one", got, asked, want)
 	}
 	if _, same := args[0].(keyValuer); !same {

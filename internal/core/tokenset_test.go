@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -9,23 +9,16 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
-
-// values returns those of the last arguments that the base driver got.
-func (f *fake) values() (values []driver.Value) {
-	for _, a := range f.args {
-		values = append(values, a.Value)
-	}
-	return values
-}
 
 const twoWrites = "WITH b AS (UPDATE books SET price = $1 RETURNING id), p AS (DELETE FROM pens WHERE id = $2) SELECT id FROM b"
 
 // Of a statement that writes to several tables each is guarded by its own token, and
 // a refusal names the table whose token it is about.
 func TestTokensOfSeveralTables(t *testing.T) {
-	base := new(fake)
-	db := base.openPostgres(t, sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", fenced, sqlfence.Optional()))
+	base := new(fakedb.Recorder)
+	db := openPostgres(t, base, sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", fenced, sqlfence.Optional()))
 	both := sqlfence.WithFence(t.Context(), token("pens", 9), token("books", 7))
 	ask := func(ctx context.Context) error { return db.QueryRowContext(ctx, twoWrites, 30, 1).Scan(new(int)) }
 	for _, tt := range []struct {
@@ -39,7 +32,7 @@ func TestTokensOfSeveralTables(t *testing.T) {
 		if err := ask(tt.ctx); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		if got := base.values(); !slices.Equal(got, tt.want) {
+		if got := base.Values(); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: sent %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -51,7 +44,7 @@ func TestTokensOfSeveralTables(t *testing.T) {
 		{Table: "pens", Token: token("pens", 9), Current: 12},
 	} {
 		marker := []string{"sqlfence:nonce:stale:0:12", "sqlfence:nonce:stale:1:12"}[i]
-		base.fails = func(string) error { return errors.New(`invalid input syntax for type bigint: "` + marker + `"`) }
+		base.Fails = func(string) error { return errors.New(`invalid input syntax for type bigint: "` + marker + `"`) }
 		var stale *sqlfence.StaleError
 		if err := ask(both); !errors.As(err, &stale) || stale.Table != want.Table || stale.Token != want.Token || stale.Current != want.Current {
 			t.Errorf("%s: %v, want %+v", marker, err, want)
@@ -62,14 +55,14 @@ func TestTokensOfSeveralTables(t *testing.T) {
 // In Observe mode a token that was never issued isn't stored: it would be above all
 // that are.
 func TestObserveStoresNoTokenThatWasNotIssued(t *testing.T) {
-	base := &fake{fails: func(query string) error {
+	base := &fakedb.Recorder{Fails: func(query string) error {
 		if strings.Contains(query, "sqlfence:nonce:ledger") {
 			return pgError{"22P02", `invalid input syntax for type bigint: "sqlfence:nonce:ledger:0:5"`}
 		}
 		return nil
 	}}
 	var told []error
-	db := base.openPostgres(t, sqlfence.WithTable("books", fenced, sqlfence.Ledger()), sqlfence.WithMode(sqlfence.Observe),
+	db := openPostgres(t, base, sqlfence.WithTable("books", fenced, sqlfence.Ledger()), sqlfence.WithMode(sqlfence.Observe),
 		sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { told = append(told, e.Err) }))
 	if _, err := db.ExecContext(with(t.Context(), 7), "UPDATE books SET price = $1", 30); err != nil {
 		t.Fatal(err)
@@ -77,8 +70,8 @@ func TestObserveStoresNoTokenThatWasNotIssued(t *testing.T) {
 	if len(told) != 1 || !errors.Is(told[0], sqlfence.ErrNotIssued) {
 		t.Errorf("observed %v, want ErrNotIssued", told)
 	}
-	if len(base.sent) != 2 || !slices.Equal(base.values(), []driver.Value{int64(30)}) {
-		t.Errorf("sent %q with %v, want the second without a token", base.sent, base.values())
+	if len(base.Sent) != 2 || !slices.Equal(base.Values(), []driver.Value{int64(30)}) {
+		t.Errorf("sent %q with %v, want the second without a token", base.Sent, base.Values())
 	}
 }
 

@@ -1,4 +1,4 @@
-package sqlfence
+package core_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -58,7 +59,7 @@ func openSealable(t *testing.T) (*sql.DB, *sealable) {
 		return fakedb.Answer{Affected: 1}, nil
 	})
 	s.Facts = func(query string) (string, error) { s.sent += kindOf(query); return s.facts() }
-	db, err := OpenDB(s.DB, WithDialect(Postgres), WithTable("books", RowFence("fence_token"), Sealed()))
+	db, err := sqlfence.OpenDB(s.DB, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func (s *sealable) facts() (string, error) {
 func TestTheFormFollowsTheSeal(t *testing.T) {
 	const query = "UPDATE books SET price = $1 WHERE id = $2"
 	noAnswer := errors.New("no answer")
-	ctx := WithFence(t.Context(), Token{"books", 7})
+	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
 	type step struct {
 		sealed bool
 		err    error
@@ -136,13 +137,13 @@ func TestTheFormFollowsTheSeal(t *testing.T) {
 // In a transaction, which the refusal has ended, the error is temporary.
 func TestASealInATransaction(t *testing.T) {
 	db, s := openSealable(t)
-	ctx := WithFence(t.Context(), Token{"books", 7})
+	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
 	if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); err != nil {
 		t.Fatal(err)
 	}
 	s.sealed = true
 	runs := 0
-	err := Retry(ctx, db, RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
+	err := sqlfence.Retry(ctx, db, sqlfence.RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
 		runs++
 		_, err := tx.ExecContext(ctx, "UPDATE books SET price = 1")
 		return err
@@ -156,7 +157,7 @@ func TestASealInATransaction(t *testing.T) {
 // of sqlfence's own, such as those that issue tokens.
 func TestSealingIsNoticed(t *testing.T) {
 	db, s := openSealable(t)
-	ctx := WithFence(t.Context(), Token{"books", 7})
+	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
 	for _, statement := range []string{"UPDATE fencing_tokens SET token = 8", `CREATE TRIGGER "~sqlfence_write"`} {
 		for range 2 {
 			if _, err := db.ExecContext(ctx, "UPDATE books SET price = 1"); err != nil {
@@ -179,9 +180,9 @@ func TestSealingIsNoticed(t *testing.T) {
 // raising returns what the application gets where a statement that passes unguarded raises an error.
 func raising(t *testing.T) func(cause error) error {
 	var raised error
-	db, err := OpenDB(fakedb.New(func(context.Context, fakedb.Call) (fakedb.Answer, error) {
+	db, err := sqlfence.OpenDB(fakedb.New(func(context.Context, fakedb.Call) (fakedb.Answer, error) {
 		return fakedb.Answer{}, raised
-	}), WithDialect(Postgres), WithTable("shop.Books", RowFence("mark"), Resource("shelf"), Sealed()))
+	}), sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("shop.Books", sqlfence.RowFence("mark"), sqlfence.Resource("shelf"), sqlfence.Sealed()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,25 +200,25 @@ func TestSealsRefusalsAreTyped(t *testing.T) {
 	for _, test := range []struct {
 		cause, want error
 	}{
-		{&sealError{"pq: sqlfence: table books is sealed: TRUNCATE carries no fencing token (write DELETE)", "FT001", ""}, ErrNoFence},
-		{&sealNumber{51002, "sqlfence: stale token 7 for table books, which has 9"}, ErrStale},
-		{&sealError{"sqlfence: token 12 for table books is not issued, the newest is 9", "FT003", ""}, ErrNotIssued},
-		{&sealError{"sqlfence: table books is sealed: the write keeps the serial", "FT004", ""}, ErrNoSerial},
+		{&sealError{"pq: sqlfence: table books is sealed: TRUNCATE carries no fencing token (write DELETE)", "FT001", ""}, sqlfence.ErrNoFence},
+		{&sealNumber{51002, "sqlfence: stale token 7 for table books, which has 9"}, sqlfence.ErrStale},
+		{&sealError{"sqlfence: token 12 for table books is not issued, the newest is 9", "FT003", ""}, sqlfence.ErrNotIssued},
+		{&sealError{"sqlfence: table books is sealed: the write keeps the serial", "FT004", ""}, sqlfence.ErrNoSerial},
 	} {
 		err := s(test.cause)
 		if !errors.Is(err, test.want) || !errors.Is(err, test.cause) || !strings.Contains(err.Error(), "shop.Books") {
 			t.Errorf("%s: %v", test.cause, err)
 		}
 	}
-	var stale *StaleError
+	var stale *sqlfence.StaleError
 	if err := s(&sealNumber{51002, "sqlfence: stale token 7 for table books, which has 9"}); !errors.As(err, &stale) ||
-		stale.Token != (Token{"shelf", 7}) || stale.Current != 9 {
+		stale.Token != token("shelf", 7) || stale.Current != 9 {
 		t.Errorf("%+v", stale)
 	}
 	if err := s(&sealError{"sqlfence: stale token 7 for table two\nlines, which has 9", "FT002", ""}); !errors.As(err, &stale) || stale.Table != "two\nlines" {
 		t.Errorf("a name with a line's end: %v", err)
 	}
-	if err := s(&sealNumber{51002, "sqlfence: stale token 7 for ta"}); !errors.Is(err, ErrStale) {
+	if err := s(&sealNumber{51002, "sqlfence: stale token 7 for ta"}); !errors.Is(err, sqlfence.ErrStale) {
 		t.Errorf("a message that was cut: %v", err)
 	}
 }
@@ -233,7 +234,7 @@ func TestSealsRefusalsCannotBeForged(t *testing.T) {
 			errors.New(text), &sealError{"invalid input syntax: " + text, "22P02", ""}, &sealError{text + "(SQLSTATE FT001)", "23505", "books_title_key"},
 			&sealNumber{1062, "Duplicate entry '" + text + "'"}, &sealNumber{1644, text}, &sealError{text, "23514", "books_title_check"},
 		} {
-			if err := s(cause); !errors.Is(err, cause) || errors.Is(err, ErrStale) || errors.Is(err, ErrNoFence) || errors.Is(err, ErrNotIssued) {
+			if err := s(cause); !errors.Is(err, cause) || errors.Is(err, sqlfence.ErrStale) || errors.Is(err, sqlfence.ErrNoFence) || errors.Is(err, sqlfence.ErrNotIssued) {
 				t.Errorf("%s: %v", cause, err)
 			}
 			if got := sqltext.ReadSealRefusal(cause); got != sqltext.NoSealRefusal {
@@ -246,20 +247,20 @@ func TestSealsRefusalsCannotBeForged(t *testing.T) {
 // A refusal that the database doesn't confirm is an error in the end, and the form stays.
 func TestARefusalIsAQuestion(t *testing.T) {
 	sent := ""
-	db, err := OpenDB(fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
+	db, err := sqlfence.OpenDB(fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
 		kind := kindOf(call.Query)
 		sent += kind
 		if kind == "u" {
 			return fakedb.Answer{}, notProven // by a function that raises the seal's code
 		}
 		return fakedb.Answer{Columns: []string{"sealed"}}, nil
-	}), WithDialect(Postgres), WithTable("books", RowFence("fence_token"), Sealed()))
+	}), sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	for range 2 {
-		if _, err := db.ExecContext(WithFence(t.Context(), Token{"books", 7}), "UPDATE books SET price = 1"); !errors.Is(err, ErrNoFence) {
+		if _, err := db.ExecContext(sqlfence.WithFence(t.Context(), token("books", 7)), "UPDATE books SET price = 1"); !errors.Is(err, sqlfence.ErrNoFence) {
 			t.Error(err)
 		}
 	}
@@ -271,22 +272,22 @@ func TestARefusalIsAQuestion(t *testing.T) {
 
 func TestSealedRules(t *testing.T) {
 	for _, test := range []struct {
-		dialect Dialect
-		rules   []Rule
+		dialect sqlfence.Dialect
+		rules   []sqlfence.Rule
 		ok      bool
 	}{
-		{Postgres, []Rule{RowFence("mark"), Sealed()}, true},
-		{MySQL, []Rule{RowFence("mark"), Sealed(), Ledger(), Key("id"), SingleUse()}, true},
-		{Postgres, []Rule{Sealed()}, false},
-		{Postgres, []Rule{Sealed(), Ledger()}, false},
-		{Postgres, []Rule{RowFence("mark"), Sealed(), Optional()}, false},
-		{Postgres, []Rule{RowFence("mark"), Sealed(), UnfencedInserts()}, false},
-		{SQLite, []Rule{RowFence("mark"), Sealed()}, false},
-		{Postgres, []Rule{RowFence("mark"), Sealed(), EditLock("by", "since", "until")}, false},
-		{Postgres, []Rule{RowFence("mark"), Sealed(), Serial("version", Required())}, true},
+		{sqlfence.Postgres, []sqlfence.Rule{sqlfence.RowFence("mark"), sqlfence.Sealed()}, true},
+		{sqlfence.MySQL, []sqlfence.Rule{sqlfence.RowFence("mark"), sqlfence.Sealed(), sqlfence.Ledger(), sqlfence.Key("id"), sqlfence.SingleUse()}, true},
+		{sqlfence.Postgres, []sqlfence.Rule{sqlfence.Sealed()}, false},
+		{sqlfence.Postgres, []sqlfence.Rule{sqlfence.Sealed(), sqlfence.Ledger()}, false},
+		{sqlfence.Postgres, []sqlfence.Rule{sqlfence.RowFence("mark"), sqlfence.Sealed(), sqlfence.Optional()}, false},
+		{sqlfence.Postgres, []sqlfence.Rule{sqlfence.RowFence("mark"), sqlfence.Sealed(), sqlfence.UnfencedInserts()}, false},
+		{sqlfence.SQLite, []sqlfence.Rule{sqlfence.RowFence("mark"), sqlfence.Sealed()}, false},
+		{sqlfence.Postgres, []sqlfence.Rule{sqlfence.RowFence("mark"), sqlfence.Sealed(), sqlfence.EditLock("by", "since", "until")}, false},
+		{sqlfence.Postgres, []sqlfence.Rule{sqlfence.RowFence("mark"), sqlfence.Sealed(), sqlfence.Serial("version", sqlfence.Required())}, true},
 	} {
-		_, err := OpenDB(new(fakedb.DB), WithDialect(test.dialect), WithTable("books", test.rules...))
-		if (err == nil) != test.ok || err != nil && !errors.Is(err, ErrInvalid) {
+		_, err := sqlfence.OpenDB(new(fakedb.DB), sqlfence.WithDialect(test.dialect), sqlfence.WithTable("books", test.rules...))
+		if (err == nil) != test.ok || err != nil && !errors.Is(err, sqlfence.ErrInvalid) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -294,8 +295,8 @@ func TestSealedRules(t *testing.T) {
 
 // SQLite's refusal says where it is explained.
 func TestSealedOnSQLite(t *testing.T) {
-	_, err := OpenDB(new(fakedb.DB), WithDialect(SQLite), WithTable("books", RowFence("mark"), Sealed()))
-	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "docs/sealed.md") {
+	_, err := sqlfence.OpenDB(new(fakedb.DB), sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", sqlfence.RowFence("mark"), sqlfence.Sealed()))
+	if !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), "docs/sealed.md") {
 		t.Error(err)
 	}
 }
@@ -303,17 +304,17 @@ func TestSealedOnSQLite(t *testing.T) {
 // The question is about the table as it was registered: MySQL may tell capital letters apart.
 func TestSealOfTableInCapitals(t *testing.T) {
 	asked := ""
-	db, err := OpenDB(fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
+	db, err := sqlfence.OpenDB(fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
 		if strings.Contains(call.Query, "information_schema.triggers") {
 			asked = call.Query
 		}
 		return fakedb.Answer{Columns: []string{"any"}}, nil
-	}), WithDialect(MySQL), WithTable("Shop.Books", RowFence("fence_token"), Sealed()))
+	}), sqlfence.WithDialect(sqlfence.MySQL), sqlfence.WithTable("Shop.Books", sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.ExecContext(WithFence(t.Context(), Token{Name: "Shop.Books", Value: 7}), "UPDATE Shop.Books SET price = 1"); err != nil {
+	if _, err := db.ExecContext(sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "Shop.Books", Value: 7}), "UPDATE Shop.Books SET price = 1"); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(asked, "_utf8mb4'Shop'") || !strings.Contains(asked, "_utf8mb4'Books'") {

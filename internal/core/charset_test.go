@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"

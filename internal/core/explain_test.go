@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"database/sql"
@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 func TestExplain(t *testing.T) {
-	base := &fake{}
-	db := base.open(t, sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", sqlfence.Ledger(), sqlfence.Key("id")),
+	base := &fakedb.Recorder{}
+	db := open(t, base, sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", sqlfence.Ledger(), sqlfence.Key("id")),
 		sqlfence.WithTable("bills", sqlfence.Serial("version")))
 	for query, want := range map[string]struct {
 		kind   sqlfence.EventKind
@@ -44,18 +45,18 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s: %#v", query, x.Err)
 		}
 	}
-	base.wantSent(t)
+	base.WantSent(t)
 }
 
 func TestExplainOfAnotherDatabase(t *testing.T) {
-	raw := sql.OpenDB(&fake{})
+	raw := sql.OpenDB(&fakedb.Recorder{})
 	defer raw.Close()
 	for _, db := range []*sql.DB{nil, raw} {
 		if _, err := sqlfence.Explain(db, "SELECT 1"); !errors.Is(err, sqlfence.ErrInvalid) {
 			t.Errorf("%v", err)
 		}
 	}
-	d, err := sqlfence.WrapDriver(&fake{}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books"))
+	d, err := sqlfence.WrapDriver(&fakedb.Recorder{}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestExplainOfAnotherDatabase(t *testing.T) {
 
 // What a statement becomes, or why it is refused, without a database.
 func ExampleExplain() {
-	db, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.Postgres),
+	db, err := sqlfence.OpenDB(&fakedb.Recorder{}, sqlfence.WithDialect(sqlfence.Postgres),
 		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
 	if err != nil {
 		log.Fatal(err)

@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // A database with WithBypass sends everything as it is, and tells of what would have been guarded or
@@ -19,8 +20,8 @@ func TestWithBypass(t *testing.T) {
 		"alone": nil, "observed": observeMode, "with a statement cache": {sqlfence.WithStatementCache(8)},
 	} {
 		var events told
-		base := &fake{}
-		db := base.open(t, slices.Concat(opts, []sqlfence.Option{sqlfence.WithBypass("migration 7"), events.option(), sqlfence.WithTable("books", fenced)})...)
+		base := &fakedb.Recorder{}
+		db := open(t, base, slices.Concat(opts, []sqlfence.Option{sqlfence.WithBypass("migration 7"), events.option(), sqlfence.WithTable("books", fenced)})...)
 		for _, tt := range []struct {
 			query string
 			told  bool
@@ -37,7 +38,7 @@ func TestWithBypass(t *testing.T) {
 				if err := run(t.Context(), db, tt.query); err != nil {
 					t.Errorf("%s, %s by %s: %v", name, tt.query, way, err)
 				}
-				base.wantSent(t, tt.query)
+				base.WantSent(t, tt.query)
 				switch {
 				case !tt.told && len(events) == 0:
 				case len(events) != 1 || events[0].Kind != sqlfence.Bypassed || events[0].Reason != "migration 7" || events[0].Query != tt.query:
@@ -62,7 +63,7 @@ func TestWithBypassFaults(t *testing.T) {
 		"same":      {[]sqlfence.Option{sqlfence.WithBypass("a"), sqlfence.WithBypass("a")}, ""},
 		"one empty": {[]sqlfence.Option{sqlfence.WithBypass("a"), sqlfence.WithBypass("")}, "WithBypass without a reason"},
 	} {
-		db, err := sqlfence.OpenDB(&fake{}, append(tt.opts, sqlfence.WithDialect(sqlfence.SQLite))...)
+		db, err := sqlfence.OpenDB(&fakedb.Recorder{}, append(tt.opts, sqlfence.WithDialect(sqlfence.SQLite))...)
 		if tt.want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -78,7 +79,7 @@ func TestWithBypassFaults(t *testing.T) {
 
 // A tool for migrations takes a *sql.DB, and no context.
 func ExampleWithBypass() {
-	db, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books"),
+	db, err := sqlfence.OpenDB(&fakedb.Recorder{}, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books"),
 		sqlfence.WithBypass("migration 7"),
 		sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { fmt.Println(e.Kind, e.Reason, e.Query) }))
 	if err != nil {

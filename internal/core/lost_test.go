@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 type emptyWrapper struct{ driver.Conn }
@@ -17,14 +18,14 @@ func (emptyWrapper) Raw() driver.Conn { return nil }
 
 // A wrapper may have no connection beneath it to show.
 func TestWrapperWithoutAConnection(t *testing.T) {
-	base := &fake{form: func(c *fakeConn) driver.Conn { return emptyWrapper{c} }}
-	if err := base.openPostgres(t, sqlfence.WithTable("books", fenced)).Ping(); err != nil {
+	base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return emptyWrapper{c} }}
+	if err := openPostgres(t, base, sqlfence.WithTable("books", fenced)).Ping(); err != nil {
 		t.Error(err)
 	}
 }
 
 type hangingConn struct {
-	*fakeConn
+	*fakedb.RecorderConn
 	ping func(context.Context) error
 }
 
@@ -34,7 +35,7 @@ func (c hangingConn) Ping(ctx context.Context) error { return c.ping(ctx) }
 func TestContextEndsWhileTheConnectionIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := true
-		base := &fake{form: func(c *fakeConn) driver.Conn {
+		base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn {
 			return hangingConn{c, func(ctx context.Context) error {
 				if hangs {
 					<-ctx.Done()
@@ -42,7 +43,7 @@ func TestContextEndsWhileTheConnectionIsAsked(t *testing.T) {
 				return ctx.Err()
 			}}
 		}}
-		db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
+		db := openPostgres(t, base, sqlfence.WithTable("books", fenced))
 		conn, err := db.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +54,7 @@ func TestContextEndsWhileTheConnectionIsAsked(t *testing.T) {
 		if _, err := conn.ExecContext(ctx, outcomeWrite); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, sqlfence.ErrUnknownOutcome) {
 			t.Errorf("%v, want the context's error", err)
 		}
-		base.wantSent(t)
+		base.WantSent(t)
 		hangs = false
 		if _, err := conn.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil {
 			t.Errorf("then: %v", err)
@@ -67,14 +68,14 @@ func TestContextEndsWhileTheConnectionIsAsked(t *testing.T) {
 // commit would be refused.
 func TestNoTransactionOnALostConnection(t *testing.T) {
 	fails := true
-	base := &fake{fails: func(string) error {
+	base := &fakedb.Recorder{Fails: func(string) error {
 		if fails {
 			fails = false
 			return driver.ErrBadConn
 		}
 		return nil
 	}}
-	db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
+	db := openPostgres(t, base, sqlfence.WithTable("books", fenced))
 	db.SetMaxOpenConns(1)
 	_, err := db.ExecContext(with(t.Context(), 7), outcomeWrite)
 	wantOutcome(t, err, driver.ErrBadConn, true, true)

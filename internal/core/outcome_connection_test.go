@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // A resettingConn runs a function of the test when it is taken from the pool, and
 // says by the pointers whether it is valid and answers.
 type resettingConn struct {
-	*fakeConn
+	*fakedb.RecorderConn
 	reset func()
 	link  *fakeLink
 }
@@ -43,13 +44,13 @@ func (c resettingConn) Ping(context.Context) error {
 }
 
 // linked returns a fake whose connections have the link, and an open database of it.
-func (l *fakeLink) linked(t *testing.T, base *fake, reset func()) *sql.DB {
-	base.form = func(c *fakeConn) driver.Conn {
+func (l *fakeLink) linked(t *testing.T, base *fakedb.Recorder, reset func()) *sql.DB {
+	base.Form = func(c *fakedb.RecorderConn) driver.Conn {
 		l.opened++
 		l.invalid, l.dead = false, false
 		return resettingConn{c, reset, l}
 	}
-	db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
+	db := openPostgres(t, base, sqlfence.WithTable("books", fenced))
 	db.SetMaxOpenConns(1)
 	return db
 }
@@ -73,7 +74,7 @@ func TestOutcomeOnALostConnection(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				base, link := new(fake), new(fakeLink)
+				base, link := new(fakedb.Recorder), new(fakeLink)
 				db := link.linked(t, base, func() { link.invalid = tt.invalid }) // database/sql has looked
 				for _, query := range []string{outcomeWrite, "UPDATE others SET price = 1", outcomeWrite} {
 					if query != outcomeWrite && tt.idle > idleLimit {
@@ -85,8 +86,8 @@ func TestOutcomeOnALostConnection(t *testing.T) {
 					time.Sleep(tt.idle)
 					link.dead = tt.dead
 				}
-				if link.opened != tt.opened || link.pings != tt.pings || len(base.sent) > 3 {
-					t.Errorf("%d connections, %d pings, sent %q; want %d, %d and each once", link.opened, link.pings, base.sent, tt.opened, tt.pings)
+				if link.opened != tt.opened || link.pings != tt.pings || len(base.Sent) > 3 {
+					t.Errorf("%d connections, %d pings, sent %q; want %d, %d and each once", link.opened, link.pings, base.Sent, tt.opened, tt.pings)
 				}
 				db.Close()
 			})
@@ -98,7 +99,7 @@ func TestOutcomeOnALostConnection(t *testing.T) {
 // with it.
 func TestOutcomeOfCommitOnALostConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		base, link := new(fake), new(fakeLink)
+		base, link := new(fakedb.Recorder), new(fakeLink)
 		db := link.linked(t, base, nil)
 		tx, err := db.Begin()
 		if err != nil {
@@ -110,8 +111,8 @@ func TestOutcomeOfCommitOnALostConnection(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		link.dead = true
 		wantOutcome(t, tx.Commit(), driver.ErrBadConn, false, false)
-		if slices.Contains(base.sent, "COMMIT") {
-			t.Errorf("sent %q", base.sent)
+		if slices.Contains(base.Sent, "COMMIT") {
+			t.Errorf("sent %q", base.Sent)
 		}
 		db.Close()
 	})
@@ -120,21 +121,21 @@ func TestOutcomeOfCommitOnALostConnection(t *testing.T) {
 // After a write whose outcome is unknown the connection isn't used for another.
 func TestOutcomeThrowsTheConnectionAway(t *testing.T) {
 	fail := true
-	base, opened := new(fake), 0
-	base.fails = func(string) error {
+	base, opened := new(fakedb.Recorder), 0
+	base.Fails = func(string) error {
 		if fail {
 			fail = false
 			return driver.ErrBadConn
 		}
 		return nil
 	}
-	base.form = func(c *fakeConn) driver.Conn { opened++; return c }
-	db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
+	base.Form = func(c *fakedb.RecorderConn) driver.Conn { opened++; return c }
+	db := openPostgres(t, base, sqlfence.WithTable("books", fenced))
 	db.SetMaxOpenConns(1)
 	_, err := db.ExecContext(with(t.Context(), 7), outcomeWrite)
 	wantOutcome(t, err, driver.ErrBadConn, true, true)
-	if _, err := db.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil || opened != 2 || len(base.sent) != 2 {
-		t.Errorf("%v; %d connections, sent %q", err, opened, base.sent)
+	if _, err := db.ExecContext(with(t.Context(), 7), outcomeWrite); err != nil || opened != 2 || len(base.Sent) != 2 {
+		t.Errorf("%v; %d connections, sent %q", err, opened, base.Sent)
 	}
 }
 
@@ -150,9 +151,9 @@ func TestOutcomeWhereTheConnectionIsLost(t *testing.T) {
 		{coded("23505"), false},
 	} {
 		for _, commits := range []bool{false, true} {
-			base, link := new(fake), new(fakeLink)
+			base, link := new(fakedb.Recorder), new(fakeLink)
 			db := link.linked(t, base, nil)
-			base.fails = func(sent string) error {
+			base.Fails = func(sent string) error {
 				if strings.HasPrefix(sent, "UPDATE") == commits || strings.HasPrefix(sent, "BEGIN") {
 					return nil
 				}
@@ -173,9 +174,9 @@ func TestOutcomeWhereTheConnectionIsLost(t *testing.T) {
 // A commit on a connection that the base driver had lost before is the base driver's
 // affair: it has nowhere to send it.
 func TestOutcomeOfCommitWithoutAConnection(t *testing.T) {
-	base, link := new(fake), new(fakeLink)
+	base, link := new(fakedb.Recorder), new(fakeLink)
 	db := link.linked(t, base, nil)
-	base.fails = func(sent string) error {
+	base.Fails = func(sent string) error {
 		if sent == "COMMIT" {
 			return driver.ErrBadConn
 		}
@@ -185,7 +186,7 @@ func TestOutcomeOfCommitWithoutAConnection(t *testing.T) {
 	wantOutcome(t, err, driver.ErrBadConn, false, false)
 
 	// It may say so of one that it has, and only doesn't want in the pool.
-	base.sent = nil
+	base.Sent = nil
 	err = inTx(t, db, func() { link.invalid = true })
 	wantOutcome(t, err, driver.ErrBadConn, true, false)
 }
@@ -193,7 +194,7 @@ func TestOutcomeOfCommitWithoutAConnection(t *testing.T) {
 // A connection that isn't for the pool any more, but answers, can still be written on
 // by an application that keeps it.
 func TestOutcomeOnAConnectionNotForThePool(t *testing.T) {
-	base, link := new(fake), new(fakeLink)
+	base, link := new(fakedb.Recorder), new(fakeLink)
 	conn, err := link.linked(t, base, nil).Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +206,7 @@ func TestOutcomeOnAConnectionNotForThePool(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if link.pings != 3 || len(base.sent) != 2 { // one before the question
-		t.Errorf("%d pings, sent %q", link.pings, base.sent)
+	if link.pings != 3 || len(base.Sent) != 2 { // one before the question
+		t.Errorf("%d pings, sent %q", link.pings, base.Sent)
 	}
 }

@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"bytes"
@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // A refusal for want of a token says which tokens there are, and one in a Bypass without a reason that it
 // bypasses nothing.
 func TestRefusalsSayWhatTheContextHas(t *testing.T) {
-	db := (&fake{}).open(t, sqlfence.WithTable("customers", fenced))
+	db := open(t, &fakedb.Recorder{}, sqlfence.WithTable("customers", fenced))
 	orders := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "orders", Value: 7})
 	many := sqlfence.WithFence(orders, sqlfence.Token{Name: "a", Value: 1}, sqlfence.Token{Name: "b", Value: 1}, sqlfence.Token{Name: "c", Value: 1})
 	named := func(name string) context.Context {
@@ -68,7 +69,7 @@ func TestObserveIsHeard(t *testing.T) {
 		"a logger":                    {[]sqlfence.Option{sqlfence.WithLogger(slog.New(slog.DiscardHandler))}, false},
 	} {
 		text.Reset()
-		db := (&fake{}).open(t, append(test.opts, sqlfence.WithTable("books", fenced, sqlfence.InMode(sqlfence.Observe)))...)
+		db := open(t, &fakedb.Recorder{}, append(test.opts, sqlfence.WithTable("books", fenced, sqlfence.InMode(sqlfence.Observe)))...)
 		if _, err := db.ExecContext(t.Context(), "UPDATE books SET price = 1"); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +81,7 @@ func TestObserveIsHeard(t *testing.T) {
 		}
 	}
 	text.Reset()
-	db := (&fake{}).open(t, sqlfence.WithTable("books", fenced))
+	db := open(t, &fakedb.Recorder{}, sqlfence.WithTable("books", fenced))
 	if _, err := db.ExecContext(t.Context(), "UPDATE books SET price = 1"); !errors.Is(err, sqlfence.ErrNoFence) || text.Len() > 0 {
 		t.Errorf("where it is enforced: %v, logged %q", err, text.String())
 	}

@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 const serialUpdate = "UPDATE books SET price = 1"
@@ -31,14 +32,14 @@ func TestSerialAlone(t *testing.T) {
 		{"Optional", []sqlfence.Rule{sqlfence.Optional()}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			base := new(fake)
-			db := base.open(t, sqlfence.WithTable("books", append(tt.rules, sqlfence.Serial("version"))...))
+			base := new(fakedb.Recorder)
+			db := open(t, base, sqlfence.WithTable("books", append(tt.rules, sqlfence.Serial("version"))...))
 			_, err := db.ExecContext(t.Context(), serialUpdate)
 			if !errors.Is(err, tt.want) {
 				t.Fatalf("err = %v, want %v", err, tt.want)
 			}
-			if err == nil && (len(base.sent) != 1 || !strings.Contains(base.sent[0], "`version` = ")) {
-				t.Errorf("sent %q", base.sent)
+			if err == nil && (len(base.Sent) != 1 || !strings.Contains(base.Sent[0], "`version` = ")) {
+				t.Errorf("sent %q", base.Sent)
 			}
 		})
 	}
@@ -47,8 +48,8 @@ func TestSerialAlone(t *testing.T) {
 // The serial goes the way of the tokens: as an argument after the statement's
 // own, or into the text where the statement has none.
 func TestSerialIsAnArgument(t *testing.T) {
-	base := new(fake)
-	db := base.open(t, serialRule)
+	base := new(fakedb.Recorder)
+	db := open(t, base, serialRule)
 	ctx := sqlfence.WithSerial(t.Context(), 42)
 	stmt, err := db.PrepareContext(t.Context(), serialUpdate)
 	if err != nil {
@@ -67,16 +68,16 @@ func TestSerialIsAnArgument(t *testing.T) {
 		{"prepared, without", func() error { _, err := stmt.ExecContext(t.Context()); return err }, nil, "THEN"},
 		{"the inner context", func() error { _, err := db.ExecContext(sqlfence.WithSerial(ctx, 43), serialUpdate); return err }, nil, "= 43 THEN"},
 	} {
-		base.sent = nil
+		base.Sent = nil
 		if err := tt.run(); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		var args []any
-		for _, a := range base.args {
+		for _, a := range base.Args {
 			args = append(args, a.Value)
 		}
-		if len(base.sent) != 1 || !strings.Contains(base.sent[0], tt.text) || !slices.Equal(args, tt.args) {
-			t.Errorf("%s: sent %q with %v, want %q with %v", tt.name, base.sent, args, tt.text, tt.args)
+		if len(base.Sent) != 1 || !strings.Contains(base.Sent[0], tt.text) || !slices.Equal(args, tt.args) {
+			t.Errorf("%s: sent %q with %v, want %q with %v", tt.name, base.Sent, args, tt.text, tt.args)
 		}
 	}
 }
@@ -88,22 +89,22 @@ func TestSerialOfNoRow(t *testing.T) {
 	unknown := errors.New("not counted")
 	for _, tt := range []struct {
 		name string
-		base *fake
+		base *fakedb.Recorder
 		mode sqlfence.Mode
 		want error
 		told sqlfence.EventKind
 	}{
-		{"one", &fake{}, sqlfence.Enforce, nil, 0},
-		{"none", &fake{result: driver.RowsAffected(0), noRow: true}, sqlfence.Enforce, sqlfence.ErrGone, sqlfence.Refused},
-		{"none, observed", &fake{result: driver.RowsAffected(0), noRow: true}, sqlfence.Observe, nil, sqlfence.WouldRefuse},
-		{"unknown", &fake{result: uncounted{unknown}}, sqlfence.Enforce, sqlfence.ErrUnknownOutcome, sqlfence.Unanswered},
-		{"why", &fake{result: uncounted{unknown}}, sqlfence.Enforce, unknown, sqlfence.Unanswered},
+		{"one", &fakedb.Recorder{}, sqlfence.Enforce, nil, 0},
+		{"none", &fakedb.Recorder{Result: driver.RowsAffected(0), NoRow: true}, sqlfence.Enforce, sqlfence.ErrGone, sqlfence.Refused},
+		{"none, observed", &fakedb.Recorder{Result: driver.RowsAffected(0), NoRow: true}, sqlfence.Observe, nil, sqlfence.WouldRefuse},
+		{"unknown", &fakedb.Recorder{Result: uncounted{unknown}}, sqlfence.Enforce, sqlfence.ErrUnknownOutcome, sqlfence.Unanswered},
+		{"why", &fakedb.Recorder{Result: uncounted{unknown}}, sqlfence.Enforce, unknown, sqlfence.Unanswered},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			db := tt.base.open(t, serialRule, observer, sqlfence.WithMode(tt.mode))
+			db := open(t, tt.base, serialRule, observer, sqlfence.WithMode(tt.mode))
 			ctx := sqlfence.WithSerial(t.Context(), 42)
 			ways := []func() error{func() error { _, err := db.ExecContext(ctx, serialUpdate); return err }}
-			if _, counts := tt.base.result.(uncounted); !counts {
+			if _, counts := tt.base.Result.(uncounted); !counts {
 				ways = append(ways, func() error {
 					rows, err := db.QueryContext(ctx, serialUpdate+" RETURNING id")
 					if err != nil {
@@ -161,10 +162,10 @@ func TestSerialRefusalsByTheDatabase(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			baseErr := &baseError{tt.message}
 			ctx := sqlfence.WithSerial(t.Context(), 42)
-			_, err := (&fake{fails: func(string) error { return baseErr }}).open(t, serialRule).ExecContext(ctx, serialUpdate)
+			_, err := open(t, &fakedb.Recorder{Fails: func(string) error { return baseErr }}, serialRule).ExecContext(ctx, serialUpdate)
 			checkRefusal(t, err, baseErr, tt.is, tt.text)
 			var n int
-			err = (&fake{failsNext: baseErr}).open(t, serialRule).QueryRowContext(ctx, serialUpdate+" RETURNING id").Scan(&n)
+			err = open(t, &fakedb.Recorder{FailsNext: baseErr}, serialRule).QueryRowContext(ctx, serialUpdate+" RETURNING id").Scan(&n)
 			checkRefusal(t, err, baseErr, tt.is, tt.text)
 		})
 	}
@@ -188,7 +189,7 @@ func TestSerialOptions(t *testing.T) {
 		{"of two columns", []sqlfence.Rule{sqlfence.Serial("version", required), sqlfence.Serial("serial", required)}, "Serial twice"},
 		{"of no column", []sqlfence.Rule{sqlfence.Serial("", required)}, "Serial of an empty name"},
 	} {
-		_, err := sqlfence.WrapDriver(new(fake), sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", tt.rules...))
+		_, err := sqlfence.WrapDriver(new(fakedb.Recorder), sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", tt.rules...))
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: err = %v, want %q", tt.name, err, tt.want)
 		}
@@ -197,8 +198,8 @@ func TestSerialOptions(t *testing.T) {
 
 // A write that needs a serial isn't sent without one; an INSERT needs none.
 func TestSerialRequired(t *testing.T) {
-	base := new(fake)
-	db := base.open(t, sqlfence.WithTable("books", sqlfence.Serial("version", sqlfence.Required())), sqlfence.WithTable("pens", sqlfence.Serial("version")))
+	base := new(fakedb.Recorder)
+	db := open(t, base, sqlfence.WithTable("books", sqlfence.Serial("version", sqlfence.Required())), sqlfence.WithTable("pens", sqlfence.Serial("version")))
 	for _, tt := range []struct {
 		query string
 		ctx   context.Context
@@ -212,9 +213,9 @@ func TestSerialRequired(t *testing.T) {
 		{"INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET price = 1", t.Context(), nil}, // the database tells
 		{"UPDATE pens SET price = 1", t.Context(), nil},
 	} {
-		base.sent = nil
-		if _, err := db.ExecContext(tt.ctx, tt.query); !errors.Is(err, tt.want) || (err != nil) == (len(base.sent) > 0) {
-			t.Errorf("%s: err = %v, want %v; sent %q", tt.query, err, tt.want, base.sent)
+		base.Sent = nil
+		if _, err := db.ExecContext(tt.ctx, tt.query); !errors.Is(err, tt.want) || (err != nil) == (len(base.Sent) > 0) {
+			t.Errorf("%s: err = %v, want %v; sent %q", tt.query, err, tt.want, base.Sent)
 		}
 	}
 }

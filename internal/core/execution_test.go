@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // A statement that comes twice, as database/sql prepares it after ErrSkip, is
@@ -16,8 +17,8 @@ import (
 func TestSkippedExecutionIsReportedOnce(t *testing.T) {
 	for _, opts := range [][]sqlfence.Option{nil, observeMode} {
 		var o observed
-		base := &fake{form: func(c *fakeConn) driver.Conn { return skipper{c} }}
-		db := base.open(t, slices.Concat(o.opts(), opts, []sqlfence.Option{sqlfence.WithTable("books", fenced)})...)
+		base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return skipper{c} }}
+		db := open(t, base, slices.Concat(o.opts(), opts, []sqlfence.Option{sqlfence.WithTable("books", fenced)})...)
 		ctx := t.Context()
 		if opts == nil {
 			ctx = sqlfence.Bypass(ctx, "repair")
@@ -34,21 +35,21 @@ func TestSkippedExecutionIsReportedOnce(t *testing.T) {
 // refusingRows fail with a guard's error, when they are read and when they are closed.
 type refusingRows struct{ driver.Rows }
 
-func (refusingRows) Next([]driver.Value) error { return errStaleAt9 }
-func (refusingRows) Close() error              { return errStaleAt9 }
+func (refusingRows) Next([]driver.Value) error { return fakedb.ErrStaleAt9 }
+func (refusingRows) Close() error              { return fakedb.ErrStaleAt9 }
 
-type refusingConn struct{ *fakeConn }
+type refusingConn struct{ *fakedb.RecorderConn }
 
 func (c refusingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	rows, err := c.fakeConn.QueryContext(ctx, query, args)
+	rows, err := c.RecorderConn.QueryContext(ctx, query, args)
 	return refusingRows{rows}, err
 }
 
 // A refusal that the rows repeat is reported once.
 func TestRefusalOfRowsIsReportedOnce(t *testing.T) {
 	var o observed
-	base := &fake{form: func(c *fakeConn) driver.Conn { return refusingConn{c} }}
-	db := base.open(t, append(o.opts(), sqlfence.WithTable("books", fenced))...)
+	base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return refusingConn{c} }}
+	db := open(t, base, append(o.opts(), sqlfence.WithTable("books", fenced))...)
 	rows, err := db.QueryContext(with(t.Context(), 7), "UPDATE books SET price = 1 RETURNING id")
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func TestRefusalOfRowsIsReportedOnce(t *testing.T) {
 
 // A row that was read ahead is given out once.
 func TestRowReadAheadIsGivenOutOnce(t *testing.T) {
-	db := new(fake).open(t, serialRule)
+	db := open(t, new(fakedb.Recorder), serialRule)
 	rows, err := db.QueryContext(sqlfence.WithSerial(t.Context(), 3), serialUpdate+" RETURNING id")
 	if err != nil {
 		t.Fatal(err)
@@ -89,32 +90,32 @@ func TestRowReadAheadIsGivenOutOnce(t *testing.T) {
 func TestStatementThatPgxMisreads(t *testing.T) {
 	const update = "UPDATE books SET a$1 = $1"
 	for _, opts := range [][]sqlfence.Option{nil, observeMode} {
-		base := new(fake)
-		_, err := base.openPostgres(t, append(opts, sqlfence.WithTable("books", fenced))...).ExecContext(with(t.Context(), 7), update, 30)
+		base := new(fakedb.Recorder)
+		_, err := openPostgres(t, base, append(opts, sqlfence.WithTable("books", fenced))...).ExecContext(with(t.Context(), 7), update, 30)
 		if opts != nil {
 			if err != nil {
 				t.Error(err)
 			}
-			base.wantSent(t, update)
+			base.WantSent(t, update)
 			continue
 		}
 		var e *sqlfence.UnguardableError
 		if !errors.As(err, &e) || !strings.Contains(e.Reason, "simple protocol") || e.Offset != -1 {
 			t.Errorf("error = %v", err)
 		}
-		base.wantSent(t)
+		base.WantSent(t)
 	}
 }
 
 // A countingStmt counts the placeholders of its guarded text, and notes its end.
 type countingStmt struct {
-	*fakeStmt
+	*fakedb.RecorderStmt
 	closed *int
 }
 
 func (s countingStmt) NumInput() int {
 	n := 0
-	for strings.Contains(s.query, "?"+string(rune('1'+n))) {
+	for strings.Contains(s.Text, "?"+string(rune('1'+n))) {
 		n++
 	}
 	return n
@@ -122,20 +123,20 @@ func (s countingStmt) NumInput() int {
 func (s countingStmt) Close() error { *s.closed++; return nil }
 
 type countingConn struct {
-	*fakeConn
+	*fakedb.RecorderConn
 	closed *int
 }
 
 func (c countingConn) PrepareContext(_ context.Context, query string) (driver.Stmt, error) {
-	return countingStmt{&fakeStmt{bareStmt{c.fake, query}}, c.closed}, nil
+	return countingStmt{&fakedb.RecorderStmt{BareStmt: fakedb.BareStmt{Recorder: c.Recorder, Text: query}}, c.closed}, nil
 }
 
 // A prepared statement takes the application's own arguments; where an execution needs
 // another form of the text, the one before is closed.
 func TestPreparedStatementCountsItsOwnArguments(t *testing.T) {
 	closed := 0
-	base := &fake{form: func(c *fakeConn) driver.Conn { return countingConn{c, &closed} }}
-	db := base.open(t, sqlfence.WithTable("books", fenced, sqlfence.Optional()))
+	base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return countingConn{c, &closed} }}
+	db := open(t, base, sqlfence.WithTable("books", fenced, sqlfence.Optional()))
 	db.SetMaxOpenConns(1)
 	s, err := db.PrepareContext(t.Context(), "UPDATE books SET price = ?1")
 	if err != nil {
@@ -164,8 +165,8 @@ func TestPreparedStatementCountsItsOwnArguments(t *testing.T) {
 func TestPrepareOfWhatCannotBeGuarded(t *testing.T) {
 	for _, opts := range [][]sqlfence.Option{nil, observeMode} {
 		var o observed
-		base := new(fake)
-		db := base.open(t, slices.Concat(o.opts(), opts, []sqlfence.Option{sqlfence.WithTable("books", fenced)})...)
+		base := new(fakedb.Recorder)
+		db := open(t, base, slices.Concat(o.opts(), opts, []sqlfence.Option{sqlfence.WithTable("books", fenced)})...)
 		s, err := db.PrepareContext(with(t.Context(), 7), "TRUNCATE books")
 		want := sqlfence.Refused
 		if opts != nil {
@@ -176,7 +177,7 @@ func TestPrepareOfWhatCannotBeGuarded(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			base.wantSent(t, "TRUNCATE books")
+			base.WantSent(t, "TRUNCATE books")
 		} else if !errors.Is(err, sqlfence.ErrUnguardable) {
 			t.Errorf("Prepare: %v", err)
 		}
@@ -189,8 +190,8 @@ func TestPrepareOfWhatCannotBeGuarded(t *testing.T) {
 // The argument of set_config may name a setting of the application's, and none that guards depend on.
 func TestSettingsThatArgumentsName(t *testing.T) {
 	const query = "SELECT set_config($1, $2, true)"
-	base := &fake{}
-	db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
+	base := &fakedb.Recorder{}
+	db := openPostgres(t, base, sqlfence.WithTable("books", fenced))
 	ways := map[string]func(name any) error{
 		"executed": func(name any) error { _, err := db.Exec(query, name, "x"); return err },
 		"queried": func(name any) error {
@@ -214,12 +215,12 @@ func TestSettingsThatArgumentsName(t *testing.T) {
 		for name, passes := range map[any]bool{
 			"app.tenant": true, "session_replication_role": false, "Sqlfence.seen": false, "client_encoding": false, 7: false, nil: false,
 		} {
-			base.sent = nil
+			base.Sent = nil
 			switch err := run(name); {
 			case passes && err != nil:
 				t.Errorf("%s, %v: %v", way, name, err)
-			case !passes && (!errors.Is(err, sqlfence.ErrUnguardable) || slices.Contains(base.sent, query)):
-				t.Errorf("%s, %v: %v, sent %q", way, name, err, base.sent)
+			case !passes && (!errors.Is(err, sqlfence.ErrUnguardable) || slices.Contains(base.Sent, query)):
+				t.Errorf("%s, %v: %v, sent %q", way, name, err, base.Sent)
 			}
 		}
 	}

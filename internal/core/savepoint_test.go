@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // kindsOf shortens guarded statements to how they refuse.
@@ -60,8 +61,8 @@ func TestObserveSetsSavepoints(t *testing.T) {
 		{"no transaction any more", failing(pgError{"25P01", "no transaction"}, set), "", []string{set, "guarded"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			base := new(fake)
-			db := base.openPostgres(t, sqlfence.WithTable("books", fenced), sqlfence.WithMode(sqlfence.Observe))
+			base := new(fakedb.Recorder)
+			db := openPostgres(t, base, sqlfence.WithTable("books", fenced), sqlfence.WithMode(sqlfence.Observe))
 			c, err := db.Conn(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -77,12 +78,12 @@ func TestObserveSetsSavepoints(t *testing.T) {
 			if _, err := c.ExecContext(t.Context(), begin); err != nil {
 				t.Fatal(err)
 			}
-			base.sent, base.fails = nil, tt.fails
+			base.Sent, base.Fails = nil, tt.fails
 			_, err = c.ExecContext(with(t.Context(), 7), update, 30)
 			if !errors.Is(err, tt.err) {
 				t.Errorf("error = %v, want %v", err, tt.err)
 			}
-			if got := kindsOf(base.sent); !slices.Equal(got, tt.want) {
+			if got := kindsOf(base.Sent); !slices.Equal(got, tt.want) {
 				t.Errorf("sent %q, want %q", got, tt.want)
 			}
 		})
@@ -91,17 +92,17 @@ func TestObserveSetsSavepoints(t *testing.T) {
 
 // So with a transaction of database/sql's, whose end is known.
 func TestObserveFollowsTransactions(t *testing.T) {
-	base := new(fake)
-	db := base.openPostgres(t, sqlfence.WithTable("books", fenced), sqlfence.WithMode(sqlfence.Observe))
+	base := new(fakedb.Recorder)
+	db := openPostgres(t, base, sqlfence.WithTable("books", fenced), sqlfence.WithMode(sqlfence.Observe))
 	db.SetMaxOpenConns(1)
 	ctx := with(t.Context(), 7)
 	run := func(exec func(context.Context) error, want ...string) {
 		t.Helper()
-		base.sent = nil
+		base.Sent = nil
 		if err := exec(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if got := kindsOf(base.sent); !slices.Equal(got, want) {
+		if got := kindsOf(base.Sent); !slices.Equal(got, want) {
 			t.Errorf("sent %q, want %q", got, want)
 		}
 	}
@@ -132,8 +133,8 @@ func TestObserveFollowsTransactions(t *testing.T) {
 // the server doesn't know has no savepoints from then on, and one that a prepared
 // statement begins has.
 func TestObserveSavepointsByStatement(t *testing.T) {
-	base := new(fake)
-	db := base.openPostgres(t, sqlfence.WithTable("books", fenced), sqlfence.WithMode(sqlfence.Observe))
+	base := new(fakedb.Recorder)
+	db := openPostgres(t, base, sqlfence.WithTable("books", fenced), sqlfence.WithMode(sqlfence.Observe))
 	ctx := with(t.Context(), 7)
 	c, err := db.Conn(ctx)
 	if err != nil {
@@ -158,7 +159,7 @@ func TestObserveSavepointsByStatement(t *testing.T) {
 		}, []string{"SAVEPOINT sqlfence", "guarded"}},
 		{"exec", exec, []string{"SAVEPOINT sqlfence", "guarded", "RELEASE SAVEPOINT sqlfence"}},
 		{"no savepoint", func() error {
-			base.fails = func(query string) error {
+			base.Fails = func(query string) error {
 				if query == "SAVEPOINT sqlfence" {
 					return pgError{"25P01", "SAVEPOINT can only be used in transaction blocks"}
 				}
@@ -168,11 +169,11 @@ func TestObserveSavepointsByStatement(t *testing.T) {
 		}, []string{"SAVEPOINT sqlfence", "guarded"}},
 		{"outside again", exec, []string{"guarded"}},
 	} {
-		base.sent = nil
+		base.Sent = nil
 		if err := step.run(); err != nil {
 			t.Errorf("%s: %v", step.name, err)
 		}
-		if got := kindsOf(base.sent); !slices.Equal(got, step.want) {
+		if got := kindsOf(base.Sent); !slices.Equal(got, step.want) {
 			t.Errorf("%s: sent %q, want %q", step.name, got, step.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -140,7 +140,7 @@ func (c noQueryer) ExecContext(ctx context.Context, query string, args []driver.
 // A connection without queries of its own is asked by a prepared statement.
 func TestServersAreAskedPrepared(t *testing.T) {
 	for _, down := range []error{nil, errors.New("no answer")} {
-		base := &fake{noRow: true, form: func(c *fakeConn) driver.Conn { return noQueryer{c} }, fails: func(query string) error {
+		base := &fakedb.Recorder{NoRow: true, Form: func(c *fakedb.RecorderConn) driver.Conn { return noQueryer{c} }, Fails: func(query string) error {
 			if strings.HasPrefix(query, "SHOW VARIABLES") {
 				return down
 			}

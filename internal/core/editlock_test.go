@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 var editLock = sqlfence.EditLock("by", "since", "expiry")
@@ -31,25 +32,25 @@ func TestEditLockSendsTheEditor(t *testing.T) {
 		{42, "42"}, {int64(-7), "-7"}, {userID(8), "8"}, {"ann", "ann"}, {[]byte("ann"), "ann"}, {userName{"ann"}, "ann"}, {&name, "ann"},
 		{nil, ""}, {0, nil}, {uint8(0), nil}, {"", nil}, {"0", nil}, {userName{}, nil}, {4.2, nil}, {time.Time{}, nil}, {[]int{1}, nil},
 	} {
-		base := new(fake)
-		db := base.open(t, sqlfence.WithTable("books", editLock))
+		base := new(fakedb.Recorder)
+		db := open(t, base, sqlfence.WithTable("books", editLock))
 		_, err := db.ExecContext(sqlfence.WithEditor(t.Context(), tt.user), update, 1)
 		if tt.want == nil {
-			if !slices.Equal(is(err), []error{sqlfence.ErrInvalid}) || len(base.sent) > 0 {
-				t.Errorf("%#v: sent %q, %v", tt.user, base.sent, err)
+			if !slices.Equal(is(err), []error{sqlfence.ErrInvalid}) || len(base.Sent) > 0 {
+				t.Errorf("%#v: sent %q, %v", tt.user, base.Sent, err)
 			}
 			continue
 		}
-		if err != nil || len(base.args) != 2 || base.args[1].Value != tt.want {
-			t.Errorf("%#v: sent %v, %v, want %q", tt.user, base.args, err, tt.want)
+		if err != nil || len(base.Args) != 2 || base.Args[1].Value != tt.want {
+			t.Errorf("%#v: sent %v, %v, want %q", tt.user, base.Args, err, tt.want)
 		}
 	}
 }
 
 // An inner context's editor is the one, also if it is none.
 func TestWithEditorReplaces(t *testing.T) {
-	base := new(fake)
-	db := base.open(t, sqlfence.WithTable("books", editLock))
+	base := new(fakedb.Recorder)
+	db := open(t, base, sqlfence.WithTable("books", editLock))
 	for _, tt := range []struct {
 		ctx  context.Context
 		want string
@@ -57,19 +58,19 @@ func TestWithEditorReplaces(t *testing.T) {
 		{sqlfence.WithEditor(sqlfence.WithEditor(t.Context(), "ann"), "bob's"), "= 'bob''s' OR"},
 		{sqlfence.WithEditor(sqlfence.WithEditor(t.Context(), "ann"), nil), "= '' OR"},
 	} {
-		base.sent = nil
+		base.Sent = nil
 		if _, err := db.ExecContext(tt.ctx, "DELETE FROM books"); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(base.sent[0], tt.want) {
-			t.Errorf("sent %q, want %q", base.sent, tt.want)
+		if !strings.Contains(base.Sent[0], tt.want) {
+			t.Errorf("sent %q, want %q", base.Sent, tt.want)
 		}
 	}
 }
 
 func TestEditLockRefusalByTheDatabase(t *testing.T) {
 	baseErr := &baseError{"bad JSON path: 'sqlfence:nonce:locked:0:60000000:120000000:o''neill:x'"}
-	db := (&fake{fails: func(string) error { return baseErr }}).open(t, sqlfence.WithTable("books", editLock))
+	db := open(t, &fakedb.Recorder{Fails: func(string) error { return baseErr }}, sqlfence.WithTable("books", editLock))
 	_, err := db.ExecContext(t.Context(), "DELETE FROM books")
 	checkRefusal(t, err, baseErr, sqlfence.ErrLocked,
 		`sqlfence: row is locked: table "books": by "o'neill:x" since 1970-01-01T00:01:00Z until 1970-01-01T00:02:00Z; the context doesn't say who writes: add WithEditor if it is the holder`)

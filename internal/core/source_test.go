@@ -1,16 +1,16 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // A supplier is a source that has some tokens, and notes what it is asked.
@@ -84,8 +84,8 @@ func TestSourceIsAskedForWhatIsMissing(t *testing.T) {
 	} {
 		for _, prepared := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, prepared %v", tt.name, prepared), func(t *testing.T) {
-				base, s := new(fake), &supplier{tokens: tt.has}
-				db := base.open(t, append(suppliedTables, sqlfence.WithTokens(s.source))...)
+				base, s := new(fakedb.Recorder), &supplier{tokens: tt.has}
+				db := open(t, base, append(suppliedTables, sqlfence.WithTokens(s.source))...)
 				ctx := t.Context()
 				if tt.ctx != nil {
 					ctx = sqlfence.WithFence(ctx, tt.ctx...)
@@ -106,8 +106,8 @@ func TestSourceIsAskedForWhatIsMissing(t *testing.T) {
 					exec = func() error { _, err := stmt.ExecContext(ctx, 1); return err }
 				}
 				err := exec()
-				if !errors.Is(err, tt.is) || !slices.Equal(s.asked, tt.asked) || !slices.Equal(base.values(), tt.args) {
-					t.Errorf("%v, asked for %q, sent %v; want %v, %q, %v", err, s.asked, base.values(), tt.is, tt.asked, tt.args)
+				if !errors.Is(err, tt.is) || !slices.Equal(s.asked, tt.asked) || !slices.Equal(base.Values(), tt.args) {
+					t.Errorf("%v, asked for %q, sent %v; want %v, %q, %v", err, s.asked, base.Values(), tt.is, tt.asked, tt.args)
 				}
 			})
 		}
@@ -122,12 +122,12 @@ func TestSourceIsAskedForWhatIsMissing(t *testing.T) {
 			{[]sqlfence.Token{token("shelves", 6)}, "books", []driver.Value{int64(7), int64(6)}},
 			{[]sqlfence.Token{token("shelves", 6), token("books", 5)}, "", []driver.Value{int64(5), int64(6)}},
 		} {
-			base, s := new(fake), &supplier{tokens: has}
-			db := base.openPostgres(t, append(suppliedTables, sqlfence.WithTokens(s.source))...)
+			base, s := new(fakedb.Recorder), &supplier{tokens: has}
+			db := openPostgres(t, base, append(suppliedTables, sqlfence.WithTokens(s.source))...)
 			if _, err := db.ExecContext(sqlfence.WithFence(t.Context(), tt.ctx...), both); err != nil {
 				t.Fatal(err)
 			}
-			text := base.sent[0]
+			text := base.Sent[0]
 			if asked := strings.Join(s.asked, "|"); asked != tt.asked || !containsAll(text, tt.want) {
 				t.Errorf("asked for %q, want %q; sent %s, want %v in it", asked, tt.asked, text, tt.want)
 			}
@@ -168,21 +168,21 @@ func TestSourceThatRefuses(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, observed %v", tt.name, mode != nil), func(t *testing.T) {
 				var o observed
 				calls := 0
-				base := new(fake)
+				base := new(fakedb.Recorder)
 				given := slices.Clone(tt.tokens)
-				db := base.open(t, slices.Concat(suppliedTables, o.opts(), mode, []sqlfence.Option{
+				db := open(t, base, slices.Concat(suppliedTables, o.opts(), mode, []sqlfence.Option{
 					sqlfence.WithTokens(func(context.Context, []string) ([]sqlfence.Token, error) { calls++; return given, tt.err })})...)
 				_, err := db.Exec(tt.query)
 				if calls != 1 || len(o.events) != 1 || !slices.Equal(given, tt.tokens) {
 					t.Errorf("asked %d times, events %v, the source's tokens are now %v", calls, o.events, given)
 				}
 				if mode != nil {
-					if base.wantSent(t, tt.query); err != nil || o.events[0].Kind != sqlfence.WouldRefuse {
+					if base.WantSent(t, tt.query); err != nil || o.events[0].Kind != sqlfence.WouldRefuse {
 						t.Errorf("%v, event %v", err, o.events[0])
 					}
 					return
 				}
-				base.wantSent(t)
+				base.WantSent(t)
 				for _, is := range tt.is {
 					if !errors.Is(err, is) || !errors.Is(o.events[0].Err, is) {
 						t.Errorf("%v, want %v", err, is)
@@ -198,12 +198,12 @@ func TestSourceThatRefuses(t *testing.T) {
 
 // A source can't replace what the context has.
 func TestSourceGivesWhatTheContextHas(t *testing.T) {
-	base := new(fake)
-	db := base.openPostgres(t, append(suppliedTables, sqlfence.WithTokens(func(context.Context, []string) ([]sqlfence.Token, error) {
+	base := new(fakedb.Recorder)
+	db := openPostgres(t, base, append(suppliedTables, sqlfence.WithTokens(func(context.Context, []string) ([]sqlfence.Token, error) {
 		return []sqlfence.Token{token("books", 7), token("shelves", 9)}, nil
 	}))...)
 	_, err := db.ExecContext(sqlfence.WithFence(t.Context(), token("shelves", 6)), "WITH b AS (DELETE FROM books) UPDATE shelves SET price = 1")
-	if base.wantSent(t); !errors.Is(err, sqlfence.ErrNoFence) {
+	if base.WantSent(t); !errors.Is(err, sqlfence.ErrNoFence) {
 		t.Error(err)
 	}
 }
@@ -211,11 +211,11 @@ func TestSourceGivesWhatTheContextHas(t *testing.T) {
 // A name in another spelling is the same name; the source's slice stays as it is.
 func TestSourceNamesAreNormalised(t *testing.T) {
 	given := []sqlfence.Token{token("cafe\u0301", 7)}
-	base := new(fake)
-	db := base.open(t, sqlfence.WithTable("books", fenced, sqlfence.Resource("caf\u00e9")),
+	base := new(fakedb.Recorder)
+	db := open(t, base, sqlfence.WithTable("books", fenced, sqlfence.Resource("caf\u00e9")),
 		sqlfence.WithTokens(func(context.Context, []string) ([]sqlfence.Token, error) { return given, nil }))
-	if _, err := db.Exec("UPDATE books SET price = ?", 1); err != nil || !slices.Equal(base.values(), []driver.Value{int64(1), int64(7)}) {
-		t.Errorf("%v, sent %v", err, base.values())
+	if _, err := db.Exec("UPDATE books SET price = ?", 1); err != nil || !slices.Equal(base.Values(), []driver.Value{int64(1), int64(7)}) {
+		t.Errorf("%v, sent %v", err, base.Values())
 	}
 	if given[0].Name != "cafe\u0301" {
 		t.Errorf("the source's token is called %+q now", given[0].Name)
@@ -223,8 +223,8 @@ func TestSourceNamesAreNormalised(t *testing.T) {
 }
 
 func TestBypassWinsOverTheSource(t *testing.T) {
-	base, s := new(fake), &supplier{err: errNotLeading}
-	db := base.open(t, append(suppliedTables, sqlfence.WithTokens(s.source))...)
+	base, s := new(fakedb.Recorder), &supplier{err: errNotLeading}
+	db := open(t, base, append(suppliedTables, sqlfence.WithTokens(s.source))...)
 	if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "repair"), "UPDATE books SET price = 1"); err != nil || s.asked != nil {
 		t.Errorf("%v, asked for %q", err, s.asked)
 	}
@@ -233,8 +233,8 @@ func TestBypassWinsOverTheSource(t *testing.T) {
 // A transaction goes on under the tokens that it has written with: the next lease of this
 // process doesn't stand for what was read under the one before.
 func TestTransactionKeepsItsTerm(t *testing.T) {
-	base, s := new(fake), &supplier{tokens: []sqlfence.Token{token("books", 7), token("shelves", 1)}}
-	db := base.open(t, append(suppliedTables, sqlfence.WithTokens(s.source))...)
+	base, s := new(fakedb.Recorder), &supplier{tokens: []sqlfence.Token{token("books", 7), token("shelves", 1)}}
+	db := open(t, base, append(suppliedTables, sqlfence.WithTokens(s.source))...)
 	db.SetMaxOpenConns(1)
 	const query = "UPDATE books SET price = ?"
 	for _, tt := range []struct {
@@ -307,33 +307,8 @@ func TestWithTokensIsChecked(t *testing.T) {
 		{sqlfence.WithTokens(nil)},
 		{sqlfence.WithTokens(none), sqlfence.WithTokens(none)},
 	} {
-		if _, err := sqlfence.OpenDB(new(fake), append(opts, sqlfence.WithDialect(sqlfence.SQLite))...); !errors.Is(err, sqlfence.ErrInvalid) {
+		if _, err := sqlfence.OpenDB(new(fakedb.Recorder), append(opts, sqlfence.WithDialect(sqlfence.SQLite))...); !errors.Is(err, sqlfence.ErrInvalid) {
 			t.Errorf("OpenDB: %v", err)
-		}
-	}
-}
-
-// A source costs nothing of its own where the context has the tokens, nor for one that
-// returns what it has.
-func TestAllocationsOfASource(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector has pools lose what they hold")
-	}
-	held := []sqlfence.Token{token("books", 7)}
-	source := func(context.Context, []string) ([]sqlfence.Token, error) { return held, nil }
-	plain, sourced := new(fake), new(fake)
-	without := plain.open(t, suppliedTables...)
-	with := sourced.open(t, append(suppliedTables, sqlfence.WithTokens(source))...)
-	const query = "UPDATE books SET price = ?"
-	carries := sqlfence.WithFence(t.Context(), held...)
-	for name, ctx := range map[string]context.Context{"the context has it": carries, "the source has it": t.Context()} {
-		got, want := math.Inf(1), math.Inf(1)
-		for try := 0; try < 3 || try < 30 && got > want; try++ {
-			want = min(want, allocations(t, carries, without, plain, query, []any{1}, false, false))
-			got = min(got, allocations(t, ctx, with, sourced, query, []any{1}, false, false))
-		}
-		if got > want {
-			t.Errorf("%s: %v allocations, %v without a source", name, got, want)
 		}
 	}
 }

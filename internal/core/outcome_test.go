@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // errSaid is an error by which pgx says that nothing was sent.
@@ -91,8 +92,8 @@ func TestOutcomeOfWrite(t *testing.T) {
 		for name, way := range outcomeWays {
 			t.Run(tt.name+"/"+name, func(t *testing.T) {
 				sent := 0
-				base := &fake{fails: func(string) error { sent++; return tt.err }}
-				err := way(with(t.Context(), 7), base.openPostgres(t, sqlfence.WithTable("books", fenced)))
+				base := &fakedb.Recorder{Fails: func(string) error { sent++; return tt.err }}
+				err := way(with(t.Context(), 7), openPostgres(t, base, sqlfence.WithTable("books", fenced)))
 				wantOutcome(t, err, tt.err, tt.unknown, true)
 				if sent != 1 {
 					t.Errorf("sent %d times", sent)
@@ -107,8 +108,8 @@ func TestOutcomeOfWrite(t *testing.T) {
 func TestOutcomeOfRows(t *testing.T) {
 	for _, tt := range sentErrors {
 		for _, rule := range []sqlfence.Option{sqlfence.WithTable("books", fenced), serialRule} {
-			base := &fake{failsNext: tt.err}
-			db := base.openPostgres(t, rule)
+			base := &fakedb.Recorder{FailsNext: tt.err}
+			db := openPostgres(t, base, rule)
 			ctx := sqlfence.WithSerial(with(t.Context(), 7), 3)
 			rows, err := db.QueryContext(ctx, serialUpdate+" RETURNING id")
 			if err != nil {
@@ -129,13 +130,13 @@ func TestOutcomeOfCommit(t *testing.T) {
 	for _, tt := range sentErrors {
 		for _, query := range []string{outcomeWrite, "UPDATE others SET price = 1", ""} {
 			t.Run(tt.name+"/"+query, func(t *testing.T) {
-				base := &fake{fails: func(sent string) error {
+				base := &fakedb.Recorder{Fails: func(sent string) error {
 					if sent == "COMMIT" {
 						return tt.err
 					}
 					return nil
 				}}
-				tx, err := base.openPostgres(t, sqlfence.WithTable("books", fenced)).Begin()
+				tx, err := openPostgres(t, base, sqlfence.WithTable("books", fenced)).Begin()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -154,14 +155,14 @@ func TestOutcomeOfCommit(t *testing.T) {
 // driver's error, and database/sql sends it again on driver.ErrBadConn.
 func TestOutcomeIsTheDriversElsewhere(t *testing.T) {
 	for _, tt := range sentErrors {
-		base := &fake{fails: func(sent string) error {
+		base := &fakedb.Recorder{Fails: func(sent string) error {
 			if strings.HasPrefix(sent, "UPDATE") {
 				return tt.err
 			}
 			return nil
 		}}
-		db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
-		observing := base.openPostgres(t, append(observeMode, sqlfence.WithTable("books", fenced))...)
+		db := openPostgres(t, base, sqlfence.WithTable("books", fenced))
+		observing := openPostgres(t, base, append(observeMode, sqlfence.WithTable("books", fenced))...)
 		tx, err := db.Begin()
 		if err != nil {
 			t.Fatal(err)
@@ -182,7 +183,7 @@ func TestOutcomeIsTheDriversElsewhere(t *testing.T) {
 
 // With a context that has ended nothing is sent.
 func TestOutcomeOfAnEndedContext(t *testing.T) {
-	base, link := new(fake), new(fakeLink)
+	base, link := new(fakedb.Recorder), new(fakeLink)
 	ctx, cancel := context.WithCancel(with(t.Context(), 7))
 	db := link.linked(t, base, cancel) // after database/sql has looked
 	if err := db.Ping(); err != nil {
@@ -190,7 +191,7 @@ func TestOutcomeOfAnEndedContext(t *testing.T) {
 	}
 	_, err := db.ExecContext(ctx, outcomeWrite)
 	wantOutcome(t, err, context.Canceled, false, true)
-	base.wantSent(t)
+	base.WantSent(t)
 
 	conn, err := wrapped(t, base).Open("")
 	if err != nil {
@@ -206,12 +207,12 @@ func TestOutcomeOfAnEndedContext(t *testing.T) {
 	}
 	cancel()
 	wantOutcome(t, tx.Commit(), context.Canceled, false, false)
-	if base.sent[0] != "BEGIN Default" || base.sent[len(base.sent)-1] != "ROLLBACK" || slices.Contains(base.sent, "COMMIT") {
-		t.Errorf("sent %q", base.sent)
+	if base.Sent[0] != "BEGIN Default" || base.Sent[len(base.Sent)-1] != "ROLLBACK" || slices.Contains(base.Sent, "COMMIT") {
+		t.Errorf("sent %q", base.Sent)
 	}
 }
 
-func wrapped(t *testing.T, base *fake) driver.Driver {
+func wrapped(t *testing.T, base *fakedb.Recorder) driver.Driver {
 	t.Helper()
 	d, err := sqlfence.WrapDriver(base, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books", fenced))
 	if err != nil {
@@ -243,7 +244,7 @@ func (timeoutError) Temporary() bool { return true }
 
 // Without a network a timeout isn't the network's.
 func TestOutcomeOfATimeoutInSQLite(t *testing.T) {
-	base := &fake{fails: func(string) error { return timeoutError{} }}
-	_, err := base.open(t, sqlfence.WithTable("books", fenced)).ExecContext(with(t.Context(), 7), outcomeWrite)
+	base := &fakedb.Recorder{Fails: func(string) error { return timeoutError{} }}
+	_, err := open(t, base, sqlfence.WithTable("books", fenced)).ExecContext(with(t.Context(), 7), outcomeWrite)
 	wantOutcome(t, err, timeoutError{}, false, true)
 }

@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 func TestSetupError(t *testing.T) {
@@ -34,14 +35,14 @@ func TestSetupError(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			missing := errors.New(test.base)
-			base := &fake{fails: func(sent string) error {
+			base := &fakedb.Recorder{Fails: func(sent string) error {
 				if sent != test.query {
 					return missing
 				}
 				return nil
 			}}
 			ctx := sqlfence.WithFence(t.Context(), token("books", 7))
-			_, err := base.open(t, sqlfence.WithTable("books", test.rules...)).ExecContext(ctx, test.query)
+			_, err := open(t, base, sqlfence.WithTable("books", test.rules...)).ExecContext(ctx, test.query)
 			var setup *sqlfence.SetupError
 			switch found := errors.As(err, &setup); {
 			case !errors.Is(err, missing):
@@ -53,7 +54,7 @@ func TestSetupError(t *testing.T) {
 			}
 
 			var told []error
-			db := base.open(t, sqlfence.WithTable("books", test.rules...), sqlfence.WithMode(sqlfence.Observe),
+			db := open(t, base, sqlfence.WithTable("books", test.rules...), sqlfence.WithMode(sqlfence.Observe),
 				sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { told = append(told, e.Err) }))
 			_, _ = db.ExecContext(ctx, test.query)
 			for _, err := range told {

@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // A listError is a driver's error of a type that can't be compared: == between two
@@ -20,19 +21,19 @@ func (e listError) Error() string { return strings.Join(e.faults, "; ") }
 // a guard is read in it.
 func TestErrorsThatCannotBeCompared(t *testing.T) {
 	unrelated := listError{[]string{"disk full"}}
-	stale := listError{[]string{"near line 1", errStaleAt9.Error()}}
+	stale := listError{[]string{"near line 1", fakedb.ErrStaleAt9.Error()}}
 	for _, mode := range []sqlfence.Mode{sqlfence.Enforce, sqlfence.Observe} {
 		for _, raised := range []listError{unrelated, stale} {
 			for name, way := range uncomparableWays {
 				t.Run([]string{"enforce", "observe"}[mode]+"/"+name+"/"+raised.faults[0], func(t *testing.T) {
-					base := new(fake)
-					db := base.open(t, sqlfence.WithTable("books", fenced),
+					base := new(fakedb.Recorder)
+					db := open(t, base, sqlfence.WithTable("books", fenced),
 						sqlfence.WithTable("pens", sqlfence.Serial("version")), sqlfence.WithMode(mode))
 					fail := func(late bool) {
 						if late {
-							base.failsNext = raised
+							base.FailsNext = raised
 						} else {
-							base.fails = failGuarded(raised, mode)
+							base.Fails = failGuarded(raised, mode)
 						}
 					}
 					err := way(sqlfence.WithFence(t.Context(), token("books", 7)), db, fail)
@@ -122,13 +123,13 @@ func checkUncomparable(t *testing.T, err error, serial, stale bool, mode sqlfenc
 // So do those of transactions.
 func TestTransactionErrorsThatCannotBeCompared(t *testing.T) {
 	failure := listError{[]string{"connection lost"}}
-	base := &fake{fails: func(query string) error {
+	base := &fakedb.Recorder{Fails: func(query string) error {
 		if strings.HasPrefix(query, "COMMIT") || strings.HasPrefix(query, "ROLLBACK") {
 			return failure
 		}
 		return nil
 	}}
-	db := base.open(t, sqlfence.WithTable("books", fenced))
+	db := open(t, base, sqlfence.WithTable("books", fenced))
 	for name, end := range map[string]func(*sql.Tx) error{"commit": (*sql.Tx).Commit, "rollback": (*sql.Tx).Rollback} {
 		tx, err := db.Begin()
 		if err != nil {
@@ -139,7 +140,7 @@ func TestTransactionErrorsThatCannotBeCompared(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	base.fails = func(string) error { return failure }
+	base.Fails = func(string) error { return failure }
 	var found listError
 	if _, err := db.Begin(); !errors.As(err, &found) {
 		t.Errorf("begin: %v", err)

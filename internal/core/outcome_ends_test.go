@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/random"
 )
 
@@ -170,7 +171,7 @@ func TestUnknownOutcomeAtAllEnds(t *testing.T) {
 							}
 							o := outcomeTest{d, form, use, end, call, lands}
 							name := fmt.Sprintf("%v, %s: %s, %s in %s, lands: %v", d, form, name, end.name, call, lands)
-							if raceEnabled && !random.Keep(t, name) {
+							if fakedb.Race && !random.Keep(t, name) {
 								continue
 							}
 							if kind := o.run(t, name); kind != "" {
@@ -184,7 +185,7 @@ func TestUnknownOutcomeAtAllEnds(t *testing.T) {
 	}
 	t.Log(counts)
 	least := 50
-	if raceEnabled && testing.Short() {
+	if fakedb.Race && testing.Short() {
 		least = 5 // of a tenth
 	}
 	for _, kind := range []string{"done", "failed", "unknown", "unknown, landed", "panicked"} {

@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // allKinds are asked for by name.
@@ -47,37 +48,37 @@ func TestEventFacts(t *testing.T) {
 		"abs(max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), -9223372036854775807)) <= 7 THEN 7 ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence`) END"
 	token7 := []sqlfence.Token{token("books", 7)}
 	books := []string{"books"}
-	stale := &fake{fails: func(string) error { return errStaleAt9 }}
+	stale := &fakedb.Recorder{Fails: func(string) error { return fakedb.ErrStaleAt9 }}
 	for _, tt := range []struct {
 		name  string
-		base  *fake
+		base  *fakedb.Recorder
 		query string
 		ctx   func(ctx context.Context) context.Context
 		want  []sqlfence.Event // without Err
 		err   error
 	}{
-		{"guarded", new(fake), write, holding7, []sqlfence.Event{{Kind: sqlfence.Guarded, Query: write, Sent: guardedWrite, Tables: books, Tokens: token7}}, nil},
-		{"passed", new(fake), "UPDATE others SET price = 1", holding7, []sqlfence.Event{{Kind: sqlfence.Passed, Query: "UPDATE others SET price = 1", Sent: "UPDATE others SET price = 1"}}, nil},
-		{"read", new(fake), "SELECT price FROM books", holding7, []sqlfence.Event{{Kind: sqlfence.Passed, Query: "SELECT price FROM books", Sent: "SELECT price FROM books"}}, nil},
-		{"no token", new(fake), write, nil, []sqlfence.Event{{Kind: sqlfence.Refused, Query: write, Tables: books}}, sqlfence.ErrNoFence},
-		{"unguardable", new(fake), "TRUNCATE books", holding7, []sqlfence.Event{{Kind: sqlfence.Refused, Query: "TRUNCATE books", Tables: books}}, sqlfence.ErrUnguardable},
-		{"own table", new(fake), "DELETE FROM fencing_tokens", holding7, []sqlfence.Event{{Kind: sqlfence.Refused, Query: "DELETE FROM fencing_tokens", Tables: []string{"fencing_tokens"}}}, sqlfence.ErrUnguardable},
+		{"guarded", new(fakedb.Recorder), write, holding7, []sqlfence.Event{{Kind: sqlfence.Guarded, Query: write, Sent: guardedWrite, Tables: books, Tokens: token7}}, nil},
+		{"passed", new(fakedb.Recorder), "UPDATE others SET price = 1", holding7, []sqlfence.Event{{Kind: sqlfence.Passed, Query: "UPDATE others SET price = 1", Sent: "UPDATE others SET price = 1"}}, nil},
+		{"read", new(fakedb.Recorder), "SELECT price FROM books", holding7, []sqlfence.Event{{Kind: sqlfence.Passed, Query: "SELECT price FROM books", Sent: "SELECT price FROM books"}}, nil},
+		{"no token", new(fakedb.Recorder), write, nil, []sqlfence.Event{{Kind: sqlfence.Refused, Query: write, Tables: books}}, sqlfence.ErrNoFence},
+		{"unguardable", new(fakedb.Recorder), "TRUNCATE books", holding7, []sqlfence.Event{{Kind: sqlfence.Refused, Query: "TRUNCATE books", Tables: books}}, sqlfence.ErrUnguardable},
+		{"own table", new(fakedb.Recorder), "DELETE FROM fencing_tokens", holding7, []sqlfence.Event{{Kind: sqlfence.Refused, Query: "DELETE FROM fencing_tokens", Tables: []string{"fencing_tokens"}}}, sqlfence.ErrUnguardable},
 		{"stale", stale, write, holding7, []sqlfence.Event{{Kind: sqlfence.Refused, Query: write, Sent: guardedWrite, Tables: books, Tokens: token7}}, sqlfence.ErrStale},
-		{"bypassed", new(fake), write, func(ctx context.Context) context.Context { return sqlfence.Bypass(ctx, "why") },
+		{"bypassed", new(fakedb.Recorder), write, func(ctx context.Context) context.Context { return sqlfence.Bypass(ctx, "why") },
 			[]sqlfence.Event{{Kind: sqlfence.Bypassed, Query: write, Sent: write, Tables: books, Reason: "why"}}, nil},
-		{"unfenced", new(fake), "DELETE FROM pens", nil, []sqlfence.Event{{Kind: sqlfence.Unfenced, Query: "DELETE FROM pens", Sent: "DELETE FROM pens", Tables: []string{"pens"}}}, nil},
-		{"not the guard's error", &fake{fails: func(string) error { return errors.New("disk full") }}, write, holding7, nil, nil},
+		{"unfenced", new(fakedb.Recorder), "DELETE FROM pens", nil, []sqlfence.Event{{Kind: sqlfence.Unfenced, Query: "DELETE FROM pens", Sent: "DELETE FROM pens", Tables: []string{"pens"}}}, nil},
+		{"not the guard's error", &fakedb.Recorder{Fails: func(string) error { return errors.New("disk full") }}, write, holding7, nil, nil},
 	} {
 		for _, way := range []string{"exec", "query", "prepared exec", "prepared query"} {
 			t.Run(tt.name+"/"+way, func(t *testing.T) {
 				var events told
-				db := tt.base.open(t, events.option(allKinds...), sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", sqlfence.Optional(), sqlfence.Resource("p")))
+				db := open(t, tt.base, events.option(allKinds...), sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", sqlfence.Optional(), sqlfence.Resource("p")))
 				ctx := t.Context()
 				if tt.ctx != nil {
 					ctx = tt.ctx(ctx)
 				}
 				err := runs[way](ctx, db, tt.query)
-				if tt.err != nil && !errors.Is(err, tt.err) || tt.err == nil && tt.base.fails == nil && err != nil {
+				if tt.err != nil && !errors.Is(err, tt.err) || tt.err == nil && tt.base.Fails == nil && err != nil {
 					t.Errorf("error = %v, want %v", err, tt.err)
 				}
 				got := events.take(t)
@@ -108,7 +109,7 @@ func holding7(ctx context.Context) context.Context { return with(ctx, 7) }
 // alone, and of what nobody listens for nothing is made.
 func TestKindsOfObserver(t *testing.T) {
 	var few, all, guarded told
-	db := (&fake{}).open(t, few.option(), all.option(allKinds...), guarded.option(sqlfence.Guarded), sqlfence.WithTable("books", fenced))
+	db := open(t, &fakedb.Recorder{}, few.option(), all.option(allKinds...), guarded.option(sqlfence.Guarded), sqlfence.WithTable("books", fenced))
 	_, _ = db.ExecContext(with(t.Context(), 7), "DELETE FROM books")
 	_, _ = db.ExecContext(t.Context(), "DELETE FROM books")
 	_, _ = db.ExecContext(t.Context(), "SELECT 1")
@@ -119,7 +120,7 @@ func TestKindsOfObserver(t *testing.T) {
 		t.Errorf("told %+v and %+v", all, guarded)
 	}
 	for _, kind := range []sqlfence.EventKind{0, 99, -1} {
-		_, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.SQLite), all.option(kind))
+		_, err := sqlfence.OpenDB(&fakedb.Recorder{}, sqlfence.WithDialect(sqlfence.SQLite), all.option(kind))
 		if !errors.Is(err, sqlfence.ErrInvalid) {
 			t.Errorf("kind %d: %v", kind, err)
 		}
@@ -129,8 +130,8 @@ func TestKindsOfObserver(t *testing.T) {
 // A query is told as guarded once, when its rows are closed without a refusal.
 func TestGuardedQuery(t *testing.T) {
 	var events told
-	base := &fake{}
-	db := base.open(t, events.option(sqlfence.Guarded, sqlfence.Refused), sqlfence.WithTable("books", fenced))
+	base := &fakedb.Recorder{}
+	db := open(t, base, events.option(sqlfence.Guarded, sqlfence.Refused), sqlfence.WithTable("books", fenced))
 	rows, err := db.QueryContext(with(t.Context(), 7), "UPDATE books SET price = 1 RETURNING id")
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +145,7 @@ func TestGuardedQuery(t *testing.T) {
 		t.Errorf("told %+v; %v", events, err)
 	}
 	events = nil
-	base.failsNext = errStaleAt9
+	base.FailsNext = fakedb.ErrStaleAt9
 	if err := runs["query"](with(t.Context(), 7), db, "UPDATE books SET price = 1 RETURNING id"); !errors.Is(err, sqlfence.ErrStale) {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestGuardedQuery(t *testing.T) {
 // for one and unfenced for the other.
 func TestPartlyUnfenced(t *testing.T) {
 	var events told
-	base := &fake{}
+	base := &fakedb.Recorder{}
 	db, err := sqlfence.OpenDB(base, sqlfence.WithDialect(sqlfence.Postgres), events.option(sqlfence.Guarded, sqlfence.Unfenced),
 		sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", fenced, sqlfence.Optional()))
 	if err != nil {
@@ -189,8 +190,8 @@ func TestToldOnceAfterSkip(t *testing.T) {
 		{"DELETE FROM books", context.Background(), observeMode, sqlfence.WouldRefuse},
 	} {
 		var events told
-		base := &fake{form: func(c *fakeConn) driver.Conn { return skippingConn{c} }}
-		db := base.open(t, slices.Concat(tt.opts, []sqlfence.Option{events.option(allKinds...), sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", sqlfence.Optional())})...)
+		base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return skippingConn{c} }}
+		db := open(t, base, slices.Concat(tt.opts, []sqlfence.Option{events.option(allKinds...), sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", sqlfence.Optional())})...)
 		for name, run := range runs {
 			events = nil
 			if err := run(tt.ctx, db, tt.query); err != nil {
@@ -204,7 +205,7 @@ func TestToldOnceAfterSkip(t *testing.T) {
 }
 
 // skippingConn executes only what is prepared.
-type skippingConn struct{ *fakeConn }
+type skippingConn struct{ *fakedb.RecorderConn }
 
 func (skippingConn) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
 	return nil, driver.ErrSkip

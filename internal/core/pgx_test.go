@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // These stand for pgx: a connection of the driver's, which its query rewriters get.
@@ -39,11 +40,11 @@ func (r rewriter) RewriteQuery(_ context.Context, c *rawConn, _ string, _ []any)
 func TestQueryRewriterIsRunFirst(t *testing.T) {
 	errRewrite := errors.New("no such query")
 	write := rewriter{query: "UPDATE books SET price = $1", args: []any{int64(30)}}
-	ours := func(c *fakeConn) driver.Conn { return pgxLike{checker{c}, new(rawConn)} }
-	another := func(c *fakeConn) driver.Conn { return checker{c} }
+	ours := func(c *fakedb.RecorderConn) driver.Conn { return pgxLike{checker{c}, new(rawConn)} }
+	another := func(c *fakedb.RecorderConn) driver.Conn { return checker{c} }
 	for _, tt := range []struct {
 		name string
-		form func(*fakeConn) driver.Conn
+		form func(*fakedb.RecorderConn) driver.Conn
 		args []any
 		is   error
 		sent string // its beginning; empty for nothing
@@ -58,8 +59,8 @@ func TestQueryRewriterIsRunFirst(t *testing.T) {
 		{"one that gives another", ours, []any{rewriter{query: "UPDATE books SET price = $1", args: []any{write}}}, sqlfence.ErrUnguardable, "", nil},
 	} {
 		for _, prepared := range []bool{false, true} {
-			base := &fake{form: tt.form}
-			db := base.openPostgres(t, sqlfence.WithTable("books", fenced))
+			base := &fakedb.Recorder{Form: tt.form}
+			db := openPostgres(t, base, sqlfence.WithTable("books", fenced))
 			exec := func(ctx context.Context, args ...any) (sql.Result, error) {
 				return db.ExecContext(ctx, "by name", args...)
 			}
@@ -75,9 +76,9 @@ func TestQueryRewriterIsRunFirst(t *testing.T) {
 			if !errors.Is(err, tt.is) {
 				t.Errorf("%s, prepared %v: %v, want %v", tt.name, prepared, err, tt.is)
 			}
-			sent := strings.Join(base.sent, "; ")
-			if (sent == "") != (tt.sent == "") || !strings.HasPrefix(sent, tt.sent) || !slices.Equal(base.values(), tt.want) {
-				t.Errorf("%s, prepared %v: sent %q with %v, want %q with %v", tt.name, prepared, sent, base.values(), tt.sent, tt.want)
+			sent := strings.Join(base.Sent, "; ")
+			if (sent == "") != (tt.sent == "") || !strings.HasPrefix(sent, tt.sent) || !slices.Equal(base.Values(), tt.want) {
+				t.Errorf("%s, prepared %v: sent %q with %v, want %q with %v", tt.name, prepared, sent, base.Values(), tt.sent, tt.want)
 			}
 			var unguardable *sqlfence.UnguardableError
 			if errors.As(err, &unguardable) && unguardable.Offset != -1 && tt.name != "unguardable" {

@@ -1,4 +1,4 @@
-package sqlfence
+package core_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/core"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/fakedb"
@@ -55,7 +56,7 @@ func (c *catalogue) facts(query string) (string, error) {
 }
 
 // openCatalogue opens it with a driver that is taken for a known one of PostgreSQL's.
-func openCatalogue(t *testing.T, opts ...Option) (*sql.DB, *catalogue) {
+func openCatalogue(t *testing.T, opts ...sqlfence.Option) (*sql.DB, *catalogue) {
 	t.Helper()
 	c := new(catalogue)
 	c.DB = fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
@@ -72,7 +73,7 @@ func openCatalogue(t *testing.T, opts ...Option) (*sql.DB, *catalogue) {
 		return fakedb.Answer{Affected: 1}, nil
 	})
 	c.Facts = func(query string) (string, error) { c.note(query); return c.facts(query) }
-	db, err := OpenDB(c.DB, append([]Option{WithTable("books"), WithDialect(Postgres)}, opts...)...)
+	db, err := sqlfence.OpenDB(c.DB, append([]sqlfence.Option{sqlfence.WithTable("books"), sqlfence.WithDialect(sqlfence.Postgres)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,15 +83,15 @@ func openCatalogue(t *testing.T, opts ...Option) (*sql.DB, *catalogue) {
 
 func setBooks(t *testing.T, db *sql.DB) error {
 	t.Helper()
-	_, err := db.ExecContext(WithFence(t.Context(), Token{"books", 7}), "UPDATE books SET price = $1", 1)
+	_, err := db.ExecContext(sqlfence.WithFence(t.Context(), token("books", 7)), "UPDATE books SET price = $1", 1)
 	return err
 }
 
 // wantMissing wants a write to be refused for want of the function, after what was sent.
 func (c *catalogue) wantMissing(t *testing.T, err error, sent string) {
 	t.Helper()
-	var missing *SetupError
-	if got := c.asked(); !errors.As(err, &missing) || !errors.Is(err, ErrNotSetUp) || got != sent {
+	var missing *sqlfence.SetupError
+	if got := c.asked(); !errors.As(err, &missing) || !errors.Is(err, sqlfence.ErrNotSetUp) || got != sent {
 		t.Fatalf("%v, sent %q, want %q", err, got, sent)
 	}
 	if missing.Missing != "function "+sqltext.LedgerFunction+" of table fencing_tokens" || missing.SQL != pg.CreateLedgerFunction || missing.Remedy == "" {
@@ -134,11 +135,11 @@ func TestLedgerFunctionIsRequired(t *testing.T) {
 // In two minutes a pool sends its writes, each once, and what its connection asks the server first.
 func TestAWriteIsSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db, c := openCatalogue(t, WithTable("pens", RowFence("fence"), Ledger(), Sealed()))
+		db, c := openCatalogue(t, sqlfence.WithTable("pens", sqlfence.RowFence("fence"), sqlfence.Ledger(), sqlfence.Sealed()))
 		c.schema = "public"
 		const writes = 1000
 		for range writes {
-			_, err := db.ExecContext(WithFence(t.Context(), Token{"pens", 7}), "UPDATE pens SET price = $1", 1)
+			_, err := db.ExecContext(sqlfence.WithFence(t.Context(), token("pens", 7)), "UPDATE pens SET price = $1", 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +155,7 @@ func TestAWriteIsSentOnce(t *testing.T) {
 func TestLedgerFunctionIsAskedForByThePool(t *testing.T) {
 	db, c := openCatalogue(t)
 	c.schema = "public"
-	ctx := WithFence(t.Context(), Token{"books", 7})
+	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
 	for range 2 {
 		conn, err := db.Conn(t.Context())
 		if err != nil {
@@ -176,7 +177,7 @@ func TestLedgerFunctionIsAskedForByThePool(t *testing.T) {
 func TestLedgerFunctionInATransaction(t *testing.T) {
 	db, c := openCatalogue(t)
 	c.schema = "public"
-	ctx := WithFence(t.Context(), Token{"books", 7})
+	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
 	for _, test := range []struct {
 		opts *sql.TxOptions
 		want string
@@ -198,7 +199,7 @@ func TestLedgerFunctionInATransaction(t *testing.T) {
 		}
 	}
 	runs := 0
-	err := Retry(ctx, db, RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
+	err := sqlfence.Retry(ctx, db, sqlfence.RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
 		if runs++; runs == 1 {
 			c.schema = ""
 		}
@@ -212,14 +213,14 @@ func TestLedgerFunctionInATransaction(t *testing.T) {
 }
 
 func TestLedgerFunctionIsNotAskedFor(t *testing.T) {
-	rowFence := func(o *core.Options) { o.Tables = nil; WithTable("books", RowFence("fence"))(o) }
+	rowFence := func(o *core.Options) { o.Tables = nil; sqlfence.WithTable("books", sqlfence.RowFence("fence"))(o) }
 	db, c := openCatalogue(t, rowFence)
 	if err := setBooks(t, db); err != nil || c.asked() != "s" {
 		t.Errorf("without a ledger: %v", err)
 	}
-	db, c = openCatalogue(t, WithTable("pens", RowFence("fence")))
+	db, c = openCatalogue(t, sqlfence.WithTable("pens", sqlfence.RowFence("fence")))
 	for _, want := range []string{"", ""} {
-		_, err := db.ExecContext(WithFence(t.Context(), Token{"pens", 7}), "UPDATE pens SET price = $1", 1)
+		_, err := db.ExecContext(sqlfence.WithFence(t.Context(), token("pens", 7)), "UPDATE pens SET price = $1", 1)
 		if got := strings.TrimPrefix(c.asked(), "?"); err != nil || got != want {
 			t.Errorf("beside a table with a ledger: %v, sent %q", err, got)
 		}
@@ -230,7 +231,7 @@ func TestLedgerFunctionIsNotAskedFor(t *testing.T) {
 // moved.
 func TestLedgerFunctionOfAPreparedStatement(t *testing.T) {
 	db, c := openCatalogue(t)
-	ctx := WithFence(t.Context(), Token{"books", 7})
+	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
 	_, err := db.PrepareContext(ctx, "UPDATE books SET price = $1")
 	c.wantMissing(t, err, "?")
 	c.schema = "public"

@@ -1,4 +1,4 @@
-package sqlfence_test
+package core_test
 
 import (
 	"context"
@@ -10,10 +10,11 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // books are enforced, pens observed.
-func openMixed(t *testing.T, base *fake, opts ...sqlfence.Option) *sql.DB {
+func openMixed(t *testing.T, base *fakedb.Recorder, opts ...sqlfence.Option) *sql.DB {
 	t.Helper()
 	db, err := sqlfence.OpenDB(base, append(opts, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books", fenced, sqlfence.InMode(sqlfence.Enforce)),
 		sqlfence.WithTable("pens", fenced, sqlfence.InMode(sqlfence.Observe)))...)
@@ -66,7 +67,7 @@ func TestModeByTable(t *testing.T) {
 		for _, mode := range []sqlfence.Mode{sqlfence.Enforce, sqlfence.Observe} {
 			for way, run := range runs {
 				var events told
-				base := &fake{}
+				base := &fakedb.Recorder{}
 				db := openMixed(t, base, events.option(), sqlfence.WithMode(mode))
 				err := run(sqlfence.WithFence(t.Context(), tt.tokens...), db, tt.query)
 				if tt.err == nil && err != nil || !errors.Is(err, tt.err) {
@@ -76,15 +77,15 @@ func TestModeByTable(t *testing.T) {
 					t.Errorf("%s by %s: told %+v, want %+v", tt.name, way, events, tt.want)
 				}
 				if tt.guarded == nil {
-					base.wantSent(t)
+					base.WantSent(t)
 					continue
 				}
-				if len(base.sent) != 1 {
-					t.Fatalf("%s by %s: sent %q", tt.name, way, base.sent)
+				if len(base.Sent) != 1 {
+					t.Fatalf("%s by %s: sent %q", tt.name, way, base.Sent)
 				}
 				for _, table := range []string{"books", "pens"} {
-					if got, want := strings.Contains(base.sent[0], `"`+table+`"."fence"`), slices.Contains(tt.guarded, table); got != want {
-						t.Errorf("%s by %s: guarded for %s: %v, want %v: %s", tt.name, way, table, got, want, base.sent[0])
+					if got, want := strings.Contains(base.Sent[0], `"`+table+`"."fence"`), slices.Contains(tt.guarded, table); got != want {
+						t.Errorf("%s by %s: guarded for %s: %v, want %v: %s", tt.name, way, table, got, want, base.Sent[0])
 					}
 				}
 			}
@@ -106,7 +107,7 @@ func TestModeOfAll(t *testing.T) {
 		"none and observed": {observeMode, false},
 	} {
 		var events told
-		db := (&fake{}).open(t, append(tt.opts, events.option())...)
+		db := open(t, &fakedb.Recorder{}, append(tt.opts, events.option())...)
 		_, err := db.ExecContext(t.Context(), "DELETE FROM fencing_tokens")
 		if errors.Is(err, sqlfence.ErrUnguardable) != tt.refused {
 			t.Errorf("%s: %v", name, err)
@@ -156,18 +157,18 @@ func TestMixedRefusedByTheDatabase(t *testing.T) {
 	} {
 		for way, run := range runs {
 			var events told
-			base := &fake{fails: tt.fails}
+			base := &fakedb.Recorder{Fails: tt.fails}
 			db := openMixed(t, base, events.option())
 			if err := run(ctx, db, query); !errors.Is(err, tt.err) {
 				t.Errorf("%s by %s: %v, want %v", tt.name, way, err, tt.err)
 			}
-			if len(base.sent) != tt.sent || !strings.Contains(base.sent[tt.sent-1], `"books"."fence"`) {
-				t.Errorf("%s by %s: sent %q", tt.name, way, base.sent)
+			if len(base.Sent) != tt.sent || !strings.Contains(base.Sent[tt.sent-1], `"books"."fence"`) {
+				t.Errorf("%s by %s: sent %q", tt.name, way, base.Sent)
 			}
 			if tt.kind == 0 && len(events) == 0 {
 				continue
 			}
-			if len(events) != 1 || events[0].Kind != tt.kind || !errors.Is(events[0].Err, tt.is) || events[0].Sent != base.sent[tt.sent-1] {
+			if len(events) != 1 || events[0].Kind != tt.kind || !errors.Is(events[0].Err, tt.is) || events[0].Sent != base.Sent[tt.sent-1] {
 				t.Errorf("%s by %s: told %+v", tt.name, way, events)
 			}
 		}
@@ -182,7 +183,7 @@ func TestInModeFaults(t *testing.T) {
 		"unknown": {[]sqlfence.Rule{sqlfence.InMode(9)}, "unknown mode 9"},
 		"two":     {[]sqlfence.Rule{sqlfence.InMode(sqlfence.Enforce), sqlfence.InMode(sqlfence.Observe)}, "InMode twice"},
 	} {
-		_, err := sqlfence.OpenDB(&fake{}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", tt.rules...))
+		_, err := sqlfence.OpenDB(&fakedb.Recorder{}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", tt.rules...))
 		if !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
@@ -193,17 +194,17 @@ func TestInModeFaults(t *testing.T) {
 func TestToleratedIsNotGuarded(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		base *fake
+		base *fakedb.Recorder
 		ctx  func(context.Context) context.Context
 		want error
 	}{
-		{"no serial", &fake{}, holding7, sqlfence.ErrNoSerial},
-		{"no token", &fake{}, func(ctx context.Context) context.Context { return sqlfence.WithSerial(ctx, 3) }, sqlfence.ErrNoFence},
-		{"gone", &fake{result: driver.RowsAffected(0)}, func(ctx context.Context) context.Context { return sqlfence.WithSerial(holding7(ctx), 3) }, sqlfence.ErrGone},
-		{"nothing", &fake{}, func(ctx context.Context) context.Context { return sqlfence.WithSerial(holding7(ctx), 3) }, nil},
+		{"no serial", &fakedb.Recorder{}, holding7, sqlfence.ErrNoSerial},
+		{"no token", &fakedb.Recorder{}, func(ctx context.Context) context.Context { return sqlfence.WithSerial(ctx, 3) }, sqlfence.ErrNoFence},
+		{"gone", &fakedb.Recorder{Result: driver.RowsAffected(0)}, func(ctx context.Context) context.Context { return sqlfence.WithSerial(holding7(ctx), 3) }, sqlfence.ErrGone},
+		{"nothing", &fakedb.Recorder{}, func(ctx context.Context) context.Context { return sqlfence.WithSerial(holding7(ctx), 3) }, nil},
 	} {
 		var events told
-		db := tt.base.open(t, events.option(allKinds...), sqlfence.WithTable("books", fenced, sqlfence.Serial("version", sqlfence.Required()), sqlfence.InMode(sqlfence.Observe)))
+		db := open(t, tt.base, events.option(allKinds...), sqlfence.WithTable("books", fenced, sqlfence.Serial("version", sqlfence.Required()), sqlfence.InMode(sqlfence.Observe)))
 		if _, err := db.ExecContext(tt.ctx(t.Context()), "UPDATE books SET price = 1 WHERE id = 1"); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}

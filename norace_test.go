@@ -1,5 +1,0 @@
-//go:build !race
-
-package sqlfence_test
-
-const raceEnabled = false
