@@ -14,18 +14,7 @@ func init() { nonce.Fix("nonce") }
 // open fences a recorder as a database that speaks SQLite's SQL.
 func open(t testing.TB, r *fakedb.Recorder, opts ...sqlfence.Option) *sql.DB {
 	t.Helper()
-	return openAs(t, sqlfence.SQLite, r, opts)
-}
-
-// openPostgres is open for PostgreSQL.
-func openPostgres(t testing.TB, r *fakedb.Recorder, opts ...sqlfence.Option) *sql.DB {
-	t.Helper()
-	return openAs(t, sqlfence.Postgres, r, opts)
-}
-
-func openAs(t testing.TB, d sqlfence.Dialect, r *fakedb.Recorder, opts []sqlfence.Option) *sql.DB {
-	t.Helper()
-	db, err := sqlfence.OpenDB(r, append([]sqlfence.Option{sqlfence.WithDialect(d)}, opts...)...)
+	db, err := sqlfence.OpenDB(r, append([]sqlfence.Option{sqlfence.WithDialect(sqlfence.SQLite)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
