@@ -39,6 +39,7 @@ func importsDialect(name string, f *ast.File) bool {
 // comparison with a name, and a map with some of the dialects. That is for all modules
 // of the repository, but not for tests.
 func TestDialectsAreNamedInTheirFilesOnly(t *testing.T) {
+	inRoot(t)
 	looked := 0
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -76,6 +77,7 @@ func TestDialectsAreNamedInTheirFilesOnly(t *testing.T) {
 
 // The test above has to find each way to depend on a dialect's name.
 func TestNamedDialectsAreFound(t *testing.T) {
+	inRoot(t)
 	for body, want := range map[string]int{
 		"func f() { if d == sqlfence.Postgres {} }":                           1,
 		"func f() { if d != SQLite {} }":                                      1,

@@ -46,6 +46,7 @@ const module = "github.com/sqlfence/sqlfence"
 
 // Imports point one way.
 func TestImportsPointOneWay(t *testing.T) {
+	inRoot(t)
 	below := make(map[string]int)
 	for i, layer := range layers {
 		for _, p := range layer {
@@ -81,6 +82,7 @@ func TestImportsPointOneWay(t *testing.T) {
 
 // The root is small enough to be read, and a statement's execution to be held in one head.
 func TestTheRootStaysSmall(t *testing.T) {
+	inRoot(t)
 	const mostFiles, mostFields = 28, 9
 	files, fields := 0, 0
 	eachProductFile(t, func(name string, f *ast.File) {
@@ -111,6 +113,7 @@ func TestTheRootStaysSmall(t *testing.T) {
 
 // The core is asked through its link, for internal/session or by its door, and a guarded statement is sent in one place.
 func TestQuestionsHaveOneDoor(t *testing.T) {
+	inRoot(t)
 	doors := map[string][]string{
 		"link.Query": {"internal/core/server.go"},
 		"link.Exec":  {"internal/core/server.go"},
@@ -155,6 +158,7 @@ func TestQuestionsHaveOneDoor(t *testing.T) {
 
 // The core knows no driver of database/sql: its adapters do.
 func TestTheCoreKnowsNoDriver(t *testing.T) {
+	inRoot(t)
 	adapters := []string{"Conn", "Driver", "Connector", "Stmt", "Rows", "Result", "Tx"}
 	files := 0
 	eachProductFile(t, func(name string, f *ast.File) {
@@ -180,6 +184,7 @@ func TestTheCoreKnowsNoDriver(t *testing.T) {
 // functions and triggers that a database stores, and in statements: their texts are compared byte for
 // byte, and a break in the middle of a clause would be read worse than a long line.
 func TestLinesStayShort(t *testing.T) {
+	inRoot(t)
 	const widest, most = 120, 85
 	var long []string
 	for _, root := range []string{".", "cmd/sqlfence"} {
@@ -217,6 +222,7 @@ var updateNames = flag.Bool("update", false, "write the golden file of the publi
 
 // What each public package exports is in testdata/exports.golden, so that a new name is a decision.
 func TestPublicNames(t *testing.T) {
+	inRoot(t)
 	names := make(map[string][]string)
 	eachProductFile(t, func(name string, f *ast.File) {
 		folder := path.Dir(name)
@@ -333,6 +339,7 @@ func eachProductFileOf(t *testing.T, root string, do func(name string)) {
 // Other people's types are read in one room: in all modules, no other product file imports
 // reflect or unsafe. conformance is for tests, and shows what drivers return.
 func TestReflectionHasOneRoom(t *testing.T) {
+	inRoot(t)
 	rooms := map[string]bool{"internal/basedriver": true, "conformance": true, "test/bench": true}
 	inside := 0
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {

@@ -19,6 +19,7 @@ var (
 // TestLinks follows the links of the pages to other files of the repository: the file is there, and
 // so is the heading.
 func TestLinks(t *testing.T) {
+	inRoot(t)
 	followed := 0
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		switch {

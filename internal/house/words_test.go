@@ -39,6 +39,7 @@ func wordsLike(pattern string) *regexp.Regexp {
 
 // TestPlainWords reads the product's files of Go, in all modules, and the pages for users.
 func TestPlainWords(t *testing.T) {
+	inRoot(t)
 	read := 0
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -91,6 +92,7 @@ func wordsIn(text string) (faults []string) {
 
 // TestPlainWordsAreFound shows that each kind of word is found, also across the lines of a comment.
 func TestPlainWordsAreFound(t *testing.T) {
+	inRoot(t)
 	for _, text := range []string{
 		"// Nobody waits.", "somebody else's", "whoever comes", "a table whose rows", "// likewise",
 		"// the time by\n\t// which it ends", "of\nwhich",
