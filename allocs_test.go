@@ -142,7 +142,7 @@ func TestAllocationsOfASource(t *testing.T) {
 	source := func(context.Context, []string) ([]sqlfence.Token, error) { return held, nil }
 	plain, sourced := new(fakedb.Recorder), new(fakedb.Recorder)
 	without := open(t, plain, sqlfence.WithTable("books", fenced))
-	with := open(t, sourced, sqlfence.WithTable("books", fenced), sqlfence.WithTokens(source))
+	with := open(t, sourced, sqlfence.WithTable("books", fenced), sqlfence.WithTokenSource(source))
 	const query = "UPDATE books SET price = ?"
 	carries := sqlfence.WithFence(t.Context(), held...)
 	for name, ctx := range map[string]context.Context{"the context has it": carries, "the source has it": t.Context()} {

@@ -40,7 +40,7 @@ func Claim(column string) Rule {
 //     statement doesn't reach. None is [ErrNoFence].
 //
 // The tokens are those of the other table ([ClaimToken]), so it goes with no Resource, and with no other rule about
-// tokens but [Key], [Optional] and [UnfencedInserts]. No source gives them ([WithTokens]). A statement that writes both
+// tokens but [Key], [Optional] and [UnfencedInserts]. No source gives them ([WithTokenSource]). A statement that writes both
 // tables is refused: write two in one transaction. docs/rules.md has the details.
 func ClaimOf(table string) Rule {
 	return func(t *core.Table) { t.Once(&t.ClaimOf, "ClaimOf", table) }

@@ -82,7 +82,7 @@ func FencesFrom(ctx context.Context) []Token {
 // Bypass returns a context that sends statements to the database as they were written, unguarded:
 // for migrations and repairs. The observer gets the reason with every statement that would have
 // been guarded or refused. With an empty reason nothing is bypassed, so a forgotten reason fails
-// closed, and the refusal says so. [WithBypass] does so for a whole database.
+// closed, and the refusal says so. [WithoutGuards] does so for a whole database.
 func Bypass(ctx context.Context, reason string) context.Context {
 	return core.WithBypass(ctx, reason)
 }

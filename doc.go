@@ -36,7 +36,7 @@
 //   - All or nothing: a refused statement changes no row, and none is skipped.
 //   - Fails closed: a statement that may touch a registered table and can't be
 //     guarded isn't sent; the error says why ([statements.md]).
-//   - No token, no write, except for [Optional], [Observe], [Bypass] and [WithBypass].
+//   - No token, no write, except for [Optional], [Observe], [Bypass] and [WithoutGuards].
 //   - One round trip: a guarded statement outside of a transaction takes as many as the
 //     plain one, but for a connection's first question to its server ([servers.md]).
 //   - Known servers only: others are refused ([servers.md], [WithUntestedServer]).
@@ -57,7 +57,7 @@
 // none of the transaction's, also for other tables. A serial and [Bypass] go with each
 // statement. A transaction that the text BEGIN has begun keeps nothing.
 //
-// Where code writes without a context, [WithTokens] names a source of tokens, such as an
+// Where code writes without a context, [WithTokenSource] names a source of tokens, such as an
 // Election of package lease. All writes of a transaction have the same token of a source, or
 // are refused.
 //

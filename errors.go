@@ -26,7 +26,7 @@ var (
 	ErrNotIssued = core.ErrNotIssued
 
 	// ErrNoFence: the context carries no token for the table, or an invalid one (then also
-	// [ErrInvalid]), and the source of [WithTokens], if there is one, returned none or failed; its error is
+	// [ErrInvalid]), and the source of [WithTokenSource], if there is one, returned none or failed; its error is
 	// wrapped.
 	ErrNoFence = core.ErrNoFence
 

@@ -162,7 +162,7 @@ func ExampleWithTokens() {
 		return tokens, nil
 	}
 	var connector = &fakedb.Recorder{} // your driver's connector
-	db, err := sqlfence.OpenDB(connector, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTokens(source),
+	db, err := sqlfence.OpenDB(connector, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTokenSource(source),
 		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")),
 		sqlfence.WithTable("shops", sqlfence.RowFence("fence_token")))
 	if err != nil {

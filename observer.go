@@ -43,7 +43,7 @@ type Event struct {
 	// particular order; none if it was refused before they were looked for, or for want of one.
 	Tokens []Token
 
-	// Reason is the reason passed to [Bypass] or [WithBypass]; empty for other kinds.
+	// Reason is the reason passed to [Bypass] or [WithoutGuards]; empty for other kinds.
 	Reason string
 
 	// Err is the error that the statement was, or would have been, refused with, or that it has no answer. Nil for

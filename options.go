@@ -137,7 +137,7 @@ func WithMode(m Mode) Option {
 	}
 }
 
-// WithBypass lets every statement of the database pass as it was written, as if each
+// WithoutGuards lets every statement of the database pass as it was written, as if each
 // context were one of [Bypass] with this reason: for a database that a tool for migrations
 // uses, which takes no context of yours. Each statement that would have been guarded or refused
 // is a [Bypassed] event. It takes precedence over the modes, so the application's
@@ -147,9 +147,9 @@ func WithMode(m Mode) Option {
 // Open another database for it than the application's, and close it behind the migration.
 // A source of tokens isn't asked there. An empty reason is refused, and so are two different
 // ones.
-func WithBypass(reason string) Option {
+func WithoutGuards(reason string) Option {
 	return func(o *core.Options) {
-		giveOnce(o, "WithBypass", "reason", &o.Bypass, reason)
+		giveOnce(o, "WithoutGuards", "reason", &o.Bypass, reason)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// WithTokens sets a source, which gives a write its tokens if the context carries none for a table that needs one.
+// WithTokenSource sets a source, which gives a write its tokens if the context carries none for a table that needs one.
 // It is for programs that have no context where they write, above all for one that leads: package lease's
 // Election.Tokens is a source. Nil is refused, and so are two sources; to have several, write a source that asks
 // them all.
@@ -45,13 +45,13 @@ import (
 // and writing outside of a transaction belong together, put the token into the context
 // before reading, by [WithFence], or end such work before the next token is taken, as
 // package lease's Election does.
-func WithTokens(source func(ctx context.Context, names []string) ([]Token, error)) Option {
+func WithTokenSource(source func(ctx context.Context, names []string) ([]Token, error)) Option {
 	return func(o *core.Options) {
 		switch {
 		case source == nil:
 			o.Fail(errors.New("nil token source"))
 		case o.Source != nil:
-			o.Fail(errors.New("WithTokens twice; write one source that asks both"))
+			o.Fail(errors.New("WithTokenSource twice; write one source that asks both"))
 		}
 		o.Source = fromSource(source)
 	}

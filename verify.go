@@ -137,7 +137,7 @@ func wrongServer(refused *session.Refusal) Finding {
 }
 
 // A VerifyError reports what [WithVerify] has found: connections are refused until it is
-// repaired, which has to be done through the bare driver or a database with [WithBypass]. It
+// repaired, which has to be done through the bare driver or a database with [WithoutGuards]. It
 // is [ErrNotSetUp].
 type VerifyError struct {
 	refusedAs[isNotSetUp]
@@ -149,7 +149,7 @@ type VerifyError struct {
 func (e *VerifyError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: no connection until this is repaired, through the bare driver or a database with "+
-		"WithBypass", ErrNotSetUp)
+		"WithoutGuards", ErrNotSetUp)
 	for _, f := range e.Findings {
 		if f.Level == slog.LevelError {
 			b.WriteString("\n\t" + f.String())
@@ -167,7 +167,7 @@ func (e *VerifyError) Error() string {
 //
 // It takes about a dozen queries, within the deadline of the context that the connection is
 // made for. The tables have to be there: a program that creates them itself does so over a database of its
-// own, such as one with [WithBypass], where WithVerify does nothing. What
+// own, such as one with [WithoutGuards], where WithVerify does nothing. What
 // refuses no connection is a ledger that isn't there yet, since package tokens creates it over this
 // database; and a fault of a table in [Observe] mode, which promises to refuse nothing.
 func WithVerify() Option {

@@ -91,7 +91,7 @@ func TestWithVerify(t *testing.T) {
 		if !errors.As(err, &refused) || !errors.Is(err, sqlfence.ErrNotSetUp) || refused.Temporary() {
 			t.Fatalf("%v, want a VerifyError, which is ErrNotSetUp and lasts", err)
 		}
-		if len(refused.Findings) != 1 || refused.Findings[0].Code != "missing-column" || !strings.Contains(err.Error(), refused.Findings[0].String()) || !strings.Contains(err.Error(), "WithBypass") {
+		if len(refused.Findings) != 1 || refused.Findings[0].Code != "missing-column" || !strings.Contains(err.Error(), refused.Findings[0].String()) || !strings.Contains(err.Error(), "WithoutGuards") {
 			t.Errorf("found %v, error %q", refused.Findings, err)
 		}
 		if found, err := sqlfence.Verify(t.Context(), db); err != nil || len(found) != 1 {
@@ -187,7 +187,7 @@ func TestVerifyEnds(t *testing.T) {
 func TestVerifyRefusesWhatIsEnforced(t *testing.T) {
 	for name, opts := range map[string][]sqlfence.Option{
 		"observe":   {sqlfence.WithMode(sqlfence.Observe)},
-		"bypass":    {sqlfence.WithBypass("migration")},
+		"bypass":    {sqlfence.WithoutGuards("migration")},
 		"no verify": nil,
 	} {
 		c := newCatalogue()

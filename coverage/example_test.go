@@ -84,7 +84,7 @@ func Example() {
 	// –        –        –         1         –         –       INSERT INTO orders (id, book) VALUES (?)
 	//                                                           1× no token for an Optional table
 	// –        –        1         –         –         –       UPDATE authors SET name = ? WHERE id = ?
-	//                                                           1× sqlfence: no fencing token: table "authors": the context carries no token called "authors"; add one with WithFence, or have a source give it (WithTokens)
+	//                                                           1× sqlfence: no fencing token: table "authors": the context carries no token called "authors"; add one with WithFence, or have a source give it (WithTokenSource)
 	// 1        1        –         –         –         –       UPDATE books SET price = ? WHERE id = ?
 	//                                                           1× sqlfence: stale fencing token
 	// –        –        –         –         1         –       INSERT INTO authors (id, name) VALUES (?)
@@ -98,5 +98,5 @@ func Example() {
 	// coverage: 3 not guarded:
 	//   INSERT INTO books VALUES (?): the fence column can't be added without a list of columns; name them: INSERT INTO table (column, ...)
 	//   INSERT INTO orders (id, book) VALUES (?): no token for an Optional table
-	//   UPDATE authors SET name = ? WHERE id = ?: sqlfence: no fencing token: table "authors": the context carries no token called "authors"; add one with WithFence, or have a source give it (WithTokens)
+	//   UPDATE authors SET name = ? WHERE id = ?: sqlfence: no fencing token: table "authors": the context carries no token called "authors"; add one with WithFence, or have a source give it (WithTokenSource)
 }

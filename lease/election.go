@@ -16,11 +16,11 @@ import (
 
 // An Election has one process at a time lead, among all that run one of the same key: the
 // one that holds the lease of the key. It is made before the database is, so that its
-// [Election.Tokens] can be the database's source of tokens (see [sqlfence.WithTokens]): then
+// [Election.Tokens] can be the database's source of tokens (see [sqlfence.WithTokenSource]): then
 // every write of the process that needs the key's token has it, also one without a context.
 //
 //	election, err := lease.NewElection("jobs", lease.Callbacks{Elected: work})
-//	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("jobs"), sqlfence.WithTokens(election.Tokens))
+//	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("jobs"), sqlfence.WithTokenSource(election.Tokens))
 //	leases, err := lease.New(db)
 //	err = election.Run(ctx, leases)
 //
@@ -135,12 +135,12 @@ func (e *Election) Lease() (*Lease, error) {
 	return held, nil
 }
 
-// Tokens is a source of tokens, for [sqlfence.WithTokens]: [TokensOf] of this process's lease.
+// Tokens is a source of tokens, for [sqlfence.WithTokenSource]: [TokensOf] of this process's lease.
 func (e *Election) Tokens(_ context.Context, names []string) ([]sqlfence.Token, error) {
 	return TokensOf(e.last(), e.key, names)
 }
 
-// TokensOf returns what a source for [sqlfence.WithTokens] does that stands on the lease of a key: its token if names
+// TokensOf returns what a source for [sqlfence.WithTokenSource] does that stands on the lease of a key: its token if names
 // asks for it, by the key, or if the key is of a row, "books/42", by "books/"; and nothing for other names. held is the
 // last lease that the process has got, nil for none. If it doesn't hold it now, the error is a [*NotLeaderError], which
 // is [ErrLeaseLost], too, if it has lost it. It is for elections by other packages; [Election.Tokens] is that of this

@@ -24,7 +24,7 @@ func ExampleElection() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	db := openShop(sqlfence.WithTokens(election.Tokens)) // by sqlfence.Open, with these
+	db := openShop(sqlfence.WithTokenSource(election.Tokens)) // by sqlfence.Open, with these
 	defer db.Close()
 	leases, err := lease.New(db)
 	if err != nil {

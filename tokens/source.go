@@ -10,11 +10,11 @@ import (
 )
 
 // A Source gives the writes of a process the tokens that were issued to it. It is made before the database is
-// opened, so that [Source.Tokens] can be the database's source (see [sqlfence.WithTokens]); later [Source.Issue]
+// opened, so that [Source.Tokens] can be the database's source (see [sqlfence.WithTokenSource]); later [Source.Issue]
 // has the tokens issued.
 //
 //	source, err := tokens.NewSource("books")
-//	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("books"), sqlfence.WithTokens(source.Tokens))
+//	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("books"), sqlfence.WithTokenSource(source.Tokens))
 //	store, err := tokens.New(db)
 //	err = source.Issue(ctx, store)
 //
@@ -41,7 +41,7 @@ func NewSource(names ...string) (*Source, error) {
 }
 
 // Issue has a token issued for each name, by [Store.IssueMany], and gives it to the writes that begin from then on;
-// a transaction that has written under the one before is refused (see [sqlfence.WithTokens]). Call it again to
+// a transaction that has written under the one before is refused (see [sqlfence.WithTokenSource]). Call it again to
 // take over again, in the same database. Errors are those of IssueMany; the tokens from before then stay.
 func (c *Source) Issue(ctx context.Context, store *Store) error {
 	issued, err := store.IssueMany(ctx, c.names...)
@@ -58,7 +58,7 @@ func (c *Source) Issue(ctx context.Context, store *Store) error {
 	return nil
 }
 
-// Tokens returns the tokens of those names that the Source has, as [sqlfence.WithTokens] asks for them. Before the
+// Tokens returns the tokens of those names that the Source has, as [sqlfence.WithTokenSource] asks for them. Before the
 // first [Source.Issue] it returns an error, which refuses the write.
 func (c *Source) Tokens(_ context.Context, names []string) (found []sqlfence.Token, err error) {
 	c.mu.RLock()

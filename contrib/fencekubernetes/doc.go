@@ -11,7 +11,7 @@
 // controller-runtime take it as their resourcelock.Interface, and the leader's writes need no context:
 //
 //	lock, err := fencekubernetes.NewLock("books", identity)
-//	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("books"), sqlfence.WithTokens(lock.Tokens))
+//	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("books"), sqlfence.WithTokenSource(lock.Tokens))
 //	leases, err := lease.New(db)
 //	lock.Use(leases)
 //	leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{Lock: lock, …})

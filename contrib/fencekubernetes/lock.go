@@ -57,7 +57,7 @@ func (l *Lock) Use(leases *lease.Leases) {
 	l.leases = leases
 }
 
-// Tokens is a source for [sqlfence.WithTokens]: [lease.TokensOf] of the lease that the elector has got last.
+// Tokens is a source for [sqlfence.WithTokenSource]: [lease.TokensOf] of the lease that the elector has got last.
 func (l *Lock) Tokens(_ context.Context, names []string) ([]sqlfence.Token, error) {
 	_, held, _ := l.now()
 	return lease.TokensOf(held, l.key, names)

@@ -37,7 +37,7 @@ func newCandidate(ctx context.Context, name string, source *scratch.Database) (c
 		return nil, err
 	}
 	c.db, err = sqlfence.Open(source.Driver, source.DSN,
-		sqlfence.WithTable("books"), sqlfence.WithTokens(c.election.Tokens), sqlfence.WithVerify())
+		sqlfence.WithTable("books"), sqlfence.WithTokenSource(c.election.Tokens), sqlfence.WithVerify())
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (c *candidate) close() error {
 
 // create makes the tables. It goes past the fence by an option, as a migration would.
 func create(ctx context.Context, source *scratch.Database) (err error) {
-	db, err := sqlfence.Open(source.Driver, source.DSN, sqlfence.WithTable("books"), sqlfence.WithBypass("create the books"))
+	db, err := sqlfence.Open(source.Driver, source.DSN, sqlfence.WithTable("books"), sqlfence.WithoutGuards("create the books"))
 	if err != nil {
 		return err
 	}

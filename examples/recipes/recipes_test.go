@@ -131,7 +131,7 @@ func TestLeader(t *testing.T) {
 
 	election, err := lease.NewElection("books", lease.Callbacks{Elected: work}) // work ends with its context
 	check(err)
-	db, err := sqlfence.Open(driver, dsn, books, sqlfence.WithTokens(election.Tokens))
+	db, err := sqlfence.Open(driver, dsn, books, sqlfence.WithTokenSource(election.Tokens))
 	check(err)
 
 	defer db.Close()
@@ -173,7 +173,7 @@ func TestTheNewestRun(t *testing.T) {
 	run := func() *sql.DB {
 		source, err := tokens.NewSource("books")
 		check(err)
-		db, err := sqlfence.Open(driver, dsn, books, sqlfence.WithTokens(source.Tokens))
+		db, err := sqlfence.Open(driver, dsn, books, sqlfence.WithTokenSource(source.Tokens))
 		check(err)
 
 		t.Cleanup(func() { db.Close() })

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A database with WithBypass sends everything as it is, and tells of what would have been guarded or
+// A database with WithoutGuards sends everything as it is, and tells of what would have been guarded or
 // refused, once a statement.
 func TestWithBypass(t *testing.T) {
 	for name, opts := range map[string][]sqlfence.Option{
@@ -21,7 +21,7 @@ func TestWithBypass(t *testing.T) {
 	} {
 		var events told
 		base := &fakedb.Recorder{}
-		db := open(t, base, slices.Concat(opts, []sqlfence.Option{sqlfence.WithBypass("migration 7"), events.option(), sqlfence.WithTable("books", fenced)})...)
+		db := open(t, base, slices.Concat(opts, []sqlfence.Option{sqlfence.WithoutGuards("migration 7"), events.option(), sqlfence.WithTable("books", fenced)})...)
 		for _, tt := range []struct {
 			query string
 			told  bool
@@ -58,10 +58,10 @@ func TestWithBypassFaults(t *testing.T) {
 		opts []sqlfence.Option
 		want string
 	}{
-		"empty":     {[]sqlfence.Option{sqlfence.WithBypass("")}, "WithBypass without a reason"},
-		"two":       {[]sqlfence.Option{sqlfence.WithBypass("a"), sqlfence.WithBypass("b")}, "WithBypass twice"},
-		"same":      {[]sqlfence.Option{sqlfence.WithBypass("a"), sqlfence.WithBypass("a")}, ""},
-		"one empty": {[]sqlfence.Option{sqlfence.WithBypass("a"), sqlfence.WithBypass("")}, "WithBypass without a reason"},
+		"empty":     {[]sqlfence.Option{sqlfence.WithoutGuards("")}, "WithoutGuards without a reason"},
+		"two":       {[]sqlfence.Option{sqlfence.WithoutGuards("a"), sqlfence.WithoutGuards("b")}, "WithoutGuards twice"},
+		"same":      {[]sqlfence.Option{sqlfence.WithoutGuards("a"), sqlfence.WithoutGuards("a")}, ""},
+		"one empty": {[]sqlfence.Option{sqlfence.WithoutGuards("a"), sqlfence.WithoutGuards("")}, "WithoutGuards without a reason"},
 	} {
 		db, err := sqlfence.OpenDB(&fakedb.Recorder{}, append(tt.opts, sqlfence.WithDialect(sqlfence.SQLite))...)
 		if tt.want == "" {
@@ -80,7 +80,7 @@ func TestWithBypassFaults(t *testing.T) {
 // A tool for migrations takes a *sql.DB, and no context.
 func ExampleWithBypass() {
 	db, err := sqlfence.OpenDB(&fakedb.Recorder{}, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books"),
-		sqlfence.WithBypass("migration 7"),
+		sqlfence.WithoutGuards("migration 7"),
 		sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { fmt.Println(e.Kind, e.Reason, e.Query) }))
 	if err != nil {
 		log.Fatal(err)

@@ -112,7 +112,7 @@ func (t *Table) tokens(given []Token, needed bool) ([]Token, error) {
 		}
 		return nil, &Refusal{Sentinel: ErrNoFence, Table: t.Name,
 			Reason: fmt.Sprintf("table %q: the context carries no token called %q; add one with WithFence, or have a "+
-				"source give it (WithTokens)%s",
+				"source give it (WithTokenSource)%s",
 				t.Name, t.tokenName("<"+t.Rules.Key+">"), otherNames(t.Resource, given))}
 	}
 	return found, nil

@@ -186,7 +186,7 @@ func TestToldOnceAfterSkip(t *testing.T) {
 		{"DELETE FROM others", context.Background(), nil, sqlfence.Passed},
 		{"DELETE FROM pens", context.Background(), nil, sqlfence.Unfenced},
 		{"DELETE FROM books", sqlfence.Bypass(context.Background(), "why"), nil, sqlfence.Bypassed},
-		{"DELETE FROM books", context.Background(), []sqlfence.Option{sqlfence.WithBypass("why")}, sqlfence.Bypassed},
+		{"DELETE FROM books", context.Background(), []sqlfence.Option{sqlfence.WithoutGuards("why")}, sqlfence.Bypassed},
 		{"DELETE FROM books", context.Background(), observeMode, sqlfence.WouldRefuse},
 	} {
 		var events told

@@ -42,7 +42,7 @@ func OptionsOf[O ~func(*Options)](all []O) *Options {
 // Fail notes a fault of the options.
 func (o *Options) Fail(fault error) { o.faults = append(o.faults, fault) }
 
-// A Source is where writes get their tokens if their context carries none: what WithTokens is given. It
+// A Source is where writes get their tokens if their context carries none: what WithTokenSource is given. It
 // appends them to given.
 type Source func(ctx context.Context, given []Token, names []string) ([]Token, error)
 

@@ -22,7 +22,7 @@ type Settings struct {
 	schema    string    // of sqlfence's own tables, as the database stores it; empty for where the session finds them
 	registry            // all tables
 	enforced  *registry // those that aren't observed; nil if nothing is enforced
-	bypass    string    // the reason of WithBypass; empty for none
+	bypass    string    // the reason of WithoutGuards; empty for none
 	observers []Listener
 	logger    *slog.Logger
 	source    Source // nil for none

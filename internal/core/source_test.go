@@ -85,7 +85,7 @@ func TestSourceIsAskedForWhatIsMissing(t *testing.T) {
 		for _, prepared := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, prepared %v", tt.name, prepared), func(t *testing.T) {
 				base, s := new(fakedb.Recorder), &supplier{tokens: tt.has}
-				db := open(t, base, append(suppliedTables, sqlfence.WithTokens(s.source))...)
+				db := open(t, base, append(suppliedTables, sqlfence.WithTokenSource(s.source))...)
 				ctx := t.Context()
 				if tt.ctx != nil {
 					ctx = sqlfence.WithFence(ctx, tt.ctx...)
@@ -123,7 +123,7 @@ func TestSourceIsAskedForWhatIsMissing(t *testing.T) {
 			{[]sqlfence.Token{token("shelves", 6), token("books", 5)}, "", []driver.Value{int64(5), int64(6)}},
 		} {
 			base, s := new(fakedb.Recorder), &supplier{tokens: has}
-			db := openPostgres(t, base, append(suppliedTables, sqlfence.WithTokens(s.source))...)
+			db := openPostgres(t, base, append(suppliedTables, sqlfence.WithTokenSource(s.source))...)
 			if _, err := db.ExecContext(sqlfence.WithFence(t.Context(), tt.ctx...), both); err != nil {
 				t.Fatal(err)
 			}
@@ -171,7 +171,7 @@ func TestSourceThatRefuses(t *testing.T) {
 				base := new(fakedb.Recorder)
 				given := slices.Clone(tt.tokens)
 				db := open(t, base, slices.Concat(suppliedTables, o.opts(), mode, []sqlfence.Option{
-					sqlfence.WithTokens(func(context.Context, []string) ([]sqlfence.Token, error) { calls++; return given, tt.err })})...)
+					sqlfence.WithTokenSource(func(context.Context, []string) ([]sqlfence.Token, error) { calls++; return given, tt.err })})...)
 				_, err := db.Exec(tt.query)
 				if calls != 1 || len(o.events) != 1 || !slices.Equal(given, tt.tokens) {
 					t.Errorf("asked %d times, events %v, the source's tokens are now %v", calls, o.events, given)
@@ -199,7 +199,7 @@ func TestSourceThatRefuses(t *testing.T) {
 // A source can't replace what the context has.
 func TestSourceGivesWhatTheContextHas(t *testing.T) {
 	base := new(fakedb.Recorder)
-	db := openPostgres(t, base, append(suppliedTables, sqlfence.WithTokens(func(context.Context, []string) ([]sqlfence.Token, error) {
+	db := openPostgres(t, base, append(suppliedTables, sqlfence.WithTokenSource(func(context.Context, []string) ([]sqlfence.Token, error) {
 		return []sqlfence.Token{token("books", 7), token("shelves", 9)}, nil
 	}))...)
 	_, err := db.ExecContext(sqlfence.WithFence(t.Context(), token("shelves", 6)), "WITH b AS (DELETE FROM books) UPDATE shelves SET price = 1")
@@ -213,7 +213,7 @@ func TestSourceNamesAreNormalised(t *testing.T) {
 	given := []sqlfence.Token{token("cafe\u0301", 7)}
 	base := new(fakedb.Recorder)
 	db := open(t, base, sqlfence.WithTable("books", fenced, sqlfence.Resource("caf\u00e9")),
-		sqlfence.WithTokens(func(context.Context, []string) ([]sqlfence.Token, error) { return given, nil }))
+		sqlfence.WithTokenSource(func(context.Context, []string) ([]sqlfence.Token, error) { return given, nil }))
 	if _, err := db.Exec("UPDATE books SET price = ?", 1); err != nil || !slices.Equal(base.Values(), []driver.Value{int64(1), int64(7)}) {
 		t.Errorf("%v, sent %v", err, base.Values())
 	}
@@ -224,7 +224,7 @@ func TestSourceNamesAreNormalised(t *testing.T) {
 
 func TestBypassWinsOverTheSource(t *testing.T) {
 	base, s := new(fakedb.Recorder), &supplier{err: errNotLeading}
-	db := open(t, base, append(suppliedTables, sqlfence.WithTokens(s.source))...)
+	db := open(t, base, append(suppliedTables, sqlfence.WithTokenSource(s.source))...)
 	if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "repair"), "UPDATE books SET price = 1"); err != nil || s.asked != nil {
 		t.Errorf("%v, asked for %q", err, s.asked)
 	}
@@ -234,7 +234,7 @@ func TestBypassWinsOverTheSource(t *testing.T) {
 // process doesn't stand for what was read under the one before.
 func TestTransactionKeepsItsTerm(t *testing.T) {
 	base, s := new(fakedb.Recorder), &supplier{tokens: []sqlfence.Token{token("books", 7), token("shelves", 1)}}
-	db := open(t, base, append(suppliedTables, sqlfence.WithTokens(s.source))...)
+	db := open(t, base, append(suppliedTables, sqlfence.WithTokenSource(s.source))...)
 	db.SetMaxOpenConns(1)
 	const query = "UPDATE books SET price = ?"
 	for _, tt := range []struct {
@@ -301,11 +301,11 @@ func TestTransactionKeepsItsTerm(t *testing.T) {
 }
 
 // A source is needed, one, and not nil.
-func TestWithTokensIsChecked(t *testing.T) {
+func TestWithTokenSourceIsChecked(t *testing.T) {
 	none := func(context.Context, []string) ([]sqlfence.Token, error) { return nil, nil }
 	for _, opts := range [][]sqlfence.Option{
-		{sqlfence.WithTokens(nil)},
-		{sqlfence.WithTokens(none), sqlfence.WithTokens(none)},
+		{sqlfence.WithTokenSource(nil)},
+		{sqlfence.WithTokenSource(none), sqlfence.WithTokenSource(none)},
 	} {
 		if _, err := sqlfence.OpenDB(new(fakedb.Recorder), append(opts, sqlfence.WithDialect(sqlfence.SQLite))...); !errors.Is(err, sqlfence.ErrInvalid) {
 			t.Errorf("OpenDB: %v", err)

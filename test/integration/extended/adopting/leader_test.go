@@ -32,7 +32,7 @@ func (p *program) open(ctx context.Context, driverName, dsn string, terms ...lea
 	}
 	p.db, err = sqlfence.Open(driverName, dsn,
 		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger()),
-		sqlfence.WithTokens(p.election.Tokens))
+		sqlfence.WithTokenSource(p.election.Tokens))
 	if err != nil {
 		return err
 	}

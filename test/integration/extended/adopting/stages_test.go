@@ -33,7 +33,7 @@ func withToken(ctx context.Context, store *tokens.Store, opts ...sqlfence.Option
 	if err != nil {
 		return nil, err
 	}
-	opts = append(opts, sqlfence.WithTokens(func(context.Context, []string) ([]sqlfence.Token, error) {
+	opts = append(opts, sqlfence.WithTokenSource(func(context.Context, []string) ([]sqlfence.Token, error) {
 		return []sqlfence.Token{token}, nil
 	}))
 	return opts, nil
@@ -90,7 +90,7 @@ func TestFromObserveToEnforce(t *testing.T) {
 		}
 
 		// A process that has the token of an earlier one is late.
-		late := sqlfence.WithTokens(func(context.Context, []string) ([]sqlfence.Token, error) {
+		late := sqlfence.WithTokenSource(func(context.Context, []string) ([]sqlfence.Token, error) {
 			return []sqlfence.Token{{Name: "miniflux", Value: 1}}, nil
 		})
 		err = write(sqlfence.Open(b.DriverName, sh.Source, late,

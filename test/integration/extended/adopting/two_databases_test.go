@@ -30,11 +30,11 @@ func (k *keeper) open(driverName, shopDSN, archiveDSN string, terms ...lease.Ter
 	}
 	// Two databases, one source of tokens.
 	books := sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger())
-	k.shop, err = sqlfence.Open(driverName, shopDSN, books, sqlfence.WithTokens(k.election.Tokens))
+	k.shop, err = sqlfence.Open(driverName, shopDSN, books, sqlfence.WithTokenSource(k.election.Tokens))
 	if err != nil {
 		return err
 	}
-	k.archive, err = sqlfence.Open(driverName, archiveDSN, books, sqlfence.WithTokens(k.election.Tokens))
+	k.archive, err = sqlfence.Open(driverName, archiveDSN, books, sqlfence.WithTokenSource(k.election.Tokens))
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func TestTwoPools(t *testing.T) {
 		sh.Reset(t, 0)
 		pools := func(p *program) (all []*program) {
 			second := *p
-			second.db = b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger()), sqlfence.WithTokens(p.election.Tokens))
+			second.db = b.Fenced(t, sh.Source, harness.Books(sqlfence.Ledger()), sqlfence.WithTokenSource(p.election.Tokens))
 			return []*program{p, &second}
 		}
 		first, _ := start(t, b, sh.Source)

@@ -4,8 +4,8 @@ const head = `# Other people's programs
 
 Written by ` + "`make applications`" + `, which fetches these programs through the Go module
 proxy, changes the lines that open their databases, and runs their own tests. They
-write without tokens in their contexts: one token, from [WithTokens], is for all of their
-tables. Migrations run through a database opened with [WithBypass].
+write without tokens in their contexts: one token, from [WithTokenSource], is for all of their
+tables. Migrations run through a database opened with [WithoutGuards].
 
 CPU time is that of the process that uses the database, in user mode, without what observing
 and preparing the tables takes: the median of several rounds, and in each all ways run
@@ -20,6 +20,6 @@ Ledger no such statement passes on PostgreSQL, and on SQLite only one that meets
 the guard stands in the WHERE, which isn't evaluated if the search by an index finds no row.
 The program fails if one has changed a row.
 
-[WithTokens]: https://pkg.go.dev/github.com/sqlfence/sqlfence#WithTokens
-[WithBypass]: https://pkg.go.dev/github.com/sqlfence/sqlfence#WithBypass
+[WithTokenSource]: https://pkg.go.dev/github.com/sqlfence/sqlfence#WithTokenSource
+[WithoutGuards]: https://pkg.go.dev/github.com/sqlfence/sqlfence#WithoutGuards
 `

@@ -74,7 +74,7 @@ func migrateOnBase(t *testing.T, m migrator, b harness.Base) {
 	// As docs/migrations.md has it.
 	byTheBook := func(step func(context.Context, *testing.T, *ormDB) error) error {
 		if m.ownContext {
-			return step(t.Context(), t, open(sqlfence.WithBypass(migrationReason)))
+			return step(t.Context(), t, open(sqlfence.WithoutGuards(migrationReason)))
 		}
 		return step(sqlfence.Bypass(t.Context(), migrationReason), t, open())
 	}
@@ -149,7 +149,7 @@ func migrationTable(t *testing.T) string {
 		}
 		bypasses := "yes"
 		if m.ownContext {
-			bypasses = "by `WithBypass`, as it takes no context"
+			bypasses = "by `WithoutGuards`, as it takes no context"
 		}
 		fmt.Fprintf(&out, "| %s | %s | %s | yes | refused | %s |\n", m.name, strings.Join(versions, "<br>"), strings.Join(m.bases, ", "), bypasses)
 	}

@@ -31,7 +31,7 @@ func newElectionProcess(t *testing.T, sh *harness.Shop, rule sqlfence.Rule) *ele
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.db = sh.Fenced(t, sh.Source, harness.Books(rule), sqlfence.WithTokens(p.Tokens))
+	p.db = sh.Fenced(t, sh.Source, harness.Books(rule), sqlfence.WithTokenSource(p.Tokens))
 	leases, err := lease.New(p.db, harness.Patient())
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestTransactionThatOutlivesItsLeadership(t *testing.T) {
 				sh, _ := leaseShop(t, harness.Setting{Base: b}, fence.Rule)
 				now := sqlfence.Token{Name: "books", Value: 1}
 				sh.Raise(t, "books", 1)
-				db := sh.Fenced(t, sh.Source, harness.Books(fence.Rule), sqlfence.WithTokens(
+				db := sh.Fenced(t, sh.Source, harness.Books(fence.Rule), sqlfence.WithTokenSource(
 					func(context.Context, []string) ([]sqlfence.Token, error) { return []sqlfence.Token{now}, nil }))
 				tx := harness.Begin(context.Background(), t, db, sql.LevelDefault)
 				if _, err := tx.Exec("UPDATE books SET price = 20"); err != nil {

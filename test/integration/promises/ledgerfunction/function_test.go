@@ -421,7 +421,7 @@ func TestFunctionThatAnotherConnectionHasFound(t *testing.T) {
 		sh.Exec(t, "DROP FUNCTION IF EXISTS "+name)
 		var db *sql.DB
 		var asked atomic.Bool
-		db = b.Fenced(t, sh.Source, harness.Books(), named, sqlfence.WithTokens(
+		db = b.Fenced(t, sh.Source, harness.Books(), named, sqlfence.WithTokenSource(
 			func(context.Context, []string) ([]sqlfence.Token, error) {
 				if !asked.Swap(true) {
 					write(t, db, 8, nil)

@@ -64,11 +64,11 @@ func TestCoverage(t *testing.T) {
 	})
 }
 
-// A database with WithBypass is for tools that take no context: what they send arrives as it
+// A database with WithoutGuards is for tools that take no context: what they send arrives as it
 // is, several statements in one text, too.
 func TestWithBypass(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
-		w := harness.Watch(t, b, sqlfence.WithBypass("migration"), harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger()))
+		w := harness.Watch(t, b, sqlfence.WithoutGuards("migration"), harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger()))
 		w.Clear(t, 9)
 		const script = "ALTER TABLE books ADD COLUMN shelf integer; UPDATE books SET shelf = 1, fence_token = NULL; UPDATE fencing_tokens SET token = 10"
 		texts := []string{script}

@@ -176,7 +176,7 @@ func TestSource(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			db := b.Fenced(t, dsn, sqlfence.WithTable("books", sqlfence.Ledger()), sqlfence.WithTokens(source.Tokens))
+			db := b.Fenced(t, dsn, sqlfence.WithTable("books", sqlfence.Ledger()), sqlfence.WithTokenSource(source.Tokens))
 			return source, setupStore(t, db), db
 		}
 		write := func(db *sql.DB, price int) error {

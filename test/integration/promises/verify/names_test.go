@@ -147,7 +147,7 @@ func TestAttachedTwice(t *testing.T) {
 			w := newWorld(t, b)
 			file, _, _ := strings.Cut(strings.TrimPrefix(w.dsn, "file:"), "?")
 			for name, want := range map[string]int{"main.books": 1, "books": 0} {
-				db := w.Fenced(t, w.dsn, sqlfence.WithTable(name, both...), sqlfence.WithBypass("attach it twice"))
+				db := w.Fenced(t, w.dsn, sqlfence.WithTable(name, both...), sqlfence.WithoutGuards("attach it twice"))
 				db.SetMaxOpenConns(1)
 				harness.MustExec(t, db, "ATTACH DATABASE '"+file+"' AS again")
 				if found := withCode(verify(t, db), "other-name"); len(found) != want {

@@ -91,7 +91,7 @@ func TestTemporaryTables(t *testing.T) {
 	for _, b := range bases[1:4] {
 		t.Run(b.Name, func(t *testing.T) {
 			w := newWorld(t, b)
-			db := w.Fenced(t, w.dsn, harness.Books(sqlfence.RowFence("fence_token")), sqlfence.WithBypass("hide a table"))
+			db := w.Fenced(t, w.dsn, harness.Books(sqlfence.RowFence("fence_token")), sqlfence.WithoutGuards("hide a table"))
 			db.SetMaxOpenConns(1)
 			harness.MustExec(t, db, "CREATE TEMPORARY TABLE books (id integer, fence_token bigint NOT NULL DEFAULT 0)")
 			wantOne(t, withCode(verify(t, db), "storage"), slog.LevelWarn, "storage")

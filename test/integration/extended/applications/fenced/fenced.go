@@ -122,11 +122,11 @@ func (at place) open(migrates bool) (*sql.DB, error) {
 	opts := append(m.tables(), events.options(h)...)
 	switch {
 	case h == nil:
-		return sqlfence.Open(at.driverName, at.dsn, append(opts, sqlfence.WithBypass("migrations"))...)
+		return sqlfence.Open(at.driverName, at.dsn, append(opts, sqlfence.WithoutGuards("migrations"))...)
 	case late:
-		return h.openWatched(at, append(opts, sqlfence.WithTokens(h.tokens)))
+		return h.openWatched(at, append(opts, sqlfence.WithTokenSource(h.tokens)))
 	}
-	return sqlfence.Open(at.driverName, at.dsn, append(opts, sqlfence.WithTokens(h.tokens))...)
+	return sqlfence.Open(at.driverName, at.dsn, append(opts, sqlfence.WithTokenSource(h.tokens))...)
 }
 
 // prepare returns where the tokens are kept, and their holder, which is nil before the

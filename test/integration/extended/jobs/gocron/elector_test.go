@@ -24,7 +24,7 @@ func TestElector(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Its source has the token of the moment, which the run's own wins over.
-	db := b.Fenced(t, dsn, table, sqlfence.WithTokens(election.Tokens))
+	db := b.Fenced(t, dsn, table, sqlfence.WithTokenSource(election.Tokens))
 	leases := harness.NewLeases(t, db)
 	elector := fencegocron.NewElector(election)
 	if err := elector.IsLeader(t.Context()); !errors.Is(err, lease.ErrNotLeader) {

@@ -64,7 +64,7 @@ func open(dsn string, fenced bool) (*sql.DB, *fencekubernetes.Lock, error) {
 	}
 	db, err := sql.Open("pgx", dsn)
 	if fenced {
-		db, err = sqlfence.Open("pgx", dsn, sqlfence.WithTokens(lock.Tokens),
+		db, err = sqlfence.Open("pgx", dsn, sqlfence.WithTokenSource(lock.Tokens),
 			sqlfence.WithTable("results", sqlfence.Resource("report"), sqlfence.Ledger()))
 	}
 	if err != nil {

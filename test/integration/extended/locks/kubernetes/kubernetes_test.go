@@ -95,7 +95,7 @@ func TestLock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		db := b.Fenced(t, dsn, sqlfence.WithTokens(lock.Tokens),
+		db := b.Fenced(t, dsn, sqlfence.WithTokenSource(lock.Tokens),
 			sqlfence.WithTable("results", sqlfence.Resource("report"), sqlfence.Ledger()))
 		if _, _, err := lock.Get(t.Context()); !errors.Is(err, sqlfence.ErrInvalid) {
 			t.Errorf("without leases: %v", err)

@@ -67,7 +67,7 @@ func (r recipe) convert(t *testing.T, b harness.Base) {
 		driverName, dsn := b.DriverName, source
 
 		// The application's own options, and one more.
-		options := append(slices.Clone(options), sqlfence.WithBypass(reason))
+		options := append(slices.Clone(options), sqlfence.WithoutGuards(reason))
 		db, err := sqlfence.Open(driverName, dsn, options...)
 
 		return &ownedDB{harness.CloseAtEnd(t, db, err), b}
