@@ -67,11 +67,11 @@ func (p *planner) askBeforeRows(w *read.Write, ins *read.Insertion) {
 
 // limits reports whether a query may end with clauses behind which there is no place for an OFFSET.
 // A query in brackets and what stands behind them are one, unless it is combined with another.
-func (p *planner) limits(rows read.Span) bool { return p.endsLimited(rows, "offset", "fetch", "for") }
+func (p *planner) limits(rows lex.Span) bool { return p.endsLimited(rows, "offset", "fetch", "for") }
 
 // endsLimited reports whether a query may end with one of the clauses, or a bracketed one that it
 // consists of with these or a LIMIT.
-func (p *planner) endsLimited(rows read.Span, clauses ...string) bool {
+func (p *planner) endsLimited(rows lex.Span, clauses ...string) bool {
 	bare, limited, combined := false, false, false
 	for i := rows.Lo; i < rows.Hi; i++ {
 		switch {
@@ -82,7 +82,7 @@ func (p *planner) endsLimited(rows read.Span, clauses ...string) bool {
 		case p.Word(i, "union", "intersect", "except"):
 			combined = true
 		case p.Tokens[i].Is('('):
-			in := read.Span{Lo: i + 1, Hi: p.Tokens[i].Mate}
+			in := lex.Span{Lo: i + 1, Hi: p.Tokens[i].Mate}
 			limited = limited || !bare && !p.isItem(i) && p.endsLimited(in, "limit", "offset", "fetch", "for")
 			i = in.Hi
 		}
@@ -116,7 +116,7 @@ func (p *planner) isBareRow(ins *read.Insertion) bool {
 }
 
 // isBare reports whether a value is a placeholder or a constant, also with a cast.
-func (p *planner) isBare(value read.Span) bool {
+func (p *planner) isBare(value lex.Span) bool {
 	if n := value.Hi - value.Lo; n == 4 && p.isCast(value.Lo+1) {
 		value.Hi = value.Lo + 1
 	}
@@ -130,7 +130,7 @@ func (p *planner) isCast(token int32) bool {
 }
 
 // isConstant reports whether a value is a number with a minus, or a word for one.
-func (p *planner) isConstant(value read.Span) bool {
+func (p *planner) isConstant(value lex.Span) bool {
 	switch value.Hi - value.Lo {
 	case 1:
 		return p.Word(value.Lo, "true", "false", "current_timestamp", "current_date")
@@ -142,13 +142,13 @@ func (p *planner) isConstant(value read.Span) bool {
 
 // hasType reports whether the value has a type of its own, which it keeps inside of a CASE. A row
 // has none: the column gives it one.
-func (p *planner) hasType(value read.Span) bool {
+func (p *planner) hasType(value lex.Span) bool {
 	first, next := value.Lo, value.Lo+1
 	switch n := value.Hi - value.Lo; {
 	case n == 1 && p.isNumber(first), p.isConstant(value):
 		return true
 	case n == 4 && p.isCast(next):
-		return p.isPlain(read.Span{Lo: first, Hi: next})
+		return p.isPlain(lex.Span{Lo: first, Hi: next})
 	}
 	// Another function, also within the brackets, may return a set, which stands in no CASE.
 	if value.Hi-value.Lo < 3 || !p.Tokens[next].Is('(') || p.Tokens[next].Mate != value.Hi-1 {
@@ -190,7 +190,7 @@ func (p *planner) askInKeys(c read.Condition, at int32) {
 			p.insert(p.Offset(value.Lo), opBeforeRow, ask, "")
 			p.insert(p.After(value.Hi), opBehindRow, ask, "")
 		default:
-			p.insertText(at, p.Source(read.Span{Lo: part.Lo, Hi: value.Lo})+" ")
+			p.insertText(at, p.Source(lex.Span{Lo: part.Lo, Hi: value.Lo})+" ")
 			p.insert(at, opBeforeRow, ask, "")
 			p.insertText(at, p.Source(value))
 			p.insert(at, opBehindRow, ask, "")
@@ -200,25 +200,25 @@ func (p *planner) askInKeys(c read.Condition, at int32) {
 }
 
 // conjuncts returns the parts between which AND stands; none in doubt.
-func (p *planner) conjuncts(s read.Span) (parts []read.Span) {
+func (p *planner) conjuncts(s lex.Span) (parts []lex.Span) {
 	from := s.Lo
 	for i := s.Lo; i < s.Hi; i++ {
 		switch {
 		case p.Tokens[i].Is('('):
 			i = p.Tokens[i].Mate
 		case p.Word(i, "and"):
-			parts = append(parts, read.Span{Lo: from, Hi: i})
+			parts = append(parts, lex.Span{Lo: from, Hi: i})
 			from = i + 1
 		case p.Word(i, "or", "case", "between", "not"):
 			return nil
 		}
 	}
-	return append(parts, read.Span{Lo: from, Hi: s.Hi})
+	return append(parts, lex.Span{Lo: from, Hi: s.Hi})
 }
 
 // comparedValue returns the placeholder or constant of a part that is column = value.
-func (p *planner) comparedValue(part read.Span) (value read.Span, ok bool) {
-	value = read.Span{Lo: part.Hi - 1, Hi: part.Hi}
+func (p *planner) comparedValue(part lex.Span) (value lex.Span, ok bool) {
+	value = lex.Span{Lo: part.Hi - 1, Hi: part.Hi}
 	switch column := value.Lo - 1 - part.Lo; {
 	case column == 3 && !p.Tokens[part.Lo+1].Is('.'), column != 1 && column != 3, !p.Tokens[value.Lo-1].Is('='):
 		return value, false

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"slices"
 
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
@@ -27,7 +28,7 @@ func (d *dialect) defines(schema, name string) bool {
 
 // keepsDefinitions refuses a statement that isn't read as a write of rows, or code, and writes to a table with
 // definitions all the same.
-func (p *planner) keepsDefinitions(s read.Span) bool {
+func (p *planner) keepsDefinitions(s lex.Span) bool {
 	if len(p.tables) == 0 {
 		return true
 	}
@@ -36,7 +37,7 @@ func (p *planner) keepsDefinitions(s read.Span) bool {
 }
 
 // writesDefinitions returns the token of a table with definitions that some tokens write to, or -1.
-func (d *dialect) writesDefinitions(t *read.Text, s read.Span) int32 {
+func (d *dialect) writesDefinitions(t *read.Text, s lex.Span) int32 {
 	alters, creates := false, false
 	for i := s.Lo; i < s.Hi; i++ {
 		goesOn := !t.Tokens[i].Is(';')

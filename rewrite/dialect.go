@@ -6,7 +6,7 @@ import (
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -14,7 +14,7 @@ import (
 type dialect struct {
 	sqltext.Dialect
 	guard   *guard.Dialect
-	grammar *read.Grammar
+	grammar *lex.Grammar
 	unique  *session.Unique // how a statement asks for a table's unique keys; nil where it can't
 
 	countsRows bool // drivers count the rows of a statement that returns some, and of each one of a text
@@ -89,7 +89,7 @@ func (d *dialect) ledgerInWhere() bool { return !d.guard.WritesInWith.Is() }
 
 // guardsSeveral reports whether one statement of a text with several can be guarded: not where a statement
 // may be a block with semicolons of its own.
-func (d *dialect) guardsSeveral() bool { return d.grammar.Own == nil }
+func (d *dialect) guardsSeveral() bool { return !d.grammar.Blocks.Is() }
 
 // upsert is the clause that lets an INSERT update, with the assignments to columns, if any are
 // given; for a message.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
@@ -79,7 +80,7 @@ func isEmpty(ins *read.Insertion) bool {
 		return false
 	}
 	for _, arm := range ins.Arms {
-		if slices.ContainsFunc(arm.Rows, func(row read.Span) bool { return !row.Empty() }) {
+		if slices.ContainsFunc(arm.Rows, func(row lex.Span) bool { return !row.Empty() }) {
 			return false
 		}
 	}
@@ -105,7 +106,7 @@ func (p *planner) addColumns(ins *read.Insertion) {
 		p.addList(ins)
 		return
 	}
-	for _, list := range []read.Span{ins.List, ins.RowColumns} {
+	for _, list := range []lex.Span{ins.List, ins.RowColumns} {
 		if !list.Empty() {
 			at := p.After(list.Hi)
 			p.eachAdded(func(r int, a added) { p.addColumn(at, r, a, ", ") })

@@ -32,7 +32,7 @@ func (p *planner) assignedRow(w *read.Write) bool {
 	}
 	if p.passesLedger() && !p.asksByMark() {
 		rules := p.checksOfRow(0)
-		value := func(n int) (v read.Span) {
+		value := func(n int) (v lex.Span) {
 			if n < len(set.Items) {
 				v = p.PlainValue(set.Items[n])
 			}
@@ -105,7 +105,7 @@ func (p *planner) checkRows(ins *read.Insertion) bool {
 	row := int32(0)
 	for i := range ins.Arms {
 		for _, values := range ins.Arms[i].Rows {
-			value := func(n int) read.Span { return p.Item(values, n) }
+			value := func(n int) lex.Span { return p.Item(values, n) }
 			if rules := p.checksOfRow(row); rules != 0 && !p.checkInRow(value, rules, row) {
 				return p.refuseTarget(ins.SourceAt, noValueFor(rules))
 			}
@@ -119,7 +119,7 @@ func (p *planner) checkRows(ins *read.Insertion) bool {
 func (p *planner) checkQuery(w *read.Write, ins *read.Insertion) bool {
 	for i := range ins.Arms {
 		arm := ins.Arms[i]
-		if table, at := p.Find(read.Span{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
+		if table, at := p.Find(lex.Span{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
 			return p.refuseTarget(at, "a CTE named "+ledgerTable+
 				" would shadow the ledger in its query; rename the CTE")
 		}
@@ -147,12 +147,12 @@ func (p *planner) checkQuery(w *read.Write, ins *read.Insertion) bool {
 
 // checkInRow puts the check of rules around one of a row's values, the first that is plain: behind its key, if
 // that is compared.
-func (p *planner) checkInRow(value func(n int) read.Span, rules ruleSet, row int32) bool {
+func (p *planner) checkInRow(value func(n int) lex.Span, rules ruleSet, row int32) bool {
 	first := 0
 	if rules.has(ruleKey) {
 		first = p.insertion.key + 1
 	}
-	for _, isStored := range [...]func(read.Span) bool{p.isPlain, p.keepsType} {
+	for _, isStored := range [...]func(lex.Span) bool{p.isPlain, p.keepsType} {
 		for n := first; !value(n).Empty(); n++ {
 			if v := value(n); isStored(v) {
 				p.insert(p.Offset(v.Lo), opBeforeRow, rules, "")
@@ -166,7 +166,7 @@ func (p *planner) checkInRow(value func(n int) read.Span, rules ruleSet, row int
 }
 
 // isPlain reports whether a value is a placeholder, NULL, or a plain constant.
-func (p *planner) isPlain(value read.Span) bool {
+func (p *planner) isPlain(value lex.Span) bool {
 	switch tok := value.Lo; {
 	case value.Hi-value.Lo != 1:
 		return false
@@ -185,7 +185,7 @@ func (p *planner) isNumber(tok int32) bool {
 
 // keepsType reports whether another value is stored alike inside of a CASE. To some servers NOW() or
 // 0x41 isn't.
-func (p *planner) keepsType(value read.Span) bool {
+func (p *planner) keepsType(value lex.Span) bool {
 	first, next := value.Lo, value.Lo+1
 	switch n := value.Hi - value.Lo; {
 	case n == 1:

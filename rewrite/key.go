@@ -55,7 +55,7 @@ func (p *planner) keepsKey(a *read.Assignment) bool {
 
 // returnedKey returns what is inside of the function that has a statement return a key, if the value is a
 // call of it.
-func (p *planner) returnedKey(value read.Span) (inside read.Span, returned bool) {
+func (p *planner) returnedKey(value lex.Span) (inside lex.Span, returned bool) {
 	open, f := value.Lo+1, p.dialect.guard.KeyReturner
 	if f == "" || value.Hi-value.Lo < 4 || !p.Word(value.Lo, f) {
 		return value, false
@@ -63,7 +63,7 @@ func (p *planner) returnedKey(value read.Span) (inside read.Span, returned bool)
 	if !p.Tokens[open].Is('(') || p.Tokens[open].Mate != value.Hi-1 {
 		return value, false
 	}
-	return read.Span{Lo: open + 1, Hi: value.Hi - 1}, true
+	return lex.Span{Lo: open + 1, Hi: value.Hi - 1}, true
 }
 
 // isColumn reports whether a name that is the value of an item is read as a column. SQLite
@@ -207,7 +207,7 @@ func (p *planner) mayReturn(w *read.Write, ins *read.Insertion) bool {
 
 // makesKey reports whether a value is a new key, which no holder has a token for: it has a call
 // without arguments, such as gen_random_uuid(), or takes the next one of a sequence.
-func (p *planner) makesKey(item read.Span) bool {
+func (p *planner) makesKey(item lex.Span) bool {
 	for i := item.Lo; i < item.Hi; i++ {
 		if p.Word(i, "default", "null", "nextval") || p.Tokens[i].Is('(') && p.Tokens[i].Mate == i+1 {
 			return true
@@ -254,7 +254,7 @@ func (p *planner) selectsKeys(ins *read.Insertion) bool {
 }
 
 // rowKey notes where the key's value stands: an item of a row, or of what is selected.
-func (p *planner) rowKey(item read.Span) bool {
+func (p *planner) rowKey(item lex.Span) bool {
 	to := p.to()
 	c, ok := p.Constant(item)
 	if !ok && !p.target.rules.UnfencedInserts {

@@ -1,9 +1,8 @@
 package rewrite
 
 import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"slices"
-
-	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // registered returns the index of the table that a normalised name may mean, or -1.
@@ -30,7 +29,7 @@ func (p *planner) isOwn(table int) bool {
 
 // mention finds the name of a registered table among some tokens. It returns the table's index and
 // the place, or -1.
-func (p *planner) mention(s read.Span) (table int, at int32) {
+func (p *planner) mention(s lex.Span) (table int, at int32) {
 	table, at = p.named(s)
 	if table < 0 && len(p.index.patterns) > 0 {
 		return p.index.patterns[0], s.Lo
@@ -39,12 +38,12 @@ func (p *planner) mention(s read.Span) (table int, at int32) {
 }
 
 // named is mention without patterns.
-func (p *planner) named(s read.Span) (table int, at int32) {
+func (p *planner) named(s lex.Span) (table int, at int32) {
 	return p.Find(s, func(name string) int { return p.registered("", name) })
 }
 
 // mentionGuarded is mention without sqlfence's own tables.
-func (p *planner) mentionGuarded(s read.Span) (table int, at int32) {
+func (p *planner) mentionGuarded(s lex.Span) (table int, at int32) {
 	if len(p.index.patterns) > 0 {
 		return p.index.patterns[0], s.Lo
 	}
@@ -52,7 +51,7 @@ func (p *planner) mentionGuarded(s read.Span) (table int, at int32) {
 }
 
 // refuseOwn refuses a statement if its tokens include the name of a table of sqlfence's own.
-func (p *planner) refuseOwn(s read.Span) bool {
+func (p *planner) refuseOwn(s lex.Span) bool {
 	table, at := p.Find(s, p.own)
 	return table < 0 || p.refuse(table, at, ownReason)
 }

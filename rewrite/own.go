@@ -100,13 +100,13 @@ func (p *planner) keepsSettings() bool {
 		return true
 	}
 	for i := p.Lo; i < p.Hi; i++ {
-		if name := g.Setting(p.Text, i); name != "" && !p.firesTriggers(name, i) {
+		if name := g.Setting(&p.Scanned, i); name != "" && !p.firesTriggers(name, i) {
 			return p.refuseNamed(name, i, ownSetting)
 		}
 		if g.Unseen == nil {
 			continue
 		}
-		if reason := g.Unseen(p.Text, i); reason != "" && !p.takesSetting(i) {
+		if reason := g.Unseen(&p.Scanned, i); reason != "" && !p.takesSetting(i) {
 			return p.refuse(-1, i, reason)
 		}
 	}
@@ -118,7 +118,7 @@ func (p *planner) keepsSettings() bool {
 //
 //	SELECT set_config($1, ...)
 func (p *planner) takesSetting(i int32) bool {
-	number, ok := p.dialect.guard.Argument(p.Text, i)
+	number, ok := p.dialect.guard.Argument(&p.Scanned, i)
 	if ok = ok && p.writesOrReads(); ok {
 		p.settings = append(p.settings, number)
 	}
@@ -169,7 +169,7 @@ func (p *planner) keepsSchemas() bool {
 	case !p.Word(p.Lo+1, "schema", "database"), g.Cascades.Is() && !p.Word(p.Hi-1, "cascade"):
 		return true
 	}
-	_, at := p.Find(read.Span{Lo: p.Lo + 2, Hi: p.Hi}, func(name string) int {
+	_, at := p.Find(lex.Span{Lo: p.Lo + 2, Hi: p.Hi}, func(name string) int {
 		if p.keepsSchema(name) {
 			return 0
 		}

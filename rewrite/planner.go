@@ -148,7 +148,7 @@ func (p *planner) takesParams(inputs read.Inputs) bool {
 // countInputs notes how many placeholders stand before each edit.
 func (p *planner) countInputs() {
 	i, last := 0, int32(0)
-	p.EachBare(read.Span{Hi: int32(len(p.Tokens))}, func(at int32, number int) {
+	p.EachBare(lex.Span{Hi: int32(len(p.Tokens))}, func(at int32, number int) {
 		for ; i < len(p.edits) && p.edits[i].at < at; i++ {
 			p.edits[i].inputs = last
 		}

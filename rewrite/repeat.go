@@ -1,9 +1,8 @@
 package rewrite
 
 import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"slices"
-
-	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // repeats are the placeholders without numbers in the parts of conditions that are
@@ -32,7 +31,7 @@ const manyRepeated = 16
 const manyNumbered = 1024
 
 // repeat repeats a part of a condition behind it.
-func (p *planner) repeat(part read.Span, at int32) {
+func (p *planner) repeat(part lex.Span, at int32) {
 	begin, r := p.Offset(part.Lo), &p.repeats
 	known := len(r.bare)
 	r.bare = slices.Grow(r.bare, min(p.NumberInputs().Bare, int(part.Hi-part.Lo)))

@@ -106,7 +106,7 @@ func (p *planner) givenColumns(w *read.Write, r *replacement) bool {
 }
 
 // given reads a value of a row that is to be compared besides.
-func (p *planner) given(item read.Span) given {
+func (p *planner) given(item lex.Span) given {
 	g := given{at: p.Offset(item.Lo)}
 	if item.Empty() || !p.isPlain(item) && !p.isNegative(item) {
 		return g
@@ -133,7 +133,7 @@ func (p *Plan) Knowing(keys *session.UniqueKeys) *Plan {
 }
 
 // isNegative reports whether a value is a number behind a minus.
-func (p *planner) isNegative(item read.Span) bool {
+func (p *planner) isNegative(item lex.Span) bool {
 	return item.Hi-item.Lo == 2 && p.Tokens[item.Lo].Is('-') && p.isNumber(item.Lo+1)
 }
 

@@ -43,7 +43,7 @@ func (p *planner) versions(w *read.Write) bool {
 
 // namesNoSerial refuses a condition of versioned rows that reads the serial, or leaves
 // out locked rows: that no row meets it would look as if the row was gone.
-func (p *planner) namesNoSerial(s read.Span) bool {
+func (p *planner) namesNoSerial(s lex.Span) bool {
 	if !p.target.versioned {
 		return true
 	}

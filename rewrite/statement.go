@@ -132,12 +132,12 @@ func (p *planner) onlyRefers(part *read.Part) bool {
 		if next == i {
 			continue
 		}
-		if table, _ := p.named(read.Span{Lo: from, Hi: i}); table >= 0 {
+		if table, _ := p.named(lex.Span{Lo: from, Hi: i}); table >= 0 {
 			return false
 		}
 		from, i = next, next-1
 	}
-	table, _ := p.named(read.Span{Lo: from, Hi: part.Hi})
+	table, _ := p.named(lex.Span{Lo: from, Hi: part.Hi})
 	return table < 0
 }
 
@@ -174,7 +174,7 @@ func (p *planner) do(part *read.Part) bool {
 		return false
 	case len(p.tables) > 0 && againstCode(p.dialect, code) != "":
 		return p.refuse(-1, at, againstCode(p.dialect, code))
-	case p.dialect.grammar.Executes(code):
+	case read.Executes(p.dialect.grammar, code):
 		return p.refuse(-1, at, "EXECUTE runs a text that is built at run time and can't be checked; "+noCode)
 	}
 	return true

@@ -19,11 +19,11 @@ func againstCode(d *dialect, code string) string {
 	}
 	defer t.Close()
 	for i := range t.Tokens[:len(t.Tokens)-1] {
-		if reason := unseen(t, int32(i)); reason != "" {
+		if reason := unseen(&t.Scanned, int32(i)); reason != "" {
 			return reason
 		}
 	}
-	if d.writesDefinitions(t, read.Span{Hi: int32(len(t.Tokens) - 1)}) >= 0 {
+	if d.writesDefinitions(t, lex.Span{Hi: int32(len(t.Tokens) - 1)}) >= 0 {
 		return definesTables
 	}
 	return ""

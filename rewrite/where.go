@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
@@ -13,7 +14,7 @@ func (p *planner) where(w *read.Write) bool {
 		if rules != 0 && p.isCursor(c) {
 			return p.refuseTarget(c.Lo, "WHERE CURRENT OF can't be guarded here; select the row by its key")
 		}
-		if !p.namesNoSerial(read.Span{Lo: w.From, Hi: c.End()}) {
+		if !p.namesNoSerial(lex.Span{Lo: w.From, Hi: c.End()}) {
 			return false
 		}
 		p.returns(w)
@@ -84,7 +85,7 @@ func (p *planner) check(w *read.Write, c read.Condition, rules ruleSet) bool {
 }
 
 // repeatParts repeats, at an offset, the parts of a condition that may be evaluated twice.
-func (p *planner) repeatParts(condition read.Span, at int32) {
+func (p *planner) repeatParts(condition lex.Span, at int32) {
 	for _, part := range p.Repeatable(condition) {
 		p.repeat(part, at)
 	}
@@ -106,7 +107,7 @@ func (p *planner) insertCase(c read.Condition, rules ruleSet) {
 
 // asksForNull reports whether a condition asks for NULL, and can stand in a query of its own, as
 // MATCH of another query's columns can't.
-func (p *planner) asksForNull(condition read.Span) (asks bool) {
+func (p *planner) asksForNull(condition lex.Span) (asks bool) {
 	for i := condition.Lo; i < condition.Hi; i++ {
 		switch {
 		case p.Word(i, "match"):

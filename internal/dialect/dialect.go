@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -32,7 +32,7 @@ type Database struct {
 	Name    string // as its makers write it
 
 	Text    sqltext.Dialect  // what sqlfence's own statements are written in
-	Grammar *read.Grammar    // how it is read
+	Grammar *lex.Grammar     // how it is read
 	Guard   *guard.Dialect   // what a guard says in it
 	Session *session.Dialect // how its server is asked
 	Answers *dberr.Answers   // how it answers

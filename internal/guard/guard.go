@@ -5,7 +5,7 @@ package guard
 
 import (
 	"github.com/sqlfence/sqlfence/internal/fact"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // A Dialect is what the guard says in the SQL of one database. What follows from how the database is read, as its
@@ -206,14 +206,14 @@ type Ground struct {
 
 	// Setting returns the name of a setting at a token, if it is one to be kept; nil for none. A read
 	// may change one only if it has one of the names; if there are none, in any way.
-	Setting func(t *read.Text, i int32) string
+	Setting func(t *lex.Scanned, i int32) string
 	Setters []string
 
 	// Unseen returns why what stands at a token may change a setting that the text doesn't show; nil
 	// where nothing can. Argument returns the number of the argument that has the setting's name there; ok is false
 	// if none has.
-	Unseen   func(t *read.Text, i int32) string
-	Argument func(t *read.Text, i int32) (number int, ok bool)
+	Unseen   func(t *lex.Scanned, i int32) string
+	Argument func(t *lex.Scanned, i int32) (number int, ok bool)
 }
 
 // Search is what has a text read beside the names of tables, where some are registered.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/fact"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // Grammar is the grammar of MySQL 8 and 9 and of MariaDB 10.11 and 11, sql/sql_yacc.yy of
@@ -16,9 +16,9 @@ import (
 //
 // A statement of MariaDB may be a block with semicolons of its own. So one that isn't known
 // takes the rest of the text with it.
-var Grammar = &read.Grammar{
-	Lex: Lex,
-	Own: read.Blocks,
+var Grammar = &lex.Grammar{
+	Lex:    Lex,
+	Blocks: fact.Yes,
 
 	Explain:        fact.No,
 	InBrackets:     fact.Yes,
@@ -40,7 +40,7 @@ var Grammar = &read.Grammar{
 	DoubleEquals:  fact.No,
 	QualifiedSet:  fact.Yes,
 	OnDuplicate:   fact.Yes,
-	BehindColumns: slices.Concat(read.CommonEnds, []string{"offset", "fetch", "for", "into", "lock", "procedure"}),
+	BehindColumns: slices.Concat(lex.CommonEnds, []string{"offset", "fetch", "for", "into", "lock", "procedure"}),
 
 	NameWords:      []string{"except", "intersect", "offset", "returning"},
 	ArrowMayFail:   fact.Yes,

@@ -6,7 +6,6 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fact"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -83,7 +82,7 @@ var Guard = &guard.Dialect{
 }
 
 // keptSetting returns the name of a variable at token i, if it is one that is to be kept.
-func keptSetting(t *read.Text, i int32) string {
+func keptSetting(t *lex.Scanned, i int32) string {
 	name := strings.Trim(t.TokenText(i), "@`'\"")
 	if t.Tokens[i].Kind == lex.Variable && lex.EqualFold(name, sqltext.SeenVariable) {
 		return sqltext.SeenVariable

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/fact"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // Grammar is the grammar of PostgreSQL, src/backend/parser/gram.y.
@@ -12,16 +12,17 @@ import (
 // It reserves the words that begin a clause (src/include/parser/kwlist.h), and takes
 // none of these for a label without AS; CASE, WHEN, THEN, ELSE and END it takes for
 // one behind an operand.
-var Grammar = &read.Grammar{
+var Grammar = &lex.Grammar{
 	Lex: Lex,
 
+	Blocks:         fact.No,
 	Explain:        fact.Yes,
 	InBrackets:     fact.Yes,
 	Merge:          fact.Yes,
 	Code:           fact.Yes,
 	CreatesFrom:    fact.Yes,
 	SearchAndCycle: fact.Yes,
-	NoRows: slices.Concat(read.CommonNoRows, []string{"abort", "set", "reset", "show", "listen", "unlisten", "notify",
+	NoRows: slices.Concat(lex.CommonNoRows, []string{"abort", "set", "reset", "show", "listen", "unlisten", "notify",
 		"fetch", "move", "close", "deallocate", "discard", "execute",
 		"lock", "checkpoint", "cluster", "refresh", "comment", "grant", "revoke"}),
 
@@ -34,7 +35,7 @@ var Grammar = &read.Grammar{
 	DoubleEquals:  fact.No,
 	QualifiedSet:  fact.No,
 	OnDuplicate:   fact.No,
-	BehindColumns: slices.Concat(read.CommonEnds, []string{"offset", "fetch", "for", "into"}),
+	BehindColumns: slices.Concat(lex.CommonEnds, []string{"offset", "fetch", "for", "into"}),
 
 	ArrowMayFail:   fact.No,
 	MathMayFail:    fact.Yes,

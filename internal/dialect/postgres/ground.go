@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -16,7 +15,7 @@ const unseenText = "this function runs a text, which may change a setting that k
 
 // keptSetting returns the name of a setting at token i, if it is one that is to be kept: as a word,
 // in quotes, or as a string.
-func keptSetting(t *read.Text, i int32) string {
+func keptSetting(t *lex.Scanned, i int32) string {
 	name, ok := t.Name(int(i))
 	switch {
 	case ok && t.Tokens[i+1].Is('.'):
@@ -61,7 +60,7 @@ func runnerNames() (names []string) {
 // empty if it doesn't.
 //
 //	set_config(name, ...) | UPDATE pg_settings | query_to_xml(query, ...)
-func unseenSetting(t *read.Text, i int32) string {
+func unseenSetting(t *lex.Scanned, i int32) string {
 	name, ok := t.Name(int(i))
 	switch {
 	case !ok:
@@ -79,7 +78,7 @@ func unseenSetting(t *read.Text, i int32) string {
 // settingArgument returns the number of the argument that names the setting of the set_config at token i.
 //
 //	set_config($1, ...)
-func settingArgument(t *read.Text, i int32) (number int, ok bool) {
+func settingArgument(t *lex.Scanned, i int32) (number int, ok bool) {
 	if !t.Word(i, setConfig) {
 		return 0, false
 	}
@@ -92,19 +91,19 @@ func settingArgument(t *read.Text, i int32) (number int, ok bool) {
 }
 
 // arguments returns what stands in the brackets behind token i.
-func arguments(t *read.Text, i int32) read.Span { return read.Span{Lo: i + 2, Hi: t.Tokens[i+1].Mate} }
+func arguments(t *lex.Scanned, i int32) lex.Span { return lex.Span{Lo: i + 2, Hi: t.Tokens[i+1].Mate} }
 
 // isShown reports whether an expression is one constant without escapes.
 //
 //	'text' | E'text' | $$text$$ | 'text'::text
-func isShown(t *read.Text, s read.Span) bool {
+func isShown(t *lex.Scanned, s lex.Span) bool {
 	s = withoutCast(t, s)
 	return s.Hi-s.Lo == 1 && t.Tokens[s.Lo].Kind == lex.Text && strings.IndexByte("'$eE", t.TokenText(s.Lo)[0]) >= 0 &&
 		strings.IndexByte(t.TokenText(s.Lo), '\\') < 0
 }
 
 // withoutCast returns an expression of one token without its cast to a text.
-func withoutCast(t *read.Text, s read.Span) read.Span {
+func withoutCast(t *lex.Scanned, s lex.Span) lex.Span {
 	if s.Hi-s.Lo == 4 && t.Tokens[s.Lo+1].Is(':') && t.Tokens[s.Lo+2].Is(':') && t.Word(s.Lo+3, "text", "varchar") {
 		s.Hi = s.Lo + 1
 	}
@@ -112,7 +111,7 @@ func withoutCast(t *read.Text, s read.Span) read.Span {
 }
 
 // runsShown reports whether the texts that a function runs are shown and change no setting.
-func runsShown(t *read.Text, runner string, args read.Span) bool {
+func runsShown(t *lex.Scanned, runner string, args lex.Span) bool {
 	if runner == "ts_rewrite" && t.Item(args, 2).Lo < args.Hi {
 		return true // three queries, and no text
 	}
@@ -135,7 +134,7 @@ func mayChangeSettings(code string) bool {
 // isUpdated reports whether the table at token i is that of an UPDATE.
 //
 //	UPDATE [ONLY] [(] [schema .] table
-func isUpdated(t *read.Text, i int32) bool {
+func isUpdated(t *lex.Scanned, i int32) bool {
 	for i > 1 && t.Tokens[i-1].Is('.') {
 		i -= 2
 	}

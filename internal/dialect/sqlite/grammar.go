@@ -4,23 +4,24 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/fact"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // Grammar is the grammar of SQLite, src/parse.y.
 //
 // It takes a word of its list %fallback ID for a name where the keyword can't stand: a
 // column may be called end, and it is the END of a CASE only behind an operand.
-var Grammar = &read.Grammar{
+var Grammar = &lex.Grammar{
 	Lex: Lex,
 
+	Blocks:         fact.No,
 	Explain:        fact.No,
 	InBrackets:     fact.No,
 	Merge:          fact.No,
 	Code:           fact.No,
 	CreatesFrom:    fact.No,
 	SearchAndCycle: fact.No,
-	NoRows:         slices.Concat(read.CommonNoRows, []string{"explain", "pragma", "attach", "detach"}),
+	NoRows:         slices.Concat(lex.CommonNoRows, []string{"explain", "pragma", "attach", "detach"}),
 
 	Only:          fact.No,
 	BareAlias:     fact.No,
@@ -31,7 +32,7 @@ var Grammar = &read.Grammar{
 	DoubleEquals:  fact.Yes,
 	QualifiedSet:  fact.No,
 	OnDuplicate:   fact.No,
-	BehindColumns: read.CommonEnds,
+	BehindColumns: lex.CommonEnds,
 
 	ArrowMayFail:   fact.Yes,
 	MathMayFail:    fact.No,

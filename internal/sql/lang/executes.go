@@ -34,13 +34,13 @@ func MayExecute(d dialect.Dialect, query string) (may, alone bool) {
 		alone = alone && (!t.Is(';') || tokens[i+1].Kind == lex.End)
 		switch t.Kind {
 		case lex.Word:
-			may = may || isWord(query, t, "execute")
+			may = may || t.IsWord(query, "execute")
 		case lex.Text:
 			may = may || contains(query[t.Start:t.End], "execute")
 		}
 	}
 	for _, word := range runsNothing {
-		may = may && !(alone && isWord(query, &tokens[0], word))
+		may = may && !(alone && tokens[0].IsWord(query, word))
 	}
 	return may, alone
 }
@@ -53,7 +53,7 @@ func Prepared(d dialect.Dialect, text string) string {
 		return text
 	}
 	tokens, fault := lex.Scan(g.Lex, text, lex.EscapesUnknown, nil)
-	if fault != nil || len(tokens) < 4 || !isWord(text, &tokens[0], "prepare") ||
+	if fault != nil || len(tokens) < 4 || !tokens[0].IsWord(text, "prepare") ||
 		tokens[1].Kind != lex.Word && tokens[1].Kind != lex.Quoted {
 		return text
 	}
@@ -61,7 +61,7 @@ func Prepared(d dialect.Dialect, text string) string {
 	if tokens[next].Is('(') {
 		next = int(tokens[next].Mate) + 1
 	}
-	if !isWord(text, &tokens[next], "as") {
+	if !tokens[next].IsWord(text, "as") {
 		return text
 	}
 	return text[tokens[next].End:]

@@ -32,7 +32,7 @@ func Fingerprint(d dialect.Dialect, query string) string {
 		switch {
 		case t.Is('(') && isList(tokens, i):
 			b.WriteString("(?)")
-			if last.Is('(') || isWord(query, &last, "VALUES") {
+			if last.Is('(') || last.IsWord(query, "values") {
 				i = lastList(tokens, i)
 			} else {
 				i = int(t.Mate)
@@ -50,10 +50,6 @@ func Fingerprint(d dialect.Dialect, query string) string {
 // isList reports whether a bracket holds values alone, and at least one.
 func isList(tokens []lex.Token, open int) bool {
 	return tokens[open].Plain && int(tokens[open].Mate) > open+1
-}
-
-func isWord(query string, t *lex.Token, word string) bool {
-	return t.Kind == lex.Word && strings.EqualFold(query[t.Start:t.End], word)
 }
 
 // lastList returns the token that ends the last one of the lists that begin here, with

@@ -5,11 +5,10 @@ package lang
 import (
 	"github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
 )
 
 // grammar returns how a dialect is read.
-func grammar(d dialect.Dialect) (*read.Grammar, error) {
+func grammar(d dialect.Dialect) (*lex.Grammar, error) {
 	db, err := dialect.Of(d)
 	if err != nil {
 		return nil, err

@@ -32,12 +32,3 @@ func ParseColumn(d dialect.Dialect, s string) (string, error) {
 	}
 	return g.Lex.ParseColumn(s)
 }
-
-// InTransaction reports whether a connection is in a transaction after it has executed
-// the statements of query; in says whether it was in one before. It recognises
-// statements that begin and end transactions. If the text doesn't show the answer,
-// it returns true.
-func InTransaction(d dialect.Dialect, query string, in bool) bool {
-	g, err := grammar(d)
-	return err != nil || g.InTransaction(query, in)
-}

@@ -29,6 +29,20 @@ type Token struct {
 // Is reports whether t is the punctuation c.
 func (t *Token) Is(c byte) bool { return t.Kind == Punct && t.Char == c }
 
+// IsWord reports whether t, of this text, is one of the words, unquoted, in any case.
+func (t *Token) IsWord(src string, words ...string) bool {
+	if t.Kind != Word {
+		return false
+	}
+	s := src[t.Start:t.End]
+	for _, w := range words {
+		if len(w) == len(s) && w[0] == t.Char && EqualFold(s, w) {
+			return true
+		}
+	}
+	return false
+}
+
 // An Error says where a text can't be read, and why.
 type Error struct {
 	Offset int // in bytes

@@ -1,9 +1,11 @@
 package read
 
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
+
 // Assigns reports whether an item of a SET list assigns the column: column = ..., or
 // (column, column[subscript]) = ...
 func (t *Text) Assigns(a Assignment, column string) bool {
-	for i, hi := int(a.Names.Lo), int(a.Names.Hi); i < hi; i = t.itemEnd(i, hi) + 1 {
+	for i, hi := int(a.Names.Lo), int(a.Names.Hi); i < hi; i = t.ItemEnd(i, hi) + 1 {
 		if name, ok := t.Name(i); ok && name == column {
 			return true
 		}
@@ -12,15 +14,15 @@ func (t *Text) Assigns(a Assignment, column string) bool {
 }
 
 // PlainValue returns the value of an item that is column = value, else nothing.
-func (t *Text) PlainValue(a Assignment) Span {
+func (t *Text) PlainValue(a Assignment) lex.Span {
 	equals := a.Names.Hi
 	if t.grammar.QualifiedSet.Is() && t.Tokens[equals].Is(':') {
 		equals++
 	}
 	if equals+1 >= a.Hi || t.Tokens[a.Lo].Is('(') || !t.Tokens[equals].Is('=') {
-		return Span{a.Hi, a.Hi}
+		return lex.Span{Lo: a.Hi, Hi: a.Hi}
 	}
-	return Span{equals + 1, a.Hi}
+	return lex.Span{Lo: equals + 1, Hi: a.Hi}
 }
 
 // Value returns the value that an item of a SET list assigns to the column; ok is
@@ -28,19 +30,19 @@ func (t *Text) PlainValue(a Assignment) Span {
 //
 //	column = value
 //	(column, ...) = [ROW] (value, ...)
-func (t *Text) Value(a Assignment, column string) (value Span, ok bool) {
+func (t *Text) Value(a Assignment, column string) (value lex.Span, ok bool) {
 	i, end := int(a.Lo), int(a.Hi)
 	place, columns, equals := 0, 1, int(a.Names.Hi)
 	list := t.Tokens[i].Is('(')
 	if list {
 		if place, columns, ok = t.placeOf(a.Names, column); !ok {
-			return Span{}, false
+			return lex.Span{}, false
 		}
 		equals = int(t.Tokens[i].Mate) + 1
 	}
 	lo := int(t.behindEquals(int32(equals)))
 	if lo == 0 || lo >= end { // a part of it
-		return Span{}, false
+		return lex.Span{}, false
 	}
 	if !list || columns == 1 && !t.grammar.RowKeyword.Is() {
 		return span(lo, end), true
@@ -62,9 +64,9 @@ func (t *Text) behindEquals(i int32) int32 {
 }
 
 // placeOf returns which of the columns of a list one is, and how many there are.
-func (t *Text) placeOf(list Span, column string) (place, columns int, ok bool) {
+func (t *Text) placeOf(list lex.Span, column string) (place, columns int, ok bool) {
 	for i, hi := int(list.Lo), int(list.Hi); i <= hi; columns++ {
-		end := t.itemEnd(i, hi)
+		end := t.ItemEnd(i, hi)
 		if name, isName := t.Name(i); isName && name == column {
 			if ok || i+1 != end {
 				return 0, 0, false // again, or a part of it
@@ -77,7 +79,7 @@ func (t *Text) placeOf(list Span, column string) (place, columns int, ok bool) {
 }
 
 // rowValue returns one of the values of a row that is all of the tokens lo to end.
-func (t *Text) rowValue(lo, end, place, columns int) (value Span, ok bool) {
+func (t *Text) rowValue(lo, end, place, columns int) (value lex.Span, ok bool) {
 	row := t.grammar.RowKeyword.Is() && t.isWord(&t.Tokens[lo], "row")
 	if row {
 		lo++
@@ -85,13 +87,13 @@ func (t *Text) rowValue(lo, end, place, columns int) (value Span, ok bool) {
 	open := &t.Tokens[lo]
 	if !open.Is('(') || int(open.Mate)+1 != end || columns == 1 && !row ||
 		t.isWord(&t.Tokens[lo+1], "select", "values", "with", "table") {
-		return Span{}, false
+		return lex.Span{}, false
 	}
 	values := 0
 	for i, hi := lo+1, int(open.Mate); i <= hi; values++ {
-		to := t.itemEnd(i, hi)
-		if t.spreads(i, to) {
-			return Span{}, false
+		to := t.ItemEnd(i, hi)
+		if t.Spreads(i, to) {
+			return lex.Span{}, false
 		}
 		if values == place {
 			value = span(i, to)
@@ -103,7 +105,7 @@ func (t *Text) rowValue(lo, end, place, columns int) (value Span, ok bool) {
 
 // Excluded returns the column of a value that is a column of the row that was to be
 // inserted: excluded.column, or MySQL's VALUES(column).
-func (t *Text) Excluded(value Span) (column string, ok bool) {
+func (t *Text) Excluded(value lex.Span) (column string, ok bool) {
 	if !t.grammar.OnDuplicate.Is() {
 		of, column, ok := t.Qualified(value)
 		return column, ok && of == "excluded"
@@ -117,7 +119,7 @@ func (t *Text) Excluded(value Span) (column string, ok bool) {
 
 // Qualified returns the names of a value that is the column of a table, or of the row that
 // was to be inserted: excluded.column.
-func (t *Text) Qualified(value Span) (of, column string, ok bool) {
+func (t *Text) Qualified(value lex.Span) (of, column string, ok bool) {
 	i := int(value.Lo)
 	if value.Hi-value.Lo != 3 || !t.Tokens[i+1].Is('.') {
 		return "", "", false

@@ -10,7 +10,7 @@ import (
 
 func TestConstant(t *testing.T) {
 	for _, tt := range []struct {
-		g    *Grammar
+		g    *lex.Grammar
 		in   string
 		want string
 	}{
@@ -43,7 +43,7 @@ func TestConstant(t *testing.T) {
 		x.Close()
 	}
 	x := first(t, SQLite, "SELECT 1")
-	if _, ok := x.Constant(Span{1, 1}); ok {
+	if _, ok := x.Constant(lex.Span{Lo: 1, Hi: 1}); ok {
 		t.Error("nothing is a constant")
 	}
 }
@@ -51,7 +51,7 @@ func TestConstant(t *testing.T) {
 // assignedValues are items of a SET list, and what they assign to id: as column =
 // value, in any form, - for what can't be seen, and as the column of a table.
 var assignedValues = []struct {
-	g         *Grammar
+	g         *lex.Grammar
 	set       string
 	plain     string
 	want      string

@@ -1,8 +1,5 @@
 package read
 
-// Blocks are the statements of MySQL and MariaDB, where one may be a block with semicolons of its own.
-var Blocks = &Statements{write: (*Text).mysqlWrite, class: (*Text).mysqlClass}
-
 // mysqlWrite reads the statement of the region if it is a write of rows, or one that is
 // run by ANALYZE.
 func (t *Text) mysqlWrite() bool {
@@ -193,7 +190,7 @@ func (t *Text) mysqlRows(w *Write) bool {
 // endsAtAlias ends a SET list before an alias of the row.
 func (t *Text) endsAtAlias(set *Assignments) bool {
 	last := &set.Items[len(set.Items)-1]
-	for i := int(set.Lo); i < int(set.Hi); i = t.skip(i) {
+	for i := int(set.Lo); i < int(set.Hi); i = t.Skip(i) {
 		switch {
 		case !t.isWord(&t.Tokens[i], "as"):
 		case i <= int(last.Names.Hi)+1:
@@ -219,7 +216,7 @@ func (t *Text) rowAlias(ins *Insertion) bool {
 	t.i++
 	if t.tok().Is('(') {
 		ins.RowColumns = span(t.i+1, int(t.tok().Mate))
-		t.i = t.skip(t.i)
+		t.i = t.Skip(t.i)
 	}
 	return true
 }

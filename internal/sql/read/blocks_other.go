@@ -112,7 +112,7 @@ func (t *Text) runs() Class {
 
 // hasWord reports whether a word stands in the region, outside of brackets.
 func (t *Text) hasWord(word string) bool {
-	for i := t.i; i < t.stop; i = t.skip(i) {
+	for i := t.i; i < t.stop; i = t.Skip(i) {
 		if t.isWord(&t.Tokens[i], word) {
 			return true
 		}
@@ -132,7 +132,7 @@ func (t *Text) textAt(i int, word string) Class {
 	s := t.TokenText(int32(i + 1))
 	if t.Tokens[i+1].Kind != lex.Text || s[0] != '\'' || strings.IndexByte(s, '\\') >= 0 ||
 		i+2 < t.stop && !t.isWord(&t.Tokens[i+2], "using") ||
-		t.grammar.finds(unquoted(s), (*Text).executes) {
+		finds(t.grammar, unquoted(s), (*Text).executes) {
 		return Unseen
 	}
 	return Call
@@ -168,7 +168,7 @@ func (t *Text) mysqlDefinition() Class {
 			i += 3
 		case t.isWord(tok, "definer") && next.Is('='):
 			if i += 3; i < t.stop && (t.Tokens[i].Kind == lex.Variable || t.Tokens[i].Is('(')) {
-				i = t.skip(i)
+				i = t.Skip(i)
 			}
 		default:
 			more = false
@@ -195,7 +195,7 @@ func (t *Text) mysqlDefinition() Class {
 
 // unites reports whether a CREATE TABLE makes a MERGE table: UNION [=] (name, ...).
 func (t *Text) unites() bool {
-	for i := t.i; i+1 < t.stop; i = t.skip(i) {
+	for i := t.i; i+1 < t.stop; i = t.Skip(i) {
 		next := &t.Tokens[i+1]
 		names := next.Is('=') ||
 			next.Is('(') && !t.isWord(&t.Tokens[i+2], "select", "with", "values", "table")
@@ -233,7 +233,7 @@ func (t *Text) inExecuted(find func(*Text) int32) int32 {
 		if t.Tokens[i].Kind != lex.Text || s[0] != '\'' {
 			continue
 		}
-		if t.grammar.finds(unquoted(s), find) {
+		if finds(t.grammar, unquoted(s), find) {
 			return i
 		}
 	}
@@ -244,7 +244,7 @@ func (t *Text) inExecuted(find func(*Text) int32) int32 {
 func unquoted(s string) string { return strings.ReplaceAll(s[1:len(s)-1], "''", "'") }
 
 // finds reports whether find finds something in a statement of a text, or the text can't be read.
-func (g *Grammar) finds(src string, find func(*Text) int32) bool {
+func finds(g *lex.Grammar, src string, find func(*Text) int32) bool {
 	t, err := open(g, src, lex.EscapesUnknown)
 	if err != nil {
 		return true
@@ -316,7 +316,7 @@ func (t *Text) CutsErrors() int32 {
 // find looks for that in a text that the statement executes.
 func (t *Text) setsVariable(name string, find func(*Text) int32, is func(value *lex.Token) bool) int32 {
 	switch {
-	case t.grammar.Own == nil:
+	case !t.grammar.Blocks.Is():
 		return -1
 	case !t.maySet():
 		return t.inExecuted(find)
@@ -349,7 +349,7 @@ func (t *Text) SetsClock() int32 {
 //
 //	XA PREPARE xid
 func (t *Text) PreparesTransaction() int32 {
-	if t.grammar.Own == nil {
+	if !t.grammar.Blocks.Is() {
 		return -1
 	}
 	executes := t.isWord(&t.Tokens[t.Lo], "execute", "prepare")

@@ -27,7 +27,7 @@ var mysqlTexts = []string{
 // TestAllocations: what is read of a text of usual length fits into the room of the
 // text before.
 func TestAllocations(t *testing.T) {
-	for g, texts := range map[*Grammar][]string{Postgres: shortTexts, MySQL: mysqlTexts} {
+	for g, texts := range map[*lex.Grammar][]string{Postgres: shortTexts, MySQL: mysqlTexts} {
 		for _, sql := range texts {
 			n := testing.AllocsPerRun(200, func() {
 				x, err := Open(g, sql, lex.EscapesUnknown)

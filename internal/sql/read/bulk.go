@@ -37,7 +37,7 @@ func (t *Text) Bulk(p *Part) (tables []Target, alone bool) {
 	i-- // behind the last name
 	if copies {
 		if t.Tokens[i].Is('(') {
-			i = t.skip(i)
+			i = t.Skip(i)
 		}
 		return tables, t.isWord(&t.Tokens[i], "from")
 	}

@@ -7,14 +7,14 @@ import "github.com/sqlfence/sqlfence/internal/sql/lex"
 // behind a dot or AS, or [Text.isNoClause] reports true.
 func (t *Text) until(words ...string) (at int) {
 	cases := 0
-	for ; t.i < t.stop; t.i = t.skip(t.i) {
+	for ; t.i < t.stop; t.i = t.Skip(t.i) {
 		switch tok := t.tok(); {
 		case tok.Kind != lex.Word || tok.Label:
 		case t.grammar.Merge.Is() && t.isWord(tok, "case"):
 			cases++
 		case t.grammar.Merge.Is() && t.isWord(tok, "end"):
 			cases--
-		case !t.isOneOf(tok, words) || t.isNoClause(t.i):
+		case !t.isWord(tok, words...) || t.isNoClause(t.i):
 		case cases > 0 && t.isWord(tok, "when", "then"):
 		default:
 			return t.i

@@ -54,7 +54,7 @@ func plainText(s string) (string, bool) {
 
 // Executes reports whether PL/pgSQL may run a string: the word EXECUTE stands
 // anywhere in the code but where it names a trigger's function or a privilege.
-func (g *Grammar) Executes(code string) bool {
+func Executes(g *lex.Grammar, code string) bool {
 	count := 0
 	for i := range len(code) {
 		if lex.HasPrefixFold(code[i:], "execute") {
@@ -88,57 +88,4 @@ func (t *Text) namesFunction(i int) bool {
 		return t.isWord(before, "grant", "revoke")
 	}
 	return t.isWord(behind, "function", "procedure") && (t.isWord(before, "row", "statement") || before.Is(')'))
-}
-
-// InTransaction reports whether a connection is in a transaction after it has executed
-// the statements of query; in says whether it was in one before. If the text doesn't
-// show the answer, it returns true.
-func (g *Grammar) InTransaction(query string, in bool) bool {
-	t, err := open(g, query, lex.EscapesUnknown)
-	if err != nil {
-		return true
-	}
-	defer t.Close()
-	for ; t.region(); t.i = t.stop {
-		switch {
-		case t.isWord(t.tok(), "create") && t.beginsAtomic():
-			return true // the semicolons and the END are the body's
-		case t.grammar.Own != nil && (t.isWord(t.tok(), "xa") || t.isWord(t.tok(), "set") && t.setsAutocommit()):
-			return true
-		case t.isWord(t.tok(), "begin", "start"):
-			in = true
-		case t.isWord(t.tok(), "rollback"):
-			back := t.isWord(t.peek(1), "to") || t.isWord(t.peek(1), "work", "transaction") && t.isWord(t.peek(2), "to")
-			in = in && back
-		case t.isWord(t.tok(), "commit", "end", "abort"),
-			t.isWord(t.tok(), "prepare") && t.isWord(t.peek(1), "transaction"):
-			in = false
-		}
-		if n := t.stop - t.i; n > 2 && t.isWord(&t.Tokens[t.stop-1], "chain") && !t.isWord(&t.Tokens[t.stop-2], "no") {
-			in = true
-		}
-	}
-	return in
-}
-
-// setsAutocommit reports whether the region has the name of that setting in it.
-func (t *Text) setsAutocommit() bool {
-	for i := t.i + 1; i < t.stop; i++ {
-		if s := t.TokenText(int32(i)); len(s) >= len("autocommit") && lex.EqualFold(strings.Trim(s, "@`"),
-			"autocommit") {
-			return true
-		}
-	}
-	return false
-}
-
-// beginsAtomic reports whether the region has BEGIN ATOMIC in it, with which the
-// body of a function begins.
-func (t *Text) beginsAtomic() bool {
-	for i := t.i + 1; i+1 < t.stop; i++ {
-		if t.isWord(&t.Tokens[i], "begin") && t.isWord(&t.Tokens[i+1], "atomic") {
-			return true
-		}
-	}
-	return false
 }

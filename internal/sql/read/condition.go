@@ -9,7 +9,7 @@ import (
 // Repeatable returns the parts of a condition that it is the conjunction of and that may be evaluated twice: no
 // subquery that takes locks or may choose other rows the second time, and no call of a function that might be volatile.
 // Where it can't be told what an AND belongs to, there are none.
-func (t *Text) Repeatable(s Span) (parts []Span) {
+func (t *Text) Repeatable(s lex.Span) (parts []lex.Span) {
 	lo, hi := int(s.Lo), int(s.Hi)
 	if t.isPure(lo, hi) {
 		return append(parts, s)
@@ -20,7 +20,7 @@ func (t *Text) Repeatable(s Span) (parts []Span) {
 			parts = append(parts, span(from, to))
 		}
 	}
-	for i := lo; i < hi; i = t.skip(i) {
+	for i := lo; i < hi; i = t.Skip(i) {
 		switch tok := &t.Tokens[i]; {
 		case t.grammar.Lex.TwoModes.Is() && tok.Is('|') && t.Tokens[i+1].Is('|'):
 			return nil

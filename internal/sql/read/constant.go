@@ -20,7 +20,7 @@ type Constant struct {
 // comes before it.
 //
 //	constant [::type ...] | CAST(constant AS type) | type 'constant'
-func (t *Text) Constant(value Span) (c Constant, ok bool) {
+func (t *Text) Constant(value lex.Span) (c Constant, ok bool) {
 	if value.Empty() {
 		return Constant{}, false
 	}

@@ -10,23 +10,13 @@ func (t *Text) peek(n int) *lex.Token { return &t.Tokens[min(t.i+n, len(t.Tokens
 
 // isWord reports whether tok is one of the words, unquoted, in any case.
 func (t *Text) isWord(tok *lex.Token, words ...string) bool {
-	return tok.Kind == lex.Word && t.isOneOf(tok, words)
-}
-
-func (t *Text) isOneOf(tok *lex.Token, words []string) bool {
-	s := t.Src[tok.Start:tok.End]
-	for _, w := range words {
-		if len(w) == len(s) && w[0] == tok.Char && lex.EqualFold(s, w) {
-			return true
-		}
-	}
-	return false
+	return tok.IsWord(t.Src, words...)
 }
 
 // accept steps over the words if they come next, in this order.
 func (t *Text) accept(words ...string) bool {
 	for n := range words {
-		if tok := t.peek(n); tok.Kind != lex.Word || !t.isOneOf(tok, words[n:n+1]) {
+		if !t.isWord(t.peek(n), words[n:n+1]...) {
 			return false
 		}
 	}
@@ -50,22 +40,6 @@ func (t *Text) step(n int) { t.i = min(t.i+n, t.stop) }
 func (t *Text) pastPlain(i int) int {
 	if tok := &t.Tokens[i]; tok.Plain {
 		return int(tok.Mate)
-	}
-	return i
-}
-
-// skip returns the index after token i, and after its partner if it opens a bracket.
-func (t *Text) skip(i int) int {
-	if tok := &t.Tokens[min(i, len(t.Tokens)-1)]; tok.Is('(') || tok.Is('[') {
-		return int(tok.Mate) + 1
-	}
-	return i + 1
-}
-
-// itemEnd returns where the item that begins at i ends: at a comma or at hi.
-func (t *Text) itemEnd(i, hi int) int {
-	for i < hi && !t.Tokens[i].Is(',') {
-		i = t.skip(i)
 	}
 	return i
 }
@@ -95,4 +69,4 @@ func (t *Text) fail(reason Reason, at int) bool {
 	return false
 }
 
-func span(lo, hi int) Span { return Span{int32(lo), int32(hi)} }
+func span(lo, hi int) lex.Span { return lex.Span{Lo: int32(lo), Hi: int32(hi)} }

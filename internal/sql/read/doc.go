@@ -12,10 +12,10 @@
 //
 // It recognises what it understands fully. Where it doesn't, it says so, in a part of
 // its own or as the [Failure] of a write, and never guesses. The grammar of a database
-// is a value, [Grammar], which its folder in internal/dialect fills.
+// is a value, [lex.Grammar], which its folder in internal/dialect fills.
 //
 // What a reader needs of the tokens themselves it asks a [Text] for: what stands where
-// (token.go), what an assignment assigns (assign.go) and whether a value is a constant
+// ([lex.Scanned]), what an assignment assigns (assign.go) and whether a value is a constant
 // (constant.go), which parts of a condition may be evaluated twice (condition.go), where the
 // placeholders are (inputs.go), what a DO executes (code.go), and what a statement changes for
 // all that follow it in its session (other.go, blocks_other.go).

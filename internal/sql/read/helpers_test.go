@@ -10,7 +10,7 @@ import (
 )
 
 // first reads the first statement of a text.
-func first(t testing.TB, g *Grammar, sql string) *Text {
+func first(t testing.TB, g *lex.Grammar, sql string) *Text {
 	t.Helper()
 	x, err := Open(g, sql, lex.EscapesUnknown)
 	if err != nil || !x.Next() {
@@ -23,7 +23,7 @@ func first(t testing.TB, g *Grammar, sql string) *Text {
 
 func TestRepeatable(t *testing.T) {
 	for _, tt := range []struct {
-		g        *Grammar
+		g        *lex.Grammar
 		in, want string // the parts, or ^ and the doubtful token
 	}{
 		{Postgres, "id = $1 AND lower(a) = 'x' OR b IN (1, 2)", "id = $1 AND lower(a) = 'x' OR b IN (1, 2)"},
@@ -72,7 +72,7 @@ func TestRepeatable(t *testing.T) {
 
 func TestInputs(t *testing.T) {
 	for _, tt := range []struct {
-		g        *Grammar
+		g        *lex.Grammar
 		in       string
 		want     string
 		numbered string
@@ -87,7 +87,7 @@ func TestInputs(t *testing.T) {
 		if got := fmt.Sprint(x.NumberInputs()); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.in, got, tt.want)
 		}
-		if got, want := x.Source(Span{1, x.Hi}), tt.in[len("SELECT "):]; got != want {
+		if got, want := x.Source(lex.Span{Lo: 1, Hi: x.Hi}), tt.in[len("SELECT "):]; got != want {
 			t.Errorf("%s: %s, want %s", tt.in, got, want)
 		}
 		var b strings.Builder
@@ -117,7 +117,7 @@ func TestItemBehindStar(t *testing.T) {
 		"((ROW(1, 2)::pair).*), 7": false,
 	} {
 		x := first(t, Postgres, "SELECT "+list+", c.*")
-		columns := Span{1, x.Hi}
+		columns := lex.Span{Lo: 1, Hi: x.Hi}
 		if item, ok := x.Selected(columns, 1); ok != known || known && x.piece(item) != "7" {
 			t.Errorf("%s: %q is selected", list, x.piece(item))
 		}
@@ -138,14 +138,14 @@ func TestFindAndItem(t *testing.T) {
 	if found, at := x.Find(x.Span, of); found != 1 || x.TokenText(at) != `"a"` {
 		t.Errorf("got %d, %d", found, at)
 	}
-	if found, at := x.Find(Span{5, x.Hi}, of); found != 0 || x.TokenText(at) != "'Books'" {
+	if found, at := x.Find(lex.Span{Lo: 5, Hi: x.Hi}, of); found != 0 || x.TokenText(at) != "'Books'" {
 		t.Errorf("got %d, %d", found, at)
 	}
-	if found, at := x.Find(Span{0, 2}, of); found != -1 || at != -1 {
+	if found, at := x.Find(lex.Span{Lo: 0, Hi: 2}, of); found != -1 || at != -1 {
 		t.Errorf("got %d, %d", found, at)
 	}
 	for n, want := range []string{"1", `"a"`, "'Books'", "f(2, 3)", "", ""} {
-		if got := x.piece(x.Item(Span{1, x.Hi}, n)); got != want {
+		if got := x.piece(x.Item(lex.Span{Lo: 1, Hi: x.Hi}, n)); got != want {
 			t.Errorf("item %d: %q", n, got)
 		}
 	}
@@ -249,28 +249,8 @@ func TestExecutes(t *testing.T) {
 		"GRANT EXECUTE ON FUNCTION f TO a; BEGIN EXECUTE x; END;": true,
 		"EXECUTE '": true,
 	} {
-		if got := Postgres.Executes(code); got != want {
+		if got := Executes(Postgres, code); got != want {
 			t.Errorf("%s: %v", code, got)
-		}
-	}
-}
-
-func TestInTransaction(t *testing.T) {
-	for _, tt := range []struct {
-		g     *Grammar
-		query string
-		in    bool
-		want  bool
-	}{
-		{Postgres, "SELECT 1", false, false}, {Postgres, "SELECT 1", true, true}, {Postgres, "BEGIN", false, true},
-		{Postgres, "START TRANSACTION; COMMIT", false, false}, {Postgres, "COMMIT AND CHAIN", true, true}, {Postgres, "COMMIT AND NO CHAIN", true, false},
-		{Postgres, "ROLLBACK", true, false}, {Postgres, "ROLLBACK TO a", true, true}, {Postgres, "ROLLBACK WORK TO a", true, true}, {Postgres, "ROLLBACK TO a", false, false},
-		{Postgres, "PREPARE TRANSACTION 'x'", true, false}, {Postgres, "PREPARE x AS SELECT 1", true, true}, {Postgres, "ABORT", true, false},
-		{Postgres, "'", false, true}, {Postgres, "CREATE FUNCTION f() BEGIN ATOMIC SELECT 1; END", false, true}, {Postgres, "CREATE TABLE begin (a int)", false, false},
-		{SQLite, "END", true, false}, {SQLite, ";;", true, true}, {SQLite, "BEGIN; COMMIT; BEGIN", false, true},
-	} {
-		if got := tt.g.InTransaction(tt.query, tt.in); got != tt.want {
-			t.Errorf("%s, %v: %v", tt.query, tt.in, got)
 		}
 	}
 }

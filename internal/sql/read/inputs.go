@@ -71,7 +71,7 @@ func (t *Text) NumberInputs() Inputs {
 
 // EachBare calls f for each bare placeholder among the tokens of s, with the offset
 // behind it and its number. [Text.NumberInputs] comes before it.
-func (t *Text) EachBare(s Span, f func(at int32, number int)) {
+func (t *Text) EachBare(s lex.Span, f func(at int32, number int)) {
 	if t.inputs.Bare == 0 {
 		return
 	}
@@ -83,8 +83,3 @@ func (t *Text) EachBare(s Span, f func(at int32, number int)) {
 }
 
 func isBare(tok *lex.Token) bool { return tok.Kind == lex.Param && tok.End-tok.Start == 1 }
-
-// Source returns the text of s.
-func (t *Text) Source(s Span) string {
-	return t.Src[t.Tokens[s.Lo].Start:t.Tokens[s.Hi-1].End]
-}

@@ -39,7 +39,7 @@ func (t *Text) columnList(ins *Insertion) bool {
 			ok = t.fail(ExpectedColumn, i)
 			break
 		}
-		end := t.itemEnd(i, hi)
+		end := t.ItemEnd(i, hi)
 		t.addSpan(span(i, end), first, i-lo, hi-lo)
 		i = end + 1
 	}
@@ -120,7 +120,7 @@ func (t *Text) defaults(ins *Insertion) bool {
 }
 
 // addSpan adds a span to those from first on, with which done of all tokens are read.
-func (t *Text) addSpan(s Span, first, done, all int) {
+func (t *Text) addSpan(s lex.Span, first, done, all int) {
 	if n := len(t.spans); n == cap(t.spans) {
 		t.spans = lex.More(t.spans, n-first, done, all)
 	}
@@ -192,7 +192,7 @@ func (t *Text) withOfRead() bool {
 		if !t.tok().Is('(') {
 			return t.fail(BadWith, min(t.i, t.stop))
 		}
-		t.i = t.skip(t.i)
+		t.i = t.Skip(t.i)
 		t.searchAndCycle(t.i)
 	}
 	return true
@@ -272,7 +272,7 @@ func (t *Text) upserts(w *Write) bool {
 //	[(columns) [WHERE ...] | ON CONSTRAINT name] DO {NOTHING | UPDATE SET ... [WHERE ...]}
 func (t *Text) onConflict(c *Conflict) bool {
 	if t.tok().Is('(') {
-		t.i = t.skip(t.i)
+		t.i = t.Skip(t.i)
 		if t.accept("where") {
 			t.until("do")
 		}

@@ -1,10 +1,12 @@
 package read
 
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
+
 // A Join says how the tables of MySQL's UPDATE or DELETE are joined.
 type Join struct {
-	On      []Span // the conditions behind ON
-	Outer   bool   // LEFT or RIGHT JOIN
-	Columns bool   // NATURAL JOIN or USING: there are conditions that don't show
+	On      []lex.Span // the conditions behind ON
+	Outer   bool       // LEFT or RIGHT JOIN
+	Columns bool       // NATURAL JOIN or USING: there are conditions that don't show
 
 	// Another table of the statement has the target's name or alias, if not for the case of
 	// letters or its schema.
@@ -16,14 +18,14 @@ func (t *Text) joinCondition(join *Join) bool {
 	switch {
 	case t.isWord(t.tok(), "using") && t.peek(1).Is('('):
 		join.Columns = true
-		t.i = t.skip(t.i + 1)
+		t.i = t.Skip(t.i + 1)
 		return true
 	case !t.accept("on"):
 		return false
 	}
 	lo := t.i
 	for t.i < t.stop && (t.tok().Label || !t.endsTable()) {
-		t.i = t.skip(t.i)
+		t.i = t.Skip(t.i)
 	}
 	if t.i == lo {
 		t.i-- // ON without a condition: what reads on finds it there

@@ -102,18 +102,6 @@ func TestMySQLChangesEncoding(t *testing.T) {
 	}
 }
 
-func TestMySQLInTransaction(t *testing.T) {
-	for in, want := range map[string]bool{
-		"BEGIN": true, "BEGIN; COMMIT": false, "START TRANSACTION": true, "ROLLBACK": false,
-		"SET autocommit = 0": true, "SET @@session.autocommit = 1": true, "SET `autocommit` = 1": true, "XA START 'a'": true,
-		"SET @a = 1": false, "SET autocommit_ = 1": false, "SELECT 'a\\''": true,
-	} {
-		if got := MySQL.InTransaction(in, false); got != want {
-			t.Errorf("%s: got %v", in, got)
-		}
-	}
-}
-
 // A name is also there as it is spelled: where lower_case_table_names is 0, two names that
 // differ in their case are two.
 func TestMySQLSpelling(t *testing.T) {

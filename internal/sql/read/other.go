@@ -28,8 +28,8 @@ func (t *Text) other(begin int) {
 
 func (t *Text) class() Class {
 	switch first := t.tok(); {
-	case t.grammar.Own != nil:
-		return t.grammar.Own.class(t)
+	case t.grammar.Blocks.Is():
+		return t.mysqlClass()
 	case t.grammar.Code.Is() && t.isWord(first, "do"):
 		return Do
 	case t.grammar.Code.Is() && t.isWord(first, "call"):
@@ -78,12 +78,12 @@ func (t *Text) wrapped(begin int) int {
 	case t.Wrapped || t.depth > 0:
 		return 0
 	case t.grammar.Code.Is() && t.isWord(first, "prepare") && t.grammar.Lex.IsName(t.Src, second):
-	case t.grammar.Own != nil && t.isWord(first, "set") && t.isWord(second, "statement") && t.runs() == Unknown:
+	case t.grammar.Blocks.Is() && t.isWord(first, "set") && t.isWord(second, "statement") && t.runs() == Unknown:
 		word = "for" // what runs a text would read it in the sql_mode that is set here
 	default:
 		return 0
 	}
-	for i := begin + 2; i < t.stop-1; i = t.skip(i) {
+	for i := begin + 2; i < t.stop-1; i = t.Skip(i) {
 		if t.isWord(&t.Tokens[i], word) {
 			return i + 1
 		}
@@ -131,7 +131,7 @@ func (t *Text) isCopyTo() bool {
 		}
 	}
 	if t.Tokens[i].Is('(') {
-		i = t.skip(i)
+		i = t.Skip(i)
 	}
 	return t.isWord(&t.Tokens[i], "to")
 }
@@ -167,7 +167,7 @@ func (t *Text) joins() bool {
 	if !t.isWord(t.tok(), "create") {
 		return false
 	}
-	for i := t.i; i < t.stop; i = t.skip(i) {
+	for i := t.i; i < t.stop; i = t.Skip(i) {
 		if t.isWord(&t.Tokens[i], "partition") && t.isWord(&t.Tokens[i+1], "of") ||
 			t.isWord(&t.Tokens[i], "inherits") && t.Tokens[i+1].Is('(') {
 			return true
@@ -181,7 +181,7 @@ func (t *Text) joins() bool {
 // There are other ways to change it, and the text doesn't show all of them; so package lex refuses
 // a text that would read otherwise.
 func (t *Text) ChangesEncoding() int32 {
-	if t.grammar.Own != nil {
+	if t.grammar.Blocks.Is() {
 		return t.changesCharset()
 	}
 	first := &t.Tokens[t.Lo]
@@ -213,7 +213,7 @@ func (t *Text) ChangesEncoding() int32 {
 // should have.
 func (t *Text) EncodingSetting() (name, value string) {
 	name = t.grammar.Lex.Encoding
-	if t.grammar.Own != nil {
+	if t.grammar.Blocks.Is() {
 		return name, "utf8mb4"
 	}
 	return name, "UTF8"

@@ -11,7 +11,7 @@ import (
 
 // plainIsNotSeen checks that what is read of a text is the same where no bracket is known
 // to be plain.
-func plainIsNotSeen(t *testing.T, g *Grammar, sql string) {
+func plainIsNotSeen(t *testing.T, g *lex.Grammar, sql string) {
 	t.Helper()
 	var got [2]string
 	for i := range got {
@@ -35,7 +35,7 @@ func plainIsNotSeen(t *testing.T, g *Grammar, sql string) {
 }
 
 // answers returns what is said of the conditions and the encoding of the statements.
-func answers(g *Grammar, sql string, plain bool) string {
+func answers(g *lex.Grammar, sql string, plain bool) string {
 	x, _ := Open(g, sql, lex.EscapesUnknown)
 	defer x.Close()
 	for n := range x.Tokens {

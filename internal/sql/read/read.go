@@ -9,8 +9,7 @@ import (
 // A Text is a text of statements, which are read one by one. It is not safe for
 // concurrent use.
 type Text struct {
-	Src    string
-	Tokens []lex.Token // a token of kind End last
+	lex.Scanned
 
 	// NeedsSCSOn reports whether PostgreSQL refuses the text unless
 	// standard_conforming_strings is on; it was read as if it were.
@@ -18,7 +17,7 @@ type Text struct {
 
 	Statement
 
-	grammar *Grammar
+	grammar *lex.Grammar
 	i       int     // the current token
 	stop    int     // the end of the region that is being read
 	depth   int     // how many brackets it is inside of
@@ -30,7 +29,7 @@ type Text struct {
 
 	// Room for what the statement consists of.
 	items     []Assignment
-	spans     []Span
+	spans     []lex.Span
 	rowArms   []RowArm
 	conflicts []Conflict
 	arms      []Arm
@@ -38,7 +37,7 @@ type Text struct {
 }
 
 // Open splits src into tokens, as the session's settings have it read.
-func Open(g *Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
+func Open(g *lex.Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
 	t, err := open(g, src, escapes)
 	if err != nil && err.Fault == lex.Ambiguous && g.Lex.ConformingStrings.Is() && g.Lex.NeedsSCSOn(src) {
 		if t, err = open(g, src, lex.EscapesNone); err == nil {
@@ -48,14 +47,14 @@ func Open(g *Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
 	return t, err
 }
 
-func open(g *Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
+func open(g *lex.Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
 	t := texts.Get().(*Text)
 	toks, err := lex.Scan(g.Lex, src, escapes, t.Tokens[:0])
 	if err != nil {
 		texts.Put(t)
 		return nil, err
 	}
-	t.Src, t.Tokens, t.grammar = src, toks, g
+	t.Scanned, t.grammar = lex.Scanned{Src: src, Tokens: toks, Rules: g.Lex}, g
 	t.NeedsSCSOn, t.i, t.inputs = false, 0, Inputs{}
 	return t, nil
 }
@@ -107,15 +106,13 @@ func (t *Text) Next() bool {
 	return true
 }
 
-// region steps over semicolons and reports whether a statement follows. It sets that statement's
-// region.
+// Behind returns what is behind the semicolon that ends the statement.
+func (t *Text) Behind() string { return t.Src[t.Tokens[t.Hi].End:] }
+
+// region makes the next statement the region, and reports whether there is one.
 func (t *Text) region() bool {
-	for t.acceptPunct(';') {
-	}
-	t.stop = t.i
-	for t.Tokens[t.stop].Kind != lex.End && !t.Tokens[t.stop].Is(';') {
-		t.stop = t.skip(t.stop)
-	}
+	next := t.StatementFrom(int32(t.i))
+	t.i, t.stop = int(next.Lo), int(next.Hi)
 	return t.i < t.stop
 }
 
@@ -146,8 +143,8 @@ func (t *Text) statement() {
 // write reads the statement of the region if it is a write of rows.
 func (t *Text) write() bool {
 	switch {
-	case t.grammar.Own != nil:
-		return t.grammar.Own.write(t)
+	case t.grammar.Blocks.Is():
+		return t.mysqlWrite()
 	case t.accept("update"):
 		t.update()
 	case t.accept("delete"):
@@ -171,7 +168,7 @@ func (t *Text) write() bool {
 func (t *Text) explain(begin int) {
 	options := t.i
 	if t.tok().Is('(') && !t.isWord(t.peek(1), "select", "values", "table", "with") && !t.peek(1).Is('(') {
-		t.i = t.skip(t.i)
+		t.i = t.Skip(t.i)
 	}
 	for t.isWord(t.tok(), "analyze", "analyse", "verbose") {
 		t.i++
@@ -206,7 +203,7 @@ func (t *Text) versioning(begin int) Reason {
 	if t.isWord(&t.Tokens[begin], "delete") && t.isWord(&t.Tokens[begin+1], "history") {
 		return DeletesHistory
 	}
-	for i := begin; i < t.stop; i = t.skip(i) {
+	for i := begin; i < t.stop; i = t.Skip(i) {
 		if t.isWord(&t.Tokens[i], "for") && t.isWord(&t.Tokens[i+1], "portion") {
 			return WritesPortion
 		}

@@ -79,7 +79,7 @@ const (
 // is false where there is one that isn't known.
 func (t *Text) clauses(lo, hi int) (at [clauseCount]int, ok bool) {
 	next := 0
-	for i := lo; i < hi; i = t.skip(i) {
+	for i := lo; i < hi; i = t.Skip(i) {
 		switch clause := t.clauseAt(i); {
 		case clause == noClause, clause == tailClause && next == clauseCount:
 		case t.isWord(&t.Tokens[i], "offset") && next == clauseCount: // of LIMIT
@@ -124,7 +124,7 @@ func (t *Text) clauseAt(i int) int {
 // selectEnd returns the end of one SELECT of a query: where it is combined with another one, or
 // the bracket ends in which all of the query has to be then.
 func (t *Text) selectEnd(arm RowArm, end int32) (int32, bool) {
-	for i := int(arm.After); i < int(end); i = t.skip(i) {
+	for i := int(arm.After); i < int(end); i = t.Skip(i) {
 		switch tok := &t.Tokens[i]; {
 		case tok.Label:
 		case t.isWord(tok, "returning"), t.isWord(tok, "union", "except", "intersect"):

@@ -2,6 +2,7 @@ package read
 
 import (
 	"fmt"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"strings"
 )
 
@@ -49,14 +50,14 @@ func showPart(b *strings.Builder, t *Text, p Part) {
 }
 
 // piece returns the text of a span.
-func (t *Text) piece(s Span) string {
+func (t *Text) piece(s lex.Span) string {
 	if s.Empty() {
 		return ""
 	}
 	return strings.Join(strings.Fields(t.Src[t.Offset(s.Lo):t.After(s.Hi)]), " ")
 }
 
-func (t *Text) pieces(spans []Span) string {
+func (t *Text) pieces(spans []lex.Span) string {
 	var parts []string
 	for _, s := range spans {
 		parts = append(parts, t.piece(s))
@@ -98,7 +99,7 @@ func showWrite(b *strings.Builder, t *Text, w *Write) {
 		showCondition(b, t, "    where", c.Where)
 	}
 	if len(w.Conflicts) > 0 {
-		fmt.Fprintf(b, "  conflicts: %s\n", t.piece(Span{w.ConflictsAt, w.ConflictsEnd}))
+		fmt.Fprintf(b, "  conflicts: %s\n", t.piece(lex.Span{Lo: w.ConflictsAt, Hi: w.ConflictsEnd}))
 	}
 	for i := range w.Arms {
 		a := &w.Arms[i]

@@ -1,11 +1,6 @@
 package read
 
-// A Span is a range of a text's tokens, by their indexes: Lo to Hi-1. The zero Span
-// is nowhere.
-type Span struct{ Lo, Hi int32 }
-
-// Empty reports whether there is no token in s.
-func (s Span) Empty() bool { return s.Lo >= s.Hi }
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // A Statement is what [Text.Next] has read of one statement, until the following Next.
 //
@@ -13,7 +8,7 @@ func (s Span) Empty() bool { return s.Lo >= s.Hi }
 // fields of a [Write]. A reader that decides part by part, and in a Write field by field before its Failure, gives as
 // its first objection the first one in what was read.
 type Statement struct {
-	Span // its tokens; Hi is a semicolon or the end
+	lex.Span // its tokens; Hi is a semicolon or the end
 
 	// CTEAt is where a common table expression can be added, as an offset in bytes:
 	// before the statement, or behind its own WITH [RECURSIVE].
@@ -58,10 +53,10 @@ type Part struct {
 
 	Reason Reason // of UnreadablePart; Readable where none is known
 
-	Write int32 // of WritePart
-	At    int32
-	Name  string // normalised
-	Span         // the tokens that it concerns: where other names stand that it may be about
+	Write    int32 // of WritePart
+	At       int32
+	Name     string // normalised
+	lex.Span        // the tokens that it concerns: where other names stand that it may be about
 }
 
 // Class is what the first words of a statement that isn't a write say of it.

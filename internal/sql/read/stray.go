@@ -43,7 +43,7 @@ func (t *Text) strays() {
 func (t *Text) hides(at int) {
 	end := at
 	for end < int(t.Hi) && !t.Tokens[end].Is(')') && !t.Tokens[end].Is(']') {
-		end = t.skip(end)
+		end = t.Skip(end)
 	}
 	t.Parts = append(t.Parts, Part{Kind: HiddenPart, At: int32(at), Span: span(at, end)})
 }

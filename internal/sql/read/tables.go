@@ -61,11 +61,11 @@ func (t *Text) table(from *source) bool {
 		if !t.tok().Is('(') {
 			t.i++
 		}
-		t.i = t.skip(t.i)
+		t.i = t.Skip(t.i)
 		alias, ok := t.tableAlias()
 		from.others = append(from.others, alias)
 		if t.tok().Is('(') {
-			t.i = t.skip(t.i)
+			t.i = t.Skip(t.i)
 		}
 		return ok
 	}
@@ -110,7 +110,7 @@ func (t *Text) namedTable(from *source) bool {
 		if !t.tok().Is('(') {
 			return false
 		}
-		t.i = t.skip(t.i)
+		t.i = t.Skip(t.i)
 	}
 	from.tables = append(from.tables, table)
 	return true
@@ -119,7 +119,7 @@ func (t *Text) namedTable(from *source) bool {
 // partition steps over PARTITION (name, ...).
 func (t *Text) partition() {
 	if t.isWord(t.tok(), "partition") && t.peek(1).Is('(') {
-		t.i = t.skip(t.i + 1)
+		t.i = t.Skip(t.i + 1)
 	}
 }
 

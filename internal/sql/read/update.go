@@ -56,13 +56,13 @@ func (t *Text) assignments(set *Assignments, follow ...string) bool {
 	}
 	first := len(t.items)
 	for i := lo; i < hi; {
-		end := t.itemEnd(i, hi)
+		end := t.ItemEnd(i, hi)
 		names := span(i, i+1)
 		if t.Tokens[i].Is('(') {
 			names = span(i+1, int(t.Tokens[i].Mate))
 		}
 		for t.grammar.QualifiedSet.Is() && int(names.Hi)+1 < end && t.Tokens[names.Hi].Is('.') {
-			names = Span{names.Hi + 1, names.Hi + 2}
+			names = lex.Span{Lo: names.Hi + 1, Hi: names.Hi + 2}
 		}
 		if n := len(t.items); n == cap(t.items) {
 			t.items = lex.More(t.items, n-first, i-lo, hi-lo)

@@ -29,7 +29,7 @@ func (t *Text) commonTable(begin int) bool {
 	}
 	t.step(1)
 	if t.tok().Is('(') {
-		t.i = t.skip(t.i)
+		t.i = t.Skip(t.i)
 	}
 	as := t.accept("as")
 	t.accept("not")
@@ -107,6 +107,6 @@ func (t *Text) columnsUpToSet() bool {
 // behind it, up to a word that is reserved.
 func (t *Text) constantsUpTo(reserved string) {
 	for t.i < t.stop && !t.isWord(t.tok(), reserved) {
-		t.i = t.skip(t.i)
+		t.i = t.Skip(t.i)
 	}
 }

@@ -1,5 +1,7 @@
 package read
 
+import "github.com/sqlfence/sqlfence/internal/sql/lex"
+
 // A Write is one INSERT, UPDATE, DELETE, MERGE or REPLACE, with its target and the places of its
 // clauses. Places are indexes of tokens, and 0 is nowhere: a clause that is missing, or that
 // reading didn't come to.
@@ -94,21 +96,21 @@ type Target struct {
 
 // Assignments are a SET list. Span is empty where reading failed in it.
 type Assignments struct {
-	Span
+	lex.Span
 	Items []Assignment
 }
 
 // An Assignment is an item of a SET list; see [Text.Assigns] and [Text.Value].
 type Assignment struct {
-	Span
-	Names Span // the column, or the tokens in the bracket of several
+	lex.Span
+	Names lex.Span // the column, or the tokens in the bracket of several
 }
 
 // A Condition is a WHERE, or the AND of a MERGE's arm. At is the keyword, or the token
 // before which it could be added; Span is what is behind it.
 type Condition struct {
 	At int32
-	Span
+	lex.Span
 }
 
 // End returns the token behind the condition, or behind where it would stand.
@@ -116,19 +118,19 @@ func (c Condition) End() int32 { return max(c.At, c.Hi) }
 
 // An Insertion is what an INSERT or the INSERT of a MERGE's arm inserts.
 type Insertion struct {
-	List    Span // what is in the bracket of the columns; zero for none. MySQL's may be empty, which is as none
-	Columns []Span
+	List    lex.Span // what is in the bracket of the columns; zero for none. MySQL's may be empty, which is as none
+	Columns []lex.Span
 
 	Overriding int32 // the word behind OVERRIDING, SYSTEM or USER
 
 	Source   Source
-	SourceAt int32 // its first token, also where it can't be read
-	Rows     Span  // the rows, up to ON CONFLICT or RETURNING; zero if reading failed there
+	SourceAt int32    // its first token, also where it can't be read
+	Rows     lex.Span // the rows, up to ON CONFLICT or RETURNING; zero if reading failed there
 	Arms     []RowArm
 
 	// MySQL's alias for the rows, and for their columns; zero for none.
 	RowAlias   string
-	RowColumns Span
+	RowColumns lex.Span
 }
 
 // Source is where the rows of an [Insertion] come from.
@@ -146,8 +148,8 @@ const (
 // A RowArm is one of the VALUES and SELECT that UNION and the like combine, in the
 // order of the text.
 type RowArm struct {
-	Rows    []Span // of VALUES: what is in the brackets
-	Columns Span   // of SELECT: its columns, with DISTINCT or ALL
+	Rows    []lex.Span // of VALUES: what is in the brackets
+	Columns lex.Span   // of SELECT: its columns, with DISTINCT or ALL
 	Select  bool
 	Empty   bool  // of SELECT: it names no column
 	After   int32 // the token behind

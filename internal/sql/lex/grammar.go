@@ -1,17 +1,14 @@
-package read
+package lex
 
-import (
-	"github.com/sqlfence/sqlfence/internal/fact"
-	"github.com/sqlfence/sqlfence/internal/sql/lex"
-)
+import "github.com/sqlfence/sqlfence/internal/fact"
 
 // A Grammar says which statements a database knows. It is immutable and safe for
 // concurrent use.
 type Grammar struct {
-	Lex *lex.Rules
-	Own *Statements // of a grammar that shares little with others; nil for none
+	Lex *Rules
 
 	// Statements.
+	Blocks         fact.Fact // one may be a block with semicolons of its own, as in MySQL and MariaDB
 	Explain        fact.Fact // EXPLAIN ANALYZE runs its statement
 	InBrackets     fact.Fact // a statement may stand in brackets, and the query of an INSERT
 	Merge          fact.Fact // MERGE
@@ -38,13 +35,6 @@ type Grammar struct {
 	MathMayFail    fact.Fact // casts and arithmetic
 	TypedConstants fact.Fact // 1::bigint and bigint '1'
 	KeepingTypes   []string
-}
-
-// Statements are how a grammar of its own reads a statement: write, if it is a write of rows,
-// and else class.
-type Statements struct {
-	write func(t *Text) bool
-	class func(t *Text) Class
 }
 
 // CommonEnds are the words that may follow the columns of a SELECT.

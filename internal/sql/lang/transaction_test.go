@@ -1,0 +1,39 @@
+package lang
+
+import (
+	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/dialect"
+)
+
+func TestInTransaction(t *testing.T) {
+	for _, tt := range []struct {
+		d     dialect.Dialect
+		query string
+		in    bool
+		want  bool
+	}{
+		{dialect.Postgres, "SELECT 1", false, false}, {dialect.Postgres, "SELECT 1", true, true}, {dialect.Postgres, "BEGIN", false, true},
+		{dialect.Postgres, "START TRANSACTION; COMMIT", false, false}, {dialect.Postgres, "COMMIT AND CHAIN", true, true}, {dialect.Postgres, "COMMIT AND NO CHAIN", true, false},
+		{dialect.Postgres, "ROLLBACK", true, false}, {dialect.Postgres, "ROLLBACK TO a", true, true}, {dialect.Postgres, "ROLLBACK WORK TO a", true, true}, {dialect.Postgres, "ROLLBACK TO a", false, false},
+		{dialect.Postgres, "PREPARE TRANSACTION 'x'", true, false}, {dialect.Postgres, "PREPARE x AS SELECT 1", true, true}, {dialect.Postgres, "ABORT", true, false},
+		{dialect.Postgres, "'", false, true}, {dialect.Postgres, "CREATE FUNCTION f() BEGIN ATOMIC SELECT 1; END", false, true}, {dialect.Postgres, "CREATE TABLE begin (a int)", false, false},
+		{dialect.SQLite, "END", true, false}, {dialect.SQLite, ";;", true, true}, {dialect.SQLite, "BEGIN; COMMIT; BEGIN", false, true},
+	} {
+		if got := InTransaction(tt.d, tt.query, tt.in); got != tt.want {
+			t.Errorf("%s, %v: %v", tt.query, tt.in, got)
+		}
+	}
+}
+
+func TestMySQLInTransaction(t *testing.T) {
+	for in, want := range map[string]bool{
+		"BEGIN": true, "BEGIN; COMMIT": false, "START TRANSACTION": true, "ROLLBACK": false,
+		"SET autocommit = 0": true, "SET @@session.autocommit = 1": true, "SET `autocommit` = 1": true, "XA START 'a'": true,
+		"SET @a = 1": false, "SET autocommit_ = 1": false, "SELECT 'a\\''": true,
+	} {
+		if got := InTransaction(dialect.MySQL, in, false); got != want {
+			t.Errorf("%s: got %v", in, got)
+		}
+	}
+}

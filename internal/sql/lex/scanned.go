@@ -1,0 +1,156 @@
+package lex
+
+// A Span is a range of a text's tokens, by their indexes: Lo to Hi-1. The zero Span
+// is nowhere.
+type Span struct{ Lo, Hi int32 }
+
+// Empty reports whether there is no token in s.
+func (s Span) Empty() bool { return s.Lo >= s.Hi }
+
+// A Scanned is a text with its tokens.
+type Scanned struct {
+	Src    string
+	Tokens []Token // a token of kind End last
+	Rules  *Rules
+}
+
+// Offset returns where token i begins, in bytes.
+func (t *Scanned) Offset(i int32) int32 { return t.Tokens[i].Start }
+
+// After returns where the token before i ends, in bytes: where something is added
+// behind a span that ends at i. It is 0 for the first token.
+func (t *Scanned) After(i int32) int32 {
+	if i == 0 {
+		return 0
+	}
+	return t.Tokens[i-1].End
+}
+
+// TokenText returns the text of token i.
+func (t *Scanned) TokenText(i int32) string { return t.Src[t.Tokens[i].Start:t.Tokens[i].End] }
+
+// Word reports whether token i is one of the words, unquoted, in any case.
+func (t *Scanned) Word(i int32, words ...string) bool { return t.Tokens[i].IsWord(t.Src, words...) }
+
+// Name returns the name that token i stands for, normalised, if it is one.
+func (t *Scanned) Name(i int) (name string, ok bool) {
+	return t.Rules.Name(t.Src, &t.Tokens[min(i, len(t.Tokens)-1)])
+}
+
+// Find returns the first result of a function that isn't negative for a name among
+// the tokens of s, and the name's token; or -1.
+func (t *Scanned) Find(s Span, of func(name string) int) (found int, at int32) {
+	for i := s.Lo; i < s.Hi; i++ {
+		name, ok := t.Rules.Name(t.Src, &t.Tokens[i])
+		if !ok {
+			continue
+		}
+		if found := of(name); found >= 0 {
+			return found, i
+		}
+	}
+	return -1, -1
+}
+
+// Item returns item n, from 0, of a list, tokens s; it is empty if there are fewer, or where
+// it can't be told which that is.
+func (t *Scanned) Item(s Span, n int) Span {
+	lo, hi := int(s.Lo), int(s.Hi)
+	for ; n > 0 && lo < hi; n-- {
+		end := t.ItemEnd(lo, hi)
+		if t.Spreads(lo, end) {
+			return Span{s.Hi, s.Hi}
+		}
+		lo = end + 1
+	}
+	if lo >= hi {
+		return Span{s.Hi, s.Hi}
+	}
+	return Span{int32(lo), int32(t.ItemEnd(lo, hi))}
+}
+
+// Selected returns the item number n, from 0, of the columns of a SELECT, without its AS;
+// ok is false where it can't be told which that is.
+func (t *Scanned) Selected(columns Span, n int) (item Span, ok bool) {
+	lo, hi := int(columns.Lo), int(columns.Hi)
+	if t.Word(int32(lo), "distinct", "all") {
+		if lo++; t.Word(int32(lo), "on") {
+			lo = t.Skip(lo + 1)
+		}
+	}
+	for i, end := lo, 0; i < hi; i = end + 1 {
+		end = t.ItemEnd(i, hi)
+		if i == end || t.Spreads(i, end) {
+			return Span{}, false
+		}
+		if n--; n < 0 {
+			if end > i+2 && t.Word(int32(end-2), "as") {
+				end -= 2
+			}
+			return Span{int32(i), int32(end)}, true
+		}
+	}
+	return Span{}, false
+}
+
+// Spreads reports whether an item may stand for any number of columns or values, also for
+// none: *, t.*, (t.*), (value).* or t.* AS name.
+func (t *Scanned) Spreads(lo, hi int) bool {
+	for i := lo; i < hi; i++ {
+		if t.Tokens[i].Is('*') && (i == lo || t.Tokens[i-1].Is('.')) {
+			return true
+		}
+	}
+	return false
+}
+
+// FoldsByLocale returns the first word of the text that, by the database's locale,
+// may or may not be one of the names for which of gives a result that isn't
+// negative; or -1.
+func (t *Scanned) FoldsByLocale(of func(name string) int) (found int, at int32) {
+	if !t.Rules.FoldsByLocale(t.Src) {
+		return -1, -1
+	}
+	for i := range t.Tokens {
+		if name, ok := t.Rules.FoldedByLocale(t.Src, &t.Tokens[i]); ok {
+			if found := of(name); found >= 0 {
+				return found, int32(i)
+			}
+		}
+	}
+	return -1, -1
+}
+
+// Source returns the text of s.
+func (t *Scanned) Source(s Span) string {
+	return t.Src[t.Tokens[s.Lo].Start:t.Tokens[s.Hi-1].End]
+}
+
+// Skip returns the index after token i, and after its partner if it opens a bracket.
+func (t *Scanned) Skip(i int) int {
+	if tok := &t.Tokens[min(i, len(t.Tokens)-1)]; tok.Is('(') || tok.Is('[') {
+		return int(tok.Mate) + 1
+	}
+	return i + 1
+}
+
+// ItemEnd returns where the item that begins at i ends: at a comma or at hi.
+func (t *Scanned) ItemEnd(i, hi int) int {
+	for i < hi && !t.Tokens[i].Is(',') {
+		i = t.Skip(i)
+	}
+	return i
+}
+
+// StatementFrom returns the tokens of the statement that begins at token i or behind the semicolons there; it is empty
+// if none does. Behind it is a semicolon or the end.
+func (t *Scanned) StatementFrom(i int32) (s Span) {
+	for t.Tokens[i].Is(';') {
+		i++
+	}
+	s = Span{i, i}
+	for t.Tokens[s.Hi].Kind != End && !t.Tokens[s.Hi].Is(';') {
+		s.Hi = int32(t.Skip(int(s.Hi)))
+	}
+	return s
+}
