@@ -2,7 +2,7 @@ package rewrite
 
 import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // Where the ledger is asked once the statement has locked its rows, a stale holder would first

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // A claim is a row's generation, such as the attempt of a job: who raises it has taken the row over,

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // A database's own tables hold the definitions of all others, of their triggers and functions. Who may write to them

@@ -60,7 +60,7 @@ func TestDialects(t *testing.T) {
 // Package read has samples of each dialect.
 func TestDialectsAreTestedBelow(t *testing.T) {
 	for _, d := range guardedDialects(t) {
-		if _, err := os.Stat(filepath.Join("..", "internal", "sql", "read", "testdata", filepath.Base(goldenFile(d)))); err != nil {
+		if _, err := os.Stat(filepath.Join("internal", "read", "testdata", filepath.Base(goldenFile(d)))); err != nil {
 			t.Errorf("package read has no samples of %v: %v", d, err)
 		}
 	}

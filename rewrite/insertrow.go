@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // assignedRow plans an INSERT with a SET list for its row.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // damaged is the reason for refusing a statement that the server would split into other tokens once the guard is

@@ -2,7 +2,7 @@ package rewrite
 
 import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // joined decides about a write to the target among joined tables. It may write to the others, too,

@@ -1,6 +1,6 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/internal/sql/read"
+import "github.com/sqlfence/sqlfence/rewrite/internal/read"
 
 // merge plans a MERGE.
 func (p *planner) merge(w *read.Write) bool {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // A pattern is a table that stands for all tables of a schema, or of all schemas, that aren't registered by

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // keepsPlaces refuses the definition of what statements, or guards, could find in the place of a table: of a view with

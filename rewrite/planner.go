@@ -7,7 +7,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // A planner goes through what was read of a text, and notes the edits that guard it. A

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // precedence is the order in which a table's rules are asked about a row that is there:

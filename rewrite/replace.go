@@ -6,7 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // REPLACE deletes each row that has a unique key of a new one, whatever its mark. So the mark of a new row has to

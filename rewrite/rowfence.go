@@ -2,7 +2,7 @@ package rewrite
 
 import (
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // A rowFence keeps in each row the token of its last write. NULL counts as 0.

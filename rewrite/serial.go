@@ -3,7 +3,7 @@ package rewrite
 import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // A serial is a row's version: INSERT sets 1, and every UPDATE adds 1 unless it

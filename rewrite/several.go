@@ -1,6 +1,6 @@
 package rewrite
 
-import "github.com/sqlfence/sqlfence/internal/sql/read"
+import "github.com/sqlfence/sqlfence/rewrite/internal/read"
 
 // A text of several statements is guarded statement by statement, with constants. It has to
 // consist of writes of rows and of reads: another one may hold semicolons of its own, as CREATE

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // statement plans the statement that was read last, part by part.

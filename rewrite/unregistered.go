@@ -5,7 +5,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/fault"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // Unregistered returns the tables that a text writes rows of and that have no registration: none by their names, none

@@ -3,7 +3,7 @@ package rewrite
 import (
 	"strings"
 
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // update plans an UPDATE.

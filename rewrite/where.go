@@ -2,7 +2,7 @@ package rewrite
 
 import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/internal/sql/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // where plans the condition of an UPDATE or DELETE: the rows that it reaches are checked

@@ -75,7 +75,7 @@ func TestGolden(t *testing.T) {
 // dialect that it doesn't guard yet.
 func guarded(t testing.TB, name string) (texts []string) {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "..", "rewrite", "testdata", name+".golden"))
+	content, err := os.ReadFile(filepath.Join("..", "..", "testdata", name+".golden"))
 	if errors.Is(err, fs.ErrNotExist) {
 		for _, s := range samples(t, filepath.Join("testdata", name+".golden")) {
 			texts = append(texts, s.sql)
