@@ -1,8 +1,11 @@
 package read
 
+// blocks walk through the statements of MySQL and MariaDB.
+type blocks struct{ walker }
+
 // mysqlWrite reads the statement of the region if it is a write of rows, or one that is
 // run by ANALYZE.
-func (t *Text) mysqlWrite() bool {
+func (t blocks) mysqlWrite() bool {
 	switch {
 	case t.accept("update"):
 		t.mysqlUpdate()
@@ -26,7 +29,7 @@ func (t *Text) mysqlWrite() bool {
 //
 //	ANALYZE [FORMAT = x] statement
 //	{EXPLAIN | DESCRIBE | DESC} ANALYZE [FORMAT = x] [INTO @a] statement
-func (t *Text) analyzes() bool {
+func (t blocks) analyzes() bool {
 	begin := t.i
 	explains := t.isWord(t.tok(), "explain", "describe", "desc")
 	if explains {
@@ -49,7 +52,7 @@ func (t *Text) analyzes() bool {
 
 // modifiers steps over words behind a verb: all that TiDB takes behind each, which the others reserve. IGNORE is to it
 // what SQLite's OR IGNORE is.
-func (t *Text) modifiers(head *Write, more ...string) {
+func (t blocks) modifiers(head *Write, more ...string) {
 	for t.isWord(t.tok(), "low_priority", "high_priority", "delayed", "ignore") || t.isWord(t.tok(), more...) {
 		if t.isWord(t.tok(), "ignore") {
 			head.Or, head.OrAt = OrIgnore, int32(t.i)
@@ -62,7 +65,7 @@ func (t *Text) modifiers(head *Write, more ...string) {
 //
 //	UPDATE [LOW_PRIORITY | HIGH_PRIORITY | DELAYED] [IGNORE] tables SET list
 //	[WHERE ...] [ORDER BY ...] [LIMIT ...] [RETURNING ...]
-func (t *Text) mysqlUpdate() {
+func (t blocks) mysqlUpdate() {
 	head := Write{Verb: Update, At: int32(t.i - 1)}
 	t.modifiers(&head)
 	from, ok := t.tables()
@@ -78,7 +81,7 @@ func (t *Text) mysqlUpdate() {
 //	DELETE [LOW_PRIORITY | HIGH_PRIORITY | DELAYED] [QUICK] [IGNORE]
 //	{FROM table [WHERE ...] [ORDER BY ...] [LIMIT ...] [RETURNING ...]
 //	| name[.*], ... FROM tables [WHERE ...] | FROM name[.*], ... USING tables [WHERE ...]}
-func (t *Text) mysqlDelete() {
+func (t blocks) mysqlDelete() {
 	head := Write{Verb: Delete, At: int32(t.i - 1)}
 	t.modifiers(&head, "quick")
 	if t.accept("from") && !t.deletesSeveral() {
@@ -102,12 +105,12 @@ func (t *Text) mysqlDelete() {
 }
 
 // endsTables reports whether the tables of a DELETE may end here.
-func (t *Text) endsTables() bool {
+func (t blocks) endsTables() bool {
 	return t.i == t.stop || t.isWord(t.tok(), "where", "order", "limit", "returning")
 }
 
 // mysqlClauses reads what follows the tables of an UPDATE or DELETE.
-func (t *Text) mysqlClauses(w *Write) bool {
+func (t blocks) mysqlClauses(w *Write) bool {
 	if w.Verb == Update && !t.updates(w) {
 		return false
 	}
@@ -124,7 +127,7 @@ func (t *Text) mysqlClauses(w *Write) bool {
 
 // mysqlReturning reads RETURNING to the end. In MySQL that is a name: what follows it may be
 // a clause.
-func (t *Text) mysqlReturning(w *Write) bool {
+func (t blocks) mysqlReturning(w *Write) bool {
 	if t.returning(w) {
 		t.until("from", "where", "on", "order", "limit", "group", "having", "union", "for", "into")
 	}
@@ -136,7 +139,7 @@ func (t *Text) mysqlReturning(w *Write) bool {
 //	INSERT [LOW_PRIORITY | DELAYED | HIGH_PRIORITY] [IGNORE] [INTO] name [PARTITION (...)]
 //	{SET list | [(columns)] {{VALUES | VALUE} [ROW](...), ... | SELECT ...}} [AS alias [(columns)]]
 //	[ON DUPLICATE KEY UPDATE list] [RETURNING ...]
-func (t *Text) mysqlInsert(verb Verb) {
+func (t blocks) mysqlInsert(verb Verb) {
 	head := Write{Verb: verb, At: int32(t.i - 1)}
 	t.modifiers(&head)
 	t.accept("into")
@@ -155,7 +158,7 @@ func (t *Text) mysqlInsert(verb Verb) {
 }
 
 // mysqlRows reads where the rows of an INSERT come from.
-func (t *Text) mysqlRows(w *Write) bool {
+func (t blocks) mysqlRows(w *Write) bool {
 	ins := &w.Insertion
 	if t.accept("set") {
 		ins.Source, ins.SourceAt = Assigned, int32(t.i-1)
@@ -188,7 +191,7 @@ func (t *Text) mysqlRows(w *Write) bool {
 }
 
 // endsAtAlias ends a SET list before an alias of the row.
-func (t *Text) endsAtAlias(set *Assignments) bool {
+func (t blocks) endsAtAlias(set *Assignments) bool {
 	last := &set.Items[len(set.Items)-1]
 	for i := int(set.Lo); i < int(set.Hi); i = t.Skip(i) {
 		switch {
@@ -204,7 +207,7 @@ func (t *Text) endsAtAlias(set *Assignments) bool {
 }
 
 // rowAlias reads the alias of the rows behind VALUES or SET, and of their columns.
-func (t *Text) rowAlias(ins *Insertion) bool {
+func (t blocks) rowAlias(ins *Insertion) bool {
 	if ins.Source == Query || !t.accept("as") {
 		return true
 	}
@@ -222,7 +225,7 @@ func (t *Text) rowAlias(ins *Insertion) bool {
 }
 
 // onDuplicate reads what follows the rows.
-func (t *Text) onDuplicate(w *Write) bool {
+func (t blocks) onDuplicate(w *Write) bool {
 	w.ConflictsAt = int32(t.i)
 	if w.Verb == Insert && t.accept("on", "duplicate", "key", "update") {
 		first := len(t.conflicts)

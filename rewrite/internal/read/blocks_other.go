@@ -9,7 +9,7 @@ import (
 
 // mysqlClass returns the class of a statement that isn't a write of rows. One that isn't
 // known takes the rest of the text with it: its semicolons may be those of a block.
-func (t *Text) mysqlClass() Class {
+func (t blocks) mysqlClass() Class {
 	first, second := t.tok(), t.peek(1)
 	switch {
 	case second.Is(':'): // a block's label
@@ -75,7 +75,7 @@ func (t *Text) mysqlClass() Class {
 //	SET SESSION_STATES 'prepared statements and variables'
 //	PLAN REPLAYER DUMP [WITH STATS AS OF TIMESTAMP x] EXPLAIN ANALYZE {'file of the client' | SLOW QUERY ...}
 //	FLASHBACK {CLUSTER | DATABASE name} TO {TIMESTAMP | TSO} x
-func (t *Text) isUnseenOnTiDB() bool {
+func (t blocks) isUnseenOnTiDB() bool {
 	first, second := t.tok(), t.peek(1)
 	follows := func(word string, kind lex.Kind, words ...string) bool {
 		for i := t.i; i+1 < t.stop; i++ {
@@ -96,7 +96,7 @@ func (t *Text) isUnseenOnTiDB() bool {
 
 // runs returns the class of a block, or of what stands behind SET STATEMENT, by the statements in it that
 // run others: Unseen for a text that is executed there.
-func (t *Text) runs() Class {
+func (t blocks) runs() Class {
 	class := Unknown
 	for i := t.i; i+2 < t.stop; i++ {
 		switch tok := &t.Tokens[i]; {
@@ -111,7 +111,7 @@ func (t *Text) runs() Class {
 }
 
 // hasWord reports whether a word stands in the region, outside of brackets.
-func (t *Text) hasWord(word string) bool {
+func (t blocks) hasWord(word string) bool {
 	for i := t.i; i < t.stop; i = t.Skip(i) {
 		if t.isWord(&t.Tokens[i], word) {
 			return true
@@ -125,7 +125,7 @@ func (t *Text) hasWord(word string) bool {
 //
 //	PREPARE name FROM 'text'
 //	EXECUTE IMMEDIATE 'text' [USING ...]
-func (t *Text) textAt(i int, word string) Class {
+func (t blocks) textAt(i int, word string) Class {
 	if i+1 >= t.stop || !t.isWord(&t.Tokens[i], word) {
 		return Unseen
 	}
@@ -154,7 +154,7 @@ func (t *Text) executes() int32 {
 //
 //	CREATE [OR REPLACE] [TEMPORARY] [UNIQUE | FULLTEXT | SPATIAL | VECTOR] [AGGREGATE]
 //	[ALGORITHM = x] [DEFINER = user] [SQL SECURITY x] object ...
-func (t *Text) mysqlDefinition() Class {
+func (t blocks) mysqlDefinition() Class {
 	i, replaces := t.i+1, false
 	for more := true; more; {
 		next := &t.Tokens[min(i+1, t.stop)]
@@ -194,7 +194,7 @@ func (t *Text) mysqlDefinition() Class {
 }
 
 // unites reports whether a CREATE TABLE makes a MERGE table: UNION [=] (name, ...).
-func (t *Text) unites() bool {
+func (t blocks) unites() bool {
 	for i := t.i; i+1 < t.stop; i = t.Skip(i) {
 		next := &t.Tokens[i+1]
 		names := next.Is('=') ||
@@ -207,7 +207,7 @@ func (t *Text) unites() bool {
 }
 
 // endsText reports whether nothing follows the region but semicolons.
-func (t *Text) endsText() bool {
+func (t blocks) endsText() bool {
 	i := t.stop
 	for t.Tokens[i].Is(';') {
 		i++

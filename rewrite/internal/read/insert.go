@@ -6,7 +6,7 @@ import "github.com/sqlfence/sqlfence/internal/sql/lex"
 //
 //	INSERT [OR x] INTO name [AS alias] [(columns)] [OVERRIDING x VALUE]
 //	{DEFAULT VALUES | VALUES (...), ... | SELECT ...} [ON CONFLICT ...] [RETURNING ...]
-func (t *Text) insert(verb Verb) {
+func (t walker) insert(verb Verb) {
 	head := Write{Verb: verb, At: int32(t.i - 1)}
 	t.or(&head)
 	if !t.accept("into") {
@@ -25,7 +25,7 @@ func (t *Text) insert(verb Verb) {
 }
 
 // columnList reads the columns.
-func (t *Text) columnList(ins *Insertion) bool {
+func (t walker) columnList(ins *Insertion) bool {
 	open := t.tok()
 	if !open.Is('(') || t.grammar.InBrackets.Is() && t.isQueryInBrackets() {
 		return true
@@ -54,13 +54,13 @@ func (t *Text) columnList(ins *Insertion) bool {
 // isQueryInBrackets reports whether a query stands in the bracket that is next, and
 // not a list of columns. SQLite has none in this place, and there a column may be
 // called with; in PostgreSQL one may be called values.
-func (t *Text) isQueryInBrackets() bool {
+func (t walker) isQueryInBrackets() bool {
 	return t.isWord(t.peek(1), "select", "with", "table") || t.peek(1).Is('(') ||
 		t.isWord(t.peek(1), "values") && t.peek(2).Is('(')
 }
 
 // overriding steps over OVERRIDING {SYSTEM | USER} VALUE.
-func (t *Text) overriding(ins *Insertion) {
+func (t walker) overriding(ins *Insertion) {
 	if t.accept("overriding") {
 		ins.Overriding = int32(t.i)
 		t.step(2)
@@ -69,7 +69,7 @@ func (t *Text) overriding(ins *Insertion) {
 }
 
 // rowSource reads where the rows of an INSERT come from.
-func (t *Text) rowSource(ins *Insertion) bool {
+func (t walker) rowSource(ins *Insertion) bool {
 	t.overriding(ins)
 	begin, first := t.i, len(t.rowArms)
 	if t.accept("default", "values") {
@@ -91,7 +91,7 @@ func (t *Text) rowSource(ins *Insertion) bool {
 }
 
 // mergedRow reads the row that a MERGE inserts.
-func (t *Text) mergedRow(ins *Insertion) bool {
+func (t walker) mergedRow(ins *Insertion) bool {
 	t.overriding(ins)
 	begin, first := t.i, len(t.rowArms)
 	if t.accept("default", "values") {
@@ -110,7 +110,7 @@ func (t *Text) mergedRow(ins *Insertion) bool {
 }
 
 // defaults ends DEFAULT VALUES, behind these words.
-func (t *Text) defaults(ins *Insertion) bool {
+func (t walker) defaults(ins *Insertion) bool {
 	ins.Source = Defaults
 	if ins.List.Lo > 0 {
 		return t.fail(DefaultsAfterColumns, t.i-2)
@@ -120,7 +120,7 @@ func (t *Text) defaults(ins *Insertion) bool {
 }
 
 // addSpan adds a span to those from first on, with which done of all tokens are read.
-func (t *Text) addSpan(s lex.Span, first, done, all int) {
+func (t walker) addSpan(s lex.Span, first, done, all int) {
 	if n := len(t.spans); n == cap(t.spans) {
 		t.spans = lex.More(t.spans, n-first, done, all)
 	}
@@ -128,7 +128,7 @@ func (t *Text) addSpan(s lex.Span, first, done, all int) {
 }
 
 // rows reads the rows behind VALUES.
-func (t *Text) rows() bool {
+func (t walker) rows() bool {
 	begin, first, ok := t.i, len(t.spans), true
 	for {
 		if t.grammar.OnDuplicate.Is() {
@@ -152,7 +152,7 @@ func (t *Text) rows() bool {
 	return ok
 }
 
-func (t *Text) addArm(arm RowArm) {
+func (t walker) addArm(arm RowArm) {
 	if n := len(t.rowArms); n == cap(t.rowArms) {
 		t.rowArms = lex.More(t.rowArms, n, t.i, t.stop)
 	}
@@ -161,7 +161,7 @@ func (t *Text) addArm(arm RowArm) {
 
 // query reads [WITH ...] and one or several SELECT or VALUES, combined by UNION,
 // INTERSECT and EXCEPT.
-func (t *Text) query() bool {
+func (t walker) query() bool {
 	if t.accept("with") && !t.withOfRead() {
 		return false
 	}
@@ -182,7 +182,7 @@ func (t *Text) query() bool {
 
 // withOfRead steps over a WITH with parts that only read: reading the target has shown that no
 // write hides in them.
-func (t *Text) withOfRead() bool {
+func (t walker) withOfRead() bool {
 	t.accept("recursive")
 	for more := true; more; more = t.acceptPunct(',') {
 		t.constantsUpTo("as")
@@ -200,7 +200,7 @@ func (t *Text) withOfRead() bool {
 
 // queryArm reads one SELECT, VALUES or query in brackets, up to UNION,
 // INTERSECT, EXCEPT or the end.
-func (t *Text) queryArm() bool {
+func (t walker) queryArm() bool {
 	ok := false
 	switch {
 	case t.tok().Is('('):
@@ -226,13 +226,13 @@ func (t *Text) queryArm() bool {
 
 // behindRows refuses what may not follow the rows of a VALUES: another database may
 // change rows there, as ON DUPLICATE KEY UPDATE does.
-func (t *Text) behindRows() bool {
+func (t walker) behindRows() bool {
 	last := t.rowArms[len(t.rowArms)-1].Last
 	return last || t.isWord(t.tok(), "union", "intersect", "except") || t.fail(Unexpected, t.i)
 }
 
 // selection reads the columns of a SELECT.
-func (t *Text) selection() bool {
+func (t walker) selection() bool {
 	lo := t.i
 	hi := t.until(t.grammar.BehindColumns...)
 	t.addArm(RowArm{
@@ -245,7 +245,7 @@ func (t *Text) selection() bool {
 }
 
 // upserts reads what follows the rows.
-func (t *Text) upserts(w *Write) bool {
+func (t walker) upserts(w *Write) bool {
 	w.ConflictsAt = int32(t.i)
 	first := len(t.conflicts)
 	for t.accept("on", "conflict") {
@@ -270,7 +270,7 @@ func (t *Text) upserts(w *Write) bool {
 // onConflict reads one ON CONFLICT clause, behind these words.
 //
 //	[(columns) [WHERE ...] | ON CONSTRAINT name] DO {NOTHING | UPDATE SET ... [WHERE ...]}
-func (t *Text) onConflict(c *Conflict) bool {
+func (t walker) onConflict(c *Conflict) bool {
 	if t.tok().Is('(') {
 		t.i = t.Skip(t.i)
 		if t.accept("where") {

@@ -14,7 +14,7 @@ type Join struct {
 }
 
 // joinCondition steps over ON or USING, if it comes next.
-func (t *Text) joinCondition(join *Join) bool {
+func (t blocks) joinCondition(join *Join) bool {
 	switch {
 	case t.isWord(t.tok(), "using") && t.peek(1).Is('('):
 		join.Columns = true
@@ -36,7 +36,7 @@ func (t *Text) joinCondition(join *Join) bool {
 }
 
 // joinWords steps over the words that join two tables, if they come next.
-func (t *Text) joinWords(join *Join) bool {
+func (t blocks) joinWords(join *Join) bool {
 	if t.accept("straight_join") {
 		return true
 	}

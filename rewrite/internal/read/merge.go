@@ -5,7 +5,7 @@ package read
 //	MERGE INTO [ONLY] name [*] [[AS] alias] USING source ON condition
 //	WHEN [NOT] MATCHED [BY {SOURCE | TARGET}] [AND condition] THEN
 //	{UPDATE SET ... | DELETE | INSERT ... | DO NOTHING} ... [RETURNING ...]
-func (t *Text) merge() {
+func (t walker) merge() {
 	head := Write{Verb: Merge, At: int32(t.i - 1)}
 	if !t.accept("into") {
 		t.unreadable(int(head.At))
@@ -22,7 +22,7 @@ func (t *Text) merge() {
 	}
 }
 
-func (t *Text) merges(w *Write) bool {
+func (t walker) merges(w *Write) bool {
 	if t.until("when") == t.stop {
 		return t.fail(ExpectedWhen, t.i)
 	}
@@ -47,7 +47,7 @@ func (t *Text) merges(w *Write) bool {
 //
 // PostgreSQL refuses an arm that is never taken, as one of its kind before it has no
 // condition. Who adds a condition would hide that.
-func (t *Text) arm(a *Arm, always *[3]bool) bool {
+func (t walker) arm(a *Arm, always *[3]bool) bool {
 	if t.accept("not") {
 		a.Kind = NotMatched
 	}
@@ -80,7 +80,7 @@ func (t *Text) arm(a *Arm, always *[3]bool) bool {
 	return t.armAction(a)
 }
 
-func (t *Text) armAction(a *Arm) bool {
+func (t walker) armAction(a *Arm) bool {
 	switch {
 	case t.accept("do", "nothing"):
 		return true

@@ -7,7 +7,7 @@ import (
 )
 
 // other reads a statement that isn't a write of rows by its first words.
-func (t *Text) other(begin int) {
+func (t walker) other(begin int) {
 	t.part(OtherPart, begin, begin)
 	p := &t.Parts[len(t.Parts)-1]
 	if inner := t.wrapped(begin); inner > 0 {
@@ -26,10 +26,10 @@ func (t *Text) other(begin int) {
 	t.mayHide = t.mayHide || p.Class == Reading || p.Class == Definition
 }
 
-func (t *Text) class() Class {
+func (t walker) class() Class {
 	switch first := t.tok(); {
 	case t.grammar.Blocks.Is():
-		return t.mysqlClass()
+		return blocks{t}.mysqlClass()
 	case t.grammar.Code.Is() && t.isWord(first, "do"):
 		return Do
 	case t.grammar.Code.Is() && t.isWord(first, "call"):
@@ -53,7 +53,7 @@ func (t *Text) class() Class {
 // table, be it called as one is: what names tables comes behind it. Without such a name that is begin.
 //
 //	CALL name [(...)] | PREPARE name ...
-func (t *Text) behindOwnName(begin int) int {
+func (t walker) behindOwnName(begin int) int {
 	switch first := &t.Tokens[begin]; {
 	case t.isWord(first, "call"):
 		_, _, i, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, begin+1)
@@ -72,13 +72,13 @@ func (t *Text) behindOwnName(begin int) int {
 //
 //	PREPARE name [(types)] AS statement
 //	SET STATEMENT variable = x, ... FOR statement
-func (t *Text) wrapped(begin int) int {
+func (t walker) wrapped(begin int) int {
 	first, second, word := &t.Tokens[begin], &t.Tokens[min(begin+1, t.stop)], "as"
 	switch {
 	case t.Wrapped || t.depth > 0:
 		return 0
 	case t.grammar.Code.Is() && t.isWord(first, "prepare") && t.grammar.Lex.IsName(t.Src, second):
-	case t.grammar.Blocks.Is() && t.isWord(first, "set") && t.isWord(second, "statement") && t.runs() == Unknown:
+	case t.grammar.Blocks.Is() && t.isWord(first, "set") && t.isWord(second, "statement") && blocks{t}.runs() == Unknown:
 		word = "for" // what runs a text would read it in the sql_mode that is set here
 	default:
 		return 0
@@ -104,7 +104,7 @@ func (t *Text) Referenced(i int32) int32 {
 }
 
 // isRead holds for statements that only read, unless a write hides in them.
-func (t *Text) isRead() bool {
+func (t walker) isRead() bool {
 	i := t.i
 	for t.Tokens[i].Is('(') {
 		i++
@@ -122,7 +122,7 @@ func (t *Text) isRead() bool {
 }
 
 // isCopyTo holds for COPY name [(columns)] TO and COPY (query) TO.
-func (t *Text) isCopyTo() bool {
+func (t walker) isCopyTo() bool {
 	i := t.i + 1
 	if !t.Tokens[i].Is('(') {
 		var ok bool
@@ -139,7 +139,7 @@ func (t *Text) isCopyTo() bool {
 // isDefinition holds for what creates something beside the tables that exist
 // and changes none of their rows then or, by itself, later; and for what drops
 // something that has no rows.
-func (t *Text) isDefinition() bool {
+func (t walker) isDefinition() bool {
 	if !t.isWord(t.tok(), "create") {
 		return t.dropsNoTable()
 	}
@@ -153,7 +153,7 @@ func (t *Text) isDefinition() bool {
 }
 
 // dropsNoTable holds for a DROP of what is named apart from tables, and may have the name of one.
-func (t *Text) dropsNoTable() bool {
+func (t walker) dropsNoTable() bool {
 	return t.isWord(t.tok(), "drop") && t.isWord(t.peek(1), "function", "procedure", "routine", "aggregate",
 		"role", "user")
 }
@@ -163,7 +163,7 @@ func (t *Text) dropsNoTable() bool {
 //
 //	CREATE TABLE name PARTITION OF parent ...
 //	CREATE TABLE name (...) INHERITS (parent, ...)
-func (t *Text) joins() bool {
+func (t walker) joins() bool {
 	if !t.isWord(t.tok(), "create") {
 		return false
 	}

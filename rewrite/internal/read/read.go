@@ -98,13 +98,17 @@ func (t *Text) Next() bool {
 		return false
 	}
 	t.Span, t.filled = span(t.i, t.stop), true
-	t.statement()
+	w := walker{t}
+	w.statement()
 	if t.mayHide {
-		t.strays()
+		w.strays()
 	}
 	t.i = t.stop
 	return true
 }
+
+// A walker goes through a statement by its verbs, and fills the text's [Statement].
+type walker struct{ *Text }
 
 // Behind returns what is behind the semicolon that ends the statement.
 func (t *Text) Behind() string { return t.Src[t.Tokens[t.Hi].End:] }
@@ -117,7 +121,7 @@ func (t *Text) region() bool {
 }
 
 // statement reads the statement of the region.
-func (t *Text) statement() {
+func (t walker) statement() {
 	t.CTEAt, t.HasWith = t.tok().Start, false
 	begin := t.i
 	switch {
@@ -141,10 +145,10 @@ func (t *Text) statement() {
 }
 
 // write reads the statement of the region if it is a write of rows.
-func (t *Text) write() bool {
+func (t walker) write() bool {
 	switch {
 	case t.grammar.Blocks.Is():
-		return t.mysqlWrite()
+		return blocks{t}.mysqlWrite()
 	case t.accept("update"):
 		t.update()
 	case t.accept("delete"):
@@ -165,7 +169,7 @@ func (t *Text) write() bool {
 // ANALYZE.
 //
 //	EXPLAIN [(options)] [ANALYZE] [VERBOSE] statement
-func (t *Text) explain(begin int) {
+func (t walker) explain(begin int) {
 	options := t.i
 	if t.tok().Is('(') && !t.isWord(t.peek(1), "select", "values", "table", "with") && !t.peek(1).Is('(') {
 		t.i = t.Skip(t.i)
@@ -186,11 +190,11 @@ func (t *Text) explain(begin int) {
 }
 
 // part adds a part about the tokens from begin to the end of the region.
-func (t *Text) part(kind PartKind, begin, at int) {
+func (t walker) part(kind PartKind, begin, at int) {
 	t.Parts = append(t.Parts, Part{Kind: kind, At: int32(at), Span: span(begin, t.stop)})
 }
 
-func (t *Text) unreadable(begin int) {
+func (t walker) unreadable(begin int) {
 	t.part(UnreadablePart, begin, begin)
 	t.Parts[len(t.Parts)-1].Reason = t.versioning(begin)
 }
@@ -199,7 +203,7 @@ func (t *Text) unreadable(begin int) {
 //
 //	DELETE HISTORY FROM name [BEFORE SYSTEM_TIME x]
 //	{UPDATE | DELETE FROM} name FOR PORTION OF period FROM x TO x ...
-func (t *Text) versioning(begin int) Reason {
+func (t walker) versioning(begin int) Reason {
 	if t.isWord(&t.Tokens[begin], "delete") && t.isWord(&t.Tokens[begin+1], "history") {
 		return DeletesHistory
 	}

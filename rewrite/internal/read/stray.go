@@ -3,7 +3,7 @@ package read
 import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // claim notes that the verb at a token is a part of a write that is read.
-func (t *Text) claim(verb int) {
+func (t walker) claim(verb int) {
 	if n := len(t.verbs); n == 0 || t.verbs[n-1] != int32(verb) { // joined tables share one
 		t.verbs = append(t.verbs, int32(verb))
 	}
@@ -13,7 +13,7 @@ func (t *Text) claim(verb int) {
 // strays looks at each verb of a write in the statement. All have to be claimed, once and in the order of the text, or
 // be names or functions; each other one is a part of kind HiddenPart, as a write may begin there that isn't read. It
 // adds the tables that PostgreSQL's SELECT ... INTO creates, too.
-func (t *Text) strays() {
+func (t walker) strays() {
 	claimed := t.verbs
 	for i := int(t.Lo); i < int(t.Hi); i++ {
 		i = t.pastPlain(i)
@@ -40,7 +40,7 @@ func (t *Text) strays() {
 }
 
 // hides adds a part for a write that may begin at a token, and ends with the brackets around it.
-func (t *Text) hides(at int) {
+func (t walker) hides(at int) {
 	end := at
 	for end < int(t.Hi) && !t.Tokens[end].Is(')') && !t.Tokens[end].Is(']') {
 		end = t.Skip(end)
@@ -52,7 +52,7 @@ func (t *Text) hides(at int) {
 //
 // Such a write stands in brackets, behind the brackets of a WITH, or behind the name that ends the SEARCH or CYCLE
 // clause of one.
-func (t *Text) mayBegin(i int) bool {
+func (t walker) mayBegin(i int) bool {
 	begins := i == 0 || t.Tokens[i-1].Is('(') || t.Tokens[i-1].Is(')') ||
 		i > 1 && t.isWord(&t.Tokens[i-2], "set", "using")
 	if !begins {
@@ -74,7 +74,7 @@ func (t *Text) mayBegin(i int) bool {
 // selectsInto adds the table that the INTO at i creates.
 //
 //	INTO [TEMPORARY | TEMP | UNLOGGED] [TABLE] name
-func (t *Text) selectsInto(i int) {
+func (t walker) selectsInto(i int) {
 	for i++; t.isWord(&t.Tokens[i], "local", "global", "temp", "temporary", "unlogged", "table"); i++ {
 	}
 	if _, name, next, ok := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, i); ok {

@@ -11,7 +11,7 @@ type source struct {
 }
 
 // tables reads the tables of an UPDATE or DELETE, up to what isn't part of them.
-func (t *Text) tables() (from source, ok bool) {
+func (t blocks) tables() (from source, ok bool) {
 	from.tables = t.joined[:0]
 	first := len(t.spans)
 	ok = t.tableList(&from)
@@ -24,7 +24,7 @@ func (t *Text) tables() (from source, ok bool) {
 //
 //	table [[NATURAL] [INNER | CROSS | {LEFT | RIGHT} [OUTER]] JOIN | STRAIGHT_JOIN | ,] table
 //	[ON condition | USING (columns)] ...
-func (t *Text) tableList(from *source) bool {
+func (t blocks) tableList(from *source) bool {
 	for {
 		if !t.table(from) {
 			return false
@@ -42,7 +42,7 @@ func (t *Text) tableList(from *source) bool {
 //
 //	name [PARTITION (...)] [[AS] alias] [{USE | FORCE | IGNORE} {INDEX | KEY} [FOR ...] (...)] ...
 //	(tables) | [LATERAL] (query) [AS] alias [(columns)] | function(...) [AS] alias
-func (t *Text) table(from *source) bool {
+func (t blocks) table(from *source) bool {
 	lateral := t.accept("lateral")
 	switch {
 	case t.i >= t.stop:
@@ -73,7 +73,7 @@ func (t *Text) table(from *source) bool {
 }
 
 // beginsQuery reports whether the bracket that is next holds a query.
-func (t *Text) beginsQuery() bool {
+func (t blocks) beginsQuery() bool {
 	i := t.i
 	for t.Tokens[i].Is('(') {
 		i++
@@ -84,7 +84,7 @@ func (t *Text) beginsQuery() bool {
 // maxTables is how many tables the servers join: MAX_TABLES of both.
 const maxTables = 61
 
-func (t *Text) namedTable(from *source) bool {
+func (t blocks) namedTable(from *source) bool {
 	if len(from.tables) == maxTables {
 		return false
 	}
@@ -117,7 +117,7 @@ func (t *Text) namedTable(from *source) bool {
 }
 
 // partition steps over PARTITION (name, ...).
-func (t *Text) partition() {
+func (t blocks) partition() {
 	if t.isWord(t.tok(), "partition") && t.peek(1).Is('(') {
 		t.i = t.Skip(t.i + 1)
 	}
@@ -125,7 +125,7 @@ func (t *Text) partition() {
 
 // tableAlias reads [AS] alias, if there is one. The words that may follow a table are
 // reserved, but for RETURNING.
-func (t *Text) tableAlias() (alias string, ok bool) {
+func (t blocks) tableAlias() (alias string, ok bool) {
 	switch tok := t.tok(); {
 	case t.i >= t.stop:
 		return "", true
@@ -142,7 +142,7 @@ func (t *Text) tableAlias() (alias string, ok bool) {
 }
 
 // endsTable reports whether the next token stands behind a table or the condition of a join.
-func (t *Text) endsTable() bool {
+func (t blocks) endsTable() bool {
 	tok := t.tok()
 	return tok.Is(',') || t.isWord(tok, "join", "inner", "cross", "natural", "straight_join", "on", "using",
 		"set", "where", "order", "limit", "returning") ||
@@ -150,14 +150,14 @@ func (t *Text) endsTable() bool {
 }
 
 // deletesSeveral reports whether what stands behind DELETE FROM are the names before USING.
-func (t *Text) deletesSeveral() bool {
+func (t blocks) deletesSeveral() bool {
 	_, _, next, _ := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, t.i)
 	behind := &t.Tokens[next]
 	return behind.Is(',') || behind.Is('*') || t.isWord(behind, "using")
 }
 
 // deletedNames reads the names before FROM or USING in a DELETE: name[.*], ...
-func (t *Text) deletedNames() (names []Target, ok bool) {
+func (t blocks) deletedNames() (names []Target, ok bool) {
 	for {
 		n := Target{At: int32(t.i), NameAt: int32(t.i)}
 		if n.Name, ok = t.Name(t.i); !ok {
@@ -203,7 +203,7 @@ func (from *source) resolve(names []Target) (tables []Target, ok bool) {
 
 // writesTo adds the writes of an UPDATE or DELETE to its targets, which share their clauses, which
 // come next. An UPDATE of several tables writes to those that it assigns a column of.
-func (t *Text) writesTo(head *Write, from source, targets []Target) {
+func (t blocks) writesTo(head *Write, from source, targets []Target) {
 	t.claim(int(head.At))
 	head.Joined = from.joined
 	t.mysqlClauses(head)
@@ -232,7 +232,7 @@ func (t *Text) writesTo(head *Write, from source, targets []Target) {
 // assigned reports whether a SET list assigns, or may assign, a column of a table; at is the first
 // item that doesn't show it, or -1. A column without a table is that of the only one there is: what
 // comes from a query or a function can't be assigned.
-func (t *Text) assigned(items []Assignment, table *Target, from source) (assigned bool, at int32) {
+func (t blocks) assigned(items []Assignment, table *Target, from source) (assigned bool, at int32) {
 	at = -1
 	for _, a := range items {
 		var schema, name string

@@ -5,7 +5,7 @@ import "github.com/sqlfence/sqlfence/internal/sql/lex"
 // target reads the name and alias of the table written to, behind the verb and its
 // words, which head has, and adds the write; nil means that there is no name. The
 // words are those that may follow; a bare one is not an alias.
-func (t *Text) target(head *Write, follow ...string) *Write {
+func (t walker) target(head *Write, follow ...string) *Write {
 	verb, bracket := int(head.At), false
 	if t.grammar.Only.Is() && t.isWord(t.tok(), "only") && !t.isWord(t.peek(1), follow...) {
 		t.i++
@@ -43,7 +43,7 @@ func (t *Text) target(head *Write, follow ...string) *Write {
 }
 
 // newWrite adds a write to the statement's, which are empty beyond their end.
-func (t *Text) newWrite() *Write {
+func (t walker) newWrite() *Write {
 	if len(t.Writes) == cap(t.Writes) {
 		t.Writes = append(t.Writes, Write{})
 	} else {
@@ -53,11 +53,11 @@ func (t *Text) newWrite() *Write {
 }
 
 // finish notes in the write why it couldn't be read, if so.
-func (t *Text) finish(w *Write) { w.Failure, t.failure = t.failure, Failure{} }
+func (t walker) finish(w *Write) { w.Failure, t.failure = t.failure, Failure{} }
 
 // alias reads [AS] alias. AS may only be left out in PostgreSQL, and only where
 // the words that may follow are known.
-func (t *Text) alias(w *Write, follow []string) bool {
+func (t walker) alias(w *Write, follow []string) bool {
 	next := t.tok()
 	bare := t.grammar.BareAlias.Is() && follow != nil && t.i < t.stop &&
 		(next.Kind == lex.Quoted || next.Kind == lex.Word && !t.isWord(next, follow...))
@@ -74,7 +74,7 @@ func (t *Text) alias(w *Write, follow []string) bool {
 }
 
 // or steps over SQLite's OR x behind a verb.
-func (t *Text) or(w *Write) {
+func (t walker) or(w *Write) {
 	if !t.grammar.OrClause.Is() || !t.accept("or") {
 		return
 	}

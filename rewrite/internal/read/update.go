@@ -6,7 +6,7 @@ import "github.com/sqlfence/sqlfence/internal/sql/lex"
 //
 //	UPDATE [OR x] [ONLY] name [*] [[AS] alias] [INDEXED BY i] SET list
 //	[FROM ...] [WHERE ...] [RETURNING ...] [ORDER BY ...] [LIMIT ...]
-func (t *Text) update() {
+func (t walker) update() {
 	head := Write{Verb: Update, At: int32(t.i - 1)}
 	t.or(&head)
 	w := t.target(&head, "set")
@@ -21,7 +21,7 @@ func (t *Text) update() {
 }
 
 // updates reads the SET list of an UPDATE, from SET on.
-func (t *Text) updates(w *Write) bool {
+func (t walker) updates(w *Write) bool {
 	t.step(1)
 	return t.assignments(&w.Set, "from", "where", "returning", "order", "limit")
 }
@@ -30,7 +30,7 @@ func (t *Text) updates(w *Write) bool {
 //
 //	DELETE FROM [ONLY] name [*] [[AS] alias] [INDEXED BY i]
 //	[USING ...] [WHERE ...] [RETURNING ...] [ORDER BY ...] [LIMIT ...]
-func (t *Text) delete() {
+func (t walker) delete() {
 	head := Write{Verb: Delete, At: int32(t.i - 1)}
 	if !t.accept("from") {
 		t.unreadable(int(head.At))
@@ -48,7 +48,7 @@ func (t *Text) delete() {
 }
 
 // assignments reads a SET list up to one of the words that may follow it.
-func (t *Text) assignments(set *Assignments, follow ...string) bool {
+func (t walker) assignments(set *Assignments, follow ...string) bool {
 	lo := t.i
 	hi, ok := t.until(follow...), true
 	if lo == hi {
@@ -81,7 +81,7 @@ func (t *Text) assignments(set *Assignments, follow ...string) bool {
 
 // conditions reads the rest of an UPDATE or DELETE; joins is the word before the
 // tables that its rows are joined with.
-func (t *Text) conditions(w *Write, joins string) bool {
+func (t walker) conditions(w *Write, joins string) bool {
 	w.From = int32(t.i)
 	if t.accept(joins) {
 		t.until("where", "returning", "order", "limit")
@@ -102,7 +102,7 @@ func (t *Text) conditions(w *Write, joins string) bool {
 }
 
 // where reads WHERE, if it comes next, up to one of the words that may follow it.
-func (t *Text) where(c *Condition, follow ...string) bool {
+func (t walker) where(c *Condition, follow ...string) bool {
 	at := t.i
 	if t.accept("where") {
 		lo := t.i
@@ -117,7 +117,7 @@ func (t *Text) where(c *Condition, follow ...string) bool {
 }
 
 // returning steps over RETURNING and notes it.
-func (t *Text) returning(w *Write) bool {
+func (t walker) returning(w *Write) bool {
 	if !t.accept("returning") {
 		return false
 	}
@@ -126,6 +126,6 @@ func (t *Text) returning(w *Write) bool {
 }
 
 // ends reports whether the region has been read to its end.
-func (t *Text) ends() bool {
+func (t walker) ends() bool {
 	return t.i == t.stop || t.fail(Unexpected, t.i)
 }

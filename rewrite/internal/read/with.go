@@ -5,7 +5,7 @@ package read
 //
 //	WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (statement)
 //	[SEARCH ...] [CYCLE ...], ... statement
-func (t *Text) with(begin int, top bool) {
+func (t walker) with(begin int, top bool) {
 	if !t.grammar.SearchAndCycle.Is() || !t.isWord(t.peek(1), "as") && !t.peek(1).Is('(') { // else a name
 		t.accept("recursive")
 	}
@@ -21,7 +21,7 @@ func (t *Text) with(begin int, top bool) {
 }
 
 // commonTable reads one part of a WITH, and reports whether it could be followed.
-func (t *Text) commonTable(begin int) bool {
+func (t walker) commonTable(begin int) bool {
 	name, ok := t.Name(t.i)
 	if ok {
 		t.part(NamePart, begin, t.i)
@@ -50,7 +50,7 @@ func (t *Text) commonTable(begin int) bool {
 }
 
 // inner reads a statement inside of another, or behind WITH: a write or a read.
-func (t *Text) inner(begin int) {
+func (t walker) inner(begin int) {
 	switch {
 	case t.accept("with"):
 		t.with(begin, false)
@@ -66,7 +66,7 @@ func (t *Text) inner(begin int) {
 //
 //	SEARCH {BREADTH | DEPTH} FIRST BY column, ... SET column
 //	CYCLE column, ... SET column [TO constant DEFAULT constant] USING column
-func (t *Text) searchAndCycle(begin int) {
+func (t walker) searchAndCycle(begin int) {
 	if !t.grammar.SearchAndCycle.Is() {
 		return
 	}
@@ -93,7 +93,7 @@ func (t *Text) searchAndCycle(begin int) {
 }
 
 // columnsUpToSet steps over column, ... SET column.
-func (t *Text) columnsUpToSet() bool {
+func (t walker) columnsUpToSet() bool {
 	for t.step(1); t.acceptPunct(','); t.step(1) {
 	}
 	if !t.accept("set") {
@@ -105,7 +105,7 @@ func (t *Text) columnsUpToSet() bool {
 
 // constantsUpTo steps over a constant, which may have a type before it or fields
 // behind it, up to a word that is reserved.
-func (t *Text) constantsUpTo(reserved string) {
+func (t walker) constantsUpTo(reserved string) {
 	for t.i < t.stop && !t.isWord(t.tok(), reserved) {
 		t.i = t.Skip(t.i)
 	}
