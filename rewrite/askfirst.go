@@ -166,7 +166,7 @@ func (p *planner) hasType(value lex.Span) bool {
 func (w *writer) tail() {
 	switch {
 	case !precedence[ruleLedger].refuses(w):
-	case w.rules.claimsOther():
+	case w.rules.ClaimsOther():
 		w.dialect.guard.ClaimsTail(w.forGuard())
 	default:
 		w.dialect.guard.LedgerTail(w.forGuard())

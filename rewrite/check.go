@@ -7,9 +7,8 @@ import (
 
 // checkTables returns all faults of the tables, joined; nil for none. It adds the tables
 // to an index.
-func checkTables(tables []Table, index *index) error {
+func checkTables(tables []registered, index *index) error {
 	var faults []error
-	index.tables = tables
 	for i := range tables {
 		t := &tables[i]
 		faults = append(faults, t.faults()...)
@@ -22,7 +21,7 @@ func checkTables(tables []Table, index *index) error {
 }
 
 // faults returns the faults of the table alone.
-func (t *Table) faults() (faults []error) {
+func (t *registered) faults() (faults []error) {
 	if t.Name == "" {
 		return []error{errors.New("a table has no name")}
 	}
@@ -54,13 +53,13 @@ func (t *Table) faults() (faults []error) {
 	case t.FenceColumn != "" || t.Ledger || t.SingleUse:
 		fail(": Claim compares tokens with the row's own generation, so it goes with no fence column, " +
 			"ledger or SingleUse")
-	case t.Serial != "" || t.SerialRequired || t.locks():
+	case t.Serial != "" || t.SerialRequired || t.Locks():
 		fail(": Claim goes with no serial and no lock; register the generation alone")
 	case t.UnfencedInserts:
 		fail(": new rows of a table with Claim need no token, so UnfencedInserts says nothing")
 	}
 	switch {
-	case !t.claimsOther():
+	case !t.ClaimsOther():
 	case !isComplete(&t.ClaimOf):
 		fail(": ClaimOf needs the table with the claims, its key and its claim")
 	case !t.Ledger || t.FenceColumn != "" || t.SingleUse || t.Sealed || t.Claim != "":
@@ -78,9 +77,9 @@ func (t *Table) faults() (faults []error) {
 
 // claimsInOneFile returns an error if a table and the one with its claims may be in two files. Each has a writer of
 // its own: a takeover could be committed between the guard's question and the write's commit.
-func claimsInOneFile(tables []Table) error {
+func claimsInOneFile(tables []registered) error {
 	for i := range tables {
-		if t := &tables[i]; t.claimsOther() && t.ClaimOf.Schema != t.Schema {
+		if t := &tables[i]; t.ClaimsOther() && t.ClaimOf.Schema != t.Schema {
 			return fmt.Errorf("table %q: ClaimOf holds within one file; give both tables the same "+
 				"schema, or none", t.Name)
 		}

@@ -14,16 +14,6 @@ import (
 // as nothing is stored: a higher one was never given to anyone. NULL counts as 0.
 type claim struct{ addsNothing }
 
-func (claim) columns(t *Table) []*string {
-	if t.Claim == "" {
-		return nil
-	}
-	return []*string{&t.Claim}
-}
-
-// withoutTokens: a takeover needs none.
-func (claim) withoutTokens() bool { return true }
-
 func (claim) inserted(*planner, string, int32, int) bool { return true }
 
 // assigned guards an item of a SET list that raises the claim.
@@ -69,7 +59,7 @@ func (p *planner) keepsRow(set *read.Assignments) bool {
 }
 
 // inWhere: nothing is assigned where the row is proved.
-func (claim) inWhere(t *Table, how rowWrite) bool { return t.Claim != "" && !how.takesOver }
+func (claim) inWhere(t *registered, how rowWrite) bool { return t.Claim != "" && !how.takesOver }
 
 func (claim) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
 
@@ -108,12 +98,8 @@ type takeover struct {
 	setsNothing
 }
 
-func (takeover) columns(*Table) []*string { return nil }
-
-func (takeover) withoutTokens() bool { return false }
-
 // inWhere: a row is compared where its claim is raised, so that no index loses the statement's own condition.
-func (takeover) inWhere(*Table, rowWrite) bool { return false }
+func (takeover) inWhere(*registered, rowWrite) bool { return false }
 
 func (takeover) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
 
@@ -231,19 +217,19 @@ func (w *writer) unproven() {
 
 // inSet: the statement leaves the column to the guard, which raises it for a caller that takes over, and else shows a
 // seal that it has compared it.
-func (claim) inSet(t *Table, how rowWrite) bool {
+func (claim) inSet(t *registered, how rowWrite) bool {
 	return (how.takesOver || t.Sealed) && !how.setsNumber
 }
 
 func (claim) assigns(w *writer) {
 	switch {
 	case w.takesOver:
-		w.writeAssigned(", ", w.rules.number)
+		w.writeAssigned(", ", w.rules.quoted.number)
 		w.beforeTakeover()
 		w.increment()
 		w.behindTakeover()
 	case w.sealed && w.compared():
-		w.writeAssigned(", ", w.rules.number)
+		w.writeAssigned(", ", w.rules.quoted.number)
 		w.prove()
 		w.storedNumber()
 	}

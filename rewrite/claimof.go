@@ -7,9 +7,6 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// claimsOther reports whether writes to the table present another's claims.
-func (t *Table) claimsOther() bool { return t.ClaimOf != (guard.Claims{}) }
-
 // isComplete reports whether the claims' table has a name, a key and a claim.
 func isComplete(c *guard.Claims) bool { return c.Name != "" && c.Key != "" && c.Claim != "" }
 

@@ -12,7 +12,7 @@ var conditional = regexp.MustCompile(`^(/\*[Mm]?!(?:\d{5})?)(\s[\w\s,.=()@*]*)(\
 
 // readsAnyway reports whether a text passes as a server reads it that executes the comment at an offset, and as one
 // that doesn't.
-func (r *Rewriter) readsAnyway(query string, offset int) bool {
+func (r *registration) readsAnyway(query string, offset int) bool {
 	const most = 4
 	found := conditional.FindStringSubmatch(query[offset:])
 	if found == nil || strings.Count(query[offset:], "!") > most {

@@ -11,28 +11,16 @@ type editLock struct {
 	setsNothing
 }
 
-func (editLock) columns(t *Table) []*string {
-	if !t.locks() {
-		return nil
-	}
-	return []*string{&t.Lock.By, &t.Lock.Since, &t.Lock.Expiry}
-}
-
-// locks reports whether the table's rows may be locked.
-func (t *Table) locks() bool { return t.Lock.By != "" }
-
-func (editLock) withoutTokens() bool { return true }
-
 // inWhere: a serial that the statement assigns comes first, and sees to the lock.
-func (editLock) inWhere(t *Table, how rowWrite) bool { return t.locks() && !how.setsNumber }
+func (editLock) inWhere(t *registered, how rowWrite) bool { return t.Locks() && !how.setsNumber }
 
-func (editLock) refuses(w *writer) bool { return w.rules.locks() }
+func (editLock) refuses(w *writer) bool { return w.rules.Locks() }
 
 // check writes the condition that no other user holds the row's lock now, by the database's clock.
 // Without an editor, every holder is another user: the editor is then the empty text, which never
 // holds a lock.
 func (editLock) check(w *writer) {
-	l, d := &w.rules.lock, w.dialect
+	l, d := &w.rules.quoted.lock, w.dialect
 	by, since, expiry := w.target.qualifier+"."+l.By, w.target.qualifier+"."+l.Since, w.target.qualifier+"."+l.Expiry
 	before, behind := d.guard.KeyText.Ends()
 	text := before + by + behind

@@ -147,7 +147,7 @@ func variantOf(rules string) (v guard.Variant) {
 // byRow tells of rules by which a guard may have nothing to insert.
 func byRow(rules string) bool {
 	t := rulesets[rules].table
-	return t.Serial != "" || t.Claim != "" || t.locks()
+	return t.Serial != "" || t.Claim != "" || t.Locks()
 }
 
 // mayInsertNothing reports whether a plan's guard may have nothing to insert.

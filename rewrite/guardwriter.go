@@ -73,7 +73,7 @@ func (w *guardWriter) RowsText(of guard.Lookup) {
 }
 
 func (w *guardWriter) Row() guard.ClaimColumns {
-	return guard.ClaimColumns{Key: w.target.qualifier + "." + w.rules.key, Claim: w.writer().storedText()}
+	return guard.ClaimColumns{Key: w.target.qualifier + "." + w.rules.quoted.key, Claim: w.writer().storedText()}
 }
 
 func (w *guardWriter) KeyText() string { return w.writer().rowsKey() }

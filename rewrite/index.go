@@ -10,7 +10,7 @@ import (
 
 // An index finds tables by their names, as fast among many as among few.
 type index struct {
-	tables []Table
+	tables []registered
 	named  map[string]int        // the first table of a name
 	exact  map[schemaAndName]int // a table of each schema and name
 	again  map[string]bool       // the names of more than one table
@@ -30,15 +30,16 @@ type known struct {
 	table int
 }
 
-func newIndex(tables int) *index {
-	x := &index{named: make(map[string]int, tables), exact: make(map[schemaAndName]int, tables),
+func newIndex(tables []registered) *index {
+	x := &index{tables: tables, named: make(map[string]int, len(tables)), exact: make(map[schemaAndName]int, len(tables)),
 		again: make(map[string]bool)}
 	x.folded = sync.OnceValue(x.fold)
 	return x
 }
 
 // add adds table i.
-func (x *index) add(i int, t *Table) {
+func (x *index) add(i int, t *registered) {
+	x.ledger, x.locks = x.ledger || t.Ledger, x.locks || t.Locks()
 	switch {
 	case t.Pattern:
 		x.patterns = append(x.patterns, i)
@@ -105,7 +106,7 @@ func (x *index) isExempt(schema, name string) bool {
 }
 
 // overlaps reports whether one name could mean both a table and one that was added.
-func (x *index) overlaps(t *Table) bool {
+func (x *index) overlaps(t *registered) bool {
 	if t.Pattern {
 		return slices.ContainsFunc(x.patterns, func(i int) bool { return x.tables[i].Schema == t.Schema })
 	}

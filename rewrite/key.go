@@ -13,15 +13,6 @@ import (
 // covers is out of their scope.
 type key struct{ addsNothing }
 
-func (key) columns(t *Table) []*string {
-	if t.Key == "" {
-		return nil
-	}
-	return []*string{&t.Key}
-}
-
-func (key) withoutTokens() bool { return false }
-
 // assigned notes where the value of an assignment of the key stands. Another value than
 // the row's own key would move the row out of its token's scope, so only a value is read
 // that can be compared with it.
@@ -111,7 +102,7 @@ func (key) inserted(p *planner, column string, token int32, n int) bool {
 	switch {
 	case column == p.target.rules.Key:
 		p.insertion.key = n
-	case slices.Contains(p.dialect.guard.RowNumbers, column) && !p.target.rules.freesInserts():
+	case slices.Contains(p.dialect.guard.RowNumbers, column) && !p.target.rules.FreesInserts():
 		return p.refuseTarget(token, "the rowid may be the row's key; name the key column instead")
 	case slices.Contains(p.dialect.guard.RowNumbers, column):
 		p.insertion.doubtful = true
@@ -268,7 +259,7 @@ func (p *planner) rowKey(item lex.Span) bool {
 // inSet: where a row is checked before the first assignment, a key that the statement has
 // assigned is compared once more, as it was stored. With a fence column that is done where the
 // mark is assigned.
-func (key) inSet(t *Table, how rowWrite) bool {
+func (key) inSet(t *registered, how rowWrite) bool {
 	return how.checked && (how.newKey || how.returnsKey) && t.FenceColumn == ""
 }
 
@@ -276,14 +267,14 @@ func (key) assigns(w *writer) {
 	if !w.compared() {
 		return
 	}
-	w.writeAssigned(", ", w.rules.key)
+	w.writeAssigned(", ", w.rules.quoted.key)
 	w.write("CASE WHEN ")
 	precedence[ruleKey].check(w)
-	w.write(" THEN ", w.target.qualifier, ".", w.rules.key, " END")
+	w.write(" THEN ", w.target.qualifier, ".", w.rules.quoted.key, " END")
 }
 
 // inWhere: who compares the row's fence column or claim with a token sees to its key.
-func (key) inWhere(t *Table, _ rowWrite) bool {
+func (key) inWhere(t *registered, _ rowWrite) bool {
 	return t.Key != "" && t.FenceColumn == "" && t.Claim == ""
 }
 
@@ -330,5 +321,5 @@ func (w *writer) shownKey() string {
 // rowsKey returns the row's key as text.
 func (w *writer) rowsKey() string {
 	before, behind := w.dialect.guard.KeyText.Ends()
-	return before + w.target.qualifier + "." + w.rules.key + behind
+	return before + w.target.qualifier + "." + w.rules.quoted.key + behind
 }

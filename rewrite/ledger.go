@@ -16,17 +16,13 @@ type ledger struct {
 
 const ledgerTable = sqltext.LedgerTable
 
-func (ledger) columns(*Table) []*string { return nil }
-
-func (ledger) withoutTokens() bool { return false }
-
-func (ledger) inWhere(*Table, rowWrite) bool { return false }
+func (ledger) inWhere(*registered, rowWrite) bool { return false }
 
 func (ledger) refuses(w *writer) bool { return w.rules.Ledger && w.compared() }
 
 // check writes the check where it stands before the rows' own.
 func (ledger) check(w *writer) {
-	if w.rules.claimsOther() {
+	if w.rules.ClaimsOther() {
 		w.dialect.guard.ClaimsFirst(w.forGuard())
 		return
 	}
@@ -131,7 +127,7 @@ func (w *writer) ledgerItems(with string, targets []written) {
 // questions returns the token behind the last one that a question is asked for: each of them is for the
 // ledger, and the first for all of the claims.
 func (w *writer) questions() int {
-	if w.rules.claimsOther() {
+	if w.rules.ClaimsOther() {
 		return w.lo + 1
 	}
 	return w.hi
@@ -139,7 +135,7 @@ func (w *writer) questions() int {
 
 // ask writes the question for a token.
 func (w *writer) ask(token int) {
-	if w.rules.claimsOther() {
+	if w.rules.ClaimsOther() {
 		w.dialect.guard.ClaimsCheck(w.forGuard())
 		return
 	}
@@ -148,7 +144,7 @@ func (w *writer) ask(token int) {
 
 // asked writes, behind UPDATE, the table that is asked, with a SET list that fails, and WHERE.
 func (w *writer) asked(token int) {
-	if !w.rules.claimsOther() {
+	if !w.rules.ClaimsOther() {
 		w.write(w.dialect.ledger, " SET token = token")
 		w.operator("/")
 		w.write("0 WHERE ")
@@ -165,7 +161,7 @@ func (w *writer) asked(token int) {
 // asksLedger reports whether a rule of the table may raise after the ledger was asked, or the question locks
 // what the statement may write.
 func (w *writer) asksLedger() bool {
-	return w.rules.claimsOther() || w.comparesSerial() || w.rules.SerialRequired ||
+	return w.rules.ClaimsOther() || w.comparesSerial() || w.rules.SerialRequired ||
 		precedence[ruleEditLock].refuses(w) ||
 		w.table < len(w.assigns) && w.assigns[w.table]
 }

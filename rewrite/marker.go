@@ -57,30 +57,19 @@ func (w *writer) raiseCondition(kind guard.Kind, number int, detail ...string) {
 	w.write(" IS NOT NULL")
 }
 
-// ReadMarker finds the marker of one of the rewriter's guards in a database's error. What says
-// the same for another reason isn't one: the error of another statement, or of a value that
-// reads like a marker. values returns those that the statement was rendered with, and is called for the
-// refusal of a Claim alone; nil will do where no table has one.
-func (r *Rewriter) ReadMarker(err error, values func() *Values) (guard.Marker, bool) {
-	if err == nil || r.dialect == nil {
-		return guard.Marker{}, false
-	}
-	if slices.ContainsFunc(r.dialect.guard.Strict, func(name string) bool { return dberr.NamesFunction(err, name) }) {
+// readMarker finds the marker of a guard with a nonce in a database's error.
+func (d *dialect) readMarker(err error, nonce string, values func() *Values) (guard.Marker, bool) {
+	if slices.ContainsFunc(d.guard.Strict, func(name string) bool { return dberr.NamesFunction(err, name) }) {
 		return guard.Marker{Kind: guard.NotInteger}, true
 	}
-	message, ok := r.dialect.Raised(err)
-	prefix := markerPrefix + r.nonce + ":"
+	message, ok := d.Raised(err)
+	prefix := markerPrefix + nonce + ":"
 	i := strings.Index(message, prefix)
 	if !ok || i < 0 {
 		return guard.Marker{}, false
 	}
 	return readMarker(message[:i], message[i+len(prefix):], values)
 }
-
-// Marks reports whether a text has the nonce of the rewriter's markers, which the
-// application may have shown to a user in an error of the database. Of a statement with such a
-// text no marker can be believed.
-func (r *Rewriter) Marks(text string) bool { return r.nonce != "" && strings.Contains(text, r.nonce) }
 
 // readMarker reads what follows the nonce; before is what stands before the marker.
 func readMarker(before, marker string, values func() *Values) (guard.Marker, bool) {

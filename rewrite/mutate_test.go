@@ -137,7 +137,7 @@ func (r rewriterOf) planned(d databases.Dialect, sql string, n int) (wrong strin
 	p := r.read(sql, variantOf(r.rules))
 	switch p.Verdict {
 	case guard.Refuse:
-		if f := p.Refusal; f.Reason == "" || f.Offset < 0 || f.Offset > len(sql) || f.Table < -1 || f.Table > len(r.tables) {
+		if f := p.Refusal; f.Reason == "" || f.Offset < 0 || f.Offset > len(sql) || f.Table < -1 || f.Table > len(r.index.tables) {
 			return fmt.Sprintf("refused as %+v", f), false
 		}
 	case guard.Guard:

@@ -2,8 +2,8 @@ package rewrite
 
 import (
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // A row may have a number that only rises: its serial, or the generation of its claim. NULL counts
@@ -64,7 +64,7 @@ func (w *writer) behindAssigned() {
 	_, between, behind := w.dialect.guard.Assigned.Parts()
 	_, and, end := w.dialect.guard.Greatest.Parts()
 	cast := w.dialect.Cast(sqltext.Bigint)
-	w.write(between, w.target.qualifier, ".", w.rules.number, behind, and)
+	w.write(between, w.target.qualifier, ".", w.rules.quoted.number, behind, and)
 	w.storedNumber()
 	_, than, unless := w.dialect.guard.Unless.Parts()
 	w.write(cast, end, than)
@@ -112,13 +112,13 @@ func (w *writer) isNoInteger(first, last string) bool {
 	if before == "" {
 		return false
 	}
-	w.write(first, before, w.target.qualifier, ".", w.rules.number, behind, last)
+	w.write(first, before, w.target.qualifier, ".", w.rules.quoted.number, behind, last)
 	return true
 }
 
 // raiseNoInteger raises for what isNoInteger holds for.
 func (w *writer) raiseNoInteger() {
-	w.raise(guard.NotSerial, w.table, "substr(", w.target.qualifier, ".", w.rules.number, ", 1, 40)")
+	w.raise(guard.NotSerial, w.table, "substr(", w.target.qualifier, ".", w.rules.quoted.number, ", 1, 40)")
 }
 
 // storedNumber writes the row's number, which is never NULL. Below 0 it was written for a seal that wasn't there, and
@@ -130,7 +130,7 @@ func (w *writer) storedText() string {
 	if w.rules.Claim != "" && w.rules.Sealed {
 		before, behind = w.dialect.guard.Size.Ends()
 	}
-	return before + w.target.qualifier + "." + w.rules.number + behind
+	return before + w.target.qualifier + "." + w.rules.quoted.number + behind
 }
 
 // raiseNumber raises with the row's number where it is assigned.
@@ -139,5 +139,5 @@ func (w *writer) raiseNumber(kind guard.Kind) {
 	if w.rules.Claim != "" {
 		rule = ruleClaim
 	}
-	w.raiseFor(rule, kind, w.rules.number, "COALESCE(", w.target.qualifier, ".", w.rules.number, ", 0)")
+	w.raiseFor(rule, kind, w.rules.quoted.number, "COALESCE(", w.target.qualifier, ".", w.rules.quoted.number, ", 0)")
 }

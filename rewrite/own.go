@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // The tables that sqlfence's packages keep, in any schema. Another client that wrote to
@@ -28,7 +28,7 @@ const (
 )
 
 // searchOwn has texts found that concern what sqlfence has in the database besides tables.
-func (s *search) searchOwn(tables []Table) {
+func (s *search) searchOwn(tables []registered) {
 	s.names.add(sqltext.OwnPrefix, noTable)
 	for _, word := range ownKinds {
 		s.findNamesWith(word)
@@ -182,7 +182,7 @@ func (p *planner) keepsSchemas() bool {
 // known. Some servers of MySQL's take a name in capitals for another one's.
 func (p *planner) keepsSchema(name string) bool {
 	return name == p.dialect.guard.Home || p.dialect.ledger == p.dialect.Quote(name)+"."+ledgerTable ||
-		slices.ContainsFunc(p.tables, func(t Table) bool { return strings.EqualFold(t.Schema, name) })
+		slices.ContainsFunc(p.tables, func(t registered) bool { return strings.EqualFold(t.Schema, name) })
 }
 
 // refuseNamed refuses a statement for something of sqlfence's own that isn't a table.

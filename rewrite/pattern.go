@@ -15,8 +15,8 @@ import (
 
 // A tableList has the tables of a plan by their indexes. Between these two are those of sqlfence's own.
 type tableList struct {
-	tables  []Table // registered
-	covered []Table // written ones that a pattern stands for
+	tables  []registered // registered
+	covered []registered // written ones that a pattern stands for
 }
 
 // cover returns the index of a written table that a pattern stands for, or -1. Covered tables follow
@@ -31,8 +31,8 @@ func (p *planner) cover(t *read.Target) (table int, ok bool) {
 			"database's encoding; register the table by its name")
 	}
 	c := p.tables[pattern]
-	c.Pattern, c.pattern, c.Name, c.name = false, pattern, t.Name, p.dialect.Quote(t.Name)
-	i := slices.IndexFunc(p.covered, func(o Table) bool { return o.Name == c.Name && o.Schema == c.Schema })
+	c.Pattern, c.pattern, c.Name, c.quoted.name = false, pattern, t.Name, p.dialect.Quote(t.Name)
+	i := slices.IndexFunc(p.covered, func(o registered) bool { return o.Name == c.Name && o.Schema == c.Schema })
 	if i < 0 {
 		i = len(p.covered)
 		p.covered = append(p.covered, c)
@@ -41,15 +41,12 @@ func (p *planner) cover(t *read.Target) (table int, ok bool) {
 }
 
 // rulesOf returns the table with an index that isn't one of sqlfence's own.
-func (l *tableList) rulesOf(table int) *Table {
+func (l *tableList) rulesOf(table int) *registered {
 	if table < len(l.tables) {
 		return &l.tables[table]
 	}
 	return &l.covered[table-len(l.tables)-len(ownTables)]
 }
-
-// fullName returns the table's name with its schema, if it has one.
-func (t *Table) fullName() string { return strings.TrimPrefix(t.Schema+"."+t.Name, ".") }
 
 // Covered returns the plan's table i and the index of the pattern that stands for it; ok is false for a table that
 // is registered by its name.
@@ -57,8 +54,8 @@ func (p *Plan) Covered(i int) (t *Table, pattern int, ok bool) {
 	if p.Tables[i] < len(p.source.tables) {
 		return nil, -1, false
 	}
-	t = p.rules(i)
-	return t, t.pattern, true
+	rules := p.rules(i)
+	return &rules.Table, rules.pattern, true
 }
 
 // Refused returns a plan for the same tables that refuses the statement.
@@ -70,7 +67,7 @@ func (p *Plan) Refused(reason string) *Plan {
 	case len(p.Tables) > 0:
 		why.Table = p.Tables[0]
 		if t, pattern, ok := p.Covered(0); ok {
-			why.Table, why.Name = pattern, t.fullName()
+			why.Table, why.Name = pattern, t.FullName()
 		}
 	}
 	return &Plan{Verdict: guard.Refuse, Refusal: why, Tables: p.Tables, source: source{tableList: p.source.tableList}}

@@ -126,7 +126,7 @@ func TestPatternCovers(t *testing.T) {
 				got = "refused"
 			case guard.Guard:
 				for i := range p.Tables {
-					got += p.rules(i).fullName()
+					got += p.rules(i).FullName()
 				}
 			}
 			if got != c.want {

@@ -1,10 +1,9 @@
 package rewrite
 
 import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"slices"
 	"strings"
-
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // keepsPlaces refuses the definition of what statements, or guards, could find in the place of a table: of a view with
@@ -37,7 +36,7 @@ func (p *planner) keepsPlaces(part *read.Part) bool {
 func (p *planner) keepsViews(name string, at int32) bool {
 	_, alone := p.index.exact[schemaAndName{"", name}] // no pattern stands for it
 	alone = alone || p.index.isExempt("", name)
-	table := slices.IndexFunc(p.tables, func(t Table) bool {
+	table := slices.IndexFunc(p.tables, func(t registered) bool {
 		return len(t.columns) > 0 && (t.Pattern && !alone || !t.Pattern && t.Name == name)
 	})
 	return table < 0 || p.refuse(table, at, "a view of this name could be found in the place of the table, and guards "+

@@ -90,8 +90,13 @@ type Plan struct {
 	form   *defaultForm // of one token a table, as arguments, enforced
 }
 
+var pass = &Plan{Verdict: guard.Pass}
+
+// wroteFor reports whether a plan's guard is written for a dialect.
+func (p *Plan) wroteFor(d *dialect) bool { return p.source.dialect == d }
+
 // rules returns the rules of the plan's table i.
-func (p *Plan) rules(i int) *Table { return p.source.rulesOf(p.Tables[i]) }
+func (p *Plan) rules(i int) *registered { return p.source.rulesOf(p.Tables[i]) }
 
 // countRows notes where the rows of each target begin among those of its table.
 func (p *Plan) countRows() {

@@ -15,11 +15,8 @@ import (
 // false; nothing is guessed.
 type planner struct {
 	*read.Text
+	*registration
 	tableList
-	dialect   *dialect
-	nonce     string
-	index     *index
-	search    *search
 	versioned bool // the caller has a serial
 	takesOver bool // the caller takes rows over
 	escapes   lex.Escapes
@@ -43,10 +40,13 @@ type planner struct {
 	apart     bool      // a statement is one that none which is guarded may stand beside
 }
 
+// maxRead is how many bytes of a statement are read at all.
+const maxRead = 64 << 20
+
 var planners = sync.Pool{New: func() any { return new(planner) }}
 
 // read makes the plan of a text that has to be read.
-func (r *Rewriter) read(query string, v guard.Variant) *Plan {
+func (r *registration) read(query string, v guard.Variant) *Plan {
 	if len(query) > maxRead {
 		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
 	}
@@ -60,9 +60,8 @@ func (r *Rewriter) read(query string, v guard.Variant) *Plan {
 		return plan
 	}
 	p := planners.Get().(*planner)
-	p.Text, p.dialect, p.nonce = text, r.dialect, r.nonce
+	p.Text, p.registration, p.tables = text, r, r.index.tables
 	p.versioned, p.takesOver, p.escapes = v&guard.Versioned != 0, v&guard.TakesOver != 0, v.Escapes()
-	p.tables, p.index, p.search = r.tables, r.index, r.search
 	plan := p.script()
 	p.release()
 	text.Close()
@@ -181,7 +180,7 @@ func (p *planner) refuse(table int, token int32, reason string) bool {
 			p.refused.Table, p.refused.Name = -1, ownTables[table-len(p.tables)]
 		case table >= len(p.tables):
 			t := p.rulesOf(table)
-			p.refused.Table, p.refused.Name = t.pattern, t.fullName()
+			p.refused.Table, p.refused.Name = t.pattern, t.FullName()
 		}
 	}
 	return false

@@ -36,16 +36,8 @@ const (
 // about a part of the write that it plans: false, after a refusal, where that can't be
 // guarded. Those that have a writer write for the table and the target that it has chosen.
 type rule interface {
-	// columns returns the columns of a table that the rule is about; none for a table
-	// without the rule. An INSERT may name each of them once.
-	columns(t *Table) []*string
-
-	// withoutTokens reports whether there is something to do for the rule in a write
-	// without a token.
-	withoutTokens() bool
-
 	// adds returns the column that INSERT adds to a row; the zero value for none.
-	adds(t *Table) added
+	adds(t *registered) added
 
 	// gives reports whether this rendering has a value for an added column without a
 	// value of its own, and value writes it, for the row of an edit.
@@ -61,12 +53,12 @@ type rule interface {
 
 	// inSet reports whether an UPDATE of t that is written in this way assigns something
 	// besides, and assigns writes that, with a comma before it.
-	inSet(t *Table, how rowWrite) bool
+	inSet(t *registered, how rowWrite) bool
 	assigns(w *writer)
 
 	// inWhere reports whether a row of t that is written in this way has to be checked in
 	// the condition; else assigns does it, or there is nothing to check.
-	inWhere(t *Table, how rowWrite) bool
+	inWhere(t *registered, how rowWrite) bool
 
 	// refuses reports whether check may refuse a row in this rendering.
 	refuses(w *writer) bool
@@ -80,16 +72,16 @@ type rule interface {
 // addsNothing is of a rule that gives the rows of an INSERT no column.
 type addsNothing struct{}
 
-func (addsNothing) adds(*Table) added    { return added{} }
-func (addsNothing) gives(*writer) bool   { return false }
-func (addsNothing) value(*writer, *edit) {}
+func (addsNothing) adds(*registered) added { return added{} }
+func (addsNothing) gives(*writer) bool     { return false }
+func (addsNothing) value(*writer, *edit)   {}
 
 // setsNothing is of a rule that has nothing against a column that a statement names, and assigns none.
 type setsNothing struct{}
 
 func (setsNothing) assigned(*planner, *read.Assignment, bool) bool { return true }
 func (setsNothing) inserted(*planner, string, int32, int) bool     { return true }
-func (setsNothing) inSet(*Table, rowWrite) bool                    { return false }
+func (setsNothing) inSet(*registered, rowWrite) bool               { return false }
 func (setsNothing) assigns(*writer)                                {}
 
 // An added column is one that a rule adds to the rows of an INSERT.
@@ -122,7 +114,7 @@ func (how rowWrite) checks() ruleSet {
 
 // inWhere returns the rules that check a row of t in the condition: none, or, if one of
 // them needs the condition, all of them, so that their order is kept.
-func (how rowWrite) inWhere(t *Table) ruleSet {
+func (how rowWrite) inWhere(t *registered) ruleSet {
 	if how.checked {
 		return 0
 	}
@@ -190,10 +182,10 @@ func (w *writer) checkFirst(rules ruleSet) {
 		if !rules.has(r) || !precedence[r].refuses(w) {
 			continue
 		}
-		w.writeAssigned("", w.rules.steady)
+		w.writeAssigned("", w.rules.quoted.steady)
 		w.write("CASE WHEN ")
 		w.check(rules)
-		w.write(" THEN ", w.target.qualifier, ".", w.rules.steady, " END, ")
+		w.write(" THEN ", w.target.qualifier, ".", w.rules.quoted.steady, " END, ")
 		return
 	}
 }

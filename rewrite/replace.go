@@ -45,7 +45,7 @@ func (p *planner) replaces(w *read.Write) bool {
 	if !replaces(w) || p.mayReplace() {
 		return true
 	}
-	if u == nil || t.FenceColumn == "" || t.Serial != "" || t.locks() || t.Sealed {
+	if u == nil || t.FenceColumn == "" || t.Serial != "" || t.Locks() || t.Sealed {
 		return p.refuseReplace(w, "OR REPLACE may delete other rows or keep part of a failed statement")
 	}
 	const cant = "which rows OR REPLACE deletes can't be told "
@@ -207,7 +207,7 @@ func (w *writer) newMark(e *edit) {
 
 // inTheWay writes the FROM and WHERE of the rows that a row of a REPLACE deletes.
 func (w *writer) inTheWay(keys *session.UniqueKeys, e *edit) {
-	w.write(" FROM ", w.target.schema, w.rules.name, " AS ", w.target.qualifier, " WHERE ")
+	w.write(" FROM ", w.target.schema, w.rules.quoted.name, " AS ", w.target.qualifier, " WHERE ")
 	separator := ""
 	for _, key := range keys.Keys {
 		if values := w.givenKey(key, e.row); values != nil {

@@ -2,23 +2,17 @@ package rewrite
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/fault"
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/nonce"
 )
 
 // A Rewriter plans the statements of one database. It is safe for concurrent use.
 type Rewriter struct {
-	dialect *dialect // nil for one that can't be guarded: it has no tables
-	nonce   string   // of the markers; see [Rewriter.ReadMarker]
-	tables  []Table
-	index   *index
-	search  *search // nil without a dialect
-	plans   plans
+	*registration
+	plans plans
 }
 
 // New returns a rewriter that guards tables. Without any table, too, it refuses
@@ -32,39 +26,12 @@ type Rewriter struct {
 // table without a name or a rule, a table of sqlfence's own packages, a column with two
 // meanings, and two tables that one name could mean.
 func New(d databases.Dialect, tables []Table) (*Rewriter, error) {
-	says, err := guarded(d)
-	index := newIndex(len(tables))
-	switch {
-	case err == nil:
-		err = checkTables(tables, index)
-	case len(tables) == 0:
-		err = nil
-	}
-	sealed := func(t Table) bool { return t.Sealed }
-	if err == nil && says != nil && says.guard.Unsealable != "" && slices.ContainsFunc(tables, sealed) {
-		err = fmt.Errorf("a table of %v can't be sealed: %s (docs/sealed.md)", d, says.guard.Unsealable)
-	}
-	if err == nil && says != nil && says.guard.OwnLedgers.Is() {
-		err = claimsInOneFile(tables)
-	}
+	r, err := newRegistration(d, tables)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rewriter{dialect: says, nonce: nonce.New(), tables: slices.Clone(tables), index: index, plans: newPlans()}
-	if says == nil {
-		return r, nil
-	}
-	for i := range r.tables {
-		t := &r.tables[i]
-		t.prepare(says)
-		index.ledger, index.locks = index.ledger || t.Ledger, index.locks || t.locks()
-	}
-	index.tables = r.tables
-	r.search = newSearch(says, r.tables)
-	return r, nil
+	return &Rewriter{r, newPlans()}, nil
 }
-
-var pass = &Plan{Verdict: guard.Pass}
 
 // plans are the caches of the variants' plans.
 type plans [guard.Variants]*cache
@@ -108,5 +75,66 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 	return p
 }
 
-// maxRead is how many bytes of a statement are read at all.
-const maxRead = 64 << 20
+// Unregistered returns the tables that a text writes rows of and that have no registration: none by their names, none
+// by a pattern, and that aren't exempt. They are as the database reads their names, with their schemas where the text
+// has these, in the order of the text. It reads the text at each call, apart from all plans, and nothing may be
+// decided by it: what can't be read has no tables.
+func (r *Rewriter) Unregistered(query string) (names []string) {
+	defer func() {
+		if !fault.Crashes && recover() != nil {
+			names = nil
+		}
+	}()
+	return r.unregistered(query)
+}
+
+// WithLedgerFunction returns a rewriter for the same tables. On PostgreSQL its guards call the function that
+// package tokens installs in this schema, and those of r the one that the session's search path leads to. It has a
+// cache of its own, and is safe for concurrent use. For other databases it is r.
+//
+// The schema is a name as the database stores it.
+func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
+	return r.speaking((*dialect).withLedgerFunction, schema)
+}
+
+// WithLedgerSchema returns a rewriter for the same tables. Its guards ask the ledger of this
+// schema, or in MySQL of this database, wherever the session finds names without one. It has a
+// cache of its own, and is safe for concurrent use. On SQLite, where each file has a ledger for its
+// tables, it is r.
+//
+// The schema is a name as the database stores it.
+func (r *Rewriter) WithLedgerSchema(schema string) *Rewriter {
+	return r.speaking((*dialect).withLedgerSchema, schema)
+}
+
+// speaking returns the rewriter with guards in another form.
+func (r *Rewriter) speaking(form func(d *dialect, schema string) *dialect, schema string) *Rewriter {
+	if r.dialect == nil {
+		return r
+	}
+	says := form(r.dialect, schema)
+	if says == r.dialect {
+		return r
+	}
+	return &Rewriter{r.registration.speaking(says), newPlans()}
+}
+
+// Wrote reports whether a plan with a guard is the rewriter's, and not that of one for the same tables that asks the
+// ledger in another way.
+func (r *Rewriter) Wrote(p *Plan) bool { return p.wroteFor(r.dialect) }
+
+// ReadMarker finds the marker of one of the rewriter's guards in a database's error. What says
+// the same for another reason isn't one: the error of another statement, or of a value that
+// reads like a marker. values returns those that the statement was rendered with, and is called for the
+// refusal of a Claim alone; nil will do where no table has one.
+func (r *Rewriter) ReadMarker(err error, values func() *Values) (guard.Marker, bool) {
+	if err == nil || r.dialect == nil {
+		return guard.Marker{}, false
+	}
+	return r.dialect.readMarker(err, r.nonce, values)
+}
+
+// Marks reports whether a text has the nonce of the rewriter's markers, which the
+// application may have shown to a user in an error of the database. Of a statement with such a
+// text no marker can be believed.
+func (r *Rewriter) Marks(text string) bool { return strings.Contains(text, r.nonce) }

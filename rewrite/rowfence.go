@@ -8,16 +8,7 @@ import (
 // A rowFence keeps in each row the token of its last write. NULL counts as 0.
 type rowFence struct{}
 
-func (rowFence) columns(t *Table) []*string {
-	if t.FenceColumn == "" {
-		return nil
-	}
-	return []*string{&t.FenceColumn}
-}
-
-func (rowFence) withoutTokens() bool { return false }
-
-func (rowFence) adds(t *Table) added { return added{what: "fence", column: t.fence} }
+func (rowFence) adds(t *registered) added { return added{what: "fence", column: t.quoted.fence} }
 
 func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
 
@@ -50,7 +41,7 @@ func (rowFence) inserted(p *planner, column string, token int32, _ int) bool {
 
 // inWhere: a row that is updated is checked where its token is assigned, which is done
 // for the newest version of the row, at any isolation level.
-func (rowFence) inWhere(t *Table, how rowWrite) bool {
+func (rowFence) inWhere(t *registered, how rowWrite) bool {
 	return t.FenceColumn != "" && !how.updates
 }
 
@@ -70,7 +61,7 @@ func (rowFence) check(w *writer) {
 	w.proveDelete()
 }
 
-func (rowFence) inSet(*Table, rowWrite) bool { return true }
+func (rowFence) inSet(*registered, rowWrite) bool { return true }
 
 // assigns writes the assignment of the token.
 func (rowFence) assigns(w *writer) {
@@ -79,7 +70,7 @@ func (rowFence) assigns(w *writer) {
 	}
 	before, between, behind := w.dialect.guard.Assigns.Parts()
 	w.write(", ", before)
-	w.assignedColumn(w.rules.fence)
+	w.assignedColumn(w.rules.quoted.fence)
 	w.write(between)
 	if w.dialect.guard.SetsInOrder.Is() {
 		w.prove()
@@ -116,12 +107,12 @@ func (w *writer) higherToken() {
 // size: it was written for a seal that wasn't there, or by hand.
 func (w *writer) rowToken() {
 	before, behind := w.dialect.guard.Size.Ends()
-	w.write(before, w.target.qualifier, ".", w.rules.fence, behind)
+	w.write(before, w.target.qualifier, ".", w.rules.quoted.fence, behind)
 }
 
 // raiseStale raises for a row with a newer token than the statement's.
 func (w *writer) raiseStale(token int) {
-	w.raise(guard.Stale, token, w.target.qualifier, ".", w.rules.fence)
+	w.raise(guard.Stale, token, w.target.qualifier, ".", w.rules.quoted.fence)
 }
 
 // isFresh writes the comparison of the row's token with the statement's.
@@ -131,7 +122,7 @@ func (w *writer) isFresh(token int) {
 		c = guard.Less
 	}
 	before, behind := w.dialect.guard.Size.Ends()
-	w.compare(c, token, before, w.target.qualifier, ".", w.rules.fence, behind)
+	w.compare(c, token, before, w.target.qualifier, ".", w.rules.quoted.fence, behind)
 }
 
 // mark writes a token as it is assigned to the fence column.

@@ -28,7 +28,7 @@ type search struct {
 }
 
 // newSearch returns the search for tables of a dialect, and for sqlfence's own.
-func newSearch(d *dialect, tables []Table) *search {
+func newSearch(d *dialect, tables []registered) *search {
 	s := &search{rules: d.grammar.Lex, cut: math.MaxInt}
 	for i := range tables {
 		if tables[i].Pattern {
@@ -50,7 +50,7 @@ func newSearch(d *dialect, tables []Table) *search {
 
 // searchDialect has texts found by what a database has besides tables: U&"\0062ooks" spells any name. In the code of
 // DO and CALL a name may be a part of a word; DO names nothing, nor does what changes the encoding of later statements.
-func (s *search) searchDialect(d *dialect, tables []Table) {
+func (s *search) searchDialect(d *dialect, tables []registered) {
 	if d.grammar.Lex.UnicodeEscapes.Is() {
 		s.findSpelled()
 	}
@@ -71,7 +71,7 @@ func (s *search) searchDialect(d *dialect, tables []Table) {
 	for _, word := range d.guard.Words {
 		s.findWord(word)
 	}
-	if slices.ContainsFunc(tables, func(t Table) bool { return t.locks() }) {
+	if slices.ContainsFunc(tables, func(t registered) bool { return t.Locks() }) {
 		for _, word := range d.guard.LockWords {
 			s.findWord(word)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/random"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // everyByte finds texts as plainly as it can be done: it looks for each name at each
@@ -28,14 +28,14 @@ type everyByte struct {
 
 func newEveryByte(d databases.Dialect, r *Rewriter) *everyByte {
 	e := &everyByte{starts: append(slices.Clone(ownTables), sqltext.OwnPrefix), whole: slices.Clone(ownTables[:]), search: r.search}
-	for i := range r.tables {
-		e.starts = append(e.starts, start(r.tables[i].Name))
-		e.whole = append(e.whole, r.tables[i].Name)
+	for i := range r.index.tables {
+		e.starts = append(e.starts, start(r.index.tables[i].Name))
+		e.whole = append(e.whole, r.index.tables[i].Name)
 	}
 	if d == databases.Postgres {
 		e.starts = append(e.starts, `u&"`)
 	}
-	if len(r.tables) == 0 {
+	if len(r.index.tables) == 0 {
 		return e
 	}
 	if d == databases.Postgres {
@@ -89,7 +89,7 @@ func (e *everyByte) hasWords(text string) bool {
 func unread(r *Rewriter, p *Plan) bool {
 	return p.Refusal.Table < 0 && p.Refusal.Name == "" &&
 		(strings.HasPrefix(p.Refusal.Reason, "it can't be read") || p.Refusal.Reason == read.TooDeep.String() || p.Refusal.Reason == read.ExpectedAlias.String() ||
-			len(r.tables) == 0 && strings.Contains(p.Refusal.Reason, "client_encoding"))
+			len(r.index.tables) == 0 && strings.Contains(p.Refusal.Reason, "client_encoding"))
 }
 
 // sameVerdict fails if the search leaves out a text that isn't to pass, or finds one that
@@ -114,7 +114,7 @@ func sameVerdict(t testing.TB, d databases.Dialect, r *Rewriter, text string) {
 }
 
 func namesOf(r *Rewriter) (names []string) {
-	for _, t := range r.tables {
+	for _, t := range r.index.tables {
 		names = append(names, t.Name)
 	}
 	return names

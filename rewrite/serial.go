@@ -11,13 +11,6 @@ import (
 // another serial than the caller's raises. NULL counts as 0.
 type serial struct{}
 
-func (serial) columns(t *Table) []*string {
-	if t.Serial == "" {
-		return nil
-	}
-	return []*string{&t.Serial}
-}
-
 // versions notes that the rows of the target are compared with the caller's serial, if there is
 // one. It refuses a write that isn't the whole of its statement: the caller doesn't learn how many
 // rows any other reached.
@@ -117,16 +110,14 @@ func (serial) inserted(p *planner, column string, _ int32, _ int) bool {
 	return true
 }
 
-func (serial) withoutTokens() bool { return true }
-
-func (serial) adds(t *Table) added { return added{"serial", t.serial, "1"} }
+func (serial) adds(t *registered) added { return added{"serial", t.quoted.serial, "1"} }
 
 func (serial) gives(*writer) bool { return false }
 
 func (serial) value(*writer, *edit) {}
 
 // inWhere: a row that is updated is compared where its next serial is assigned.
-func (serial) inWhere(_ *Table, how rowWrite) bool { return how.versioned && !how.updates }
+func (serial) inWhere(_ *registered, how rowWrite) bool { return how.versioned && !how.updates }
 
 func (serial) refuses(w *writer) bool { return w.comparesSerial() }
 
@@ -141,15 +132,15 @@ func (serial) check(w *writer) {
 	w.write(" THEN ")
 	w.bool(true)
 	w.write(" ELSE ")
-	w.raiseAfterLedger(guard.Conflict, w.rules.serial, "COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")
+	w.raiseAfterLedger(guard.Conflict, w.rules.quoted.serial, "COALESCE(", w.target.qualifier, ".", w.rules.quoted.serial, ", 0)")
 	w.write(" IS NOT NULL END")
 }
 
-func (serial) inSet(_ *Table, how rowWrite) bool { return !how.setsNumber }
+func (serial) inSet(_ *registered, how rowWrite) bool { return !how.setsNumber }
 
 // assigns writes the assignment of the next serial.
 func (serial) assigns(w *writer) {
-	w.writeAssigned(", ", w.rules.serial)
+	w.writeAssigned(", ", w.rules.quoted.serial)
 	switch {
 	case w.lacksSerial():
 		w.raiseNumber(guard.Required)
@@ -193,12 +184,12 @@ func (w *writer) gone() {
 	if !w.comparesSerial() {
 		return
 	}
-	w.write(" RETURNING CASE WHEN ", w.target.qualifier, ".", w.rules.serial)
+	w.write(" RETURNING CASE WHEN ", w.target.qualifier, ".", w.rules.quoted.serial)
 	w.operator("-")
 	w.write("1")
 	w.operator("=")
 	w.callersSerial()
 	w.write(" THEN 1 ELSE ")
-	w.raiseAfterLedger(guard.Gone, w.rules.serial, "COALESCE(", w.target.qualifier, ".", w.rules.serial, ", 0)")
+	w.raiseAfterLedger(guard.Gone, w.rules.quoted.serial, "COALESCE(", w.target.qualifier, ".", w.rules.quoted.serial, ", 0)")
 	w.write(" END")
 }

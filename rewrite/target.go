@@ -12,7 +12,7 @@ import (
 type target struct {
 	table     int // index of the registered table
 	index     int // among the plan's targets
-	rules     *Table
+	rules     *registered
 	qualifier string // what its columns are qualified with in the guard
 	proves    bool   // it proves claims
 	rowWrite
@@ -101,7 +101,7 @@ func (p *planner) addTarget(table int, t *read.Target) {
 		p.written = append(p.written, table)
 	}
 	rules, schema := p.rulesOf(table), ""
-	qualifier := rules.name
+	qualifier := rules.quoted.name
 	if t.Alias != "" {
 		qualifier = p.dialect.Quote(t.Alias)
 	}
@@ -113,8 +113,8 @@ func (p *planner) addTarget(table int, t *read.Target) {
 		Target: guard.Target{Table: in, Schema: t.Schema, Name: t.Name}, qualifier: p.spelled(t, qualifier),
 		schema: schema})
 	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
-	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.tokenless
-	p.plan.Locks = p.plan.Locks || p.target.rules.locks()
+	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.Tokenless()
+	p.plan.Locks = p.plan.Locks || p.target.rules.Locks()
 }
 
 // spelled returns the qualifier of a table's columns as the statement spells it, where the

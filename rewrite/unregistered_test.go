@@ -96,7 +96,7 @@ func TestUnregisteredAsByPattern(t *testing.T) {
 		var want []string
 		for i := range plan.Tables {
 			covered, _, _ := plan.Covered(i)
-			want = append(want, covered.fullName())
+			want = append(want, covered.FullName())
 		}
 		var got []string
 		for _, name := range none.Unregistered(s.sql) { // a pattern of all schemas makes no difference between them

@@ -2,8 +2,8 @@ package rewrite
 
 import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
 // againstCode returns why some code must not run: it may change a setting that isn't shown, or it writes to a table

@@ -1,9 +1,8 @@
 package rewrite
 
 import (
-	"strings"
-
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"strings"
 )
 
 // update plans an UPDATE.
@@ -39,7 +38,7 @@ func (p *planner) countsNoRows(w *read.Write) bool {
 
 // readsNoCount refuses a write that reads how many rows the last query has found, if the guard has a query.
 func (p *planner) readsNoCount(w *read.Write) bool {
-	if !p.target.rules.Ledger && !p.target.rules.claimsOther() {
+	if !p.target.rules.Ledger && !p.target.rules.ClaimsOther() {
 		return true
 	}
 	at := p.calls(p.Lo, p.dialect.guard.FoundCounter)
@@ -150,7 +149,7 @@ func (p *planner) assignments(w *read.Write, set *read.Assignments, upsert bool)
 			rules &^= setOf(ruleTakeover)
 		}
 		p.insert(p.Offset(set.Lo), opFirst, rules, "")
-		p.plan.AssignsTwice = p.plan.AssignsTwice || upsert && t.rules.steady != "" && t.rules.Claim == ""
+		p.plan.AssignsTwice = p.plan.AssignsTwice || upsert && t.rules.quoted.steady != "" && t.rules.Claim == ""
 		p.plan.ReadsAssigned = p.plan.ReadsAssigned || !upsert && t.returnsKey
 	}
 	var adds ruleSet

@@ -131,7 +131,7 @@ func (v *TableValues) check(p *Plan, i int) error {
 		return fmt.Errorf("%d tokens for a table that takes none", n)
 	case n == 0 && rules.Fenced() && !v.Unfenced:
 		return fmt.Errorf("no token, and Unfenced isn't set")
-	case n > 1 && rules.Key == "" && !rules.claimsOther():
+	case n > 1 && rules.Key == "" && !rules.ClaimsOther():
 		return fmt.Errorf("%d tokens for a table without Key", n)
 	case n == 1 && v.Rows == nil:
 		return nil

@@ -35,7 +35,7 @@ type writer struct {
 
 	// What is being written for.
 	table   int // index in Plan.Tables
-	rules   *Table
+	rules   *registered
 	sealed  bool // the write proves its token
 	deletes bool // it deletes
 	lo, hi  int  // its tokens
