@@ -12,12 +12,12 @@ import (
 // statement goes without it, and its plan says so.
 
 // asksTwice reports whether the ledger is asked before the target's first row, and again at the end.
-func (p *planner) asksTwice() bool {
+func (p writing) asksTwice() bool {
 	return p.target.rules.Ledger && !p.dialect.ledgerInWhere()
 }
 
 // asksInMark reports whether, of several rows to insert, the mark of the first one asks.
-func (p *planner) asksInMark(w *read.Write, ins *read.Insertion) bool {
+func (p inserting) asksInMark(w *read.Write, ins *read.Insertion) bool {
 	return p.asksTwice() && w.Verb != read.Merge && p.target.rules.FenceColumn != "" && !p.insertion.unmarked &&
 		ins.Source == read.Values && !p.isBareRow(ins)
 }
@@ -27,7 +27,7 @@ func (p *planner) asksInMark(w *read.Write, ins *read.Insertion) bool {
 // A row of values that can be nothing else becomes a query with a condition, as a CASE would
 // make a text of a value without a type. VALUES and the brackets stay, in comments. To a
 // query is added an OFFSET, which is evaluated first, and is NULL for none.
-func (p *planner) askBeforeRows(w *read.Write, ins *read.Insertion) {
+func (p inserting) askBeforeRows(w *read.Write, ins *read.Insertion) {
 	if w.Verb == read.Merge { // its arm asks
 		return
 	}
@@ -67,11 +67,11 @@ func (p *planner) askBeforeRows(w *read.Write, ins *read.Insertion) {
 
 // limits reports whether a query may end with clauses behind which there is no place for an OFFSET.
 // A query in brackets and what stands behind them are one, unless it is combined with another.
-func (p *planner) limits(rows lex.Span) bool { return p.endsLimited(rows, "offset", "fetch", "for") }
+func (p inserting) limits(rows lex.Span) bool { return p.endsLimited(rows, "offset", "fetch", "for") }
 
 // endsLimited reports whether a query may end with one of the clauses, or a bracketed one that it
 // consists of with these or a LIMIT.
-func (p *planner) endsLimited(rows lex.Span, clauses ...string) bool {
+func (p inserting) endsLimited(rows lex.Span, clauses ...string) bool {
 	bare, limited, combined := false, false, false
 	for i := rows.Lo; i < rows.Hi; i++ {
 		switch {
@@ -91,13 +91,13 @@ func (p *planner) endsLimited(rows lex.Span, clauses ...string) bool {
 }
 
 // isItem reports whether the query of an item of WITH is in the bracket.
-func (p *planner) isItem(bracket int32) bool {
+func (p inserting) isItem(bracket int32) bool {
 	return p.Word(bracket-1, "as") || p.Word(bracket-1, "materialized") && p.Word(bracket-2, "as", "not")
 }
 
 // isBareRow reports whether there is a single row, of placeholders and constants only: a query
 // returns these unchanged, as VALUES does.
-func (p *planner) isBareRow(ins *read.Insertion) bool {
+func (p inserting) isBareRow(ins *read.Insertion) bool {
 	if ins.Source != read.Values || len(ins.Arms) != 1 || len(ins.Arms[0].Rows) != 1 {
 		return false
 	}
@@ -116,56 +116,56 @@ func (p *planner) isBareRow(ins *read.Insertion) bool {
 }
 
 // isBare reports whether a value is a placeholder or a constant, also with a cast.
-func (p *planner) isBare(value lex.Span) bool {
-	if n := value.Hi - value.Lo; n == 4 && p.isCast(value.Lo+1) {
+func (t values) isBare(value lex.Span) bool {
+	if n := value.Hi - value.Lo; n == 4 && t.isCast(value.Lo+1) {
 		value.Hi = value.Lo + 1
 	}
-	return p.isPlain(value) || p.isConstant(value)
+	return t.isPlain(value) || t.isConstant(value)
 }
 
 // isCast reports whether a cast to a type of one word stands at a token.
-func (p *planner) isCast(token int32) bool {
-	_, named := p.Name(int(token) + 2)
-	return named && p.Tokens[token].Is(':') && p.Tokens[token+1].Is(':')
+func (t values) isCast(token int32) bool {
+	_, named := t.Name(int(token) + 2)
+	return named && t.Tokens[token].Is(':') && t.Tokens[token+1].Is(':')
 }
 
 // isConstant reports whether a value is a number with a minus, or a word for one.
-func (p *planner) isConstant(value lex.Span) bool {
+func (t values) isConstant(value lex.Span) bool {
 	switch value.Hi - value.Lo {
 	case 1:
-		return p.Word(value.Lo, "true", "false", "current_timestamp", "current_date")
+		return t.Word(value.Lo, "true", "false", "current_timestamp", "current_date")
 	case 2:
-		return p.Tokens[value.Lo].Is('-') && p.isNumber(value.Lo+1)
+		return t.Tokens[value.Lo].Is('-') && t.isNumber(value.Lo+1)
 	}
 	return false
 }
 
 // hasType reports whether the value has a type of its own, which it keeps inside of a CASE. A row
 // has none: the column gives it one.
-func (p *planner) hasType(value lex.Span) bool {
+func (t values) hasType(value lex.Span) bool {
 	first, next := value.Lo, value.Lo+1
 	switch n := value.Hi - value.Lo; {
-	case n == 1 && p.isNumber(first), p.isConstant(value):
+	case n == 1 && t.isNumber(first), t.isConstant(value):
 		return true
-	case n == 4 && p.isCast(next):
-		return p.isPlain(lex.Span{Lo: first, Hi: next})
+	case n == 4 && t.isCast(next):
+		return t.isPlain(lex.Span{Lo: first, Hi: next})
 	}
 	// Another function, also within the brackets, may return a set, which stands in no CASE.
-	if value.Hi-value.Lo < 3 || !p.Tokens[next].Is('(') || p.Tokens[next].Mate != value.Hi-1 {
+	if value.Hi-value.Lo < 3 || !t.Tokens[next].Is('(') || t.Tokens[next].Mate != value.Hi-1 {
 		return false
 	}
 	for i := next + 1; i < value.Hi-1; i++ {
-		if p.Tokens[i].Is('(') {
+		if t.Tokens[i].Is('(') {
 			return false
 		}
 	}
-	return p.Word(first, "coalesce", "greatest", "least", "abs", "concat", "length", "lower", "md5", "now", "upper")
+	return t.Word(first, "coalesce", "greatest", "least", "abs", "concat", "length", "lower", "md5", "now", "upper")
 }
 
 // tail writes the clause that asks behind a query.
 func (w *writer) tail() {
 	switch {
-	case !precedence[ruleLedger].refuses(w):
+	case !texts[ruleLedger].refuses(w):
 	case w.rules.ClaimsOther():
 		w.dialect.guard.ClaimsTail(w.forGuard())
 	default:
@@ -176,7 +176,7 @@ func (w *writer) tail() {
 // askInKeys has the ledger asked where the value of a column is compared that an index may have no
 // row for. A constant is compared once more, before the condition, as the index of some rows is
 // known by it.
-func (p *planner) askInKeys(c read.Condition, at int32) {
+func (p writing) askInKeys(c read.Condition, at int32) {
 	const most = 4 // each is a subquery more for SQLite to compile
 	ask := setOf(ruleLedger)
 	for n, part := range p.conjuncts(c.Span) {
@@ -200,16 +200,16 @@ func (p *planner) askInKeys(c read.Condition, at int32) {
 }
 
 // conjuncts returns the parts between which AND stands; none in doubt.
-func (p *planner) conjuncts(s lex.Span) (parts []lex.Span) {
+func (t values) conjuncts(s lex.Span) (parts []lex.Span) {
 	from := s.Lo
 	for i := s.Lo; i < s.Hi; i++ {
 		switch {
-		case p.Tokens[i].Is('('):
-			i = p.Tokens[i].Mate
-		case p.Word(i, "and"):
+		case t.Tokens[i].Is('('):
+			i = t.Tokens[i].Mate
+		case t.Word(i, "and"):
 			parts = append(parts, lex.Span{Lo: from, Hi: i})
 			from = i + 1
-		case p.Word(i, "or", "case", "between", "not"):
+		case t.Word(i, "or", "case", "between", "not"):
 			return nil
 		}
 	}
@@ -217,12 +217,12 @@ func (p *planner) conjuncts(s lex.Span) (parts []lex.Span) {
 }
 
 // comparedValue returns the placeholder or constant of a part that is column = value.
-func (p *planner) comparedValue(part lex.Span) (value lex.Span, ok bool) {
+func (t values) comparedValue(part lex.Span) (value lex.Span, ok bool) {
 	value = lex.Span{Lo: part.Hi - 1, Hi: part.Hi}
 	switch column := value.Lo - 1 - part.Lo; {
-	case column == 3 && !p.Tokens[part.Lo+1].Is('.'), column != 1 && column != 3, !p.Tokens[value.Lo-1].Is('='):
+	case column == 3 && !t.Tokens[part.Lo+1].Is('.'), column != 1 && column != 3, !t.Tokens[value.Lo-1].Is('='):
 		return value, false
 	}
-	_, ok = p.Name(int(value.Lo) - 2)
-	return value, ok && !p.Word(value.Lo, "null") && p.isPlain(value)
+	_, ok = t.Name(int(value.Lo) - 2)
+	return value, ok && !t.Word(value.Lo, "null") && t.isPlain(value)
 }

@@ -14,16 +14,16 @@ import (
 // as nothing is stored: a higher one was never given to anyone. NULL counts as 0.
 type claim struct{ addsNothing }
 
-func (claim) inserted(*planner, string, int32, int) bool { return true }
+func (claim) inserted(inserting, string, int32, int) bool { return true }
 
 // assigned guards an item of a SET list that raises the claim.
-func (claim) assigned(p *planner, a *read.Assignment, _ bool) bool {
+func (claim) assigned(p writing, a *read.Assignment, _ bool) bool {
 	return p.assignsNumber(a, p.target.rules.Claim, "claim", "assign it column + 1")
 }
 
 // claims decides what a write of rows that are there is to the claims of these: a takeover, if the
 // statement raises them or the caller wants that, or one that proves them.
-func (p *planner) claims(w *read.Write, updates bool) bool {
+func (p writing) claims(w *read.Write, updates bool) bool {
 	t := &p.target
 	switch t.takesOver = updates && (t.setsNumber || p.takesOver); {
 	case t.rules.Claim == "":
@@ -42,7 +42,7 @@ func (p *planner) claims(w *read.Write, updates bool) bool {
 
 // keepsRow reports whether the update of an upsert leaves the row as it is, as one that only assigns
 // the row its own key is a way to write DO NOTHING. Such a row needs no proof, unless a seal asks for one.
-func (p *planner) keepsRow(set *read.Assignments) bool {
+func (p writing) keepsRow(set *read.Assignments) bool {
 	if p.target.rules.Claim == "" || p.target.rules.Sealed || set.Empty() {
 		return false
 	}
@@ -61,11 +61,13 @@ func (p *planner) keepsRow(set *read.Assignments) bool {
 // inWhere: nothing is assigned where the row is proved.
 func (claim) inWhere(t *registered, how rowWrite) bool { return t.Claim != "" && !how.takesOver }
 
-func (claim) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
+type claimText struct{}
+
+func (claimText) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
 
 // check looks for the row's key and generation, as one text, among those of the tokens: of many rows
 // with many tokens each takes one look-up. Which token is stale is found out of the refusal, by the row's key.
-func (claim) check(w *writer) {
+func (claimText) check(w *writer) {
 	w.whenClaimed(guard.OfClaim)
 	w.write(" ELSE ")
 	w.raising(byGeneration, w.lo, w.unproven)
@@ -101,11 +103,13 @@ type takeover struct {
 // inWhere: a row is compared where its claim is raised, so that no index loses the statement's own condition.
 func (takeover) inWhere(*registered, rowWrite) bool { return false }
 
-func (takeover) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
+type takeoverText struct{ assignsNothing }
+
+func (takeoverText) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
 
 // check throws an error for a row if a token names its key, and none its generation. A token that may name the key by
 // another spelling counts: a caller that was replaced must not pass because of how it writes the key.
-func (takeover) check(w *writer) {
+func (takeoverText) check(w *writer) {
 	w.whenClaimed(guard.OfTakenClaim)
 	w.write(" WHEN ")
 	if w.dialect.presentsAtOnce(w.hi - w.lo) {
@@ -127,7 +131,7 @@ func (takeover) check(w *writer) {
 func (w *writer) beforeTakeover() {
 	if w.comparesTaken() {
 		w.write("CASE WHEN ")
-		precedence[ruleTakeover].check(w)
+		texts[ruleTakeover].check(w)
 		w.write(" THEN ")
 	}
 }
@@ -140,7 +144,7 @@ func (w *writer) behindTakeover() {
 
 // comparesTaken reports whether a row is compared where its claim is raised, and not before the first assignment.
 func (w *writer) comparesTaken() bool {
-	return precedence[ruleTakeover].refuses(w) && !(w.dialect.guard.SetsInOrder.Is() && w.target.Changes)
+	return texts[ruleTakeover].refuses(w) && !(w.dialect.guard.SetsInOrder.Is() && w.target.Changes)
 }
 
 // presentsAtOnce reports whether so many claims are one argument.
@@ -221,7 +225,7 @@ func (claim) inSet(t *registered, how rowWrite) bool {
 	return (how.takesOver || t.Sealed) && !how.setsNumber
 }
 
-func (claim) assigns(w *writer) {
+func (claimText) assigns(w *writer) {
 	switch {
 	case w.takesOver:
 		w.writeAssigned(", ", w.rules.quoted.number)

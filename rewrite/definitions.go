@@ -28,7 +28,7 @@ func (d *dialect) defines(schema, name string) bool {
 
 // keepsDefinitions refuses a statement that isn't read as a write of rows, or code, and writes to a table with
 // definitions all the same.
-func (p *planner) keepsDefinitions(s lex.Span) bool {
+func (p ground) keepsDefinitions(s lex.Span) bool {
 	if len(p.tables) == 0 {
 		return true
 	}

@@ -14,12 +14,14 @@ type editLock struct {
 // inWhere: a serial that the statement assigns comes first, and sees to the lock.
 func (editLock) inWhere(t *registered, how rowWrite) bool { return t.Locks() && !how.setsNumber }
 
-func (editLock) refuses(w *writer) bool { return w.rules.Locks() }
+type editLockText struct{ assignsNothing }
+
+func (editLockText) refuses(w *writer) bool { return w.rules.Locks() }
 
 // check writes the condition that no other user holds the row's lock now, by the database's clock.
 // Without an editor, every holder is another user: the editor is then the empty text, which never
 // holds a lock.
-func (editLock) check(w *writer) {
+func (editLockText) check(w *writer) {
 	l, d := &w.rules.quoted.lock, w.dialect
 	by, since, expiry := w.target.qualifier+"."+l.By, w.target.qualifier+"."+l.Since, w.target.qualifier+"."+l.Expiry
 	before, behind := d.guard.KeyText.Ends()

@@ -9,6 +9,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
+// An inserting plans the rows of an INSERT, and the arms of a MERGE.
+type inserting struct{ writing }
+
 // An insertion has the facts about the columns of an INSERT that is being planned.
 type insertion struct {
 	listed   bool    // it names its columns, or none has a value
@@ -23,7 +26,7 @@ type insertion struct {
 }
 
 // insertInto plans an INSERT.
-func (p *planner) insertInto(w *read.Write) bool {
+func (p inserting) insertInto(w *read.Write) bool {
 	if !p.orClause(w) {
 		return false
 	}
@@ -49,7 +52,7 @@ func (p *planner) insertInto(w *read.Write) bool {
 }
 
 // orClause decides about the OR clause.
-func (p *planner) orClause(w *read.Write) bool {
+func (p inserting) orClause(w *read.Write) bool {
 	if w.Or == read.OrFail || w.Or == read.OrOther {
 		return p.refuseTarget(w.At, "OR "+strings.ToUpper(p.TokenText(w.OrAt))+" may delete other rows or keep part "+
 			"of a failed statement; write INSERT ... "+p.dialect.upsert(nil))
@@ -58,7 +61,7 @@ func (p *planner) orClause(w *read.Write) bool {
 }
 
 // columnList plans the list of columns.
-func (p *planner) columnList(ins *read.Insertion) bool {
+func (p inserting) columnList(ins *read.Insertion) bool {
 	empty := isEmpty(ins)
 	p.insertion = insertion{listed: !ins.List.Empty() || empty, empty: empty, key: -1,
 		queried: ins.Source == read.Query}
@@ -91,7 +94,7 @@ func isEmpty(ins *read.Insertion) bool {
 const twice = "it names a column twice, so which value is stored is unknown; name it once"
 
 // inserts has the rules decide about column n that the INSERT names, at a token.
-func (p *planner) inserts(column string, token int32, n int) bool {
+func (p inserting) inserts(column string, token int32, n int) bool {
 	for _, r := range p.target.rules.has {
 		if !precedence[r].inserted(p, column, token, n) {
 			return false
@@ -101,7 +104,7 @@ func (p *planner) inserts(column string, token int32, n int) bool {
 }
 
 // addColumns adds the columns of the rules to the lists of columns.
-func (p *planner) addColumns(ins *read.Insertion) {
+func (p inserting) addColumns(ins *read.Insertion) {
 	if p.insertion.empty {
 		p.addList(ins)
 		return
@@ -116,7 +119,7 @@ func (p *planner) addColumns(ins *read.Insertion) {
 
 // addList adds the columns of the rules to rows without values, those that always have one first: what
 // is written for another one may be nothing.
-func (p *planner) addList(ins *read.Insertion) {
+func (p inserting) addList(ins *read.Insertion) {
 	listed, at := ins.List.Lo > 0, p.Offset(ins.SourceAt)
 	if listed {
 		at = p.Offset(ins.List.Lo)
@@ -130,7 +133,7 @@ func (p *planner) addList(ins *read.Insertion) {
 }
 
 // eachSeparated is eachAdded in the order of addList, with what stands before each.
-func (p *planner) eachSeparated(f func(r int, a added, separator string)) {
+func (p inserting) eachSeparated(f func(r int, a added, separator string)) {
 	separator := ""
 	for _, always := range [...]bool{true, false} {
 		p.eachAdded(func(r int, a added) {
@@ -143,7 +146,7 @@ func (p *planner) eachSeparated(f func(r int, a added, separator string)) {
 }
 
 // eachAdded calls f for each column that the rules add to the rows.
-func (p *planner) eachAdded(f func(r int, a added)) {
+func (p inserting) eachAdded(f func(r int, a added)) {
 	for _, r := range p.target.rules.has {
 		unmarked := r == ruleRowFence && p.insertion.unmarked
 		if a := precedence[r].adds(p.target.rules); a.column != "" && !p.insertion.names.has(r) && !unmarked {
@@ -153,7 +156,7 @@ func (p *planner) eachAdded(f func(r int, a added)) {
 }
 
 // addColumn adds a rule's column, behind a separator.
-func (p *planner) addColumn(at int32, r int, a added, separator string) {
+func (p inserting) addColumn(at int32, r int, a added, separator string) {
 	if a.value != "" {
 		p.insertText(at, separator+a.column)
 		return
@@ -162,7 +165,7 @@ func (p *planner) addColumn(at int32, r int, a added, separator string) {
 }
 
 // addValue adds a rule's value to a row, behind a separator.
-func (p *planner) addValue(at int32, r int, a added, separator string, row int32) {
+func (p inserting) addValue(at int32, r int, a added, separator string, row int32) {
 	if a.value != "" {
 		p.insertText(at, separator+a.value)
 		return
@@ -173,7 +176,7 @@ func (p *planner) addValue(at int32, r int, a added, separator string, row int32
 
 // namesTwice reports whether a column of the rules, which is named by a token of the list
 // that begins at lo, stands before it there, too. SQLite stores the first value.
-func (p *planner) namesTwice(column string, lo, token int32) bool {
+func (p inserting) namesTwice(column string, lo, token int32) bool {
 	if !slices.Contains(p.target.rules.columns, column) {
 		return false
 	}
@@ -186,7 +189,7 @@ func (p *planner) namesTwice(column string, lo, token int32) bool {
 }
 
 // rowSource plans where the rows come from, and adds to them what the rules add.
-func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
+func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 	if ins.SourceAt == 0 {
 		return true // it can't be read
 	}
@@ -235,7 +238,7 @@ func (p *planner) rowSource(w *read.Write, ins *read.Insertion) bool {
 }
 
 // columnsKnown refuses an INSERT without a list of columns where one has to be added.
-func (p *planner) columnsKnown(at int32) bool {
+func (p inserting) columnsKnown(at int32) bool {
 	which := ""
 	p.eachAdded(func(_ int, a added) { which = cmp.Or(which, a.what) })
 	if which == "" {
@@ -246,7 +249,7 @@ func (p *planner) columnsKnown(at int32) bool {
 }
 
 // rowArm plans one VALUES or SELECT.
-func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
+func (p inserting) rowArm(w *read.Write, arm *read.RowArm) bool {
 	if arm.Select {
 		return p.selection(arm)
 	}
@@ -270,7 +273,7 @@ func (p *planner) rowArm(w *read.Write, arm *read.RowArm) bool {
 }
 
 // growRows makes room for the edits and keys of as many rows.
-func (p *planner) growRows(rows int) {
+func (p inserting) growRows(rows int) {
 	adds := 0
 	p.eachAdded(func(int, added) { adds++ })
 	p.edits = slices.Grow(p.edits, adds*rows)
@@ -280,7 +283,7 @@ func (p *planner) growRows(rows int) {
 }
 
 // selection adds to the columns of a SELECT that gives all rows the same key.
-func (p *planner) selection(arm *read.RowArm) bool {
+func (p inserting) selection(arm *read.RowArm) bool {
 	row := int32(len(p.to().Keys))
 	if p.readsKeys() {
 		item, _ := p.Selected(arm.Columns, p.insertion.key)
@@ -302,7 +305,7 @@ func (p *planner) selection(arm *read.RowArm) bool {
 
 // addValues adds the rules' values behind the last one of a row, the first of an arm or
 // another.
-func (p *planner) addValues(at, row int32, first bool) {
+func (p inserting) addValues(at, row int32, first bool) {
 	add := func(r int, a added, separator string) {
 		p.addValue(at, r, a, separator, row)
 		if first && a.value == "" && (p.insertion.asks || p.asksByMark()) {
@@ -318,11 +321,11 @@ func (p *planner) addValues(at, row int32, first bool) {
 
 // passesLedger reports whether the rows of an INSERT have to pass through the ledger's
 // condition.
-func (p *planner) passesLedger() bool {
+func (p inserting) passesLedger() bool {
 	return p.target.rules.Ledger && p.dialect.ledgerInWhere()
 }
 
-func (p *planner) ledgerBehind(at int32) {
+func (p inserting) ledgerBehind(at int32) {
 	p.insertText(at, ") WHERE ")
 	p.insert(at, opAnd, setOf(ruleLedger), "")
 	if p.insertion.queried {
@@ -333,7 +336,7 @@ func (p *planner) ledgerBehind(at int32) {
 // defaultValues turns DEFAULT VALUES, at a token, into a row of what the rules add alone.
 // The words stay, in comments. Without a value there is NULL for the row's number, which
 // is its default: the next free one.
-func (p *planner) defaultValues(token int32) {
+func (p inserting) defaultValues(token int32) {
 	first, firstRule := added{}, 0 // one that is always there, where a rule has such
 	p.eachAdded(func(r int, a added) {
 		if first.column == "" || first.value == "" && a.value != "" {
@@ -373,7 +376,7 @@ func (p *planner) defaultValues(token int32) {
 }
 
 // onConflict plans one ON CONFLICT clause: the row that it updates is checked.
-func (p *planner) onConflict(w *read.Write, c *read.Conflict) bool {
+func (p inserting) onConflict(w *read.Write, c *read.Conflict) bool {
 	if !c.Update || p.keepsRow(&c.Set) {
 		return true
 	}
@@ -398,7 +401,7 @@ func (p *planner) onConflict(w *read.Write, c *read.Conflict) bool {
 // readsItself returns the token of the written table's name in the FROM of an INSERT's query,
 // where it stands without an alias; or -1. It looks at what isn't in brackets, in which names are
 // the brackets' own.
-func (p *planner) readsItself(w *read.Write) int32 {
+func (p inserting) readsItself(w *read.Write) int32 {
 	rows, depth := w.Insertion.Rows, 0
 	for i := rows.Lo; p.insertion.queried && i < rows.Hi; i++ {
 		switch {

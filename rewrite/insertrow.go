@@ -9,7 +9,7 @@ import (
 )
 
 // assignedRow plans an INSERT with a SET list for its row.
-func (p *planner) assignedRow(w *read.Write) bool {
+func (p inserting) assignedRow(w *read.Write) bool {
 	p.insertion = insertion{listed: true, key: -1}
 	set := &w.Set
 	if set.Empty() {
@@ -63,7 +63,7 @@ func (p *planner) assignedRow(w *read.Write) bool {
 }
 
 // addRowColumn adds a rule's column to the aliases of the row's columns, if there are any.
-func (p *planner) addRowColumn(ins *read.Insertion, r int, a added) {
+func (p inserting) addRowColumn(ins *read.Insertion, r int, a added) {
 	if !ins.RowColumns.Empty() {
 		p.addColumn(p.After(ins.RowColumns.Hi), r, a, ", ")
 	}
@@ -71,14 +71,14 @@ func (p *planner) addRowColumn(ins *read.Insertion, r int, a added) {
 
 // asksByMark reports whether the ledger is asked before the mark's value in the first of
 // the rows, and not before one of the application's, nor in the WHERE of a query.
-func (p *planner) asksByMark() bool {
+func (p inserting) asksByMark() bool {
 	return !p.insertion.queried && p.passesLedger() && p.dialect.guard.LedgerInRow.Is() &&
 		p.target.rules.FenceColumn != "" && !p.insertion.unmarked
 }
 
 // checksOfRow returns the rules that are asked before a value of a row to insert, where that
 // isn't the mark's: the ledger before the first row, and before each the row's key.
-func (p *planner) checksOfRow(row int32) (rules ruleSet) {
+func (p inserting) checksOfRow(row int32) (rules ruleSet) {
 	if row == 0 {
 		rules |= setOf(ruleLedger)
 	}
@@ -101,7 +101,7 @@ func noValueFor(rules ruleSet) string {
 
 // checkRows has the ledger asked by the first row of an INSERT, which is evaluated before
 // anything is inserted, and each row's key compared.
-func (p *planner) checkRows(ins *read.Insertion) bool {
+func (p inserting) checkRows(ins *read.Insertion) bool {
 	row := int32(0)
 	for i := range ins.Arms {
 		for _, values := range ins.Arms[i].Rows {
@@ -116,7 +116,7 @@ func (p *planner) checkRows(ins *read.Insertion) bool {
 }
 
 // checkQuery has the ledger asked in a condition of each SELECT of an INSERT's query.
-func (p *planner) checkQuery(w *read.Write, ins *read.Insertion) bool {
+func (p inserting) checkQuery(w *read.Write, ins *read.Insertion) bool {
 	for i := range ins.Arms {
 		arm := ins.Arms[i]
 		if table, at := p.Find(lex.Span{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
@@ -147,7 +147,7 @@ func (p *planner) checkQuery(w *read.Write, ins *read.Insertion) bool {
 
 // checkInRow puts the check of rules around one of a row's values, the first that is plain: behind its key, if
 // that is compared.
-func (p *planner) checkInRow(value func(n int) lex.Span, rules ruleSet, row int32) bool {
+func (p inserting) checkInRow(value func(n int) lex.Span, rules ruleSet, row int32) bool {
 	first := 0
 	if rules.has(ruleKey) {
 		first = p.insertion.key + 1
@@ -165,36 +165,39 @@ func (p *planner) checkInRow(value func(n int) lex.Span, rules ruleSet, row int3
 	return false
 }
 
+// values are the values that a text shows.
+type values struct{ *read.Text }
+
 // isPlain reports whether a value is a placeholder, NULL, or a plain constant.
-func (p *planner) isPlain(value lex.Span) bool {
+func (t values) isPlain(value lex.Span) bool {
 	switch tok := value.Lo; {
 	case value.Hi-value.Lo != 1:
 		return false
-	case p.Word(tok, "null"), p.Tokens[tok].Kind == lex.Param:
+	case t.Word(tok, "null"), t.Tokens[tok].Kind == lex.Param:
 		return true
-	case p.Tokens[tok].Kind == lex.Text:
-		return p.TokenText(tok)[0] == '\''
+	case t.Tokens[tok].Kind == lex.Text:
+		return t.TokenText(tok)[0] == '\''
 	default:
-		return p.isNumber(tok)
+		return t.isNumber(tok)
 	}
 }
 
-func (p *planner) isNumber(tok int32) bool {
-	return p.Tokens[tok].Kind == lex.Number && strings.Trim(p.TokenText(tok), "0123456789.") == ""
+func (t values) isNumber(tok int32) bool {
+	return t.Tokens[tok].Kind == lex.Number && strings.Trim(t.TokenText(tok), "0123456789.") == ""
 }
 
 // keepsType reports whether another value is stored alike inside of a CASE. To some servers NOW() or
 // 0x41 isn't.
-func (p *planner) keepsType(value lex.Span) bool {
+func (t values) keepsType(value lex.Span) bool {
 	first, next := value.Lo, value.Lo+1
 	switch n := value.Hi - value.Lo; {
 	case n == 1:
-		return p.Word(first, "true", "false")
+		return t.Word(first, "true", "false")
 	case n == 2:
-		return p.Tokens[first].Is('-') && p.isNumber(next)
+		return t.Tokens[first].Is('-') && t.isNumber(next)
 	}
-	return !value.Empty() && p.Tokens[next].Is('(') && p.Tokens[next].Mate == value.Hi-1 &&
-		p.Word(first, keepingTypes...)
+	return !value.Empty() && t.Tokens[next].Is('(') && t.Tokens[next].Mate == value.Hi-1 &&
+		t.Word(first, keepingTypes...)
 }
 
 // keepingTypes are functions with such values.

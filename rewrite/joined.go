@@ -7,7 +7,7 @@ import (
 
 // joined decides about a write to the target among joined tables. It may write to the others, too,
 // unless they are registered.
-func (p *planner) joined(w *read.Write) bool {
+func (p writing) joined(w *read.Write) bool {
 	p.target.joined = true
 	registered := 0
 	for i := range p.Writes {
@@ -35,7 +35,7 @@ func (p *planner) joined(w *read.Write) bool {
 
 // isOfTarget reports whether an item of the SET list of joined tables assigns a column of the
 // target. Each names its table, or can't be read.
-func (p *planner) isOfTarget(a *read.Assignment) bool {
+func (p writing) isOfTarget(a *read.Assignment) bool {
 	if a.Names.Lo < a.Lo+2 {
 		return true
 	}
@@ -45,7 +45,7 @@ func (p *planner) isOfTarget(a *read.Assignment) bool {
 
 // readsWhatIsAssigned refuses an item that assigns another table's column what the guard
 // assigns: whether it would see the value before or after that depends on the plan.
-func (p *planner) readsWhatIsAssigned(a *read.Assignment) bool {
+func (p writing) readsWhatIsAssigned(a *read.Assignment) bool {
 	t := p.target.rules
 	for i := a.Names.Hi; i < a.Hi; i++ {
 		if k := p.Tokens[i].Kind; k != lex.Word && k != lex.Quoted {
@@ -65,7 +65,7 @@ func (p *planner) readsWhatIsAssigned(a *read.Assignment) bool {
 // that meet the condition and those of the joins. It is a subquery, as the servers would
 // otherwise take a column for another one that is equal to it by the conditions, and check a
 // row before it is joined.
-func (p *planner) checkJoined(w *read.Write, rules ruleSet) bool {
+func (p writing) checkJoined(w *read.Write, rules ruleSet) bool {
 	c, at := w.Where, p.After(w.Where.Hi)
 	switch {
 	case w.Join.Outer:

@@ -16,7 +16,7 @@ type key struct{ addsNothing }
 // assigned notes where the value of an assignment of the key stands. Another value than
 // the row's own key would move the row out of its token's scope, so only a value is read
 // that can be compared with it.
-func (key) assigned(p *planner, a *read.Assignment, upsert bool) bool {
+func (key) assigned(p writing, a *read.Assignment, upsert bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {
 		column, ok := p.Name(int(i))
 		switch {
@@ -33,7 +33,7 @@ func (key) assigned(p *planner, a *read.Assignment, upsert bool) bool {
 
 // keepsKey reports whether an item assigns the row its own key, by the column's name. Where
 // that could be another table's, too, the databases call it ambiguous.
-func (p *planner) keepsKey(a *read.Assignment) bool {
+func (p writing) keepsKey(a *read.Assignment) bool {
 	value, returned := p.returnedKey(p.PlainValue(*a))
 	column, ok := p.Name(int(value.Lo))
 	keeps := ok && value.Hi-value.Lo == 1 && column == p.target.rules.Key && p.isColumn(value.Lo, a)
@@ -46,7 +46,7 @@ func (p *planner) keepsKey(a *read.Assignment) bool {
 
 // returnedKey returns what is inside of the function that has a statement return a key, if the value is a
 // call of it.
-func (p *planner) returnedKey(value lex.Span) (inside lex.Span, returned bool) {
+func (p writing) returnedKey(value lex.Span) (inside lex.Span, returned bool) {
 	open, f := value.Lo+1, p.dialect.guard.KeyReturner
 	if f == "" || value.Hi-value.Lo < 4 || !p.Word(value.Lo, f) {
 		return value, false
@@ -61,7 +61,7 @@ func (p *planner) returnedKey(value lex.Span) (inside lex.Span, returned bool) {
 // takes a text for a name only where no value may stand. A word such as user or default is
 // a column only where it could be assigned without quotes and a table's name, too, and
 // SQLite's current_date not even then.
-func (p *planner) isColumn(token int32, a *read.Assignment) bool {
+func (p writing) isColumn(token int32, a *read.Assignment) bool {
 	switch p.Tokens[token].Kind {
 	case lex.Quoted:
 		return true
@@ -75,7 +75,7 @@ func (p *planner) isColumn(token int32, a *read.Assignment) bool {
 // newKey notes the key that an item assigns, if it can be seen: a constant, or the key of
 // the row that was to be inserted, which is one of the target's Keys. Where the table is called
 // excluded itself that may be another's.
-func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
+func (p writing) newKey(a *read.Assignment, upsert bool) bool {
 	value, to := p.PlainValue(*a), p.to()
 	p.target.newKey = true
 	if c, ok := p.Constant(value); ok {
@@ -85,7 +85,7 @@ func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 	}
 	column, ok := p.Excluded(value)
 	ok = ok && column == p.target.rules.Key && p.target.qualifier != p.dialect.Quote("excluded")
-	if !ok || !upsert || !p.showedKeys() {
+	if !ok || !upsert || !(inserting{p}).showedKeys() {
 		return false
 	}
 	to.AssignsKey = true
@@ -93,12 +93,12 @@ func (p *planner) newKey(a *read.Assignment, upsert bool) bool {
 }
 
 // showedKeys reports whether the keys of all rows to be inserted are known.
-func (p *planner) showedKeys() bool {
+func (p inserting) showedKeys() bool {
 	return p.insertion.key >= 0 && !p.insertion.unmarked && !slices.ContainsFunc(p.to().Keys,
 		func(k guard.KeyValue) bool { return k.Unknown })
 }
 
-func (key) inserted(p *planner, column string, token int32, n int) bool {
+func (key) inserted(p inserting, column string, token int32, n int) bool {
 	switch {
 	case column == p.target.rules.Key:
 		p.insertion.key = n
@@ -114,7 +114,7 @@ func (key) inserted(p *planner, column string, token int32, n int) bool {
 const newRows = ", or let new rows do without a token, by the rule UnfencedInserts"
 
 // showsKeys decides about rows if the statement doesn't show their keys or columns.
-func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
+func (p inserting) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	t := p.target.rules
 	p.insertion.doubtful = p.insertion.doubtful || t.Key != "" && p.groupsBySets(ins)
 	overridden := ins.Overriding > 0 && !p.Word(ins.Overriding, "system")
@@ -151,7 +151,7 @@ func (p *planner) showsKeys(w *read.Write, ins *read.Insertion) bool {
 
 // groupsBySets reports whether a query may have GROUPING SETS, ROLLUP or CUBE, which have NULL in
 // place of a constant in GROUP BY.
-func (p *planner) groupsBySets(ins *read.Insertion) bool {
+func (p inserting) groupsBySets(ins *read.Insertion) bool {
 	if !slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return arm.Select }) {
 		return false
 	}
@@ -164,14 +164,14 @@ func (p *planner) groupsBySets(ins *read.Insertion) bool {
 }
 
 // readsKeys reports whether each row's key is read.
-func (p *planner) readsKeys() bool {
+func (p inserting) readsKeys() bool {
 	return p.insertion.key >= 0 && !p.insertion.unmarked && !p.insertion.returned
 }
 
 // mayReturn reports whether the keys of an INSERT don't show, but can be checked in a RETURNING,
 // which sees each row as it was stored. The statement has to name the key, or else the database
 // makes one that no holder has a token for.
-func (p *planner) mayReturn(w *read.Write, ins *read.Insertion) bool {
+func (p inserting) mayReturn(w *read.Write, ins *read.Insertion) bool {
 	if p.insertion.key < 0 || w.Verb != read.Insert || w.Returning > 0 || ins.Rows.Empty() || !p.dialect.countsRows {
 		return false
 	}
@@ -198,7 +198,7 @@ func (p *planner) mayReturn(w *read.Write, ins *read.Insertion) bool {
 
 // makesKey reports whether a value is a new key, which no holder has a token for: it has a call
 // without arguments, such as gen_random_uuid(), or takes the next one of a sequence.
-func (p *planner) makesKey(item lex.Span) bool {
+func (p inserting) makesKey(item lex.Span) bool {
 	for i := item.Lo; i < item.Hi; i++ {
 		if p.Word(i, "default", "null", "nextval") || p.Tokens[i].Is('(') && p.Tokens[i].Mate == i+1 {
 			return true
@@ -208,7 +208,7 @@ func (p *planner) makesKey(item lex.Span) bool {
 }
 
 // checkStored has the keys of the stored rows checked.
-func (p *planner) checkStored(w *read.Write) {
+func (p inserting) checkStored(w *read.Write) {
 	if p.insertion.returned {
 		p.plan.Rows = true
 		p.insert(p.After(w.ConflictsEnd), opStored, 0, "")
@@ -226,7 +226,7 @@ func (w *writer) stored() {
 
 // selectsKeys reports whether each part of a query selects a constant as the key, which is
 // what the database stores.
-func (p *planner) selectsKeys(ins *read.Insertion) bool {
+func (p inserting) selectsKeys(ins *read.Insertion) bool {
 	if p.dialect.guard.ReadsNewRow.Is() {
 		return false // they can't be compared as they are stored
 	}
@@ -245,7 +245,7 @@ func (p *planner) selectsKeys(ins *read.Insertion) bool {
 }
 
 // rowKey notes where the key's value stands: an item of a row, or of what is selected.
-func (p *planner) rowKey(item lex.Span) bool {
+func (p inserting) rowKey(item lex.Span) bool {
 	to := p.to()
 	c, ok := p.Constant(item)
 	if !ok && !p.target.rules.UnfencedInserts {
@@ -263,13 +263,15 @@ func (key) inSet(t *registered, how rowWrite) bool {
 	return how.checked && (how.newKey || how.returnsKey) && t.FenceColumn == ""
 }
 
-func (key) assigns(w *writer) {
+type keyText struct{}
+
+func (keyText) assigns(w *writer) {
 	if !w.compared() {
 		return
 	}
 	w.writeAssigned(", ", w.rules.quoted.key)
 	w.write("CASE WHEN ")
-	precedence[ruleKey].check(w)
+	texts[ruleKey].check(w)
 	w.write(" THEN ", w.target.qualifier, ".", w.rules.quoted.key, " END")
 }
 
@@ -278,11 +280,11 @@ func (key) inWhere(t *registered, _ rowWrite) bool {
 	return t.Key != "" && t.FenceColumn == "" && t.Claim == ""
 }
 
-func (key) refuses(w *writer) bool {
-	return precedence[ruleKey].inWhere(w.rules, rowWrite{}) && w.compared()
+func (keyText) refuses(w *writer) bool {
+	return w.rules.Key != "" && w.rules.FenceColumn == "" && w.rules.Claim == "" && w.compared()
 }
 
-func (key) check(w *writer) { w.byKey(func(int) { w.bool(true) }, w.outOfScope) }
+func (keyText) check(w *writer) { w.byKey(func(int) { w.bool(true) }, w.outOfScope) }
 
 // byKey writes one(token) for the token that covers the row, and otherwise() for a row
 // that none covers. Without Key the one token covers all.

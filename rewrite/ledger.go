@@ -18,10 +18,12 @@ const ledgerTable = sqltext.LedgerTable
 
 func (ledger) inWhere(*registered, rowWrite) bool { return false }
 
-func (ledger) refuses(w *writer) bool { return w.rules.Ledger && w.compared() }
+type ledgerText struct{ assignsNothing }
+
+func (ledgerText) refuses(w *writer) bool { return w.rules.Ledger && w.compared() }
 
 // check writes the check where it stands before the rows' own.
-func (ledger) check(w *writer) {
+func (ledgerText) check(w *writer) {
 	if w.rules.ClaimsOther() {
 		w.dialect.guard.ClaimsFirst(w.forGuard())
 		return
@@ -36,8 +38,8 @@ func (ledger) check(w *writer) {
 
 // aroundRow writes what stands before or behind a value of a row to insert.
 func (w *writer) aroundRow(e *edit) {
-	asks := e.rules.has(ruleLedger) && precedence[ruleLedger].refuses(w)
-	compares := e.rules.has(ruleKey) && precedence[ruleKey].refuses(w)
+	asks := e.rules.has(ruleLedger) && texts[ruleLedger].refuses(w)
+	compares := e.rules.has(ruleKey) && texts[ruleKey].refuses(w)
 	switch {
 	case !asks && !compares:
 		return
@@ -90,7 +92,7 @@ func (w *writer) ledgerItems(with string, targets []written) {
 		}
 		w.chooseTable(table)
 		asked := w.asksLedger()
-		for i := w.questions() - 1; i >= w.lo && precedence[ruleLedger].refuses(w); i-- {
+		for i := w.questions() - 1; i >= w.lo && texts[ruleLedger].refuses(w); i-- {
 			if asked {
 				w.write(separator, " ")
 				w.ledgerItem(i)
@@ -162,7 +164,7 @@ func (w *writer) asked(token int) {
 // what the statement may write.
 func (w *writer) asksLedger() bool {
 	return w.rules.ClaimsOther() || w.comparesSerial() || w.rules.SerialRequired ||
-		precedence[ruleEditLock].refuses(w) ||
+		texts[ruleEditLock].refuses(w) ||
 		w.table < len(w.assigns) && w.assigns[w.table]
 }
 
@@ -184,7 +186,7 @@ func (w *writer) ledgerItem(token int) {
 // row has changed while the statement waited for it, though nothing is raised, and hold
 // the ledger's turn while it waits for other rows.
 func (w *writer) raiseAfterLedger(kind guard.Kind, column string, detail ...string) {
-	if w.dialect.ledgerInWhere() || !precedence[ruleLedger].refuses(w) {
+	if w.dialect.ledgerInWhere() || !texts[ruleLedger].refuses(w) {
 		w.raise(kind, w.table, detail...)
 		return
 	}

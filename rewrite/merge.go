@@ -3,7 +3,7 @@ package rewrite
 import "github.com/sqlfence/sqlfence/rewrite/internal/read"
 
 // merge plans a MERGE.
-func (p *planner) merge(w *read.Write) bool {
+func (p inserting) merge(w *read.Write) bool {
 	if p.versioned && p.target.rules.Serial != "" {
 		return p.refuseTarget(w.At, "some drivers don't count the rows of a MERGE, so WithSerial can't report a row "+
 			"that is gone; write UPDATE or DELETE")
@@ -17,7 +17,7 @@ func (p *planner) merge(w *read.Write) bool {
 }
 
 // arm plans what one arm does.
-func (p *planner) arm(w *read.Write, a *read.Arm) bool {
+func (p inserting) arm(w *read.Write, a *read.Arm) bool {
 	switch a.Action {
 	case read.Delete:
 		p.changes()
@@ -41,7 +41,7 @@ func (p *planner) arm(w *read.Write, a *read.Arm) bool {
 
 // armCheck adds the check of some rules for the row to the condition of an arm, behind the
 // ledger's. It may only be evaluated where the arm is taken.
-func (p *planner) armCheck(c read.Condition, rules ruleSet) {
+func (p inserting) armCheck(c read.Condition, rules ruleSet) {
 	asks, at := p.asksTwice(), p.After(c.At)
 	if !c.Empty() {
 		at = p.Offset(c.Lo)

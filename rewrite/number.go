@@ -12,7 +12,7 @@ import (
 
 // assignsNumber guards an item of a SET list that assigns a column of this name; what says what the
 // column is, and instead what to write.
-func (p *planner) assignsNumber(a *read.Assignment, column, what, instead string) bool {
+func (p writing) assignsNumber(a *read.Assignment, column, what, instead string) bool {
 	t := &p.target
 	if !p.Assigns(*a, column) {
 		return true
@@ -72,7 +72,7 @@ func (w *writer) behindAssigned() {
 	w.write(cast, unless, ", ")
 	w.raiseNumber(guard.Assigned)
 	w.write(")")
-	if precedence[ruleEditLock].refuses(w) && !w.dialect.guard.SetsInOrder.Is() {
+	if texts[ruleEditLock].refuses(w) && !w.dialect.guard.SetsInOrder.Is() {
 		w.operator("+")
 		w.write("CASE WHEN ")
 		w.check(allRules &^ setOf(ruleLedger))

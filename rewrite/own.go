@@ -42,14 +42,19 @@ func (s *search) searchOwn(tables []registered) {
 var ownKinds = []string{"function", "procedure", "routine", "aggregate", "trigger", "constraint",
 	"language", "extension"}
 
+// A ground plans the parts of a statement that aren't writes of rows: it refuses what would change what guards and seals
+// rely on.
+type ground struct{ *planner }
+
 // keepsGround refuses a statement that changes what guards and seals rely on, besides tables.
-func (p *planner) keepsGround() bool {
-	return p.keepsObjects() && (len(p.tables) == 0 || p.keepsSettings() && p.keepsSchemas())
+func (p ground) keepsGround() bool {
+	return p.keepsObjects() && (len(p.tables) == 0 || p.keepsSettings() && p.keepsSchemas()) && p.keepsEncoding() &&
+		p.keepsErrors() && p.keepsClock() && p.keepsLocks()
 }
 
 // keepsObjects refuses a statement that defines, changes or drops a function, trigger or constraint of
 // sqlfence's, or drops the language of its functions.
-func (p *planner) keepsObjects() bool {
+func (p ground) keepsObjects() bool {
 	if !p.mayDefine() || !p.hasWord(ownKinds...) {
 		return true
 	}
@@ -65,7 +70,7 @@ func (p *planner) keepsObjects() bool {
 
 // mayDefine reports whether the statement may define or drop something: it does more than
 // write and read rows, and isn't known to do neither.
-func (p *planner) mayDefine() bool {
+func (p ground) mayDefine() bool {
 	return slices.ContainsFunc(p.Parts, func(part read.Part) bool {
 		switch part.Kind {
 		case read.UnreadablePart, read.TooDeepPart:
@@ -91,7 +96,7 @@ func (p *planner) hasWord(words ...string) bool {
 // comparing. A statement that only reads one passes.
 //
 //	SET name = x | ALTER ROLE y SET name = x | SELECT set_config('name', x, false) | SET @name = x
-func (p *planner) keepsSettings() bool {
+func (p ground) keepsSettings() bool {
 	g := p.dialect.guard
 	if g.Setting == nil || p.Word(p.Lo, "show", "reset") {
 		return true
@@ -117,7 +122,7 @@ func (p *planner) keepsSettings() bool {
 // argument.
 //
 //	SELECT set_config($1, ...)
-func (p *planner) takesSetting(i int32) bool {
+func (p ground) takesSetting(i int32) bool {
 	number, ok := p.dialect.guard.Argument(&p.Scanned, i)
 	if ok = ok && p.writesOrReads(); ok {
 		p.settings = append(p.settings, number)
@@ -126,7 +131,7 @@ func (p *planner) takesSetting(i int32) bool {
 }
 
 // names reports whether one of the names stands in the statement.
-func (p *planner) names(names []string) bool {
+func (p ground) names(names []string) bool {
 	for i := p.Lo; i < p.Hi; i++ {
 		switch tok := &p.Tokens[i]; tok.Kind {
 		case lex.Punct:
@@ -147,7 +152,7 @@ func (p *planner) names(names []string) bool {
 }
 
 // firesTriggers reports whether a SET, of the setting at token i, has triggers fired as usual.
-func (p *planner) firesTriggers(name string, i int32) bool {
+func (p ground) firesTriggers(name string, i int32) bool {
 	value := strings.ToLower(strings.Trim(p.TokenText(p.Hi-1), "'"))
 	return name == sqltext.TriggerSetting && p.Word(p.Lo, "set") && i+3 == p.Hi &&
 		(value == "origin" || value == "local" || value == "default")
@@ -158,7 +163,7 @@ func (p *planner) firesTriggers(name string, i int32) bool {
 // role has; and one that gives such a schema another name, or another schema its name.
 //
 //	DROP {SCHEMA | DATABASE} [IF EXISTS] name, name CASCADE | DROP OWNED BY role | ALTER SCHEMA name RENAME TO name
-func (p *planner) keepsSchemas() bool {
+func (p ground) keepsSchemas() bool {
 	g := p.dialect.guard
 	switch {
 	case p.Word(p.Lo, "alter") && p.Word(p.Lo+1, "schema") && p.Word(p.Lo+3, "rename"):
@@ -180,7 +185,7 @@ func (p *planner) keepsSchemas() bool {
 
 // keepsSchema reports whether a schema is that of a registered table or of the ledger, as far as is
 // known. Some servers of MySQL's take a name in capitals for another one's.
-func (p *planner) keepsSchema(name string) bool {
+func (p ground) keepsSchema(name string) bool {
 	return name == p.dialect.guard.Home || p.dialect.ledger == p.dialect.Quote(name)+"."+ledgerTable ||
 		slices.ContainsFunc(p.tables, func(t registered) bool { return strings.EqualFold(t.Schema, name) })
 }

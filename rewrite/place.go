@@ -11,7 +11,7 @@ import (
 // and of what is temporary with the name of one with claims.
 //
 //	CREATE [...] [TEMP | TEMPORARY] [...] {TABLE | VIEW} [IF NOT EXISTS] [schema.]name
-func (p *planner) keepsPlaces(part *read.Part) bool {
+func (p ground) keepsPlaces(part *read.Part) bool {
 	temporary := false
 	for i := part.Lo; i < part.Hi; i++ {
 		temporary = temporary || p.Word(i, "temp", "temporary")
@@ -33,7 +33,7 @@ func (p *planner) keepsPlaces(part *read.Part) bool {
 }
 
 // keepsViews refuses a view with the name of a table with columns that guards read.
-func (p *planner) keepsViews(name string, at int32) bool {
+func (p ground) keepsViews(name string, at int32) bool {
 	_, alone := p.index.exact[schemaAndName{"", name}] // no pattern stands for it
 	alone = alone || p.index.isExempt("", name)
 	table := slices.IndexFunc(p.tables, func(t registered) bool {
@@ -45,7 +45,7 @@ func (p *planner) keepsViews(name string, at int32) bool {
 
 // keepsClaims refuses a statement that gives the name of a table with claims to a temporary one, which the guard
 // would find instead: in MySQL also where it names the table's schema.
-func (p *planner) keepsClaims(name string, at int32) bool {
+func (p ground) keepsClaims(name string, at int32) bool {
 	for i := range p.tables {
 		if of := p.tables[i].ClaimOf.Name; of != "" && of == name {
 			return p.refuse(i, at, "a table of this name would stand before the one with the claims; "+

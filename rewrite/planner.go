@@ -14,7 +14,7 @@ import (
 // method that meets something it can't guard says so through refuse, and returns
 // false; nothing is guessed.
 type planner struct {
-	*read.Text
+	values
 	*registration
 	tableList
 	versioned bool // the caller has a serial
@@ -60,7 +60,7 @@ func (r *registration) read(query string, v guard.Variant) *Plan {
 		return plan
 	}
 	p := planners.Get().(*planner)
-	p.Text, p.registration, p.tables = text, r, r.index.tables
+	p.values, p.registration, p.tables = values{text}, r, r.index.tables
 	p.versioned, p.takesOver, p.escapes = v&guard.Versioned != 0, v&guard.TakesOver != 0, v.Escapes()
 	plan := p.script()
 	p.release()
@@ -86,8 +86,7 @@ func (p *planner) release() {
 func (p *planner) script() *Plan {
 	ok := p.foldsClearly()
 	for count := 1; ok && p.Next(); count++ {
-		ok = p.keepsReading(count) && p.keepsGround() && p.keepsEncoding() && p.keepsErrors() &&
-			p.keepsClock() && p.keepsLocks() && p.statement() && p.isTogether(count) && p.endsAlone(count)
+		ok = p.keepsReading(count) && ground{p}.keepsGround() && p.statement() && p.isTogether(count) && p.endsAlone(count)
 	}
 	switch {
 	case !ok:

@@ -15,7 +15,7 @@ func (p *Plan) Question(v Values) string {
 	asked := make([]bool, len(p.Tables))
 	for i := range p.Targets {
 		w.choose(i)
-		if !asked[w.table] && precedence[ruleLedger].refuses(w) {
+		if !asked[w.table] && texts[ruleLedger].refuses(w) {
 			w.write(separator)
 			w.check(setOf(ruleLedger))
 			separator, asked[w.table] = " AND ", true

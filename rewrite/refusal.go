@@ -1,8 +1,6 @@
 package rewrite
 
 import (
-	"math/bits"
-
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
@@ -30,59 +28,43 @@ const (
 	ruleTakeover
 	ruleSerial
 	ruleEditLock
+	ruleCount
 )
 
 // A rule is one way of guarding a table. Those of its methods that have a planner decide
 // about a part of the write that it plans: false, after a refusal, where that can't be
-// guarded. Those that have a writer write for the table and the target that it has chosen.
+// guarded. What a rule writes is its [ruleText].
 type rule interface {
 	// adds returns the column that INSERT adds to a row; the zero value for none.
 	adds(t *registered) added
 
-	// gives reports whether this rendering has a value for an added column without a
-	// value of its own, and value writes it, for the row of an edit.
-	gives(w *writer) bool
-	value(w *writer, e *edit)
-
 	// assigned decides about an item of a SET list of a table with columns of the rule;
 	// upsert says whether there is an excluded row.
-	assigned(p *planner, a *read.Assignment, upsert bool) bool
+	assigned(p writing, a *read.Assignment, upsert bool) bool
 
 	// inserted decides the same about column n that an INSERT names, at a token.
-	inserted(p *planner, column string, token int32, n int) bool
+	inserted(p inserting, column string, token int32, n int) bool
 
 	// inSet reports whether an UPDATE of t that is written in this way assigns something
-	// besides, and assigns writes that, with a comma before it.
+	// besides.
 	inSet(t *registered, how rowWrite) bool
-	assigns(w *writer)
 
 	// inWhere reports whether a row of t that is written in this way has to be checked in
 	// the condition; else assigns does it, or there is nothing to check.
 	inWhere(t *registered, how rowWrite) bool
-
-	// refuses reports whether check may refuse a row in this rendering.
-	refuses(w *writer) bool
-
-	// check writes the condition that is true for a row that may be written, and
-	// raises for another one. It is never NULL, and false should the raise fail: then
-	// the row is not written.
-	check(w *writer)
 }
 
 // addsNothing is of a rule that gives the rows of an INSERT no column.
 type addsNothing struct{}
 
 func (addsNothing) adds(*registered) added { return added{} }
-func (addsNothing) gives(*writer) bool     { return false }
-func (addsNothing) value(*writer, *edit)   {}
 
 // setsNothing is of a rule that has nothing against a column that a statement names, and assigns none.
 type setsNothing struct{}
 
-func (setsNothing) assigned(*planner, *read.Assignment, bool) bool { return true }
-func (setsNothing) inserted(*planner, string, int32, int) bool     { return true }
+func (setsNothing) assigned(writing, *read.Assignment, bool) bool { return true }
+func (setsNothing) inserted(inserting, string, int32, int) bool     { return true }
 func (setsNothing) inSet(*registered, rowWrite) bool               { return false }
-func (setsNothing) assigns(*writer)                                {}
 
 // An added column is one that a rule adds to the rows of an INSERT.
 type added struct {
@@ -133,7 +115,7 @@ func (how rowWrite) inWhere(t *registered) ruleSet {
 // ruleSet is a set of rules.
 type ruleSet uint8
 
-const allRules ruleSet = 1<<len(precedence) - 1
+const allRules ruleSet = 1<<ruleCount - 1
 
 func setOf(rules ...int) (s ruleSet) {
 	for _, r := range rules {
@@ -144,18 +126,44 @@ func setOf(rules ...int) (s ruleSet) {
 
 func (s ruleSet) has(r int) bool { return s>>r&1 != 0 }
 
-// first returns the first rule of a set that has one.
-func (s ruleSet) first() int { return bits.TrailingZeros8(uint8(s)) }
+// A ruleText writes what a rule checks and assigns, for the table and the target that the writer has chosen.
+type ruleText interface {
+	// refuses reports whether check may refuse a row in this rendering.
+	refuses(w *writer) bool
+
+	// check writes the condition that is true for a row that may be written, and
+	// raises for another one. It is never NULL, and false should the raise fail: then
+	// the row is not written.
+	check(w *writer)
+
+	// assigns writes what an UPDATE assigns besides, with a comma before it.
+	assigns(w *writer)
+}
+
+var texts = [ruleCount]ruleText{
+	ruleLedger:   ledgerText{},
+	ruleKey:      keyText{},
+	ruleRowFence: rowFenceText{},
+	ruleClaim:    claimText{},
+	ruleTakeover: takeoverText{},
+	ruleSerial:   serialText{},
+	ruleEditLock: editLockText{},
+}
+
+// assignsNothing is of a rule that assigns nothing.
+type assignsNothing struct{}
+
+func (assignsNothing) assigns(*writer) {}
 
 // check writes the condition of those rules of a set that may refuse a row, in the order
 // of precedence: AND would give none.
 func (w *writer) check(rules ruleSet) {
 	last := -1
-	for r := range precedence {
-		if rules.has(r) && precedence[r].refuses(w) {
+	for r := range texts {
+		if rules.has(r) && texts[r].refuses(w) {
 			if last >= 0 {
 				w.write("CASE WHEN ")
-				precedence[last].check(w)
+				texts[last].check(w)
 				w.write(" THEN ")
 			}
 			last = r
@@ -165,9 +173,9 @@ func (w *writer) check(rules ruleSet) {
 		w.bool(true)
 		return
 	}
-	precedence[last].check(w)
+	texts[last].check(w)
 	for r := range last {
-		if rules.has(r) && precedence[r].refuses(w) {
+		if rules.has(r) && texts[r].refuses(w) {
 			w.write(" ELSE ")
 			w.bool(false)
 			w.write(" END")
@@ -178,8 +186,8 @@ func (w *writer) check(rules ruleSet) {
 // checkFirst writes the check of those rules of a set that may refuse a row before the first
 // assignment of a SET list: a column is assigned what it has.
 func (w *writer) checkFirst(rules ruleSet) {
-	for r := range precedence {
-		if !rules.has(r) || !precedence[r].refuses(w) {
+	for r := range texts {
+		if !rules.has(r) || !texts[r].refuses(w) {
 			continue
 		}
 		w.writeAssigned("", w.rules.quoted.steady)
@@ -213,8 +221,8 @@ func (w *writer) raiseFor(r int, kind guard.Kind, column string, detail ...strin
 		return
 	}
 	before := (ruleSet(1)<<r - 1) &^ setOf(ruleLedger)
-	for r := range precedence {
-		if before.has(r) && precedence[r].refuses(w) {
+	for r := range texts {
+		if before.has(r) && texts[r].refuses(w) {
 			w.write("CASE WHEN ")
 			w.check(before)
 			w.write(" THEN ")

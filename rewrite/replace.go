@@ -40,7 +40,7 @@ func (r *replacement) size() int {
 const maxReplaced = 100
 
 // replaces plans what a REPLACE deletes. It comes before the rows are planned.
-func (p *planner) replaces(w *read.Write) bool {
+func (p inserting) replaces(w *read.Write) bool {
 	u, t := p.dialect.unique, p.target.rules
 	if !replaces(w) || p.mayReplace() {
 		return true
@@ -77,7 +77,7 @@ func (p *planner) replaces(w *read.Write) bool {
 	return true
 }
 
-func (p *planner) refuseReplace(w *read.Write, why string) bool {
+func (p inserting) refuseReplace(w *read.Write, why string) bool {
 	var columns []string
 	for _, c := range w.Insertion.Columns {
 		if name, ok := p.Name(int(c.Lo)); ok && name != p.target.rules.Key {
@@ -88,7 +88,7 @@ func (p *planner) refuseReplace(w *read.Write, why string) bool {
 }
 
 // givenColumns reads the columns of a REPLACE. By a row number it could delete a row that no key of the table's names.
-func (p *planner) givenColumns(w *read.Write, r *replacement) bool {
+func (p inserting) givenColumns(w *read.Write, r *replacement) bool {
 	for _, c := range w.Insertion.Columns {
 		name, ok := p.Name(int(c.Lo))
 		switch {
@@ -106,7 +106,7 @@ func (p *planner) givenColumns(w *read.Write, r *replacement) bool {
 }
 
 // given reads a value of a row that is to be compared besides.
-func (p *planner) given(item lex.Span) given {
+func (p inserting) given(item lex.Span) given {
 	g := given{at: p.Offset(item.Lo)}
 	if item.Empty() || !p.isPlain(item) && !p.isNegative(item) {
 		return g
@@ -133,8 +133,8 @@ func (p *Plan) Knowing(keys *session.UniqueKeys) *Plan {
 }
 
 // isNegative reports whether a value is a number behind a minus.
-func (p *planner) isNegative(item lex.Span) bool {
-	return item.Hi-item.Lo == 2 && p.Tokens[item.Lo].Is('-') && p.isNumber(item.Lo+1)
+func (t values) isNegative(item lex.Span) bool {
+	return item.Hi-item.Lo == 2 && t.Tokens[item.Lo].Is('-') && t.isNumber(item.Lo+1)
 }
 
 // checkReplaced refuses a REPLACE where the table's unique keys don't tell which rows it deletes.

@@ -10,9 +10,8 @@ type rowFence struct{}
 
 func (rowFence) adds(t *registered) added { return added{what: "fence", column: t.quoted.fence} }
 
-func (rowFence) gives(w *writer) bool { return w.lo < w.hi }
-
-func (rowFence) value(w *writer, e *edit) {
+// rowMark writes the mark of a row to insert.
+func (w *writer) rowMark(e *edit) {
 	switch token := w.rowsToken(e); {
 	case w.replacement != nil:
 		w.replacedMark(e)
@@ -25,7 +24,7 @@ func (rowFence) value(w *writer, e *edit) {
 	}
 }
 
-func (rowFence) assigned(p *planner, a *read.Assignment, _ bool) bool {
+func (rowFence) assigned(p writing, a *read.Assignment, _ bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {
 		if column, ok := p.Name(int(i)); ok && column == p.target.rules.FenceColumn {
 			return p.refuseTarget(a.Lo, "it assigns the fence column, which only sqlfence writes; leave the column out")
@@ -34,7 +33,7 @@ func (rowFence) assigned(p *planner, a *read.Assignment, _ bool) bool {
 	return true
 }
 
-func (rowFence) inserted(p *planner, column string, token int32, _ int) bool {
+func (rowFence) inserted(p inserting, column string, token int32, _ int) bool {
 	return column != p.target.rules.FenceColumn ||
 		p.refuseTarget(token, "it names the fence column, which only sqlfence writes; leave the column out")
 }
@@ -45,9 +44,11 @@ func (rowFence) inWhere(t *registered, how rowWrite) bool {
 	return t.FenceColumn != "" && !how.updates
 }
 
-func (rowFence) refuses(w *writer) bool { return w.rules.FenceColumn != "" && w.compared() }
+type rowFenceText struct{}
 
-func (rowFence) check(w *writer) {
+func (rowFenceText) refuses(w *writer) bool { return w.rules.FenceColumn != "" && w.compared() }
+
+func (rowFenceText) check(w *writer) {
 	w.byKey(func(token int) {
 		w.write("CASE WHEN ")
 		w.isFresh(token)
@@ -64,7 +65,7 @@ func (rowFence) check(w *writer) {
 func (rowFence) inSet(*registered, rowWrite) bool { return true }
 
 // assigns writes the assignment of the token.
-func (rowFence) assigns(w *writer) {
+func (rowFenceText) assigns(w *writer) {
 	if w.lo == w.hi {
 		return
 	}

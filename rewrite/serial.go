@@ -14,7 +14,7 @@ type serial struct{}
 // versions notes that the rows of the target are compared with the caller's serial, if there is
 // one. It refuses a write that isn't the whole of its statement: the caller doesn't learn how many
 // rows any other reached.
-func (p *planner) versions(w *read.Write) bool {
+func (p writing) versions(w *read.Write) bool {
 	if !p.versioned || p.target.rules.Serial == "" {
 		return true
 	}
@@ -36,7 +36,7 @@ func (p *planner) versions(w *read.Write) bool {
 
 // namesNoSerial refuses a condition of versioned rows that reads the serial, or leaves
 // out locked rows: that no row meets it would look as if the row was gone.
-func (p *planner) namesNoSerial(s lex.Span) bool {
+func (p writing) namesNoSerial(s lex.Span) bool {
 	if !p.target.versioned {
 		return true
 	}
@@ -60,7 +60,7 @@ func (p *planner) namesNoSerial(s lex.Span) bool {
 
 // isOfAnother reports whether the name of another table stands before a column, at a
 // token of what begins at lo.
-func (p *planner) isOfAnother(token, lo int32) bool {
+func (p writing) isOfAnother(token, lo int32) bool {
 	if token <= lo+1 || !p.Tokens[token-1].Is('.') {
 		return false
 	}
@@ -70,7 +70,7 @@ func (p *planner) isOfAnother(token, lo int32) bool {
 
 // versionedUpsert makes an INSERT that may update raise where it has inserted a row that
 // the caller had read: a RETURNING sees what became of each row.
-func (p *planner) versionedUpsert(w *read.Write) bool {
+func (p writing) versionedUpsert(w *read.Write) bool {
 	switch {
 	case !p.target.versioned:
 		return true
@@ -94,7 +94,7 @@ func (p *planner) versionedUpsert(w *read.Write) bool {
 }
 
 // assigned guards an item of a SET list that assigns the serial.
-func (serial) assigned(p *planner, a *read.Assignment, _ bool) bool {
+func (serial) assigned(p writing, a *read.Assignment, _ bool) bool {
 	column := p.target.rules.Serial
 	if p.target.versioned && p.Assigns(*a, column) {
 		return p.refuseTarget(a.Lo, "under WithSerial a statement can't assign the serial column; leave the "+
@@ -103,7 +103,7 @@ func (serial) assigned(p *planner, a *read.Assignment, _ bool) bool {
 	return p.assignsNumber(a, column, "serial", "leave the column out: it rises by itself")
 }
 
-func (serial) inserted(p *planner, column string, _ int32, _ int) bool {
+func (serial) inserted(p inserting, column string, _ int32, _ int) bool {
 	if column == p.target.rules.Serial {
 		p.insertion.names |= setOf(ruleSerial)
 	}
@@ -112,16 +112,14 @@ func (serial) inserted(p *planner, column string, _ int32, _ int) bool {
 
 func (serial) adds(t *registered) added { return added{"serial", t.quoted.serial, "1"} }
 
-func (serial) gives(*writer) bool { return false }
-
-func (serial) value(*writer, *edit) {}
-
 // inWhere: a row that is updated is compared where its next serial is assigned.
 func (serial) inWhere(_ *registered, how rowWrite) bool { return how.versioned && !how.updates }
 
-func (serial) refuses(w *writer) bool { return w.comparesSerial() }
+type serialText struct{}
 
-func (serial) check(w *writer) {
+func (serialText) refuses(w *writer) bool { return w.comparesSerial() }
+
+func (serialText) check(w *writer) {
 	w.write("CASE")
 	if w.isNoInteger(" WHEN ", " THEN ") {
 		w.raiseNoInteger()
@@ -139,7 +137,7 @@ func (serial) check(w *writer) {
 func (serial) inSet(_ *registered, how rowWrite) bool { return !how.setsNumber }
 
 // assigns writes the assignment of the next serial.
-func (serial) assigns(w *writer) {
+func (serialText) assigns(w *writer) {
 	w.writeAssigned(", ", w.rules.quoted.serial)
 	switch {
 	case w.lacksSerial():

@@ -42,7 +42,7 @@ func (p *planner) ledgerEdit(first int) {
 func (p *planner) part(part *read.Part) bool {
 	switch part.Kind {
 	case read.WritePart:
-		return p.write(&p.Writes[part.Write])
+		return writing{p}.write(&p.Writes[part.Write])
 	case read.NamePart:
 		if !p.dialect.shadowsLedger(part.Name) {
 			return true
@@ -51,13 +51,13 @@ func (p *planner) part(part *read.Part) bool {
 			return p.refuse(table, part.At, "a CTE named "+part.Name+" would shadow the ledger; rename the CTE")
 		}
 	case read.IntoPart:
-		return (!isOwnTable(part.Name) || p.refuseOwn(part.Span)) && p.keepsClaims(part.Name, part.At)
+		return (!isOwnTable(part.Name) || p.refuseOwn(part.Span)) && ground{p}.keepsClaims(part.Name, part.At)
 	case read.HiddenPart:
 		if table, _ := p.mention(part.Span); table >= 0 {
 			return p.refuse(table, part.At, "a write in this place can't be guarded; write it as a statement of "+
 				"its own, or put it into WITH at the top")
 		}
-		return p.keepsDefinitions(part.Span)
+		return ground{p}.keepsDefinitions(part.Span)
 	case read.UnreadablePart:
 		if table, at := p.mention(part.Span); table >= 0 {
 			if part.Reason != read.Readable {
@@ -65,17 +65,17 @@ func (p *planner) part(part *read.Part) bool {
 			}
 			return p.refuse(table, at, "this statement can't be read; write it as plain UPDATE, DELETE or INSERT")
 		}
-		return p.keepsDefinitions(part.Span)
+		return ground{p}.keepsDefinitions(part.Span)
 	case read.TooDeepPart:
 		return p.refuse(-1, part.At, read.TooDeep.String())
 	case read.OtherPart:
-		return p.other(part)
+		return ground{p}.other(part)
 	}
 	return true
 }
 
 // other decides about a statement that isn't a write of rows.
-func (p *planner) other(part *read.Part) bool {
+func (p ground) other(part *read.Part) bool {
 	table, at := p.mention(part.Span)
 	if part.Class == read.Call {
 		table, at = p.named(part.Span)
@@ -107,7 +107,7 @@ func (p *planner) other(part *read.Part) bool {
 }
 
 // againstKind returns why a kind of statement can't be guarded, and what to write instead.
-func (p *planner) againstKind(part *read.Part) string {
+func (p ground) againstKind(part *read.Part) string {
 	switch {
 	case p.Word(part.Lo, "copy"):
 		return "rows that COPY sends can't be guarded; write INSERT ... SELECT unnest($1::bigint[]), ... with an " +
@@ -122,7 +122,7 @@ func (p *planner) againstKind(part *read.Part) string {
 
 // onlyRefers reports whether an ALTER TABLE names registered tables only as those that its foreign keys refer to: it
 // writes no rows of these.
-func (p *planner) onlyRefers(part *read.Part) bool {
+func (p ground) onlyRefers(part *read.Part) bool {
 	if !p.Word(part.Lo, "alter") || !p.Word(part.Lo+1, "table") || len(p.index.patterns) > 0 {
 		return false
 	}
@@ -143,7 +143,7 @@ func (p *planner) onlyRefers(part *read.Part) bool {
 
 // inBulkElsewhere reports whether a statement that is refused for a pattern alone fills or empties tables for which
 // none stands.
-func (p *planner) inBulkElsewhere(table int, part *read.Part) bool {
+func (p ground) inBulkElsewhere(table int, part *read.Part) bool {
 	if table >= len(p.tables) || !p.tables[table].Pattern {
 		return false
 	}
@@ -161,7 +161,7 @@ const (
 
 // do decides about PostgreSQL's DO, which runs code. It passes if all that the
 // code can run stands in it, and names no registered table.
-func (p *planner) do(part *read.Part) bool {
+func (p ground) do(part *read.Part) bool {
 	code, at, reason := p.Code(*part)
 	switch {
 	case reason == read.OtherLanguage:
@@ -181,7 +181,7 @@ func (p *planner) do(part *read.Part) bool {
 }
 
 // call decides about a CALL: the procedure may run a string.
-func (p *planner) call(part *read.Part) bool {
+func (p ground) call(part *read.Part) bool {
 	for i := part.Lo; i < part.Hi; i++ {
 		if p.Tokens[i].Kind == lex.Text && !p.codeNamesNothing(i, p.TokenText(i)) {
 			return false
@@ -192,7 +192,7 @@ func (p *planner) call(part *read.Part) bool {
 
 // codeNamesNothing refuses code, at a token, in which the name of a registered table
 // stands or may stand.
-func (p *planner) codeNamesNothing(at int32, code string) bool {
+func (p ground) codeNamesNothing(at int32, code string) bool {
 	if table := p.search.namedIn(code); table >= 0 {
 		return p.refuse(table, at, codeNames)
 	}
@@ -212,7 +212,7 @@ func (p *planner) codeNamesNothing(at int32, code string) bool {
 
 // keepsEncoding refuses a statement that says it changes the encoding in which the
 // database reads the statements after it.
-func (p *planner) keepsEncoding() bool {
+func (p ground) keepsEncoding() bool {
 	at := p.ChangesEncoding()
 	if at < 0 {
 		return true
@@ -224,7 +224,7 @@ func (p *planner) keepsEncoding() bool {
 
 // keepsErrors refuses a statement that makes the server cut off its errors' texts: a refusal
 // couldn't be recognized any more.
-func (p *planner) keepsErrors() bool {
+func (p ground) keepsErrors() bool {
 	at := p.CutsErrors()
 	return at < 0 || p.refuse(-1, at, "in this character_set_results the server cuts off its errors at the first "+
 		"byte, and with them why it refused a write; leave it utf8mb4")
@@ -232,7 +232,7 @@ func (p *planner) keepsErrors() bool {
 
 // keepsClock refuses a statement that gives its session another time: a row's lock would expire by
 // that.
-func (p *planner) keepsClock() bool {
+func (p ground) keepsClock() bool {
 	if !p.index.locks {
 		return true
 	}
@@ -243,7 +243,7 @@ func (p *planner) keepsClock() bool {
 
 // keepsLocks refuses a statement that makes MariaDB release the lock of the ledger's row before the
 // transaction's writes are committed: a newer token could be issued in between.
-func (p *planner) keepsLocks() bool {
+func (p ground) keepsLocks() bool {
 	if !p.index.ledger {
 		return true
 	}

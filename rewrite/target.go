@@ -18,8 +18,11 @@ type target struct {
 	rowWrite
 }
 
+// A writing plans one write to the target.
+type writing struct{ *planner }
+
 // write plans a write.
-func (p *planner) write(w *read.Write) bool {
+func (p writing) write(w *read.Write) bool {
 	if p.isDefining(w.Target.Schema, w.Target.Name) {
 		return p.refuse(-1, w.Target.At, definesTables)
 	}
@@ -67,20 +70,20 @@ func (p *planner) write(w *read.Write) bool {
 }
 
 // rows plans what a write does to its rows.
-func (p *planner) rows(w *read.Write) bool {
+func (p writing) rows(w *read.Write) bool {
 	switch w.Verb {
 	case read.Update:
 		return p.update(w)
 	case read.Delete:
 		return p.delete(w)
 	case read.Merge:
-		return p.merge(w)
+		return inserting{p}.merge(w)
 	}
-	return p.insertInto(w)
+	return inserting{p}.insertInto(w)
 }
 
 // isFree reports whether a write that is planned needs no token.
-func (p *planner) isFree(w *read.Write) bool {
+func (p writing) isFree(w *read.Write) bool {
 	if p.target.rules.Claim != "" {
 		return !p.target.proves
 	}
@@ -139,11 +142,11 @@ func (p *planner) spelled(t *read.Target, qualifier string) string {
 func (p *planner) to() *written { return &p.targets[p.target.index] }
 
 // changes notes that the write is one of rows that are there.
-func (p *planner) changes() { p.to().Changes = true }
+func (p writing) changes() { p.to().Changes = true }
 
 // readable refuses a write that can't be read. It comes last, so that what stands before
 // the unreadable place is refused first.
-func (p *planner) readable(w *read.Write) bool {
+func (p writing) readable(w *read.Write) bool {
 	f := w.Failure
 	switch f.Reason {
 	case read.Readable:
@@ -160,12 +163,12 @@ func replaces(w *read.Write) bool { return w.Verb == read.Replace || w.Or == rea
 
 // mayReplace reports whether a write may delete such rows: if one token covers the whole
 // table, and no rule keeps something in its rows that would be lost.
-func (p *planner) mayReplace() bool { return p.target.rules.Ledger && len(p.target.rules.columns) == 0 }
+func (p writing) mayReplace() bool { return p.target.rules.Ledger && len(p.target.rules.columns) == 0 }
 
 // orAbort inserts OR ABORT, which is SQLite's default, to override an ON CONFLICT clause
 // of the table's constraints: by that a write could delete other rows, whatever their
 // tokens, and one that needs none would.
-func (p *planner) orAbort(w *read.Write) {
+func (p writing) orAbort(w *read.Write) {
 	stores := len(p.target.rules.columns) > 0 || p.target.rules.UnfencedInserts && w.Verb == read.Insert
 	if w.Or == read.OrNone && !replaces(w) && p.dialect.grammar.OrClause.Is() && stores {
 		p.insert(p.After(w.At+1), opAbort, 0, "")

@@ -9,7 +9,7 @@ import (
 //
 // OR FAIL keeps the rows changed before one that breaks a constraint, and each has
 // its token; an error that a guard raises undoes the statement.
-func (p *planner) update(w *read.Write) bool {
+func (p writing) update(w *read.Write) bool {
 	if replaces(w) && !p.mayReplace() || w.Or == read.OrOther {
 		return p.refuseTarget(w.At+1, "OR "+p.TokenText(w.OrAt)+" may delete other rows or keep part of a failed "+
 			"statement; write UPDATE without it")
@@ -29,7 +29,7 @@ func (p *planner) update(w *read.Write) bool {
 // countsNoRows refuses an UPDATE that counts its rows. Where it assigns a column of the index that
 // it finds rows by, as a guard does with the key or the mark, MariaDB looks for all of them first.
 // Its count then stays at 1, and it updates more rows.
-func (p *planner) countsNoRows(w *read.Write) bool {
+func (p writing) countsNoRows(w *read.Write) bool {
 	counter := p.dialect.guard.RowCounter
 	at := p.calls(w.At, counter)
 	return at < 0 || p.refuseTarget(at, "under a guard "+strings.ToUpper(counter)+
@@ -37,7 +37,7 @@ func (p *planner) countsNoRows(w *read.Write) bool {
 }
 
 // readsNoCount refuses a write that reads how many rows the last query has found, if the guard has a query.
-func (p *planner) readsNoCount(w *read.Write) bool {
+func (p writing) readsNoCount(w *read.Write) bool {
 	if !p.target.rules.Ledger && !p.target.rules.ClaimsOther() {
 		return true
 	}
@@ -62,7 +62,7 @@ func (p *planner) calls(from int32, function string) int32 {
 
 // matchesInPlan refuses a condition that only the plan of a virtual table can evaluate, where a check puts it into an
 // expression: MATCH would be an error there, and a comparison with the table's own column would find nothing.
-func (p *planner) matchesInPlan(w *read.Write) bool {
+func (p writing) matchesInPlan(w *read.Write) bool {
 	c, t := w.Where, &p.target
 	if !p.dialect.guard.PlansMatch.Is() || t.inWhere(t.rules) == 0 {
 		return true
@@ -83,14 +83,14 @@ func (p *planner) matchesInPlan(w *read.Write) bool {
 }
 
 // isArgument reports whether a token is the first argument of a function, as the table's own column is of bm25(books).
-func (p *planner) isArgument(i int32) bool {
+func (p writing) isArgument(i int32) bool {
 	_, named := p.Name(int(i) - 2)
 	return p.Tokens[i-1].Is('(') && named && !p.Word(i-2, "and", "or", "not", "in", "where", "when", "then", "else")
 }
 
 // sortsNoQuery refuses an UPDATE with ORDER BY and a subquery where the guard in its SET list may see
 // another row than the one that is written.
-func (p *planner) sortsNoQuery(w *read.Write) bool {
+func (p writing) sortsNoQuery(w *read.Write) bool {
 	if !p.sortsAside(w) {
 		return true
 	}
@@ -105,13 +105,13 @@ func (p *planner) sortsNoQuery(w *read.Write) bool {
 }
 
 // sortsAside reports whether the rows of an UPDATE may be sorted in a copy, where the guard would see another one.
-func (p *planner) sortsAside(w *read.Write) bool {
+func (p writing) sortsAside(w *read.Write) bool {
 	return w.Limit != 0 && p.Word(w.Limit, "order") && len(p.target.rules.columns) > 0 &&
 		p.dialect.guard.SortsAside.Is()
 }
 
 // delete plans a DELETE.
-func (p *planner) delete(w *read.Write) bool {
+func (p writing) delete(w *read.Write) bool {
 	if !p.versions(w) {
 		return false
 	}
@@ -121,7 +121,7 @@ func (p *planner) delete(w *read.Write) bool {
 
 // assignments plans a SET list. It adds the rules' assignments and, where these have to be there,
 // the checks of the row. upsert says whether there is an excluded row.
-func (p *planner) assignments(w *read.Write, set *read.Assignments, upsert bool) bool {
+func (p writing) assignments(w *read.Write, set *read.Assignments, upsert bool) bool {
 	t := &p.target
 	t.rowWrite = rowWrite{updates: true, versioned: t.versioned, joined: t.joined}
 	for i := range set.Items {

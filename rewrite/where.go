@@ -7,7 +7,7 @@ import (
 
 // where plans the condition of an UPDATE or DELETE: the rows that it reaches are checked
 // there by the rules that have to.
-func (p *planner) where(w *read.Write) bool {
+func (p writing) where(w *read.Write) bool {
 	t := &p.target
 	rules := t.inWhere(t.rules)
 	if c := w.Where; c.At > 0 {
@@ -33,7 +33,7 @@ func (p *planner) where(w *read.Write) bool {
 }
 
 // returns notes that the statement returns rows.
-func (p *planner) returns(w *read.Write) {
+func (p writing) returns(w *read.Write) {
 	if w.Returning > 0 && w.Depth == 0 {
 		p.plan.Returns = true
 	}
@@ -48,7 +48,7 @@ func (p *planner) returns(w *read.Write) {
 // condition holds for; AND gives no order, CASE does. The condition inside of
 // CASE is no use to an index, so the parts of it that may be evaluated twice
 // are repeated outside.
-func (p *planner) check(w *read.Write, c read.Condition, rules ruleSet) bool {
+func (p writing) check(w *read.Write, c read.Condition, rules ruleSet) bool {
 	if !c.Empty() && p.dialect.guard.ReadsWith.Is() && p.Word(c.Lo, "with") {
 		return p.refuseTarget(c.Lo, "the condition begins with a column named with, before which no guard can be "+
 			"inserted; put the name in quotes")
@@ -85,14 +85,14 @@ func (p *planner) check(w *read.Write, c read.Condition, rules ruleSet) bool {
 }
 
 // repeatParts repeats, at an offset, the parts of a condition that may be evaluated twice.
-func (p *planner) repeatParts(condition lex.Span, at int32) {
+func (p writing) repeatParts(condition lex.Span, at int32) {
 	for _, part := range p.Repeatable(condition) {
 		p.repeat(part, at)
 	}
 }
 
 // insertCase puts a condition that isn't empty into a CASE before a check.
-func (p *planner) insertCase(c read.Condition, rules ruleSet) {
+func (p writing) insertCase(c read.Condition, rules ruleSet) {
 	at := p.After(c.Hi)
 	if p.dialect.guard.FindsDatesByNull.Is() && p.asksForNull(c.Span) {
 		p.insertText(p.Offset(c.Lo), "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE (")
@@ -107,7 +107,7 @@ func (p *planner) insertCase(c read.Condition, rules ruleSet) {
 
 // asksForNull reports whether a condition asks for NULL, and can stand in a query of its own, as
 // MATCH of another query's columns can't.
-func (p *planner) asksForNull(condition lex.Span) (asks bool) {
+func (p writing) asksForNull(condition lex.Span) (asks bool) {
 	for i := condition.Lo; i < condition.Hi; i++ {
 		switch {
 		case p.Word(i, "match"):
@@ -120,7 +120,7 @@ func (p *planner) asksForNull(condition lex.Span) (asks bool) {
 }
 
 // insertCheck inserts the check of some rules for a row that is updated or deleted.
-func (p *planner) insertCheck(at int32, rules ruleSet) {
+func (p writing) insertCheck(at int32, rules ruleSet) {
 	if p.target.updates {
 		p.insert(at, opCheck, rules, "")
 	} else {
@@ -129,12 +129,12 @@ func (p *planner) insertCheck(at int32, rules ruleSet) {
 }
 
 // isCursor reports whether a condition selects the row of a cursor, and can't be a part of another one.
-func (p *planner) isCursor(c read.Condition) bool {
+func (p writing) isCursor(c read.Condition) bool {
 	return c.At > 0 && !c.Empty() && p.Word(c.Lo, "current") && p.Word(c.Lo+1, "of")
 }
 
 // asksInWhere reports whether the ledger is asked in a condition, and at the end.
-func (p *planner) asksInWhere(c read.Condition) bool {
+func (p writing) asksInWhere(c read.Condition) bool {
 	late := p.isCursor(c)
 	p.plan.AsksLate = p.plan.AsksLate || late && p.asksTwice()
 	return p.asksTwice() && !late

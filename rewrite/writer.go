@@ -145,15 +145,15 @@ func (w *writer) edit(e *edit) {
 	case opFirst:
 		w.checkFirst(e.rules)
 	case opAssign:
-		for r := range precedence {
+		for r := range texts {
 			if e.rules.has(r) {
-				precedence[r].assigns(w)
+				texts[r].assigns(w)
 			}
 		}
 	case opCheck, opCheckDeleted, opAnd:
 		w.check(e.rules)
 	case opColumn:
-		if precedence[e.rules.first()].gives(w) {
+		if w.compared() {
 			w.write(e.text)
 		}
 	case opValue, opValueAsking, opRowAssign, opRowAssignAsking:
@@ -192,21 +192,20 @@ func (w *writer) chooseTable(table int) {
 // compared reports whether the table's tokens may refuse a row.
 func (w *writer) compared() bool { return w.lo < w.hi }
 
-// rowValue writes what a rule adds to a row to insert.
+// rowValue writes the mark of a row to insert, if the row gets one.
 func (w *writer) rowValue(e *edit) {
-	rule := precedence[e.rules.first()]
-	if !rule.gives(w) {
+	if !w.compared() {
 		if e.text == "" { // the only column
 			w.write("NULL")
 		}
 		return
 	}
 	w.write(e.text)
-	asks := (e.op == opValueAsking || e.op == opRowAssignAsking) && precedence[ruleLedger].refuses(w)
+	asks := (e.op == opValueAsking || e.op == opRowAssignAsking) && texts[ruleLedger].refuses(w)
 	if asks {
 		w.askBefore()
 	}
-	rule.value(w, e)
+	w.rowMark(e)
 	if asks {
 		w.write(" END")
 	}
