@@ -12,20 +12,7 @@ const (
 	maxShare   = 4        // one plan takes at most this part of that
 )
 
-// What the parts of a plan take, in bytes, rounded up.
-const (
-	slotBytes     = 128 // with its place in the map
-	planBytes     = 432
-	plannedBytes  = 824 // a plan with its form
-	argBytes      = 48
-	targetBytes   = 160
-	keyValueBytes = 48
-	bareBytes     = 8
-	editBytes     = 48
-	numberBytes   = 8
-	tableBytes    = 448
-	givenBytes    = 32
-)
+const slotBytes = 128 // what a slot takes, in bytes, with its place in the map
 
 // cache keeps plans by query text, bounded by the bytes that they take. It is our own,
 // not a library, because the root module requires nothing for it and because a hit
@@ -113,29 +100,4 @@ func (c *cache) insert(s *slot) {
 	}
 	s.before, s.next = c.hand.before, c.hand
 	s.before.next, s.next.before = s, s
-}
-
-// size returns about how many bytes a plan takes, without the text that it is of.
-func (p *Plan) size() int {
-	if p == pass {
-		return 0
-	}
-	n := planBytes + len(p.Refusal.Reason)
-	if p.form != nil {
-		n = plannedBytes + len(p.form.sql) + cap(p.form.args)*argBytes
-	}
-	n += cap(p.Tables) * numberBytes
-	n += cap(p.Targets) * targetBytes
-	for i := range p.Targets {
-		t := &p.Targets[i]
-		n += (cap(t.Keys)+cap(t.NewKeys))*keyValueBytes + len(t.qualifier) + len(t.schema)
-	}
-	n += cap(p.source.repeats.bare)*bareBytes + cap(p.source.repeats.ends)*numberBytes
-	n += cap(p.source.edits) * editBytes
-	n += cap(p.source.covered) * tableBytes
-	n += p.source.replacement.size()
-	for i := range p.source.edits {
-		n += len(p.source.edits[i].text)
-	}
-	return n
 }

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // checkTables returns all faults of the tables, joined; nil for none. It adds the tables
@@ -11,7 +12,7 @@ func checkTables(tables []registered, index *index) error {
 	var faults []error
 	for i := range tables {
 		t := &tables[i]
-		faults = append(faults, t.faults()...)
+		faults = append(faults, faultsOf(t)...)
 		if index.overlaps(t) {
 			faults = append(faults, fmt.Errorf("table %q is registered twice, or with and without its schema", t.Name))
 		}
@@ -20,8 +21,8 @@ func checkTables(tables []registered, index *index) error {
 	return errors.Join(faults...)
 }
 
-// faults returns the faults of the table alone.
-func (t *registered) faults() (faults []error) {
+// faultsOf returns the faults of the table alone.
+func faultsOf(t *registered) (faults []error) {
 	if t.Name == "" {
 		return []error{errors.New("a table has no name")}
 	}
@@ -69,20 +70,22 @@ func (t *registered) faults() (faults []error) {
 	if t.Serial != "" && (t.Serial == t.FenceColumn || t.Serial == t.Key) {
 		fail(": the column %q can't be both the serial and the fence or key", t.Serial)
 	}
-	if column := t.sharedColumn(); column != "" {
+	if column := sharedColumn(t); column != "" {
 		fail(": the lock's column %q is used twice, or by another rule as well", column)
 	}
 	return faults
 }
 
-// claimsInOneFile returns an error if a table and the one with its claims may be in two files. Each has a writer of
-// its own: a takeover could be committed between the guard's question and the write's commit.
-func claimsInOneFile(tables []registered) error {
-	for i := range tables {
-		if t := &tables[i]; t.ClaimsOther() && t.ClaimOf.Schema != t.Schema {
-			return fmt.Errorf("table %q: ClaimOf holds within one file; give both tables the same "+
-				"schema, or none", t.Name)
+// sharedColumn returns a column of the lock that has another meaning, too, or "".
+func sharedColumn(t *registered) string {
+	var seen []string
+	for _, column := range t.Columns() {
+		seen = append(seen, *column)
+	}
+	for _, c := range [...]string{t.Lock.By, t.Lock.Since, t.Lock.Expiry} {
+		if c != "" && slices.Contains(seen[slices.Index(seen, c)+1:], c) {
+			return c
 		}
 	}
-	return nil
+	return ""
 }

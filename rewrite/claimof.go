@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -198,4 +199,28 @@ func (d *dialect) builtIn(function string) string {
 		return function
 	}
 	return d.Facts().BuiltIn + strings.ToLower(function)
+}
+
+// keepsClaims refuses a statement that gives the name of a table with claims to a temporary one, which the guard
+// would find instead: in MySQL also where it names the table's schema.
+func (p ground) keepsClaims(name string, at int32) bool {
+	for i := range p.tables {
+		if of := p.tables[i].ClaimOf.Name; of != "" && of == name {
+			return p.refuse(i, at, "a table of this name would stand before the one with the claims; "+
+				"give it another name")
+		}
+	}
+	return true
+}
+
+// claimsInOneFile returns an error if a table and the one with its claims may be in two files. Each has a writer of
+// its own: a takeover could be committed between the guard's question and the write's commit.
+func claimsInOneFile(tables []registered) error {
+	for i := range tables {
+		if t := &tables[i]; t.ClaimsOther() && t.ClaimOf.Schema != t.Schema {
+			return fmt.Errorf("table %q: ClaimOf holds within one file; give both tables the same "+
+				"schema, or none", t.Name)
+		}
+	}
+	return nil
 }

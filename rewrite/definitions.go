@@ -16,11 +16,11 @@ const definesTables = "this table holds the definitions of tables, so a write to
 
 // isDefining reports whether a table, by its normalised name, has definitions that matter.
 func (p *planner) isDefining(schema, name string) bool {
-	return len(p.tables) > 0 && p.dialect.defines(schema, name)
+	return len(p.tables) > 0 && defines(p.dialect, schema, name)
 }
 
 // defines reports whether a table's rows are definitions.
-func (d *dialect) defines(schema, name string) bool {
+func defines(d *dialect, schema, name string) bool {
 	g := d.guard
 	return slices.Contains(g.DefiningTables, name) &&
 		(schema == "" || g.DefiningSchema == "" || schema == g.DefiningSchema)
@@ -32,12 +32,12 @@ func (p ground) keepsDefinitions(s lex.Span) bool {
 	if len(p.tables) == 0 {
 		return true
 	}
-	at := p.dialect.writesDefinitions(p.Text, s)
+	at := writesDefinitions(p.dialect, p.Text, s)
 	return at < 0 || p.refuse(-1, at, definesTables)
 }
 
 // writesDefinitions returns the token of a table with definitions that some tokens write to, or -1.
-func (d *dialect) writesDefinitions(t *read.Text, s lex.Span) int32 {
+func writesDefinitions(d *dialect, t *read.Text, s lex.Span) int32 {
 	alters, creates := false, false
 	for i := s.Lo; i < s.Hi; i++ {
 		goesOn := !t.Tokens[i].Is(';')
@@ -52,7 +52,7 @@ func (d *dialect) writesDefinitions(t *read.Text, s lex.Span) int32 {
 			schema, _ = t.Name(int(i) - 2)
 			before = i - 3
 		}
-		if d.defines(schema, name) && (alters || isWritten(t, s.Lo, before, creates)) {
+		if defines(d, schema, name) && (alters || isWritten(t, s.Lo, before, creates)) {
 			return i
 		}
 	}

@@ -2,7 +2,6 @@ package rewrite
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
@@ -164,42 +163,3 @@ func (p inserting) checkInRow(value func(n int) lex.Span, rules ruleSet, row int
 	}
 	return false
 }
-
-// values are the values that a text shows.
-type values struct{ *read.Text }
-
-// isPlain reports whether a value is a placeholder, NULL, or a plain constant.
-func (t values) isPlain(value lex.Span) bool {
-	switch tok := value.Lo; {
-	case value.Hi-value.Lo != 1:
-		return false
-	case t.Word(tok, "null"), t.Tokens[tok].Kind == lex.Param:
-		return true
-	case t.Tokens[tok].Kind == lex.Text:
-		return t.TokenText(tok)[0] == '\''
-	default:
-		return t.isNumber(tok)
-	}
-}
-
-func (t values) isNumber(tok int32) bool {
-	return t.Tokens[tok].Kind == lex.Number && strings.Trim(t.TokenText(tok), "0123456789.") == ""
-}
-
-// keepsType reports whether another value is stored alike inside of a CASE. To some servers NOW() or
-// 0x41 isn't.
-func (t values) keepsType(value lex.Span) bool {
-	first, next := value.Lo, value.Lo+1
-	switch n := value.Hi - value.Lo; {
-	case n == 1:
-		return t.Word(first, "true", "false")
-	case n == 2:
-		return t.Tokens[first].Is('-') && t.isNumber(next)
-	}
-	return !value.Empty() && t.Tokens[next].Is('(') && t.Tokens[next].Mate == value.Hi-1 &&
-		t.Word(first, keepingTypes...)
-}
-
-// keepingTypes are functions with such values.
-var keepingTypes = []string{"uuid", "uuid_to_bin", "unhex", "hex", "sha2", "lower", "upper", "concat",
-	"inet_aton", "inet6_aton", "json_object", "json_array", "last_insert_id", "unix_timestamp"}

@@ -128,7 +128,7 @@ func measure(t *testing.T, d databases.Dialect, tables []Table, sql string, v gu
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p := r.read(sql, v)
+	p := r.rules.read(sql, v)
 	w := work{size: len(sql)}
 	var rendered string
 	if p.Verdict == guard.Guard {
@@ -299,7 +299,7 @@ func TestDeep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := r.read(sql, 0); p.Verdict == guard.Refuse && p.Refusal.Reason == "" {
+		if p := r.rules.read(sql, 0); p.Verdict == guard.Refuse && p.Refusal.Reason == "" {
 			t.Errorf("%s: got %+v", l.name, p)
 		}
 	}

@@ -106,7 +106,7 @@ const hazards = "'\"`;()$?:@.,*\\/-#\x00\xff 0eEnNxXqb[]{}=\n"
 // A rewriterOf is a rewriter with the name of its rules.
 type rewriterOf struct {
 	*Rewriter
-	rules string
+	named string
 }
 
 func allRewriters(t testing.TB, d databases.Dialect) (all []rewriterOf) {
@@ -132,12 +132,12 @@ func (r rewriterOf) planned(d databases.Dialect, sql string, n int) (wrong strin
 		lang.Verb(d, sql)
 		lang.Fingerprint(d, sql)
 		lang.InTransaction(d, sql, n%64 == 0)
-		r.search.finds(sql)
+		r.rules.search.finds(sql)
 	}
-	p := r.read(sql, variantOf(r.rules))
+	p := r.rules.read(sql, variantOf(r.named))
 	switch p.Verdict {
 	case guard.Refuse:
-		if f := p.Refusal; f.Reason == "" || f.Offset < 0 || f.Offset > len(sql) || f.Table < -1 || f.Table > len(r.index.tables) {
+		if f := p.Refusal; f.Reason == "" || f.Offset < 0 || f.Offset > len(sql) || f.Table < -1 || f.Table > len(r.rules.index.tables) {
 			return fmt.Sprintf("refused as %+v", f), false
 		}
 	case guard.Guard:

@@ -240,12 +240,12 @@ func TestEveryStartIsLookedFor(t *testing.T) {
 		for _, name := range slices.Concat(names, ownTables[:]) {
 			quoted := dialects[d].Quote(name)
 			for _, query := range []string{"DELETE FROM " + quoted, "DELETE FROM " + strings.ToUpper(quoted) + " WHERE true", quoted} {
-				if !r.search.finds(query) {
+				if !r.rules.search.finds(query) {
 					t.Errorf("%v: the name %s isn't seen in %s", d, name, query)
 				}
 			}
 		}
-		if r.search.finds("") {
+		if r.rules.search.finds("") {
 			t.Error("nothing mentions a table")
 		}
 	}

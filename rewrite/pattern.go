@@ -50,7 +50,7 @@ func (l *tableList) rulesOf(table int) *registered {
 
 // Covered returns the plan's table i and the index of the pattern that stands for it; ok is false for a table that
 // is registered by its name.
-func (p *Plan) Covered(i int) (t *Table, pattern int, ok bool) {
+func (p *Plan) Covered(i int) (t *guard.Table, pattern int, ok bool) {
 	if p.Tables[i] < len(p.source.tables) {
 		return nil, -1, false
 	}

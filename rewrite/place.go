@@ -42,15 +42,3 @@ func (p ground) keepsViews(name string, at int32) bool {
 	return table < 0 || p.refuse(table, at, "a view of this name could be found in the place of the table, and guards "+
 		"would read the view's columns; give it another name, or run it under Bypass")
 }
-
-// keepsClaims refuses a statement that gives the name of a table with claims to a temporary one, which the guard
-// would find instead: in MySQL also where it names the table's schema.
-func (p ground) keepsClaims(name string, at int32) bool {
-	for i := range p.tables {
-		if of := p.tables[i].ClaimOf.Name; of != "" && of == name {
-			return p.refuse(i, at, "a table of this name would stand before the one with the claims; "+
-				"give it another name")
-		}
-	}
-	return true
-}

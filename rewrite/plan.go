@@ -142,3 +142,42 @@ type planned struct {
 	edits  [2]edit
 	form   defaultForm
 }
+
+// What the parts of a plan take, in bytes, rounded up.
+const (
+	planBytes     = 432
+	plannedBytes  = 824 // a plan with its form
+	argBytes      = 48
+	targetBytes   = 160
+	keyValueBytes = 48
+	bareBytes     = 8
+	editBytes     = 48
+	numberBytes   = 8
+	tableBytes    = 448
+	givenBytes    = 32
+)
+
+// size returns about how many bytes a plan takes, without the text that it is of.
+func (p *Plan) size() int {
+	if p == pass {
+		return 0
+	}
+	n := planBytes + len(p.Refusal.Reason)
+	if p.form != nil {
+		n = plannedBytes + len(p.form.sql) + cap(p.form.args)*argBytes
+	}
+	n += cap(p.Tables) * numberBytes
+	n += cap(p.Targets) * targetBytes
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		n += (cap(t.Keys)+cap(t.NewKeys))*keyValueBytes + len(t.qualifier) + len(t.schema)
+	}
+	n += cap(p.source.repeats.bare)*bareBytes + cap(p.source.repeats.ends)*numberBytes
+	n += cap(p.source.edits) * editBytes
+	n += cap(p.source.covered) * tableBytes
+	n += p.source.replacement.size()
+	for i := range p.source.edits {
+		n += len(p.source.edits[i].text)
+	}
+	return n
+}

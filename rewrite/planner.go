@@ -48,14 +48,14 @@ var planners = sync.Pool{New: func() any { return new(planner) }}
 // read makes the plan of a text that has to be read.
 func (r *registration) read(query string, v guard.Variant) *Plan {
 	if len(query) > maxRead {
-		return refusal(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
+		return refuse(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
 	}
 	text, err := read.Open(r.dialect.grammar, query, v.Escapes())
 	if err != nil {
 		if err.Fault == lex.Conditional && r.readsAnyway(query, err.Offset) {
 			return pass
 		}
-		plan := refusal(-1, err.Offset, "it can't be read: "+err.Reason)
+		plan := refuse(-1, err.Offset, "it can't be read: "+err.Reason)
 		plan.Refusal.Ambiguous = err.Fault == lex.Ambiguous
 		return plan
 	}
@@ -190,7 +190,7 @@ func (p *planner) refuseTarget(token int32, reason string) bool {
 	return p.refuse(p.target.table, token, reason)
 }
 
-func refusal(table, offset int, reason string) *Plan {
+func refuse(table, offset int, reason string) *Plan {
 	return &Plan{Verdict: guard.Refuse, Refusal: guard.Refusal{Table: table, Reason: reason, Offset: offset}}
 }
 

@@ -9,9 +9,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
+// Table says which table to guard and how.
+type Table = guard.Table
+
 // A Rewriter plans the statements of one database. It is safe for concurrent use.
 type Rewriter struct {
-	*registration
+	rules *registration
 	plans plans
 }
 
@@ -52,12 +55,12 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 	defer func() {
 		if !fault.Crashes {
 			if failed := recover(); failed != nil {
-				plan = refusal(-1, 0, fmt.Sprint("sqlfence itself failed to read it: ", failed,
+				plan = refuse(-1, 0, fmt.Sprint("sqlfence itself failed to read it: ", failed,
 					"; please report that with the statement, and write it in another way"))
 			}
 		}
 	}()
-	if !r.search.finds(query) {
+	if !r.rules.finds(query) {
 		return pass
 	}
 	plans := r.plans[v&(guard.Variants-1)]
@@ -66,11 +69,11 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 		return p
 	}
 	if len(query) > maxCached {
-		return r.read(query, v)
+		return r.rules.read(query, v)
 	}
 	// A clone, so that the cache doesn't keep a larger text alive.
 	query = strings.Clone(query)
-	p := r.read(query, v)
+	p := r.rules.read(query, v)
 	plans.put(query, hash, p)
 	return p
 }
@@ -85,7 +88,7 @@ func (r *Rewriter) Unregistered(query string) (names []string) {
 			names = nil
 		}
 	}()
-	return r.unregistered(query)
+	return r.rules.unregistered(query)
 }
 
 // WithLedgerFunction returns a rewriter for the same tables. On PostgreSQL its guards call the function that
@@ -94,7 +97,7 @@ func (r *Rewriter) Unregistered(query string) (names []string) {
 //
 // The schema is a name as the database stores it.
 func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
-	return r.speaking((*dialect).withLedgerFunction, schema)
+	return r.speaking(r.rules.withLedgerFunction(schema))
 }
 
 // WithLedgerSchema returns a rewriter for the same tables. Its guards ask the ledger of this
@@ -104,37 +107,30 @@ func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
 //
 // The schema is a name as the database stores it.
 func (r *Rewriter) WithLedgerSchema(schema string) *Rewriter {
-	return r.speaking((*dialect).withLedgerSchema, schema)
+	return r.speaking(r.rules.withLedgerSchema(schema))
 }
 
 // speaking returns the rewriter with guards in another form.
-func (r *Rewriter) speaking(form func(d *dialect, schema string) *dialect, schema string) *Rewriter {
-	if r.dialect == nil {
+func (r *Rewriter) speaking(rules *registration) *Rewriter {
+	if rules == r.rules {
 		return r
 	}
-	says := form(r.dialect, schema)
-	if says == r.dialect {
-		return r
-	}
-	return &Rewriter{r.registration.speaking(says), newPlans()}
+	return &Rewriter{rules, newPlans()}
 }
 
 // Wrote reports whether a plan with a guard is the rewriter's, and not that of one for the same tables that asks the
 // ledger in another way.
-func (r *Rewriter) Wrote(p *Plan) bool { return p.wroteFor(r.dialect) }
+func (r *Rewriter) Wrote(p *Plan) bool { return r.rules.wrote(p) }
 
 // ReadMarker finds the marker of one of the rewriter's guards in a database's error. What says
 // the same for another reason isn't one: the error of another statement, or of a value that
 // reads like a marker. values returns those that the statement was rendered with, and is called for the
 // refusal of a Claim alone; nil will do where no table has one.
 func (r *Rewriter) ReadMarker(err error, values func() *Values) (guard.Marker, bool) {
-	if err == nil || r.dialect == nil {
-		return guard.Marker{}, false
-	}
-	return r.dialect.readMarker(err, r.nonce, values)
+	return r.rules.readMarker(err, values)
 }
 
 // Marks reports whether a text has the nonce of the rewriter's markers, which the
 // application may have shown to a user in an error of the database. Of a statement with such a
 // text no marker can be believed.
-func (r *Rewriter) Marks(text string) bool { return strings.Contains(text, r.nonce) }
+func (r *Rewriter) Marks(text string) bool { return r.rules.marks(text) }

@@ -27,23 +27,23 @@ type everyByte struct {
 }
 
 func newEveryByte(d databases.Dialect, r *Rewriter) *everyByte {
-	e := &everyByte{starts: append(slices.Clone(ownTables), sqltext.OwnPrefix), whole: slices.Clone(ownTables[:]), search: r.search}
-	for i := range r.index.tables {
-		e.starts = append(e.starts, start(r.index.tables[i].Name))
-		e.whole = append(e.whole, r.index.tables[i].Name)
+	e := &everyByte{starts: append(slices.Clone(ownTables), sqltext.OwnPrefix), whole: slices.Clone(ownTables[:]), search: r.rules.search}
+	for i := range r.rules.index.tables {
+		e.starts = append(e.starts, start(r.rules.index.tables[i].Name))
+		e.whole = append(e.whole, r.rules.index.tables[i].Name)
 	}
 	if d == databases.Postgres {
 		e.starts = append(e.starts, `u&"`)
 	}
-	if len(r.index.tables) == 0 {
+	if len(r.rules.index.tables) == 0 {
 		return e
 	}
 	if d == databases.Postgres {
-		e.starts = append(e.starts, r.dialect.guard.DefiningTables...)
-		e.starts, e.words, e.code = append(e.starts, "client_encoding", sqltext.TriggerSetting), append(slices.Clone(r.dialect.guard.Setters), "names", "schema", "owned", "plpgsql"), true
+		e.starts = append(e.starts, r.rules.dialect.guard.DefiningTables...)
+		e.starts, e.words, e.code = append(e.starts, "client_encoding", sqltext.TriggerSetting), append(slices.Clone(r.rules.dialect.guard.Setters), "names", "schema", "owned", "plpgsql"), true
 		e.whole = append(e.whole, "client_encoding", sqltext.TriggerSetting)
 	} else {
-		e.whole = append(e.whole, r.dialect.guard.DefiningTables...)
+		e.whole = append(e.whole, r.rules.dialect.guard.DefiningTables...)
 		e.starts = append(e.starts, "sqlite_")
 	}
 	return e
@@ -89,7 +89,7 @@ func (e *everyByte) hasWords(text string) bool {
 func unread(r *Rewriter, p *Plan) bool {
 	return p.Refusal.Table < 0 && p.Refusal.Name == "" &&
 		(strings.HasPrefix(p.Refusal.Reason, "it can't be read") || p.Refusal.Reason == read.TooDeep.String() || p.Refusal.Reason == read.ExpectedAlias.String() ||
-			len(r.index.tables) == 0 && strings.Contains(p.Refusal.Reason, "client_encoding"))
+			len(r.rules.index.tables) == 0 && strings.Contains(p.Refusal.Reason, "client_encoding"))
 }
 
 // sameVerdict fails if the search leaves out a text that isn't to pass, or finds one that
@@ -98,11 +98,11 @@ func unread(r *Rewriter, p *Plan) bool {
 func sameVerdict(t testing.TB, d databases.Dialect, r *Rewriter, text string) {
 	t.Helper()
 	plain := newEveryByte(d, r)
-	want, got := plain.finds(text), r.search.finds(text)
+	want, got := plain.finds(text), r.rules.search.finds(text)
 	if want == got {
 		return
 	}
-	p := r.read(text, 0)
+	p := r.rules.read(text, 0)
 	switch {
 	case p.Verdict == guard.Pass:
 	case got:
@@ -114,7 +114,7 @@ func sameVerdict(t testing.TB, d databases.Dialect, r *Rewriter, text string) {
 }
 
 func namesOf(r *Rewriter) (names []string) {
-	for _, t := range r.index.tables {
+	for _, t := range r.rules.index.tables {
 		names = append(names, t.Name)
 	}
 	return names
@@ -296,7 +296,7 @@ func TestShortTexts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, text := range []string{name, "x" + name, name + "x", "1" + name, "é" + name, " " + name, name + `"`, "x" + name + `"`, "'" + name, ""} {
-				short, long := r.search.finds(text), r.search.finds(text+"\n\n\n\n\n\n\n\n")
+				short, long := r.rules.search.finds(text), r.rules.search.finds(text+"\n\n\n\n\n\n\n\n")
 				if short != long {
 					t.Errorf("%v, table %q: %q is found: %v, with blanks behind: %v", d, name, text, short, long)
 				}

@@ -31,7 +31,7 @@ func TestSearchWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		words := &r.search.words
+		words := &r.rules.search.words
 		asked, buckets, all := 0, 0, 0
 		for _, w := range strings.FieldsFunc(longRead4k, func(c rune) bool { return !isWordByte(byte(c)) }) {
 			all++

@@ -2,13 +2,9 @@ package rewrite
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
-
-// Table says which table to guard and how.
-type Table = guard.Table
 
 // A registered is a table that is registered, or written where a pattern stands for it, with its names as guards write them.
 type registered struct {
@@ -28,7 +24,7 @@ type names struct {
 }
 
 // newTables returns tables with their names for a dialect; nil for none.
-func newTables(d *dialect, tables []Table) []registered {
+func newTables(d *dialect, tables []guard.Table) []registered {
 	all := make([]registered, len(tables))
 	for i := range tables {
 		t := &all[i]
@@ -63,18 +59,4 @@ func (t *registered) prepare(d *dialect) {
 	q.number = cmp.Or(q.serial, quoted(t.Claim))
 	q.lock = guard.Lock{By: quoted(t.Lock.By), Since: quoted(t.Lock.Since), Expiry: quoted(t.Lock.Expiry)}
 	q.steady = cmp.Or(q.fence, q.number, q.lock.By, q.key)
-}
-
-// sharedColumn returns a column of the lock that has another meaning, too, or "".
-func (t *registered) sharedColumn() string {
-	var seen []string
-	for _, column := range t.Columns() {
-		seen = append(seen, *column)
-	}
-	for _, c := range [...]string{t.Lock.By, t.Lock.Since, t.Lock.Expiry} {
-		if c != "" && slices.Contains(seen[slices.Index(seen, c)+1:], c) {
-			return c
-		}
-	}
-	return ""
 }

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"slices"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
@@ -21,7 +22,7 @@ func (r *registration) unregistered(query string) (names []string) {
 		if r.index.guards(schema, name) || r.index.isExempt(schema, name) || isOwnTable(name) {
 			return
 		}
-		if t := (&Table{Schema: schema, Name: name}).FullName(); !slices.Contains(names, t) {
+		if t := (&guard.Table{Schema: schema, Name: name}).FullName(); !slices.Contains(names, t) {
 			names = append(names, t)
 		}
 	}

@@ -23,7 +23,7 @@ func againstCode(d *dialect, code string) string {
 			return reason
 		}
 	}
-	if d.writesDefinitions(t, lex.Span{Hi: int32(len(t.Tokens) - 1)}) >= 0 {
+	if writesDefinitions(d, t, lex.Span{Hi: int32(len(t.Tokens) - 1)}) >= 0 {
 		return definesTables
 	}
 	return ""
