@@ -25,7 +25,7 @@ func BenchmarkPlanCold(b *testing.B) {
 	r := benchRewriter(b, databases.Postgres)
 	b.ReportAllocs()
 	for b.Loop() {
-		r.rules.read(benchmarked, 0)
+		r.rules.Read(benchmarked, 0)
 	}
 }
 
@@ -43,7 +43,7 @@ func BenchmarkPlanColdOfMany(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r.rules.read(benchmarked, 0)
+				r.rules.Read(benchmarked, 0)
 			}
 		})
 	}
@@ -101,7 +101,7 @@ func BenchmarkPlanLong(b *testing.B) {
 			b.SetBytes(int64(len(sql)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if p := r.rules.read(sql, 0); p.Verdict == guard.Guard {
+				if p := r.rules.Read(sql, 0); p.Verdict == guard.Guard {
 					p.Render(Values{Tables: []TableValues{{Tokens: make([]Token, 1)}}})
 				}
 			}
@@ -121,7 +121,7 @@ func TestAllocations(t *testing.T) {
 		{"cached", 0, func() { r.Plan(benchmarked).Default() }},
 		{"unregistered", 0, func() { r.Plan("UPDATE prices SET price=$1 WHERE id=$2") }},
 		{"unregistered and long", 0, func() { r.Plan(longRead) }},
-		{"cold", 4, func() { r.rules.read(benchmarked, 0).Default() }},
+		{"cold", 4, func() { r.rules.Read(benchmarked, 0).Default() }},
 	} {
 		if got := testing.AllocsPerRun(200, tt.f); got > tt.atMost && !raceEnabled {
 			t.Errorf("%s: %v allocations, want at most %v", tt.name, got, tt.atMost)

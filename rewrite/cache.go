@@ -61,7 +61,7 @@ func (c *cache) get(query string, hash uint64) *Plan {
 // put keeps the plan of query; the first of two racing for one query stays. A plan that
 // would take the room of too many others isn't kept.
 func (c *cache) put(query string, hash uint64, p *Plan) {
-	s := &slot{query: query, hash: hash, plan: p, bytes: slotBytes + len(query) + p.size()}
+	s := &slot{query: query, hash: hash, plan: p, bytes: slotBytes + len(query) + p.Size()}
 	if s.bytes > c.max/maxShare {
 		return
 	}

@@ -3,21 +3,21 @@ package rewrite
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
 // guardedDialects are those that a rewriter takes tables for.
 func guardedDialects(t testing.TB) (all []databases.Dialect) {
 	t.Helper()
-	for d := range dialects {
-		if _, err := guarded(databases.Dialect(d)); err == nil {
-			all = append(all, databases.Dialect(d))
+	for _, db := range databases.All() {
+		if _, err := render.Guarded(db.Dialect); err == nil {
+			all = append(all, db.Dialect)
 		}
 	}
 	return all
@@ -39,8 +39,8 @@ func TestDialects(t *testing.T) {
 	if got := guardedDialects(t); !slices.Equal(got, docDialects[:]) {
 		t.Errorf("guarded are %v, documented %v", got, docDialects)
 	}
-	for d := databases.Dialect(0); d < databases.Dialect(len(dialects)+1); d++ {
-		says, err := guarded(d)
+	for d := databases.Dialect(0); d < databases.Dialect(len(databases.All())+2); d++ {
+		says, err := render.Guarded(d)
 		_, newErr := New(d, []Table{{Name: "books", Ledger: true}})
 		if (err == nil) != (newErr == nil) {
 			t.Errorf("%v: %v, but New says %v", d, err, newErr)
@@ -51,7 +51,7 @@ func TestDialects(t *testing.T) {
 		if d.String() == databases.Dialect(0).String() {
 			t.Errorf("%d has no name", d)
 		}
-		if less, other := says.guard.Compares(guard.Less), says.guard.Compares(guard.LessOrEqual); *less == *other || *less == *says.guard.Compares(guard.Equal) {
+		if less, other := says.Guard.Compares(guard.Less), says.Guard.Compares(guard.LessOrEqual); *less == *other || *less == *says.Guard.Compares(guard.Equal) {
 			t.Errorf("%v compares alike", d)
 		}
 	}
@@ -71,27 +71,14 @@ func TestDialectsAreTestedBelow(t *testing.T) {
 func TestPlaceholdersAreRead(t *testing.T) {
 	for _, d := range guardedDialects(t) {
 		for typ := range sqltext.Bigint + 1 {
-			s := sample{sql: "UPDATE books SET price = " + dialects[d].Placeholder(7, typ)}
+			s := sample{sql: "UPDATE books SET price = " + says(d).Placeholder(7, typ)}
 			want := 7
-			if !dialects[d].numbers() {
+			if !says(d).Facts().Numbers.Is() {
 				want = 1
 			}
 			if p := s.plan(t, d, "row"); p.Verdict != guard.Guard || p.Inputs != want {
 				t.Errorf("%v: %v, %d arguments, want %d: %s", d, p.Verdict, p.Inputs, want, s.sql)
 			}
-		}
-	}
-}
-
-// The rules are in the order of precedence, and each is asked by its name there.
-func TestPrecedence(t *testing.T) {
-	want := []rule{ledger{}, key{}, rowFence{}, claim{}, takeover{}, serial{}, editLock{}}
-	if !reflect.DeepEqual(precedence[:], want) {
-		t.Errorf("got %T", precedence)
-	}
-	for i, r := range map[int]rule{ruleLedger: ledger{}, ruleKey: key{}, ruleRowFence: rowFence{}, ruleClaim: claim{}, ruleTakeover: takeover{}, ruleSerial: serial{}, ruleEditLock: editLock{}} {
-		if precedence[i] != r {
-			t.Errorf("rule %d is %T", i, precedence[i])
 		}
 	}
 }

@@ -25,8 +25,8 @@ func TestFaultIsRefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	const update = "UPDATE books SET price = 1 WHERE id = 1"
-	index := r.rules.index
-	r.rules.index = nil // it is asked at once
+	registered := r.rules
+	r.rules = nil // it is asked at once
 	for _, plan := range []func(string) *Plan{r.Plan, func(query string) *Plan { return r.PlanFor(query, guard.Versioned) }} {
 		p := plan(update)
 		if p.Verdict != guard.Refuse || p.Refusal.Table != -1 || !strings.Contains(p.Refusal.Reason, "nil pointer") {
@@ -36,7 +36,7 @@ func TestFaultIsRefusal(t *testing.T) {
 			t.Error("it can be rendered")
 		}
 	}
-	r.rules.index = index
+	r.rules = registered
 	if p := r.Plan(update); p.Verdict != guard.Guard {
 		t.Errorf("afterwards: %v %+v", p.Verdict, p.Refusal)
 	}

@@ -85,10 +85,10 @@ func TestLooksAtDO(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.rules.search.finds(sql); got != want {
+		if got := r.rules.Finds(sql); got != want {
 			t.Errorf("%.40q: %v, want %v", sql, got, want)
 		}
-		if r, _ = New(databases.Postgres, nil); r.rules.search.finds(sql) {
+		if r, _ = New(databases.Postgres, nil); r.rules.Finds(sql) {
 			t.Errorf("%.40q is read although no table is registered", sql)
 		}
 	}

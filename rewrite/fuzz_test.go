@@ -10,6 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/random"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
 // addCorpus adds the statements of the golden files, or those that choose returns of them, as seeds.
@@ -60,25 +61,25 @@ func FuzzPlan(f *testing.F) {
 // checkGuard checks a plan to guard, and that of the text with a comment behind.
 func checkGuard(t *testing.T, d databases.Dialect, rules string, p, q *Plan) {
 	t.Helper()
-	v := p.values(rules)
+	v := valuesOf(p, rules)
 	r, err := insertions(p, v)
-	if err == errAmbiguous {
+	if err == render.ErrAmbiguous {
 		return
 	}
 	if err != nil {
 		t.Fatalf("%v, %s: %v", d, rules, err)
 	}
-	if longer := q.rendered(t, q.values(rules)); longer.SQL != p.rendered(t, v).SQL+"\n-- c" {
+	if longer := renderedOf(t, q, valuesOf(q, rules)); longer.SQL != renderedOf(t, p, v).SQL+"\n-- c" {
 		t.Fatalf("%v, %s: got %q, with a comment behind %q", d, rules, r.SQL, longer.SQL)
 	}
 	if !strings.Contains(r.SQL, "fence_token") && !strings.Contains(r.SQL, "fencing_tokens") && !strings.Contains(r.SQL, guard.ClaimedTable) && !mayInsertNothing(p, rules) && rules != "keyledger" {
 		t.Fatalf("%v, %s: without a guard: %q", d, rules, r.SQL)
 	}
 	escapes := lex.EscapesUnknown
-	if p.source.needsSCSOn {
+	if p.Source.NeedsSCSOn {
 		escapes = lex.EscapesNone
 	}
-	if _, err := lex.Scan(p.source.dialect.grammar.Lex, r.SQL, escapes, nil); err != nil {
+	if _, err := lex.Scan(p.Source.Dialect.Grammar.Lex, r.SQL, escapes, nil); err != nil {
 		t.Fatalf("%v, %s: at %d of %q: %s", d, rules, err.Offset, r.SQL, err.Reason)
 	}
 }
@@ -96,7 +97,7 @@ func FuzzReadMarker(f *testing.F) {
 			r := reader(t, d)
 			for _, err := range []error{errors.New(before + "sqlfence:nonce:" + marker), stateError{before + "sqlfence:nonce:" + marker, state}, errors.New(before + marker)} {
 				m, ok := r.ReadMarker(err, nil)
-				if ok && (m.Kind == "" || m.Kind == byClaim || m.Kind == byGeneration || m.Token < 0 || m.Table < 0) {
+				if ok && (m.Kind == "" || m.Kind == "claim" || m.Kind == "unproven" || m.Token < 0 || m.Table < 0) {
 					t.Fatalf("%v: %q is %+v, %v", d, err, m, ok)
 				}
 				if ok && m.Kind != guard.NotInteger && !strings.Contains(err.Error(), "sqlfence:nonce:") {

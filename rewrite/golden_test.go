@@ -16,6 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/golden"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
 var update = flag.Bool("update", false, "write what the rewriter makes of the statements into the golden files")
@@ -109,12 +110,12 @@ var rulesets = map[string]struct {
 // rulesetsOf returns the names of the rules that a dialect has.
 func rulesetsOf(t testing.TB, d databases.Dialect) (names []string) {
 	t.Helper()
-	says, err := guarded(d)
+	says, err := render.Guarded(d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, set := range rulesets {
-		if says.guard.Unsealable == "" || !set.table.Sealed {
+		if says.Guard.Unsealable == "" || !set.table.Sealed {
 			names = append(names, name)
 		}
 	}
@@ -153,7 +154,7 @@ func byRow(rules string) bool {
 // mayInsertNothing reports whether a plan's guard may have nothing to insert.
 func mayInsertNothing(p *Plan, rules string) bool {
 	unfenced := slices.ContainsFunc(rulesets[rules].values.Tables, func(v TableValues) bool { return v.Unfenced })
-	changes := slices.ContainsFunc(p.Targets, func(t written) bool { return !t.Free })
+	changes := slices.ContainsFunc(p.Targets, func(t render.Written) bool { return !t.Free })
 	return byRow(rules) || unfenced || !changes
 }
 
@@ -164,18 +165,37 @@ var booksKeys = &session.UniqueKeys{Shape: "[]", Keys: [][]session.KeyColumn{
 }}
 
 // knowing returns the plan of a REPLACE for booksKeys; or without any, if their values don't show.
-func (p *Plan) knowing() *Plan {
+func knowing(p *Plan, v Values) *Plan {
 	if p.Replaces() == nil {
 		return p
 	}
-	if known := p.Knowing(booksKeys); known.checkReplaced() == nil {
+	known := p.Knowing(booksKeys)
+	if _, _, err := known.Render(v); err == nil {
 		return known
 	}
 	return p.Knowing(&session.UniqueKeys{Shape: "[]"})
 }
 
-// values returns what the plan of a sample is rendered with.
-func (p *Plan) values(rules string) Values {
+// says returns the dialect that guards are written in.
+func says(d databases.Dialect) *render.Dialect {
+	says, err := render.Guarded(d)
+	if err != nil {
+		panic(err)
+	}
+	return says
+}
+
+// rulesOf returns the rules of a plan's table.
+func rulesOf(p *Plan, i int) *render.Registered { return p.Source.RulesOf(p.Tables[i]) }
+
+// needsNone reports whether the default form has no token of a plan's table.
+func needsNone(p *Plan, i int) bool {
+	return rulesOf(p, i).Claim != "" &&
+		!slices.ContainsFunc(p.Targets, func(t render.Written) bool { return t.Table == i && !t.Free })
+}
+
+// valuesOf returns what the plan of a sample is rendered with.
+func valuesOf(p *Plan, rules string) Values {
 	v := rulesets[rules].values
 	tokens := []Token{{Name: "books", Key: "42", Value: 7}, {Name: "o'neill", Key: `\43'`, Value: 8}}
 	two, unfenced := v.Tables != nil && rules != "sealedopen", false
@@ -192,8 +212,8 @@ func (p *Plan) values(rules string) Values {
 		t := &v.Tables[i]
 		t.Unsealed = rules == "sealedopen"
 		switch {
-		case !p.rules(i).Fenced():
-		case unfenced, p.needsNone(i) && !strings.HasSuffix(rules, "held"):
+		case !rulesOf(p, i).Fenced():
+		case unfenced, needsNone(p, i) && !strings.HasSuffix(rules, "held"):
 			t.Unfenced = true
 		case two:
 			t.Tokens = tokens
@@ -213,10 +233,10 @@ type rendered struct {
 	Args []Arg
 }
 
-// rendered returns what a plan to guard is rendered to.
-func (p *Plan) rendered(t testing.TB, v Values) rendered {
+// renderedOf returns what a plan to guard is rendered to.
+func renderedOf(t testing.TB, p *Plan, v Values) rendered {
 	t.Helper()
-	sql, args, err := p.knowing().Render(v)
+	sql, args, err := knowing(p, v).Render(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +244,7 @@ func (p *Plan) rendered(t testing.TB, v Values) rendered {
 }
 
 // standard returns the text of a plan's default form.
-func (p *Plan) standard(t testing.TB) string {
+func standard(t testing.TB, p *Plan) string {
 	t.Helper()
 	sql, _, err := p.Default()
 	if err != nil {
@@ -330,11 +350,11 @@ func (s *sample) golden(t testing.TB, d databases.Dialect) string {
 		fmt.Fprintf(&b, "=> %s: %v", rules, p.Verdict)
 		switch p.Verdict {
 		case guard.Guard:
-			r := p.rendered(t, p.values(rules))
+			r := renderedOf(t, p, valuesOf(p, rules))
 			for i, a := range r.Args {
-				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "claims", "taken", "row", "number", "uuid", "ascii", "wide", "serial", "editor"}[a.value.field], " ", a.value.token)
-				if a.value.table > 0 {
-					what += fmt.Sprint(" of table ", a.value.table)
+				what := fmt.Sprint([...]string{"value", "name", "key", "claim", "claims", "taken", "row", "number", "uuid", "ascii", "wide", "serial", "editor"}[a.Of.Field], " ", a.Of.Token)
+				if a.Of.Table > 0 {
+					what += fmt.Sprint(" of table ", a.Of.Table)
 				}
 				if a.Again > 0 {
 					what = fmt.Sprint("again ", a.Again)

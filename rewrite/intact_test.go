@@ -8,12 +8,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
 // opened returns a statement as it was read, with the numbers of its placeholders.
 func opened(t *testing.T, d databases.Dialect, query string) *read.Text {
 	t.Helper()
-	text, err := read.Open(dialects[d].grammar, query, lex.EscapesUnknown)
+	text, err := read.Open(says(d).Grammar, query, lex.EscapesUnknown)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,13 +24,13 @@ func opened(t *testing.T, d databases.Dialect, query string) *read.Text {
 }
 
 // moved returns whether a plan is rendered whose edits were changed.
-func moved(p *Plan, text *read.Text, change func(edits []edit)) bool {
+func moved(p *Plan, text *read.Text, change func(edits []render.Edit)) bool {
 	other := *p
-	other.source.plan, other.form = &other, new(defaultForm)
-	other.source.edits = append([]edit(nil), p.source.edits...)
-	change(other.source.edits)
-	order(other.source.edits, text.Src)
-	return other.renderDefault(text)
+	other.Source.Plan, other.Form = &other, new(render.Form)
+	other.Source.Edits = append([]render.Edit(nil), p.Source.Edits...)
+	change(other.Source.Edits)
+	render.Order(other.Source.Edits, text.Src)
+	return other.RenderDefault(text)
 }
 
 // Where the reader is wrong about the end of a SET list, the plan isn't rendered: here the mark stands at any place
@@ -63,14 +64,14 @@ func TestMarkBelongsIntoSet(t *testing.T) {
 			if set < 0 {
 				set = strings.LastIndex(query, "UPDATE ")
 			}
-			for n := range p.source.edits {
-				if p.source.edits[n].op != opAssign {
+			for n := range p.Source.Edits {
+				if p.Source.Edits[n].Op != render.OpAssign {
 					continue
 				}
-				end := p.source.edits[n].at
+				end := p.Source.Edits[n].At
 				for _, tok := range text.Tokens[:len(text.Tokens)-1] {
 					inSet := int(tok.End) > set && tok.End <= end && !strings.Contains(query[set:tok.End], "(")
-					ok := moved(p, text, func(edits []edit) { edits[n].at = tok.End })
+					ok := moved(p, text, func(edits []render.Edit) { edits[n].At = tok.End })
 					if tok.End == end && !ok || !inSet && tok.End != end && ok && !strings.Contains(query[set:end], "(") {
 						t.Errorf("%v: the mark behind byte %d is sent: %v\n%s", d, tok.End, ok, query)
 					}
@@ -90,7 +91,7 @@ func TestGuardsBesideSigns(t *testing.T) {
 		for _, rules := range []string{"row", "both", "serialboth", "key", "lockall", "claim", "versionboth"} {
 			for _, query := range queries {
 				p := (&sample{sql: query}).plan(t, d, rules)
-				if p.Verdict == guard.Refuse && p.Refusal.Reason == damaged {
+				if p.Verdict == guard.Refuse && p.Refusal.Reason == render.Damaged {
 					t.Errorf("%v, %s: %s: %s", d, rules, query, p.Refusal.Reason)
 				}
 			}
@@ -108,8 +109,8 @@ func TestFragmentsAreWhole(t *testing.T) {
 		for piece, whole := range map[string]bool{
 			"/* ": false, "( ": false, ") OR (": false, "' ": false, "-- ": false, "1 OR ": true, "/*(*/ ": false, "- ": true, "E": true,
 		} {
-			ok := moved(p, text, func(edits []edit) {
-				edits[0] = edit{at: int32(strings.Index(query, "id = 2")), text: piece}
+			ok := moved(p, text, func(edits []render.Edit) {
+				edits[0] = render.Edit{At: int32(strings.Index(query, "id = 2")), Text: piece}
 			})
 			if ok != whole {
 				t.Errorf("%v: %q is sent: %v", d, piece, ok)
@@ -125,11 +126,11 @@ func TestPlaceholdersAreCounted(t *testing.T) {
 		"UPDATE books SET price = ?, title = ? WHERE id = ?",
 		"INSERT INTO books (id, price) VALUES (?, ?), (?, ?)",
 		"DELETE FROM books WHERE id = ?",
-		"DELETE FROM books WHERE id IN (?" + strings.Repeat(", ?", manyRepeated) + ")",
+		"DELETE FROM books WHERE id IN (?" + strings.Repeat(", ?", 16) + ")",
 	} {
 		p := r.Plan(query)
 		text := opened(t, databases.SQLite, query)
-		if p.Verdict != guard.Guard || !p.renderDefault(text) {
+		if p.Verdict != guard.Guard || !p.RenderDefault(text) {
 			t.Fatalf("%v %v: %s", p.Verdict, p.Refusal, query)
 		}
 		for name, wrong := range map[string]func(p *Plan){
@@ -139,11 +140,11 @@ func TestPlaceholdersAreCounted(t *testing.T) {
 			"one less before each": func(p *Plan) { moveInputs(p, -1) },
 		} {
 			other := *p
-			other.source.plan, other.form = &other, new(defaultForm)
-			other.source.edits = append([]edit(nil), p.source.edits...)
+			other.Source.Plan, other.Form = &other, new(render.Form)
+			other.Source.Edits = append([]render.Edit(nil), p.Source.Edits...)
 			wrong(&other)
-			if other.renderDefault(text) {
-				t.Errorf("%s: it is sent: %s", name, other.form.sql)
+			if other.RenderDefault(text) {
+				t.Errorf("%s: it is sent: %s", name, name)
 			}
 		}
 	}
@@ -151,8 +152,8 @@ func TestPlaceholdersAreCounted(t *testing.T) {
 
 // moveInputs changes how many placeholders are before each edit.
 func moveInputs(p *Plan, by int32) {
-	for i := range p.source.edits {
-		p.source.edits[i].inputs += by
+	for i := range p.Source.Edits {
+		p.Source.Edits[i].Inputs += by
 	}
 }
 

@@ -1,7 +1,7 @@
 package rewrite
 
 import (
-	"cmp"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,7 +25,7 @@ func TestWithLedgerFunction(t *testing.T) {
 		if plan.Verdict != guard.Guard {
 			return
 		}
-		text, textWith := plan.rendered(t, plan.values(rules)), planWith.rendered(t, plan.values(rules))
+		text, textWith := renderedOf(t, plan, valuesOf(plan, rules)), renderedOf(t, planWith, valuesOf(plan, rules))
 		if !slices.Equal(sorted(text.Args), sorted(textWith.Args)) {
 			t.Errorf("arguments %v, with the function %v", text.Args, textWith.Args)
 		}
@@ -55,12 +55,10 @@ func TestWithLedgerFunctionWithoutADialect(t *testing.T) {
 
 // sorted returns the values of arguments in an order that doesn't depend on where they
 // stand first.
-func sorted(args []Arg) (values []value) {
+func sorted(args []Arg) (values []string) {
 	for _, a := range args {
-		values = append(values, a.value)
+		values = append(values, fmt.Sprint(a.Of))
 	}
-	slices.SortFunc(values, func(a, b value) int {
-		return cmp.Or(cmp.Compare(a.table, b.table), cmp.Compare(a.token, b.token), cmp.Compare(a.field, b.field))
-	})
+	slices.Sort(values)
 	return values
 }

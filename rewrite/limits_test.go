@@ -14,9 +14,9 @@ import (
 // for more arguments.
 func TestMostArguments(t *testing.T) {
 	for d, most := range answers(t, map[databases.Dialect]int{databases.Postgres: 65535, databases.SQLite: 32766, databases.MySQL: 65535}) {
-		placeholder := strings.TrimSuffix(dialects[d].Placeholder(1, sqltext.Untyped), "1")
+		placeholder := strings.TrimSuffix(says(d).Placeholder(1, sqltext.Untyped), "1")
 		fits := 2 // tokens, with a key and a value for each
-		if !dialects[d].numbers() {
+		if !says(d).Facts().Numbers.Is() {
 			fits = 1 // each is passed twice
 		}
 		for _, tt := range []struct {
@@ -31,14 +31,14 @@ func TestMostArguments(t *testing.T) {
 			{most - 5, fits + 1, true, true},
 		} {
 			s := sample{sql: fmt.Sprintf("UPDATE books SET price = %s%d WHERE id = 1", placeholder, tt.inputs)}
-			if tt.inputs > dialects[d].maxNumbered() {
+			if tt.inputs > says(d).MaxNumbered() {
 				s.sql = "UPDATE books SET price = 1 WHERE id IN (?" + strings.Repeat(", ?", tt.inputs-1) + ")"
 			}
 			p := s.plan(t, d, "key")
 			if p.Verdict != guard.Guard || p.Inputs != tt.inputs || p.Params != tt.params {
 				t.Fatalf("%v, %d arguments: %v, %d, %v", d, tt.inputs, p.Verdict, p.Inputs, p.Params)
 			}
-			r := p.rendered(t, Values{Tables: []TableValues{{Tokens: make([]Token, tt.tokens)}}, Literal: !p.Params})
+			r := renderedOf(t, p, Values{Tables: []TableValues{{Tokens: make([]Token, tt.tokens)}}, Literal: !p.Params})
 			if got := len(r.Args); (got == 0) != tt.literal || tt.inputs+got > most {
 				t.Errorf("%v, %d arguments and %d tokens: %d more", d, tt.inputs, tt.tokens, got)
 			}

@@ -128,24 +128,24 @@ func measure(t *testing.T, d databases.Dialect, tables []Table, sql string, v gu
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p := r.rules.read(sql, v)
+	p := r.rules.Read(sql, v)
 	w := work{size: len(sql)}
 	var rendered string
 	if p.Verdict == guard.Guard {
 		v := Values{Literal: !p.Params, Tables: make([]TableValues, len(p.Tables))}
 		for i := range v.Tables {
-			if p.rules(i).Fenced() {
+			if rulesOf(p, i).Fenced() {
 				v.Tables[i].Tokens = all[:min(len(all), 1)]
 			}
-			if p.rules(i).Key != "" {
-				v.Tables[i].Tokens, v.Tables[i].Rows = all, make([]int, p.rows(i))
+			if rulesOf(p, i).Key != "" {
+				v.Tables[i].Tokens, v.Tables[i].Rows = all, make([]int, rowsOf(p, i))
 				for row := range v.Tables[i].Rows {
 					v.Tables[i].Rows[row] = row % len(all)
 				}
 			}
 		}
-		rendered = p.rendered(t, v).SQL
-		w.output, w.edits = len(rendered), len(p.source.edits)
+		rendered = renderedOf(t, p, v).SQL
+		w.output, w.edits = len(rendered), len(p.Source.Edits)
 	}
 	runtime.ReadMemStats(&after)
 	w.bytes, w.allocs = int(after.TotalAlloc-before.TotalAlloc), int(after.Mallocs-before.Mallocs)
@@ -299,7 +299,7 @@ func TestDeep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := r.rules.read(sql, 0); p.Verdict == guard.Refuse && p.Refusal.Reason == "" {
+		if p := r.rules.Read(sql, 0); p.Verdict == guard.Refuse && p.Refusal.Reason == "" {
 			t.Errorf("%s: got %+v", l.name, p)
 		}
 	}
@@ -310,7 +310,7 @@ func TestTooLong(t *testing.T) {
 	if testing.Short() {
 		t.Skip("64 MB")
 	}
-	s := sample{sql: "SELECT * FROM books" + strings.Repeat(" ", maxRead)}
+	s := sample{sql: "SELECT * FROM books" + strings.Repeat(" ", (64<<20))}
 	if p := s.plan(t, databases.Postgres, "row"); p.Verdict != guard.Refuse || p.Refusal.Table != -1 {
 		t.Errorf("got %v %+v", p.Verdict, p.Refusal)
 	}
@@ -318,4 +318,14 @@ func TestTooLong(t *testing.T) {
 	if p := s.plan(t, databases.Postgres, "row"); p.Verdict != guard.Pass {
 		t.Errorf("a text that names none: got %v", p.Verdict)
 	}
+}
+
+// rowsOf returns how many rows of a plan's table have keys that show.
+func rowsOf(p *Plan, i int) (rows int) {
+	for _, t := range p.Targets {
+		if t.Table == i {
+			rows += len(t.Keys)
+		}
+	}
+	return rows
 }

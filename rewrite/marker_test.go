@@ -131,22 +131,6 @@ func TestReadMarkerRefuses(t *testing.T) {
 	}
 }
 
-// TestMarkersAreRead shows that what the guards raise is what is read back.
-func TestMarkersAreRead(t *testing.T) {
-	for _, d := range guardedDialects(t) {
-		for _, kind := range []guard.Kind{guard.Stale, guard.NotNewest, guard.OutOfScope, guard.UnknownName, guard.Conflict, guard.Gone, guard.NotSerial} {
-			w := newWriter(&source{dialect: dialects[d], nonce: testNonce, plan: new(Plan)})
-			defer w.release()
-			w.raise(kind, 3, "x")
-			_, marker, _ := strings.Cut(w.b.String(), "'sqlfence:")
-			marker, _, _ = strings.Cut(marker, "'")
-			if m, ok := reader(t, d).ReadMarker(errors.New("error: 'sqlfence:"+marker+"17'"), nil); !ok || m.Kind != kind || m.Token+m.Table != 3 {
-				t.Errorf("%v, %s: got %+v, %v", d, kind, m, ok)
-			}
-		}
-	}
-}
-
 // MySQL's servers quote nothing in what they show, and the guard pads it.
 func TestMarkerOfMySQLWithQuotes(t *testing.T) {
 	const text = "Identifier name 'sqlfence:nonce:locked:0:1:2:o'neill's '' ......................................' is too long"
@@ -252,7 +236,7 @@ func TestNonceOfARewriter(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range []*Rewriter{r, r.WithLedgerFunction("public")} {
-			text := r.Plan("UPDATE books SET price = 1").standard(t)
+			text := standard(t, r.Plan("UPDATE books SET price = 1"))
 			marker := fmt.Sprintf("sqlfence:N%d:stale:0:", i)
 			if !strings.Contains(text, marker) || strings.Contains(text, fmt.Sprint("N", 1-i)) {
 				t.Errorf("%s", text)

@@ -28,7 +28,7 @@ func sameMeaning(t *testing.T, d databases.Dialect, s *sample, rules, changed st
 	if p.Verdict != guard.Guard {
 		return
 	}
-	a, b := p.rendered(t, p.values(rules)), q.rendered(t, q.values(rules))
+	a, b := renderedOf(t, p, valuesOf(p, rules)), renderedOf(t, q, valuesOf(q, rules))
 	if strings.Contains(a.SQL, "/*DEFAULT*/") {
 		return // words between which a comment may stand are in a comment
 	}
@@ -136,7 +136,7 @@ func TestQuotesMeanNothing(t *testing.T) {
 			}
 			b.WriteString(s.sql[last:])
 			sameMeaning(t, d, s, rules, b.String(), func(x, y string) bool {
-				spelled := dialects[d].grammar.Lex.FoldsQuoted.Is() && lex.EqualFold(x, "`books`") && lex.EqualFold(x, y) // by the guard
+				spelled := says(d).Grammar.Lex.FoldsQuoted.Is() && lex.EqualFold(x, "`books`") && lex.EqualFold(x, y) // by the guard
 				return x == y || lex.EqualFold(x, "books") && y == way || spelled
 			})
 		}
@@ -181,7 +181,7 @@ func TestWordsRightBehindNumbers(t *testing.T) {
 			case p.Verdict != q.Verdict:
 				t.Errorf("%s: %v, with a blank %v", right.sql, q.Verdict, p.Verdict)
 			case q.Verdict == guard.Guard:
-				if a, b := p.rendered(t, p.values(rules)).SQL, q.rendered(t, q.values(rules)).SQL; strings.ReplaceAll(a, "1e0 ", "1e0") != b {
+				if a, b := renderedOf(t, p, valuesOf(p, rules)).SQL, renderedOf(t, q, valuesOf(q, rules)).SQL; strings.ReplaceAll(a, "1e0 ", "1e0") != b {
 					t.Errorf("%s: got %s, with a blank %s", right.sql, b, a)
 				}
 			}

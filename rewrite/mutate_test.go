@@ -12,6 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/random"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
 // A mutator makes new texts of the golden statements of a dialect, token by token. It finds what changes of single
@@ -132,21 +133,21 @@ func (r rewriterOf) planned(d databases.Dialect, sql string, n int) (wrong strin
 		lang.Verb(d, sql)
 		lang.Fingerprint(d, sql)
 		lang.InTransaction(d, sql, n%64 == 0)
-		r.rules.search.finds(sql)
+		r.rules.Finds(sql)
 	}
-	p := r.rules.read(sql, variantOf(r.named))
+	p := r.rules.Read(sql, variantOf(r.named))
 	switch p.Verdict {
 	case guard.Refuse:
-		if f := p.Refusal; f.Reason == "" || f.Offset < 0 || f.Offset > len(sql) || f.Table < -1 || f.Table > len(r.rules.index.tables) {
+		if f := p.Refusal; f.Reason == "" || f.Offset < 0 || f.Offset > len(sql) || f.Table < -1 || f.Table > 1+len(otherTables(r.named)) {
 			return fmt.Sprintf("refused as %+v", f), false
 		}
 	case guard.Guard:
-		if _, _, err := p.Default(); err != nil && err != errNoParams && err != errAmbiguous {
+		if _, _, err := p.Default(); err != nil && err != render.ErrNoParams && err != render.ErrAmbiguous {
 			return err.Error(), true
 		}
-		v := p.values(r.rules)
+		v := valuesOf(p, r.named)
 		v.Literal = v.Literal || n%4 == 0
-		if _, err := insertions(p, v); err != nil && err != errAmbiguous {
+		if _, err := insertions(p, v); err != nil && err != render.ErrAmbiguous {
 			return err.Error(), true
 		}
 		p.Inlines()
@@ -175,7 +176,7 @@ func TestMutatedStatements(t *testing.T) {
 				}
 				if kind := kindOf(wrong); kind != "" && !failures[kind] {
 					failures[kind] = true
-					t.Errorf("%s, %q: %s", r.rules, sql, wrong)
+					t.Errorf("%s, %q: %s", r.named, sql, wrong)
 				}
 			}
 			t.Logf("seed %d: %d texts, of which %d are guarded", seed, rounds, guarded)

@@ -9,35 +9,6 @@ import (
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 )
 
-// The same value has the same number each time, also among those that are passed again.
-func TestNumbersOfTheSameValue(t *testing.T) {
-	const values = 30
-	n := numbering{before: 2}
-	for range 3 {
-		for i := range values {
-			want := 2 + i + 1
-			if i >= values/2 {
-				want += 2
-			}
-			if i == values/2 && len(n.added) == i {
-				n.add(Arg{Again: 1})
-				n.before++ // another one of the statement's own
-			}
-			if got := n.of(value{token: i}); got != want {
-				t.Fatalf("value %d has the number %d, want %d", i, got, want)
-			}
-		}
-	}
-	if len(n.added) != values+1 {
-		t.Errorf("%d are added, want %d", len(n.added), values+1)
-	}
-	for was, want := range []int{1: 1, 2: 2, 3: 2 + values/2 + 2, 4: 4 + values + 1} {
-		if got := n.own(was); was > 0 && got != want {
-			t.Errorf("the statement's own number %d is %d, want %d", was, got, want)
-		}
-	}
-}
-
 // An argument of the guard's counts where it stands first.
 func TestPlacesOfArguments(t *testing.T) {
 	many := strings.Repeat("?, ", 16)
@@ -64,11 +35,11 @@ func TestPlacesOfArguments(t *testing.T) {
 		p := (&sample{sql: tt.sql}).plan(t, databases.SQLite, tt.rules)
 		v := Values{Tables: make([]TableValues, len(p.Tables)), Editor: "editor"}
 		for i := range v.Tables {
-			if p.rules(i).Fenced() {
+			if rulesOf(p, i).Fenced() {
 				v.Tables[i].Tokens = []Token{{Name: "books", Value: 7}}
 			}
 		}
-		r := p.rendered(t, v)
+		r := renderedOf(t, p, v)
 		all := make([]string, p.Inputs+len(r.Args))
 		for _, a := range r.Args {
 			all[a.Number-1] = fmt.Sprint(a.Value(&v))
@@ -91,11 +62,12 @@ func TestPlacesOfArguments(t *testing.T) {
 // A value isn't passed once more where there is no room for it, nor where the values stand
 // in the text.
 func TestRepeatedArgumentsWithoutRoom(t *testing.T) {
-	most := dialects[databases.SQLite].guard.MaxInputs
+	const manyRepeated, manyNumbered = 16, 1024
+	most := says(databases.SQLite).Guard.MaxInputs
 	for n, again := range map[int]bool{manyRepeated: false, manyRepeated + 1: true, manyNumbered: true, most/2 - 1: true, most / 2: false, most: false} {
 		p := (&sample{sql: "DELETE FROM books WHERE id IN (?" + strings.Repeat(", ?", n-1) + ")"}).plan(t, databases.SQLite, "row")
 		v := Values{Tables: []TableValues{{Tokens: []Token{{Name: "books", Value: 7}}}}}
-		r := p.rendered(t, v)
+		r := renderedOf(t, p, v)
 		copies := 0
 		for _, a := range r.Args {
 			if a.Again > 0 {
@@ -106,7 +78,7 @@ func TestRepeatedArgumentsWithoutRoom(t *testing.T) {
 			t.Errorf("%d placeholders: %d are passed once more, want %d", n, copies, want)
 		}
 		v.Literal = true
-		r = p.rendered(t, v)
+		r = renderedOf(t, p, v)
 		if inText := numbers(t, databases.SQLite, r.SQL); len(r.Args) > 0 || n <= manyNumbered && slices.Max(inText) != n || n > manyNumbered && strings.Contains(r.SQL, "?1") {
 			t.Errorf("%d placeholders, in the text: %d arguments more, the highest is %d", n, len(r.Args), slices.Max(inText))
 		}

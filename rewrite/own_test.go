@@ -8,6 +8,7 @@ import (
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
 // ownSpellings are ways to write a table's name, of which % is the first letter
@@ -137,7 +138,7 @@ func TestOwnTablesAreRegisteredAlways(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, name := range ownTables {
+			for _, name := range render.OwnTables {
 				for _, spelling := range spelled(d, name) {
 					for _, s := range ownRefused[d] {
 						query := strings.ReplaceAll(s, "@", spelling)
@@ -215,7 +216,7 @@ func TestWritesToTheSchemaAreRefused(t *testing.T) {
 
 func TestOwnTablesCanNotBeRegistered(t *testing.T) {
 	for _, d := range guardedDialects(t) {
-		for _, name := range ownTables {
+		for _, name := range render.OwnTables {
 			for _, schema := range []string{"", "shop"} {
 				if _, err := New(d, []Table{{Name: name, Schema: schema, Ledger: true}}); err == nil || !strings.Contains(err.Error(), name) {
 					t.Errorf("%v: registering %s in %q: %v, want an error that names it", d, name, schema, err)
@@ -237,15 +238,15 @@ func TestEveryStartIsLookedFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range slices.Concat(names, ownTables[:]) {
-			quoted := dialects[d].Quote(name)
+		for _, name := range slices.Concat(names, render.OwnTables[:]) {
+			quoted := says(d).Quote(name)
 			for _, query := range []string{"DELETE FROM " + quoted, "DELETE FROM " + strings.ToUpper(quoted) + " WHERE true", quoted} {
-				if !r.rules.search.finds(query) {
+				if !r.rules.Finds(query) {
 					t.Errorf("%v: the name %s isn't seen in %s", d, name, query)
 				}
 			}
 		}
-		if r.rules.search.finds("") {
+		if r.rules.Finds("") {
 			t.Error("nothing mentions a table")
 		}
 	}

@@ -58,8 +58,8 @@ func TestPatternIsAsByName(t *testing.T) {
 		case got.Verdict != want.Verdict:
 			t.Errorf("%v, by name %v: %q", got.Verdict, want.Verdict, s.sql)
 		case got.Verdict == guard.Guard:
-			a, b := got.rendered(t, got.values(rules)), want.rendered(t, want.values(rules))
-			nonces := strings.NewReplacer(got.source.nonce, "", want.source.nonce, "")
+			a, b := renderedOf(t, got, valuesOf(got, rules)), renderedOf(t, want, valuesOf(want, rules))
+			nonces := strings.NewReplacer(got.Source.Nonce, "", want.Source.Nonce, "")
 			if nonces.Replace(fmt.Sprint(a)) != nonces.Replace(fmt.Sprint(b)) {
 				t.Errorf("%+v, by name %+v", a, b)
 			}
@@ -126,7 +126,7 @@ func TestPatternCovers(t *testing.T) {
 				got = "refused"
 			case guard.Guard:
 				for i := range p.Tables {
-					got += p.rules(i).FullName()
+					got += rulesOf(p, i).FullName()
 				}
 			}
 			if got != c.want {
@@ -214,7 +214,7 @@ func TestPatternSpellings(t *testing.T) {
 		p, got := r.Plan(c.sql), ""
 		switch p.Verdict {
 		case guard.Guard:
-			got = p.rules(0).Name
+			got = rulesOf(p, 0).Name
 		case guard.Refuse:
 			got = "refused"
 		}

@@ -10,7 +10,9 @@ import (
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
 // insertions renders the plan and checks that it is the statement with text
@@ -21,10 +23,12 @@ func insertions(p *Plan, v Values) (r rendered, err error) {
 	if err != nil {
 		return r, err
 	}
-	masked := p.maskedWriter()
-	masked.take(&v)
-	masked.literal = masked.literal || len(r.Args) == 0 // the database takes no more arguments
-	mask := masked.statement()
+	masked := fresh(p)
+	masked.Source.Src = strings.Repeat("\x00", len(p.Source.Src))
+	mask, _, err := masked.Render(v)
+	if err != nil {
+		return r, err
+	}
 	if len(mask) != len(r.SQL) {
 		return r, fmt.Errorf("the guard depends on the statement's bytes: %q", r.SQL)
 	}
@@ -36,18 +40,14 @@ func insertions(p *Plan, v Values) (r rendered, err error) {
 			return r, fmt.Errorf("the guard depends on the statement's bytes: %q", r.SQL)
 		}
 	}
-	if own.String() != p.source.src {
+	if own.String() != p.Source.Src {
 		return r, fmt.Errorf("without the guard it is %q", own.String())
 	}
 	return r, nil
 }
 
-func (p *Plan) maskedWriter() *writer {
-	masked := p.source
-	w := newWriter(&masked)
-	w.src = strings.Repeat("\x00", len(w.src))
-	return w
-}
+// fresh returns the plan without its default form, so that each rendering is written.
+func fresh(p *Plan) *Plan { return p.Knowing(new(session.UniqueKeys)) }
 
 // TestOnlyInserts shows that a guarded statement is the user's, byte for byte,
 // with text inserted.
@@ -57,12 +57,12 @@ func TestOnlyInserts(t *testing.T) {
 		if p.Verdict != guard.Guard {
 			return
 		}
-		r, err := insertions(p, p.values(rules))
+		r, err := insertions(p, valuesOf(p, rules))
 		if err != nil {
 			t.Error(err)
 		}
-		if p.source.src != s.sql {
-			t.Errorf("it was made of %q", p.source.src)
+		if p.Source.Src != s.sql {
+			t.Errorf("it was made of %q", p.Source.Src)
 		}
 		if r.SQL == s.sql && !mayInsertNothing(p, rules) {
 			t.Error("nothing was inserted")
@@ -78,7 +78,7 @@ func TestWordsSurvive(t *testing.T) {
 		if p.Verdict != guard.Guard {
 			return
 		}
-		sql := p.rendered(t, p.values(rules)).SQL
+		sql := renderedOf(t, p, valuesOf(p, rules)).SQL
 		if strings.Contains(sql, "/*DEFAULT*/") {
 			return // it goes into a comment on purpose
 		}
@@ -101,7 +101,7 @@ func TestWordsSurvive(t *testing.T) {
 
 // scan splits a statement into tokens.
 func scan(d databases.Dialect, sql string) ([]lex.Token, *lex.Error) {
-	return lex.Scan(dialects[d].grammar.Lex, sql, lex.EscapesUnknown, nil)
+	return lex.Scan(says(d).Grammar.Lex, sql, lex.EscapesUnknown, nil)
 }
 
 // tokenTexts returns the texts of a statement's tokens.
@@ -128,9 +128,9 @@ func TestRenderIsDeterministic(t *testing.T) {
 		if p.Verdict != guard.Guard {
 			return
 		}
-		v := p.values(rules)
-		first := p.rendered(t, v)
-		for _, r := range []rendered{p.rendered(t, v), again.rendered(t, v)} {
+		v := valuesOf(p, rules)
+		first := renderedOf(t, p, v)
+		for _, r := range []rendered{renderedOf(t, p, v), renderedOf(t, again, v)} {
 			if r.SQL != first.SQL || !slices.Equal(r.Args, first.Args) {
 				t.Errorf("got %+v, then %+v", first, r)
 			}
@@ -138,38 +138,35 @@ func TestRenderIsDeterministic(t *testing.T) {
 		for i := range v.Tables {
 			v.Tables[i].Tokens = v.Tables[i].Tokens[:min(1, len(v.Tables[i].Tokens))]
 			v.Tables[i].Rows, v.Tables[i].Unsealed = nil, false
-			if p.needsNone(i) {
+			if needsNone(p, i) {
 				v.Tables[i] = TableValues{Unfenced: true}
 			}
 		}
 		if p.Replaces() != nil {
 			return // its default form asks for keys
 		}
-		one := p.rendered(t, Values{Tables: v.Tables})
-		if !p.Params && len(p.form.args) > 0 {
-			if form, _, err := p.Default(); err != errNoParams || len(one.Args) > 0 {
+		one := renderedOf(t, p, Values{Tables: v.Tables})
+		if form, _, err := p.Default(); err == render.ErrNoParams {
+			if p.Params || len(one.Args) > 0 {
 				t.Errorf("Default is %q, %v, and Render returns %+v", form, err, one)
 			}
 			return
 		}
 		for i := range v.Tables {
-			if v.Tables[i].Unfenced && !p.needsNone(i) {
+			if v.Tables[i].Unfenced && !needsNone(p, i) {
 				return
 			}
 		}
 		if form, args, err := p.Default(); err != nil || unsafe.StringData(form) != unsafe.StringData(one.SQL) || !slices.Equal(args, one.Args) {
 			t.Errorf("Default is %q, %v, want %+v, once", form, err, one)
 		}
-		w := newWriter(&p.source)
-		defer w.release()
-		w.take(&Values{Tables: v.Tables})
-		if sql := w.statement(); sql != one.SQL || !slices.Equal(w.numbers.added, one.Args) {
-			t.Errorf("Default is %+v, want %s %v", one, sql, w.numbers.added)
+		if sql, args, err := fresh(p).Render(Values{Tables: v.Tables}); err != nil || sql != one.SQL || !slices.Equal(args, one.Args) {
+			t.Errorf("Default is %+v, want %s %v %v", one, sql, args, err)
 		}
 	})
 }
 
-func sameNewKeys(a, b written) bool {
+func sameNewKeys(a, b render.Written) bool {
 	return a.AssignsKey == b.AssignsKey && slices.Equal(a.NewKeys, b.NewKeys)
 }
 
@@ -181,8 +178,8 @@ func TestPlaceholders(t *testing.T) {
 		if p.Verdict != guard.Guard || strings.Contains(s.name, "huge") {
 			return
 		}
-		v := p.values(rules)
-		r := p.rendered(t, v)
+		v := valuesOf(p, rules)
+		r := renderedOf(t, p, v)
 		before, after := numbers(t, d, s.sql), numbers(t, d, r.SQL)
 		if highest := slices.Max(append(before, 0)); p.Inputs != highest {
 			t.Errorf("Inputs is %d, the statement's highest placeholder %d", p.Inputs, highest)
@@ -198,17 +195,17 @@ func TestPlaceholders(t *testing.T) {
 			}
 			used[n] = true
 		}
-		seen, last := make(map[value]bool), 0
+		seen, last := make(map[any]bool), 0
 		for _, a := range r.Args {
 			switch {
 			case a.Number <= last || a.Number > all || !used[a.Number]:
 				t.Errorf("argument %+v is without a placeholder, or out of order, in %s", a, r.SQL)
-			case a.Again > p.Inputs, a.Again == 0 && (seen[a.value] && dialects[d].numbers() || a.value.table >= len(v.Tables)),
-				a.Again == 0 && a.value.field.isOfToken() && a.value.token >= len(v.Tables[a.value.table].Tokens):
+			case a.Again > p.Inputs, a.Again == 0 && (seen[a.Of] && says(d).Facts().Numbers.Is() || a.Of.Table >= len(v.Tables)),
+				a.Again == 0 && a.Of.Field.IsOfToken() && a.Of.Token >= len(v.Tables[a.Of.Table].Tokens):
 				t.Errorf("argument %+v is there twice, or for no value", a)
 			}
 			last, added[a.Number] = a.Number, true
-			seen[a.value] = seen[a.value] || a.Again == 0
+			seen[a.Of] = seen[a.Of] || a.Again == 0
 		}
 		// Each of the user's arguments is where it was, among the guard's.
 		var places []int
@@ -264,7 +261,7 @@ func numbers(t *testing.T, d databases.Dialect, sql string) []int {
 // TestPassesUnread shows that a plan to pass carries nothing of the statement's.
 func TestPassesUnread(t *testing.T) {
 	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
-		if p := s.plan(t, d, rules); p.Verdict == guard.Pass && p != pass {
+		if p := s.plan(t, d, rules); p.Verdict == guard.Pass && p != render.Pass {
 			t.Errorf("got %+v", p)
 		}
 	})

@@ -7,14 +7,24 @@ import (
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/fault"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+	"github.com/sqlfence/sqlfence/rewrite/internal/rules"
 )
 
-// Table says which table to guard and how.
-type Table = guard.Table
+// A rewriter takes tables, and makes plans, which are rendered with values: the tokens of the written tables, a serial
+// and an editor. An Arg is an argument that a guard adds to the statement's own.
+type (
+	Table       = guard.Table
+	Plan        = render.Plan
+	Values      = render.Values
+	TableValues = render.TableValues
+	Token       = render.Token
+	Arg         = render.Arg
+)
 
 // A Rewriter plans the statements of one database. It is safe for concurrent use.
 type Rewriter struct {
-	rules *registration
+	rules *rules.Registration
 	plans plans
 }
 
@@ -29,7 +39,7 @@ type Rewriter struct {
 // table without a name or a rule, a table of sqlfence's own packages, a column with two
 // meanings, and two tables that one name could mean.
 func New(d databases.Dialect, tables []Table) (*Rewriter, error) {
-	r, err := newRegistration(d, tables)
+	r, err := rules.New(d, tables)
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +65,13 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 	defer func() {
 		if !fault.Crashes {
 			if failed := recover(); failed != nil {
-				plan = refuse(-1, 0, fmt.Sprint("sqlfence itself failed to read it: ", failed,
+				plan = rules.Refuse(-1, 0, fmt.Sprint("sqlfence itself failed to read it: ", failed,
 					"; please report that with the statement, and write it in another way"))
 			}
 		}
 	}()
-	if !r.rules.finds(query) {
-		return pass
+	if !r.rules.Finds(query) {
+		return render.Pass
 	}
 	plans := r.plans[v&(guard.Variants-1)]
 	hash := plans.hash(query)
@@ -69,11 +79,11 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 		return p
 	}
 	if len(query) > maxCached {
-		return r.rules.read(query, v)
+		return r.rules.Read(query, v)
 	}
 	// A clone, so that the cache doesn't keep a larger text alive.
 	query = strings.Clone(query)
-	p := r.rules.read(query, v)
+	p := r.rules.Read(query, v)
 	plans.put(query, hash, p)
 	return p
 }
@@ -88,7 +98,7 @@ func (r *Rewriter) Unregistered(query string) (names []string) {
 			names = nil
 		}
 	}()
-	return r.rules.unregistered(query)
+	return r.rules.Unregistered(query)
 }
 
 // WithLedgerFunction returns a rewriter for the same tables. On PostgreSQL its guards call the function that
@@ -97,7 +107,7 @@ func (r *Rewriter) Unregistered(query string) (names []string) {
 //
 // The schema is a name as the database stores it.
 func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
-	return r.speaking(r.rules.withLedgerFunction(schema))
+	return r.speaking(r.rules.WithLedgerFunction(schema))
 }
 
 // WithLedgerSchema returns a rewriter for the same tables. Its guards ask the ledger of this
@@ -107,11 +117,11 @@ func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
 //
 // The schema is a name as the database stores it.
 func (r *Rewriter) WithLedgerSchema(schema string) *Rewriter {
-	return r.speaking(r.rules.withLedgerSchema(schema))
+	return r.speaking(r.rules.WithLedgerSchema(schema))
 }
 
 // speaking returns the rewriter with guards in another form.
-func (r *Rewriter) speaking(rules *registration) *Rewriter {
+func (r *Rewriter) speaking(rules *rules.Registration) *Rewriter {
 	if rules == r.rules {
 		return r
 	}
@@ -120,17 +130,17 @@ func (r *Rewriter) speaking(rules *registration) *Rewriter {
 
 // Wrote reports whether a plan with a guard is the rewriter's, and not that of one for the same tables that asks the
 // ledger in another way.
-func (r *Rewriter) Wrote(p *Plan) bool { return r.rules.wrote(p) }
+func (r *Rewriter) Wrote(p *Plan) bool { return r.rules.Wrote(p) }
 
 // ReadMarker finds the marker of one of the rewriter's guards in a database's error. What says
 // the same for another reason isn't one: the error of another statement, or of a value that
 // reads like a marker. values returns those that the statement was rendered with, and is called for the
 // refusal of a Claim alone; nil will do where no table has one.
 func (r *Rewriter) ReadMarker(err error, values func() *Values) (guard.Marker, bool) {
-	return r.rules.readMarker(err, values)
+	return r.rules.ReadMarker(err, values)
 }
 
 // Marks reports whether a text has the nonce of the rewriter's markers, which the
 // application may have shown to a user in an error of the database. Of a statement with such a
 // text no marker can be believed.
-func (r *Rewriter) Marks(text string) bool { return r.rules.marks(text) }
+func (r *Rewriter) Marks(text string) bool { return r.rules.Marks(text) }

@@ -93,7 +93,7 @@ func BenchmarkPlanAmong(b *testing.B) {
 				sql := strings.Replace(sql, "00000 ", "00000x ", 1)
 				b.ReportAllocs()
 				for b.Loop() {
-					r.rules.read(sql, 0)
+					r.rules.Read(sql, 0)
 				}
 			})
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
 // everyByte finds texts as plainly as it can be done: it looks for each name at each
@@ -23,27 +24,27 @@ type everyByte struct {
 	starts, words []string
 	whole         []string // the names that the starts stand for
 	code          bool
-	search        *search
+	d             databases.Dialect
 }
 
-func newEveryByte(d databases.Dialect, r *Rewriter) *everyByte {
-	e := &everyByte{starts: append(slices.Clone(ownTables), sqltext.OwnPrefix), whole: slices.Clone(ownTables[:]), search: r.rules.search}
-	for i := range r.rules.index.tables {
-		e.starts = append(e.starts, start(r.rules.index.tables[i].Name))
-		e.whole = append(e.whole, r.rules.index.tables[i].Name)
+func newEveryByte(d databases.Dialect, tables []Table) *everyByte {
+	e := &everyByte{starts: append(slices.Clone(render.OwnTables), sqltext.OwnPrefix), whole: slices.Clone(render.OwnTables[:]), d: d}
+	for i := range tables {
+		e.starts = append(e.starts, start(tables[i].Name))
+		e.whole = append(e.whole, tables[i].Name)
 	}
 	if d == databases.Postgres {
 		e.starts = append(e.starts, `u&"`)
 	}
-	if len(r.rules.index.tables) == 0 {
+	if len(tables) == 0 {
 		return e
 	}
 	if d == databases.Postgres {
-		e.starts = append(e.starts, r.rules.dialect.guard.DefiningTables...)
-		e.starts, e.words, e.code = append(e.starts, "client_encoding", sqltext.TriggerSetting), append(slices.Clone(r.rules.dialect.guard.Setters), "names", "schema", "owned", "plpgsql"), true
+		e.starts = append(e.starts, says(d).Guard.DefiningTables...)
+		e.starts, e.words, e.code = append(e.starts, "client_encoding", sqltext.TriggerSetting), append(slices.Clone(says(d).Guard.Setters), "names", "schema", "owned", "plpgsql"), true
 		e.whole = append(e.whole, "client_encoding", sqltext.TriggerSetting)
 	} else {
-		e.whole = append(e.whole, r.rules.dialect.guard.DefiningTables...)
+		e.whole = append(e.whole, says(d).Guard.DefiningTables...)
 		e.starts = append(e.starts, "sqlite_")
 	}
 	return e
@@ -51,7 +52,7 @@ func newEveryByte(d databases.Dialect, r *Rewriter) *everyByte {
 
 func (e *everyByte) finds(text string) bool {
 	for i := range len(text) {
-		if e.code && (i == 0 || text[i-1] == ';') && e.search.runsCode(text, i) {
+		if e.code && (i == 0 || text[i-1] == ';') && e.runsCode(text, i) {
 			return true
 		}
 		for _, s := range e.starts {
@@ -66,6 +67,35 @@ func (e *everyByte) finds(text string) bool {
 		}
 	}
 	return false
+}
+
+// runsCode reports whether at i, where a statement may begin, a DO begins; behind a long comment it may.
+func (e *everyByte) runsCode(text string, i int) bool {
+	const maxSkipped = 512
+	for i < len(text) && lex.IsSpace(text[i]) {
+		i++
+	}
+	if i < len(text) && (text[i] == '-' || text[i] == '/') {
+		n, ok := says(e.d).Grammar.Lex.SkipBlank(text[i:min(len(text), i+maxSkipped)])
+		if !ok || n == maxSkipped {
+			return true
+		}
+		i += n
+	}
+	return i < len(text) && lex.HasPrefixFold(text[i:], "do") && isWhole(text, i, i+len("do"))
+}
+
+// isWhole reports whether no name goes on before i or at j.
+func isWhole(s string, i, j int) bool {
+	return (i == 0 || !lex.IsNamePart(s[i-1])) && (j == len(s) || !lex.IsNamePart(s[j]))
+}
+
+// start returns the part of a name that stands in a text however it is quoted.
+func start(name string) string {
+	if i := strings.IndexAny(name, "\"`'"); i >= 0 {
+		return name[:i+1]
+	}
+	return name
 }
 
 // hasWords reports whether a name stands in a text, and each word of it as one there.
@@ -86,35 +116,35 @@ func (e *everyByte) hasWords(text string) bool {
 
 // unread reports whether a text is refused whatever it names: because it can't be read,
 // or because of the encoding, which doesn't matter without tables.
-func unread(r *Rewriter, p *Plan) bool {
+func unread(tables []Table, p *Plan) bool {
 	return p.Refusal.Table < 0 && p.Refusal.Name == "" &&
 		(strings.HasPrefix(p.Refusal.Reason, "it can't be read") || p.Refusal.Reason == read.TooDeep.String() || p.Refusal.Reason == read.ExpectedAlias.String() ||
-			len(r.rules.index.tables) == 0 && strings.Contains(p.Refusal.Reason, "client_encoding"))
+			len(tables) == 0 && strings.Contains(p.Refusal.Reason, "client_encoding"))
 }
 
 // sameVerdict fails if the search leaves out a text that isn't to pass, or finds one that
 // is refused only because it was found. A text that can't be read may have a name in it as
 // a part of a word: a server that reads it sees that word, too.
-func sameVerdict(t testing.TB, d databases.Dialect, r *Rewriter, text string) {
+func sameVerdict(t testing.TB, d databases.Dialect, r *Rewriter, tables []Table, text string) {
 	t.Helper()
-	plain := newEveryByte(d, r)
-	want, got := plain.finds(text), r.rules.search.finds(text)
+	plain := newEveryByte(d, tables)
+	want, got := plain.finds(text), r.rules.Finds(text)
 	if want == got {
 		return
 	}
-	p := r.rules.read(text, 0)
+	p := r.rules.Read(text, 0)
 	switch {
 	case p.Verdict == guard.Pass:
 	case got:
-		t.Fatalf("%v, tables %q: %q is found: %v, %+v", d, namesOf(r), text, p.Verdict, p.Refusal)
-	case unread(r, p) && !plain.hasWords(text):
+		t.Fatalf("%v, tables %q: %q is found: %v, %+v", d, namesOf(tables), text, p.Verdict, p.Refusal)
+	case unread(tables, p) && !plain.hasWords(text):
 	default:
-		t.Fatalf("%v, tables %q: %q isn't found: %v, %+v", d, namesOf(r), text, p.Verdict, p.Refusal)
+		t.Fatalf("%v, tables %q: %q isn't found: %v, %+v", d, namesOf(tables), text, p.Verdict, p.Refusal)
 	}
 }
 
-func namesOf(r *Rewriter) (names []string) {
-	for _, t := range r.rules.index.tables {
+func namesOf(tables []Table) (names []string) {
+	for _, t := range tables {
 		names = append(names, t.Name)
 	}
 	return names
@@ -233,9 +263,9 @@ func searched(t testing.TB, seed uint64, texts int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		names = append(names, ownTables[:]...)
+		names = append(names, render.OwnTables[:]...)
 		for range texts {
-			sameVerdict(t, d, r, hardText(rnd, names, statementsOf[d]))
+			sameVerdict(t, d, r, tables, hardText(rnd, names, statementsOf[d]))
 		}
 	}
 }
@@ -274,15 +304,16 @@ func FuzzSearchFindsAll(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, name, text string) {
 		searched(t, seed, 20)
-		if !utf8.ValidString(name) || name == "" || strings.ContainsRune(name, 0) || isOwnTable(name) {
+		if !utf8.ValidString(name) || name == "" || strings.ContainsRune(name, 0) || render.IsOwnTable(name) {
 			return
 		}
 		for _, d := range []databases.Dialect{databases.Postgres, databases.SQLite} {
-			r, err := New(d, []Table{{Name: name, Ledger: true}})
+			tables := []Table{{Name: name, Ledger: true}}
+			r, err := New(d, tables)
 			if err != nil {
 				t.Fatal(err)
 			}
-			sameVerdict(t, d, r, text)
+			sameVerdict(t, d, r, tables, text)
 		}
 	})
 }
@@ -296,7 +327,7 @@ func TestShortTexts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, text := range []string{name, "x" + name, name + "x", "1" + name, "é" + name, " " + name, name + `"`, "x" + name + `"`, "'" + name, ""} {
-				short, long := r.rules.search.finds(text), r.rules.search.finds(text+"\n\n\n\n\n\n\n\n")
+				short, long := r.rules.Finds(text), r.rules.Finds(text+"\n\n\n\n\n\n\n\n")
 				if short != long {
 					t.Errorf("%v, table %q: %q is found: %v, with blanks behind: %v", d, name, text, short, long)
 				}

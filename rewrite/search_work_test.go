@@ -19,51 +19,6 @@ func manyNames(n int) (names []string) {
 	return names[:n]
 }
 
-// TestSearchWork: a look-up looks at about one bucket, whatever the number of names, and
-// few words of a text need one.
-func TestSearchWork(t *testing.T) {
-	for _, n := range []int{1, 100, 10_000} {
-		var tables []Table
-		for _, name := range manyNames(n) {
-			tables = append(tables, Table{Name: name, Ledger: true})
-		}
-		r, err := New(databases.Postgres, tables)
-		if err != nil {
-			t.Fatal(err)
-		}
-		words := &r.rules.search.words
-		asked, buckets, all := 0, 0, 0
-		for _, w := range strings.FieldsFunc(longRead4k, func(c rune) bool { return !isWordByte(byte(c)) }) {
-			all++
-			if words.mayHave(firstBytes(eight(w+"        ", 0), len(w)), len(w)) {
-				asked++
-			}
-			buckets += visited(words, w)
-		}
-		if asked > all/5 || buckets > 2*all {
-			t.Errorf("%d names: of %d words %d are looked up, in %d buckets", n, all, asked, buckets)
-		}
-		sum, most := 0, 0
-		for _, w := range words.words {
-			v := visited(words, w.text)
-			sum, most = sum+v, max(most, v)
-		}
-		if sum > 2*len(words.words) || most > 12 {
-			t.Errorf("%d names: %d buckets for one, %d for all", n, most, sum)
-		}
-	}
-}
-
-// visited returns at how many buckets a look-up looks.
-func visited(s *wordSet, w string) (n int) {
-	for at := hash(w, 0, len(w)) >> s.shift; ; at = (at + 1) % uint64(len(s.buckets)) {
-		n++
-		if b := s.buckets[at]; b.word == 0 || strings.EqualFold(s.words[b.word-1].text, w) {
-			return n
-		}
-	}
-}
-
 // TestSearchAllocates nothing, for no number of tables, whatever the texts have in them.
 func TestSearchAllocates(t *testing.T) {
 	for _, n := range numbersOfTables {

@@ -83,7 +83,7 @@ func TestRowsOfSeveralTargets(t *testing.T) {
 		"INSERT INTO books (id) VALUES (1), (2)"}).plan(t, databases.Postgres, "key")
 	v := Values{Literal: true, Tables: []TableValues{{Rows: []int{0, 1, 1, 0, 1},
 		Tokens: []Token{{Name: "books/1", Key: "1", Value: 7}, {Name: "books/2", Key: "2", Value: 8}}}}}
-	got := p.rendered(t, v).SQL
+	got := renderedOf(t, p, v).SQL
 	for _, want := range []string{"VALUES (1, 7), (2, 8)), o", "VALUES (2, 8)) INSERT", ") VALUES (1, 7), (2, 8)"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s isn't in %s", want, got)

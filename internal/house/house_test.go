@@ -33,6 +33,8 @@ var layers = [][]string{
 	{"internal/dialect"},
 	{"internal/sql/lang", "internal/verify"},
 	{"rewrite/internal/read"},
+	{"rewrite/internal/render"},
+	{"rewrite/internal/rules"},
 	{"rewrite"},
 	{"internal/core"},
 	{"internal/fenced"},

@@ -78,7 +78,8 @@ func (t walker) wrapped(begin int) int {
 	case t.Wrapped || t.depth > 0:
 		return 0
 	case t.grammar.Code.Is() && t.isWord(first, "prepare") && t.grammar.Lex.IsName(t.Src, second):
-	case t.grammar.Blocks.Is() && t.isWord(first, "set") && t.isWord(second, "statement") && blocks{t}.runs() == Unknown:
+	case t.grammar.Blocks.Is() && t.isWord(first, "set") && t.isWord(second, "statement") &&
+		blocks{t}.runs() == Unknown:
 		word = "for" // what runs a text would read it in the sql_mode that is set here
 	default:
 		return 0

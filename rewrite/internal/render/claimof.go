@@ -1,0 +1,155 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+)
+
+// claimedColumns returns the columns where the table is read.
+func (w *writer) claimedColumns() guard.ClaimColumns {
+	before, behind := w.Dialect.Guard.KeyText.Ends()
+	c := &w.rules.ClaimOf
+	return guard.ClaimColumns{
+		Key:   before + guard.ClaimedTable + "." + w.Dialect.Quote(c.Key) + behind,
+		Claim: "COALESCE(" + guard.ClaimedTable + "." + w.Dialect.Quote(c.Claim) + ", 0)",
+	}
+}
+
+// claimedRows writes the table of the claims and the condition for the rows that the tokens name, for a FROM.
+// The column itself finds them by its index, whatever its type and collation make equal; of these its text
+// leaves the ones with that very key.
+func (w *writer) claimedRows() {
+	w.write(w.claimsTable(), " WHERE "+guard.ClaimedTable+".", w.Dialect.Quote(w.rules.ClaimOf.Key))
+	w.write(" IN (")
+	w.listTokens(fieldRow)
+	w.write(") AND ", w.claimedColumns().Key)
+	w.amongTokens(fieldKey)
+}
+
+// claimsTable returns the table of the claims, with its alias.
+func (w *writer) claimsTable() string {
+	c, schema := &w.rules.ClaimOf, ""
+	switch {
+	case c.Schema != "":
+		schema = w.Dialect.Quote(c.Schema) + "."
+	case w.Dialect.Guard.OwnLedgers.Is():
+		schema = w.target.Schema
+	}
+	return schema + w.Dialect.Quote(c.Name) + " AS " + guard.ClaimedTable
+}
+
+// amongTokens writes the list that a field of the tokens is in.
+func (w *writer) amongTokens(f field) {
+	if w.Dialect.Facts().BuiltIn == "" {
+		w.write(" IN (")
+		w.listTokens(f)
+		w.write(")")
+		return
+	}
+	w.operator("=")
+	w.write("ANY (ARRAY[")
+	w.listTokens(f)
+	w.write("])")
+}
+
+// listTokens writes a field of each token, with commas between them.
+func (w *writer) listTokens(f field) {
+	for i := w.lo; i < w.hi; i++ {
+		if i > w.lo {
+			w.write(", ")
+		}
+		w.field(i, f)
+	}
+}
+
+// mostNamed is the highest number of tokens where the one of a row that is gone is named: the rows are counted for
+// each of them.
+const mostNamed = 8
+
+// compareClaims writes the condition, over the rows that were found, that is true if each token names one of
+// them, and all are of the tokens' generations; else it raises with one that isn't, or with a row that is gone.
+func (w *writer) compareClaims(row guard.ClaimColumns) {
+	before, between, behind := w.Dialect.Guard.ClaimText.Parts()
+	min, count := w.Dialect.builtIn("MIN"), w.Dialect.builtIn("COUNT")
+	proved := func() {
+		w.write(before, row.Key, between, row.Claim, behind)
+		w.amongTokens(fieldClaim)
+	}
+	w.write("CASE WHEN ", min, "(CASE WHEN ")
+	proved()
+	w.write(" THEN 1 ELSE 0 END)")
+	w.operator("=")
+	w.write("1")
+	if n := w.hi - w.lo; n > 1 {
+		w.write(" AND ", count, "(DISTINCT ", row.Key, ")")
+		w.operator("=")
+		w.b.Int(int64(n))
+	}
+	w.write(" THEN ")
+	w.bool(true)
+	w.write(" ELSE ")
+	w.raising(byClaim, w.lo, func() {
+		w.write("COALESCE(", min, "(CASE WHEN ")
+		proved()
+		w.write(" THEN NULL ELSE ", before)
+		w.eachToken(func(i int) { w.same(row.Key, i, fieldKey) })
+		w.write(between, row.Claim, behind, " END), ", before)
+		if w.hi-w.lo > mostNamed {
+			w.write(w.Dialect.Text("-1"))
+		} else {
+			w.eachToken(func(i int) {
+				w.write(count, "(CASE WHEN ")
+				w.same(row.Key, i, fieldKey)
+				w.write(" THEN 1 END)")
+				w.operator("=")
+				w.write("0")
+			})
+		}
+		w.write(between, w.Dialect.Text(goneRow), behind, ")")
+	})
+	w.write(" IS NOT NULL END")
+}
+
+// eachToken writes a CASE with the number of the token, as a text, for which a condition holds; of the last one
+// where none does.
+func (w *writer) eachToken(condition func(token int)) {
+	text := func(i int) string { return w.Dialect.Text(strconv.Itoa(i)) }
+	if w.hi == w.lo+1 {
+		w.write(text(w.lo))
+		return
+	}
+	w.write("CASE")
+	for i := w.lo; i < w.hi-1; i++ {
+		w.write(" WHEN ")
+		condition(i)
+		w.write(" THEN ", text(i))
+	}
+	w.write(" ELSE ", text(w.hi-1), " END")
+}
+
+// same compares an expression with a field of a token.
+func (w *writer) same(expression string, token int, f field) {
+	w.write(expression)
+	w.operator("=")
+	w.field(token, f)
+}
+
+// operator writes an operator of the database's between two expressions, so that none of the application's takes its
+// place. Where it is qualified, all operators bind alike.
+func (w *writer) operator(op string) {
+	if builtIn := w.Dialect.Facts().BuiltIn; builtIn != "" {
+		w.write(" OPERATOR(", builtIn, op, ") ")
+	} else {
+		w.write(" ", op, " ")
+	}
+}
+
+// builtIn names a function of the database's, so that none of the application's takes its place.
+func (d *Dialect) builtIn(function string) string {
+	if d.Facts().BuiltIn == "" {
+		return function
+	}
+	return d.Facts().BuiltIn + strings.ToLower(function)
+}

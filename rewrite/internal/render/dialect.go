@@ -1,0 +1,120 @@
+package render
+
+import (
+	"strings"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// A Dialect is a database as guards are written for it.
+type Dialect struct {
+	sqltext.Dialect
+	Guard   *guard.Dialect
+	Grammar *lex.Grammar
+	Unique  *session.Unique // how a statement asks for a table's unique keys; nil where it can't
+
+	CountsRows bool // drivers count the rows of a statement that returns some, and of each one of a text
+
+	// ledger is the ledger's table as guards name it, where no schema has its own, and ledgerHome the schema, quoted,
+	// of the function that asks it; empty for guards that ask by themselves.
+	Ledger, ledgerHome string
+}
+
+// dialects has every dialect, with guards that find the ledger where the session does.
+var dialects = func() []*Dialect {
+	all := make([]*Dialect, 1)
+	for _, db := range databases.All() {
+		all = append(all, &Dialect{Dialect: db.Text, Guard: db.Guard, Grammar: db.Grammar,
+			Unique: db.Session.Unique, CountsRows: db.Answers.CountsRows.Is(), Ledger: LedgerTable})
+	}
+	return all
+}()
+
+// Guarded returns the dialect that guards are written for.
+func Guarded(d databases.Dialect) (*Dialect, error) {
+	if _, err := databases.Of(d); err != nil {
+		return nil, err
+	}
+	return dialects[d], nil
+}
+
+// WithLedgerSchema is the dialect with guards that name the ledger in a schema; itself where the ledger
+// belongs to the written table's.
+func (d *Dialect) WithLedgerSchema(schema string) *Dialect {
+	if d.Guard.OwnLedgers.Is() {
+		return d
+	}
+	with := *d
+	with.Ledger = d.Quote(schema) + "." + LedgerTable
+	return &with
+}
+
+// WithLedgerFunction is the dialect with guards that ask the ledger by the function
+// of this schema; itself where there is no such function.
+func (d *Dialect) WithLedgerFunction(schema string) *Dialect {
+	if d.Facts().CreateLedgerFunction == "" {
+		return d
+	}
+	with := *d
+	with.ledgerHome = d.Quote(schema)
+	return &with
+}
+
+// ShadowsLedger reports whether an item of WITH with this name would stand before the
+// ledger, or before what the guard adds to ask it: an item inside of another may have the name of the check, which the
+// raises inside of it would ask.
+func (d *Dialect) ShadowsLedger(item string) bool {
+	return item == LedgerTable || d.Guard.WritesInWith.Is() && isLedgerItem(item)
+}
+
+// MaxNumbered is how many arguments with numbers the statement may have if the guard adds some.
+func (d *Dialect) MaxNumbered() int {
+	if !d.numbers() {
+		return 0
+	}
+	return d.Guard.MaxAdded
+}
+
+// numbers reports whether placeholders may have numbers. Else the guard has one, and
+// an argument, for each use of a value.
+func (d *Dialect) numbers() bool { return d.Facts().Numbers.Is() }
+
+// LedgerInWhere reports whether the ledger's check stands in the WHERE of each
+// write, and else in WITH before the statement.
+func (d *Dialect) LedgerInWhere() bool { return !d.Guard.WritesInWith.Is() }
+
+// GuardsSeveral reports whether one statement of a text with several can be guarded: not where a statement
+// may be a block with semicolons of its own.
+func (d *Dialect) GuardsSeveral() bool { return !d.Grammar.Blocks.Is() }
+
+// Upsert is the clause that lets an INSERT update, with the assignments to columns, if any are
+// given; for a message.
+func (d *Dialect) Upsert(columns []string) string {
+	clause, given := "ON CONFLICT", " (<what is unique>) DO UPDATE SET "
+	value := func(column string) string { return "excluded." + column }
+	if d.Grammar.OnDuplicate.Is() {
+		clause, given = "ON DUPLICATE KEY UPDATE", " "
+		value = func(column string) string { return "VALUES(" + column + ")" }
+	}
+	if len(columns) == 0 {
+		return clause
+	}
+	return clause + given + assigned(columns, value)
+}
+
+// assigned is a list of assignments for a message; three are enough.
+func assigned(columns []string, value func(column string) string) string {
+	var all []string
+	for i, column := range columns {
+		if i == 3 {
+			all = append(all, "…")
+			break
+		}
+		all = append(all, column+" = "+value(column))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,87 @@
+package render
+
+import "github.com/sqlfence/sqlfence/internal/guard"
+
+// A guardWriter is a writer as the folder of a database writes with it.
+type guardWriter writer
+
+// forGuard returns the writer for a database's own texts.
+func (w *writer) forGuard() guard.Writer { return (*guardWriter)(w) }
+
+func (w *guardWriter) writer() *writer { return (*writer)(w) }
+
+func (w *guardWriter) Write(sql string) { w.b.WriteString(sql) }
+
+func (w *guardWriter) Int(n int64) { w.b.Int(n) }
+
+func (w *guardWriter) Name(token int) { w.writer().field(token, fieldName) }
+
+func (w *guardWriter) Value(token int) { w.writer().field(token, fieldValue) }
+
+func (w *guardWriter) TypedName(token int) { w.writer().typedField(token, fieldName) }
+
+func (w *guardWriter) TypedValue(token int) { w.writer().typedField(token, fieldValue) }
+
+func (w *guardWriter) Tokens() (lo, hi int) { return w.lo, w.hi }
+
+func (w *guardWriter) ProvenTokens() { w.writer().provenTokens() }
+
+func (w *guardWriter) Compare(c guard.Comparison, token int, stored string) {
+	w.writer().compare(c, token, stored)
+}
+
+func (w *guardWriter) Raise(k guard.Kind, token int, detail string) {
+	w.writer().raise(k, token, detail)
+}
+
+func (w *guardWriter) RaiseCondition(k guard.Kind, token int, detail string) {
+	w.writer().raiseCondition(k, token, detail)
+}
+
+func (w *guardWriter) Nonce() string { return w.Source.Nonce }
+
+func (w *guardWriter) Table() string { return w.rules.Name }
+
+func (w *guardWriter) Schema() string { return w.target.Schema }
+
+func (w *guardWriter) Ledger() string { return w.Dialect.Ledger }
+
+func (w *guardWriter) LedgerHome() string { return w.Dialect.ledgerHome }
+
+func (w *guardWriter) CheckLedger() { w.writer().check(SetOf(RuleLedger)) }
+
+func (w *guardWriter) Item(token int) { w.writer().ledgerItem(token) }
+
+func (w *guardWriter) AsksAlone() bool { return w.asksAlone }
+
+func (w *guardWriter) Claimed() guard.ClaimColumns { return w.writer().claimedColumns() }
+
+func (w *guardWriter) Presented(of guard.Lookup) {
+	if of == guard.OfClaim {
+		w.writer().field(w.lo, fieldClaims)
+	} else {
+		w.writer().field(w.lo, fieldTaken)
+	}
+}
+
+func (w *guardWriter) RowsText(of guard.Lookup) {
+	if of == guard.OfTakenKey {
+		w.writer().rowsName()
+	} else {
+		w.writer().rowsClaim()
+	}
+}
+
+func (w *guardWriter) Row() guard.ClaimColumns {
+	return guard.ClaimColumns{Key: w.target.Qualifier + "." + w.rules.Quoted.key, Claim: w.writer().storedText()}
+}
+
+func (w *guardWriter) KeyText() string { return w.writer().rowsKey() }
+
+func (w *guardWriter) Spelling(token int, s guard.Spelling) {
+	w.writer().field(token, fieldNumber+field(s))
+}
+
+func (w *guardWriter) ClaimedRows() { w.writer().claimedRows() }
+
+func (w *guardWriter) CompareClaims(row guard.ClaimColumns) { w.writer().compareClaims(row) }

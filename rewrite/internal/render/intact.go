@@ -1,0 +1,232 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
+
+// Damaged is the reason for refusing a statement that the server would split into other tokens once the guard is
+// inserted.
+const Damaged = "with the guard in it the server would read it otherwise; " +
+	"put a blank between its words and signs"
+
+// A fragment is what an edit has added to a rendered text: the bytes from lo to hi.
+type fragment struct {
+	lo, hi int32
+	at     int32 // as the edit's
+	op     Op
+}
+
+// intact reports whether text, which was rendered from a statement that was read, has all of its tokens as they were,
+// with whole fragments of the guard between them: none grows together with one, each bracket closes what it closed,
+// and each placeholder stands for the argument that it stood for. Only VALUES, DEFAULT and the brackets of a row may
+// stand in comments of the guard's. The statement's own bytes are copied, so only the fragments are split into
+// tokens.
+func (w *writer) intact(read *read.Text, text string) bool {
+	c := check{writer: w, read: read, tokens: read.Tokens, text: text,
+		opened: w.opened[:0], inner: w.inner[:0], escapes: w.Escapes}
+	if w.NeedsSCSOn {
+		c.escapes = lex.EscapesNone
+	}
+	if !w.Counts {
+		c.highest = w.Plan.Inputs
+	}
+	ok := true
+	for i := 0; ok && i < len(w.fragments); {
+		first := i
+		for i++; i < len(w.fragments) && w.fragments[i].at == w.fragments[first].at; i++ {
+		}
+		ok = c.fragments(w.fragments[first:i], w.fragments[i:])
+	}
+	w.opened, w.inner = c.opened, c.inner
+	ok = ok && c.moveTo(int32(len(w.Src))) && c.passes(c.seen) && (!w.Counts || c.seen == w.Plan.Inputs)
+	counted := !w.Plan.Params || c.highest == w.Plan.Inputs+len(w.numbers.added)
+	return ok && counted && len(c.opened) == 0
+}
+
+// A check goes through the fragments of a text.
+type check struct {
+	*writer
+	read    *read.Text
+	tokens  []lex.Token // its
+	text    string
+	escapes lex.Escapes
+
+	next  int   // the token behind the fragments so far
+	inner []int // the statement's brackets that are open there
+
+	opened []int // in which of these each bracket that fragments have opened is, by the index of its token; or -1
+
+	seen, inputs, highest int // the statement's last placeholder so far, the one counted last, and the highest number
+}
+
+// fragments checks those that stand in one place; behind are the following ones.
+func (c *check) fragments(here, behind []fragment) bool {
+	lo, hi, at := here[0].lo, here[len(here)-1].hi, here[0].at
+	if lo == hi {
+		return true
+	}
+	part, covers := c.text[lo:hi], false
+	if c.Comments {
+		part = strings.TrimPrefix(part, "*/")
+		part, covers = strings.CutSuffix(part, "/*")
+	}
+	n := len(part)
+	if !c.moveTo(at) || covers && !c.covers(at, behind) || c.isBehindToken(at) && joins(c.Src[at-1], c.text[lo]) ||
+		!covers && n > 0 && int(at) < len(c.Src) && joins(part[n-1], c.Src[at]) {
+		return false
+	}
+	for i := range here {
+		if f := &here[i]; f.op == OpAssign && f.lo < f.hi && !c.isInSet() {
+			return false
+		}
+	}
+	found, err := lex.Part(c.Dialect.Grammar.Lex, part, c.escapes, c.sent[:0])
+	if err != nil {
+		return err.Fault == lex.Ambiguous // then it isn't rendered
+	}
+	c.sent = found
+	end := int32(0)
+	if n := len(found) - 2; n >= 0 {
+		end = found[n].End
+	}
+	if int(end) != len(strings.TrimRight(part, " ")) { // a comment might go on behind it
+		return false
+	}
+	return c.brackets(found) && c.arguments(part, found)
+}
+
+// isBehindToken reports whether a token ends at an offset, and not a blank or comment.
+func (c *check) isBehindToken(at int32) bool { return c.next > 0 && c.tokens[c.next-1].End == at }
+
+// moveTo moves to the token that begins at an offset or behind it, and reports whether none lies across it.
+func (c *check) moveTo(at int32) bool {
+	for c.tokens[c.next].Kind != lex.End && c.tokens[c.next].Start < at {
+		switch tok := &c.tokens[c.next]; {
+		case tok.Is('(') || tok.Is('['):
+			if !c.Counts && c.tokens[tok.Mate].End <= at {
+				c.next = int(tok.Mate)
+			} else {
+				c.inner = append(c.inner, c.next)
+			}
+		case tok.Is(')') || tok.Is(']'):
+			c.inner = c.inner[:len(c.inner)-1]
+		case tok.Kind == lex.Param:
+			c.seen = int(tok.Mate)
+		}
+		c.next++
+	}
+	return c.next == 0 || c.tokens[c.next-1].End <= at
+}
+
+// joins reports whether two bytes side by side may belong to one token, or begin a comment.
+func joins(a, b byte) bool {
+	name := func(c byte) bool { return lex.IsNamePart(c) || c == '.' }
+	sign := func(c byte) bool { return strings.IndexByte("+-*/<>=~!@#%^&|:$\\", c) >= 0 }
+	switch {
+	case sign(a) && sign(b):
+		return true
+	case name(b): // also of a placeholder
+		return name(a) || a == '?' && lex.IsDigit(b) || strings.IndexByte("$:@#\\", a) >= 0
+	case b == '$':
+		return name(a)
+	case b == '\'' || b == '"' || b == '`': // a letter before '...' and U& say how it is read
+		return a == b || a == '&' || b == '\'' && name(a)
+	}
+	return false
+}
+
+// covers reports whether what stands from an offset to the end of the guard's comment are only words and brackets.
+func (c *check) covers(at int32, behind []fragment) bool {
+	if len(behind) == 0 || !strings.HasPrefix(c.text[behind[0].lo:behind[0].hi], "*/") {
+		return false
+	}
+	for i := c.next; c.tokens[i].Kind != lex.End && c.tokens[i].Start < behind[0].at; i++ {
+		if tok := &c.tokens[i]; tok.Kind != lex.Word && !tok.Is('(') && !tok.Is(')') {
+			return false
+		}
+	}
+	return strings.TrimSpace(c.Src[at:c.tokens[c.next].Start]) == ""
+}
+
+// brackets reports whether each bracket that a fragment closes was opened by one, within the same of the statement's.
+func (c *check) brackets(found []lex.Token) bool {
+	within := -1
+	if n := len(c.inner); n > 0 {
+		within = c.inner[n-1]
+	}
+	for i := range found {
+		switch tok := &found[i]; {
+		case tok.Is('(') || tok.Is('['):
+			c.opened = append(c.opened, within)
+		case tok.Is(')') || tok.Is(']'):
+			n := len(c.opened) - 1
+			if n < 0 || c.opened[n] != within {
+				return false
+			}
+			c.opened = c.opened[:n]
+		}
+	}
+	return true
+}
+
+// passes goes on to where as many of the statement's placeholders are before, and reports whether each stands for the
+// argument that it stood for.
+func (c *check) passes(inputs int) bool {
+	if !c.Counts || inputs == c.inputs {
+		return true
+	}
+	ok := !c.Plan.Params || c.numbers.own(c.inputs+1) == c.highest+1
+	c.highest += inputs - c.inputs
+	c.inputs = inputs
+	return ok
+}
+
+// arguments counts the placeholders of fragments behind those of the statement's that were seen.
+func (c *check) arguments(part string, found []lex.Token) bool {
+	if !c.passes(c.seen) {
+		return false
+	}
+	for i := range found {
+		tok := &found[i]
+		switch {
+		case tok.Kind != lex.Param || !c.Plan.Params: // else it may have a name
+		case tok.End-tok.Start == 1:
+			c.highest++
+		default:
+			n, err := strconv.Atoi(part[tok.Start+1 : tok.End])
+			if err != nil {
+				return false
+			}
+			c.highest = max(c.highest, n)
+		}
+	}
+	return true
+}
+
+// isInSet reports whether a SET list goes on in front of the next token: an assignment that came to stand in the list
+// of RETURNING or ORDER BY would be a condition there, which stores nothing.
+func (c *check) isInSet() bool {
+	for i := int32(c.next) - 1; i >= 0; i-- {
+		tok := &c.tokens[i]
+		switch {
+		case tok.Is(')') || tok.Is(']'):
+			i = tok.Mate
+		case tok.Is('(') || tok.Is('[') || tok.Is(';'):
+			return false
+		case tok.Label:
+		case c.read.Word(i, "set") || c.read.Word(i, "update") && i > 0 && c.read.Word(i-1, "key"):
+			return true
+		case c.read.Word(i, "from"):
+			if i == 0 || !c.read.Word(i-1, "distinct") {
+				return false
+			}
+		case c.read.Word(i, "where", "returning", "order", "limit"):
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,72 @@
+package render
+
+import (
+	"github.com/sqlfence/sqlfence/internal/guard"
+)
+
+// stored writes the RETURNING that raises for a row with another key than the token's.
+func (w *writer) stored() {
+	if !w.compared() {
+		return
+	}
+	w.write(" RETURNING ")
+	w.byKey(func(int) { w.write("1") }, func() { w.raise(guard.OutOfScope, w.lo, w.shownKey()) })
+}
+
+type keyText struct{}
+
+func (keyText) assigns(w *writer) {
+	if !w.compared() {
+		return
+	}
+	w.writeAssigned(", ", w.rules.Quoted.key)
+	w.write("CASE WHEN ")
+	texts[RuleKey].check(w)
+	w.write(" THEN ", w.target.Qualifier, ".", w.rules.Quoted.key, " END")
+}
+
+func (keyText) refuses(w *writer) bool {
+	return w.rules.Key != "" && w.rules.FenceColumn == "" && w.rules.Claim == "" && w.compared()
+}
+
+func (keyText) check(w *writer) { w.byKey(func(int) { w.bool(true) }, w.outOfScope) }
+
+// byKey writes one(token) for the token that covers the row, and otherwise() for a row
+// that none covers. Without Key the one token covers all.
+func (w *writer) byKey(one func(token int), otherwise func()) {
+	if w.rules.Key == "" {
+		one(w.lo)
+		return
+	}
+	w.byKeyOf(w.lo, w.hi, one, otherwise)
+}
+
+// byKeyOf is byKey for some of the tokens of a table with Key.
+func (w *writer) byKeyOf(lo, hi int, one func(token int), otherwise func()) {
+	w.write("CASE")
+	for i := lo; i < hi; i++ {
+		w.write(" WHEN ")
+		w.same(w.rowsKey(), i, fieldKey)
+		w.write(" THEN ")
+		one(i)
+	}
+	w.write(" ELSE ")
+	otherwise()
+	w.write(" END")
+}
+
+// outOfScope raises for a row that none of the tokens is for.
+func (w *writer) outOfScope() {
+	w.raiseCondition(guard.OutOfScope, w.lo, w.shownKey())
+}
+
+// shownKey returns the row's key as a raise shows it, which is never NULL.
+func (w *writer) shownKey() string {
+	return "COALESCE(" + w.rowsKey() + ", " + w.Dialect.Text("") + ")"
+}
+
+// rowsKey returns the row's key as text.
+func (w *writer) rowsKey() string {
+	before, behind := w.Dialect.Guard.KeyText.Ends()
+	return before + w.target.Qualifier + "." + w.rules.Quoted.key + behind
+}

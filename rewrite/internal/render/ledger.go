@@ -1,0 +1,197 @@
+package render
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+const LedgerTable = sqltext.LedgerTable
+
+type ledgerText struct{ assignsNothing }
+
+func (ledgerText) refuses(w *writer) bool { return w.rules.Ledger && w.compared() }
+
+// check writes the check where it stands before the rows' own.
+func (ledgerText) check(w *writer) {
+	if w.rules.ClaimsOther() {
+		w.Dialect.Guard.ClaimsFirst(w.forGuard())
+		return
+	}
+	for i := w.lo; i < w.hi; i++ {
+		if i > w.lo {
+			w.write(" AND ")
+		}
+		w.Dialect.Guard.LedgerFirst(w.forGuard(), i)
+	}
+}
+
+// aroundRow writes what stands before or behind a value of a row to insert.
+func (w *writer) aroundRow(e *Edit) {
+	asks := e.Rules.Has(RuleLedger) && texts[RuleLedger].refuses(w)
+	compares := e.Rules.Has(RuleKey) && texts[RuleKey].refuses(w)
+	switch {
+	case !asks && !compares:
+		return
+	case e.Op == OpBehindRow:
+		w.write(" END")
+		return
+	}
+	w.write("CASE WHEN ")
+	if asks {
+		w.check(SetOf(RuleLedger))
+	}
+	if asks && compares {
+		w.write(" AND ")
+	}
+	if compares {
+		token := w.rowsToken(e)
+		w.byKeyOf(token, token+1, func(int) { w.bool(true) },
+			func() { w.raiseCondition(guard.OutOfScope, token, w.shownKey()) })
+	}
+	w.write(" THEN ")
+}
+
+// askBefore writes the head of a CASE that asks the ledger before it yields a value.
+func (w *writer) askBefore() {
+	w.write("CASE WHEN ")
+	w.check(SetOf(RuleLedger))
+	w.write(" THEN ")
+}
+
+// ledgerItems writes the comparison for the tables of a statement's targets where it stands
+// in WITH: with "WITH" before the statement, or with "" at the head of its own WITH.
+//
+// The UPDATE changes nothing, as its condition is always true or raises; should it
+// be false all the same, the division raises. As a data-modifying WITH it always
+// runs, and after the main statement has taken its row locks. The check's FOR SHARE
+// reads the newest token whatever the snapshot, and holds off the next one until this
+// transaction ends.
+//
+// PostgreSQL evaluates the last item first. So they stand in the reverse order of the tokens, and the ledger's turns
+// are taken in that of their names, as by those who issue tokens for several: else the two wait for each other in a
+// circle.
+//
+// Where a rule asks before it raises, the check is an item of its own, which is
+// evaluated once, when it is asked for first.
+func (w *writer) ledgerItems(with string, targets []Written) {
+	separator := with
+	for table := len(w.Plan.Tables) - 1; table >= 0; table-- {
+		if !slices.ContainsFunc(targets, func(t Written) bool { return t.Table == table }) {
+			continue
+		}
+		w.chooseTable(table)
+		asked := w.asksLedger()
+		for i := w.questions() - 1; i >= w.lo && texts[RuleLedger].refuses(w); i-- {
+			if asked {
+				w.write(separator, " ")
+				w.ledgerItem(i)
+				w.write(" AS MATERIALIZED (SELECT ")
+				w.ask(i)
+				w.write(" AS newest)")
+				separator = ","
+			}
+			w.write(separator, " sqlfence_")
+			w.b.Int(int64(i))
+			w.write(" AS (UPDATE ")
+			w.asked(i)
+			w.write("NOT ")
+			if asked {
+				w.write("(SELECT newest FROM ")
+				w.ledgerItem(i)
+				w.write(")")
+			} else {
+				w.ask(i)
+			}
+			w.write(")")
+			separator = ","
+		}
+	}
+	switch {
+	case separator == with: // none of the tables has a token
+	case with == "":
+		w.write(",")
+	default:
+		w.write(" ")
+	}
+}
+
+// questions returns the token behind the last one that a question is asked for: each of them is for the
+// ledger, and the first for all of the claims.
+func (w *writer) questions() int {
+	if w.rules.ClaimsOther() {
+		return w.lo + 1
+	}
+	return w.hi
+}
+
+// ask writes the question for a token.
+func (w *writer) ask(token int) {
+	if w.rules.ClaimsOther() {
+		w.Dialect.Guard.ClaimsCheck(w.forGuard())
+		return
+	}
+	w.Dialect.Guard.LedgerCheck(w.forGuard(), token)
+}
+
+// asked writes, behind UPDATE, the table that is asked, with a SET list that fails, and WHERE.
+func (w *writer) asked(token int) {
+	if !w.rules.ClaimsOther() {
+		w.write(w.Dialect.Ledger, " SET token = token")
+		w.operator("/")
+		w.write("0 WHERE ")
+		w.same("name", token, fieldName)
+		w.write(" AND ")
+		return
+	}
+	claim := w.Dialect.Quote(w.rules.ClaimOf.Claim)
+	w.write(w.claimsTable(), " SET ", claim, " = "+guard.ClaimedTable+".", claim)
+	w.operator("/")
+	w.write("0 WHERE ")
+}
+
+// asksLedger reports whether a rule of the table may raise after the ledger was asked, or the question locks
+// what the statement may write.
+func (w *writer) asksLedger() bool {
+	return w.rules.ClaimsOther() || w.comparesSerial() || w.rules.SerialRequired ||
+		texts[RuleEditLock].refuses(w) ||
+		w.table < len(w.Assigns) && w.Assigns[w.table]
+}
+
+// ledgerItem begins the names of the items that have the tokens' checks.
+const ledgerItem = "sqlfence_newest_"
+
+func isLedgerItem(name string) bool { return strings.HasPrefix(name, ledgerItem) }
+
+// ledgerItem writes the name of the item that has a token's check.
+func (w *writer) ledgerItem(token int) {
+	w.write(ledgerItem)
+	w.b.Int(int64(token))
+}
+
+// raiseAfterLedger raises with a table's marker, and the value of one of its columns
+// among the detail, after the ledger was asked. Where that stands in WHERE, it was.
+//
+// The query has to depend on the row: else PostgreSQL would evaluate it whenever a
+// row has changed while the statement waited for it, though nothing is raised, and hold
+// the ledger's turn while it waits for other rows.
+func (w *writer) raiseAfterLedger(kind guard.Kind, column string, detail ...string) {
+	if w.Dialect.LedgerInWhere() || !texts[RuleLedger].refuses(w) {
+		w.raise(kind, w.table, detail...)
+		return
+	}
+	w.write("CASE WHEN ")
+	for i := w.lo; i < w.questions(); i++ {
+		if i > w.lo {
+			w.write(" AND ")
+		}
+		w.write("(SELECT COALESCE(newest, ", w.target.Qualifier, ".", column, " IS NULL) FROM ")
+		w.ledgerItem(i)
+		w.write(")")
+	}
+	w.write(" THEN ")
+	w.raise(kind, w.table, detail...)
+	w.write(" END")
+}

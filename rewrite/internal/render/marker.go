@@ -1,0 +1,215 @@
+package render
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// The guard's expressions raise an error inside of the statement if it must not be applied,
+// so that it is applied whole or not at all. The error has the reason as a marker:
+// sqlfence:nonce:kind:number:detail. A marker is never NULL, which would raise nothing.
+//
+// Other errors quote values, which users write. So a marker counts only in an error with the
+// code of a raise, and with the rewriter's nonce: 80 random bits, which are in nothing that the
+// application stores. An error of a driver that isn't known has no code to be found, and the
+// nonce alone decides: without its refusals the application would run a stale write again.
+
+// The checks of claims raise with kinds of their own, which are read as one of guard's.
+const (
+	byClaim      guard.Kind = "claim"    // the token follows that names the row, then its claim or goneRow
+	byGeneration guard.Kind = "unproven" // the row's claim follows, then = and its key, or nothing if that is NULL
+	byTakeover   guard.Kind = "taken"    // the same of a row that is taken over
+)
+
+// goneRow stands for the claim of a row that is gone.
+const goneRow = "gone"
+
+// raise writes an expression that raises a marker; detail is an SQL expression, in
+// parts.
+func (w *writer) raise(kind guard.Kind, number int, detail ...string) {
+	w.raising(kind, number, func() { w.write(detail...) })
+}
+
+// raising is raise with a detail that is written.
+func (w *writer) raising(kind guard.Kind, number int, detail func()) {
+	before, between, behind := w.Dialect.Raising()
+	w.write(before, "'"+markerPrefix, w.Nonce, ":", string(kind), ":")
+	w.b.Int(int64(number))
+	w.write(":'", between)
+	detail()
+	w.write(behind)
+}
+
+const markerPrefix = "sqlfence:"
+
+// raiseCondition is raise where a condition has to stand. The condition is false if
+// the raise should yield NULL.
+func (w *writer) raiseCondition(kind guard.Kind, number int, detail ...string) {
+	w.raise(kind, number, detail...)
+	w.write(" IS NOT NULL")
+}
+
+// ReadMarker finds the marker of a guard with a nonce in a database's error.
+func (d *Dialect) ReadMarker(err error, nonce string, values func() *Values) (guard.Marker, bool) {
+	if slices.ContainsFunc(d.Guard.Strict, func(name string) bool { return dberr.NamesFunction(err, name) }) {
+		return guard.Marker{Kind: guard.NotInteger}, true
+	}
+	message, ok := d.Raised(err)
+	prefix := markerPrefix + nonce + ":"
+	i := strings.Index(message, prefix)
+	if !ok || i < 0 {
+		return guard.Marker{}, false
+	}
+	return readMarker(message[:i], message[i+len(prefix):], values)
+}
+
+// readMarker reads what follows the nonce; before is what stands before the marker.
+func readMarker(before, marker string, values func() *Values) (guard.Marker, bool) {
+	text, _, padded := strings.Cut(marker, sqltext.Padding)
+	if padded {
+		before = "" // the detail ends there, and quotes in it are its own
+	}
+	kind, rest, _ := strings.Cut(text, ":")
+	digits, detail, ok := strings.Cut(rest, ":")
+	number, err := strconv.Atoi(digits)
+	if !ok || err != nil {
+		return guard.Marker{}, false
+	}
+	m := guard.Marker{Kind: guard.Kind(kind)}
+	switch m.Kind {
+	case guard.Conflict, guard.Assigned, guard.Required, guard.Gone, guard.NotSerial, guard.Locked,
+		guard.Reshaped:
+		m.Table = number
+	default:
+		m.Token = number
+	}
+	switch m.Kind {
+	case guard.Stale:
+		var size uint64 // 2^63 of the lowest integer
+		size, err = strconv.ParseUint(leadingDigits(strings.TrimPrefix(detail, "-")), 10, 64)
+		m.Current = int64(min(size, math.MaxInt64))
+	case guard.NotNewest, guard.Conflict, guard.Assigned:
+		m.Current, err = leadingInteger(detail)
+	case guard.OutOfScope:
+		m.Key = quotedDetail(before, detail)
+	case guard.NotSerial:
+		m.Found = quotedDetail(before, detail)
+	case guard.UnknownName, guard.Gone, guard.Required, guard.Reshaped:
+	case guard.Locked:
+		if !readLocked(&m, before, detail) {
+			return guard.Marker{}, false
+		}
+	case byClaim:
+		err = readClaim(&m, detail)
+	case byGeneration, byTakeover:
+		err = readUnproven(&m, quotedDetail(before, detail), values)
+	default:
+		return guard.Marker{}, false
+	}
+	return m, err == nil
+}
+
+// quotedDetail returns detail up to the quote that closes the one at the end of
+// before: the database quotes what it can't read, in the manner of its language.
+func quotedDetail(before, detail string) string {
+	open, _ := utf8.DecodeLastRuneInString(before)
+	close, ok := map[rune]string{'«': "»", '»': "«", '„': "“", '“': "”", '‘': "’", '「': "」"}[open]
+	if !ok {
+		close = string(open)
+	}
+	if end := strings.LastIndex(detail, close); end >= 0 {
+		detail = detail[:end]
+	}
+	if open == '\'' {
+		detail = strings.ReplaceAll(detail, "''", "'")
+	}
+	return detail
+}
+
+func leadingInteger(s string) (int64, error) {
+	size, negative := strings.CutPrefix(s, "-")
+	n, err := strconv.ParseInt(leadingDigits(size), 10, 64)
+	if negative {
+		n = -n
+	}
+	return n, err
+}
+
+func leadingDigits(s string) string {
+	n := 0
+	for n < len(s) && lex.IsDigit(s[n]) {
+		n++
+	}
+	return s[:n]
+}
+
+// readClaim reads what the check of another table's claims raises: token and generation, or -1 where some token's
+// row is gone, and it isn't known which; m has the first one's number then.
+func readClaim(m *guard.Marker, detail string) error {
+	token, current, _ := strings.Cut(detail, ":")
+	n, err := strconv.Atoi(token)
+	if err != nil {
+		return err
+	}
+	if n < 0 {
+		m.Kind = guard.UnknownName
+		return nil
+	}
+	m.Kind, m.Token, m.RowGone = guard.Stale, n, strings.HasPrefix(current, goneRow)
+	if !m.RowGone {
+		m.Current, err = leadingInteger(current)
+	}
+	return err
+}
+
+// readUnproven reads what the claim's check raises: the row's generation and key. The key says which of the
+// tokens of the row's table is stale; m has the first one's number.
+func readUnproven(m *guard.Marker, detail string, values func() *Values) (err error) {
+	kind := guard.Stale
+	if m.Kind == byTakeover {
+		kind = guard.NotNewest
+	}
+	current, key, _ := strings.Cut(detail, ":")
+	key, exists := strings.CutPrefix(key, "=")
+	if m.Current, err = leadingInteger(current); err != nil {
+		return err
+	}
+	if exists && values != nil {
+		i := values().tokenOf(m.Token, key)
+		if i < 0 && m.Kind == byTakeover {
+			i = values().spellingOf(m.Token, key, m.Current)
+		}
+		if i >= 0 {
+			m.Kind, m.Token = kind, i
+			return nil
+		}
+	}
+	*m = guard.Marker{Kind: guard.OutOfScope, Token: m.Token, Key: key}
+	return nil
+}
+
+// readLocked reads what the lock's check raises: since, expiry and by. A time that is no
+// number, such as one beyond all numbers, stays 0.
+func readLocked(m *guard.Marker, before, detail string) (ok bool) {
+	since, rest, ok := strings.Cut(detail, ":")
+	if !ok {
+		return false
+	}
+	expiry, by, ok := strings.Cut(rest, ":")
+	m.By = quotedDetail(before, by)
+	if n, err := strconv.ParseInt(since, 10, 64); err == nil {
+		m.Since = n
+	}
+	if n, err := strconv.ParseInt(expiry, 10, 64); err == nil {
+		m.Expiry = n
+	}
+	return ok
+}

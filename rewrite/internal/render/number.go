@@ -1,0 +1,112 @@
+package render
+
+import (
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// beforeAssigned writes what stands before the value that the statement assigns to
+// the number, and behindAssigned what stands behind it. Together they raise unless that
+// is higher than the row's. Both are compared as integers, as it is stored: 7.4
+// doesn't raise 7.
+func (w *writer) beforeAssigned() {
+	if w.lacksSerial() {
+		w.write("COALESCE(")
+		w.raiseNumber(guard.Required)
+		w.write(", (")
+		return
+	}
+	w.beforeTakeover()
+	if w.isNoInteger("CASE WHEN ", " THEN ") {
+		w.raiseNoInteger()
+		w.write(" ELSE ")
+	}
+	d := w.Dialect.Guard
+	w.write("COALESCE(", d.Unless.Before, d.Greatest.Before, d.Assigned.Before)
+}
+
+func (w *writer) behindAssigned() {
+	if w.lacksSerial() {
+		w.write("))")
+		return
+	}
+	_, between, behind := w.Dialect.Guard.Assigned.Parts()
+	_, and, end := w.Dialect.Guard.Greatest.Parts()
+	cast := w.Dialect.Cast(sqltext.Bigint)
+	w.write(between, w.target.Qualifier, ".", w.rules.Quoted.number, behind, and)
+	w.storedNumber()
+	_, than, unless := w.Dialect.Guard.Unless.Parts()
+	w.write(cast, end, than)
+	w.storedNumber()
+	w.write(cast, unless, ", ")
+	w.raiseNumber(guard.Assigned)
+	w.write(")")
+	if texts[RuleEditLock].refuses(w) && !w.Dialect.Guard.SetsInOrder.Is() {
+		w.operator("+")
+		w.write("CASE WHEN ")
+		w.check(AllRules &^ SetOf(RuleLedger))
+		w.write(" THEN 0 END")
+	}
+	if before, _ := w.Dialect.Guard.NotInteger.Ends(); before != "" {
+		w.write(" END")
+	}
+	w.behindTakeover()
+}
+
+// maxNumber is the highest one; SQLite would go on in floating point.
+const maxNumber = "9223372036854775807"
+
+// increment writes the row's number and 1. The sum of a text and 1 would be a number,
+// too.
+func (w *writer) increment() {
+	checked := w.isNoInteger("CASE WHEN ", " OR ")
+	if checked {
+		w.storedNumber()
+		w.write(" = ", maxNumber, " THEN ")
+		w.raiseNoInteger()
+		w.write(" ELSE ")
+	}
+	w.storedNumber()
+	w.operator("+")
+	w.write("1")
+	if checked {
+		w.write(" END")
+	}
+}
+
+// isNoInteger writes the condition that the row's number is none, between two texts;
+// where that can't be it writes nothing, and returns false.
+func (w *writer) isNoInteger(first, last string) bool {
+	before, behind := w.Dialect.Guard.NotInteger.Ends()
+	if before == "" {
+		return false
+	}
+	w.write(first, before, w.target.Qualifier, ".", w.rules.Quoted.number, behind, last)
+	return true
+}
+
+// raiseNoInteger raises for what isNoInteger holds for.
+func (w *writer) raiseNoInteger() {
+	w.raise(guard.NotSerial, w.table, "substr(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 1, 40)")
+}
+
+// storedNumber writes the row's number, which is never NULL. Below 0 it was written for a seal that wasn't there, and
+// counts by its size.
+func (w *writer) storedNumber() { w.write(w.storedText()) }
+
+func (w *writer) storedText() string {
+	before, behind := "COALESCE(", ", 0)"
+	if w.rules.Claim != "" && w.rules.Sealed {
+		before, behind = w.Dialect.Guard.Size.Ends()
+	}
+	return before + w.target.Qualifier + "." + w.rules.Quoted.number + behind
+}
+
+// raiseNumber raises with the row's number where it is assigned.
+func (w *writer) raiseNumber(kind guard.Kind) {
+	rule := RuleSerial
+	if w.rules.Claim != "" {
+		rule = RuleClaim
+	}
+	w.raiseFor(rule, kind, w.rules.Quoted.number, "COALESCE(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 0)")
+}

@@ -1,0 +1,183 @@
+package render
+
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+)
+
+// A Plan says what to do with one statement text. It is
+// immutable and safe for concurrent use.
+type Plan struct {
+	// Verdict is "pass", "guard" or "refuse": the statement writes to no table of the rewriter's, and is sent
+	// as it is; or it writes to one, and what [Plan.Render] returns is sent; or it can't be guarded.
+	Verdict guard.Verdict
+	Refusal guard.Refusal // if Verdict is "refuse"
+
+	// Settings are the numbers of the arguments that name a setting, unless Verdict is "refuse". The
+	// statement is to be refused for the reason [sqltext.UnseenSetting] unless each is a name that
+	// [sqltext.IsApplicationSetting] knows.
+	Settings []int
+
+	// The other fields are set if Verdict is "guard".
+
+	// Tables are the registered tables that the statement writes to, each once, in
+	// the order of their appearance, as indexes among the rewriter's.
+	Tables []int
+
+	// Targets are the writes to them, with what the caller has to check of each; a data-modifying WITH can
+	// add several.
+	Targets []Written
+
+	// Inputs is the number of arguments that the statement takes.
+	Inputs int
+
+	// Params reports whether the guard's values can be passed as arguments besides the
+	// statement's own; else they are written into the text (see [Values.Literal]): if its
+	// placeholders have names or are of several kinds, or there are many of them.
+	Params bool
+
+	// Serial and Locks report whether one of the Tables has a serial column or a lock,
+	// and Tokenless whether one is [Table.Tokenless]: then the statement is guarded even
+	// without tokens.
+	Serial, Locks, Tokenless bool
+
+	// Aborts reports whether the guard adds OR ABORT: a broken
+	// constraint then undoes the statement, even if SQLite's table declares otherwise.
+	Aborts bool
+
+	// Versioned reports whether the statement raises for a row at another serial than
+	// [Values.Serial]. If it reaches no row, the caller has to report that the row is
+	// gone.
+	Versioned bool
+
+	// Returns reports whether a versioned statement returns rows.
+	Returns bool
+
+	// ReturnsChecks reports whether the guard adds a RETURNING to the statement where it compares
+	// tokens: it then returns rows that the caller didn't ask for and that the sender has to
+	// discard.
+	ReturnsChecks bool
+
+	// Rows reports whether a write has RETURNING, also by the guard, or is run by EXPLAIN.
+	Rows bool
+
+	// Ignores reports whether a write has IGNORE.
+	Ignores bool
+
+	// AssignsTwice reports whether an upsert assigns a column first to check the row and then to mark
+	// it, which holds only where the session stores the last value.
+	AssignsTwice bool
+
+	// ReadsAssigned reports whether the guard of an UPDATE compares a key that a function of the statement's may have
+	// changed, which holds only where what stands later in SET sees what stands earlier.
+	ReadsAssigned bool
+
+	// AsksLate reports whether some table's ledger is asked at the end alone, so that a stale
+	// write which breaks a constraint gets the constraint's error.
+	AsksLate bool
+
+	// Several is 0 for a single statement, and else where another one of the text's begins,
+	// in bytes from its start. The text is to be executed without arguments, by what
+	// executes all of them.
+	Several int
+
+	// Alone reports whether nothing but blanks stands behind the statement and its
+	// semicolon, so that a driver that prepares the text has prepared all of it.
+	Alone bool
+
+	Source Source
+	Form   *Form // of one token a table, as arguments, enforced
+}
+
+var Pass = &Plan{Verdict: guard.Pass}
+
+// WroteFor reports whether a plan's guard is written for a dialect.
+func (p *Plan) WroteFor(d *Dialect) bool { return p.Source.Dialect == d }
+
+// rules returns the rules of the plan's table i.
+func (p *Plan) rules(i int) *Registered { return p.Source.RulesOf(p.Tables[i]) }
+
+// CountRows notes where the rows of each target begin among those of its table.
+func (p *Plan) CountRows() {
+	if len(p.Targets) == 1 {
+		return
+	}
+	p.Source.rows = make([]int, len(p.Tables))
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		rows := &p.Source.rows[t.Table]
+		t.firstRow = *rows
+		*rows += len(t.Keys)
+	}
+}
+
+// rows returns how many rows the targets of the plan's table i have.
+func (p *Plan) rows(i int) int {
+	if len(p.Targets) == 1 {
+		return len(p.Targets[0].Keys)
+	}
+	return p.Source.rows[i]
+}
+
+// isFree reports whether no write to the plan's table i needs a token.
+func (p *Plan) isFree(i int) bool {
+	return !slices.ContainsFunc(p.Targets, func(t Written) bool { return t.Table == i && !t.Free })
+}
+
+// A Written is a target, with what the guard's text needs of it.
+type Written struct {
+	guard.Target
+
+	firstRow  int    // among all rows of Keys of the table
+	Qualifier string // what its columns are qualified with in the guard
+	Schema    string // as the statement names it, quoted and with its dot; else empty
+}
+
+// Planned is a plan with room for what plans mostly hold, allocated at once.
+type Planned struct {
+	Plan
+	Table  [1]int
+	Target [1]Written
+	Edits  [2]Edit
+	Form   Form
+}
+
+// What the parts of a plan take, in bytes, rounded up.
+const (
+	planBytes     = 432
+	plannedBytes  = 824 // a plan with its form
+	argBytes      = 48
+	targetBytes   = 160
+	keyValueBytes = 48
+	bareBytes     = 8
+	editBytes     = 48
+	numberBytes   = 8
+	tableBytes    = 448
+	givenBytes    = 32
+)
+
+// Size returns about how many bytes a plan takes, without the text that it is of.
+func (p *Plan) Size() int {
+	if p == Pass {
+		return 0
+	}
+	n := planBytes + len(p.Refusal.Reason)
+	if p.Form != nil {
+		n = plannedBytes + len(p.Form.sql) + cap(p.Form.args)*argBytes
+	}
+	n += cap(p.Tables) * numberBytes
+	n += cap(p.Targets) * targetBytes
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		n += (cap(t.Keys)+cap(t.NewKeys))*keyValueBytes + len(t.Qualifier) + len(t.Schema)
+	}
+	n += cap(p.Source.Repeats.Bare)*bareBytes + cap(p.Source.Repeats.Ends)*numberBytes
+	n += cap(p.Source.Edits) * editBytes
+	n += cap(p.Source.Covered) * tableBytes
+	n += p.Source.Replacement.size()
+	for i := range p.Source.Edits {
+		n += len(p.Source.Edits[i].Text)
+	}
+	return n
+}

@@ -1,0 +1,31 @@
+package render
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+)
+
+// A plan is counted by no less than it takes, and by no more than twice that.
+func TestCountedBytes(t *testing.T) {
+	for name, part := range map[string]struct {
+		size    uintptr
+		counted int
+	}{
+		"plan":     {unsafe.Sizeof(Plan{}), planBytes},
+		"planned":  {unsafe.Sizeof(Planned{}), plannedBytes},
+		"arg":      {unsafe.Sizeof(Arg{}), argBytes},
+		"target":   {unsafe.Sizeof(Written{}), targetBytes},
+		"keyValue": {unsafe.Sizeof(guard.KeyValue{}), keyValueBytes},
+		"bare":     {unsafe.Sizeof(Bare{}), bareBytes},
+		"edit":     {unsafe.Sizeof(Edit{}), editBytes},
+		"table":    {unsafe.Sizeof(Registered{}), tableBytes},
+		"number":   {unsafe.Sizeof(0), numberBytes},
+		"given":    {unsafe.Sizeof(Given{}), givenBytes},
+	} {
+		if size := int(part.size); part.counted < size || part.counted > 2*size && unsafe.Sizeof(0) == 8 {
+			t.Errorf("a %s takes %d bytes and is counted as %d", name, size, part.counted)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package render
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
+
+// Default returns the statement with its guard for one token a table that is
+// [Table.Fenced], passed as arguments, and for none of a table with claims where the statement
+// needs none: what [Plan.Render] returns for these, known
+// before the values are. The error is as Render's, or says
+// that the values can't be arguments (see [Plan.Params]).
+func (p *Plan) Default() (sql string, args []Arg, err error) {
+	switch {
+	case p.Verdict != guard.Guard:
+		return "", nil, (&Values{}).check(p)
+	case p.Form.ambiguous:
+		return "", nil, ErrAmbiguous
+	case !p.Params && len(p.Form.args) > 0:
+		return "", nil, ErrNoParams
+	}
+	return p.Form.sql, p.Form.args, nil
+}
+
+// A Form is what [Plan.Default] returns, and what its users have asked about it.
+type Form struct {
+	sql       string
+	args      []Arg
+	room      [2]Arg
+	ambiguous bool
+	once      sync.Once
+	inlines   bool
+}
+
+// ErrAmbiguous refuses a text that PostgreSQL may read in another way than the statement:
+// by the guard, its meaning has come to depend on standard_conforming_strings.
+var ErrAmbiguous = &guard.Refusal{Table: -1, Reason: lex.AmbiguousBackslash, Offset: -1}
+
+var ErrNoParams = errors.New("rewrite: the guard's values can't be passed as arguments of this statement")
+
+// Inlines reports whether a driver that writes the arguments' values into the text of
+// [Plan.Default], in the place of PostgreSQL's placeholders, finds the same
+// placeholders as the server does.
+func (p *Plan) Inlines() bool {
+	f := p.Form
+	if f == nil {
+		return true
+	}
+	f.once.Do(func() { f.inlines = p.Source.Dialect.Grammar.Lex.Inlines(f.sql, true) })
+	return f.inlines
+}
+
+// RenderDefault renders the default form, and reports whether the statement that was read is [writer.intact]
+// in it: in other forms the guard stands in the same places. Of a takeover it looks at the form with a token besides.
+func (p *Plan) RenderDefault(read *read.Text) (ok bool) {
+	for i := range p.Tables {
+		if p.needsNone(i) {
+			return p.renderForm(read, true) && p.renderForm(read, false)
+		}
+	}
+	return p.renderForm(read, false)
+}
+
+// renderForm renders the default form; tokened with a token also of tables that need none.
+func (p *Plan) renderForm(read *read.Text, tokened bool) (ok bool) {
+	w := newWriter(&p.Source)
+	defer w.release()
+	for i, table := range p.Tables {
+		if p.Source.RulesOf(table).Fenced() && (tokened || !p.needsNone(i)) {
+			w.tokens = append(w.tokens, Token{})
+		}
+		w.tables = append(w.tables, share{tokens: len(w.tokens)})
+	}
+	f := p.Form
+	w.numbers.added, w.checked = f.room[:0], true
+	f.sql = w.statement()
+	f.args, f.ambiguous = w.numbers.added, w.isAmbiguous(f.sql)
+	p.Params = p.Params && p.hasRoom(f.args)
+	return w.intact(read, f.sql)
+}
+
+// hasRoom reports whether the statement may have these arguments besides its own.
+func (p *Plan) hasRoom(added []Arg) bool {
+	if d := p.Source.Dialect; p.Inputs+len(added) > d.Guard.MaxInputs {
+		return false
+	} else if len(added) <= d.Guard.MaxAdded {
+		return true
+	}
+	values := 0
+	for _, a := range added {
+		if a.Again == 0 {
+			values++
+		}
+	}
+	return values <= p.Source.Dialect.Guard.MaxAdded
+}
+
+// hasRoomForRepeats reports whether the statement may have an argument more for each
+// placeholder that is repeated.
+func (p *Plan) hasRoomForRepeats() bool {
+	return p.Inputs+len(p.Source.Repeats.Bare) <= p.Source.Dialect.Guard.MaxInputs
+}
+
+// Render returns the statement with its guard, and the arguments to pass among its own, in the order of their
+// numbers; they are not to be changed. All of the user's bytes stay, in their order; text is only inserted.
+// Where the arguments would be more than the database takes, the values are written into the text; arguments
+// may still be passed Again.
+//
+// It returns an error, and never a statement without its guard, for a plan that
+// isn't to guard, for values that are incomplete, and, as a refusal, where the text
+// would be ambiguous with these values.
+func (p *Plan) Render(v Values) (sql string, args []Arg, err error) {
+	if err := v.check(p); err != nil {
+		return "", nil, err
+	}
+	if err := p.checkReplaced(); err != nil {
+		return "", nil, err
+	}
+	if p.isDefault(&v) {
+		return p.Default()
+	}
+	v.Literal = v.Literal || !p.Params
+	w := newWriter(&p.Source)
+	defer w.release()
+	w.take(&v)
+	sql, args = w.statement(), w.numbers.added
+	if !v.Literal && len(args) > 0 && !p.hasRoom(args) {
+		w.restart()
+		w.literal, w.passesAgain = true, p.hasRoomForRepeats()
+		sql, args = w.statement(), w.numbers.added
+	}
+	if w.isAmbiguous(sql) {
+		return "", nil, ErrAmbiguous
+	}
+	return sql, args, nil
+}
+
+// isDefault reports whether the values, which are complete, are those of the
+// default form: each fenced table has one token, or the form says the same of several.
+func (p *Plan) isDefault(v *Values) bool {
+	if args := p.Form.args; p.Source.unique != nil || len(args) > 0 && (v.Literal || !p.Params) {
+		return false
+	}
+	for i := range v.Tables {
+		t, rules := &v.Tables[i], p.rules(i)
+		if rules.Fenced() && t.Unfenced != p.needsNone(i) || t.Unsealed && rules.Sealed {
+			return false
+		}
+		if len(t.Tokens) > 1 && !p.presentsAlways() || slices.Contains(t.Rows, guard.NoToken) {
+			return false
+		}
+	}
+	return true
+}
+
+// needsNone reports whether the default form has no token of the plan's table i.
+func (p *Plan) needsNone(i int) bool { return p.rules(i).Claim != "" && p.isFree(i) }
+
+// presentsAlways reports whether the default form is that for any number of tokens, which are the claims of the only
+// table's rows: of several tables, a refusal has the number of the token, and a seal is shown each.
+func (p *Plan) presentsAlways() bool {
+	if len(p.Tables) != 1 || !p.Source.Dialect.presentsAtOnce(1) {
+		return false
+	}
+	rules := p.rules(0)
+	return rules.Claim != "" && !rules.Sealed
+}
+
+// DefaultArgs is how many arguments the default form adds for a table at most: value,
+// name and key of a token, the serial and the editor.
+const DefaultArgs = 5
+
+// A Source is what a plan renders a statement from.
+type Source struct {
+	TableList
+	Dialect *Dialect
+	Nonce   string // of the rewriter's markers
+	Src     string
+	Edits   []Edit
+	Repeats Repeats
+	rows    []int  // of each of the plan's tables, if there are several targets
+	Assigns []bool // for each of these, whether a serial is assigned to it; nil for none
+	Plan    *Plan
+
+	Replacement *Replacement        // of a REPLACE that checks the rows which it deletes; else nil
+	unique      *session.UniqueKeys // of its table; nil if they aren't known
+
+	// The placeholders of src have no numbers: each counts from the one before it.
+	Counts bool
+
+	Comments bool // some of the words of src are put into comments
+
+	TakesOver bool // an UPDATE that leaves the claim to the guard takes the row over, and else it proves that
+
+	// PostgreSQL runs src only if standard_conforming_strings is on, and what is
+	// rendered must keep to that.
+	NeedsSCSOn bool
+	Escapes    lex.Escapes // as src was read
+}

@@ -1,0 +1,178 @@
+package render
+
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+)
+
+// REPLACE deletes each row that has a unique key of a new one, whatever its mark. So the mark of a new row has to
+// be read before it is written, and reading it checks the rows that are in the way, as a DELETE would. The table's
+// unique keys say which these are, and no statement shows them: the caller asks the database for them. The guard
+// compares the table's shape, which the keys belong to, before anything else.
+
+// A Replacement is what a REPLACE gives the columns of its rows.
+type Replacement struct {
+	Table   session.Name // normalised
+	Columns []string
+	Rows    [][]Given
+}
+
+// A Given is the value of a column.
+type Given struct {
+	Text string // empty where it may be another one when it is read again
+	Bare int    // the number of a placeholder that has none; else 0
+	At   int32  // where it stands
+}
+
+// size returns about how many bytes a replacement takes.
+func (r *Replacement) size() int {
+	if r == nil {
+		return 0
+	}
+	return numberBytes*(16+2*len(r.Columns)+3*len(r.Rows)) + givenBytes*len(r.Columns)*len(r.Rows)
+}
+
+// Replaces returns the table of a write that deletes the rows which have a unique key of a new one, and nil for other
+// plans. Such a plan is to be rendered [Plan.Knowing] the keys; without them its guard raises always.
+func (p *Plan) Replaces() *session.Name {
+	if p.Source.Replacement == nil {
+		return nil
+	}
+	return &p.Source.Replacement.Table
+}
+
+// Knowing returns the plan for the unique keys of the table that it Replaces rows of.
+func (p *Plan) Knowing(keys *session.UniqueKeys) *Plan {
+	known := *p
+	known.Source.unique, known.Source.Plan = keys, &known
+	return &known
+}
+
+// checkReplaced refuses a REPLACE where the table's unique keys don't tell which rows it deletes.
+func (p *Plan) checkReplaced() error {
+	r, keys := p.Source.Replacement, p.Source.unique
+	if r == nil || keys == nil {
+		return nil
+	}
+	refuse := func(offset int32, why string) error {
+		why = "which rows OR REPLACE deletes can't be told: " + why + "; write INSERT ... "
+		return &guard.Refusal{Table: p.Tables[0], Offset: int(offset), Reason: why + p.Source.Dialect.Upsert(r.Columns)}
+	}
+	if keys.Odd != "" {
+		return refuse(-1, keys.Odd)
+	}
+	for _, column := range slices.Concat(keys.Keys...) {
+		name := lex.Fold(column.Name)
+		n := slices.Index(r.Columns, name)
+		if name == p.rules(0).FenceColumn {
+			return refuse(-1, "the fence column is unique")
+		}
+		for _, row := range r.Rows {
+			if n >= 0 && row[n].Text == "" {
+				return refuse(row[n].At, "the unique column "+name+" gets a value that is neither an argument nor a "+
+					"constant")
+			}
+		}
+	}
+	return nil
+}
+
+// replacedMark writes the mark of a row of a REPLACE, behind the check of the rows that it deletes. Where the unique
+// keys aren't known, or have changed, it raises.
+func (w *writer) replacedMark(e *Edit) {
+	keys := w.unique
+	if keys == nil {
+		keys = new(session.UniqueKeys) // no table has this shape
+	}
+	if e.Row == 0 {
+		table := &w.Replacement.Table
+		w.write("CASE WHEN ", w.Dialect.Unique.Shape(table.Schema, w.Dialect.Text(table.Table)), " = ")
+		w.b.Text(keys.Shape)
+		w.write(" THEN ")
+	}
+	w.write("CASE WHEN COALESCE((SELECT min(")
+	w.deletes = true
+	w.check(AllRules &^ SetOf(RuleLedger))
+	w.write(")")
+	w.inTheWay(keys, e)
+	w.write("), ")
+	w.bool(true)
+	w.write(") THEN ")
+	w.newMark(e)
+	w.write(" END")
+	if e.Row == 0 {
+		w.write(" ELSE ")
+		w.raise(guard.Reshaped, w.table, w.Dialect.Text(""))
+		w.write(" END")
+	}
+}
+
+// newMark writes the token of a new row, or 0 for none.
+func (w *writer) newMark(e *Edit) {
+	if token := w.rowsToken(e); token != guard.NoToken {
+		w.mark(token)
+	} else {
+		w.write("0")
+	}
+}
+
+// inTheWay writes the FROM and WHERE of the rows that a row of a REPLACE deletes.
+func (w *writer) inTheWay(keys *session.UniqueKeys, e *Edit) {
+	w.write(" FROM ", w.target.Schema, w.rules.Quoted.Name, " AS ", w.target.Qualifier, " WHERE ")
+	separator := ""
+	for _, key := range keys.Keys {
+		if values := w.givenKey(key, e.Row); values != nil {
+			w.write(separator)
+			w.hasKey(key, values)
+			separator = " OR "
+		}
+	}
+	if separator == "" {
+		w.bool(false)
+	}
+}
+
+// givenKey returns the values of a key's columns in a row; nil where the key isn't in the way of any row: it has NULL,
+// or is a number that the database chooses.
+func (w *writer) givenKey(key []session.KeyColumn, row int32) []Given {
+	r, values := w.Replacement, make([]Given, len(key))
+	for i, column := range key {
+		if n := slices.Index(r.Columns, lex.Fold(column.Name)); n >= 0 {
+			values[i] = r.Rows[row][n]
+		} else if values[i].Text = column.Default; column.Default == "" {
+			return nil
+		}
+	}
+	return values
+}
+
+// hasKey writes the condition of an existing row with a key. OR REPLACE puts the default in the place of a NULL that
+// the column doesn't take.
+func (w *writer) hasKey(key []session.KeyColumn, values []Given) {
+	for i, column := range key {
+		if i > 0 {
+			w.write(" AND ")
+		} else {
+			w.write("(")
+		}
+		w.write(w.target.Qualifier, ".", w.Dialect.Quote(column.Name), " = ")
+		replacesNull := column.NotNull && column.Default != ""
+		if replacesNull {
+			w.write("COALESCE(")
+		}
+		w.write(values[i].Text)
+		if values[i].Bare > 0 {
+			w.b.Int(int64(w.numbers.own(values[i].Bare)))
+		}
+		if replacesNull {
+			w.write(", ", column.Default, ")")
+		}
+		if column.Collation != "" {
+			w.write(" COLLATE ", w.Dialect.Quote(column.Collation))
+		}
+	}
+	w.write(")")
+}

@@ -1,0 +1,115 @@
+package render
+
+import (
+	"github.com/sqlfence/sqlfence/internal/guard"
+)
+
+// rowMark writes the mark of a row to insert.
+func (w *writer) rowMark(e *Edit) {
+	switch token := w.rowsToken(e); {
+	case w.Replacement != nil:
+		w.replacedMark(e)
+	case token == guard.NoToken:
+		w.write("0")
+	case w.rules.Key != "" && w.Dialect.Guard.ReadsNewRow.Is():
+		w.byKeyOf(token, token+1, w.mark, func() { w.raise(guard.OutOfScope, token, w.shownKey()) })
+	default:
+		w.mark(token)
+	}
+}
+
+type rowFenceText struct{}
+
+func (rowFenceText) refuses(w *writer) bool { return w.rules.FenceColumn != "" && w.compared() }
+
+func (rowFenceText) check(w *writer) {
+	w.byKey(func(token int) {
+		w.write("CASE WHEN ")
+		w.isFresh(token)
+		w.write(" THEN ")
+		w.bool(true)
+		w.write(" ELSE ")
+		w.raiseStale(token)
+		w.write(" IS NOT NULL")
+		w.write(" END")
+	}, w.outOfScope)
+	w.proveDelete()
+}
+
+// assigns writes the assignment of the token.
+func (rowFenceText) assigns(w *writer) {
+	if w.lo == w.hi {
+		return
+	}
+	before, between, behind := w.Dialect.Guard.Assigns.Parts()
+	w.write(", ", before)
+	w.assignedColumn(w.rules.Quoted.Fence)
+	w.write(between)
+	if w.Dialect.Guard.SetsInOrder.Is() {
+		w.prove()
+		w.higherToken()
+	} else {
+		w.byKey(func(token int) {
+			w.write("CASE WHEN ")
+			w.isFresh(token)
+			w.write(" THEN ")
+			w.mark(token)
+			w.write(" ELSE ")
+			w.raiseStale(token)
+			w.write(" END")
+		}, func() { w.raise(guard.OutOfScope, w.lo, w.shownKey()) })
+	}
+	w.write(behind)
+}
+
+// higherToken writes the higher one of the row's token and the statement's.
+func (w *writer) higherToken() {
+	before, between, behind := w.Dialect.Guard.Greatest.Parts()
+	w.byKey(func(token int) {
+		w.write(before)
+		w.rowToken()
+		w.write(between)
+		w.field(token, fieldValue)
+		w.write(behind)
+	}, func() {
+		w.raise(guard.OutOfScope, w.lo, w.shownKey()) // the statement has assigned another key
+	})
+}
+
+// rowToken writes the row's token as a number that is never NULL. A negative mark counts by its
+// size: it was written for a seal that wasn't there, or by hand.
+func (w *writer) rowToken() {
+	before, behind := w.Dialect.Guard.Size.Ends()
+	w.write(before, w.target.Qualifier, ".", w.rules.Quoted.Fence, behind)
+}
+
+// raiseStale raises for a row with a newer token than the statement's.
+func (w *writer) raiseStale(token int) {
+	w.raise(guard.Stale, token, w.target.Qualifier, ".", w.rules.Quoted.Fence)
+}
+
+// isFresh writes the comparison of the row's token with the statement's.
+func (w *writer) isFresh(token int) {
+	c := guard.LessOrEqual
+	if w.rules.SingleUse {
+		c = guard.Less
+	}
+	before, behind := w.Dialect.Guard.Size.Ends()
+	w.compare(c, token, before, w.target.Qualifier, ".", w.rules.Quoted.Fence, behind)
+}
+
+// mark writes a token as it is assigned to the fence column.
+func (w *writer) mark(token int) {
+	w.prove()
+	w.field(token, fieldValue)
+}
+
+// compare writes the comparison of a stored number, in parts, with a token's.
+func (w *writer) compare(c guard.Comparison, token int, stored ...string) {
+	before, between, behind := w.Dialect.Guard.Compares(c).Parts()
+	w.write(before)
+	w.write(stored...)
+	w.write(between)
+	w.field(token, fieldValue)
+	w.write(behind)
+}

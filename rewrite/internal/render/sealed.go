@@ -1,0 +1,40 @@
+package render
+
+import (
+	"github.com/sqlfence/sqlfence/internal/guard"
+)
+
+// prove writes what makes a mark the proof that a sealed table asks for.
+func (w *writer) prove() {
+	if w.sealed {
+		w.write("-")
+	}
+}
+
+// proveDelete writes behind the check of a row that is deleted what proves that to a sealed table.
+func (w *writer) proveDelete() {
+	if w.sealed && w.deletes {
+		w.write(" AND ")
+		w.Dialect.Guard.ProveDelete(w.forGuard())
+	}
+}
+
+// provenTokens writes the tokens of the table with commas between them, the highest first,
+// as the arguments of a function that joins texts; or for claims that the rows were compared.
+func (w *writer) provenTokens() {
+	if w.rules.Claim != "" {
+		w.b.Text(guard.ProvenHere)
+		return
+	}
+	if w.hi-w.lo == 1 {
+		w.field(w.lo, fieldValue)
+		return
+	}
+	w.write("GREATEST(")
+	w.listTokens(fieldValue)
+	w.write(")")
+	for i := w.lo; i < w.hi; i++ {
+		w.write(", ',', ")
+		w.field(i, fieldValue)
+	}
+}

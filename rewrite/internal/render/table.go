@@ -1,0 +1,63 @@
+package render
+
+import (
+	"cmp"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+)
+
+// A Registered is a table that is registered, or written where a pattern stands for it, with its names as guards write
+// them.
+type Registered struct {
+	guard.Table
+	Quoted    names
+	Owned     []string // all that the rules are about
+	Has       []int    // the rules with columns, as indexes of precedence
+	CoveredBy int      //  of a table that a pattern stands for: its index
+}
+
+// names are those of a table and its columns in quotes; empty for none.
+type names struct {
+	Name, Fence, key, Serial string
+	lock                     guard.Lock
+	number                   string // the serial or the claim: what an assigned value has to raise
+	Steady                   string // one of them, or the lock's holder, which a check may assign to itself
+}
+
+// NewTables returns tables with their names for a dialect; nil for none.
+func NewTables(d *Dialect, tables []guard.Table) []Registered {
+	all := make([]Registered, len(tables))
+	for i := range tables {
+		t := &all[i]
+		if t.Table = tables[i]; d != nil {
+			t.prepare(d)
+		}
+	}
+	return all
+}
+
+// prepare notes the columns, and how they are written.
+func (t *Registered) prepare(d *Dialect) {
+	quoted := func(column string) string {
+		if column == "" {
+			return ""
+		}
+		return d.Quote(column)
+	}
+	for _, column := range t.Columns() {
+		if *column != "" {
+			t.Owned = append(t.Owned, *column)
+		}
+	}
+	for rule, has := range [...]bool{RuleKey: t.Key != "", RuleRowFence: t.FenceColumn != "", RuleClaim: t.Claim != "",
+		RuleSerial: t.Serial != "", RuleEditLock: t.Locks()} {
+		if has {
+			t.Has = append(t.Has, rule)
+		}
+	}
+	q := &t.Quoted
+	q.Name, q.Fence, q.key, q.Serial = quoted(t.Name), quoted(t.FenceColumn), quoted(t.Key), quoted(t.Serial)
+	q.number = cmp.Or(q.Serial, quoted(t.Claim))
+	q.lock = guard.Lock{By: quoted(t.Lock.By), Since: quoted(t.Lock.Since), Expiry: quoted(t.Lock.Expiry)}
+	q.Steady = cmp.Or(q.Fence, q.number, q.lock.By, q.key)
+}

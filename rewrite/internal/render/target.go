@@ -1,0 +1,6 @@
+package render
+
+// orAbort writes OR ABORT.
+func (w *writer) orAbort() {
+	w.write(" OR ABORT")
+}

@@ -1,0 +1,139 @@
+package render
+
+import (
+	"github.com/sqlfence/sqlfence/internal/guard"
+)
+
+// The rules, in the order of precedence.
+const (
+	RuleLedger = iota
+	RuleKey
+	RuleRowFence
+	RuleClaim
+	RuleTakeover
+	RuleSerial
+	RuleEditLock
+	ruleCount
+)
+
+// RuleSet is a set of rules.
+type RuleSet uint8
+
+const AllRules RuleSet = 1<<ruleCount - 1
+
+func SetOf(rules ...int) (s RuleSet) {
+	for _, r := range rules {
+		s |= 1 << r
+	}
+	return s
+}
+
+func (s RuleSet) Has(r int) bool { return s>>r&1 != 0 }
+
+// A ruleText writes what a rule checks and assigns, for the table and the target that the writer has chosen.
+type ruleText interface {
+	// refuses reports whether check may refuse a row in this rendering.
+	refuses(w *writer) bool
+
+	// check writes the condition that is true for a row that may be written, and
+	// raises for another one. It is never NULL, and false should the raise fail: then
+	// the row is not written.
+	check(w *writer)
+
+	// assigns writes what an UPDATE assigns besides, with a comma before it.
+	assigns(w *writer)
+}
+
+var texts = [ruleCount]ruleText{
+	RuleLedger:   ledgerText{},
+	RuleKey:      keyText{},
+	RuleRowFence: rowFenceText{},
+	RuleClaim:    claimText{},
+	RuleTakeover: takeoverText{},
+	RuleSerial:   serialText{},
+	RuleEditLock: editLockText{},
+}
+
+// assignsNothing is of a rule that assigns nothing.
+type assignsNothing struct{}
+
+func (assignsNothing) assigns(*writer) {}
+
+// check writes the condition of those rules of a set that may refuse a row, in the order
+// of precedence: AND would give none.
+func (w *writer) check(rules RuleSet) {
+	last := -1
+	for r := range texts {
+		if rules.Has(r) && texts[r].refuses(w) {
+			if last >= 0 {
+				w.write("CASE WHEN ")
+				texts[last].check(w)
+				w.write(" THEN ")
+			}
+			last = r
+		}
+	}
+	if last < 0 {
+		w.bool(true)
+		return
+	}
+	texts[last].check(w)
+	for r := range last {
+		if rules.Has(r) && texts[r].refuses(w) {
+			w.write(" ELSE ")
+			w.bool(false)
+			w.write(" END")
+		}
+	}
+}
+
+// checkFirst writes the check of those rules of a set that may refuse a row before the first
+// assignment of a SET list: a column is assigned what it has.
+func (w *writer) checkFirst(rules RuleSet) {
+	for r := range texts {
+		if !rules.Has(r) || !texts[r].refuses(w) {
+			continue
+		}
+		w.writeAssigned("", w.rules.Quoted.Steady)
+		w.write("CASE WHEN ")
+		w.check(rules)
+		w.write(" THEN ", w.target.Qualifier, ".", w.rules.Quoted.Steady, " END, ")
+		return
+	}
+}
+
+// writeAssigned writes a column to be assigned, behind a separator, and the equals sign.
+func (w *writer) writeAssigned(separator, column string) {
+	w.write(separator)
+	w.assignedColumn(column)
+	w.write(" = ")
+}
+
+// assignedColumn writes a column where it is assigned.
+func (w *writer) assignedColumn(column string) {
+	if w.Dialect.Guard.SetsInOrder.Is() {
+		w.write(w.target.Qualifier, ".")
+	}
+	w.write(column)
+}
+
+// raiseFor raises for a rule with a table's marker where the rule isn't asked in a
+// check: after those before it.
+func (w *writer) raiseFor(r int, kind guard.Kind, column string, detail ...string) {
+	if w.Dialect.Guard.SetsInOrder.Is() { // they were asked before the first assignment
+		w.raiseAfterLedger(kind, column, detail...)
+		return
+	}
+	before := (RuleSet(1)<<r - 1) &^ SetOf(RuleLedger)
+	for r := range texts {
+		if before.Has(r) && texts[r].refuses(w) {
+			w.write("CASE WHEN ")
+			w.check(before)
+			w.write(" THEN ")
+			w.raiseAfterLedger(kind, column, detail...)
+			w.write(" END")
+			return
+		}
+	}
+	w.raiseAfterLedger(kind, column, detail...)
+}

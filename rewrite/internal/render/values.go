@@ -1,0 +1,234 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// A Token is one fencing token that a statement runs with.
+type Token struct {
+	Name  string // in the ledger
+	Key   string // the key of the row that it covers, for a table with Key
+	Value int64
+}
+
+// claim returns the key and the value as one text.
+func (t *Token) claim() string { return t.Key + ":" + strconv.FormatInt(t.Value, 10) }
+
+// Values are the values that a statement is rendered with.
+type Values struct {
+	// Tables has the tokens of each of [Plan.Tables], in that order.
+	Tables []TableValues
+
+	// Literal writes the values into the text instead of numbering placeholders, as
+	// is done for a statement that has no [Plan.Params].
+	Literal bool
+	// Serial is the version at which a versioned statement's rows have to be.
+	Serial int64
+	// Editor is the ID, as text, of the user who writes to tables with Lock; "" for
+	// none.
+	Editor string
+}
+
+// TableValues are the tokens with which the writes to one table are compared.
+type TableValues struct {
+	// Tokens holds one token, or one for each row with Key or ClaimOf. It is empty for a table
+	// that isn't [Table.Fenced] and for one that is Unfenced.
+	Tokens []Token
+
+	// Unfenced means that this time the writes to a fenced table are compared with no
+	// token. Writes to a table with Claim have to be targets that are Free then.
+	Unfenced bool
+
+	// Unsealed leaves out the proof that a table which is [Table.Sealed] asks for: the
+	// database isn't known to have the seal, and would store a negative mark.
+	Unsealed bool
+
+	// Rows has, for each row of the Keys of the table's targets, in their
+	// order, the index in Tokens of the token that covers it. It can be nil for a
+	// table with one token. -1 is for a row that none covers, of a table with
+	// [Table.UnfencedInserts].
+	Rows []int
+}
+
+// check returns an error unless the values are complete for a plan to guard.
+func (v *Values) check(p *Plan) error {
+	switch {
+	case p.Verdict == guard.Refuse:
+		return &p.Refusal
+	case p.Verdict != guard.Guard:
+		return fmt.Errorf("rewrite: Render of a plan to %v, want one to guard", p.Verdict)
+	case len(v.Tables) != len(p.Tables):
+		return fmt.Errorf("rewrite: values for %d tables, but the statement writes to %d", len(v.Tables), len(p.Tables))
+	}
+	for i := range v.Tables {
+		err := v.Tables[i].check(p, i)
+		if err == nil && v.Tables[i].Unfenced && p.rules(i).Claim != "" && !p.isFree(i) {
+			err = errors.New("no token for a write that has to prove claims")
+		}
+		if err != nil {
+			return fmt.Errorf("rewrite: table %q: %w", p.rules(i).Name, err)
+		}
+	}
+	return nil
+}
+
+// tokenOf returns which token, of those of the table with this first one, names the row of a key: its index among
+// the tokens of all tables; negative for none. MySQL's messages show the beginning of a long key only, which is taken
+// for the key where no token has just that.
+func (v *Values) tokenOf(first int, key string) int {
+	lo, found := 0, -1
+	for i := range v.Tables {
+		tokens := v.Tables[i].Tokens
+		if lo == first {
+			for j := range tokens {
+				switch {
+				case tokens[j].Key == key:
+					return first + j
+				case found < 0 && len(key) > longKey && strings.HasPrefix(tokens[j].Key, key):
+					found = first + j
+				}
+			}
+		}
+		lo += len(tokens)
+	}
+	return found
+}
+
+// spellingOf returns the token that may name the row of a key by another spelling, and isn't of its claim: if several
+// may, one with the same number, UUID or letters as key, and else the oldest.
+func (v *Values) spellingOf(first int, key string, claim int64) int {
+	lo, found := 0, -1
+	for i := range v.Tables {
+		tokens := v.Tables[i].Tokens
+		for j := range tokens {
+			switch {
+			case lo != first || tokens[j].Value == claim:
+			case strings.EqualFold(plainKey(tokens[j].Key), plainKey(key)):
+				return first + j
+			case found < 0 || tokens[j].Value < tokens[found-first].Value:
+				found = first + j
+			}
+		}
+		lo += len(tokens)
+	}
+	return found
+}
+
+// longKey is how many bytes of a key MySQL's messages show at least.
+const longKey = 64
+
+// check returns an error unless v is complete for the plan's table i.
+func (v *TableValues) check(p *Plan, i int) error {
+	rules := p.rules(i)
+	switch n := len(v.Tokens); {
+	case n > 0 && (v.Unfenced || !rules.Fenced()):
+		return fmt.Errorf("%d tokens for a table that takes none", n)
+	case n == 0 && rules.Fenced() && !v.Unfenced:
+		return fmt.Errorf("no token, and Unfenced isn't set")
+	case n > 1 && rules.Key == "" && !rules.ClaimsOther():
+		return fmt.Errorf("%d tokens for a table without Key", n)
+	case n == 1 && v.Rows == nil:
+		return nil
+	}
+	rows := p.rows(i)
+	if len(v.Tokens) > 0 && len(v.Rows) != rows {
+		return fmt.Errorf("%d entries in Rows, want %d", len(v.Rows), rows)
+	}
+	for _, token := range v.Rows {
+		if token >= len(v.Tokens) || token < 0 && !(token == guard.NoToken && rules.UnfencedInserts) {
+			return fmt.Errorf("an entry of Rows is token %d of %d", token, len(v.Tokens))
+		}
+	}
+	return nil
+}
+
+// An Arg is an argument that the guard adds to the statement's own.
+type Arg struct {
+	// Number is its place among all arguments, from 1. The statement's own ones take the
+	// other places, in their order.
+	Number int
+
+	// Again is the number, among the statement's own arguments, of the one to pass once more; 0 for
+	// one that has a Value.
+	Again int
+
+	Of value // what it is the value of
+}
+
+// A value is one of those that a statement is rendered with.
+type value struct {
+	Table, Token int // Token is counted from the first one of the table
+	Field        field
+}
+
+// field is what of a token or of the values an argument is.
+type field uint8
+
+const (
+	fieldValue field = iota
+	fieldName
+	fieldKey
+	fieldClaim  // key and value, with a colon between them
+	fieldClaims // of all of the table's tokens
+	fieldTaken  // the same, and the keys
+	fieldRow    // the key, of the type of the column that it is compared with
+	fieldNumber // the key as a [guard.Spelling]; NULL where it is no such one
+	fieldUUID
+	fieldASCII
+	fieldWide
+	fieldSerial // [Values.Serial], of no token
+	fieldEditor // [Values.Editor], of no token
+)
+
+// IsOfToken reports whether each token has the field.
+func (f field) IsOfToken() bool { return f < fieldSerial }
+
+// sqlType returns the type of the field's placeholder.
+func (f field) sqlType() sqltext.Type {
+	switch f {
+	case fieldValue, fieldSerial:
+		return sqltext.Bigint
+	case fieldRow, fieldClaims, fieldTaken:
+		return sqltext.Untyped
+	}
+	return sqltext.Text
+}
+
+// Value returns the argument's value among v: an int64 or a string. v has to be what the
+// statement was rendered with, or have one token for each fenced table if it is
+// [Plan.Default]. It is nil for an argument that is passed Again, and for one that is NULL.
+func (a Arg) Value(v *Values) any {
+	if a.Again > 0 {
+		return nil
+	}
+	switch a.Of.Field {
+	case fieldSerial:
+		return v.Serial
+	case fieldEditor:
+		return strings.Clone(v.Editor) // v itself isn't to be allocated for it
+	}
+	tokens := v.Tables[a.Of.Table].Tokens
+	t := &tokens[a.Of.Token]
+	switch a.Of.Field {
+	case fieldName:
+		return t.Name
+	case fieldKey, fieldRow:
+		return t.Key
+	case fieldClaim:
+		return t.claim()
+	case fieldClaims, fieldTaken:
+		return presented(tokens, a.Of.Field == fieldTaken)
+	case fieldNumber, fieldUUID, fieldASCII, fieldWide:
+		if text, ok := spell(t.Key, guard.Spelling(a.Of.Field-fieldNumber)); ok {
+			return text
+		}
+		return nil
+	}
+	return t.Value
+}

@@ -1,0 +1,282 @@
+package render
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
+
+// A writer writes one rendering of a statement.
+type writer struct {
+	*Source
+
+	tokens  []Token // of all tables, one table's after the other's
+	rows    []int   // the same of their rows
+	tables  []share // of these, one for each of the plan's tables
+	literal bool
+	serial  int64
+	editor  string
+
+	asksAlone   bool // no statement stands behind the question
+	passesAgain bool // the statement's own arguments, although literal
+
+	b        sqltext.Builder
+	numbers  numbering // of the added placeholders
+	numbered int       // how many placeholders were repeated by their numbers
+
+	checked   bool        // the fragments are noted, for [writer.intact]
+	fragments []fragment  // that the edits wrote
+	sent      []lex.Token // of these
+	opened    []int       // see [check]; inner, too
+	inner     []int
+
+	// What is being written for.
+	table   int // index in Plan.Tables
+	rules   *Registered
+	sealed  bool // the write proves its token
+	deletes bool // it deletes
+	lo, hi  int  // its tokens
+	target  *Written
+}
+
+// A share is where the tokens and the rows of a table end, and how it is written to.
+type share struct {
+	tokens, rows int
+	unsealed     bool
+}
+
+var writers = sync.Pool{New: func() any { return new(writer) }}
+
+// MaxRoom is how many tokens, bytes and so on a writer keeps room for.
+const MaxRoom = 64 << 10
+
+func newWriter(s *Source) *writer {
+	w := writers.Get().(*writer)
+	w.Source = s
+	w.b.Dialect = s.Dialect
+	w.numbers.before = s.Plan.Inputs
+	return w
+}
+
+// release keeps a writer for another rendering. It may hold on to what it has written
+// for, until then.
+func (w *writer) release() {
+	if max(cap(w.tokens), cap(w.rows), cap(w.tables), cap(w.sent), cap(w.fragments), w.b.Cap()) > MaxRoom {
+		return
+	}
+	w.tokens, w.rows, w.tables = w.tokens[:0], w.rows[:0], w.tables[:0]
+	w.literal, w.asksAlone, w.passesAgain, w.checked = false, false, false, false
+	w.restart()
+	writers.Put(w)
+}
+
+// restart discards the text written so far.
+func (w *writer) restart() {
+	w.b.Reset()
+	w.numbered, w.fragments = 0, w.fragments[:0]
+	w.numbers = numbering{before: w.Plan.Inputs}
+}
+
+// take copies the values: then the caller's need not outlive the call, nor be
+// allocated for it.
+func (w *writer) take(v *Values) {
+	w.literal, w.serial, w.editor = v.Literal, v.Serial, strings.Clone(v.Editor)
+	for i := range v.Tables {
+		w.tokens = append(w.tokens, v.Tables[i].Tokens...)
+		w.rows = append(w.rows, v.Tables[i].Rows...)
+		w.tables = append(w.tables, share{len(w.tokens), len(w.rows), v.Tables[i].Unsealed})
+	}
+}
+
+// isAmbiguous reports whether a rendered text may be run with another reading than
+// that which the guard was written for.
+func (w *writer) isAmbiguous(text string) bool {
+	return w.NeedsSCSOn && !w.Dialect.Grammar.Lex.NeedsSCSOn(text)
+}
+
+// statement writes the statement with its edits, and returns it.
+func (w *writer) statement() string {
+	w.b.Grow(len(w.Src))
+	last := int32(0)
+	for i := range w.Edits {
+		e := &w.Edits[i]
+		w.b.WriteString(w.Src[last:e.At])
+		last = e.At
+		lo := w.b.Len()
+		if e.apart&before != 0 {
+			w.b.WriteString(" ")
+		}
+		if w.Counts {
+			w.numbers.before = int(e.Inputs)
+		}
+		w.edit(e)
+		if e.apart&behind != 0 {
+			w.b.WriteString(" ")
+		}
+		if !w.checked {
+			continue
+		}
+		w.fragments = append(w.fragments, fragment{int32(lo), int32(w.b.Len()), e.At, e.Op})
+	}
+	w.b.WriteString(w.Src[last:])
+	return w.b.String()
+}
+
+func (w *writer) edit(e *Edit) {
+	switch e.Op {
+	case opText:
+		w.write(e.Text)
+		return
+	case OpWith:
+		w.ledgerItems(e.Text, w.Plan.Targets[e.Target:e.Row])
+		return
+	case OpRepeat:
+		w.repeat(e)
+		return
+	}
+	w.choose(int(e.Target))
+	w.deletes = e.Op == OpCheckDeleted
+	switch e.Op {
+	case OpAbort:
+		w.orAbort()
+	case OpFirst:
+		w.checkFirst(e.Rules)
+	case OpAssign:
+		for r := range texts {
+			if e.Rules.Has(r) {
+				texts[r].assigns(w)
+			}
+		}
+	case OpCheck, OpCheckDeleted, OpAnd:
+		w.check(e.Rules)
+	case OpColumn:
+		if w.compared() {
+			w.write(e.Text)
+		}
+	case OpValue, OpValueAsking, OpRowAssign, OpRowAssignAsking:
+		w.rowValue(e)
+	case OpBeforeRow, OpBehindRow:
+		w.aroundRow(e)
+	case OpTail:
+		w.tail()
+	case OpBeforeAssigned:
+		w.beforeAssigned()
+	case OpBehindAssigned:
+		w.behindAssigned()
+	case OpStored:
+		w.stored()
+	case OpGone:
+		w.gone()
+	}
+}
+
+// choose makes a target the one that is being written for.
+func (w *writer) choose(target int) {
+	w.target = &w.Plan.Targets[target]
+	w.chooseTable(w.target.Table)
+}
+
+// chooseTable makes one of the plan's tables the one that is being written for.
+func (w *writer) chooseTable(table int) {
+	w.table, w.rules = table, w.Plan.rules(table)
+	w.sealed = w.rules.Sealed && !w.tables[table].unsealed
+	w.lo, w.hi = 0, w.tables[table].tokens
+	if table > 0 {
+		w.lo = w.tables[table-1].tokens
+	}
+}
+
+// compared reports whether the table's tokens may refuse a row.
+func (w *writer) compared() bool { return w.lo < w.hi }
+
+// rowValue writes the mark of a row to insert, if the row gets one.
+func (w *writer) rowValue(e *Edit) {
+	if !w.compared() {
+		if e.Text == "" { // the only column
+			w.write("NULL")
+		}
+		return
+	}
+	w.write(e.Text)
+	asks := (e.Op == OpValueAsking || e.Op == OpRowAssignAsking) && texts[RuleLedger].refuses(w)
+	if asks {
+		w.askBefore()
+	}
+	w.rowMark(e)
+	if asks {
+		w.write(" END")
+	}
+}
+
+// rowsToken returns the token that covers the row of an edit, or NoToken.
+func (w *writer) rowsToken(e *Edit) int {
+	begin := 0
+	if w.table > 0 {
+		begin = w.tables[w.table-1].rows
+	}
+	if begin == w.tables[w.table].rows {
+		return w.lo
+	}
+	token := w.rows[begin+w.Plan.Targets[e.Target].firstRow+int(e.Row)]
+	if token == guard.NoToken {
+		return guard.NoToken
+	}
+	return w.lo + token
+}
+
+func (w *writer) write(parts ...string) { w.b.Write(parts...) }
+
+func (w *writer) bool(b bool) { w.b.Bool(b) }
+
+// field writes a field of a token: as a constant, or as a placeholder, the same
+// one each time if it has a number.
+func (w *writer) field(token int, f field) {
+	if !w.literal {
+		v := value{Field: f}
+		if f.IsOfToken() {
+			v.Table, v.Token = w.table, token-w.lo
+		}
+		number := 0
+		if w.Dialect.numbers() {
+			number = w.numbers.of(v)
+		} else {
+			number = w.numbers.add(Arg{Of: v})
+		}
+		w.b.Placeholder(number, f.sqlType())
+		return
+	}
+	switch f {
+	case fieldValue:
+		w.b.Int(w.tokens[token].Value)
+	case fieldName:
+		w.b.Text(w.tokens[token].Name)
+	case fieldKey, fieldRow:
+		w.b.Text(w.tokens[token].Key)
+	case fieldClaim:
+		w.b.Text(w.tokens[token].claim())
+	case fieldClaims, fieldTaken:
+		w.b.Text(presented(w.tokens[w.lo:w.hi], f == fieldTaken))
+	case fieldNumber, fieldUUID, fieldASCII, fieldWide:
+		if text, ok := spell(w.tokens[token].Key, guard.Spelling(f-fieldNumber)); ok {
+			w.b.Text(text)
+		} else {
+			w.write("NULL")
+		}
+	case fieldSerial:
+		w.b.Int(w.serial)
+	case fieldEditor:
+		w.b.Text(w.editor)
+	}
+}
+
+// typedField is field, where a constant has to be of the type that a placeholder has: to
+// the database 42 alone is an int, and 'books' is of no type yet.
+func (w *writer) typedField(token int, f field) {
+	w.field(token, f)
+	if w.literal {
+		w.write(w.Dialect.Cast(f.sqlType()))
+	}
+}

@@ -1,0 +1,143 @@
+package rules
+
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// Where the ledger is asked once the statement has locked its rows, a stale holder would first
+// get the error of a constraint that its row breaks. So the ledger is asked before the first
+// row as well: by a query without a lock, which raises if the snapshot has a newer token, and
+// has nothing against any other. It saves no write from anything, so where it has no place the
+// statement goes without it, and its plan says so.
+
+// asksTwice reports whether the ledger is asked before the target's first row, and again at the end.
+func (p writing) asksTwice() bool {
+	return p.target.rules.Ledger && !p.dialect.LedgerInWhere()
+}
+
+// asksInMark reports whether, of several rows to insert, the mark of the first one asks.
+func (p inserting) asksInMark(w *read.Write, ins *read.Insertion) bool {
+	return p.asksTwice() && w.Verb != read.Merge && p.target.rules.FenceColumn != "" && !p.insertion.unmarked &&
+		ins.Source == read.Values && !p.isBareRow(ins)
+}
+
+// askBeforeRows has the ledger asked before the rows to insert.
+//
+// A row of values that can be nothing else becomes a query with a condition, as a CASE would
+// make a text of a value without a type. VALUES and the brackets stay, in comments. To a
+// query is added an OFFSET, which is evaluated first, and is NULL for none.
+func (p inserting) askBeforeRows(w *read.Write, ins *read.Insertion) {
+	if w.Verb == read.Merge { // its arm asks
+		return
+	}
+	at := p.After(ins.Rows.Hi)
+	switch {
+	case ins.Rows.Empty():
+	case ins.Source == read.Query:
+		if !p.limits(ins.Rows) {
+			p.insert(at, render.OpTail, render.SetOf(render.RuleLedger), "")
+			return
+		}
+	case p.isBareRow(ins):
+		row := ins.Arms[0].Rows[0]
+		p.comments = true
+		p.insertText(p.Offset(ins.SourceAt), "/*")
+		p.insertText(p.After(ins.SourceAt+1), "*/ SELECT")
+		p.insertText(p.Offset(row.Lo-1), "/*")
+		p.insertText(p.After(row.Lo), "*/")
+		p.insertText(p.Offset(row.Hi), "/*")
+		p.insertText(at, "*/ WHERE ")
+		p.insert(at, render.OpAnd, render.SetOf(render.RuleLedger), "")
+		return
+	case p.asksInMark(w, ins):
+		return
+	case len(ins.Arms) == 1 && len(ins.Arms[0].Rows) > 0:
+		row := ins.Arms[0].Rows[0]
+		for n := 0; !p.Item(row, n).Empty(); n++ {
+			if v := p.Item(row, n); p.hasType(v) {
+				p.insert(p.Offset(v.Lo), render.OpBeforeRow, render.SetOf(render.RuleLedger), "")
+				p.insert(p.After(v.Hi), render.OpBehindRow, render.SetOf(render.RuleLedger), "")
+				return
+			}
+		}
+	}
+	p.plan.AsksLate = true
+}
+
+// limits reports whether a query may end with clauses behind which there is no place for an OFFSET.
+// A query in brackets and what stands behind them are one, unless it is combined with another.
+func (p inserting) limits(rows lex.Span) bool { return p.endsLimited(rows, "offset", "fetch", "for") }
+
+// endsLimited reports whether a query may end with one of the clauses, or a bracketed one that it
+// consists of with these or a LIMIT.
+func (p inserting) endsLimited(rows lex.Span, clauses ...string) bool {
+	bare, limited, combined := false, false, false
+	for i := rows.Lo; i < rows.Hi; i++ {
+		switch {
+		case p.Word(i, clauses...):
+			return true
+		case p.Word(i, "select", "table"):
+			bare = true
+		case p.Word(i, "union", "intersect", "except"):
+			combined = true
+		case p.Tokens[i].Is('('):
+			in := lex.Span{Lo: i + 1, Hi: p.Tokens[i].Mate}
+			limited = limited || !bare && !p.isItem(i) && p.endsLimited(in, "limit", "offset", "fetch", "for")
+			i = in.Hi
+		}
+	}
+	return limited && !combined
+}
+
+// isItem reports whether the query of an item of WITH is in the bracket.
+func (p inserting) isItem(bracket int32) bool {
+	return p.Word(bracket-1, "as") || p.Word(bracket-1, "materialized") && p.Word(bracket-2, "as", "not")
+}
+
+// isBareRow reports whether there is a single row, of placeholders and constants only: a query
+// returns these unchanged, as VALUES does.
+func (p inserting) isBareRow(ins *read.Insertion) bool {
+	if ins.Source != read.Values || len(ins.Arms) != 1 || len(ins.Arms[0].Rows) != 1 {
+		return false
+	}
+	row := ins.Arms[0].Rows[0]
+	if row.Empty() || ins.SourceAt+1 != row.Lo-1 || row.Hi+1 != ins.Rows.Hi {
+		return false
+	}
+	for n := 0; ; n++ {
+		switch v := p.Item(row, n); {
+		case v.Empty():
+			return n > 0
+		case !p.isBare(v):
+			return false
+		}
+	}
+}
+
+// askInKeys has the ledger asked where the value of a column is compared that an index may have no
+// row for. A constant is compared once more, before the condition, as the index of some rows is
+// known by it.
+func (p writing) askInKeys(c read.Condition, at int32) {
+	const most = 4 // each is a subquery more for SQLite to compile
+	ask := render.SetOf(render.RuleLedger)
+	for n, part := range p.conjuncts(c.Span) {
+		if n == most {
+			return
+		}
+		value, ok := p.comparedValue(part)
+		switch {
+		case !ok:
+		case p.Tokens[value.Lo].Kind == lex.Param:
+			p.insert(p.Offset(value.Lo), render.OpBeforeRow, ask, "")
+			p.insert(p.After(value.Hi), render.OpBehindRow, ask, "")
+		default:
+			p.insertText(at, p.Source(lex.Span{Lo: part.Lo, Hi: value.Lo})+" ")
+			p.insert(at, render.OpBeforeRow, ask, "")
+			p.insertText(at, p.Source(value))
+			p.insert(at, render.OpBehindRow, ask, "")
+			p.insertText(at, " AND ")
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package rules
+
+import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// A claim is a row's generation, such as the attempt of a job: who raises it has taken the row over,
+// and every other write proves that it is the one who has. Whatever the context presents is compared, also where
+// nothing has to be presented (takeover). A token's value is compared by equality,
+// as nothing is stored: a higher one was never given to anyone. NULL counts as 0.
+type claim struct{ addsNothing }
+
+func (claim) inserted(inserting, string, int32, int) bool { return true }
+
+// assigned guards an item of a SET list that raises the claim.
+func (claim) assigned(p writing, a *read.Assignment, _ bool) bool {
+	return p.assignsNumber(a, p.target.rules.Claim, "claim", "assign it column + 1")
+}
+
+// claims decides what a write of rows that are there is to the claims of these: a takeover, if the
+// statement raises them or the caller wants that, or one that proves them.
+func (p writing) claims(w *read.Write, updates bool) bool {
+	t := &p.target
+	switch t.takesOver = updates && (t.setsNumber || p.takesOver); {
+	case t.rules.Claim == "":
+		t.takesOver = false
+	case !updates && p.takesOver:
+		return p.refuseTarget(w.At, "a DELETE takes over no row; present the claims of the rows to delete, or "+
+			"take them over by an UPDATE first")
+	case t.takesOver && (t.newKey || t.returnsKey):
+		return p.refuseTarget(w.At, "it takes rows over and assigns the key column, and has no token that the new key "+
+			"could be compared with; leave the key column out")
+	default:
+		t.proves = t.proves || !t.takesOver
+	}
+	return true
+}
+
+// keepsRow reports whether the update of an upsert leaves the row as it is, as one that only assigns
+// the row its own key is a way to write DO NOTHING. Such a row needs no proof, unless a seal asks for one.
+func (p writing) keepsRow(set *read.Assignments) bool {
+	if p.target.rules.Claim == "" || p.target.rules.Sealed || set.Empty() {
+		return false
+	}
+	for i := range set.Items {
+		a := &set.Items[i]
+		if !p.Assigns(*a, p.target.rules.Key) || a.Names.Hi-a.Names.Lo != 1 {
+			return false
+		}
+		if !p.keepsKey(a) || p.target.returnsKey {
+			return false
+		}
+	}
+	return true
+}
+
+// inWhere: nothing is assigned where the row is proved.
+func (claim) inWhere(t *render.Registered, how rowWrite) bool { return t.Claim != "" && !how.takesOver }
+
+// A takeover needs no token of the rows that it takes. Where the context presents one, the token is compared as for any
+// other write: a caller that was replaced is refused, and doesn't become the holder again by raising the claim.
+type takeover struct {
+	addsNothing
+	setsNothing
+}
+
+// inWhere: a row is compared where its claim is raised, so that no index loses the statement's own condition.
+func (takeover) inWhere(*render.Registered, rowWrite) bool { return false }
+
+// inSet: the statement leaves the column to the guard, which raises it for a caller that takes over, and else shows a
+// seal that it has compared it.
+func (claim) inSet(t *render.Registered, how rowWrite) bool {
+	return (how.takesOver || t.Sealed) && !how.setsNumber
+}

@@ -1,0 +1,78 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// isComplete reports whether the claims' table has a name, a key and a claim.
+func isComplete(c *guard.Claims) bool { return c.Name != "" && c.Key != "" && c.Claim != "" }
+
+// findsClaims refuses a statement, which has the targets from first on, where the guard wouldn't find the claims of a
+// table: the statement gives its name to an item of WITH, or writes it.
+func (p *planner) findsClaims(first int) bool {
+	for _, t := range p.targets[first:] {
+		table := p.written[t.Table]
+		c := &p.RulesOf(table).ClaimOf
+		if c.Name == "" {
+			continue
+		}
+		if at := p.commonTable(c.Name); at >= 0 && c.Schema == "" {
+			return p.refuse(table, at, "a CTE named "+c.Name+" would shadow the table with the claims; rename the CTE")
+		}
+		for i := range p.Writes {
+			if w := &p.Writes[i]; w.Target.Name == c.Name {
+				return p.refuse(table, w.At, "it also writes table "+c.Name+
+					", which has the claims; write two statements in "+
+					"one transaction")
+			}
+		}
+	}
+	return true
+}
+
+// commonTable returns the token at which an item of WITH gets a name, or -1. It may be anywhere in the statement: a
+// guard also stands in the query that an INSERT takes its rows from, which may have a WITH of its own.
+//
+//	name [(columns)] AS [[NOT] MATERIALIZED] (
+func (p *planner) commonTable(name string) int32 {
+	for i := p.Lo; i < p.Hi; i++ {
+		if n, ok := p.Name(int(i)); !ok || n != name {
+			continue
+		}
+		at := i + 1
+		if p.Tokens[at].Is('(') {
+			at = p.Tokens[at].Mate + 1
+		}
+		if at < p.Hi && p.Word(at, "as") && (p.Tokens[at+1].Is('(') || p.Word(at+1, "not", "materialized")) {
+			return i
+		}
+	}
+	return -1
+}
+
+// keepsClaims refuses a statement that gives the name of a table with claims to a temporary one, which the guard
+// would find instead: in MySQL also where it names the table's schema.
+func (p ground) keepsClaims(name string, at int32) bool {
+	for i := range p.Tables {
+		if of := p.Tables[i].ClaimOf.Name; of != "" && of == name {
+			return p.refuse(i, at, "a table of this name would stand before the one with the claims; "+
+				"give it another name")
+		}
+	}
+	return true
+}
+
+// claimsInOneFile returns an error if a table and the one with its claims may be in two files. Each has a writer of
+// its own: a takeover could be committed between the guard's question and the write's commit.
+func claimsInOneFile(tables []render.Registered) error {
+	for i := range tables {
+		if t := &tables[i]; t.ClaimsOther() && t.ClaimOf.Schema != t.Schema {
+			return fmt.Errorf("table %q: ClaimOf holds within one file; give both tables the same "+
+				"schema, or none", t.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,12 @@
+package rules
+
+import "github.com/sqlfence/sqlfence/rewrite/internal/render"
+
+// An editLock keeps others than the lock's holder from writing a row.
+type editLock struct {
+	addsNothing
+	setsNothing
+}
+
+// inWhere: a serial that the statement assigns comes first, and sees to the lock.
+func (editLock) inWhere(t *render.Registered, how rowWrite) bool { return t.Locks() && !how.setsNumber }

@@ -1,0 +1,183 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// An index finds tables by their names, as fast among many as among few.
+type index struct {
+	tables []render.Registered
+	named  map[string]int        // the first table of a name
+	exact  map[schemaAndName]int // a table of each schema and name
+	again  map[string]bool       // the names of more than one table
+	folded func() map[string][]known
+
+	patterns []int                  // the tables that stand for others
+	exempt   map[schemaAndName]bool // the tables that none stands for
+
+	ledger, locks bool // whether a table has the rule
+}
+
+type schemaAndName struct{ schema, name string }
+
+// known is a name that the rules know, of the table with the index or of a column of its.
+type known struct {
+	name  string
+	table int
+}
+
+func newIndex(tables []render.Registered) *index {
+	x := &index{tables: tables, named: make(map[string]int, len(tables)),
+		exact: make(map[schemaAndName]int, len(tables)),
+		again: make(map[string]bool)}
+	x.folded = sync.OnceValue(x.fold)
+	return x
+}
+
+// add adds table i.
+func (x *index) add(i int, t *render.Registered) {
+	x.ledger, x.locks = x.ledger || t.Ledger, x.locks || t.Locks()
+	switch {
+	case t.Pattern:
+		x.patterns = append(x.patterns, i)
+		return
+	case t.Exempt:
+		if x.exempt == nil {
+			x.exempt = make(map[schemaAndName]bool)
+		}
+		x.exempt[schemaAndName{t.Schema, t.Name}] = true
+		return
+	}
+	if _, ok := x.named[t.Name]; !ok {
+		x.named[t.Name] = i
+	} else {
+		x.again[t.Name] = true
+	}
+	x.exact[schemaAndName{t.Schema, t.Name}] = i
+}
+
+// covering returns the index of the pattern that stands for a table by its normalised name, or -1.
+func (x *index) covering(schema, name string) int {
+	if len(x.patterns) == 0 || x.isExempt(schema, name) {
+		return -1
+	}
+	pattern := -1
+	for _, i := range x.patterns {
+		switch s := x.tables[i].Schema; {
+		case s != "" && s == schema:
+			return i
+		case s == "" || schema == "":
+			pattern = i
+		}
+	}
+	return pattern
+}
+
+// isOneOfSeveral reports whether a table by its normalised name, without a schema, may be one of several
+// registrations, and so take the tokens of either.
+func (x *index) isOneOfSeveral(name string) bool {
+	i, named := x.named[name]
+	if named && x.tables[i].Schema == "" || x.isExempt("", name) {
+		return false
+	}
+	n := 0
+	if named {
+		n++
+	}
+	for _, i := range x.patterns {
+		if _, ok := x.exact[schemaAndName{x.tables[i].Schema, name}]; !ok {
+			n++
+		}
+	}
+	return n > 1 || x.again[name]
+}
+
+// guards reports whether a normalised name may mean a table that is guarded, by its name or by a pattern.
+func (x *index) guards(schema, name string) bool {
+	return x.covering(schema, name) >= 0 || x.find(schema, name) >= 0
+}
+
+// isExempt reports whether a table is exempt. One that is in some schema isn't, where the statement names none.
+func (x *index) isExempt(schema, name string) bool {
+	return x.exempt[schemaAndName{"", name}] || x.exempt[schemaAndName{schema, name}]
+}
+
+// overlaps reports whether one name could mean both a table and one that was added.
+func (x *index) overlaps(t *render.Registered) bool {
+	if t.Pattern {
+		return slices.ContainsFunc(x.patterns, func(i int) bool { return x.tables[i].Schema == t.Schema })
+	}
+	if x.isExempt(t.Schema, t.Name) {
+		return true
+	}
+	if _, ok := x.named[t.Name]; !ok || t.Schema == "" {
+		return ok
+	}
+	_, anywhere := x.exact[schemaAndName{"", t.Name}]
+	_, there := x.exact[schemaAndName{t.Schema, t.Name}]
+	return anywhere || there
+}
+
+// find returns the index of the table that a normalised name may mean, or -1. schema may
+// be empty.
+func (x *index) find(schema, name string) int {
+	i, ok := x.named[name]
+	if !ok {
+		return -1
+	}
+	if s := x.tables[i].Schema; s == "" || schema == "" || s == schema {
+		return i
+	}
+	if i, ok = x.exact[schemaAndName{schema, name}]; ok {
+		return i
+	}
+	return -1
+}
+
+// mayBe returns the index of a table, or of one of sqlfence's own behind them, that knows
+// a name which another one may be, by the database's locale; or -1.
+func (x *index) mayBe(name string) int {
+	for _, k := range x.folded()[strings.Map(lex.FoldRune, name)] {
+		if k.name != name {
+			return k.table
+		}
+	}
+	return -1
+}
+
+// fold returns all that the rules know, by what is the same in all locales, in the order
+// of the tables. Most databases never ask for it.
+func (x *index) fold() map[string][]known {
+	folded := make(map[string][]known, len(x.tables))
+	add := func(name string, table int) {
+		key := strings.Map(lex.FoldRune, name)
+		for _, k := range folded[key] {
+			if k.name == name {
+				return
+			}
+		}
+		if name != "" {
+			folded[key] = append(folded[key], known{name, table})
+		}
+	}
+	for i := range x.tables {
+		t := &x.tables[i]
+		if t.Exempt {
+			continue
+		}
+		add(t.Schema, i)
+		add(t.Name, i)
+		for _, column := range t.Owned {
+			add(column, i)
+		}
+	}
+	for i, own := range render.OwnTables {
+		add(own, len(x.tables)+i)
+	}
+	return folded
+}

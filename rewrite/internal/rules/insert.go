@@ -1,0 +1,431 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// An inserting plans the rows of an INSERT, and the arms of a MERGE.
+type inserting struct{ writing }
+
+// An insertion has the facts about the columns of an INSERT that is being planned.
+type insertion struct {
+	listed   bool           // it names its columns, or none has a value
+	empty    bool           // none has a value
+	key      int            // which of them is the key, or -1
+	names    render.RuleSet // the rules with a column among them
+	queried  bool           // its rows come from a query
+	doubtful bool           // the rows' keys may be others than those that show
+	returned bool           // the rows' keys don't show, but each row's is checked once it is stored
+	unmarked bool           // the rows' keys don't show, so their tokens are left to the default
+	asks     bool           // the mark of the first row asks the ledger
+}
+
+// insertInto plans an INSERT.
+func (p inserting) insertInto(w *read.Write) bool {
+	if !p.orClause(w) {
+		return false
+	}
+	p.orAbort(w)
+	if w.Insertion.Source == read.Assigned {
+		if !p.assignedRow(w) {
+			return false
+		}
+	} else if !p.columnList(&w.Insertion) || !p.rowSource(w, &w.Insertion) {
+		return false
+	}
+	for i := range w.Conflicts {
+		if !p.onConflict(w, &w.Conflicts[i]) {
+			return false
+		}
+	}
+	if w.ConflictsEnd > 0 && !p.versionedUpsert(w) {
+		return false
+	}
+	p.checkStored(w)
+	p.returns(w)
+	return p.readable(w)
+}
+
+// orClause decides about the OR clause.
+func (p inserting) orClause(w *read.Write) bool {
+	if w.Or == read.OrFail || w.Or == read.OrOther {
+		return p.refuseTarget(w.At, "OR "+strings.ToUpper(p.TokenText(w.OrAt))+" may delete other rows or keep part "+
+			"of a failed statement; write INSERT ... "+p.dialect.Upsert(nil))
+	}
+	return p.replaces(w)
+}
+
+// columnList plans the list of columns.
+func (p inserting) columnList(ins *read.Insertion) bool {
+	empty := isEmpty(ins)
+	p.insertion = insertion{listed: !ins.List.Empty() || empty, empty: empty, key: -1,
+		queried: ins.Source == read.Query}
+	for n, c := range ins.Columns {
+		column, _ := p.Name(int(c.Lo))
+		if p.namesTwice(column, ins.Columns[0].Lo, c.Lo) {
+			return p.refuseTarget(c.Lo, twice)
+		}
+		if !p.inserts(column, c.Lo, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// isEmpty reports whether the rows of an INSERT have no values: MySQL's () VALUES ().
+func isEmpty(ins *read.Insertion) bool {
+	if ins.Source != read.Values || len(ins.Columns) > 0 || ins.Rows.Empty() {
+		return false
+	}
+	for _, arm := range ins.Arms {
+		if slices.ContainsFunc(arm.Rows, func(row lex.Span) bool { return !row.Empty() }) {
+			return false
+		}
+	}
+	return true
+}
+
+// twice refuses an INSERT that names a column twice, which leaves its value unclear.
+const twice = "it names a column twice, so which value is stored is unknown; name it once"
+
+// inserts has the rules decide about column n that the INSERT names, at a token.
+func (p inserting) inserts(column string, token int32, n int) bool {
+	for _, r := range p.target.rules.Has {
+		if !precedence[r].inserted(p, column, token, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// addColumns adds the columns of the rules to the lists of columns.
+func (p inserting) addColumns(ins *read.Insertion) {
+	if p.insertion.empty {
+		p.addList(ins)
+		return
+	}
+	for _, list := range []lex.Span{ins.List, ins.RowColumns} {
+		if !list.Empty() {
+			at := p.After(list.Hi)
+			p.eachAdded(func(r int, a added) { p.addColumn(at, r, a, ", ") })
+		}
+	}
+}
+
+// addList adds the columns of the rules to rows without values, those that always have one first: what
+// is written for another one may be nothing.
+func (p inserting) addList(ins *read.Insertion) {
+	listed, at := ins.List.Lo > 0, p.Offset(ins.SourceAt)
+	if listed {
+		at = p.Offset(ins.List.Lo)
+	} else {
+		p.insertText(at, "(")
+	}
+	p.eachSeparated(func(r int, a added, separator string) { p.addColumn(at, r, a, separator) })
+	if !listed {
+		p.insertText(at, ") ")
+	}
+}
+
+// eachSeparated is eachAdded in the order of addList, with what stands before each.
+func (p inserting) eachSeparated(f func(r int, a added, separator string)) {
+	separator := ""
+	for _, always := range [...]bool{true, false} {
+		p.eachAdded(func(r int, a added) {
+			if (a.value != "") == always {
+				f(r, a, separator)
+				separator = ", "
+			}
+		})
+	}
+}
+
+// eachAdded calls f for each column that the rules add to the rows.
+func (p inserting) eachAdded(f func(r int, a added)) {
+	for _, r := range p.target.rules.Has {
+		unmarked := r == render.RuleRowFence && p.insertion.unmarked
+		if a := precedence[r].adds(p.target.rules); a.column != "" && !p.insertion.names.Has(r) && !unmarked {
+			f(r, a)
+		}
+	}
+}
+
+// addColumn adds a rule's column, behind a separator.
+func (p inserting) addColumn(at int32, r int, a added, separator string) {
+	if a.value != "" {
+		p.insertText(at, separator+a.column)
+		return
+	}
+	p.insert(at, render.OpColumn, render.SetOf(r), separator+a.column)
+}
+
+// addValue adds a rule's value to a row, behind a separator.
+func (p inserting) addValue(at int32, r int, a added, separator string, row int32) {
+	if a.value != "" {
+		p.insertText(at, separator+a.value)
+		return
+	}
+	p.insert(at, render.OpValue, render.SetOf(r), separator)
+	p.edits[len(p.edits)-1].Row = row
+}
+
+// namesTwice reports whether a column of the rules, which is named by a token of the list
+// that begins at lo, stands before it there, too. SQLite stores the first value.
+func (p inserting) namesTwice(column string, lo, token int32) bool {
+	if !slices.Contains(p.target.rules.Owned, column) {
+		return false
+	}
+	for i := lo; i < token; i++ {
+		if before, ok := p.Name(int(i)); ok && before == column && !p.Tokens[i-1].Is('.') {
+			return true
+		}
+	}
+	return false
+}
+
+// rowSource plans where the rows come from, and adds to them what the rules add.
+func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
+	if ins.SourceAt == 0 {
+		return true // it can't be read
+	}
+	if !p.showsKeys(w, ins) {
+		return false
+	}
+	if p.insertion.unmarked && p.replacement != nil {
+		return p.refuseReplace(w, "which token a new row takes can't be told, and OR REPLACE may delete others")
+	}
+	p.addColumns(ins)
+	switch {
+	case ins.Source == read.NoSource:
+		return true // it can't be read
+	case ins.Source == read.Defaults:
+		if !ins.Rows.Empty() {
+			p.defaultValues(ins.SourceAt)
+		}
+		p.plan.AsksLate = p.plan.AsksLate || p.asksTwice() && w.Verb != read.Merge
+		return true
+	case !p.insertion.listed && !p.columnsKnown(ins.SourceAt):
+		return false
+	}
+	asks := !ins.Rows.Empty() && p.passesLedger()
+	asksRow := asks && p.dialect.Guard.LedgerInRow.Is() && !p.insertion.queried
+	if asksRow && !p.asksByMark() && !p.checkRows(ins) {
+		return false
+	}
+	p.insertion.asks = p.asksInMark(w, ins)
+	for i := range ins.Arms {
+		if !p.rowArm(w, &ins.Arms[i]) {
+			return false
+		}
+	}
+	if p.asksTwice() {
+		p.askBeforeRows(w, ins)
+	}
+	if asks && p.dialect.Guard.LedgerInRow.Is() && p.insertion.queried { // behind the columns
+		return p.checkQuery(w, ins)
+	}
+	if asks && !p.dialect.Guard.LedgerInRow.Is() {
+		// The rows pass one by one through the ledger's condition.
+		p.insertText(p.Offset(ins.SourceAt), "SELECT * FROM (")
+		p.ledgerBehind(p.After(ins.Rows.Hi))
+	}
+	return true
+}
+
+// columnsKnown refuses an INSERT without a list of columns where one has to be added.
+func (p inserting) columnsKnown(at int32) bool {
+	which := ""
+	p.eachAdded(func(_ int, a added) { which = cmp.Or(which, a.what) })
+	if which == "" {
+		return true
+	}
+	return p.refuseTarget(at, "the "+which+" column can't be added without a list of columns; name them: INSERT "+
+		"INTO table (column, ...)")
+}
+
+// rowArm plans one VALUES or SELECT.
+func (p inserting) rowArm(w *read.Write, arm *read.RowArm) bool {
+	if arm.Select {
+		return p.selection(arm)
+	}
+	// The rows are numbered through all arms of an INSERT or MERGE.
+	first := int32(len(p.to().Keys))
+	p.growRows(len(arm.Rows))
+	for n, row := range arm.Rows {
+		if row.Empty() && !p.insertion.empty {
+			return p.refuseTarget(row.Lo, "a row has no values for the columns; write them, or DEFAULT")
+		}
+		if p.readsKeys() && !p.rowKey(p.Item(row, p.insertion.key)) {
+			return false
+		}
+		p.addValues(p.After(row.Hi), first+int32(n), n == 0)
+	}
+	keyed := p.target.rules.Key != "" && !p.insertion.unmarked && w.Verb != read.Merge
+	if keyed && !arm.Last && (w.Failure.Reason != read.ExpectedRow || w.Failure.At != arm.After) {
+		return p.refuseTarget(arm.After, read.Unexpected.String())
+	}
+	return true
+}
+
+// growRows makes room for the edits and keys of as many rows.
+func (p inserting) growRows(rows int) {
+	adds := 0
+	p.eachAdded(func(int, added) { adds++ })
+	p.edits = slices.Grow(p.edits, adds*rows)
+	if p.readsKeys() {
+		p.to().Keys = slices.Grow(p.to().Keys, rows)
+	}
+}
+
+// selection adds to the columns of a SELECT that gives all rows the same key.
+func (p inserting) selection(arm *read.RowArm) bool {
+	row := int32(len(p.to().Keys))
+	if p.readsKeys() {
+		item, _ := p.Selected(arm.Columns, p.insertion.key)
+		if !p.rowKey(item) {
+			return false
+		}
+	}
+	adds := false
+	p.eachAdded(func(int, added) { adds = true })
+	switch {
+	case !adds:
+		return true
+	case arm.Empty:
+		return p.refuseTarget(arm.Columns.Hi, "expected columns here")
+	}
+	p.addValues(p.After(arm.Columns.Hi), row, true)
+	return true
+}
+
+// addValues adds the rules' values behind the last one of a row, the first of an arm or
+// another.
+func (p inserting) addValues(at, row int32, first bool) {
+	add := func(r int, a added, separator string) {
+		p.addValue(at, r, a, separator, row)
+		if first && a.value == "" && (p.insertion.asks || p.asksByMark()) {
+			p.edits[len(p.edits)-1].Op = render.OpValueAsking
+		}
+	}
+	if p.insertion.empty {
+		p.eachSeparated(add)
+		return
+	}
+	p.eachAdded(func(r int, a added) { add(r, a, ", ") })
+}
+
+// passesLedger reports whether the rows of an INSERT have to pass through the ledger's
+// condition.
+func (p inserting) passesLedger() bool {
+	return p.target.rules.Ledger && p.dialect.LedgerInWhere()
+}
+
+func (p inserting) ledgerBehind(at int32) {
+	p.insertText(at, ") WHERE ")
+	p.insert(at, render.OpAnd, render.SetOf(render.RuleLedger), "")
+	if p.insertion.queried {
+		p.insert(at, render.OpTail, render.SetOf(render.RuleLedger), "")
+	}
+}
+
+// defaultValues turns DEFAULT VALUES, at a token, into a row of what the rules add alone.
+// The words stay, in comments. Without a value there is NULL for the row's number, which
+// is its default: the next free one.
+func (p inserting) defaultValues(token int32) {
+	first, firstRule := added{}, 0 // one that is always there, where a rule has such
+	p.eachAdded(func(r int, a added) {
+		if first.column == "" || first.value == "" && a.value != "" {
+			first, firstRule = a, r
+		}
+	})
+	ledger, begin, end := p.passesLedger(), p.Offset(token), p.After(token+2)
+	if first.column == "" {
+		if !ledger {
+			return
+		}
+		first, firstRule = added{column: "_rowid_", value: "NULL"}, render.RuleLedger
+	}
+	p.insertText(begin, "("+first.column)
+	p.eachAdded(func(r int, a added) {
+		if r != firstRule {
+			p.addColumn(begin, r, a, ", ")
+		}
+	})
+	p.comments = true
+	p.insertText(begin, ") /*")
+	p.insertText(p.After(token+1), "*/")
+	if ledger {
+		p.insertText(p.Offset(token+1), "SELECT * FROM (")
+	}
+	p.insertText(end, " (")
+	p.addValue(end, firstRule, first, "", 0)
+	p.eachAdded(func(r int, a added) {
+		if r != firstRule {
+			p.addValue(end, r, a, ", ", 0)
+		}
+	})
+	p.insertText(end, ")")
+	if ledger {
+		p.ledgerBehind(end)
+	}
+}
+
+// onConflict plans one ON CONFLICT clause: the row that it updates is checked.
+func (p inserting) onConflict(w *read.Write, c *read.Conflict) bool {
+	if !c.Update || p.keepsRow(&c.Set) {
+		return true
+	}
+	if at := p.readsItself(w); at >= 0 && p.dialect.Grammar.OnDuplicate.Is() && len(p.target.rules.Owned) > 0 {
+		return p.refuseTarget(at, "the query reads the table that it writes, so behind "+p.dialect.Upsert(nil)+
+			" its columns are ambiguous; "+
+			"give the table in the SELECT an alias")
+	}
+	if !p.versions(w) || !p.assignments(w, &c.Set, true) {
+		return false
+	}
+	if c.Where.At == 0 {
+		return true // it can't be read
+	}
+	if !p.namesNoSerial(c.Where.Span) {
+		return false
+	}
+	rules := p.target.inWhere(p.target.rules)
+	return rules == 0 || p.check(w, c.Where, rules)
+}
+
+// readsItself returns the token of the written table's name in the FROM of an INSERT's query,
+// where it stands without an alias; or -1. It looks at what isn't in brackets, in which names are
+// the brackets' own.
+func (p inserting) readsItself(w *read.Write) int32 {
+	rows, depth := w.Insertion.Rows, 0
+	for i := rows.Lo; p.insertion.queried && i < rows.Hi; i++ {
+		switch {
+		case p.Tokens[i].Is('('):
+			depth++
+		case p.Tokens[i].Is(')'):
+			depth--
+		}
+		if name, ok := p.Name(int(i)); !ok || depth != 0 || i == rows.Lo || name != w.Target.Name {
+			continue
+		}
+		before, next := i-1, i+1
+		if p.Tokens[before].Is('.') {
+			before -= 2
+		}
+		ends := next == rows.Hi || p.Tokens[next].Is(',') || p.Word(next, behindTable...)
+		if ends && p.Word(before, "from", "join", "straight_join") {
+			return i
+		}
+	}
+	return -1
+}
+
+// behindTable are the words behind a table of a FROM that aren't its alias.
+var behindTable = []string{"where", "group", "having", "order", "limit", "join", "inner", "cross", "left", "right",
+	"natural", "straight_join", "on", "using", "union"}

@@ -1,0 +1,166 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// assignedRow plans an INSERT with a SET list for its row.
+func (p inserting) assignedRow(w *read.Write) bool {
+	p.insertion = insertion{listed: true, key: -1}
+	set := &w.Set
+	if set.Empty() {
+		return true // it can't be read
+	}
+	var seen []string
+	for n := range set.Items {
+		item := &set.Items[n]
+		column, _ := p.Name(int(item.Names.Lo))
+		if slices.Contains(seen, column) {
+			return p.refuseTarget(item.Lo, twice)
+		}
+		seen = append(seen, column)
+		if !p.inserts(column, item.Lo, n) {
+			return false
+		}
+	}
+	if !p.showsKeys(w, &w.Insertion) || p.readsKeys() && !p.rowKey(p.PlainValue(set.Items[p.insertion.key])) {
+		return false
+	}
+	if p.passesLedger() && !p.asksByMark() {
+		rules := p.checksOfRow(0)
+		value := func(n int) (v lex.Span) {
+			if n < len(set.Items) {
+				v = p.PlainValue(set.Items[n])
+			}
+			return v
+		}
+		if !p.checkInRow(value, rules, 0) {
+			return p.refuseTarget(set.Lo, noValueFor(rules))
+		}
+	}
+	at := p.After(set.Hi)
+	p.eachAdded(func(r int, a added) {
+		if a.value != "" {
+			p.insertText(at, ", "+a.column+" = "+a.value)
+			p.addRowColumn(&w.Insertion, r, a)
+		}
+	})
+	p.eachAdded(func(r int, a added) {
+		if a.value == "" {
+			o := render.OpRowAssign
+			if p.asksByMark() {
+				o = render.OpRowAssignAsking
+			}
+			p.insert(at, o, render.SetOf(r), ", "+a.column+" = ")
+			p.addRowColumn(&w.Insertion, r, a)
+		}
+	})
+	return true
+}
+
+// addRowColumn adds a rule's column to the aliases of the row's columns, if there are any.
+func (p inserting) addRowColumn(ins *read.Insertion, r int, a added) {
+	if !ins.RowColumns.Empty() {
+		p.addColumn(p.After(ins.RowColumns.Hi), r, a, ", ")
+	}
+}
+
+// asksByMark reports whether the ledger is asked before the mark's value in the first of
+// the rows, and not before one of the application's, nor in the WHERE of a query.
+func (p inserting) asksByMark() bool {
+	return !p.insertion.queried && p.passesLedger() && p.dialect.Guard.LedgerInRow.Is() &&
+		p.target.rules.FenceColumn != "" && !p.insertion.unmarked
+}
+
+// checksOfRow returns the rules that are asked before a value of a row to insert, where that
+// isn't the mark's: the ledger before the first row, and before each the row's key.
+func (p inserting) checksOfRow(row int32) (rules render.RuleSet) {
+	if row == 0 {
+		rules |= render.SetOf(render.RuleLedger)
+	}
+	if t := p.target.rules; t.Key != "" && !t.UnfencedInserts && p.dialect.Guard.ReadsNewRow.Is() {
+		rules |= render.SetOf(render.RuleKey)
+	}
+	return rules
+}
+
+// noValueFor refuses an INSERT without a value that the check of these rules can stand around.
+func noValueFor(rules render.RuleSet) string {
+	if rules.Has(render.RuleKey) {
+		return "the row's key is compared, as it is stored, before a value that stands behind it, and none is a " +
+			"placeholder, a plain constant or UUID() and the like; name the key column first and write one so, or " +
+			"use RowFence"
+	}
+	return "the ledger is asked before a value of the first row, and none of them is a placeholder, a plain " +
+		"constant or UUID() and the like; write one so"
+}
+
+// checkRows has the ledger asked by the first row of an INSERT, which is evaluated before
+// anything is inserted, and each row's key compared.
+func (p inserting) checkRows(ins *read.Insertion) bool {
+	row := int32(0)
+	for i := range ins.Arms {
+		for _, values := range ins.Arms[i].Rows {
+			value := func(n int) lex.Span { return p.Item(values, n) }
+			if rules := p.checksOfRow(row); rules != 0 && !p.checkInRow(value, rules, row) {
+				return p.refuseTarget(ins.SourceAt, noValueFor(rules))
+			}
+			row++
+		}
+	}
+	return true
+}
+
+// checkQuery has the ledger asked in a condition of each SELECT of an INSERT's query.
+func (p inserting) checkQuery(w *read.Write, ins *read.Insertion) bool {
+	for i := range ins.Arms {
+		arm := ins.Arms[i]
+		if table, at := p.Find(lex.Span{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
+			return p.refuseTarget(at, "a CTE named "+render.LedgerTable+
+				" would shadow the ledger in its query; rename the CTE")
+		}
+		c, ok := p.SelectCondition(arm, ins.Rows.Hi)
+		if !ok {
+			return p.refuseTarget(ins.SourceAt, "the ledger is asked in the WHERE of "+
+				"each SELECT of its query, and one isn't plain; write it without ROLLUP, windows and a "+
+				"bracket of its own, or write INSERT ... VALUES")
+		}
+		switch {
+		case !c.Empty():
+		case c.Having:
+			p.insertText(p.After(c.At), " HAVING ")
+			p.insert(p.After(c.At), render.OpAnd, render.SetOf(render.RuleLedger), "")
+			continue
+		case c.NoFrom:
+			p.insertText(p.After(c.At), " FROM DUAL")
+		}
+		if !p.check(w, c.Condition, render.SetOf(render.RuleLedger)) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkInRow puts the check of rules around one of a row's values, the first that is plain: behind its key, if
+// that is compared.
+func (p inserting) checkInRow(value func(n int) lex.Span, rules render.RuleSet, row int32) bool {
+	first := 0
+	if rules.Has(render.RuleKey) {
+		first = p.insertion.key + 1
+	}
+	for _, isStored := range [...]func(lex.Span) bool{p.isPlain, p.keepsType} {
+		for n := first; !value(n).Empty(); n++ {
+			if v := value(n); isStored(v) {
+				p.insert(p.Offset(v.Lo), render.OpBeforeRow, rules, "")
+				p.edits[len(p.edits)-1].Row = row
+				p.insert(p.After(v.Hi), render.OpBehindRow, rules, "")
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,96 @@
+package rules
+
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// joined decides about a write to the target among joined tables. It may write to the others, too,
+// unless they are registered.
+func (p writing) joined(w *read.Write) bool {
+	p.target.joined = true
+	registered := 0
+	for i := range p.Writes {
+		t := &p.Writes[i]
+		if t.At == w.At && (p.index.guards(t.Target.Schema, t.Target.Name) || p.own(t.Target.Name) >= 0) {
+			registered++
+		}
+	}
+	switch {
+	case registered > 1:
+		return p.refuseTarget(w.At, "it writes to several registered tables, or twice to one; write a statement for "+
+			"each, in one transaction")
+	case w.Join.SameName:
+		return p.refuseTarget(w.Target.At, "another table of the statement has the same name or alias but for the "+
+			"case of letters; give each an alias of its own")
+	case w.Limit > 0:
+		return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects of joined tables; select "+
+			"the rows in WHERE, by their keys")
+	case p.versioned && p.target.rules.Serial != "":
+		return p.refuseTarget(w.At, "under WithSerial the rows are counted, and drivers count those of all joined "+
+			"tables; write UPDATE or DELETE of one table, and select its row by its key")
+	}
+	return true
+}
+
+// isOfTarget reports whether an item of the SET list of joined tables assigns a column of the
+// target. Each names its table, or can't be read.
+func (p writing) isOfTarget(a *read.Assignment) bool {
+	if a.Names.Lo < a.Lo+2 {
+		return true
+	}
+	of, ok := p.Name(int(a.Names.Lo) - 2)
+	return !ok || p.dialect.Quote(of) == p.target.qualifier
+}
+
+// readsWhatIsAssigned refuses an item that assigns another table's column what the guard
+// assigns: whether it would see the value before or after that depends on the plan.
+func (p writing) readsWhatIsAssigned(a *read.Assignment) bool {
+	t := p.target.rules
+	for i := a.Names.Hi; i < a.Hi; i++ {
+		if k := p.Tokens[i].Kind; k != lex.Word && k != lex.Quoted {
+			continue
+		}
+		column, ok := p.Name(int(i))
+		if ok && (column == t.FenceColumn || column == t.Serial || column == t.Claim && (p.takesOver || t.Sealed)) {
+			p.refuseTarget(i, "it assigns another table's column the fence, serial or claim column, which the "+
+				"guard assigns in the same statement; write a statement for each table")
+			return true
+		}
+	}
+	return false
+}
+
+// checkJoined has the rows of the target checked by rules, of a DELETE of joined tables: those
+// that meet the condition and those of the joins. It is a subquery, as the servers would
+// otherwise take a column for another one that is equal to it by the conditions, and check a
+// row before it is joined.
+func (p writing) checkJoined(w *read.Write, rules render.RuleSet) bool {
+	c, at := w.Where, p.After(w.Where.Hi)
+	switch {
+	case w.Join.Outer:
+		return p.refuseTarget(w.At, "a DELETE with an outer join can't be guarded, as MariaDB may leave out the rows "+
+			"that fail the check; select the rows by NOT EXISTS in WHERE")
+	case w.Join.Columns:
+		return p.refuseTarget(w.At, "the conditions of NATURAL JOIN and USING don't show which rows are deleted; "+
+			"write JOIN ... ON")
+	}
+	if c.Empty() {
+		at = p.After(c.At)
+		p.insertText(at, "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE "+p.dialect.Bool(true))
+	} else {
+		p.insertText(p.Offset(c.Lo), "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE (")
+		p.insertText(at, ")")
+	}
+	for _, on := range w.Join.On {
+		p.repeatParts(on, at)
+	}
+	p.insertText(at, ") THEN ")
+	p.insertCheck(at, rules)
+	p.insertText(at, " ELSE "+p.dialect.Bool(false)+" END")
+	if !c.Empty() {
+		p.repeatParts(c.Span, at)
+	}
+	return true
+}

@@ -1,0 +1,261 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// A key is the column that selects each row's token. A row that none of the statement's tokens
+// covers is out of their scope.
+type key struct{ addsNothing }
+
+// assigned notes where the value of an assignment of the key stands. Another value than
+// the row's own key would move the row out of its token's scope, so only a value is read
+// that can be compared with it.
+func (key) assigned(p writing, a *read.Assignment, upsert bool) bool {
+	for i := a.Names.Lo; i < a.Names.Hi; i++ {
+		column, ok := p.Name(int(i))
+		switch {
+		case !ok || column != p.target.rules.Key && !slices.Contains(p.dialect.Guard.RowNumbers, column):
+		case column == p.target.rules.Key && p.keepsKey(a):
+		case column != p.target.rules.Key || !p.newKey(a, upsert):
+			return p.refuseTarget(a.Lo, "it assigns the key column a value that may be another key, which would "+
+				"move the row out of its token's scope; leave the column out, or assign the row's own key as an "+
+				"argument or as a plain constant")
+		}
+	}
+	return true
+}
+
+// keepsKey reports whether an item assigns the row its own key, by the column's name. Where
+// that could be another table's, too, the databases call it ambiguous.
+func (p writing) keepsKey(a *read.Assignment) bool {
+	value, returned := p.returnedKey(p.PlainValue(*a))
+	column, ok := p.Name(int(value.Lo))
+	keeps := ok && value.Hi-value.Lo == 1 && column == p.target.rules.Key && p.isColumn(value.Lo, a)
+	if of, column, ok := p.Qualified(value); ok {
+		keeps = column == p.target.rules.Key && p.dialect.Quote(of) == p.target.qualifier && of != "excluded"
+	}
+	p.target.returnsKey = p.target.returnsKey || keeps && returned
+	return keeps
+}
+
+// returnedKey returns what is inside of the function that has a statement return a key, if the value is a
+// call of it.
+func (p writing) returnedKey(value lex.Span) (inside lex.Span, returned bool) {
+	open, f := value.Lo+1, p.dialect.Guard.KeyReturner
+	if f == "" || value.Hi-value.Lo < 4 || !p.Word(value.Lo, f) {
+		return value, false
+	}
+	if !p.Tokens[open].Is('(') || p.Tokens[open].Mate != value.Hi-1 {
+		return value, false
+	}
+	return lex.Span{Lo: open + 1, Hi: value.Hi - 1}, true
+}
+
+// isColumn reports whether a name that is the value of an item is read as a column. SQLite
+// takes a text for a name only where no value may stand. A word such as user or default is
+// a column only where it could be assigned without quotes and a table's name, too, and
+// SQLite's current_date not even then.
+func (p writing) isColumn(token int32, a *read.Assignment) bool {
+	switch p.Tokens[token].Kind {
+	case lex.Quoted:
+		return true
+	case lex.Word:
+		return a.Names.Hi-a.Lo == 1 && p.Tokens[a.Lo].Kind == lex.Word &&
+			!strings.HasPrefix(p.target.rules.Key, "current_")
+	}
+	return false
+}
+
+// newKey notes the key that an item assigns, if it can be seen: a constant, or the key of
+// the row that was to be inserted, which is one of the target's Keys. Where the table is called
+// excluded itself that may be another's.
+func (p writing) newKey(a *read.Assignment, upsert bool) bool {
+	value, to := p.PlainValue(*a), p.to()
+	p.target.newKey = true
+	if c, ok := p.Constant(value); ok {
+		to.AssignsKey = true
+		to.NewKeys = append(to.NewKeys, guard.KeyValue{Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
+		return true
+	}
+	column, ok := p.Excluded(value)
+	ok = ok && column == p.target.rules.Key && p.target.qualifier != p.dialect.Quote("excluded")
+	if !ok || !upsert || !(inserting{p}).showedKeys() {
+		return false
+	}
+	to.AssignsKey = true
+	return true
+}
+
+// showedKeys reports whether the keys of all rows to be inserted are known.
+func (p inserting) showedKeys() bool {
+	return p.insertion.key >= 0 && !p.insertion.unmarked && !slices.ContainsFunc(p.to().Keys,
+		func(k guard.KeyValue) bool { return k.Unknown })
+}
+
+func (key) inserted(p inserting, column string, token int32, n int) bool {
+	switch {
+	case column == p.target.rules.Key:
+		p.insertion.key = n
+	case slices.Contains(p.dialect.Guard.RowNumbers, column) && !p.target.rules.FreesInserts():
+		return p.refuseTarget(token, "the rowid may be the row's key; name the key column instead")
+	case slices.Contains(p.dialect.Guard.RowNumbers, column):
+		p.insertion.doubtful = true
+	}
+	return true
+}
+
+// newRows is the way out for rows with keys that the text doesn't show.
+const newRows = ", or let new rows do without a token, by the rule UnfencedInserts"
+
+// showsKeys decides about rows if the statement doesn't show their keys or columns.
+func (p inserting) showsKeys(w *read.Write, ins *read.Insertion) bool {
+	t := p.target.rules
+	p.insertion.doubtful = p.insertion.doubtful || t.Key != "" && p.groupsBySets(ins)
+	overridden := ins.Overriding > 0 && !p.Word(ins.Overriding, "system")
+	hidden := t.Key != "" && (overridden || p.insertion.doubtful || p.insertion.key < 0 ||
+		ins.Source != read.Values && ins.Source != read.Assigned && !p.selectsKeys(ins))
+	switch {
+	case t.Claim != "":
+		p.insertion.unmarked = true
+	case t.Key != "" && !t.UnfencedInserts && !overridden && p.mayReturn(w, ins):
+		p.insertion.returned = true
+		p.to().OneKey = true
+		p.plan.ReturnsChecks = p.plan.ReturnsChecks || w.Depth == 0 && !p.explained
+	case t.UnfencedInserts:
+		// Without a list the rows might bring a mark of their own.
+		p.insertion.unmarked = hidden && p.insertion.listed || ins.Source == read.Defaults
+	case hidden && overridden:
+		return p.refuseTarget(ins.Overriding, "the rows' keys are unknown before the statement runs, as the database "+
+			"may choose them; leave OVERRIDING USER VALUE out"+newRows)
+	case hidden && w.Returning > 0 && p.insertion.key >= 0 && p.dialect.CountsRows:
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; leave "+
+			"RETURNING out, so that they are checked as they are stored, or write INSERT ... VALUES"+newRows)
+	case hidden && p.insertion.key < 0:
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key "+
+			"column, and write INSERT ... VALUES"+newRows)
+	case hidden && p.dialect.Guard.ReadsNewRow.Is():
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs, or may be "+
+			"stored as others; write INSERT ... VALUES"+newRows)
+	case hidden:
+		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; write INSERT ... "+
+			"VALUES"+newRows)
+	}
+	return true
+}
+
+// groupsBySets reports whether a query may have GROUPING SETS, ROLLUP or CUBE, which have NULL in
+// place of a constant in GROUP BY.
+func (p inserting) groupsBySets(ins *read.Insertion) bool {
+	if !slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return arm.Select }) {
+		return false
+	}
+	for i := ins.Arms[0].After; i < ins.Rows.Hi; i++ {
+		if p.Word(i, "grouping", "rollup", "cube") {
+			return true
+		}
+	}
+	return false
+}
+
+// readsKeys reports whether each row's key is read.
+func (p inserting) readsKeys() bool {
+	return p.insertion.key >= 0 && !p.insertion.unmarked && !p.insertion.returned
+}
+
+// mayReturn reports whether the keys of an INSERT don't show, but can be checked in a RETURNING,
+// which sees each row as it was stored. The statement has to name the key, or else the database
+// makes one that no holder has a token for.
+func (p inserting) mayReturn(w *read.Write, ins *read.Insertion) bool {
+	if p.insertion.key < 0 || w.Verb != read.Insert || w.Returning > 0 || ins.Rows.Empty() || !p.dialect.CountsRows {
+		return false
+	}
+	if ins.Source == read.Query {
+		makes := func(arm read.RowArm) bool {
+			item, ok := p.Selected(arm.Columns, p.insertion.key)
+			return arm.Select && ok && p.makesKey(item)
+		}
+		return !p.selectsKeys(ins) && !slices.ContainsFunc(ins.Arms, makes)
+	}
+	shown := !p.insertion.doubtful
+	for _, arm := range ins.Arms {
+		for _, row := range arm.Rows {
+			item := p.Item(row, p.insertion.key)
+			if p.makesKey(item) {
+				return false
+			}
+			_, ok := p.Constant(item)
+			shown = shown && ok
+		}
+	}
+	return !shown
+}
+
+// makesKey reports whether a value is a new key, which no holder has a token for: it has a call
+// without arguments, such as gen_random_uuid(), or takes the next one of a sequence.
+func (p inserting) makesKey(item lex.Span) bool {
+	for i := item.Lo; i < item.Hi; i++ {
+		if p.Word(i, "default", "null", "nextval") || p.Tokens[i].Is('(') && p.Tokens[i].Mate == i+1 {
+			return true
+		}
+	}
+	return item.Empty()
+}
+
+// checkStored has the keys of the stored rows checked.
+func (p inserting) checkStored(w *read.Write) {
+	if p.insertion.returned {
+		p.plan.Rows = true
+		p.insert(p.After(w.ConflictsEnd), render.OpStored, 0, "")
+	}
+}
+
+// selectsKeys reports whether each part of a query selects a constant as the key, which is
+// what the database stores.
+func (p inserting) selectsKeys(ins *read.Insertion) bool {
+	if p.dialect.Guard.ReadsNewRow.Is() {
+		return false // they can't be compared as they are stored
+	}
+	selects := func(arm read.RowArm) bool {
+		if !arm.Select {
+			return true // its rows are looked at one by one
+		}
+		item, ok := p.Selected(arm.Columns, p.insertion.key)
+		if ok {
+			_, ok = p.Constant(item)
+		}
+		return ok
+	}
+	return ins.Source == read.Query && !p.insertion.doubtful && !ins.Rows.Empty() &&
+		!slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return !selects(arm) })
+}
+
+// rowKey notes where the key's value stands: an item of a row, or of what is selected.
+func (p inserting) rowKey(item lex.Span) bool {
+	to := p.to()
+	c, ok := p.Constant(item)
+	if !ok && !p.target.rules.UnfencedInserts {
+		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an "+
+			"argument, or write a constant"+newRows)
+	}
+	to.Keys = append(to.Keys, guard.KeyValue{Unknown: !ok, Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
+	return true
+}
+
+// inSet: where a row is checked before the first assignment, a key that the statement has
+// assigned is compared once more, as it was stored. With a fence column that is done where the
+// mark is assigned.
+func (key) inSet(t *render.Registered, how rowWrite) bool {
+	return how.checked && (how.newKey || how.returnsKey) && t.FenceColumn == ""
+}
+
+// inWhere: who compares the row's fence column or claim with a token sees to its key.
+func (key) inWhere(t *render.Registered, _ rowWrite) bool {
+	return t.Key != "" && t.FenceColumn == "" && t.Claim == ""
+}

@@ -1,0 +1,70 @@
+package rules
+
+import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// merge plans a MERGE.
+func (p inserting) merge(w *read.Write) bool {
+	if p.versioned && p.target.rules.Serial != "" {
+		return p.refuseTarget(w.At, "some drivers don't count the rows of a MERGE, so WithSerial can't report a row "+
+			"that is gone; write UPDATE or DELETE")
+	}
+	for i := range w.Arms {
+		if !p.arm(w, &w.Arms[i]) {
+			return false
+		}
+	}
+	return p.readable(w)
+}
+
+// arm plans what one arm does.
+func (p inserting) arm(w *read.Write, a *read.Arm) bool {
+	switch a.Action {
+	case read.Delete:
+		p.changes()
+		p.target.rowWrite = rowWrite{}
+		if !p.claims(w, false) {
+			return false
+		}
+		p.armCheck(a.When, p.target.inWhere(p.target.rules))
+	case read.Update:
+		p.changes()
+		if !p.assignments(w, &a.Set, false) {
+			return false
+		}
+		p.armCheck(a.When, p.target.inWhere(p.target.rules))
+	case read.Insert:
+		p.armCheck(a.When, 0)
+		return p.columnList(&a.Insertion) && p.rowSource(w, &a.Insertion)
+	}
+	return true
+}
+
+// armCheck adds the check of some rules for the row to the condition of an arm, behind the
+// ledger's. It may only be evaluated where the arm is taken.
+func (p inserting) armCheck(c read.Condition, rules render.RuleSet) {
+	asks, at := p.asksTwice(), p.After(c.At)
+	if !c.Empty() {
+		at = p.Offset(c.Lo)
+	}
+	if c.Empty() && (asks || rules != 0) {
+		p.insertText(at, " AND ")
+	}
+	if asks {
+		p.insert(at, render.OpAnd, render.SetOf(render.RuleLedger), "")
+		if !c.Empty() || rules != 0 {
+			p.insertText(at, " AND ")
+		}
+	}
+	switch {
+	case c.Empty() && rules != 0:
+		p.insertCheck(at, rules)
+	case !c.Empty() && rules != 0:
+		p.insertCase(c, rules)
+	case !c.Empty() && asks:
+		p.insertText(at, "(")
+		p.insertText(p.After(c.Hi), ")")
+	}
+}

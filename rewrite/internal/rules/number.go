@@ -1,0 +1,36 @@
+package rules
+
+import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// A row may have a number that only rises: its serial, or the generation of its claim. NULL counts
+// as 0. A statement may assign it itself, as applications do that compare it in their own WHERE. The
+// value is guarded where it stands, so that it is evaluated once: the row's number has to rise.
+
+// assignsNumber guards an item of a SET list that assigns a column of this name; what says what the
+// column is, and instead what to write.
+func (p writing) assignsNumber(a *read.Assignment, column, what, instead string) bool {
+	t := &p.target
+	if !p.Assigns(*a, column) {
+		return true
+	}
+	value, ok := p.Value(*a, column)
+	switch {
+	case t.setsNumber:
+		return p.refuseTarget(a.Lo, "it assigns the "+what+" column twice; "+instead)
+	case !ok:
+		return p.refuseTarget(a.Lo, "the value for the "+what+" column isn't an expression of its own; write column = "+
+			"value, or "+instead)
+	case value.Lo+1 == value.Hi && p.Word(value.Lo, "default"):
+		return p.refuseTarget(value.Lo, "DEFAULT would set the "+what+" back; "+instead)
+	}
+	t.setsNumber = true
+	table := p.to().Table
+	p.assigns = append(p.assigns, make([]bool, max(0, table+1-len(p.assigns)))...)
+	p.assigns[table] = true
+	p.insert(p.Offset(value.Lo), render.OpBeforeAssigned, 0, "")
+	p.insert(p.After(value.Hi), render.OpBehindAssigned, 0, "")
+	return true
+}

@@ -1,0 +1,215 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// Reasons why a statement that concerns something of sqlfence's own is refused.
+const (
+	ownReason = "only sqlfence's packages write to this table or define one of its name; " +
+		"use package tokens, lease or rowlock, or run it under Bypass"
+	ownObject = "guards and seals rely on the functions and triggers with names that begin with sqlfence; " +
+		"packages tokens, lease and schema make and change them; run it under Bypass"
+	ownSetting = "by this setting triggers aren't fired, or don't compare what they should; run it under Bypass"
+	ownSchema  = "it may take away a registered table, or sqlfence's own tables, functions and triggers; run it " +
+		"under Bypass"
+)
+
+// searchOwn has texts found that concern what sqlfence has in the database besides tables.
+func (s *search) searchOwn(tables []render.Registered) {
+	s.names.add(sqltext.OwnPrefix, noTable)
+	for _, word := range ownKinds {
+		s.findNamesWith(word)
+	}
+	if len(tables) > 0 {
+		s.findNamesWith(sqltext.OwnPrefix) // sqlfence.seen
+	}
+}
+
+// ownKinds are the kinds of object that a statement about something of sqlfence's own names.
+var ownKinds = []string{"function", "procedure", "routine", "aggregate", "trigger", "constraint",
+	"language", "extension"}
+
+// A ground plans the parts of a statement that aren't writes of rows: it refuses what would change what guards and
+// seals rely on.
+type ground struct{ *planner }
+
+// keepsGround refuses a statement that changes what guards and seals rely on, besides tables.
+func (p ground) keepsGround() bool {
+	return p.keepsObjects() && (len(p.Tables) == 0 || p.keepsSettings() && p.keepsSchemas()) && p.keepsEncoding() &&
+		p.keepsErrors() && p.keepsClock() && p.keepsLocks()
+}
+
+// keepsObjects refuses a statement that defines, changes or drops a function, trigger or constraint of
+// sqlfence's, or drops the language of its functions.
+func (p ground) keepsObjects() bool {
+	if !p.mayDefine() || !p.hasWord(ownKinds...) {
+		return true
+	}
+	code := p.dialect.Guard.Code
+	for i := p.Lo; i < p.Hi; i++ {
+		name, ok := p.Name(int(i))
+		if ok && (sqltext.OwnsName(name) || code != "" && name == code && p.Word(p.Lo, "drop")) {
+			return p.refuseNamed(name, i, ownObject)
+		}
+	}
+	return true
+}
+
+// mayDefine reports whether the statement may define or drop something: it does more than
+// write and read rows, and isn't known to do neither.
+func (p ground) mayDefine() bool {
+	return slices.ContainsFunc(p.Parts, func(part read.Part) bool {
+		switch part.Kind {
+		case read.UnreadablePart, read.TooDeepPart:
+			return true
+		case read.OtherPart:
+			return part.Class != read.Reading && part.Class != read.NoRows
+		}
+		return false
+	})
+}
+
+// hasWord reports whether one of the words stands in the statement, unquoted.
+func (p *planner) hasWord(words ...string) bool {
+	for i := p.Lo; i < p.Hi; i++ {
+		if p.Word(i, words...) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsSettings refuses a statement that may change a setting that keeps triggers from firing or
+// comparing. A statement that only reads one passes.
+//
+//	SET name = x | ALTER ROLE y SET name = x | SELECT set_config('name', x, false) | SET @name = x
+func (p ground) keepsSettings() bool {
+	g := p.dialect.Guard
+	if g.Setting == nil || p.Word(p.Lo, "show", "reset") {
+		return true
+	}
+	if g.Setters != nil && p.writesOrReads() && !p.names(g.Setters) {
+		return true
+	}
+	for i := p.Lo; i < p.Hi; i++ {
+		if name := g.Setting(&p.Scanned, i); name != "" && !p.firesTriggers(name, i) {
+			return p.refuseNamed(name, i, ownSetting)
+		}
+		if g.Unseen == nil {
+			continue
+		}
+		if reason := g.Unseen(&p.Scanned, i); reason != "" && !p.takesSetting(i) {
+			return p.refuse(-1, i, reason)
+		}
+	}
+	return true
+}
+
+// takesSetting reports whether the statement sets a setting that an argument of its own names, and notes the
+// argument.
+//
+//	SELECT set_config($1, ...)
+func (p ground) takesSetting(i int32) bool {
+	number, ok := p.dialect.Guard.Argument(&p.Scanned, i)
+	if ok = ok && p.writesOrReads(); ok {
+		p.settings = append(p.settings, number)
+	}
+	return ok
+}
+
+// names reports whether one of the names stands in the statement.
+func (p ground) names(names []string) bool {
+	for i := p.Lo; i < p.Hi; i++ {
+		switch tok := &p.Tokens[i]; tok.Kind {
+		case lex.Punct:
+			if tok.Plain { // it holds no names
+				i = tok.Mate
+			}
+		case lex.Word:
+			if p.Word(i, names...) {
+				return true
+			}
+		case lex.Quoted:
+			if name, ok := p.Name(int(i)); ok && slices.Contains(names, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// firesTriggers reports whether a SET, of the setting at token i, has triggers fired as usual.
+func (p ground) firesTriggers(name string, i int32) bool {
+	value := strings.ToLower(strings.Trim(p.TokenText(p.Hi-1), "'"))
+	return name == sqltext.TriggerSetting && p.Word(p.Lo, "set") && i+3 == p.Hi &&
+		(value == "origin" || value == "local" || value == "default")
+}
+
+// keepsSchemas refuses a statement that drops all that is in a schema which is named in the
+// registration of a table, or for the ledger, or in which tables are made by default, or all that a
+// role has; and one that gives such a schema another name, or another schema its name.
+//
+//	DROP {SCHEMA | DATABASE} [IF EXISTS] name, name CASCADE | DROP OWNED BY role | ALTER SCHEMA name RENAME TO name
+func (p ground) keepsSchemas() bool {
+	g := p.dialect.Guard
+	switch {
+	case p.Word(p.Lo, "alter") && p.Word(p.Lo+1, "schema") && p.Word(p.Lo+3, "rename"):
+	case !p.Word(p.Lo, "drop"):
+		return true
+	case p.Word(p.Lo+1, "owned"):
+		return p.refuse(-1, p.Lo+1, ownSchema)
+	case !p.Word(p.Lo+1, "schema", "database"), g.Cascades.Is() && !p.Word(p.Hi-1, "cascade"):
+		return true
+	}
+	_, at := p.Find(lex.Span{Lo: p.Lo + 2, Hi: p.Hi}, func(name string) int {
+		if p.keepsSchema(name) {
+			return 0
+		}
+		return -1
+	})
+	return at < 0 || p.refuse(-1, at, ownSchema)
+}
+
+// keepsSchema reports whether a schema is that of a registered table or of the ledger, as far as is
+// known. Some servers of MySQL's take a name in capitals for another one's.
+func (p ground) keepsSchema(name string) bool {
+	return name == p.dialect.Guard.Home || p.dialect.Ledger == p.dialect.Quote(name)+"."+render.LedgerTable ||
+		slices.ContainsFunc(p.Tables, func(t render.Registered) bool { return strings.EqualFold(t.Schema, name) })
+}
+
+// refuseNamed refuses a statement for something of sqlfence's own that isn't a table.
+func (p *planner) refuseNamed(name string, at int32, reason string) bool {
+	if p.refused == nil {
+		p.refuse(-1, at, reason)
+		p.refused.Name = name
+	}
+	return false
+}
+
+// ownIn returns the name of a function or trigger of sqlfence's, or of a setting that is to be kept,
+// that stands in some code, be it as a part of another word; empty for none.
+func ownIn(code string) string {
+	for i := range len(code) {
+		if lex.HasPrefixFold(code[i:], sqltext.OwnPrefix) {
+			behind := code[i:]
+			ends := func(r rune) bool { return !strings.ContainsRune("_-:.", r) && !lex.IsNamePart(byte(r)) }
+			if n := strings.IndexFunc(behind, ends); n >= 0 {
+				behind = behind[:n]
+			}
+			if sqltext.OwnsName(behind) || sqltext.OwnsSetting(behind) {
+				return behind
+			}
+		}
+		if lex.HasPrefixFold(code[i:], sqltext.TriggerSetting) {
+			return sqltext.TriggerSetting
+		}
+	}
+	return ""
+}

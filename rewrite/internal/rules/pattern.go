@@ -1,0 +1,50 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// cover returns the index of a written table that a pattern stands for, or -1. Covered tables follow
+// sqlfence's own. ok is false if its name can't be read.
+func (p *planner) cover(t *read.Target) (table int, ok bool) {
+	pattern := p.index.covering(t.Schema, t.Name)
+	if pattern < 0 {
+		return -1, true
+	}
+	if _, unclear := p.dialect.Grammar.Lex.FoldedByLocale(p.Src, &p.Tokens[t.NameAt]); unclear {
+		return -1, p.refuse(pattern, t.NameAt, "how its name is read, and so which tokens it takes, depends on the "+
+			"database's encoding; register the table by its name")
+	}
+	c := p.Tables[pattern]
+	c.Pattern, c.CoveredBy, c.Name, c.Quoted.Name = false, pattern, t.Name, p.dialect.Quote(t.Name)
+	i := slices.IndexFunc(p.Covered, func(o render.Registered) bool { return o.Name == c.Name && o.Schema == c.Schema })
+	if i < 0 {
+		i = len(p.Covered)
+		p.Covered = append(p.Covered, c)
+	}
+	return len(p.Tables) + len(render.OwnTables) + i, true
+}
+
+// writeWords are words. Code that writes rows by its own text has one of them.
+var writeWords = []string{"insert", "update", "delete", "merge", "replace", "truncate", "copy", "load", "execute",
+	"prepare"}
+
+// mayWrite reports whether some code has one of them, be it as a part of another word, or could have
+// it by an escape; or whether it may make a view, which could be found in a table's place.
+func mayWrite(code string) bool {
+	if strings.ContainsRune(code, '\\') {
+		return true
+	}
+	for i := range len(code) {
+		if lex.HasPrefixFold(code[i:], "view") && isWhole(code, i, i+len("view")) ||
+			slices.ContainsFunc(writeWords, func(w string) bool { return lex.HasPrefixFold(code[i:], w) }) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// maxReplaced is how many rows one REPLACE may have: each adds a question to the text.
+const maxReplaced = 100
+
+// replaces plans what a REPLACE deletes. It comes before the rows are planned.
+func (p inserting) replaces(w *read.Write) bool {
+	u, t := p.dialect.Unique, p.target.rules
+	if !replaces(w) || p.mayReplace() {
+		return true
+	}
+	if u == nil || t.FenceColumn == "" || t.Serial != "" || t.Locks() || t.Sealed {
+		return p.refuseReplace(w, "OR REPLACE may delete other rows or keep part of a failed statement")
+	}
+	const cant = "which rows OR REPLACE deletes can't be told "
+	ins, schema := &w.Insertion, w.Target.Schema
+	switch {
+	case ins.Source != read.Values || len(ins.Arms) != 1 || len(ins.Columns) == 0:
+		return p.refuseReplace(w, cant+"without a list of columns and VALUES")
+	case len(ins.Arms[0].Rows) > maxReplaced:
+		return p.refuseReplace(w, cant+"of so many rows; write at most 100 at once")
+	case p.HasWith || len(w.Conflicts) > 0 || schema == u.Hidden:
+		return p.refuseReplace(w, cant+"with WITH, with ON CONFLICT or in the schema temp")
+	}
+	if schema == "" {
+		schema = u.Home
+	}
+	r := &render.Replacement{Table: session.Name{Schema: schema, Table: w.Target.Name}}
+	if !p.givenColumns(w, r) {
+		return false
+	}
+	for _, row := range ins.Arms[0].Rows {
+		values := make([]render.Given, len(r.Columns))
+		for n := range values {
+			values[n] = p.given(p.Item(row, n))
+		}
+		r.Rows = append(r.Rows, values)
+	}
+	p.apart = true
+	p.replacement = r
+	return true
+}
+
+func (p inserting) refuseReplace(w *read.Write, why string) bool {
+	var columns []string
+	for _, c := range w.Insertion.Columns {
+		if name, ok := p.Name(int(c.Lo)); ok && name != p.target.rules.Key {
+			columns = append(columns, name)
+		}
+	}
+	return p.refuseTarget(w.At, why+"; write INSERT ... "+p.dialect.Upsert(columns))
+}
+
+// givenColumns reads the columns of a REPLACE. By a row number it could delete a row that no key of the table's names.
+func (p inserting) givenColumns(w *read.Write, r *render.Replacement) bool {
+	for _, c := range w.Insertion.Columns {
+		name, ok := p.Name(int(c.Lo))
+		switch {
+		case !ok || c.Hi-c.Lo != 1:
+			return p.refuseTarget(c.Lo, read.Unexpected.String())
+		case slices.Contains(p.dialect.Guard.RowNumbers, name):
+			return p.refuseTarget(c.Lo, "OR REPLACE with "+name+" may delete the row of that number; name the key "+
+				"column instead")
+		case slices.Contains(r.Columns, name):
+			return p.refuseTarget(c.Lo, twice)
+		}
+		r.Columns = append(r.Columns, name)
+	}
+	return true
+}
+
+// given reads a value of a row that is to be compared besides.
+func (p inserting) given(item lex.Span) render.Given {
+	g := render.Given{At: p.Offset(item.Lo)}
+	if item.Empty() || !p.isPlain(item) && !p.isNegative(item) {
+		return g
+	}
+	g.Text = p.Source(item)
+	p.EachBare(item, func(_ int32, number int) { g.Bare = number })
+	return g
+}

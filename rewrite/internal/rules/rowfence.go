@@ -1,0 +1,33 @@
+package rules
+
+import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// A rowFence keeps in each row the token of its last write. NULL counts as 0.
+type rowFence struct{}
+
+func (rowFence) adds(t *render.Registered) added { return added{what: "fence", column: t.Quoted.Fence} }
+
+func (rowFence) assigned(p writing, a *read.Assignment, _ bool) bool {
+	for i := a.Names.Lo; i < a.Names.Hi; i++ {
+		if column, ok := p.Name(int(i)); ok && column == p.target.rules.FenceColumn {
+			return p.refuseTarget(a.Lo, "it assigns the fence column, which only sqlfence writes; leave the column out")
+		}
+	}
+	return true
+}
+
+func (rowFence) inserted(p inserting, column string, token int32, _ int) bool {
+	return column != p.target.rules.FenceColumn ||
+		p.refuseTarget(token, "it names the fence column, which only sqlfence writes; leave the column out")
+}
+
+// inWhere: a row that is updated is checked where its token is assigned, which is done
+// for the newest version of the row, at any isolation level.
+func (rowFence) inWhere(t *render.Registered, how rowWrite) bool {
+	return t.FenceColumn != "" && !how.updates
+}
+
+func (rowFence) inSet(*render.Registered, rowWrite) bool { return true }

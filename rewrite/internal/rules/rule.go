@@ -1,0 +1,103 @@
+package rules
+
+import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// precedence is the order in which a table's rules are asked about a row that is there:
+// of several that refuse it, the first one's reason is raised. Who has lost the resource
+// is not to read again and retry, so a token comes before a conflict of serials; and who
+// has read an old version is not to wait for a lock.
+var precedence = [...]rule{
+	render.RuleLedger:   ledger{},
+	render.RuleKey:      key{},
+	render.RuleRowFence: rowFence{},
+	render.RuleClaim:    claim{},
+	render.RuleTakeover: takeover{},
+	render.RuleSerial:   serial{},
+	render.RuleEditLock: editLock{},
+}
+
+// A rule is one way of guarding a table. Those of its methods that have a planner decide
+// about a part of the write that it plans: false, after a refusal, where that can't be
+// guarded. What a rule writes is its [ruleText].
+type rule interface {
+	// adds returns the column that INSERT adds to a row; the zero value for none.
+	adds(t *render.Registered) added
+
+	// assigned decides about an item of a SET list of a table with columns of the rule;
+	// upsert says whether there is an excluded row.
+	assigned(p writing, a *read.Assignment, upsert bool) bool
+
+	// inserted decides the same about column n that an INSERT names, at a token.
+	inserted(p inserting, column string, token int32, n int) bool
+
+	// inSet reports whether an UPDATE of t that is written in this way assigns something
+	// besides.
+	inSet(t *render.Registered, how rowWrite) bool
+
+	// inWhere reports whether a row of t that is written in this way has to be checked in
+	// the condition; else assigns does it, or there is nothing to check.
+	inWhere(t *render.Registered, how rowWrite) bool
+}
+
+// addsNothing is of a rule that gives the rows of an INSERT no column.
+type addsNothing struct{}
+
+func (addsNothing) adds(*render.Registered) added { return added{} }
+
+// setsNothing is of a rule that has nothing against a column that a statement names, and assigns none.
+type setsNothing struct{}
+
+func (setsNothing) assigned(writing, *read.Assignment, bool) bool { return true }
+
+func (setsNothing) inserted(inserting, string, int32, int) bool { return true }
+
+func (setsNothing) inSet(*render.Registered, rowWrite) bool { return false }
+
+// An added column is one that a rule adds to the rows of an INSERT.
+type added struct {
+	what   string // what the rule keeps there
+	column string // quoted
+	value  string // the same for all rows and renderings, or empty
+}
+
+// A rowWrite is the way in which an existing row is written.
+type rowWrite struct {
+	updates    bool // or else it is deleted
+	setsNumber bool // the statement assigns the serial or the claim itself
+	takesOver  bool // it raises the claim, and needs no token
+	versioned  bool // the row has to be at the caller's serial
+	checked    bool // before the first assignment
+	joined     bool // its row is one of several that are joined
+	newKey     bool // the statement assigns a value that has to be the row's key
+	returnsKey bool // it gives the key its own value by a function, which may have changed it
+}
+
+// checks returns the rules that a row is to meet. The ledger's check isn't among them, as it
+// doesn't depend on the row.
+func (how rowWrite) checks() render.RuleSet {
+	if how.takesOver {
+		return render.AllRules &^ render.SetOf(render.RuleLedger, render.RuleClaim)
+	}
+	return render.AllRules &^ render.SetOf(render.RuleLedger, render.RuleTakeover)
+}
+
+// inWhere returns the rules that check a row of t in the condition: none, or, if one of
+// them needs the condition, all of them, so that their order is kept.
+func (how rowWrite) inWhere(t *render.Registered) render.RuleSet {
+	if how.checked {
+		return 0
+	}
+	for _, r := range t.Has {
+		switch {
+		case !precedence[r].inWhere(t, how):
+		case how.setsNumber:
+			return how.checks() &^ render.SetOf(render.RuleEditLock)
+		default:
+			return how.checks()
+		}
+	}
+	return 0
+}

@@ -1,0 +1,118 @@
+package rules
+
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// A serial is a row's version: INSERT sets 1, and every UPDATE adds 1 unless it
+// assigns the column itself, to a higher number. In a versioned plan a row with
+// another serial than the caller's raises. NULL counts as 0.
+type serial struct{}
+
+// versions notes that the rows of the target are compared with the caller's serial, if there is
+// one. It refuses a write that isn't the whole of its statement: the caller doesn't learn how many
+// rows any other reached.
+func (p writing) versions(w *read.Write) bool {
+	if !p.versioned || p.target.rules.Serial == "" {
+		return true
+	}
+	switch {
+	case p.explained:
+		return p.refuseTarget(w.At, "drivers don't count the rows of an EXPLAIN, so WithSerial can't report a row "+
+			"that is gone; run it without WithSerial")
+	case w.Depth > 0:
+		return p.refuseTarget(w.At, "drivers don't count the rows of a write in WITH, so WithSerial can't report "+
+			"a row that is gone; write it as the main statement, or run it without WithSerial")
+	}
+	if first := p.Writes[0].At; first < w.At && p.dialect.Guard.WritesInWith.Is() {
+		return p.refuseTarget(first, "under WithSerial the database would apply the write in WITH even if the "+
+			"row is gone; send it as a statement of its own")
+	}
+	p.target.versioned, p.plan.Versioned = true, true
+	return true
+}
+
+// namesNoSerial refuses a condition of versioned rows that reads the serial, or leaves
+// out locked rows: that no row meets it would look as if the row was gone.
+func (p writing) namesNoSerial(s lex.Span) bool {
+	if !p.target.versioned {
+		return true
+	}
+	for i := s.Lo; i < s.Hi; i++ {
+		if k := p.Tokens[i].Kind; k != lex.Word && k != lex.Quoted {
+			continue
+		}
+		column, ok := p.Name(int(i))
+		switch {
+		case column == "skip" && p.Word(i+1, "locked") && p.dialect.Guard.SkipsLocked.Is():
+			return p.refuseTarget(i, "SKIP LOCKED skips a row that another transaction has locked, which "+
+				"WithSerial would report as gone; leave SKIP LOCKED out, or run it without WithSerial")
+		case !ok || column != p.target.rules.Serial || p.isOfAnother(i, s.Lo):
+		default:
+			return p.refuseTarget(i, "the condition names the serial column, which WithSerial compares already; "+
+				"leave the column out, or qualify it if it is another table's")
+		}
+	}
+	return true
+}
+
+// isOfAnother reports whether the name of another table stands before a column, at a
+// token of what begins at lo.
+func (p writing) isOfAnother(token, lo int32) bool {
+	if token <= lo+1 || !p.Tokens[token-1].Is('.') {
+		return false
+	}
+	of, ok := p.Name(int(token) - 2)
+	return ok && p.dialect.Quote(of) != p.target.qualifier
+}
+
+// versionedUpsert makes an INSERT that may update raise where it has inserted a row that
+// the caller had read: a RETURNING sees what became of each row.
+func (p writing) versionedUpsert(w *read.Write) bool {
+	switch {
+	case !p.target.versioned:
+		return true
+	case !p.dialect.CountsRows:
+		// Drivers count the rows of a statement that returns some in different ways.
+		return p.refuseTarget(w.ConflictsAt,
+			"an upsert doesn't show whether it updated the row, so WithSerial can't report a row that is gone; "+
+				"write UPDATE, or INSERT for a new row")
+	case p.insertion.names.Has(render.RuleSerial):
+		return p.refuseTarget(w.ConflictsAt, "under WithSerial an upsert can't name the serial column; "+
+			"leave the column out")
+	case p.insertion.returned:
+		return p.refuseTarget(w.ConflictsAt, "under WithSerial an upsert has to show the rows' keys; pass them as "+
+			"arguments, or write constants")
+	case w.Returning > 0:
+		return p.refuseTarget(w.Returning, "under WithSerial an upsert can't have RETURNING; write UPDATE, or "+
+			"leave RETURNING out")
+	}
+	p.insert(p.After(w.ConflictsEnd), render.OpGone, 0, "")
+	return true
+}
+
+// assigned guards an item of a SET list that assigns the serial.
+func (serial) assigned(p writing, a *read.Assignment, _ bool) bool {
+	column := p.target.rules.Serial
+	if p.target.versioned && p.Assigns(*a, column) {
+		return p.refuseTarget(a.Lo, "under WithSerial a statement can't assign the serial column; leave the "+
+			"column out: it rises by itself")
+	}
+	return p.assignsNumber(a, column, "serial", "leave the column out: it rises by itself")
+}
+
+func (serial) inserted(p inserting, column string, _ int32, _ int) bool {
+	if column == p.target.rules.Serial {
+		p.insertion.names |= render.SetOf(render.RuleSerial)
+	}
+	return true
+}
+
+func (serial) adds(t *render.Registered) added { return added{"serial", t.Quoted.Serial, "1"} }
+
+// inWhere: a row that is updated is compared where its next serial is assigned.
+func (serial) inWhere(_ *render.Registered, how rowWrite) bool { return how.versioned && !how.updates }
+
+func (serial) inSet(_ *render.Registered, how rowWrite) bool { return !how.setsNumber }

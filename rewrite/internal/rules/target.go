@@ -1,0 +1,178 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// A target is the table that a write is to, while it is being planned.
+type target struct {
+	table     int // index of the registered table
+	index     int // among the plan's targets
+	rules     *render.Registered
+	qualifier string // what its columns are qualified with in the guard
+	proves    bool   // it proves claims
+	rowWrite
+}
+
+// A writing plans one write to the target.
+type writing struct{ *planner }
+
+// write plans a write.
+func (p writing) write(w *read.Write) bool {
+	if p.isDefining(w.Target.Schema, w.Target.Name) {
+		return p.refuse(-1, w.Target.At, definesTables)
+	}
+	table := p.registered(w.Target.Schema, w.Target.Name)
+	switch {
+	case p.isOwn(table):
+		return p.refuse(table, w.Target.At, ownReason)
+	case w.Target.Schema == "" && p.index.isOneOfSeveral(w.Target.Name):
+		return p.refuse(max(table, p.index.covering("", w.Target.Name)), w.Target.At, "without its schema, the table "+
+			"may be one of several that are registered; write its schema")
+	case table < 0:
+		var ok bool
+		if table, ok = p.cover(&w.Target); !ok {
+			return false
+		}
+	}
+	if table >= 0 {
+		p.addTarget(table, &w.Target)
+	}
+	switch {
+	case w.Failure.Reason == read.ExpectedAlias:
+		return p.refuse(table, w.Failure.At, w.Failure.Reason.String())
+	case table < 0:
+		return true
+	}
+	switch {
+	case p.Wrapped && p.Word(p.Lo, "prepare"):
+		return p.refuseTarget(w.At, "a write can't be guarded behind PREPARE; send it by itself, or prepare it by the "+
+			"driver, as database/sql's Prepare does")
+	case p.Wrapped:
+		return p.refuseTarget(w.At, "a write can't be guarded behind SET STATEMENT; set the variable for the session, "+
+			"and write it as a statement of its own")
+	case p.Tabular:
+		return p.refuseTarget(w.At, "drivers don't find the end of what ANALYZE answers to a statement with "+
+			"arguments; write the statement alone, or EXPLAIN it")
+	}
+	if !p.readsNoCount(w) || w.Joined && !p.joined(w) {
+		return false
+	}
+	p.plan.Rows = p.plan.Rows || w.Returning > 0 || p.explained
+	p.plan.Ignores = p.plan.Ignores || w.Or == read.OrIgnore
+	ok := p.rows(w)
+	p.to().Free = p.isFree(w)
+	return ok
+}
+
+// rows plans what a write does to its rows.
+func (p writing) rows(w *read.Write) bool {
+	switch w.Verb {
+	case read.Update:
+		return p.update(w)
+	case read.Delete:
+		return p.delete(w)
+	case read.Merge:
+		return inserting{p}.merge(w)
+	}
+	return inserting{p}.insertInto(w)
+}
+
+// isFree reports whether a write that is planned needs no token.
+func (p writing) isFree(w *read.Write) bool {
+	if p.target.rules.Claim != "" {
+		return !p.target.proves
+	}
+	updates := slices.ContainsFunc(w.Conflicts, func(c read.Conflict) bool { return c.Update })
+	return p.target.rules.UnfencedInserts && !p.to().Changes && !replaces(w) && !updates
+}
+
+// addTarget notes a write to a registered table.
+func (p *planner) addTarget(table int, t *read.Target) {
+	if p.plan == nil {
+		p.plan = new(render.Planned)
+		p.written, p.targets = p.plan.Table[:0], p.plan.Target[:0]
+		p.NumberInputs()
+	}
+	in := slices.Index(p.written, table)
+	if in < 0 {
+		in = len(p.written)
+		p.written = append(p.written, table)
+	}
+	rules, schema := p.RulesOf(table), ""
+	qualifier := rules.Quoted.Name
+	if t.Alias != "" {
+		qualifier = p.dialect.Quote(t.Alias)
+	}
+	if t.Schema != "" {
+		schema = p.dialect.Quote(t.Schema) + "."
+	}
+	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
+	p.targets = append(p.targets, render.Written{
+		Target: guard.Target{Table: in, Schema: t.Schema, Name: t.Name}, Qualifier: p.spelled(t, qualifier),
+		Schema: schema})
+	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
+	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.Tokenless()
+	p.plan.Locks = p.plan.Locks || p.target.rules.Locks()
+}
+
+// spelled returns the qualifier of a table's columns as the statement spells it, where the
+// database may tell names apart by the case of letters.
+func (p *planner) spelled(t *read.Target, qualifier string) string {
+	at, name := t.NameAt, t.Name
+	if t.Alias != "" {
+		at, name = t.AliasAt, t.Alias
+	}
+	text := p.TokenText(at)
+	switch {
+	case !p.dialect.Grammar.Lex.FoldsQuoted.Is() || text == name:
+	case p.Tokens[at].Kind == lex.Word:
+		return p.dialect.Quote(text)
+	case text[0] == '`':
+		return text
+	}
+	return qualifier
+}
+
+// to returns the target as the plan has it.
+func (p *planner) to() *render.Written { return &p.targets[p.target.index] }
+
+// changes notes that the write is one of rows that are there.
+func (p writing) changes() { p.to().Changes = true }
+
+// readable refuses a write that can't be read. It comes last, so that what stands before
+// the unreadable place is refused first.
+func (p writing) readable(w *read.Write) bool {
+	f := w.Failure
+	switch f.Reason {
+	case read.Readable:
+		return true
+	case read.TooDeep:
+		return p.refuse(-1, f.At, f.Reason.String())
+	}
+	return p.refuseTarget(f.At, f.Reason.String())
+}
+
+// replaces reports whether the write deletes the rows that are in the way of its own, by
+// any unique index: SQLite's REPLACE.
+func replaces(w *read.Write) bool { return w.Verb == read.Replace || w.Or == read.OrReplace }
+
+// mayReplace reports whether a write may delete such rows: if one token covers the whole
+// table, and no rule keeps something in its rows that would be lost.
+func (p writing) mayReplace() bool { return p.target.rules.Ledger && len(p.target.rules.Owned) == 0 }
+
+// orAbort inserts OR ABORT, which is SQLite's default, to override an ON CONFLICT clause
+// of the table's constraints: by that a write could delete other rows, whatever their
+// tokens, and one that needs none would.
+func (p writing) orAbort(w *read.Write) {
+	stores := len(p.target.rules.Owned) > 0 || p.target.rules.UnfencedInserts && w.Verb == read.Insert
+	if w.Or == read.OrNone && !replaces(w) && p.dialect.Grammar.OrClause.Is() && stores {
+		p.insert(p.After(w.At+1), render.OpAbort, 0, "")
+		p.plan.Aborts = true
+	}
+}

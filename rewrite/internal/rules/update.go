@@ -1,0 +1,166 @@
+package rules
+
+import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+	"strings"
+)
+
+// update plans an UPDATE.
+//
+// OR FAIL keeps the rows changed before one that breaks a constraint, and each has
+// its token; an error that a guard raises undoes the statement.
+func (p writing) update(w *read.Write) bool {
+	if replaces(w) && !p.mayReplace() || w.Or == read.OrOther {
+		return p.refuseTarget(w.At+1, "OR "+p.TokenText(w.OrAt)+" may delete other rows or keep part of a failed "+
+			"statement; write UPDATE without it")
+	}
+	if !p.versions(w) || !p.countsNoRows(w) || !p.sortsNoQuery(w) {
+		return false
+	}
+	if p.target.versioned && w.Or == read.OrIgnore {
+		return p.refuseTarget(w.At+1, "OR IGNORE skips a row that breaks a constraint, which WithSerial would "+
+			"report as gone; write UPDATE without it")
+	}
+	p.orAbort(w)
+	p.changes()
+	return p.assignments(w, &w.Set, false) && p.matchesInPlan(w) && p.where(w)
+}
+
+// countsNoRows refuses an UPDATE that counts its rows. Where it assigns a column of the index that
+// it finds rows by, as a guard does with the key or the mark, MariaDB looks for all of them first.
+// Its count then stays at 1, and it updates more rows.
+func (p writing) countsNoRows(w *read.Write) bool {
+	counter := p.dialect.Guard.RowCounter
+	at := p.calls(w.At, counter)
+	return at < 0 || p.refuseTarget(at, "under a guard "+strings.ToUpper(counter)+
+		"() may count otherwise, so that more rows are updated; write LIMIT, or select the rows by their keys")
+}
+
+// readsNoCount refuses a write that reads how many rows the last query has found, if the guard has a query.
+func (p writing) readsNoCount(w *read.Write) bool {
+	if !p.target.rules.Ledger && !p.target.rules.ClaimsOther() {
+		return true
+	}
+	at := p.calls(p.Lo, p.dialect.Guard.FoundCounter)
+	if at < 0 {
+		return true
+	}
+	counter := strings.ToUpper(p.dialect.Guard.FoundCounter)
+	return p.refuseTarget(at, "in a guarded write "+counter+"() counts the rows that the guard has queried; read it "+
+		"by SELECT "+counter+"() before, and write the number")
+}
+
+// calls returns the token from which on the statement calls a function, or -1.
+func (p *planner) calls(from int32, function string) int32 {
+	for i := from; i < p.Hi && !p.Tokens[i].Is(';') && function != ""; i++ {
+		if p.Word(i, function) && p.Tokens[i+1].Is('(') {
+			return i
+		}
+	}
+	return -1
+}
+
+// matchesInPlan refuses a condition that only the plan of a virtual table can evaluate, where a check puts it into an
+// expression: MATCH would be an error there, and a comparison with the table's own column would find nothing.
+func (p writing) matchesInPlan(w *read.Write) bool {
+	c, t := w.Where, &p.target
+	if !p.dialect.Guard.PlansMatch.Is() || t.inWhere(t.rules) == 0 {
+		return true
+	}
+	for i := c.Lo; i < c.Hi; i++ {
+		if p.Tokens[i].Is('(') && p.Word(i+1, "select", "values", "with") {
+			i = p.Tokens[i].Mate
+			continue
+		}
+		name, ok := p.Name(int(i))
+		if ok && name == w.Target.Name && !p.Tokens[i+1].Is('.') && !p.Tokens[i+1].Is('(') && !p.isArgument(i) ||
+			p.Word(i, "match") {
+			return p.refuseTarget(i, "a full-text condition can't be checked together with the rows' tokens; write "+
+				"WHERE rowid IN (SELECT rowid FROM table WHERE ...), with the condition in the query")
+		}
+	}
+	return true
+}
+
+// isArgument reports whether a token is the first argument of a function, as the table's own column is of bm25(books).
+func (p writing) isArgument(i int32) bool {
+	_, named := p.Name(int(i) - 2)
+	return p.Tokens[i-1].Is('(') && named && !p.Word(i-2, "and", "or", "not", "in", "where", "when", "then", "else")
+}
+
+// sortsNoQuery refuses an UPDATE with ORDER BY and a subquery where the guard in its SET list may see
+// another row than the one that is written.
+func (p writing) sortsNoQuery(w *read.Write) bool {
+	if !p.sortsAside(w) {
+		return true
+	}
+	for i := w.At; i < p.Hi; i++ {
+		if p.Word(i, "select", "values", "table", "with") {
+			return p.refuseTarget(i, "an UPDATE with ORDER BY and a subquery may be executed on a copy of its "+
+				"rows, in which a guard sees another one; select the keys by SELECT ... FOR UPDATE, and update "+
+				"the rows with these keys in the same transaction")
+		}
+	}
+	return true
+}
+
+// sortsAside reports whether the rows of an UPDATE may be sorted in a copy, where the guard would see another one.
+func (p writing) sortsAside(w *read.Write) bool {
+	return w.Limit != 0 && p.Word(w.Limit, "order") && len(p.target.rules.Owned) > 0 &&
+		p.dialect.Guard.SortsAside.Is()
+}
+
+// delete plans a DELETE.
+func (p writing) delete(w *read.Write) bool {
+	if !p.versions(w) {
+		return false
+	}
+	p.changes()
+	return p.claims(w, false) && p.matchesInPlan(w) && p.where(w)
+}
+
+// assignments plans a SET list. It adds the rules' assignments and, where these have to be there,
+// the checks of the row. upsert says whether there is an excluded row.
+func (p writing) assignments(w *read.Write, set *read.Assignments, upsert bool) bool {
+	t := &p.target
+	t.rowWrite = rowWrite{updates: true, versioned: t.versioned, joined: t.joined}
+	for i := range set.Items {
+		if t.joined && !p.isOfTarget(&set.Items[i]) {
+			if p.readsWhatIsAssigned(&set.Items[i]) {
+				return false
+			}
+			continue
+		}
+		for _, r := range t.rules.Has {
+			if !precedence[r].assigned(p, &set.Items[i], upsert) {
+				return false
+			}
+		}
+	}
+	if set.Empty() {
+		return true // it can't be read
+	}
+	if !p.claims(w, true) {
+		return false
+	}
+	if t.checked = p.dialect.Guard.SetsInOrder.Is(); t.checked {
+		rules := t.checks()
+		if upsert { // the claim would be assigned twice, which takes a query about the session (see Plan.AssignsTwice)
+			rules &^= render.SetOf(render.RuleTakeover)
+		}
+		p.insert(p.Offset(set.Lo), render.OpFirst, rules, "")
+		p.plan.AssignsTwice = p.plan.AssignsTwice || upsert && t.rules.Quoted.Steady != "" && t.rules.Claim == ""
+		p.plan.ReadsAssigned = p.plan.ReadsAssigned || !upsert && t.returnsKey
+	}
+	var adds render.RuleSet
+	for _, r := range t.rules.Has {
+		if precedence[r].inSet(t.rules, t.rowWrite) {
+			adds |= render.SetOf(r)
+		}
+	}
+	if adds != 0 {
+		p.insert(p.After(set.Hi), render.OpAssign, adds, "")
+	}
+	return true
+}

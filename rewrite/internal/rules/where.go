@@ -1,0 +1,142 @@
+package rules
+
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// where plans the condition of an UPDATE or DELETE: the rows that it reaches are checked
+// there by the rules that have to.
+func (p writing) where(w *read.Write) bool {
+	t := &p.target
+	rules := t.inWhere(t.rules)
+	if c := w.Where; c.At > 0 {
+		if rules != 0 && p.isCursor(c) {
+			return p.refuseTarget(c.Lo, "WHERE CURRENT OF can't be guarded here; select the row by its key")
+		}
+		if !p.namesNoSerial(lex.Span{Lo: w.From, Hi: c.End()}) {
+			return false
+		}
+		p.returns(w)
+		if (rules != 0 && !p.dialect.Guard.ChecksBeyondLimit.Is() || t.versioned) && w.Limit > 0 {
+			return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects; select the rows in "+
+				"WHERE, by their keys")
+		}
+	}
+	if !p.readable(w) {
+		return false
+	}
+	if t.rules.Ledger && (p.dialect.LedgerInWhere() || p.asksInWhere(w.Where)) {
+		rules |= render.SetOf(render.RuleLedger)
+	}
+	return rules == 0 || p.check(w, w.Where, rules)
+}
+
+// returns notes that the statement returns rows.
+func (p writing) returns(w *read.Write) {
+	if w.Returning > 0 && w.Depth == 0 {
+		p.plan.Returns = true
+	}
+}
+
+// check has the rows that meet a condition checked by some rules.
+//
+// The ledger says nothing about a row, and stands before the condition, so that it is
+// asked first, and also where the condition leaves out all rows that are read.
+//
+// The other rules' check raises, so it may only be evaluated for rows that the user's own
+// condition holds for; AND gives no order, CASE does. The condition inside of
+// CASE is no use to an index, so the parts of it that may be evaluated twice
+// are repeated outside.
+func (p writing) check(w *read.Write, c read.Condition, rules render.RuleSet) bool {
+	if !c.Empty() && p.dialect.Guard.ReadsWith.Is() && p.Word(c.Lo, "with") {
+		return p.refuseTarget(c.Lo, "the condition begins with a column named with, before which no guard can be "+
+			"inserted; put the name in quotes")
+	}
+	at := p.Offset(c.Lo)
+	if c.Empty() {
+		at = p.After(c.At)
+		p.insertText(at, " WHERE ")
+	}
+	onRows := rules &^ render.SetOf(render.RuleLedger)
+	if rules != onRows {
+		p.insert(at, render.OpAnd, render.SetOf(render.RuleLedger), "")
+		if onRows != 0 || !c.Empty() {
+			p.insertText(at, " AND ")
+		}
+		if p.dialect.Guard.SeeksFirst.Is() && onRows == 0 && !c.Empty() {
+			p.askInKeys(c, at)
+		}
+	}
+	switch {
+	case onRows == 0 && c.Empty():
+	case onRows == 0:
+		p.insertText(at, "(")
+		p.insertText(p.After(c.Hi), ")")
+	case p.target.joined:
+		return p.checkJoined(w, onRows)
+	case c.Empty():
+		p.insertCheck(at, onRows)
+	default:
+		p.insertCase(c, onRows)
+		p.repeatParts(c.Span, p.After(c.Hi))
+	}
+	return true
+}
+
+// repeatParts repeats, at an offset, the parts of a condition that may be evaluated twice.
+func (p writing) repeatParts(condition lex.Span, at int32) {
+	for _, part := range p.Repeatable(condition) {
+		p.repeat(part, at)
+	}
+}
+
+// insertCase puts a condition that isn't empty into a CASE before a check.
+func (p writing) insertCase(c read.Condition, rules render.RuleSet) {
+	at := p.After(c.Hi)
+	if p.dialect.Guard.FindsDatesByNull.Is() && p.asksForNull(c.Span) {
+		p.insertText(p.Offset(c.Lo), "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE (")
+		p.insertText(at, ")")
+	} else {
+		p.insertText(p.Offset(c.Lo), "CASE WHEN (")
+	}
+	p.insertText(at, ") THEN ")
+	p.insertCheck(at, rules)
+	p.insertText(at, " ELSE "+p.dialect.Bool(false)+" END")
+}
+
+// asksForNull reports whether a condition asks for NULL, and can stand in a query of its own, as
+// MATCH of another query's columns can't.
+func (p writing) asksForNull(condition lex.Span) (asks bool) {
+	for i := condition.Lo; i < condition.Hi; i++ {
+		switch {
+		case p.Word(i, "match"):
+			return false
+		case p.Word(i, "isnull"), p.Word(i, "is") && p.Word(i+1, "null"):
+			asks = true
+		}
+	}
+	return asks
+}
+
+// insertCheck inserts the check of some rules for a row that is updated or deleted.
+func (p writing) insertCheck(at int32, rules render.RuleSet) {
+	if p.target.updates {
+		p.insert(at, render.OpCheck, rules, "")
+	} else {
+		p.insert(at, render.OpCheckDeleted, rules, "")
+	}
+}
+
+// isCursor reports whether a condition selects the row of a cursor, and can't be a part of another one.
+func (p writing) isCursor(c read.Condition) bool {
+	return c.At > 0 && !c.Empty() && p.Word(c.Lo, "current") && p.Word(c.Lo+1, "of")
+}
+
+// asksInWhere reports whether the ledger is asked in a condition, and at the end.
+func (p writing) asksInWhere(c read.Condition) bool {
+	late := p.isCursor(c)
+	p.plan.AsksLate = p.plan.AsksLate || late && p.asksTwice()
+	return p.asksTwice() && !late
+}

@@ -1,0 +1,130 @@
+package rules
+
+import (
+	"math/bits"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+)
+
+// wordSet is a set of words of ASCII letters, digits and _, which are found in either case. A
+// look-up takes as long whatever the number of words: it compares hashes, and then the bytes of the
+// one word with the text's hash. The zero set is empty.
+type wordSet struct {
+	fewer   uint     // of a hash: what is left is the index of a bit
+	likely  []uint64 // a bit for the first bytes of each word and its length; 32 bits a word, and more
+	buckets []bucket // a power of two, at least four for each word
+	shift   uint     // of a hash: what is left is the index of a bucket
+	words   []word
+}
+
+// A bucket holds a word's place in words, from 1 on, and other bits of its hash than those that
+// select the bucket.
+type bucket struct{ tag, word uint32 }
+
+type word struct {
+	text string
+	find finding
+}
+
+// finding is what it means that a text has a word.
+type finding uint8
+
+const (
+	absent   finding = iota
+	part             // it may be a part of a name
+	complete         // it is one
+)
+
+// add adds a word, or raises what an earlier one means.
+func (s *wordSet) add(text string, find finding) {
+	if i := s.index(text, 0, len(text)); i >= 0 {
+		s.words[i].find = max(s.words[i].find, find)
+		return
+	}
+	s.words = append(s.words, word{text, find})
+	if 4*len(s.words) > len(s.buckets) {
+		s.grow()
+		return
+	}
+	s.place(len(s.words) - 1)
+}
+
+// grow doubles the room.
+func (s *wordSet) grow() {
+	n := max(64, 2*len(s.buckets))
+	s.buckets, s.shift = make([]bucket, n), uint(64-bits.TrailingZeros(uint(n)))
+	s.likely, s.fewer = make([]uint64, n/8), s.shift-3
+	for i := range s.words {
+		s.place(i)
+	}
+}
+
+func (s *wordSet) place(i int) {
+	text := s.words[i].text
+	bit := first(text) >> s.fewer
+	s.likely[bit/64] |= 1 << (bit % 64)
+	h := hash(text, 0, len(text))
+	at := h >> s.shift
+	for s.buckets[at].word != 0 {
+		at = (at + 1) & uint64(len(s.buckets)-1)
+	}
+	s.buckets[at] = bucket{tag(h), uint32(i + 1)}
+}
+
+// find returns what text[i:j] means.
+func (s *wordSet) find(text string, i, j int) finding {
+	if found := s.index(text, i, j); found >= 0 {
+		return s.words[found].find
+	}
+	return absent
+}
+
+// index returns the place of text[i:j] among the words, or -1.
+func (s *wordSet) index(text string, i, j int) int {
+	if len(s.buckets) == 0 {
+		return -1
+	}
+	h := hash(text, i, j)
+	for at := h >> s.shift; ; at = (at + 1) & uint64(len(s.buckets)-1) {
+		found := s.buckets[at&uint64(len(s.buckets)-1)]
+		if found.word == 0 {
+			return -1
+		}
+		if found.tag == tag(h) && lex.EqualFold(text[i:j], s.words[found.word-1].text) {
+			return int(found.word - 1)
+		}
+	}
+}
+
+// mayHave reports whether there may be a word that begins so and has n bytes.
+func (s *wordSet) mayHave(first uint64, n int) bool {
+	bit := spread(first, n) >> (s.fewer & 63)
+	return s.likely[bit/64]>>(bit%64)&1 != 0
+}
+
+func tag(h uint64) uint32 { return uint32(h >> 16) }
+
+// hash is that of the word text[i:j] in lower case.
+func hash(text string, i, j int) uint64 {
+	n := j - i
+	if n <= 8 {
+		return first(text[i:j])
+	}
+	var h uint64
+	for ; j-i > 8; i += 8 {
+		h = bits.RotateLeft64(spread(h^eight(text, i), n), 32)
+	}
+	return spread(h^eight(text, j-8), n)
+}
+
+// first is the hash of the first eight bytes of a word, and of its length.
+func first(word string) uint64 {
+	var h uint64
+	for i := range min(8, len(word)) {
+		h = h>>8 | uint64(word[i]|0x20)<<56
+	}
+	return spread(h, len(word))
+}
+
+// spread has all bits of a hash, and a word's length, decide about its highest ones.
+func spread(h uint64, n int) uint64 { return (h ^ uint64(n)) * 0x9E3779B97F4A7C15 }
