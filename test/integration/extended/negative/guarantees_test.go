@@ -12,7 +12,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 
 	t.Run("no guard", func(t *testing.T) {
 		passes := func(source string) string {
-			return strings.Replace(source, "if !r.search.finds(query) {", "if true {", 1)
+			return strings.Replace(source, "if !r.rules.Finds(query) {", "if true {", 1)
 		}
 		wantFailing(t, "guarantees ledger concurrency", replaced(t, "rewrite/rewriter.go", passes), map[string][]string{
 			"TestG1RowFenceRefusesAnOlderToken":                   all,
@@ -35,9 +35,9 @@ func TestGuaranteesCanFail(t *testing.T) {
 	// The first question saves no write from anything: without it the error is another one.
 	t.Run("no first question to the ledger", func(t *testing.T) {
 		without := func(source string) string {
-			return strings.Replace(source, "return p.target.rules.Ledger && !p.dialect.ledgerInWhere()", "return false && !p.dialect.ledgerInWhere()", 1)
+			return strings.Replace(source, "return p.target.rules.Ledger && !p.dialect.LedgerInWhere()", "return false && !p.dialect.LedgerInWhere()", 1)
 		}
-		wantFailing(t, "guarantees", replaced(t, "rewrite/askfirst.go", without), map[string][]string{
+		wantFailing(t, "guarantees", replaced(t, "rewrite/internal/rules/askfirst.go", without), map[string][]string{
 			"TestG12StaleFirst": postgres,
 		})
 	})
@@ -89,9 +89,9 @@ func TestGuaranteesCanFail(t *testing.T) {
 
 	t.Run("own tables not registered", func(t *testing.T) {
 		without := func(source string) string {
-			return strings.Replace(source, "var ownTables = sqltext.OwnTables", `var ownTables = []string{"no_table"}`, 1)
+			return strings.Replace(source, "var OwnTables = sqltext.OwnTables", `var OwnTables = []string{"no_table"}`, 1)
 		}
-		wantFailing(t, "guarantees", replaced(t, "rewrite/own.go", without), map[string][]string{
+		wantFailing(t, "guarantees", replaced(t, "rewrite/internal/render/own.go", without), map[string][]string{
 			"TestG8OwnTablesAreNotWritten":      all,
 			"TestG8OwnTablesCanNotBeRegistered": all,
 		})

@@ -13,15 +13,15 @@ func TestNewRowsCanFail(t *testing.T) {
 		name, file, old, new string
 		tests                map[string][]string
 	}{
-		{"upserts count as new rows", "rewrite/target.go", "&& !updates", "&& (!updates || true)",
+		{"upserts count as new rows", "rewrite/internal/rules/target.go", "&& !updates", "&& (!updates || true)",
 			map[string][]string{"TestNewRowsOnly": all}},
-		{"no OR ABORT", "rewrite/target.go", "|| p.target.rules.UnfencedInserts", "",
+		{"no OR ABORT", "rewrite/internal/rules/target.go", "|| p.target.rules.UnfencedInserts", "",
 			map[string][]string{"TestNewRowsReplaceNone": sqlite}},
-		{"rows move to hidden keys", "rewrite/key.go", "|| !p.showedKeys() ", "",
+		{"rows move to hidden keys", "rewrite/internal/rules/key.go", "|| !(inserting{p}).showedKeys() ", "",
 			map[string][]string{"TestNewRowsMoveNone": all}},
-		{"rows move to other tables' keys", "rewrite/key.go", "p.dialect.Quote(of) == p.target.qualifier && of", "of",
+		{"rows move to other tables' keys", "rewrite/internal/rules/key.go", "p.dialect.Quote(of) == p.target.qualifier && of", "of",
 			map[string][]string{"TestKeyIsNotAssignedFromAnotherTable": unlike}},
-		{"rows move to keys spelled like the column", "rewrite/key.go", "&& p.isColumn(value.Lo, a)", "",
+		{"rows move to keys spelled like the column", "rewrite/internal/rules/key.go", "&& p.isColumn(value.Lo, a)", "",
 			map[string][]string{"TestKeyCannotBeMoved": sqlite}},
 		// MySQL's guard looks at the key behind the assignment as well.
 		{"rows move to new keys", "internal/core/key.go", "UnfencedInserts && !target.AssignsKey", "UnfencedInserts",
@@ -42,9 +42,9 @@ func TestReplaceCanFail(t *testing.T) {
 		name, file, old, new string
 		tests                map[string][]string
 	}{
-		{"beside other rules", "rewrite/target.go", "p.target.rules.Ledger && len(p.target.rules.columns) == 0", "true",
+		{"beside other rules", "rewrite/internal/rules/target.go", "p.target.rules.Ledger && len(p.target.rules.Owned) == 0", "true",
 			map[string][]string{"TestG4ReplaceBesideOtherRules": sqlite, "TestG4FailClosed": sqlite}},
-		{"no look at the ledger", "rewrite/insert.go", "if asks && !p.dialect.guard.LedgerInRow.Is() {", "if w.Verb != read.Replace && w.Or != read.OrReplace && asks && !p.dialect.guard.LedgerInRow.Is() {",
+		{"no look at the ledger", "rewrite/internal/rules/insert.go", "if asks && !p.dialect.Guard.LedgerInRow.Is() {", "if w.Verb != read.Replace && w.Or != read.OrReplace && asks && !p.dialect.Guard.LedgerInRow.Is() {",
 			map[string][]string{"TestG2Replace": sqlite}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,11 +62,11 @@ func TestReplacedRowsCanFail(t *testing.T) {
 		name, file, old, new string
 		tests                map[string][]string
 	}{
-		{"no look at the rows", "rewrite/replace.go", "w.check(allRules &^ setOf(ruleLedger))", "w.bool(true)",
+		{"no look at the rows", "rewrite/internal/render/replacement.go", "w.check(AllRules &^ SetOf(RuleLedger))", "w.bool(true)",
 			map[string][]string{"TestReplaceIsStale": sqlite, "TestReplaceOfPrograms": sqlite}},
-		{"no look at the shape", "rewrite/replace.go", "w.b.Text(keys.Shape)", `w.b.Text(keys.Shape); w.write(" OR 1")`,
+		{"no look at the shape", "rewrite/internal/render/replacement.go", "w.b.Text(keys.Shape)", `w.b.Text(keys.Shape); w.write(" OR 1")`,
 			map[string][]string{"TestReplaceFindsNewIndexes": sqlite, "TestReplaceOfATemporaryTable": sqlite}},
-		{"odd keys", "rewrite/replace.go", `keys.Odd != ""`, "false", map[string][]string{"TestReplaceIsRefused": sqlite}},
+		{"odd keys", "rewrite/internal/render/replacement.go", `keys.Odd != ""`, "false", map[string][]string{"TestReplaceIsRefused": sqlite}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			without := func(source string) string { return strings.Replace(source, c.old, c.new, 1) }
@@ -80,7 +80,7 @@ func TestStoredKeysCanFail(t *testing.T) {
 	needed(t)
 
 	for _, c := range []struct{ name, file, old, new string }{
-		{"no look at what is stored", "rewrite/key.go", `w.write(" RETURNING ")`, "return"},
+		{"no look at what is stored", "rewrite/internal/render/key.go", `w.write(" RETURNING ")`, "return"},
 		{"several tokens", "internal/core/key.go", "case len(tokens) > 1:\n\t\treturn unguardable(t.Name, \"the rows'", "case false:\n\t\treturn unguardable(t.Name, \"the rows'"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

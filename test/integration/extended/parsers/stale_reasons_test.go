@@ -47,7 +47,8 @@ func begin(parts []string, words string) bool {
 // put together with what the code doesn't show.
 func rewriterTexts(t *testing.T) (texts [][]string) {
 	t.Helper()
-	for _, dir := range []string{"rewrite", "rewrite/internal/read", "internal/sql/lex"} {
+	for _, dir := range []string{"rewrite", "rewrite/internal/read", "rewrite/internal/render", "rewrite/internal/rules",
+		"internal/sql/lex"} {
 		paths, err := filepath.Glob(filepath.Join("..", "..", "..", "..", dir, "*.go"))
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: %d files, %v", dir, len(paths), err)
