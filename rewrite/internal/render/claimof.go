@@ -2,13 +2,12 @@ package render
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // claimedColumns returns the columns where the table is read.
-func (w *writer) claimedColumns() guard.ClaimColumns {
+func (w claims) claimedColumns() guard.ClaimColumns {
 	before, behind := w.Dialect.Guard.KeyText.Ends()
 	c := &w.rules.ClaimOf
 	return guard.ClaimColumns{
@@ -20,7 +19,7 @@ func (w *writer) claimedColumns() guard.ClaimColumns {
 // claimedRows writes the table of the claims and the condition for the rows that the tokens name, for a FROM.
 // The column itself finds them by its index, whatever its type and collation make equal; of these its text
 // leaves the ones with that very key.
-func (w *writer) claimedRows() {
+func (w claims) claimedRows() {
 	w.write(w.claimsTable(), " WHERE "+guard.ClaimedTable+".", w.Dialect.Quote(w.rules.ClaimOf.Key))
 	w.write(" IN (")
 	w.listTokens(fieldRow)
@@ -29,7 +28,7 @@ func (w *writer) claimedRows() {
 }
 
 // claimsTable returns the table of the claims, with its alias.
-func (w *writer) claimsTable() string {
+func (w claims) claimsTable() string {
 	c, schema := &w.rules.ClaimOf, ""
 	switch {
 	case c.Schema != "":
@@ -40,37 +39,13 @@ func (w *writer) claimsTable() string {
 	return schema + w.Dialect.Quote(c.Name) + " AS " + guard.ClaimedTable
 }
 
-// amongTokens writes the list that a field of the tokens is in.
-func (w *writer) amongTokens(f field) {
-	if w.Dialect.Facts().BuiltIn == "" {
-		w.write(" IN (")
-		w.listTokens(f)
-		w.write(")")
-		return
-	}
-	w.operator("=")
-	w.write("ANY (ARRAY[")
-	w.listTokens(f)
-	w.write("])")
-}
-
-// listTokens writes a field of each token, with commas between them.
-func (w *writer) listTokens(f field) {
-	for i := w.lo; i < w.hi; i++ {
-		if i > w.lo {
-			w.write(", ")
-		}
-		w.field(i, f)
-	}
-}
-
 // mostNamed is the highest number of tokens where the one of a row that is gone is named: the rows are counted for
 // each of them.
 const mostNamed = 8
 
 // compareClaims writes the condition, over the rows that were found, that is true if each token names one of
 // them, and all are of the tokens' generations; else it raises with one that isn't, or with a row that is gone.
-func (w *writer) compareClaims(row guard.ClaimColumns) {
+func (w claims) compareClaims(row guard.ClaimColumns) {
 	before, between, behind := w.Dialect.Guard.ClaimText.Parts()
 	min, count := w.Dialect.builtIn("MIN"), w.Dialect.builtIn("COUNT")
 	proved := func() {
@@ -114,7 +89,7 @@ func (w *writer) compareClaims(row guard.ClaimColumns) {
 
 // eachToken writes a CASE with the number of the token, as a text, for which a condition holds; of the last one
 // where none does.
-func (w *writer) eachToken(condition func(token int)) {
+func (w claims) eachToken(condition func(token int)) {
 	text := func(i int) string { return w.Dialect.Text(strconv.Itoa(i)) }
 	if w.hi == w.lo+1 {
 		w.write(text(w.lo))
@@ -127,29 +102,4 @@ func (w *writer) eachToken(condition func(token int)) {
 		w.write(" THEN ", text(i))
 	}
 	w.write(" ELSE ", text(w.hi-1), " END")
-}
-
-// same compares an expression with a field of a token.
-func (w *writer) same(expression string, token int, f field) {
-	w.write(expression)
-	w.operator("=")
-	w.field(token, f)
-}
-
-// operator writes an operator of the database's between two expressions, so that none of the application's takes its
-// place. Where it is qualified, all operators bind alike.
-func (w *writer) operator(op string) {
-	if builtIn := w.Dialect.Facts().BuiltIn; builtIn != "" {
-		w.write(" OPERATOR(", builtIn, op, ") ")
-	} else {
-		w.write(" ", op, " ")
-	}
-}
-
-// builtIn names a function of the database's, so that none of the application's takes its place.
-func (d *Dialect) builtIn(function string) string {
-	if d.Facts().BuiltIn == "" {
-		return function
-	}
-	return d.Facts().BuiltIn + strings.ToLower(function)
 }

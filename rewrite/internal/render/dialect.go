@@ -118,3 +118,21 @@ func assigned(columns []string, value func(column string) string) string {
 	}
 	return strings.Join(all, ", ")
 }
+
+// ledgerItem begins the names of the items that have the tokens' checks.
+const ledgerItem = "sqlfence_newest_"
+
+func isLedgerItem(name string) bool { return strings.HasPrefix(name, ledgerItem) }
+
+// builtIn names a function of the database's, so that none of the application's takes its place.
+func (d *Dialect) builtIn(function string) string {
+	if d.Facts().BuiltIn == "" {
+		return function
+	}
+	return d.Facts().BuiltIn + strings.ToLower(function)
+}
+
+// presentsAtOnce reports whether so many claims are one argument.
+func (d *Dialect) presentsAtOnce(claims int) bool {
+	return d.Guard.ClaimsAtOnce > 0 && claims >= d.Guard.ClaimsAtOnce
+}

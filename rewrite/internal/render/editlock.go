@@ -5,14 +5,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-type editLockText struct{ assignsNothing }
+type editLock struct{ assignsNothing }
 
-func (editLockText) refuses(w *writer) bool { return w.rules.Locks() }
+func (editLock) refuses(w *writer) bool { return w.rules.Locks() }
 
 // check writes the condition that no other user holds the row's lock now, by the database's clock.
 // Without an editor, every holder is another user: the editor is then the empty text, which never
 // holds a lock.
-func (editLockText) check(w *writer) {
+func (editLock) check(w *writer) {
 	l, d := &w.rules.Quoted.lock, w.Dialect
 	by, since, expiry := w.target.Qualifier+"."+l.By, w.target.Qualifier+"."+l.Since, w.target.Qualifier+"."+l.Expiry
 	before, behind := d.Guard.KeyText.Ends()

@@ -5,9 +5,6 @@ import "github.com/sqlfence/sqlfence/internal/guard"
 // A guardWriter is a writer as the folder of a database writes with it.
 type guardWriter writer
 
-// forGuard returns the writer for a database's own texts.
-func (w *writer) forGuard() guard.Writer { return (*guardWriter)(w) }
-
 func (w *guardWriter) writer() *writer { return (*writer)(w) }
 
 func (w *guardWriter) Write(sql string) { w.b.WriteString(sql) }
@@ -54,7 +51,7 @@ func (w *guardWriter) Item(token int) { w.writer().ledgerItem(token) }
 
 func (w *guardWriter) AsksAlone() bool { return w.asksAlone }
 
-func (w *guardWriter) Claimed() guard.ClaimColumns { return w.writer().claimedColumns() }
+func (w *guardWriter) Claimed() guard.ClaimColumns { return claims{w.writer()}.claimedColumns() }
 
 func (w *guardWriter) Presented(of guard.Lookup) {
 	if of == guard.OfClaim {
@@ -66,9 +63,9 @@ func (w *guardWriter) Presented(of guard.Lookup) {
 
 func (w *guardWriter) RowsText(of guard.Lookup) {
 	if of == guard.OfTakenKey {
-		w.writer().rowsName()
+		claims{w.writer()}.rowsName()
 	} else {
-		w.writer().rowsClaim()
+		claims{w.writer()}.rowsClaim()
 	}
 }
 
@@ -82,6 +79,6 @@ func (w *guardWriter) Spelling(token int, s guard.Spelling) {
 	w.writer().field(token, fieldNumber+field(s))
 }
 
-func (w *guardWriter) ClaimedRows() { w.writer().claimedRows() }
+func (w *guardWriter) ClaimedRows() { claims{w.writer()}.claimedRows() }
 
-func (w *guardWriter) CompareClaims(row guard.ClaimColumns) { w.writer().compareClaims(row) }
+func (w *guardWriter) CompareClaims(row guard.ClaimColumns) { claims{w.writer()}.compareClaims(row) }

@@ -13,9 +13,9 @@ func (w *writer) stored() {
 	w.byKey(func(int) { w.write("1") }, func() { w.raise(guard.OutOfScope, w.lo, w.shownKey()) })
 }
 
-type keyText struct{}
+type key struct{}
 
-func (keyText) assigns(w *writer) {
+func (key) assigns(w *writer) {
 	if !w.compared() {
 		return
 	}
@@ -25,11 +25,11 @@ func (keyText) assigns(w *writer) {
 	w.write(" THEN ", w.target.Qualifier, ".", w.rules.Quoted.key, " END")
 }
 
-func (keyText) refuses(w *writer) bool {
+func (key) refuses(w *writer) bool {
 	return w.rules.Key != "" && w.rules.FenceColumn == "" && w.rules.Claim == "" && w.compared()
 }
 
-func (keyText) check(w *writer) { w.byKey(func(int) { w.bool(true) }, w.outOfScope) }
+func (key) check(w *writer) { w.byKey(func(int) { w.bool(true) }, w.outOfScope) }
 
 // byKey writes one(token) for the token that covers the row, and otherwise() for a row
 // that none covers. Without Key the one token covers all.

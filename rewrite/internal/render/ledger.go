@@ -2,7 +2,6 @@ package render
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -10,12 +9,12 @@ import (
 
 const LedgerTable = sqltext.LedgerTable
 
-type ledgerText struct{ assignsNothing }
+type ledger struct{ assignsNothing }
 
-func (ledgerText) refuses(w *writer) bool { return w.rules.Ledger && w.compared() }
+func (ledger) refuses(w *writer) bool { return w.rules.Ledger && w.compared() }
 
 // check writes the check where it stands before the rows' own.
-func (ledgerText) check(w *writer) {
+func (ledger) check(w *writer) {
 	if w.rules.ClaimsOther() {
 		w.Dialect.Guard.ClaimsFirst(w.forGuard())
 		return
@@ -147,7 +146,7 @@ func (w *writer) asked(token int) {
 		return
 	}
 	claim := w.Dialect.Quote(w.rules.ClaimOf.Claim)
-	w.write(w.claimsTable(), " SET ", claim, " = "+guard.ClaimedTable+".", claim)
+	w.write(claims{w}.claimsTable(), " SET ", claim, " = "+guard.ClaimedTable+".", claim)
 	w.operator("/")
 	w.write("0 WHERE ")
 }
@@ -159,11 +158,6 @@ func (w *writer) asksLedger() bool {
 		texts[RuleEditLock].refuses(w) ||
 		w.table < len(w.Assigns) && w.Assigns[w.table]
 }
-
-// ledgerItem begins the names of the items that have the tokens' checks.
-const ledgerItem = "sqlfence_newest_"
-
-func isLedgerItem(name string) bool { return strings.HasPrefix(name, ledgerItem) }
 
 // ledgerItem writes the name of the item that has a token's check.
 func (w *writer) ledgerItem(token int) {
@@ -194,4 +188,15 @@ func (w *writer) raiseAfterLedger(kind guard.Kind, column string, detail ...stri
 	w.write(" THEN ")
 	w.raise(kind, w.table, detail...)
 	w.write(" END")
+}
+
+// tail writes the clause that asks behind a query.
+func (w *writer) tail() {
+	switch {
+	case !texts[RuleLedger].refuses(w):
+	case w.rules.ClaimsOther():
+		w.Dialect.Guard.ClaimsTail(w.forGuard())
+	default:
+		w.Dialect.Guard.LedgerTail(w.forGuard())
+	}
 }

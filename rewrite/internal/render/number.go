@@ -5,11 +5,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
+// A numbers writes what compares and raises the row's number.
+type numbers struct{ *writer }
+
 // beforeAssigned writes what stands before the value that the statement assigns to
 // the number, and behindAssigned what stands behind it. Together they raise unless that
 // is higher than the row's. Both are compared as integers, as it is stored: 7.4
 // doesn't raise 7.
-func (w *writer) beforeAssigned() {
+func (w numbers) beforeAssigned() {
 	if w.lacksSerial() {
 		w.write("COALESCE(")
 		w.raiseNumber(guard.Required)
@@ -25,7 +28,7 @@ func (w *writer) beforeAssigned() {
 	w.write("COALESCE(", d.Unless.Before, d.Greatest.Before, d.Assigned.Before)
 }
 
-func (w *writer) behindAssigned() {
+func (w numbers) behindAssigned() {
 	if w.lacksSerial() {
 		w.write("))")
 		return
@@ -41,7 +44,7 @@ func (w *writer) behindAssigned() {
 	w.write(cast, unless, ", ")
 	w.raiseNumber(guard.Assigned)
 	w.write(")")
-	if texts[RuleEditLock].refuses(w) && !w.Dialect.Guard.SetsInOrder.Is() {
+	if texts[RuleEditLock].refuses(w.writer) && !w.Dialect.Guard.SetsInOrder.Is() {
 		w.operator("+")
 		w.write("CASE WHEN ")
 		w.check(AllRules &^ SetOf(RuleLedger))
@@ -58,7 +61,7 @@ const maxNumber = "9223372036854775807"
 
 // increment writes the row's number and 1. The sum of a text and 1 would be a number,
 // too.
-func (w *writer) increment() {
+func (w numbers) increment() {
 	checked := w.isNoInteger("CASE WHEN ", " OR ")
 	if checked {
 		w.storedNumber()
@@ -103,10 +106,61 @@ func (w *writer) storedText() string {
 }
 
 // raiseNumber raises with the row's number where it is assigned.
-func (w *writer) raiseNumber(kind guard.Kind) {
+func (w numbers) raiseNumber(kind guard.Kind) {
 	rule := RuleSerial
 	if w.rules.Claim != "" {
 		rule = RuleClaim
 	}
 	w.raiseFor(rule, kind, w.rules.Quoted.number, "COALESCE(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 0)")
+}
+
+// comparesSerial reports whether rows of the table are compared with the serial.
+func (w *writer) comparesSerial() bool {
+	return w.Plan.Versioned && w.rules.Serial != ""
+}
+
+// lacksSerial reports whether the update of an upsert raises for want of a serial.
+func (w numbers) lacksSerial() bool {
+	return w.rules.SerialRequired && !w.target.Changes && !w.Plan.Versioned
+}
+
+// beforeTakeover and behindTakeover write what stands around a value that raises the claim: the row is compared first.
+func (w numbers) beforeTakeover() {
+	if w.comparesTaken() {
+		w.write("CASE WHEN ")
+		texts[RuleTakeover].check(w.writer)
+		w.write(" THEN ")
+	}
+}
+
+func (w numbers) behindTakeover() {
+	if w.comparesTaken() {
+		w.write(" END")
+	}
+}
+
+// comparesTaken reports whether a row is compared where its claim is raised, and not before the first assignment.
+func (w numbers) comparesTaken() bool {
+	return texts[RuleTakeover].refuses(w.writer) && !(w.Dialect.Guard.SetsInOrder.Is() && w.target.Changes)
+}
+
+// raiseFor raises for a rule with a table's marker where the rule isn't asked in a
+// check: after those before it.
+func (w numbers) raiseFor(r int, kind guard.Kind, column string, detail ...string) {
+	if w.Dialect.Guard.SetsInOrder.Is() { // they were asked before the first assignment
+		w.raiseAfterLedger(kind, column, detail...)
+		return
+	}
+	before := (RuleSet(1)<<r - 1) &^ SetOf(RuleLedger)
+	for r := range texts {
+		if before.Has(r) && texts[r].refuses(w.writer) {
+			w.write("CASE WHEN ")
+			w.check(before)
+			w.write(" THEN ")
+			w.raiseAfterLedger(kind, column, detail...)
+			w.write(" END")
+			return
+		}
+	}
+	w.raiseAfterLedger(kind, column, detail...)
 }

@@ -181,3 +181,28 @@ func (p *Plan) Size() int {
 	}
 	return n
 }
+
+// Covered returns the plan's table i and the index of the pattern that stands for it; ok is false for a table that
+// is registered by its name.
+func (p *Plan) Covered(i int) (t *guard.Table, pattern int, ok bool) {
+	if p.Tables[i] < len(p.Source.Tables) {
+		return nil, -1, false
+	}
+	rules := p.rules(i)
+	return &rules.Table, rules.CoveredBy, true
+}
+
+// Refused returns a plan for the same tables that refuses the statement.
+func (p *Plan) Refused(reason string) *Plan {
+	why := guard.Refusal{Table: -1, Offset: -1, Reason: reason}
+	switch {
+	case p.Verdict == guard.Refuse:
+		why.Table, why.Name = p.Refusal.Table, p.Refusal.Name
+	case len(p.Tables) > 0:
+		why.Table = p.Tables[0]
+		if t, pattern, ok := p.Covered(0); ok {
+			why.Table, why.Name = pattern, t.FullName()
+		}
+	}
+	return &Plan{Verdict: guard.Refuse, Refusal: why, Tables: p.Tables, Source: Source{TableList: p.Source.TableList}}
+}

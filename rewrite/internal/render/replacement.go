@@ -80,9 +80,12 @@ func (p *Plan) checkReplaced() error {
 	return nil
 }
 
+// A replacing writes what REPLACE has besides.
+type replacing struct{ *writer }
+
 // replacedMark writes the mark of a row of a REPLACE, behind the check of the rows that it deletes. Where the unique
 // keys aren't known, or have changed, it raises.
-func (w *writer) replacedMark(e *Edit) {
+func (w replacing) replacedMark(e *Edit) {
 	keys := w.unique
 	if keys == nil {
 		keys = new(session.UniqueKeys) // no table has this shape
@@ -111,7 +114,7 @@ func (w *writer) replacedMark(e *Edit) {
 }
 
 // newMark writes the token of a new row, or 0 for none.
-func (w *writer) newMark(e *Edit) {
+func (w replacing) newMark(e *Edit) {
 	if token := w.rowsToken(e); token != guard.NoToken {
 		w.mark(token)
 	} else {
@@ -120,7 +123,7 @@ func (w *writer) newMark(e *Edit) {
 }
 
 // inTheWay writes the FROM and WHERE of the rows that a row of a REPLACE deletes.
-func (w *writer) inTheWay(keys *session.UniqueKeys, e *Edit) {
+func (w replacing) inTheWay(keys *session.UniqueKeys, e *Edit) {
 	w.write(" FROM ", w.target.Schema, w.rules.Quoted.Name, " AS ", w.target.Qualifier, " WHERE ")
 	separator := ""
 	for _, key := range keys.Keys {
@@ -137,7 +140,7 @@ func (w *writer) inTheWay(keys *session.UniqueKeys, e *Edit) {
 
 // givenKey returns the values of a key's columns in a row; nil where the key isn't in the way of any row: it has NULL,
 // or is a number that the database chooses.
-func (w *writer) givenKey(key []session.KeyColumn, row int32) []Given {
+func (w replacing) givenKey(key []session.KeyColumn, row int32) []Given {
 	r, values := w.Replacement, make([]Given, len(key))
 	for i, column := range key {
 		if n := slices.Index(r.Columns, lex.Fold(column.Name)); n >= 0 {
@@ -151,7 +154,7 @@ func (w *writer) givenKey(key []session.KeyColumn, row int32) []Given {
 
 // hasKey writes the condition of an existing row with a key. OR REPLACE puts the default in the place of a NULL that
 // the column doesn't take.
-func (w *writer) hasKey(key []session.KeyColumn, values []Given) {
+func (w replacing) hasKey(key []session.KeyColumn, values []Given) {
 	for i, column := range key {
 		if i > 0 {
 			w.write(" AND ")

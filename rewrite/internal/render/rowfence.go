@@ -8,7 +8,7 @@ import (
 func (w *writer) rowMark(e *Edit) {
 	switch token := w.rowsToken(e); {
 	case w.Replacement != nil:
-		w.replacedMark(e)
+		replacing{w}.replacedMark(e)
 	case token == guard.NoToken:
 		w.write("0")
 	case w.rules.Key != "" && w.Dialect.Guard.ReadsNewRow.Is():
@@ -18,11 +18,11 @@ func (w *writer) rowMark(e *Edit) {
 	}
 }
 
-type rowFenceText struct{}
+type rowFence struct{}
 
-func (rowFenceText) refuses(w *writer) bool { return w.rules.FenceColumn != "" && w.compared() }
+func (rowFence) refuses(w *writer) bool { return w.rules.FenceColumn != "" && w.compared() }
 
-func (rowFenceText) check(w *writer) {
+func (rowFence) check(w *writer) {
 	w.byKey(func(token int) {
 		w.write("CASE WHEN ")
 		w.isFresh(token)
@@ -37,7 +37,7 @@ func (rowFenceText) check(w *writer) {
 }
 
 // assigns writes the assignment of the token.
-func (rowFenceText) assigns(w *writer) {
+func (rowFence) assigns(w *writer) {
 	if w.lo == w.hi {
 		return
 	}

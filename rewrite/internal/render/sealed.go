@@ -4,6 +4,22 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
+// A seal asks each write for the proof of its token.
+type sealed struct{}
+
+func (sealed) refuses(*writer) bool { return false }
+
+func (sealed) check(*writer) {}
+
+// assigns shows the seal of a table with claims that the row's was compared. Else the mark is the proof.
+func (sealed) assigns(w *writer) {
+	if w.sealed && w.compared() {
+		w.writeAssigned(", ", w.rules.Quoted.number)
+		w.prove()
+		w.storedNumber()
+	}
+}
+
 // prove writes what makes a mark the proof that a sealed table asks for.
 func (w *writer) prove() {
 	if w.sealed {

@@ -2,8 +2,10 @@ package render
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A Registered is a table that is registered, or written where a pattern stands for it, with its names as guards write
@@ -50,7 +52,7 @@ func (t *Registered) prepare(d *Dialect) {
 		}
 	}
 	for rule, has := range [...]bool{RuleKey: t.Key != "", RuleRowFence: t.FenceColumn != "", RuleClaim: t.Claim != "",
-		RuleSerial: t.Serial != "", RuleEditLock: t.Locks()} {
+		RuleSerial: t.Serial != "", RuleEditLock: t.Locks(), RuleSealed: t.Sealed} {
 		if has {
 			t.Has = append(t.Has, rule)
 		}
@@ -60,4 +62,25 @@ func (t *Registered) prepare(d *Dialect) {
 	q.number = cmp.Or(q.Serial, quoted(t.Claim))
 	q.lock = guard.Lock{By: quoted(t.Lock.By), Since: quoted(t.Lock.Since), Expiry: quoted(t.Lock.Expiry)}
 	q.Steady = cmp.Or(q.Fence, q.number, q.lock.By, q.key)
+}
+
+// The tables that sqlfence's packages keep, in any schema. Another client that wrote to
+// one, or put another one before it, could make an outdated token pass.
+var OwnTables = sqltext.OwnTables
+
+// IsOwnTable reports whether a table, by its normalised name, is one of these.
+func IsOwnTable(table string) bool { return slices.Contains(OwnTables[:], table) }
+
+// A TableList has the tables of a plan by their indexes. Between these two are those of sqlfence's own.
+type TableList struct {
+	Tables  []Registered // registered
+	Covered []Registered // written ones that a pattern stands for
+}
+
+// RulesOf returns the table with an index that isn't one of sqlfence's own.
+func (l *TableList) RulesOf(table int) *Registered {
+	if table < len(l.Tables) {
+		return &l.Tables[table]
+	}
+	return &l.Covered[table-len(l.Tables)-len(OwnTables)]
 }

@@ -1,35 +1,5 @@
 package render
 
-import (
-	"github.com/sqlfence/sqlfence/internal/guard"
-)
-
-// The rules, in the order of precedence.
-const (
-	RuleLedger = iota
-	RuleKey
-	RuleRowFence
-	RuleClaim
-	RuleTakeover
-	RuleSerial
-	RuleEditLock
-	ruleCount
-)
-
-// RuleSet is a set of rules.
-type RuleSet uint8
-
-const AllRules RuleSet = 1<<ruleCount - 1
-
-func SetOf(rules ...int) (s RuleSet) {
-	for _, r := range rules {
-		s |= 1 << r
-	}
-	return s
-}
-
-func (s RuleSet) Has(r int) bool { return s>>r&1 != 0 }
-
 // A ruleText writes what a rule checks and assigns, for the table and the target that the writer has chosen.
 type ruleText interface {
 	// refuses reports whether check may refuse a row in this rendering.
@@ -45,13 +15,14 @@ type ruleText interface {
 }
 
 var texts = [ruleCount]ruleText{
-	RuleLedger:   ledgerText{},
-	RuleKey:      keyText{},
-	RuleRowFence: rowFenceText{},
-	RuleClaim:    claimText{},
-	RuleTakeover: takeoverText{},
-	RuleSerial:   serialText{},
-	RuleEditLock: editLockText{},
+	RuleLedger:   ledger{},
+	RuleKey:      key{},
+	RuleRowFence: rowFence{},
+	RuleClaim:    claim{},
+	RuleTakeover: takeover{},
+	RuleSerial:   serial{},
+	RuleEditLock: editLock{},
+	RuleSealed:   sealed{},
 }
 
 // assignsNothing is of a rule that assigns nothing.
@@ -115,25 +86,4 @@ func (w *writer) assignedColumn(column string) {
 		w.write(w.target.Qualifier, ".")
 	}
 	w.write(column)
-}
-
-// raiseFor raises for a rule with a table's marker where the rule isn't asked in a
-// check: after those before it.
-func (w *writer) raiseFor(r int, kind guard.Kind, column string, detail ...string) {
-	if w.Dialect.Guard.SetsInOrder.Is() { // they were asked before the first assignment
-		w.raiseAfterLedger(kind, column, detail...)
-		return
-	}
-	before := (RuleSet(1)<<r - 1) &^ SetOf(RuleLedger)
-	for r := range texts {
-		if before.Has(r) && texts[r].refuses(w) {
-			w.write("CASE WHEN ")
-			w.check(before)
-			w.write(" THEN ")
-			w.raiseAfterLedger(kind, column, detail...)
-			w.write(" END")
-			return
-		}
-	}
-	w.raiseAfterLedger(kind, column, detail...)
 }

@@ -232,3 +232,48 @@ func (a Arg) Value(v *Values) any {
 	}
 	return t.Value
 }
+
+// presented returns the tokens' claims as the names of a JSON object, which the databases look up without reading
+// all of them; named adds the keys, as rowsName writes them, with the tokens' values, and with a number sign behind
+// them the plain spellings of keys that are spelled otherwise.
+func presented(tokens []Token, named bool) string {
+	b := make([]byte, 0, 48*len(tokens)+2)
+	for i := range tokens {
+		b = append(b, separators[min(i, 1)])
+		b = append(b, '"')
+		b = appendQuoted(b, tokens[i].Key)
+		b = append(b, ':')
+		b = strconv.AppendInt(b, tokens[i].Value, 10)
+		b = append(b, `":0`...)
+		if named {
+			b = append(b, `,"`...)
+			b = appendQuoted(b, tokens[i].Key)
+			b = append(b, `:":`...)
+			b = strconv.AppendInt(b, tokens[i].Value, 10)
+			if plain := plainKey(tokens[i].Key); plain != tokens[i].Key {
+				b = append(b, `,"`...)
+				b = appendQuoted(b, plain)
+				b = append(b, `:#":`...)
+				b = strconv.AppendInt(b, tokens[i].Value, 10)
+			}
+		}
+	}
+	return string(append(b, '}'))
+}
+
+const separators = "{,"
+
+// appendQuoted appends what stands between the quotes of a text in JSON.
+func appendQuoted(b []byte, s string) []byte {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"', c == '\\':
+			b = append(b, '\\', c)
+		case c < ' ':
+			b = fmt.Appendf(b, `\u%04x`, c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return b
+}

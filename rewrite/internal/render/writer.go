@@ -97,82 +97,6 @@ func (w *writer) isAmbiguous(text string) bool {
 	return w.NeedsSCSOn && !w.Dialect.Grammar.Lex.NeedsSCSOn(text)
 }
 
-// statement writes the statement with its edits, and returns it.
-func (w *writer) statement() string {
-	w.b.Grow(len(w.Src))
-	last := int32(0)
-	for i := range w.Edits {
-		e := &w.Edits[i]
-		w.b.WriteString(w.Src[last:e.At])
-		last = e.At
-		lo := w.b.Len()
-		if e.apart&before != 0 {
-			w.b.WriteString(" ")
-		}
-		if w.Counts {
-			w.numbers.before = int(e.Inputs)
-		}
-		w.edit(e)
-		if e.apart&behind != 0 {
-			w.b.WriteString(" ")
-		}
-		if !w.checked {
-			continue
-		}
-		w.fragments = append(w.fragments, fragment{int32(lo), int32(w.b.Len()), e.At, e.Op})
-	}
-	w.b.WriteString(w.Src[last:])
-	return w.b.String()
-}
-
-func (w *writer) edit(e *Edit) {
-	switch e.Op {
-	case opText:
-		w.write(e.Text)
-		return
-	case OpWith:
-		w.ledgerItems(e.Text, w.Plan.Targets[e.Target:e.Row])
-		return
-	case OpRepeat:
-		w.repeat(e)
-		return
-	}
-	w.choose(int(e.Target))
-	w.deletes = e.Op == OpCheckDeleted
-	switch e.Op {
-	case OpAbort:
-		w.orAbort()
-	case OpFirst:
-		w.checkFirst(e.Rules)
-	case OpAssign:
-		for r := range texts {
-			if e.Rules.Has(r) {
-				texts[r].assigns(w)
-			}
-		}
-	case OpCheck, OpCheckDeleted, OpAnd:
-		w.check(e.Rules)
-	case OpColumn:
-		if w.compared() {
-			w.write(e.Text)
-		}
-	case OpValue, OpValueAsking, OpRowAssign, OpRowAssignAsking:
-		w.rowValue(e)
-	case OpBeforeRow, OpBehindRow:
-		w.aroundRow(e)
-	case OpTail:
-		w.tail()
-	case OpBeforeAssigned:
-		w.beforeAssigned()
-	case OpBehindAssigned:
-		w.behindAssigned()
-	case OpStored:
-		w.stored()
-	case OpGone:
-		w.gone()
-	}
-}
-
 // choose makes a target the one that is being written for.
 func (w *writer) choose(target int) {
 	w.target = &w.Plan.Targets[target]
@@ -191,25 +115,6 @@ func (w *writer) chooseTable(table int) {
 
 // compared reports whether the table's tokens may refuse a row.
 func (w *writer) compared() bool { return w.lo < w.hi }
-
-// rowValue writes the mark of a row to insert, if the row gets one.
-func (w *writer) rowValue(e *Edit) {
-	if !w.compared() {
-		if e.Text == "" { // the only column
-			w.write("NULL")
-		}
-		return
-	}
-	w.write(e.Text)
-	asks := (e.Op == OpValueAsking || e.Op == OpRowAssignAsking) && texts[RuleLedger].refuses(w)
-	if asks {
-		w.askBefore()
-	}
-	w.rowMark(e)
-	if asks {
-		w.write(" END")
-	}
-}
 
 // rowsToken returns the token that covers the row of an edit, or NoToken.
 func (w *writer) rowsToken(e *Edit) int {
@@ -280,3 +185,47 @@ func (w *writer) typedField(token int, f field) {
 		w.write(w.Dialect.Cast(f.sqlType()))
 	}
 }
+
+// amongTokens writes the list that a field of the tokens is in.
+func (w *writer) amongTokens(f field) {
+	if w.Dialect.Facts().BuiltIn == "" {
+		w.write(" IN (")
+		w.listTokens(f)
+		w.write(")")
+		return
+	}
+	w.operator("=")
+	w.write("ANY (ARRAY[")
+	w.listTokens(f)
+	w.write("])")
+}
+
+// listTokens writes a field of each token, with commas between them.
+func (w *writer) listTokens(f field) {
+	for i := w.lo; i < w.hi; i++ {
+		if i > w.lo {
+			w.write(", ")
+		}
+		w.field(i, f)
+	}
+}
+
+// same compares an expression with a field of a token.
+func (w *writer) same(expression string, token int, f field) {
+	w.write(expression)
+	w.operator("=")
+	w.field(token, f)
+}
+
+// operator writes an operator of the database's between two expressions, so that none of the application's takes its
+// place. Where it is qualified, all operators bind alike.
+func (w *writer) operator(op string) {
+	if builtIn := w.Dialect.Facts().BuiltIn; builtIn != "" {
+		w.write(" OPERATOR(", builtIn, op, ") ")
+	} else {
+		w.write(" ", op, " ")
+	}
+}
+
+// forGuard returns the writer for a database's own texts.
+func (w *writer) forGuard() guard.Writer { return (*guardWriter)(w) }

@@ -68,8 +68,5 @@ type takeover struct {
 // inWhere: a row is compared where its claim is raised, so that no index loses the statement's own condition.
 func (takeover) inWhere(*render.Registered, rowWrite) bool { return false }
 
-// inSet: the statement leaves the column to the guard, which raises it for a caller that takes over, and else shows a
-// seal that it has compared it.
-func (claim) inSet(t *render.Registered, how rowWrite) bool {
-	return (how.takesOver || t.Sealed) && !how.setsNumber
-}
+// inSet: the statement leaves the column to the guard, which raises it for a caller that takes over.
+func (claim) inSet(_ *render.Registered, how rowWrite) bool { return how.takesOver && !how.setsNumber }

@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
@@ -31,12 +29,11 @@ func New(d databases.Dialect, described []guard.Table) (*Registration, error) {
 	case len(tables) == 0:
 		err = nil
 	}
-	sealed := func(t guard.Table) bool { return t.Sealed }
-	if err == nil && says != nil && says.Guard.Unsealable != "" && slices.ContainsFunc(described, sealed) {
-		err = fmt.Errorf("a table of %v can't be sealed: %s (docs/sealed.md)", d, says.Guard.Unsealable)
+	if err == nil && says != nil {
+		err = canSeal(d, says, described)
 	}
-	if err == nil && says != nil && says.Guard.OwnLedgers.Is() {
-		err = claimsInOneFile(tables)
+	if err == nil && says != nil {
+		err = claimsInOneFile(says, tables)
 	}
 	if err != nil {
 		return nil, err

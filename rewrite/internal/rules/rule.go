@@ -17,6 +17,7 @@ var precedence = [...]rule{
 	render.RuleTakeover: takeover{},
 	render.RuleSerial:   serial{},
 	render.RuleEditLock: editLock{},
+	render.RuleSealed:   sealed{},
 }
 
 // A rule is one way of guarding a table. Those of its methods that have a planner decide

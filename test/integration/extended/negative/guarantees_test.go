@@ -91,7 +91,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, "var OwnTables = sqltext.OwnTables", `var OwnTables = []string{"no_table"}`, 1)
 		}
-		wantFailing(t, "guarantees", replaced(t, "rewrite/internal/render/own.go", without), map[string][]string{
+		wantFailing(t, "guarantees", replaced(t, "rewrite/internal/render/table.go", without), map[string][]string{
 			"TestG8OwnTablesAreNotWritten":      all,
 			"TestG8OwnTablesCanNotBeRegistered": all,
 		})

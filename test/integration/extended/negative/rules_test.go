@@ -13,7 +13,7 @@ func TestRulesCanFail(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, "return w.Plan.Versioned &&", "return false &&", 1)
 		}
-		wantFailing(t, "serials", replaced(t, "rewrite/internal/render/serial.go", without), map[string][]string{
+		wantFailing(t, "serials", replaced(t, "rewrite/internal/render/number.go", without), map[string][]string{
 			"TestSerialConflict":        all,
 			"TestSerialUnderLoad":       all,
 			"TestSerialOddStatements":   all,

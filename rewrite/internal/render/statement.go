@@ -1,0 +1,96 @@
+package render
+
+// statement writes the statement with its edits, and returns it.
+func (w *writer) statement() string {
+	w.b.Grow(len(w.Src))
+	last := int32(0)
+	for i := range w.Edits {
+		e := &w.Edits[i]
+		w.b.WriteString(w.Src[last:e.At])
+		last = e.At
+		lo := w.b.Len()
+		if e.apart&before != 0 {
+			w.b.WriteString(" ")
+		}
+		if w.Counts {
+			w.numbers.before = int(e.Inputs)
+		}
+		w.edit(e)
+		if e.apart&behind != 0 {
+			w.b.WriteString(" ")
+		}
+		if !w.checked {
+			continue
+		}
+		w.fragments = append(w.fragments, fragment{int32(lo), int32(w.b.Len()), e.At, e.Op})
+	}
+	w.b.WriteString(w.Src[last:])
+	return w.b.String()
+}
+
+func (w *writer) edit(e *Edit) {
+	switch e.Op {
+	case opText:
+		w.write(e.Text)
+		return
+	case OpWith:
+		w.ledgerItems(e.Text, w.Plan.Targets[e.Target:e.Row])
+		return
+	case OpRepeat:
+		w.repeat(e)
+		return
+	}
+	w.choose(int(e.Target))
+	w.deletes = e.Op == OpCheckDeleted
+	switch e.Op {
+	case OpAbort:
+		w.write(" OR ABORT")
+	case OpFirst:
+		w.checkFirst(e.Rules)
+	case OpAssign:
+		for r := range texts {
+			if e.Rules.Has(r) {
+				texts[r].assigns(w)
+			}
+		}
+	case OpCheck, OpCheckDeleted, OpAnd:
+		w.check(e.Rules)
+	case OpColumn:
+		if w.compared() {
+			w.write(e.Text)
+		}
+	case OpValue, OpValueAsking, OpRowAssign, OpRowAssignAsking:
+		w.rowValue(e)
+	case OpBeforeRow, OpBehindRow:
+		w.aroundRow(e)
+	case OpTail:
+		w.tail()
+	case OpBeforeAssigned:
+		numbers{w}.beforeAssigned()
+	case OpBehindAssigned:
+		numbers{w}.behindAssigned()
+	case OpStored:
+		w.stored()
+	case OpGone:
+		numbers{w}.gone()
+	}
+}
+
+// rowValue writes the mark of a row to insert, if the row gets one.
+func (w *writer) rowValue(e *Edit) {
+	if !w.compared() {
+		if e.Text == "" { // the only column
+			w.write("NULL")
+		}
+		return
+	}
+	w.write(e.Text)
+	asks := (e.Op == OpValueAsking || e.Op == OpRowAssignAsking) && texts[RuleLedger].refuses(w)
+	if asks {
+		w.askBefore()
+	}
+	w.rowMark(e)
+	if asks {
+		w.write(" END")
+	}
+}

@@ -1,0 +1,32 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/rewrite/internal/render"
+)
+
+// A sealed table refuses each write that doesn't prove its token: by the mark, or by the claim that is assigned here.
+type sealed struct {
+	addsNothing
+	setsNothing
+}
+
+// inSet: a takeover proves itself by the claim that it raises.
+func (sealed) inSet(t *render.Registered, how rowWrite) bool {
+	return t.Claim != "" && !how.takesOver && !how.setsNumber
+}
+
+func (sealed) inWhere(*render.Registered, rowWrite) bool { return false }
+
+// canSeal returns an error if a table is to be sealed, and the database has no seals.
+func canSeal(d databases.Dialect, says *render.Dialect, tables []guard.Table) error {
+	sealed := func(t guard.Table) bool { return t.Sealed }
+	if says.Guard.Unsealable == "" || !slices.ContainsFunc(tables, sealed) {
+		return nil
+	}
+	return fmt.Errorf("a table of %v can't be sealed: %s (docs/sealed.md)", d, says.Guard.Unsealable)
+}
