@@ -7,6 +7,7 @@ import (
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -91,7 +92,7 @@ func TestGuardsBesideSigns(t *testing.T) {
 		for _, rules := range []string{"row", "both", "serialboth", "key", "lockall", "claim", "versionboth"} {
 			for _, query := range queries {
 				p := (&sample{sql: query}).plan(t, d, rules)
-				if p.Verdict == guard.Refuse && p.Refusal.Reason == render.Damaged {
+				if p.Verdict == guard.Refuse && p.Refusal.Reason == string(advise.Damaged) {
 					t.Errorf("%v, %s: %s: %s", d, rules, query, p.Refusal.Reason)
 				}
 			}

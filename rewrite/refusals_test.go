@@ -3,8 +3,14 @@ package rewrite
 import (
 	"cmp"
 	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,5 +67,46 @@ func TestRefusalsPage(t *testing.T) {
 	}
 	if want, err := os.ReadFile(refusalsFile); err != nil || string(want) != b.String() {
 		t.Errorf("%s differs from what is refused (%v); run go test ./rewrite -run TestRefusalsPage -update, and read it", refusalsFile, err)
+	}
+}
+
+// unsampled are the reasons that no sample is refused for; other tests have the statements.
+var unsampled = strings.Fields(`TooDeep ExpectedValues ExpectedWhen ExpectedMatched ExpectedThen ExpectedArmAction BadWith OtherLanguage
+	CodeMayWrite ColumnNamedWith Damaged Failed FenceIsUnique NameFoldsByLocale OneOfSeveral OwnObject OwnSchema OwnSetting ReplaceOfMany
+	ReplaceUnknown RowidMayBeKey SettingsMayChange SeveralWithSerial TooLong UniqueValueUnknown ViewInPlace WordFoldsByLocale Readable`)
+
+// Every sentence of package advise is one of the page's, or known to have no sample.
+func TestEverySentenceIsOnThePage(t *testing.T) {
+	page, err := os.ReadFile(refusalsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for name, src := range map[string]any{"internal/advise/reading.go": nil, "internal/advise/rules.go": nil, "code.go": "package advise\ntype Code string"} {
+		f, err := parser.ParseFile(fset, name, src, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	advise, err := new(types.Config).Check("advise", fset, files, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, sentences := regexp.MustCompile(`%[sdv]`), 0
+	for _, name := range advise.Scope().Names() {
+		code, ok := advise.Scope().Lookup(name).(*types.Const)
+		if !ok {
+			continue
+		}
+		sentences++
+		pattern := named.ReplaceAllString(regexp.QuoteMeta(constant.StringVal(code.Val())), ".*")
+		if shown := regexp.MustCompile("(?m)^" + pattern + "$").Match(page); shown == slices.Contains(unsampled, name) && name != "Readable" {
+			t.Errorf("%s: it is on the page: %v", name, shown)
+		}
+	}
+	if sentences < 100 {
+		t.Errorf("%d sentences", sentences)
 	}
 }

@@ -1,12 +1,12 @@
 package rewrite
 
 import (
-	"fmt"
 	"strings"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/fault"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 	"github.com/sqlfence/sqlfence/rewrite/internal/rules"
 )
@@ -65,8 +65,7 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 	defer func() {
 		if !fault.Crashes {
 			if failed := recover(); failed != nil {
-				plan = rules.Refuse(-1, 0, fmt.Sprint("sqlfence itself failed to read it: ", failed,
-					"; please report that with the statement, and write it in another way"))
+				plan = rules.Refuse(0, advise.Failed, failed)
 			}
 		}
 	}()

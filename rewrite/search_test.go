@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/random"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
-	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
@@ -118,7 +118,7 @@ func (e *everyByte) hasWords(text string) bool {
 // or because of the encoding, which doesn't matter without tables.
 func unread(tables []Table, p *Plan) bool {
 	return p.Refusal.Table < 0 && p.Refusal.Name == "" &&
-		(strings.HasPrefix(p.Refusal.Reason, "it can't be read") || p.Refusal.Reason == read.TooDeep.String() || p.Refusal.Reason == read.ExpectedAlias.String() ||
+		(strings.HasPrefix(p.Refusal.Reason, "it can't be read") || p.Refusal.Reason == string(advise.TooDeep) || p.Refusal.Reason == string(advise.ExpectedAlias) ||
 			len(tables) == 0 && strings.Contains(p.Refusal.Reason, "client_encoding"))
 }
 

@@ -32,6 +32,7 @@ var layers = [][]string{
 	{"internal/dialect/mysql", "internal/dialect/postgres", "internal/dialect/sqlite"},
 	{"internal/dialect"},
 	{"internal/sql/lang", "internal/verify"},
+	{"rewrite/internal/advise"},
 	{"rewrite/internal/read"},
 	{"rewrite/internal/render"},
 	{"rewrite/internal/rules"},

@@ -1,5 +1,7 @@
 package read
 
+import "github.com/sqlfence/sqlfence/rewrite/internal/advise"
+
 // blocks walk through the statements of MySQL and MariaDB.
 type blocks struct{ walker }
 
@@ -169,7 +171,7 @@ func (t blocks) mysqlRows(w *Write) bool {
 	}
 	for _, c := range ins.Columns {
 		if c.Hi-c.Lo != 1 {
-			return t.fail(ExpectedColumn, int(c.Lo)) // table.column
+			return t.fail(advise.ExpectedColumn, int(c.Lo)) // table.column
 		}
 	}
 	begin, first := t.i, len(t.rowArms)
@@ -197,7 +199,7 @@ func (t blocks) endsAtAlias(set *Assignments) bool {
 		switch {
 		case !t.isWord(&t.Tokens[i], "as"):
 		case i <= int(last.Names.Hi)+1:
-			return t.fail(Unexpected, i)
+			return t.fail(advise.Unexpected, i)
 		default:
 			t.i, set.Hi, last.Hi = i, int32(i), int32(i)
 			return true
@@ -213,7 +215,7 @@ func (t blocks) rowAlias(ins *Insertion) bool {
 	}
 	alias, ok := t.Name(t.i)
 	if !ok {
-		return t.fail(ExpectedAlias, t.i)
+		return t.fail(advise.ExpectedAlias, t.i)
 	}
 	ins.RowAlias = alias
 	t.i++

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
 const short = "UPDATE books SET price=$1 WHERE id=$2"
@@ -60,7 +61,7 @@ func TestLongTexts(t *testing.T) {
 		if w.Verb == Insert {
 			rows = len(w.Insertion.Arms[0].Rows)
 		}
-		if rows != maxKept+1 || w.Failure.Reason != Readable {
+		if rows != maxKept+1 || w.Failure.Reason != advise.Readable {
 			t.Errorf("%.20s: %d, %v", sql, rows, w.Failure)
 		}
 		x.Close()

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
 // Code returns the code that a DO runs and its token, or p.Hi if there is none: then
@@ -11,7 +12,7 @@ import (
 // can't be read.
 //
 //	DO [LANGUAGE name] 'code' [LANGUAGE name]
-func (t *Text) Code(p Part) (code string, at int32, reason Reason) {
+func (t *Text) Code(p Part) (code string, at int32, reason advise.Code) {
 	at = -1
 	for i := p.Lo + 1; i < p.Hi; i++ {
 		switch tok := &t.Tokens[i]; {
@@ -20,17 +21,17 @@ func (t *Text) Code(p Part) (code string, at int32, reason Reason) {
 		case t.isWord(tok, "language") && i+1 < p.Hi && t.isPLpgSQL(i+1):
 			i++
 		default:
-			return "", i, OtherLanguage
+			return "", i, advise.OtherLanguage
 		}
 	}
 	if at < 0 {
-		return "", p.Hi, Readable
+		return "", p.Hi, advise.Readable
 	}
 	code, ok := plainText(t.TokenText(at))
 	if !ok {
-		return "", at, EscapedCode
+		return "", at, advise.EscapedCode
 	}
-	return code, at, Readable
+	return code, at, advise.Readable
 }
 
 // isPLpgSQL reports whether token i names that language, as a name or as a string.

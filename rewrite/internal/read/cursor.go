@@ -1,6 +1,9 @@
 package read
 
-import "github.com/sqlfence/sqlfence/internal/sql/lex"
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
+)
 
 // tok returns the current token, or the end.
 func (t *Text) tok() *lex.Token { return t.peek(0) }
@@ -62,8 +65,8 @@ func (t *Text) enter() (stop int, ok bool) {
 func (t *Text) leave(stop int) { t.i, t.stop, t.depth = t.stop+1, stop, t.depth-1 }
 
 // fail notes why the write can't be read, and returns false; the first reason stays.
-func (t *Text) fail(reason Reason, at int) bool {
-	if t.failure.Reason == Readable {
+func (t *Text) fail(reason advise.Code, at int) bool {
+	if t.failure.Reason == advise.Readable {
 		t.failure = Failure{reason, int32(at)}
 	}
 	return false

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
 // first reads the first statement of a text.
@@ -217,16 +218,16 @@ func TestCode(t *testing.T) {
 		{"DO $$x$$ LANGUAGE 'plpgsql'", "x", "$$x$$"},
 		{"DO $$x$$ LANGUAGE $$plpgsql$$", "x", "$$x$$"},
 		{"DO", "", ""},
-		{"DO LANGUAGE plperl $$x$$", OtherLanguage.String(), "LANGUAGE"},
-		{"DO 'a' 'b'", OtherLanguage.String(), "'b'"},
-		{`DO E'a'`, EscapedCode.String(), "E'a'"},
-		{`DO 'a\b'`, EscapedCode.String(), `'a\b'`},
+		{"DO LANGUAGE plperl $$x$$", string(advise.OtherLanguage), "LANGUAGE"},
+		{"DO 'a' 'b'", string(advise.OtherLanguage), "'b'"},
+		{`DO E'a'`, string(advise.EscapedCode), "E'a'"},
+		{`DO 'a\b'`, string(advise.EscapedCode), `'a\b'`},
 		{"EXPLAIN ANALYZE DO $$x$$", "x", "$$x$$"},
 	} {
 		x := first(t, Postgres, tt.sql)
 		code, at, reason := x.Code(x.Parts[0])
-		if reason != Readable {
-			code = reason.String()
+		if reason != advise.Readable {
+			code = string(reason)
 		}
 		if code != tt.code || x.TokenText(at) != tt.at {
 			t.Errorf("%s: got %q at %q", tt.sql, code, x.TokenText(at))
@@ -259,15 +260,6 @@ func TestOpenFails(t *testing.T) {
 	for sql, offset := range map[string]int{"SELECT 'a": 7, `SELECT '\''`: 8, "SELECT )": 7} {
 		if x, err := Open(Postgres, sql, lex.EscapesUnknown); x != nil || err == nil || err.Offset != offset {
 			t.Errorf("%s: %v, %v", sql, x, err)
-		}
-	}
-}
-
-// TestReasons: every reason has its sentence.
-func TestReasons(t *testing.T) {
-	for r := Readable; r <= EscapedCode; r++ {
-		if r.String() == "" {
-			t.Errorf("reason %d has none", r)
 		}
 	}
 }

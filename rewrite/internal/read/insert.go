@@ -1,6 +1,9 @@
 package read
 
-import "github.com/sqlfence/sqlfence/internal/sql/lex"
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
+)
 
 // insert reads INSERT, or SQLite's REPLACE, after its first word.
 //
@@ -32,11 +35,11 @@ func (t walker) columnList(ins *Insertion) bool {
 	}
 	lo, hi, first, ok := t.i+1, int(open.Mate), len(t.spans), true
 	if lo == hi && !t.grammar.OnDuplicate.Is() {
-		return t.fail(ExpectedColumn, t.i)
+		return t.fail(advise.ExpectedColumn, t.i)
 	}
 	for i := lo; i < hi && ok; {
 		if !t.grammar.Lex.IsName(t.Src, &t.Tokens[i]) {
-			ok = t.fail(ExpectedColumn, i)
+			ok = t.fail(advise.ExpectedColumn, i)
 			break
 		}
 		end := t.ItemEnd(i, hi)
@@ -98,7 +101,7 @@ func (t walker) mergedRow(ins *Insertion) bool {
 		return t.defaults(ins)
 	}
 	if !t.accept("values") {
-		return t.fail(ExpectedValues, begin)
+		return t.fail(advise.ExpectedValues, begin)
 	}
 	ins.Source = Values
 	ok := t.rows()
@@ -113,7 +116,7 @@ func (t walker) mergedRow(ins *Insertion) bool {
 func (t walker) defaults(ins *Insertion) bool {
 	ins.Source = Defaults
 	if ins.List.Lo > 0 {
-		return t.fail(DefaultsAfterColumns, t.i-2)
+		return t.fail(advise.DefaultsAfterColumns, t.i-2)
 	}
 	ins.Rows = span(t.i-2, t.i)
 	return true
@@ -136,7 +139,7 @@ func (t walker) rows() bool {
 		}
 		open := t.tok()
 		if !open.Is('(') || int(open.Mate) == t.i+1 && !t.grammar.OnDuplicate.Is() {
-			ok = t.fail(ExpectedRow, t.i)
+			ok = t.fail(advise.ExpectedRow, t.i)
 			break
 		}
 		t.addSpan(span(t.i+1, int(open.Mate)), first, t.i-begin, t.stop-begin)
@@ -190,7 +193,7 @@ func (t walker) withOfRead() bool {
 		t.accept("not")
 		t.accept("materialized")
 		if !t.tok().Is('(') {
-			return t.fail(BadWith, min(t.i, t.stop))
+			return t.fail(advise.BadWith, min(t.i, t.stop))
 		}
 		t.i = t.Skip(t.i)
 		t.searchAndCycle(t.i)
@@ -206,7 +209,7 @@ func (t walker) queryArm() bool {
 	case t.tok().Is('('):
 		stop, entered := t.enter()
 		if !entered {
-			return t.fail(TooDeep, t.i)
+			return t.fail(advise.TooDeep, t.i)
 		}
 		ok = t.query() && t.ends()
 		t.leave(stop)
@@ -215,7 +218,7 @@ func (t walker) queryArm() bool {
 	case t.accept("select"):
 		ok = t.selection()
 	default:
-		t.fail(NotRows, min(t.i, t.stop))
+		t.fail(advise.NotRows, min(t.i, t.stop))
 	}
 	// A SELECT without FROM has been read up to one of them, which may be a name elsewhere.
 	if ok && !(t.i < t.stop && t.isWord(t.tok(), "union", "intersect", "except", "returning")) {
@@ -228,7 +231,7 @@ func (t walker) queryArm() bool {
 // change rows there, as ON DUPLICATE KEY UPDATE does.
 func (t walker) behindRows() bool {
 	last := t.rowArms[len(t.rowArms)-1].Last
-	return last || t.isWord(t.tok(), "union", "intersect", "except") || t.fail(Unexpected, t.i)
+	return last || t.isWord(t.tok(), "union", "intersect", "except") || t.fail(advise.Unexpected, t.i)
 }
 
 // selection reads the columns of a SELECT.
@@ -283,7 +286,7 @@ func (t walker) onConflict(c *Conflict) bool {
 		return true
 	}
 	if !t.accept("do", "update", "set") {
-		return t.fail(ExpectedConflictAction, t.i)
+		return t.fail(advise.ExpectedConflictAction, t.i)
 	}
 	t.claim(t.i - 2)
 	c.Update = true

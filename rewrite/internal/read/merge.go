@@ -1,5 +1,7 @@
 package read
 
+import "github.com/sqlfence/sqlfence/rewrite/internal/advise"
+
 // merge reads PostgreSQL's MERGE after its first word.
 //
 //	MERGE INTO [ONLY] name [*] [[AS] alias] USING source ON condition
@@ -24,7 +26,7 @@ func (t walker) merge() {
 
 func (t walker) merges(w *Write) bool {
 	if t.until("when") == t.stop {
-		return t.fail(ExpectedWhen, t.i)
+		return t.fail(advise.ExpectedWhen, t.i)
 	}
 	first := len(t.arms)
 	var always [3]bool // the kinds with an arm without a condition
@@ -52,7 +54,7 @@ func (t walker) arm(a *Arm, always *[3]bool) bool {
 		a.Kind = NotMatched
 	}
 	if !t.accept("matched") {
-		return t.fail(ExpectedMatched, t.i)
+		return t.fail(advise.ExpectedMatched, t.i)
 	}
 	if t.accept("by") {
 		if t.isWord(t.tok(), "source") {
@@ -61,7 +63,7 @@ func (t walker) arm(a *Arm, always *[3]bool) bool {
 		t.step(1) // SOURCE or TARGET
 	}
 	if always[a.Kind] {
-		return t.fail(NeverReached, int(a.At))
+		return t.fail(advise.NeverReached, int(a.At))
 	}
 	always[a.Kind] = !t.isWord(t.tok(), "and")
 	at := t.i
@@ -69,13 +71,13 @@ func (t walker) arm(a *Arm, always *[3]bool) bool {
 		lo := t.i
 		hi := t.until("then")
 		if lo == hi {
-			return t.fail(ExpectedCondition, lo)
+			return t.fail(advise.ExpectedCondition, lo)
 		}
 		a.When.Span = span(lo, hi)
 	}
 	a.When.At = int32(at)
 	if !t.accept("then") {
-		return t.fail(ExpectedThen, t.i)
+		return t.fail(advise.ExpectedThen, t.i)
 	}
 	return t.armAction(a)
 }
@@ -97,5 +99,5 @@ func (t walker) armAction(a *Arm) bool {
 		a.Action = Insert
 		return t.columnList(&a.Insertion) && t.mergedRow(&a.Insertion)
 	}
-	return t.fail(ExpectedArmAction, t.i)
+	return t.fail(advise.ExpectedArmAction, t.i)
 }

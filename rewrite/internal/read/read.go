@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
 // A Text is a text of statements, which are read one by one. It is not safe for
@@ -203,14 +204,14 @@ func (t walker) unreadable(begin int) {
 //
 //	DELETE HISTORY FROM name [BEFORE SYSTEM_TIME x]
 //	{UPDATE | DELETE FROM} name FOR PORTION OF period FROM x TO x ...
-func (t walker) versioning(begin int) Reason {
+func (t walker) versioning(begin int) advise.Code {
 	if t.isWord(&t.Tokens[begin], "delete") && t.isWord(&t.Tokens[begin+1], "history") {
-		return DeletesHistory
+		return advise.DeletesHistory
 	}
 	for i := begin; i < t.stop; i = t.Skip(i) {
 		if t.isWord(&t.Tokens[i], "for") && t.isWord(&t.Tokens[i+1], "portion") {
-			return WritesPortion
+			return advise.WritesPortion
 		}
 	}
-	return Readable
+	return advise.Readable
 }

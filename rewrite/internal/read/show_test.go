@@ -3,6 +3,7 @@ package read
 import (
 	"fmt"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"strings"
 )
 
@@ -115,7 +116,7 @@ func showWrite(b *strings.Builder, t *Text, w *Write) {
 	if w.Returning > 0 {
 		fmt.Fprintf(b, "  returning ^%s\n", t.TokenText(w.Returning))
 	}
-	if w.Failure.Reason != Readable {
+	if w.Failure.Reason != advise.Readable {
 		fmt.Fprintf(b, "  can't be read at %d ^%s: %s\n", t.Offset(w.Failure.At), t.TokenText(w.Failure.At), w.Failure.Reason)
 	}
 }

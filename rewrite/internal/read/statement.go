@@ -1,6 +1,9 @@
 package read
 
-import "github.com/sqlfence/sqlfence/internal/sql/lex"
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
+)
 
 // A Statement is what [Text.Next] has read of one statement, until the following Next.
 //
@@ -51,7 +54,7 @@ type Part struct {
 	Kind  PartKind
 	Class Class // of OtherPart
 
-	Reason Reason // of UnreadablePart; Readable where none is known
+	Reason advise.Code // of UnreadablePart; Readable where none is known
 
 	Write    int32 // of WritePart
 	At       int32

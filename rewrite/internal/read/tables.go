@@ -1,6 +1,9 @@
 package read
 
-import "github.com/sqlfence/sqlfence/internal/sql/lex"
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
+)
 
 // A source is what an UPDATE or DELETE of MySQL takes its rows from.
 type source struct {
@@ -216,7 +219,7 @@ func (t blocks) writesTo(head *Write, from source, targets []Target) {
 				continue
 			}
 			if at >= 0 {
-				w.Failure = Failure{UnclearTable, at}
+				w.Failure = Failure{advise.UnclearTable, at}
 			}
 		}
 		t.part(WritePart, int(w.At), int(w.At))

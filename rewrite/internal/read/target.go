@@ -1,6 +1,9 @@
 package read
 
-import "github.com/sqlfence/sqlfence/internal/sql/lex"
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
+)
 
 // target reads the name and alias of the table written to, behind the verb and its
 // words, which head has, and adds the write; nil means that there is no name. The
@@ -66,7 +69,7 @@ func (t walker) alias(w *Write, follow []string) bool {
 	}
 	alias, ok := t.Name(t.i)
 	if !ok {
-		return t.fail(ExpectedAlias, t.i)
+		return t.fail(advise.ExpectedAlias, t.i)
 	}
 	w.Target.Alias, w.Target.AliasAt = alias, int32(t.i)
 	t.i++

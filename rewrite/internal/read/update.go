@@ -1,6 +1,9 @@
 package read
 
-import "github.com/sqlfence/sqlfence/internal/sql/lex"
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
+)
 
 // update reads UPDATE after its first word.
 //
@@ -52,7 +55,7 @@ func (t walker) assignments(set *Assignments, follow ...string) bool {
 	lo := t.i
 	hi, ok := t.until(follow...), true
 	if lo == hi {
-		return t.fail(ExpectedAssignment, hi)
+		return t.fail(advise.ExpectedAssignment, hi)
 	}
 	first := len(t.items)
 	for i := lo; i < hi; {
@@ -69,7 +72,7 @@ func (t walker) assignments(set *Assignments, follow ...string) bool {
 		}
 		t.items = append(t.items, Assignment{span(i, end), names})
 		if i = end + 1; i == hi {
-			ok = t.fail(ExpectedAssignment, hi)
+			ok = t.fail(advise.ExpectedAssignment, hi)
 		}
 	}
 	set.Items = t.items[first:len(t.items):len(t.items)]
@@ -108,7 +111,7 @@ func (t walker) where(c *Condition, follow ...string) bool {
 		lo := t.i
 		hi := t.until(follow...)
 		if lo == hi {
-			return t.fail(ExpectedCondition, lo)
+			return t.fail(advise.ExpectedCondition, lo)
 		}
 		c.Span = span(lo, hi)
 	}
@@ -127,5 +130,5 @@ func (t walker) returning(w *Write) bool {
 
 // ends reports whether the region has been read to its end.
 func (t walker) ends() bool {
-	return t.i == t.stop || t.fail(Unexpected, t.i)
+	return t.i == t.stop || t.fail(advise.Unexpected, t.i)
 }

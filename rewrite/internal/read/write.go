@@ -1,6 +1,9 @@
 package read
 
-import "github.com/sqlfence/sqlfence/internal/sql/lex"
+import (
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
+)
 
 // A Write is one INSERT, UPDATE, DELETE, MERGE or REPLACE, with its target and the places of its
 // clauses. Places are indexes of tokens, and 0 is nowhere: a clause that is missing, or that
@@ -186,6 +189,6 @@ const (
 
 // A Failure says where a write can't be read, and why. The zero Failure is none.
 type Failure struct {
-	Reason Reason
+	Reason advise.Code
 	At     int32 // the token
 }

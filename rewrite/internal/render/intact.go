@@ -8,11 +8,6 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
-// Damaged is the reason for refusing a statement that the server would split into other tokens once the guard is
-// inserted.
-const Damaged = "with the guard in it the server would read it otherwise; " +
-	"put a blank between its words and signs"
-
 // A fragment is what an edit has added to a rendered text: the bytes from lo to hi.
 type fragment struct {
 	lo, hi int32

@@ -6,6 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
 // REPLACE deletes each row that has a unique key of a new one, whatever its mark. So the mark of a new row has to
@@ -58,8 +59,8 @@ func (p *Plan) checkReplaced() error {
 		return nil
 	}
 	refuse := func(offset int32, why string) error {
-		why = "which rows OR REPLACE deletes can't be told: " + why + "; write INSERT ... "
-		return &guard.Refusal{Table: p.Tables[0], Offset: int(offset), Reason: why + p.Source.Dialect.Upsert(r.Columns)}
+		return &guard.Refusal{Table: p.Tables[0], Offset: int(offset),
+			Reason: advise.ReplaceUnknown.Sentence(why, p.Source.Dialect.Upsert(r.Columns))}
 	}
 	if keys.Odd != "" {
 		return refuse(-1, keys.Odd)
@@ -68,12 +69,11 @@ func (p *Plan) checkReplaced() error {
 		name := lex.Fold(column.Name)
 		n := slices.Index(r.Columns, name)
 		if name == p.rules(0).FenceColumn {
-			return refuse(-1, "the fence column is unique")
+			return refuse(-1, advise.FenceIsUnique.Sentence())
 		}
 		for _, row := range r.Rows {
 			if n >= 0 && row[n].Text == "" {
-				return refuse(row[n].At, "the unique column "+name+" gets a value that is neither an argument nor a "+
-					"constant")
+				return refuse(row[n].At, advise.UniqueValueUnknown.Sentence(name))
 			}
 		}
 	}

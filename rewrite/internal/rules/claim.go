@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -26,11 +27,9 @@ func (p writing) claims(w *read.Write, updates bool) bool {
 	case t.rules.Claim == "":
 		t.takesOver = false
 	case !updates && p.takesOver:
-		return p.refuseTarget(w.At, "a DELETE takes over no row; present the claims of the rows to delete, or "+
-			"take them over by an UPDATE first")
+		return p.refuseTarget(w.At, advise.DeleteTakesOver)
 	case t.takesOver && (t.newKey || t.returnsKey):
-		return p.refuseTarget(w.At, "it takes rows over and assigns the key column, and has no token that the new key "+
-			"could be compared with; leave the key column out")
+		return p.refuseTarget(w.At, advise.TakesOverKey)
 	default:
 		t.proves = t.proves || !t.takesOver
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
@@ -20,13 +21,11 @@ func (p *planner) findsClaims(first int) bool {
 			continue
 		}
 		if at := p.commonTable(c.Name); at >= 0 && c.Schema == "" {
-			return p.refuse(table, at, "a CTE named "+c.Name+" would shadow the table with the claims; rename the CTE")
+			return p.refuse(table, at, advise.ShadowsClaims, c.Name)
 		}
 		for i := range p.Writes {
 			if w := &p.Writes[i]; w.Target.Name == c.Name {
-				return p.refuse(table, w.At, "it also writes table "+c.Name+
-					", which has the claims; write two statements in "+
-					"one transaction")
+				return p.refuse(table, w.At, advise.WritesClaims, c.Name)
 			}
 		}
 	}
@@ -58,8 +57,7 @@ func (p *planner) commonTable(name string) int32 {
 func (p ground) keepsClaims(name string, at int32) bool {
 	for i := range p.Tables {
 		if of := p.Tables[i].ClaimOf.Name; of != "" && of == name {
-			return p.refuse(i, at, "a table of this name would stand before the one with the claims; "+
-				"give it another name")
+			return p.refuse(i, at, advise.TemporaryClaims)
 		}
 	}
 	return true

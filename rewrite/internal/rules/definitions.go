@@ -4,16 +4,13 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
 // A database's own tables hold the definitions of all others, of their triggers and functions. Who may write to them
 // can replace a registered table, or switch off what guards and seals rely on. Reads of them pass.
-
-// definesTables is why such a write is refused.
-const definesTables = "this table holds the definitions of tables, so a write to it could replace a registered one, " +
-	"or switch off its triggers; run it under Bypass"
 
 // isDefining reports whether a table, by its normalised name, has definitions that matter.
 func (p *planner) isDefining(schema, name string) bool {
@@ -34,7 +31,7 @@ func (p ground) keepsDefinitions(s lex.Span) bool {
 		return true
 	}
 	at := writesDefinitions(p.dialect, p.Text, s)
-	return at < 0 || p.refuse(-1, at, definesTables)
+	return at < 0 || p.refuse(-1, at, advise.DefinesTables)
 }
 
 // writesDefinitions returns the token of a table with definitions that some tokens write to, or -1.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -55,8 +56,7 @@ func (p inserting) insertInto(w *read.Write) bool {
 // orClause decides about the OR clause.
 func (p inserting) orClause(w *read.Write) bool {
 	if w.Or == read.OrFail || w.Or == read.OrOther {
-		return p.refuseTarget(w.At, "OR "+strings.ToUpper(p.TokenText(w.OrAt))+" may delete other rows or keep part "+
-			"of a failed statement; write INSERT ... "+p.dialect.Upsert(nil))
+		return p.refuseTarget(w.At, advise.InsertOr, strings.ToUpper(p.TokenText(w.OrAt)), p.dialect.Upsert(nil))
 	}
 	return p.replaces(w)
 }
@@ -69,7 +69,7 @@ func (p inserting) columnList(ins *read.Insertion) bool {
 	for n, c := range ins.Columns {
 		column, _ := p.Name(int(c.Lo))
 		if p.namesTwice(column, ins.Columns[0].Lo, c.Lo) {
-			return p.refuseTarget(c.Lo, twice)
+			return p.refuseTarget(c.Lo, advise.NamedTwice)
 		}
 		if !p.inserts(column, c.Lo, n) {
 			return false
@@ -90,9 +90,6 @@ func isEmpty(ins *read.Insertion) bool {
 	}
 	return true
 }
-
-// twice refuses an INSERT that names a column twice, which leaves its value unclear.
-const twice = "it names a column twice, so which value is stored is unknown; name it once"
 
 // inserts has the rules decide about column n that the INSERT names, at a token.
 func (p inserting) inserts(column string, token int32, n int) bool {
@@ -198,7 +195,7 @@ func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 		return false
 	}
 	if p.insertion.unmarked && p.replacement != nil {
-		return p.refuseReplace(w, "which token a new row takes can't be told, and OR REPLACE may delete others")
+		return p.refuseReplace(w, advise.ReplaceOfUnknownToken)
 	}
 	p.addColumns(ins)
 	switch {
@@ -245,8 +242,7 @@ func (p inserting) columnsKnown(at int32) bool {
 	if which == "" {
 		return true
 	}
-	return p.refuseTarget(at, "the "+which+" column can't be added without a list of columns; name them: INSERT "+
-		"INTO table (column, ...)")
+	return p.refuseTarget(at, advise.NoColumnList, which)
 }
 
 // rowArm plans one VALUES or SELECT.
@@ -259,7 +255,7 @@ func (p inserting) rowArm(w *read.Write, arm *read.RowArm) bool {
 	p.growRows(len(arm.Rows))
 	for n, row := range arm.Rows {
 		if row.Empty() && !p.insertion.empty {
-			return p.refuseTarget(row.Lo, "a row has no values for the columns; write them, or DEFAULT")
+			return p.refuseTarget(row.Lo, advise.RowWithoutValues)
 		}
 		if p.readsKeys() && !p.rowKey(p.Item(row, p.insertion.key)) {
 			return false
@@ -267,8 +263,8 @@ func (p inserting) rowArm(w *read.Write, arm *read.RowArm) bool {
 		p.addValues(p.After(row.Hi), first+int32(n), n == 0)
 	}
 	keyed := p.target.rules.Key != "" && !p.insertion.unmarked && w.Verb != read.Merge
-	if keyed && !arm.Last && (w.Failure.Reason != read.ExpectedRow || w.Failure.At != arm.After) {
-		return p.refuseTarget(arm.After, read.Unexpected.String())
+	if keyed && !arm.Last && (w.Failure.Reason != advise.ExpectedRow || w.Failure.At != arm.After) {
+		return p.refuseTarget(arm.After, advise.Unexpected)
 	}
 	return true
 }
@@ -298,7 +294,7 @@ func (p inserting) selection(arm *read.RowArm) bool {
 	case !adds:
 		return true
 	case arm.Empty:
-		return p.refuseTarget(arm.Columns.Hi, "expected columns here")
+		return p.refuseTarget(arm.Columns.Hi, advise.ExpectedColumns)
 	}
 	p.addValues(p.After(arm.Columns.Hi), row, true)
 	return true
@@ -382,9 +378,7 @@ func (p inserting) onConflict(w *read.Write, c *read.Conflict) bool {
 		return true
 	}
 	if at := p.readsItself(w); at >= 0 && p.dialect.Grammar.OnDuplicate.Is() && len(p.target.rules.Owned) > 0 {
-		return p.refuseTarget(at, "the query reads the table that it writes, so behind "+p.dialect.Upsert(nil)+
-			" its columns are ambiguous; "+
-			"give the table in the SELECT an alias")
+		return p.refuseTarget(at, advise.ReadsItself, p.dialect.Upsert(nil))
 	}
 	if !p.versions(w) || !p.assignments(w, &c.Set, true) {
 		return false

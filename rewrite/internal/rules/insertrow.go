@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -20,7 +21,7 @@ func (p inserting) assignedRow(w *read.Write) bool {
 		item := &set.Items[n]
 		column, _ := p.Name(int(item.Names.Lo))
 		if slices.Contains(seen, column) {
-			return p.refuseTarget(item.Lo, twice)
+			return p.refuseTarget(item.Lo, advise.NamedTwice)
 		}
 		seen = append(seen, column)
 		if !p.inserts(column, item.Lo, n) {
@@ -89,14 +90,11 @@ func (p inserting) checksOfRow(row int32) (rules render.RuleSet) {
 }
 
 // noValueFor refuses an INSERT without a value that the check of these rules can stand around.
-func noValueFor(rules render.RuleSet) string {
+func noValueFor(rules render.RuleSet) advise.Code {
 	if rules.Has(render.RuleKey) {
-		return "the row's key is compared, as it is stored, before a value that stands behind it, and none is a " +
-			"placeholder, a plain constant or UUID() and the like; name the key column first and write one so, or " +
-			"use RowFence"
+		return advise.NoValueForKey
 	}
-	return "the ledger is asked before a value of the first row, and none of them is a placeholder, a plain " +
-		"constant or UUID() and the like; write one so"
+	return advise.NoValueForLedger
 }
 
 // checkRows has the ledger asked by the first row of an INSERT, which is evaluated before
@@ -120,14 +118,11 @@ func (p inserting) checkQuery(w *read.Write, ins *read.Insertion) bool {
 	for i := range ins.Arms {
 		arm := ins.Arms[i]
 		if table, at := p.Find(lex.Span{Lo: ins.SourceAt, Hi: arm.Columns.Lo}, p.own); table >= 0 {
-			return p.refuseTarget(at, "a CTE named "+render.LedgerTable+
-				" would shadow the ledger in its query; rename the CTE")
+			return p.refuseTarget(at, advise.ShadowsLedgerInQuery, render.LedgerTable)
 		}
 		c, ok := p.SelectCondition(arm, ins.Rows.Hi)
 		if !ok {
-			return p.refuseTarget(ins.SourceAt, "the ledger is asked in the WHERE of "+
-				"each SELECT of its query, and one isn't plain; write it without ROLLUP, windows and a "+
-				"bracket of its own, or write INSERT ... VALUES")
+			return p.refuseTarget(ins.SourceAt, advise.QueryNotPlain)
 		}
 		switch {
 		case !c.Empty():

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -19,17 +20,13 @@ func (p writing) joined(w *read.Write) bool {
 	}
 	switch {
 	case registered > 1:
-		return p.refuseTarget(w.At, "it writes to several registered tables, or twice to one; write a statement for "+
-			"each, in one transaction")
+		return p.refuseTarget(w.At, advise.WritesSeveral)
 	case w.Join.SameName:
-		return p.refuseTarget(w.Target.At, "another table of the statement has the same name or alias but for the "+
-			"case of letters; give each an alias of its own")
+		return p.refuseTarget(w.Target.At, advise.SameName)
 	case w.Limit > 0:
-		return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects of joined tables; select "+
-			"the rows in WHERE, by their keys")
+		return p.refuseTarget(w.Limit, advise.JoinedLimit)
 	case p.versioned && p.target.rules.Serial != "":
-		return p.refuseTarget(w.At, "under WithSerial the rows are counted, and drivers count those of all joined "+
-			"tables; write UPDATE or DELETE of one table, and select its row by its key")
+		return p.refuseTarget(w.At, advise.JoinedSerial)
 	}
 	return true
 }
@@ -54,8 +51,7 @@ func (p writing) readsWhatIsAssigned(a *read.Assignment) bool {
 		}
 		column, ok := p.Name(int(i))
 		if ok && (column == t.FenceColumn || column == t.Serial || column == t.Claim && (p.takesOver || t.Sealed)) {
-			p.refuseTarget(i, "it assigns another table's column the fence, serial or claim column, which the "+
-				"guard assigns in the same statement; write a statement for each table")
+			p.refuseTarget(i, advise.ReadsWhatIsAssigned)
 			return true
 		}
 	}
@@ -70,11 +66,9 @@ func (p writing) checkJoined(w *read.Write, rules render.RuleSet) bool {
 	c, at := w.Where, p.After(w.Where.Hi)
 	switch {
 	case w.Join.Outer:
-		return p.refuseTarget(w.At, "a DELETE with an outer join can't be guarded, as MariaDB may leave out the rows "+
-			"that fail the check; select the rows by NOT EXISTS in WHERE")
+		return p.refuseTarget(w.At, advise.OuterJoin)
 	case w.Join.Columns:
-		return p.refuseTarget(w.At, "the conditions of NATURAL JOIN and USING don't show which rows are deleted; "+
-			"write JOIN ... ON")
+		return p.refuseTarget(w.At, advise.JoinByColumns)
 	}
 	if c.Empty() {
 		at = p.After(c.At)

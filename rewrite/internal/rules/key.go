@@ -6,6 +6,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -24,9 +25,7 @@ func (key) assigned(p writing, a *read.Assignment, upsert bool) bool {
 		case !ok || column != p.target.rules.Key && !slices.Contains(p.dialect.Guard.RowNumbers, column):
 		case column == p.target.rules.Key && p.keepsKey(a):
 		case column != p.target.rules.Key || !p.newKey(a, upsert):
-			return p.refuseTarget(a.Lo, "it assigns the key column a value that may be another key, which would "+
-				"move the row out of its token's scope; leave the column out, or assign the row's own key as an "+
-				"argument or as a plain constant")
+			return p.refuseTarget(a.Lo, advise.AssignsKey)
 		}
 	}
 	return true
@@ -104,15 +103,12 @@ func (key) inserted(p inserting, column string, token int32, n int) bool {
 	case column == p.target.rules.Key:
 		p.insertion.key = n
 	case slices.Contains(p.dialect.Guard.RowNumbers, column) && !p.target.rules.FreesInserts():
-		return p.refuseTarget(token, "the rowid may be the row's key; name the key column instead")
+		return p.refuseTarget(token, advise.RowidMayBeKey)
 	case slices.Contains(p.dialect.Guard.RowNumbers, column):
 		p.insertion.doubtful = true
 	}
 	return true
 }
-
-// newRows is the way out for rows with keys that the text doesn't show.
-const newRows = ", or let new rows do without a token, by the rule UnfencedInserts"
 
 // showsKeys decides about rows if the statement doesn't show their keys or columns.
 func (p inserting) showsKeys(w *read.Write, ins *read.Insertion) bool {
@@ -132,20 +128,15 @@ func (p inserting) showsKeys(w *read.Write, ins *read.Insertion) bool {
 		// Without a list the rows might bring a mark of their own.
 		p.insertion.unmarked = hidden && p.insertion.listed || ins.Source == read.Defaults
 	case hidden && overridden:
-		return p.refuseTarget(ins.Overriding, "the rows' keys are unknown before the statement runs, as the database "+
-			"may choose them; leave OVERRIDING USER VALUE out"+newRows)
+		return p.refuseTarget(ins.Overriding, advise.KeysOverridden)
 	case hidden && w.Returning > 0 && p.insertion.key >= 0 && p.dialect.CountsRows:
-		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; leave "+
-			"RETURNING out, so that they are checked as they are stored, or write INSERT ... VALUES"+newRows)
+		return p.refuseTarget(ins.SourceAt, advise.KeysReturned)
 	case hidden && p.insertion.key < 0:
-		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; name the key "+
-			"column, and write INSERT ... VALUES"+newRows)
+		return p.refuseTarget(ins.SourceAt, advise.KeyNotNamed)
 	case hidden && p.dialect.Guard.ReadsNewRow.Is():
-		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs, or may be "+
-			"stored as others; write INSERT ... VALUES"+newRows)
+		return p.refuseTarget(ins.SourceAt, advise.KeysStoredAsOthers)
 	case hidden:
-		return p.refuseTarget(ins.SourceAt, "the rows' keys are unknown before the statement runs; write INSERT ... "+
-			"VALUES"+newRows)
+		return p.refuseTarget(ins.SourceAt, advise.KeysUnknown)
 	}
 	return true
 }
@@ -241,8 +232,7 @@ func (p inserting) rowKey(item lex.Span) bool {
 	to := p.to()
 	c, ok := p.Constant(item)
 	if !ok && !p.target.rules.UnfencedInserts {
-		return p.refuseTarget(item.Lo, "the row's key is unknown before the statement runs; pass it as an "+
-			"argument, or write a constant"+newRows)
+		return p.refuseTarget(item.Lo, advise.KeyUnknown)
 	}
 	to.Keys = append(to.Keys, guard.KeyValue{Unknown: !ok, Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
 	return true

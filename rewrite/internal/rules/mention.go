@@ -2,6 +2,7 @@ package rules
 
 import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 	"slices"
 )
@@ -54,7 +55,7 @@ func (p *planner) mentionGuarded(s lex.Span) (table int, at int32) {
 // refuseOwn refuses a statement if its tokens include the name of a table of sqlfence's own.
 func (p *planner) refuseOwn(s lex.Span) bool {
 	table, at := p.Find(s, p.own)
-	return table < 0 || p.refuse(table, at, ownReason)
+	return table < 0 || p.refuse(table, at, advise.OwnTable)
 }
 
 // foldsClearly refuses a text with a word that, by the database's locale, may or
@@ -62,5 +63,5 @@ func (p *planner) refuseOwn(s lex.Span) bool {
 func (p *planner) foldsClearly() bool {
 	table, at := p.FoldsByLocale(p.index.mayBe)
 	return table < 0 || p.refuse(table, at,
-		"depending on the database's encoding this word may name a guarded table or column; write it in double quotes")
+		advise.WordFoldsByLocale)
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -8,8 +9,7 @@ import (
 // merge plans a MERGE.
 func (p inserting) merge(w *read.Write) bool {
 	if p.versioned && p.target.rules.Serial != "" {
-		return p.refuseTarget(w.At, "some drivers don't count the rows of a MERGE, so WithSerial can't report a row "+
-			"that is gone; write UPDATE or DELETE")
+		return p.refuseTarget(w.At, advise.SerialOfMerge)
 	}
 	for i := range w.Arms {
 		if !p.arm(w, &w.Arms[i]) {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -19,12 +20,11 @@ func (p writing) assignsNumber(a *read.Assignment, column, what, instead string)
 	value, ok := p.Value(*a, column)
 	switch {
 	case t.setsNumber:
-		return p.refuseTarget(a.Lo, "it assigns the "+what+" column twice; "+instead)
+		return p.refuseTarget(a.Lo, advise.NumberTwice, what, instead)
 	case !ok:
-		return p.refuseTarget(a.Lo, "the value for the "+what+" column isn't an expression of its own; write column = "+
-			"value, or "+instead)
+		return p.refuseTarget(a.Lo, advise.NumberInRow, what, instead)
 	case value.Lo+1 == value.Hi && p.Word(value.Lo, "default"):
-		return p.refuseTarget(value.Lo, "DEFAULT would set the "+what+" back; "+instead)
+		return p.refuseTarget(value.Lo, advise.NumberByDefault, what, instead)
 	}
 	t.setsNumber = true
 	table := p.to().Table

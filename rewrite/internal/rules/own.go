@@ -6,19 +6,9 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
-)
-
-// Reasons why a statement that concerns something of sqlfence's own is refused.
-const (
-	ownReason = "only sqlfence's packages write to this table or define one of its name; " +
-		"use package tokens, lease or rowlock, or run it under Bypass"
-	ownObject = "guards and seals rely on the functions and triggers with names that begin with sqlfence; " +
-		"packages tokens, lease and schema make and change them; run it under Bypass"
-	ownSetting = "by this setting triggers aren't fired, or don't compare what they should; run it under Bypass"
-	ownSchema  = "it may take away a registered table, or sqlfence's own tables, functions and triggers; run it " +
-		"under Bypass"
 )
 
 // searchOwn has texts found that concern what sqlfence has in the database besides tables.
@@ -56,7 +46,7 @@ func (p ground) keepsObjects() bool {
 	for i := p.Lo; i < p.Hi; i++ {
 		name, ok := p.Name(int(i))
 		if ok && (sqltext.OwnsName(name) || code != "" && name == code && p.Word(p.Lo, "drop")) {
-			return p.refuseNamed(name, i, ownObject)
+			return p.refuseNamed(name, i, advise.OwnObject)
 		}
 	}
 	return true
@@ -100,13 +90,13 @@ func (p ground) keepsSettings() bool {
 	}
 	for i := p.Lo; i < p.Hi; i++ {
 		if name := g.Setting(&p.Scanned, i); name != "" && !p.firesTriggers(name, i) {
-			return p.refuseNamed(name, i, ownSetting)
+			return p.refuseNamed(name, i, advise.OwnSetting)
 		}
 		if g.Unseen == nil {
 			continue
 		}
 		if reason := g.Unseen(&p.Scanned, i); reason != "" && !p.takesSetting(i) {
-			return p.refuse(-1, i, reason)
+			return p.refuse(-1, i, advise.Code(reason))
 		}
 	}
 	return true
@@ -164,7 +154,7 @@ func (p ground) keepsSchemas() bool {
 	case !p.Word(p.Lo, "drop"):
 		return true
 	case p.Word(p.Lo+1, "owned"):
-		return p.refuse(-1, p.Lo+1, ownSchema)
+		return p.refuse(-1, p.Lo+1, advise.OwnSchema)
 	case !p.Word(p.Lo+1, "schema", "database"), g.Cascades.Is() && !p.Word(p.Hi-1, "cascade"):
 		return true
 	}
@@ -174,7 +164,7 @@ func (p ground) keepsSchemas() bool {
 		}
 		return -1
 	})
-	return at < 0 || p.refuse(-1, at, ownSchema)
+	return at < 0 || p.refuse(-1, at, advise.OwnSchema)
 }
 
 // keepsSchema reports whether a schema is that of a registered table or of the ledger, as far as is
@@ -185,9 +175,9 @@ func (p ground) keepsSchema(name string) bool {
 }
 
 // refuseNamed refuses a statement for something of sqlfence's own that isn't a table.
-func (p *planner) refuseNamed(name string, at int32, reason string) bool {
+func (p *planner) refuseNamed(name string, at int32, code advise.Code) bool {
 	if p.refused == nil {
-		p.refuse(-1, at, reason)
+		p.refuse(-1, at, code)
 		p.refused.Name = name
 	}
 	return false

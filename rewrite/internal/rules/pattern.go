@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -21,8 +22,7 @@ func (p *planner) cover(t *read.Target) (table int, ok bool) {
 		return -1, true
 	}
 	if _, unclear := p.dialect.Grammar.Lex.FoldedByLocale(p.Src, &p.Tokens[t.NameAt]); unclear {
-		return -1, p.refuse(pattern, t.NameAt, "how its name is read, and so which tokens it takes, depends on the "+
-			"database's encoding; register the table by its name")
+		return -1, p.refuse(pattern, t.NameAt, advise.NameFoldsByLocale)
 	}
 	c := p.Tables[pattern]
 	c.Pattern, c.CoveredBy, c.Name, c.Quoted.Name = false, pattern, t.Name, p.dialect.Quote(t.Name)

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 	"slices"
@@ -40,6 +41,5 @@ func (p ground) keepsViews(name string, at int32) bool {
 	table := slices.IndexFunc(p.Tables, func(t render.Registered) bool {
 		return len(t.Owned) > 0 && (t.Pattern && !alone || !t.Pattern && t.Name == name)
 	})
-	return table < 0 || p.refuse(table, at, "a view of this name could be found in the place of the table, and guards "+
-		"would read the view's columns; give it another name, or run it under Bypass")
+	return table < 0 || p.refuse(table, at, advise.ViewInPlace)
 }

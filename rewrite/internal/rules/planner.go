@@ -1,12 +1,12 @@
 package rules
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -49,14 +49,14 @@ var planners = sync.Pool{New: func() any { return new(planner) }}
 // Read makes the plan of a text that has to be read.
 func (r *Registration) Read(query string, v guard.Variant) *render.Plan {
 	if len(query) > maxRead {
-		return Refuse(-1, 0, fmt.Sprintf("it has %d bytes, at most %d are read; split it", len(query), maxRead))
+		return Refuse(0, advise.TooLong, len(query), maxRead)
 	}
 	text, err := read.Open(r.dialect.Grammar, query, v.Escapes())
 	if err != nil {
 		if err.Fault == lex.Conditional && r.readsAnyway(query, err.Offset) {
 			return render.Pass
 		}
-		plan := Refuse(-1, err.Offset, "it can't be read: "+err.Reason)
+		plan := Refuse(err.Offset, advise.NotRead, err.Reason)
 		plan.Refusal.Ambiguous = err.Fault == lex.Ambiguous
 		return plan
 	}
@@ -106,8 +106,7 @@ func (p *planner) script() *render.Plan {
 // the last one may change them.
 func (p *planner) keepsReading(count int) bool {
 	return count == 1 || p.escapes == lex.EscapesUnknown || p.refuse(-1, p.Lo,
-		"where its strings end depends on the session's settings, and a statement before this one may change them; "+
-			"send each statement by itself")
+		advise.SettingsMayChange)
 }
 
 // guarded returns the plan of a text with edits.
@@ -132,7 +131,7 @@ func (p *planner) guarded() *render.Plan {
 		Replacement: p.replacement}
 	plan.CountRows()
 	if !plan.RenderDefault(p.Text) {
-		p.refuse(p.written[0], 0, render.Damaged)
+		p.refuse(p.written[0], 0, advise.Damaged)
 		p.refused.Offset = 0
 		return &render.Plan{Verdict: guard.Refuse, Refusal: *p.refused}
 	}
@@ -168,14 +167,13 @@ func (p *planner) endsAlone(count int) bool {
 	}
 	p.plan.Alone = count == 1 && strings.TrimSpace(p.Behind()) == ""
 	return p.plan.Alone || !p.plan.Versioned || p.dialect.CountsRows ||
-		p.refuse(p.written[0], p.Hi, "under WithSerial the statement must end at the semicolon, because drivers would "+
-			"count the rows of the text after it; leave that text out")
+		p.refuse(p.written[0], p.Hi, advise.SerialNotAlone)
 }
 
 // refuse notes why the statement can't be guarded; the first reason stays.
-func (p *planner) refuse(table int, token int32, reason string) bool {
+func (p *planner) refuse(table int, token int32, code advise.Code, of ...any) bool {
 	if p.refused == nil {
-		p.refused = &guard.Refusal{Table: table, Reason: reason, Offset: int(p.Offset(token))}
+		p.refused = &guard.Refusal{Table: table, Reason: code.Sentence(of...), Offset: int(p.Offset(token))}
 		switch {
 		case p.isOwn(table):
 			p.refused.Table, p.refused.Name = -1, render.OwnTables[table-len(p.Tables)]
@@ -188,12 +186,14 @@ func (p *planner) refuse(table int, token int32, reason string) bool {
 }
 
 // refuseTarget refuses a write of the target's.
-func (p *planner) refuseTarget(token int32, reason string) bool {
-	return p.refuse(p.target.table, token, reason)
+func (p *planner) refuseTarget(token int32, code advise.Code, of ...any) bool {
+	return p.refuse(p.target.table, token, code, of...)
 }
 
-func Refuse(table, offset int, reason string) *render.Plan {
-	return &render.Plan{Verdict: guard.Refuse, Refusal: guard.Refusal{Table: table, Reason: reason, Offset: offset}}
+// Refuse returns the plan of a statement that can't be guarded, whatever it names.
+func Refuse(offset int, code advise.Code, of ...any) *render.Plan {
+	refusal := guard.Refusal{Table: -1, Reason: code.Sentence(of...), Offset: offset}
+	return &render.Plan{Verdict: guard.Refuse, Refusal: refusal}
 }
 
 func (p *planner) insertText(at int32, s string) {

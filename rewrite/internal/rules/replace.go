@@ -5,6 +5,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -19,17 +20,16 @@ func (p inserting) replaces(w *read.Write) bool {
 		return true
 	}
 	if u == nil || t.FenceColumn == "" || t.Serial != "" || t.Locks() || t.Sealed {
-		return p.refuseReplace(w, "OR REPLACE may delete other rows or keep part of a failed statement")
+		return p.refuseReplace(w, advise.ReplaceDeletes)
 	}
-	const cant = "which rows OR REPLACE deletes can't be told "
 	ins, schema := &w.Insertion, w.Target.Schema
 	switch {
 	case ins.Source != read.Values || len(ins.Arms) != 1 || len(ins.Columns) == 0:
-		return p.refuseReplace(w, cant+"without a list of columns and VALUES")
+		return p.refuseReplace(w, advise.ReplaceNotListed)
 	case len(ins.Arms[0].Rows) > maxReplaced:
-		return p.refuseReplace(w, cant+"of so many rows; write at most 100 at once")
+		return p.refuseReplace(w, advise.ReplaceOfMany)
 	case p.HasWith || len(w.Conflicts) > 0 || schema == u.Hidden:
-		return p.refuseReplace(w, cant+"with WITH, with ON CONFLICT or in the schema temp")
+		return p.refuseReplace(w, advise.ReplaceWithClauses)
 	}
 	if schema == "" {
 		schema = u.Home
@@ -50,14 +50,14 @@ func (p inserting) replaces(w *read.Write) bool {
 	return true
 }
 
-func (p inserting) refuseReplace(w *read.Write, why string) bool {
+func (p inserting) refuseReplace(w *read.Write, why advise.Code) bool {
 	var columns []string
 	for _, c := range w.Insertion.Columns {
 		if name, ok := p.Name(int(c.Lo)); ok && name != p.target.rules.Key {
 			columns = append(columns, name)
 		}
 	}
-	return p.refuseTarget(w.At, why+"; write INSERT ... "+p.dialect.Upsert(columns))
+	return p.refuseTarget(w.At, why, p.dialect.Upsert(columns))
 }
 
 // givenColumns reads the columns of a REPLACE. By a row number it could delete a row that no key of the table's names.
@@ -66,12 +66,11 @@ func (p inserting) givenColumns(w *read.Write, r *render.Replacement) bool {
 		name, ok := p.Name(int(c.Lo))
 		switch {
 		case !ok || c.Hi-c.Lo != 1:
-			return p.refuseTarget(c.Lo, read.Unexpected.String())
+			return p.refuseTarget(c.Lo, advise.Unexpected)
 		case slices.Contains(p.dialect.Guard.RowNumbers, name):
-			return p.refuseTarget(c.Lo, "OR REPLACE with "+name+" may delete the row of that number; name the key "+
-				"column instead")
+			return p.refuseTarget(c.Lo, advise.ReplaceOfRowid, name)
 		case slices.Contains(r.Columns, name):
-			return p.refuseTarget(c.Lo, twice)
+			return p.refuseTarget(c.Lo, advise.NamedTwice)
 		}
 		r.Columns = append(r.Columns, name)
 	}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -13,7 +14,7 @@ func (rowFence) adds(t *render.Registered) added { return added{what: "fence", c
 func (rowFence) assigned(p writing, a *read.Assignment, _ bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {
 		if column, ok := p.Name(int(i)); ok && column == p.target.rules.FenceColumn {
-			return p.refuseTarget(a.Lo, "it assigns the fence column, which only sqlfence writes; leave the column out")
+			return p.refuseTarget(a.Lo, advise.AssignsFence)
 		}
 	}
 	return true
@@ -21,7 +22,7 @@ func (rowFence) assigned(p writing, a *read.Assignment, _ bool) bool {
 
 func (rowFence) inserted(p inserting, column string, token int32, _ int) bool {
 	return column != p.target.rules.FenceColumn ||
-		p.refuseTarget(token, "it names the fence column, which only sqlfence writes; leave the column out")
+		p.refuseTarget(token, advise.NamesFence)
 }
 
 // inWhere: a row that is updated is checked where its token is assigned, which is done

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -20,15 +21,12 @@ func (p writing) versions(w *read.Write) bool {
 	}
 	switch {
 	case p.explained:
-		return p.refuseTarget(w.At, "drivers don't count the rows of an EXPLAIN, so WithSerial can't report a row "+
-			"that is gone; run it without WithSerial")
+		return p.refuseTarget(w.At, advise.SerialOfExplain)
 	case w.Depth > 0:
-		return p.refuseTarget(w.At, "drivers don't count the rows of a write in WITH, so WithSerial can't report "+
-			"a row that is gone; write it as the main statement, or run it without WithSerial")
+		return p.refuseTarget(w.At, advise.SerialInWith)
 	}
 	if first := p.Writes[0].At; first < w.At && p.dialect.Guard.WritesInWith.Is() {
-		return p.refuseTarget(first, "under WithSerial the database would apply the write in WITH even if the "+
-			"row is gone; send it as a statement of its own")
+		return p.refuseTarget(first, advise.SerialBesideWith)
 	}
 	p.target.versioned, p.plan.Versioned = true, true
 	return true
@@ -47,12 +45,10 @@ func (p writing) namesNoSerial(s lex.Span) bool {
 		column, ok := p.Name(int(i))
 		switch {
 		case column == "skip" && p.Word(i+1, "locked") && p.dialect.Guard.SkipsLocked.Is():
-			return p.refuseTarget(i, "SKIP LOCKED skips a row that another transaction has locked, which "+
-				"WithSerial would report as gone; leave SKIP LOCKED out, or run it without WithSerial")
+			return p.refuseTarget(i, advise.SerialSkipsLocked)
 		case !ok || column != p.target.rules.Serial || p.isOfAnother(i, s.Lo):
 		default:
-			return p.refuseTarget(i, "the condition names the serial column, which WithSerial compares already; "+
-				"leave the column out, or qualify it if it is another table's")
+			return p.refuseTarget(i, advise.SerialInCondition)
 		}
 	}
 	return true
@@ -77,17 +73,13 @@ func (p writing) versionedUpsert(w *read.Write) bool {
 	case !p.dialect.CountsRows:
 		// Drivers count the rows of a statement that returns some in different ways.
 		return p.refuseTarget(w.ConflictsAt,
-			"an upsert doesn't show whether it updated the row, so WithSerial can't report a row that is gone; "+
-				"write UPDATE, or INSERT for a new row")
+			advise.SerialOfUpsert)
 	case p.insertion.names.Has(render.RuleSerial):
-		return p.refuseTarget(w.ConflictsAt, "under WithSerial an upsert can't name the serial column; "+
-			"leave the column out")
+		return p.refuseTarget(w.ConflictsAt, advise.UpsertNamesSerial)
 	case p.insertion.returned:
-		return p.refuseTarget(w.ConflictsAt, "under WithSerial an upsert has to show the rows' keys; pass them as "+
-			"arguments, or write constants")
+		return p.refuseTarget(w.ConflictsAt, advise.UpsertHidesKeys)
 	case w.Returning > 0:
-		return p.refuseTarget(w.Returning, "under WithSerial an upsert can't have RETURNING; write UPDATE, or "+
-			"leave RETURNING out")
+		return p.refuseTarget(w.Returning, advise.UpsertReturns)
 	}
 	p.insert(p.After(w.ConflictsEnd), render.OpGone, 0, "")
 	return true
@@ -97,8 +89,7 @@ func (p writing) versionedUpsert(w *read.Write) bool {
 func (serial) assigned(p writing, a *read.Assignment, _ bool) bool {
 	column := p.target.rules.Serial
 	if p.target.versioned && p.Assigns(*a, column) {
-		return p.refuseTarget(a.Lo, "under WithSerial a statement can't assign the serial column; leave the "+
-			"column out: it rises by itself")
+		return p.refuseTarget(a.Lo, advise.AssignsSerial)
 	}
 	return p.assignsNumber(a, column, "serial", "leave the column out: it rises by itself")
 }

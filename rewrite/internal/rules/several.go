@@ -1,13 +1,14 @@
 package rules
 
-import "github.com/sqlfence/sqlfence/rewrite/internal/read"
+import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
+	"github.com/sqlfence/sqlfence/rewrite/internal/read"
+)
 
 // A text of several statements is guarded statement by statement, with constants. It has to
 // consist of writes of rows and of reads: another one may hold semicolons of its own, as CREATE
 // TRIGGER does, or begin or end a transaction. And it has no arguments, which drivers
 // give to the statements of one text in different ways.
-
-const several = "it writes to a registered table and is one of several statements in one text"
 
 // isTogether notes whether the statement may stand beside one that is guarded, and refuses it
 // where it has to.
@@ -17,15 +18,14 @@ func (p *planner) isTogether(count int) bool {
 	case count == 1 || len(p.written) == 0:
 		return true
 	case !p.dialect.GuardsSeveral():
-		return p.refuse(p.written[0], p.Lo, several+"; send each by itself")
+		return p.refuse(p.written[0], p.Lo, advise.Several)
 	case p.apart:
 		return p.refuse(p.written[0], p.Lo,
-			several+", and not all are INSERT, UPDATE, DELETE or SELECT; send each by itself")
+			advise.SeveralKinds)
 	case p.NumberInputs().Count > 0:
-		return p.refuse(p.written[0], p.Lo, several+", which can't have arguments; send each by itself")
+		return p.refuse(p.written[0], p.Lo, advise.SeveralWithArguments)
 	case p.versioned && p.plan.Serial:
-		return p.refuse(p.written[0], p.Lo, several+", and their rows can't be counted under WithSerial; "+
-			"send each by itself")
+		return p.refuse(p.written[0], p.Lo, advise.SeveralWithSerial)
 	}
 	if p.plan.Several == 0 {
 		p.plan.Several = int(p.Offset(p.Lo))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -49,26 +50,25 @@ func (p *planner) part(part *read.Part) bool {
 			return true
 		}
 		if table, _ := p.mentionGuarded(part.Span); table >= 0 {
-			return p.refuse(table, part.At, "a CTE named "+part.Name+" would shadow the ledger; rename the CTE")
+			return p.refuse(table, part.At, advise.ShadowsLedger, part.Name)
 		}
 	case read.IntoPart:
 		return (!render.IsOwnTable(part.Name) || p.refuseOwn(part.Span)) && ground{p}.keepsClaims(part.Name, part.At)
 	case read.HiddenPart:
 		if table, _ := p.mention(part.Span); table >= 0 {
-			return p.refuse(table, part.At, "a write in this place can't be guarded; write it as a statement of "+
-				"its own, or put it into WITH at the top")
+			return p.refuse(table, part.At, advise.HiddenWrite)
 		}
 		return ground{p}.keepsDefinitions(part.Span)
 	case read.UnreadablePart:
 		if table, at := p.mention(part.Span); table >= 0 {
-			if part.Reason != read.Readable {
-				return p.refuse(table, part.At, part.Reason.String())
+			if part.Reason != advise.Readable {
+				return p.refuse(table, part.At, part.Reason)
 			}
-			return p.refuse(table, at, "this statement can't be read; write it as plain UPDATE, DELETE or INSERT")
+			return p.refuse(table, at, advise.Unreadable)
 		}
 		return ground{p}.keepsDefinitions(part.Span)
 	case read.TooDeepPart:
-		return p.refuse(-1, part.At, read.TooDeep.String())
+		return p.refuse(-1, part.At, advise.TooDeep)
 	case read.OtherPart:
 		return ground{p}.other(part)
 	}
@@ -89,16 +89,15 @@ func (p ground) other(part *read.Part) bool {
 	case part.Class == read.Do:
 		return p.do(part)
 	case table >= 0 && part.Class == read.Call:
-		return p.refuse(table, at, codeNames)
+		return p.refuse(table, at, advise.CodeNames)
 	case part.Class == read.Call:
 		return p.call(part)
 	case part.Class == read.Unseen:
-		return p.refuse(-1, part.At, "what it runs can't be seen in its text; "+noCode)
+		return p.refuse(-1, part.At, advise.RunsUnseen)
 	case table < 0, part.Class == read.NoRows, part.Class == read.Reading:
 		return true
 	case part.Class == read.Joins:
-		return p.refuse(table, at, "it makes a registered table part of an inheritance tree, so that writes to "+
-			"another table can reach its rows; run it under Bypass, and register both")
+		return p.refuse(table, at, advise.JoinsTree)
 	case !p.refuseOwn(part.Span):
 		return false
 	case part.Class == read.Definition, p.inBulkElsewhere(table, part), p.onlyRefers(part):
@@ -108,17 +107,14 @@ func (p ground) other(part *read.Part) bool {
 }
 
 // againstKind returns why a kind of statement can't be guarded, and what to write instead.
-func (p ground) againstKind(part *read.Part) string {
+func (p ground) againstKind(part *read.Part) advise.Code {
 	switch {
 	case p.Word(part.Lo, "copy"):
-		return "rows that COPY sends can't be guarded; write INSERT ... SELECT unnest($1::bigint[]), ... with an " +
-			"array for each column, or use CopyFrom of package fencepgx, or run it under Bypass"
+		return advise.CopiesRows
 	case p.Word(part.Lo, "load"):
-		return "rows of a file can't be guarded; write INSERT, or load another table and write INSERT ... SELECT, " +
-			"or run it under Bypass"
+		return advise.LoadsRows
 	}
-	return "this kind of statement on a registered table can't be guarded; write UPDATE, DELETE or INSERT, or run it " +
-		"under Bypass; a migration belongs on a connection without sqlfence"
+	return advise.OtherKind
 }
 
 // onlyRefers reports whether an ALTER TABLE names registered tables only as those that its foreign keys refer to: it
@@ -154,29 +150,23 @@ func (p ground) inBulkElsewhere(table int, part *read.Part) bool {
 	})
 }
 
-// Reasons that stand in more than one place.
-const (
-	noCode    = "send its statements one by one, or run it under Bypass"
-	codeNames = "code that names a registered table in its text can't be guarded; " + noCode
-)
-
 // do decides about PostgreSQL's DO, which runs code. It passes if all that the
 // code can run stands in it, and names no registered table.
 func (p ground) do(part *read.Part) bool {
 	code, at, reason := p.Code(*part)
 	switch {
-	case reason == read.OtherLanguage:
-		return p.refuse(-1, at, reason.String()+"; "+noCode)
-	case reason != read.Readable:
-		return p.refuse(-1, at, reason.String())
+	case reason == advise.OtherLanguage:
+		return p.refuse(-1, at, advise.RunsOtherLanguage)
+	case reason != advise.Readable:
+		return p.refuse(-1, at, reason)
 	case at == part.Hi:
 		return true // an error
 	case !p.codeNamesNothing(at, code):
 		return false
-	case len(p.Tables) > 0 && againstCode(p.dialect, code) != "":
+	case len(p.Tables) > 0 && againstCode(p.dialect, code) != advise.Readable:
 		return p.refuse(-1, at, againstCode(p.dialect, code))
 	case read.Executes(p.dialect.Grammar, code):
-		return p.refuse(-1, at, "EXECUTE runs a text that is built at run time and can't be checked; "+noCode)
+		return p.refuse(-1, at, advise.RunsExecute)
 	}
 	return true
 }
@@ -195,17 +185,17 @@ func (p ground) call(part *read.Part) bool {
 // stands or may stand.
 func (p ground) codeNamesNothing(at int32, code string) bool {
 	if table := p.search.namedIn(code); table >= 0 {
-		return p.refuse(table, at, codeNames)
+		return p.refuse(table, at, advise.CodeNames)
 	}
 	if len(p.index.patterns) > 0 && (mayWrite(code) || !p.Word(p.Lo, "do")) {
-		return p.refuse(p.index.patterns[0], at, "code that may write can't be guarded where all tables are; "+noCode)
+		return p.refuse(p.index.patterns[0], at, advise.CodeMayWrite)
 	}
 	if name := ownIn(code); name != "" {
-		return p.refuseNamed(name, at, ownObject)
+		return p.refuseNamed(name, at, advise.OwnObject)
 	}
 	for i := range len(code) {
 		if lex.HasPrefixFold(code[i:], `u&"`) {
-			return p.refuse(-1, at, "a name spelled with escapes isn't supported in code; write it in double quotes")
+			return p.refuse(-1, at, advise.CodeEscapes)
 		}
 	}
 	return true
@@ -219,16 +209,14 @@ func (p ground) keepsEncoding() bool {
 		return true
 	}
 	setting, value := p.EncodingSetting()
-	return p.refuse(-1, at, "it may change "+setting+", which decides how later statements are read; sqlfence needs "+
-		""+value)
+	return p.refuse(-1, at, advise.ChangesEncoding, setting, value)
 }
 
 // keepsErrors refuses a statement that makes the server cut off its errors' texts: a refusal
 // couldn't be recognized any more.
 func (p ground) keepsErrors() bool {
 	at := p.CutsErrors()
-	return at < 0 || p.refuse(-1, at, "in this character_set_results the server cuts off its errors at the first "+
-		"byte, and with them why it refused a write; leave it utf8mb4")
+	return at < 0 || p.refuse(-1, at, advise.CutsErrors)
 }
 
 // keepsClock refuses a statement that gives its session another time: a row's lock would expire by
@@ -238,8 +226,7 @@ func (p ground) keepsClock() bool {
 		return true
 	}
 	at := p.SetsClock()
-	return at < 0 || p.refuse(-1, at, "it sets the session's clock, and locks of rows would expire by that; run it "+
-		"under Bypass, on a connection of its own")
+	return at < 0 || p.refuse(-1, at, advise.SetsClock)
 }
 
 // keepsLocks refuses a statement that makes MariaDB release the lock of the ledger's row before the
@@ -249,7 +236,5 @@ func (p ground) keepsLocks() bool {
 		return true
 	}
 	at := p.PreparesTransaction()
-	return at < 0 || p.refuse(-1, at, "XA PREPARE may release the ledger's lock before the transaction commits, so "+
-		"that a newer token could be issued; "+
-		"write XA COMMIT ... ONE PHASE, or use RowFence")
+	return at < 0 || p.refuse(-1, at, advise.PreparesTransaction)
 }

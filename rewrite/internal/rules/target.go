@@ -5,6 +5,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -25,15 +26,14 @@ type writing struct{ *planner }
 // write plans a write.
 func (p writing) write(w *read.Write) bool {
 	if p.isDefining(w.Target.Schema, w.Target.Name) {
-		return p.refuse(-1, w.Target.At, definesTables)
+		return p.refuse(-1, w.Target.At, advise.DefinesTables)
 	}
 	table := p.registered(w.Target.Schema, w.Target.Name)
 	switch {
 	case p.isOwn(table):
-		return p.refuse(table, w.Target.At, ownReason)
+		return p.refuse(table, w.Target.At, advise.OwnTable)
 	case w.Target.Schema == "" && p.index.isOneOfSeveral(w.Target.Name):
-		return p.refuse(max(table, p.index.covering("", w.Target.Name)), w.Target.At, "without its schema, the table "+
-			"may be one of several that are registered; write its schema")
+		return p.refuse(max(table, p.index.covering("", w.Target.Name)), w.Target.At, advise.OneOfSeveral)
 	case table < 0:
 		var ok bool
 		if table, ok = p.cover(&w.Target); !ok {
@@ -44,21 +44,18 @@ func (p writing) write(w *read.Write) bool {
 		p.addTarget(table, &w.Target)
 	}
 	switch {
-	case w.Failure.Reason == read.ExpectedAlias:
-		return p.refuse(table, w.Failure.At, w.Failure.Reason.String())
+	case w.Failure.Reason == advise.ExpectedAlias:
+		return p.refuse(table, w.Failure.At, w.Failure.Reason)
 	case table < 0:
 		return true
 	}
 	switch {
 	case p.Wrapped && p.Word(p.Lo, "prepare"):
-		return p.refuseTarget(w.At, "a write can't be guarded behind PREPARE; send it by itself, or prepare it by the "+
-			"driver, as database/sql's Prepare does")
+		return p.refuseTarget(w.At, advise.BehindPrepare)
 	case p.Wrapped:
-		return p.refuseTarget(w.At, "a write can't be guarded behind SET STATEMENT; set the variable for the session, "+
-			"and write it as a statement of its own")
+		return p.refuseTarget(w.At, advise.BehindSetStatement)
 	case p.Tabular:
-		return p.refuseTarget(w.At, "drivers don't find the end of what ANALYZE answers to a statement with "+
-			"arguments; write the statement alone, or EXPLAIN it")
+		return p.refuseTarget(w.At, advise.BehindAnalyze)
 	}
 	if !p.readsNoCount(w) || w.Joined && !p.joined(w) {
 		return false
@@ -150,12 +147,12 @@ func (p writing) changes() { p.to().Changes = true }
 func (p writing) readable(w *read.Write) bool {
 	f := w.Failure
 	switch f.Reason {
-	case read.Readable:
+	case advise.Readable:
 		return true
-	case read.TooDeep:
-		return p.refuse(-1, f.At, f.Reason.String())
+	case advise.TooDeep:
+		return p.refuse(-1, f.At, f.Reason)
 	}
-	return p.refuseTarget(f.At, f.Reason.String())
+	return p.refuseTarget(f.At, f.Reason)
 }
 
 // replaces reports whether the write deletes the rows that are in the way of its own, by

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 	"strings"
@@ -12,15 +13,13 @@ import (
 // its token; an error that a guard raises undoes the statement.
 func (p writing) update(w *read.Write) bool {
 	if replaces(w) && !p.mayReplace() || w.Or == read.OrOther {
-		return p.refuseTarget(w.At+1, "OR "+p.TokenText(w.OrAt)+" may delete other rows or keep part of a failed "+
-			"statement; write UPDATE without it")
+		return p.refuseTarget(w.At+1, advise.UpdateOr, p.TokenText(w.OrAt))
 	}
 	if !p.versions(w) || !p.countsNoRows(w) || !p.sortsNoQuery(w) {
 		return false
 	}
 	if p.target.versioned && w.Or == read.OrIgnore {
-		return p.refuseTarget(w.At+1, "OR IGNORE skips a row that breaks a constraint, which WithSerial would "+
-			"report as gone; write UPDATE without it")
+		return p.refuseTarget(w.At+1, advise.SerialIgnores)
 	}
 	p.orAbort(w)
 	p.changes()
@@ -33,8 +32,7 @@ func (p writing) update(w *read.Write) bool {
 func (p writing) countsNoRows(w *read.Write) bool {
 	counter := p.dialect.Guard.RowCounter
 	at := p.calls(w.At, counter)
-	return at < 0 || p.refuseTarget(at, "under a guard "+strings.ToUpper(counter)+
-		"() may count otherwise, so that more rows are updated; write LIMIT, or select the rows by their keys")
+	return at < 0 || p.refuseTarget(at, advise.CountsRows, strings.ToUpper(counter))
 }
 
 // readsNoCount refuses a write that reads how many rows the last query has found, if the guard has a query.
@@ -47,8 +45,7 @@ func (p writing) readsNoCount(w *read.Write) bool {
 		return true
 	}
 	counter := strings.ToUpper(p.dialect.Guard.FoundCounter)
-	return p.refuseTarget(at, "in a guarded write "+counter+"() counts the rows that the guard has queried; read it "+
-		"by SELECT "+counter+"() before, and write the number")
+	return p.refuseTarget(at, advise.CountsFound, counter, counter)
 }
 
 // calls returns the token from which on the statement calls a function, or -1.
@@ -76,8 +73,7 @@ func (p writing) matchesInPlan(w *read.Write) bool {
 		name, ok := p.Name(int(i))
 		if ok && name == w.Target.Name && !p.Tokens[i+1].Is('.') && !p.Tokens[i+1].Is('(') && !p.isArgument(i) ||
 			p.Word(i, "match") {
-			return p.refuseTarget(i, "a full-text condition can't be checked together with the rows' tokens; write "+
-				"WHERE rowid IN (SELECT rowid FROM table WHERE ...), with the condition in the query")
+			return p.refuseTarget(i, advise.FullText)
 		}
 	}
 	return true
@@ -97,9 +93,7 @@ func (p writing) sortsNoQuery(w *read.Write) bool {
 	}
 	for i := w.At; i < p.Hi; i++ {
 		if p.Word(i, "select", "values", "table", "with") {
-			return p.refuseTarget(i, "an UPDATE with ORDER BY and a subquery may be executed on a copy of its "+
-				"rows, in which a guard sees another one; select the keys by SELECT ... FOR UPDATE, and update "+
-				"the rows with these keys in the same transaction")
+			return p.refuseTarget(i, advise.SortsAside)
 		}
 	}
 	return true

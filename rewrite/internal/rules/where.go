@@ -2,6 +2,7 @@ package rules
 
 import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
+	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
@@ -13,15 +14,14 @@ func (p writing) where(w *read.Write) bool {
 	rules := t.inWhere(t.rules)
 	if c := w.Where; c.At > 0 {
 		if rules != 0 && p.isCursor(c) {
-			return p.refuseTarget(c.Lo, "WHERE CURRENT OF can't be guarded here; select the row by its key")
+			return p.refuseTarget(c.Lo, advise.RowOfCursor)
 		}
 		if !p.namesNoSerial(lex.Span{Lo: w.From, Hi: c.End()}) {
 			return false
 		}
 		p.returns(w)
 		if (rules != 0 && !p.dialect.Guard.ChecksBeyondLimit.Is() || t.versioned) && w.Limit > 0 {
-			return p.refuseTarget(w.Limit, "the guard can't know which rows LIMIT selects; select the rows in "+
-				"WHERE, by their keys")
+			return p.refuseTarget(w.Limit, advise.LimitedRows)
 		}
 	}
 	if !p.readable(w) {
@@ -51,8 +51,7 @@ func (p writing) returns(w *read.Write) {
 // are repeated outside.
 func (p writing) check(w *read.Write, c read.Condition, rules render.RuleSet) bool {
 	if !c.Empty() && p.dialect.Guard.ReadsWith.Is() && p.Word(c.Lo, "with") {
-		return p.refuseTarget(c.Lo, "the condition begins with a column named with, before which no guard can be "+
-			"inserted; put the name in quotes")
+		return p.refuseTarget(c.Lo, advise.ColumnNamedWith)
 	}
 	at := p.Offset(c.Lo)
 	if c.Empty() {

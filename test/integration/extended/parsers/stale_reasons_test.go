@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +48,7 @@ func begin(parts []string, words string) bool {
 // put together with what the code doesn't show.
 func rewriterTexts(t *testing.T) (texts [][]string) {
 	t.Helper()
-	for _, dir := range []string{"rewrite", "rewrite/internal/read", "rewrite/internal/render", "rewrite/internal/rules",
+	for _, dir := range []string{"rewrite", "rewrite/internal/advise", "rewrite/internal/read", "rewrite/internal/render", "rewrite/internal/rules",
 		"internal/sql/lex"} {
 		paths, err := filepath.Glob(filepath.Join("..", "..", "..", "..", dir, "*.go"))
 		if err != nil || len(paths) == 0 {
@@ -72,12 +73,15 @@ func rewriterTexts(t *testing.T) (texts [][]string) {
 	return texts
 }
 
+// named is what a sentence names of a statement.
+var named = regexp.MustCompile(`%[sdv]`)
+
 // parts returns the text of a string, or of several joined by +: a part ends where one isn't written out.
 func parts(e ast.Expr) []string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		if text, err := strconv.Unquote(e.Value); err == nil && e.Kind == token.STRING {
-			return []string{text}
+			return named.Split(text, -1)
 		}
 	case *ast.BinaryExpr:
 		if e.Op != token.ADD {
