@@ -69,13 +69,17 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 			}
 		}
 	}()
-	if !r.rules.Finds(query) {
+	// The plan of a write is mostly kept. A read mostly passes, and takes no lock for that.
+	plans, kept := r.plans[v&(guard.Variants-1)], mayWrite(query)
+	if !kept && !r.rules.Finds(query) {
 		return render.Pass
 	}
-	plans := r.plans[v&(guard.Variants-1)]
 	hash := plans.hash(query)
 	if p := plans.get(query, hash); p != nil {
 		return p
+	}
+	if kept && !r.rules.Finds(query) {
+		return render.Pass
 	}
 	if len(query) > maxCached {
 		return r.rules.Read(query, v)
@@ -85,6 +89,11 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 	p := r.rules.Read(query, v)
 	plans.put(query, hash, p)
 	return p
+}
+
+// mayWrite reports whether a text begins like INSERT, UPDATE, DELETE, MERGE, REPLACE or WITH.
+func mayWrite(query string) bool {
+	return query != "" && strings.IndexByte("iudmrw", query[0]|0x20) >= 0
 }
 
 // Unregistered returns the tables that a text writes rows of and that have no registration: none by their names, none
