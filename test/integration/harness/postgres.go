@@ -57,16 +57,23 @@ func PostgresDSN(t testing.TB) string {
 	return own.dsn
 }
 
-// Main runs the tests of a package, and drops its database afterwards. Each package
+// Main runs the tests of a package, and drops its database, and what its servers began with, afterwards. Each package
 // whose tests use PostgreSQL has a TestMain that calls it.
 func Main(m *testing.M) {
 	own.drops = true
 	code := m.Run()
+	_ = os.RemoveAll(clusters.dir)
 	if err := own.drop(); err != nil {
 		fmt.Fprintln(os.Stderr, "dropping the package's database:", err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
+}
+
+// clusters has the folder with the data of a new [Server].
+var clusters struct {
+	make sync.Once
+	dir  string
 }
 
 // own is the database of this process.

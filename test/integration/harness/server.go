@@ -77,15 +77,31 @@ func NewServer(t *testing.T, conf string) *Server {
 		_ = os.RemoveAll(s.dir)
 	})
 	Chown(t, s.dir, s.owner)
-	file := filepath.Join(s.dir, "password")
-	if err := os.WriteFile(file, []byte(s.Password), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	Chown(t, file, s.owner)
-	s.run(t, filepath.Join(s.bin, "initdb"), "-D", s.data(), "-U", "sqlfence", "--pwfile="+file,
-		"--auth=md5", "--encoding=UTF8", "--locale=C", "--wal-segsize=1", "--no-sync")
+	s.run(t, "cp", "-a", s.cluster(t), s.data())
 	s.Configure(t, serverConf+conf)
 	return s
+}
+
+// cluster returns the folder with the data of a new server. initdb takes as long as many tests, so a process runs it
+// once.
+func (s *Server) cluster(t *testing.T) string {
+	t.Helper()
+	clusters.make.Do(func() {
+		dir, err := os.MkdirTemp("", "sqlfence")
+		if err != nil {
+			t.Fatal(err)
+		}
+		clusters.dir = dir
+		Chown(t, dir, s.owner)
+		file := filepath.Join(dir, "password")
+		if err := os.WriteFile(file, []byte(s.Password), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		Chown(t, file, s.owner)
+		s.run(t, filepath.Join(s.bin, "initdb"), "-D", filepath.Join(dir, "data"), "-U", "sqlfence", "--pwfile="+file,
+			"--auth=md5", "--encoding=UTF8", "--locale=C", "--wal-segsize=1", "--no-sync")
+	})
+	return filepath.Join(clusters.dir, "data")
 }
 
 // ServerPrograms returns the folder of PostgreSQL's programs. Without them the test is skipped or fails: see
