@@ -179,15 +179,18 @@ func TestReleasesNotifyWhereSomebodyWaits(t *testing.T) {
 		}
 		release(t, held)
 		notified("nobody has waited")
-		for _, terms := range [][]lease.Term{
-			{lease.Wait(24*time.Hour, 5*time.Hour)},
-			{lease.Timeout(0), lease.Retries(1 << 20)},
+		for _, c := range []struct {
+			waits time.Duration
+			terms []lease.Term
+		}{
+			{4 * time.Hour, []lease.Term{lease.Wait(24*time.Hour, 5*time.Hour)}}, // asks once
+			{4 * time.Minute, []lease.Term{lease.Timeout(0), lease.Retries(1 << 20)}},
 		} {
 			held, another := acquire(t, leases, "k", lease.TTL(24*time.Hour)), acquire(t, leases, "another", lease.TTL(24*time.Hour))
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
-			go func() { defer close(done); _, _ = waiting.Acquire(ctx, "k", terms...) }()
-			time.Sleep(4 * time.Hour)
+			go func() { defer close(done); _, _ = waiting.Acquire(ctx, "k", c.terms...) }()
+			time.Sleep(c.waits)
 			release(t, another)
 			notified("another key")
 			cancel()
