@@ -38,6 +38,10 @@ type dialect struct {
 
 	ledgerName string // the type of the ledger's names
 
+	// create creates tables, and what guards need beside the ledger, in a fresh database; nil where the tables are
+	// enough.
+	create func(t testing.TB, dsn string, tables ...string)
+
 	// timeType is the type of the times of locks, and constant writes one.
 	timeType string
 	constant func(time.Time) string
@@ -87,6 +91,7 @@ var dialects = map[sqlfence.Dialect]dialect{
 		scripts:    true,
 		returns:    true,
 		ledgerName: "text",
+		create:     postgresCreate,
 		timeType:   "timestamptz",
 		constant:   func(at time.Time) string { return "'" + at.Format(time.RFC3339Nano) + "'" },
 		issue:      issueReturning,

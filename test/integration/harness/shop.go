@@ -36,21 +36,21 @@ func (s Setting) Shop(t testing.TB, rules ...sqlfence.Rule) *Shop {
 	if s.Level != sql.LevelDefault {
 		sh.Source = s.AtLevel(t, dsn, s.Level)
 	}
-	for _, create := range []string{
+	tables := []string{
 		`CREATE TABLE books (
 			id integer PRIMARY KEY, isbn text UNIQUE, price integer NOT NULL DEFAULT 10,
 			writer bigint NOT NULL DEFAULT 0, fence_token bigint)`,
 		`CREATE TABLE pens (id integer PRIMARY KEY, price integer)`,
 		`CREATE TABLE fencing_tokens (name ` + s.dialect(t).ledgerName + ` NOT NULL PRIMARY KEY, token bigint NOT NULL)`,
-	} {
-		sh.Exec(t, create)
 	}
-	sh.DB = s.Fenced(t, sh.Source, Books(rules...))
-	if dialects[s.Dialect].function {
-		if err := NewStore(t, sh.DB).Setup(t.Context()); err != nil {
-			t.Fatal(err)
+	if create := s.dialect(t).create; create != nil {
+		create(t, dsn, tables...)
+	} else {
+		for _, table := range tables {
+			sh.Exec(t, table)
 		}
 	}
+	sh.DB = s.Fenced(t, sh.Source, Books(rules...))
 	return sh
 }
 
