@@ -47,6 +47,7 @@ var mysqlAdmin struct {
 func MySQLDatabase(t testing.TB) string {
 	t.Helper()
 	dsn := MySQLDSN(t)
+	holds(t, "MariaDB")
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		t.Fatal(err)

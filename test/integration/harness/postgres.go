@@ -144,6 +144,7 @@ func execOnce(db *sql.DB, query string) error {
 func postgresSchema(t testing.TB) string {
 	t.Helper()
 	dsn := PostgresDSN(t)
+	holds(t, "PostgreSQL")
 	schema := "sqlfence_" + strings.ToLower(rand.Text())
 	admin := own.admin
 	if _, err := admin.Exec("CREATE SCHEMA " + schema); err != nil {
@@ -243,6 +244,7 @@ func PostgresDatabase(t testing.TB) string {
 func PostgresDatabaseAs(t testing.TB, options string) (dsn string, _ error) {
 	t.Helper()
 	server := PostgresDSN(t)
+	holds(t, "PostgreSQL")
 	name := "sqlfence_" + strings.ToLower(rand.Text())
 	if err := execOnce(own.admin, "CREATE DATABASE "+name+" "+options); err != nil {
 		return "", err

@@ -64,6 +64,7 @@ func NewServer(t *testing.T, conf string) *Server {
 	if testing.Short() { // such a run starts servers only if it has one
 		NeedPostgres(t)
 	}
+	holds(t, "PostgreSQL")
 	s := &Server{bin: ServerPrograms(t), Password: "secret"}
 	if os.Geteuid() == 0 { // as whom it refuses to run
 		s.owner = credential(t, "postgres", "nobody")

@@ -21,6 +21,7 @@ func Impatient(dsn string) string {
 // meet SQLITE_BUSY, which busy_timeout doesn't cover there.
 func sqliteFile(t testing.TB, b Base, params string) string {
 	t.Helper()
+	holds(t, "SQLite")
 	// A second test of one name has a # in its folder's, which would end a URI's path.
 	dsn := "file:" + strings.ReplaceAll(filepath.Join(t.TempDir(), "test.db"), "#", "%23") + "?" + params
 	db, err := sql.Open(b.DriverName, dsn)

@@ -15,7 +15,7 @@ import (
 
 // A user's value in a column that can't hold it, or has it already, gave the fresh holder a refusal
 // of sqlfence's.
-func TestForgedRefusalOfAFreshHolder(t *testing.T) {
+func TestG10ForgedRefusalOfAFreshHolder(t *testing.T) {
 	columns := map[sqlfence.Dialect][]string{
 		sqlfence.Postgres: {"uid uuid", "m mood", "n integer", "u text UNIQUE"},
 		sqlfence.SQLite:   {"n integer CHECK (json_extract('{}', n) = 1)", "u text UNIQUE"},
@@ -65,7 +65,7 @@ func wantBase(t *testing.T, err, want error) {
 // A text like a seal's refusal, in the error of the first step of the roll-out, had the pool write
 // negative marks to a table without triggers, behind which a program with RowFence alone took
 // every token for newer.
-func TestOlderTokenBehindAForgedSeal(t *testing.T) {
+func TestG10OlderTokenBehindAForgedSeal(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect == sqlfence.SQLite {
 			t.Skip("SQLite has no seals")
@@ -95,7 +95,7 @@ func TestOlderTokenBehindAForgedSeal(t *testing.T) {
 }
 
 // The name of a seal's constraint, as a value, made a permanent error one that is to be tried again.
-func TestForgedMarkIsNotTriedAgain(t *testing.T) {
+func TestG10ForgedMarkIsNotTriedAgain(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		rules := []sqlfence.Rule{sqlfence.RowFence("fence_token")}
 		if b.Dialect != sqlfence.SQLite {

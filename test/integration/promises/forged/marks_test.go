@@ -14,7 +14,7 @@ import (
 
 // A negative mark in a table without triggers, whatever left it there, is that of its size: an
 // older token is stale and a newer one passes, in each kind of write.
-func TestNegativeMarkCountsByItsSize(t *testing.T) {
+func TestG10NegativeMarkCountsByItsSize(t *testing.T) {
 	fence := sqlfence.RowFence("fence_token")
 	for name, rules := range map[string][]sqlfence.Rule{
 		"row fence":  {fence},
@@ -97,7 +97,7 @@ func size(mark int64) int64 {
 }
 
 // Of several tokens each is compared with the marks of its own rows.
-func TestNegativeMarksOfSeveralTokens(t *testing.T) {
+func TestG10NegativeMarksOfSeveralTokens(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b, sqlfence.RowFence("fence_token"), sqlfence.Key("id"))
 		for _, query := range []string{
@@ -121,7 +121,7 @@ func TestNegativeMarksOfSeveralTokens(t *testing.T) {
 
 // What a write under a positive mark leaves is positive, though a negative one stood there, unless it is sent as it was
 // written.
-func TestMarkIsPositiveAgain(t *testing.T) {
+func TestG10MarkIsPositiveAgain(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for name, rules := range map[string][]sqlfence.Rule{"enforced": nil, "observed": {sqlfence.InMode(sqlfence.Observe)}} {
 			sh := harness.NewShop(t, b, append(rules, sqlfence.RowFence("fence_token"))...)

@@ -18,7 +18,7 @@ import (
 // Whatever a value says, in whatever kind of column, and whichever error of the database quotes
 // it: the application gets that error as from the base driver, and nothing changes. A statement that
 // the bare driver runs is run.
-func TestValuesThatReadLikeMarkers(t *testing.T) {
+func TestG10ValuesThatReadLikeMarkers(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		l := newLab(t, b)
 		for name, rules := range rulesOf(b) {
@@ -430,7 +430,7 @@ func (l *lab) state(t *testing.T) string {
 
 // The application has shown a user the error of a refused write, and gets its nonce back as a value: by an
 // argument of whatever type, or in the text.
-func TestNonceThatWasShown(t *testing.T) {
+func TestG10NonceThatWasShown(t *testing.T) {
 	queries := map[sqlfence.Dialect]string{
 		sqlfence.Postgres: "UPDATE books SET n = CAST(? AS text)::int WHERE id = 1",
 		sqlfence.SQLite:   "UPDATE books SET n = json_extract('{}', ?) WHERE id = 1",

@@ -38,7 +38,7 @@ func takeAway(t *testing.T, others *lease.Leases, l *lease.Lease) {
 }
 
 // What begins after a loss fails by it, and not as cancelled.
-func TestAfterALoss(t *testing.T) {
+func TestG12AfterALoss(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh, leases := leaseShop(t, harness.Setting{Base: b}, sqlfence.RowFence("fence_token"))
 		l := harness.MustAcquire(t, leases, "books")

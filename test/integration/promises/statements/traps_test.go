@@ -16,8 +16,8 @@ import (
 //   - lib/pq's COPY: TestPqCopy
 //   - a driver's silent retry: TestRetryOfLostReply, TestRetrySingleUse
 //   - prepared at start-up: TestPreparedBeforeTheTokenExists
-//   - what sqlmw loses: TestTransparentRowsInterfaces, TestTransparentIsolation,
-//     TestTransparentCancelledTransaction, TestPgxCopyFromThroughRaw; in the root
+//   - what sqlmw loses: TestG7TransparentRowsInterfaces, TestG7TransparentIsolation,
+//     TestG7TransparentCancelledTransaction, TestPgxCopyFromThroughRaw; in the root
 //     package TestBareConnection, TestConnectorIsClosed, TestResetterAndValidatorAreTheBases
 //   - ErrSkip: TestErrSkip in the root package
 //   - a plain subquery on the ledger, a snapshot older than the token:

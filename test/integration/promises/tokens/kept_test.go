@@ -81,7 +81,7 @@ func ledgerOf(t *testing.T, db *sql.DB) string {
 
 // No client lowers a token of the ledger, deletes a name or renames it; each can raise them as before. The
 // Store's own methods go on.
-func TestTheDatabaseKeepsTheLedger(t *testing.T) {
+func TestG8TheDatabaseKeepsTheLedger(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)
 		store, bare := harness.NewStore(t, b.Fenced(t, source)), b.Raw(t, source)

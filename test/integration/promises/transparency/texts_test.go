@@ -65,7 +65,7 @@ func guardAt(d sqlfence.Dialect, text string, all int) int {
 	return n - 1
 }
 
-func TestTextsReachTheBase(t *testing.T) {
+func TestG7TextsReachTheBase(t *testing.T) {
 	for _, d := range []sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite} {
 		for _, fence := range harness.Fences {
 			for _, tt := range texts[d][fence.Name] {
@@ -133,7 +133,7 @@ var byteForByte = sqlmock.QueryMatcherFunc(func(want, got string) error {
 
 // What concerns no registered table arrives as it was written, and so does what
 // a bypass lets through, and a read.
-func TestTextsPassByteForByte(t *testing.T) {
+func TestG7TextsPassByteForByte(t *testing.T) {
 	bypass := sqlfence.Bypass(t.Context(), "a test")
 	for _, tt := range []struct {
 		ctx   context.Context
@@ -173,7 +173,7 @@ func TestTextsPassByteForByte(t *testing.T) {
 
 // A statement that is prepared once carries the token of each execution; only
 // one that needs another text is prepared again, and back.
-func TestTextsOfOnePreparedStatement(t *testing.T) {
+func TestG7TextsOfOnePreparedStatement(t *testing.T) {
 	const query = "UPDATE books SET price = 30"
 	db, mock := mocked(t, sqlmock.QueryMatcherEqual, sqlfence.WithDialect(sqlfence.SQLite), harness.Books(sqlfence.RowFence("fence_token")))
 	result := sqlmock.NewResult(0, 1)

@@ -16,7 +16,7 @@ import (
 
 // A fenced database beside the base driver alone: the same answers.
 
-func TestTransparentRows(t *testing.T) {
+func TestG7TransparentRows(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"))
 		queries := []string{
@@ -55,7 +55,7 @@ func TestTransparentRows(t *testing.T) {
 }
 
 // What rows can do beyond the least is what database/sql asks their type for.
-func TestTransparentRowsInterfaces(t *testing.T) {
+func TestG7TransparentRowsInterfaces(t *testing.T) {
 	optional := []reflect.Type{
 		reflect.TypeFor[driver.RowsNextResultSet](), reflect.TypeFor[driver.RowsColumnTypeScanType](),
 		reflect.TypeFor[driver.RowsColumnTypeDatabaseTypeName](), reflect.TypeFor[driver.RowsColumnTypeLength](),
@@ -109,7 +109,7 @@ func TestTransparentRowsInterfaces(t *testing.T) {
 
 // A statement that concerns no registered table is prepared and run as it is:
 // what reaches the base driver is the same, call by call.
-func TestTransparentCalls(t *testing.T) {
+func TestG7TransparentCalls(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)
 		use := func(db *sql.DB) {
@@ -139,7 +139,7 @@ func TestTransparentCalls(t *testing.T) {
 	})
 }
 
-func TestTransparentIsolation(t *testing.T) {
+func TestG7TransparentIsolation(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)
 		for _, opts := range []sql.TxOptions{
@@ -174,7 +174,7 @@ func TestTransparentIsolation(t *testing.T) {
 
 // A transaction whose context is cancelled is rolled back, and its connection is
 // kept or dropped as the base driver has it.
-func TestTransparentCancelledTransaction(t *testing.T) {
+func TestG7TransparentCancelledTransaction(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)
 		s.Reset(t, 5)
