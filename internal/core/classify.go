@@ -59,8 +59,8 @@ func (e *Execution) classify(err error) (error, bool) {
 			typed = e.refusedToken(m, err)
 		}
 	case guard.Reshaped:
-		typed = &outdated{refusedFor(e.table(0).Name, "the table's unique keys or triggers have changed since they "+
-			"were read for a REPLACE; nothing was written; send it again", err)}
+		typed = &outdated{error: refusedFor(e.table(0).Name, "the table's unique keys or triggers have changed since "+
+			"they were read for a REPLACE; nothing was written; send it again", err)}
 		e.forgetKeys()
 	case guard.Locked:
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {

@@ -57,11 +57,14 @@ func (e *Execution) outdated(err error) error {
 		return err
 	}
 	e.conn.found.Forget(fact)
-	return &outdated{err}
+	return &outdated{err, fact}
 }
 
 // outdated is the error of a guarded statement that was written by a fact which isn't so any more.
-type outdated struct{ error }
+type outdated struct {
+	error
+	fact session.Fact // that isn't so; NoFact for another belief
+}
 
 func (e *outdated) Unwrap() error { return e.error }
 

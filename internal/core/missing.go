@@ -2,12 +2,14 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -32,8 +34,9 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 	if missing, ok := setuperr.Find(err, e.ask(ctx), tables...); ok {
 		return words.Missing(missing, err)
 	}
-	if e.asksLedger() && e.conn.found.MissesFunction(err) {
-		return &outdated{e.missingFunction(ctx, err)} // it may have moved
+	var by *outdated
+	if errors.As(err, &by) && by.fact == session.Function {
+		return &outdated{e.missingFunction(ctx, err), by.fact} // it may have moved
 	}
 	if typed := e.explainType(ctx, err); typed != nil {
 		return typed

@@ -35,7 +35,7 @@ func (d *Database) Wrong(err error, w Written) Fact {
 	switch {
 	case err == nil:
 		return NoFact
-	case strings.Contains(w.Query, sqltext.LedgerFunction+"(") && d.MissesFunction(err):
+	case strings.Contains(w.Query, sqltext.LedgerFunction+"(") && d.missesFunction(err):
 		return Function
 	case w.misjudges(err):
 		return Seals
@@ -69,10 +69,10 @@ func (w *Written) misjudges(err error) bool {
 	return false
 }
 
-// MissesFunction reports whether err, of a guard that called the function, says that it can't be
+// missesFunction reports whether err, of a guard that called the function, says that it can't be
 // called, nor the table that it names be found: it was dropped, renamed or restored
 // without. Another connection may have missed or found the function meanwhile.
-func (d *Database) MissesFunction(err error) bool {
+func (d *Database) missesFunction(err error) bool {
 	last := d.last.Load()
 	if last == nil {
 		return false

@@ -11,7 +11,7 @@ import (
 // Other errors say nothing about the function.
 func TestLedgerFunctionIsNotLost(t *testing.T) {
 	d := new(Database)
-	if d.MissesFunction(says("42883", "")) {
+	if d.missesFunction(says("42883", "")) {
 		t.Error("lost before it was found")
 	}
 	schema := "shop"
@@ -30,7 +30,7 @@ func TestLedgerFunctionIsNotLost(t *testing.T) {
 		says("3F000", `schema "shops" does not exist`),
 		says("42P01", `relation "shop.fencing_tokens2" does not exist`),
 	} {
-		if d.MissesFunction(err) {
+		if d.missesFunction(err) {
 			t.Errorf("lost by %v", err)
 		}
 	}
@@ -40,7 +40,7 @@ func TestLedgerFunctionIsNotLost(t *testing.T) {
 		says("42501", "permission denied for schema shop"),
 		says("42P01", `relation "shop.fencing_tokens" does not exist`),
 	} {
-		if !d.MissesFunction(err) {
+		if !d.missesFunction(err) {
 			t.Errorf("not lost by %v", err)
 		}
 	}
