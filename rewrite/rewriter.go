@@ -115,7 +115,7 @@ func (r *Rewriter) Unregistered(query string) (names []string) {
 //
 // The schema is a name as the database stores it.
 func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
-	return r.speaking(r.rules.WithLedgerFunction(schema))
+	return r.speaking((*render.Dialect).WithLedgerFunction, schema)
 }
 
 // WithLedgerSchema returns a rewriter for the same tables. Its guards ask the ledger of this
@@ -125,30 +125,37 @@ func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
 //
 // The schema is a name as the database stores it.
 func (r *Rewriter) WithLedgerSchema(schema string) *Rewriter {
-	return r.speaking(r.rules.WithLedgerSchema(schema))
+	return r.speaking((*render.Dialect).WithLedgerSchema, schema)
 }
 
 // speaking returns the rewriter with guards in another form.
-func (r *Rewriter) speaking(rules *rules.Registration) *Rewriter {
-	if rules == r.rules {
+func (r *Rewriter) speaking(form func(*render.Dialect, string) *render.Dialect, schema string) *Rewriter {
+	if r.rules.Dialect == nil {
 		return r
 	}
-	return &Rewriter{rules, newPlans()}
+	says := form(r.rules.Dialect, schema)
+	if says == r.rules.Dialect {
+		return r
+	}
+	return &Rewriter{r.rules.Speaking(says), newPlans()}
 }
 
 // Wrote reports whether a plan with a guard is the rewriter's, and not that of one for the same tables that asks the
 // ledger in another way.
-func (r *Rewriter) Wrote(p *Plan) bool { return r.rules.Wrote(p) }
+func (r *Rewriter) Wrote(p *Plan) bool { return p.Source.Dialect == r.rules.Dialect }
 
 // ReadMarker finds the marker of one of the rewriter's guards in a database's error. What says
 // the same for another reason isn't one: the error of another statement, or of a value that
 // reads like a marker. values returns those that the statement was rendered with, and is called for the
 // refusal of a Claim alone; nil will do where no table has one.
 func (r *Rewriter) ReadMarker(err error, values func() *Values) (guard.Marker, bool) {
-	return r.rules.ReadMarker(err, values)
+	if err == nil || r.rules.Dialect == nil {
+		return guard.Marker{}, false
+	}
+	return r.rules.Dialect.ReadMarker(err, r.rules.Nonce, values)
 }
 
 // Marks reports whether a text has the nonce of the rewriter's markers, which the
 // application may have shown to a user in an error of the database. Of a statement with such a
 // text no marker can be believed.
-func (r *Rewriter) Marks(text string) bool { return r.rules.Marks(text) }
+func (r *Rewriter) Marks(text string) bool { return strings.Contains(text, r.rules.Nonce) }

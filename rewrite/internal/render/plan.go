@@ -92,9 +92,6 @@ type Plan struct {
 
 var Pass = &Plan{Verdict: guard.Pass}
 
-// WroteFor reports whether a plan's guard is written for a dialect.
-func (p *Plan) WroteFor(d *Dialect) bool { return p.Source.Dialect == d }
-
 // rules returns the rules of the plan's table i.
 func (p *Plan) rules(i int) *Registered { return p.Source.RulesOf(p.Tables[i]) }
 

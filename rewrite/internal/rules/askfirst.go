@@ -14,7 +14,7 @@ import (
 
 // asksTwice reports whether the ledger is asked before the target's first row, and again at the end.
 func (p writing) asksTwice() bool {
-	return p.target.rules.Ledger && !p.dialect.LedgerInWhere()
+	return p.target.rules.Ledger && !p.Dialect.LedgerInWhere()
 }
 
 // asksInMark reports whether, of several rows to insert, the mark of the first one asks.

@@ -14,7 +14,7 @@ import (
 
 // isDefining reports whether a table, by its normalised name, has definitions that matter.
 func (p *planner) isDefining(schema, name string) bool {
-	return len(p.Tables) > 0 && defines(p.dialect, schema, name)
+	return len(p.Tables) > 0 && defines(p.Dialect, schema, name)
 }
 
 // defines reports whether a table's rows are definitions.
@@ -30,7 +30,7 @@ func (p ground) keepsDefinitions(s lex.Span) bool {
 	if len(p.Tables) == 0 {
 		return true
 	}
-	at := writesDefinitions(p.dialect, p.Text, s)
+	at := writesDefinitions(p.Dialect, p.Text, s)
 	return at < 0 || p.refuse(-1, at, advise.DefinesTables)
 }
 

@@ -56,7 +56,7 @@ func (p inserting) insertInto(w *read.Write) bool {
 // orClause decides about the OR clause.
 func (p inserting) orClause(w *read.Write) bool {
 	if w.Or == read.OrFail || w.Or == read.OrOther {
-		return p.refuseTarget(w.At, advise.InsertOr, strings.ToUpper(p.TokenText(w.OrAt)), p.dialect.Upsert(nil))
+		return p.refuseTarget(w.At, advise.InsertOr, strings.ToUpper(p.TokenText(w.OrAt)), p.Dialect.Upsert(nil))
 	}
 	return p.replaces(w)
 }
@@ -211,7 +211,7 @@ func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 		return false
 	}
 	asks := !ins.Rows.Empty() && p.passesLedger()
-	asksRow := asks && p.dialect.Guard.LedgerInRow.Is() && !p.insertion.queried
+	asksRow := asks && p.Dialect.Guard.LedgerInRow.Is() && !p.insertion.queried
 	if asksRow && !p.asksByMark() && !p.checkRows(ins) {
 		return false
 	}
@@ -224,10 +224,10 @@ func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 	if p.asksTwice() {
 		p.askBeforeRows(w, ins)
 	}
-	if asks && p.dialect.Guard.LedgerInRow.Is() && p.insertion.queried { // behind the columns
+	if asks && p.Dialect.Guard.LedgerInRow.Is() && p.insertion.queried { // behind the columns
 		return p.checkQuery(w, ins)
 	}
-	if asks && !p.dialect.Guard.LedgerInRow.Is() {
+	if asks && !p.Dialect.Guard.LedgerInRow.Is() {
 		// The rows pass one by one through the ledger's condition.
 		p.insertText(p.Offset(ins.SourceAt), "SELECT * FROM (")
 		p.ledgerBehind(p.After(ins.Rows.Hi))
@@ -319,7 +319,7 @@ func (p inserting) addValues(at, row int32, first bool) {
 // passesLedger reports whether the rows of an INSERT have to pass through the ledger's
 // condition.
 func (p inserting) passesLedger() bool {
-	return p.target.rules.Ledger && p.dialect.LedgerInWhere()
+	return p.target.rules.Ledger && p.Dialect.LedgerInWhere()
 }
 
 func (p inserting) ledgerBehind(at int32) {
@@ -377,8 +377,8 @@ func (p inserting) onConflict(w *read.Write, c *read.Conflict) bool {
 	if !c.Update || p.keepsRow(&c.Set) {
 		return true
 	}
-	if at := p.readsItself(w); at >= 0 && p.dialect.Grammar.OnDuplicate.Is() && len(p.target.rules.Owned) > 0 {
-		return p.refuseTarget(at, advise.ReadsItself, p.dialect.Upsert(nil))
+	if at := p.readsItself(w); at >= 0 && p.Dialect.Grammar.OnDuplicate.Is() && len(p.target.rules.Owned) > 0 {
+		return p.refuseTarget(at, advise.ReadsItself, p.Dialect.Upsert(nil))
 	}
 	if !p.versions(w) || !p.assignments(w, &c.Set, true) {
 		return false

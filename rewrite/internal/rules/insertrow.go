@@ -73,7 +73,7 @@ func (p inserting) addRowColumn(ins *read.Insertion, r int, a added) {
 // asksByMark reports whether the ledger is asked before the mark's value in the first of
 // the rows, and not before one of the application's, nor in the WHERE of a query.
 func (p inserting) asksByMark() bool {
-	return !p.insertion.queried && p.passesLedger() && p.dialect.Guard.LedgerInRow.Is() &&
+	return !p.insertion.queried && p.passesLedger() && p.Dialect.Guard.LedgerInRow.Is() &&
 		p.target.rules.FenceColumn != "" && !p.insertion.unmarked
 }
 
@@ -83,7 +83,7 @@ func (p inserting) checksOfRow(row int32) (rules render.RuleSet) {
 	if row == 0 {
 		rules |= render.SetOf(render.RuleLedger)
 	}
-	if t := p.target.rules; t.Key != "" && !t.UnfencedInserts && p.dialect.Guard.ReadsNewRow.Is() {
+	if t := p.target.rules; t.Key != "" && !t.UnfencedInserts && p.Dialect.Guard.ReadsNewRow.Is() {
 		rules |= render.SetOf(render.RuleKey)
 	}
 	return rules

@@ -38,7 +38,7 @@ func (p writing) isOfTarget(a *read.Assignment) bool {
 		return true
 	}
 	of, ok := p.Name(int(a.Names.Lo) - 2)
-	return !ok || p.dialect.Quote(of) == p.target.qualifier
+	return !ok || p.Dialect.Quote(of) == p.target.qualifier
 }
 
 // readsWhatIsAssigned refuses an item that assigns another table's column what the guard
@@ -72,7 +72,7 @@ func (p writing) checkJoined(w *read.Write, rules render.RuleSet) bool {
 	}
 	if c.Empty() {
 		at = p.After(c.At)
-		p.insertText(at, "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE "+p.dialect.Bool(true))
+		p.insertText(at, "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE "+p.Dialect.Bool(true))
 	} else {
 		p.insertText(p.Offset(c.Lo), "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE (")
 		p.insertText(at, ")")
@@ -82,7 +82,7 @@ func (p writing) checkJoined(w *read.Write, rules render.RuleSet) bool {
 	}
 	p.insertText(at, ") THEN ")
 	p.insertCheck(at, rules)
-	p.insertText(at, " ELSE "+p.dialect.Bool(false)+" END")
+	p.insertText(at, " ELSE "+p.Dialect.Bool(false)+" END")
 	if !c.Empty() {
 		p.repeatParts(c.Span, at)
 	}

@@ -22,7 +22,7 @@ func (key) assigned(p writing, a *read.Assignment, upsert bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {
 		column, ok := p.Name(int(i))
 		switch {
-		case !ok || column != p.target.rules.Key && !slices.Contains(p.dialect.Guard.RowNumbers, column):
+		case !ok || column != p.target.rules.Key && !slices.Contains(p.Dialect.Guard.RowNumbers, column):
 		case column == p.target.rules.Key && p.keepsKey(a):
 		case column != p.target.rules.Key || !p.newKey(a, upsert):
 			return p.refuseTarget(a.Lo, advise.AssignsKey)
@@ -38,7 +38,7 @@ func (p writing) keepsKey(a *read.Assignment) bool {
 	column, ok := p.Name(int(value.Lo))
 	keeps := ok && value.Hi-value.Lo == 1 && column == p.target.rules.Key && p.isColumn(value.Lo, a)
 	if of, column, ok := p.Qualified(value); ok {
-		keeps = column == p.target.rules.Key && p.dialect.Quote(of) == p.target.qualifier && of != "excluded"
+		keeps = column == p.target.rules.Key && p.Dialect.Quote(of) == p.target.qualifier && of != "excluded"
 	}
 	p.target.returnsKey = p.target.returnsKey || keeps && returned
 	return keeps
@@ -47,7 +47,7 @@ func (p writing) keepsKey(a *read.Assignment) bool {
 // returnedKey returns what is inside of the function that has a statement return a key, if the value is a
 // call of it.
 func (p writing) returnedKey(value lex.Span) (inside lex.Span, returned bool) {
-	open, f := value.Lo+1, p.dialect.Guard.KeyReturner
+	open, f := value.Lo+1, p.Dialect.Guard.KeyReturner
 	if f == "" || value.Hi-value.Lo < 4 || !p.Word(value.Lo, f) {
 		return value, false
 	}
@@ -84,7 +84,7 @@ func (p writing) newKey(a *read.Assignment, upsert bool) bool {
 		return true
 	}
 	column, ok := p.Excluded(value)
-	ok = ok && column == p.target.rules.Key && p.target.qualifier != p.dialect.Quote("excluded")
+	ok = ok && column == p.target.rules.Key && p.target.qualifier != p.Dialect.Quote("excluded")
 	if !ok || !upsert || !(inserting{p}).showedKeys() {
 		return false
 	}
@@ -102,9 +102,9 @@ func (key) inserted(p inserting, column string, token int32, n int) bool {
 	switch {
 	case column == p.target.rules.Key:
 		p.insertion.key = n
-	case slices.Contains(p.dialect.Guard.RowNumbers, column) && !p.target.rules.FreesInserts():
+	case slices.Contains(p.Dialect.Guard.RowNumbers, column) && !p.target.rules.FreesInserts():
 		return p.refuseTarget(token, advise.RowidMayBeKey)
-	case slices.Contains(p.dialect.Guard.RowNumbers, column):
+	case slices.Contains(p.Dialect.Guard.RowNumbers, column):
 		p.insertion.doubtful = true
 	}
 	return true
@@ -129,11 +129,11 @@ func (p inserting) showsKeys(w *read.Write, ins *read.Insertion) bool {
 		p.insertion.unmarked = hidden && p.insertion.listed || ins.Source == read.Defaults
 	case hidden && overridden:
 		return p.refuseTarget(ins.Overriding, advise.KeysOverridden)
-	case hidden && w.Returning > 0 && p.insertion.key >= 0 && p.dialect.CountsRows:
+	case hidden && w.Returning > 0 && p.insertion.key >= 0 && p.Dialect.CountsRows:
 		return p.refuseTarget(ins.SourceAt, advise.KeysReturned)
 	case hidden && p.insertion.key < 0:
 		return p.refuseTarget(ins.SourceAt, advise.KeyNotNamed)
-	case hidden && p.dialect.Guard.ReadsNewRow.Is():
+	case hidden && p.Dialect.Guard.ReadsNewRow.Is():
 		return p.refuseTarget(ins.SourceAt, advise.KeysStoredAsOthers)
 	case hidden:
 		return p.refuseTarget(ins.SourceAt, advise.KeysUnknown)
@@ -164,7 +164,7 @@ func (p inserting) readsKeys() bool {
 // which sees each row as it was stored. The statement has to name the key, or else the database
 // makes one that no holder has a token for.
 func (p inserting) mayReturn(w *read.Write, ins *read.Insertion) bool {
-	if p.insertion.key < 0 || w.Verb != read.Insert || w.Returning > 0 || ins.Rows.Empty() || !p.dialect.CountsRows {
+	if p.insertion.key < 0 || w.Verb != read.Insert || w.Returning > 0 || ins.Rows.Empty() || !p.Dialect.CountsRows {
 		return false
 	}
 	if ins.Source == read.Query {
@@ -210,7 +210,7 @@ func (p inserting) checkStored(w *read.Write) {
 // selectsKeys reports whether each part of a query selects a constant as the key, which is
 // what the database stores.
 func (p inserting) selectsKeys(ins *read.Insertion) bool {
-	if p.dialect.Guard.ReadsNewRow.Is() {
+	if p.Dialect.Guard.ReadsNewRow.Is() {
 		return false // they can't be compared as they are stored
 	}
 	selects := func(arm read.RowArm) bool {

@@ -42,7 +42,7 @@ func (p ground) keepsObjects() bool {
 	if !p.mayDefine() || !p.hasWord(ownKinds...) {
 		return true
 	}
-	code := p.dialect.Guard.Code
+	code := p.Dialect.Guard.Code
 	for i := p.Lo; i < p.Hi; i++ {
 		name, ok := p.Name(int(i))
 		if ok && (sqltext.OwnsName(name) || code != "" && name == code && p.Word(p.Lo, "drop")) {
@@ -81,7 +81,7 @@ func (p *planner) hasWord(words ...string) bool {
 //
 //	SET name = x | ALTER ROLE y SET name = x | SELECT set_config('name', x, false) | SET @name = x
 func (p ground) keepsSettings() bool {
-	g := p.dialect.Guard
+	g := p.Dialect.Guard
 	if g.Setting == nil || p.Word(p.Lo, "show", "reset") {
 		return true
 	}
@@ -107,7 +107,7 @@ func (p ground) keepsSettings() bool {
 //
 //	SELECT set_config($1, ...)
 func (p ground) takesSetting(i int32) bool {
-	number, ok := p.dialect.Guard.Argument(&p.Scanned, i)
+	number, ok := p.Dialect.Guard.Argument(&p.Scanned, i)
 	if ok = ok && p.writesOrReads(); ok {
 		p.settings = append(p.settings, number)
 	}
@@ -148,7 +148,7 @@ func (p ground) firesTriggers(name string, i int32) bool {
 //
 //	DROP {SCHEMA | DATABASE} [IF EXISTS] name, name CASCADE | DROP OWNED BY role | ALTER SCHEMA name RENAME TO name
 func (p ground) keepsSchemas() bool {
-	g := p.dialect.Guard
+	g := p.Dialect.Guard
 	switch {
 	case p.Word(p.Lo, "alter") && p.Word(p.Lo+1, "schema") && p.Word(p.Lo+3, "rename"):
 	case !p.Word(p.Lo, "drop"):
@@ -170,7 +170,7 @@ func (p ground) keepsSchemas() bool {
 // keepsSchema reports whether a schema is that of a registered table or of the ledger, as far as is
 // known. Some servers of MySQL's take a name in capitals for another one's.
 func (p ground) keepsSchema(name string) bool {
-	return name == p.dialect.Guard.Home || p.dialect.Ledger == p.dialect.Quote(name)+"."+render.LedgerTable ||
+	return name == p.Dialect.Guard.Home || p.Dialect.Ledger == p.Dialect.Quote(name)+"."+render.LedgerTable ||
 		slices.ContainsFunc(p.Tables, func(t render.Registered) bool { return strings.EqualFold(t.Schema, name) })
 }
 

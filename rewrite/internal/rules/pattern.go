@@ -21,11 +21,11 @@ func (p *planner) cover(t *read.Target) (table int, ok bool) {
 	if pattern < 0 {
 		return -1, true
 	}
-	if _, unclear := p.dialect.Grammar.Lex.FoldedByLocale(p.Src, &p.Tokens[t.NameAt]); unclear {
+	if _, unclear := p.Dialect.Grammar.Lex.FoldedByLocale(p.Src, &p.Tokens[t.NameAt]); unclear {
 		return -1, p.refuse(pattern, t.NameAt, advise.NameFoldsByLocale)
 	}
 	c := p.Tables[pattern]
-	c.Pattern, c.CoveredBy, c.Name, c.Quoted.Name = false, pattern, t.Name, p.dialect.Quote(t.Name)
+	c.Pattern, c.CoveredBy, c.Name, c.Quoted.Name = false, pattern, t.Name, p.Dialect.Quote(t.Name)
 	i := slices.IndexFunc(p.Covered, func(o render.Registered) bool { return o.Name == c.Name && o.Schema == c.Schema })
 	if i < 0 {
 		i = len(p.Covered)

@@ -24,7 +24,7 @@ func (p ground) keepsPlaces(part *read.Part) bool {
 		if p.Word(at, "if") {
 			at = min(at+3, part.Hi)
 		}
-		schema, name, _, ok := p.dialect.Grammar.Lex.QualifiedName(p.Src, p.Tokens, int(at))
+		schema, name, _, ok := p.Dialect.Grammar.Lex.QualifiedName(p.Src, p.Tokens, int(at))
 		if !ok {
 			continue
 		}

@@ -51,7 +51,7 @@ func (r *Registration) Read(query string, v guard.Variant) *render.Plan {
 	if len(query) > maxRead {
 		return Refuse(0, advise.TooLong, len(query), maxRead)
 	}
-	text, err := read.Open(r.dialect.Grammar, query, v.Escapes())
+	text, err := read.Open(r.Dialect.Grammar, query, v.Escapes())
 	if err != nil {
 		if err.Fault == lex.Conditional && r.readsAnyway(query, err.Offset) {
 			return render.Pass
@@ -118,12 +118,12 @@ func (p *planner) guarded() *render.Plan {
 	plan.Tables, plan.Targets = p.written, p.targets
 	plan.Inputs = inputs.Count
 	plan.Params = plan.Several == 0 && p.takesParams(inputs) &&
-		plan.Inputs+render.DefaultArgs*len(plan.Tables) <= p.dialect.Guard.MaxInputs
+		plan.Inputs+render.DefaultArgs*len(plan.Tables) <= p.Dialect.Guard.MaxInputs
 	if inputs.OnlyBare() {
 		p.countInputs()
 	}
 	edits := append(p.plan.Edits[:0], p.edits...)
-	plan.Source = render.Source{Dialect: p.dialect, Nonce: p.nonce, Src: p.Src, Edits: edits, Repeats: p.repeats,
+	plan.Source = render.Source{Dialect: p.Dialect, Nonce: p.Nonce, Src: p.Src, Edits: edits, Repeats: p.repeats,
 		TableList: p.TableList, Plan: plan,
 		Assigns: p.assigns, Counts: inputs.OnlyBare(), TakesOver: p.takesOver,
 		NeedsSCSOn: p.NeedsSCSOn, Escapes: p.escapes,
@@ -141,7 +141,7 @@ func (p *planner) guarded() *render.Plan {
 // takesParams reports whether there are numbers for the guard's placeholders: without
 // names, and either behind those of all others, or everywhere in between.
 func (p *planner) takesParams(inputs read.Inputs) bool {
-	return !inputs.Named && (!inputs.Numbered || inputs.Bare == 0 && inputs.Count <= p.dialect.MaxNumbered())
+	return !inputs.Named && (!inputs.Numbered || inputs.Bare == 0 && inputs.Count <= p.Dialect.MaxNumbered())
 }
 
 // countInputs notes how many placeholders stand before each edit.
@@ -166,7 +166,7 @@ func (p *planner) endsAlone(count int) bool {
 		return true
 	}
 	p.plan.Alone = count == 1 && strings.TrimSpace(p.Behind()) == ""
-	return p.plan.Alone || !p.plan.Versioned || p.dialect.CountsRows ||
+	return p.plan.Alone || !p.plan.Versioned || p.Dialect.CountsRows ||
 		p.refuse(p.written[0], p.Hi, advise.SerialNotAlone)
 }
 

@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"strings"
-
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/nonce"
@@ -12,8 +10,8 @@ import (
 // A Registration has the tables of one database, and plans the statements that write to them. It is safe for
 // concurrent use.
 type Registration struct {
-	dialect *render.Dialect // nil for one that can't be guarded: it has no tables
-	nonce   string          // of the guards' markers
+	Dialect *render.Dialect // nil for one that can't be guarded: it has no tables
+	Nonce   string          // of the guards' markers
 	index   *index
 	search  *search // nil without a dialect
 }
@@ -38,7 +36,7 @@ func New(d databases.Dialect, described []guard.Table) (*Registration, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Registration{dialect: says, nonce: nonce.New(), index: index}
+	r := &Registration{Dialect: says, Nonce: nonce.New(), index: index}
 	if says != nil {
 		r.search = newSearch(says, tables)
 	}
@@ -48,40 +46,9 @@ func New(d databases.Dialect, described []guard.Table) (*Registration, error) {
 // Finds reports whether a text has to be read.
 func (r *Registration) Finds(query string) bool { return r.search.finds(query) }
 
-// Wrote reports whether a plan's guard is in the registration's form.
-func (r *Registration) Wrote(p *render.Plan) bool { return p.WroteFor(r.dialect) }
-
-// ReadMarker finds the marker of one of the registration's guards in a database's error.
-func (r *Registration) ReadMarker(err error, values func() *render.Values) (guard.Marker, bool) {
-	if err == nil || r.dialect == nil {
-		return guard.Marker{}, false
-	}
-	return r.dialect.ReadMarker(err, r.nonce, values)
-}
-
-// Marks reports whether a text has the nonce of the guards' markers.
-func (r *Registration) Marks(text string) bool { return strings.Contains(text, r.nonce) }
-
-// WithLedgerFunction is the registration with guards that ask the ledger by the function of a schema, and
-// withLedgerSchema with guards that ask the ledger of a schema.
-func (r *Registration) WithLedgerFunction(schema string) *Registration {
-	return r.speaking((*render.Dialect).WithLedgerFunction, schema)
-}
-
-func (r *Registration) WithLedgerSchema(schema string) *Registration {
-	return r.speaking((*render.Dialect).WithLedgerSchema, schema)
-}
-
-// speaking returns the registration with guards in another form; itself where the database has no other one.
-func (r *Registration) speaking(form func(*render.Dialect, string) *render.Dialect, schema string) *Registration {
-	if r.dialect == nil {
-		return r
-	}
-	says := form(r.dialect, schema)
-	if says == r.dialect {
-		return r
-	}
+// Speaking returns the registration with guards in another form.
+func (r *Registration) Speaking(says *render.Dialect) *Registration {
 	with := *r
-	with.dialect = says
+	with.Dialect = says
 	return &with
 }

@@ -15,7 +15,7 @@ const maxReplaced = 100
 
 // replaces plans what a REPLACE deletes. It comes before the rows are planned.
 func (p inserting) replaces(w *read.Write) bool {
-	u, t := p.dialect.Unique, p.target.rules
+	u, t := p.Dialect.Unique, p.target.rules
 	if !replaces(w) || p.mayReplace() {
 		return true
 	}
@@ -57,7 +57,7 @@ func (p inserting) refuseReplace(w *read.Write, why advise.Code) bool {
 			columns = append(columns, name)
 		}
 	}
-	return p.refuseTarget(w.At, why, p.dialect.Upsert(columns))
+	return p.refuseTarget(w.At, why, p.Dialect.Upsert(columns))
 }
 
 // givenColumns reads the columns of a REPLACE. By a row number it could delete a row that no key of the table's names.
@@ -67,7 +67,7 @@ func (p inserting) givenColumns(w *read.Write, r *render.Replacement) bool {
 		switch {
 		case !ok || c.Hi-c.Lo != 1:
 			return p.refuseTarget(c.Lo, advise.Unexpected)
-		case slices.Contains(p.dialect.Guard.RowNumbers, name):
+		case slices.Contains(p.Dialect.Guard.RowNumbers, name):
 			return p.refuseTarget(c.Lo, advise.ReplaceOfRowid, name)
 		case slices.Contains(r.Columns, name):
 			return p.refuseTarget(c.Lo, advise.NamedTwice)

@@ -25,7 +25,7 @@ func (p writing) versions(w *read.Write) bool {
 	case w.Depth > 0:
 		return p.refuseTarget(w.At, advise.SerialInWith)
 	}
-	if first := p.Writes[0].At; first < w.At && p.dialect.Guard.WritesInWith.Is() {
+	if first := p.Writes[0].At; first < w.At && p.Dialect.Guard.WritesInWith.Is() {
 		return p.refuseTarget(first, advise.SerialBesideWith)
 	}
 	p.target.versioned, p.plan.Versioned = true, true
@@ -44,7 +44,7 @@ func (p writing) namesNoSerial(s lex.Span) bool {
 		}
 		column, ok := p.Name(int(i))
 		switch {
-		case column == "skip" && p.Word(i+1, "locked") && p.dialect.Guard.SkipsLocked.Is():
+		case column == "skip" && p.Word(i+1, "locked") && p.Dialect.Guard.SkipsLocked.Is():
 			return p.refuseTarget(i, advise.SerialSkipsLocked)
 		case !ok || column != p.target.rules.Serial || p.isOfAnother(i, s.Lo):
 		default:
@@ -61,7 +61,7 @@ func (p writing) isOfAnother(token, lo int32) bool {
 		return false
 	}
 	of, ok := p.Name(int(token) - 2)
-	return ok && p.dialect.Quote(of) != p.target.qualifier
+	return ok && p.Dialect.Quote(of) != p.target.qualifier
 }
 
 // versionedUpsert makes an INSERT that may update raise where it has inserted a row that
@@ -70,7 +70,7 @@ func (p writing) versionedUpsert(w *read.Write) bool {
 	switch {
 	case !p.target.versioned:
 		return true
-	case !p.dialect.CountsRows:
+	case !p.Dialect.CountsRows:
 		// Drivers count the rows of a statement that returns some in different ways.
 		return p.refuseTarget(w.ConflictsAt,
 			advise.SerialOfUpsert)

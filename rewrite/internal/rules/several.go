@@ -17,7 +17,7 @@ func (p *planner) isTogether(count int) bool {
 	switch {
 	case count == 1 || len(p.written) == 0:
 		return true
-	case !p.dialect.GuardsSeveral():
+	case !p.Dialect.GuardsSeveral():
 		return p.refuse(p.written[0], p.Lo, advise.Several)
 	case p.apart:
 		return p.refuse(p.written[0], p.Lo,

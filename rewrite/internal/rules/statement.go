@@ -25,7 +25,7 @@ func (p *planner) statement() bool {
 // ledgerEdit puts the ledger's check where it belongs, if that is before the statement,
 // which has the targets from first on.
 func (p *planner) ledgerEdit(first int) {
-	if p.dialect.LedgerInWhere() {
+	if p.Dialect.LedgerInWhere() {
 		return
 	}
 	with := "WITH"
@@ -46,7 +46,7 @@ func (p *planner) part(part *read.Part) bool {
 	case read.WritePart:
 		return writing{p}.write(&p.Writes[part.Write])
 	case read.NamePart:
-		if !p.dialect.ShadowsLedger(part.Name) {
+		if !p.Dialect.ShadowsLedger(part.Name) {
 			return true
 		}
 		if table, _ := p.mentionGuarded(part.Span); table >= 0 {
@@ -163,9 +163,9 @@ func (p ground) do(part *read.Part) bool {
 		return true // an error
 	case !p.codeNamesNothing(at, code):
 		return false
-	case len(p.Tables) > 0 && againstCode(p.dialect, code) != advise.Readable:
-		return p.refuse(-1, at, againstCode(p.dialect, code))
-	case read.Executes(p.dialect.Grammar, code):
+	case len(p.Tables) > 0 && againstCode(p.Dialect, code) != advise.Readable:
+		return p.refuse(-1, at, againstCode(p.Dialect, code))
+	case read.Executes(p.Dialect.Grammar, code):
 		return p.refuse(-1, at, advise.RunsExecute)
 	}
 	return true

@@ -104,10 +104,10 @@ func (p *planner) addTarget(table int, t *read.Target) {
 	rules, schema := p.RulesOf(table), ""
 	qualifier := rules.Quoted.Name
 	if t.Alias != "" {
-		qualifier = p.dialect.Quote(t.Alias)
+		qualifier = p.Dialect.Quote(t.Alias)
 	}
 	if t.Schema != "" {
-		schema = p.dialect.Quote(t.Schema) + "."
+		schema = p.Dialect.Quote(t.Schema) + "."
 	}
 	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
 	p.targets = append(p.targets, render.Written{
@@ -127,9 +127,9 @@ func (p *planner) spelled(t *read.Target, qualifier string) string {
 	}
 	text := p.TokenText(at)
 	switch {
-	case !p.dialect.Grammar.Lex.FoldsQuoted.Is() || text == name:
+	case !p.Dialect.Grammar.Lex.FoldsQuoted.Is() || text == name:
 	case p.Tokens[at].Kind == lex.Word:
-		return p.dialect.Quote(text)
+		return p.Dialect.Quote(text)
 	case text[0] == '`':
 		return text
 	}
@@ -168,7 +168,7 @@ func (p writing) mayReplace() bool { return p.target.rules.Ledger && len(p.targe
 // tokens, and one that needs none would.
 func (p writing) orAbort(w *read.Write) {
 	stores := len(p.target.rules.Owned) > 0 || p.target.rules.UnfencedInserts && w.Verb == read.Insert
-	if w.Or == read.OrNone && !replaces(w) && p.dialect.Grammar.OrClause.Is() && stores {
+	if w.Or == read.OrNone && !replaces(w) && p.Dialect.Grammar.OrClause.Is() && stores {
 		p.insert(p.After(w.At+1), render.OpAbort, 0, "")
 		p.plan.Aborts = true
 	}

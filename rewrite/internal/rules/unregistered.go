@@ -11,10 +11,10 @@ import (
 
 // Unregistered returns the tables that a text writes rows of and that have no registration.
 func (r *Registration) Unregistered(query string) (names []string) {
-	if r.dialect == nil || len(query) > maxRead {
+	if r.Dialect == nil || len(query) > maxRead {
 		return nil
 	}
-	text, err := read.Open(r.dialect.Grammar, query, lex.EscapesUnknown)
+	text, err := read.Open(r.Dialect.Grammar, query, lex.EscapesUnknown)
 	if err != nil {
 		return nil
 	}

@@ -30,7 +30,7 @@ func (p writing) update(w *read.Write) bool {
 // it finds rows by, as a guard does with the key or the mark, MariaDB looks for all of them first.
 // Its count then stays at 1, and it updates more rows.
 func (p writing) countsNoRows(w *read.Write) bool {
-	counter := p.dialect.Guard.RowCounter
+	counter := p.Dialect.Guard.RowCounter
 	at := p.calls(w.At, counter)
 	return at < 0 || p.refuseTarget(at, advise.CountsRows, strings.ToUpper(counter))
 }
@@ -40,11 +40,11 @@ func (p writing) readsNoCount(w *read.Write) bool {
 	if !p.target.rules.Ledger && !p.target.rules.ClaimsOther() {
 		return true
 	}
-	at := p.calls(p.Lo, p.dialect.Guard.FoundCounter)
+	at := p.calls(p.Lo, p.Dialect.Guard.FoundCounter)
 	if at < 0 {
 		return true
 	}
-	counter := strings.ToUpper(p.dialect.Guard.FoundCounter)
+	counter := strings.ToUpper(p.Dialect.Guard.FoundCounter)
 	return p.refuseTarget(at, advise.CountsFound, counter, counter)
 }
 
@@ -62,7 +62,7 @@ func (p *planner) calls(from int32, function string) int32 {
 // expression: MATCH would be an error there, and a comparison with the table's own column would find nothing.
 func (p writing) matchesInPlan(w *read.Write) bool {
 	c, t := w.Where, &p.target
-	if !p.dialect.Guard.PlansMatch.Is() || t.inWhere(t.rules) == 0 {
+	if !p.Dialect.Guard.PlansMatch.Is() || t.inWhere(t.rules) == 0 {
 		return true
 	}
 	for i := c.Lo; i < c.Hi; i++ {
@@ -102,7 +102,7 @@ func (p writing) sortsNoQuery(w *read.Write) bool {
 // sortsAside reports whether the rows of an UPDATE may be sorted in a copy, where the guard would see another one.
 func (p writing) sortsAside(w *read.Write) bool {
 	return w.Limit != 0 && p.Word(w.Limit, "order") && len(p.target.rules.Owned) > 0 &&
-		p.dialect.Guard.SortsAside.Is()
+		p.Dialect.Guard.SortsAside.Is()
 }
 
 // delete plans a DELETE.
@@ -138,7 +138,7 @@ func (p writing) assignments(w *read.Write, set *read.Assignments, upsert bool) 
 	if !p.claims(w, true) {
 		return false
 	}
-	if t.checked = p.dialect.Guard.SetsInOrder.Is(); t.checked {
+	if t.checked = p.Dialect.Guard.SetsInOrder.Is(); t.checked {
 		rules := t.checks()
 		if upsert { // the claim would be assigned twice, which takes a query about the session (see Plan.AssignsTwice)
 			rules &^= render.SetOf(render.RuleTakeover)

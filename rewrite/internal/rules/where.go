@@ -20,14 +20,14 @@ func (p writing) where(w *read.Write) bool {
 			return false
 		}
 		p.returns(w)
-		if (rules != 0 && !p.dialect.Guard.ChecksBeyondLimit.Is() || t.versioned) && w.Limit > 0 {
+		if (rules != 0 && !p.Dialect.Guard.ChecksBeyondLimit.Is() || t.versioned) && w.Limit > 0 {
 			return p.refuseTarget(w.Limit, advise.LimitedRows)
 		}
 	}
 	if !p.readable(w) {
 		return false
 	}
-	if t.rules.Ledger && (p.dialect.LedgerInWhere() || p.asksInWhere(w.Where)) {
+	if t.rules.Ledger && (p.Dialect.LedgerInWhere() || p.asksInWhere(w.Where)) {
 		rules |= render.SetOf(render.RuleLedger)
 	}
 	return rules == 0 || p.check(w, w.Where, rules)
@@ -50,7 +50,7 @@ func (p writing) returns(w *read.Write) {
 // CASE is no use to an index, so the parts of it that may be evaluated twice
 // are repeated outside.
 func (p writing) check(w *read.Write, c read.Condition, rules render.RuleSet) bool {
-	if !c.Empty() && p.dialect.Guard.ReadsWith.Is() && p.Word(c.Lo, "with") {
+	if !c.Empty() && p.Dialect.Guard.ReadsWith.Is() && p.Word(c.Lo, "with") {
 		return p.refuseTarget(c.Lo, advise.ColumnNamedWith)
 	}
 	at := p.Offset(c.Lo)
@@ -64,7 +64,7 @@ func (p writing) check(w *read.Write, c read.Condition, rules render.RuleSet) bo
 		if onRows != 0 || !c.Empty() {
 			p.insertText(at, " AND ")
 		}
-		if p.dialect.Guard.SeeksFirst.Is() && onRows == 0 && !c.Empty() {
+		if p.Dialect.Guard.SeeksFirst.Is() && onRows == 0 && !c.Empty() {
 			p.askInKeys(c, at)
 		}
 	}
@@ -94,7 +94,7 @@ func (p writing) repeatParts(condition lex.Span, at int32) {
 // insertCase puts a condition that isn't empty into a CASE before a check.
 func (p writing) insertCase(c read.Condition, rules render.RuleSet) {
 	at := p.After(c.Hi)
-	if p.dialect.Guard.FindsDatesByNull.Is() && p.asksForNull(c.Span) {
+	if p.Dialect.Guard.FindsDatesByNull.Is() && p.asksForNull(c.Span) {
 		p.insertText(p.Offset(c.Lo), "CASE WHEN EXISTS (SELECT 1 FROM DUAL WHERE (")
 		p.insertText(at, ")")
 	} else {
@@ -102,7 +102,7 @@ func (p writing) insertCase(c read.Condition, rules render.RuleSet) {
 	}
 	p.insertText(at, ") THEN ")
 	p.insertCheck(at, rules)
-	p.insertText(at, " ELSE "+p.dialect.Bool(false)+" END")
+	p.insertText(at, " ELSE "+p.Dialect.Bool(false)+" END")
 }
 
 // asksForNull reports whether a condition asks for NULL, and can stand in a query of its own, as

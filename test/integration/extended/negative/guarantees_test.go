@@ -35,7 +35,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 	// The first question saves no write from anything: without it the error is another one.
 	t.Run("no first question to the ledger", func(t *testing.T) {
 		without := func(source string) string {
-			return strings.Replace(source, "return p.target.rules.Ledger && !p.dialect.LedgerInWhere()", "return false && !p.dialect.LedgerInWhere()", 1)
+			return strings.Replace(source, "return p.target.rules.Ledger && !p.Dialect.LedgerInWhere()", "return false && !p.Dialect.LedgerInWhere()", 1)
 		}
 		wantFailing(t, "guarantees", replaced(t, "rewrite/internal/rules/askfirst.go", without), map[string][]string{
 			"TestG12StaleFirst": postgres,

@@ -19,7 +19,7 @@ func TestNewRowsCanFail(t *testing.T) {
 			map[string][]string{"TestNewRowsReplaceNone": sqlite}},
 		{"rows move to hidden keys", "rewrite/internal/rules/key.go", "|| !(inserting{p}).showedKeys() ", "",
 			map[string][]string{"TestNewRowsMoveNone": all}},
-		{"rows move to other tables' keys", "rewrite/internal/rules/key.go", "p.dialect.Quote(of) == p.target.qualifier && of", "of",
+		{"rows move to other tables' keys", "rewrite/internal/rules/key.go", "p.Dialect.Quote(of) == p.target.qualifier && of", "of",
 			map[string][]string{"TestKeyIsNotAssignedFromAnotherTable": unlike}},
 		{"rows move to keys spelled like the column", "rewrite/internal/rules/key.go", "&& p.isColumn(value.Lo, a)", "",
 			map[string][]string{"TestKeyCannotBeMoved": sqlite}},
@@ -44,7 +44,7 @@ func TestReplaceCanFail(t *testing.T) {
 	}{
 		{"beside other rules", "rewrite/internal/rules/target.go", "p.target.rules.Ledger && len(p.target.rules.Owned) == 0", "true",
 			map[string][]string{"TestG4ReplaceBesideOtherRules": sqlite, "TestG4FailClosed": sqlite}},
-		{"no look at the ledger", "rewrite/internal/rules/insert.go", "if asks && !p.dialect.Guard.LedgerInRow.Is() {", "if w.Verb != read.Replace && w.Or != read.OrReplace && asks && !p.dialect.Guard.LedgerInRow.Is() {",
+		{"no look at the ledger", "rewrite/internal/rules/insert.go", "if asks && !p.Dialect.Guard.LedgerInRow.Is() {", "if w.Verb != read.Replace && w.Or != read.OrReplace && asks && !p.Dialect.Guard.LedgerInRow.Is() {",
 			map[string][]string{"TestG2Replace": sqlite}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
