@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -203,4 +205,129 @@ func (p *planner) insertText(at int32, s string) {
 // insert adds an edit for the target.
 func (p *planner) insert(at int32, o render.Op, rules render.RuleSet, s string) {
 	p.edits = append(p.edits, render.Edit{At: at, Op: o, Target: int32(p.target.index), Rules: rules, Text: s})
+}
+
+// conditional is a comment that servers from some version on execute, with words in it that can't end it elsewhere.
+var conditional = regexp.MustCompile(`^(/\*[Mm]?!(?:\d{5})?)(\s[\w\s,.=()@*]*)(\*/)`)
+
+// readsAnyway reports whether a text passes as a server reads it that executes the comment at an offset, and as one
+// that doesn't.
+func (r *Registration) readsAnyway(query string, offset int) bool {
+	const most = 4
+	found := conditional.FindStringSubmatch(query[offset:])
+	if found == nil || strings.Count(query[offset:], "!") > most {
+		return false
+	}
+	blank := func(s string) string { return strings.Repeat(" ", len(s)) }
+	before, behind := query[:offset], query[offset+len(found[0]):]
+	for _, code := range [...]string{found[2], blank(found[2])} {
+		plan := r.Read(before+blank(found[1])+code+blank(found[3])+behind, 0)
+		if plan.Verdict != guard.Pass || len(plan.Settings) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// A text of several statements is guarded statement by statement, with constants. It has to
+// consist of writes of rows and of reads: another one may hold semicolons of its own, as CREATE
+// TRIGGER does, or begin or end a transaction. And it has no arguments, which drivers
+// give to the statements of one text in different ways.
+
+// isTogether notes whether the statement may stand beside one that is guarded, and refuses it
+// where it has to.
+func (p *planner) isTogether(count int) bool {
+	p.apart = p.apart || !p.writesOrReads()
+	switch {
+	case count == 1 || len(p.written) == 0:
+		return true
+	case !p.Dialect.GuardsSeveral():
+		return p.refuse(p.written[0], p.Lo, advise.Several)
+	case p.apart:
+		return p.refuse(p.written[0], p.Lo,
+			advise.SeveralKinds)
+	case p.NumberInputs().Count > 0:
+		return p.refuse(p.written[0], p.Lo, advise.SeveralWithArguments)
+	case p.versioned && p.plan.Serial:
+		return p.refuse(p.written[0], p.Lo, advise.SeveralWithSerial)
+	}
+	if p.plan.Several == 0 {
+		p.plan.Several = int(p.Offset(p.Lo))
+	}
+	return true
+}
+
+// writesOrReads reports whether the statement does nothing but write and read rows.
+func (p *planner) writesOrReads() bool {
+	for i := range p.Parts {
+		switch part := &p.Parts[i]; part.Kind {
+		case read.WritePart, read.NamePart:
+		case read.OtherPart:
+			if part.Class != read.Reading {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return !p.Explained && len(p.Parts) > 0
+}
+
+// registered returns the index of the table that a normalised name may mean, or -1.
+// Those of sqlfence's own follow the others. schema may be empty.
+func (p *planner) registered(schema, name string) int {
+	if table := p.index.find(schema, name); table >= 0 {
+		return table
+	}
+	return p.own(name)
+}
+
+// own returns the index of a table of sqlfence's own, or -1.
+func (p *planner) own(name string) int {
+	if own := slices.Index(render.OwnTables[:], name); own >= 0 {
+		return len(p.Tables) + own
+	}
+	return -1
+}
+
+// isOwn reports whether an index is that of a table of sqlfence's own.
+func (p *planner) isOwn(table int) bool {
+	return len(p.Tables) <= table && table < len(p.Tables)+len(render.OwnTables)
+}
+
+// mention finds the name of a registered table among some tokens. It returns the table's index and
+// the place, or -1.
+func (p *planner) mention(s lex.Span) (table int, at int32) {
+	table, at = p.named(s)
+	if table < 0 && len(p.index.patterns) > 0 {
+		return p.index.patterns[0], s.Lo
+	}
+	return table, at
+}
+
+// named is mention without patterns.
+func (p *planner) named(s lex.Span) (table int, at int32) {
+	return p.Find(s, func(name string) int { return p.registered("", name) })
+}
+
+// mentionGuarded is mention without sqlfence's own tables.
+func (p *planner) mentionGuarded(s lex.Span) (table int, at int32) {
+	if len(p.index.patterns) > 0 {
+		return p.index.patterns[0], s.Lo
+	}
+	return p.Find(s, func(name string) int { return p.index.find("", name) })
+}
+
+// refuseOwn refuses a statement if its tokens include the name of a table of sqlfence's own.
+func (p *planner) refuseOwn(s lex.Span) bool {
+	table, at := p.Find(s, p.own)
+	return table < 0 || p.refuse(table, at, advise.OwnTable)
+}
+
+// foldsClearly refuses a text with a word that, by the database's locale, may or
+// may not be a name that the rules know.
+func (p *planner) foldsClearly() bool {
+	table, at := p.FoldsByLocale(p.index.mayBe)
+	return table < 0 || p.refuse(table, at,
+		advise.WordFoldsByLocale)
 }
