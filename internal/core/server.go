@@ -137,7 +137,9 @@ func (e *Execution) checkServer(ctx context.Context) error {
 			return err
 		}
 	}
-	s.follow(ctx, e.read.Query)
+	if e.plan.Unsettles {
+		s.follow(ctx, e.read.Query)
+	}
 	switch facts := &s.session.Facts; {
 	case facts.Unfit != "":
 		return unguardable(e.table(0).Name, facts.Unfit)

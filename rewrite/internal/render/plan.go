@@ -85,6 +85,9 @@ type Plan struct {
 	// executes all of them.
 	Several int
 
+	// Unsettles reports whether the text may change its session, or where that finds names: see [session.Session.Follow].
+	Unsettles bool
+
 	// Alone reports whether nothing but blanks stands behind the statement and its
 	// semicolon, so that a driver that prepares the text has prepared all of it.
 	Alone bool

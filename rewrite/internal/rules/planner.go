@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
@@ -117,6 +118,8 @@ func (p *planner) guarded() *render.Plan {
 	plan := &p.plan.Plan
 	plan.Form = &p.plan.Form
 	plan.Verdict, plan.Settings = guard.Guard, p.settings
+	changes := session.Changes(p.Src)
+	plan.Unsettles = changes || p.Dialect.MayMove(p.Src, changes)
 	plan.Tables, plan.Targets = p.written, p.targets
 	plan.Inputs = inputs.Count
 	plan.Params = plan.Several == 0 && p.takesParams(inputs) &&
