@@ -230,7 +230,7 @@ var facts = &sqltext.Facts{
 	Vocabulary:  vocabulary(),
 }
 
-var findOwnHome = Qualified("SELECT COALESCE((SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_class AS c JOIN " +
+var findOwnHome = Qualified("SELECT COALESCE((SELECT n.nspname::text FROM pg_catalog.pg_class AS c JOIN " +
 	"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace" +
 	" WHERE c.oid = pg_catalog.to_regclass('" + sqltext.LedgerTable + "')), '')")
 
