@@ -48,3 +48,23 @@ func TestRowsAndAlone(t *testing.T) {
 		}
 	}
 }
+
+// A plan has the name of each target as the database reads it, by which an execution finds views in a table's place.
+func TestTargetsHaveTheirNames(t *testing.T) {
+	r, err := rewrite.New(dialect.Postgres, []rewrite.Table{{Name: "books", FenceColumn: "fence"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]guard.Target{
+		`UPDATE books SET price = 1`:                                        {Name: "books"},
+		`UPDATE "Ten".books AS b SET price = 1`:                             {Schema: "Ten", Name: "books"},
+		`DELETE FROM Shop.Books`:                                            {Schema: "shop", Name: "books"},
+		`INSERT INTO shop."books" (id) VALUES (1)`:                          {Schema: "shop", Name: "books"},
+		`MERGE INTO shop.books USING pens ON true WHEN MATCHED THEN DELETE`: {Schema: "shop", Name: "books"},
+	} {
+		p := r.Plan(query)
+		if len(p.Targets) != 1 || p.Targets[0].Schema != want.Schema || p.Targets[0].Name != want.Name {
+			t.Errorf("%s: targets %+v, want %+v", query, p.Targets, want)
+		}
+	}
+}

@@ -34,7 +34,7 @@ func (w claims) claimsTable() string {
 	case c.Schema != "":
 		schema = w.Dialect.Quote(c.Schema) + "."
 	case w.Dialect.Guard.OwnLedgers.Is():
-		schema = w.target.Schema
+		schema = w.target.Prefix
 	}
 	return schema + w.Dialect.Quote(c.Name) + " AS " + guard.ClaimedTable
 }

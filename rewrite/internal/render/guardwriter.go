@@ -39,7 +39,7 @@ func (w *guardWriter) Nonce() string { return w.Source.Nonce }
 
 func (w *guardWriter) Table() string { return w.rules.Name }
 
-func (w *guardWriter) Schema() string { return w.target.Schema }
+func (w *guardWriter) Schema() string { return w.target.Prefix }
 
 func (w *guardWriter) Ledger() string { return w.Dialect.Ledger }
 

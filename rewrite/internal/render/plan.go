@@ -134,7 +134,7 @@ type Written struct {
 
 	firstRow  int    // among all rows of Keys of the table
 	Qualifier string // what its columns are qualified with in the guard
-	Schema    string // as the statement names it, quoted and with its dot; else empty
+	Prefix    string // the schema as the statement names it, quoted and with its dot; else empty
 }
 
 // Planned is a plan with room for what plans mostly hold, allocated at once.
@@ -173,7 +173,7 @@ func (p *Plan) Size() int {
 	n += cap(p.Targets) * targetBytes
 	for i := range p.Targets {
 		t := &p.Targets[i]
-		n += (cap(t.Keys)+cap(t.NewKeys))*keyValueBytes + len(t.Qualifier) + len(t.Schema)
+		n += (cap(t.Keys)+cap(t.NewKeys))*keyValueBytes + len(t.Qualifier) + len(t.Prefix)
 	}
 	n += cap(p.Source.Repeats.Bare)*bareBytes + cap(p.Source.Repeats.Ends)*numberBytes
 	n += cap(p.Source.Edits) * editBytes

@@ -124,7 +124,7 @@ func (w replacing) newMark(e *Edit) {
 
 // inTheWay writes the FROM and WHERE of the rows that a row of a REPLACE deletes.
 func (w replacing) inTheWay(keys *session.UniqueKeys, e *Edit) {
-	w.write(" FROM ", w.target.Schema, w.rules.Quoted.Name, " AS ", w.target.Qualifier, " WHERE ")
+	w.write(" FROM ", w.target.Prefix, w.rules.Quoted.Name, " AS ", w.target.Qualifier, " WHERE ")
 	separator := ""
 	for _, key := range keys.Keys {
 		if values := w.givenKey(key, e.Row); values != nil {

@@ -112,7 +112,7 @@ func (p *planner) addTarget(table int, t *read.Target) {
 	p.target = target{table: table, index: len(p.targets), rules: rules, qualifier: qualifier}
 	p.targets = append(p.targets, render.Written{
 		Target: guard.Target{Table: in, Schema: t.Schema, Name: t.Name}, Qualifier: p.spelled(t, qualifier),
-		Schema: schema})
+		Prefix: schema})
 	p.plan.Serial = p.plan.Serial || p.target.rules.Serial != ""
 	p.plan.Tokenless = p.plan.Tokenless || p.target.rules.Tokenless()
 	p.plan.Locks = p.plan.Locks || p.target.rules.Locks()
