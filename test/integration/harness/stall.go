@@ -76,39 +76,18 @@ func Callers() int {
 	return 50
 }
 
-// StandStill has the network of db stand still for a time, while callers with deadlines of 100 ms call try again and
-// again, which reports whether it succeeded. Afterwards they have to succeed as often as before, a query has to be
-// answered, and there have to be about as many goroutines and sessions as before. admin is a way around the network.
-// It returns how often try has succeeded.
+// StandStill has the network of db stand still for a time, while callers with deadlines of 100 ms try again and again.
+// use returns what they call for a database, which reports whether it succeeded. Afterwards they have to succeed about
+// as often as callers of a new pool beside them, since the machine may be busier than before. A query has to be answered,
+// and there have to be about as many goroutines and sessions as before. admin is a way around the network.
+// It returns how often calls have succeeded.
 func (s *Stall) StandStill(
-	t *testing.T, b Base, admin, db *sql.DB, stall time.Duration, try func(ctx context.Context, caller int) bool,
+	t *testing.T, b Base, admin, db *sql.DB, stall time.Duration, use func(db *sql.DB) (try func(ctx context.Context, caller int) bool),
 ) (succeeded int64) {
 	t.Helper()
-	var successes atomic.Int64
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	const pace = 10 * time.Millisecond // callers that don't rest measure how fast the machine is
-	var all sync.WaitGroup
-	for i := range Callers() {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				limited, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
-				if try(limited, i) {
-					successes.Add(1)
-				}
-				cancel()
-				time.Sleep(pace)
-			}
-		})
-	}
-	rate := func() int64 {
-		const window = 500 * time.Millisecond
-		before := successes.Load()
-		time.Sleep(window)
-		return (successes.Load() - before) * int64(time.Second/window)
-	}
-	Eventually(t, "the callers succeed", func() bool { return successes.Load() > 20 })
-	before := rate()
+	crowd := newCrowd(t.Context(), 0, use(db))
+	defer crowd.leave()
+	Eventually(t, "the callers succeed", func() bool { return crowd.succeeded.Load() > 20 })
 	goroutines, sessions := s.goroutines(), b.sessions(t, admin)
 
 	s.Begin()
@@ -121,21 +100,64 @@ func (s *Stall) StandStill(
 		t.Errorf("a query after it: %v", err)
 	}
 	answered := time.Since(began)
-	var after int64
-	Eventually(t, "the callers succeed as often as before", func() bool { after = rate(); return after >= before/2 })
+	fresh := b.Raw(t, s.DSN)
+	fresh.SetMaxOpenConns(db.Stats().MaxOpenConnections)
+	others := newCrowd(t.Context(), Callers(), use(fresh))
+	defer others.leave()
+	var here, there int64
+	Eventually(t, "the callers succeed as often as those of a new pool", func() bool {
+		here, there = crowd.succeeded.Load(), others.succeeded.Load()
+		time.Sleep(500 * time.Millisecond)
+		here, there = crowd.succeeded.Load()-here, others.succeeded.Load()-there
+		return here > 0 && here >= there/2
+	})
 	recovered := time.Since(began)
+	others.leave()
+	_ = fresh.Close()
 	Eventually(t, "goroutines and sessions are as many as before", func() bool {
 		return s.goroutines() <= goroutines+50 && b.sessions(t, admin) <= sessions+50
 	})
-	t.Logf("%d a second, then %d; SELECT 1 after %v, the rate of before after %v, the rest after %v; %d goroutines, at most %d",
-		before, after, answered.Round(time.Millisecond), recovered.Round(time.Millisecond), time.Since(began).Round(time.Millisecond),
+	t.Logf("%d, and %d of a new pool; SELECT 1 after %v, as often after %v, the rest after %v; %d goroutines, at most %d",
+		here, there, answered.Round(time.Millisecond), recovered.Round(time.Millisecond), time.Since(began).Round(time.Millisecond),
 		goroutines, most)
 	if most > goroutines+3*Callers()+50 {
 		t.Errorf("%d goroutines in it, %d before", most, goroutines)
 	}
-	stop()
-	all.Wait()
-	return successes.Load()
+	crowd.leave()
+	return crowd.succeeded.Load() + others.succeeded.Load()
+}
+
+// A crowd is callers that try again and again.
+type crowd struct {
+	succeeded atomic.Int64
+	stop      context.CancelFunc
+	callers   sync.WaitGroup
+}
+
+// newCrowd starts the callers, which are numbered from first.
+func newCrowd(ctx context.Context, first int, try func(ctx context.Context, caller int) bool) *crowd {
+	c := new(crowd)
+	ctx, c.stop = context.WithCancel(ctx)
+	const pace = 10 * time.Millisecond // callers that don't rest measure how fast the machine is
+	for i := range Callers() {
+		c.callers.Go(func() {
+			for ctx.Err() == nil {
+				limited, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+				if try(limited, first+i) {
+					c.succeeded.Add(1)
+				}
+				cancel()
+				time.Sleep(pace)
+			}
+		})
+	}
+	return c
+}
+
+// leave ends the callers.
+func (c *crowd) leave() {
+	c.stop()
+	c.callers.Wait()
 }
 
 // sessions returns how many sessions the server has in the database of db.
