@@ -104,7 +104,7 @@ func newSettings(opts []Option, bases ...any) (*core.Settings, error) {
 	if slices.ContainsFunc(bases, isFenced) {
 		o.Fail(errors.New("the driver is fenced already"))
 	}
-	return core.NewSettings(o, bases...)
+	return core.NewSettings(o, errorFactory{}, bases...)
 }
 
 func isFenced(base any) bool {

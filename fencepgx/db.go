@@ -16,6 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
 // A DB is a pool with the fence around it. It is safe for concurrent use.
@@ -45,11 +46,11 @@ func New(pool *pgxpool.Pool, opts ...sqlfence.Option) (*DB, error) {
 		return nil, fmt.Errorf("%w: this version of pgx keeps prepared statements where fencepgx doesn't find them",
 			sqlfence.ErrInvalid)
 	}
-	settings, err := core.NewSettings(core.OptionsOf(opts), stdlib.GetDefaultDriver())
+	over, err := sqlfence.OpenDB(stdlib.GetPoolConnector(pool), opts...)
 	if err != nil {
 		return nil, err
 	}
-	over, err := sqlfence.OpenDB(stdlib.GetPoolConnector(pool), opts...)
+	settings, err := fenced.SettingsOf("fencepgx.New", over)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (e *Execution) readOptions(ctx context.Context) (reason, failed error) {
 		e.plan = e.rewriter().Plan(e.read.Query)
 	}
 	if refused != "" {
-		reason = unguardable("", refused)
+		reason = e.registry.unguardable(nil, "", refused)
 	}
 	return reason, nil
 }

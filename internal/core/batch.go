@@ -82,7 +82,7 @@ func (q *queued) decideFor(ctx context.Context, b *Batch) (outcome, error) {
 	default:
 		return decided, nil
 	}
-	err = unguardable("", reason)
+	err = q.registry.unguardable(nil, "", reason)
 	q.report(ctx, q.refusal(Refused, err))
 	return refused, err
 }

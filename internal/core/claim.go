@@ -25,7 +25,7 @@ func (e *Execution) findTakeover(ctx context.Context) error {
 func (e *Execution) planFor(v guard.Variant) (*rewrite.Plan, error) {
 	plan := e.rewriter().PlanFor(e.read.Query, e.read.variant|v)
 	if plan.Verdict == guard.Refuse {
-		return nil, e.registry.unguardable(&plan.Refusal)
+		return nil, e.registry.refused(&plan.Refusal)
 	}
 	return plan, nil
 }

@@ -52,15 +52,15 @@ func (e *Execution) classify(err error) (error, bool) {
 	var typed error
 	switch m.Kind {
 	case guard.NotInteger:
-		typed = refusedFor("", "a fence column, or the column token of fencing_tokens, isn't an integer column; "+
-			"alter it to bigint", err)
+		typed = e.registry.unguardable(err, "", "a fence column, or the column token of fencing_tokens, isn't an "+
+			"integer column; alter it to bigint")
 	case guard.Stale, guard.NotNewest, guard.OutOfScope, guard.UnknownName:
 		if m.Token >= 0 && m.Token < len(e.with.held.all) {
 			typed = e.refusedToken(m, err)
 		}
 	case guard.Reshaped:
-		typed = &outdated{error: refusedFor(e.table(0).Name, "the table's unique keys or triggers have changed since "+
-			"they were read for a REPLACE; nothing was written; send it again", err)}
+		typed = &outdated{error: e.table(0).unguardable(err, "the table's unique keys or triggers have changed since they "+
+			"were read for a REPLACE; nothing was written; send it again")}
 		e.forgetKeys()
 	case guard.Locked:
 		if m.Table >= 0 && m.Table < len(e.plan.Tables) {
@@ -110,12 +110,12 @@ func (e *Execution) refusedToken(m guard.Marker, err error) error {
 	case guard.Stale, guard.NotNewest:
 		switch {
 		case column != "" && m.Current == token.Value: // as texts they differ: 3.00 isn't 3
-			return words.Unguardable(Unguarded{Table: t.Name, Column: column, Offset: -1,
+			return t.factory.Unguardable(Unguarded{Table: t.Name, Column: column, Offset: -1,
 				Reason: fmt.Sprintf("the claim column %q isn't an integer column; alter it to bigint", column)}, err)
 		case m.Kind == guard.Stale, m.Current > token.Value:
-			return words.Stale(compared, err)
+			return t.factory.Stale(compared, err)
 		}
-		return words.NotIssued(compared, err)
+		return t.factory.NotIssued(compared, err)
 	case guard.OutOfScope:
 		return t.outOfScope(m.Key, err)
 	default:

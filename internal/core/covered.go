@@ -60,8 +60,8 @@ func (c *covered) add(key coveredName, t *Table) *Table {
 
 // exempt returns the table as no pattern stands for it.
 func (t *Table) exempt() *Table {
-	return &Table{Name: t.Name, Mode: Enforce, Rules: rewrite.Table{Schema: t.Rules.Schema, Name: t.Rules.Name,
-		Exempt: true}}
+	return &Table{Name: t.Name, Mode: Enforce, factory: t.factory,
+		Rules: rewrite.Table{Schema: t.Rules.Schema, Name: t.Rules.Name, Exempt: true}}
 }
 
 // of returns a table that the pattern stands for, by its normalised name.

@@ -33,7 +33,7 @@ func (e *Execution) findEditor(ctx context.Context) error {
 
 // lockedError returns the typed error for a row that another user has locked.
 func lockedError(t *Table, m guard.Marker, editor string, err error) error {
-	return words.Locked(Lock{t.Name, m.By, micros(m.Since), micros(m.Expiry)}, editor == "", err)
+	return t.factory.Locked(Lock{t.Name, m.By, micros(m.Since), micros(m.Expiry)}, editor == "", err)
 }
 
 // micros returns the time that is n microseconds of Unix time; the zero time for 0,

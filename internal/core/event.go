@@ -101,7 +101,7 @@ func failureKind(err error) EventKind {
 
 // unreported reports whether an error is one of sqlfence's that no event has.
 func (s *Conn) unreported(err error) bool {
-	return err != nil && words.Typed(err) && (s.reported == nil || !errors.Is(err, s.reported))
+	return err != nil && s.settings.factory.Typed(err) && (s.reported == nil || !errors.Is(err, s.reported))
 }
 
 // ReportFailure reports the error of what isn't an execution, if that is one of sqlfence's and no event has it yet.
@@ -126,7 +126,7 @@ func (e *Execution) reportSent(ctx context.Context, err error) {
 	}
 	// Where the application gets an error of sqlfence's, the event with that error is the only one but for a Bypass's.
 	err = e.conn.Explain(ctx, err)
-	failed := err != nil && words.Typed(err) && !trusted.Is(ctx, e.read.Query)
+	failed := err != nil && e.registry.factory.Typed(err) && !trusted.Is(ctx, e.read.Query)
 	for _, event := range e.told.events {
 		if failed && event.Kind != Bypassed {
 			continue

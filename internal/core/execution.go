@@ -200,7 +200,7 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 		return refused, failed
 	}
 	if why := e.asked.Unguardable; e.read.unplanned == nil && why != "" {
-		e.read.unplanned = unguardable("", why)
+		e.read.unplanned = e.registry.unguardable(nil, "", why)
 	}
 	if err := e.readBySettings(ctx); err != nil {
 		return refused, err
@@ -260,7 +260,7 @@ func (e *Execution) unseenSetting() error {
 			continue
 		}
 		if name, ok := given[n-1].Value.(string); !ok || !sqltext.IsApplicationSetting(name) {
-			return unguardable("", sqltext.UnseenSetting)
+			return e.registry.unguardable(nil, "", sqltext.UnseenSetting)
 		}
 	}
 	return nil
@@ -291,7 +291,7 @@ func (e *Execution) build(ctx context.Context) (outcome, error) {
 	case e.read.unplanned != nil:
 		return refused, e.read.unplanned
 	case e.plan.Verdict == guard.Refuse:
-		return refused, e.registry.unguardable(&e.plan.Refusal)
+		return refused, e.registry.refused(&e.plan.Refusal)
 	case e.plan.Several > 0 && !e.runsSeveral():
 		return refused, e.registry.several(e.plan)
 	}

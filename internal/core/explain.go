@@ -14,7 +14,7 @@ func (s *Settings) Explain(query string) (verdict guard.Verdict, tables []string
 	case guard.Guard:
 		text, err = s.show(plan)
 	case guard.Refuse:
-		err = s.unguardable(&plan.Refusal)
+		err = s.refused(&plan.Refusal)
 	}
 	return verdict, tables, text, err
 }

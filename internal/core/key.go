@@ -64,7 +64,7 @@ func (e *Execution) matchRows(i int) error {
 	for row, k := range target.Keys {
 		key, err := e.keyText(t, k)
 		if err == nil && e.conn.settings.profile.Answers.ChoosesKey(key) {
-			err = unguardable(t.Name, fmt.Sprintf("where a new row's key is %q the database may choose another "+
+			err = t.unguardable(nil, fmt.Sprintf("where a new row's key is %q the database may choose another "+
 				"one; give the row its key", key))
 		}
 		n, ok := keys[key]
@@ -92,11 +92,11 @@ func (e *Execution) oneKey(i int) error {
 	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
 	switch {
 	case len(tokens) > 1:
-		return unguardable(t.Name, "the rows' keys are unknown before the statement runs, and the context carries "+
+		return t.unguardable(nil, "the rows' keys are unknown before the statement runs, and the context carries "+
 			"several tokens for this table; "+
 			"write INSERT ... VALUES with the keys as arguments, or insert the rows of one token per call")
 	case len(tokens) == 1 && e.rows && e.plan.ReturnsChecks:
-		return unguardable(t.Name, "the rows' keys are unknown before the statement runs, and a query can't check "+
+		return t.unguardable(nil, "the rows' keys are unknown before the statement runs, and a query can't check "+
 			"them; run it with Exec")
 	}
 	return nil
@@ -114,7 +114,7 @@ func (e *Execution) keepKeys(i int) error {
 		return nil
 	case 1:
 	default:
-		return unguardable(t.Name, "it assigns the key column while the context carries several tokens for this "+
+		return t.unguardable(nil, "it assigns the key column while the context carries several tokens for this "+
 			"table; leave the column out, or update one row per call")
 	}
 	for _, k := range target.NewKeys {
@@ -133,7 +133,7 @@ func (e *Execution) keepKeys(i int) error {
 // sent as the value that was read.
 func (e *Execution) keyText(t *Table, k guard.KeyValue) (string, error) {
 	if k.Unknown {
-		return "", unguardable(t.Name, "the row's key is unknown before the statement runs; pass it as an "+
+		return "", t.unguardable(nil, "the row's key is unknown before the statement runs; pass it as an "+
 			"argument, or write a constant")
 	}
 	if k.Name == "" && k.Ordinal == 0 {
@@ -144,7 +144,7 @@ func (e *Execution) keyText(t *Table, k guard.KeyValue) (string, error) {
 	if names := e.argNames(given); names != nil {
 		place, ok := names[k.Name]
 		if _, mixed := names[""]; mixed || place == givenTwice {
-			return "", unguardable(t.Name, "the row's key is ambiguous among arguments with and without names, or "+
+			return "", t.unguardable(nil, "the row's key is ambiguous among arguments with and without names, or "+
 				"of the same name; name each argument once")
 		}
 		i = -1
@@ -158,15 +158,15 @@ func (e *Execution) keyText(t *Table, k guard.KeyValue) (string, error) {
 			return key, t.canonical(key)
 		}
 	} else if k.Name != "" {
-		return "", unguardable(t.Name, fmt.Sprintf("the row's key is the placeholder called %q, and no argument has "+
+		return "", t.unguardable(nil, fmt.Sprintf("the row's key is the placeholder called %q, and no argument has "+
 			"this name, so that drivers bind one or another; "+
 			"pass it as sql.Named(%[1]q, ...), or write ? for all placeholders", k.Name))
 	} else if e.read.names != nil {
-		return "", unguardable(t.Name, "the row's key is a placeholder without a name, and the arguments have "+
+		return "", t.unguardable(nil, "the row's key is a placeholder without a name, and the arguments have "+
 			"names, so that drivers bind one or another; write a name for it, as in :id, or pass the arguments "+
 			"without names")
 	}
-	return "", unguardable(t.Name, "the row's key is an argument of an unsupported type; "+
+	return "", t.unguardable(nil, "the row's key is an argument of an unsupported type; "+
 		"pass an integer, a string or a UUID")
 }
 
@@ -228,7 +228,7 @@ func (t *Table) canonical(key string) error {
 		return nil
 	}
 	if !nfc.Is(key) {
-		return unguardable(t.Name, fmt.Sprintf("the row's key %+.40q is not in Unicode's normalization form C, as the "+
+		return t.unguardable(nil, fmt.Sprintf("the row's key %+.40q is not in Unicode's normalization form C, as the "+
 			"names of tokens are; "+
 			"store keys in that form (NFC)", key))
 	}
@@ -236,7 +236,7 @@ func (t *Table) canonical(key string) error {
 	isNumber := err == nil || errors.Is(err, strconv.ErrRange) || otherBase.MatchString(key)
 	if isNumber || strings.TrimSpace(key) != key || anyUUID.MatchString(key) && !plainUUID.MatchString(key) ||
 		strings.HasPrefix(key, `\x`) {
-		return unguardable(t.Name, fmt.Sprintf("the database may store the row's key %q as another text; write it as "+
+		return t.unguardable(nil, fmt.Sprintf("the database may store the row's key %q as another text; write it as "+
 			"the database prints it", key))
 	}
 	return nil

@@ -32,7 +32,7 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 		}
 	}
 	if missing, ok := setuperr.Find(err, e.ask(ctx), tables...); ok {
-		return words.Missing(missing, err)
+		return e.registry.factory.Missing(missing, err)
 	}
 	var by *outdated
 	if errors.As(err, &by) && by.fact == session.Function {
@@ -60,7 +60,7 @@ func (e *Execution) ask(ctx context.Context) setuperr.Asker {
 // where nothing was sent.
 func (e *Execution) missingFunction(ctx context.Context, err error) error {
 	s := e.conn.settings
-	return words.Missing(setuperr.LedgerFunction(s.profile.Database.Text, s.schema, e.ask(ctx)), err)
+	return s.factory.Missing(setuperr.LedgerFunction(s.profile.Database.Text, s.schema, e.ask(ctx)), err)
 }
 
 // explainType returns an UnguardableError where a number of the guard's doesn't fit the type of its column; else nil.
@@ -86,7 +86,7 @@ func (e *Execution) explainType(ctx context.Context, err error) error {
 			default:
 				continue
 			}
-			return words.Unguardable(Unguarded{Table: t.Name, Column: column, Offset: -1, Reason: fmt.Sprintf(
+			return t.factory.Unguardable(Unguarded{Table: t.Name, Column: column, Offset: -1, Reason: fmt.Sprintf(
 				"the column %q %s, and tokens and versions are integers; alter it to bigint, or "+
 					"register another column",
 				column, typ)}, err)
@@ -122,7 +122,7 @@ func (e *Execution) explainRule(err error) error {
 		for _, column := range []string{t.Rules.FenceColumn, t.Rules.Serial, t.Rules.Lock.By, t.Rules.Key,
 			t.Rules.Claim} {
 			if dberr.IsAssignedTwice(err, column) {
-				return refusedBy(err, t, assignsTwice)
+				return t.unguardable(err, assignsTwice)
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (e *Execution) explainRule(err error) error {
 	}
 	for i := range e.plan.Tables {
 		if t := e.table(i); t.Rules.Ledger {
-			return refusedBy(err, t, "a rule makes several statements of this one, which PostgreSQL does only "+
+			return t.unguardable(err, "a rule makes several statements of this one, which PostgreSQL does only "+
 				"without WITH, where the ledger is asked; guard the table by RowFence, or write a trigger instead "+
 				"of the rule")
 		}

@@ -74,7 +74,7 @@ func (e *Execution) refusePrepared(ctx context.Context, reason error) error {
 		if e.plan.Verdict != guard.Refuse {
 			return nil
 		}
-		reason = s.enforced.unguardable(&e.plan.Refusal)
+		reason = s.enforced.refused(&e.plan.Refusal)
 	}
 	e.report(ctx, e.refusal(Refused, reason))
 	return reason

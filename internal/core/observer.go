@@ -92,8 +92,8 @@ func (s *Settings) report(ctx context.Context, e Event) {
 	}
 	switch {
 	case s.logger != nil && Unasked.Has(e.Kind):
-		words.Log(ctx, s.logger, e)
+		s.factory.Log(ctx, s.logger, e)
 	case s.unheard && e.Kind == WouldRefuse:
-		words.Log(ctx, slog.Default(), e)
+		s.factory.Log(ctx, slog.Default(), e)
 	}
 }

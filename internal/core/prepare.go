@@ -59,7 +59,7 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 		return plain, nil
 	case reason != nil:
 	case e.plan.Verdict == guard.Refuse:
-		reason = s.settings.unguardable(&e.plan.Refusal)
+		reason = s.settings.refused(&e.plan.Refusal)
 	case e.plan.Several > 0:
 		reason = s.settings.several(e.plan)
 	case !e.plan.Params:

@@ -26,9 +26,9 @@ var (
 	ErrInvalid        = errors.New("sqlfence: invalid argument")
 )
 
-// Words are what the public package makes of the core's facts: the errors with types that applications know, and the
-// lines of the log. err is the base driver's error, or nil for what was not sent.
-type Words interface {
+// An ErrorFactory turns the core's facts into the error types and log records of the public package. err is the base
+// driver's error, or nil for what was not sent.
+type ErrorFactory interface {
 	// Stale: the row or the ledger has a newer value than the token; a claim has another value, or its row is gone.
 	Stale(c Compared, err error) error
 	// NotIssued: the ledger's newest value is below the token's; or the claim of the row is.
@@ -80,23 +80,15 @@ type Lock struct {
 	Since, Expiry time.Time
 }
 
-var words Words
-
-// Speak sets the words of all databases. The public package calls it before anything else is called.
-func Speak(w Words) { words = w }
-
-// refusedFor is the error of a statement that can't be guarded, for no single place in it.
-func refusedFor(table, reason string, err error) error {
-	return words.Unguardable(Unguarded{Table: table, Reason: reason, Offset: -1}, err)
+// unguardable returns the error of a statement that can't be guarded, for no single place in it. err is the database's
+// error, or nil if nothing was sent.
+func (r *registry) unguardable(err error, table, reason string) error {
+	return r.factory.Unguardable(Unguarded{Table: table, Reason: reason, Offset: -1}, err)
 }
 
-// unguardable is the error of a statement that can't be guarded, for no single place in it.
-func unguardable(table, reason string) error { return refusedFor(table, reason, nil) }
-
-// refusedBy is the error of a statement that the database has refused with err for what
-// the guard has added.
-func refusedBy(err error, t *Table, reason string) error {
-	return refusedFor(t.Name, reason, err)
+// unguardable is registry.unguardable for a write of the table.
+func (t *Table) unguardable(err error, reason string) error {
+	return t.factory.Unguardable(Unguarded{Table: t.Name, Reason: reason, Offset: -1}, err)
 }
 
 // A Refusal is a sentinel with the reason of one statement, and the base driver's

@@ -17,6 +17,7 @@ import (
 // its tables, and if some are observed another one of those that are enforced: what that
 // one makes of a statement is what holds, whatever becomes of the observed tables.
 type registry struct {
+	factory  ErrorFactory
 	tables   []*Table
 	rewriter *rewrite.Rewriter
 
@@ -110,18 +111,18 @@ func (r *registry) names(p *rewrite.Plan) (names []string) {
 	return names
 }
 
-// unguardable returns the error of a statement that package rewrite refuses.
-func (r *registry) unguardable(why *guard.Refusal) error {
+// refused returns the error of a statement that package rewrite refuses.
+func (r *registry) refused(why *guard.Refusal) error {
 	table := why.Name
 	if table == "" && why.Table >= 0 {
 		table = r.tables[why.Table].Name
 	}
-	return words.Unguardable(Unguarded{Table: table, Reason: why.Reason, Offset: why.Offset}, nil)
+	return r.factory.Unguardable(Unguarded{Table: table, Reason: why.Reason, Offset: why.Offset}, nil)
 }
 
 // several returns the error of several statements that are refused for how they are sent.
 func (r *registry) several(p *rewrite.Plan) error {
-	return words.Unguardable(Unguarded{
+	return r.factory.Unguardable(Unguarded{
 		Table: r.table(p, 0).Name,
 		Reason: "it writes to a registered table and is one of several statements in one text, which only an Exec " +
 			"without arguments runs, where no table is observed; send each by itself",
@@ -133,7 +134,7 @@ func (r *registry) several(p *rewrite.Plan) error {
 func (r *registry) unrendered(err error) error {
 	var why *guard.Refusal
 	if errors.As(err, &why) {
-		return r.unguardable(why)
+		return r.refused(why)
 	}
 	return fmt.Errorf("sqlfence: %w", err)
 }

@@ -16,7 +16,7 @@ func (e *Execution) render() (outcome, error) {
 	e.with.values.Literal = e.needsLiteral(given)
 	err := e.write()
 	if err == nil && len(given) > 0 && e.misplaced() {
-		err = unguardable("", needsPlaces)
+		err = e.registry.unguardable(nil, "", needsPlaces)
 	}
 	if err != nil {
 		return refused, err

@@ -80,9 +80,9 @@ func (s *Settings) refusedBySeal(err error) (error, bool) {
 	table, resource := s.sealedTable(name)
 	compared := Compared{Table: table, Token: Token{resource, token}, Current: current}
 	if refused == sqltext.StaleProof {
-		return words.Stale(compared, err), true
+		return s.factory.Stale(compared, err), true
 	}
-	return words.NotIssued(compared, err), true
+	return s.factory.NotIssued(compared, err), true
 }
 
 // unprovenWrite is the error of a write that proved no token to the seal of a table. Where the

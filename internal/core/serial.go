@@ -21,16 +21,16 @@ func (e *Execution) findSerial(ctx context.Context) error {
 	if err != nil || !plan.Versioned {
 		return err
 	}
-	table := e.registry.table(plan, 0).Name
+	t := e.registry.table(plan, 0)
 	switch {
 	case serial < 0:
 		return fmt.Errorf("%w: table %q: the context's serial is %d; pass WithSerial the version that was read, 0 or "+
-			"higher", ErrInvalid, table, serial)
+			"higher", ErrInvalid, t.Name, serial)
 	case e.rows && !plan.Returns:
-		return unguardable(table, "a query that returns no rows doesn't show whether it reached a row; run it with "+
+		return t.unguardable(nil, "a query that returns no rows doesn't show whether it reached a row; run it with "+
 			"Exec, or add RETURNING")
 	case !e.rows && plan.Returns && !e.conn.settings.profile.Answers.CountsRows.Is():
-		return unguardable(table, "drivers of this database miscount the rows of an Exec with RETURNING; run it with "+
+		return t.unguardable(nil, "drivers of this database miscount the rows of an Exec with RETURNING; run it with "+
 			"Query, or leave RETURNING out")
 	}
 	e.take(plan, guard.Versioned)
@@ -79,9 +79,9 @@ func (e *Execution) serialError(m guard.Marker, err error) error {
 	t := e.table(m.Table)
 	switch m.Kind {
 	case guard.Conflict:
-		return words.Conflict(Conflict{Table: t.Name, Expected: e.with.values.Serial, Current: m.Current}, err)
+		return t.factory.Conflict(Conflict{Table: t.Name, Expected: e.with.values.Serial, Current: m.Current}, err)
 	case guard.Assigned:
-		return words.Conflict(Conflict{Table: t.Name, Current: m.Current, Assigned: true,
+		return t.factory.Conflict(Conflict{Table: t.Name, Current: m.Current, Assigned: true,
 			Claim: t.Rules.Claim != ""}, err)
 	case guard.Required:
 		return noSerial(t, err)
@@ -90,7 +90,7 @@ func (e *Execution) serialError(m guard.Marker, err error) error {
 		if t.Rules.Claim != "" {
 			column, kind = t.Rules.Claim, "claim"
 		}
-		return words.Unguardable(Unguarded{
+		return t.factory.Unguardable(Unguarded{
 			Table:  t.Name,
 			Column: column,
 			Reason: fmt.Sprintf("the %s column %q holds %q, want an integer below 2⁶³-1; repair the row, under Bypass",

@@ -49,7 +49,7 @@ func (s *Conn) know(ctx context.Context, m session.Moment) error {
 		return nil
 	}
 	if refusal := (*session.Refusal)(nil); errors.As(err, &refusal) {
-		return refusedServer(refusal)
+		return s.refusedServer(refusal)
 	}
 	return err
 }
@@ -101,16 +101,17 @@ func (s *Conn) refuses(ctx context.Context) error {
 	if refusal == nil {
 		return nil
 	}
-	return refusedServer(refusal)
+	return s.refusedServer(refusal)
 }
 
 // refusedServer is the error of a guarded statement on a server on which guards aren't known to hold.
-func refusedServer(r *session.Refusal) error {
+func (s *Conn) refusedServer(r *session.Refusal) error {
 	remedy := "use a server that docs/servers.md has as tested"
 	if r.Server != "" {
 		remedy = fmt.Sprintf("WithUntestedServer(%q) takes the risk (docs/servers.md)", r.Server)
 	}
-	return words.Unguardable(Unguarded{Server: r.Server, Reason: fmt.Sprintf("%v; %s", r, remedy), Offset: -1}, r.Err)
+	return s.settings.factory.Unguardable(Unguarded{Server: r.Server, Reason: fmt.Sprintf("%v; %s", r, remedy),
+		Offset: -1}, r.Err)
 }
 
 // CheckServer asks the server what guards rely on, and returns why nothing guarded is written on it. err says why
@@ -142,15 +143,15 @@ func (e *Execution) checkServer(ctx context.Context) error {
 	}
 	switch facts := &s.session.Facts; {
 	case facts.Unfit != "":
-		return unguardable(e.table(0).Name, facts.Unfit)
+		return e.table(0).unguardable(nil, facts.Unfit)
 	case reading != lex.EscapesUnknown && reading != s.session.Reading():
-		return unguardable(e.table(0).Name, lex.AmbiguousQuote)
+		return e.table(0).unguardable(nil, lex.AmbiguousQuote)
 	case facts.SplitCharset != "" && beyondASCII:
-		return unguardable(e.table(0).Name, fmt.Sprintf(needsPlainCharset, facts.SplitCharset))
+		return e.table(0).unguardable(nil, fmt.Sprintf(needsPlainCharset, facts.SplitCharset))
 	case facts.AssignsAtOnce && e.plan.AssignsTwice:
-		return unguardable(e.table(0).Name, assignsTwice)
+		return e.table(0).unguardable(nil, assignsTwice)
 	case facts.AssignsUnseen && e.plan.ReadsAssigned:
-		return unguardable(e.table(0).Name, fmt.Sprintf(assignsKey, facts.Known))
+		return e.table(0).unguardable(nil, fmt.Sprintf(assignsKey, facts.Known))
 	case facts.Apart != "":
 		return e.checkApart(facts.Apart)
 	}
@@ -208,7 +209,7 @@ func (e *Execution) checkNarrow(ctx context.Context) error {
 		case err != nil:
 			return err
 		case column != "" && (s.session.Clips || e.plan.Ignores):
-			return unguardable(t.Name, fmt.Sprintf(needsWidth, column, typ))
+			return t.unguardable(nil, fmt.Sprintf(needsWidth, column, typ))
 		}
 	}
 	return nil
@@ -223,7 +224,7 @@ func (e *Execution) checkHome(ctx context.Context) error {
 	case i < 0:
 		return nil
 	case e.plan.Several > 0 && s.session.MayMove(e.read.Query):
-		return unguardable(e.table(i).Name, "the text may change where the session finds names (search_path) "+
+		return e.table(i).unguardable(nil, "the text may change where the session finds names (search_path) "+
 			"before it writes; send each statement by itself")
 	}
 	return s.checkHome(ctx, e.table(i).Name)
@@ -233,7 +234,7 @@ func (e *Execution) checkHome(ctx context.Context) error {
 func (s *Conn) checkHome(ctx context.Context, table string) error {
 	err := s.session.CheckHome(ctx, (*asking)(s))
 	if moved := (*session.Moved)(nil); errors.As(err, &moved) {
-		return unguardable(table, moved.Error())
+		return s.settings.unguardable(nil, table, moved.Error())
 	}
 	return err
 }
@@ -260,7 +261,7 @@ func (e *Execution) checkViews() error {
 			v = s.InPlace(of.Schema, of.Name, e.read.Query)
 		}
 		if v != nil {
-			return unguardable(t.Name, fmt.Sprintf(isView, v.Schema, v.Name))
+			return t.unguardable(nil, fmt.Sprintf(isView, v.Schema, v.Name))
 		}
 	}
 	return nil
@@ -283,7 +284,7 @@ func (e *Execution) checkApart(apart string) error {
 			if t.ClaimOf != "" {
 				rule = "ClaimOf"
 			}
-			return unguardable(t.Name, fmt.Sprintf(needsLock, rule, apart))
+			return t.unguardable(nil, fmt.Sprintf(needsLock, rule, apart))
 		}
 	}
 	return nil

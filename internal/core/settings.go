@@ -36,14 +36,14 @@ type Settings struct {
 }
 
 // NewSettings checks the options together; its error has all of their faults, and is [ErrInvalid]. bases
-// are where the base driver may be recognised.
-func NewSettings(o *Options, bases ...any) (*Settings, error) {
+// are where the base driver may be recognised. The factory makes the errors and log records of the database.
+func NewSettings(o *Options, factory ErrorFactory, bases ...any) (*Settings, error) {
 	p, err := resolve(o.Dialect, bases...)
 	if err != nil {
 		o.Fail(err)
 	}
 	s := &Settings{profile: p, bypass: o.Bypass, observers: o.Observers, logger: o.Logger, source: o.Source,
-		statements: -1, verifies: o.Verify}
+		statements: -1, verifies: o.Verify, registry: registry{factory: factory}}
 	if o.Statements != nil {
 		s.statements = *o.Statements
 	}
@@ -86,9 +86,10 @@ func (s *Settings) placed(ctx context.Context, query string) string {
 // addTables checks the tables and makes their registries. Where the dialect is
 // unknown, which is a fault already, their names can't be read.
 func (s *Settings) addTables(o *Options) {
-	enforced := new(registry)
+	enforced := &registry{factory: s.factory}
 	found := make([][]error, len(o.Tables))
 	for i, t := range o.Tables {
+		t.factory = s.factory
 		found[i] = t.check(s.profile.Database)
 	}
 	for i, t := range o.Tables {

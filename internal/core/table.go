@@ -28,6 +28,7 @@ type Table struct {
 	Rules   rewrite.Table
 	ClaimOf string // the table with the claims, as registered; empty for none
 
+	factory ErrorFactory
 	spelled session.Name
 	asked   []string // the token's name, as a source is asked for it
 	faults  []error

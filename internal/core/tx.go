@@ -126,7 +126,7 @@ func (e *Execution) keepTerm(got []Token) error {
 func (e *Execution) changedTerm(before, now Token) error {
 	t := e.table(max(0, e.find(func(t *Table) bool { return t.takes(now.Name) })))
 	if before.Value < now.Value {
-		return words.Stale(Compared{Table: t.Name, Token: before, Current: now.Value}, nil)
+		return t.factory.Stale(Compared{Table: t.Name, Token: before, Current: now.Value}, nil)
 	}
 	return t.misled("the token source gave %v after %v in one transaction", now, before)
 }

@@ -10,52 +10,50 @@ import (
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
-func init() { core.Speak(words{}) }
+// errorFactory turns the core's facts into this package's error types and log records.
+type errorFactory struct{}
 
-// words makes the errors of this package, and the lines of the log, of what the core knows.
-type words struct{}
-
-// Stale implements core.Words.
-func (words) Stale(c core.Compared, err error) error {
+// Stale implements core.ErrorFactory.
+func (errorFactory) Stale(c core.Compared, err error) error {
 	return &StaleError{Table: c.Table, Token: Token(c.Token), Current: c.Current, gone: c.Gone,
 		refusedAs: refusedAs[isStale]{err}}
 }
 
-// NotIssued implements core.Words.
-func (words) NotIssued(c core.Compared, err error) error {
+// NotIssued implements core.ErrorFactory.
+func (errorFactory) NotIssued(c core.Compared, err error) error {
 	return &NotIssuedError{Table: c.Table, Token: Token(c.Token), Current: c.Current, claim: c.Claim,
 		refusedAs: refusedAs[isNotIssued]{err}}
 }
 
-// Unguardable implements core.Words.
-func (words) Unguardable(u core.Unguarded, err error) error {
+// Unguardable implements core.ErrorFactory.
+func (errorFactory) Unguardable(u core.Unguarded, err error) error {
 	return &UnguardableError{
 		Table: u.Table, Column: u.Column, Server: u.Server, Reason: u.Reason, Offset: u.Offset,
 		refusedAs: refusedAs[isUnguardable]{err},
 	}
 }
 
-// Conflict implements core.Words.
-func (words) Conflict(c core.Conflict, err error) error {
+// Conflict implements core.ErrorFactory.
+func (errorFactory) Conflict(c core.Conflict, err error) error {
 	return &ConflictError{
 		Table: c.Table, Expected: c.Expected, Current: c.Current, Assigned: c.Assigned, claim: c.Claim,
 		refusedAs: refusedAs[isConflict]{err},
 	}
 }
 
-// Locked implements core.Words.
-func (words) Locked(l core.Lock, anonymous bool, err error) error {
+// Locked implements core.ErrorFactory.
+func (errorFactory) Locked(l core.Lock, anonymous bool, err error) error {
 	return &LockedError{Table: l.Table, By: l.By, Since: l.Since, Expiry: l.Expiry, anonymous: anonymous,
 		refusedAs: refusedAs[isLocked]{err}}
 }
 
-// Missing implements core.Words.
-func (words) Missing(m setuperr.Missing, err error) error {
+// Missing implements core.ErrorFactory.
+func (errorFactory) Missing(m setuperr.Missing, err error) error {
 	return &SetupError{Missing: m.Name, SQL: m.SQL, Remedy: m.Remedy, Err: err}
 }
 
-// Typed implements core.Words.
-func (words) Typed(err error) bool {
+// Typed implements core.ErrorFactory.
+func (errorFactory) Typed(err error) bool {
 	for _, sentinel := range sentinels {
 		if errors.Is(err, sentinel) {
 			return true
@@ -64,8 +62,8 @@ func (words) Typed(err error) bool {
 	return false
 }
 
-// Log implements core.Words.
-func (words) Log(ctx context.Context, logger *slog.Logger, e core.Event) {
+// Log implements core.ErrorFactory.
+func (errorFactory) Log(ctx context.Context, logger *slog.Logger, e core.Event) {
 	logEvent(ctx, logger, publicEvent(e))
 }
 
