@@ -31,15 +31,17 @@ type conn struct {
 // newConn fences base. database/sql keeps a connection after a transaction's
 // context was cancelled only if it has both SessionResetter and Validator, so
 // the two are there exactly if base has them.
-func newConn(s *core.Settings, base driver.Conn, f *core.Found) (driver.Conn, error) {
+func newConn(ctx context.Context, s *core.Settings, base driver.Conn, f *core.Found) (driver.Conn, error) {
 	l := newLink(s, base)
+	if err := f.Check(ctx, s, l); err != nil {
+		return nil, err
+	}
 	c := &conn{link: l, state: core.NewConn(s, l, f)}
 	if !l.cache.rows {
 		l.cache.none = c.state.ReturnsCounts
 	}
 	var err error
 	if l.sqlmw, err = newInterceptor(base, c.state); err != nil {
-		_ = base.Close() // the reason is err
 		return nil, err
 	}
 	_, resets := base.(driver.SessionResetter)
@@ -181,6 +183,9 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	}
 	return driver.ErrSkip
 }
+
+// Fenced implements fenced.Conn: package verify asks over the connection.
+func (c *conn) Fenced() (*core.Settings, core.Link) { return c.state.Settings(), c.link }
 
 // Raw returns the base driver's connection, for sql.Conn.Raw. What is done with
 // it isn't guarded; the observer gets an event that it was handed out.

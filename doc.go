@@ -77,8 +77,8 @@
 //   - against what puts another table in the ledger's place unseen, such as SET search_path
 //     ([WithSchema] names its schema), or on SQLite another json_extract.
 //
-// [Verify] looks for these in the database's catalogue; [WithVerify] refuses connections to
-// one with faults.
+// Package verify looks for these in the database's catalogue. Its option OnConnect refuses connections
+// to a database with faults.
 //
 // [recipes.md]: https://github.com/sqlfence/sqlfence/blob/main/docs/recipes.md
 // [promises.md]: https://github.com/sqlfence/sqlfence/blob/main/docs/promises.md

@@ -120,7 +120,7 @@ type fencedDriver struct {
 	base     driver.Driver
 	settings *core.Settings
 
-	verified sync.Map // of connections without a connector: the *verification of each dsn
+	found sync.Map // of connections without a connector: the *core.Found of each dsn
 }
 
 // Settings implements fenced.Driver: packages with SQL of their own ask for them.
@@ -132,22 +132,21 @@ func (d *fencedDriver) Open(dsn string) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, _ := d.verified.LoadOrStore(dsn, new(verification))
-	return d.fence(context.Background(), base, v.(*verification), new(core.Found))
+	found, _ := d.found.LoadOrStore(dsn, new(core.Found))
+	return d.fence(context.Background(), base, found.(*core.Found))
 }
 
-// fence fences a connection, unless something is wrong with its database.
-func (d *fencedDriver) fence(
-	ctx context.Context, base driver.Conn, v *verification, f *core.Found,
-) (driver.Conn, error) {
-	if err := v.admit(ctx, d.settings, base); err != nil {
-		_ = base.Close() // the reason is err
-		if refused := (*VerifyError)(nil); errors.As(err, &refused) {
-			d.settings.ReportFailure(ctx, "", err)
-		}
-		return nil, err
+// fence fences a connection, unless the options' check refuses it.
+func (d *fencedDriver) fence(ctx context.Context, base driver.Conn, f *core.Found) (driver.Conn, error) {
+	c, err := newConn(ctx, d.settings, base, f)
+	if err == nil {
+		return c, nil
 	}
-	return newConn(d.settings, base, f)
+	_ = base.Close() // the reason is err
+	if (errorFactory{}).Typed(err) {
+		d.settings.ReportFailure(ctx, "", err)
+	}
+	return nil, err
 }
 
 // OpenConnector implements driver.DriverContext, for a base that doesn't too.
@@ -168,8 +167,6 @@ type connector struct {
 	base   driver.Connector
 	driver *fencedDriver
 	found  core.Found
-
-	verified verification
 }
 
 // Connect implements driver.Connector.
@@ -178,7 +175,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.driver.fence(ctx, base, &c.verified, &c.found)
+	return c.driver.fence(ctx, base, &c.found)
 }
 
 // Driver implements driver.Connector.

@@ -106,7 +106,7 @@ type EventKind int
 const (
 	// Refused: the statement was refused, and changed nothing. Every statement that fails with an error of this
 	// package's is Refused or Unanswered, once, also if the database lacks what the guard needs ([ErrNotSetUp]).
-	// A connection that [WithVerify] refuses is Refused as well.
+	// A connection that verify.OnConnect refuses is Refused as well.
 	Refused = EventKind(core.Refused)
 	// WouldRefuse: [Observe] mode let a statement through that [Enforce] would have refused.
 	WouldRefuse = EventKind(core.WouldRefuse)

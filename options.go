@@ -46,7 +46,7 @@ type Option func(*core.Options)
 // unqualified books, which may resolve to it. A write of an unqualified name that may be one of several
 // registrations, such as "shop.books" and "blog.books", is refused. A table that is registered twice, also with and
 // without its schema, is refused; so are a nil rule, and rules that contradict each other. Whether
-// the table exists isn't looked at but by [Verify] and [WithVerify]. The tables of sqlfence's own
+// the table exists isn't looked at but by package verify. The tables of sqlfence's own
 // packages (fencing_tokens, fencing_leases, rowlocks, fencing_changes) are always guarded, and refused here. In
 // PostgreSQL write a name with capital letters outside of ASCII in double quotes: without them the
 // database folds it in a way that depends on its encoding.

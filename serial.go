@@ -29,7 +29,7 @@ import (
 //
 // In SQLite a column can hold values of any type; a write to a row with a version that isn't an
 // integer is refused with a [UnguardableError]. PostgreSQL has errors of its own. In MySQL the column
-// has to be BIGINT, which [Verify] checks.
+// has to be BIGINT, which verify.Check checks.
 func Serial(column string, opts ...SerialOption) Rule {
 	return func(t *core.Table) {
 		o := new(serialOptions)

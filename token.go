@@ -11,8 +11,8 @@ import (
 
 const (
 	// WarnToken is the value from which issuing a token is logged as a warning:
-	// a tenth of [MaxToken], so that there is time to act.
-	WarnToken = 90_000_000_000_000
+	// 90_000_000_000_000, a tenth of [MaxToken], so that there is time to act.
+	WarnToken = core.WarnToken
 
 	// MaxToken is the highest value of a token, 900_000_000_000_000. It fits 15 decimal digits, and a
 	// float64 holds it exactly, so it survives JavaScript and JSON. Package tokens

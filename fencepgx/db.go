@@ -84,10 +84,10 @@ func (db *DB) Ping(ctx context.Context) error {
 	return db.AcquireFunc(ctx, func(c *Conn) error { return c.Ping(ctx) })
 }
 
-// Acquire returns a connection of the pool. It has to be given back with Release. With [sqlfence.WithVerify] a database
-// in which something is wrong is a [*sqlfence.VerifyError].
+// Acquire returns a connection of the pool. It has to be given back with Release. With verify.OnConnect a database
+// in which something is wrong is a *verify.Error.
 func (db *DB) Acquire(ctx context.Context) (*Conn, error) {
-	if db.settings.Verifies() && !db.verified.Load() {
+	if db.settings.ChecksConnections() && !db.verified.Load() {
 		if err := db.sql.PingContext(ctx); err != nil {
 			return nil, err
 		}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/catalogue"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
-	"github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
@@ -79,7 +79,7 @@ func AddFence(ctx context.Context, db *sql.DB, table, column string) (err error)
 // Errors are those of AddFence, of a query of the catalogue, and [sqlfence.ErrInvalid] for a db that isn't fenced. The
 // tables before the one that the error is about have their column; call it again for the others.
 func AddFences(ctx context.Context, db *sql.DB) error {
-	columns, err := fenced.FenceColumns(ctx, "schema.AddFences", db)
+	columns, err := catalogue.FenceColumns(ctx, "schema.AddFences", db)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/schema"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // A step of a deployment: the program that is running doesn't notice.
@@ -39,7 +40,7 @@ func ExampleSeal() {
 	if err := schema.Seal(ctx, db); err != nil {
 		log.Fatal(err) // it may be run again
 	}
-	found, err := sqlfence.Verify(ctx, db)
+	found, err := verify.Check(ctx, db)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestFiles(t *testing.T) {
 
 var procedure = regexp.MustCompile(`(?s)PROCEDURE %1\$s\.(\w+)\((.*?)\)\n[^\n]*\$procedure\$(.*?)\$procedure\$`)
 
-// Verify recognises each procedure that the files create.
+// Package catalogue recognises each procedure that the files create.
 func TestProcedureHashes(t *testing.T) {
 	found := make(map[string]string)
 	for _, text := range []string{pg.CreateTokenProcedures, pg.CreateLeaseProcedures} {
@@ -46,7 +46,7 @@ func TestProcedureHashes(t *testing.T) {
 		}
 	}
 	if !maps.Equal(found, pg.ProcedureHashes) {
-		t.Errorf("the files have %v, Verify has %v", found, pg.ProcedureHashes)
+		t.Errorf("the files have %v, verify.Check has %v", found, pg.ProcedureHashes)
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 // database refuses to lower a token, or to delete, replace or rename a name, whatever client asks
 // for it. On PostgreSQL it installs with them the function that guards ask the ledger by ([LedgerFunction]).
 // It waits at most a second for open transactions that have written under the guard. Where it can't
-// install them, it logs why and succeeds; [sqlfence.Verify] reports it. The procedures of [WithProcedures] are
+// install them, it logs why and succeeds; verify.Check reports it. The procedures of [WithProcedures] are
 // created, or Setup fails.
 func (s *Store) Setup(ctx context.Context) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()

@@ -11,6 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/examples/internal/scratch"
 	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // ttl is long: no leader loses the lease because the machine stands still for a while. Here a
@@ -37,7 +38,7 @@ func newCandidate(ctx context.Context, name string, source *scratch.Database) (c
 		return nil, err
 	}
 	c.db, err = sqlfence.Open(source.Driver, source.DSN,
-		sqlfence.WithTable("books"), sqlfence.WithTokenSource(c.election.Tokens), sqlfence.WithVerify())
+		sqlfence.WithTable("books"), sqlfence.WithTokenSource(c.election.Tokens), verify.OnConnect())
 	if err != nil {
 		return nil, err
 	}

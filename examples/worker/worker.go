@@ -14,6 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 const (
@@ -39,7 +40,7 @@ func workOff(ctx context.Context, name, driver, dsn string, fenced bool) error {
 	open := func() (*sql.DB, error) { return sql.Open(driver, dsn) }
 	if fenced {
 		open = func() (*sql.DB, error) {
-			return sqlfence.Open(driver, dsn, sqlfence.WithTable("jobs"), sqlfence.WithVerify())
+			return sqlfence.Open(driver, dsn, sqlfence.WithTable("jobs"), verify.OnConnect())
 		}
 	}
 	db, err := open()

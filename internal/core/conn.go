@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"database/sql/driver"
+	"sync"
 	"sync/atomic"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
@@ -74,6 +75,18 @@ type Conn struct {
 type Found struct {
 	session.Database
 	calling atomic.Pointer[calling]
+
+	begin sync.Once
+	check Check
+}
+
+// Check runs the options' check of a new connection, if they have one. A connection that it refuses has to be closed.
+func (f *Found) Check(ctx context.Context, s *Settings, l Link) error {
+	if s.onConnect == nil {
+		return nil
+	}
+	f.begin.Do(func() { f.check = s.onConnect() })
+	return f.check(ctx, s, l)
 }
 
 // NewConn returns the state of a connection. found is of its database.
@@ -84,6 +97,9 @@ func NewConn(s *Settings, l Link, found *Found) *Conn {
 
 // Settings returns those of its database.
 func (s *Conn) Settings() *Settings { return s.settings }
+
+// Facts returns what the connection knows of its server and session.
+func (s *Conn) Facts() session.Facts { return s.session.Facts }
 
 // IsClosed reports whether the link was closed because the session could not go on.
 func (s *Conn) IsClosed() bool { return s.closed }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sqlfence/sqlfence/internal/verify"
+	"github.com/sqlfence/sqlfence/internal/similar"
 )
 
 type (
@@ -123,7 +123,7 @@ func otherNames(resource string, given []Token) string {
 	const most = 3
 	var names []string
 	for _, token := range given {
-		if name, _, _ := strings.Cut(token.Name, "/"); name != resource && verify.IsNear(name, resource) {
+		if name, _, _ := strings.Cut(token.Name, "/"); name != resource && similar.IsNear(name, resource) {
 			return fmt.Sprintf("; it carries %q: did you mean %q? Names are compared letter by letter", token.Name,
 				resource+strings.TrimPrefix(token.Name, name))
 		}

@@ -69,10 +69,7 @@ func (t *Table) of(schema, name string) *Table {
 	table := *t
 	table.Rules.Pattern, table.Rules.Schema, table.Rules.Name = false, schema, name
 	table.spelled = session.Name{Schema: schema, Table: name}
-	table.Name = written(name)
-	if schema != "" {
-		table.Name = written(schema) + "." + table.Name
-	}
+	table.Name = Written(schema, name)
 	if table.Resource == "" {
 		table.nameResource()
 	}

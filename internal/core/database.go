@@ -5,7 +5,6 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/dialect"
-	"github.com/sqlfence/sqlfence/internal/verify"
 )
 
 // speaks has the dialect of each server that a base driver is known to reach.
@@ -13,13 +12,6 @@ var speaks = [...]dialect.Dialect{
 	basedriver.PostgreSQL: dialect.Postgres,
 	basedriver.SQLite:     dialect.SQLite,
 	basedriver.MySQL:      dialect.MySQL,
-}
-
-// catalogues are how the catalogue of each is asked.
-var catalogues = [...]verify.Database{
-	dialect.Postgres: verify.Postgres,
-	dialect.SQLite:   verify.SQLite,
-	dialect.MySQL:    verify.MySQL,
 }
 
 // A profile has the facts about a base driver and its database.

@@ -27,7 +27,7 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 		if t.Rules.ClaimOf.Name != "" {
 			tables = append(tables, t.needsClaims(db))
 		}
-		if t.hasLedger() {
+		if t.HasLedger() {
 			tables = append(tables, setuperr.Ledger(db.Text, e.conn.settings.schema, ledgerPrivileges(db.Text)))
 		}
 	}

@@ -19,9 +19,9 @@ type Options struct {
 	Observers  []Listener
 	Logger     *slog.Logger
 	Source     Source
-	Untested   []string // servers
-	Statements *int     // nil for the driver's default
-	Verify     bool
+	Untested   []string     // servers
+	Statements *int         // nil for the driver's default
+	OnConnect  func() Check // returns the check of one database; nil for no check
 
 	faults []error
 }
@@ -45,6 +45,9 @@ func (o *Options) Fail(fault error) { o.faults = append(o.faults, fault) }
 // A Source is where writes get their tokens if their context carries none: what WithTokenSource is given. It
 // appends them to given.
 type Source func(ctx context.Context, given []Token, names []string) ([]Token, error)
+
+// A Check looks at a connection before the pool gets it. An error refuses the connection.
+type Check func(ctx context.Context, s *Settings, l Link) error
 
 // A Mode decides what becomes of a write that the guard refuses.
 type Mode uint8

@@ -29,36 +29,27 @@ func (s *Settings) Registration() Registration {
 }
 
 func (t *Table) registered() Registered {
-	r := Registered{Table: written(t.spelled.Table), Rules: []string{}}
+	r := Registered{Table: Written(t.spelled.Schema, t.spelled.Table), Rules: []string{}}
 	if t.Rules.Pattern {
-		r.Table = "*"
-	}
-	if t.spelled.Schema != "" {
-		r.Table = written(t.spelled.Schema) + "." + r.Table
+		r.Table = strings.TrimSuffix(r.Table, `"*"`) + "*"
 	}
 	word := func(given bool, name string, columns ...string) {
 		if !given {
 			return
 		}
 		for _, c := range columns {
-			name += ":" + written(c)
+			name += ":" + Written("", c)
 		}
 		r.Rules = append(r.Rules, name)
 	}
 	rules := &t.Rules
 	word(rules.Exempt, "exempt")
 	word(rules.FenceColumn != "", "row-fence", rules.FenceColumn)
-	word(t.hasLedger(), "ledger")
+	word(t.HasLedger(), "ledger")
 	word(t.hasResource(r.Table), "resource", t.Resource)
 	word(rules.Key != "", "key", rules.Key)
 	word(rules.Claim != "", "claim", rules.Claim)
-	if of := rules.ClaimOf; t.ClaimOf != "" {
-		table := written(of.Name)
-		if of.Schema != "" {
-			table = written(of.Schema) + "." + table
-		}
-		word(true, "claimof:"+table)
-	}
+	word(t.ClaimOf != "", "claimof:"+Written(rules.ClaimOf.Schema, rules.ClaimOf.Name))
 	word(rules.Sealed && !t.FromTransaction, "sealed")
 	word(rules.Sealed && t.FromTransaction, "sealed-from-transaction")
 	word(rules.SingleUse, "single-use")
@@ -88,10 +79,13 @@ func (t *Table) hasResource(name string) bool {
 // plain are names that every database reads as they are written.
 var plain = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// written returns a name for a registration: in double quotes unless it is plain.
-func written(name string) string {
-	if plain.MatchString(name) {
+// Written returns a name for a registration, each part in double quotes unless it is plain. schema may be empty.
+func Written(schema, name string) string {
+	if !plain.MatchString(name) {
+		name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	}
+	if schema == "" {
 		return name
 	}
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	return Written("", schema) + "." + name
 }

@@ -44,7 +44,7 @@ func (r *registry) add(t *Table) {
 	r.serials = r.serials || t.Rules.Serial != ""
 	r.claims = r.claims || t.Rules.Claim != ""
 	r.locks = r.locks || t.Rules.Lock.By != ""
-	r.ledgers = r.ledgers || t.hasLedger()
+	r.ledgers = r.ledgers || t.HasLedger()
 	r.asks = r.asks || t.Rules.Ledger
 	r.optional = r.optional || t.Optional || t.Rules.UnfencedInserts
 	r.sealed = r.sealed || t.Rules.Sealed

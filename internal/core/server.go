@@ -170,7 +170,7 @@ func (e *Execution) checkSession(ctx context.Context) error {
 }
 
 // asksLedger reports whether the guard asks the ledger.
-func (e *Execution) asksLedger() bool { return e.registry.ledgers && e.find((*Table).hasLedger) >= 0 }
+func (e *Execution) asksLedger() bool { return e.registry.ledgers && e.find((*Table).HasLedger) >= 0 }
 
 // know has the connection ask for what it doesn't know, and has the statement planned by that.
 func (e *Execution) know(ctx context.Context, m session.Moment) error {
@@ -219,7 +219,7 @@ func (e *Execution) checkNarrow(ctx context.Context) error {
 // before it writes.
 func (e *Execution) checkHome(ctx context.Context) error {
 	s := e.conn
-	i := e.find((*Table).hasLedger)
+	i := e.find((*Table).HasLedger)
 	switch {
 	case i < 0:
 		return nil

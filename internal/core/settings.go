@@ -31,8 +31,8 @@ type Settings struct {
 
 	wanted session.Wants // of what connections know
 
-	statements int // that a connection keeps; -1 for the driver's default
-	verifies   bool
+	statements int          // that a connection keeps; -1 for the driver's default
+	onConnect  func() Check // nil for none
 }
 
 // NewSettings checks the options together; its error has all of their faults, and is [ErrInvalid]. bases
@@ -43,7 +43,10 @@ func NewSettings(o *Options, factory ErrorFactory, bases ...any) (*Settings, err
 		o.Fail(err)
 	}
 	s := &Settings{profile: p, bypass: o.Bypass, observers: o.Observers, logger: o.Logger, source: o.Source,
-		statements: -1, verifies: o.Verify, registry: registry{factory: factory}}
+		statements: -1, registry: registry{factory: factory}}
+	if o.Bypass == "" {
+		s.onConnect = o.OnConnect
+	}
 	if o.Statements != nil {
 		s.statements = *o.Statements
 	}
@@ -164,6 +167,19 @@ func (s *Settings) Remote() bool { return s.profile.Answers.Remote.Is() }
 
 // Tables returns the registered tables, in the order of registration. They must not be changed.
 func (s *Settings) Tables() []*Table { return s.tables }
+
+// Enforces reports whether stale writes of a registered table are refused; with an empty name, whether any table's are.
+func (s *Settings) Enforces(table string) bool {
+	return s.enforced != nil && (table == "" || slices.ContainsFunc(s.enforced.tables, func(t *Table) bool {
+		return t.Name == table && !t.Rules.Exempt
+	}))
+}
+
+// ChecksConnections reports whether there is a check of new connections: see [Found.Check].
+func (s *Settings) ChecksConnections() bool { return s.onConnect != nil }
+
+// Logger returns the logger of the options; nil for none.
+func (s *Settings) Logger() *slog.Logger { return s.logger }
 
 // Statements returns how many guarded statements a connection to a driver keeps prepared, and whether of those that
 // return rows, too.

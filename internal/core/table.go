@@ -96,8 +96,8 @@ func (t *Table) checkExempt() {
 	}
 }
 
-// hasLedger reports whether the table's tokens are compared with fencing_tokens.
-func (t *Table) hasLedger() bool { return t.Rules.Ledger && t.ClaimOf == "" }
+// HasLedger reports whether the table's tokens are compared with fencing_tokens.
+func (t *Table) HasLedger() bool { return t.Rules.Ledger && t.ClaimOf == "" }
 
 // readsRows reports whether guards of the table read columns of its rows.
 func (t *Table) readsRows() bool {

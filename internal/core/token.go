@@ -10,6 +10,9 @@ import (
 )
 
 const (
+	// WarnToken is the value from which a token is worth a warning.
+	WarnToken = 90_000_000_000_000
+
 	// MaxToken is the highest value of a token.
 	MaxToken = 900_000_000_000_000
 

@@ -5,15 +5,18 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // A Driver is a driver that sqlfence has put around another.
 type Driver interface{ Settings() *core.Settings }
+
+// A Conn is a connection that sqlfence has put around another.
+type Conn interface {
+	Fenced() (*core.Settings, core.Link)
+}
 
 // SettingsOf returns the settings of a fenced database, for a function that asks for them. Of a database that
 // isn't fenced, or with a driver around the fenced one, it is core.ErrInvalid.
@@ -34,37 +37,6 @@ func Schema(driver any) string {
 		return d.Settings().Schema()
 	}
 	return ""
-}
-
-// FenceColumns returns the fence columns of the tables that a fenced database registers. For those that patterns stand
-// for it asks the catalogue, by one connection. function is as in SettingsOf.
-func FenceColumns(ctx context.Context, function string, db *sql.DB) ([]core.FenceColumn, error) {
-	settings, err := SettingsOf(function, db)
-	if err != nil {
-		return nil, err
-	}
-	patterns := settings.Patterns()
-	if len(patterns) == 0 {
-		return settings.FenceColumns(ctx, nil)
-	}
-	conn, err := db.Conn(ctx)
-	var columns []core.FenceColumn
-	if err == nil {
-		defer conn.Close()
-		columns, err = settings.FenceColumns(ctx, func(ctx context.Context, query string) ([][]string, error) {
-			return ask(ctx, conn, query)
-		})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: find the tables that %s stands for: %w", function, strings.Join(patterns, ", "),
-			err)
-	}
-	return columns, nil
-}
-
-// ask sends one of sqlfence's own queries.
-func ask(ctx context.Context, conn *sql.Conn, query string) ([][]string, error) {
-	return Texts(trusted.Context(ctx, query), conn, query)
 }
 
 // Texts returns the rows of a query as texts. NULL is the empty one.

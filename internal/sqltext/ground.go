@@ -6,7 +6,7 @@ import (
 )
 
 // The ground that guards and seals stand on: what a database has of sqlfence's own. Package
-// rewrite refuses to change it, Verify looks at it, and Setup and Seal make it. What is added
+// rewrite refuses to change it, verify.Check looks at it, and Setup and Seal make it. What is added
 // to a database has to be named here, or has to have a name that [OwnsName] owns.
 
 // OwnTables are the tables that sqlfence's packages keep, in any schema.

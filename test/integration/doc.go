@@ -22,7 +22,7 @@
 //   - fencepgx: the module of this name;
 //   - drivers: features that only one driver has;
 //   - schema, sealed: the fence column on tables that are being written to; sealed tables;
-//   - setup, verify: errors where a table, a column or a privilege is missing; what Verify finds;
+//   - setup, verify: errors where a table, a column or a privilege is missing; what verify.Check finds;
 //   - stmtcache: prepared statements that a connection caches;
 //   - mysql: what only MySQL and MariaDB do;
 //   - conformance: the suite of package conformance on every driver.

@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
-// Nothing wants Verify to find nothing that has to be repaired in a database, which is fenced.
+// Nothing wants verify.Check to find nothing that has to be repaired in a database, which is fenced.
 func Nothing(t testing.TB, db *sql.DB) {
 	t.Helper()
-	found, err := sqlfence.Verify(t.Context(), db)
+	found, err := verify.Check(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}

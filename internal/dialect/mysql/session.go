@@ -194,3 +194,6 @@ var plainCharsets = []string{
 	"hp8", "keybcs2", "koi8r", "koi8u", "latin2", "latin5", "latin7", "macce", "macroman", "tis620",
 	"eucjpms", "euckr", "gb2312", "ujis",
 }
+
+// NotTheServers is a condition for a schema that is not one of the server itself.
+const NotTheServers = `NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')`

@@ -15,13 +15,13 @@ var issuers = sqltext.Issuers{
 	Read:  "issued_by, " + Text.Micros("issued_at"),
 }
 
-// issuedTrigger is the name of the trigger, and of its function.
-const issuedTrigger = "sqlfence_issued_v1"
+// IssuedTrigger is the name of the trigger, and of its function.
+const IssuedTrigger = "sqlfence_issued_v1"
 
 // IssuersAsCreated is a condition: the trigger g, of the ledger c in the schema n, is what [recordIssuers] creates.
-var IssuersAsCreated = "g.tgname = '" + issuedTrigger + "' AND g.tgtype = 19 AND g.tgenabled IN ('O', 'A') AND " +
+var IssuersAsCreated = "g.tgname = '" + IssuedTrigger + "' AND g.tgtype = 19 AND g.tgenabled IN ('O', 'A') AND " +
 	"EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND t.proname = '" +
-	issuedTrigger + "' AND " + asCreated("t", bodyOf(recordIssuers, "body text := "), "IS NULL") + ")"
+	IssuedTrigger + "' AND " + asCreated("t", bodyOf(recordIssuers, "body text := "), "IS NULL") + ")"
 
 // recordIssuers adds the columns, the function and the trigger to the table fencing_tokens that the search path
 // leads to, or brings them up to date. Where all is there it locks nothing, and needs no privilege.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/fencepgx"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // Native is package fencepgx as one more base. The tests speak database/sql; so a driver stands above the fence, which
@@ -67,12 +68,12 @@ func (b Base) openNative(t testing.TB, dsn string, c *Counter, opts []sqlfence.O
 // natives are the *fencepgx.DB beneath databases, by *sql.DB.
 var natives sync.Map
 
-// Verify is that of package sqlfence, which needs a connection of its own package.
-func Verify(ctx context.Context, db *sql.DB) ([]sqlfence.Finding, error) {
+// Verify is verify.Check, which needs a connection of its own package.
+func Verify(ctx context.Context, db *sql.DB) ([]verify.Finding, error) {
 	if under, ok := natives.Load(db); ok {
 		db = under.(*fencepgx.DB).SQL()
 	}
-	return sqlfence.Verify(ctx, db)
+	return verify.Check(ctx, db)
 }
 
 // Fencepgx returns what a database that [Native] opened runs on; false for any other.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
-	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/catalogue"
 	"github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 	"github.com/sqlfence/sqlfence/schema"
@@ -68,10 +68,10 @@ it is. For the tables that a pattern stands for ("*", "shop.*") it asks the data
 func (a *app) registers() bool { return len(a.tables)+len(a.tableFiles) > 0 }
 
 // fences returns the columns of the arguments, or those of the registered tables.
-func (a *app) fences(ctx context.Context, args []string) ([]core.FenceColumn, error) {
+func (a *app) fences(ctx context.Context, args []string) ([]catalogue.FenceColumn, error) {
 	switch {
 	case len(args) == 2 && !a.registers():
-		return []core.FenceColumn{{Table: args[0], Column: args[1]}}, nil
+		return []catalogue.FenceColumn{{Table: args[0], Column: args[1]}}, nil
 	case len(args) > 0 || !a.registers():
 		return nil, usage(errors.New("want a table and a column, or --table or --tables"))
 	}
@@ -83,7 +83,7 @@ func (a *app) fences(ctx context.Context, args []string) ([]core.FenceColumn, er
 }
 
 // registeredFences returns the columns of the registered tables; create is as in text.
-func (a *app) registeredFences(ctx context.Context, create bool) ([]core.FenceColumn, error) {
+func (a *app) registeredFences(ctx context.Context, create bool) ([]catalogue.FenceColumn, error) {
 	source := func() (database.Source, error) { return a.text(create) }
 	options, err := a.registered(source, nil)
 	if err != nil {
@@ -102,16 +102,16 @@ func (a *app) registeredFences(ctx context.Context, create bool) ([]core.FenceCo
 	if err != nil {
 		return nil, err
 	}
-	if patterns := settings.Patterns(); len(patterns) > 0 && a.dialect != "" {
+	if patterns := catalogue.PatternsOf(settings); len(patterns) > 0 && a.dialect != "" {
 		return nil, usage(fmt.Errorf("the database says which tables %s stands for: name it in %s in place of "+
 			"--dialect", strings.Join(patterns, ", "), dsnVariable))
 	}
-	return fenced.FenceColumns(ctx, "add-fence", db)
+	return catalogue.FenceColumns(ctx, "add-fence", db)
 }
 
 // addFences adds the columns, and returns what to say of them.
 func (a *app) addFences(
-	ctx context.Context, limit time.Duration, fences []core.FenceColumn,
+	ctx context.Context, limit time.Duration, fences []catalogue.FenceColumn,
 ) (done []string, err error) {
 	db, err := a.open()
 	if err != nil {
@@ -124,7 +124,7 @@ func (a *app) addFences(
 	return done, within(ctx, limit, func(ctx context.Context) error { return addEach(ctx, db, fences) })
 }
 
-func addEach(ctx context.Context, db *sql.DB, fences []core.FenceColumn) error {
+func addEach(ctx context.Context, db *sql.DB, fences []catalogue.FenceColumn) error {
 	for _, f := range fences {
 		if err := schema.AddFence(ctx, db, f.Table, f.Column); err != nil {
 			return err
@@ -134,7 +134,7 @@ func addEach(ctx context.Context, db *sql.DB, fences []core.FenceColumn) error {
 }
 
 // fenceChanges returns the SQL that adds the columns, and what takes them away.
-func fenceChanges(source database.Source, fences []core.FenceColumn) (changes []change, err error) {
+func fenceChanges(source database.Source, fences []catalogue.FenceColumn) (changes []change, err error) {
 	for _, f := range fences {
 		statements, err := schema.AddFenceSQL(source.Dialect, f.Table, f.Column)
 		if err != nil {
@@ -152,7 +152,7 @@ func fenceChanges(source database.Source, fences []core.FenceColumn) (changes []
 }
 
 // dropFence returns the statement that takes a column away. Its names were read before.
-func dropFence(source database.Source, f core.FenceColumn) (string, error) {
+func dropFence(source database.Source, f catalogue.FenceColumn) (string, error) {
 	in, table, err := lang.SpellName(source.Dialect, f.Table)
 	if err != nil {
 		return "", err

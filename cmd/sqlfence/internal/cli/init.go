@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
-	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/catalogue"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/rowlock"
 	"github.com/sqlfence/sqlfence/schema"
@@ -38,7 +38,7 @@ With --issuers the database also records who has raised each token last, and whe
   sqlfence init --issuers --apply`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var fences []core.FenceColumn
+			var fences []catalogue.FenceColumn
 			var err error
 			if a.registers() {
 				fences, err = a.registeredFences(cmd.Context(), true)
@@ -132,7 +132,7 @@ func (a *app) writeChanges(changes []change, text func()) error {
 
 // createAll creates sqlfence's own tables, and what records who takes tokens if that is wanted, and adds the fence
 // columns.
-func (a *app) createAll(ctx context.Context, limit time.Duration, fences []core.FenceColumn, issuers bool) error {
+func (a *app) createAll(ctx context.Context, limit time.Duration, fences []catalogue.FenceColumn, issuers bool) error {
 	return a.withDatabase(true, func(source database.Source, db *sql.DB) error {
 		store, err := a.setup(ctx, source, db)
 		if err == nil && issuers {

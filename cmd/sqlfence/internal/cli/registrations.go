@@ -11,9 +11,10 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/catalogue"
 	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
-	"github.com/sqlfence/sqlfence/internal/verify"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // A registration is what a program has registered, as schema.Registration writes it.
@@ -105,9 +106,9 @@ func (s *sharedTable) differs() (a, b registered, differ bool) {
 }
 
 // compare returns what differs between programs.
-func compare(tables []*sharedTable, all []registration) (found []sqlfence.Finding) {
+func compare(tables []*sharedTable, all []registration) (found []verify.Finding) {
 	add := func(level slog.Level, table, problem, remedy string) {
-		found = append(found, sqlfence.Finding{Level: level, Code: verify.DifferentRegistration, Table: table,
+		found = append(found, verify.Finding{Level: level, Code: catalogue.DifferentRegistration, Table: table,
 			Problem: problem, Remedy: remedy})
 	}
 	for _, r := range all[1:] {

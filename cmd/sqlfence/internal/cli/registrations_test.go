@@ -117,7 +117,7 @@ func tablesOf(t *testing.T, name string, texts []string) []*core.Table {
 		}
 		option(o)
 	}
-	s, err := core.NewSettings(o)
+	s, err := core.NewSettings(o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

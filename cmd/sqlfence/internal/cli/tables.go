@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 const tableHelp = `Each --table registers a table, as sqlfence.WithTable does: NAME or NAME=RULE,RULE…
@@ -54,7 +55,7 @@ func (a *app) tableFlag(cmd *cobra.Command) {
 
 // registered returns the tables of --tables and --table as options. find returns the database that they are for. With
 // compared, what programs register differently is returned, and else refused.
-func (a *app) registered(find func() (database.Source, error), compared *[]sqlfence.Finding) (
+func (a *app) registered(find func() (database.Source, error), compared *[]verify.Finding) (
 	options []sqlfence.Option, err error) {
 	all, err := a.registrations()
 	if err != nil {

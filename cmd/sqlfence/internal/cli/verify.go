@@ -8,9 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
-	"github.com/sqlfence/sqlfence/internal/verify"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 func (a *app) verify() *cobra.Command {
@@ -19,7 +18,7 @@ func (a *app) verify() *cobra.Command {
 		Use:   "verify --table NAME=RULES…",
 		Short: "Look for what is wrong with the registered tables, and for ways around the fence",
 		Long: `Compare registered tables with what the database has, and look for ways around the fence,
-as sqlfence.Verify does: docs/verify.md has all findings. It writes nothing. With a fault
+as verify.Check does: docs/verify.md has all findings. It writes nothing. With a fault
 the status is 3, with --strict also with a warning. With several --tables it also says
 which tables the programs register differently.`,
 		Example: `  sqlfence verify --table "books=row-fence:fence_token,ledger"
@@ -27,7 +26,7 @@ which tables the programs register differently.`,
   sqlfence verify --tables shop.json --tables importer.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var differ []sqlfence.Finding
+			var differ []verify.Finding
 			options, err := a.registered(func() (database.Source, error) { return a.source(false) }, &differ)
 			if err != nil {
 				return err
@@ -37,12 +36,12 @@ which tables the programs register differently.`,
 				return err
 			}
 			defer db.Close()
-			found, err := sqlfence.Verify(cmd.Context(), db)
+			found, err := verify.Check(cmd.Context(), db)
 			if err != nil {
 				return err
 			}
 			found = append(found, differ...)
-			slices.SortStableFunc(found, func(f, g sqlfence.Finding) int { return cmp.Compare(g.Level, f.Level) })
+			slices.SortStableFunc(found, func(f, g verify.Finding) int { return cmp.Compare(g.Level, f.Level) })
 			return a.writeFindings(found, strict)
 		},
 	}
@@ -51,7 +50,7 @@ which tables the programs register differently.`,
 	return cmd
 }
 
-// A finding is a sqlfence.Finding as JSON.
+// A finding is a verify.Finding as JSON.
 type finding struct {
 	Severity string `json:"severity"`
 	Code     string `json:"code"`
@@ -61,14 +60,14 @@ type finding struct {
 	SQL      string `json:"sql"`
 }
 
-func (a *app) writeFindings(found []sqlfence.Finding, strict bool) error {
+func (a *app) writeFindings(found []verify.Finding, strict bool) error {
 	bad := slog.LevelError
 	if strict {
 		bad = slog.LevelWarn
 	}
 	answer, failed := []finding{}, false
 	for _, f := range found {
-		answer = append(answer, finding{verify.Severity(f.Level).String(), f.Code, f.Table, f.Problem, f.Remedy, f.SQL})
+		answer = append(answer, finding{f.Severity(), f.Code, f.Table, f.Problem, f.Remedy, f.SQL})
 		failed = failed || f.Level >= bad
 	}
 	err := a.write(answer, func() {

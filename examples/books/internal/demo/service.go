@@ -9,13 +9,14 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/examples/internal/mysql"
 	"github.com/sqlfence/sqlfence/tokens"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // opener opens a database: fenced or bare. All else is the same for both.
 type opener func(driver, dsn string) (*sql.DB, error)
 
 func fenced(driver, dsn string) (*sql.DB, error) {
-	return sqlfence.Open(driver, dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token")), sqlfence.WithVerify())
+	return sqlfence.Open(driver, dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token")), verify.OnConnect())
 }
 
 func bare(driver, dsn string) (*sql.DB, error) { return sql.Open(driver, dsn) }

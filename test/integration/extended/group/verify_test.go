@@ -7,9 +7,10 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
-// Verify finds what a write would be refused for: a ledger where several servers write.
+// verify.Check finds what a write would be refused for: a ledger where several servers write.
 func TestVerify(t *testing.T) {
 	c := start(t)
 	for node := range c.dsn {
@@ -17,17 +18,17 @@ func TestVerify(t *testing.T) {
 			true:  {sqlfence.RowFence("fence_token"), sqlfence.Ledger()},
 			false: {sqlfence.RowFence("fence_token")},
 		} {
-			found, err := sqlfence.Verify(t.Context(), c.fence(t, node, rules...))
+			found, err := verify.Check(t.Context(), c.fence(t, node, rules...))
 			if err != nil {
 				t.Fatal(err)
 			}
-			isTold := func(f sqlfence.Finding) bool {
+			isTold := func(f verify.Finding) bool {
 				return f.Code == "wrong-server" && f.Level == slog.LevelError && f.Table == "books"
 			}
 			if slices.ContainsFunc(found, isTold) != ledger {
 				t.Errorf("node %d, ledger %v: found %v", node, ledger, found)
 			}
-			leaks := func(f sqlfence.Finding) bool { return f.Code == "setting" && strings.Contains(f.Problem, "log_bin") }
+			leaks := func(f verify.Finding) bool { return f.Code == "setting" && strings.Contains(f.Problem, "log_bin") }
 			if slices.ContainsFunc(found, leaks) != c.leaks(t) {
 				t.Errorf("node %d: found %v", node, found)
 			}

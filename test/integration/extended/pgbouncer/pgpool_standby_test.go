@@ -13,6 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // standbyConf gives pgpool a standby, to which it sends all reads that it may.
@@ -91,13 +92,13 @@ func TestPgpoolDecidesByThePrimary(t *testing.T) {
 		}
 		harness.MustRelease(t, l)
 	}
-	found, err := sqlfence.Verify(t.Context(), db)
+	found, err := verify.Check(t.Context(), db)
 	if err != nil {
 		t.Error(err)
 	}
 	for _, f := range found {
 		if f.Level >= slog.LevelWarn {
-			t.Errorf("Verify: %v", f)
+			t.Errorf("verify.Check: %v", f)
 		}
 	}
 	for token, err := range store.List(t.Context(), "books") {
@@ -127,7 +128,7 @@ func TestPgpoolSessions(t *testing.T) {
 	}
 }
 
-// Verify of a standby says that it is one, and WithVerify lets a pool for reading connect.
+// verify.Check of a standby says that it is one, and verify.OnConnect lets a pool for reading connect.
 func TestVerifyOfAStandby(t *testing.T) {
 	_, direct, standby, _ := behindPgpoolWithStandby(t)
 	harness.MustExec(t, direct, "CREATE TABLE books (id int PRIMARY KEY, price int, fence_token bigint NOT NULL DEFAULT 0)")
@@ -136,11 +137,11 @@ func TestVerifyOfAStandby(t *testing.T) {
 	harness.Eventually(t, "the standby has the table", func() bool {
 		return standby.Ask(t, "SELECT (to_regclass('books') IS NOT NULL)::text") == "true"
 	})
-	db := baseNamed("pgx").Fenced(t, standby.DSN(), harness.Books(sqlfence.RowFence("fence_token")), sqlfence.WithVerify())
+	db := baseNamed("pgx").Fenced(t, standby.DSN(), harness.Books(sqlfence.RowFence("fence_token")), verify.OnConnect())
 	if err := db.PingContext(t.Context()); err != nil {
 		t.Error(err)
 	}
-	found, err := sqlfence.Verify(t.Context(), db)
+	found, err := verify.Check(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // The procedures by which a program in another language takes tokens and leases.
@@ -342,7 +343,7 @@ func TestProceduresCompete(t *testing.T) {
 	}
 }
 
-// Without what the procedures take care of, it is seen; and Verify finds it.
+// Without what the procedures take care of, it is seen; and verify.Check finds it.
 func TestProceduresCanFail(t *testing.T) {
 	for _, sabotage := range []struct{ name, procedure, old, new string }{
 		{"a lease that is live is taken over", "sqlfence_lease_acquire", "l.expires_at > pg_catalog.clock_timestamp()", "false"},
@@ -353,7 +354,7 @@ func TestProceduresCanFail(t *testing.T) {
 			lib, db, leases := procedures(t)
 			db.SetMaxOpenConns(12)
 			if found := wrongLedger(t, lib); found != 0 {
-				t.Errorf("Verify finds %d faults of the ledger", found)
+				t.Errorf("verify.Check finds %d faults of the ledger", found)
 			}
 			var text string
 			err := db.QueryRow("SELECT pg_get_functiondef(p.oid) FROM pg_proc AS p WHERE p.proname = $1 AND p.pronamespace = current_schema()::regnamespace", sabotage.procedure).Scan(&text)
@@ -366,7 +367,7 @@ func TestProceduresCanFail(t *testing.T) {
 			}
 			harness.MustExec(t, db, changed)
 			if found := wrongLedger(t, lib); found != 1 {
-				t.Errorf("Verify finds %d faults of the ledger, want 1", found)
+				t.Errorf("verify.Check finds %d faults of the ledger, want 1", found)
 			}
 			harness.Eventually(t, "a fault", func() bool {
 				return len(compete(t, db, leases, harness.NewStore(t, db), 100)) > 0 || t.Failed()
@@ -376,7 +377,7 @@ func TestProceduresCanFail(t *testing.T) {
 				t.Fatal(err)
 			}
 			if found := wrongLedger(t, lib); found != 0 {
-				t.Errorf("Verify finds %d faults of the ledger behind Setup", found)
+				t.Errorf("verify.Check finds %d faults of the ledger behind Setup", found)
 			}
 		})
 	}
@@ -384,7 +385,7 @@ func TestProceduresCanFail(t *testing.T) {
 		lib, db, _ := procedures(t)
 		harness.MustExec(t, db, "CREATE FUNCTION sqlfence_issue(name varchar, n int) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'")
 		if found := wrongLedger(t, lib); found != 1 {
-			t.Errorf("Verify finds %d faults of the ledger, want 1", found)
+			t.Errorf("verify.Check finds %d faults of the ledger, want 1", found)
 		}
 	})
 	t.Run("the commit", func(t *testing.T) {
@@ -412,11 +413,11 @@ func TestProceduresCanFail(t *testing.T) {
 	})
 }
 
-// wrongLedger returns how often Verify finds the ledger not as Setup creates it.
+// wrongLedger returns how often verify.Check finds the ledger not as Setup creates it.
 func wrongLedger(t *testing.T, l *library) (n int) {
 	t.Helper()
 	fenced := l.Fenced(t, l.dsn, harness.Books(sqlfence.Ledger()))
-	found, err := sqlfence.Verify(t.Context(), fenced)
+	found, err := verify.Check(t.Context(), fenced)
 	if err != nil {
 		t.Fatal(err)
 	}

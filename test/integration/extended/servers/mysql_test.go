@@ -15,6 +15,7 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // start starts a go-mysql-server with a database called shop, and returns its DSN.
@@ -115,13 +116,13 @@ func TestGuardsAreRefusedWhereTheyWouldNotRaise(t *testing.T) {
 			if err := plain.QueryRow("SELECT price, fence, version FROM books").Scan(&price, &mark, &version); err != nil || price != 1 || mark != 9 || version != 9 {
 				t.Errorf("A STALE WRITE LANDED: price %d, mark %d, version %d, %v", price, mark, version, err)
 			}
-			verified, err := sqlfence.Open("mysql", dsn, sqlfence.WithTable("books", rules...), sqlfence.WithVerify())
+			verified, err := sqlfence.Open("mysql", dsn, sqlfence.WithTable("books", rules...), verify.OnConnect())
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer verified.Close()
 			if err := verified.PingContext(t.Context()); !errors.Is(err, sqlfence.ErrNotSetUp) || !strings.Contains(err.Error(), "wrong-server") {
-				t.Errorf("WithVerify opens it: %v", err)
+				t.Errorf("verify.OnConnect opens it: %v", err)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // wantRefused reports an error that isn't a refusal with this in its reason.
@@ -22,7 +23,7 @@ func wantRefused(t *testing.T, what string, err error, reason string) {
 	}
 }
 
-// What is compared with another row is refused, and so are leases that end with their session. Verify tells.
+// What is compared with another row is refused, and so are leases that end with their session. verify.Check tells.
 func TestRefusedRules(t *testing.T) {
 	dsn, plain := setup(t)
 	reset(t, plain)
@@ -34,10 +35,10 @@ func TestRefusedRules(t *testing.T) {
 		db := fence(t, dsn, s...)
 		_, err := db.ExecContext(holding(9), "UPDATE books SET price = 2 WHERE id = 1")
 		wantRefused(t, name, err, "Ledger holds only where")
-		found, err := sqlfence.Verify(t.Context(), db)
-		told := func(f sqlfence.Finding) bool { return f.Code == "wrong-server" && f.Level == slog.LevelError }
+		found, err := verify.Check(t.Context(), db)
+		told := func(f verify.Finding) bool { return f.Code == "wrong-server" && f.Level == slog.LevelError }
 		if err != nil || !slices.ContainsFunc(found, told) {
-			t.Errorf("%s: Verify found %v, %v", name, found, err)
+			t.Errorf("%s: verify.Check found %v, %v", name, found, err)
 		}
 	}
 	claims, err := sqlfence.Open("mysql", dsn, sqlfence.WithTable("pens", sqlfence.Claim("price"), sqlfence.Key("id")),
@@ -64,10 +65,10 @@ func TestRefusedRules(t *testing.T) {
 	if _, err := locks.Acquire(t.Context(), "books"); !strings.Contains(fmt.Sprint(err), "not known to hold on TiDB") {
 		t.Errorf("a lease: %v", err)
 	}
-	if found, err := sqlfence.Verify(t.Context(), db); err != nil {
+	if found, err := verify.Check(t.Context(), db); err != nil {
 		t.Error(err)
 	} else {
-		t.Logf("Verify found %v", found)
+		t.Logf("verify.Check found %v", found)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/changes"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // Each committed write raises the count of its table; a read and a rollback don't.
@@ -131,7 +132,7 @@ func TestInvalid(t *testing.T) {
 // Through a fenced database Setup may create what another client of it may not.
 func TestFenced(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
-		b.AsWritten = true // Verify asks by the driver's own connection
+		b.AsWritten = true // verify.Check asks by the driver's own connection
 		dsn := b.DSN(t)
 		plain := b.Raw(t, dsn)
 		exec(t, plain, "CREATE TABLE books (id int PRIMARY KEY, price int NOT NULL, fence_token bigint NOT NULL DEFAULT 0)")
@@ -152,7 +153,7 @@ func TestFenced(t *testing.T) {
 			_, err := db.ExecContext(ctx, query)
 			harness.WantError(t, err, sqlfence.ErrUnguardable)
 		}
-		found, err := sqlfence.Verify(t.Context(), db)
+		found, err := verify.Check(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/rewrite"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // A keyType is how a queue's ids are declared, and how they print.
@@ -492,7 +493,7 @@ func with(t *testing.T, ctx context.Context, generation int64) context.Context {
 	return sqlfence.WithFence(ctx, token)
 }
 
-// Verify says where a write has no index to find its claim by, and which privilege the role lacks.
+// verify.Check says where a write has no index to find its claim by, and which privilege the role lacks.
 func TestClaimOfIsVerified(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		b.AsWritten = true
@@ -521,7 +522,7 @@ func TestClaimOfIsVerified(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found = slices.DeleteFunc(found, func(f sqlfence.Finding) bool { return f.Level == slog.LevelInfo })
+			found = slices.DeleteFunc(found, func(f verify.Finding) bool { return f.Level == slog.LevelInfo })
 			switch {
 			case tt.want == "" && len(found) == 0:
 			case tt.want == "" || len(found) != 1 || !strings.Contains(found[0].Problem, tt.want) || found[0].Table != "results":

@@ -15,6 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/fencepgx"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // What is checked here is seen to fail without the fence: the pool itself lets a stale write land.
@@ -256,13 +257,13 @@ func TestOpening(t *testing.T) {
 	_, err = fencepgx.New(nil)
 	harness.WantError(t, err, sqlfence.ErrInvalid)
 
-	db := s.open(t, func(*pgxpool.Config) {}, sqlfence.WithVerify(), sqlfence.WithTable("boks", sqlfence.RowFence("fence_token")))
+	db := s.open(t, func(*pgxpool.Config) {}, verify.OnConnect(), sqlfence.WithTable("boks", sqlfence.RowFence("fence_token")))
 	_, err = db.Exec(t.Context(), "SELECT 1")
-	var faults *sqlfence.VerifyError
+	var faults *verify.Error
 	if !errors.As(err, &faults) {
 		t.Errorf("a name that is misspelt: %v", err)
 	}
-	db = s.open(t, func(*pgxpool.Config) {}, sqlfence.WithVerify(), sqlfence.WithDialect(sqlfence.Postgres), harness.Books(sqlfence.RowFence("fence_token")))
+	db = s.open(t, func(*pgxpool.Config) {}, verify.OnConnect(), sqlfence.WithDialect(sqlfence.Postgres), harness.Books(sqlfence.RowFence("fence_token")))
 	if _, err := db.Exec(harness.Holding(t, 9), setPrice, 30, 1); err != nil {
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // A pretender stands for another server: what is asked on its connections is asked otherwise.
@@ -81,7 +82,7 @@ var allRules = map[string][]sqlfence.Rule{
 }
 
 // On a server that doesn't raise what guards raise nothing guarded is written, by any rule and way, and the
-// database isn't opened with WithVerify.
+// database isn't opened with verify.OnConnect.
 func TestG11AServerThatDoesNotRaise(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)
@@ -96,13 +97,13 @@ func TestG11AServerThatDoesNotRaise(t *testing.T) {
 					wantRefused(t, name+", "+w.Name+" by "+f.Name, "", func() error { _, err := f.Run(ctx, db, w.As(b.Dialect)); return err })
 				}
 			}
-			opened := pretend(t, sh, rules, unraised, sqlfence.WithVerify())
+			opened := pretend(t, sh, rules, unraised, verify.OnConnect())
 			if err := opened.PingContext(t.Context()); !errors.Is(err, sqlfence.ErrNotSetUp) || !strings.Contains(err.Error(), "wrong-server") {
-				t.Errorf("%s: WithVerify opens it: %v", name, err)
+				t.Errorf("%s: verify.OnConnect opens it: %v", name, err)
 			}
-			found, err := sqlfence.Verify(t.Context(), db)
+			found, err := verify.Check(t.Context(), db)
 			if err != nil || len(found) != 1 || found[0].Code != "wrong-server" || found[0].Level != slog.LevelError {
-				t.Errorf("%s: Verify finds %v, %v", name, found, err)
+				t.Errorf("%s: verify.Check finds %v, %v", name, found, err)
 			}
 			reported := 0
 			observed := pretend(t, sh, rules, unraised, sqlfence.WithMode(sqlfence.Observe), sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) {
@@ -177,9 +178,9 @@ func TestG11ServersAreRefusedByName(t *testing.T) {
 			})
 			unproven := pretend(t, sh, rules, append(version(b.Dialect, says), unraised...), sqlfence.WithUntestedServer(name))
 			wantRefused(t, says+", which doesn't raise", "", func() error { return write(unproven) })
-			found, err := sqlfence.Verify(t.Context(), db)
+			found, err := verify.Check(t.Context(), db)
 			if err != nil || len(found) != 1 || found[0].Code != "wrong-server" || !strings.Contains(found[0].Remedy, name) {
-				t.Errorf("%s: Verify finds %v, %v", says, found, err)
+				t.Errorf("%s: verify.Check finds %v, %v", says, found, err)
 			}
 		})
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 const (
@@ -71,7 +72,7 @@ var differing = []struct {
 	{"trigger of TRUNCATE that is off", []string{"ALTER TABLE fencing_tokens DISABLE TRIGGER " + sqltext.LedgerTruncateTrigger}, "the trigger "},
 }
 
-// Where the function isn't what Setup installs nothing is written, and Verify reports it. Setup puts it right, unless
+// Where the function isn't what Setup installs nothing is written, and verify.Check reports it. Setup puts it right, unless
 // PostgreSQL lets no function of the name take its place.
 func TestLedgerFunctionThatDiffers(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
@@ -90,14 +91,14 @@ func TestLedgerFunctionThatDiffers(t *testing.T) {
 				}
 				db := wantAsked(t, b, sh.Source, false)
 				if found := findings(t, db); !strings.Contains(strings.Join(found, "\n"), c.says) {
-					t.Errorf("Verify found %q, want %q", found, c.says)
+					t.Errorf("verify.Check found %q, want %q", found, c.says)
 				}
 				if strings.HasPrefix(c.what, "names") {
 					sh.Exec(t, "DROP FUNCTION "+name)
 				}
 				sh.Exec(t, tokens.LedgerFunction)
 				if found := findings(t, db); len(found) > 0 {
-					t.Errorf("after Setup, Verify found %v", found)
+					t.Errorf("after Setup, verify.Check found %v", found)
 				}
 			})
 		}
@@ -154,11 +155,11 @@ func one(t *testing.T, sh *harness.Shop) *sql.DB {
 	return db
 }
 
-// findings are what Verify finds in the ledger.
+// findings are what verify.Check finds in the ledger.
 func findings(t *testing.T, db *sql.DB) (problems []string) {
 	t.Helper()
 	found, err := harness.Verify(t.Context(), db)
-	if err != nil && !errors.As(err, new(*sqlfence.VerifyError)) {
+	if err != nil && !errors.As(err, new(*verify.Error)) {
 		t.Fatal(err)
 	}
 	for _, f := range found {

@@ -12,6 +12,7 @@ import (
 	seals "github.com/sqlfence/sqlfence/schema"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // A table is called as it was registered in what sqlfence itself sends about it: most servers tell
@@ -40,7 +41,7 @@ func TestTablesInCapitals(t *testing.T) {
 		if err := seals.Seal(t.Context(), db); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		found, err := sqlfence.Verify(t.Context(), db)
+		found, err := verify.Check(t.Context(), db)
 		for _, f := range found {
 			if f.Level != slog.LevelInfo {
 				t.Errorf("%s: %v", name, f)

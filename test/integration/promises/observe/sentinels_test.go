@@ -25,6 +25,7 @@ import (
 	"github.com/sqlfence/sqlfence/contrib/fenceotel"
 	"github.com/sqlfence/sqlfence/coverage"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // A failure is a real reason for which a write fails with one of the package's errors.
@@ -315,12 +316,12 @@ func sentinels(t *testing.T) (names []string) {
 	return names
 }
 
-// A connection that WithVerify refuses is reported like a write, for each try.
+// A connection that verify.OnConnect refuses is reported like a write, for each try.
 func TestRefusedConnectionIsReported(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)
 		sh.Exec(t, "ALTER TABLE books DROP COLUMN fence_token")
-		r := newReports(t, b, sh.Source, sqlfence.WithVerify(), harness.Books(sqlfence.RowFence("fence_token")))
+		r := newReports(t, b, sh.Source, verify.OnConnect(), harness.Books(sqlfence.RowFence("fence_token")))
 		if _, err := r.db.ExecContext(harness.Holding(t, 9), updateBook); !errors.Is(err, sqlfence.ErrNotSetUp) {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/schema"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // others are relations beside the tables, which get no column by a pattern, or get their table's.
@@ -45,7 +46,7 @@ func hasFence(t *testing.T, db *sql.DB, relation string) bool {
 	return slices.Contains(columns, "fence_token")
 }
 
-// By a pattern AddFences gives the column to each table that it stands for; then Verify misses none.
+// By a pattern AddFences gives the column to each table that it stands for; then verify.Check misses none.
 func TestAddFencesByPattern(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
@@ -67,7 +68,7 @@ func TestAddFencesByPattern(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b.Dialect == sqlfence.MySQL {
-			b = harness.MySQL // Verify wants the driver itself
+			b = harness.MySQL // verify.Check wants the driver itself
 		}
 		db := b.Fenced(t, dsn, sqlfence.WithTable("*", sqlfence.RowFence("fence_token")), sqlfence.WithTable("drafts", sqlfence.Exempt()),
 			sqlfence.WithTable("hats", sqlfence.RowFence("mark")))
@@ -95,13 +96,13 @@ func TestAddFencesByPattern(t *testing.T) {
 				t.Errorf("%s has a fence column: %v, want %v", relation, got, has)
 			}
 		}
-		found, err := sqlfence.Verify(t.Context(), db)
+		found, err := verify.Check(t.Context(), db)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range found {
 			if f.Code == "missing-column" && f.Table != "area" {
-				t.Errorf("Verify says %v", f)
+				t.Errorf("verify.Check says %v", f)
 			}
 		}
 		token, err := store.Issue(t.Context(), "pens")

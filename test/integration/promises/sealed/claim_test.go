@@ -460,7 +460,7 @@ func (l *lab) sealWithout(t testing.TB, old, new string) {
 	}
 }
 
-// Verify finds a queue's seal whole, and says where it isn't; a table that presents claims asks a sealed queue as any other.
+// verify.Check finds a queue's seal whole, and says where it isn't; a table that presents claims asks a sealed queue as any other.
 func TestAroundASealedQueue(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		l := newQueue(t, b)
@@ -480,7 +480,7 @@ func TestAroundASealedQueue(t *testing.T) {
 				}
 			}
 			if found != code {
-				t.Errorf("Verify finds %q, want %q", found, code)
+				t.Errorf("verify.Check finds %q, want %q", found, code)
 			}
 		}
 		wantSeal("")

@@ -132,7 +132,7 @@ func TestInterruptedSeal(t *testing.T) {
 		found := l.broken(t)
 		_, err = l.db.ExecContext(holding(t, 7), "UPDATE books SET price = 11 WHERE id = 1")
 		if err != nil && len(found) == 0 {
-			t.Errorf("behind %d statements: %v, and Verify finds %v", n, err, found)
+			t.Errorf("behind %d statements: %v, and verify.Check finds %v", n, err, found)
 		}
 		if n%4 == 0 {
 			continue // the next one finds it so
@@ -162,7 +162,7 @@ func TestInterruptedUnseal(t *testing.T) {
 		}
 		l.interrupted(t, plans[0].Statements[:n])
 		if _, err := l.db.ExecContext(holding(t, 7), "UPDATE books SET price = 11 WHERE id = 1"); err != nil && len(l.broken(t)) == 0 {
-			t.Errorf("behind %d statements: %v, and Verify finds nothing", n, err)
+			t.Errorf("behind %d statements: %v, and verify.Check finds nothing", n, err)
 		}
 		for _, query := range []string{"UPDATE books SET fence_token = -7", "INSERT INTO books (id, fence_token) VALUES (9, -7)"} {
 			_, _ = l.plain.Exec(query)

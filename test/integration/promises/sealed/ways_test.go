@@ -9,10 +9,11 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/schema"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // A way is statements of a superuser, by which a mark could get a value that the seal's
-// triggers haven't compared. The last one is refused, or lands; Verify finds what it leaves.
+// triggers haven't compared. The last one is refused, or lands; verify.Check finds what it leaves.
 type way struct {
 	name       string
 	statements string // with " ;; " between them
@@ -127,19 +128,19 @@ func (w way) run(t *testing.T, l *lab) {
 	}
 	l.want(t, w.books)
 	broken := l.broken(t)
-	if w.finds == "" && len(broken) > 0 || w.finds != "" && !slices.ContainsFunc(broken, func(f sqlfence.Finding) bool { return strings.Contains(f.Problem, w.finds) }) {
-		t.Errorf("Verify finds %v, want %q", broken, w.finds)
+	if w.finds == "" && len(broken) > 0 || w.finds != "" && !slices.ContainsFunc(broken, func(f verify.Finding) bool { return strings.Contains(f.Problem, w.finds) }) {
+		t.Errorf("verify.Check finds %v, want %q", broken, w.finds)
 	}
 }
 
-// broken returns what Verify says against the seal.
-func (l *lab) broken(t testing.TB) []sqlfence.Finding {
+// broken returns what verify.Check says against the seal.
+func (l *lab) broken(t testing.TB) []verify.Finding {
 	t.Helper()
-	found, err := sqlfence.Verify(t.Context(), l.db)
+	found, err := verify.Check(t.Context(), l.db)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(found, func(f sqlfence.Finding) bool {
+	return slices.DeleteFunc(found, func(f verify.Finding) bool {
 		return f.Code != "wrong-seal" && !strings.Contains(f.Problem, "session_replication_role")
 	})
 }
@@ -203,7 +204,7 @@ func TestWhoMaySeal(t *testing.T) {
 }
 
 // A trigger that is fired behind the seal's could store another mark than it has compared: Seal
-// refuses such a one, and Verify finds it.
+// refuses such a one, and verify.Check finds it.
 func TestFiredBehind(t *testing.T) {
 	const lowers = "CREATE FUNCTION lower() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.fence_token := 1; RETURN NEW; END'; "
 	for name, text := range map[string]string{

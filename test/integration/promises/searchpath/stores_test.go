@@ -13,10 +13,11 @@ import (
 	"github.com/sqlfence/sqlfence/schema"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // Tokens, leases, locks of rows and counts of changes are as usual beside an application's own operators, functions and
-// types, and Verify finds nothing.
+// types, and verify.Check finds nothing.
 func TestStoresBesideAnApplicationsOperators(t *testing.T) {
 	for _, b := range harness.Bases[:2] {
 		t.Run(b.Name, func(t *testing.T) {
@@ -39,11 +40,11 @@ func TestStoresBesideAnApplicationsOperators(t *testing.T) {
 				sqlfence.Serial("serial"), sqlfence.Sealed()))
 			try("AddFence", schema.AddFence(t.Context(), fenced, "books", "another"))
 			try("Seal", schema.Seal(t.Context(), fenced))
-			findings, err := sqlfence.Verify(t.Context(), fenced)
+			findings, err := verify.Check(t.Context(), fenced)
 			try("Verify", err)
 			for _, f := range findings {
 				if f.Code != "setting" {
-					t.Errorf("Verify: %v", f)
+					t.Errorf("verify.Check: %v", f)
 				}
 			}
 			try("Unseal", schema.Unseal(t.Context(), fenced))

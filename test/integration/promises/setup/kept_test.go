@@ -12,6 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // losing are statements by which the role of an application tries to lower, delete or rename a token, or to
@@ -34,7 +35,7 @@ var losing = map[sqlfence.Dialect][]string{
 }
 
 // A role with the privileges of docs/privileges.md works whether its Setup may create the ledger's triggers or not.
-// Where it may not it says so, and Verify reports it. Once the owner has created them, the role can't get past them.
+// Where it may not it says so, and verify.Check reports it. Once the owner has created them, the role can't get past them.
 func TestTheLedgerIsKeptFromARole(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect == sqlfence.SQLite {
@@ -50,18 +51,18 @@ func TestTheLedgerIsKeptFromARole(t *testing.T) {
 		}[b.Dialect] {
 			harness.MustExec(t, r.owner, drop)
 		}
-		b.AsWritten = true // Verify asks by the driver's own connections
+		b.AsWritten = true // verify.Check asks by the driver's own connections
 		bare, owner, role := b.Raw(t, r.source), b.Fenced(t, r.ownerSource, harness.Books(sqlfence.Ledger())), b.Fenced(t, r.source, harness.Books(sqlfence.Ledger()))
 
 		if logged := r.works(t); !strings.Contains(logged, "level=WARN") || !strings.Contains(logged, "triggers that keep tokens from falling") {
 			t.Errorf("Setup without the triggers logged %q", logged)
 		}
 		if found := codesOf(t, owner); !slices.Contains(found, "wrong-ledger") {
-			t.Errorf("Verify by the owner, without the triggers: %q", found)
+			t.Errorf("verify.Check by the owner, without the triggers: %q", found)
 		}
 		// Who hasn't the privilege TRIGGER doesn't see MySQL's.
 		if want, found := map[sqlfence.Dialect]string{sqlfence.Postgres: "wrong-ledger", sqlfence.MySQL: "unseen"}[b.Dialect], codesOf(t, role); !slices.Contains(found, want) {
-			t.Errorf("Verify by the role, without the triggers: %q, want %s", found, want)
+			t.Errorf("verify.Check by the role, without the triggers: %q, want %s", found, want)
 		}
 		if _, err := bare.Exec(losing[b.Dialect][0]); err != nil {
 			t.Errorf("without the triggers: %v", err) // so that what follows means something
@@ -73,7 +74,7 @@ func TestTheLedgerIsKeptFromARole(t *testing.T) {
 		harness.MustExec(t, r.owner, "UPDATE fencing_tokens SET token = token + 100 WHERE name = 'books'")
 		r.works(t)
 		if found := codesOf(t, owner); slices.Contains(found, "wrong-ledger") {
-			t.Errorf("Verify by the owner, with the triggers: %q", found)
+			t.Errorf("verify.Check by the owner, with the triggers: %q", found)
 		}
 		before := harness.LedgerRows(t, r.owner)
 		for _, granted := range []bool{false, true} {
@@ -113,7 +114,7 @@ func (r *role) works(t *testing.T) string {
 
 func codesOf(t *testing.T, db *sql.DB) (codes []string) {
 	t.Helper()
-	found, err := sqlfence.Verify(t.Context(), db)
+	found, err := verify.Check(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/rowlock"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // Two are two schemas of PostgreSQL, or databases of MySQL: the table books is in home, and sessions may find
@@ -193,7 +194,7 @@ func TestWithSchema(t *testing.T) {
 			}
 			w.useLeases(t, db)
 			w.useLocks(t, db)
-			if _, err := sqlfence.Verify(ctx, db); err != nil {
+			if _, err := verify.Check(ctx, db); err != nil {
 				t.Error(err)
 			}
 		}
@@ -303,12 +304,12 @@ func TestWithSchemaIsChecked(t *testing.T) {
 	}
 }
 
-// Verify says where there are several ledgers, unless an option says which one it is.
+// verify.Check says where there are several ledgers, unless an option says which one it is.
 func TestVerifyFindsSeveralLedgers(t *testing.T) {
 	eachTwo(t, func(t *testing.T, w two) {
 		ctx := t.Context()
 		find := func(dsn, code string, opts ...sqlfence.Option) []string {
-			all, err := sqlfence.Verify(ctx, w.Fenced(t, dsn, append(opts, w.books())...))
+			all, err := verify.Check(ctx, w.Fenced(t, dsn, append(opts, w.books())...))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // A shadowed is two schemas: in home the table books, of token 9, and in other something with its name and rows whose
@@ -248,14 +249,14 @@ func TestTenantsWriteWhereThereIsNoView(t *testing.T) {
 	})
 }
 
-// Verify reports a view that guarded writes go to, and one that they would go to by another search path.
+// verify.Check reports a view that guarded writes go to, and one that they would go to by another search path.
 func TestVerifyFindsViewsOfATablesName(t *testing.T) {
 	eachShadowed(t, func(t *testing.T, w shadowed) {
 		for dsn, want := range map[string]struct {
 			code  string
 			level slog.Level
 		}{w.astray: {"storage", slog.LevelError}, w.atHome: {"other-name", slog.LevelWarn}} {
-			found, err := sqlfence.Verify(t.Context(), w.Fenced(t, dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"))))
+			found, err := verify.Check(t.Context(), w.Fenced(t, dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"))))
 			if err != nil {
 				t.Fatal(err)
 			}

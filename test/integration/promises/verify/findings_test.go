@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // A provocation is what has one finding come up, and nothing else.
@@ -259,7 +260,7 @@ func (p provocation) run(t *testing.T, w *world, statements []string) {
 	}
 	w.exec(t, f.SQL)
 	// Setup creates the triggers of a ledger, beside the table.
-	left := slices.DeleteFunc(w.news(t, registered), func(f sqlfence.Finding) bool { return strings.Contains(f.Problem, "trigger sqlfence_") })
+	left := slices.DeleteFunc(w.news(t, registered), func(f verify.Finding) bool { return strings.Contains(f.Problem, "trigger sqlfence_") })
 	if len(left) > 0 {
 		t.Errorf("after %s there is left %v", f.SQL, left)
 	}

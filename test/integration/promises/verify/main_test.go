@@ -10,6 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }
@@ -23,7 +24,7 @@ type world struct {
 	harness.Base
 	dsn   string
 	plain *sql.DB
-	fresh []sqlfence.Finding // in the beginning: nothing but notes about the server
+	fresh []verify.Finding // in the beginning: nothing but notes about the server
 }
 
 // eachWorld runs test on a world of every base; a short run on one of each database.
@@ -88,7 +89,7 @@ func newWorld(t *testing.T, b harness.Base) *world {
 }
 
 // fresh is what is found on a new world of a base, by its name: once, as each new world is the same.
-var fresh = make(map[string][]sqlfence.Finding)
+var fresh = make(map[string][]verify.Finding)
 
 func (w *world) exec(t *testing.T, queries ...string) {
 	t.Helper()
@@ -99,15 +100,15 @@ func (w *world) exec(t *testing.T, queries ...string) {
 	}
 }
 
-// verify returns what is found.
-func (w *world) verify(t *testing.T, opts ...sqlfence.Option) []sqlfence.Finding {
+// verify returns what is found in the world's database.
+func (w *world) verify(t *testing.T, opts ...sqlfence.Option) []verify.Finding {
 	t.Helper()
-	return verify(t, w.Fenced(t, w.dsn, opts...))
+	return checked(t, w.Fenced(t, w.dsn, opts...))
 }
 
-func verify(t *testing.T, db *sql.DB) []sqlfence.Finding {
+func checked(t *testing.T, db *sql.DB) []verify.Finding {
 	t.Helper()
-	found, err := sqlfence.Verify(t.Context(), db)
+	found, err := verify.Check(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func verify(t *testing.T, db *sql.DB) []sqlfence.Finding {
 }
 
 // news returns what is found that wasn't in the beginning.
-func (w *world) news(t *testing.T, opts ...sqlfence.Option) []sqlfence.Finding {
+func (w *world) news(t *testing.T, opts ...sqlfence.Option) []verify.Finding {
 	t.Helper()
-	return slices.DeleteFunc(w.verify(t, opts...), func(f sqlfence.Finding) bool { return slices.Contains(w.fresh, f) })
+	return slices.DeleteFunc(w.verify(t, opts...), func(f verify.Finding) bool { return slices.Contains(w.fresh, f) })
 }

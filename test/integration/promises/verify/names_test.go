@@ -9,10 +9,11 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // codes returns what is found, as "severity code table".
-func codes(found []sqlfence.Finding) []string {
+func codes(found []verify.Finding) []string {
 	list := make([]string, len(found))
 	for i, f := range found {
 		list[i] = fmt.Sprintf("%v %s %s", f.Level, f.Code, f.Table)
@@ -74,13 +75,13 @@ func TestSchemasOfPostgres(t *testing.T) {
 		}
 	}
 	other := w.dsn + "&search_path=shop,public"
-	found := withCode(verify(t, w.Fenced(t, other, fenced("books"))), "missing-column")
+	found := withCode(checked(t, w.Fenced(t, other, fenced("books"))), "missing-column")
 	if len(found) != 1 || !strings.Contains(found[0].SQL, `"books"`) {
 		t.Errorf("by the search path: found %v", found)
 	}
 	w.exec(t, "CREATE ROLE sqlfence_verify_blind")
 	defer w.exec(t, "DROP OWNED BY sqlfence_verify_blind", "DROP ROLE sqlfence_verify_blind")
-	if found := verify(t, w.Fenced(t, w.dsn+"&role=sqlfence_verify_blind", fenced("shop.books"))); len(found) == 0 {
+	if found := checked(t, w.Fenced(t, w.dsn+"&role=sqlfence_verify_blind", fenced("shop.books"))); len(found) == 0 {
 		t.Error("a schema that the role may not use: nothing is found")
 	}
 }
@@ -96,14 +97,14 @@ func TestAttachedDatabases(t *testing.T) {
 			harness.MustExec(t, db, "ATTACH DATABASE ':memory:' AS shop")
 			harness.MustExec(t, db, "CREATE TABLE shop.papers (id integer PRIMARY KEY, fence_token integer DEFAULT 0 NOT NULL)")
 			harness.MustExec(t, db, "CREATE TABLE shop.papers2 (id integer PRIMARY KEY, fence_token integer DEFAULT 0 NOT NULL)")
-			if got, want := codes(verify(t, db)), []string{"ERROR missing-ledger shop.papers", "ERROR missing-ledger papers2"}; !slices.Equal(got, want) {
+			if got, want := codes(checked(t, db)), []string{"ERROR missing-ledger shop.papers", "ERROR missing-ledger papers2"}; !slices.Equal(got, want) {
 				t.Errorf("found %v, want %v", got, want)
 			}
 			migrate := sqlfence.Bypass(t.Context(), "a ledger of its own")
 			if _, err := db.ExecContext(migrate, "CREATE TABLE shop.fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL)"); err != nil {
 				t.Fatal(err)
 			}
-			found := verify(t, db) // Setup, which creates the triggers, is for the file itself
+			found := checked(t, db) // Setup, which creates the triggers, is for the file itself
 			if got, want := codes(found), []string{"WARN wrong-ledger shop.papers"}; !slices.Equal(got, want) || !strings.Contains(found[0].Remedy, "Open that file by itself") {
 				t.Errorf("with a ledger of its own: found %v, want %v", found, want)
 			}
@@ -150,7 +151,7 @@ func TestAttachedTwice(t *testing.T) {
 				db := w.Fenced(t, w.dsn, sqlfence.WithTable(name, both...), sqlfence.WithoutGuards("attach it twice"))
 				db.SetMaxOpenConns(1)
 				harness.MustExec(t, db, "ATTACH DATABASE '"+file+"' AS again")
-				if found := withCode(verify(t, db), "other-name"); len(found) != want {
+				if found := withCode(checked(t, db), "other-name"); len(found) != want {
 					t.Errorf("%s: found %v", name, found)
 				}
 			}
@@ -166,12 +167,12 @@ func TestHundredsOfTables(t *testing.T) {
 		count := func(tables int) int {
 			t.Helper()
 			db, counter := w.Counted(t, w.dsn, opts[:tables]...)
-			if found := verify(t, db); slices.ContainsFunc(found, func(f sqlfence.Finding) bool { return f.Level > slog.LevelInfo }) {
+			if found := checked(t, db); slices.ContainsFunc(found, func(f verify.Finding) bool { return f.Level > slog.LevelInfo }) {
 				t.Errorf("%d tables: found %v", tables, found)
 			}
 			for _, text := range counter.Texts() {
 				if verb, _, _ := strings.Cut(strings.TrimSpace(text), " "); verb != "SELECT" && verb != "SHOW" && verb != "WITH" {
-					t.Errorf("Verify sent %s", text)
+					t.Errorf("verify.Check sent %s", text)
 				}
 			}
 			sent := 0

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // harmless is what looks like a way around sqlfence and isn't one.
@@ -61,7 +62,7 @@ func TestNothingToFind(t *testing.T) {
 	})
 }
 
-// Verify waits for no writer, and no writer for it; a context ends it.
+// verify.Check waits for no writer, and no writer for it; a context ends it.
 func TestBesideWriters(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.exec(t, "INSERT INTO books (id) VALUES (1)")
@@ -72,7 +73,7 @@ func TestBesideWriters(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), harness.Patience)
 		defer cancel()
-		if _, err := sqlfence.Verify(ctx, db); err != nil {
+		if _, err := verify.Check(ctx, db); err != nil {
 			t.Errorf("beside an open write: %v", err)
 		}
 		if err := tx.Commit(); err != nil {
@@ -80,7 +81,7 @@ func TestBesideWriters(t *testing.T) {
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if _, err := sqlfence.Verify(ended, db); err == nil {
+		if _, err := verify.Check(ended, db); err == nil {
 			t.Error("with a context that has ended: no error")
 		}
 	})
@@ -94,16 +95,16 @@ func TestTemporaryTables(t *testing.T) {
 			db := w.Fenced(t, w.dsn, harness.Books(sqlfence.RowFence("fence_token")), sqlfence.WithoutGuards("hide a table"))
 			db.SetMaxOpenConns(1)
 			harness.MustExec(t, db, "CREATE TEMPORARY TABLE books (id integer, fence_token bigint NOT NULL DEFAULT 0)")
-			wantOne(t, withCode(verify(t, db), "storage"), slog.LevelWarn, "storage")
+			wantOne(t, withCode(checked(t, db), "storage"), slog.LevelWarn, "storage")
 		})
 	}
 }
 
-// WithVerify refuses connections until the database is right, and looks no more then.
-func TestWithVerify(t *testing.T) {
+// verify.OnConnect refuses connections until the database is right, and looks no more then.
+func TestOnConnect(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.exec(t, "DROP TABLE fencing_tokens", "ALTER TABLE books RENAME COLUMN fence_token TO other")
-		db := w.Fenced(t, w.dsn, harness.Books(both...), sqlfence.WithVerify())
+		db := w.Fenced(t, w.dsn, harness.Books(both...), verify.OnConnect())
 		harness.WantError(t, db.PingContext(t.Context()), sqlfence.ErrNotSetUp)
 		_, err := db.ExecContext(harness.Holding(t, 1), "UPDATE books SET price = 1")
 		harness.WantError(t, err, sqlfence.ErrNotSetUp)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	catalogue "github.com/sqlfence/sqlfence/internal/verify"
+	"github.com/sqlfence/sqlfence/internal/catalogue"
 )
 
 // elsewhere are the codes that other tests than TestFindings provoke.

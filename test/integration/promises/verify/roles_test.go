@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // A role with few privileges is told what it lacks, what it can't see as a Note, and nothing
@@ -26,7 +27,7 @@ func TestFewPrivileges(t *testing.T) {
 	})
 	db := w.Fenced(t, w.dsn+"&role="+role, harness.Books(both...))
 	w.exec(t, "GRANT SELECT (id, price), UPDATE (price) ON books TO "+role)
-	found := verify(t, db)
+	found := checked(t, db)
 	lacks := withCode(found, "missing-privilege")
 	if len(lacks) != 2 || len(withCode(found, "unseen")) != 1 {
 		t.Fatalf("found %v, want what books and the ledger lack, and that the marks can't be seen", found)
@@ -40,7 +41,7 @@ func TestFewPrivileges(t *testing.T) {
 		}
 		w.exec(t, f.SQL)
 	}
-	for _, f := range verify(t, db) {
+	for _, f := range checked(t, db) {
 		if f.Level > slog.LevelInfo {
 			t.Errorf("after the GRANTs: %v", f)
 		}
@@ -110,7 +111,7 @@ func TestFewPrivilegesOnMySQL(t *testing.T) {
 	w.exec(t, "GRANT SELECT (id, price), UPDATE (price) ON books TO "+user+"@'127.0.0.1'",
 		"CREATE PROCEDURE raise_prices() UPDATE books SET price = price + 1", "GRANT EXECUTE ON PROCEDURE raise_prices TO "+user+"@'127.0.0.1'")
 	db := w.Fenced(t, harness.MySQLWith(t, w.dsn, func(c *mysql.Config) { c.User, c.Passwd = user, "secret" }), harness.Books(both...))
-	found := verify(t, db)
+	found := checked(t, db)
 	for _, want := range []string{"ERROR missing-column books", "ERROR missing-ledger books"} { // it can't see them
 		if !slices.Contains(codes(found), want) {
 			t.Errorf("found %v, want %s", codes(found), want)
@@ -120,7 +121,7 @@ func TestFewPrivilegesOnMySQL(t *testing.T) {
 		t.Errorf("found %v, want that the routine can't be seen", found)
 	}
 	w.exec(t, "GRANT SELECT, UPDATE, INSERT (price), DELETE ON books TO "+user+"@'127.0.0.1'", "GRANT SELECT ON fencing_tokens TO "+user+"@'127.0.0.1'")
-	found = slices.DeleteFunc(verify(t, db), func(f sqlfence.Finding) bool { return f.Level == slog.LevelInfo })
+	found = slices.DeleteFunc(checked(t, db), func(f verify.Finding) bool { return f.Level == slog.LevelInfo })
 	if len(found) != 1 || found[0].Code != "missing-privilege" || !strings.Contains(found[0].SQL, "INSERT (`fence_token`)") {
 		t.Fatalf("found %v, want that it may not INSERT the mark", found)
 	}
@@ -206,7 +207,7 @@ func TestDroppedLedgerFunctionIsFound(t *testing.T) {
 	if err := store.Setup(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	says := func() []sqlfence.Finding { return saying(w.verify(t, harness.Books(both...)), "sqlfence_newest_v2") }
+	says := func() []verify.Finding { return saying(w.verify(t, harness.Books(both...)), "sqlfence_newest_v2") }
 	if found := says(); len(found) > 0 {
 		t.Errorf("it is there: %v", found)
 	}

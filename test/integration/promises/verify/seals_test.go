@@ -161,7 +161,7 @@ func TestSealOfAnotherLedger(t *testing.T) {
 		if err := schema.Seal(t.Context(), db); err != nil {
 			t.Fatal(err)
 		}
-		if found := withCode(verify(t, db), "wrong-seal"); len(found) > 0 {
+		if found := withCode(checked(t, db), "wrong-seal"); len(found) > 0 {
 			t.Errorf("found %v", found)
 		}
 	}
@@ -252,7 +252,7 @@ func TestSealWithAnotherOption(t *testing.T) {
 	}
 }
 
-// mends damages a seal, which Verify finds, and Seal mends.
+// mends damages a seal, which verify.Check finds, and Seal mends.
 func mends(t *testing.T, b harness.Base, rules []sqlfence.Rule, damage ...string) {
 	w := newWorld(t, b)
 	w.seal(t, rules...)
@@ -267,7 +267,7 @@ func mends(t *testing.T, b harness.Base, rules []sqlfence.Rule, damage ...string
 	}
 }
 
-// Where the account is gone with whose privileges the triggers run, no write passes, and Verify says why.
+// Where the account is gone with whose privileges the triggers run, no write passes, and verify.Check says why.
 func TestSealOfAnAccountThatIsGone(t *testing.T) {
 	w := newWorld(t, harness.MySQL)
 	rules := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Sealed()}

@@ -14,12 +14,12 @@ func TestSessions(t *testing.T) {
 	opts := harness.Books(allRules...)
 	same := func(t *testing.T, w *world, dsn string) {
 		t.Helper()
-		want, got := codes(w.fresh), codes(verify(t, w.Fenced(t, dsn, opts)))
+		want, got := codes(w.fresh), codes(checked(t, w.Fenced(t, dsn, opts)))
 		if !slices.Equal(got, want) {
 			t.Errorf("found %v, want %v", got, want)
 		}
 		w.exec(t, "ALTER TABLE books ADD COLUMN pen integer", "CREATE VIEW everything AS SELECT * FROM books")
-		want, got = codes(w.verify(t, opts)), codes(verify(t, w.Fenced(t, dsn, opts)))
+		want, got = codes(w.verify(t, opts)), codes(checked(t, w.Fenced(t, dsn, opts)))
 		if !slices.Equal(got, want) {
 			t.Errorf("with a view: found %v, want %v", got, want)
 		}

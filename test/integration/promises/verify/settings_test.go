@@ -12,27 +12,28 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // found returns those of the findings with a code.
-func withCode(found []sqlfence.Finding, code string) []sqlfence.Finding {
-	return slices.DeleteFunc(slices.Clone(found), func(f sqlfence.Finding) bool { return f.Code != code })
+func withCode(found []verify.Finding, code string) []verify.Finding {
+	return slices.DeleteFunc(slices.Clone(found), func(f verify.Finding) bool { return f.Code != code })
 }
 
 // saying returns those of the findings with a part of their problem.
-func saying(found []sqlfence.Finding, part string) []sqlfence.Finding {
-	return slices.DeleteFunc(slices.Clone(found), func(f sqlfence.Finding) bool { return !strings.Contains(f.Problem, part) })
+func saying(found []verify.Finding, part string) []verify.Finding {
+	return slices.DeleteFunc(slices.Clone(found), func(f verify.Finding) bool { return !strings.Contains(f.Problem, part) })
 }
 
 // wantOne wants one finding, of a severity.
-func wantOne(t *testing.T, found []sqlfence.Finding, severity slog.Level, code string) {
+func wantOne(t *testing.T, found []verify.Finding, severity slog.Level, code string) {
 	t.Helper()
 	if len(found) != 1 || found[0].Level != severity || found[0].Code != code {
 		t.Errorf("found %v, want one %v: %s", found, severity, code)
 	}
 }
 
-func wantProblem(t *testing.T, found []sqlfence.Finding, part string) {
+func wantProblem(t *testing.T, found []verify.Finding, part string) {
 	t.Helper()
 	for _, f := range found {
 		if !strings.Contains(f.Problem, part) {
@@ -44,7 +45,7 @@ func wantProblem(t *testing.T, found []sqlfence.Finding, part string) {
 // The session's settings are looked at.
 func TestSettings(t *testing.T) {
 	pgx := harness.Bases[1]
-	for setting, want := range map[string]sqlfence.Finding{
+	for setting, want := range map[string]verify.Finding{
 		"synchronous_commit=off": {Level: slog.LevelWarn, Code: "setting"},
 	} {
 		t.Run(setting, func(t *testing.T) {

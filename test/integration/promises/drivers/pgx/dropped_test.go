@@ -15,6 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/schema"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/tokens"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 // dropPrepared has every session of the pool that isn't in use drop its prepared statements, which pgx doesn't learn.
@@ -163,7 +164,7 @@ func eachOwnFunction(t *testing.T, name string, db *sql.DB, test func(name strin
 	if name == "plain" {
 		return
 	}
-	test("Verify", func(ctx context.Context) error { _, err := sqlfence.Verify(ctx, db); return err })
+	test("Verify", func(ctx context.Context) error { _, err := verify.Check(ctx, db); return err })
 	test("schema.AddFences", func(ctx context.Context) error { return schema.AddFences(ctx, db) })
 }
 

@@ -1,4 +1,4 @@
-package verify
+package catalogue
 
 import (
 	"fmt"
@@ -18,8 +18,8 @@ func checkLedger(l *look) error {
 		ledger := l.ledgerOf(t)
 		if ledger == nil {
 			l.add(t.Table, Finding{
-				Severity: Fault,
-				Code:     MissingLedger,
+				Level: Fault,
+				Code:  missingLedger,
 				Problem: fmt.Sprintf("There is no table %s for the writes of table %s, or this role can't see it: "+
 					"all are refused.", l.ledgerName(t), l.name(t.rel)),
 				Remedy: l.ledgerRemedy(),
@@ -46,8 +46,8 @@ func (l *look) checkSeveralLedgers() {
 	}
 	schema, path := l.db.Facts().Schema, l.db.Facts().Path
 	l.add(nil, Finding{
-		Severity: Warning,
-		Code:     "several-ledgers",
+		Level: Warning,
+		Code:  "several-ledgers",
 		Problem: fmt.Sprintf("Guards ask the ledger in %s %s, which this session finds %s, and there is another "+
 			"one in %s: the tokens of one say nothing to the other, so that a stale process's write passes if its "+
 			"sessions find another ledger than its successor's.", schema, l.ledgers[0].schema, path,
@@ -77,7 +77,7 @@ func (l *look) ledgerRemedy() string {
 		return fmt.Sprintf("There is one in %s %s: name it (sqlfence.WithSchema, sqlfence --schema), or have "+
 			"it found %s. A second one would let stale writes pass.", schema, strings.Join(others, ", "), path)
 	}
-	return remedies[MissingLedger]
+	return remedies[missingLedger]
 }
 
 // ledgerOf returns the ledger that the guards of a table ask; nil if there is none.
@@ -120,30 +120,30 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 		why = "it has no column token"
 	case name.loose:
 		why = "names in it that aren't the same count as equal"
-	case mark.severity == Fault:
+	case mark.level == Fault:
 		why = "its column token is of the type " + token.shown + ", and has to be bigint"
 	}
 	if why != "" {
 		l.add(t, Finding{
-			Severity: Fault,
-			Code:     "wrong-ledger",
-			Problem:  "The table " + l.name(ledger) + " can't be the ledger: " + why + ".",
+			Level:   Fault,
+			Code:    "wrong-ledger",
+			Problem: "The table " + l.name(ledger) + " can't be the ledger: " + why + ".",
 			Remedy: "Repair the table, as docs/migrations.md has it, and keep its rows: tokens " +
 				"would begin again at 1.",
 		})
 		return
 	}
-	if mark.severity == Warning {
-		l.add(t, Finding{Severity: Warning, Code: "wrong-ledger", Remedy: "Make it bigint.",
+	if mark.level == Warning {
+		l.add(t, Finding{Level: Warning, Code: "wrong-ledger", Remedy: "Make it bigint.",
 			Problem: fmt.Sprintf("The column token of table %s is of the type %s: %s.", l.name(ledger), token.shown,
 				mark.problem)})
 	}
 	if unkept := append(ledger.unkept, l.wrongTriggers(ledger)...); len(unkept) > 0 {
-		f := Finding{Severity: Warning, Code: "wrong-ledger", Problem: fmt.Sprintf("Every client that may write table "+
+		f := Finding{Level: Warning, Code: "wrong-ledger", Problem: fmt.Sprintf("Every client that may write table "+
 			"%s can lower a token or lose a name there: %s.",
 			l.name(ledger), strings.Join(unkept, ", "))}
 		if len(ledger.unkept) > 0 { // where a function asks the ledger, it has to have them
-			f.Severity = Fault
+			f.Level = Fault
 			f.Problem += " No guarded write of a new pool lands."
 		}
 		if l.db.ownLedgers() && !ledger.visible {
@@ -153,8 +153,8 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 	}
 	if len(ledger.unkept) == 0 && ledger.lacksFunction != "" { // else the remedy for the triggers creates it as well
 		l.add(t, Finding{
-			Severity: Fault,
-			Code:     "wrong-ledger",
+			Level: Fault,
+			Code:  "wrong-ledger",
 			Problem: fmt.Sprintf("The function %s of table %s is missing: no guarded write lands.",
 				l.spell(ledger.schema, ledger.lacksFunction), l.name(ledger)),
 		})
@@ -163,8 +163,8 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 	l.checkProcedures(t, ledger)
 	if ledger.otherFunction != "" {
 		l.add(t, Finding{
-			Severity: Fault,
-			Code:     "wrong-ledger",
+			Level: Fault,
+			Code:  "wrong-ledger",
 			Problem: fmt.Sprintf("The function %s isn't what Setup of this version creates, or belongs to a role "+
 				"without the powers of the owner of table %s: no guarded write of a new pool lands, and pools that are "+
 				"open, or of another version, may believe it.", l.spell(ledger.schema, ledger.otherFunction), l.name(ledger)),
@@ -178,8 +178,8 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 func (l *look) checkProcedures(t *Table, ledger *relation) {
 	for _, name := range ledger.otherProcedures {
 		l.add(t, Finding{
-			Severity: Warning,
-			Code:     "wrong-ledger",
+			Level: Warning,
+			Code:  "wrong-ledger",
 			Problem: fmt.Sprintf("%s isn't the procedure that Setup of this version creates, or belongs to a role "+
 				"without the powers of the owner of table %s: it may issue a token twice, or grant a lease to two.",
 				l.spell(ledger.schema, name), l.name(ledger)),

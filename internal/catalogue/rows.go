@@ -1,4 +1,4 @@
-package verify
+package catalogue
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
@@ -23,7 +24,7 @@ func checkRows(l *look) error {
 		c, ok := t.rel.column(l.db, t.Fence)
 		switch {
 		case t.rel.remote: // the other server may be away
-		case t.Fence == "" || !ok || l.db.judge("fence", c).severity == Fault:
+		case t.Fence == "" || !ok || l.db.judge("fence", c).level == Fault:
 		case !c.reads:
 			l.unseen("the marks of table "+l.name(t.rel), "no privilege to SELECT its fence column")
 		default:
@@ -73,11 +74,11 @@ func (l *look) checkRange(ledger *relation) error {
 	}
 	rows, err := l.decided("the ledger", fmt.Sprintf("SELECT name, token FROM %s WHERE token >= %d AND token <= %d "+
 		"ORDER BY token DESC, name LIMIT %d",
-		l.quoted(ledger), l.opts.Warn, l.opts.Max, mostNames+1))
+		l.quoted(ledger), core.WarnToken, core.MaxToken, mostNames+1))
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	severity := Warning
+	level := Warning
 	var names []string
 	for _, row := range rows {
 		token := number(row[1])
@@ -86,16 +87,16 @@ func (l *look) checkRange(ledger *relation) error {
 			name = "the number that new names begin above"
 		}
 		names = append(names, fmt.Sprintf("%s at %d, which is %.1f %% of the highest", name, token,
-			100*float64(token)/float64(l.opts.Max)))
-		if token >= l.opts.Max {
-			severity = Fault
+			100*float64(token)/float64(core.MaxToken)))
+		if token >= core.MaxToken {
+			level = Fault
 		}
 	}
 	if len(names) > mostNames {
 		names = append(names[:mostNames], "and others")
 	}
 	l.add(nil, Finding{
-		Severity: severity, Code: "tokens-run-out",
+		Level: level, Code: "tokens-run-out",
 		Problem: fmt.Sprintf("In the ledger %s tokens are near the end of their range: %s.", l.name(ledger),
 			strings.Join(names, "; ")),
 		Remedy: "Find out what has raised them, such as a repair to too high a floor or an adopted number; " +
@@ -151,12 +152,12 @@ func (l *look) highMark(t target, high, newest int64) Finding {
 		name = strconv.Quote(t.Resource + "/…")
 	}
 	f := Finding{
-		Severity: Fault, Code: "wrong-mark",
+		Level: Fault, Code: "wrong-mark",
 		Problem: fmt.Sprintf("Table %s has a row with the mark %d, but the newest token of %s in the ledger is "+
 			"%d: no holder of an issued token can write it.",
 			l.name(t.rel), high, name, newest),
 	}
-	if high < l.opts.Warn {
+	if high < core.WarnToken {
 		f.Remedy = fmt.Sprintf("Raise the ledger to %[1]d, which raises all names, for ever, and is safe whether the "+
 			"ledger has lost tokens or the mark was never issued: tokens.Store.Repair, sqlfence tokens repair "+
 			"--floor %[1]d. Don't lower the mark: an older holder's write might land.", high)
@@ -175,7 +176,7 @@ func isLedger(l *look, rel *relation) bool {
 	}
 	name, ok := rel.column(l.db, "name")
 	token, ok2 := rel.column(l.db, "token")
-	return ok && ok2 && name.reads && token.reads && l.db.judge("fence", token).severity != Fault
+	return ok && ok2 && name.reads && token.reads && l.db.judge("fence", token).level != Fault
 }
 
 // number reads an integer, also one that the database writes as 7.0.
@@ -191,7 +192,7 @@ func number(s string) int64 {
 // negativeMark: by the guards and the seal of a table with Sealed it counts by its size. Seal takes
 // the sign away.
 func (l *look) negativeMark(t target, low int64) Finding {
-	f := Finding{Severity: Warning, Code: "wrong-mark",
+	f := Finding{Level: Warning, Code: "wrong-mark",
 		Problem: fmt.Sprintf("Table %s has rows with a mark below 0, such as %d", l.name(t.rel), low)}
 	if t.Sealed {
 		f.Problem += ", as a program stores that takes it for sealed: it counts by its size."

@@ -1,6 +1,9 @@
-package verify
+package catalogue
 
-import "slices"
+import (
+	"log/slog"
+	"slices"
+)
 
 // checkSettings looks at the settings that guards and tokens depend on.
 func checkSettings(l *look) error {
@@ -9,8 +12,8 @@ func checkSettings(l *look) error {
 	}
 	if l.opts.Standby {
 		l.add(nil, Finding{
-			Severity: Warning,
-			Code:     "wrong-server",
+			Level: Warning,
+			Code:  "wrong-server",
 			Problem: "The server is a standby or read-only: it may be behind in what was found, and refuses " +
 				"guarded writes by an error of its own.",
 			Remedy: "Verify the primary, over a connection that no proxy sends to another server.",
@@ -30,8 +33,8 @@ func checkSettings(l *look) error {
 		}
 		if t.locksOther() && l.opts.Apart != "" {
 			l.add(t, Finding{
-				Severity: Fault,
-				Code:     "wrong-server",
+				Level: Fault,
+				Code:  "wrong-server",
 				Problem: rule + " holds only where " + l.opts.Apart + ": writes of table " + t.Registered +
 					" are refused.",
 				Remedy: "Compare the token in the row, with RowFence alone; docs/servers.md says more.",
@@ -45,18 +48,18 @@ func checkSettings(l *look) error {
 func (t *Table) locksOther() bool { return t.Ledger || t.ClaimOf != "" }
 
 // setting adds a finding about the session.
-func (l *look) setting(severity Severity, problem, remedy, sql string) {
-	l.add(nil, Finding{severity, "setting", "", problem + ".", remedy, sql})
+func (l *look) setting(level slog.Level, problem, remedy, sql string) {
+	l.add(nil, Finding{level, "setting", "", problem + ".", remedy, sql})
 }
 
 // losesCommits adds that a setting lets a crash lose committed transactions: a crash of the server
 // or, as a Note, only of the whole machine.
-func (l *look) losesCommits(severity Severity, setting, remedy, sql string) {
+func (l *look) losesCommits(level slog.Level, setting, remedy, sql string) {
 	what := "server"
-	if severity == Note {
+	if level == Note {
 		what = "machine"
 	}
-	l.setting(severity, "The setting "+setting+" lets a crash of the "+what+
+	l.setting(level, "The setting "+setting+" lets a crash of the "+what+
 		" lose what was committed before it: writes, and the marks with them", remedy, sql)
 }
 

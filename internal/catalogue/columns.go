@@ -1,8 +1,11 @@
-package verify
+package catalogue
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/similar"
 )
 
 // A use is a column of a registered table with what its rule needs of it.
@@ -58,18 +61,18 @@ func (l *look) missingColumn(u use) {
 		known[i] = c.name
 	}
 	f := Finding{
-		Severity: Fault,
-		Code:     "missing-column",
+		Level: Fault,
+		Code:  "missing-column",
 		Problem: "The table " + l.name(u.rel) + " has no column " + l.quoteIfNeeded(u.name) + ", or this role can't " +
 			"see it: the " + u.column() + " of its registration.",
-		Remedy: didYouMean(u.name, known) + remedies["missing-column"],
+		Remedy: similar.Propose(u.name, known) + remedies["missing-column"],
 	}
 	if u.declare != "" {
 		add := "Add the column"
 		if u.role == "fence" {
 			add += " (schema.AddFence or sqlfence add-fence --apply if programs are using the table)"
 		}
-		f.Remedy = didYouMean(u.name, known) + add + ", or register the one that the table has."
+		f.Remedy = similar.Propose(u.name, known) + add + ", or register the one that the table has."
 		f.SQL = "ALTER TABLE " + l.quoted(u.rel) + " ADD COLUMN " + l.db.Quote(u.name) + " " + u.declare
 	}
 	l.add(u.Table, f)
@@ -78,8 +81,8 @@ func (l *look) missingColumn(u use) {
 // judgeColumn looks at the type of a column and at what new rows get there.
 func (l *look) judgeColumn(u use, c column) {
 	named := "The " + u.column() + " " + l.quoteIfNeeded(u.name) + " of table " + l.name(u.rel)
-	wrong := func(severity Severity, problem, remedy, sql string) {
-		l.add(u.Table, Finding{severity, "wrong-column", "", named + " " + problem + ".", remedy, sql})
+	wrong := func(level slog.Level, problem, remedy, sql string) {
+		l.add(u.Table, Finding{level, "wrong-column", "", named + " " + problem + ".", remedy, sql})
 	}
 	const another = "Choose another column as the key."
 	switch j := l.db.judge(u.role, c); {
@@ -97,9 +100,9 @@ func (l *look) judgeColumn(u use, c column) {
 			l.checkDefault(u, c, wrong)
 		case j.problem == "":
 		case u.declare == "":
-			wrong(j.severity, problem, another, "")
+			wrong(j.level, problem, another, "")
 		default:
-			wrong(j.severity, problem, "Register another column, or make it "+typ+"; writers wait while the table is "+
+			wrong(j.level, problem, "Register another column, or make it "+typ+"; writers wait while the table is "+
 				"written anew.",
 				l.db.alter(l.quoted(u.rel), l.db.Quote(c.name), u.declare))
 		}
@@ -107,7 +110,7 @@ func (l *look) judgeColumn(u use, c column) {
 }
 
 // checkDefault looks at the mark of rows that are added without a token.
-func (l *look) checkDefault(u use, c column, wrong func(severity Severity, problem, remedy, sql string)) {
+func (l *look) checkDefault(u use, c column, wrong func(level slog.Level, problem, remedy, sql string)) {
 	const toZero = "Give it the default 0."
 	var set string
 	if l.db.setsDefaults.Is() {
@@ -161,7 +164,7 @@ func checkKeys(l *look) error {
 				continue
 			}
 			named := strings.TrimSpace(k.kind + " " + l.quoteIfNeeded(k.name))
-			f := Finding{Severity: Warning, Code: "wrong-column",
+			f := Finding{Level: Warning, Code: "wrong-column",
 				Problem: "The fence column " + l.quoteIfNeeded(t.Fence) + " of table " + l.name(t.rel)}
 			switch inside := slices.ContainsFunc(k.columns, isFence); {
 			case inside && k.kind != "index":
@@ -175,7 +178,7 @@ func checkKeys(l *look) error {
 					"out, or give it another place there."
 				f.Remedy = "Don't let it depend on the mark; a row that isn't in it isn't unique by it."
 				if k.kind == "index" {
-					f.Severity, f.Remedy = Note, "Nothing has to be done, if no query relies on it."
+					f.Level, f.Remedy = Note, "Nothing has to be done, if no query relies on it."
 				}
 			}
 			l.add(t.Table, f)
@@ -195,8 +198,8 @@ func (l *look) checkClaimKey(t target) {
 		}
 		if c, ok := of.rel.column(l.db, of.Key); ok && !slices.ContainsFunc(l.keys, finds) {
 			l.add(t.Table, Finding{
-				Severity: Warning,
-				Code:     "wrong-column",
+				Level: Warning,
+				Code:  "wrong-column",
 				Problem: "The key column " + l.quoteIfNeeded(c.name) + " of table " + l.name(of.rel) +
 					" begins no index: each write of table " +
 					l.name(t.rel) + " reads all of its rows for the claim.",
@@ -216,7 +219,7 @@ func (l *look) refusesView(t target) bool {
 // checkStorage looks at what registered names stand for that isn't an ordinary table.
 func checkStorage(l *look) error {
 	for _, t := range l.targets {
-		f := Finding{Severity: Warning, Code: "storage",
+		f := Finding{Level: Warning, Code: "storage",
 			Problem: "The registered name " + l.name(t.rel) + " is a " + t.rel.kind}
 		switch t.rel.kind {
 		case "table", "partitioned table":
@@ -224,7 +227,7 @@ func checkStorage(l *look) error {
 			if j.problem == "" {
 				continue
 			}
-			f = Finding{j.severity, f.Code, "", "The table " + l.name(t.rel) + " " + j.problem + ".", j.remedy, j.sql}
+			f = Finding{j.level, f.Code, "", "The table " + l.name(t.rel) + " " + j.problem + ".", j.remedy, j.sql}
 		case "foreign table":
 			t.rel.remote = true
 			f.Problem += ", and its rows are on another server: no guard and no seal checks the writes there."
@@ -234,7 +237,7 @@ func checkStorage(l *look) error {
 			f.Remedy = "Register the tables behind it."
 		}
 		if l.refusesView(t) {
-			f.Severity = Fault
+			f.Level = Fault
 			f.Problem += " Its columns needn't be those of the rows, so that every guarded write is refused."
 		}
 		l.add(t.Table, f)

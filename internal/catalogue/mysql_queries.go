@@ -1,16 +1,15 @@
-package mysql
+package catalogue
 
-// The queries of package verify about the catalogue. What stands in braces is filled in.
+import my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 
-// NotTheServers is a condition for a schema that is not one of the server itself.
-const NotTheServers = `NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')`
+// The queries about the catalogue. What stands in braces is filled in.
 
-// VerifyTables are the names of all tables. A sequence of MariaDB's is one of them in the catalogue.
-const VerifyTables = `SELECT DISTINCT table_name FROM information_schema.tables
-	WHERE table_schema ` + NotTheServers + ` AND table_type NOT IN ('VIEW', 'SEQUENCE') ORDER BY 1`
+// mysqlTables are the names of all tables. A sequence of MariaDB's is one of them in the catalogue.
+const mysqlTables = `SELECT DISTINCT table_name FROM information_schema.tables
+	WHERE table_schema ` + my.NotTheServers + ` AND table_type NOT IN ('VIEW', 'SEQUENCE') ORDER BY 1`
 
 // The role's privileges on a column are those on its table, too.
-const VerifyColumns = `SELECT CONCAT(table_schema, '.', table_name), column_name, LOWER(data_type), column_type,
+const mysqlColumns = `SELECT CONCAT(table_schema, '.', table_name), column_name, LOWER(data_type), column_type,
 	CASE WHEN is_nullable = 'YES' THEN 1 ELSE 0 END, COALESCE(column_default, ''),
 	CASE WHEN COALESCE(generation_expression, '') <> '' THEN 'computed' ELSE '' END,
 	CASE WHEN RIGHT(COALESCE(collation_name, '_bin'), 4) <> '_bin' AND collation_name <> 'binary' THEN 1 ELSE 0 END,
@@ -20,15 +19,15 @@ const VerifyColumns = `SELECT CONCAT(table_schema, '.', table_name), column_name
 	CASE WHEN LOCATE('STRICT_', @@SESSION.sql_mode) > 0 THEN 1 ELSE 0 END
 FROM information_schema.columns WHERE table_schema {not the servers} AND {asked} ORDER BY 1, ordinal_position`
 
-// VerifyExpression is the column of the statistics that has an index's expression: a functional
+// mysqlExpression is the column of the statistics that has an index's expression: a functional
 // index has one in MySQL, where MariaDB has no such column.
-const VerifyExpression = `SELECT CASE WHEN COUNT(*) > 0 THEN 's.expression' ELSE 'NULL' END
+const mysqlExpression = `SELECT CASE WHEN COUNT(*) > 0 THEN 's.expression' ELSE 'NULL' END
 	FROM information_schema.columns
 WHERE LOWER(table_schema) = 'information_schema' AND LOWER(table_name) = 'statistics'
 	AND LOWER(column_name) = 'expression'`
 
 // A generated column has the expression of a functional index.
-const VerifyKeys = `SELECT CONCAT(s.table_schema, '.', s.table_name) AS id,
+const mysqlKeys = `SELECT CONCAT(s.table_schema, '.', s.table_name) AS id,
 	CASE WHEN s.index_name = 'PRIMARY' THEN 'primary key' WHEN s.non_unique = 0 THEN 'unique index'
 	ELSE 'index' END AS kind,
 	CASE WHEN s.index_name = 'PRIMARY' THEN '' ELSE s.index_name END AS name, COALESCE(s.column_name, ''),
@@ -40,10 +39,10 @@ UNION ALL SELECT CONCAT(table_schema, '.', table_name), 'foreign key', constrain
 	ordinal_position FROM information_schema.key_column_usage
 WHERE referenced_table_name IS NOT NULL AND {of} ORDER BY id, kind, name, turn`
 
-const VerifyViews = `SELECT table_schema, table_name, view_definition FROM information_schema.views
+const mysqlViews = `SELECT table_schema, table_name, view_definition FROM information_schema.views
 	WHERE is_updatable = 'YES' AND table_schema {not the servers} ORDER BY 1, 2`
 
-const VerifyCascades = `SELECT 'cascade', CONCAT(constraint_schema, '.', table_name), unique_constraint_schema,
+const mysqlCascades = `SELECT 'cascade', CONCAT(constraint_schema, '.', table_name), unique_constraint_schema,
 	referenced_table_name,
 	CONCAT(CASE WHEN update_rule IN ('NO ACTION', 'RESTRICT') THEN '' ELSE CONCAT('ON UPDATE ', update_rule, ' ') END,
 	CASE WHEN delete_rule IN ('NO ACTION', 'RESTRICT') THEN '' ELSE CONCAT('ON DELETE ', delete_rule) END)
@@ -52,7 +51,7 @@ FROM information_schema.referential_constraints WHERE {asked k}
 ORDER BY 2, 3, 4, constraint_name`
 
 // What begins a condition, behind which stand the words of the code.
-const VerifyCode = `SELECT kind, CASE WHEN home = DATABASE() OR kind = 'trigger' THEN bare
+const mysqlCode = `SELECT kind, CASE WHEN home = DATABASE() OR kind = 'trigger' THEN bare
 	ELSE CONCAT(home, '.', bare) END, fires, shown, COALESCE(code, ''), bare, home, CASE WHEN code IS NULL THEN 1
 	ELSE 0 END FROM (
 	SELECT LOWER(routine_type) AS kind, routine_schema AS home, routine_name AS bare, '' AS fires, '' AS shown,
@@ -64,7 +63,7 @@ const VerifyCode = `SELECT kind, CASE WHEN home = DATABASE() OR kind = 'trigger'
 	WHERE event_schema {not the servers}) AS x
 WHERE code IS NULL `
 
-const VerifySettings = `SHOW VARIABLES WHERE Variable_name IN ('sql_mode', 'binlog_format', 'log_bin',
+const mysqlSettings = `SHOW VARIABLES WHERE Variable_name IN ('sql_mode', 'binlog_format', 'log_bin',
 	'innodb_flush_log_at_trx_commit', 'idle_transaction_timeout')`
 
 // A role sees the privileges of others if it may read the tables of the schema mysql. Who has a
@@ -73,7 +72,7 @@ const VerifySettings = `SHOW VARIABLES WHERE Variable_name IN ('sql_mode', 'binl
 //
 // The query has no constant with a quote in it: under NO_BACKSLASH_ESCAPES MySQL can't read the
 // catalogue's views with one.
-const VerifyGrants = `SELECT DISTINCT grantee, table_schema, table_name, privilege_type, CURRENT_USER(), everywhere
+const mysqlGrants = `SELECT DISTINCT grantee, table_schema, table_name, privilege_type, CURRENT_USER(), everywhere
 	FROM (
 	SELECT grantee, table_schema, '' AS table_name, privilege_type, 0 AS everywhere
 	FROM information_schema.schema_privileges
@@ -83,12 +82,12 @@ const VerifyGrants = `SELECT DISTINCT grantee, table_schema, table_name, privile
 	WHERE privilege_type = 'TRIGGER') AS x
 WHERE privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'DROP', 'ALTER', 'TRIGGER') ORDER BY 1, 2, 3, 4`
 
-const VerifyLedgerTriggers = `SELECT CONCAT(event_object_schema, '.', event_object_table), trigger_name,
+const mysqlLedgerTriggers = `SELECT CONCAT(event_object_schema, '.', event_object_table), trigger_name,
 	action_statement FROM information_schema.triggers WHERE {ledgers}`
 
-// VerifySeals is a query for the triggers before rows are written. Where the session can see it,
+// mysqlSeals is a query for the triggers before rows are written. Where the session can see it,
 // each row has the fault of the account that the trigger runs as.
-const VerifySeals = `SELECT CONCAT(t.event_object_schema, '.', t.event_object_table), t.event_manipulation,
+const mysqlSeals = `SELECT CONCAT(t.event_object_schema, '.', t.event_object_table), t.event_manipulation,
 	t.action_statement, t.trigger_name,
 	CASE WHEN t.definer = CURRENT_USER() OR (SELECT COUNT(DISTINCT p.grantee)
 	FROM information_schema.user_privileges AS p) < 2 THEN ''
@@ -103,4 +102,4 @@ const VerifySeals = `SELECT CONCAT(t.event_object_schema, '.', t.event_object_ta
 		THEN CONCAT('the account ', t.definer, ' that they run as lacks the privilege TRIGGER') ELSE '' END
 FROM information_schema.triggers AS t WHERE t.action_timing = 'BEFORE' AND {of t} ORDER BY 1, 2, t.action_order`
 
-const IsDefiner = `REPLACE(p.grantee, '''', '') = t.definer`
+const isDefiner = `REPLACE(p.grantee, '''', '') = t.definer`

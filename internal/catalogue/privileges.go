@@ -1,8 +1,9 @@
-package verify
+package catalogue
 
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/setuperr"
@@ -44,11 +45,11 @@ func checkPrivileges(l *look) error {
 			need(column, false)
 		}
 		if len(grants) > 0 {
-			severity := Fault
+			level := Fault
 			if can.insert || can.update || can.delete {
-				severity = Warning
+				level = Warning
 			}
-			l.lacks(t.Table, severity, l.name(t.rel), l.quoted(t.rel), grants)
+			l.lacks(t.Table, level, l.name(t.rel), l.quoted(t.rel), grants)
 		}
 		if t.ClaimOf != "" {
 			l.checkClaimPrivileges(t)
@@ -107,14 +108,14 @@ func (l *look) mayDo(rel *relation) (k kindsOfWrites) {
 }
 
 // lacks adds that the role lacks privileges: a fault where that stops every write that it has privileges for.
-func (l *look) lacks(t *Table, severity Severity, name, quoted string, grants []string) {
+func (l *look) lacks(t *Table, level slog.Level, name, quoted string, grants []string) {
 	stops := "some guarded writes need"
-	if severity == Fault {
+	if level == Fault {
 		stops = "every guarded write needs"
 	}
 	l.add(t, Finding{
-		Severity: severity,
-		Code:     "missing-privilege",
+		Level: level,
+		Code:  "missing-privilege",
 		Problem: fmt.Sprintf("This role lacks privileges on table %s that %s: %s.", name, stops,
 			strings.ReplaceAll(strings.Join(grants, ", "), `"`, "")),
 		SQL: "GRANT " + strings.Join(grants, ", ") + " ON TABLE " + quoted + " TO " +

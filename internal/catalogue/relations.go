@@ -1,10 +1,11 @@
-package verify
+package catalogue
 
 import (
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/similar"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -96,11 +97,11 @@ func checkNames(l *look) error {
 	}
 	for _, t := range lost {
 		l.add(t, Finding{
-			Severity: Fault,
-			Code:     "missing-table",
+			Level: Fault,
+			Code:  "missing-table",
 			Problem: "The table " + l.spell(t.Schema, t.Name) + " doesn't exist, or this role can't see it: its " +
 				"registration guards nothing.",
-			Remedy: didYouMean(t.Name, slices.Concat(known...)) + remedies["missing-table"],
+			Remedy: similar.Propose(t.Name, slices.Concat(known...)) + remedies["missing-table"],
 		})
 	}
 	return nil

@@ -1,4 +1,4 @@
-package verify
+package catalogue
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func (l *look) judgeCode(t target, c code, b *body) {
 	if c.on != "" {
 		what += " on " + c.on
 	}
-	f := Finding{Severity: Warning, Code: "side-effect"}
+	f := Finding{Level: Warning, Code: "side-effect"}
 	switch {
 	case t.Fence != "" && slices.Contains(c.fires, t.rel.id) && b.assigns[l.db.same(t.Fence)]:
 		f.Problem = what + " sets the fence column " + l.spell("", t.Fence) + ": a guard's token isn't what is stored."
@@ -91,11 +91,11 @@ func (l *look) judgeCode(t target, c code, b *body) {
 		f.Problem = what + " names table " + table + " and " + b.hides + ": it may write without a token."
 		f.Remedy = "Look at what it does, and let the application write in its place, or seal the table."
 	default:
-		f.Severity = Note
+		f.Level = Note
 		f.Problem = what + " names table " + table + "; no write to it was found in its text."
 		f.Remedy = "Look whether it writes to the table in another way."
 	}
-	if f.Severity > Note {
+	if f.Level > Note {
 		f = l.sealed(t, f)
 	}
 	l.add(t.Table, f)

@@ -1,4 +1,4 @@
-package verify
+package catalogue
 
 import (
 	"go/ast"

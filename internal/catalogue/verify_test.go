@@ -1,4 +1,4 @@
-package verify
+package catalogue
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/session"
 )
 
 // A role that may ask nothing gets notes, and another error ends the look.
@@ -18,7 +21,7 @@ func TestDenied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if unseen := slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "unseen" && f.Severity == Note }); !unseen {
+		if unseen := slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "unseen" && f.Level == Note }); !unseen {
 			t.Errorf("found %v, want a Note", found)
 		}
 	}
@@ -44,23 +47,12 @@ func TestSeveralServers(t *testing.T) {
 		return nil, nil
 	}
 	for _, ledger := range []bool{true, false} {
-		found, err := Run(t.Context(), MySQL, ask, []Table{{Registered: "books", Name: "books", Ledger: ledger}}, Options{Apart: "one server writes"})
+		found, err := Run(t.Context(), MySQL, ask, []Table{{Registered: "books", Name: "books", Ledger: ledger}}, Options{Facts: session.Facts{Apart: "one server writes"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "wrong-server" && f.Severity == Fault && f.Table == "books" }); told != ledger {
+		if told := slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "wrong-server" && f.Level == Fault && f.Table == "books" }); told != ledger {
 			t.Errorf("ledger %v: found %v", ledger, found)
-		}
-	}
-}
-
-func TestDidYouMean(t *testing.T) {
-	known := []string{"books", "pens", "Orders", "fence_token"}
-	for name, want := range map[string]string{
-		"bokos": "books", "book": "books", "Books": "books", "orders": "Orders", "fence_tokne": "fence_token", "fnce": "", "x": "", "nothing": "", "pencils": "",
-	} {
-		if got := didYouMean(name, known); got != "" && want == "" || want != "" && got != "Did you mean "+want+"? " {
-			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
 }
@@ -108,7 +100,7 @@ func TestBodies(t *testing.T) {
 		"DELETE FROM pens WHERE id IN (SELECT 1 FROM books)": false,
 		"WHILE x DO UPDATE books SET a = 1":                  true,
 	} {
-		for _, db := range []Database{Postgres, SQLite, MySQL} {
+		for _, db := range databases[1:] {
 			if got := newBody(&db, code{body: text}).writes(books); got != writes {
 				t.Errorf("%T, %s: writes %v", db.catalogue, text, got)
 			}
@@ -194,7 +186,10 @@ func TestPage(t *testing.T) {
 
 // Each kind of database says yes or no to each fact.
 func TestDatabasesAreComplete(t *testing.T) {
-	for _, db := range []Database{Postgres, SQLite, MySQL} {
+	if got, want := len(databases)-1, len(dialect.All()); got != want {
+		t.Errorf("%d databases, want %d", got, want)
+	}
+	for _, db := range databases[1:] {
 		if db.silentCascades == 0 || db.setsDefaults == 0 || db.refusesViews == 0 || db.catalogue == nil || db.same == nil || db.length == nil || db.user == "" {
 			t.Errorf("%s lacks something: %+v", db.known.Name, db)
 		}

@@ -1,4 +1,4 @@
-package verify
+package catalogue
 
 import (
 	"fmt"
@@ -141,10 +141,10 @@ func (l *look) addLink(t target, x link, names []string, registered bool) {
 	if x.kind == "partition" && len(names) > 1 {
 		x.detail += "s"
 	}
-	f := Finding{Severity: Warning, Code: texts.code, Remedy: texts.remedy}
+	f := Finding{Level: Warning, Code: texts.code, Remedy: texts.remedy}
 	f.Problem = fmt.Sprintf(texts.problem+"%.0[2]s%.0[3]s", l.name(t.rel), firstOf(names), x.detail)
 	if x.kind == "cascade" && registered {
-		f.Severity = Note
+		f.Level = Note
 		f.Problem += " That table is registered, too."
 	}
 	if !texts.pierces && (x.kind != "cascade" || !l.db.silentCascades.Is()) {
@@ -156,7 +156,7 @@ func (l *look) addLink(t target, x link, names []string, registered bool) {
 // sealed makes a Note of a finding about a way around sqlfence that the database has closed.
 func (l *look) sealed(t target, f Finding) Finding {
 	if t.rel.sealed {
-		f.Severity = Note
+		f.Level = Note
 		f.Remedy = "The table is sealed, so that such a write is refused; let the application write in its place."
 	}
 	return f

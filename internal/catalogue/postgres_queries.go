@@ -1,11 +1,14 @@
-package postgres
+package catalogue
 
-import "github.com/sqlfence/sqlfence/internal/sqltext"
+import (
+	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
 
-// The queries of package verify about the catalogue. What stands in braces is filled in.
+// The queries about the catalogue. What stands in braces is filled in.
 
 // Another session's temporary tables are no others'.
-const VerifyRelations = `SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text,
+const postgresRelations = `SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text,
 	pg_catalog.pg_table_is_visible(c.oid)::pg_catalog.text, c.relkind::pg_catalog.text, c.relpersistence::pg_catalog.text,
 	pg_catalog.has_table_privilege(c.oid, 'DELETE')::pg_catalog.text, c.relispartition::pg_catalog.text
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
@@ -13,14 +16,14 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog',
 	AND (NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_temp_') OR n.oid = pg_catalog.pg_my_temp_schema())
 	AND c.relname IN (`
 
-// VerifyTables are the names of all tables.
-const VerifyTables = `SELECT c.relname::pg_catalog.text FROM pg_catalog.pg_class AS c
+// postgresTables are the names of all tables.
+const postgresTables = `SELECT c.relname::pg_catalog.text FROM pg_catalog.pg_class AS c
 	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 	AND NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_') ORDER BY 1`
 
 // A domain's type is that at the end of its bases.
-const VerifyColumns = `SELECT a.attrelid::pg_catalog.text, a.attname::pg_catalog.text,
+const postgresColumns = `SELECT a.attrelid::pg_catalog.text, a.attname::pg_catalog.text,
 	(WITH RECURSIVE b(oid, base) AS (
 		SELECT t.oid, t.typbasetype FROM pg_catalog.pg_type AS t WHERE t.oid = a.atttypid
 		UNION ALL SELECT t.oid, t.typbasetype FROM pg_catalog.pg_type AS t JOIN b ON t.oid = b.base)
@@ -39,7 +42,7 @@ WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN ({asked}) ORDER BY a
 
 // A column of an index may be an expression, and one that is generated has one. An exclusion
 // constraint is as good as unique.
-const VerifyKeys = `SELECT i.indrelid::pg_catalog.text,
+const postgresKeys = `SELECT i.indrelid::pg_catalog.text,
 	CASE WHEN i.indisprimary THEN 'primary key' WHEN i.indisunique THEN 'unique index'
 	WHEN i.indisexclusion THEN 'exclusion constraint' ELSE 'index' END AS kind,
 	c.relname::pg_catalog.text, a.attname::pg_catalog.text,
@@ -65,7 +68,7 @@ ORDER BY 1, 2, 3, 6`
 
 // Views are followed to those that depend on them; 28 is INSERT, UPDATE and DELETE. OFFSET 0 keeps PostgreSQL from
 // reading the definitions of all the database's views first, which takes 25 ms.
-const VerifyViews = `WITH RECURSIVE used(oid) AS (
+const postgresViews = `WITH RECURSIVE used(oid) AS (
 	SELECT c.oid FROM pg_catalog.pg_class AS c WHERE c.oid IN ({of})
 	UNION SELECT r.ev_class FROM used AS u
 	JOIN pg_catalog.pg_depend AS d ON d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = u.oid
@@ -79,7 +82,7 @@ WHERE pg_catalog.int4and(pg_catalog.pg_relation_is_updatable(c.oid, false), 28) 
 // A foreign table may stand behind a view, or be a partition or a child. The constraints of
 // partitions are those of their parents. A subscription writes to partitions, too; every role may
 // read that much of it.
-const VerifyLinks = `WITH RECURSIVE
+const postgresLinks = `WITH RECURSIVE
 down(root, oid) AS (
 	SELECT i.inhparent, i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent IN ({of})
 	UNION SELECT d.root, i.inhrelid FROM down AS d JOIN pg_catalog.pg_inherits AS i ON i.inhparent = d.oid),
@@ -129,7 +132,7 @@ FROM links AS x JOIN pg_catalog.pg_class AS c ON c.oid = x.oid
 
 // Of a function that has a body of SQL's own form, the text is made from that. What the catalogue's
 // own functions do is known.
-const VerifyCode = `SELECT p.kind,
+const postgresCode = `SELECT p.kind,
 	pg_catalog.concat(CASE WHEN p.kind = 'trigger' THEN 'function ' END, p.name), p.tables,
 	p.shown, p.body, p.proname::pg_catalog.text, '', '' FROM (
 	SELECT p.oid, p.proname, CASE WHEN g.tables IS NOT NULL THEN 'trigger' WHEN p.prokind = 'p' THEN 'procedure'
@@ -153,7 +156,7 @@ ORDER BY 1, 2, p.oid`
 
 // What makes tokens of one name come twice, the triggers that don't keep them, and a function that
 // isn't the ledger's: [CreateLedgerFunction] wants the same.
-const VerifyLedger = `SELECT c.oid::pg_catalog.text, 'unfit', CASE
+const postgresLedger = `SELECT c.oid::pg_catalog.text, 'unfit', CASE
 	WHEN c.relkind <> 'r' THEN 'it is not an ordinary table'
 	WHEN c.relpersistence = 'u' THEN 'it is UNLOGGED, so that a crash of the server empties it, and tokens begin again at 1'
 	WHEN c.relpersistence = 't' THEN 'it is a temporary table of this session'
@@ -172,10 +175,10 @@ CROSS JOIN (VALUES ('` + sqltext.LedgerTrigger + `'), ('` + sqltext.LedgerTrunca
 	('` + sqltext.LedgerFloorTrigger + `')) AS w (name)
 LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = w.name
 WHERE ({trigger}) IS NOT TRUE AND c.oid IN ({ledgers})
-UNION ALL SELECT c.oid::pg_catalog.text, 'unrecorded', pg_catalog.concat('the trigger ` + issuedTrigger + `',
+UNION ALL SELECT c.oid::pg_catalog.text, 'unrecorded', pg_catalog.concat('the trigger ` + pg.IssuedTrigger + `',
 	CASE WHEN g.oid IS NULL THEN ' is missing' ELSE ' isn''t what RecordIssuers creates' END)
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = '` + issuedTrigger + `'
+LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = c.oid AND g.tgname = '` + pg.IssuedTrigger + `'
 WHERE ({recorded}) IS NOT TRUE AND c.oid IN ({ledgers})
 UNION ALL SELECT a.attrelid::pg_catalog.text, 'unrecorded',
 	pg_catalog.concat('the column ', a.attname, ' has no default')
@@ -195,7 +198,7 @@ WHERE p.proname IN ({procedures}) AND ({procedure}) IS NOT TRUE AND c.oid IN ({l
 
 // The last three aren't settings: the session's role, whether that is a superuser, and who has the setting of a
 // replica, in any session.
-const VerifySettings = `SELECT name, setting FROM pg_catalog.pg_settings
+const postgresSettings = `SELECT name, setting FROM pg_catalog.pg_settings
 	WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role')
 UNION ALL SELECT 'the session''s role', pg_catalog.quote_ident(CURRENT_USER)
 UNION ALL SELECT 'superuser', r.rolsuper::pg_catalog.text FROM pg_catalog.pg_roles AS r WHERE r.rolname = CURRENT_USER
@@ -210,9 +213,9 @@ UNION ALL SELECT 'replicas', COALESCE(pg_catalog.string_agg(x.name, ', ' ORDER B
 WHERE EXISTS (SELECT FROM pg_catalog.unnest(x.config) AS c
 	WHERE pg_catalog.lower(c) = 'session_replication_role=replica')`
 
-// VerifyGrantees are those who have one of some privileges on relations, and their owners.
+// postgresGrantees are those who have one of some privileges on relations, and their owners.
 // Superusers may do anything anyway.
-const VerifyGrantees = `SELECT c.oid::pg_catalog.text, COALESCE(r.rolname::pg_catalog.text, 'PUBLIC'),
+const postgresGrantees = `SELECT c.oid::pg_catalog.text, COALESCE(r.rolname::pg_catalog.text, 'PUBLIC'),
 	pg_catalog.bool_or(g.privilege_type IS NULL OR g.privilege_type IN ('INSERT', 'UPDATE', 'DELETE',
 	'TRUNCATE'))::pg_catalog.text,
 	pg_catalog.bool_or(g.privilege_type IS NULL OR g.privilege_type = 'TRIGGER')::pg_catalog.text
@@ -226,10 +229,10 @@ LEFT JOIN pg_catalog.pg_roles AS r ON r.oid = g.grantee
 WHERE NOT COALESCE(r.rolsuper, false) AND (r.rolname IS NULL OR r.rolname <> CURRENT_USER) AND c.oid IN ({of})
 GROUP BY 1, 2 ORDER BY 1, 2`
 
-// VerifySeal is a query for the parts of a table's seal: the kind, the name, what Seal would
+// postgresSeal is a query for the parts of a table's seal: the kind, the name, what Seal would
 // create, what is there, and what is wrong with it. A table's partitions and children have triggers
 // of their own.
-const VerifySeal = `SELECT {id}, parts.* FROM (WITH RECURSIVE {wanted},
+const postgresSeal = `SELECT {id}, parts.* FROM (WITH RECURSIVE {wanted},
 	about (root, home, parted, ledger) AS MATERIALIZED (SELECT s.root, s.home, s.parted,
 	(SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
 		FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
@@ -243,7 +246,7 @@ UNION ALL SELECT 'trigger', pg_catalog.concat(w.name, ' of ', w.part::pg_catalog
 	CASE WHEN g.oid IS NULL THEN 'is missing'
 	WHEN g.tgenabled = 'O' THEN 'isn''t ENABLE ALWAYS, and not fired in a session that calls itself a replica'
 	WHEN g.tgenabled <> 'A' THEN 'is switched off'
-	WHEN (` + SealSame + `) IS NOT TRUE THEN pg_catalog.concat('isn''t that of a seal: ',
+	WHEN (` + pg.SealSame + `) IS NOT TRUE THEN pg_catalog.concat('isn''t that of a seal: ',
 	pg_catalog.pg_get_triggerdef(g.oid)) ELSE '' END
 	FROM wanted AS w LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = w.part AND g.tgname = w.name
 UNION ALL SELECT 'function', f.name, f.body, COALESCE(p.prosrc, ''), CASE WHEN p.oid IS NULL THEN 'is missing'

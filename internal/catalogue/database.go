@@ -1,6 +1,7 @@
-package verify
+package catalogue
 
 import (
+	"log/slog"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dialect"
@@ -30,6 +31,9 @@ type Database struct {
 	setsDefaults   fact.Fact // a column that is there can be given a default
 	refusesViews   fact.Fact // guards that read columns write to no view
 }
+
+// databases are the kinds of databases, by their dialects.
+var databases = [...]Database{dialect.Postgres: Postgres, dialect.SQLite: SQLite, dialect.MySQL: MySQL}
 
 // newDatabase fills in what is known.
 func newDatabase(d dialect.Dialect, db Database) Database {
@@ -84,14 +88,14 @@ type catalogue interface {
 
 // A judgement is what is wrong with something; without a problem it is right.
 type judgement struct {
-	severity             Severity
+	level                slog.Level
 	problem, remedy, sql string
 }
 
 var fine judgement
 
-func fault(problem string) judgement   { return judgement{severity: Fault, problem: problem} }
-func warning(problem string) judgement { return judgement{severity: Warning, problem: problem} }
+func fault(problem string) judgement   { return judgement{level: Fault, problem: problem} }
+func warning(problem string) judgement { return judgement{level: Warning, problem: problem} }
 
 // A relation is a table, or something else that has a table's name.
 type relation struct {

@@ -1,9 +1,9 @@
-// Package verify looks in a database's catalogue for faults of the registered tables, and for ways
+// Package catalogue looks in a database's catalogue for faults of the registered tables, and for ways
 // to write their rows without a token.
 //
 // It asks by queries alone. Their number doesn't depend on how many tables there are, and no writer
 // waits for their locks.
-package verify
+package catalogue
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -38,35 +39,21 @@ type Table struct {
 	UnfencedInserts bool
 }
 
-// Severity says how bad a finding is, as a level of logs.
-type Severity slog.Level
-
-// The severities.
+// The levels of findings.
 const (
-	Note    = Severity(slog.LevelInfo)
-	Warning = Severity(slog.LevelWarn)
-	Fault   = Severity(slog.LevelError)
+	Note    = slog.LevelInfo
+	Warning = slog.LevelWarn
+	Fault   = slog.LevelError
 )
-
-// String returns "note", "warning" or "fault".
-func (s Severity) String() string {
-	switch {
-	case s >= Fault:
-		return "fault"
-	case s >= Warning:
-		return "warning"
-	}
-	return "note"
-}
 
 // A Finding is something wrong, or worth knowing.
 type Finding struct {
-	Severity Severity
-	Code     string // see Codes
-	Table    string // as registered; empty if it is about the database
-	Problem  string
-	Remedy   string
-	SQL      string // what repairs it; empty where no statement does
+	Level   slog.Level
+	Code    string // see Codes
+	Table   string // as registered; empty if it is about the database
+	Problem string
+	Remedy  string
+	SQL     string // what repairs it; empty where no statement does
 }
 
 // An Ask sends a query without arguments, and returns its rows. NULL is the empty text.
@@ -74,23 +61,9 @@ type Ask func(ctx context.Context, query string) ([][]string, error)
 
 // Options of a run.
 type Options struct {
-	// Rows has the rows of the tables read, too, for marks that can't be right.
-	Rows bool
-
-	// Apart says where alone a lock on another row than the written one holds, if it doesn't here.
-	Apart string
-
-	// Leaks: in a transaction that goes on behind a failed statement, the other servers get a part of that.
-	Leaks bool
-
-	// Standby: the server that was asked takes no writes, and may be behind the one that does.
-	Standby bool
-
-	// Warn and Max are the tokens from which a name is reported, and the highest.
-	Warn, Max int64
-
-	// Schema is where the ledger is by the options; empty for where the session finds it.
-	Schema string
+	Rows   bool   // the rows of the tables are read for marks that can't be right
+	Schema string // of the ledger by the options; empty for where the session finds it
+	session.Facts
 }
 
 // Run looks for what is wrong, the worst first. Its error is that of a query, or of ctx;
@@ -105,7 +78,7 @@ func Run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(l.found, func(a, b Finding) int { return cmp.Compare(b.Severity, a.Severity) })
+	slices.SortStableFunc(l.found, func(a, b Finding) int { return cmp.Compare(b.Level, a.Level) })
 	return l.found, nil
 }
 

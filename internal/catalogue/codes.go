@@ -1,7 +1,7 @@
-package verify
+package catalogue
 
-// MissingLedger is the code of a ledger that isn't there: package tokens makes it.
-const MissingLedger = "missing-ledger"
+// missingLedger is the code of a ledger that isn't there: package tokens makes it.
+const missingLedger = "missing-ledger"
 
 // DifferentRegistration is the code of programs that register a table differently: the command line compares them.
 const DifferentRegistration = "different-registration"
@@ -29,7 +29,7 @@ var Codes = []Code{
 	{"storage", "fault; warning", "the rows aren't kept as guards need it: a view, a foreign or virtual table, a " +
 		"temporary or `UNLOGGED` one, another engine than InnoDB, a constraint with ON CONFLICT",
 		"Register the tables behind it, or change how it is kept."},
-	{MissingLedger, "fault", "there is no `fencing_tokens` for a table with `Ledger`; in SQLite, in that table's file",
+	{missingLedger, "fault", "there is no `fencing_tokens` for a table with `Ledger`; in SQLite, in that table's file",
 		"Call tokens.Store.Setup, or run sqlfence init --apply."},
 	{"several-ledgers", "warning", "another schema has a ledger, too, so that processes with another search path " +
 		"may find another one",
@@ -41,7 +41,8 @@ var Codes = []Code{
 	{"tokens-run-out", "fault; warning", "names in the ledger, or the number that new ones begin above, are above " +
 		"a tenth of the highest token",
 		"Find out what has raised them, and replace the name: tokens.Store.Rotate, sqlfence tokens rotate."},
-	{"wrong-mark", "fault; warning", "a row's mark is below 0, or above the newest token of its name. `Verify` only",
+	{"wrong-mark", "fault; warning", "a row's mark is below 0, or above the newest token of its name. `verify.Check` " +
+		"only",
 		"Raise the ledger to the mark: tokens.Store.Repair, sqlfence tokens repair."},
 	{"wrong-server", "fault; warning", "guards don't hold on the server: it doesn't raise their error, it isn't known, " +
 		"or other servers write to the database (Galera, Group Replication) and a table has `Ledger`; or a standby " +
@@ -70,7 +71,7 @@ var Codes = []Code{
 	{"setting", "warning; note", "a setting loses commits or keys, switches seals off, gives other nodes what " +
 		"was rolled back, or lets a transaction idle for ever",
 		"Change the setting."},
-	{"unseen", "note", "the role can't see something that Verify asks for",
+	{"unseen", "note", "the role can't see something that verify.Check asks for",
 		"Verify with a role that can, such as the tables' owner."},
 }
 

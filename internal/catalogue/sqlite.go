@@ -1,4 +1,4 @@
-package verify
+package catalogue
 
 import (
 	"encoding/json"
@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqlfence/sqlfence/internal/dialect"
-	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 	"github.com/sqlfence/sqlfence/internal/fact"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
@@ -89,12 +88,12 @@ func (d sqlite) questions(l *look) []question {
 			"{ledgers}", l.ids(l.ledgers), "{words}", l.db.Text(string(words)))
 	}
 	return []question{
-		{"the columns", about("1, 13", lite.VerifyColumns), hearColumn},
-		{"the indexes", about("1, 2, 3, 6", lite.VerifyKeys), hearKey},
-		{"the foreign keys", about("2, 3, 4", lite.VerifyCascades), hearLink},
-		{"the triggers", about("1, 2", lite.VerifyCode), hearSQLiteCode},
-		{"the ledger's triggers", about("1, 2", lite.VerifyLedgerTriggers), hearTrigger},
-		{"the ledger", about("1", lite.VerifyLedger), func(l *look, r []string) { l.relation(r[0]).unfit = r[1] }},
+		{"the columns", about("1, 13", sqliteColumns), hearColumn},
+		{"the indexes", about("1, 2, 3, 6", sqliteKeys), hearKey},
+		{"the foreign keys", about("2, 3, 4", sqliteCascades), hearLink},
+		{"the triggers", about("1, 2", sqliteCode), hearSQLiteCode},
+		{"the ledger's triggers", about("1, 2", sqliteLedgerTriggers), hearTrigger},
+		{"the ledger", about("1", sqliteLedger), func(l *look, r []string) { l.relation(r[0]).unfit = r[1] }},
 		{"the attached databases", "SELECT name, file FROM pragma_database_list WHERE file <> '' ORDER BY seq",
 			hearSetting},
 	}
@@ -133,7 +132,7 @@ func affinity(declared string) string {
 // judge: the guard refuses a version, or a generation, that isn't stored as an integer.
 func (sqlite) judge(role string, c column) judgement {
 	switch typ := affinity(c.typ); {
-	case role == "fence" && (typ == "text" || typ == "blob" && c.shown != lite.NoType):
+	case role == "fence" && (typ == "text" || typ == "blob" && c.shown != noType):
 		return warning("tokens are stored as texts, which other programs compare as such; declare it as an " +
 			"integer in a new table")
 	case (role == "serial" || role == "claim") && (typ == "text" || typ == "real"):
@@ -170,7 +169,7 @@ func (sqlite) session(l *look) {
 		mine := lex.Fold(t.Schema)
 		for _, schema := range slices.Sorted(maps.Keys(l.settings)) {
 			if file := l.settings[mine]; file != "" && file == l.settings[schema] && schema != mine {
-				l.add(t, Finding{Severity: Warning, Code: "other-name",
+				l.add(t, Finding{Level: Warning, Code: "other-name",
 					Problem: "The file of table " + t.Registered + " is attached as " + l.quoteIfNeeded(schema) +
 						", too: a write by that name carries no token.",
 					Remedy: "Attach it once, or register the table without its schema."})

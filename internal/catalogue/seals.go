@@ -1,4 +1,4 @@
-package verify
+package catalogue
 
 import (
 	"cmp"
@@ -49,7 +49,7 @@ func checkSeals(l *look) error {
 	for _, t := range l.targets {
 		s, has := l.db.seal(l, t)
 		t.rel.sealed = has && s.problem == ""
-		f := Finding{Severity: Warning, Code: "wrong-seal"}
+		f := Finding{Level: Warning, Code: "wrong-seal"}
 		for i, late := range s.late {
 			words := late.names()
 			if t.Sealed && (!late.read || words[l.db.same(t.mark())] || t.Key != "" && words[l.db.same(t.Key)]) {
@@ -62,7 +62,7 @@ func checkSeals(l *look) error {
 		name := l.name(t.rel)
 		switch f.Remedy = s.remedy; {
 		case has && !t.Sealed:
-			f.Severity = Fault
+			f.Level = Fault
 			f.Problem = "Table " + name + " is sealed, but registered without Sealed: the database refuses " +
 				"its guarded writes."
 			f.Remedy = "Register it with Sealed, or call schema.Unseal, or run sqlfence unseal --apply."

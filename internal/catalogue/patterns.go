@@ -1,4 +1,4 @@
-package verify
+package catalogue
 
 import (
 	"cmp"
@@ -65,15 +65,9 @@ func (l *look) covered(rel *relation) (t Table, ok bool) {
 	return t, true
 }
 
-// A Covered is a table of the catalogue that a pattern stands for.
-type Covered struct {
-	Schema, Name string // as the database stores them; Schema is empty if the pattern has none
-	Fence        string // the column, as stored; empty for none
-}
-
-// Patterns returns the tables that the patterns among some tables stand for, in the order of their schemas and names.
+// patternTargets returns the tables that the patterns among some tables stand for, by their schemas and names.
 // Not among them is what has no column of its own: a foreign table, a virtual one, a partition.
-func Patterns(ctx context.Context, db Database, ask Ask, tables []Table) (found []Covered, err error) {
+func patternTargets(ctx context.Context, db Database, ask Ask, tables []Table) (found []target, err error) {
 	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables}
 	for _, step := range []func(*look) error{takePatterns, findRelations} {
 		if err := step(l); err != nil {
@@ -82,7 +76,7 @@ func Patterns(ctx context.Context, db Database, ask Ask, tables []Table) (found 
 	}
 	for _, t := range l.targets {
 		if t.Pattern && (t.rel.kind == "table" || t.rel.kind == "partitioned table") && !t.rel.partition {
-			found = append(found, Covered{t.Schema, t.rel.name, t.Fence})
+			found = append(found, t)
 		}
 	}
 	return found, nil

@@ -1,4 +1,4 @@
-package verify
+package catalogue
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ var Postgres = newDatabase(dialect.Postgres, Database{
 
 type postgres struct{}
 
-func (postgres) tableNames(*look) string { return pg.VerifyTables }
+func (postgres) tableNames(*look) string { return postgresTables }
 
 func (postgres) alter(table, column, declare string) string {
 	typ, _, _ := strings.Cut(declare, " ")
@@ -40,7 +40,7 @@ func (postgres) relations(l *look, names []string) (found []*relation, err error
 	kinds := map[string]string{"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view",
 		"f": "foreign table"}
 	storages := map[string]string{"u": "unlogged", "t": "temporary"}
-	rows, err := l.rows("the tables", pg.VerifyRelations+l.db.texts(names)+") ORDER BY 2, 3")
+	rows, err := l.rows("the tables", postgresRelations+l.db.texts(names)+") ORDER BY 2, 3")
 	for _, r := range rows {
 		found = append(found, &relation{id: r[0], schema: r[1], name: r[2], visible: r[3] == "true",
 			kind: kinds[r[4]], storage: storages[r[5]], deletes: r[6] == "true", partition: r[7] == "true"})
@@ -63,14 +63,14 @@ func (postgres) questions(l *look) []question {
 		"{procedures}", l.db.texts(slices.Sorted(maps.Keys(pg.ProcedureHashes))),
 		"{procedure}", pg.ProcedureAsCreated()).Replace
 	all := []question{
-		{"the columns", fill(pg.VerifyColumns), hearColumn},
-		{"the indexes", fill(pg.VerifyKeys), hearKey},
-		{"the views", fill(pg.VerifyViews), hearView},
-		{"the foreign keys, partitions and rules", fill(pg.VerifyLinks), hearPostgresLink},
-		{"the functions", fill(pg.VerifyCode), hearCode},
-		{"the ledger", fill(pg.VerifyLedger), hearPostgresLedger},
-		{"the settings", fill(pg.VerifySettings), hearSetting},
-		{"the privileges", fill(pg.VerifyGrantees), hearPostgresGrantee},
+		{"the columns", fill(postgresColumns), hearColumn},
+		{"the indexes", fill(postgresKeys), hearKey},
+		{"the views", fill(postgresViews), hearView},
+		{"the foreign keys, partitions and rules", fill(postgresLinks), hearPostgresLink},
+		{"the functions", fill(postgresCode), hearCode},
+		{"the ledger", fill(postgresLedger), hearPostgresLedger},
+		{"the settings", fill(postgresSettings), hearSetting},
+		{"the privileges", fill(postgresGrantees), hearPostgresGrantee},
 	}
 	if seals := postgresSeals(l); seals != "" {
 		all = append(all, question{"the seals", seals, hearSeal})
@@ -239,7 +239,7 @@ func postgresSeals(l *look) string {
 		queries = append(queries, strings.NewReplacer("{id}", l.db.Text(t.rel.id),
 			"{wanted}", pg.SealWanted(table, source), "{functions}", strings.Join(functions, ", "),
 			"{ledger name}", l.db.Text(pg.LedgerName(l.opts.Schema)),
-			"{column}", l.db.Text(t.mark())).Replace(pg.VerifySeal))
+			"{column}", l.db.Text(t.mark())).Replace(postgresSeal))
 	}
 	return strings.Join(queries, "\nUNION ALL ")
 }

@@ -1,4 +1,4 @@
-package sqlfence_test
+package verify_test
 
 import (
 	"bytes"
@@ -17,9 +17,10 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/fakedb"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A catalogue is a database of SQLite's that answers what Verify asks it: a table, with a fence
+// A catalogue is a database of SQLite's that answers what Check asks it: a table, with a fence
 // column or without.
 type catalogue struct {
 	*fakedb.DB
@@ -82,20 +83,20 @@ func connect(t *testing.T, db *sql.DB) error {
 	return err
 }
 
-func TestWithVerify(t *testing.T) {
+func TestOnConnectRefusesUntilRepaired(t *testing.T) {
 	c := newCatalogue()
-	db := c.open(t, sqlfence.WithVerify())
+	db := c.open(t, verify.OnConnect())
 	for range 2 { // each connection looks again
 		err := connect(t, db)
-		var refused *sqlfence.VerifyError
+		var refused *verify.Error
 		if !errors.As(err, &refused) || !errors.Is(err, sqlfence.ErrNotSetUp) || refused.Temporary() {
-			t.Fatalf("%v, want a VerifyError, which is ErrNotSetUp and lasts", err)
+			t.Fatalf("%v, want a verify.Error, which is ErrNotSetUp and lasts", err)
 		}
 		if len(refused.Findings) != 1 || refused.Findings[0].Code != "missing-column" || !strings.Contains(err.Error(), refused.Findings[0].String()) || !strings.Contains(err.Error(), "WithoutGuards") {
 			t.Errorf("found %v, error %q", refused.Findings, err)
 		}
-		if found, err := sqlfence.Verify(t.Context(), db); err != nil || len(found) != 1 {
-			t.Errorf("Verify: %v, %v; want what has refused the connection", found, err)
+		if found, err := verify.Check(t.Context(), db); err != nil || len(found) != 1 {
+			t.Errorf("Check: %v, %v; want what has refused the connection", found, err)
 		}
 	}
 	if _, err := db.ExecContext(t.Context(), "SELECT 1"); !errors.Is(err, sqlfence.ErrNotSetUp) {
@@ -115,13 +116,13 @@ func TestWithVerify(t *testing.T) {
 }
 
 // Connections that begin at the same time look once, whatever comes of it.
-func TestConcurrentVerify(t *testing.T) {
+func TestConcurrentConnectionsLookOnce(t *testing.T) {
 	for _, fit := range []bool{true, false} {
 		c := newCatalogue()
 		c.fit.Store(fit)
 		hold := make(chan struct{})
 		c.hold.Store(&hold)
-		db := c.open(t, sqlfence.WithVerify())
+		db := c.open(t, verify.OnConnect())
 		var group sync.WaitGroup
 		results := make(chan error, 20)
 		for range 20 {
@@ -156,12 +157,12 @@ func TestConcurrentVerify(t *testing.T) {
 }
 
 // A context's deadline ends the look, and the wait for somebody else's; the next looks itself.
-func TestVerifyEnds(t *testing.T) {
+func TestDeadlineEndsTheLook(t *testing.T) {
 	c := newCatalogue()
 	c.fit.Store(true)
 	hold := make(chan struct{})
 	c.hold.Store(&hold)
-	db := c.open(t, sqlfence.WithVerify())
+	db := c.open(t, verify.OnConnect())
 	ctx, cancel := context.WithCancel(t.Context())
 	results := make(chan error, 2)
 	for range 2 {
@@ -184,7 +185,7 @@ func TestVerifyEnds(t *testing.T) {
 
 // What isn't enforced refuses no connection, nor does a ledger that tokens will make; and they
 // are logged.
-func TestVerifyRefusesWhatIsEnforced(t *testing.T) {
+func TestOnConnectRefusesWhatIsEnforced(t *testing.T) {
 	for name, opts := range map[string][]sqlfence.Option{
 		"observe":   {sqlfence.WithMode(sqlfence.Observe)},
 		"bypass":    {sqlfence.WithoutGuards("migration")},
@@ -194,7 +195,7 @@ func TestVerifyRefusesWhatIsEnforced(t *testing.T) {
 		var log bytes.Buffer
 		opts = append(opts, sqlfence.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		if name != "no verify" {
-			opts = append(opts, sqlfence.WithVerify())
+			opts = append(opts, verify.OnConnect())
 		}
 		if err := connect(t, c.open(t, opts...)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -208,7 +209,7 @@ func TestVerifyRefusesWhatIsEnforced(t *testing.T) {
 	}
 	c := newCatalogue()
 	c.fit.Store(true)
-	db := c.open(t, sqlfence.WithVerify(), sqlfence.WithTable("pens", sqlfence.RowFence("fence_token"), sqlfence.InMode(sqlfence.Observe)))
+	db := c.open(t, verify.OnConnect(), sqlfence.WithTable("pens", sqlfence.RowFence("fence_token"), sqlfence.InMode(sqlfence.Observe)))
 	if err := connect(t, db); err != nil {
 		t.Errorf("an observed table that isn't there: %v", err)
 	}
@@ -220,9 +221,9 @@ type opener struct{ *catalogue }
 func (o opener) Open(string) (driver.Conn, error) { return o.Connect(context.Background()) }
 
 // Connections that the driver opens by itself are looked at by their data source.
-func TestVerifyWithoutConnector(t *testing.T) {
+func TestOnConnectLooksOnceADataSource(t *testing.T) {
 	c := newCatalogue()
-	d, err := sqlfence.WrapDriver(opener{c}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")), sqlfence.WithVerify())
+	d, err := sqlfence.WrapDriver(opener{c}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")), verify.OnConnect())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,19 +242,19 @@ func TestVerifyWithoutConnector(t *testing.T) {
 	}
 }
 
-func TestVerifyNeedsAFencedDatabase(t *testing.T) {
-	if _, err := sqlfence.Verify(t.Context(), nil); !errors.Is(err, sqlfence.ErrInvalid) {
+func TestCheckNeedsAFencedDatabase(t *testing.T) {
+	if _, err := verify.Check(t.Context(), nil); !errors.Is(err, sqlfence.ErrInvalid) {
 		t.Error(err)
 	}
 	db := sql.OpenDB(newCatalogue())
 	defer db.Close()
-	if _, err := sqlfence.Verify(t.Context(), db); !errors.Is(err, sqlfence.ErrInvalid) {
+	if _, err := verify.Check(t.Context(), db); !errors.Is(err, sqlfence.ErrInvalid) {
 		t.Error(err)
 	}
 }
 
 // A registration is compared with what the database has.
-func ExampleVerify() {
+func ExampleCheck() {
 	ctx := context.Background()
 	shop := newCatalogue() // its table books has no column fence_token
 	db, err := sqlfence.OpenDB(shop, sqlfence.WithDialect(sqlfence.SQLite),
@@ -262,7 +263,7 @@ func ExampleVerify() {
 		log.Fatal(err)
 	}
 	defer db.Close()
-	found, err := sqlfence.Verify(ctx, db)
+	found, err := verify.Check(ctx, db)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -278,16 +279,16 @@ func ExampleVerify() {
 }
 
 // No connection is made to a database in which a registration is wrong.
-func ExampleWithVerify() {
+func ExampleOnConnect() {
 	shop := newCatalogue() // its table books has no column fence_token
 	db, err := sqlfence.OpenDB(shop, sqlfence.WithDialect(sqlfence.SQLite),
-		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")), sqlfence.WithVerify())
+		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")), verify.OnConnect())
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer db.Close()
 	err = db.Ping()
-	var refused *sqlfence.VerifyError
+	var refused *verify.Error
 	if errors.As(err, &refused) {
 		fmt.Println(errors.Is(err, sqlfence.ErrNotSetUp), refused.Findings[0].Code)
 	}

@@ -1,6 +1,7 @@
-package verify
+package catalogue
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ var MySQL = newDatabase(dialect.MySQL, Database{
 
 type mysql struct{}
 
-func (mysql) tableNames(*look) string { return my.VerifyTables }
+func (mysql) tableNames(*look) string { return mysqlTables }
 
 func (mysql) alter(table, column, declare string) string {
 	return "ALTER TABLE " + table + " MODIFY COLUMN " + column + " " + declare
@@ -48,7 +49,7 @@ FROM information_schema.tables WHERE table_schema `+my.NotTheServers+` AND LOWER
 	if err != nil {
 		return nil, err
 	}
-	expression, err := l.rows("the indexes", my.VerifyExpression)
+	expression, err := l.rows("the indexes", mysqlExpression)
 	l.expression = strings.Join(slices.Concat(expression...), "")
 	return found, err
 }
@@ -64,23 +65,23 @@ func (mysql) questions(l *look) []question {
 		"{asked k}", named(l.asked(), "constraint_schema", "table_name"),
 		"{of t}", named(l.guarded(), "t.event_object_schema", "t.event_object_table"),
 		"{ledgers}", named(l.ledgers, "event_object_schema", "event_object_table"), "{expression}", l.expression,
-		"{is definer}", my.IsDefiner).Replace
+		"{is definer}", isDefiner).Replace
 	var some []string
 	for _, w := range l.codeWords() {
 		some = append(some, "OR LOCATE("+l.db.Text(w)+", LOWER(code)) > 0")
 	}
 	unfit := my.Unfit(sqltext.LedgerTable, []my.Kept{{Name: "name", Bytes: 512}, {Name: "token"}}, "name")
 	return []question{
-		{"the columns", fill(my.VerifyColumns), hearColumn},
-		{"the indexes", fill(my.VerifyKeys), hearKey},
-		{"the views", fill(my.VerifyViews), hearView},
-		{"the foreign keys", fill(my.VerifyCascades), hearLink},
-		{"the routines, triggers and events", fill(my.VerifyCode) + strings.Join(some, " ") +
+		{"the columns", fill(mysqlColumns), hearColumn},
+		{"the indexes", fill(mysqlKeys), hearKey},
+		{"the views", fill(mysqlViews), hearView},
+		{"the foreign keys", fill(mysqlCascades), hearLink},
+		{"the routines, triggers and events", fill(mysqlCode) + strings.Join(some, " ") +
 			" ORDER BY 1, 2", hearCode},
-		{"the settings", my.VerifySettings, hearSetting},
-		{"the privileges", my.VerifyGrants, hearMySQLGrant},
-		{"the seals", fill(my.VerifySeals), hearSeal},
-		{"the ledger's triggers", fill(my.VerifyLedgerTriggers), hearTrigger},
+		{"the settings", mysqlSettings, hearSetting},
+		{"the privileges", mysqlGrants, hearMySQLGrant},
+		{"the seals", fill(mysqlSeals), hearSeal},
+		{"the ledger's triggers", fill(mysqlLedgerTriggers), hearTrigger},
 		{"the ledger", sqltext.Place(my.Text, l.opts.Schema, unfit), hearUnfit},
 	}
 }
@@ -173,7 +174,7 @@ func (mysql) storage(l *look, rel *relation) judgement {
 func (mysql) session(l *look) {
 	for i := range l.tables {
 		if t := &l.tables[i]; t.Key != "" && !strings.Contains(l.settings["sql_mode"], "STRICT_") {
-			l.add(t, Finding{Severity: Warning, Code: "setting",
+			l.add(t, Finding{Level: Warning, Code: "setting",
 				Problem: "The session's sql_mode isn't strict: the key of a new row of table " + t.Registered +
 					" may be cut in silence, and its token names another row.",
 				Remedy: "Set a strict sql_mode for the program's sessions, such as by " +
@@ -182,19 +183,19 @@ func (mysql) session(l *look) {
 		}
 	}
 	if strings.EqualFold(l.settings["binlog_format"], "STATEMENT") {
-		severity := Note
+		level := Note
 		if strings.EqualFold(l.settings["log_bin"], "ON") {
-			severity = Warning
+			level = Warning
 		}
-		l.setting(severity, "The setting binlog_format = STATEMENT logs guarded statements as texts, which a replica "+
+		l.setting(level, "The setting binlog_format = STATEMENT logs guarded statements as texts, which a replica "+
 			"may refuse or execute otherwise",
 			"Set it to ROW or MIXED.", "SET GLOBAL binlog_format = 'ROW'")
 	}
 	const flush = "innodb_flush_log_at_trx_commit"
 	// 2: a crash of the machine, not of the server alone
-	severity, loses := map[string]Severity{"0": Warning, "2": Note}[l.settings[flush]]
+	level, loses := map[string]slog.Level{"0": Warning, "2": Note}[l.settings[flush]]
 	if loses {
-		l.losesCommits(severity, flush+" = "+l.settings[flush], "Set it to 1, also in the server's file of settings.",
+		l.losesCommits(level, flush+" = "+l.settings[flush], "Set it to 1, also in the server's file of settings.",
 			"SET GLOBAL "+flush+" = 1")
 	}
 	l.idles("idle_transaction_timeout", "SET GLOBAL idle_transaction_timeout = 60")

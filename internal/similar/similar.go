@@ -1,12 +1,13 @@
-package verify
+// Package similar finds names that are most like another one.
+package similar
 
 import (
 	"slices"
 	"strings"
 )
 
-// didYouMean proposes the names that are most like one that isn't there; empty for none.
-func didYouMean(name string, known []string) string {
+// Propose proposes the names that are most like one that isn't there; empty for none.
+func Propose(name string, known []string) string {
 	best, near := max(1, min(3, len(name)/3)), []string(nil)
 	for _, k := range known {
 		switch d := distance(strings.ToLower(name), strings.ToLower(k)); {

@@ -1,0 +1,127 @@
+package catalogue
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/fenced"
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+)
+
+// Connection compares what is registered with the database of a connection, and returns the worst first; rows: also
+// the marks in the rows. Where guards don't hold on the server, nothing else is looked for.
+func Connection(ctx context.Context, s *core.Settings, l core.Link, rows bool) (found []Finding, err error) {
+	c := core.NewConn(s, l, new(core.Found))
+	if len(s.Tables()) > 0 {
+		refused, err := c.CheckServer(ctx)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("sqlfence: verify: %w", err)
+		case refused != nil:
+			return []Finding{wrongServer(refused)}, nil
+		}
+	}
+	ask := func(ctx context.Context, query string) ([][]string, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return l.Query(ctx, query)
+	}
+	found, err = Run(ctx, databases[s.Dialect()], ask, toVerify(s), Options{rows, s.Schema(), c.Facts()})
+	if err != nil {
+		return nil, fmt.Errorf("sqlfence: verify: %w", err)
+	}
+	return found, nil
+}
+
+// wrongServer is the finding that guards don't hold on the server.
+func wrongServer(refused *session.Refusal) Finding {
+	remedy := "Use a server that docs/servers.md has as tested."
+	if refused.Server != "" {
+		remedy = fmt.Sprintf("Use a server that docs/servers.md has as tested, or take the risk with "+
+			"WithUntestedServer(%q).", refused.Server)
+	}
+	return Finding{Level: Fault, Code: "wrong-server", Remedy: remedy,
+		Problem: "Guarded writes are refused: " + refused.Error() + "."}
+}
+
+// Refuses reports whether a finding refuses connections: not what is no fault, nor that of a table which is only
+// observed, nor a ledger that isn't there yet.
+func Refuses(s *core.Settings, f Finding) bool {
+	return f.Level == Fault && f.Code != missingLedger && s.Enforces(f.Table)
+}
+
+// A FenceColumn is the fence column of a table, by names as WithTable and RowFence read them.
+type FenceColumn struct{ Table, Column string }
+
+// PatternsOf returns the patterns with a fence column, as registered.
+func PatternsOf(s *core.Settings) (names []string) {
+	for _, t := range s.Tables() {
+		if t.Rules.Pattern && t.Rules.FenceColumn != "" {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// FenceColumns returns the fence columns of the tables that a fenced database registers. For those that patterns stand
+// for it asks the catalogue, by one connection. function is as for fenced.SettingsOf.
+func FenceColumns(ctx context.Context, function string, db *sql.DB) (columns []FenceColumn, err error) {
+	s, err := fenced.SettingsOf(function, db)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range s.Tables() {
+		if t.Rules.FenceColumn != "" && !t.Rules.Pattern {
+			columns = append(columns, FenceColumn{t.Name, core.Written("", t.Rules.FenceColumn)})
+		}
+	}
+	patterns := PatternsOf(s)
+	if len(patterns) == 0 {
+		return columns, nil
+	}
+	covered, err := coveredBy(ctx, s, db)
+	if err != nil {
+		return nil, fmt.Errorf("%s: find the tables that %s stands for: %w", function, strings.Join(patterns, ", "),
+			err)
+	}
+	for _, t := range covered {
+		if t.Fence != "" {
+			columns = append(columns, FenceColumn{core.Written(t.Schema, t.rel.name), core.Written("", t.Fence)})
+		}
+	}
+	return columns, nil
+}
+
+// coveredBy asks a database which tables its patterns stand for.
+func coveredBy(ctx context.Context, s *core.Settings, db *sql.DB) ([]target, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	ask := func(ctx context.Context, query string) ([][]string, error) {
+		return fenced.Texts(trusted.Context(ctx, query), conn, query)
+	}
+	return patternTargets(ctx, databases[s.Dialect()], ask, toVerify(s))
+}
+
+func toVerify(s *core.Settings) []Table {
+	tables := make([]Table, len(s.Tables()))
+	for i, t := range s.Tables() {
+		r := &t.Rules
+		tables[i] = Table{
+			Registered: t.Name, Schema: r.Schema, Name: r.Name, Resource: t.Resource,
+			Fence: r.FenceColumn, Key: r.Key, Serial: r.Serial, Claim: r.Claim, By: r.Lock.By, Since: r.Lock.Since,
+			Expiry:  r.Lock.Expiry,
+			Pattern: r.Pattern, Exempt: r.Exempt,
+			Ledger: t.HasLedger(), ClaimOf: t.ClaimOf, Sealed: r.Sealed, FromTransaction: t.FromTransaction,
+			SingleUse: r.SingleUse, UnfencedInserts: r.UnfencedInserts,
+		}
+	}
+	return tables
+}

@@ -1,0 +1,116 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/catalogue"
+	"github.com/sqlfence/sqlfence/internal/core"
+)
+
+// An Error reports what [OnConnect] has found: connections are refused until it is repaired, which has to be done
+// through the bare driver or a database with [sqlfence.WithBypass]. It is [sqlfence.ErrNotSetUp].
+type Error struct {
+	Findings []Finding // all that were found, the worst first
+}
+
+// Error lists the faults.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v: no connection until this is repaired, through the bare driver or a database with "+
+		"WithBypass", sqlfence.ErrNotSetUp)
+	for _, f := range e.Findings {
+		if f.Level == slog.LevelError {
+			b.WriteString("\n\t" + f.String())
+		}
+	}
+	return b.String()
+}
+
+// Is reports whether target is [sqlfence.ErrNotSetUp].
+func (e *Error) Is(target error) bool { return target == sqlfence.ErrNotSetUp }
+
+// Temporary reports that trying again doesn't help.
+func (e *Error) Temporary() bool { return false }
+
+// OnConnect does what [Check] does, but for the rows, when the database is first connected to. A
+// fault refuses the connection with an [*Error], and so does an error of a query: no
+// statement runs on a database in which a registration is wrong, such as one with a misspelt
+// name, which would guard nothing. Each further connection looks again, until one has passed;
+// then none does any more. Connections that begin at the same time look once. What else is found is
+// logged, with [sqlfence.WithLogger]: warnings as such, notes as information.
+//
+// It takes about a dozen queries, within the deadline of the context that the connection is
+// made for. The tables have to be there: a program that creates them itself does so over a database of its
+// own, such as one with [sqlfence.WithBypass], where OnConnect does nothing. What
+// refuses no connection is a ledger that isn't there yet, since package tokens creates it over this
+// database; and a fault of a table in [sqlfence.Observe] mode, which promises to refuse nothing.
+func OnConnect() sqlfence.Option {
+	return func(o *core.Options) {
+		o.OnConnect = func() core.Check {
+			a := admission{turn: make(chan *Error, 1)}
+			a.turn <- nil
+			return a.admit
+		}
+	}
+}
+
+// An admission is what the connections of one database know about it. It is safe for concurrent use.
+type admission struct {
+	passed  atomic.Bool
+	refused atomic.Int64 // how often a connection has looked and was refused
+
+	turn chan *Error // the last refusal; empty while a connection looks
+}
+
+// admit lets a new connection through if the database is right. It looks unless another connection
+// has found that before; if others look now, it waits for their result.
+func (a *admission) admit(ctx context.Context, s *core.Settings, l core.Link) error {
+	if a.passed.Load() {
+		return nil
+	}
+	before := a.refused.Load()
+	var last *Error
+	select {
+	case last = <-a.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { a.turn <- last }()
+	switch {
+	case a.passed.Load():
+		return nil
+	case a.refused.Load() > before:
+		return last
+	}
+	found, err := check(ctx, s, l, false)
+	if err != nil {
+		return err
+	}
+	refuses := func(f Finding) bool { return catalogue.Refuses(s, catalogue.Finding(f)) }
+	if slices.ContainsFunc(found, refuses) {
+		last = &Error{found}
+		a.refused.Add(1)
+		return last
+	}
+	a.passed.Store(true)
+	log(ctx, s.Logger(), found)
+	return nil
+}
+
+// log logs what has refused no connection.
+func log(ctx context.Context, logger *slog.Logger, found []Finding) {
+	if logger == nil {
+		return
+	}
+	for _, f := range found {
+		logger.LogAttrs(ctx, min(f.Level, slog.LevelWarn), "sqlfence: verify", slog.String("finding", f.Severity()),
+			slog.String("code", f.Code), slog.String("table", f.Table), slog.String("problem", f.Problem),
+			slog.String("remedy", f.Remedy), slog.String("sql", f.SQL))
+	}
+}
