@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
+	"github.com/sqlfence/sqlfence/internal/dialect/mysql/sealsql"
 	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -28,13 +28,13 @@ func (sealMySQL) seal(s sealing) []string {
 		s.found = nil
 		shut, _ = s.busy()
 	}
-	triggers := s.triggers("", my.SealTriggers(s.sealed()))
+	triggers := s.triggers("", sealsql.Triggers(s.sealed()))
 	return s.locked(slices.Concat(s.try(triggers), lift, shut, s.drop(openPrefix, sqltext.SealPrefix),
 		s.create(triggers), open))
 }
 
 // triggers names the triggers of a seal, or with a prefix of what is left of one.
-func (s sealing) triggers(prefix string, all []my.SealTrigger) (named []trigger) {
+func (s sealing) triggers(prefix string, all []sealsql.Trigger) (named []trigger) {
 	for _, t := range all {
 		named = append(named, trigger{prefix + t.Event, t.Body})
 	}
@@ -74,7 +74,7 @@ FROM information_schema.tables WHERE table_schema = {home} AND table_name = {tab
 // seal no form of a statement would pass.
 func (sealMySQL) unseal(s sealing) []string {
 	shut, open := s.busy()
-	triggers := s.triggers("open ", my.OpenTriggers(s.sealed()))
+	triggers := s.triggers("open ", sealsql.OpenTriggers(s.sealed()))
 	return s.locked(slices.Concat(s.try(triggers), shut, s.drop(openPrefix, sqltext.SealPrefix),
 		s.create(triggers), open))
 }

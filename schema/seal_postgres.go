@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	"github.com/sqlfence/sqlfence/internal/dialect/postgres/sealsql"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -39,16 +40,16 @@ func write(text string, s sealing) string {
 	if t.Claim {
 		kind, adds = "bigint or integer", ""
 	}
-	for _, f := range pg.SealFunctions(t) {
+	for _, f := range sealsql.Functions(t) {
 		functions += strings.NewReplacer("{function}", d.Text(f.Name), "{takes}", f.Takes(),
 			"{declares}", f.Declares(), "{body}", f.Body()).Replace(createFunction)
 	}
-	wanted := pg.SealWanted(t, "SELECT sealed, home, parted")
+	wanted := sealsql.Wanted(t, "SELECT sealed, home, parted")
 	text = strings.NewReplacer("{level}", sealLevel, "{same table}", sealSameTable).Replace(text)
 	return strings.NewReplacer("{type}", kind, "{adds}", adds, "{functions}", functions, "{wanted}", wanted,
 		"{table text}", d.Text(s.table), "{table}", s.table, "{column text}", d.Text(s.stored),
-		"{mark}", d.Quote(s.stored), "{same}", pg.SealSame, "{definition}", pg.SealDefinition,
-		"{ledger name}", d.Text(pg.LedgerName(s.own)), "{has ledger}", strconv.FormatBool(s.Rules.Ledger),
+		"{mark}", d.Quote(s.stored), "{same}", sealsql.Same, "{definition}", sealsql.Definition,
+		"{ledger name}", d.Text(sealsql.LedgerName(s.own)), "{has ledger}", strconv.FormatBool(s.Rules.Ledger),
 		"{key text}", d.Text(s.Rules.Key),
 		"{fired late}", sqltext.FiredBehindSeal, "{constraint}", sqltext.SealedMark, "{trigger}", sqltext.SealTrigger,
 	).Replace(text)

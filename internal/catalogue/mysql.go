@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/dialect"
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
+	"github.com/sqlfence/sqlfence/internal/dialect/mysql/sealsql"
 	"github.com/sqlfence/sqlfence/internal/fact"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -228,9 +229,9 @@ func (mysql) seal(l *look, t target) (s seals, has bool) {
 	if len(bodies) == 0 || s.problem != "" {
 		return s, has || len(bodies) > 0
 	}
-	for _, want := range my.SealTriggers(table) {
+	for _, want := range sealsql.Triggers(table) {
 		body, there := bodies[want.Event]
-		switch wants, is := my.StoredSeal(want.Body), my.StoredSeal(body); {
+		switch wants, is := sealsql.Stored(want.Body), sealsql.Stored(body); {
 		case !there:
 			s.problem = "it has no trigger for " + strings.ToUpper(want.Event)
 		case is != wants && s.shape == "":

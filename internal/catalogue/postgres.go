@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/dialect"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	"github.com/sqlfence/sqlfence/internal/dialect/postgres/sealsql"
 	"github.com/sqlfence/sqlfence/internal/fact"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -230,15 +231,15 @@ func postgresSeals(l *look) string {
 		}
 		table := t.sealed()
 		var functions []string
-		for _, f := range pg.SealFunctions(table) {
+		for _, f := range sealsql.Functions(table) {
 			row := []string{l.db.Text(f.Name), l.db.Text(f.Takes()), strconv.FormatBool(f.Definer()), f.Body()}
 			functions = append(functions, "("+strings.Join(row, ", ")+")")
 		}
 		source := "SELECT c.oid, n.nspname::pg_catalog.text, c.relkind = 'p' FROM pg_catalog.pg_class AS c JOIN " +
 			"pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = " + t.rel.id
 		queries = append(queries, strings.NewReplacer("{id}", l.db.Text(t.rel.id),
-			"{wanted}", pg.SealWanted(table, source), "{functions}", strings.Join(functions, ", "),
-			"{ledger name}", l.db.Text(pg.LedgerName(l.opts.Schema)),
+			"{wanted}", sealsql.Wanted(table, source), "{functions}", strings.Join(functions, ", "),
+			"{ledger name}", l.db.Text(sealsql.LedgerName(l.opts.Schema)),
 			"{column}", l.db.Text(t.mark())).Replace(postgresSeal))
 	}
 	return strings.Join(queries, "\nUNION ALL ")

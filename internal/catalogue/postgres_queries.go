@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
+	"github.com/sqlfence/sqlfence/internal/dialect/postgres/sealsql"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -246,7 +247,7 @@ UNION ALL SELECT 'trigger', pg_catalog.concat(w.name, ' of ', w.part::pg_catalog
 	CASE WHEN g.oid IS NULL THEN 'is missing'
 	WHEN g.tgenabled = 'O' THEN 'isn''t ENABLE ALWAYS, and not fired in a session that calls itself a replica'
 	WHEN g.tgenabled <> 'A' THEN 'is switched off'
-	WHEN (` + pg.SealSame + `) IS NOT TRUE THEN pg_catalog.concat('isn''t that of a seal: ',
+	WHEN (` + sealsql.Same + `) IS NOT TRUE THEN pg_catalog.concat('isn''t that of a seal: ',
 	pg_catalog.pg_get_triggerdef(g.oid)) ELSE '' END
 	FROM wanted AS w LEFT JOIN pg_catalog.pg_trigger AS g ON g.tgrelid = w.part AND g.tgname = w.name
 UNION ALL SELECT 'function', f.name, f.body, COALESCE(p.prosrc, ''), CASE WHEN p.oid IS NULL THEN 'is missing'

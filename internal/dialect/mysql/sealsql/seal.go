@@ -1,9 +1,11 @@
-package mysql
+// Package sealsql has the triggers of a sealed table.
+package sealsql
 
 import (
 	"strconv"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -12,41 +14,41 @@ import (
 // sealed is a table as its seal is written.
 type sealed struct{ *seal.Table }
 
-// A SealTrigger is one of MySQL's, of rows before an event: there are no others.
-type SealTrigger struct{ Event, Body string }
+// A Trigger is one of MySQL's, of rows before an event: there are no others.
+type Trigger struct{ Event, Body string }
 
-// SealTriggers returns the triggers of a table's seal.
-func SealTriggers(of *seal.Table) []SealTrigger {
+// Triggers returns the triggers of a table's seal.
+func Triggers(of *seal.Table) []Trigger {
 	t := sealed{of}
 	insert := sealWrite
 	if t.Claim {
 		insert = sealNew
 	}
-	return []SealTrigger{t.trigger("insert", insert), t.trigger("update", sealWrite),
+	return []Trigger{t.trigger("insert", insert), t.trigger("update", sealWrite),
 		t.trigger("delete", sealDelete)}
 }
 
 // OpenTriggers returns those of a table that isn't sealed any more, which refuse negative marks: a
 // constraint would copy the table, and IGNORE would skip its rows.
-func OpenTriggers(of *seal.Table) []SealTrigger {
+func OpenTriggers(of *seal.Table) []Trigger {
 	t := sealed{of}
-	return []SealTrigger{t.trigger("insert", sealOpen), t.trigger("update", sealOpen)}
+	return []Trigger{t.trigger("insert", sealOpen), t.trigger("update", sealOpen)}
 }
 
-// StoredSeal returns a trigger's body as the catalogue shows it, which leaves out the character sets of constants.
-func StoredSeal(body string) string {
+// Stored returns a trigger's body as the catalogue shows it, which leaves out the character sets of constants.
+func Stored(body string) string {
 	return strings.TrimSpace(strings.ReplaceAll(body, "_utf8mb4", ""))
 }
 
-func (t sealed) trigger(event, text string) SealTrigger {
-	body, _ := sqltext.Render(Text, text, t.pieces(event))
-	return SealTrigger{event, body}
+func (t sealed) trigger(event, text string) Trigger {
+	body, _ := sqltext.Render(mysql.Text, text, t.pieces(event))
+	return Trigger{event, body}
 }
 
 // ledger names the ledger, and writes its database. In a trigger a name without a database is that of its
 // table's, as is DATABASE(), also after the database was restored by another name.
 func (t sealed) ledger() (table, home string) {
-	d := Text
+	d := mysql.Text
 	if t.LedgerIn == "" {
 		return d.Quote(sqltext.LedgerTable), "DATABASE()"
 	}
@@ -55,7 +57,7 @@ func (t sealed) ledger() (table, home string) {
 
 // pieces are what the triggers' texts name.
 func (t sealed) pieces(event string) sqltext.Pieces {
-	d := Text
+	d := mysql.Text
 	raw := func(parts ...string) sqltext.Piece { return sqltext.Raw(strings.Join(parts, "")) }
 	only := func(applies bool, text string) sqltext.Piece {
 		if !applies {

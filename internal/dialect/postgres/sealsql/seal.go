@@ -1,8 +1,10 @@
-package postgres
+// Package sealsql has the triggers of a sealed table.
+package sealsql
 
 import (
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
@@ -11,10 +13,10 @@ import (
 // sealed is a table as its seal is written.
 type sealed struct{ *seal.Table }
 
-// A SealFunction is one of those that PostgreSQL's triggers call. What it calls is named with its schema, and no
+// A Function is one of those that PostgreSQL's triggers call. What it calls is named with its schema, and no
 // operator is used that the search path could lead elsewhere: a setting of its own would take
 // longer than all the rest.
-type SealFunction struct {
+type Function struct {
 	Name string
 	text string   // for format
 	args []string // of format, behind the schema and the ledger: what a table with partitions has besides
@@ -24,7 +26,7 @@ type SealFunction struct {
 }
 
 // Takes are the types of its arguments.
-func (f *SealFunction) Takes() string {
+func (f *Function) Takes() string {
 	if f.proof {
 		return "pg_catalog.text"
 	}
@@ -32,7 +34,7 @@ func (f *SealFunction) Takes() string {
 }
 
 // Declares is what it returns, and how it is run.
-func (f *SealFunction) Declares() string {
+func (f *Function) Declares() string {
 	returns := "RETURNS trigger"
 	if f.proof {
 		returns = "RETURNS pg_catalog.int8"
@@ -44,11 +46,11 @@ func (f *SealFunction) Declares() string {
 }
 
 // Definer reports whether it runs with the rights of its owner.
-func (f *SealFunction) Definer() bool { return f.looks }
+func (f *Function) Definer() bool { return f.looks }
 
 // Body is an expression of PostgreSQL's for the function's body, where there are the columns or variables home, the
 // table's schema, ledger, the ledger's name with its schema in quotes, and parted, whether the table has partitions.
-func (f *SealFunction) Body() string {
+func (f *Function) Body() string {
 	body := "pg_catalog.format($sqlfence_create$" + f.text + "$sqlfence_create$, home, ledger"
 	for _, part := range f.args {
 		body += ", CASE WHEN parted THEN $sqlfence_part$" + part + "$sqlfence_part$ END"
@@ -62,25 +64,25 @@ func LedgerName(own string) string {
 	if own == "" {
 		return sqltext.LedgerTable
 	}
-	return Text.Quote(own) + "." + sqltext.LedgerTable
+	return postgres.Text.Quote(own) + "." + sqltext.LedgerTable
 }
 
-// SealFunctions returns the functions of a table's seal: of rows that are written and deleted, of
+// Functions returns the functions of a table's seal: of rows that are written and deleted, of
 // statements that delete, of TRUNCATE, and if the seal takes a transaction's tokens, the one that
 // reads them and the one that looks at them again.
-func SealFunctions(of *seal.Table) []SealFunction {
+func Functions(of *seal.Table) []Function {
 	t := sealed{of}
 	write := func(text string) string { return t.fill(text, true) }
 	part := func(text string) string { return t.fill(text, false) }
-	all := []SealFunction{
+	all := []Function{
 		{t.Own("sqlfence_write_"), write(sealWrite), []string{part(movedHere), part(movesAway)}, false, false},
 		{t.Own("sqlfence_delete_"), write(sealDelete), []string{part(deletedMove)}, false, false},
 		{t.Own("sqlfence_clear_"), write(sealClear), []string{part(clearedMove)}, false, false},
 		{t.Own("sqlfence_truncate_"), write(sealTruncate), nil, false, false},
 	}
 	if t.FromTransaction {
-		all = append(all, SealFunction{t.Own("sqlfence_proof_"), write(sealProof), nil, true, true},
-			SealFunction{t.Own("sqlfence_late_"), write(sealLate), nil, false, true})
+		all = append(all, Function{t.Own("sqlfence_proof_"), write(sealProof), nil, true, true},
+			Function{t.Own("sqlfence_late_"), write(sealLate), nil, false, true})
 	}
 	return all
 }
@@ -89,8 +91,8 @@ func SealFunctions(of *seal.Table) []SealFunction {
 // trigger, its function, and its timing and events as pg_trigger has them in tgtype; NULL where the table has none.
 // What a statement on a parent deletes doesn't clear before it, so what is left is cleared behind it.
 func triggerRows(t *seal.Table) string {
-	f := SealFunctions(t)
-	text := Text.Text
+	f := Functions(t)
+	text := postgres.Text.Text
 	late := ""
 	if t.FromTransaction {
 		late = ", (" + lateTurn + ", '~sqlfence_late', " + text(f[5].Name) + ", 29)"
@@ -102,10 +104,10 @@ func triggerRows(t *seal.Table) string {
 		"(5, '~sqlfence_truncate', " + text(f[3].Name) + ", 34)" + late
 }
 
-// SealWanted are items of WITH RECURSIVE: wanted has the triggers that a table, its partitions and its children have to
+// Wanted are items of WITH RECURSIVE: wanted has the triggers that a table, its partitions and its children have to
 // have, and made is whether they are created there, and not on a parent. source is a query for the table's oid, its
 // schema, and whether it has partitions.
-func SealWanted(t *seal.Table, source string) string {
+func Wanted(t *seal.Table, source string) string {
 	return `source (root, home, parted) AS (` + source + `),
 	tree (oid) AS (SELECT s.root FROM source AS s UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid),
 	sealed_tree (root, home, parted, parents) AS (SELECT s.root, s.home, s.parted, EXISTS (
@@ -117,8 +119,8 @@ func SealWanted(t *seal.Table, source string) string {
 		WHERE c.relkind IN ('r', 'p') AND v.type IS NOT NULL)`
 }
 
-// SealDefinition is an expression: what of a trigger w of wanted stands behind CREATE.
-const SealDefinition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn +
+// Definition is an expression: what of a trigger w of wanted stands behind CREATE.
+const Definition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn +
 	" THEN 'CONSTRAINT ' END, 'TRIGGER ', pg_catalog.quote_ident(w.name), " +
 	"CASE WHEN pg_catalog.int4and(w.type, 2) <> 0 THEN ' BEFORE ' ELSE ' AFTER ' END, " +
 	"pg_catalog.concat_ws(' OR ', CASE WHEN pg_catalog.int4and(w.type, 4) <> 0 THEN 'INSERT' END, " +
@@ -131,8 +133,8 @@ const SealDefinition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn +
 	"CASE WHEN w.turn = " + lateTurn + " THEN $sqlfence_when$ WHEN (" + inDoubt +
 	")$sqlfence_when$ END, ' EXECUTE FUNCTION ', w.calls)"
 
-// SealSame is a condition: the trigger g of pg_trigger is w of wanted, and nothing else.
-const SealSame = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AND g.tgtype = w.type AND " +
+// Same is a condition: the trigger g of pg_trigger is w of wanted, and nothing else.
+const Same = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AND g.tgtype = w.type AND " +
 	"CASE WHEN w.turn = " + lateTurn + " THEN g.tgdeferrable AND g.tginitdeferred AND " +
 	"pg_catalog.strpos(pg_catalog.replace(pg_catalog.pg_get_triggerdef(g.oid), 'pg_catalog.', ''), '" + doubted +
 	"') > 0 " +
@@ -141,7 +143,7 @@ const SealSame = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.call
 
 // fill fills in a text. In one for format percent signs in the table's names are doubled.
 func (t sealed) fill(text string, forFormat bool) string {
-	d := Text
+	d := postgres.Text
 	in := func(part string) string {
 		if forFormat {
 			return strings.ReplaceAll(part, "%", "%%")
