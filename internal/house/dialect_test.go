@@ -28,6 +28,7 @@ func isDialectFile(name string) bool {
 func importsDialect(name string, f *ast.File) bool {
 	for _, spec := range f.Imports {
 		folder, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module+"/"+dialectFolder+"/")
+		folder, _, _ = strings.Cut(folder, "/")
 		if ours && !isDialectFile(name) && !strings.Contains(filepath.Base(name), folder) {
 			return true
 		}

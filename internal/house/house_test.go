@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"internal/session"},
 	{"internal/guard"},
 	{"internal/dialect/mysql", "internal/dialect/postgres", "internal/dialect/sqlite"},
-	{"internal/dialect"},
+	{"internal/dialect", "internal/dialect/mysql/sealsql", "internal/dialect/postgres/sealsql"},
 	{"internal/similar", "internal/sql/lang"},
 	{"rewrite/internal/advise"},
 	{"rewrite/internal/read"},
