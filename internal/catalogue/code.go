@@ -30,7 +30,7 @@ func (l *look) codeWords() []string {
 	var words []string
 	for _, t := range l.targets {
 		words = append(words, strings.ToLower(t.rel.name))
-		for _, column := range []string{t.Fence, t.Claim} {
+		for _, column := range []string{t.FenceColumn, t.Claim} {
 			if column != "" {
 				words = append(words, strings.ToLower(column))
 			}
@@ -71,8 +71,8 @@ func (l *look) judgeCode(t target, c code, b *body) {
 	}
 	f := Finding{Level: Warning, Code: "side-effect"}
 	switch {
-	case t.Fence != "" && slices.Contains(c.fires, t.rel.id) && b.assigns[l.db.same(t.Fence)]:
-		f.Problem = what + " sets the fence column " + l.spell("", t.Fence) + ": a guard's token isn't what is stored."
+	case t.FenceColumn != "" && slices.Contains(c.fires, t.rel.id) && b.assigns[l.db.same(t.FenceColumn)]:
+		f.Problem = what + " sets the fence column " + l.spell("", t.FenceColumn) + ": a guard's token isn't what is stored."
 		f.Remedy = "Leave the column to sqlfence."
 		l.add(t.Table, f)
 		return

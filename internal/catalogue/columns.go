@@ -18,13 +18,13 @@ type use struct {
 // uses returns the columns that the rules of a table name.
 func (l *look) uses(t target) []use {
 	all := []use{
-		{t, "fence", t.Fence, "bigint NOT NULL DEFAULT 0"},
+		{t, "fence", t.FenceColumn, "bigint NOT NULL DEFAULT 0"},
 		{t, "serial", t.Serial, "bigint NOT NULL DEFAULT 1"},
 		{t, "claim", t.Claim, "bigint NOT NULL DEFAULT 0"},
 		{t, "key", t.Key, ""},
-		{t, "user", t.By, l.db.user},
-		{t, "time", t.Since, l.db.known.Answers.TimeType},
-		{t, "time", t.Expiry, l.db.known.Answers.TimeType},
+		{t, "user", t.Lock.By, l.db.user},
+		{t, "time", t.Lock.Since, l.db.known.Answers.TimeType},
+		{t, "time", t.Lock.Expiry, l.db.known.Answers.TimeType},
 	}
 	return slices.DeleteFunc(all, func(u use) bool { return u.name == "" })
 }
@@ -65,7 +65,7 @@ func (l *look) missingColumn(u use) {
 		Code:  "missing-column",
 		Problem: "The table " + l.name(u.rel) + " has no column " + l.quoteIfNeeded(u.name) + ", or this role can't " +
 			"see it: the " + u.column() + " of its registration.",
-		Remedy: similar.Propose(u.name, known) + remedies["missing-column"],
+		Remedy: similar.Propose(u.name, known) + Remedies["missing-column"],
 	}
 	if u.declare != "" {
 		add := "Add the column"
@@ -158,20 +158,20 @@ func checkKeys(l *look) error {
 		if t.ClaimOf != "" {
 			l.checkClaimKey(t)
 		}
-		isFence := func(column string) bool { return l.db.same(column) == l.db.same(t.Fence) }
+		isFence := func(column string) bool { return l.db.same(column) == l.db.same(t.FenceColumn) }
 		for _, k := range l.keys {
-			if t.Fence == "" || k.id != t.rel.id {
+			if t.FenceColumn == "" || k.id != t.rel.id {
 				continue
 			}
 			named := strings.TrimSpace(k.kind + " " + l.quoteIfNeeded(k.name))
 			f := Finding{Level: Warning, Code: "wrong-column",
-				Problem: "The fence column " + l.quoteIfNeeded(t.Fence) + " of table " + l.name(t.rel)}
+				Problem: "The fence column " + l.quoteIfNeeded(t.FenceColumn) + " of table " + l.name(t.rel)}
 			switch inside := slices.ContainsFunc(k.columns, isFence); {
 			case inside && k.kind != "index":
 				f.Problem += " is in the " + named + ": each guarded write gives the row the token as its mark, " +
 					"and so another key, which two rows with one token may share."
 				f.Remedy = "Register a column of its own."
-			case inside || !l.db.text(k.reads).names()[l.db.same(t.Fence)]:
+			case inside || !l.db.text(k.reads).names()[l.db.same(t.FenceColumn)]:
 				continue
 			default:
 				f.Problem += " is read by the " + named + ": a guarded write may put the row into it, or take it " +

@@ -77,7 +77,7 @@ func (l *look) ledgerRemedy() string {
 		return fmt.Sprintf("There is one in %s %s: name it (sqlfence.WithSchema, sqlfence --schema), or have "+
 			"it found %s. A second one would let stale writes pass.", schema, strings.Join(others, ", "), path)
 	}
-	return remedies[missingLedger]
+	return Remedies[missingLedger]
 }
 
 // ledgerOf returns the ledger that the guards of a table ask; nil if there is none.

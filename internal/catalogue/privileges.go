@@ -38,10 +38,10 @@ func checkPrivileges(l *look) error {
 				can.update = false
 			}
 		}
-		need(t.Fence, true)
+		need(t.FenceColumn, true)
 		need(t.Serial, true)
 		need(t.Claim, false)
-		for _, column := range []string{t.Key, t.By, t.Since, t.Expiry} {
+		for _, column := range []string{t.Key, t.Lock.By, t.Lock.Since, t.Lock.Expiry} {
 			need(column, false)
 		}
 		if len(grants) > 0 {

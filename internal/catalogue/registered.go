@@ -90,8 +90,8 @@ func FenceColumns(ctx context.Context, function string, db *sql.DB) (columns []F
 			err)
 	}
 	for _, t := range covered {
-		if t.Fence != "" {
-			columns = append(columns, FenceColumn{core.Written(t.Schema, t.rel.name), core.Written("", t.Fence)})
+		if t.FenceColumn != "" {
+			columns = append(columns, FenceColumn{core.Written(t.Schema, t.rel.name), core.Written("", t.FenceColumn)})
 		}
 	}
 	return columns, nil
@@ -113,15 +113,7 @@ func coveredBy(ctx context.Context, s *core.Settings, db *sql.DB) ([]target, err
 func toVerify(s *core.Settings) []Table {
 	tables := make([]Table, len(s.Tables()))
 	for i, t := range s.Tables() {
-		r := &t.Rules
-		tables[i] = Table{
-			Registered: t.Name, Schema: r.Schema, Name: r.Name, Resource: t.Resource,
-			Fence: r.FenceColumn, Key: r.Key, Serial: r.Serial, Claim: r.Claim, By: r.Lock.By, Since: r.Lock.Since,
-			Expiry:  r.Lock.Expiry,
-			Pattern: r.Pattern, Exempt: r.Exempt,
-			Ledger: t.HasLedger(), ClaimOf: t.ClaimOf, Sealed: r.Sealed, FromTransaction: t.FromTransaction,
-			SingleUse: r.SingleUse, UnfencedInserts: r.UnfencedInserts,
-		}
+		tables[i] = Table{t.Name, t.Resource, t.ClaimOf, t.HasLedger(), t.FromTransaction, t.Rules}
 	}
 	return tables
 }

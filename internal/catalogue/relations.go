@@ -101,7 +101,7 @@ func checkNames(l *look) error {
 			Code:  "missing-table",
 			Problem: "The table " + l.spell(t.Schema, t.Name) + " doesn't exist, or this role can't see it: its " +
 				"registration guards nothing.",
-			Remedy: similar.Propose(t.Name, slices.Concat(known...)) + remedies["missing-table"],
+			Remedy: similar.Propose(t.Name, slices.Concat(known...)) + Remedies["missing-table"],
 		})
 	}
 	return nil

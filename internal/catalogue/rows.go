@@ -21,10 +21,10 @@ func checkRows(l *look) error {
 	}
 	var marked []target
 	for _, t := range l.targets {
-		c, ok := t.rel.column(l.db, t.Fence)
+		c, ok := t.rel.column(l.db, t.FenceColumn)
 		switch {
 		case t.rel.remote: // the other server may be away
-		case t.Fence == "" || !ok || l.db.judge("fence", c).level == Fault:
+		case t.FenceColumn == "" || !ok || l.db.judge("fence", c).level == Fault:
 		case !c.reads:
 			l.unseen("the marks of table "+l.name(t.rel), "no privilege to SELECT its fence column")
 		default:
@@ -110,7 +110,7 @@ func (l *look) checkRange(ledger *relation) error {
 func (l *look) checkMarks(of []target) error {
 	parts, builtIn := make([]string, len(of)), l.db.Facts().BuiltIn
 	for i, t := range of {
-		mark, newest := l.db.Quote(t.Fence), "0 AS names, 0 AS newest"
+		mark, newest := l.db.Quote(t.FenceColumn), "0 AS names, 0 AS newest"
 		if ledger := l.ledgerOf(t); isLedger(l, ledger) {
 			names := "name = " + l.db.Text(t.Resource)
 			if t.Key != "" {
@@ -196,12 +196,12 @@ func (l *look) negativeMark(t target, low int64) Finding {
 		Problem: fmt.Sprintf("Table %s has rows with a mark below 0, such as %d", l.name(t.rel), low)}
 	if t.Sealed {
 		f.Problem += ", as a program stores that takes it for sealed: it counts by its size."
-		f.Remedy = remedies["wrong-seal"] + " That makes them positive."
+		f.Remedy = Remedies["wrong-seal"] + " That makes them positive."
 		return f
 	}
 	f.Problem += ": every token is newer."
 	f.Remedy = "Take the sign away, as the SQL does: a program that took the table for sealed has stored its token's " +
 		"negative. Find out what has written them."
-	f.SQL = fmt.Sprintf("UPDATE %s SET %s = -%[2]s WHERE %[2]s < 0", l.quoted(t.rel), l.db.Quote(t.Fence))
+	f.SQL = fmt.Sprintf("UPDATE %s SET %s = -%[2]s WHERE %[2]s < 0", l.quoted(t.rel), l.db.Quote(t.FenceColumn))
 	return f
 }

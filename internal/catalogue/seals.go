@@ -24,7 +24,7 @@ func (t target) sealed() *seal.Table {
 }
 
 // mark is the column that a seal compares tokens with.
-func (t target) mark() string { return cmp.Or(t.Fence, t.Claim) }
+func (t target) mark() string { return cmp.Or(t.FenceColumn, t.Claim) }
 
 // differs says by the first difference of two definitions that there is one.
 func differs(what, wants, is string) string {
@@ -55,7 +55,7 @@ func checkSeals(l *look) error {
 			if t.Sealed && (!late.read || words[l.db.same(t.mark())] || t.Key != "" && words[l.db.same(t.Key)]) {
 				f.Problem = "The trigger " + s.names[i] + " is fired behind the seal's: it may change the mark or " +
 					"the row's key after they were compared."
-				f.Remedy = remedies[f.Code] + " That puts the seal's triggers behind it."
+				f.Remedy = Remedies[f.Code] + " That puts the seal's triggers behind it."
 				l.add(t.Table, f)
 			}
 		}

@@ -15,28 +15,17 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A Table is a registered table.
+// A Table is a registered table, with its rules by names as the database stores them.
 type Table struct {
-	Registered     string // as registered
-	Schema, Name   string // as the database stores them; Schema is empty for any
-	Resource       string // the name of its tokens
-	Fence, Key     string // columns, as stored; empty for none
-	Serial         string
-	Claim          string
-	ClaimOf        string // the registered table with the claims that its writes present; empty for none
-	By             string // the columns of its lock
-	Since, Expiry  string
-	Ledger, Sealed bool
-
-	// Pattern: it stands for all tables of Schema, or of any, that have no Table of their own; or it is one of those.
-	Pattern bool
-	Exempt  bool // no pattern stands for it
-
-	FromTransaction bool // the seal takes the tokens of transactions
-	SingleUse       bool
-	UnfencedInserts bool
+	Registered      string // as registered
+	Resource        string // the name of its tokens
+	ClaimOf         string // the registered table with the claims that its writes present; empty for none
+	Ledger          bool   // its tokens are compared with fencing_tokens
+	FromTransaction bool   // the seal takes the tokens of transactions
+	rewrite.Table
 }
 
 // The levels of findings.
@@ -49,7 +38,7 @@ const (
 // A Finding is something wrong, or worth knowing.
 type Finding struct {
 	Level   slog.Level
-	Code    string // see Codes
+	Code    string // see Remedies
 	Table   string // as registered; empty if it is about the database
 	Problem string
 	Remedy  string
@@ -125,7 +114,7 @@ func (l *look) add(t *Table, f Finding) {
 	if t != nil {
 		f.Table = t.Registered
 	}
-	f.Remedy = cmp.Or(f.Remedy, remedies[f.Code])
+	f.Remedy = cmp.Or(f.Remedy, Remedies[f.Code])
 	l.found = append(l.found, f)
 }
 
