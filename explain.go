@@ -4,7 +4,6 @@ import (
 	"database/sql"
 
 	"github.com/sqlfence/sqlfence/internal/fenced"
-	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
 // An Explanation says what becomes of a statement. See [Explain].
@@ -37,12 +36,6 @@ func Explain(db *sql.DB, query string) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	verdict, tables, text, err := s.Explain(query)
-	switch {
-	case err != nil:
-		return Explanation{Kind: Refused, Tables: tables, Err: err}, nil
-	case verdict == guard.Guard:
-		return Explanation{Kind: Guarded, Tables: tables, SQL: text}, nil
-	}
-	return Explanation{Kind: Passed, Tables: tables, SQL: text}, nil
+	kind, tables, text, err := s.Explain(query)
+	return Explanation{EventKind(kind), tables, text, err}, nil
 }

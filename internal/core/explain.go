@@ -5,18 +5,22 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// Explain returns what becomes of a statement, without sending anything: the tables that it writes to, and its text
-// with the guard, or why it is refused. verdict is as in its plan.
-func (s *Settings) Explain(query string) (verdict guard.Verdict, tables []string, text string, err error) {
+// Explain returns what becomes of a statement, without sending anything: Guarded, Refused or Passed, the tables that it
+// writes to, and its text with the guard, or why it is refused.
+func (s *Settings) Explain(query string) (kind EventKind, tables []string, text string, err error) {
 	plan := s.rewriter.Plan(query)
-	verdict, tables, text = plan.Verdict, s.names(plan), query
-	switch verdict {
+	kind, tables, text = Passed, s.names(plan), query
+	switch plan.Verdict {
 	case guard.Guard:
+		kind = Guarded
 		text, err = s.show(plan)
 	case guard.Refuse:
 		err = s.refused(&plan.Refusal)
 	}
-	return verdict, tables, text, err
+	if err != nil {
+		return Refused, tables, "", err
+	}
+	return kind, tables, text, nil
 }
 
 // Unregistered returns the tables that a statement writes and that aren't registered.
