@@ -114,16 +114,11 @@ type relation struct {
 	writers []string   // who else may write it
 	past    []string   // who may write past its seal
 
-	// What is wrong with the ledger, and its triggers by their names.
-	unfit         string
-	unkept        []string
-	unrecorded    []string // what doesn't record who takes tokens
-	otherFunction string
-	lacksFunction string // the one that guards ask by, where there is none
-	// otherProcedures are names of procedures that aren't what Setup creates.
-	otherProcedures []string
-	triggers        map[string]string
-	hidesTriggers   bool // the role wouldn't see them
+	// faults are the ledger's, by their kinds in the database's query: "unfit", "unkept" for what doesn't keep its
+	// tokens, "unrecorded" for what doesn't record who takes tokens, "no function", "function" and "procedure".
+	faults        map[string][]string
+	triggers      map[string]string // of the ledger, by their names
+	hidesTriggers bool              // the role wouldn't see them
 }
 
 // A column is one of a relation.
@@ -163,7 +158,7 @@ func hearColumn(l *look, r []string) {
 // hearSetting adds a setting, by its name in lower case.
 func hearSetting(l *look, r []string) { l.settings[strings.ToLower(r[0])] = r[1] }
 
-// hearTrigger adds a trigger of the ledger's, and hearUnfit what is wrong with its table.
+// hearTrigger adds a trigger of the ledger's.
 func hearTrigger(l *look, r []string) {
 	if rel := l.relation(r[0]); rel != nil {
 		if rel.triggers == nil {
@@ -173,9 +168,16 @@ func hearTrigger(l *look, r []string) {
 	}
 }
 
-func hearUnfit(l *look, r []string) {
-	for _, ledger := range l.ledgers {
-		ledger.unfit += r[0]
+// hearLedger adds a fault of the ledger's, by its kind.
+func hearLedger(l *look, r []string) { l.relation(r[0]).fault(r[1], r[2]) }
+
+// fault adds a fault of a kind, unless it is empty.
+func (r *relation) fault(kind, what string) {
+	if r.faults == nil {
+		r.faults = make(map[string][]string)
+	}
+	if what != "" {
+		r.faults[kind] = append(r.faults[kind], what)
 	}
 }
 

@@ -1,7 +1,6 @@
 package catalogue
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -22,16 +21,14 @@ func (l *look) checkIssuers(t *Table, ledger *relation) {
 	if len(lacks) > 0 {
 		fires := func(t sqltext.Trigger) bool { return ledger.triggers[t.Name] != "" }
 		if slices.ContainsFunc(issuers.Triggers, fires) {
-			l.add(t, Finding{Level: Fault, Code: "wrong-ledger", Remedy: remedy,
-				Problem: fmt.Sprintf("Triggers record in table %s who takes tokens, and it has lost the column %s for "+
-					"that: no token can be taken.", l.name(ledger), strings.Join(lacks, ", "))})
+			l.wrongLedger(t, Fault, remedy, "Triggers record in table %s who takes tokens, and it has lost the column %s "+
+				"for that: no token can be taken.", l.name(ledger), strings.Join(lacks, ", "))
 		}
 		return
 	}
-	wrong := append(ledger.unrecorded, ledger.differing(issuers.Triggers, "RecordIssuers")...)
+	wrong := append(ledger.faults["unrecorded"], ledger.differing(issuers.Triggers, "RecordIssuers")...)
 	if len(wrong) > 0 && (len(ledger.triggers) > 0 || !ledger.hidesTriggers) {
-		l.add(t, Finding{Level: Warning, Code: "wrong-ledger", Remedy: remedy,
-			Problem: fmt.Sprintf("Table %s says who has taken tokens, and when, and isn't kept up to date in that: %s.",
-				l.name(ledger), strings.Join(wrong, ", "))})
+		l.wrongLedger(t, Warning, remedy, "Table %s says who has taken tokens, and when, and isn't kept up to date in "+
+			"that: %s.", l.name(ledger), strings.Join(wrong, ", "))
 	}
 }

@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -112,7 +113,7 @@ func (l *look) createLedger(t target) string {
 func (l *look) checkFit(t *Table, ledger *relation) {
 	token, hasToken := ledger.column(l.db, "token")
 	name, hasName := ledger.column(l.db, "name")
-	why, mark := ledger.unfit, l.db.judge("fence", token)
+	why, mark := strings.Join(ledger.faults["unfit"], ""), l.db.judge("fence", token)
 	switch {
 	case !hasName:
 		why = "it has no column name"
@@ -124,69 +125,57 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 		why = "its column token is of the type " + token.shown + ", and has to be bigint"
 	}
 	if why != "" {
-		l.add(t, Finding{
-			Level:   Fault,
-			Code:    "wrong-ledger",
-			Problem: "The table " + l.name(ledger) + " can't be the ledger: " + why + ".",
-			Remedy: "Repair the table, as docs/migrations.md has it, and keep its rows: tokens " +
-				"would begin again at 1.",
-		})
+		l.wrongLedger(t, Fault, "Repair the table, as docs/migrations.md has it, and keep its rows: tokens would begin "+
+			"again at 1.", "The table %s can't be the ledger: %s.", l.name(ledger), why)
 		return
 	}
 	if mark.level == Warning {
-		l.add(t, Finding{Level: Warning, Code: "wrong-ledger", Remedy: "Make it bigint.",
-			Problem: fmt.Sprintf("The column token of table %s is of the type %s: %s.", l.name(ledger), token.shown,
-				mark.problem)})
+		l.wrongLedger(t, Warning, "Make it bigint.", "The column token of table %s is of the type %s: %s.",
+			l.name(ledger), token.shown, mark.problem)
 	}
-	if unkept := append(ledger.unkept, l.wrongTriggers(ledger)...); len(unkept) > 0 {
-		f := Finding{Level: Warning, Code: "wrong-ledger", Problem: fmt.Sprintf("Every client that may write table "+
-			"%s can lower a token or lose a name there: %s.",
-			l.name(ledger), strings.Join(unkept, ", "))}
-		if len(ledger.unkept) > 0 { // where a function asks the ledger, it has to have them
-			f.Level = Fault
-			f.Problem += " No guarded write of a new pool lands."
+	mayLose := ledger.faults["unkept"] // where a function asks the ledger, it has to have the triggers
+	if unkept := append(mayLose, l.wrongTriggers(ledger)...); len(unkept) > 0 {
+		level, stops, remedy := Warning, "", ""
+		if len(mayLose) > 0 {
+			level, stops = Fault, " No guarded write of a new pool lands."
 		}
 		if l.db.ownLedgers() && !ledger.visible {
-			f.Remedy = "Open that file by itself, and call tokens.Store.Setup or run sqlfence init --apply."
+			remedy = "Open that file by itself, and call tokens.Store.Setup or run sqlfence init --apply."
 		}
-		l.add(t, f)
-	}
-	if len(ledger.unkept) == 0 && ledger.lacksFunction != "" { // else the remedy for the triggers creates it as well
-		l.add(t, Finding{
-			Level: Fault,
-			Code:  "wrong-ledger",
-			Problem: fmt.Sprintf("The function %s of table %s is missing: no guarded write lands.",
-				l.spell(ledger.schema, ledger.lacksFunction), l.name(ledger)),
-		})
+		l.wrongLedger(t, level, remedy, "Every client that may write table %s can lower a token or lose a name there: "+
+			"%s.%s", l.name(ledger), strings.Join(unkept, ", "), stops)
 	}
 	l.checkIssuers(t, ledger)
-	l.checkProcedures(t, ledger)
-	if ledger.otherFunction != "" {
-		l.add(t, Finding{
-			Level: Fault,
-			Code:  "wrong-ledger",
-			Problem: fmt.Sprintf("The function %s isn't what Setup of this version creates, or belongs to a role "+
-				"without the powers of the owner of table %s: no guarded write of a new pool lands, and pools that are "+
-				"open, or of another version, may believe it.", l.spell(ledger.schema, ledger.otherFunction), l.name(ledger)),
-			Remedy: "Call tokens.Store.Setup, or run sqlfence init --apply, as a role with the powers of " +
-				"the table's owner; drop a function of another role, or with other parameters, before.",
-		})
+	l.checkRoutines(t, ledger)
+}
+
+// checkRoutines reports the function that guards ask by, and procedures for other languages, that aren't what Setup
+// creates. There need not be procedures.
+func (l *look) checkRoutines(t *Table, ledger *relation) {
+	const remedy = ", as a role with the powers of the table's owner; drop one of another role, or with other " +
+		"parameters, before."
+	const other = "The %s %s isn't what Setup of this version creates, or belongs to a role without the powers of the " +
+		"owner of table %s: %s."
+	for _, name := range ledger.faults["no function"] {
+		if len(ledger.faults["unkept"]) == 0 { // else the remedy for the triggers creates it as well
+			l.wrongLedger(t, Fault, "", "The function %s of table %s is missing: no guarded write lands.",
+				l.spell(ledger.schema, name), l.name(ledger))
+		}
+	}
+	for _, name := range ledger.faults["function"] {
+		l.wrongLedger(t, Fault, "Call tokens.Store.Setup, or run sqlfence init --apply"+remedy, other,
+			"function", l.spell(ledger.schema, name), l.name(ledger), "no guarded write of a new pool lands, and pools "+
+				"that are open, or of another version, may believe it")
+	}
+	for _, name := range ledger.faults["procedure"] {
+		l.wrongLedger(t, Warning, "Call Setup with lease.WithProcedures"+remedy, other, "procedure",
+			l.spell(ledger.schema, name), l.name(ledger), "it may issue a token twice, or grant a lease to two")
 	}
 }
 
-// checkProcedures reports procedures for other languages that aren't what Setup creates. There need not be any.
-func (l *look) checkProcedures(t *Table, ledger *relation) {
-	for _, name := range ledger.otherProcedures {
-		l.add(t, Finding{
-			Level: Warning,
-			Code:  "wrong-ledger",
-			Problem: fmt.Sprintf("%s isn't the procedure that Setup of this version creates, or belongs to a role "+
-				"without the powers of the owner of table %s: it may issue a token twice, or grant a lease to two.",
-				l.spell(ledger.schema, name), l.name(ledger)),
-			Remedy: "Call Setup with lease.WithProcedures, as a role with the powers of the table's owner; drop one " +
-				"of another role, or with other parameters, before.",
-		})
-	}
+// wrongLedger adds that a ledger isn't as Setup creates it; remedy may be empty.
+func (l *look) wrongLedger(t *Table, level slog.Level, remedy, problem string, args ...any) {
+	l.add(t, Finding{Level: level, Code: "wrong-ledger", Problem: fmt.Sprintf(problem, args...), Remedy: remedy})
 }
 
 // wrongTriggers says which of the ledger's triggers are missing or have another text, where the role

@@ -83,7 +83,11 @@ func (mysql) questions(l *look) []question {
 		{"the privileges", mysqlGrants, hearMySQLGrant},
 		{"the seals", fill(mysqlSeals), hearSeal},
 		{"the ledger's triggers", fill(mysqlLedgerTriggers), hearTrigger},
-		{"the ledger", sqltext.Place(my.Text, l.opts.Schema, unfit), hearUnfit},
+		{"the ledger", sqltext.Place(my.Text, l.opts.Schema, unfit), func(l *look, r []string) {
+			for _, ledger := range l.ledgers {
+				ledger.fault("unfit", r[0])
+			}
+		}},
 	}
 }
 

@@ -69,7 +69,7 @@ func (postgres) questions(l *look) []question {
 		{"the views", fill(postgresViews), hearView},
 		{"the foreign keys, partitions and rules", fill(postgresLinks), hearPostgresLink},
 		{"the functions", fill(postgresCode), hearCode},
-		{"the ledger", fill(postgresLedger), hearPostgresLedger},
+		{"the ledger", fill(postgresLedger), hearLedger},
 		{"the settings", fill(postgresSettings), hearSetting},
 		{"the privileges", fill(postgresGrantees), hearPostgresGrantee},
 	}
@@ -99,24 +99,6 @@ func hearPostgresLink(l *look, r []string) {
 		r[4] = l.quoteIfNeeded(r[4])
 	}
 	hearLink(l, r)
-}
-
-// hearPostgresLedger adds what is wrong with the ledger.
-func hearPostgresLedger(l *look, r []string) {
-	switch ledger := l.relation(r[0]); r[1] {
-	case "unfit":
-		ledger.unfit = r[2]
-	case "unkept":
-		ledger.unkept = append(ledger.unkept, "the trigger "+r[2])
-	case "unrecorded":
-		ledger.unrecorded = append(ledger.unrecorded, r[2])
-	case "no function":
-		ledger.lacksFunction = r[2]
-	case "procedure":
-		ledger.otherProcedures = append(ledger.otherProcedures, r[2])
-	default:
-		ledger.otherFunction = r[2]
-	}
 }
 
 // hearPostgresGrantee adds a role that may write, or write past a seal.

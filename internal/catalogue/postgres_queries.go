@@ -169,7 +169,7 @@ const postgresLedger = `SELECT c.oid::pg_catalog.text, 'unfit', CASE
 	ELSE '' END
 FROM pg_catalog.pg_class AS c WHERE c.oid IN ({ledgers})
 UNION ALL SELECT c.oid::pg_catalog.text, 'unkept',
-	pg_catalog.concat(w.name, CASE WHEN g.oid IS NULL THEN ' is missing'
+	pg_catalog.concat('the trigger ', w.name, CASE WHEN g.oid IS NULL THEN ' is missing'
 	WHEN g.tgenabled <> 'A' THEN ' isn''t ENABLE ALWAYS' ELSE ' isn''t what Setup creates' END)
 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 CROSS JOIN (VALUES ('` + sqltext.LedgerTrigger + `'), ('` + sqltext.LedgerTruncateTrigger + `'),

@@ -93,7 +93,7 @@ func (d sqlite) questions(l *look) []question {
 		{"the foreign keys", about("2, 3, 4", sqliteCascades), hearLink},
 		{"the triggers", about("1, 2", sqliteCode), hearSQLiteCode},
 		{"the ledger's triggers", about("1, 2", sqliteLedgerTriggers), hearTrigger},
-		{"the ledger", about("1", sqliteLedger), func(l *look, r []string) { l.relation(r[0]).unfit = r[1] }},
+		{"the ledger", about("1", sqliteLedger), hearLedger},
 		{"the attached databases", "SELECT name, file FROM pragma_database_list WHERE file <> '' ORDER BY seq",
 			hearSetting},
 	}

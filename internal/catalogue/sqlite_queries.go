@@ -49,7 +49,7 @@ const sqliteNameKeys = `SELECT '' AS coll FROM pragma_table_info(m.name, {text})
 	AND (SELECT count(*) FROM pragma_index_info(i.name, {text})) = 1`
 
 // The ledger's guard takes the highest of several rows of a name, but Issue needs to find one.
-const sqliteLedger = `SELECT {text} || '.' || m.name, CASE WHEN m.type <> 'table' THEN 'it is a ' || m.type
+const sqliteLedger = `SELECT {text} || '.' || m.name, 'unfit', CASE WHEN m.type <> 'table' THEN 'it is a ' || m.type
 	WHEN NOT EXISTS (` + sqliteNameKeys + `) THEN 'its column name is not unique'
 	WHEN EXISTS (SELECT 1 FROM (` + sqliteNameKeys + `) AS k WHERE k.coll <> ''
 	AND upper(k.coll) <> 'BINARY') THEN 'names in it that aren''t the same count as equal' ELSE '' END
