@@ -14,7 +14,7 @@ import (
 )
 
 // An Error reports what [OnConnect] has found: connections are refused until it is repaired, which has to be done
-// through the bare driver or a database with [sqlfence.WithBypass]. It is [sqlfence.ErrNotSetUp].
+// through the bare driver or a database with [sqlfence.WithoutGuards]. It is [sqlfence.ErrNotSetUp].
 type Error struct {
 	Findings []Finding // all that were found, the worst first
 }
@@ -23,7 +23,7 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: no connection until this is repaired, through the bare driver or a database with "+
-		"WithBypass", sqlfence.ErrNotSetUp)
+		"WithoutGuards", sqlfence.ErrNotSetUp)
 	for _, f := range e.Findings {
 		if f.Level == slog.LevelError {
 			b.WriteString("\n\t" + f.String())
@@ -47,7 +47,7 @@ func (e *Error) Temporary() bool { return false }
 //
 // It takes about a dozen queries, within the deadline of the context that the connection is
 // made for. The tables have to be there: a program that creates them itself does so over a database of its
-// own, such as one with [sqlfence.WithBypass], where OnConnect does nothing. What
+// own, such as one with [sqlfence.WithoutGuards], where OnConnect does nothing. What
 // refuses no connection is a ledger that isn't there yet, since package tokens creates it over this
 // database; and a fault of a table in [sqlfence.Observe] mode, which promises to refuse nothing.
 func OnConnect() sqlfence.Option {
