@@ -159,8 +159,7 @@ func TestTextsOfTwoReadingsAreReadAsTheSessionDoes(t *testing.T) {
 						t.Fatal(err)
 					}
 					if err == nil {
-						_, err = stmt.ExecContext(holding(5))
-						kept("prepared before", err)
+						kept("prepared before", executed(stmt, query))
 						_ = stmt.Close()
 					}
 					_, err = db.ExecContext(holding(5), query)
@@ -170,6 +169,22 @@ func TestTextsOfTwoReadingsAreReadAsTheSessionDoes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// executed executes a prepared statement. Exec of one that returns two columns is left out: go-sql-driver 1.10 waits for
+// packets there that MariaDB doesn't send.
+func executed(stmt *sql.Stmt, query string) error {
+	if !strings.HasPrefix(query, "SELECT") {
+		_, err := stmt.ExecContext(holding(5))
+		return err
+	}
+	rows, err := stmt.QueryContext(holding(5))
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+	}
+	return errors.Join(rows.Err(), rows.Close())
 }
 
 // otherwise has statements that write the books in one sql_mode, and the pens in another.
