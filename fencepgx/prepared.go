@@ -6,6 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -32,9 +33,10 @@ func (s *session) request(text string, args []any, room []driver.NamedValue) (co
 	return r, plan
 }
 
-// text returns what pgx is given for a request: the name, where nothing was added to the text behind it.
+// text returns what pgx is given for a request: the name, where nothing was added to the text behind it, which is read in
+// one way.
 func (l *link) text(r core.Request) (string, error) {
-	if by, ok := r.Stmt.(byName); ok && by.text == r.Query {
+	if by, ok := r.Stmt.(byName); ok && by.text == r.Query && r.Escapes == lex.EscapesUnknown {
 		return by.name, nil
 	}
 	return r.Query, l.isNoName(r.Query)

@@ -12,12 +12,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A connection is asked for its encoding before the first guarded write, and again before one that isn't
-// ASCII after a statement that may have changed it. Such a write isn't sent in an encoding that splits
-// characters.
+// A connection is asked for its encoding before the first guarded write, and after a statement that may have changed it
+// before one with an argument in which that may matter: a byte beyond ASCII before a quote. So is one that has written
+// nothing guarded yet, before any statement with such an argument. A text is refused only where an encoding that isn't
+// known may have it read otherwise.
 func TestCharsetIsAskedFor(t *testing.T) {
 	down := errors.New("no answer")
-	const ascii, beyond = "UPDATE books SET title = ?", "UPDATE books SET title = ?, note = 'é'"
+	const ascii, beyond, others = "UPDATE books SET title = ?", "UPDATE books SET title = ?, note = 'é'", "UPDATE others SET title = ?"
 	type step struct {
 		query string
 		arg   any
@@ -36,12 +37,13 @@ func TestCharsetIsAskedFor(t *testing.T) {
 		"bytes": {steps: []step{{ascii, []byte{0xBF}, 1, nil}}},
 		"text":  {steps: []step{{beyond, "x", 1, nil}}},
 		"other": {steps: []step{{ascii, json.RawMessage("1"), 1, nil}}},
-		"changed": {steps: []step{{ascii, "é", 1, nil}, {"SELECT 1", nil, 1, nil}, {ascii, "é", 1, nil}, {"SET CHARACTER SET latin1", nil, 1, nil}, {ascii, "x", 1, nil},
-			{ascii, "é", 2, nil}, {ascii, "é", 2, nil}}},
-		"GBK": {rows: [][]any{{"character_set_client", "gbk"}}, steps: []step{{ascii, "x", 1, nil}, {ascii, "é", 1, sqlfence.ErrUnguardable}, {"UPDATE others SET title = ?", "é", 1, nil},
-			{"SET autocommit = 1", nil, 1, nil}, {ascii, "é", 2, sqlfence.ErrUnguardable}}},
-		"no answer":        {err: down, steps: []step{{ascii, "x", 1, down}, {ascii, "é", 2, down}}},
-		"another database": {dialect: sqlfence.SQLite, rows: [][]any{{"gbk"}}, steps: []step{{ascii, "é", 0, nil}}},
+		"changed": {steps: []step{{ascii, "é", 1, nil}, {"SELECT 1", nil, 1, nil}, {ascii, "é'", 1, nil}, {"SET CHARACTER SET latin1", nil, 1, nil}, {ascii, "é", 1, nil}, {beyond, "x", 1, nil},
+			{ascii, "é'", 2, nil}, {ascii, "é'", 2, nil}}},
+		"no guarded write yet": {steps: []step{{others, "é", 0, nil}, {others, "é\n", 1, nil}, {others, []byte("é\\"), 1, nil}}},
+		"GBK":                  {rows: [][]any{{"character_set_client", "gbk"}, {"sql_mode", ""}}, steps: []step{{ascii, "x", 1, nil}, {ascii, "é'", 1, nil}, {beyond, "é'", 1, nil}, {"SET autocommit = 1", nil, 1, nil}, {ascii, "é", 1, nil}, {ascii, "é'", 2, nil}}},
+		"unknown encoding":     {rows: [][]any{{"character_set_client", "swe7"}}, steps: []step{{ascii, "x", 1, nil}, {beyond, "x", 1, nil}, {beyond + " WHERE 'é\\' = ''", "x", 1, sqlfence.ErrUnguardable}}},
+		"no answer":            {err: down, steps: []step{{ascii, "x", 1, down}, {ascii, "é", 2, down}}},
+		"another database":     {dialect: sqlfence.SQLite, rows: [][]any{{"gbk"}}, steps: []step{{ascii, "é", 0, nil}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0

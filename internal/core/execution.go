@@ -3,10 +3,9 @@ package core
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
+	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
-	"github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -231,23 +230,30 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 	return passed, nil
 }
 
-// readBySettings plans a statement that the session's settings decide the reading of by these, which the server is
-// asked for where they aren't known.
+// readBySettings plans a statement by the session's settings, where these decide how it is read; the server is
+// asked for what isn't known. In an encoding in which an argument could end its own string, the statement comes
+// again, prepared.
 func (e *Execution) readBySettings(ctx context.Context) error {
 	s := e.conn
-	if _, bypassed := s.settings.bypassReason(ctx); !e.plan.Refusal.Ambiguous || bypassed || !s.session.HasCharset() {
+	splits := e.asked.Stmt == nil && s.session.HasCharset() && slices.ContainsFunc(e.asked.Args, maySplit)
+	if _, bypassed := s.settings.bypassReason(ctx); bypassed || !e.plan.Refusal.Ambiguous && !splits {
 		return nil
 	}
-	err := s.session.Know(ctx, (*asking)(s), session.Moment{InTx: s.inTx, Settings: true})
-	if refusal := (*session.Refusal)(nil); err != nil && !errors.As(err, &refusal) {
+	reading, err := s.session.Reading(ctx, (*asking)(s), s.inTx)
+	if err != nil {
 		if s.settings.observes() {
 			return nil
 		}
 		return err
 	}
-	e.read.Escapes = s.session.Reading()
-	e.sent.Escapes, e.read.variant = e.read.Escapes, guard.Reading(e.read.Escapes)
-	e.plan = e.rewriter().PlanFor(e.read.Query, e.read.variant)
+	if splits && reading.Splits() {
+		return driver.ErrSkip
+	}
+	if e.plan.Refusal.Ambiguous {
+		e.read.Escapes, e.sent.Escapes = reading, reading
+		e.read.variant = guard.Reading(reading)
+		e.plan = e.rewriter().PlanFor(e.read.Query, e.read.variant)
+	}
 	return nil
 }
 

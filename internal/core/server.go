@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -21,11 +20,6 @@ import (
 const (
 	// needsLock has the rule, and where alone it holds.
 	needsLock = "%s holds only where %s; compare the token in the row, with RowFence"
-
-	// needsPlainCharset has the name of the encoding within it.
-	needsPlainCharset = "the statement or an argument has bytes beyond ASCII, and the connection's " +
-		"character_set_client is %.40s, " +
-		"in which a backslash or a quote may be a part of a character; connect with utf8mb4"
 
 	// assignsTwice is why nothing is written by an UPDATE or an upsert of MariaDB's.
 	assignsTwice = "the sql_mode SIMULTANEOUS_ASSIGNMENT, which is a part of ORACLE, allows no column twice in SET, " +
@@ -127,9 +121,8 @@ func (s *Conn) CheckServer(ctx context.Context) (refusal *session.Refusal, err e
 // checkServer refuses a guarded write where the server or the session isn't as a guard needs it.
 func (e *Execution) checkServer(ctx context.Context) error {
 	s := e.conn
-	beyondASCII := s.session.HasCharset() && !e.isASCII()
-	reading := e.read.variant.Escapes()
-	settings := reading != lex.EscapesUnknown || beyondASCII || e.plan.AssignsTwice || s.session.Known != ""
+	reading := e.read.Escapes
+	settings := s.session.HasCharset() && reading != lex.EscapesUnknown || e.plan.AssignsTwice || s.session.Known != ""
 	if err := e.know(ctx, session.Moment{InTx: s.inTx, Settings: settings}); err != nil {
 		return err
 	}
@@ -144,10 +137,8 @@ func (e *Execution) checkServer(ctx context.Context) error {
 	switch facts := &s.session.Facts; {
 	case facts.Unfit != "":
 		return e.table(0).unguardable(nil, facts.Unfit)
-	case reading != lex.EscapesUnknown && reading != s.session.Reading():
+	case s.session.HasCharset() && reading != lex.EscapesUnknown && reading != facts.Escapes:
 		return e.table(0).unguardable(nil, lex.AmbiguousQuote)
-	case facts.SplitCharset != "" && beyondASCII:
-		return e.table(0).unguardable(nil, fmt.Sprintf(needsPlainCharset, facts.SplitCharset))
 	case facts.AssignsAtOnce && e.plan.AssignsTwice:
 		return e.table(0).unguardable(nil, assignsTwice)
 	case facts.AssignsUnseen && e.plan.ReadsAssigned:
@@ -290,33 +281,27 @@ func (e *Execution) checkApart(apart string) error {
 	return nil
 }
 
-// isASCII reports whether nothing in the statement, nor what a driver writes into it of its arguments, can read
-// otherwise in another encoding: in GBK, Big5 or Shift JIS the byte that escapes a quote may be the second
-// one of a character, and an argument end its string.
-func (e *Execution) isASCII() bool {
-	return isASCII(e.read.Query) && !slices.ContainsFunc(e.read.Args, mayExceedASCII)
-}
-
-func isASCII[T string | []byte](text T) bool {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
-// mayExceedASCII reports whether a driver may write other bytes than ASCII for the argument.
-func mayExceedASCII(a driver.NamedValue) bool {
+// maySplit reports whether a driver may write, for an argument, what escapes a byte behind one beyond ASCII. In GBK,
+// Big5 or Shift JIS the two may be one character, and the argument end its string.
+func maySplit(a driver.NamedValue) bool {
 	switch v := a.Value.(type) {
 	case nil, int64, uint64, float64, bool, time.Time:
 		return false
 	case string:
-		return !isASCII(v)
+		return escapedBehind(v)
 	case []byte:
-		return !isASCII(v)
+		return escapedBehind(v)
 	}
 	return true
+}
+
+func escapedBehind[T string | []byte](text T) bool {
+	for i := 1; i < len(text); i++ {
+		if text[i-1] >= utf8.RuneSelf && strings.IndexByte("'\"\\\x00\n\r\x1a", text[i]) >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // wants notes what the rules of the tables need to know.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -28,6 +29,11 @@ type Dialect struct {
 
 	// Read reads a row of their answers.
 	Read func(w *Wanted, row []string)
+
+	// Strings is a query for how the session has strings read, and ReadStrings reads its answer, where that isn't among
+	// the facts.
+	Strings     string
+	ReadStrings func(rows [][]string) lex.Escapes
 
 	// Unique is how a statement asks for a table's unique keys; nil where it can't.
 	Unique *Unique

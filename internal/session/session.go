@@ -5,6 +5,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,11 +76,7 @@ type Facts struct {
 	// Standby: it takes no writes, and may be behind the server that does.
 	Standby bool
 
-	// SplitCharset is the name of the connection's encoding if a byte of ASCII may be a part of
-	// another character in it; else empty.
-	SplitCharset string
-
-	// Escapes is where a backslash escapes the next byte in the session's strings, if that is known.
+	// Escapes is how the session has strings read.
 	Escapes lex.Escapes
 
 	// AssignsAtOnce: the columns of a SET list get their values all at once, so that one which is
@@ -238,12 +235,21 @@ func (s *Session) InQuestion(ignores bool) bool {
 	return s.strayed || len(s.Views) > 0 || s.dialect.Narrow != nil && s.MayClip(ignores)
 }
 
-// Reading returns where a backslash escapes, if that is known and no backslash may be a part of a character.
-func (s *Session) Reading() lex.Escapes {
-	if s.SplitCharset != "" {
-		return lex.EscapesUnknown
+// Reading returns how the session has strings read. Where a transaction's end, or a function, may change that unseen, the
+// server is asked each time.
+func (s *Session) Reading(ctx context.Context, c Conn, inTx bool) (lex.Escapes, error) {
+	if s.dialect.Strings == "" {
+		err := s.Know(ctx, c, Moment{InTx: inTx, Settings: true})
+		if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+			err = nil // it is about guards
+		}
+		return s.Escapes, err
 	}
-	return s.Escapes
+	rows, err := c.Query(ctx, s.dialect.Strings)
+	if err != nil {
+		return lex.EscapesUnknown, unanswered(ctx, err)
+	}
+	return s.dialect.ReadStrings(rows), nil
 }
 
 // HasCharset reports whether an encoding that a session can change is among the facts.

@@ -95,7 +95,7 @@ const viewFact = "view"
 // questions: a table is sealed once it has all three triggers.
 func questions(w *session.Wanted) []string {
 	if w.Server {
-		w.Facts.SplitCharset, w.Facts.AssignsAtOnce, w.Facts.Clips = "unknown", true, true
+		w.Facts.Escapes, w.Facts.AssignsAtOnce, w.Facts.Clips = lex.AnyEncoding, true, true
 	}
 	seals := w.EachSeal(func(index string, name session.Name) string {
 		home := "DATABASE()"
@@ -154,10 +154,7 @@ func readAnswer(w *session.Wanted, row []string) {
 	case memSQL: // it comes first
 		f.Comment += memSQL + " "
 	case charset:
-		f.SplitCharset = ""
-		if !slices.Contains(plainCharsets, value) {
-			f.SplitCharset = value
-		}
+		f.Escapes = f.Escapes.Mode() | splitting(value)
 	case binaryLog:
 		w.Unlogged = value == "OFF"
 	case readOnly:
@@ -168,11 +165,11 @@ func readAnswer(w *session.Wanted, row []string) {
 		f.AssignsAtOnce = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
 		switch {
 		case slices.Contains(modes, "NO_BACKSLASH_ESCAPES"):
-			f.Escapes = lex.EscapesNone
+			f.Escapes |= lex.EscapesNone
 		case slices.Contains(modes, "ANSI_QUOTES"):
-			f.Escapes = lex.EscapesInText
+			f.Escapes |= lex.EscapesInText
 		default:
-			f.Escapes = lex.EscapesAll
+			f.Escapes |= lex.EscapesAll
 		}
 		f.Clips = !slices.Contains(modes, "STRICT_TRANS_TABLES") && !slices.Contains(modes, "STRICT_ALL_TABLES")
 	case viewFact:
@@ -186,8 +183,23 @@ func readAnswer(w *session.Wanted, row []string) {
 	}
 }
 
-// plainCharsets are all encodings that a client may have but Big5, GBK, GB18030, Shift JIS and its variant
-// cp932, and the Swedish of seven bits. In EUC-KR a character's second byte may be a letter, which ends nothing.
+// splitting returns in which way a byte of ASCII may be a part of another character in an encoding.
+func splitting(charset string) lex.Escapes {
+	switch {
+	case charset == "gbk", charset == "gb18030":
+		return lex.GBK
+	case charset == "big5":
+		return lex.Big5
+	case charset == "sjis", charset == "cp932":
+		return lex.SJIS
+	case slices.Contains(plainCharsets, charset):
+		return lex.EscapesUnknown
+	}
+	return lex.AnyEncoding
+}
+
+// plainCharsets are all others that a client may have, but the Swedish of seven bits. In EUC-KR a character's second
+// byte may be a letter, which ends nothing.
 var plainCharsets = []string{
 	"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii", "binary",
 	"armscii8", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866", "dec8", "geostd8", "greek", "hebrew",

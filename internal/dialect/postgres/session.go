@@ -7,17 +7,18 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/fact"
 	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // Session is how PostgreSQL's server is asked.
 //
-// HasSettings: package rewrite refuses what an encoding would read otherwise, and the drivers write
-// UTF-8 or nothing.
+// HasSettings: how strings are read is asked for before each statement that it matters to.
 var Session = &session.Dialect{
 	Text:   Text,
 	Canary: canary, ReadProof: readProof,
 	Questions: questions, Read: readAnswer,
+	Strings: readsStrings, ReadStrings: readStrings,
 	Prepared: "SELECT name, statement FROM pg_catalog.pg_prepared_statements",
 	Version:  "SELECT pg_catalog.version()",
 	Standby:  standby,
@@ -144,6 +145,26 @@ func readProof(w *session.Wanted, detail string) error {
 		w.FoundSeal(i)
 	}
 	return nil
+}
+
+const readsStrings = "SELECT pg_catalog.current_setting('standard_conforming_strings'), " +
+	"pg_catalog.current_setting('client_encoding')"
+
+func readStrings(rows [][]string) lex.Escapes {
+	if len(rows) != 1 || len(rows[0]) != 2 {
+		return lex.EscapesUnknown
+	}
+	reading := lex.EscapesUnknown
+	switch rows[0][0] {
+	case "on":
+		reading = lex.EscapesNone
+	case "off":
+		reading = lex.EscapesAll
+	}
+	if encoding := rows[0][1]; encoding != "UTF8" && encoding != "SQL_ASCII" {
+		reading |= lex.AnyEncoding
+	}
+	return reading
 }
 
 func questions(w *session.Wanted) []string {

@@ -9,7 +9,8 @@ import "strings"
 
 // Inlines reports whether a driver that writes values into the text finds the same placeholders there as the server
 // does, and puts no value where it would run together with a string. It holds for a database with drivers that don't do
-// so. older: also one that knows no dollar quotes. Plain strings are read as they are without backslash escapes.
+// so. older: also one that knows no dollar quotes. pgx writes values only where standard_conforming_strings is on and
+// client_encoding is UTF8.
 func (r *Rules) Inlines(text string, older bool) bool {
 	if !r.DollarQuotes.Is() {
 		return true

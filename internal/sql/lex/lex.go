@@ -23,8 +23,12 @@ func (s *scanner) scan() ([]Token, *Error) {
 	if i := strings.IndexByte(src, 0); i >= 0 {
 		return nil, &Error{Offset: i, Reason: "it contains a NUL byte, where drivers would cut the text"}
 	}
-	if !utf8.ValidString(src) {
-		return nil, &Error{Offset: invalidUTF8(src), Reason: "it is not valid UTF-8"}
+	switch named := s.rules.TwoModes.Is(); { // the settings of a session that may use another encoding
+	case named && !s.anyEncoding(), utf8.ValidString(src):
+	case named:
+		return nil, &Error{Offset: invalidUTF8(src), Reason: notUTF8, Fault: Ambiguous}
+	default:
+		return nil, &Error{Offset: invalidUTF8(src), Reason: notUTF8}
 	}
 	for s.pos < len(src) {
 		var err *Error
@@ -361,10 +365,7 @@ const maxDigits = 10
 // punct reads one byte and pairs the brackets.
 func (s *scanner) punct(c byte) *Error {
 	start, here := s.pos, int32(len(s.toks))
-	if (c == '[' || c == ']') && s.swallowed(start) {
-		return s.twoEncodings()
-	}
-	if c == '\\' && s.escapes == EscapesAll {
+	if c == '\\' && s.escapes.Mode() == EscapesAll {
 		return &Error{start, "a backslash is outside of a string", Rejected}
 	}
 	plain := s.intricate == s.open
@@ -381,6 +382,16 @@ func (s *scanner) punct(c byte) *Error {
 		s.open = s.toks[mate].Mate
 		s.toks[here].Mate, s.toks[mate].Mate = mate, here
 		s.toks[mate].Plain = plain
+	}
+	return nil
+}
+
+const notUTF8 = "it is not valid UTF-8"
+
+// isName refuses what may be a name, from start on, in an encoding in which tables aren't registered.
+func (s *scanner) isName(start int) *Error {
+	if name := s.src[start:s.pos]; s.rules.TwoModes.Is() && !utf8.ValidString(name) {
+		return &Error{start + invalidUTF8(name), "a name is not valid UTF-8", Unread}
 	}
 	return nil
 }

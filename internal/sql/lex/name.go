@@ -15,7 +15,7 @@ const twoParts = 3
 // returns it as the database would after folding: schema (or "") and name. A third
 // part, before them, is the database's, where one may be written.
 func (r *Rules) ParseName(s string) (schema, name string, err error) {
-	toks, lexErr := Scan(r, s, EscapesUnknown, nil)
+	toks, lexErr := Scan(r, s, EscapesNone, nil)
 	if lexErr != nil {
 		return "", "", fmt.Errorf("name %.80q: %w", s, lexErr)
 	}
@@ -40,7 +40,7 @@ func (r *Rules) SpellName(s string) (schema, name string, err error) {
 	if err != nil || !r.FoldsQuoted.Is() {
 		return schema, name, err
 	}
-	toks, _ := Scan(r, s, EscapesUnknown, nil) // ParseName has read it
+	toks, _ := Scan(r, s, EscapesNone, nil) // ParseName has read it
 	schema, name = "", ""
 	for i := range toks {
 		if t := &toks[i]; r.IsName(s, t) {

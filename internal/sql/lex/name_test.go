@@ -99,7 +99,7 @@ func TestIsName(t *testing.T) {
 
 func texts(t *testing.T, r *Rules, sql string) (texts []string) {
 	t.Helper()
-	toks, err := Scan(r, sql, EscapesUnknown, nil)
+	toks, err := Scan(r, sql, EscapesNone, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}

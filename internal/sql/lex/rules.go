@@ -104,9 +104,9 @@ func classOf(c byte) byteClass {
 // firstOfMark is the first byte of a byte order mark in UTF-8.
 const firstOfMark = 0xEF
 
-// Escapes is in which string constants the session's settings have a backslash escape the next byte, beside those
-// with a letter that always do or never do. A known one also means that no byte of ASCII is a part of another
-// character, but for PostgreSQL, where only standard_conforming_strings is known.
+// Escapes is how the session's settings have string constants read: in which a backslash escapes the next byte, beside
+// those with a letter that always do or never do, and in which encoding. In one without a bit here, no byte of ASCII is
+// a part of another character.
 type Escapes uint8
 
 const (
@@ -119,8 +119,37 @@ const (
 	// EscapesInText: in those in apostrophes, as by ANSI_QUOTES.
 	EscapesInText
 
-	EscapesBits = 2 // that one takes
+	// GBK, Big5 and SJIS are added where a second byte is read as in these encodings, and AnyEncoding where it isn't
+	// known how.
+	GBK         Escapes = 1 << 2
+	Big5        Escapes = 2 << 2
+	SJIS        Escapes = 3 << 2
+	AnyEncoding Escapes = 4 << 2
+
+	EscapesBits = 5 // that one takes
+
+	modes = GBK - 1
 )
+
+// Mode is without the encoding.
+func (e Escapes) Mode() Escapes { return e & modes }
+
+// Splits reports whether a byte of ASCII may be a part of another character.
+func (e Escapes) Splits() bool { return e&^modes != 0 }
+
+// pair reports whether two bytes are one character in an encoding in which characters may end with a byte of ASCII.
+func (e Escapes) pair(first, second byte) bool {
+	switch e &^ modes {
+	case GBK: // and GB18030, in which characters of four bytes have no other byte of ASCII than digits
+		return first >= 0x81 && first <= 0xFE && second >= 0x40 && second != 0x7F && second <= 0xFE
+	case Big5:
+		return first >= 0xA1 && first <= 0xF9 && (second >= 0x40 && second <= 0x7E || second >= 0xA1 && second <= 0xFE)
+	case SJIS:
+		return (first >= 0x81 && first <= 0x9F || first >= 0xE0 && first <= 0xFC) &&
+			second >= 0x40 && second != 0x7F && second <= 0xFC
+	}
+	return false
+}
 
 // AmbiguousBackslash is the reason of an [Ambiguous] error.
 const AmbiguousBackslash = "`\\'` is ambiguous: its meaning depends on standard_conforming_strings; pass the " +
@@ -130,6 +159,6 @@ const AmbiguousBackslash = "`\\'` is ambiguous: its meaning depends on standard_
 // standard_conforming_strings off. With the setting off, 'C:\' has no closing quote,
 // so the server would reject the text. Only the standard reading remains.
 func (r *Rules) NeedsSCSOn(src string) bool {
-	_, err := Scan(r, src, EscapesAll, nil)
+	_, err := Scan(r, src, EscapesAll|AnyEncoding, nil)
 	return err != nil && err.Fault == Rejected
 }

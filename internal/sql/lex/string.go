@@ -19,7 +19,7 @@ func (s *scanner) str(start int, kind stringKind) *Error {
 		s.intricate = int32(len(s.toks)) // it may be a name
 	}
 	escapes, literal := s.reads(kind, quote)
-	splits := s.rules.Encoding != "" && (s.escapes == EscapesUnknown || s.rules.ConformingStrings.Is())
+	splits := s.rules.Encoding != "" && s.anyEncoding()
 	// What continues x'0' or b'0' is a string without escapes, whatever the setting.
 	keeps := s.rules.Continued.Is() && (kind == rawString || !literal)
 	escaped, plain := false, true // whether the next byte is escaped, and whether it isn't, where backslashes escape
@@ -43,6 +43,9 @@ func (s *scanner) str(start int, kind stringKind) *Error {
 				continue
 			}
 			s.emit(Text, start)
+			if quote == '"' && s.escapes.Mode() != EscapesAll {
+				return s.isName(start)
+			}
 			return nil
 		}
 	}
@@ -53,18 +56,32 @@ func (s *scanner) str(start int, kind stringKind) *Error {
 func (s *scanner) toQuote(quote byte, escaped bool) bool {
 	src, i := s.src, s.pos
 	for !escaped && i < len(src) && src[i] != quote && src[i] != '\\' {
-		i++
+		i += s.width(i)
 	}
 	s.pos = i
 	return i < len(src)
+}
+
+// width returns how many bytes the character at i takes, if one of these may be ASCII.
+func (s *scanner) width(i int) int {
+	if src := s.src; src[i] >= utf8.RuneSelf && i+1 < len(src) && s.escapes.pair(src[i], src[i+1]) {
+		return 2
+	}
+	return 1
+}
+
+// anyEncoding reports whether the session's encoding isn't known.
+func (s *scanner) anyEncoding() bool {
+	return s.escapes == EscapesUnknown || s.escapes&AnyEncoding != 0
 }
 
 // reads returns whether a backslash may escape in a string of a kind, and whether it may be a character.
 func (s *scanner) reads(kind stringKind, quote byte) (escapes, literal bool) {
 	switch {
 	case kind == plainString && (s.rules.ConformingStrings.Is() || s.rules.TwoModes.Is()):
-		unknown := s.escapes == EscapesUnknown
-		escapes = unknown || s.escapes == EscapesAll || s.escapes == EscapesInText && quote == '\''
+		mode := s.escapes.Mode()
+		unknown := mode == EscapesUnknown
+		escapes = unknown || mode == EscapesAll || mode == EscapesInText && quote == '\''
 		return escapes, unknown || !escapes
 	default:
 		return kind == escapeString, kind != escapeString
@@ -82,10 +99,10 @@ func (s *scanner) twoModes() *Error {
 // swallowed reports whether the ASCII byte at i could be the second byte of a
 // character, if the database read the text in GBK, Big5, Shift JIS or the like.
 func (s *scanner) swallowed(i int) bool {
-	return s.rules.Encoding != "" && i > 0 && s.src[i-1] >= utf8.RuneSelf
+	return s.rules.Encoding != "" && s.anyEncoding() && s.src[i] >= '@' && s.src[i-1] >= utf8.RuneSelf && !s.part
 }
 
-func (s *scanner) twoEncodings() *Error { return &Error{s.pos, s.depends(), Unread} }
+func (s *scanner) twoEncodings() *Error { return &Error{s.pos, s.depends(), Ambiguous} }
 
 // depends is why what comes next can't be read in an encoding that isn't known.
 func (s *scanner) depends() string {

@@ -21,6 +21,12 @@ func (s *scanner) word() *Error {
 		if s.rules.DigitNames.Is() && strings.IndexByte(s.src[start:i], 0xA0) >= 0 {
 			return s.twoEncodings()
 		}
+		if i < len(s.src) && (s.escapes.pair(s.src[i-1], s.src[i]) || s.swallowed(i)) {
+			return s.twoEncodings()
+		}
+		if err := s.isName(start); err != nil {
+			return err
+		}
 	}
 	if i == start+1 && i < len(s.src) && (s.src[i] == '\'' || s.src[i] == '&') {
 		if read, err := s.introducedString(start); read {
@@ -106,7 +112,7 @@ func (s *scanner) unicodeEscaped(start int) *Error {
 	if s.at(0) == '"' {
 		return s.quotedName(start, '"', true)
 	}
-	if s.escapes == EscapesAll {
+	if s.escapes.Mode() == EscapesAll {
 		return &Error{start, "a string with Unicode escapes needs standard_conforming_strings", Rejected}
 	}
 	return s.str(start, rawString)
@@ -117,8 +123,11 @@ func (s *scanner) quotedName(start int, close byte, doubles bool) *Error {
 	s.pos++
 	for s.pos < len(s.src) {
 		if s.src[s.pos] != close {
-			s.pos++
+			s.pos += s.width(s.pos)
 			continue
+		}
+		if close == '`' && s.swallowed(s.pos) {
+			return s.twoEncodings()
 		}
 		s.pos++
 		if doubles && s.at(0) == close {
@@ -127,7 +136,7 @@ func (s *scanner) quotedName(start int, close byte, doubles bool) *Error {
 		}
 		s.intricate = int32(len(s.toks))
 		s.emit(Quoted, start)
-		return nil
+		return s.isName(start)
 	}
 	return &Error{start, "a quoted name is never closed", Rejected}
 }

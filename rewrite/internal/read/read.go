@@ -41,7 +41,7 @@ type Text struct {
 func Open(g *lex.Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
 	t, err := open(g, src, escapes)
 	if err != nil && err.Fault == lex.Ambiguous && g.Lex.ConformingStrings.Is() && g.Lex.NeedsSCSOn(src) {
-		if t, err = open(g, src, lex.EscapesNone); err == nil {
+		if t, err = open(g, src, lex.EscapesNone|lex.AnyEncoding); err == nil {
 			t.NeedsSCSOn = true
 		}
 	}

@@ -24,7 +24,7 @@ func (w *writer) intact(read *read.Text, text string) bool {
 	c := check{writer: w, read: read, tokens: read.Tokens, text: text,
 		opened: w.opened[:0], inner: w.inner[:0], escapes: w.Escapes}
 	if w.NeedsSCSOn {
-		c.escapes = lex.EscapesNone
+		c.escapes = lex.EscapesNone | lex.AnyEncoding
 	}
 	if !w.Counts {
 		c.highest = w.Plan.Inputs

@@ -48,6 +48,9 @@ var ErrNoParams = errors.New("rewrite: the guard's values can't be passed as arg
 // [Plan.Default], in the place of PostgreSQL's placeholders, finds the same
 // placeholders as the server does.
 func (p *Plan) Inlines() bool {
+	if p.Source.Escapes.Mode() == lex.EscapesAll {
+		return true // the driver refuses it
+	}
 	f := p.Form
 	if f == nil {
 		return true

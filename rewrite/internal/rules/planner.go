@@ -24,6 +24,7 @@ type planner struct {
 	versioned bool // the caller has a serial
 	takesOver bool // the caller takes rows over
 	escapes   lex.Escapes
+	unsettled bool // a statement before may have changed the session
 
 	plan    *render.Planned // nil until a registered table is written to
 	edits   []render.Edit
@@ -105,11 +106,16 @@ func (p *planner) script() *render.Plan {
 	return p.guarded()
 }
 
-// keepsReading refuses a text of several statements that is read by the session's settings, because a statement before
-// the last one may change them.
+// keepsReading refuses a statement behind another one that may change the session's settings, where these decide how
+// the text is read, and the server reads each statement as it comes to it.
 func (p *planner) keepsReading(count int) bool {
-	return count == 1 || p.escapes == lex.EscapesUnknown || p.refuse(-1, p.Lo,
-		advise.SettingsMayChange)
+	if count > 1 && p.unsettled && p.escapes != lex.EscapesUnknown && p.Dialect.Grammar.Lex.TwoModes.Is() {
+		return p.refuse(-1, p.Lo, advise.SettingsMayChange)
+	}
+	p.unsettled = count > 1 && p.unsettled || slices.ContainsFunc(p.Parts, func(part read.Part) bool {
+		return part.Kind == read.OtherPart && part.Class != read.Reading
+	})
+	return true
 }
 
 // guarded returns the plan of a text with edits.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -223,13 +224,126 @@ func TestStatementsAreReadByTheSettingsTheyAreExecutedIn(t *testing.T) {
 	}
 }
 
+// No value is refused for a first byte of a character, before what ends a string or may be the second byte: the text is
+// read in the connection's encoding, and an argument isn't written into it. No stale write lands by such a text.
+func TestNoValueIsRefusedInAnEncodingThatSplitsBytes(t *testing.T) {
+	dsn := setup(t)
+	plain := open(t, dsn)
+	exec(t, plain, "ALTER TABLE books MODIFY title varbinary(40)")
+	exec(t, plain, "INSERT INTO books (id, fence_token) VALUES (1, 4), (2, 4)")
+	for _, charset := range charsets(t, plain) {
+		if !slices.Contains([]string{"gbk", "gb18030", "big5", "sjis", "cp932"}, charset) {
+			continue
+		}
+		for _, sqlMode := range []string{"", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"} {
+			cfg, _ := mysql.ParseDSN(dsn)
+			cfg.InterpolateParams, cfg.MultiStatements = true, true
+			cfg.Params = map[string]string{"sql_mode": "'" + sqlMode + "'", "character_set_connection": "binary"}
+			if err := cfg.Apply(mysql.Charset(charset, "")); err != nil {
+				t.Fatal(err)
+			}
+			split := splitting{db: fence(t, cfg.FormatDSN(), sqlfence.RowFence("fence_token")), plain: plain}
+			cfg.MultiStatements = false
+			split.bare = open(t, cfg.FormatDSN())
+			for lead := 0x80; lead < 0x100; lead++ {
+				if testing.Short() && rand.IntN(8) > 0 {
+					continue
+				}
+				for _, next := range []string{"", "'", `\`, `\\`, `\'`, "''", `"`, "`", `\n`, "a'", "\x81'", "\xa1\\"} {
+					if err := split.check(string([]byte{byte(lead)}) + next); err != nil {
+						t.Fatalf("%s, %s: %v", charset, sqlMode, err)
+					}
+				}
+			}
+			_, _ = split.db.Close(), split.bare.Close()
+		}
+	}
+}
+
+// splitting has connections in an encoding in which a character may end in a byte of ASCII.
+type splitting struct{ db, bare, plain *sql.DB }
+
+// check writes a value as an argument and as a constant, if the server reads that as one, and in texts that may end
+// their strings elsewhere.
+func (s splitting) check(value string) error {
+	argument := value + "; DELETE FROM books -- "
+	_, err := s.db.ExecContext(holding(5), "UPDATE books SET title = ? WHERE id = 1", argument)
+	var stored, found string
+	if e := s.plain.QueryRow("SELECT title FROM books WHERE id = 1").Scan(&stored); err != nil || e != nil || stored != argument {
+		return fmt.Errorf("argument %q: stored %q, %w", argument, stored, errors.Join(err, e))
+	}
+	constant := "'" + value + "'"
+	if s.bare.QueryRow("SELECT "+constant).Scan(&stored) == nil {
+		_, err := s.db.ExecContext(holding(5), "UPDATE books SET title = "+constant+" WHERE id = 1")
+		if err == nil {
+			err = s.db.QueryRow("SELECT " + constant + " FROM books WHERE id = 1 AND title = " + constant).Scan(&found)
+		}
+		if err != nil || found != stored {
+			return fmt.Errorf("constant %q: found %q, want %q: %w", constant, found, stored, err)
+		}
+	}
+	for _, text := range []string{
+		"UPDATE books SET title = '" + argument + "' WHERE id = 1 -- '\n",
+		"UPDATE books SET title = '" + argument + "', price = 1 WHERE id = 1 OR '' <> ' -- ' AND id = 1",
+		"SELECT '" + argument + "' FROM books",
+	} {
+		_, err := s.db.ExecContext(holding(3), text)
+		if landed := s.unwritten(); landed != nil {
+			return fmt.Errorf("%q: %w, %w", text, landed, err)
+		}
+	}
+	return nil
+}
+
+// unwritten returns an error if a stale write has landed.
+func (s splitting) unwritten() error {
+	var rows int
+	err := s.plain.QueryRow("SELECT COUNT(*) FROM books WHERE fence_token >= 4 AND price = 0").Scan(&rows)
+	if err == nil && rows != 2 {
+		err = errors.New("a stale write lands")
+	}
+	return err
+}
+
+// A connection that hasn't been asked for its encoding yet is, where a text that writes no registered table, or an
+// argument of it, may write one in an encoding that splits bytes.
+func TestEncodingsAreKnownBeforeTheFirstGuardedWrite(t *testing.T) {
+	dsn := setup(t)
+	plain := open(t, dsn)
+	exec(t, plain, "INSERT INTO books (id, fence_token) VALUES (1, 4), (2, 4)")
+	cfg, _ := mysql.ParseDSN(dsn)
+	cfg.InterpolateParams, cfg.MultiStatements = true, true
+	if err := cfg.Apply(mysql.Charset("gbk", "")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		query string
+		args  []any
+	}{
+		{"UPDATE pens SET price = 1 WHERE id = ?", []any{"\xbf' OR 1; UPDATE books SET price = 1 -- "}},
+		{"UPDATE pens SET price = 1 WHERE id = ?", []any{[]byte("\xbf\" OR 1; UPDATE books SET price = 1 -- ' OR 1; UPDATE books SET price = 1 -- ")}},
+		{"SELECT 1 AS `中`, 2 AS `; UPDATE books SET price = 1 -- `", nil},
+		{"UPDATE pens AS `中`, ` , books AS b SET b.price = 1 -- ` SET price = 1", nil},
+		{"SELECT 1 AS 中`, 2 AS `; UPDATE books SET price = 1 -- `", nil},
+		{`SELECT 'é\', '; UPDATE books SET price = 1 -- '`, nil},
+	} {
+		db := fence(t, cfg.FormatDSN(), sqlfence.RowFence("fence_token"))
+		_, err := db.ExecContext(holding(3), tt.query, tt.args...)
+		if landed := (splitting{plain: plain}).unwritten(); landed != nil {
+			t.Errorf("%s, %q: %v, %v", tt.query, tt.args, landed, err)
+			exec(t, plain, "UPDATE books SET price = 0")
+		}
+		_ = db.Close()
+	}
+}
+
 // Where the encoding may have a backslash be a part of a character, a text that depends on that is refused by the
 // setting's name.
 func TestReadingsOfUnknownEncodingsAreRefusedByName(t *testing.T) {
 	dsn := setup(t)
 	exec(t, open(t, dsn), "REPLACE INTO books (id, title, fence_token) VALUES (1, 'kept', 4)")
 	cfg, _ := mysql.ParseDSN(dsn)
-	if err := cfg.Apply(mysql.Charset("gbk", "")); err != nil {
+	if err := cfg.Apply(mysql.Charset("swe7", "")); err != nil {
 		t.Fatal(err)
 	}
 	db := fence(t, cfg.FormatDSN(), sqlfence.RowFence("fence_token"))
