@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"database/sql/driver"
-	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
@@ -235,7 +234,7 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 // again, prepared.
 func (e *Execution) readBySettings(ctx context.Context) error {
 	s := e.conn
-	splits := e.asked.Stmt == nil && s.session.HasCharset() && slices.ContainsFunc(e.asked.Args, maySplit)
+	splits := e.asked.Stmt == nil && s.session.HasCharset() && e.maySplit()
 	if _, bypassed := s.settings.bypassReason(ctx); bypassed || !e.plan.Refusal.Ambiguous && !splits {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -281,9 +282,14 @@ func (e *Execution) checkApart(apart string) error {
 	return nil
 }
 
-// maySplit reports whether a driver may write, for an argument, what escapes a byte behind one beyond ASCII. In GBK,
-// Big5 or Shift JIS the two may be one character, and the argument end its string.
-func maySplit(a driver.NamedValue) bool {
+// maySplit reports whether a driver that writes arguments into the text may write one where the server reads no
+// placeholder, or what escapes a byte behind one beyond ASCII. In GBK, Big5 or Shift JIS the two may be one character,
+// and the argument end its string, or the driver find a placeholder in a string.
+func (e *Execution) maySplit() bool {
+	return len(e.asked.Args) > 0 && (escapedBehind(e.asked.Query) || slices.ContainsFunc(e.asked.Args, splits))
+}
+
+func splits(a driver.NamedValue) bool {
 	switch v := a.Value.(type) {
 	case nil, int64, uint64, float64, bool, time.Time:
 		return false

@@ -322,6 +322,7 @@ func TestEncodingsAreKnownBeforeTheFirstGuardedWrite(t *testing.T) {
 	}{
 		{"UPDATE pens SET price = 1 WHERE id = ?", []any{"\xbf' OR 1; UPDATE books SET price = 1 -- "}},
 		{"UPDATE pens SET price = 1 WHERE id = ?", []any{[]byte("\xbf\" OR 1; UPDATE books SET price = 1 -- ' OR 1; UPDATE books SET price = 1 -- ")}},
+		{"SELECT '\xbf\\', ' ? '", []any{"; UPDATE books SET price = 1 -- "}},
 		{"SELECT 1 AS `中`, 2 AS `; UPDATE books SET price = 1 -- `", nil},
 		{"UPDATE pens AS `中`, ` , books AS b SET b.price = 1 -- ` SET price = 1", nil},
 		{"SELECT 1 AS 中`, 2 AS `; UPDATE books SET price = 1 -- `", nil},
