@@ -20,10 +20,11 @@ type link struct {
 	prepared basedriver.Prepared // by name
 	cache    stmtCache
 	sqlmw    *interceptor
+	settings *core.Settings
 }
 
 func newLink(s *core.Settings, base driver.Conn) *link {
-	l := &link{base: base, cache: newStmtCache(s, base)}
+	l := &link{base: base, cache: newStmtCache(s, base), settings: s}
 	if s.Remote() {
 		l.Liveness = basedriver.NewLiveness(base)
 		l.prepared = l.Liveness.Prepared()
@@ -93,6 +94,9 @@ func (l *link) Rewrite(
 	to, refused, err = o.Rewrite(ctx, l.base, query, args)
 	if behind, named := l.prepared.Text(to.Query); named && behind != to.Query && refused == "" {
 		refused = "the query rewriter returns the name of a prepared statement; return its text"
+	}
+	if refused == "" && l.settings.Misplaces(to.Query, to.Args[to.Options:], false) {
+		refused = core.NeedsPlaces
 	}
 	return to, refused, err
 }

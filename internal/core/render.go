@@ -16,7 +16,7 @@ func (e *Execution) render() (outcome, error) {
 	e.with.values.Literal = e.needsLiteral(given)
 	err := e.write()
 	if err == nil && len(given) > 0 && e.misplaced() {
-		err = e.registry.unguardable(nil, "", needsPlaces)
+		err = e.registry.unguardable(nil, "", NeedsPlaces)
 	}
 	if err != nil {
 		return refused, err
@@ -141,9 +141,9 @@ func (e *Execution) misplaced() bool {
 	return !e.conn.settings.profile.NoOptions && !e.plan.Inlines()
 }
 
-// needsPlaces is why such a statement is refused on every connection of pgx's: which protocol
+// NeedsPlaces is why such a statement is refused on every connection of pgx's: which protocol
 // one uses is unknown here.
-const needsPlaces = "in its simple protocol pgx would write the arguments where the server reads " +
+const NeedsPlaces = "in its simple protocol pgx would write the arguments where the server reads " +
 	"no placeholders; " +
 	"write names that contain $ in double quotes, and a blank before each string, and pass strings that contain " +
-	"quotes or $ as arguments"
+	"quotes, backslashes or $ as arguments"

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -164,6 +165,16 @@ func (s *Settings) Schema() string { return s.schema }
 
 // Remote reports whether the database is reached over a connection that can be lost.
 func (s *Settings) Remote() bool { return s.profile.Answers.Remote.Is() }
+
+// Misplaces reports whether the driver, if it is pgx in its simple protocol, might write an argument into a text where it
+// ends a string, and what stands behind it is a statement that no plan has seen.
+func (s *Settings) Misplaces(text string, args []driver.NamedValue, rows bool) bool {
+	if s.profile.NoOptions || len(args) == 0 || len(s.tables) == 0 || !lang.Misplaces(s.profile.Dialect, text) {
+		return false
+	}
+	options, _ := basedriver.FindOptions(args, rows)
+	return options.Count < len(args)
+}
 
 // Tables returns the registered tables, in the order of registration. They must not be changed.
 func (s *Settings) Tables() []*Table { return s.tables }

@@ -27,6 +27,12 @@ func IsWhole(d dialect.Dialect, query string) bool {
 	return fault == nil
 }
 
+// Misplaces reports whether such a driver, also one that knows no dollar quotes, may put them elsewhere.
+func Misplaces(d dialect.Dialect, query string) bool {
+	g, err := grammar(d)
+	return err != nil || g.Lex.Misplaces(query)
+}
+
 // Inlines reports whether a driver that writes the arguments' values into a text, as pgx does in PostgreSQL's simple
 // protocol, puts them where the database reads placeholders.
 func Inlines(d dialect.Dialect, query string) bool {

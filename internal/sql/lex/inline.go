@@ -37,6 +37,21 @@ func (r *Rules) Inlines(text string, older bool) bool {
 	return r.inlinedAt(text, newer+1, true) < 0 && (!older || r.inlinedAt(text, old+1, false) < 0)
 }
 
+// Misplaces is the opposite, for any text with arguments: most have no sign that these scanners differ by.
+func (r *Rules) Misplaces(text string) bool {
+	return r.DollarQuotes.Is() && (strings.IndexByte(text, '\\') >= 0 || hasStrayDollar(text)) && !r.Inlines(text, true)
+}
+
+// hasStrayDollar reports whether a dollar may be no placeholder's.
+func hasStrayDollar(text string) bool {
+	for i := strings.IndexByte(text, '$'); i >= 0 && i < len(text); i++ {
+		if text[i] == '$' && (i+1 == len(text) || !IsDigit(text[i+1]) || i > 0 && IsNamePart(text[i-1])) {
+			return true
+		}
+	}
+	return false
+}
+
 // inlinedAt returns the first placeholder from i on that a scanner without names finds, or -1; dollars says whether it
 // knows dollar quotes.
 func (r *Rules) inlinedAt(s string, i int, dollars bool) int {

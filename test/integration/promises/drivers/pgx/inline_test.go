@@ -84,3 +84,37 @@ func TestPgxInlinesNothing(t *testing.T) {
 		}
 	})
 }
+
+// An argument ends no string also in a statement that writes no registered table: what stands behind it would be one
+// that no plan has seen.
+func TestArgumentsOfOtherStatementsAreNoStatements(t *testing.T) {
+	onPgx(t, func(t *testing.T, s *harness.Shop) {
+		s.Reset(t, 9)
+		unchanged := s.Unchanged(t)
+		const write = "; UPDATE books SET price = 30 WHERE id = 1; --"
+		for _, open := range []string{
+			"E'a'\n'b\\' || ", "name'\\' || '", "date'\\", "$$", "$a$", "$é$", "a$a$", "$ø1$", "'", "E'\\'", "U&'", "\"", "/* /* */", "--",
+		} {
+			for _, end := range []string{"", "'", "$$", "$a$", "$é$", "\"", "*/", "\n"} {
+				for _, text := range []string{"SELECT " + open + " $1", "SELECT " + open + "$1 -- '", "SELECT 1 AS a, " + open + " $1 " + end} {
+					for _, value := range []string{write, end + write, " " + end + ", 1" + write} {
+						_, _ = s.DB.ExecContext(harness.Holding(t, 8), text, pgx.QueryExecModeSimpleProtocol, value)
+						named := pgx.NamedArgs{"v": value}
+						_, _ = s.DB.ExecContext(harness.Holding(t, 8), strings.ReplaceAll(text, "$1", "@v"), pgx.QueryExecModeSimpleProtocol, named)
+					}
+				}
+			}
+		}
+		unchanged()
+		for _, text := range []string{"SELECT 'a\\' || $1 -- $2", "SELECT e'\\'$2' || $1", `SELECT $1 AS "$2"`, "SELECT $1 LIKE '%\\_' ESCAPE '\\'"} {
+			if _, err := s.DB.ExecContext(t.Context(), text, "'"); err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+		for _, text := range []string{"SELECT $$it's $1$$", "SELECT date'2020-01-01' + 1"} {
+			if _, err := s.DB.ExecContext(t.Context(), text, pgx.QueryExecModeSimpleProtocol); err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	})
+}
