@@ -65,6 +65,13 @@ type dialect struct {
 
 	procedures, hasProcedures string // creates those of [WithProcedures], and finds them; empty where there are none
 
+	// holds and holdsClaim are the statements of [Store.Hold], for tokens in order, and of [Store.HoldClaim]. They fail
+	// with a mark of raiseHeld unless the rows have these values.
+	holds      func(held []sqlfence.Token) (text string, args []any)
+	holdsClaim func(c Claim, key any, keyText string, claim int64) (text string, args []any)
+	// within sends one of them, which locks rows of table. Outside of a transaction it is errOutside.
+	within func(s *Store, send sender, table, text string, args []any) error
+
 	// Within a transaction.
 	before string // is sent before it
 	// each statement sees what was committed before it

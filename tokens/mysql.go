@@ -4,11 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/hex"
 	"errors"
 	"strconv"
 	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/stop"
@@ -88,6 +90,12 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 	// Not what is yet to be committed, as a session at READ UNCOMMITTED would see it: after a
 	// rollback another gets that token. With binlog_format = STATEMENT nothing lower can write.
 	reads: &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
+
+	holds: func(held []sqlfence.Token) (string, []any) { return holdMySQL(held), nil },
+	holdsClaim: func(c Claim, _ any, key string, claim int64) (string, []any) {
+		return holdClaimMySQL(c, my.Text.Text(key), strconv.FormatInt(claim, 10)), nil
+	},
+	within: withinMySQL,
 
 	// Where all rows of a table are locked no other client can add one at this level. It can't be
 	// set where a session with autocommit = 0 has begun a transaction, or a chain has.
@@ -347,3 +355,64 @@ func mysqlText(text string, p sqltext.Pieces) string {
 }
 
 func number(n int64) sqltext.Piece { return sqltext.Raw(strconv.FormatInt(n, 10)) }
+
+// holdMySQL locks the rows of the names in their order, and compares the tokens, as the end of a query. Under an older
+// snapshot the locking read sees the newest version of a row, and another read the old one.
+func holdMySQL(held []sqlfence.Token) string {
+	asked := make([]string, len(held))
+	for i, t := range held {
+		asked[i] = "SELECT _binary X'" + hex.EncodeToString([]byte(t.Name)) + "' AS name, " + strconv.Itoa(i) +
+			" AS place, " + strconv.FormatInt(t.Value, 10) + " AS token"
+	}
+	raise := func(reason, value string) string { return raiseHeld(my.Text, reason, "asked.place", value) }
+	return mysqlText("CASE WHEN t.name IS NULL THEN "+raise(unknownName, "0")+
+		" WHEN COALESCE(CAST(t.token AS SIGNED), 0) <> asked.token THEN "+
+		raise(otherValue, "COALESCE(CAST(t.token AS SIGNED), 0)")+
+		" WHEN COALESCE((SELECT s.token FROM {ledger} AS s WHERE s.name = t.name), 0) <> asked.token THEN "+
+		raise(olderSnapshot, "asked.token")+" ELSE 1 END FROM ("+strings.Join(asked, " UNION ALL ")+
+		") AS asked LEFT JOIN {ledger} AS t ON t.name = asked.name"+
+		my.Text.Facts().Unlimited+" LOCK IN SHARE MODE", nil)
+}
+
+// holdClaimMySQL is holdMySQL for the row of a claim. Its key is a constant, so that MySQL finds the row by an index of
+// whatever type.
+func holdClaimMySQL(c Claim, key, claim string) string {
+	return strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column, "{name}", key, "{claim}", claim,
+		"{other}", raiseHeld(my.Text, otherValue, "0", "h.v"), "{older}", raiseHeld(my.Text, olderSnapshot, "0", "h.v"),
+	).Replace("CASE WHEN h.n <> 1 OR h.v <> {claim} THEN {other} WHEN h.v <> COALESCE((SELECT CAST(s.{column} AS " +
+		"SIGNED) FROM {of} AS s WHERE s.{key} = CASE WHEN h.n = 1 THEN {name} END), 0) THEN {older} ELSE 1 END " +
+		"FROM (SELECT COUNT(*) AS n, COALESCE(MAX(CAST(t.{column} AS SIGNED)), 0) AS v FROM {of} AS t " +
+		"WHERE t.{key} = {name} LOCK IN SHARE MODE) AS h" + my.Text.Facts().Unlimited)
+}
+
+// openMySQL is an expression that fails unless MariaDB says that a transaction is open. MySQL doesn't say so.
+var openMySQL = "CASE WHEN FALSE /*M! OR @@in_transaction = 1 */ THEN 1 ELSE " +
+	raiseHeld(my.Text, outside, "0", "CONNECTION_ID()") + " END"
+
+var standbyMySQL = "CASE WHEN " + my.Session.Standby + " THEN " +
+	raiseHeld(my.Text, onStandby, "0", "CONNECTION_ID()") + " ELSE 1 END"
+
+// withinMySQL: where the server doesn't say whether a transaction is open, a savepoint is kept in an open one only.
+func withinMySQL(s *Store, send sender, _, checks string, args []any) error {
+	if !s.savepoints.Load() {
+		err := send("SELECT "+openMySQL+", "+standbyMySQL+", "+checks, args...)
+		if !sqltext.IsRaised(my.Text, err, ":"+outside+":") {
+			return err
+		}
+	}
+	if err := send("SAVEPOINT sqlfence_hold"); err != nil {
+		return err
+	}
+	if err := send("SELECT "+standbyMySQL+", "+checks, args...); err != nil {
+		return err
+	}
+	err := send("RELEASE SAVEPOINT sqlfence_hold")
+	if number, ok := dberr.MySQLNumber(err); ok && number == noSavepoint {
+		return errOutside
+	}
+	s.savepoints.Store(err == nil)
+	return err
+}
+
+// noSavepoint is the number of the error of a RELEASE outside of a transaction.
+const noSavepoint = 1305

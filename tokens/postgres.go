@@ -2,8 +2,11 @@ package tokens
 
 import (
 	"database/sql"
+	"encoding/json"
+	"strings"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -48,6 +51,20 @@ WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attis
 
 	procedures:    pg.CreateTokenProcedures,
 	hasProcedures: pg.FindProcedures("sqlfence_issue", "sqlfence_adopt"),
+
+	holds: func(held []sqlfence.Token) (string, []any) {
+		asked := make([]holdRequest, len(held))
+		for i, t := range held {
+			asked[i] = holdRequest{i, t.Name, t.Value}
+		}
+		list, _ := json.Marshal(asked) // of texts and numbers
+		return holdPostgres, []any{string(list)}
+	},
+	holdsClaim: func(c Claim, key any, _ string, claim int64) (string, []any) {
+		return strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column).Replace(holdClaimPostgres),
+			[]any{key, claim}
+	},
+	within: withinPostgres,
 
 	level: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 	begin: []string{
@@ -136,6 +153,40 @@ const sharedPostgres = `WITH asked AS MATERIALIZED (
 	RETURNING name, token
 )
 SELECT asked.name, asked.shared, issued.token FROM asked LEFT JOIN issued ON issued.name = asked.name`
+
+// A holdRequest is an element of holdPostgres' argument.
+type holdRequest struct {
+	Place int    `json:"place"`
+	Name  string `json:"name"`
+	Token int64  `json:"token"`
+}
+
+// holdPostgres calls the function that guards call, for each token in the order of the list.
+var holdPostgres = render(pg.Text, "SELECT CASE WHEN "+pg.Session.Standby+" THEN "+
+	raiseHeld(pg.Text, onStandby, "0", "asked.place")+" IS NULL ELSE "+sqltext.LedgerFunction+
+	"(asked.name, asked.token, asked.place, '"+holdNonce+"'::pg_catalog.text, '{ledger}'::pg_catalog.regclass) END "+
+	"FROM pg_catalog.json_to_recordset($1::text::json) AS asked(place integer, name pg_catalog.text, token bigint)")
+
+// holdClaimPostgres: the lock of a row that was changed since the transaction's snapshot reads the row anew, or fails.
+var holdClaimPostgres = "SELECT CASE WHEN " + pg.Session.Standby + " THEN " +
+	raiseHeld(pg.Text, onStandby, "0", "h.n") +
+	" IS NULL WHEN h.n OPERATOR(pg_catalog.=) 1 AND h.claim OPERATOR(pg_catalog.=) $2::bigint THEN true ELSE " +
+	raiseHeld(pg.Text, otherValue, "0", "h.claim") + " IS NULL END FROM (SELECT pg_catalog.count(*) AS n, " +
+	"COALESCE(pg_catalog.max(t.claim), 0) AS claim FROM (SELECT r.{column} AS claim FROM {of} AS r " +
+	"WHERE r.{key} OPERATOR(pg_catalog.=) $1 FOR SHARE) AS t) AS h"
+
+// withinPostgres: LOCK TABLE fails outside of a transaction. Its lock is that of a write, so until the transaction ends
+// no other session disables the triggers that the function relies on.
+func withinPostgres(_ *Store, send sender, table, text string, args []any) error {
+	err := send("LOCK TABLE " + table + " IN ROW EXCLUSIVE MODE")
+	switch {
+	case dberr.SQLState(err) == dberr.NoActiveTransaction:
+		return errOutside
+	case err != nil:
+		return err
+	}
+	return send(text, args...)
+}
 
 func lockPostgres(table string) string { return "LOCK TABLE " + table + " IN SHARE ROW EXCLUSIVE MODE" }
 

@@ -2,6 +2,8 @@ package tokens
 
 import (
 	"database/sql"
+	"strconv"
+	"strings"
 
 	"github.com/sqlfence/sqlfence"
 	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
@@ -59,6 +61,14 @@ FROM pragma_table_info('{ledger}')`),
 		noRowID:   "no such column",
 	},
 
+	holds: func(held []sqlfence.Token) (string, []any) {
+		return holdSQLite(Claim{sqltext.LedgerTable, "name", "token"}, len(held)), holdArgs(held)
+	},
+	holdsClaim: func(c Claim, key any, _ string, claim int64) (string, []any) {
+		return holdSQLite(c, 1), []any{claim, key}
+	},
+	within: withinSQLite,
+
 	start: floored(lite.Text, serveSQLite, nil),
 	below: render(lite.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < ? `+
 		`AND name <> '' ORDER BY name`),
@@ -97,3 +107,38 @@ FROM (SELECT asked.name, asked.count, {floor} AS floor FROM ({asked}) AS asked) 
 WHERE {fit new.floor <= {max} - new.count AND COALESCE(held.token, 0) BETWEEN 0 AND {max} - new.count}
 ON CONFLICT (name) DO UPDATE SET token = excluded.token
 RETURNING {answer}`
+
+// holdSQLite inserts nothing, but a statement that may insert makes the transaction the file's writer before the
+// statement reads. A snapshot that is older than the file's last commit is SQLITE_BUSY then. The arguments are the
+// value and the key of each row.
+func holdSQLite(c Claim, rows int) string {
+	checks := make([]string, rows)
+	value := "max(COALESCE(CAST(r." + c.Column + " AS INTEGER), 0))"
+	for i := range checks {
+		place := strconv.Itoa(i)
+		checks[i] = "(SELECT CASE WHEN count(*) <> 1 THEN " + raiseHeld(lite.Text, unknownName, place, "count(*)") +
+			" IS NULL WHEN " + value + " <> ? THEN " + raiseHeld(lite.Text, otherValue, place, value) +
+			" IS NULL ELSE 0 END FROM " + c.Table + " AS r WHERE r." + c.Key + " = ?)"
+	}
+	return "INSERT INTO " + c.Table + " (" + c.Key + ") SELECT NULL WHERE " + strings.Join(checks, " OR ")
+}
+
+// withinSQLite: this PRAGMA changes nothing, and is refused within a transaction.
+func withinSQLite(_ *Store, send sender, _, text string, args []any) error {
+	err := send("PRAGMA temp.synchronous = 2")
+	switch {
+	case err == nil:
+		return errOutside
+	case !strings.Contains(err.Error(), "inside a transaction"):
+		return err
+	}
+	return send(text, args...)
+}
+
+// holdArgs are the value and the name of each token.
+func holdArgs(held []sqlfence.Token) (args []any) {
+	for _, t := range held {
+		args = append(args, t.Value, t.Name)
+	}
+	return args
+}

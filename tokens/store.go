@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/cleanup"
@@ -29,7 +30,9 @@ type Store struct {
 	issuing coalescer              // of the calls for one name
 	sharing share.Batcher[*asking] // of the names
 
-	procedures bool // Setup creates them
+	procedures bool        // Setup creates them
+	sole       atomic.Bool // no other server writes to the database
+	savepoints atomic.Bool // the server shows by savepoints alone whether a transaction is open
 	observers  []Observer
 
 	timelines sqltext.Timelines

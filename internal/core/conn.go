@@ -62,6 +62,7 @@ type Conn struct {
 	inTx      bool  // a transaction is open, as far as is known
 	guardedTx bool  // it has guarded statements
 	pending   bool  // guarded statements may have been sent outside of one, and a COMMIT may be sent
+	hold      hold  // of tokens, by the transaction
 	doomed    error // why it can't be committed, as far as is known
 	finished  bool  // the connection must not be used again, which the pool may not know
 	closed    bool  // the link is closed, although the pool has not asked for that
@@ -134,7 +135,8 @@ func (s *Conn) room(n int) []driver.NamedValue {
 // looked at.
 func (s *Conn) follows(query string) bool {
 	return s.session.Follows(query) || len(s.settings.tables) > 0 && mayChangeTx(query) || s.changesTx(query) ||
-		s.inTx && s.settings.profile.Answers.CommitsAfter.Is() || s.link.Follows(query)
+		s.inTx && s.settings.profile.Answers.CommitsAfter.Is() || s.link.Follows(query) || s.mayUnlock(query) ||
+		s.settings.profile.Answers.EndsTx(session.FirstWord(query), query)
 }
 
 // ReturnsCounts reports whether the session has each write return a row: the driver would leave a prepared one at

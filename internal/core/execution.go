@@ -150,7 +150,7 @@ func perform[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	}
 	e.conn.follow(ctx, e.sent.Query)
 	commits := e.conn.commits(e.sent.Query)
-	if err := ctx.Err(); commits && err != nil {
+	if err := e.conn.uncommitted(ctx); commits && err != nil {
 		var nothing T
 		return nothing, err // nothing was sent
 	}
@@ -168,6 +168,7 @@ func (e *Execution) followPassed(ctx context.Context, commits bool, err error) e
 		err = ended
 	}
 	s.followTx(e.sent.Query, err)
+	s.followHold(ctx, e.read.Query, err)
 	s.followRollback(err)
 	if commits {
 		err = s.followCommit(err)
@@ -205,6 +206,9 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 	}
 	if e.read.unplanned == nil {
 		e.read.unplanned = e.unseenSetting()
+	}
+	if err := e.endsHold(ctx); err != nil {
+		return refused, err
 	}
 	if e.passes() && !trusted.Is(ctx, e.read.Query) {
 		if err := e.readExecuted(ctx); err != nil {

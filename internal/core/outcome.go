@@ -71,7 +71,7 @@ func (s *Conn) BeforeTx(ctx context.Context, readOnly bool) error {
 
 // Began notes that a transaction was begun with ctx, unless err says that it wasn't.
 func (s *Conn) Began(ctx context.Context, err error) error {
-	s.doomed = nil
+	s.doomed, s.hold = nil, hold{}
 	if s.inTx = err == nil; err == nil {
 		s.pending = false // what was sent before is settled
 		s.begun(ctx)
@@ -84,7 +84,7 @@ func (s *Conn) Began(ctx context.Context, err error) error {
 
 // Idle notes that no transaction is open. What was begun by Began is ended.
 func (s *Conn) Idle() {
-	s.inTx, s.guardedTx, s.pending, s.doomed = false, false, false, nil
+	s.inTx, s.guardedTx, s.pending, s.doomed, s.hold = false, false, false, nil, hold{}
 	s.ended()
 }
 
@@ -99,7 +99,7 @@ func (s *Conn) Commit(ctx context.Context, tx Tx) error {
 
 // Rollback rolls a transaction back.
 func (s *Conn) Rollback(tx Tx) error {
-	s.inTx, s.guardedTx, s.doomed = false, false, nil
+	s.inTx, s.guardedTx, s.doomed, s.hold = false, false, nil, hold{}
 	s.ended()
 	return s.endTx(tx.Rollback)
 }
@@ -107,7 +107,7 @@ func (s *Conn) Rollback(tx Tx) error {
 func (s *Conn) commit(ctx context.Context, tx Tx) error {
 	guarded := s.guardedTx && !s.link.Closed() // else the base driver has nowhere to send it
 	doomed := s.doomed
-	s.inTx, s.guardedTx, s.doomed = false, false, nil
+	s.inTx, s.guardedTx, s.doomed, s.hold = false, false, nil, hold{}
 	s.ended()
 	switch {
 	case !guarded:

@@ -21,7 +21,7 @@ func (s *Conn) followTx(query string, err error) {
 	}
 	s.pending = s.pending || s.commitsSilently(query)
 	switch {
-	case !s.followsTx() && !(s.txContext.begun && mayChangeTx(query)):
+	case !s.followsTx() && !((s.txContext.begun || s.hold.on) && mayChangeTx(query)):
 		return
 	case err == nil:
 		s.inTx = lang.InTransaction(s.settings.profile.Dialect, query, s.inTx)
@@ -29,6 +29,7 @@ func (s *Conn) followTx(query string, err error) {
 		s.inTx = s.inTx || s.changesTx(query)
 	}
 	s.guardedTx = s.guardedTx && s.inTx // the guarded statements of a transaction that a text has ended are settled
+	s.hold.on = s.hold.on && s.inTx
 }
 
 // mayChangeTx reports whether a text may begin or end a transaction. In doubt it does.

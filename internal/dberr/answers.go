@@ -7,6 +7,7 @@ import "github.com/sqlfence/sqlfence/internal/fact"
 type Answers struct {
 	Remote       fact.Fact // it is reached over a connection that can be lost
 	CommitsAfter fact.Fact // rolling back for a deadlock or the like, it commits each statement behind that by itself
+	Unlocks      fact.Fact // rolling back to a savepoint gives up the locks that were taken after it was set
 	BytesAreText fact.Fact // bytes are stored in a column of text as the text that they spell
 	CountsRows   fact.Fact // drivers count the rows of a statement with RETURNING that is run by Exec
 	CountsArgs   fact.Fact // a driver without NumInput refuses a wrong number of arguments for numbered placeholders

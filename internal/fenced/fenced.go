@@ -39,17 +39,22 @@ func Schema(driver any) string {
 	return ""
 }
 
+// Queries is a connection or a transaction.
+type Queries interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
 // Texts returns the rows of a query as texts. NULL is the empty one.
-func Texts(ctx context.Context, conn *sql.Conn, query string) (all [][]string, err error) {
+func Texts(ctx context.Context, conn Queries, query string, args ...any) (all [][]string, err error) {
 	err = dberr.Reprepared(func() (err error) {
-		all, err = texts(ctx, conn, query)
+		all, err = texts(ctx, conn, query, args)
 		return err
 	})
 	return all, err
 }
 
-func texts(ctx context.Context, conn *sql.Conn, query string) (all [][]string, err error) {
-	rows, err := conn.QueryContext(ctx, query)
+func texts(ctx context.Context, conn Queries, query string, args []any) (all [][]string, err error) {
+	rows, err := conn.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

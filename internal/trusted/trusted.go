@@ -32,3 +32,31 @@ func isComment(s string) bool {
 	inner, closed := strings.CutSuffix(inner, "*/")
 	return opened && closed && !strings.Contains(inner, "*/")
 }
+
+// A Hold is a call of tokens' Hold, on its way to the connection that its transaction uses.
+type Hold struct{ noted func() }
+
+type holdKey struct{}
+
+// Context is the package's Context for a statement of the Hold.
+func (h *Hold) Context(ctx context.Context, query string) context.Context {
+	return context.WithValue(Context(ctx, query), holdKey{}, h)
+}
+
+// HoldOf returns the Hold that query is a statement of, or nil.
+func HoldOf(ctx context.Context, query string) *Hold {
+	if h, ok := ctx.Value(holdKey{}).(*Hold); ok && Is(ctx, query) {
+		return h
+	}
+	return nil
+}
+
+// Note has a fenced connection call f if the Hold succeeds.
+func (h *Hold) Note(f func()) { h.noted = f }
+
+// Succeeded tells the connection that the transaction holds the tokens. One that isn't fenced is told nothing.
+func (h *Hold) Succeeded() {
+	if h.noted != nil {
+		h.noted()
+	}
+}

@@ -12,6 +12,7 @@ import (
 var Answers = &dberr.Answers{
 	Remote:       fact.Yes,
 	CommitsAfter: fact.Yes,
+	Unlocks:      fact.Yes, // unless InnoDB had a part in the transaction before the savepoint
 	BytesAreText: fact.Yes,
 	CountsRows:   fact.No,
 	CountsArgs:   fact.Yes,

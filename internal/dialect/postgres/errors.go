@@ -9,6 +9,7 @@ import (
 var Answers = &dberr.Answers{
 	Remote:       fact.Yes,
 	CommitsAfter: fact.No,
+	Unlocks:      fact.Yes,
 	BytesAreText: fact.No, // they may become \x3432, by column and driver
 	CountsRows:   fact.Yes,
 	CountsArgs:   fact.Yes,

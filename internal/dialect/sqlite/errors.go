@@ -11,6 +11,7 @@ import (
 var Answers = &dberr.Answers{
 	Remote:       fact.No,
 	CommitsAfter: fact.No,
+	Unlocks:      fact.No,
 	BytesAreText: fact.Yes,
 	CountsRows:   fact.No,
 	CountsArgs:   fact.No,

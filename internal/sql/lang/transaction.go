@@ -42,6 +42,65 @@ func InTransaction(d dialect.Dialect, query string, in bool) bool {
 	return in
 }
 
+// A TxControl is a statement about a savepoint, or one that ends a transaction.
+type TxControl struct {
+	Verb TxVerb
+	Name string // of the savepoint; empty if it can't be read
+}
+
+// A TxVerb is what a [TxControl] does.
+type TxVerb uint8
+
+// The verbs. EndTx stands for all that end a transaction.
+const (
+	EndTx TxVerb = iota
+	SetSavepoint
+	ReleaseSavepoint
+	RollbackToSavepoint
+)
+
+// TxControls returns the statements of query about savepoints and transactions, in their order. For a text that can't
+// be read it returns a ROLLBACK TO without a name.
+func TxControls(d dialect.Dialect, query string) (all []TxControl) {
+	unread := []TxControl{{Verb: RollbackToSavepoint}}
+	g, err := grammar(d)
+	if err != nil {
+		return unread
+	}
+	tokens, fault := lex.Scan(g.Lex, query, lex.EscapesUnknown, nil)
+	if fault != nil {
+		return unread
+	}
+	t := &lex.Scanned{Src: query, Tokens: tokens, Rules: g.Lex}
+	for s := t.StatementFrom(0); !s.Empty(); s = t.StatementFrom(s.Hi) {
+		c, at := TxControl{}, s.Lo+1 // of the savepoint's name, or of a word before it
+		switch {
+		case t.Word(s.Lo, "savepoint"):
+			c.Verb = SetSavepoint
+		case t.Word(s.Lo, "release"):
+			c.Verb = ReleaseSavepoint
+		case t.Word(s.Lo, "rollback"):
+			if t.Word(at, "work", "transaction") {
+				at++
+			}
+			if t.Word(at, "to") {
+				at++
+				c.Verb = RollbackToSavepoint
+			}
+		case !t.Word(s.Lo, "commit", "end", "abort") && !(t.Word(s.Lo, "prepare") && t.Word(at, "transaction")):
+			continue
+		}
+		if c.Verb != EndTx {
+			if t.Word(at, "savepoint") && at+1 < s.Hi {
+				at++
+			}
+			c.Name, _ = t.Name(int(at))
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
 // setsAutocommit reports whether a statement has the name of that setting in it.
 func setsAutocommit(t *lex.Scanned, s lex.Span) bool {
 	for i := s.Lo + 1; i < s.Hi; i++ {

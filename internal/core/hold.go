@@ -1,0 +1,103 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+)
+
+// A hold is what a connection knows of a transaction in which tokens' Hold has locked the names of its tokens.
+type hold struct {
+	on    bool
+	saved []string // the savepoints that are set, the oldest first
+	under int      // how many of them were set before the last Hold
+}
+
+// followHold notes the statement of a Hold, and the savepoints that are set, released and rolled back to. err is the
+// statement's error.
+func (s *Conn) followHold(ctx context.Context, query string, err error) {
+	if h := trusted.HoldOf(ctx, query); h != nil {
+		h.Note(func() {
+			s.hold.on, s.hold.under = true, len(s.hold.saved)
+			s.inTx, s.guardedTx = true, true // the COMMIT is looked at
+		})
+	}
+	// A text of several statements may have failed behind the first.
+	if basedriver.IsSkip(err) || !s.mayUnlock(query) || err != nil && strings.IndexByte(query, ';') < 0 {
+		return
+	}
+	for _, c := range lang.TxControls(s.settings.profile.Dialect, query) {
+		s.FollowSavepoint(c)
+	}
+}
+
+// mayUnlock reports whether a text may set a savepoint or roll back to one, and so give up a lock.
+func (s *Conn) mayUnlock(query string) bool {
+	if !s.settings.profile.Answers.Unlocks.Is() {
+		return false
+	}
+	word := strings.ToLower(session.FirstWord(query))
+	return word == "savepoint" || word == "release" || mayChangeTx(query)
+}
+
+// FollowSavepoint notes what an adapter, or a statement, does with a savepoint or with the transaction.
+func (s *Conn) FollowSavepoint(c lang.TxControl) {
+	h := &s.hold
+	at := len(h.saved) - 1
+	for at >= 0 && h.saved[at] != c.Name {
+		at--
+	}
+	switch c.Verb {
+	case lang.SetSavepoint:
+		h.saved = append(h.saved, c.Name)
+	case lang.ReleaseSavepoint:
+		h.saved = h.saved[:max(at, 0)]
+		h.under = min(h.under, len(h.saved)) // the lock is now the outer savepoint's
+	case lang.RollbackToSavepoint:
+		if h.on && at < h.under {
+			s.doomed = &unlockedTx{c.Name}
+		}
+		h.saved = h.saved[:max(at+1, 0)]
+	case lang.EndTx:
+		if _, unlocked := s.doomed.(*unlockedTx); unlocked {
+			s.doomed = nil
+		}
+		*h = hold{saved: h.saved[:0]}
+	}
+}
+
+// uncommitted returns why a text that commits must not be sent: its context has ended, or the lock of a Hold is gone.
+func (s *Conn) uncommitted(ctx context.Context) error {
+	if unlocked, ok := s.doomed.(*unlockedTx); ok {
+		return unlocked
+	}
+	return ctx.Err()
+}
+
+// endsHold refuses a statement that may commit a transaction in which names are held without ending the transaction
+// for the application.
+func (e *Execution) endsHold(ctx context.Context) error {
+	s := e.conn
+	if !s.hold.on || trusted.Is(ctx, e.read.Query) ||
+		!s.settings.profile.Answers.EndsTx(session.FirstWord(e.read.Query), e.read.Query) {
+		return nil
+	}
+	err := unguardable("", "the transaction holds tokens (tokens.Store.Hold), and this statement may commit it "+
+		"silently, which gives up the lock; send the statement outside of the transaction")
+	e.report(ctx, e.refusal(Refused, err))
+	return err
+}
+
+// unlockedTx is the error of the COMMIT of a transaction that has given up the lock of a Hold.
+type unlockedTx struct{ savepoint string }
+
+func (e *unlockedTx) Error() string {
+	return fmt.Sprintf("sqlfence: the transaction can't be committed: ROLLBACK TO SAVEPOINT %s has given up the lock "+
+		"of tokens.Store.Hold, which was called after the savepoint was set; roll the transaction back, and call Hold "+
+		"before the first savepoint", e.savepoint)
+}

@@ -1,0 +1,320 @@
+package hold_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+)
+
+func begun(t *testing.T, p *place, held ...sqlfence.Token) *sql.Tx {
+	t.Helper()
+	tx := harness.Begin(t.Context(), t, p.db, sql.LevelDefault)
+	if err := p.store.Hold(t.Context(), tx, held...); err != nil {
+		t.Fatal(err)
+	}
+	return tx
+}
+
+func TestHoldLocksItsOwnNamesOnly(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if !p.Networked() {
+			t.Skip("SQLite has one lock for the whole file")
+		}
+		now := p.issue(t, "a", "b", "c")
+		for _, level := range p.levels() {
+			tx := harness.Begin(t.Context(), t, p.db, level)
+			if err := p.store.Hold(t.Context(), tx, now[1]); err != nil {
+				t.Fatal(err)
+			}
+			other := harness.Begin(t.Context(), t, p.plain, level)
+			if err := p.store.Hold(t.Context(), other, now[1]); err != nil {
+				t.Errorf("another holder of the token: %v", err)
+			}
+			for _, name := range []string{"a", "c", "d"} {
+				harness.IssueToken(t, harness.NewStore(t, p.plain), name)
+			}
+			_ = other.Rollback()
+			_ = tx.Rollback()
+		}
+	})
+}
+
+// What a rewriter of statements can't see is fenced as well.
+func TestHoldFencesWhatNoGuardCan(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.DriverName == "mysql" {
+			t.Skip("DDL ends the transaction")
+		}
+		now := p.issue(t, "a")
+		tx := begun(t, p, now...)
+		for _, query := range []string{"DELETE FROM things", "CREATE TABLE made (id integer)", "DROP TABLE things"} {
+			if _, err := tx.ExecContext(t.Context(), query); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.blocked(t, tx, func() error {
+			_, err := harness.NewStore(t, p.plain).Issue(t.Context(), "a")
+			return err
+		})
+	})
+}
+
+func TestStatementsThatCommitAreRefusedAfterHold(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.DriverName != "mysql" || p.db.Driver() == p.plain.Driver() || !isFenced(p) {
+			t.Skip("of a fenced database of MySQL's")
+		}
+		now := p.issue(t, "a")
+		prepared, err := p.db.PrepareContext(t.Context(), "TRUNCATE TABLE things")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx := begun(t, p, now...)
+		for _, query := range []string{"TRUNCATE TABLE things", "CREATE TABLE made (id integer)", "DROP TABLE things",
+			"/*!50000 DROP TABLE things */", "ALTER TABLE things ADD COLUMN m integer", "LOCK TABLES things WRITE",
+			"SET autocommit = 1", "BEGIN", "START TRANSACTION", "CALL made()", "SELECT 1; DROP TABLE things"} {
+			if _, err := tx.ExecContext(sqlfence.Bypass(t.Context(), "a test"), query); !errors.Is(err, sqlfence.ErrUnguardable) {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+		if _, err := tx.StmtContext(t.Context(), prepared).ExecContext(t.Context()); !errors.Is(err, sqlfence.ErrUnguardable) {
+			t.Errorf("prepared: %v", err)
+		}
+		for _, query := range []string{"SELECT 1", "(SELECT 1)", "DELETE FROM things", "SET @x = 1"} {
+			if _, err := tx.ExecContext(t.Context(), query); err != nil {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.db.ExecContext(t.Context(), "CREATE TABLE made (id integer)"); err != nil {
+			t.Errorf("after the commit: %v", err)
+		}
+	})
+}
+
+func isFenced(p *place) bool {
+	return strings.Contains(fmt.Sprintf("%T", p.db.Driver()), "sqlfence")
+}
+
+func TestRollbackToASavepointBeforeHoldPreventsTheCommit(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		now := p.issue(t, "a")
+		unlocks := p.Networked() // on MySQL only where the savepoint comes before all tables
+		for _, test := range []struct {
+			name          string
+			before, after []string
+			lost          bool
+		}{
+			{"none", nil, nil, false},
+			{"set after Hold", nil, []string{"SAVEPOINT x", "ROLLBACK TO SAVEPOINT x"}, false},
+			{"same name after Hold", []string{"SAVEPOINT x"}, []string{"SAVEPOINT x", "ROLLBACK TO SAVEPOINT x"}, false},
+			{"released before", []string{"SAVEPOINT x", "RELEASE SAVEPOINT x"}, []string{"SAVEPOINT y", "ROLLBACK TO SAVEPOINT y"}, false},
+			{"released after", []string{"SAVEPOINT x"}, []string{"RELEASE SAVEPOINT x", "SAVEPOINT y", "ROLLBACK TO y"}, false},
+			{"set before Hold", []string{"SAVEPOINT x"}, []string{"ROLLBACK TO SAVEPOINT x"}, true},
+			{"in capitals", []string{"SAVEPOINT x"}, []string{"rollback work to X"}, true},
+			{"outer one", []string{"SAVEPOINT x", "SAVEPOINT y"}, []string{"RELEASE y", "ROLLBACK TO x"}, true},
+			{"second of the name", []string{"SAVEPOINT x"}, []string{"SAVEPOINT x", "RELEASE x", "ROLLBACK TO x"}, true},
+		} {
+			t.Run(test.name, func(t *testing.T) {
+				tx := harness.Begin(t.Context(), t, p.db, sql.LevelDefault)
+				run := func(queries []string) {
+					t.Helper()
+					for _, query := range queries {
+						if p.DriverName == "mysql" {
+							query = strings.Replace(query, "RELEASE ", "RELEASE SAVEPOINT ", 1)
+							query = strings.Replace(query, "SAVEPOINT SAVEPOINT", "SAVEPOINT", 1)
+						}
+						if p.Dialect != sqlfence.Postgres && strings.Contains(query, "work") {
+							query = "ROLLBACK TO SAVEPOINT X"
+						}
+						_, err := tx.ExecContext(t.Context(), query)
+						if p.DriverName == "mysql" && test.name == "second of the name" && query == "ROLLBACK TO x" {
+							test.lost, err = false, nil // it has one savepoint of a name
+						}
+						if err != nil {
+							t.Fatalf("%s: %v", query, err)
+						}
+					}
+				}
+				run(test.before)
+				if err := p.store.Hold(t.Context(), tx, now...); err != nil {
+					t.Fatal(err)
+				}
+				run(test.after)
+				switch lost := test.lost && unlocks; {
+				case lost && !isFenced(p):
+					// The lock is gone, as the documentation says.
+					now[0].Value = harness.IssueToken(t, harness.NewStore(t, p.plain), "a")
+				case lost:
+					if err := tx.Commit(); err == nil || !strings.Contains(err.Error(), "SAVEPOINT") {
+						t.Errorf("Commit: %v", err)
+					}
+				default:
+					p.blocked(t, tx, func() error {
+						token, err := harness.NewStore(t, p.plain).Issue(t.Context(), "a")
+						now[0] = token
+						return err
+					})
+				}
+			})
+		}
+	})
+}
+
+// A COMMIT that is a text, in a transaction that a text has begun.
+func TestRollbackToASavepointPreventsTheCommitOfAText(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.Dialect != sqlfence.Postgres || !isFenced(p) {
+			t.Skip("of a fenced database of PostgreSQL's")
+		}
+		now := p.issue(t, "a")
+		conn, err := p.db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		exec := func(query string) error {
+			_, err := conn.ExecContext(t.Context(), query)
+			return err
+		}
+		for _, query := range []string{"BEGIN", "SAVEPOINT x"} {
+			if err := exec(query); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.store.Hold(t.Context(), conn, now...); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(write(t.Context(), conn), exec("ROLLBACK TO x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := exec("COMMIT"); err == nil {
+			t.Error("committed")
+		}
+		if err := errors.Join(exec("ROLLBACK"), exec("BEGIN"), exec("COMMIT")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A session that doesn't commit by itself is in a transaction from its first statement on.
+func TestHoldWithoutAutocommit(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.DriverName != "mysql" {
+			t.Skip("of MySQL's")
+		}
+		now := p.issue(t, "a")
+		conn, err := p.db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.ExecContext(t.Context(), "SET autocommit = 0"); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.store.Hold(t.Context(), conn, now...); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.ExecContext(t.Context(), "SET autocommit = 1"); err != nil {
+			t.Error(err)
+		}
+		// The Store knows that savepoints show it.
+		tx := begun(t, p, now...)
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+		if err := p.store.Hold(t.Context(), conn, now...); !errors.Is(err, sqlfence.ErrInvalid) {
+			t.Errorf("outside: %v", err)
+		}
+	})
+}
+
+// A session may cut the rows of a query.
+func TestHoldWithALimitOfTheSession(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.DriverName != "mysql" {
+			t.Skip("of MySQL's")
+		}
+		old := p.issue(t, "a", "b")
+		now := p.issue(t, "b")
+		for limit := range 2 {
+			tx := harness.Begin(t.Context(), t, p.db, sql.LevelDefault)
+			if _, err := tx.ExecContext(t.Context(), fmt.Sprint("SET sql_select_limit = ", limit)); err != nil {
+				t.Fatal(err)
+			}
+			harness.WantError(t, p.store.Hold(t.Context(), tx, old...), sqlfence.ErrStale)
+			harness.WantError(t, p.store.HoldClaim(t.Context(), tx, things, 1, 2), sqlfence.ErrStale)
+			if err := p.store.Hold(t.Context(), tx, old[0], now[0]); err != nil {
+				t.Error(err)
+			}
+			if _, err := tx.ExecContext(t.Context(), "SET sql_select_limit = DEFAULT"); err != nil {
+				t.Error(err)
+			}
+			_ = tx.Rollback()
+		}
+	})
+}
+
+// Holders at READ COMMITTED share advisory locks, so no row gets a list of lockers (a multixact).
+func TestManyHoldersMakeNoMultixacts(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.Dialect != sqlfence.Postgres {
+			t.Skip("of PostgreSQL's")
+		}
+		now := p.issue(t, "a", "b")
+		multixacts := func() (n int64) {
+			t.Helper()
+			row := p.plain.QueryRowContext(t.Context(), "SELECT count(*) FROM fencing_tokens WHERE xmax::text::bigint <> 0 "+
+				"AND EXISTS (SELECT FROM pg_get_multixact_members(xmax) LIMIT 1)")
+			if err := row.Scan(&n); err != nil && !strings.Contains(err.Error(), "MultiXactId") {
+				t.Fatal(err)
+			}
+			return n
+		}
+		hold64 := func(level sql.IsolationLevel) (n int64) {
+			var held, counted sync.WaitGroup
+			held.Add(64)
+			counted.Add(1)
+			var done sync.WaitGroup
+			for range 64 {
+				done.Go(func() {
+					tx, err := p.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level})
+					if err == nil {
+						defer tx.Rollback()
+						err = p.store.Hold(t.Context(), tx, now...)
+					}
+					held.Done()
+					counted.Wait()
+					if err == nil {
+						err = tx.Commit()
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			held.Wait()
+			n = multixacts()
+			counted.Done()
+			done.Wait()
+			return n
+		}
+		if n := hold64(sql.LevelReadCommitted); n != 0 {
+			t.Errorf("%d rows have multixacts at READ COMMITTED", n)
+		}
+		if n := hold64(sql.LevelRepeatableRead); n == 0 {
+			t.Error("the control has none at REPEATABLE READ")
+		}
+	})
+}

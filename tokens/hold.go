@@ -1,0 +1,301 @@
+package tokens
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/fenced"
+	"github.com/sqlfence/sqlfence/internal/nfc"
+	"github.com/sqlfence/sqlfence/internal/nonce"
+	facts "github.com/sqlfence/sqlfence/internal/session"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+)
+
+// A Tx is an open transaction, for [Store.Hold] and [Store.HoldClaim]: a [*sql.Tx], a [*sql.Conn] on which a
+// transaction was begun, or the transaction of a library, such as a bun.Tx, a *sqlx.Tx or gorm's ConnPool within a
+// transaction. The database may be opened with sqlfence or without.
+type Tx interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// Hold fences the whole transaction tx. It compares each token with the newest token of its name, and locks the names:
+// until the transaction ends, no token is issued for them. So the transaction commits only under tokens that are still
+// the newest, whatever its statements are: they need no registered table and no fenced database, and may call
+// functions. Without tokens, Hold holds those of ctx. A name may come twice, with one value.
+//
+// Call Hold at the beginning of the transaction, outside of savepoints. On PostgreSQL, ROLLBACK TO a savepoint that was
+// set before Hold also gives up the lock; a fenced database then refuses the commit, other databases can't. On MySQL
+// and MariaDB, DDL and TRUNCATE commit the transaction and give up the lock; a fenced database refuses these statements
+// after Hold, another database executes them. On SQLite, Hold makes the transaction the file's writer.
+//
+// [Store.Issue] waits for the transactions that hold its name, so a transaction must not issue a token for a name that
+// the transaction holds. Transactions that hold the same token don't wait for each other. Hold takes the names in the
+// order of their bytes, so two calls at once don't deadlock. Two calls in one transaction can: the database then ends
+// one of the transactions with a deadlock, after which [sqlfence.Retry] runs the transaction again.
+//
+// At REPEATABLE READ and above, the transaction reads an old snapshot of the data if a statement ran before the newest
+// token was issued. Then the error is ErrStale or a serialization failure, and Retry runs the transaction again.
+//
+// After an error, roll the transaction back. Errors:
+//
+//   - [*sqlfence.StaleError] (which is [sqlfence.ErrStale]) if a newer token was issued;
+//   - [*sqlfence.NotIssuedError] (which is [sqlfence.ErrNotIssued]) for a token above the newest one;
+//   - [sqlfence.ErrUnknownName] if the ledger has no such name, as for a token of [sqlfence.Claim] (see HoldClaim);
+//   - [sqlfence.ErrNoFence] without tokens, if ctx carries none;
+//   - [sqlfence.ErrInvalid] if tx is a pool, or a connection outside of a transaction; for an invalid token, and for
+//     two tokens of one name;
+//   - [sqlfence.ErrStandby] from a server that may be behind;
+//   - [*sqlfence.UnguardableError] where several servers write to the database, as in a Galera cluster, and on TiDB;
+//   - [*sqlfence.SetupError] if the ledger or a part of it is missing;
+//   - or the database's, such as a serialization failure.
+func (s *Store) Hold(ctx context.Context, tx Tx, tokens ...sqlfence.Token) error {
+	held, err := toHold(ctx, tokens)
+	if err != nil {
+		return err
+	}
+	text, args := s.dialect.holds(held)
+	kind, i, current, err := s.hold(ctx, tx, sqltext.LedgerTable, text, args, len(held))
+	switch {
+	case err != nil:
+		return err
+	case kind == "":
+		return nil
+	case i >= len(held):
+		return errors.New("tokens: hold: the database names a token that wasn't asked for")
+	case kind == unknownName:
+		return fmt.Errorf("%w: %q", sqlfence.ErrUnknownName, held[i].Name)
+	case kind == olderSnapshot:
+		return &snapshotError{held[i].Name}
+	case current > held[i].Value:
+		return &sqlfence.StaleError{Table: sqltext.LedgerTable, Token: held[i], Current: current}
+	}
+	return &sqlfence.NotIssuedError{Table: sqltext.LedgerTable, Token: held[i], Current: current}
+}
+
+// toHold returns the tokens that Hold compares, in the order of their names.
+func toHold(ctx context.Context, tokens []sqlfence.Token) ([]sqlfence.Token, error) {
+	given := len(tokens) > 0
+	if !given {
+		for _, t := range core.TokensFrom(ctx) {
+			tokens = append(tokens, sqlfence.Token(t))
+		}
+	}
+	if len(tokens) == 0 {
+		return nil, fmt.Errorf("%w: tokens: hold: the context carries no token; take one by package lease or Issue",
+			sqlfence.ErrNoFence)
+	}
+	tokens = slices.Clone(tokens)
+	for i := range tokens {
+		if err := tokens[i].Validate(); err != nil {
+			return nil, err
+		}
+		tokens[i].Name = nfc.String(tokens[i].Name)
+	}
+	slices.SortFunc(tokens, func(a, b sqlfence.Token) int { return strings.Compare(a.Name, b.Name) })
+	tokens = slices.Compact(tokens)
+	for i := 1; i < len(tokens); i++ {
+		if tokens[i-1].Name == tokens[i].Name {
+			return nil, fmt.Errorf("%w: tokens: hold: two tokens of one name, %v and %v", sqlfence.ErrInvalid,
+				tokens[i-1], tokens[i])
+		}
+	}
+	return tokens, nil
+}
+
+// A Claim names a column that holds the claims of a table's rows, as [sqlfence.Claim] describes it. The table needs no
+// registration.
+type Claim struct {
+	Table  string // may have a schema: "jobs" or "shop.jobs"
+	Key    string // the column that identifies a row
+	Column string // the integer column that rises when a row is taken
+}
+
+// HoldClaim is [Store.Hold] for the claim of a row, which has no token in the ledger: it locks the row with this key
+// until the transaction ends, and compares the claim that is stored in the row. So no other
+// client takes the row over before the commit. Call it once for each row.
+//
+//	err := store.HoldClaim(ctx, tx, tokens.Claim{Table: "jobs", Key: "id", Column: "attempt"}, job.ID, job.Attempt)
+//
+// The error is a [*sqlfence.StaleError] if the row has another claim, with the row's claim in Current, or 0 if there is
+// no such row. Other errors are those of Hold. A key of another type than an integer, a text or a UUID is
+// [sqlfence.ErrInvalid].
+func (s *Store) HoldClaim(ctx context.Context, tx Tx, of Claim, key any, claim int64) error {
+	token, err := sqlfence.ClaimToken(of.Table, key, claim)
+	if err != nil {
+		return err
+	}
+	columns, err := s.quoted(of)
+	if err != nil {
+		return err
+	}
+	text, args := s.dialect.holdsClaim(columns, key, strings.TrimPrefix(token.Name, of.Table+"/"), claim)
+	kind, _, current, err := s.hold(ctx, tx, columns.Table, text, args, 1)
+	switch {
+	case err != nil:
+		return err
+	case kind == olderSnapshot:
+		return &snapshotError{token.Name}
+	case kind != "":
+		return &sqlfence.StaleError{Table: of.Table, Token: token, Current: current}
+	}
+	return nil
+}
+
+// quoted returns the names of a claim as SQL.
+func (s *Store) quoted(of Claim) (Claim, error) {
+	schema, table, err := lang.SpellName(s.dialect.names, of.Table)
+	quoted := Claim{Table: s.dialect.Quote(table)}
+	if schema != "" {
+		quoted.Table = s.dialect.Quote(schema) + "." + quoted.Table
+	}
+	for name, to := range map[string]*string{of.Key: &quoted.Key, of.Column: &quoted.Column} {
+		column, failed := lang.ParseColumn(s.dialect.names, name)
+		*to, err = s.dialect.Quote(column), errors.Join(err, failed)
+	}
+	if err != nil {
+		return Claim{}, fmt.Errorf("%w: tokens: hold: %w", sqlfence.ErrInvalid, err)
+	}
+	return quoted, nil
+}
+
+// What the statement of a Hold fails with, by its mark: the reason, the number of the token, and the stored value.
+const (
+	outside       = "outside"  // no transaction is open
+	unknownName   = "unknown"  // there is no row
+	otherValue    = "ledger"   // the row has another value
+	olderSnapshot = "snapshot" // the row was changed after the transaction's snapshot
+	onStandby     = "standby"
+)
+
+var (
+	holdNonce = nonce.New()
+	heldMark  = regexp.MustCompile("sqlfence:" + holdNonce + `:([a-z]+):(\d+):(-?\d+)`)
+)
+
+// raiseHeld is an expression that fails with a reason. place and value are expressions: the number of the token, and
+// the stored value.
+func raiseHeld(d sqltext.Dialect, reason, place, value string) string {
+	return d.Raise("'sqlfence:"+holdNonce+":"+reason+":'", place, "':'", value)
+}
+
+// A sender sends a statement in the transaction of a Hold.
+type sender func(text string, args ...any) error
+
+var errOutside = fmt.Errorf("%w: tokens: hold: no transaction is open; begin one first", sqlfence.ErrInvalid)
+
+// hold sends the statement of a Hold, which locks rows of a table and compares them. The kind is empty if they have the
+// values that are asked for; count is how many they are.
+func (s *Store) hold(ctx context.Context, tx Tx, table, text string, args []any, count int) (
+	kind string, token int, current int64, err error,
+) {
+	if _, pool := tx.(interface{ Stats() sql.DBStats }); tx == nil || pool {
+		return "", 0, 0, errOutside
+	}
+	if err := s.single(ctx, tx); err != nil {
+		return "", 0, 0, err
+	}
+	place := func(text string) string { return sqltext.Place(s.dialect, s.options.Schema, text) }
+	if schema := s.options.Schema; schema != "" {
+		text = strings.Replace(text, sqltext.LedgerFunction, s.dialect.Quote(schema)+"."+sqltext.LedgerFunction, 1)
+	}
+	h := new(trusted.Hold)
+	err = s.dialect.within(s, func(text string, args ...any) (err error) {
+		text = place(text)
+		ctx := h.Context(ctx, text)
+		if strings.HasPrefix(text, "SELECT ") { // some drivers can't execute it without reading its rows
+			rows, failed := texts(ctx, tx, text, args...)
+			if err = failed; err == nil && len(rows) != count {
+				err = fmt.Errorf("the database has compared %d values, want %d", len(rows), count)
+			}
+		} else {
+			_, err = tx.ExecContext(ctx, text, args...)
+		}
+		return err
+	}, place(table), text, args)
+	if err == nil {
+		h.Succeeded()
+		return "", 0, 0, nil
+	}
+	if raised, ok := s.dialect.Raised(err); ok {
+		if found := heldMark.FindStringSubmatch(raised); found != nil {
+			kind = found[1]
+			token, _ = strconv.Atoi(found[2])
+			current, _ = strconv.ParseInt(found[3], 10, 64)
+		}
+	}
+	switch {
+	case kind == onStandby:
+		return "", 0, 0, sqlfence.ErrStandby
+	case kind == outside || errors.Is(err, errOutside):
+		return "", 0, 0, errOutside
+	case kind == "":
+		return "", 0, 0, s.explainHold(ctx, tx, err)
+	}
+	return kind, token, current, nil
+}
+
+// single returns an error where several servers write to the database, because a lock holds on one of them only. It
+// asks once for a Store.
+func (s *Store) single(ctx context.Context, tx Tx) error {
+	if s.sole.Load() {
+		return nil
+	}
+	apart, err := facts.Apart(ctx, s.dialect.server, func(ctx context.Context, query string) ([][]string, error) {
+		return texts(trusted.Context(ctx, query), tx, query)
+	})
+	switch {
+	case err != nil:
+		return s.explainHold(ctx, tx, err)
+	case apart != "":
+		return &sqlfence.UnguardableError{Table: sqltext.LedgerTable, Offset: -1,
+			Reason: "Hold needs a lock, which holds only where " + apart}
+	}
+	s.sole.Store(true)
+	return nil
+}
+
+// texts returns the rows of a query as texts.
+func texts(ctx context.Context, tx Tx, query string, args ...any) ([][]string, error) {
+	if other, ok := tx.(interface {
+		Texts(ctx context.Context, query string, args ...any) ([][]string, error)
+	}); ok { // a transaction of package fencepgx
+		return other.Texts(ctx, query, args...)
+	}
+	return fenced.Texts(ctx, tx, query, args...)
+}
+
+// explainHold is explain for a statement of a Hold.
+func (s *Store) explainHold(ctx context.Context, tx Tx, err error) error {
+	if state := dberr.SQLState(err); state == dberr.UndefinedFunction || state == dberr.UndefinedSchema {
+		m := setuperr.LedgerFunction(s.dialect, s.options.Schema, func(query string) ([]string, error) {
+			return dialectopt.Texts(ctx, tx, query)
+		})
+		return &sqlfence.SetupError{Missing: m.Name, SQL: m.SQL, Remedy: m.Remedy, Err: err}
+	}
+	return fmt.Errorf("tokens: hold: %w", dialectopt.Explain(ctx, tx, err, s.needs()))
+}
+
+// A snapshotError is a serialization failure of MySQL and MariaDB, which report none for a locking read.
+type snapshotError struct{ name string }
+
+func (e *snapshotError) Error() string {
+	return fmt.Sprintf("tokens: hold: the transaction reads a snapshot from before the newest token of %q was issued; "+
+		"roll the transaction back and run it again", e.name)
+}
+
+// Temporary returns true: see [sqlfence.Retry].
+func (e *snapshotError) Temporary() bool { return true }
