@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Acquire takes the lease of key, and waits while another holder has it. The lease
-// comes with the key's next fencing token. [Lease.Context] carries the token, so that
+// Acquire takes the lease of key, and waits while another holder has it: until ctx ends, unless [NoWait], [Timeout] or
+// [Retries] limits that. The lease comes with the key's next fencing token. [Lease.Context] carries the token, so that
 // writes with that context are fenced on the tables that the key guards.
 //
 // A free lease takes one statement, on SQLite one transaction, and on MySQL a statement and a
@@ -46,12 +46,15 @@ func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease
 }
 
 // TryAcquire takes the lease of key if it is free, and reports whether it did. It asks
-// once: of the terms about waiting only the time limit has an effect. Otherwise it works
+// once: of the terms about waiting only [Timeout] has an effect, which is 5 s by default. Otherwise it works
 // and fails as [Leases.Acquire] does, but for [ErrHeld], which it doesn't return.
 func (m *Leases) TryAcquire(ctx context.Context, key string, terms ...Term) (lease *Lease, ok bool, err error) {
 	r, err := m.request(key, terms)
 	if err != nil {
 		return nil, false, err
+	}
+	if !r.timed {
+		r.limit = answerLimit
 	}
 	limited, cancel := r.limited(ctx)
 	defer cancel()
@@ -65,9 +68,9 @@ func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
 	limited, cancel := r.limited(ctx)
 	defer cancel()
 	a := acquisition{request: r}
-	// An owner may hold the lease already, and must not wait for those who wait
+	// A caller that resumes may hold the lease already, and must not wait for callers that wait
 	// for its release.
-	if r.owner != "" && m.queues.busy(r.key) {
+	if r.resumes && m.queues.busy(r.key) {
 		if lease, _, err := m.ask(ctx, limited, &a); lease != nil || err != nil {
 			return lease, err
 		}

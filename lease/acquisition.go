@@ -111,7 +111,7 @@ func (a *acquisition) held() error {
 	if !a.last.live { // it was free, and another was faster; the row told of the one before
 		return e
 	}
-	e.Holder = a.last.holder
+	e.Holder = shown(a.last.holder)
 	if a.last.until.Valid {
 		e.Until = time.UnixMicro(a.last.until.Int64)
 	}

@@ -30,7 +30,7 @@ func TestDelay(t *testing.T) {
 	if d := a.delay(true); d != longestPause {
 		t.Errorf("heard: %v", d)
 	}
-	terms, _ = newTerms([]Term{Wait(time.Minute, 80*time.Millisecond)})
+	terms, _ = newTerms([]Term{Timeout(time.Minute), Interval(80 * time.Millisecond)})
 	a = &acquisition{request: &request{terms: terms}}
 	for range 100 {
 		if d := a.delay(false); d < 70*time.Millisecond || d > 90*time.Millisecond {
@@ -49,7 +49,7 @@ func TestDelay(t *testing.T) {
 func TestPauseWithoutANotification(t *testing.T) {
 	for _, last := range []outcome{{live: true, marked: true}, {live: true}, {marked: true}, {}} {
 		synctest.Test(t, func(t *testing.T) {
-			terms, _ := newTerms([]Term{Wait(24*time.Hour, time.Hour)})
+			terms, _ := newTerms([]Term{Timeout(24 * time.Hour), Interval(time.Hour)})
 			a := &acquisition{request: &request{terms: terms, notified: time.Hour}, last: &last}
 			w := new(queues).join("k")
 			defer w.leave()

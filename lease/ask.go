@@ -29,7 +29,7 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 		case o.won != nil:
 			a.last = o
 			m.warn(o.won.Token)
-			if !o.won.Ephemeral { // the owner's lease from before needs no session
+			if !o.won.Ephemeral { // a lease that is resumed needs no session
 				on.leave()
 				on = nil
 			}

@@ -54,8 +54,8 @@ func (m *Leases) takeAlone(ctx context.Context, t *taking, at share.Place) error
 	}
 }
 
-// abandoned are the lock ids of attempts that are undone if they take a lease. An owner who finds such a lease must not
-// take it for its own.
+// abandoned are the lock ids of attempts that are undone if they take a lease. A caller that resumes a lease must not be
+// given such a lease.
 type abandoned struct {
 	mu    sync.Mutex
 	until map[string]time.Time // by lock id: when what it has taken will have ended
@@ -63,7 +63,7 @@ type abandoned struct {
 
 // add adds the lock id of an attempt before its caller can make another one.
 func (a *abandoned) add(r *request) {
-	if r.owner == "" { // only an owner is given a lease that another attempt has taken
+	if !r.resumes { // only then a caller is given a lease that another attempt has taken
 		return
 	}
 	a.mu.Lock()

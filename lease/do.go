@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// Do acquires the lease of key as [Leases.Acquire] does, calls f with the lease's
-// context, and releases the lease when f returns or panics. Meanwhile heartbeats extend
+// Do acquires the lease of key as [Leases.Acquire] does: it waits while another holder has the lease, until ctx ends,
+// unless [NoWait], [Timeout] or [Retries] limits that. Then Do calls f with the lease's context, and releases the lease when f returns or panics. Meanwhile heartbeats extend
 // the lease to its ttl, every third of the ttl unless [Heartbeat] or [Margin] set another
 // interval.
 //
@@ -21,7 +21,7 @@ import (
 //
 // Do returns the error of Acquire, without calling f; or f's error; or, if the lease was
 // lost before f returned, an error that is [ErrLeaseLost] and [sqlfence.ErrStale], and f's error, too, but
-// not [context.Canceled]: that is Do's error only where ctx was cancelled by its owner. If the
+// not [context.Canceled]: that is Do's error only where ctx was cancelled by the caller. If the
 // lease can't be released because the database can't be reached, Do logs that, and the
 // lease ends with its ttl.
 func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context) error, terms ...Term) (err error) {
@@ -97,7 +97,7 @@ func (l *Lease) finishDo(ctx context.Context) error {
 
 // keep extends the lease until ctx or the lease ends.
 func (l *Lease) keep(ctx context.Context, ttl, every time.Duration) {
-	// An owner's lease from before may be nearly over.
+	// A lease that was resumed may be nearly over.
 	next := time.NewTimer(min(every, l.left()/3))
 	defer next.Stop()
 	for {

@@ -256,14 +256,14 @@ func TestDoLogsAFailedRelease(t *testing.T) {
 }
 
 // An owner's lease from before may be nearly over: it is extended in time.
-func TestDoOfAnOwner(t *testing.T) {
+func TestDoResumes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
-		acquire(t, leases, "k", lease.Owner("me"), lease.TTL(time.Second))
+		acquire(t, leases, "k", lease.Resume("me"), lease.TTL(time.Second))
 		err := leases.Do(t.Context(), "k", func(ctx context.Context) error {
 			time.Sleep(time.Minute)
 			return ctx.Err()
-		}, lease.Owner("me"))
+		}, lease.Resume("me"))
 		if err != nil {
 			t.Error(err)
 		}

@@ -67,9 +67,8 @@ type Callbacks struct {
 
 // NewElection returns an election of key. The terms are those of its leases; they override
 // the defaults of the [Leases] that it is run with. A campaign waits as long as it takes, so
-// of the terms about waiting only the pauses count: [Backoff], and the interval of [Wait].
-// [Owner] names the process for others to see, and lets it have its lease back after a
-// restart, so no two may have the same. Errors are [ErrInvalid], for the key or the terms.
+// of the terms about waiting only the pauses count: [Backoff], and [Interval].
+// [Resume] lets a process have its lease back after a restart. Errors are [ErrInvalid], for the key or the terms.
 func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
@@ -209,9 +208,6 @@ const campaignRound = 30 * time.Second
 // waitRound leaves the pauses as they are, and sets the limits to a round.
 func (t *terms) waitRound() {
 	t.retries, t.limit = math.MaxInt, campaignRound
-	if t.interval == 0 {
-		t.interval = longestPause
-	}
 }
 
 // isFinal reports whether a campaign that failed with err would fail again.

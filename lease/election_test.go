@@ -232,8 +232,8 @@ func TestElectionWithoutWork(t *testing.T) {
 // nothing, which it gives up.
 func TestElectionCampaigns(t *testing.T) {
 	for name, term := range map[string]lease.Term{
-		"default": lease.TTL(9 * time.Second), "Retries": lease.Retries(0), "Timeout": lease.Timeout(time.Second), "Wait": lease.Wait(0, 0),
-		"Wait, often": lease.Wait(time.Second, time.Second),
+		"default": lease.TTL(9 * time.Second), "Retries": lease.Retries(0), "Timeout": lease.Timeout(time.Second), "Wait": lease.NoWait(),
+		"Interval": lease.Interval(time.Second),
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachDatabase(t, func(t *testing.T, d *database) {

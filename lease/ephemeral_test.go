@@ -118,12 +118,12 @@ func TestEphemeralLeavesNoSession(t *testing.T) {
 				t.Errorf("%s: %d sessions, %d connections in use", when, d.server.sessions(), in)
 			}
 		}
-		held := acquire(t, leases, "k", lease.Owner("me"), lease.TTL(time.Minute))
+		held := acquire(t, leases, "k", lease.Resume("me"), lease.TTL(time.Minute))
 		if _, ok, err := leases.TryAcquire(t.Context(), "k", lease.Ephemeral()); ok || err != nil {
 			t.Errorf("held: %v, %v", ok, err)
 		}
 		check("held by another")
-		if l := acquire(t, leases, "k", lease.Owner("me"), lease.Ephemeral()); l.LockID() != held.LockID() {
+		if l := acquire(t, leases, "k", lease.Resume("me"), lease.Ephemeral()); l.LockID() != held.LockID() {
 			t.Error("the owner got another lease")
 		}
 		check("the owner's lease needs none")

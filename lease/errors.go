@@ -47,7 +47,7 @@ var (
 // A HeldError says who held the lease when Acquire gave up. It is [ErrHeld].
 type HeldError struct {
 	Key      string
-	Holder   string    // the name that the holder gave by [Owner]; may be empty
+	Holder   string    // the name that the holder gave by [Holder], or the id of [Resume]; may be empty
 	Until    time.Time // when that lease ends by the server's clock unless it is extended; zero if unknown
 	Attempts int       // how often this call asked; 0 if it only waited behind another that was told
 }

@@ -162,7 +162,7 @@ func ExampleMinHold() {
 		err := leases.Do(ctx, "hourly", func(context.Context) error {
 			fmt.Println(process, "runs it")
 			return nil
-		}, lease.MinHold(55*time.Minute), lease.Wait(0, 0))
+		}, lease.MinHold(55*time.Minute), lease.NoWait())
 		switch {
 		case errors.Is(err, lease.ErrHeld):
 			fmt.Println(process, "leaves it to the other")
@@ -229,7 +229,7 @@ func ExampleLeases_Lookup() {
 	defer db.Close()
 	ctx := context.Background()
 
-	if _, err := leases.Acquire(ctx, "books", lease.Owner("worker-7")); err != nil {
+	if _, err := leases.Acquire(ctx, "books", lease.Holder("worker-7")); err != nil {
 		log.Fatal(err)
 	}
 	info, ok, err := leases.Lookup(ctx, "books")
@@ -247,7 +247,7 @@ func ExampleLeases_List() {
 	ctx := context.Background()
 
 	for _, key := range []string{"pens", "books/42", "books/7"} {
-		if _, err := leases.Acquire(ctx, key, lease.Owner("worker-7")); err != nil {
+		if _, err := leases.Acquire(ctx, key, lease.Holder("worker-7")); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -285,22 +285,22 @@ func ExampleLeases_Sweep() {
 }
 
 // A worker that restarts gets its own lease back, with the same token.
-func ExampleOwner() {
+func ExampleResume() {
 	db, leases := openLeases()
 	defer db.Close()
 	ctx := context.Background()
 
-	before, err := leases.Acquire(ctx, "books", lease.Owner("worker-7"))
+	before, err := leases.Acquire(ctx, "books", lease.Resume("worker-7"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	after, err := leases.Acquire(ctx, "books", lease.Owner("worker-7"), lease.Refresh())
+	after, err := leases.Acquire(ctx, "books", lease.Resume("worker-7"), lease.Refresh())
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(before.Token(), after.Token(), before.LockID() == after.LockID())
 
-	_, err = leases.Acquire(ctx, "books", lease.Owner("worker-8"), lease.Wait(0, 0))
+	_, err = leases.Acquire(ctx, "books", lease.Resume("worker-8"), lease.NoWait())
 	var held *lease.HeldError
 	if errors.As(err, &held) {
 		fmt.Println("held by", held.Holder)

@@ -270,7 +270,7 @@ func TestStandbyDecidesNothing(t *testing.T) {
 func TestLookup(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases, ctx := d.ready(t), t.Context()
-		one := acquire(t, leases, "one", lease.Owner("me"), lease.TTL(time.Minute))
+		one := acquire(t, leases, "one", lease.Resume("me"), lease.TTL(time.Minute))
 		two := acquire(t, leases, "two", lease.TTL(time.Second))
 		three := acquire(t, leases, "three")
 		release(t, three)
@@ -343,7 +343,7 @@ func TestInfoIsPrintedWithoutItsLockID(t *testing.T) {
 // Nor is that of a lease that is held.
 func TestLeaseIsPrintedWithoutItsLockID(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
-		l := acquire(t, d.ready(t), "k", lease.Owner("me"), lease.TTL(time.Minute))
+		l := acquire(t, d.ready(t), "k", lease.Resume("me"), lease.TTL(time.Minute))
 		if err := l.Extend(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func (b *bus) runs() (started, finished int) {
 func waiter(t *testing.T, leases *lease.Leases) (got chan *lease.Lease) {
 	got = make(chan *lease.Lease, 1)
 	go func() {
-		l, err := leases.Acquire(t.Context(), "k", lease.Wait(24*time.Hour, 12*time.Hour))
+		l, err := leases.Acquire(t.Context(), "k", lease.Timeout(24*time.Hour), lease.Interval(12*time.Hour))
 		if err != nil {
 			t.Error(err)
 		}
@@ -183,7 +183,7 @@ func TestReleasesNotifyWhereSomebodyWaits(t *testing.T) {
 			waits time.Duration
 			terms []lease.Term
 		}{
-			{4 * time.Hour, []lease.Term{lease.Wait(24*time.Hour, 5*time.Hour)}}, // asks once
+			{4 * time.Hour, []lease.Term{lease.Timeout(24 * time.Hour), lease.Interval(5 * time.Hour)}}, // asks once
 			{4 * time.Minute, []lease.Term{lease.Timeout(0), lease.Retries(1 << 20)}},
 		} {
 			held, another := acquire(t, leases, "k", lease.TTL(24*time.Hour)), acquire(t, leases, "another", lease.TTL(24*time.Hour))
@@ -218,7 +218,10 @@ func TestWaiterWithoutItsMarkAsksAgain(t *testing.T) {
 			d.Sent()
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
-			go func() { defer close(done); _, _ = leases.Acquire(ctx, "k", lease.Wait(24*time.Hour, time.Hour)) }()
+			go func() {
+				defer close(done)
+				_, _ = leases.Acquire(ctx, "k", lease.Timeout(24*time.Hour), lease.Interval(time.Hour))
+			}()
 			time.Sleep(time.Minute)
 			if n := d.count(); n != test.want {
 				t.Errorf("%d marks are refused: asked %d times in a minute, want %d", test.refused, n, test.want)

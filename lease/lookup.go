@@ -18,7 +18,7 @@ import (
 type Info struct {
 	Key        string         // normalized
 	LockID     string         `json:"-"` // enough to release the lease; so it is in no text or log
-	Holder     string         // the name given by [Owner]; may be empty
+	Holder     string         // the name given by [Holder], or the id of [Resume]; may be empty
 	Token      sqlfence.Token // its Name is the key
 	AcquiredAt time.Time      // by the server's clock
 	ExpiresAt  time.Time      // by the server's clock
@@ -108,7 +108,7 @@ func (m *Leases) infos(ctx context.Context, s statement,
 		var i Info
 		var acquired, expires int64
 		err := row.Scan(&i.Key, &i.LockID, &i.Holder, &i.Token.Value, &acquired, &expires, &i.Ephemeral)
-		i.Token.Name = i.Key
+		i.Token.Name, i.Holder = i.Key, shown(i.Holder)
 		i.AcquiredAt, i.ExpiresAt = time.UnixMicro(acquired), time.UnixMicro(expires)
 		found = append(found, i)
 		return err

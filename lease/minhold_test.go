@@ -21,12 +21,12 @@ func TestMinHold(t *testing.T) {
 			err := leases.Do(t.Context(), "k", func(context.Context) error {
 				time.Sleep(works)
 				return nil
-			}, lease.MinHold(time.Hour), lease.Owner("me"))
+			}, lease.MinHold(time.Hour), lease.Resume("me"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if works < time.Hour {
-				if _, ok, err := leases.TryAcquire(t.Context(), "k", lease.Owner("me")); ok || err != nil {
+				if _, ok, err := leases.TryAcquire(t.Context(), "k", lease.Resume("me")); ok || err != nil {
 					t.Errorf("behind %v of work its owner has it again, %v", works, err)
 				}
 				time.Sleep(time.Until(began.Add(time.Hour - time.Millisecond)))
@@ -51,7 +51,7 @@ func TestMinHoldWakesWaiters(t *testing.T) {
 		got := make(chan error, 1)
 		var after time.Duration
 		go func() {
-			l, err := leases.Acquire(t.Context(), "k", lease.Wait(2*time.Hour, time.Hour))
+			l, err := leases.Acquire(t.Context(), "k", lease.Timeout(2*time.Hour), lease.Interval(time.Hour))
 			if after = time.Since(began); err == nil {
 				err = l.Release(t.Context())
 			}
@@ -69,7 +69,7 @@ func TestMinHoldWakesWaiters(t *testing.T) {
 func TestMinHoldAndLockIDs(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
-		l := acquire(t, leases, "k", lease.MinHold(time.Hour), lease.Owner("me"))
+		l := acquire(t, leases, "k", lease.MinHold(time.Hour), lease.Resume("me"))
 		release(t, l)
 		if _, err := leases.Extend(t.Context(), l.LockID(), time.Hour); !errors.Is(err, lease.ErrNotHeld) {
 			t.Errorf("Extend: %v", err)

@@ -197,7 +197,7 @@ func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.P
 }
 
 // look reads what there is. A lease is won if the same attempt has taken it, sent before, or
-// the owner has it; that is read again with a lock, as it may not be committed where the
+// the lease is resumed; that is read again with a lock, as it may not be committed where the
 // level is READ UNCOMMITTED.
 func (mysql) look(
 	ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome,
@@ -235,7 +235,7 @@ func (mysql) look(
 	}
 }
 
-// refresh extends the lease that its owner has; nil if it has ended.
+// refresh extends the lease that is resumed; nil if it has ended.
 func (d mysql) refresh(ctx context.Context, db *database, r *request, o *outcome) error {
 	held := o.won
 	o.won = nil
@@ -312,7 +312,7 @@ func (r *request) granted(token, began int64) *grant {
 	at := time.UnixMicro(began)
 	return &grant{
 		Info: Info{
-			Key: r.key, LockID: r.lockID, Holder: r.owner, Token: sqlfence.Token{Name: r.key, Value: token},
+			Key: r.key, LockID: r.lockID, Holder: shown(r.owner), Token: sqlfence.Token{Name: r.key, Value: token},
 			AcquiredAt: at, ExpiresAt: at.Add(ttl), Ephemeral: r.session.Valid,
 		},
 		left: ttl,

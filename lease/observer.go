@@ -24,7 +24,7 @@ type Event struct {
 
 	// Token is the lease's fencing token; zero for Contended.
 	Token sqlfence.Token
-	// Holder is the name that the holder of the lease gave by [Owner]; for Contended that
+	// Holder is the name that the holder of the lease gave by [Holder], or the id of [Resume]; for Contended that
 	// is another. It may be empty.
 	Holder string
 	// Until is when the lease ends, or would have ended, by the server's clock unless it is
@@ -45,7 +45,7 @@ type Event struct {
 type EventKind int
 
 const (
-	// Acquired: a call got the lease, or an owner's call the one that it has.
+	// Acquired: a call got the lease, or a call resumed it.
 	Acquired EventKind = iota + 1
 	// Contended: an attempt found that another holds the lease.
 	Contended
@@ -94,7 +94,7 @@ func (m *Leases) observe(ctx context.Context, a *acquisition, l *Lease, o *outco
 	case l != nil:
 		e.Token, e.Holder, e.Until = l.info.Token, l.info.Holder, l.ExpiresAt()
 	case o.live:
-		e.Kind, e.Holder = Contended, o.holder
+		e.Kind, e.Holder = Contended, shown(o.holder)
 		if o.until.Valid {
 			e.Until = time.UnixMicro(o.until.Int64)
 		}

@@ -60,7 +60,7 @@ func TestObserver(t *testing.T) {
 		events, count := new(observed), 0
 		leases := d.ready(t, lease.WithObserver(events.add), lease.WithObserver(func(context.Context, lease.Event) { count++ }))
 		ctx := context.WithValue(t.Context(), caller{}, "me")
-		l, err := leases.Acquire(ctx, "k", lease.Owner("me"), lease.TTL(10*time.Second))
+		l, err := leases.Acquire(ctx, "k", lease.Resume("me"), lease.TTL(10*time.Second))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestObserver(t *testing.T) {
 		if got := events.take(); len(got) != 1 || got[0] != (lease.Event{Kind: lease.Extended, Key: "k", Token: l.Token(), Holder: "me", Until: l.ExpiresAt()}) {
 			t.Errorf("extended: %+v", got)
 		}
-		_, err = leases.Acquire(ctx, "k", lease.Wait(10*time.Second, 8*time.Second))
+		_, err = leases.Acquire(ctx, "k", lease.Timeout(10*time.Second), lease.Interval(8*time.Second))
 		if !errors.Is(err, lease.ErrHeld) {
 			t.Error(err)
 		}

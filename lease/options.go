@@ -67,7 +67,7 @@ func WithListener(l Listener) Option {
 // and those of [github.com/sqlfence/sqlfence/tokens.WithProcedures]. What is said there holds for all of them. The
 // times to live are in seconds, and may have a fraction: from 0.001 to 86400. Where another holder has the lease, the
 // first one returns no lock_id and no token, but the holder and when its lease ends; it waits for no holder. The
-// owner may be NULL; an owner gets its own live lease again, as by [Owner]. The other two fail with SQLSTATE
+// owner may be NULL; an owner gets its own live lease again, as by [Resume]. The other two fail with SQLSTATE
 // FT002 where the lease has ended.
 //
 // They send the statements of [Leases.TryAcquire], [Leases.Extend] and [Leases.Release] by the same rules, so both

@@ -93,7 +93,7 @@ func (w *wonRow) grant() *grant {
 		Info: Info{
 			Key:        w.key.String,
 			LockID:     w.lockID.String,
-			Holder:     w.holder.String,
+			Holder:     shown(w.holder.String),
 			Token:      sqlfence.Token{Name: w.key.String, Value: w.token.Int64},
 			AcquiredAt: time.UnixMicro(w.acquired.Int64),
 			ExpiresAt:  time.UnixMicro(w.ends.Int64),

@@ -39,8 +39,8 @@ func (d *database) takes(c fakedb.Call) bool {
 func TestAcquireSentAgain(t *testing.T) {
 	for name, terms := range map[string][]lease.Term{
 		"plain":   nil,
-		"owner":   {lease.Owner("me")},
-		"refresh": {lease.Owner("me"), lease.Refresh()},
+		"owner":   {lease.Resume("me")},
+		"refresh": {lease.Resume("me"), lease.Refresh()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachDatabase(t, func(t *testing.T, d *database) {

@@ -156,13 +156,13 @@ func TestABatchFindsLeasesHeld(t *testing.T) {
 func TestABatchLeavesTheRest(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
-		mine := acquire(t, leases, "k/4", lease.Owner("me"))
+		mine := acquire(t, leases, "k/4", lease.Resume("me"))
 		d.issued(t, "k/5", sqlfence.MaxToken)
 		d.server.busy = map[string]bool{"k/3": true}
 		d.Sent()
 		all := make([]*lease.Lease, 7)
 		for i, err := range d.crowd(7, func(i int) (err error) {
-			all[i], err = leases.Acquire(t.Context(), fmt.Sprint("k/", i), lease.Owner("me"))
+			all[i], err = leases.Acquire(t.Context(), fmt.Sprint("k/", i), lease.Resume("me"))
 			return err
 		}) {
 			if i == 5 != errors.Is(err, sqlfence.ErrTokenLimit) || i != 5 && err != nil {

@@ -1,10 +1,13 @@
 package lease
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -12,15 +15,16 @@ import (
 // Defaults and limits of the terms, each of the [Term] that it is named after.
 const (
 	DefaultTTL     = 30 * time.Second
-	defaultRetries = 10
 	defaultBackoff = 100 * time.Millisecond
-	defaultTimeout = 5 * time.Second
+
+	// answerLimit is how long a single attempt may take, unless Timeout says otherwise.
+	answerLimit = 5 * time.Second
 
 	// maxTTL is the longest ttl.
 	maxTTL = 24 * time.Hour
 
-	// maxHolder is the maximum length of an owner's name in bytes.
-	maxHolder = 512
+	// maxHolder is the maximum length of a holder's name in bytes, and maxResume that of an identity.
+	maxHolder, maxResume = 480, 512
 )
 
 // A Term is a condition of a lease, given to [Leases.Acquire], [Leases.TryAcquire],
@@ -32,16 +36,21 @@ type Term func(*terms)
 // is [DefaultTTL].
 func TTL(d time.Duration) Term { return func(t *terms) { t.ttl = d } }
 
-// Owner names the holder, and lets it acquire its own lease again: while the lease is
-// live, the same owner gets the same lease, with the same token and lock id, and its
-// expiry doesn't change (but see [Refresh]). One release ends it for all of them. The
-// name must belong to one holder alone: processes that share a name share the lease. It
-// is valid UTF-8 of 1 to 512 bytes without NUL. By default a lease has no owner.
-func Owner(name string) Term {
-	return func(t *terms) { t.owner, t.hasOwner = name, true }
-}
+// Holder names the holder for others to see: in a [HeldError], in an [Info] and in events. The name gives no right to
+// anything, and several holders may have the same. It is valid UTF-8 of 1 to 480 bytes without U+0000 and U+001F. The
+// default is the host's name, the process id and a random text, as in "web-3/4711/k2m4qz".
+func Holder(name string) Term { return func(t *terms) { t.holder, t.hasHolder = name, true } }
 
-// Refresh extends the lease when its owner acquires it again. It needs [Owner].
+// Resume lets callers with the same id take one lease: while the lease is live, Acquire with this id returns the same
+// lease, with the same token and lock id, and its expiry doesn't change (but see [Refresh]). One release ends the lease
+// for all of them. So a program that was restarted goes on with its lease from before. Two programs that run at the
+// same time with the same id both hold the lease, and no token tells them apart: an id must belong to one of them. A
+// name that several replicas share is no such id.
+//
+// Others see the id as the holder's name. It is valid UTF-8 of 1 to 512 bytes without U+0000 and U+001F.
+func Resume(id string) Term { return func(t *terms) { t.id, t.resumes = id, true } }
+
+// Refresh extends the lease when it is resumed. It needs [Resume].
 func Refresh() Term { return func(t *terms) { t.refresh = true } }
 
 // Ephemeral makes a lease on PostgreSQL, MySQL and MariaDB end with its holder's database session, too: at
@@ -57,37 +66,30 @@ func Refresh() Term { return func(t *terms) { t.refresh = true } }
 // its ttl.
 func Ephemeral() Term { return func(t *terms) { t.ephemeral = true } }
 
-// Retries sets how often Acquire asks again while another holder has the lease: 0 or
-// more. Attempts that follow a release don't count. The default is 10.
-func Retries(n int) Term {
-	return func(t *terms) { t.backsOff().retries = n }
+// NoWait makes one attempt: if another holder has the lease, Acquire and Do return [ErrHeld] at once. It can't be
+// combined with Retries, Backoff, Interval and Timeout.
+func NoWait() Term { return func(t *terms) { t.noWait = true } }
+
+// Retries limits how often Acquire asks again while another holder has the lease: 0 or more. Attempts that follow a
+// release don't count. By default there is no limit.
+func Retries(n int) Term { return func(t *terms) { t.retries, t.limited = n, true } }
+
+// Timeout limits how long Acquire takes in total: 0 or more. With 0, the default, only the context limits it.
+// [Leases.TryAcquire], and Acquire with NoWait, take at most 5 s by default.
+func Timeout(d time.Duration) Term {
+	return func(t *terms) { t.limit, t.limited, t.timed = d, true, true }
 }
 
 // Backoff sets the pause before the second attempt: over 0. Each further pause is twice
 // as long, up to 5 s. Every pause is shortened by a random part of up to a half, so that
 // waiters don't ask all at once. The default is 100 ms.
 func Backoff(d time.Duration) Term {
-	return func(t *terms) { t.backsOff().backoff = d }
+	return func(t *terms) { t.backoff, t.even, t.limited = d, false, true }
 }
 
-// Timeout limits how long Acquire takes in total: 0 or more. With 0 only the context
-// limits it. The default is 5 s.
-func Timeout(d time.Duration) Term {
-	return func(t *terms) { t.backsOff().limit = d }
-}
-
-// Wait makes Acquire wait up to limit in total and ask again every interval, any number
-// of times. The limit is 0 or more, and 0 means one attempt; with a higher limit the
-// interval must be over 0. It replaces Retries, Backoff and Timeout and can't be combined
-// with them.
-func Wait(limit, interval time.Duration) Term {
-	return func(t *terms) {
-		t.evenly = true
-		t.pace = pace{limit: limit, retries: math.MaxInt, even: true, interval: interval}
-		if limit == 0 { // one attempt, which is to be answered all the same
-			t.limit, t.retries = defaultTimeout, 0
-		}
-	}
+// Interval makes Acquire ask again every d, over 0, instead of after pauses that grow as [Backoff] says.
+func Interval(d time.Duration) Term {
+	return func(t *terms) { t.interval, t.even, t.limited = d, true, true }
 }
 
 // Margin makes the lease end for its holder this much before its ttl is over: [Lease.Done]
@@ -106,7 +108,7 @@ func Margin(d time.Duration) Term { return func(t *terms) { t.margin = d } }
 // default is 0.
 //
 // From the release on the lease is no one's: it can't be extended or released again, has no holder's name, and
-// its owner doesn't get it again. A lease that isn't released, because its process has died or the database can't be
+// can't be resumed. A lease that isn't released, because its process has died or the database can't be
 // reached, ends with its ttl, which may be earlier. [Leases.Release], by a lock id, knows no terms: it frees the
 // lease at once. In an [Election] the next leader waits for d.
 func MinHold(d time.Duration) Term { return func(t *terms) { t.hold = d } }
@@ -119,13 +121,18 @@ type terms struct {
 	ttl       time.Duration
 	margin    time.Duration
 	hold      time.Duration
-	owner     string
-	hasOwner  bool
+	holder    string // what others see
+	hasHolder bool
+	id        string // what the lease is resumed by
+	resumes   bool
 	refresh   bool
 	ephemeral bool
 
+	owner string // what is stored for holder or id
+
 	pace
-	evenly, growing bool // the pace was given by Wait, or by others
+	noWait, limited bool // a list of terms has NoWait, or others about waiting
+	timed           bool // Timeout was given
 
 	heartbeat time.Duration
 	beats     bool
@@ -140,15 +147,33 @@ type pace struct {
 	backoff  time.Duration // if not: the first pause
 }
 
-var defaultPace = pace{limit: defaultTimeout, retries: defaultRetries, backoff: defaultBackoff}
+var defaultPace = pace{retries: math.MaxInt, backoff: defaultBackoff}
 
-// backsOff returns the pace, with pauses that grow.
-func (t *terms) backsOff() *pace {
-	if t.even {
-		t.pace = defaultPace
+// mark stands in the column holder between a holder's name and a text that is random. So no two holders store
+// the same, and none stores what another resumes its lease by.
+const mark = "\x1f"
+
+// shown returns the name of a holder as others see it.
+func shown(stored string) string {
+	name, _, _ := strings.Cut(stored, mark)
+	return name
+}
+
+// thisProcess is the default name of a holder.
+var thisProcess = sync.OnceValue(func() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), strings.ToLower(rand.Text()[:6]))
+})
+
+// stored returns what the column holder has for the terms.
+func (t *terms) stored() string {
+	switch {
+	case t.resumes:
+		return t.id
+	case t.hasHolder:
+		return t.holder + mark + rand.Text()[:12]
 	}
-	t.growing = true
-	return &t.pace
+	return thisProcess() + mark + rand.Text()[:12]
 }
 
 // newTerms applies lists of terms to the defaults, and checks the result. Terms about
@@ -156,7 +181,8 @@ func (t *terms) backsOff() *pace {
 func newTerms(lists ...[]Term) (*terms, error) {
 	t := &terms{ttl: DefaultTTL, pace: defaultPace}
 	for _, list := range lists {
-		t.evenly, t.growing = false, false
+		before := t.noWait
+		t.noWait, t.limited = false, false
 		var errs []error
 		for _, term := range list {
 			if term == nil {
@@ -168,7 +194,12 @@ func newTerms(lists ...[]Term) (*terms, error) {
 		if err := errors.Join(append(errs, t.check()...)...); err != nil {
 			return nil, err
 		}
+		t.noWait = t.noWait || before && !t.limited
 	}
+	if t.noWait {
+		t.limit, t.retries = answerLimit, 0
+	}
+	t.owner = t.stored()
 	return t, nil
 }
 
@@ -179,19 +210,19 @@ func (t *terms) check() (errs []error) {
 		}
 	}
 	add(!validTTL(t.ttl), badTTL, t.ttl, maxTTL)
-	if t.hasOwner {
-		add(t.owner == "" || len(t.owner) > maxHolder || strings.IndexByte(t.owner, 0) >= 0 ||
-			!utf8.ValidString(t.owner),
-			"an owner's name of %d bytes, want 1 to %d of valid UTF-8 without NUL", len(t.owner), maxHolder)
+	named := func(given bool, what, name string, most int) {
+		add(given && (name == "" || len(name) > most || strings.ContainsAny(name, "\x00"+mark) ||
+			!utf8.ValidString(name)),
+			"%s of %d bytes, want 1 to %d of valid UTF-8 without U+0000 and U+001F", what, len(name), most)
 	}
-	add(t.refresh && !t.hasOwner, "Refresh needs Owner")
+	named(t.hasHolder, "a holder's name", t.holder, maxHolder)
+	named(t.resumes, "an id", t.id, maxResume)
+	add(t.refresh && !t.resumes, "Refresh needs Resume")
 	add(t.retries < 0, "%d retries, want 0 or more", t.retries)
 	add(!t.even && t.backoff <= 0, "a back-off of %v, want more than 0", t.backoff)
-	add(!t.even && t.limit < 0, "a timeout of %v, want 0 or more", t.limit)
-	add(t.evenly && t.growing, "Wait replaces Retries, Backoff and Timeout and can't be combined with them")
-	add(t.even && t.limit < 0, "a wait of %v, want 0 or more", t.limit)
-	add(t.even && t.limit > 0 && t.retries > 0 && t.interval <= 0,
-		"a wait of %v with an interval of %v, want more than 0", t.limit, t.interval)
+	add(t.even && t.interval <= 0, "an interval of %v, want more than 0", t.interval)
+	add(t.limit < 0, "a timeout of %v, want 0 or more", t.limit)
+	add(t.noWait && t.limited, "NoWait makes one attempt and can't be combined with Retries, Backoff, Interval and Timeout")
 	add(t.margin < 0 || t.margin >= t.ttl, "a margin of %v, want 0 or more and less than the ttl of %v",
 		t.margin, t.ttl)
 	add(t.hold < 0 || t.hold > maxTTL, "a minimum hold of %v, want 0 to %v", t.hold, maxTTL)

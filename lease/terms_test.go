@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -18,22 +19,26 @@ func TestTerms(t *testing.T) {
 		{"no ttl", []Term{TTL(0)}, "ttl of 0s"},
 		{"negative ttl", []Term{TTL(-time.Second)}, "ttl of -1s"},
 		{"too long a ttl", []Term{TTL(24*time.Hour + 1)}, "ttl of 24h0m0.000000001s"},
-		{"owner", []Term{Owner("me"), Refresh()}, ""},
-		{"empty owner", []Term{Owner("")}, "owner"},
-		{"owner with NUL", []Term{Owner("a\x00")}, "owner"},
-		{"owner not UTF-8", []Term{Owner("\xff")}, "owner"},
-		{"long owner", []Term{Owner(strings.Repeat("o", 513))}, "owner"},
-		{"refresh without owner", []Term{Refresh()}, "Refresh needs Owner"},
+		{"id", []Term{Resume("me"), Refresh()}, ""},
+		{"empty id", []Term{Resume("")}, "an id"},
+		{"id with NUL", []Term{Resume("a\x00")}, "an id"},
+		{"id not UTF-8", []Term{Resume("\xff")}, "an id"},
+		{"long id", []Term{Resume(strings.Repeat("o", 513))}, "an id"},
+		{"refresh without id", []Term{Refresh()}, "Refresh needs Resume"},
 		{"no retries", []Term{Retries(0)}, ""},
 		{"negative retries", []Term{Retries(-1)}, "-1 retries"},
 		{"no back-off", []Term{Backoff(0)}, "back-off of 0s"},
 		{"no timeout", []Term{Timeout(0)}, ""},
 		{"negative timeout", []Term{Timeout(-1)}, "timeout of -1ns"},
-		{"wait", []Term{Wait(time.Second, time.Millisecond)}, ""},
-		{"no wait", []Term{Wait(0, 0)}, ""},
-		{"wait without interval", []Term{Wait(time.Second, 0)}, "interval of 0s"},
-		{"negative wait", []Term{Wait(-1, 1)}, "wait of -1ns"},
-		{"two ways to wait", []Term{Wait(time.Second, 1), Retries(1)}, "Wait replaces Retries, Backoff and Timeout"},
+		{"interval", []Term{Timeout(time.Second), Interval(time.Millisecond)}, ""},
+		{"no wait", []Term{NoWait()}, ""},
+		{"no interval", []Term{Interval(0)}, "interval of 0s"},
+		{"negative wait", []Term{Timeout(-1)}, "timeout of -1ns"},
+		{"two ways to wait", []Term{NoWait(), Retries(1)}, "NoWait makes one attempt"},
+		{"holder", []Term{Holder("me")}, ""},
+		{"no holder", []Term{Holder("")}, "holder"},
+		{"mark in an id", []Term{Resume("me\x1fAB")}, "U+001F"},
+		{"mark in a holder", []Term{Holder("me\x1fAB")}, "U+001F"},
 		{"heartbeat", []Term{Heartbeat(time.Second)}, ""},
 		{"no heartbeat", []Term{Heartbeat(0)}, "heartbeat of 0s"},
 		{"margin", []Term{TTL(time.Second), Margin(time.Second - 1)}, ""},
@@ -58,17 +63,17 @@ func TestTerms(t *testing.T) {
 }
 
 func TestTermsOfACallWin(t *testing.T) {
-	got, err := newTerms([]Term{TTL(time.Hour), Wait(time.Minute, time.Second)}, []Term{TTL(time.Second), Timeout(time.Hour)})
-	if err != nil || got.ttl != time.Second || got.even || got.limit != time.Hour || got.retries != 10 {
+	got, err := newTerms([]Term{TTL(time.Hour), NoWait()}, []Term{TTL(time.Second), Timeout(time.Hour)})
+	if err != nil || got.ttl != time.Second || got.limit != time.Hour || got.retries != math.MaxInt {
 		t.Errorf("%+v, %v", got, err)
 	}
-	got, err = newTerms([]Term{Wait(time.Minute, time.Second)}, []Term{TTL(time.Second)})
-	if err != nil || !got.even || got.limit != time.Minute {
+	got, err = newTerms([]Term{Timeout(time.Minute), Interval(time.Second)}, []Term{NoWait()}, []Term{TTL(time.Second)})
+	if err != nil || !got.even || got.limit != 5*time.Second || got.retries != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	got, err = newTerms(nil)
-	if err != nil || got.ttl != 30*time.Second || got.retries != 10 || got.backoff != 100*time.Millisecond ||
-		got.limit != 5*time.Second || got.beat() != 10*time.Second {
+	if err != nil || got.ttl != 30*time.Second || got.retries != math.MaxInt || got.backoff != 100*time.Millisecond ||
+		got.limit != 0 || got.beat() != 10*time.Second {
 		t.Errorf("defaults: %+v, %v", got, err)
 	}
 }

@@ -165,8 +165,8 @@ func TestUnknownOutcomeIsUndone(t *testing.T) {
 			t.Fatal("it wasn't taken")
 		}
 		start := time.Now()
-		l := acquire(t, leases, "k", lease.Wait(time.Hour, time.Minute)) // it is woken
-		took(t, start, 350*time.Millisecond)                             // 50, 100 and 200 ms
+		l := acquire(t, leases, "k", lease.Timeout(time.Hour), lease.Interval(time.Minute)) // it is woken
+		took(t, start, 350*time.Millisecond)                                                // 50, 100 and 200 ms
 		if n := undone.Load(); n != 4 || l.Token().Value != 2 {
 			t.Errorf("undone %d times, then the token %v", n, l.Token())
 		}

@@ -26,16 +26,16 @@ func TestAcquireGivesUp(t *testing.T) {
 		{"no retries", []lease.Term{lease.Retries(0)}, 1, 0, 0},
 		{"two retries", []lease.Term{lease.Retries(2)}, 3, 150 * ms, 300 * ms},
 		{"back-off", []lease.Term{lease.Retries(3), lease.Backoff(10 * ms)}, 4, 35 * ms, 70 * ms},
-		{"defaults", nil, 6, 5 * time.Second, 5 * time.Second},
+		{"default pauses", []lease.Term{lease.Timeout(5 * time.Second)}, 6, 5 * time.Second, 5 * time.Second},
 		{"timeout", []lease.Term{lease.Timeout(120 * ms)}, 2, 120 * ms, 120 * ms},
 		{"no timeout", []lease.Term{lease.Timeout(0), lease.Retries(8), lease.Backoff(time.Second)}, 9, 16 * time.Second, 33 * time.Second},
-		{"wait", []lease.Term{lease.Wait(time.Second, 400*ms)}, 3, time.Second, time.Second},
-		{"one attempt", []lease.Term{lease.Wait(0, 0)}, 1, 0, 0},
+		{"wait", []lease.Term{lease.Timeout(time.Second), lease.Interval(400 * ms)}, 3, time.Second, time.Second},
+		{"one attempt", []lease.Term{lease.NoWait()}, 1, 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			eachDatabase(t, func(t *testing.T, d *database) {
 				leases := d.ready(t)
-				held := acquire(t, leases, "k", lease.Owner("me"), lease.TTL(time.Hour))
+				held := acquire(t, leases, "k", lease.Resume("me"), lease.TTL(time.Hour))
 				start := time.Now()
 				_, err := leases.Acquire(t.Context(), "k", test.terms...)
 				var e *lease.HeldError
@@ -79,7 +79,7 @@ func TestAcquireAtTheExpiry(t *testing.T) {
 		leases := d.ready(t)
 		first := acquire(t, leases, "k", lease.TTL(300*time.Millisecond))
 		start := time.Now()
-		second := acquire(t, leases, "k", lease.Wait(time.Hour, time.Minute))
+		second := acquire(t, leases, "k", lease.Timeout(time.Hour), lease.Interval(time.Minute))
 		if d := time.Since(start) - 300*time.Millisecond; d < time.Millisecond || d > 6*time.Millisecond {
 			t.Errorf("it took %v longer than the lease lived", d)
 		}
@@ -101,7 +101,7 @@ func TestWaitersStandInLine(t *testing.T) {
 		var waiters sync.WaitGroup
 		for i := range 5 {
 			waiters.Go(func() {
-				l, err := leases.Acquire(t.Context(), "k", lease.Wait(time.Hour, 10*time.Minute))
+				l, err := leases.Acquire(t.Context(), "k", lease.Timeout(time.Hour), lease.Interval(10*time.Minute))
 				if err != nil {
 					t.Error(err)
 					return
@@ -135,9 +135,11 @@ func TestWaitersStandInLine(t *testing.T) {
 func TestTimeoutInLine(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
-		acquire(t, leases, "k", lease.Owner("me"), lease.TTL(time.Hour))
+		acquire(t, leases, "k", lease.Resume("me"), lease.TTL(time.Hour))
 		var waiters sync.WaitGroup
-		waiters.Go(func() { _, _ = leases.Acquire(t.Context(), "k", lease.Wait(time.Minute, time.Minute)) })
+		waiters.Go(func() {
+			_, _ = leases.Acquire(t.Context(), "k", lease.Timeout(time.Minute), lease.Interval(time.Minute))
+		})
 		synctest.Wait()
 		var e *lease.HeldError
 		if _, err := leases.Acquire(t.Context(), "k", lease.Timeout(time.Second)); !errors.As(err, &e) || e.Attempts != 0 || e.Holder != "me" {
@@ -171,7 +173,7 @@ func TestTimeoutInLine(t *testing.T) {
 func TestTimeoutWhileAsking(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
-		acquire(t, leases, "k", lease.Owner("me"), lease.TTL(time.Hour))
+		acquire(t, leases, "k", lease.Resume("me"), lease.TTL(time.Hour))
 		attempts := 0
 		d.failing(func(ctx context.Context, c fakedb.Call) error {
 			if isAcquire(c) {
@@ -222,17 +224,17 @@ func TestNextInLineAsksAnotherConnection(t *testing.T) {
 	})
 }
 
-func TestOwner(t *testing.T) {
+func TestResume(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
-		me := lease.Owner("me")
+		me := lease.Resume("me")
 		first := acquire(t, leases, "k", me, lease.TTL(time.Minute))
 		time.Sleep(10 * time.Second)
 		again := acquire(t, leases, "k", me, lease.TTL(time.Hour))
 		if again.LockID() != first.LockID() || again.Token() != first.Token() || !again.ExpiresAt().Equal(first.ExpiresAt()) || !again.AcquiredAt().Equal(first.AcquiredAt()) {
 			t.Errorf("asked again: %v until %v, want %v until %v", again.Token(), again.ExpiresAt(), first.Token(), first.ExpiresAt())
 		}
-		if _, ok, err := leases.TryAcquire(t.Context(), "k", lease.Owner("you"), lease.Refresh()); ok || err != nil {
+		if _, ok, err := leases.TryAcquire(t.Context(), "k", lease.Resume("you"), lease.Refresh()); ok || err != nil {
 			t.Errorf("another owner: %v, %v", ok, err)
 		}
 		refreshed := acquire(t, leases, "k", me, lease.TTL(time.Hour), lease.Refresh())
@@ -247,7 +249,7 @@ func TestOwner(t *testing.T) {
 		// The owner doesn't wait for those who wait for its release.
 		var waiter sync.WaitGroup
 		waiter.Go(func() {
-			l, err := leases.Acquire(t.Context(), "k", lease.Owner("you"), lease.Wait(time.Hour, time.Minute))
+			l, err := leases.Acquire(t.Context(), "k", lease.Resume("you"), lease.Timeout(time.Hour), lease.Interval(time.Minute))
 			if err != nil {
 				t.Error(err)
 				return
@@ -267,7 +269,7 @@ func TestOwner(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
-		leases := d.ready(t, lease.WithDefaults(lease.TTL(time.Minute), lease.Retries(0)), lease.WithDefaults(lease.Owner("me")))
+		leases := d.ready(t, lease.WithDefaults(lease.TTL(time.Minute), lease.Retries(0)), lease.WithDefaults(lease.Resume("me")))
 		l := acquire(t, leases, "k")
 		if got := l.ExpiresAt().Sub(l.AcquiredAt()); got != time.Minute {
 			t.Errorf("a ttl of %v", got)
@@ -294,14 +296,59 @@ func TestNoAnswerInTime(t *testing.T) {
 			defer conn.Close()
 		}
 		for want, terms := range map[string][]lease.Term{
-			"no answer from the database": nil,
-			"no answer from the database: a connection for the session of ephemeral leases": {lease.Ephemeral()},
+			"no answer from the database": {lease.Timeout(time.Second)},
+			"no answer from the database: a connection for the session of ephemeral leases": {lease.Ephemeral(), lease.Timeout(time.Second)},
 		} {
 			_, err := leases.Acquire(t.Context(), "k", terms...)
 			_, _, tryErr := leases.TryAcquire(t.Context(), "k", terms...)
 			for _, err := range []error{err, tryErr} {
 				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
 					t.Errorf("%v, want %s", err, want)
+				}
+			}
+		}
+	})
+}
+
+// Without a term that limits it, Acquire waits for a lease that ends much later.
+func TestAcquireWaitsUntilItsContextEnds(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		acquire(t, leases, "k", lease.TTL(time.Hour))
+		called := false
+		if err := leases.Do(t.Context(), "k", func(context.Context) error { called = true; return nil }); err != nil || !called {
+			t.Error(err)
+		}
+		acquire(t, leases, "k", lease.TTL(time.Hour))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := leases.Do(ctx, "k", nil); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, lease.ErrHeld) {
+			t.Error(err)
+		}
+		if err := leases.Do(t.Context(), "k", nil, lease.NoWait()); !errors.Is(err, lease.ErrHeld) {
+			t.Error(err)
+		}
+	})
+}
+
+// A holder's name gives no right to the lease: neither to holders of the same name, nor to callers that resume by it.
+func TestHolderGivesNoRight(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, d *database) {
+		leases := d.ready(t)
+		for key, term := range map[string]lease.Term{"named": lease.Holder("web"), "default": lease.TTL(time.Hour)} {
+			held := acquire(t, leases, key, term)
+			name := held.String()
+			info, ok, err := leases.Lookup(t.Context(), key)
+			if err != nil || !ok || key == "named" && info.Holder != "web" || key == "default" && !strings.Contains(info.Holder, "/") {
+				t.Errorf("%s: %+v, %v", name, info, err)
+			}
+			for _, other := range []lease.Term{lease.Holder("web"), term, lease.Resume("web"), lease.Resume(info.Holder)} {
+				var e *lease.HeldError
+				if _, err := leases.Acquire(t.Context(), key, other, lease.NoWait()); !errors.As(err, &e) || e.Holder != info.Holder {
+					t.Errorf("%s: %v", key, err)
+				}
+				if _, ok, err := leases.TryAcquire(t.Context(), key, other); ok || err != nil {
+					t.Errorf("%s: %v, %v", key, ok, err)
 				}
 			}
 		}

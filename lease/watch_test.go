@@ -27,10 +27,10 @@ func TestWatch(t *testing.T) {
 		}()
 		wait := func() { time.Sleep(3*time.Second + time.Millisecond) }
 		wait()
-		first := acquire(t, leases, "jobs", lease.Owner("a"), lease.TTL(time.Hour))
+		first := acquire(t, leases, "jobs", lease.Resume("a"), lease.TTL(time.Hour))
 		wait()
 		release(t, first)
-		second := acquire(t, leases, "jobs", lease.Owner("a"), lease.TTL(time.Hour))
+		second := acquire(t, leases, "jobs", lease.Resume("a"), lease.TTL(time.Hour))
 		wait()
 		d.failing(func(context.Context, fakedb.Call) error { return errLost })
 		time.Sleep(2 * time.Second)

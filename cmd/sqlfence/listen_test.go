@@ -39,7 +39,7 @@ func TestReleaseWakesWaiters(t *testing.T) {
 
 	taken := make(chan error, 1)
 	go func() {
-		l, err := waiter.Acquire(ctx, key, lease.TTL(time.Hour), lease.Wait(time.Hour, time.Hour))
+		l, err := waiter.Acquire(ctx, key, lease.TTL(time.Hour), lease.Timeout(time.Hour), lease.Interval(time.Hour))
 		if err == nil {
 			err = l.Release(ctx)
 		}

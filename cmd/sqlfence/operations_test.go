@@ -149,7 +149,7 @@ func perform(t *testing.T, dsn, step string) {
 		key, owner, _ := strings.Cut(holder, " ")
 		leases, err := lease.New(opened(t, dsn))
 		if err == nil {
-			_, err = leases.Acquire(t.Context(), key, lease.Owner(owner), lease.TTL(time.Hour))
+			_, err = leases.Acquire(t.Context(), key, lease.Holder(owner), lease.TTL(time.Hour))
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ var _ gocron.Locker = (*Locker)(nil)
 func NewLocker(leases *lease.Leases, terms ...lease.Term) *Locker {
 	return &Locker{
 		leases: leases,
-		terms:  append([]lease.Term{lease.Wait(0, 0)}, terms...),
+		terms:  append([]lease.Term{lease.NoWait()}, terms...),
 		held:   make(map[string]*lock),
 	}
 }

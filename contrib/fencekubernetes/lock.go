@@ -36,7 +36,7 @@ type Lock struct {
 
 var _ resourcelock.Interface = (*Lock)(nil)
 
-// NewLock returns the lock of a lease's key for a process. The identity is the [lease.Owner] of its lease. Errors:
+// NewLock returns the lock of a lease's key for a process. The identity is the [lease.Resume] of its lease. Errors:
 // [sqlfence.ErrInvalid] for an empty identity, and those of [lease.NormalizeKey].
 func NewLock(key, identity string) (*Lock, error) {
 	key, err := lease.NormalizeKey(key)
@@ -113,7 +113,7 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	if leads && held != nil {
 		return fmt.Errorf("fencekubernetes: the elector of %q has to stop leading first: %w", l.identity, held.Err())
 	}
-	taken, ok, err := leases.TryAcquire(ctx, l.key, lease.Owner(l.identity), lease.TTL(ttl), lease.Refresh())
+	taken, ok, err := leases.TryAcquire(ctx, l.key, lease.Resume(l.identity), lease.TTL(ttl), lease.Refresh())
 	switch {
 	case err != nil:
 		return err

@@ -33,7 +33,7 @@ type candidate struct {
 func newCandidate(ctx context.Context, name string, source *scratch.Database) (c *candidate, err error) {
 	c = &candidate{name: name, elected: make(chan context.Context, 1), ended: make(chan error, 1)}
 	c.election, err = lease.NewElection("books", lease.Callbacks{Elected: c.lead},
-		lease.Owner(name), lease.TTL(ttl), lease.Wait(0, 20*time.Millisecond))
+		lease.Holder(name), lease.TTL(ttl), lease.Interval(20*time.Millisecond))
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func workOff(ctx context.Context, name, driver, dsn string, fenced bool) error {
 	}
 	defer db.Close()
 	leases, err := lease.New(db, lease.WithDefaults(
-		lease.Owner(name), lease.TTL(ttl), lease.Wait(limit, 50*time.Millisecond)))
+		lease.Holder(name), lease.TTL(ttl), lease.Timeout(limit), lease.Interval(50*time.Millisecond)))
 	if err != nil {
 		return err
 	}

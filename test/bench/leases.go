@@ -97,7 +97,7 @@ func (t target) leasing(hot bool) func(*stage) (work, error) {
 		if err != nil {
 			return work{}, err
 		}
-		all, err := lease.New(db, lease.WithDefaults(lease.TTL(lockTTL), lease.Wait(stillness, pollEvery)))
+		all, err := lease.New(db, lease.WithDefaults(lease.TTL(lockTTL), lease.Timeout(stillness), lease.Interval(pollEvery)))
 		if err != nil {
 			return work{}, err
 		}

@@ -111,7 +111,7 @@ func (j *job) terms() []lease.Term {
 		host, _ := os.Hostname()
 		owner = fmt.Sprintf("%s/%d/%s", host, os.Getpid(), strings.ToLower(rand.Text()[:6]))
 	}
-	terms := []lease.Term{lease.TTL(j.ttl), lease.Margin(j.grace), lease.Owner(owner),
+	terms := []lease.Term{lease.TTL(j.ttl), lease.Margin(j.grace), lease.Holder(owner),
 		lease.Wait(j.wait, pause(j.wait))}
 	if j.heartbeat != 0 {
 		terms = append(terms, lease.Heartbeat(j.heartbeat))

@@ -64,7 +64,7 @@ func start(t *testing.T, b harness.Base, dsn string) (p *program, stop func()) {
 	t.Helper()
 	p = &program{lost: make(chan error, 1)}
 	// No heartbeat, so that it doesn't notice a loss by itself.
-	if err := p.open(t.Context(), b.DriverName, dsn, lease.TTL(time.Hour), lease.Wait(0, 20*time.Millisecond)); err != nil {
+	if err := p.open(t.Context(), b.DriverName, dsn, lease.TTL(time.Hour), lease.Interval(20*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	p.db = b.Translated(t, p.db, dsn)

@@ -63,7 +63,7 @@ func (k *keeper) work(ctx context.Context) {
 func startKeeper(t *testing.T, b harness.Base, shop, archive *harness.Shop) *keeper {
 	t.Helper()
 	k := &keeper{mayAdopt: make(chan bool, 1), ready: make(chan bool)}
-	if err := k.open(b.DriverName, shop.Source, archive.Source, lease.TTL(time.Hour), lease.Wait(0, 20*time.Millisecond)); err != nil {
+	if err := k.open(b.DriverName, shop.Source, archive.Source, lease.TTL(time.Hour), lease.Interval(20*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	k.shop, k.archive = b.Translated(t, k.shop, shop.Source), b.Translated(t, k.archive, archive.Source)

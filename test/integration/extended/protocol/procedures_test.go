@@ -210,7 +210,7 @@ func TestProceduresLease(t *testing.T) {
 	_, err = db.Exec("CALL sqlfence_lease_acquire('books', $1, 30)", strings.Repeat("x", 513))
 	wantState(t, "a long owner", "22023", err)
 
-	held := harness.MustAcquire(t, leases, "books", lease.Owner("go"))
+	held := harness.MustAcquire(t, leases, "books", lease.Resume("go"))
 	harness.WantToken(t, held, "books", 2)
 	if other, err := acquired(ctx, db, "books", "w", 30); err != nil || other.lockID.Valid || other.holder.String != "go" {
 		t.Errorf("beside package lease: %+v, %v", other, err)

@@ -25,7 +25,7 @@ func TestLeaseListensOnThePool(t *testing.T) {
 	for range 2 {
 		holder := harness.MustAcquire(t, there, "jobs", lease.TTL(time.Hour))
 		task := harness.Go(func() error {
-			l, err := here.Acquire(t.Context(), "jobs", lease.Wait(harness.Patience, time.Hour))
+			l, err := here.Acquire(t.Context(), "jobs", lease.Timeout(harness.Patience), lease.Interval(time.Hour))
 			if err == nil {
 				err = l.Release(t.Context())
 			}

@@ -54,7 +54,7 @@ func TestLeaseBadInput(t *testing.T) {
 			_, err := leases.Extend(ctx, strings.Repeat("A", 22), ttl)
 			wantInvalid(fmt.Sprint("Extend, ttl ", ttl), err)
 		}
-		verbs("owner", "jobs", lease.Owner(""))
+		verbs("owner", "jobs", lease.Resume(""))
 		for _, id := range []string{"", "short", strings.Repeat("A", 23), strings.Repeat("A", 21) + "!"} {
 			_, err := leases.Extend(ctx, id, time.Second)
 			wantInvalid("Extend", err)
@@ -76,7 +76,7 @@ func TestLeaseKeys(t *testing.T) {
 		long := strings.Repeat("k", 512)
 		harness.WantToken(t, harness.MustAcquire(t, leases, long), long, 1)
 		odd := "a'; DROP TABLE fencing_leases; --\n\\ %s $1 ? \U0001F512"
-		harness.WantToken(t, harness.MustAcquire(t, leases, odd, lease.Owner(odd)), odd, 1)
+		harness.WantToken(t, harness.MustAcquire(t, leases, odd, lease.Resume(odd)), odd, 1)
 	})
 }
 
@@ -99,9 +99,9 @@ func TestLeaseTokenLimit(t *testing.T) {
 			t.Errorf("no warning at WarnToken: %q", &log)
 		}
 		set("jobs", sqlfence.MaxToken-1)
-		l := harness.MustAcquire(t, leases, "jobs", lease.Owner("me"))
+		l := harness.MustAcquire(t, leases, "jobs", lease.Resume("me"))
 		harness.WantToken(t, l, "jobs", sqlfence.MaxToken)
-		harness.MustAcquire(t, leases, "jobs", lease.Owner("me"), lease.Refresh()) // needs no further token
+		harness.MustAcquire(t, leases, "jobs", lease.Resume("me"), lease.Refresh()) // needs no further token
 		if _, ok, err := leases.TryAcquire(t.Context(), "jobs"); ok || err != nil {
 			t.Errorf("while it is held: %v, %v", ok, err)
 		}
@@ -169,7 +169,7 @@ func TestLeaseCancelledAtEveryPoint(t *testing.T) {
 		// be on their way.
 		again := harness.NewLeases(t, db)
 		for i := range 60 {
-			l, err := again.Acquire(t.Context(), fmt.Sprintf("jobs/%d", i), lease.Wait(harness.Patience, 10*time.Millisecond))
+			l, err := again.Acquire(t.Context(), fmt.Sprintf("jobs/%d", i), lease.Timeout(harness.Patience), lease.Interval(10*time.Millisecond))
 			if err != nil {
 				t.Fatalf("jobs/%d is left behind: %v", i, err)
 			}

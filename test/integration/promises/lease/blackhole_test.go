@@ -58,9 +58,9 @@ func TestLeaseWithoutAnAnswerIsNotHeld(t *testing.T) {
 // Whoever has waited in line behind one who was told that the lease is held says so too.
 func TestLeaseWaiterInLineKnowsTheHolder(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, _ *sql.DB, leases *lease.Leases) {
-		holder := harness.MustAcquire(t, leases, "jobs", lease.Owner("holder"))
+		holder := harness.MustAcquire(t, leases, "jobs", lease.Resume("holder"))
 		ctx, cancel := context.WithCancel(t.Context())
-		first := waitFor(t, ctx, leases, lease.Wait(time.Hour, time.Hour))
+		first := waitFor(t, ctx, leases, lease.Timeout(time.Hour), lease.Interval(time.Hour))
 		var held *lease.HeldError
 		harness.Eventually(t, "a waiter that stands behind the first", func() bool {
 			_, err := leases.Acquire(t.Context(), "jobs", lease.Timeout(50*time.Millisecond))

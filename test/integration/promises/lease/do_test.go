@@ -305,7 +305,7 @@ func TestLeaseDoOfAnOwner(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
 		t.Parallel() // it waits
 		harness.Undisturbed(t, db, 300*time.Millisecond, func() error {
-			before := harness.MustAcquire(t, leases, "jobs", lease.Owner("me"), lease.TTL(time.Second))
+			before := harness.MustAcquire(t, leases, "jobs", lease.Resume("me"), lease.TTL(time.Second))
 			_, err := do(t, leases, "jobs", func(ctx context.Context) error {
 				select {
 				case <-ctx.Done():
@@ -313,7 +313,7 @@ func TestLeaseDoOfAnOwner(t *testing.T) {
 				case <-before.Done():
 				}
 				return context.Cause(ctx)
-			}, lease.Owner("me"), lease.TTL(time.Minute))
+			}, lease.Resume("me"), lease.TTL(time.Minute))
 			if !errors.Is(before.Err(), lease.ErrLeaseLost) {
 				t.Errorf("the lease from before: %v", before.Err())
 			}

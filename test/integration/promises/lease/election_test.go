@@ -27,7 +27,7 @@ func newElectionProcess(t *testing.T, sh *harness.Shop, rule sqlfence.Rule) *ele
 	var err error
 	p.Election, err = lease.NewElection("books", lease.Callbacks{Lost: func(err error) { p.lost <- err }},
 		// No heartbeat, so that the loss isn't noticed by itself.
-		lease.TTL(time.Hour), lease.Wait(0, 20*time.Millisecond))
+		lease.TTL(time.Hour), lease.Interval(20*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

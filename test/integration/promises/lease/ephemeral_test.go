@@ -137,7 +137,7 @@ func TestLeaseOfTheSessionThatAsks(t *testing.T) {
 		leases := harness.NewLeases(t, db)
 		for _, session := range []int64{77, -77, 1 << 40, -1 << 63} {
 			key := fmt.Sprint("k/", session)
-			l := harness.MustAcquire(t, direct, key, lease.Owner("me"))
+			l := harness.MustAcquire(t, direct, key, lease.Resume("me"))
 			for _, query := range []string{"SELECT pg_advisory_lock($1)", "UPDATE fencing_leases SET session = $1 WHERE lock_id IS NOT NULL"} {
 				harness.MustExec(t, db, query, session)
 			}

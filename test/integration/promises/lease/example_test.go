@@ -51,7 +51,7 @@ func ExampleLeases_Acquire() {
 	if err := first.Extend(ctx, time.Second); err != nil && !errors.Is(err, lease.ErrLeaseLost) {
 		log.Fatal(err)
 	}
-	second, err := leases.Acquire(ctx, "books", lease.Owner("second"))
+	second, err := leases.Acquire(ctx, "books", lease.Resume("second"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestLeaseFairness(t *testing.T) {
 				for range callers {
 					wg.Go(func() {
 						for {
-							l, err := leases.Acquire(t.Context(), way, lease.Wait(harness.Patience, 10*time.Millisecond))
+							l, err := leases.Acquire(t.Context(), way, lease.Timeout(harness.Patience), lease.Interval(10*time.Millisecond))
 							if err != nil {
 								t.Error(err)
 								return

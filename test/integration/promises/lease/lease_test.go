@@ -153,7 +153,7 @@ func TestLeaseLookupAndList(t *testing.T) {
 		if _, ok, err := leases.Lookup(t.Context(), "jobs"); ok || err != nil {
 			t.Errorf("Lookup of nothing: %v, %v", ok, err)
 		}
-		jobs := harness.MustAcquire(t, leases, "jobs", lease.Owner("worker 1"))
+		jobs := harness.MustAcquire(t, leases, "jobs", lease.Resume("worker 1"))
 		harness.MustAcquire(t, leases, "alpha")
 		harness.MustRelease(t, harness.MustAcquire(t, leases, "gone"))
 		list, err := leases.List(t.Context())
@@ -203,7 +203,7 @@ func TestLeaseTokensGoOnFromTheLedger(t *testing.T) {
 
 func TestLeaseSameOwner(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
-		me := lease.Owner("me")
+		me := lease.Resume("me")
 		l := harness.MustAcquire(t, leases, "jobs", me, lease.TTL(30*time.Minute))
 		again := harness.MustAcquire(t, harness.NewLeases(t, db), "jobs", me, lease.TTL(time.Hour))
 		if again.Token() != l.Token() || again.LockID() != l.LockID() || !again.ExpiresAt().Equal(l.ExpiresAt()) {
@@ -213,7 +213,7 @@ func TestLeaseSameOwner(t *testing.T) {
 		if again.Token() != l.Token() || again.LockID() != l.LockID() || again.ExpiresAt().Sub(l.ExpiresAt()) < 29*time.Minute {
 			t.Errorf("refreshed: %v %v, want %v an hour later", again.Token(), again.ExpiresAt(), l.Token())
 		}
-		if _, ok, err := leases.TryAcquire(t.Context(), "jobs", lease.Owner("you")); ok || err != nil {
+		if _, ok, err := leases.TryAcquire(t.Context(), "jobs", lease.Resume("you")); ok || err != nil {
 			t.Errorf("another owner: %v, %v", ok, err)
 		}
 		if _, ok, err := leases.TryAcquire(t.Context(), "jobs"); ok || err != nil {

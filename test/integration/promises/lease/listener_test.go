@@ -87,7 +87,7 @@ func TestLeaseListener(t *testing.T) {
 			c.Reset()
 			got := make(chan error)
 			go func() {
-				l, err := here.Acquire(t.Context(), "jobs", lease.Wait(harness.Patience, time.Hour))
+				l, err := here.Acquire(t.Context(), "jobs", lease.Timeout(harness.Patience), lease.Interval(time.Hour))
 				if err == nil {
 					err = l.Release(t.Context())
 				}

@@ -23,7 +23,7 @@ func TestLeaseAcquireLosesItsAnswer(t *testing.T) {
 	eachLoser(t, func(t *testing.T, d *losingDatabase) {
 		harness.MustAcquire(t, d.leases, t.Name(), lease.Ephemeral()) // keeps the session open
 		for name, terms := range map[string][]lease.Term{
-			"plain": nil, "owner": {lease.Owner("me")}, "refresh": {lease.Owner("me"), lease.Refresh()}, "ephemeral": {lease.Ephemeral()},
+			"plain": nil, "owner": {lease.Resume("me")}, "refresh": {lease.Resume("me"), lease.Refresh()}, "ephemeral": {lease.Ephemeral()},
 		} {
 			key := t.Name() + name
 			for round := range 2 { // of a key without a row, and with one
@@ -135,7 +135,7 @@ func TestLeaseAcquireIsCutOffWhileItWaits(t *testing.T) {
 				return all
 			}
 		}
-		for key, terms := range map[string][]lease.Term{"new": nil, "old": nil, "mine": {lease.Owner("me")}} {
+		for key, terms := range map[string][]lease.Term{"new": nil, "old": nil, "mine": {lease.Resume("me")}} {
 			if key != "new" {
 				harness.MustRelease(t, harness.MustAcquire(t, direct, key))
 			}

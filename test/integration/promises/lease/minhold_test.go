@@ -25,7 +25,7 @@ func TestLeaseMinHold(t *testing.T) {
 		ctx := t.Context()
 		for i, ttl := range []time.Duration{time.Minute, 3 * time.Hour} {
 			token := int64(3*i + 1)
-			terms := []lease.Term{lease.TTL(ttl), lease.MinHold(time.Hour), lease.Owner("me")}
+			terms := []lease.Term{lease.TTL(ttl), lease.MinHold(time.Hour), lease.Resume("me")}
 			l := harness.MustAcquire(t, leases, "jobs", terms...)
 			harness.WantToken(t, l, "jobs", token)
 			harness.MustRelease(t, l)
@@ -34,7 +34,7 @@ func TestLeaseMinHold(t *testing.T) {
 				t.Errorf("ttl %v: Lookup = %+v, %v, %v; acquired %v", ttl, info, held, err, l.AcquiredAt())
 			}
 			for _, owner := range []string{"me", "other"} {
-				if _, ok, err := leases.TryAcquire(ctx, "jobs", lease.Owner(owner)); ok || err != nil {
+				if _, ok, err := leases.TryAcquire(ctx, "jobs", lease.Resume(owner)); ok || err != nil {
 					t.Errorf("ttl %v: %s has it early: %v, %v", ttl, owner, ok, err)
 				}
 			}

@@ -57,7 +57,7 @@ func mysqlGone(t *testing.T, dsn string, message int, next *lease.Leases, key st
 		}
 	})
 	if met = network.Met(); met {
-		l, nextErr := next.Acquire(t.Context(), key, lease.Wait(30*time.Second, 10*time.Millisecond))
+		l, nextErr := next.Acquire(t.Context(), key, lease.Timeout(30*time.Second), lease.Interval(10*time.Millisecond))
 		if nextErr != nil {
 			err = fmt.Errorf("the next holder: %w", nextErr)
 		} else {
@@ -80,7 +80,7 @@ func TestMySQLHolderIsGone(t *testing.T) {
 	db := harness.MySQL.Raw(t, dsn)
 	direct := harness.NewLeases(t, db)
 	hold := func(key string) string {
-		l, err := direct.Acquire(t.Context(), key, lease.Owner("me"), lease.TTL(ttl))
+		l, err := direct.Acquire(t.Context(), key, lease.Resume("me"), lease.TTL(ttl))
 		if err != nil {
 			t.Error(err)
 			return ""
@@ -101,7 +101,7 @@ func TestMySQLHolderIsGone(t *testing.T) {
 	eachMySQLGone(t, dsn, db, "refresh", func(ctx context.Context, leases *lease.Leases, key string, arm func()) error {
 		hold(key)
 		arm()
-		_, _, err := leases.TryAcquire(ctx, key, lease.Owner("me"), lease.Refresh(), lease.TTL(ttl))
+		_, _, err := leases.TryAcquire(ctx, key, lease.Resume("me"), lease.Refresh(), lease.TTL(ttl))
 		return err
 	})
 }

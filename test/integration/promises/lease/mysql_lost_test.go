@@ -81,7 +81,7 @@ func TestMySQLAcquireLosesItsAnswer(t *testing.T) {
 	eachMySQLFault(t, func(t *testing.T, leases, direct *lease.Leases, key string, arm func() func()) {
 		for round := range 2 { // of a key without a row, and with one
 			disarm := arm()
-			l, ok, err := leases.TryAcquire(t.Context(), key, lease.Owner("me"), lease.Timeout(harness.Patience))
+			l, ok, err := leases.TryAcquire(t.Context(), key, lease.Resume("me"), lease.Timeout(harness.Patience))
 			disarm()
 			switch {
 			case ok:

@@ -24,12 +24,12 @@ func TestLeaseInMySQLSessions(t *testing.T) {
 		leases, others := harness.NewLeases(t, db), harness.NewLeases(t, plain)
 		for round := int64(1); round <= 2; round++ {
 			for _, key := range []string{"jobs", "Jobs", "jobs ", "bücher"} {
-				l := harness.MustAcquire(t, leases, key, lease.Owner("ädä"))
+				l := harness.MustAcquire(t, leases, key, lease.Resume("ädä"))
 				harness.WantToken(t, l, key, 2*round-1)
 				if _, ok, err := others.TryAcquire(ctx, key); ok || err != nil {
 					t.Errorf("%q was taken by another: %v, %v", key, ok, err)
 				}
-				if again, ok, err := leases.TryAcquire(ctx, key, lease.Owner("ädä"), lease.Refresh(), lease.TTL(30*time.Minute)); !ok || err != nil || again.LockID() != l.LockID() {
+				if again, ok, err := leases.TryAcquire(ctx, key, lease.Resume("ädä"), lease.Refresh(), lease.TTL(30*time.Minute)); !ok || err != nil || again.LockID() != l.LockID() {
 					t.Errorf("%q isn't its owner's any more: %v, %v", key, ok, err)
 				}
 				if err := l.Extend(ctx, time.Hour); err != nil {
@@ -104,7 +104,7 @@ func TestLeaseNewKeysOnMySQL(t *testing.T) {
 				var wg sync.WaitGroup
 				for _, leases := range all {
 					wg.Go(func() {
-						l, err := leases.Acquire(t.Context(), key, lease.Wait(harness.Patience, 5*time.Millisecond))
+						l, err := leases.Acquire(t.Context(), key, lease.Timeout(harness.Patience), lease.Interval(5*time.Millisecond))
 						if err != nil {
 							t.Error(err)
 							return

@@ -46,7 +46,7 @@ func TestLeaseNotifiesWhereSomebodyWaits(t *testing.T) {
 		}
 		got := make(chan error)
 		go func() {
-			l, err := there.Acquire(t.Context(), "jobs", lease.Wait(harness.Patience, time.Hour))
+			l, err := there.Acquire(t.Context(), "jobs", lease.Timeout(harness.Patience), lease.Interval(time.Hour))
 			if err == nil {
 				err = l.Release(t.Context())
 			}
@@ -83,7 +83,7 @@ func TestLeaseNotificationsAreNotLost(t *testing.T) {
 			for range 4 {
 				wg.Go(func() {
 					for range 25 {
-						l, err := leases.Acquire(t.Context(), "jobs", lease.Wait(harness.Patience, time.Hour), lease.TTL(time.Hour))
+						l, err := leases.Acquire(t.Context(), "jobs", lease.Timeout(harness.Patience), lease.Interval(time.Hour), lease.TTL(time.Hour))
 						if err != nil {
 							t.Error(err)
 							return

@@ -27,7 +27,7 @@ func TestLeaseObserver(t *testing.T) {
 			}
 		}
 		leases := harness.NewLeases(t, b.Raw(t, b.DSN(t)), lease.WithObserver(observer))
-		l := harness.MustAcquire(t, leases, "jobs", lease.Owner("me"))
+		l := harness.MustAcquire(t, leases, "jobs", lease.Resume("me"))
 		if err := l.Extend(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)
 		}

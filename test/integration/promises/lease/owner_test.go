@@ -26,7 +26,7 @@ func TestOwnersNewAttemptIsNotGivenTheAbandonedOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		first := harness.Go(func() error { _, _, err := leases.TryAcquire(ctx, "pens", lease.Owner("w")); return err })
+		first := harness.Go(func() error { _, _, err := leases.TryAcquire(ctx, "pens", lease.Resume("w")); return err })
 		harness.Eventually(t, "the first attempt waits", func() bool { return b.Waiting(t, plain) > 0 })
 		cancel()
 		if err := first.Wait(); err == nil {
@@ -35,7 +35,7 @@ func TestOwnersNewAttemptIsNotGivenTheAbandonedOne(t *testing.T) {
 		waits := db.Stats().WaitCount
 		var l *lease.Lease
 		second := harness.Go(func() (err error) {
-			l, err = leases.Acquire(t.Context(), "pens", lease.Owner("w"), lease.Timeout(harness.Patience))
+			l, err = leases.Acquire(t.Context(), "pens", lease.Resume("w"), lease.Timeout(harness.Patience))
 			return err
 		})
 		harness.Eventually(t, "the second attempt waits for the connection", func() bool { return db.Stats().WaitCount > waits })

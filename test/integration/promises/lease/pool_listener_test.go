@@ -37,7 +37,7 @@ func handOver(t *testing.T, db *sql.DB, there, here *lease.Leases) {
 	holder := harness.MustAcquire(t, there, "jobs", lease.TTL(time.Hour))
 	got := make(chan error, 1)
 	go func() {
-		l, err := here.Acquire(t.Context(), "jobs", lease.Wait(harness.Patience, time.Hour))
+		l, err := here.Acquire(t.Context(), "jobs", lease.Timeout(harness.Patience), lease.Interval(time.Hour))
 		if err == nil {
 			err = l.Release(t.Context())
 		}

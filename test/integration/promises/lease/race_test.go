@@ -90,7 +90,7 @@ func TestLeaseBesideIssue(t *testing.T) {
 			wg.Go(func() {
 				var last int64
 				for range 25 {
-					l, err := leases.Acquire(t.Context(), "jobs", lease.Wait(harness.Patience, 5*time.Millisecond))
+					l, err := leases.Acquire(t.Context(), "jobs", lease.Timeout(harness.Patience), lease.Interval(5*time.Millisecond))
 					if err == nil {
 						add(l.Token(), &last)
 						err = l.Release(t.Context())
@@ -207,7 +207,7 @@ func TestLeasePoolIsBusy(t *testing.T) {
 		if err := conn.Close(); err != nil {
 			t.Fatal(err)
 		}
-		l := harness.MustAcquire(t, leases, "jobs", lease.Wait(harness.Patience, 5*time.Millisecond))
+		l := harness.MustAcquire(t, leases, "jobs", lease.Timeout(harness.Patience), lease.Interval(5*time.Millisecond))
 		harness.MustRelease(t, l)
 		harness.Eventually(t, "an idle pool", func() bool { return db.Stats().InUse == 0 })
 	})
@@ -237,7 +237,7 @@ func TestLeaseNewKeysDoNotDeadlock(t *testing.T) {
 			for _, leases := range all {
 				wg.Go(func() {
 					<-start
-					l, err := leases.Acquire(t.Context(), key, lease.Wait(harness.Patience, time.Millisecond))
+					l, err := leases.Acquire(t.Context(), key, lease.Timeout(harness.Patience), lease.Interval(time.Millisecond))
 					if err != nil {
 						t.Error(err)
 						return

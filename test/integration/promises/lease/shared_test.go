@@ -45,7 +45,7 @@ func TestLeaseSharedStatements(t *testing.T) {
 		together(t, 2*keys, func(i int) error {
 			key := fmt.Sprint("own/", i%keys)
 			for range rounds {
-				l, err := all[i/keys].Acquire(t.Context(), key, lease.Wait(harness.Patience, 5*time.Millisecond), lease.Owner(fmt.Sprint("owner's ", i)))
+				l, err := all[i/keys].Acquire(t.Context(), key, lease.Timeout(harness.Patience), lease.Interval(5*time.Millisecond), lease.Resume(fmt.Sprint("owner's ", i)))
 				if err != nil {
 					return err
 				}

@@ -16,7 +16,7 @@ import (
 func TestLeaseAcquireGivesUp(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
 		t.Parallel() // it waits
-		holder := harness.MustAcquire(t, leases, "jobs", lease.Owner("holder"))
+		holder := harness.MustAcquire(t, leases, "jobs", lease.Resume("holder"))
 		for _, test := range []struct {
 			name     string
 			terms    []lease.Term
@@ -26,8 +26,8 @@ func TestLeaseAcquireGivesUp(t *testing.T) {
 			{"one attempt", []lease.Term{lease.Retries(0)}, 1, true},
 			{"retries", []lease.Term{lease.Retries(3), lease.Backoff(time.Millisecond)}, 4, true},
 			{"timeout", []lease.Term{lease.Retries(1000), lease.Backoff(time.Millisecond), lease.Timeout(400 * time.Millisecond)}, 1, false},
-			{"one attempt, by Wait", []lease.Term{lease.Wait(0, 0)}, 1, true},
-			{"wait", []lease.Term{lease.Wait(400*time.Millisecond, time.Millisecond)}, 2, false},
+			{"one attempt, by Wait", []lease.Term{lease.NoWait()}, 1, true},
+			{"wait", []lease.Term{lease.Timeout(400*time.Millisecond), lease.Interval(time.Millisecond)}, 2, false},
 		} {
 			var held *lease.HeldError
 			harness.Eventually(t, test.name+": answers within the limit", func() bool {
@@ -57,7 +57,7 @@ func TestLeaseAcquireGivesUp(t *testing.T) {
 // when it expires.
 func TestLeaseAcquireWaits(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
-		wait := lease.Wait(harness.Patience, 5*time.Millisecond)
+		wait := lease.Timeout(harness.Patience), lease.Interval(5*time.Millisecond)
 		elsewhere := harness.NewLeases(t, db)
 		for i, by := range []*lease.Leases{leases, elsewhere} {
 			holder := harness.MustAcquire(t, by, "jobs")
@@ -90,13 +90,13 @@ func TestLeaseLine(t *testing.T) {
 		leases := harness.NewLeases(t, db)
 		c.Reset() // of what Setup asked
 		holder := harness.MustAcquire(t, leases, "jobs")
-		first := waitFor(t, t.Context(), leases, lease.Wait(harness.Patience, time.Hour))
+		first := waitFor(t, t.Context(), leases, lease.Timeout(harness.Patience), lease.Interval(time.Hour))
 		harness.Eventually(t, "the first one's attempt", func() bool { return leaseAttempts(c) == 2 })
 		ctx, cancel := context.WithCancel(t.Context())
 		var stay, leave []<-chan error
 		for range 4 {
-			stay = append(stay, waitFor(t, t.Context(), leases, lease.Wait(harness.Patience, time.Hour)))
-			leave = append(leave, waitFor(t, ctx, leases, lease.Wait(harness.Patience, time.Hour)))
+			stay = append(stay, waitFor(t, t.Context(), leases, lease.Timeout(harness.Patience), lease.Interval(time.Hour)))
+			leave = append(leave, waitFor(t, ctx, leases, lease.Timeout(harness.Patience), lease.Interval(time.Hour)))
 		}
 		cancel()
 		for _, w := range leave {
@@ -222,7 +222,7 @@ func TestLeaseGivenUpWhileItWaits(t *testing.T) {
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		next := harness.MustAcquire(t, harness.NewLeases(t, sh.DB), "books", lease.Wait(harness.Patience, 5*time.Millisecond))
+		next := harness.MustAcquire(t, harness.NewLeases(t, sh.DB), "books", lease.Timeout(harness.Patience), lease.Interval(5*time.Millisecond))
 		harness.WantError(t, setBookPrice(ctx, sh.DB, 30), sqlfence.ErrStale)
 		if err := setBookPrice(next.Context(), sh.DB, 30); err != nil {
 			t.Error(err)

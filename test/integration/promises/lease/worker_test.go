@@ -34,7 +34,7 @@ func TestLeaseWorker(t *testing.T) {
 		sqlfence.WithTable("notes", sqlfence.Ledger(), sqlfence.Resource("accounts"), sqlfence.Key("id")))
 	db.SetMaxOpenConns(leaseGoroutines)
 	db.SetMaxIdleConns(leaseGoroutines)
-	leases, err := lease.New(db, lease.WithLogger(slog.New(slog.DiscardHandler)), lease.WithDefaults(lease.TTL(leaseTTL), lease.Wait(time.Second, 20*time.Millisecond)))
+	leases, err := lease.New(db, lease.WithLogger(slog.New(slog.DiscardHandler)), lease.WithDefaults(lease.TTL(leaseTTL), lease.Timeout(time.Second), lease.Interval(20*time.Millisecond)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestNamesAreBytes(t *testing.T) {
 					}
 				}
 				_ = fenced.Close()
-				l, ok, err := leases.TryAcquire(t.Context(), name, lease.Owner(name), lease.TTL(time.Hour))
+				l, ok, err := leases.TryAcquire(t.Context(), name, lease.Resume(name), lease.TTL(time.Hour))
 				if err != nil || !ok || l.Token().Value != int64(n)+11 || l.Key() != name {
 					t.Fatalf("%q: %v, %v, %v", name, l, ok, err)
 				}

@@ -144,7 +144,7 @@ func (h *hostile) leases(t *testing.T, db *sql.DB, try func(string, error)) {
 	for range 2 {
 		try("lease Setup", leases.Setup(ctx))
 	}
-	held, ok, err := leases.TryAcquire(ctx, "job", lease.TTL(time.Hour), lease.Owner("ada"))
+	held, ok, err := leases.TryAcquire(ctx, "job", lease.TTL(time.Hour), lease.Resume("ada"))
 	if err != nil || !ok {
 		t.Fatalf("TryAcquire: %v, %v", ok, err)
 	}

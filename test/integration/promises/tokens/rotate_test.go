@@ -286,7 +286,7 @@ func TestRotateAsksBeforeItRetiresOtherNames(t *testing.T) {
 		}
 
 		leases := harness.NewLeases(t, r.plain)
-		held, err := leases.Acquire(ctx, "books", lease.Owner("worker-7"))
+		held, err := leases.Acquire(ctx, "books", lease.Resume("worker-7"))
 		if err != nil {
 			t.Fatal(err)
 		}

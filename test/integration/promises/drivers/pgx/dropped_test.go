@@ -124,7 +124,7 @@ func eachOwnFunction(t *testing.T, name string, db *sql.DB, test func(name strin
 			}
 			return err
 		}},
-		{"lease.Acquire with an owner", func() error { _, err := leases.Acquire(ctx, name+"/owner", lease.Owner("me")); return err }},
+		{"lease.Acquire with an owner", func() error { _, err := leases.Acquire(ctx, name+"/owner", lease.Resume("me")); return err }},
 		{"lease.Acquire ephemeral", func() error {
 			l, err := leases.Acquire(ctx, next("key"), lease.Ephemeral())
 			if err == nil {
