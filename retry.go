@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
 // RetryOptions are the options of [Retry]. The zero value means the defaults.
@@ -32,12 +32,6 @@ type RetryOptions struct {
 	MaxBackoff time.Duration
 }
 
-const (
-	retryAttempts   = 10
-	retryBackoff    = 10 * time.Millisecond
-	retryMaxBackoff = time.Second
-)
-
 // Retry runs fn in a transaction and commits it. After a temporary error it starts
 // again with a new transaction. Temporary are
 //
@@ -55,8 +49,8 @@ const (
 // It never repeats after [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial], [ErrLocked],
 // [ErrUnknownOutcome] or a context's error, nor once ctx has ended. A failed commit is
 // repeated only after a serialization failure or a deadlock, which mean that nothing was
-// committed. After a lost connection its error is ErrUnknownOutcome, if the transaction had
-// guarded statements.
+// committed. If the answer to a commit is lost, the error is ErrUnknownOutcome; in a fenced database only if the
+// transaction had guarded statements or has called [github.com/sqlfence/sqlfence/tokens.Store.Hold].
 //
 // The transaction is rolled back if fn returns an error or panics. fn must not commit
 // or roll back itself. Retry returns nil once a commit has succeeded, else the last
@@ -68,19 +62,8 @@ func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.C
 	if err := opts.complete(); err != nil {
 		return err
 	}
-	backoff := dberr.Backoff{Pause: opts.Backoff, Max: opts.MaxBackoff}
-	for n := 1; ; n++ {
-		again, err := attemptTx(ctx, db, opts.Tx, fn)
-		if err == nil {
-			return nil
-		}
-		if !again || n >= opts.Attempts || ctx.Err() != nil {
-			return lost.Explain(ctx, attempted(err, n))
-		}
-		if cause := backoff.Wait(ctx); cause != nil {
-			return lost.Explain(ctx, fmt.Errorf("%w (after %d attempts, then %w)", err, n, cause))
-		}
-	}
+	retrying := core.Retrying{Attempts: opts.Attempts, Backoff: opts.Backoff, MaxBackoff: opts.MaxBackoff}
+	return retrying.Run(ctx, func() (again bool, err error) { return attemptTx(ctx, db, opts.Tx, fn) })
 }
 
 // complete checks the options and fills in the defaults.
@@ -89,25 +72,18 @@ func (o *RetryOptions) complete() error {
 		return fmt.Errorf("%w: Retry: Attempts, Backoff or MaxBackoff is negative", ErrInvalid)
 	}
 	if o.Attempts == 0 {
-		o.Attempts = retryAttempts
+		o.Attempts = core.DefaultRetrying.Attempts
 	}
 	if o.MaxBackoff == 0 {
-		o.MaxBackoff = max(retryMaxBackoff, o.Backoff)
+		o.MaxBackoff = max(core.DefaultRetrying.MaxBackoff, o.Backoff)
 	}
 	if o.Backoff == 0 {
-		o.Backoff = min(retryBackoff, o.MaxBackoff)
+		o.Backoff = min(core.DefaultRetrying.Backoff, o.MaxBackoff)
 	}
 	if o.MaxBackoff < o.Backoff {
 		return fmt.Errorf("%w: Retry: MaxBackoff %v is less than Backoff %v", ErrInvalid, o.MaxBackoff, o.Backoff)
 	}
 	return nil
-}
-
-func attempted(err error, n int) error {
-	if n == 1 {
-		return err
-	}
-	return fmt.Errorf("%w (after %d attempts)", err, n)
 }
 
 // attemptTx runs fn in one transaction, and reports whether to do it again.
@@ -116,29 +92,22 @@ func attemptTx(
 ) (again bool, err error) {
 	tx, err := db.BeginTx(ctx, opts)
 	if err != nil {
-		return retryable(err), err
+		return core.Retryable(err, notRetried), err
 	}
 	// After a commit it does nothing. It runs also when fn panics.
 	defer tx.Rollback()
 	if err := fn(ctx, tx); err != nil {
-		return retryable(err), err
+		return core.Retryable(err, notRetried), err
+	}
+	if err := ctx.Err(); err != nil {
+		return false, err // nothing was committed
 	}
 	err = tx.Commit()
+	if !errors.Is(err, sql.ErrTxDone) && core.CommitUnanswered(db.Driver(), err) {
+		return false, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
 	return dberr.IsRolledBack(err), err
 }
 
-// retryable reports whether a transaction that failed with err before its commit may
-// succeed when it is run again.
-func retryable(err error) bool {
-	for _, final := range []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, ErrUnknownOutcome,
-		context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, final) {
-			return false
-		}
-	}
-	var temporary interface{ Temporary() bool }
-	if errors.As(err, &temporary) && temporary.Temporary() {
-		return true
-	}
-	return dberr.IsRolledBack(err) || dberr.IsBusy(err) || dberr.IsMySQLBusy(err)
-}
+// notRetried are the errors that running a transaction again can't change.
+var notRetried = []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, ErrUnknownOutcome}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/guard"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
 // Begin begins a transaction, as that of pgx's connection does.
@@ -75,12 +76,13 @@ func beginText(opts pgx.TxOptions) string {
 
 // A tx is a transaction, or a savepoint in one.
 type tx struct {
-	conn    *Conn
-	inner   pgx.Tx
-	saved   *int   // how many savepoints the transaction has had
-	parent  *tx    // of a savepoint
-	release func() // gives the connection back; nil for keeping it
-	closed  bool
+	conn      *Conn
+	inner     pgx.Tx
+	saved     *int   // how many savepoints the transaction has had
+	parent    *tx    // of a savepoint
+	savepoint string // its name
+	release   func() // gives the connection back; nil for keeping it
+	closed    bool
 }
 
 var _ pgx.Tx = (*tx)(nil)
@@ -104,7 +106,14 @@ func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 	if err != nil {
 		return nil, t.conn.session.state.Explain(ctx, err)
 	}
-	return &tx{conn: t.conn, inner: inner, saved: t.saved, parent: t}, nil
+	nested := &tx{conn: t.conn, inner: inner, saved: t.saved, parent: t, savepoint: fmt.Sprintf("sp_%d", *t.saved)}
+	nested.follow(lang.SetSavepoint)
+	return nested, nil
+}
+
+// follow tells the core what becomes of the savepoint.
+func (t *tx) follow(verb lang.TxVerb) {
+	t.conn.session.state.FollowSavepoint(lang.TxControl{Verb: verb, Name: t.savepoint})
 }
 
 // An ending is a transaction as the core ends it.
@@ -128,6 +137,7 @@ func (t *tx) Commit(ctx context.Context) error {
 	defer t.end()
 	s := t.conn.session
 	if t.parent != nil {
+		t.follow(lang.ReleaseSavepoint)
 		return s.state.Explain(ctx, t.inner.Commit(ctx))
 	}
 	return s.noted(s.state.Commit(ctx, ending{ctx, t.inner}))
@@ -140,6 +150,7 @@ func (t *tx) Rollback(ctx context.Context) error {
 	}
 	defer t.end()
 	if t.parent != nil {
+		t.follow(lang.RollbackToSavepoint)
 		return t.inner.Rollback(ctx)
 	}
 	return t.conn.session.noted(t.conn.session.state.Rollback(ending{ctx, t.inner}))

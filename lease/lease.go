@@ -47,7 +47,7 @@ type Lease struct {
 func (m *Leases) newLease(ctx context.Context, g *grant, on *session, t *terms) *Lease {
 	l := &Lease{leases: m, info: g.Info, tokens: []sqlfence.Token{g.Token}, session: on, margin: t.margin, hold: t.hold,
 		deadline: g.deadline.Add(-t.margin), expires: g.ExpiresAt}
-	inner, end := context.WithCancelCause(sqlfence.WithFence(ctx, g.Token))
+	inner, end := context.WithCancelCause(context.WithValue(sqlfence.WithFence(ctx, g.Token), leaseKey{}, l))
 	l.ctx, l.endCtx = &leaseContext{inner, l}, end
 	l.held, l.endHeld = context.WithCancelCause(context.Background())
 	l.extending = make(chan struct{}, 1)
@@ -63,6 +63,16 @@ func (m *Leases) newLease(ctx context.Context, g *grant, on *session, t *terms) 
 type leaseContext struct {
 	context.Context
 	lease *Lease
+}
+
+// leaseKey is the key of a context's lease.
+type leaseKey struct{}
+
+// FromContext returns the lease of a context of [Lease.Context], as [Leases.Do] and [Leases.Tx] pass it on, and whether
+// there is one. Of nested leases it is the innermost.
+func FromContext(ctx context.Context) (*Lease, bool) {
+	l, ok := ctx.Value(leaseKey{}).(*Lease)
+	return l, ok
 }
 
 func (c *leaseContext) Done() <-chan struct{} {

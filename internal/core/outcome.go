@@ -253,6 +253,22 @@ func (s *Conn) mayHaveLanded(err error) bool {
 	return dberr.IsSessionEnd(err) || s.link.Closed() || s.link.Invalid() // which it wasn't before
 }
 
+// CommitUnanswered reports whether err, of a COMMIT by a driver without a fence, isn't the server's answer: the transaction
+// may have been committed. Of an unknown driver nothing is reported.
+func CommitUnanswered(d any, err error) bool {
+	if _, fenced := d.(interface{ Settings() *Settings }); fenced || err == nil {
+		return false
+	}
+	p, known := profileOf(d)
+	switch {
+	case !known || !p.Answers.Remote.Is() || p.Answers.Answered(err):
+		return false
+	case errors.Is(err, driver.ErrBadConn):
+		return !p.BadConnUnsent
+	}
+	return isInterrupted(err, true) && !isUnsent(err) || dberr.IsSessionEnd(err)
+}
+
 // isInterrupted reports whether err is the end of a context or the network's. What has
 // a timeout is the network's only where there is one: drivers of SQLite say the same of
 // a busy file.
