@@ -82,12 +82,12 @@ type Beginner interface {
 
 // Retry is [sqlfence.Retry] for transactions of pgx's: it runs fn in a transaction, with the last of opts, and commits
 // it. After a temporary error, such as a serialization failure or a deadlock, it runs fn again in a new transaction, up
-// to 10 times with growing pauses. So fn must read, each time, the data that it decides on, must have no effects outside
-// of the transaction, and must not end the transaction.
+// to 10 times with growing pauses. So fn must read, each time, the data that it decides on, must have no effects
+// outside of the transaction, and must not end the transaction.
 //
 // It never repeats after ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked or a context's error. If the answer to
-// a commit is lost, the error is [sqlfence.ErrUnknownOutcome]; of a DB only if the transaction had guarded statements or
-// has called [Hold].
+// a commit is lost, the error is [sqlfence.ErrUnknownOutcome]; of a DB only if the transaction had guarded statements
+// or has called [Hold].
 func Retry(ctx context.Context, db Beginner, fn func(ctx context.Context, tx pgx.Tx) error, opts ...pgx.TxOptions,
 ) error {
 	var with pgx.TxOptions

@@ -54,8 +54,8 @@ func (m *Leases) takeAlone(ctx context.Context, t *taking, at share.Place) error
 	}
 }
 
-// abandoned are the lock ids of attempts that are undone if they take a lease. A caller that resumes a lease must not be
-// given such a lease.
+// abandoned are the lock ids of attempts that are undone if they take a lease. A caller that resumes a lease must not
+// be given such a lease.
 type abandoned struct {
 	mu    sync.Mutex
 	until map[string]time.Time // by lock id: when what it has taken will have ended

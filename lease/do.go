@@ -9,9 +9,9 @@ import (
 )
 
 // Do acquires the lease of key as [Leases.Acquire] does: it waits while another holder has the lease, until ctx ends,
-// unless [NoWait], [Timeout] or [Retries] limits that. Then Do calls f with the lease's context, and releases the lease when f returns or panics. Meanwhile heartbeats extend
-// the lease to its ttl, every third of the ttl unless [Heartbeat] or [Margin] set another
-// interval.
+// unless [NoWait], [Timeout] or [Retries] limits that. Then Do calls f with the lease's context, and releases the lease
+// when f returns or panics. Meanwhile heartbeats extend the lease to its ttl, every third of the ttl unless [Heartbeat]
+// or [Margin] set another interval.
 //
 // A heartbeat that fails is tried again until the lease would end by this process's
 // clock, counted from before the last successful request was sent, its [Margin] taken off.

@@ -222,7 +222,8 @@ func (t *terms) check() (errs []error) {
 	add(!t.even && t.backoff <= 0, "a back-off of %v, want more than 0", t.backoff)
 	add(t.even && t.interval <= 0, "an interval of %v, want more than 0", t.interval)
 	add(t.limit < 0, "a timeout of %v, want 0 or more", t.limit)
-	add(t.noWait && t.limited, "NoWait makes one attempt and can't be combined with Retries, Backoff, Interval and Timeout")
+	add(t.noWait && t.limited,
+		"NoWait makes one attempt and can't be combined with Retries, Backoff, Interval and Timeout")
 	add(t.margin < 0 || t.margin >= t.ttl, "a margin of %v, want 0 or more and less than the ttl of %v",
 		t.margin, t.ttl)
 	add(t.hold < 0 || t.hold > maxTTL, "a minimum hold of %v, want 0 to %v", t.hold, maxTTL)

@@ -253,8 +253,8 @@ func (s *Conn) mayHaveLanded(err error) bool {
 	return dberr.IsSessionEnd(err) || s.link.Closed() || s.link.Invalid() // which it wasn't before
 }
 
-// CommitUnanswered reports whether err, of a COMMIT by a driver without a fence, isn't the server's answer: the transaction
-// may have been committed. Of an unknown driver nothing is reported.
+// CommitUnanswered reports whether err, of a COMMIT by a driver without a fence, isn't the server's answer: the
+// transaction may have been committed. It returns false for a driver that isn't known.
 func CommitUnanswered(d any, err error) bool {
 	if _, fenced := d.(interface{ Settings() *Settings }); fenced || err == nil {
 		return false

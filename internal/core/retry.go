@@ -19,12 +19,12 @@ type Retrying struct {
 // DefaultRetrying is what the public packages document.
 var DefaultRetrying = Retrying{Attempts: 10, Backoff: 10 * time.Millisecond, MaxBackoff: time.Second}
 
-// Run calls attempt, which runs a transaction, until there is no error, or attempt reports that to run it again is of
+// Run calls once, which runs a transaction, until there is no error, or once reports that to run it again is of
 // no use, or the attempts are used up, or ctx has ended.
-func (r Retrying) Run(ctx context.Context, attempt func() (again bool, err error)) error {
+func (r Retrying) Run(ctx context.Context, once func() (again bool, err error)) error {
 	backoff := dberr.Backoff{Pause: r.Backoff, Max: r.MaxBackoff}
 	for n := 1; ; n++ {
-		again, err := attempt()
+		again, err := once()
 		if err == nil {
 			return nil
 		}

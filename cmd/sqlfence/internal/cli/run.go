@@ -2,12 +2,10 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +25,7 @@ type job struct {
 
 	ttl, wait, grace time.Duration
 	heartbeat        time.Duration // 0: the default
-	owner            string
+	holder, resume   string
 }
 
 func (a *app) run() *cobra.Command {
@@ -69,8 +67,9 @@ executed or found.`,
 		"(default a third of --ttl without --grace)")
 	flags.DurationVar(&j.wait, "wait", 0, "how long to wait for the lease; 0 is one attempt")
 	flags.DurationVar(&j.grace, "grace", 10*time.Second, "how long the command may take to end; less than --ttl")
-	flags.StringVar(&j.owner, "owner", "", "what others see as the holder, of this process alone (default "+
-		"host/pid/random)")
+	flags.StringVar(&j.holder, "holder", "", "the holder's name for others to see (default host/pid/random)")
+	flags.StringVar(&j.resume, "resume", "", "take the live lease of this id again; no two commands that run at the "+
+		"same time may have the same id")
 	return cmd
 }
 
@@ -106,13 +105,18 @@ func (a *app) runJob(j *job) error {
 // terms are those of the lease. The lease ends for us by the grace earlier, in which the command
 // is ended.
 func (j *job) terms() []lease.Term {
-	owner := j.owner
-	if owner == "" {
-		host, _ := os.Hostname()
-		owner = fmt.Sprintf("%s/%d/%s", host, os.Getpid(), strings.ToLower(rand.Text()[:6]))
+	terms := []lease.Term{lease.TTL(j.ttl), lease.Margin(j.grace)}
+	if j.wait == 0 {
+		terms = append(terms, lease.NoWait())
+	} else {
+		terms = append(terms, lease.Timeout(j.wait), lease.Interval(pause(j.wait)))
 	}
-	terms := []lease.Term{lease.TTL(j.ttl), lease.Margin(j.grace), lease.Holder(owner),
-		lease.Wait(j.wait, pause(j.wait))}
+	if j.holder != "" {
+		terms = append(terms, lease.Holder(j.holder))
+	}
+	if j.resume != "" {
+		terms = append(terms, lease.Resume(j.resume))
+	}
 	if j.heartbeat != 0 {
 		terms = append(terms, lease.Heartbeat(j.heartbeat))
 	}

@@ -26,8 +26,8 @@ func TestLeaseAcquireGivesUp(t *testing.T) {
 			{"one attempt", []lease.Term{lease.Retries(0)}, 1, true},
 			{"retries", []lease.Term{lease.Retries(3), lease.Backoff(time.Millisecond)}, 4, true},
 			{"timeout", []lease.Term{lease.Retries(1000), lease.Backoff(time.Millisecond), lease.Timeout(400 * time.Millisecond)}, 1, false},
-			{"one attempt, by Wait", []lease.Term{lease.NoWait()}, 1, true},
-			{"wait", []lease.Term{lease.Timeout(400*time.Millisecond), lease.Interval(time.Millisecond)}, 2, false},
+			{"one attempt, by NoWait", []lease.Term{lease.NoWait()}, 1, true},
+			{"wait", []lease.Term{lease.Timeout(400 * time.Millisecond), lease.Interval(time.Millisecond)}, 2, false},
 		} {
 			var held *lease.HeldError
 			harness.Eventually(t, test.name+": answers within the limit", func() bool {
@@ -57,7 +57,7 @@ func TestLeaseAcquireGivesUp(t *testing.T) {
 // when it expires.
 func TestLeaseAcquireWaits(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
-		wait := lease.Timeout(harness.Patience), lease.Interval(5*time.Millisecond)
+		wait := lease.Interval(5 * time.Millisecond)
 		elsewhere := harness.NewLeases(t, db)
 		for i, by := range []*lease.Leases{leases, elsewhere} {
 			holder := harness.MustAcquire(t, by, "jobs")
