@@ -168,9 +168,8 @@ var holdPostgres = render(pg.Text, "SELECT CASE WHEN "+pg.Session.Standby+" THEN
 	"FROM pg_catalog.json_to_recordset($1::text::json) AS asked(place integer, name pg_catalog.text, token bigint)")
 
 // holdClaimPostgres: the lock of a row that was changed since the transaction's snapshot reads the row anew, or fails.
-var holdClaimPostgres = "SELECT CASE WHEN " + pg.Session.Standby + " THEN " +
-	raiseHeld(pg.Text, onStandby, "0", "h.n") +
-	" IS NULL WHEN h.n OPERATOR(pg_catalog.=) 1 AND h.claim OPERATOR(pg_catalog.=) $2::bigint THEN true ELSE " +
+// A standby refuses the lock.
+var holdClaimPostgres = "SELECT CASE WHEN h.n OPERATOR(pg_catalog.=) 1 AND h.claim OPERATOR(pg_catalog.=) $2::bigint THEN true ELSE " +
 	raiseHeld(pg.Text, otherValue, "0", "h.claim") + " IS NULL END FROM (SELECT pg_catalog.count(*) AS n, " +
 	"COALESCE(pg_catalog.max(t.claim), 0) AS claim FROM (SELECT r.{column} AS claim FROM {of} AS r " +
 	"WHERE r.{key} OPERATOR(pg_catalog.=) $1 FOR SHARE) AS t) AS h"

@@ -260,13 +260,8 @@ func CommitUnanswered(d any, err error) bool {
 		return false
 	}
 	p, known := profileOf(d)
-	switch {
-	case !known || !p.Answers.Remote.Is() || p.Answers.Answered(err):
-		return false
-	case errors.Is(err, driver.ErrBadConn):
-		return !p.BadConnUnsent
-	}
-	return isInterrupted(err, true) && !isUnsent(err) || dberr.IsSessionEnd(err)
+	return known && p.Answers.Remote.Is() && !p.Answers.Answered(err) && !isUnsent(err) &&
+		!dberr.IsCommitRolledBack(err) && !(p.BadConnUnsent && errors.Is(err, driver.ErrBadConn))
 }
 
 // isInterrupted reports whether err is the end of a context or the network's. What has

@@ -147,6 +147,13 @@ func IsSessionEnd(err error) bool {
 		strings.HasPrefix(code, InterventionClass) || code == CompletionUnknown)
 }
 
+// IsCommitRolledBack reports whether a driver of PostgreSQL says that a COMMIT has rolled the transaction back, which an
+// error had ended before: pgx by the first of these texts, lib/pq by the second.
+func IsCommitRolledBack(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "commit unexpectedly resulted in rollback") ||
+		strings.Contains(err.Error(), "Could not complete operation in a failed transaction"))
+}
+
 // IsPassing reports whether the server says that a statement failed for what was going
 // on around it, such as a deadlock, a timeout or a shutdown, and not for what it says.
 func IsPassing(err error) bool {

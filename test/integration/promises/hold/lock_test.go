@@ -266,6 +266,57 @@ func TestHoldWithALimitOfTheSession(t *testing.T) {
 	})
 }
 
+// The function that Hold calls relies on a trigger.
+func TestHoldKeepsTheLedgersTriggers(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.Dialect != sqlfence.Postgres {
+			t.Skip("of PostgreSQL's")
+		}
+		tx := begun(t, p, p.issue(t, "a")...)
+		p.blocked(t, tx, func() error {
+			_, err := p.plain.ExecContext(t.Context(), "ALTER TABLE fencing_tokens DISABLE TRIGGER sqlfence_turn_v1")
+			return err
+		})
+	})
+}
+
+// A token that is raised by other means than the packages waits as well.
+func TestHoldWithForeignUpdates(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		for _, level := range p.levels() {
+			tx := harness.Begin(t.Context(), t, p.db, level)
+			if err := p.store.Hold(t.Context(), tx, p.issue(t, "a")...); err != nil {
+				t.Fatal(err)
+			}
+			p.blocked(t, tx, func() error {
+				_, err := p.plain.ExecContext(t.Context(), "UPDATE fencing_tokens SET token = token + 1 WHERE name = 'a'")
+				return err
+			})
+		}
+	})
+}
+
+// Without the ledger, or without the function on PostgreSQL, the error says what to do.
+func TestHoldWithoutASetup(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		db := b.Raw(t, b.DSN(t))
+		store := harness.NewStore(t, db)
+		hold := func() error {
+			tx := harness.Begin(t.Context(), t, db, sql.LevelDefault)
+			defer tx.Rollback()
+			return store.Hold(t.Context(), tx, sqlfence.Token{Name: "a", Value: 1})
+		}
+		harness.WantError(t, hold(), sqlfence.ErrNotSetUp)
+		if b.Dialect != sqlfence.Postgres {
+			return
+		}
+		if _, err := db.ExecContext(t.Context(), "CREATE TABLE fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL)"); err != nil {
+			t.Fatal(err)
+		}
+		harness.WantError(t, hold(), sqlfence.ErrNotSetUp)
+	})
+}
+
 // Holders at READ COMMITTED share advisory locks, so no row gets a list of lockers (a multixact).
 func TestManyHoldersMakeNoMultixacts(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {

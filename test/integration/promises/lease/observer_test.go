@@ -35,9 +35,9 @@ func TestLeaseObserver(t *testing.T) {
 			t.Errorf("%v, %v", ok, err)
 		}
 		harness.MustRelease(t, l)
-		l = harness.MustAcquire(t, leases, "jobs", lease.TTL(20*time.Millisecond))
+		l = harness.MustAcquire(t, leases, "jobs", lease.TTL(20*time.Millisecond), lease.Holder("you"))
 		<-l.Done()
-		want := []string{"acquired jobs 1 me", "extended jobs 1 me", "contended jobs 0 me", "released jobs 1 me", "acquired jobs 2 ", "lost jobs 2 "}
+		want := []string{"acquired jobs 1 me", "extended jobs 1 me", "contended jobs 0 me", "released jobs 1 me", "acquired jobs 2 you", "lost jobs 2 you"}
 		harness.Eventually(t, "all events", func() bool {
 			mu.Lock()
 			defer mu.Unlock()

@@ -32,9 +32,20 @@ func deciding(t *testing.T, db *sql.DB, l *lease.Lease) map[string]error {
 		_, errs["IsLocked of "+name] = leases.IsLocked(t.Context(), name)
 		_, _, errs["Lookup of "+name] = leases.Lookup(t.Context(), name)
 	}
+	errs["Hold"] = inTx(t, db, func(tx *sql.Tx) error { return store.Hold(t.Context(), tx, l.Token()) })
 	_, _, errs["LookupID"] = leases.LookupID(t.Context(), l.LockID())
 	_, _, errs["LookupID of none"] = leases.LookupID(t.Context(), strings.Repeat("A", 22))
 	return errs
+}
+
+func inTx(t *testing.T, db *sql.DB, f func(tx *sql.Tx) error) error {
+	t.Helper()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	return f(tx)
 }
 
 // shown asks what is for display.
