@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-func TestHoldComparesWithTheNewestTokens(t *testing.T) {
+func TestG13HoldComparesWithTheNewestTokens(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		old := p.issue(t, "a", "b", "ü'\\")
 		now := p.issue(t, "a", "b", "ü'\\")
@@ -197,7 +197,7 @@ func (p *place) waiting(t *testing.T) bool {
 	return n > 0
 }
 
-func TestHoldUnderASnapshotFromBeforeTheTokenIsRetried(t *testing.T) {
+func TestG13HoldUnderASnapshotFromBeforeTheTokenIsRetried(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		p.issue(t, "a", "b")
 		for _, level := range p.levels() {

@@ -104,7 +104,7 @@ func isFenced(p *place) bool {
 	return strings.Contains(fmt.Sprintf("%T", p.db.Driver()), "sqlfence")
 }
 
-func TestRollbackToASavepointBeforeHoldPreventsTheCommit(t *testing.T) {
+func TestG13RollbackToASavepointBeforeHoldPreventsTheCommit(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		now := p.issue(t, "a")
 		unlocks := p.Networked() // on MySQL only where the savepoint comes before all tables
@@ -281,7 +281,7 @@ func TestHoldKeepsTheLedgersTriggers(t *testing.T) {
 }
 
 // A token that is raised by other means than the packages waits as well.
-func TestHoldWithForeignUpdates(t *testing.T) {
+func TestG13HoldWithForeignUpdates(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		for _, level := range p.levels() {
 			tx := harness.Begin(t.Context(), t, p.db, level)

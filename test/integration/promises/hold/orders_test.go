@@ -102,7 +102,7 @@ func run(t *testing.T, p *place, level sql.IsolationLevel, at int, names []strin
 	return late
 }
 
-func TestNoOrderOfStepsCommitsUnderAnOlderToken(t *testing.T) {
+func TestG13NoOrderOfStepsCommitsUnderAnOlderToken(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		for n, names := range [][]string{{"a"}, tenNames()} {
 			for _, level := range p.levels() {
