@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/sqlfence/sqlfence/internal/dialect"
@@ -34,6 +35,25 @@ func TestMySQLInTransaction(t *testing.T) {
 	} {
 		if got := InTransaction(dialect.MySQL, in, false); got != want {
 			t.Errorf("%s: got %v", in, got)
+		}
+	}
+}
+
+func TestTxControls(t *testing.T) {
+	for query, want := range map[string][]TxControl{
+		"SAVEPOINT x":                                  {{SetSavepoint, "x"}},
+		"savepoint savepoint":                          {{SetSavepoint, "savepoint"}},
+		`RELEASE SAVEPOINT "X"`:                        {{ReleaseSavepoint, "X"}},
+		"release X;":                                   {{ReleaseSavepoint, "x"}},
+		"/* a */ ROLLBACK WORK TO SAVEPOINT x":         {{RollbackToSavepoint, "x"}},
+		"ROLLBACK TO x; SELECT 1; COMMIT":              {{RollbackToSavepoint, "x"}, {}},
+		"ROLLBACK":                                     {{}},
+		"PREPARE TRANSACTION 'x'; PREPARE x AS SELECT": {{}},
+		"BEGIN; SELECT 'ROLLBACK TO x'":                nil,
+		"ROLLBACK TO 'x":                               {{Verb: RollbackToSavepoint}},
+	} {
+		if got := TxControls(dialect.Postgres, query); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", query, got, want)
 		}
 	}
 }
