@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -27,10 +28,17 @@ func members(n int, format string) string {
 	return b.String()
 }
 
+var numberedInput = regexp.MustCompile(`\$\d+`)
+
 // in returns the statement in the SQL of a dialect.
 func (m missed) in(d databases.Dialect) string {
-	if d == databases.SQLite {
+	switch d {
+	case databases.SQLite:
 		return strings.NewReplacer("$", "?", "= ANY(ARRAY[", "IN (", "])", ")").Replace(m.sql)
+	case databases.MySQL:
+		sql := strings.NewReplacer("= ANY(ARRAY[", "IN (", "])", ")", "ON CONFLICT (id) DO UPDATE SET price = excluded.price",
+			"ON DUPLICATE KEY UPDATE price = VALUES(price)", " --", " -- ").Replace(m.sql)
+		return numberedInput.ReplaceAllString(sql, "?")
 	}
 	return m.sql
 }
