@@ -87,7 +87,7 @@ func (e *Execution) endsHold(ctx context.Context) error {
 		!s.settings.profile.Answers.EndsTx(session.FirstWord(e.read.Query), e.read.Query) {
 		return nil
 	}
-	err := unguardable("", "the transaction holds tokens (tokens.Store.Hold), and this statement may commit it "+
+	err := e.registry.unguardable(nil, "", "the transaction holds tokens (tokens.Store.Hold), and this statement may commit it "+
 		"silently, which gives up the lock; send the statement outside of the transaction")
 	e.report(ctx, e.refusal(Refused, err))
 	return err
