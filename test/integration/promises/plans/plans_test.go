@@ -55,15 +55,19 @@ var shapes = []shape{
 // unrepeated are the shapes that can't be evaluated twice, and without a condition SQLite empties the table unread.
 var unrepeated = []string{"function", "LIMIT in subquery", "no condition"}
 
-var kinds = []string{"DELETE", "DELETE RETURNING", "UPDATE"}
+var kinds = []string{"DELETE", "DELETE RETURNING", "DELETE LIMIT", "UPDATE", "UPDATE LIMIT", "MERGE DELETE", "MERGE UPDATE"}
 
 // statement returns the statement of a kind with a condition; empty where the database has none.
 func (s shape) statement(b harness.Base, kind string) string {
 	engine := map[sqlfence.Dialect]string{
 		sqlfence.Postgres: "postgres", sqlfence.MySQL: "mysql", sqlfence.SQLite: "sqlite"}[b.Dialect]
-	verb, _, returns := strings.Cut(kind, " ")
-	if s.without == engine {
+	verb, option, _ := strings.Cut(kind, " ")
+	if s.without == engine || option == "LIMIT" && (engine != "mysql" || s.name == "join") ||
+		verb == "MERGE" && (engine != "postgres" || s.name == "WITH") {
 		return ""
+	}
+	if verb == "MERGE" {
+		return s.merge(option)
 	}
 	begin := map[string]string{"DELETE": "DELETE FROM books", "UPDATE": "UPDATE books SET price = 1"}[verb]
 	condition := s.condition
@@ -91,10 +95,29 @@ func (s shape) statement(b harness.Base, kind string) string {
 	if condition != "" {
 		begin += " WHERE " + condition
 	}
-	if returns {
+	switch option {
+	case "RETURNING":
 		begin += " RETURNING books.id"
+	case "LIMIT":
+		begin += " LIMIT 2"
 	}
 	return begin
+}
+
+// merge returns the MERGE of PostgreSQL that does this where the condition and that of the join hold.
+func (s shape) merge(does string) string {
+	on := "books.id = small.doc"
+	switch {
+	case s.condition == "" || s.name == "join":
+	case s.name == "row address":
+		on += " AND books.ctid = '(0,7)'"
+	default:
+		on += " AND (" + s.condition + ")"
+	}
+	if does == "UPDATE" {
+		does += " SET price = 1"
+	}
+	return "MERGE INTO books USING small ON " + on + " WHEN MATCHED THEN " + does
 }
 
 // TestGuardedStatementsReadTheRowsOfBareOnes finds out which statements read all rows of the table although they read
@@ -113,7 +136,7 @@ func TestGuardedStatementsReadTheRowsOfBareOnes(t *testing.T) {
 		for _, rule := range compared {
 			sh := newLibrary(t, b, rule.rules)
 			for _, kind := range kinds {
-				if !b.Returns() && strings.Contains(kind, "RETURNING") {
+				if !b.Returns() && strings.Contains(kind, "RETURNING") || shapes[0].statement(b, kind) == "" {
 					continue
 				}
 				more := sh.readMore(t, kind, rule.name)
@@ -150,6 +173,9 @@ func TestGuardReadsTheLedgerByItsIndex(t *testing.T) {
 			for _, kind := range kinds {
 				for _, condition := range []string{"id = 8007", "id IN (SELECT doc FROM small)"} {
 					statement := shape{condition: condition}.statement(b, kind)
+					if statement == "" {
+						continue
+					}
 					if n := read(t, sh, sh.DB, statement); n > 50 {
 						t.Errorf("%s: %s under %v reads %d rows", b.Name, statement, all, n)
 					}
