@@ -19,6 +19,8 @@ type Dialect struct {
 
 	CountsRows bool // drivers count the rows of a statement that returns some, and of each one of a text
 
+	ElseFalse string // the end of a CASE that is false otherwise
+
 	// ledger is the ledger's table as guards name it, where no schema has its own, and ledgerHome the schema, quoted,
 	// of the function that asks it; empty for guards that ask by themselves.
 	Ledger, ledgerHome string
@@ -29,7 +31,8 @@ var dialects = func() []*Dialect {
 	all := make([]*Dialect, 1)
 	for _, db := range databases.All() {
 		all = append(all, &Dialect{Dialect: db.Text, Guard: db.Guard, Grammar: db.Grammar,
-			Unique: db.Session.Unique, CountsRows: db.Answers.CountsRows.Is(), Ledger: LedgerTable})
+			Unique: db.Session.Unique, CountsRows: db.Answers.CountsRows.Is(), Ledger: LedgerTable,
+			ElseFalse: " ELSE " + db.Text.Bool(false) + " END"})
 	}
 	return all
 }()

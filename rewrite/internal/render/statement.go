@@ -1,8 +1,13 @@
 package render
 
+import "slices"
+
 // statement writes the statement with its edits, and returns it.
 func (w *writer) statement() string {
 	w.b.Grow(len(w.Src))
+	if len(w.Edits) > manyNumbers && !w.literal && !w.Dialect.numbers() { // each use of a value is an argument
+		w.numbers.added = slices.Grow(w.numbers.added, len(w.Edits))
+	}
 	last := int32(0)
 	for i := range w.Edits {
 		e := &w.Edits[i]

@@ -104,7 +104,7 @@ func (p writing) insertCase(c read.Condition, rules render.RuleSet) {
 	}
 	p.insertText(at, ") THEN ")
 	p.insertCheck(at, rules)
-	p.insertText(at, " ELSE "+p.Dialect.Bool(false)+" END")
+	p.insertText(at, p.Dialect.ElseFalse)
 }
 
 // asksForNull reports whether a condition asks for NULL, and can stand in a query of its own, as
