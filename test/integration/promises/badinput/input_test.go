@@ -180,7 +180,6 @@ func TestBadHugeStatement(t *testing.T) {
 // mention one is the base driver's business.
 func TestBadText(t *testing.T) {
 	texts := []string{
-		"DELETE FROM %s WHERE isbn = '\xff'",
 		"DELETE FROM %s WHERE isbn = 'open",
 		`DELETE FROM %s WHERE "open = 1`,
 		"DELETE FROM %s\x00 WHERE 1 = 0",
@@ -197,9 +196,12 @@ func TestBadText(t *testing.T) {
 		all := slices.Clone(texts)
 		if b.Dialect == sqlfence.Postgres {
 			all = append(all, "DELETE FROM %s WHERE isbn = $x$ open", "DELETE FROM %s WHERE isbn = E'open\\'",
-				"DELETE FROM %s /* open", "DELETE FROM pens /* %s", "DELETE FROM %s /* open /* nested */", `DELETE FROM %s WHERE isbn = 'a\' OR 1 = 1 --'`)
+				"DELETE FROM %s /* open", "DELETE FROM pens /* %s", "DELETE FROM %s /* open /* nested */")
 		} else {
 			all = append(all, "DELETE FROM %s WHERE [open = 1", "DELETE FROM %s WHERE `open = 1")
+		}
+		if b.Dialect != sqlfence.MySQL { // whose server looks at the bytes of a string
+			all = append(all, "DELETE FROM %s WHERE isbn = '\xff'")
 		}
 		for _, format := range all {
 			t.Run(format, func(t *testing.T) {
