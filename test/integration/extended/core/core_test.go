@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-var update = flag.Bool("update", false, "write docs/trusted-core.md anew")
+var update = flag.Bool("update-core", false, "write docs/trusted-core.md anew")
 
 const (
 	root   = "../../../.."
@@ -145,7 +145,7 @@ func linesOf(t *testing.T, file string) int {
 // comparePage compares the list behind the page's mark, or writes it.
 func comparePage(t *testing.T, list string) {
 	t.Helper()
-	const mark = "<!-- What follows is written by TestTrustedCore -update. -->\n"
+	const mark = "<!-- What follows is written by TestTrustedCore -update-core. -->\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -159,6 +159,6 @@ func comparePage(t *testing.T, list string) {
 			t.Fatal(err)
 		}
 	case old != list:
-		t.Errorf("%s lists other files: go test -run TestTrustedCore -update. It should have\n%s", page, list)
+		t.Errorf("%s lists other files: go test -run TestTrustedCore -update-core. It should have\n%s", page, list)
 	}
 }
