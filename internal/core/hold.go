@@ -64,7 +64,7 @@ func (s *Conn) FollowSavepoint(c lang.TxControl) {
 		}
 		h.saved = h.saved[:max(at+1, 0)]
 	case lang.EndTx:
-		if _, unlocked := s.doomed.(*unlockedTx); unlocked {
+		if _, unlocked := s.doomed.(*unlockedTx); unlocked || !s.txContext.begun {
 			s.doomed = nil
 		}
 		*h = hold{saved: h.saved[:0]}
@@ -80,15 +80,22 @@ func (s *Conn) uncommitted(ctx context.Context) error {
 }
 
 // endsHold refuses a statement that may commit a transaction in which names are held without ending the transaction
-// for the application.
+// for the application, and each one behind an error with which the server has ended it: it would commit by itself.
 func (e *Execution) endsHold(ctx context.Context) error {
-	s := e.conn
-	if !s.hold.on || trusted.Is(ctx, e.read.Query) ||
-		!s.settings.profile.Answers.EndsTx(session.FirstWord(e.read.Query), e.read.Query) {
+	s, word := e.conn, session.FirstWord(e.read.Query)
+	rolledBack, ended := s.doomed.(*rolledBackTx)
+	var err error
+	switch {
+	case !s.hold.on || trusted.Is(ctx, e.read.Query):
+		return nil
+	case ended && !strings.EqualFold(word, "rollback"):
+		err = rolledBack
+	case s.settings.profile.Answers.EndsTx(word, e.read.Query):
+		err = e.registry.unguardable(nil, "", "the transaction holds tokens (tokens.Store.Hold), and this statement may "+
+			"commit it silently, which gives up the lock; send the statement outside of the transaction")
+	default:
 		return nil
 	}
-	err := e.registry.unguardable(nil, "", "the transaction holds tokens (tokens.Store.Hold), and this statement may commit it "+
-		"silently, which gives up the lock; send the statement outside of the transaction")
 	e.report(ctx, e.refusal(Refused, err))
 	return err
 }

@@ -1,0 +1,103 @@
+package hold_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/tokens"
+)
+
+// deadlock has MariaDB roll back the transaction that tx has open, and returns the error.
+func deadlock(t *testing.T, p *place, tx tokens.Tx) error {
+	t.Helper()
+	exec := func(tx tokens.Tx, query string) error {
+		_, err := tx.ExecContext(t.Context(), query)
+		return err
+	}
+	other := harness.Begin(t.Context(), t, p.plain, sql.LevelDefault)
+	defer other.Rollback()
+	// The server ends the transaction that has changed less.
+	err := exec(other, "UPDATE things SET n = n + 100 WHERE id = 2")
+	for id := range 20 {
+		err = errors.Join(err, exec(other, fmt.Sprintf("INSERT INTO things (id, n) VALUES (%d, 0)", 10+id)))
+	}
+	if err = errors.Join(err, exec(tx, "SELECT n FROM things WHERE id = 1 LOCK IN SHARE MODE")); err != nil {
+		t.Fatal(err)
+	}
+	task := harness.Go(func() error { return exec(other, "UPDATE things SET n = n + 100 WHERE id = 1") })
+	p.waitsFor(t, task)
+	err = exec(tx, "UPDATE things SET n = n + 1 WHERE id = 2")
+	if err == nil || !retryable(err) && !strings.Contains(err.Error(), "1213") {
+		t.Fatalf("no deadlock: %v", err)
+	}
+	if err := task.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return err
+}
+
+// Behind a deadlock MariaDB goes on without a transaction, and so without the lock: what follows would commit by itself.
+func TestG13NothingIsWrittenInAHeldTransactionThatTheServerHasEnded(t *testing.T) {
+	each(t, func(t *testing.T, p *place) {
+		if p.DriverName != "mysql" || !isFenced(p) {
+			t.Skip("of a fenced database of MySQL's")
+		}
+		behind := func(t *testing.T, tx tokens.Tx) {
+			t.Helper()
+			_ = deadlock(t, p, tx)
+			harness.IssueToken(t, harness.NewStore(t, p.plain), "a")
+			if err := write(t.Context(), tx); err == nil || !retryable(err) {
+				t.Errorf("the write behind it: %v", err)
+			}
+		}
+		t.Run("Tx", func(t *testing.T) {
+			tx := begun(t, p, p.issue(t, "a")...)
+			behind(t, tx)
+			if err := tx.Commit(); err == nil {
+				t.Error("committed")
+			}
+		})
+		t.Run("texts", func(t *testing.T) {
+			now := p.issue(t, "a")
+			conn, err := p.db.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			exec := func(query string) error {
+				_, err := conn.ExecContext(t.Context(), query)
+				return err
+			}
+			if err := errors.Join(exec("BEGIN"), p.store.Hold(t.Context(), conn, now...)); err != nil {
+				t.Fatal(err)
+			}
+			behind(t, conn)
+			if err := exec("COMMIT"); err == nil {
+				t.Error("committed")
+			}
+			if err := errors.Join(exec("ROLLBACK"), exec("CREATE TABLE made (id integer)")); err != nil {
+				t.Errorf("the connection's next statements: %v", err)
+			}
+		})
+		t.Run("Leases.Tx", func(t *testing.T) {
+			calls := 0
+			err := p.leases(t, p.db).Tx(t.Context(), "job", func(ctx context.Context, tx *sql.Tx) error {
+				if calls++; calls == 1 {
+					_ = deadlock(t, p, tx)
+				}
+				return write(ctx, tx)
+			})
+			if err != nil || calls != 2 {
+				t.Errorf("%v after %d calls", err, calls)
+			}
+		})
+		if n := p.n(t); n != 1 {
+			t.Errorf("n = %d, want that of the last transaction", n)
+		}
+	})
+}
