@@ -39,8 +39,12 @@ type Tx interface {
 //
 // Call Hold at the beginning of the transaction, outside of savepoints. On PostgreSQL, ROLLBACK TO a savepoint that was
 // set before Hold also gives up the lock; a fenced database then refuses the commit, other databases can't. On MySQL
-// and MariaDB, DDL and TRUNCATE commit the transaction and give up the lock; a fenced database refuses these statements
-// after Hold, another database executes them. On SQLite, Hold makes the transaction the file's writer.
+// and MariaDB, DDL and TRUNCATE commit the transaction and give up the lock, as does a procedure that commits; a fenced
+// database refuses these statements after Hold, another database executes them. On SQLite, Hold makes the transaction
+// the file's writer.
+//
+// tx has to be in the database of the Store's ledger: the tokens are compared with the table fencing_tokens that the
+// session of tx finds, or that of [WithSchema].
 //
 // [Store.Issue] waits for the transactions that hold its name, so a transaction must not issue a token for a name that
 // the transaction holds. Transactions that hold the same token don't wait for each other. Hold takes the names in the
@@ -50,7 +54,8 @@ type Tx interface {
 // At REPEATABLE READ and above, the transaction reads an old snapshot of the data if a statement ran before the newest
 // token was issued. Then the error is ErrStale or a serialization failure, and Retry runs the transaction again.
 //
-// After an error, roll the transaction back. Errors:
+// After an error, also of another statement, roll the transaction back: the server may have ended it, and what follows
+// then commits by itself, without the lock. Errors:
 //
 //   - [*sqlfence.StaleError] (which is [sqlfence.ErrStale]) if a newer token was issued;
 //   - [*sqlfence.NotIssuedError] (which is [sqlfence.ErrNotIssued]) for a token above the newest one;

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/fact"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
 // Answers are how MySQL and MariaDB answer.
@@ -39,7 +40,20 @@ func endsTx(word, query string) bool {
 	if strings.EqualFold(word, "set") {
 		return strings.Contains(query, "autocommit") || strings.Contains(query, "password")
 	}
-	return !slices.Contains(keepingTx, strings.ToLower(word)) || strings.Contains(strings.TrimRight(query, "; \n"), ";")
+	return !slices.Contains(keepingTx, strings.ToLower(word)) || isSeveral(query)
+}
+
+// isSeveral reports whether a text has several statements. In doubt it has.
+func isSeveral(query string) bool {
+	if strings.IndexByte(query, ';') < 0 {
+		return false
+	}
+	tokens, fault := lex.Scan(Lex, query, lex.EscapesUnknown, nil)
+	if fault != nil {
+		return true
+	}
+	t := &lex.Scanned{Src: query, Tokens: tokens, Rules: Lex}
+	return !t.StatementFrom(t.StatementFrom(0).Hi).Empty()
 }
 
 var keepingTx = []string{"select", "insert", "update", "delete", "replace", "with", "values", "show", "explain",

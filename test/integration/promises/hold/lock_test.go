@@ -78,7 +78,8 @@ func TestStatementsThatCommitAreRefusedAfterHold(t *testing.T) {
 		tx := begun(t, p, now...)
 		for _, query := range []string{"TRUNCATE TABLE things", "CREATE TABLE made (id integer)", "DROP TABLE things",
 			"/*!50000 DROP TABLE things */", "ALTER TABLE things ADD COLUMN m integer", "LOCK TABLES things WRITE",
-			"SET autocommit = 1", "BEGIN", "START TRANSACTION", "CALL made()", "SELECT 1; DROP TABLE things"} {
+			"SET autocommit = 1", "BEGIN", "START TRANSACTION", "CALL made()", "SELECT 1; DROP TABLE things",
+			`SELECT 'a\'; DROP TABLE things -- '`} {
 			if _, err := tx.ExecContext(sqlfence.Bypass(t.Context(), "a test"), query); !errors.Is(err, sqlfence.ErrUnguardable) {
 				t.Errorf("%s: %v", query, err)
 			}
@@ -86,7 +87,8 @@ func TestStatementsThatCommitAreRefusedAfterHold(t *testing.T) {
 		if _, err := tx.StmtContext(t.Context(), prepared).ExecContext(t.Context()); !errors.Is(err, sqlfence.ErrUnguardable) {
 			t.Errorf("prepared: %v", err)
 		}
-		for _, query := range []string{"SELECT 1", "(SELECT 1)", "DELETE FROM things", "SET @x = 1"} {
+		for _, query := range []string{"SELECT 1", "(SELECT 1)", "DELETE FROM things", "SET @x = 1",
+			"UPDATE things SET n = 1 WHERE 'a;b' = 'c' -- d;\n;"} {
 			if _, err := tx.ExecContext(t.Context(), query); err != nil {
 				t.Errorf("%s: %v", query, err)
 			}
