@@ -147,3 +147,12 @@ func (queryCall) Finish(ctx context.Context, e *core.Execution, rows driver.Rows
 	}
 	return e.Link().(*link).sqlmw.wrap(ctx, guarded)
 }
+
+// query runs a query, and follows its rows if they may end with the transaction.
+func (c *conn) query(ctx context.Context, e *core.Execution) (driver.Rows, error) {
+	rows, err := core.Execute(ctx, e, core.Call[driver.Rows](queryCall{}))
+	if err != nil || !c.state.FollowsRows() {
+		return rows, err
+	}
+	return c.link.sqlmw.wrap(ctx, &guardedRows{ctx: ctx, state: c.state, base: rows})
+}

@@ -159,7 +159,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	if !basedriver.CanQuery(c.link.base) {
 		return nil, driver.ErrSkip
 	}
-	return core.Execute(ctx, c.execution(query, args, true), core.Call[driver.Rows](queryCall{}))
+	return c.query(ctx, c.execution(query, args, true))
 }
 
 // execution returns one of a text. pgx runs a text that is the name of a prepared statement as that statement, which a

@@ -8,11 +8,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// guardedRows are the rows of a guarded query. The guard may refuse a row after the
-// query has returned.
+// guardedRows are the rows of a guarded query, or of any in a transaction that has to be followed. The guard may refuse
+// a row, and the server may end the transaction, after the query has returned.
 type guardedRows struct {
 	ctx       context.Context // the query's
-	execution *core.Execution
+	execution *core.Execution // nil for a query that isn't guarded
+	state     *core.Conn      // of that query
 	base      driver.Rows
 	first     *firstRow // read ahead; nil if none is left
 	failed    bool      // with any error
@@ -40,9 +41,11 @@ func (r *guardedRows) next(dest []driver.Value) error {
 // close closes the rows. The refusal may come when the rest of them is read.
 func (r *guardedRows) close() error {
 	err := r.base.Close()
-	release(r.execution)
+	if r.execution != nil {
+		release(r.execution)
+	}
 	err = r.Answered(err)
-	if err == nil && !r.failed {
+	if err == nil && !r.failed && r.execution != nil {
 		r.execution.ReportGuarded(r.ctx)
 	}
 	return err
@@ -51,6 +54,10 @@ func (r *guardedRows) close() error {
 // Answered returns the error that the application gets.
 func (r *guardedRows) Answered(err error) error {
 	if err == nil || basedriver.IsEnd(err) {
+		return err
+	}
+	if r.execution == nil {
+		r.state.FollowRollback(err)
 		return err
 	}
 	r.failed = true

@@ -103,7 +103,7 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 
 // QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return core.Execute(ctx, s.execution(args, true), core.Call[driver.Rows](queryCall{}))
+	return s.conn.query(ctx, s.execution(args, true))
 }
 
 func (s *stmt) execution(args []driver.NamedValue, rows bool) *core.Execution {

@@ -10,9 +10,9 @@ import (
 // Tx does work in one transaction under the lease of key: it takes the lease and keeps it as [Leases.Do] does, begins a
 // transaction, holds the lease's token in the transaction ([github.com/sqlfence/sqlfence/tokens.Store.Hold]), calls f,
 // and commits. So what f writes is committed only if no other process has taken over, whatever the statements are: they
-// need no registered table, and the database needs no fence. But on MySQL and MariaDB DDL, TRUNCATE and procedures that
-// commit end the transaction: a fenced database refuses them, and another executes them, and what follows, without the
-// token. Nor is what f sends after an error in the transaction; return each error of a statement.
+// need no registered table, and the database needs no fence. f has to return the errors of its statements: on MySQL and
+// MariaDB a deadlock ends the transaction, and what follows commits by itself. DDL, TRUNCATE and procedures that commit
+// do so there as well; a fenced database refuses them.
 //
 //	err := leases.Tx(ctx, "report", func(ctx context.Context, tx *sql.Tx) error {
 //		_, err := tx.ExecContext(ctx, "CALL write_report()")

@@ -74,7 +74,7 @@ func (e *Execution) InspectFirst(ctx context.Context, err error, end bool) error
 // RowError returns the error that the application gets for one of the rows of a guarded query. again: the rows
 // have been refused before, and may repeat it.
 func (e *Execution) RowError(ctx context.Context, err error, again bool) (_ error, refused bool) {
-	e.conn.followRollback(err)
+	e.conn.FollowRollback(err)
 	if again {
 		typed, _ := e.classify(err)
 		return e.conn.Explain(ctx, typed), true

@@ -178,7 +178,7 @@ func (b *Batch) commits() bool { return b.guarded || b.conn.pending || b.conn.gu
 
 // failed is Answer for an error of a guarded statement.
 func (q *queued) failed(ctx context.Context, err error) error {
-	q.conn.followRollback(err)
+	q.conn.FollowRollback(err)
 	typed, raised := q.answered(ctx, q.outdated(err))
 	if !raised {
 		q.reportSent(ctx, typed)

@@ -169,7 +169,7 @@ func (e *Execution) followPassed(ctx context.Context, commits bool, err error) e
 	}
 	s.followTx(e.sent.Query, err)
 	s.followHold(ctx, e.read.Query, err)
-	s.followRollback(err)
+	s.FollowRollback(err)
 	if commits {
 		err = s.followCommit(err)
 	}
@@ -414,7 +414,7 @@ func try[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 		got, err = c.Inspect(ctx, e, got)
 	}
 	if err != nil {
-		e.conn.followRollback(err)
+		e.conn.FollowRollback(err)
 	}
 	return got, err
 }

@@ -71,6 +71,10 @@ func (s *Conn) FollowSavepoint(c lang.TxControl) {
 	}
 }
 
+// FollowsRows reports whether an error that comes with the rows of a query may have ended a transaction with guarded
+// statements, or with a Hold, so that what follows commits by itself.
+func (s *Conn) FollowsRows() bool { return s.guardedTx && s.settings.profile.Answers.CommitsAfter.Is() }
+
 // uncommitted returns why a text that commits must not be sent: its context has ended, or the lock of a Hold is gone.
 func (s *Conn) uncommitted(ctx context.Context) error {
 	if unlocked, ok := s.doomed.(*unlockedTx); ok {
@@ -91,8 +95,8 @@ func (e *Execution) endsHold(ctx context.Context) error {
 	case ended && !strings.EqualFold(word, "rollback"):
 		err = rolledBack
 	case s.settings.profile.Answers.EndsTx(word, e.read.Query):
-		err = e.registry.unguardable(nil, "", "the transaction holds tokens (tokens.Store.Hold), and this statement may "+
-			"commit it silently, which gives up the lock; send the statement outside of the transaction")
+		err = e.registry.unguardable(nil, "", "the transaction holds tokens (tokens.Store.Hold), and this statement "+
+			"may commit it silently, which gives up the lock; send the statement outside of the transaction")
 	default:
 		return nil
 	}

@@ -64,7 +64,7 @@ func (a *asking) Query(ctx context.Context, query string) ([][]string, error) {
 		return nil, err
 	}
 	rows, err := a.link.Query(ctx, sqltext.Whole(a.settings.profile.Session.Text, query))
-	(*Conn)(a).followRollback(err)
+	(*Conn)(a).FollowRollback(err)
 	return rows, err
 }
 
@@ -73,7 +73,7 @@ func (a *asking) Exec(ctx context.Context, query string) error {
 		return err
 	}
 	err := a.link.Exec(ctx, query)
-	(*Conn)(a).followRollback(err)
+	(*Conn)(a).FollowRollback(err)
 	return err
 }
 

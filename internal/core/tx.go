@@ -132,9 +132,9 @@ func (e *Execution) changedTerm(before, now Token) error {
 	return t.misled("the token source gave %v after %v in one transaction", now, before)
 }
 
-// followRollback notes that the server has rolled back the transaction that a statement, which
+// FollowRollback notes that the server has rolled back the transaction that a statement, which
 // failed with err, stood in, and goes on without one.
-func (s *Conn) followRollback(err error) {
+func (s *Conn) FollowRollback(err error) {
 	if err != nil && s.inTx && s.settings.profile.Answers.CommitsAfter.Is() && dberr.IsRolledBack(err) {
 		s.doomed = &rolledBackTx{err}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// deadlock has MariaDB roll back the transaction that tx has open, and returns the error.
-func deadlock(t *testing.T, p *place, tx tokens.Tx) error {
+// deadlock has MariaDB roll back the transaction that tx has open, by a statement that wants the row 2.
+func deadlock(t *testing.T, p *place, tx tokens.Tx, victim string) {
 	t.Helper()
 	exec := func(tx tokens.Tx, query string) error {
 		_, err := tx.ExecContext(t.Context(), query)
@@ -31,14 +31,21 @@ func deadlock(t *testing.T, p *place, tx tokens.Tx) error {
 	}
 	task := harness.Go(func() error { return exec(other, "UPDATE things SET n = n + 100 WHERE id = 1") })
 	p.waitsFor(t, task)
-	err = exec(tx, "UPDATE things SET n = n + 1 WHERE id = 2")
+	if rows, failed := tx.QueryContext(t.Context(), victim); failed != nil {
+		err = failed
+	} else {
+		for rows.Next() {
+			continue
+		}
+		err = rows.Err()
+		rows.Close()
+	}
 	if err == nil || !retryable(err) && !strings.Contains(err.Error(), "1213") {
 		t.Fatalf("no deadlock: %v", err)
 	}
 	if err := task.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	return err
 }
 
 // Behind a deadlock MariaDB goes on without a transaction, and so without the lock: what follows would commit by itself.
@@ -47,21 +54,24 @@ func TestG13NothingIsWrittenInAHeldTransactionThatTheServerHasEnded(t *testing.T
 		if p.DriverName != "mysql" || !isFenced(p) {
 			t.Skip("of a fenced database of MySQL's")
 		}
-		behind := func(t *testing.T, tx tokens.Tx) {
+		const update = "UPDATE things SET n = n + 1 WHERE id = 2"
+		behind := func(t *testing.T, tx tokens.Tx, victim string) {
 			t.Helper()
-			_ = deadlock(t, p, tx)
+			deadlock(t, p, tx, victim)
 			harness.IssueToken(t, harness.NewStore(t, p.plain), "a")
 			if err := write(t.Context(), tx); err == nil || !retryable(err) {
 				t.Errorf("the write behind it: %v", err)
 			}
 		}
-		t.Run("Tx", func(t *testing.T) {
-			tx := begun(t, p, p.issue(t, "a")...)
-			behind(t, tx)
-			if err := tx.Commit(); err == nil {
-				t.Error("committed")
-			}
-		})
+		for _, victim := range []string{update, "SELECT n FROM things WHERE id > 0 AND id < 5 ORDER BY id DESC FOR UPDATE"} {
+			t.Run(victim, func(t *testing.T) {
+				tx := begun(t, p, p.issue(t, "a")...)
+				behind(t, tx, victim)
+				if err := tx.Commit(); err == nil {
+					t.Error("committed")
+				}
+			})
+		}
 		t.Run("texts", func(t *testing.T) {
 			now := p.issue(t, "a")
 			conn, err := p.db.Conn(t.Context())
@@ -76,7 +86,7 @@ func TestG13NothingIsWrittenInAHeldTransactionThatTheServerHasEnded(t *testing.T
 			if err := errors.Join(exec("BEGIN"), p.store.Hold(t.Context(), conn, now...)); err != nil {
 				t.Fatal(err)
 			}
-			behind(t, conn)
+			behind(t, conn, update)
 			if err := exec("COMMIT"); err == nil {
 				t.Error("committed")
 			}
@@ -88,7 +98,7 @@ func TestG13NothingIsWrittenInAHeldTransactionThatTheServerHasEnded(t *testing.T
 			calls := 0
 			err := p.leases(t, p.db).Tx(t.Context(), "job", func(ctx context.Context, tx *sql.Tx) error {
 				if calls++; calls == 1 {
-					_ = deadlock(t, p, tx)
+					deadlock(t, p, tx, update)
 				}
 				return write(ctx, tx)
 			})
