@@ -60,6 +60,17 @@ func TestWriteAfterDeadlock(t *testing.T) {
 				"guarded, argument": func(tx *sql.Tx) error { return execIn(ctx, tx, "UPDATE books SET price = ? WHERE id = 1", 7) },
 				"other":             func(tx *sql.Tx) error { return execIn(ctx, tx, "UPDATE pens SET price = 7 WHERE id = 2") },
 				"other, argument":   func(tx *sql.Tx) error { return execIn(ctx, tx, "UPDATE pens SET price = ? WHERE id = 2", 7) },
+				"other, behind the query": func(tx *sql.Tx) error {
+					rows, err := tx.Query("SELECT price FROM pens WHERE id BETWEEN 1 AND 2 ORDER BY id DESC FOR UPDATE")
+					if err != nil {
+						return err
+					}
+					defer rows.Close()
+					for rows.Next() {
+						continue
+					}
+					return rows.Err()
+				},
 				"other, prepared": func(tx *sql.Tx) error {
 					stmt, err := tx.Prepare("UPDATE pens SET price = ? WHERE id = 2")
 					if err != nil {
