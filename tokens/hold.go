@@ -25,8 +25,8 @@ import (
 )
 
 // A Tx is an open transaction, for [Store.Hold] and [Store.HoldClaim]: a [*sql.Tx], a [*sql.Conn] on which a
-// transaction was begun, or the transaction of a library, such as a bun.Tx, a *sqlx.Tx or gorm's ConnPool within a
-// transaction. The database may be opened with sqlfence or without.
+// transaction was begun, or the transaction of a library, such as a *sqlx.Tx, the *sql.Tx in a bun.Tx or gorm's ConnPool
+// within a transaction. The database may be opened with sqlfence or without.
 type Tx interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
