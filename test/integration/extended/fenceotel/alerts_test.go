@@ -96,7 +96,7 @@ var faults = map[string]struct {
 // also by that one time.
 func TestAlertsFireByTheirFaults(t *testing.T) {
 	program := need.Program(t, "prometheus")
-	text, err := os.ReadFile("../../../../fenceotel/alerts.yml")
+	text, err := os.ReadFile("../../../../contrib/fenceotel/alerts.yml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func TestAlertsAndDashboard(t *testing.T) {
 	work(t, embedded(), telemetry)
 	metrics := scrape(t, url)
 	for _, file := range []string{"alerts.yml", "dashboard.json"} {
-		text, err := os.ReadFile("../../../../fenceotel/" + file)
+		text, err := os.ReadFile("../../../../contrib/fenceotel/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ func ask[D any](t *testing.T, at, what string, values url.Values, to *answer[D])
 func start(t *testing.T, program, metrics string) string {
 	t.Helper()
 	dir := t.TempDir()
-	alerts, err := filepath.Abs("../../../../fenceotel/alerts.yml")
+	alerts, err := filepath.Abs("../../../../contrib/fenceotel/alerts.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func start(t *testing.T, program, metrics string) string {
 // dashboard returns what the dashboard asks.
 func dashboard(t *testing.T) (queries []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../../../fenceotel/dashboard.json")
+	text, err := os.ReadFile("../../../../contrib/fenceotel/dashboard.json")
 	if err != nil {
 		t.Fatal(err)
 	}

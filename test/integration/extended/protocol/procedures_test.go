@@ -422,7 +422,7 @@ func wrongLedger(t *testing.T, l *library) (n int) {
 		t.Fatal(err)
 	}
 	for _, f := range found {
-		if f.Code == "wrong-ledger" && strings.Contains(f.Problem, "isn't the procedure") {
+		if f.Code == "wrong-ledger" && strings.HasPrefix(f.Problem, "The procedure ") {
 			n++
 		}
 	}
