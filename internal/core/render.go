@@ -15,6 +15,10 @@ func (e *Execution) render() (outcome, error) {
 	e.read.keeps = e.mayKeep()
 	e.with.values.Literal = e.needsLiteral(given)
 	err := e.write()
+	if err == nil && e.splitsAdded() {
+		e.with.values.Literal = true
+		err = e.write()
+	}
 	if err == nil && len(given) > 0 && e.misplaced() {
 		err = e.registry.unguardable(nil, "", NeedsPlaces)
 	}
@@ -74,6 +78,14 @@ func (e *Execution) write() error {
 	}
 	e.sent.Args, e.sent.Added = e.merge(added, &v), added
 	return nil
+}
+
+// splitsAdded is [Execution.maySplit] for the guard's own arguments. As literals they have no bytes beyond ASCII there.
+func (e *Execution) splitsAdded() bool {
+	interpolates := e.asked.Stmt == nil && e.conn.session.HasCharset()
+	return interpolates && slices.ContainsFunc(e.sent.Added, func(a rewrite.Arg) bool {
+		return a.Again == 0 && splits(e.sent.Args[e.read.options+a.Number-1])
+	})
 }
 
 // learnKeys has the plan know the unique keys of the table that a REPLACE writes to.

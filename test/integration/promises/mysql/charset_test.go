@@ -75,6 +75,45 @@ func TestCharsetsThatSplitCharacters(t *testing.T) {
 	}
 }
 
+// Nor does a key or an editor's ID, which the guard passes as arguments of its own, end its string there.
+func TestGuardsValuesInCharsetsThatSplitCharacters(t *testing.T) {
+	dsn := setup(t)
+	plain := open(t, dsn)
+	exec(t, plain, "ALTER TABLE books MODIFY title varchar(200) CHARACTER SET utf8mb4, ADD editor varchar(200), ADD since bigint, ADD expiry bigint")
+	cfg, _ := mysql.ParseDSN(dsn)
+	cfg.InterpolateParams = true
+	for _, charset := range []string{"utf8mb4", "gbk", "big5", "sjis", "cp932"} {
+		if err := cfg.Apply(mysql.Charset(charset, "")); err != nil {
+			t.Fatal(err)
+		}
+		keyed := fence(t, cfg.FormatDSN(), sqlfence.RowFence("fence_token"), sqlfence.Key("title"))
+		locked := fence(t, cfg.FormatDSN(), sqlfence.EditLock("editor", "since", "expiry"))
+		for _, lead := range []string{"縗", "表", "é"} {
+			exec(t, plain, "REPLACE INTO books (id, title, fence_token, editor, since, expiry) VALUES (1, 'kept', 9, 'other', 1, 9000000000000000)")
+			for tail, db := range map[string]*sql.DB{
+				`' OR TRUE THEN TRUE END THEN fence_token END, price = 99 WHERE id = 1 -- `: keyed,
+				`' OR TRUE THEN editor END, price = 99 WHERE id = 1 -- `:                    locked,
+			} {
+				ctx := sqlfence.WithFence(sqlfence.WithEditor(t.Context(), lead+tail), sqlfence.Token{Name: "books/" + lead + tail, Value: 5})
+				_, err := db.ExecContext(ctx, "UPDATE books SET price = ? WHERE id = ?", 2, 1)
+				if db == keyed && !errors.Is(err, sqlfence.ErrOutOfScope) || db == locked && !errors.Is(err, sqlfence.ErrLocked) {
+					t.Errorf("%s: %q: %v", charset, lead+tail, err)
+				}
+				var price int
+				if err := plain.QueryRow("SELECT price FROM books").Scan(&price); err != nil || price != 0 {
+					t.Fatalf("%s: %q: a stale write lands: %d, %v", charset, lead+tail, price, err)
+				}
+			}
+			// The holder of such a key writes.
+			exec(t, plain, "REPLACE INTO books (id, title, fence_token) VALUES (1, ?, 4)", lead+"'")
+			ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/" + lead + "'", Value: 5})
+			if _, err := keyed.ExecContext(ctx, "UPDATE books SET price = ? WHERE id = ?", 0, 1); err != nil {
+				t.Errorf("%s: the key %q: %v", charset, lead+"'", err)
+			}
+		}
+	}
+}
+
 // encodings are statements that change the connection's encoding, or try to.
 var encodings = []string{
 	"SET NAMES gbk", "SET NAMES 'gbk'", "SET NAMES `gbk`", "SET NAMES \"gbk\"", "SET names = 1, NAMES gbk", "SET NAMES gbk COLLATE gbk_bin", "SET NAMES DEFAULT",
