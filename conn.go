@@ -172,11 +172,7 @@ func (c *conn) execution(query string, args []driver.NamedValue, rows bool) *cor
 			query, plan = behind, p
 		}
 	}
-	r := core.Request{Query: query, Args: args}
-	if plan.Verdict == guard.Pass && c.state.Settings().Misplaces(query, args, rows) {
-		r.Unguardable = core.NeedsPlaces
-	}
-	return c.state.NewExecution(r, plan, rows)
+	return c.state.NewExecution(core.Request{Query: query, Args: args}, plan, rows)
 }
 
 // CheckNamedValue implements driver.NamedValueChecker. For a base that has none

@@ -95,10 +95,18 @@ func (l *link) Rewrite(
 	if behind, named := l.prepared.Text(to.Query); named && behind != to.Query && refused == "" {
 		refused = "the query rewriter returns the name of a prepared statement; return its text"
 	}
-	if refused == "" && l.settings.Misplaces(to.Query, to.Args[to.Options:], false) {
-		refused = core.NeedsPlaces
+	if refused == "" {
+		refused = l.Misplaces(core.Request{Query: to.Query, Args: to.Args[to.Options:]}, false)
 	}
 	return to, refused, err
+}
+
+// Misplaces implements core.Link.
+func (l *link) Misplaces(r core.Request, rows bool) string {
+	if r.Stmt == nil && l.settings.Misplaces(r.Query, r.Args, rows) {
+		return core.NeedsPlaces
+	}
+	return ""
 }
 
 // Keeps implements core.Link.

@@ -74,10 +74,8 @@ func (l *link) Rewrite(
 		}
 	}
 	to = basedriver.Rewritten{Query: made, Args: named(nil, append(options, values...)), Options: len(options)}
-	switch {
-	case l.session.misplaces(made, append(options, values...)):
-		refused = misplacesArguments
-	case len(values) > 0 && isOption(values[0]):
+	refused = l.Misplaces(core.Request{Query: made, Args: to.Args}, false)
+	if refused == "" && len(values) > 0 && isOption(values[0]) {
 		refused = "pgx would take the first argument that the query rewriter returns for an option; return a plain value"
 	}
 	return to, refused, nil

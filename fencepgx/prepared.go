@@ -5,7 +5,6 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/core"
-	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
@@ -26,11 +25,7 @@ func (s *session) request(text string, args []any, room []driver.NamedValue) (co
 			r.Query, r.Stmt = behind, byName{text, behind}
 		}
 	}
-	plan := s.state.Rewriter().Plan(r.Query)
-	if plan.Verdict == guard.Pass && s.misplaces(r.Query, args) {
-		r.Unguardable = misplacesArguments
-	}
-	return r, plan
+	return r, s.state.Rewriter().Plan(r.Query)
 }
 
 // text returns what pgx is given for a request: the name, where nothing was added to the text behind it, which is read in

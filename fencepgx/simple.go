@@ -3,6 +3,7 @@ package fencepgx
 import (
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
@@ -10,16 +11,19 @@ import (
 // reads none, such as in a string, a value could end that string, and what stands behind it be a statement that no plan
 // has seen.
 
-// misplaces reports whether pgx would do so with the arguments of a text.
-func (s *session) misplaces(text string, args []any) bool {
-	simple := s.simple
-	for len(args) > 0 && isOption(args[0]) {
-		if mode, ok := args[0].(pgx.QueryExecMode); ok {
+// Misplaces implements core.Link.
+func (l *link) Misplaces(r core.Request, _ bool) string {
+	simple, args := l.session.simple, r.Args
+	for len(args) > 0 && isOption(args[0].Value) {
+		if mode, ok := args[0].Value.(pgx.QueryExecMode); ok {
 			simple = mode == pgx.QueryExecModeSimpleProtocol
 		}
 		args = args[1:]
 	}
-	return simple && len(args) > 0 && !lang.Inlines(s.state.Settings().Dialect(), text)
+	if simple && len(args) > 0 && !lang.Inlines(l.session.state.Settings().Dialect(), r.Query) {
+		return misplacesArguments
+	}
+	return ""
 }
 
 const misplacesArguments = "in its simple protocol pgx would write the arguments where the server reads no " +

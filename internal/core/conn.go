@@ -23,6 +23,10 @@ type Link interface {
 		ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
 	) (to basedriver.Rewritten, refused string, err error)
 
+	// Misplaces returns why the driver may write an argument into the text where it ends a string, so that a statement
+	// stands behind it that no plan has seen; empty if it doesn't.
+	Misplaces(r Request, rows bool) string
+
 	// Keeps reports whether the adapter may keep a statement prepared, for rows or without.
 	Keeps(query string, p *rewrite.Plan, rows bool) bool
 

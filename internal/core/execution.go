@@ -38,9 +38,6 @@ type Request struct {
 	// under others may do something else.
 	Escapes lex.Escapes
 
-	// Unguardable says why the statement can't be guarded, whatever its plan is; empty for no such reason.
-	Unguardable string
-
 	// Stmt is the adapter's prepared statement: the application's, or one that the adapter keeps. Nil is for the
 	// connection itself.
 	Stmt any
@@ -198,14 +195,11 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 	if e.read.unplanned, failed = e.readOptions(ctx); failed != nil {
 		return refused, failed
 	}
-	if why := e.asked.Unguardable; e.read.unplanned == nil && why != "" {
-		e.read.unplanned = e.registry.unguardable(nil, "", why)
-	}
 	if err := e.readBySettings(ctx); err != nil {
 		return refused, err
 	}
 	if e.read.unplanned == nil {
-		e.read.unplanned = e.unseenSetting()
+		e.read.unplanned = e.unseen()
 	}
 	if err := e.endsHold(ctx); err != nil {
 		return refused, err
@@ -260,9 +254,14 @@ func (e *Execution) readBySettings(ctx context.Context) error {
 	return nil
 }
 
-// unseenSetting refuses a statement with an argument that names a setting which guards may depend on. Without the
-// argument the statement is prepared, or fails.
-func (e *Execution) unseenSetting() error {
+// unseen refuses a statement with an argument that may be read as another statement, which no plan has seen, or that
+// names a setting which guards may depend on. Without the argument the statement is prepared, or fails.
+func (e *Execution) unseen() error {
+	if e.plan.Verdict != guard.Refuse && len(e.asked.Args) > 0 && e.read.Escapes.Mode() != lex.EscapesAll {
+		if why := e.conn.link.Misplaces(e.asked, e.rows); why != "" {
+			return e.registry.unguardable(nil, "", why)
+		}
+	}
 	for _, n := range e.plan.Settings {
 		given := e.read.Args[e.read.options:]
 		if n > len(given) {

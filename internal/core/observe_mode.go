@@ -54,7 +54,14 @@ func (e *Execution) enforceOnly(ctx context.Context) (outcome, error) {
 	}
 	e.registry = s.enforced
 	e.plan = e.rewriter().PlanFor(e.read.Query, e.read.variant)
-	e.refuseExecuted()
+	if e.read.unplanned == nil {
+		e.read.unplanned = e.unseen()
+	}
+	if e.passes() {
+		if err := e.readExecuted(ctx); err != nil {
+			return refused, err
+		}
+	}
 	if e.passes() {
 		return passed, nil
 	}

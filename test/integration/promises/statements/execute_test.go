@@ -104,6 +104,42 @@ func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 	})
 }
 
+// What is refused for observed tables alone is sent, unless it runs a write of others by EXECUTE, or an argument names a
+// setting that their guards depend on.
+func TestWhatIsRefusedForObservedTables(t *testing.T) {
+	harness.EachBase(t, func(t *testing.T, b harness.Base) {
+		if b.Dialect != sqlfence.Postgres {
+			t.Skip("the database lists no prepared statements, and has no function that changes settings")
+		}
+		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"))
+		mixed := s.Fenced(t, s.Source, harness.Books(sqlfence.RowFence("fence_token")),
+			sqlfence.WithTable("pens", sqlfence.RowFence("fence_token"), sqlfence.InMode(sqlfence.Observe)))
+		s.Reset(t, 9)
+		unchanged := s.Unchanged(t)
+		for _, text := range []string{"UPDATE pens SET price = 30; EXECUTE price_books", "TRUNCATE pens; EXECUTE price_books"} {
+			c, err := mixed.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			bypass := sqlfence.Bypass(t.Context(), "to prepare")
+			if _, err := c.ExecContext(bypass, "PREPARE price_books AS UPDATE books SET price = 30 WHERE id = 1"); err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.ExecContext(harness.Holding(t, 8), text)
+			harness.WantOnly(t, err, sqlfence.ErrUnguardable)
+			unchanged()
+			_, _ = c.ExecContext(bypass, "DEALLOCATE price_books")
+			_ = c.Close()
+		}
+		const query = "WITH x AS (SELECT set_config($1, $2, true) AS a) INSERT INTO pens SELECT 55 FROM x"
+		_, err := mixed.ExecContext(harness.Holding(t, 8), query, "session_replication_role", "replica")
+		harness.WantOnly(t, err, sqlfence.ErrUnguardable)
+		if _, err := mixed.ExecContext(harness.Holding(t, 8), query, "shop.user", "ann"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // In transaction control and in comments the word EXECUTE means nothing: no query of sqlfence's own comes before such a
 // statement, where it would fail or change the transaction.
 func TestExecuteAsAnyOtherWord(t *testing.T) {

@@ -1,6 +1,7 @@
 package pgx_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -115,6 +116,31 @@ func TestArgumentsOfOtherStatementsAreNoStatements(t *testing.T) {
 			if _, err := s.DB.ExecContext(t.Context(), text, pgx.QueryExecModeSimpleProtocol); err != nil {
 				t.Errorf("%s: %v", text, err)
 			}
+		}
+	})
+}
+
+// Nor does it in a write that gets no guard, as its table is observed, or takes writes without a token.
+func TestArgumentsOfWritesWithoutGuardsAreNoStatements(t *testing.T) {
+	onPgx(t, func(t *testing.T, s *harness.Shop) {
+		for name, option := range map[string]sqlfence.Rule{
+			"observed": sqlfence.InMode(sqlfence.Observe), "optional": sqlfence.Optional(),
+		} {
+			db := s.Fenced(t, s.Source, harness.Books(sqlfence.RowFence("fence_token")),
+				sqlfence.WithTable("pens", sqlfence.RowFence("fence_token"), option))
+			s.Reset(t, 9)
+			unchanged := s.Unchanged(t)
+			for _, text := range []string{
+				"UPDATE pens SET price = 3 WHERE 'x' = E'a'\n'b\\' || $1 -- '", "TRUNCATE pens; SELECT E'a'\n'b\\' ||  $1",
+				"UPDATE pens SET price = 3 WHERE 'x' = E'a'\n'b\\' ||  $1",
+			} {
+				_, err := db.ExecContext(harness.Holding(t, 8), text, pgx.QueryExecModeSimpleProtocol,
+					"; UPDATE books SET price = 30 WHERE id = 1; --")
+				if !errors.Is(err, sqlfence.ErrUnguardable) {
+					t.Errorf("%s: %s: %v", name, text, err)
+				}
+			}
+			unchanged()
 		}
 	})
 }
