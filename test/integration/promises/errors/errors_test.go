@@ -225,17 +225,18 @@ func TestErrorsCancelledWhileWaiting(t *testing.T) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"))
 		s.Reset(t, 5)
 		var errs []error
-		for _, db := range []*sql.DB{s.Plain, s.DB} {
+		for i, db := range []*sql.DB{s.Plain, s.DB} {
+			row := i + 1 // each its own, as what was cancelled may wait once more
 			holder, err := s.Plain.BeginTx(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := holder.Exec(harness.SetPrice, 20, 1); err != nil {
+			if _, err := holder.Exec(harness.SetPrice, 20, row); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(harness.Holding(t, 7))
 			done := make(chan error, 1)
-			go func() { _, err := db.ExecContext(ctx, harness.SetPrice, 30, 1); done <- err }()
+			go func() { _, err := db.ExecContext(ctx, harness.SetPrice, 30, row); done <- err }()
 			harness.Eventually(t, "the statement waits", func() bool { return b.Waiting(t, s.Plain) > 0 })
 			cancel()
 			err = <-done
