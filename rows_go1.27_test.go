@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
 // scanningConn returns rows that scan their columns themselves.
-type scanningConn struct{ *fakeConn }
+type scanningConn struct{ *fakedb.RecorderConn }
 
 func (c scanningConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	rows, err := c.fakeConn.QueryContext(ctx, query, args)
+	rows, err := c.RecorderConn.QueryContext(ctx, query, args)
 	return &scanningRows{Rows: rows}, err
 }
 
@@ -38,7 +39,7 @@ func (r *scanningRows) ScanColumn(_ driver.ScanContext, _ int, dest any) error {
 }
 
 func TestRowsScanTheirColumns(t *testing.T) {
-	base := &fake{form: func(c *fakeConn) driver.Conn { return scanningConn{c} }}
+	base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return scanningConn{c} }}
 	db := open(t, base, sqlfence.WithTable("books", fenced))
 	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
 	for _, query := range []string{"SELECT 1", "UPDATE books SET price = 1 RETURNING id"} {
@@ -47,7 +48,7 @@ func TestRowsScanTheirColumns(t *testing.T) {
 			t.Errorf("%s: %q, %v", query, s, err)
 		}
 	}
-	base.failsNext = errStaleAt9
+	base.FailsNext = fakedb.ErrStaleAt9
 	err := db.QueryRowContext(ctx, "UPDATE books SET price = 1 RETURNING id").Scan(new(string))
 	if !errors.Is(err, sqlfence.ErrStale) {
 		t.Errorf("stale at the first row: %v", err)
