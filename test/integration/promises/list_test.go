@@ -66,9 +66,20 @@ func TestListOfPromises(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want != read(t, page) {
-		t.Errorf("%s isn't what the tests hold; go test ./promises -update writes it anew:\n%s", page, want)
+	if has := read(t, page); want != has {
+		t.Errorf("%s isn't what the tests hold; go test ./promises -update writes it anew. Only on the page:\n%sOnly held:\n%s",
+			page, linesBeyond(has, want), linesBeyond(want, has))
 	}
+}
+
+// linesBeyond returns the lines of a text that another one doesn't have.
+func linesBeyond(text, other string) (beyond string) {
+	for line := range strings.Lines(text) {
+		if !strings.Contains(other, line) {
+			beyond += line
+		}
+	}
+	return beyond
 }
 
 func read(t *testing.T, file string) string {
