@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
@@ -123,7 +124,7 @@ func TestAllocations(t *testing.T) {
 		{"unregistered and long", 0, func() { r.Plan(longRead) }},
 		{"cold", 4, func() { r.rules.Read(benchmarked, 0).Default() }},
 	} {
-		if got := testing.AllocsPerRun(200, tt.f); got > tt.atMost && !raceEnabled {
+		if got := testing.AllocsPerRun(200, tt.f); got > tt.atMost && !fakedb.Race {
 			t.Errorf("%s: %v allocations, want at most %v", tt.name, got, tt.atMost)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
@@ -167,7 +168,7 @@ func TestPlanIsCached(t *testing.T) {
 // TestCacheCountsItsBytes compares what the cache counts with what the heap grows by. It
 // rather counts too much: constants that all plans share.
 func TestCacheCountsItsBytes(t *testing.T) {
-	if raceEnabled {
+	if fakedb.Race {
 		t.Skip("the race detector changes the heap")
 	}
 	atLeast := cacheBytes / 2

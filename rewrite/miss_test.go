@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/random"
 )
@@ -94,7 +95,7 @@ func benchMiss(b *testing.B, d databases.Dialect, rules, sql string) {
 // TestMissAllocations bounds what the plan of a text costs that isn't in the cache, with
 // what the cache keeps of it: however long the lists are that it has.
 func TestMissAllocations(t *testing.T) {
-	if raceEnabled {
+	if fakedb.Race {
 		t.Skip("the race detector empties the pools")
 	}
 	const atMost = 8

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	databases "github.com/sqlfence/sqlfence/internal/dialect"
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
@@ -27,7 +28,7 @@ func TestSearchAllocates(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, sql := range passedReads {
-			if got := testing.AllocsPerRun(50, func() { r.Plan(sql) }); got > 0 && !raceEnabled {
+			if got := testing.AllocsPerRun(50, func() { r.Plan(sql) }); got > 0 && !fakedb.Race {
 				t.Errorf("%d tables, %s: %v allocations", n, name, got)
 			}
 		}

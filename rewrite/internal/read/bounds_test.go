@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlfence/sqlfence/internal/fakedb"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
@@ -39,7 +40,7 @@ func TestAllocations(t *testing.T) {
 				}
 				x.Close()
 			})
-			if n > 0 && !raceEnabled {
+			if n > 0 && !fakedb.Race {
 				t.Errorf("%s: %v allocations", sql, n)
 			}
 		}

@@ -1,11 +1,16 @@
-//go:build !race
-
 package rewrite
 
-import "testing"
+import (
+	"testing"
 
-const raceEnabled = false
+	"github.com/sqlfence/sqlfence/internal/fakedb"
+)
 
 // oneGoroutine says that a long test has no other. The race detector, under which it is
 // skipped, would find nothing in it and take ten times as long; scripts/test runs it without.
-func oneGoroutine(testing.TB) {}
+func oneGoroutine(t testing.TB) {
+	t.Helper()
+	if fakedb.Race {
+		t.Skip("has one goroutine: run without the race detector")
+	}
+}

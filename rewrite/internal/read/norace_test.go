@@ -1,5 +1,0 @@
-//go:build !race
-
-package read
-
-const raceEnabled = false
