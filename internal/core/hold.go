@@ -86,12 +86,14 @@ func (s *Conn) uncommitted(ctx context.Context) error {
 // endsHold refuses a statement that may commit a transaction in which names are held without ending the transaction
 // for the application, and each one behind an error with which the server has ended it: it would commit by itself.
 func (e *Execution) endsHold(ctx context.Context) error {
-	s, word := e.conn, session.FirstWord(e.read.Query)
+	s := e.conn
+	if !s.hold.on || trusted.Is(ctx, e.read.Query) {
+		return nil
+	}
+	word := session.FirstWord(e.read.Query)
 	rolledBack, ended := s.doomed.(*rolledBackTx)
 	var err error
 	switch {
-	case !s.hold.on || trusted.Is(ctx, e.read.Query):
-		return nil
 	case ended && !strings.EqualFold(word, "rollback"):
 		err = rolledBack
 	case s.settings.profile.Answers.EndsTx(word, e.read.Query):
