@@ -9,14 +9,13 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
+	"io"
 	"net"
 	"strconv"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/cleanup"
-	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
@@ -42,13 +41,24 @@ func Abandoned(ctx context.Context, queue *cleanup.Queue, text string, send func
 }
 
 // unanswered reports whether a statement was sent, or may have been, that the server hasn't answered.
+// An error that isn't known may be the caller's own, from an answer that he couldn't read: the session
+// lives then, and what ended there would be its next statement.
 func unanswered(err error) bool {
-	if _, answered := dberr.MySQLNumber(err); answered || errors.Is(err, sql.ErrNoRows) ||
-		errors.Is(err, driver.ErrBadConn) {
-		return false
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return true
 	}
-	var dialing *net.OpError
-	return !errors.As(err, &dialing) || dialing.Op != "dial"
+	var network net.Error
+	if errors.As(err, &network) {
+		var dialing *net.OpError
+		return !errors.As(err, &dialing) || dialing.Op != "dial"
+	}
+	for err != nil {
+		if err.Error() == "invalid connection" { // ErrInvalidConn of github.com/go-sql-driver/mysql
+			return true
+		}
+		err = errors.Unwrap(err)
+	}
+	return false
 }
 
 // end ends the statement of another session that has mark in it. In a transaction a pooler leaves it

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -40,6 +41,9 @@ func TestAbandoned(t *testing.T) {
 		"given up":       {ended, context.Canceled, true},
 		"cut off":        {t.Context(), errors.New("invalid connection"), true},
 		"no answer yet":  {t.Context(), &net.OpError{Op: "read", Err: errors.New("timeout")}, true},
+		"cut off, said":  {t.Context(), fmt.Errorf("the lease: %w", errors.New("invalid connection")), true},
+		"closed":         {t.Context(), io.ErrUnexpectedEOF, true},
+		"not understood": {t.Context(), errors.New(`sql: Scan error on column index 6, name "x"`), false},
 		"refused":        {t.Context(), &mysqlError{1205, "Lock wait timeout exceeded"}, false},
 		"no rows":        {t.Context(), sql.ErrNoRows, false},
 		"not sent":       {t.Context(), driver.ErrBadConn, false},
