@@ -1,6 +1,7 @@
 package dberr
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
@@ -106,6 +107,12 @@ func MySQLError(err error) (number uint16, ok bool, own error) {
 		}
 	}
 	return 0, false, nil
+}
+
+// IsMySQLInvalidConn reports whether err's chain has ErrInvalidConn of github.com/go-sql-driver/mysql, with which the
+// driver reports a connection that broke after a statement was sent. The error has no type, so its text is compared.
+func IsMySQLInvalidConn(err error) bool {
+	return slices.ContainsFunc(chain(err, nil), func(e error) bool { return e.Error() == "invalid connection" })
 }
 
 // IsAssignedTwice reports whether err is MariaDB's for a SET list that assigns a column twice,

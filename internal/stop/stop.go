@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/cleanup"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
@@ -40,25 +42,17 @@ func Abandoned(ctx context.Context, queue *cleanup.Queue, text string, send func
 	return err
 }
 
-// unanswered reports whether a statement was sent, or may have been, that the server hasn't answered.
-// An error that isn't known may be the caller's own, from an answer that he couldn't read: the session
-// lives then, and what ended there would be its next statement.
+// unanswered reports whether err means that a statement was sent, or may have been, and the server hasn't answered. It
+// returns false for an error that it doesn't know, because that may come from reading an answer: the session lives
+// then, and the KILL would end its next statement.
 func unanswered(err error) bool {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return true
+	var dialing *net.OpError
+	if errors.Is(err, driver.ErrBadConn) || errors.As(err, &dialing) && dialing.Op == "dial" {
+		return false
 	}
 	var network net.Error
-	if errors.As(err, &network) {
-		var dialing *net.OpError
-		return !errors.As(err, &dialing) || dialing.Op != "dial"
-	}
-	for err != nil {
-		if err.Error() == "invalid connection" { // ErrInvalidConn of github.com/go-sql-driver/mysql
-			return true
-		}
-		err = errors.Unwrap(err)
-	}
-	return false
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network) ||
+		dberr.IsMySQLInvalidConn(err)
 }
 
 // end ends the statement of another session that has mark in it. In a transaction a pooler leaves it

@@ -42,11 +42,13 @@ func TestAbandoned(t *testing.T) {
 		"cut off":        {t.Context(), errors.New("invalid connection"), true},
 		"no answer yet":  {t.Context(), &net.OpError{Op: "read", Err: errors.New("timeout")}, true},
 		"cut off, said":  {t.Context(), fmt.Errorf("the lease: %w", errors.New("invalid connection")), true},
+		"cut off, both":  {t.Context(), errors.Join(errors.New("unknown outcome"), errors.New("invalid connection")), true},
 		"closed":         {t.Context(), io.ErrUnexpectedEOF, true},
 		"not understood": {t.Context(), errors.New(`sql: Scan error on column index 6, name "x"`), false},
 		"refused":        {t.Context(), &mysqlError{1205, "Lock wait timeout exceeded"}, false},
 		"no rows":        {t.Context(), sql.ErrNoRows, false},
 		"not sent":       {t.Context(), driver.ErrBadConn, false},
+		"not sent, why":  {t.Context(), errors.Join(driver.ErrBadConn, io.EOF), false},
 		"no server":      {t.Context(), &net.OpError{Op: "dial", Err: errors.New("connection refused")}, false},
 		"refused, ended": {ended, &mysqlError{1317, "Query execution was interrupted"}, true},
 	} {
