@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlfence/sqlfence/test/integration/harness"
 	"github.com/sqlfence/sqlfence/test/proof/fence"
 	"github.com/sqlfence/sqlfence/test/proof/others"
 	"github.com/sqlfence/sqlfence/test/proof/ours"
@@ -27,7 +28,7 @@ const asFence = "SQLFENCE_PROOF_FENCE"
 func TestMain(m *testing.M) {
 	switch name := os.Getenv(asFence); name {
 	case "":
-		os.Exit(m.Run())
+		harness.Main(m)
 	case "sqlfence", observed:
 		ours.Main(name == observed)
 	default:

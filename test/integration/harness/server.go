@@ -61,6 +61,15 @@ authentication_timeout = 10min
 // NewServer returns a server that doesn't run yet, with lines of configuration.
 func NewServer(t *testing.T, conf string) *Server {
 	t.Helper()
+	return NewServerIn(t, "", conf)
+}
+
+// NewServerIn is [NewServer] with its data in a folder of the test's choice; none means the one for temporary files.
+func NewServerIn(t *testing.T, folder, conf string) *Server {
+	t.Helper()
+	if !own.drops {
+		t.Fatal("what the server begins with would stay: the TestMain of the package has to call harness.Main")
+	}
 	if testing.Short() { // such a run starts servers only if it has one
 		NeedPostgres(t)
 	}
@@ -70,7 +79,7 @@ func NewServer(t *testing.T, conf string) *Server {
 		s.owner = credential(t, "postgres", "nobody")
 	}
 	var err error
-	if s.dir, err = os.MkdirTemp("", "sqlfence"); err != nil { // t.TempDir lies in a folder that others can't enter
+	if s.dir, err = os.MkdirTemp(folder, "sqlfence"); err != nil { // t.TempDir lies in a folder that others can't enter
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

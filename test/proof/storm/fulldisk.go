@@ -27,10 +27,7 @@ func FullDisk(t *testing.T) *Target {
 		need.Missing(t, "disk", fmt.Sprint("no disk of its own: ", err))
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
-	before := os.TempDir()
-	_ = os.Setenv("TMPDIR", disk) // where the server makes its folder
-	s := harness.NewServer(t, durable+"max_wal_size = 64MB\n")
-	_ = os.Setenv("TMPDIR", before)
+	s := harness.NewServerIn(t, disk, durable+"max_wal_size = 64MB\n")
 	s.Start(t)
 	db := onServer(t, s)
 	db.before = " on a small disk"
