@@ -24,6 +24,7 @@ require (
 	github.com/mattn/go-sqlite3 v1.14.52
 	github.com/pressly/goose/v3 v3.28.0
 	github.com/sqlfence/sqlfence v0.0.0
+	github.com/sqlfence/sqlfence/fencepgx v0.0.0-00010101000000-000000000000
 	github.com/sqlfence/sqlfence/test/integration v0.0.0-00010101000000-000000000000
 	github.com/upper/db/v4 v4.10.0
 	github.com/uptrace/bun v1.3.0
@@ -96,7 +97,6 @@ require (
 	github.com/sethvargo/go-retry v0.4.0 // indirect
 	github.com/sourcegraph/annotate v0.0.0-20160123013949-f4cad6c6324d // indirect
 	github.com/sourcegraph/syntaxhighlight v0.0.0-20170531221838-bd320f5d308e // indirect
-	github.com/sqlfence/sqlfence/fencepgx v0.0.0-00010101000000-000000000000 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/syndtr/goleveldb v1.0.0 // indirect
 	github.com/tmthrgd/go-hex v0.0.0-20190904060850-447a3041c3bc // indirect
