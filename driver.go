@@ -143,7 +143,7 @@ func (d *fencedDriver) fence(ctx context.Context, base driver.Conn, f *core.Foun
 		return c, nil
 	}
 	_ = base.Close() // the reason is err
-	if (errorFactory{}).Typed(err) {
+	if (errorFactory{}).Sentinel(err) != nil {
 		d.settings.ReportFailure(ctx, "", err)
 	}
 	return nil, err

@@ -52,19 +52,19 @@ func (errorFactory) Missing(m setuperr.Missing, err error) error {
 	return &SetupError{Missing: m.Name, SQL: m.SQL, Remedy: m.Remedy, Err: err}
 }
 
-// Typed implements core.ErrorFactory.
-func (errorFactory) Typed(err error) bool {
+// Sentinel implements core.ErrorFactory.
+func (errorFactory) Sentinel(err error) error {
 	for _, sentinel := range sentinels {
 		if errors.Is(err, sentinel) {
-			return true
+			return sentinel
 		}
 	}
-	return false
+	return nil
 }
 
 // Log implements core.ErrorFactory.
-func (errorFactory) Log(ctx context.Context, logger *slog.Logger, e core.Event) {
-	logEvent(ctx, logger, publicEvent(e))
+func (errorFactory) Log(ctx context.Context, logger *slog.Logger, e core.Event, times int64) {
+	logEvent(ctx, logger, publicEvent(e), times)
 }
 
 // publicEvent returns an event as observers get it.

@@ -2,10 +2,15 @@ package sqlfence_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/fakedb"
@@ -51,4 +56,62 @@ func TestRefusalsAreLogged(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The log has a line for each statement that Observe lets through, and once a minute how many writes followed. An
+// observer gets each event, and what is counted is bounded.
+func TestObservedWritesAreLoggedByStatement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var events int
+		db, err := sqlfence.OpenDB(&fakedb.Recorder{}, sqlite, sqlfence.WithMode(sqlfence.Observe), sqlfence.WithTable("books", fenced),
+			sqlfence.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
+			sqlfence.WithObserver(func(context.Context, sqlfence.Event) { events++ }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		send := func(format string, n int) {
+			for i := range n {
+				if _, err := db.ExecContext(t.Context(), fmt.Sprintf(format, i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		lines := func() string {
+			synctest.Wait()
+			defer log.Reset()
+			return regexp.MustCompile(`(?m)^time=\S+ | error="(\\.|[^"])*"`).ReplaceAllString(log.String(), "")
+		}
+		want := func(when, want string) {
+			if got := lines(); got != want {
+				t.Errorf("%s the log has\n%swant\n%s", when, got, want)
+			}
+		}
+		const line = `level=WARN msg="sqlfence: would refuse" query="`
+		send("UPDATE books SET price = %d", 100)
+		send("DELETE FROM books WHERE id = %d", 1)
+		want("first", line+"UPDATE books SET price = 0\" table=books statement=UPDATE\n"+
+			line+"DELETE FROM books WHERE id = 0\" table=books statement=DELETE\n")
+		time.Sleep(time.Minute)
+		want("after a minute", line+"UPDATE books SET price = ?\" times=99 table=books statement=UPDATE\n")
+		send("UPDATE books SET price = %d", 3)
+		send("DELETE FROM books WHERE id = %d", 1)
+		time.Sleep(time.Minute)
+		want("after the second minute", line+"DELETE FROM books WHERE id = 0\" table=books statement=DELETE\n"+
+			line+"UPDATE books SET price = ?\" times=3 table=books statement=UPDATE\n")
+		time.Sleep(time.Hour)
+		want("after an hour", "")
+		if events != 105 {
+			t.Errorf("the observer got %d events, want 105", events)
+		}
+
+		send("UPDATE books SET price = price_%d", 2000)
+		if n := strings.Count(lines(), "\n"); n != 1001 {
+			t.Errorf("2000 statements are %d lines", n)
+		}
+		time.Sleep(time.Minute)
+		want("for the others", line+"(other statements)\" times=999 table=books statement=OTHER\n")
+		db.Close()
+		time.Sleep(time.Hour) // the bubble ends with its timers
+	})
 }

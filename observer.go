@@ -43,7 +43,8 @@ type Event struct {
 	// particular order; none if it was refused before they were looked for, or for want of one.
 	Tokens []Token
 
-	// Reason is the reason passed to [Bypass] or [WithoutGuards]; empty for other kinds.
+	// Reason is the reason passed to [Bypass] or [WithoutGuards]; of Unfenced the name of the rule that allows the
+	// write, "Optional" or "UnfencedInserts"; empty for other kinds.
 	Reason string
 
 	// Err is the error that the statement was, or would have been, refused with, or that it has no answer. Nil for
@@ -157,8 +158,8 @@ func newListener(fn Observer, asked []EventKind) (core.Listener, error) {
 	return l, nil
 }
 
-// logEvent writes an event to a log.
-func logEvent(ctx context.Context, logger *slog.Logger, e Event) {
+// logEvent writes an event to a log, with the number of writes that it stands for, if that isn't 0.
+func logEvent(ctx context.Context, logger *slog.Logger, e Event, times int64) {
 	level := slog.LevelInfo
 	switch e.Kind {
 	case Refused, WouldRefuse, Unanswered:
@@ -170,6 +171,9 @@ func logEvent(ctx context.Context, logger *slog.Logger, e Event) {
 		return
 	}
 	attrs := []slog.Attr{slog.String("query", e.Query)}
+	if times > 0 {
+		attrs = append(attrs, slog.Int64("times", times))
+	}
 	if e.Reason != "" {
 		attrs = append(attrs, slog.String("reason", e.Reason))
 	}

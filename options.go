@@ -193,6 +193,9 @@ func WithObserver(fn Observer, kinds ...EventKind) Option {
 // for what [Observe] lets through: where no observer gets it, [slog.Default] does. Of several the
 // last holds; nil is refused.
 //
+// A would-be refusal is logged when its statement is sent for the first time. Then one line a minute has the
+// statement without its values, and the attribute times: how many such writes followed.
+//
 // A refusal has the attributes query and error; where they are known table, token, or
 // serial, current, which is the token or serial in the database or who holds the lock; and
 // statement: INSERT, UPDATE, DELETE, MERGE or the statement's first word.

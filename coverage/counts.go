@@ -14,7 +14,7 @@ type Counts struct {
 	Guarded  int64 `json:"guarded"`  // executed with the guard
 	Refused  int64 `json:"refused"`  // see Reasons
 	Observed int64 `json:"observed"` // let through by Observe mode, would have been refused
-	Unfenced int64 `json:"unfenced"` // writes of Optional tables without a token
+	Unfenced int64 `json:"unfenced"` // writes without a token, by Optional or UnfencedInserts
 	Bypassed int64 `json:"bypassed"` // sent as written, for a reason
 	Passed   int64 `json:"passed"`   // on no registered table, or only reads
 
@@ -60,7 +60,7 @@ type Reason struct {
 
 	// Open is true if the program has to be changed before the statement can be enforced:
 	// it can't be guarded, or its context lacks something. It is false for what the guard is
-	// there to refuse, such as stale tokens, and for a Bypass.
+	// there to refuse, such as stale tokens, for a Bypass, and for new rows under UnfencedInserts.
 	Open bool `json:"open"`
 }
 
@@ -76,6 +76,9 @@ func reasonOf(e *sqlfence.Event) (r Reason, ok bool) {
 		r.Text = "bypassed: " + e.Reason
 	case sqlfence.Unfenced:
 		r.Text, r.Open = "no token for an Optional table", true
+		if e.Reason == "UnfencedInserts" {
+			r.Text, r.Open = "no token, which UnfencedInserts allows", false
+		}
 	case sqlfence.Refused, sqlfence.WouldRefuse, sqlfence.Unanswered:
 		r.Text, r.Open = e.Err.Error(), true
 		for _, expected := range guardsWork {

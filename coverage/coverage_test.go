@@ -32,6 +32,7 @@ func TestKinds(t *testing.T) {
 		"guarded":     {event(sqlfence.Guarded, query, nil), coverage.Counts{Guarded: 1}, false, ""},
 		"passed":      {event(sqlfence.Passed, query, nil), coverage.Counts{Passed: 1}, false, ""},
 		"unfenced":    {event(sqlfence.Unfenced, query, nil), coverage.Counts{Unfenced: 1}, true, "no token for an Optional table"},
+		"new rows":    {sqlfence.Event{Kind: sqlfence.Unfenced, Query: query, Reason: "UnfencedInserts", Tables: []string{"books"}, Dialect: sqlfence.SQLite}, coverage.Counts{Unfenced: 1}, false, "no token, which UnfencedInserts allows"},
 		"bypassed":    {sqlfence.Event{Kind: sqlfence.Bypassed, Query: query, Reason: "repair", Tables: []string{"books"}, Dialect: sqlfence.SQLite}, coverage.Counts{Bypassed: 1}, false, "bypassed: repair"},
 		"unguardable": {event(sqlfence.Refused, query, unguardable), coverage.Counts{Refused: 1}, true, "it is odd"},
 		"no token":    {event(sqlfence.WouldRefuse, query, fmt.Errorf("%w: none", sqlfence.ErrNoFence)), coverage.Counts{Observed: 1}, true, "sqlfence: no fencing token: none"},

@@ -62,3 +62,29 @@ func TestUnregistered(t *testing.T) {
 		t.Errorf("the statement writes %q", got)
 	}
 }
+
+// New rows without a token pass where UnfencedInserts means it, and stay open where Optional alone lets them pass.
+func TestNewRowsAreOpenUnderOptionalAlone(t *testing.T) {
+	seen := coverage.New()
+	none := func(context.Context, fakedb.Call) (fakedb.Answer, error) { return fakedb.Answer{}, nil }
+	db, err := sqlfence.OpenDB(fakedb.New(none), sqlfence.WithDialect(sqlfence.SQLite), seen.Option(),
+		sqlfence.WithTable("orders", sqlfence.RowFence("fence_token"), sqlfence.UnfencedInserts()),
+		sqlfence.WithTable("pens", sqlfence.RowFence("fence_token"), sqlfence.Optional()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for query, open := range map[string]bool{"INSERT INTO orders (price) VALUES (10)": false, "INSERT INTO pens (price) VALUES (10)": true} {
+		if _, err := db.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+		report := seen.Report()
+		i := slices.IndexFunc(report.Statements, func(s coverage.Statement) bool { return s.Unfenced == 1 && s.IsOpen() == open })
+		if i < 0 {
+			t.Errorf("%s: %+v, want it open: %v", query, report.Statements, open)
+		}
+		if !open && len(report.Statements) == 1 && report.Check() != nil {
+			t.Error(report.Check())
+		}
+	}
+}

@@ -47,15 +47,18 @@ func (e *Execution) notePassed() {
 	}
 }
 
-// noteUnfenced notes which of the tables are written without a token.
+// noteUnfenced notes which of the tables are written without a token, by the rule that allows it.
 func (e *Execution) noteUnfenced() {
 	if !e.conn.settings.told.Has(Unfenced) {
 		return
 	}
-	if tables := e.tablesWhere(e.isUnfenced); len(tables) > 0 {
-		event := e.event(Unfenced)
-		event.Tables, event.Tokens = tables, nil
-		e.note(event)
+	for _, rule := range []string{"Optional", "UnfencedInserts"} {
+		allows := func(i int) bool { return e.isUnfenced(i) && e.table(i).Optional == (rule == "Optional") }
+		if tables := e.tablesWhere(allows); len(tables) > 0 {
+			event := e.event(Unfenced)
+			event.Tables, event.Tokens, event.Reason = tables, nil, rule
+			e.note(event)
+		}
 	}
 }
 
@@ -101,7 +104,7 @@ func failureKind(err error) EventKind {
 
 // unreported reports whether an error is one of sqlfence's that no event has.
 func (s *Conn) unreported(err error) bool {
-	return err != nil && s.settings.factory.Typed(err) && (s.reported == nil || !errors.Is(err, s.reported))
+	return err != nil && s.settings.factory.Sentinel(err) != nil && (s.reported == nil || !errors.Is(err, s.reported))
 }
 
 // ReportFailure reports the error of what isn't an execution, if that is one of sqlfence's and no event has it yet.
@@ -126,7 +129,7 @@ func (e *Execution) reportSent(ctx context.Context, err error) {
 	}
 	// Where the application gets an error of sqlfence's, the event with that error is the only one but for a Bypass's.
 	err = e.conn.Explain(ctx, err)
-	failed := err != nil && e.registry.factory.Typed(err) && !trusted.Is(ctx, e.read.Query)
+	failed := err != nil && e.registry.factory.Sentinel(err) != nil && !trusted.Is(ctx, e.read.Query)
 	for _, event := range e.told.events {
 		if failed && event.Kind != Bypassed {
 			continue

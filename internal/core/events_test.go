@@ -66,7 +66,7 @@ func TestEventFacts(t *testing.T) {
 		{"stale", stale, write, holding7, []sqlfence.Event{{Kind: sqlfence.Refused, Query: write, Sent: guardedWrite, Tables: books, Tokens: token7}}, sqlfence.ErrStale},
 		{"bypassed", new(fakedb.Recorder), write, func(ctx context.Context) context.Context { return sqlfence.Bypass(ctx, "why") },
 			[]sqlfence.Event{{Kind: sqlfence.Bypassed, Query: write, Sent: write, Tables: books, Reason: "why"}}, nil},
-		{"unfenced", new(fakedb.Recorder), "DELETE FROM pens", nil, []sqlfence.Event{{Kind: sqlfence.Unfenced, Query: "DELETE FROM pens", Sent: "DELETE FROM pens", Tables: []string{"pens"}}}, nil},
+		{"unfenced", new(fakedb.Recorder), "DELETE FROM pens", nil, []sqlfence.Event{{Kind: sqlfence.Unfenced, Query: "DELETE FROM pens", Sent: "DELETE FROM pens", Tables: []string{"pens"}, Reason: "Optional"}}, nil},
 		{"not the guard's error", &fakedb.Recorder{Fails: func(string) error { return errors.New("disk full") }}, write, holding7, nil, nil},
 	} {
 		for _, way := range []string{"exec", "query", "prepared exec", "prepared query"} {

@@ -91,9 +91,11 @@ func (s *Settings) report(ctx context.Context, e Event) {
 		}
 	}
 	switch {
+	case e.Kind == WouldRefuse && s.logger != nil:
+		s.logObserved(ctx, s.logger, e)
+	case e.Kind == WouldRefuse && s.unheard:
+		s.logObserved(ctx, slog.Default(), e)
 	case s.logger != nil && Unasked.Has(e.Kind):
-		s.factory.Log(ctx, s.logger, e)
-	case s.unheard && e.Kind == WouldRefuse:
-		s.factory.Log(ctx, slog.Default(), e)
+		s.factory.Log(ctx, s.logger, e, 0)
 	}
 }

@@ -42,10 +42,10 @@ type ErrorFactory interface {
 	Locked(l Lock, anonymous bool, err error) error
 	// Missing: the database lacks something.
 	Missing(m setuperr.Missing, err error) error
-	// Typed reports whether an error is one of the sentinels.
-	Typed(err error) bool
-	// Log writes an event to a log.
-	Log(ctx context.Context, l *slog.Logger, e Event)
+	// Sentinel returns which of the sentinels an error is; nil for none.
+	Sentinel(err error) error
+	// Log writes an event to a log; times is how many it stands for, and 0 for itself.
+	Log(ctx context.Context, l *slog.Logger, e Event, times int64)
 }
 
 // Compared is a token with what it was compared with.

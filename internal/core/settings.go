@@ -29,6 +29,7 @@ type Settings struct {
 	source    Source // nil for none
 	unheard   bool   // what Observe lets through goes to the default logger
 	told      Kinds  // of events that an observer listens for
+	tally     tally  // of what the log has of Observe
 
 	wanted session.Wants // of what connections know
 

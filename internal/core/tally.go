@@ -1,0 +1,92 @@
+package core
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
+)
+
+const (
+	logPause    = time.Minute // between two lines of the log about one statement
+	mostTallied = 1000        // statements that are counted by themselves
+	mostOfText  = 1 << 10     // bytes of a statement's text that are kept
+)
+
+// A tally counts the statements that Observe lets through, so that the log has a line for each different statement,
+// and not one for each write. It forgets a statement that was not sent for a minute.
+type tally struct {
+	mu   sync.Mutex
+	seen map[tallied]*count
+}
+
+// A tallied is what the writes that are counted together have in common.
+type tallied struct {
+	text     string // the statement without its values
+	sentinel error
+}
+
+// A count is of the writes since the last line of the log.
+type count struct {
+	times int64
+	last  Event
+}
+
+// logObserved logs the first write of a statement that Observe lets through, and then once a minute how many followed.
+func (s *Settings) logObserved(ctx context.Context, logger *slog.Logger, e Event) {
+	t := &s.tally
+	of := tallied{lang.Fingerprint(e.Dialect, e.Query), s.factory.Sentinel(e.Err)}
+	if len(of.text) > mostOfText {
+		of.text = strings.ToValidUTF8(of.text[:mostOfText], "") + "…"
+	}
+	t.mu.Lock()
+	if t.seen == nil {
+		t.seen = make(map[tallied]*count)
+	}
+	c := t.seen[of]
+	if c == nil && len(t.seen) >= mostTallied {
+		of = tallied{text: "(other statements)"}
+		c = t.seen[of]
+	}
+	first := c == nil
+	if first {
+		t.seen[of] = new(count)
+		if len(t.seen) == 1 {
+			time.AfterFunc(logPause, func() { s.logTally(logger) })
+		}
+	} else {
+		e.Query, e.Sent, e.Tokens = of.text, "", nil
+		c.times, c.last = c.times+1, e
+	}
+	t.mu.Unlock()
+	if first {
+		s.factory.Log(ctx, logger, e, 0)
+	}
+}
+
+// logTally logs what was counted since the last line of each statement, and forgets statements that weren't sent.
+func (s *Settings) logTally(logger *slog.Logger) {
+	t := &s.tally
+	var lines []count
+	t.mu.Lock()
+	for of, c := range t.seen {
+		if c.times == 0 {
+			delete(t.seen, of)
+			continue
+		}
+		lines = append(lines, *c)
+		*c = count{}
+	}
+	if len(t.seen) > 0 {
+		time.AfterFunc(logPause, func() { s.logTally(logger) })
+	}
+	t.mu.Unlock()
+	slices.SortFunc(lines, func(a, b count) int { return strings.Compare(a.last.Query, b.last.Query) })
+	for _, c := range lines {
+		s.factory.Log(context.Background(), logger, c.last, c.times)
+	}
+}
