@@ -66,6 +66,9 @@ type catalogue interface {
 	// tableNames is a query for the names of the tables that the role can see.
 	tableNames(l *look) string
 
+	// fencedNames is a query for the names of those with a fence column, or a seal.
+	fencedNames(l *look) string
+
 	// judge judges the type of a column that has a role: "fence", "serial", "claim", "key", or
 	// "user" or "time" of a lock.
 	judge(role string, c column) judgement

@@ -34,6 +34,12 @@ func checkLedger(l *look) error {
 		}
 		l.checkFit(t.Table, ledger)
 	}
+	for _, ledger := range l.ledgers {
+		if l.opts.Recognise {
+			l.checkFit(nil, ledger)
+			l.checkLedgerPrivileges(nil, ledger)
+		}
+	}
 	l.checkSeveralLedgers()
 	return nil
 }

@@ -30,6 +30,8 @@ type mysql struct{}
 
 func (mysql) tableNames(*look) string { return mysqlTables }
 
+func (mysql) fencedNames(*look) string { return mysqlFenced }
+
 func (mysql) alter(table, column, declare string) string {
 	return "ALTER TABLE " + table + " MODIFY COLUMN " + column + " " + declare
 }

@@ -1,12 +1,21 @@
 package catalogue
 
-import my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
+import (
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
 
 // The queries about the catalogue. What stands in braces is filled in.
 
 // mysqlTables are the names of all tables. A sequence of MariaDB's is one of them in the catalogue.
 const mysqlTables = `SELECT DISTINCT table_name FROM information_schema.tables
 	WHERE table_schema ` + my.NotTheServers + ` AND table_type NOT IN ('VIEW', 'SEQUENCE') ORDER BY 1`
+
+// mysqlFenced are the names of the tables with a fence column, or a seal.
+const mysqlFenced = `SELECT table_name FROM information_schema.columns
+	WHERE table_schema ` + my.NotTheServers + ` AND LOWER(column_name) = '` + recognisedColumn + `'
+UNION SELECT event_object_table FROM information_schema.triggers
+	WHERE event_object_schema ` + my.NotTheServers + ` AND trigger_name LIKE '` + sqltext.SealPrefix + `%' ORDER BY 1`
 
 // The role's privileges on a column are those on its table, too.
 const mysqlColumns = `SELECT CONCAT(table_schema, '.', table_name), column_name, LOWER(data_type), column_type,
@@ -64,7 +73,7 @@ const mysqlCode = `SELECT kind, CASE WHEN home = DATABASE() OR kind = 'trigger' 
 WHERE code IS NULL `
 
 const mysqlSettings = `SHOW VARIABLES WHERE Variable_name IN ('sql_mode', 'binlog_format', 'log_bin',
-	'innodb_flush_log_at_trx_commit', 'idle_transaction_timeout')`
+	'innodb_flush_log_at_trx_commit', 'idle_transaction_timeout', 'innodb_lock_wait_timeout')`
 
 // A role sees the privileges of others if it may read the tables of the schema mysql. Who has a
 // privilege on all tables is an administrator, and not asked for but for the triggers that this

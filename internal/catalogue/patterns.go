@@ -22,13 +22,17 @@ func takePatterns(l *look) error {
 		l.own = append(l.own, t)
 	}
 	l.tables = tables
+	names := l.db.tableNames
+	if l.opts.Recognise {
+		l.patterns, names = []Table{recognised}, l.db.fencedNames
+	}
 	if len(l.patterns) == 0 {
 		return nil
 	}
 	if _, err := l.db.relations(l, []string{sqltext.LedgerTable}); err != nil { // learns SQLite's schemas, too
 		return err
 	}
-	rows, err := l.rows("the tables", l.db.tableNames(l))
+	rows, err := l.rows("the tables", names(l))
 	l.inCatalogue = make(map[string]bool, len(rows))
 	for _, row := range rows {
 		l.inCatalogue[l.db.same(row[0])] = true
@@ -50,7 +54,7 @@ func (l *look) covered(rel *relation) (t Table, ok bool) {
 	}
 	for _, p := range l.patterns {
 		of := p.Schema != "" && l.db.same(p.Schema) == l.db.same(rel.schema)
-		if of || p.Schema == "" && rel.visible && !ok {
+		if of || p.Schema == "" && (rel.visible || l.opts.Recognise) && !ok {
 			t, ok = p, true
 		}
 		if of {
@@ -59,6 +63,9 @@ func (l *look) covered(rel *relation) (t Table, ok bool) {
 	}
 	if !ok {
 		return t, false
+	}
+	if !rel.visible {
+		t.Schema = rel.schema
 	}
 	t.Name, t.Registered = rel.name, l.spell(t.Schema, rel.name)
 	t.Resource = cmp.Or(t.Resource, t.Registered)

@@ -30,7 +30,9 @@ var Postgres = newDatabase(dialect.Postgres, Database{
 
 type postgres struct{}
 
-func (postgres) tableNames(*look) string { return postgresTables }
+func (postgres) tableNames(*look) string { return postgresTables + ` ORDER BY 1` }
+
+func (postgres) fencedNames(*look) string { return postgresTables + postgresFenced }
 
 func (postgres) alter(table, column, declare string) string {
 	typ, _, _ := strings.Cut(declare, " ")

@@ -21,7 +21,14 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog',
 const postgresTables = `SELECT c.relname::pg_catalog.text FROM pg_catalog.pg_class AS c
 	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
-	AND NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_') ORDER BY 1`
+	AND NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_')`
+
+// postgresFenced is a condition behind that: the tables with a fence column, or a seal.
+const postgresFenced = ` AND (EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid
+	AND a.attname = '` + recognisedColumn + `' AND NOT a.attisdropped)
+	OR EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid
+	AND g.tgname = '` + sqltext.SealTrigger + `'))
+ORDER BY 1`
 
 // A domain's type is that at the end of its bases.
 const postgresColumns = `SELECT a.attrelid::pg_catalog.text, a.attname::pg_catalog.text,
@@ -200,7 +207,8 @@ WHERE p.proname IN ({procedures}) AND ({procedure}) IS NOT TRUE AND c.oid IN ({l
 // The last three aren't settings: the session's role, whether that is a superuser, and who has the setting of a
 // replica, in any session.
 const postgresSettings = `SELECT name, setting FROM pg_catalog.pg_settings
-	WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role')
+	WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role',
+	'lock_timeout')
 UNION ALL SELECT 'the session''s role', pg_catalog.quote_ident(CURRENT_USER)
 UNION ALL SELECT 'superuser', r.rolsuper::pg_catalog.text FROM pg_catalog.pg_roles AS r WHERE r.rolname = CURRENT_USER
 UNION ALL SELECT 'replicas', COALESCE(pg_catalog.string_agg(x.name, ', ' ORDER BY x.name), '') FROM (

@@ -13,29 +13,10 @@ import (
 )
 
 // Connection compares what is registered with the database of a connection, and returns the worst first; rows: also
-// the marks in the rows. Where guards don't hold on the server, nothing else is looked for.
-func Connection(ctx context.Context, s *core.Settings, l core.Link, rows bool) (found []Finding, err error) {
-	c := core.NewConn(s, l, new(core.Found))
-	if len(s.Tables()) > 0 {
-		refused, err := c.CheckServer(ctx)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("sqlfence: verify: %w", err)
-		case refused != nil:
-			return []Finding{wrongServer(refused)}, nil
-		}
-	}
-	ask := func(ctx context.Context, query string) ([][]string, error) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		return l.Query(ctx, query)
-	}
-	found, err = Run(ctx, databases[s.Dialect()], ask, toVerify(s), Options{rows, s.Schema(), c.Facts()})
-	if err != nil {
-		return nil, fmt.Errorf("sqlfence: verify: %w", err)
-	}
-	return found, nil
+// the marks in the rows, and if nothing is registered the tables that are recognised.
+func Connection(ctx context.Context, s *core.Settings, l core.Link, rows bool) ([]Finding, error) {
+	found, err := survey(ctx, s, l, rows)
+	return found.Findings, err
 }
 
 // wrongServer is the finding that guards don't hold on the server.

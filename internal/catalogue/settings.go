@@ -7,7 +7,7 @@ import (
 
 // checkSettings looks at the settings that guards and tokens depend on.
 func checkSettings(l *look) error {
-	if len(l.tables) == 0 {
+	if len(l.tables) == 0 && !l.opts.Recognise {
 		return nil
 	}
 	if l.opts.Standby {
@@ -65,7 +65,8 @@ func (l *look) losesCommits(level slog.Level, setting, remedy, sql string) {
 
 // idles adds that a transaction may stay open for ever, where writes are compared with the ledger, or with claims.
 func (l *look) idles(setting, sql string) {
-	if l.settings[setting] == "0" && slices.ContainsFunc(l.tables, func(t Table) bool { return t.locksOther() }) {
+	locks := slices.ContainsFunc(l.tables, func(t Table) bool { return t.locksOther() })
+	if l.settings[setting] == "0" && (locks || l.opts.Recognise && len(l.ledgers) > 0) {
 		l.setting(Note, "The setting "+setting+" is 0: a transaction that a paused program leaves open after a "+
 			"write under the ledger, or with a claim, holds off the next token or takeover for as long",
 			"Set it to the time that a transaction may idle.", sql)

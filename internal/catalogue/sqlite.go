@@ -78,6 +78,11 @@ func (d sqlite) tableNames(l *look) string {
 		`WHERE t.schema = {text} AND t.type = 'shadow')`)
 }
 
+func (d sqlite) fencedNames(l *look) string {
+	return d.each(l, "1", `SELECT m.name FROM {schema}.sqlite_master AS m, pragma_table_info(m.name, {text}) AS c `+
+		`WHERE m.type = 'table' AND lower(c.name) = '`+recognisedColumn+`'`)
+}
+
 func (d sqlite) questions(l *look) []question {
 	if len(l.schemas) == 0 {
 		return nil

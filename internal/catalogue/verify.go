@@ -50,25 +50,34 @@ type Ask func(ctx context.Context, query string) ([][]string, error)
 
 // Options of a run.
 type Options struct {
-	Rows   bool   // the rows of the tables are read for marks that can't be right
-	Schema string // of the ledger by the options; empty for where the session finds it
+	Rows      bool   // the rows of the tables are read for marks that can't be right
+	Recognise bool   // there are no tables: those with a fence column, or a seal, are looked for
+	Schema    string // of the ledger by the options; empty for where the session finds it
 	session.Facts
 }
 
 // Run looks for what is wrong, the worst first. Its error is that of a query, or of ctx;
 // what the role isn't allowed to ask is a Note.
 func Run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options) ([]Finding, error) {
+	l, err := run(ctx, db, ask, tables, opts)
+	if err != nil {
+		return nil, err
+	}
+	return l.found, nil
+}
+
+func run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options) (*look, error) {
 	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables, opts: opts}
 	for _, step := range []func(*look) error{
-		takePatterns, findRelations, askCatalogue, checkNames, checkColumns, checkKeys, checkLedger, checkStorage,
-		checkPrivileges, checkSeals, checkLinks, checkCode, checkSettings, checkWriters, checkRows,
+		takePatterns, findRelations, askCatalogue, recognise, checkNames, checkColumns, checkKeys, checkLedger,
+		checkStorage, checkPrivileges, checkSeals, checkLinks, checkCode, checkSettings, checkWriters, checkRows,
 	} {
 		if err := step(l); err != nil {
 			return nil, err
 		}
 	}
 	slices.SortStableFunc(l.found, func(a, b Finding) int { return cmp.Compare(b.Level, a.Level) })
-	return l.found, nil
+	return l, nil
 }
 
 // A look is one run, and what it has read so far.
@@ -94,6 +103,7 @@ type look struct {
 	views    []view
 	code     []code
 	settings map[string]string
+	version  string // of the server; known where tables are recognised
 
 	hiddenViews int // that the role may not see the queries of
 

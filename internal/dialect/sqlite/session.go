@@ -12,7 +12,7 @@ var Session = &session.Dialect{
 	Text:   Text,
 	Canary: canary, ReadProof: func(*session.Wanted, string) error { return nil },
 	Questions: questions, Read: readAnswer,
-	Version: "SELECT sqlite_version()",
+	Version: "SELECT 'SQLite ' || sqlite_version()",
 	Standby: "1 = 0", // the file is its own server
 	Unique:  unique,
 

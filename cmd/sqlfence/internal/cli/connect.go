@@ -85,6 +85,9 @@ func (a *app) withDatabase(create bool, f func(database.Source, *sql.DB) error) 
 	return f(source, db)
 }
 
+// withoutTables has a database be fenced that registers no tables.
+var withoutTables = sqlfence.WithMode(sqlfence.Enforce)
+
 // open opens the database that the command is about, fenced if there are options.
 func (a *app) open(options ...sqlfence.Option) (*sql.DB, error) {
 	s, err := a.source(false)

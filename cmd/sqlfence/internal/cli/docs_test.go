@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,6 +32,11 @@ func TestDocumented(t *testing.T) {
 		commands++
 		if !strings.Contains(page, "| `"+cmd.CommandPath()) {
 			t.Errorf("docs/cli.md has no %s", cmd.CommandPath())
+		}
+		for _, line := range strings.Split(cmd.Long+"\n"+cmd.UsageString(), "\n") {
+			if n := utf8.RuneCountInString(line); n > screenColumns {
+				t.Errorf("the help of %s has a line of %d columns: %s", cmd.CommandPath(), n, line)
+			}
 		}
 		if cmd.Short == "" || cmd.Example == "" {
 			t.Errorf("%s: no description, or no example", cmd.CommandPath())

@@ -20,7 +20,8 @@ func (a *app) explain() *cobra.Command {
 guarded, with the place. The statement is an argument, or comes from the standard input;
 one that begins with a comment, -- …, stands behind two dashes. Nothing is sent to the
 database. Where the statement is refused, the status is 3.`,
-		Example: `  sqlfence explain --dialect postgres --table books=row-fence:fence_token 'UPDATE books SET price = 30'
+		Example: `  sqlfence explain --dialect postgres --table books=row-fence:fence_token \
+    'UPDATE books SET price = 30'
   sqlfence explain --dialect sqlite --table books=ledger,key:id < statement.sql`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -33,7 +33,8 @@ without --apply.
 
 With --issuers the database also records who has raised each token last, and when, for tokens list.`,
 		Example: `  sqlfence init --dialect postgres > 0001_sqlfence.sql
-  sqlfence init --dialect postgres --table books=row-fence:fence_token --dir migrations
+  sqlfence init --dialect postgres --table books=row-fence:fence_token \
+    --dir migrations
   SQLFENCE_DSN=sqlite:books.db sqlfence init --apply
   sqlfence init --issuers --apply`,
 		Args: cobra.NoArgs,

@@ -98,9 +98,10 @@ without a password:
 	root.MarkFlagsMutuallyExclusive("dsn", "dsn-file")
 	root.RegisterFlagCompletionFunc("dsn-file", completeFiles)
 	root.AddCommand(
-		a.init(), a.migrate(), a.addFence(), a.seal(), a.unseal(), a.verify(),
-		a.tokens(), a.leases(), a.watch(), a.explain(), a.run(),
+		a.init(), a.migrate(), a.addFence(), a.seal(), a.unseal(), a.verify(), a.statusCommand(),
+		a.tokens(), a.leases(), a.watch(), a.explain(), a.run(), a.versionCommand(),
 	)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	a.noteStart(root)
 	return root
 }
@@ -118,9 +119,30 @@ func version() string {
 	return "unknown"
 }
 
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of this program",
+		Example: `  sqlfence version`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return a.write(struct {
+				Version string `json:"version"`
+			}{version()}, func() { fmt.Fprintln(a.out, "sqlfence", version()) })
+		},
+	}
+}
+
 // noteStart has each command note that it has been started: what fails before is a mistake in the
-// command line.
+// command line. It also folds the help.
 func (a *app) noteStart(cmd *cobra.Command) {
+	paragraphs := strings.Split(cmd.Long, "\n\n")
+	for i, p := range paragraphs {
+		if !strings.HasPrefix(p, " ") {
+			paragraphs[i] = folded(strings.ReplaceAll(p, "\n", " "), screenColumns, "")
+		}
+	}
+	cmd.Long = strings.Join(paragraphs, "\n\n")
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			a.started = true

@@ -70,6 +70,7 @@ executed or found.`,
 	flags.StringVar(&j.holder, "holder", "", "the holder's name for others to see (default host/pid/random)")
 	flags.StringVar(&j.resume, "resume", "", "take the live lease of this id again; no two commands that run at the "+
 		"same time may have the same id")
+	cmd.MarkFlagsMutuallyExclusive("holder", "resume") // others see the id as the holder
 	return cmd
 }
 

@@ -1,142 +1,261 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
-	"os"
-	"os/exec"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
 	"strings"
-	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/dberr"
-	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/internal/catalogue"
+	"github.com/sqlfence/sqlfence/internal/trusted"
+	"github.com/sqlfence/sqlfence/tokens"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
-// The statuses of the program. Those of run are for itself; else it has the command's.
+// The size of the screen that status writes for.
 const (
-	statusDone     = 0
-	statusFailed   = 1
-	statusUsage    = 2
-	statusNo       = 3 // the answer is no
-	statusNotSetUp = 4
-
-	statusHeld       = 75 // run: another holder has the lease
-	statusLost       = 76 // run: the lease was lost, and the command ended
-	statusRunFailed  = 125
-	statusNoExec     = 126 // run: the command can't be executed
-	statusNotFound   = 127 // run: there is no such command
-	statusSignalBase = 128
+	screenColumns = 80
+	screenLines   = 24
 )
 
-// errNo: what was asked is answered by no, and the answer is written.
-var errNo = errors.New("no")
+func (a *app) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show the server, the ledger, the leases and what is wrong, on one screen",
+		Long: `Show on one screen the server, the ledger, the leases, the tables with a fence column
+fence_token, the settings that fences depend on, and what is wrong with the remedy. It
+finds what verify finds without --table. With a fault the status is 3.`,
+		Example: `  sqlfence status
+  sqlfence status --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.showStatus(cmd.Context()) },
+	}
+}
 
-// no ends a command that answers no; err is that of writing the answer.
-func no(err error) error {
+// An overview is the answer of status.
+type overview struct {
+	Server struct {
+		Version string `json:"version"`
+		Known   bool   `json:"known"`
+	} `json:"server"`
+	Ledger   ledgerOverview    `json:"ledger"`
+	Leases   leaseOverview     `json:"leases"`
+	Tables   []string          `json:"tables"`
+	Settings map[string]string `json:"settings"`
+	Missing  []string          `json:"missing"`  // of sqlfence's own tables, triggers and functions
+	Unshown  []string          `json:"unshown"`  // why something isn't shown
+	Findings []finding         `json:"findings"` // the worst first
+}
+
+type ledgerOverview struct {
+	Table     string   `json:"table"`    // empty if there is none
+	Triggers  string   `json:"triggers"` // that protect it: right, wrong, or unseen by this role
+	Names     int      `json:"names"`
+	Highest   tokenRow `json:"highest"`    // of a name that isn't retired
+	NearLimit int      `json:"near_limit"` // names that have used up a tenth of their tokens
+	Retired   int      `json:"retired"`
+}
+
+type leaseOverview struct {
+	Live  []leaseRow `json:"live"`
+	Ended int        `json:"ended"` // rows of leases that have ended
+}
+
+func (a *app) showStatus(ctx context.Context) error {
+	source, err := a.source(false)
 	if err != nil {
 		return err
 	}
-	return errNo
-}
+	db, err := source.Open(withoutTables)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	survey, err := catalogue.SurveyOf(ctx, db)
+	if err != nil {
+		return err
+	}
+	o := overview{Tables: survey.Tables, Settings: survey.Settings, Missing: []string{}, Unshown: []string{}}
+	o.Leases.Live = []leaseRow{}
+	o.Server.Version = survey.Version
+	found := make([]verify.Finding, len(survey.Findings))
+	for i, f := range survey.Findings {
+		found[i] = verify.Finding(f)
+	}
+	var failed bool
+	o.Findings, failed = findingsOf(found, slog.LevelError)
+	o.Server.Known = !o.isFound("wrong-server")
 
-// A usageError is a mistake in the command line.
-type usageError struct{ err error }
-
-func usage(err error) error { return &usageError{err} }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-// A signalError says that a signal has ended this program's work.
-type signalError struct{ signal os.Signal }
-
-func (e *signalError) Error() string { return "ended by signal: " + e.signal.String() }
-
-// An exitError has the status of a command that has ended.
-type exitError struct{ status int }
-
-func (e *exitError) Error() string { return "" }
-
-// A commandError says that a command can't be run.
-type commandError struct{ err error }
-
-func (e *commandError) Error() string { return e.err.Error() }
-func (e *commandError) Unwrap() error { return e.err }
-
-// A reportedError has been reported already.
-type reportedError struct{ err error }
-
-func (e *reportedError) Error() string { return e.err.Error() }
-func (e *reportedError) Unwrap() error { return e.err }
-
-// message returns what is to be said of an error; empty if the answer or the command has said it.
-func message(err error) string {
-	var signal *signalError
-	var lacks *sqlfence.SetupError
+	store, err := tokens.New(db, tokens.WithLogger(a.log))
+	if err != nil {
+		return err
+	}
+	leases, err := source.Leases(db)
+	if err != nil {
+		return err
+	}
+	o.Ledger.Table = survey.Ledger
 	switch {
-	case err == nil, errors.Is(err, errNo), errors.As(err, &signal), errors.As(err, new(*reportedError)):
-		return ""
-	case errors.As(err, &lacks):
-		return strings.Replace(err.Error(), lacks.Error(), shortly(lacks), 1)
-	case dberr.SQLState(err) == noDatabase:
-		return err.Error() + "; the data source name ends with the database's name, as in mysql://user@host/shop"
+	case survey.Ledger == "":
+	case o.isFound("wrong-ledger"):
+		o.Ledger.Triggers = "wrong"
+	case survey.HidesTriggers:
+		o.Ledger.Triggers = "unseen"
+	default:
+		o.Ledger.Triggers = "right"
 	}
-	return err.Error()
-}
-
-// shortly says in a line what is missing.
-func shortly(lacks *sqlfence.SetupError) string {
-	if remedy, _, _ := strings.Cut(lacks.Remedy, "; "); strings.HasPrefix(remedy, "there is") {
-		return "the database has no " + lacks.Missing + " (" + lacks.Err.Error() + "; " +
-			strings.Replace(remedy, "(sqlfence.WithSchema, sqlfence --schema)", "by --schema", 1) +
-			"); sqlfence init creates one of your own, if that is another application's, with --apply"
-	}
-	if strings.HasPrefix(lacks.Missing, "table ") {
-		return "the database has no " + lacks.Missing + " (" + lacks.Err.Error() +
-			"); sqlfence init prints the SQL of " +
-			"sqlfence's tables, and creates them with --apply"
-	}
-	return "missing " + lacks.Missing + " (" + lacks.Err.Error() + "); the owner may run: " + lacks.SQL
-}
-
-// noDatabase is the code of the errors that a database doesn't exist, and that none was named.
-const noDatabase = "3D000"
-
-func (a *app) status(err error) int {
-	var signal *signalError
-	var exit *exitError
-	switch {
-	case err == nil:
-		return statusDone
-	case errors.As(err, &exit):
-		return exit.status
-	case errors.As(err, &signal):
-		if number, ok := signal.signal.(syscall.Signal); ok {
-			return statusSignalBase + int(number)
+	for what, look := range map[string]func() error{
+		"the ledger": func() error { return o.Ledger.read(ctx, &ledger{store, db, source}) },
+		"leases": func() error {
+			live, err := leases.List(ctx)
+			for _, l := range live {
+				o.Leases.Live = append(o.Leases.Live, newLeaseRow(l))
+			}
+			if err != nil {
+				return err
+			}
+			const rows = "SELECT COUNT(*) FROM fencing_leases"
+			err = db.QueryRowContext(trusted.Context(ctx, rows), rows).Scan(&o.Leases.Ended)
+			o.Leases.Ended = max(0, o.Leases.Ended-len(live))
+			return err
+		},
+		"what is missing": func() error {
+			lacking, err := lacks(ctx, source, db)
+			for _, file := range lacking {
+				o.Missing = append(o.Missing, file.title)
+			}
+			return err
+		},
+	} {
+		err := look()
+		var lacks *sqlfence.SetupError
+		switch {
+		case err == nil:
+		case errors.As(err, &lacks) && strings.HasPrefix(lacks.Missing, "table "): // it is among the missing
+		case lacks != nil:
+			o.Unshown = append(o.Unshown, what+": "+message(err))
+		default:
+			return err
 		}
-		return statusFailed
-	case a.runs:
-		return runStatus(err)
-	case errors.As(err, new(*usageError)), errors.Is(err, sqlfence.ErrInvalid):
-		return statusUsage
-	case errors.Is(err, errNo):
-		return statusNo
-	case errors.Is(err, sqlfence.ErrNotSetUp):
-		return statusNotSetUp
 	}
-	return statusFailed
+	slices.Sort(o.Unshown)
+	err = a.write(o, func() { fmt.Fprint(a.out, o.screen(min(cmp.Or(columns(a.out), screenColumns), screenColumns))) })
+	if failed {
+		return no(err)
+	}
+	return err
 }
 
-func runStatus(err error) int {
-	switch {
-	case errors.Is(err, lease.ErrHeld):
-		return statusHeld
-	case errors.Is(err, lease.ErrLeaseLost):
-		return statusLost
-	case !errors.As(err, new(*commandError)):
-		return statusRunFailed
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		return statusNotFound
+// isFound reports whether there is a finding with a code.
+func (o *overview) isFound(code string) bool {
+	return slices.ContainsFunc(o.Findings, func(f finding) bool { return f.Code == code })
+}
+
+// read reads the names in the ledger.
+func (o *ledgerOverview) read(ctx context.Context, l *ledger) error {
+	for token, err := range l.List(ctx, "") {
+		if err != nil {
+			return err
+		}
+		o.Names++
+		switch value := token.Value; {
+		case value > sqlfence.MaxToken:
+			o.Retired++
+			continue
+		case value >= sqlfence.WarnToken:
+			o.NearLimit++
+		}
+		if token.Value > o.Highest.Value {
+			o.Highest = newTokenRow(token)
+		}
 	}
-	return statusNoExec
+	return nil
+}
+
+// screen returns the overview as lines of so many columns, for one screen.
+func (o *overview) screen(columns int) string {
+	var lines []string
+	add := func(label, text string) {
+		const width = 9
+		text = folded(fmt.Sprintf("%-*s%s", width, label, visible(text)), columns, strings.Repeat(" ", width))
+		lines = append(lines, strings.Split(text, "\n")...)
+	}
+	server, _, _ := strings.Cut(o.Server.Version, " on ")
+	if !o.Server.Known {
+		server += ", which isn't known"
+	}
+	add("server", server)
+	add("ledger", o.Ledger.String())
+	add("leases", fmt.Sprintf("live %d, ended %d", len(o.Leases.Live), o.Leases.Ended))
+	const shownLeases, shownTables = 3, 10
+	for _, l := range o.Leases.Live[:min(len(o.Leases.Live), shownLeases)] {
+		add("", fmt.Sprintf("%s, held by %s until %s", l.Key, cmp.Or(l.Holder, "-"), l.ExpiresAt))
+	}
+	if more := len(o.Leases.Live) - shownLeases; more > 0 {
+		add("", fmt.Sprintf("and %d more", more))
+	}
+	tables := strings.Join(o.Tables[:min(len(o.Tables), shownTables)], ", ")
+	if more := len(o.Tables) - shownTables; more > 0 {
+		tables += fmt.Sprintf(" and %d more", more)
+	}
+	add("tables", cmp.Or(tables, "none with a column fence_token"))
+	if len(o.Settings) > 0 {
+		var settings []string
+		for _, name := range slices.Sorted(maps.Keys(o.Settings)) {
+			settings = append(settings, name+" "+strings.ReplaceAll(o.Settings[name], ",", ", "))
+		}
+		add("settings", strings.Join(settings, ", "))
+	}
+	for _, text := range o.Unshown {
+		add("unshown", text)
+	}
+	if len(o.Missing) > 0 {
+		add("missing", strings.Join(o.Missing, ", ")+": sqlfence migrate prints them, and adds them with --apply")
+	}
+	return strings.Join(append(lines, o.wrong(columns, screenLines-len(lines))...), "\n") + "\n"
+}
+
+// wrong returns what is wrong as so many lines, the worst first.
+func (o *overview) wrong(columns, room int) (lines []string) {
+	counts := make(map[string]int)
+	for _, f := range o.Findings {
+		counts[f.Severity]++
+	}
+	lines = []string{fmt.Sprintf("found    faults %d, warnings %d, notes %d; sqlfence verify lists them",
+		counts["fault"], counts["warning"], counts["note"])}
+	for _, f := range o.Findings {
+		text := fmt.Sprintf("%s: %s (%s): %s %s", f.Severity, cmp.Or(f.Table, "the database"), f.Code, f.Problem,
+			f.Remedy)
+		one := strings.Split(folded(visible(text), columns, "  "), "\n")
+		if f.SQL != "" {
+			sql := strings.Join(strings.Fields(f.SQL), " ")
+			one = append(one, strings.Split(folded("  "+visible(sql), columns, "  "), "\n")...)
+		}
+		if f.Severity != "note" && (len(lines) == 1 || len(lines)+len(one) <= room) {
+			lines = append(lines, one...)
+		}
+	}
+	return lines
+}
+
+// String describes the ledger.
+func (o *ledgerOverview) String() string {
+	if o.Table == "" {
+		return "none"
+	}
+	triggers := map[string]string{"right": "protected by its triggers", "wrong": "not protected as it should be",
+		"unseen": "with triggers that this role can't see"}[o.Triggers]
+	text := fmt.Sprintf("%s, %s; names %d, near their limit %d, retired %d", o.Table, triggers, o.Names, o.NearLimit,
+		o.Retired)
+	if o.Highest.Value > 0 {
+		text += fmt.Sprintf("; highest token %d, of %s", o.Highest.Value, o.Highest.Name)
+	}
+	return text
 }

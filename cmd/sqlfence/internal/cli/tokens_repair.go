@@ -23,7 +23,7 @@ restore from a dump or a copy of a file, and after a failover that may have lost
 floor is at least the highest token that may ever have been issued. Nothing lowers the tokens
 again: see with --dry-run what it would raise. A floor above 90000000000000, a tenth of the highest
 token, is refused without --force.`,
-		Example: `  sqlfence tokens repair --floor 5000 --reason "restored last night's dump" --dry-run
+		Example: `  sqlfence tokens repair --floor 5000 --reason "a dump was restored" --dry-run
   sqlfence tokens repair --floor 5000 --reason "restored last night's dump"`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -27,7 +27,7 @@ First stop all processes that write to these tables. Then start them with a new 
 (sqlfence.Resource), which must not begin with the old one and a slash. Retiring can't be
 undone: --dry-run lists what would be retired. Names of rows (NAME/KEY), and names with a live
 lease, are refused without --force.`,
-		Example: `  sqlfence tokens rotate books --mark books=fence_token --reason "a token of another system got in"`,
+		Example: `  sqlfence tokens rotate books --mark books=fence_token --reason "wrong token"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var columns []tokens.RotateOption

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/verify"
 )
@@ -15,21 +16,29 @@ import (
 func (a *app) verify() *cobra.Command {
 	var strict bool
 	cmd := &cobra.Command{
-		Use:   "verify --table NAME=RULES…",
+		Use:   "verify [--table NAME=RULES…]",
 		Short: "Look for what is wrong with the registered tables, and for ways around the fence",
 		Long: `Compare registered tables with what the database has, and look for ways around the fence,
 as verify.Check does: docs/verify.md has all findings. It writes nothing. With a fault
 the status is 3, with --strict also with a warning. With several --tables it also says
-which tables the programs register differently.`,
-		Example: `  sqlfence verify --table "books=row-fence:fence_token,ledger"
+which tables the programs register differently.
+
+Without --table and --tables it looks at the ledger, and at each table with a fence
+column fence_token or a seal, as far as that can be done without the rules.`,
+		Example: `  sqlfence verify
+  sqlfence verify --table "books=row-fence:fence_token,ledger"
   sqlfence verify --strict --json --table books=row-fence:fence_token,sealed
   sqlfence verify --tables shop.json --tables importer.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var differ []verify.Finding
-			options, err := a.registered(func() (database.Source, error) { return a.source(false) }, &differ)
-			if err != nil {
-				return err
+			options := []sqlfence.Option{withoutTables}
+			if a.registers() {
+				var err error
+				source := func() (database.Source, error) { return a.source(false) }
+				if options, err = a.registered(source, &differ); err != nil {
+					return err
+				}
 			}
 			db, err := a.open(options...)
 			if err != nil {
@@ -60,16 +69,22 @@ type finding struct {
 	SQL      string `json:"sql"`
 }
 
+// findingsOf returns findings as JSON has them, and whether one is of the level bad or worse.
+func findingsOf(found []verify.Finding, bad slog.Level) (all []finding, failed bool) {
+	all = []finding{}
+	for _, f := range found {
+		all = append(all, finding{f.Severity(), f.Code, f.Table, f.Problem, f.Remedy, f.SQL})
+		failed = failed || f.Level >= bad
+	}
+	return all, failed
+}
+
 func (a *app) writeFindings(found []verify.Finding, strict bool) error {
 	bad := slog.LevelError
 	if strict {
 		bad = slog.LevelWarn
 	}
-	answer, failed := []finding{}, false
-	for _, f := range found {
-		answer = append(answer, finding{f.Severity(), f.Code, f.Table, f.Problem, f.Remedy, f.SQL})
-		failed = failed || f.Level >= bad
-	}
+	answer, failed := findingsOf(found, bad)
 	err := a.write(answer, func() {
 		paragraph := func(text string) string { return folded("  "+visible(text), columns(a.out), "  ") }
 		for _, f := range answer {

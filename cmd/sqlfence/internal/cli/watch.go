@@ -30,8 +30,10 @@ A refusal happens in the program, and the database keeps none: programs count th
 --metrics is where one of them tells Prometheus, or Prometheus's own /federate.`,
 		Example: `  sqlfence watch
   sqlfence watch books --changes 2   # as it is now, and the next change
-  sqlfence watch --metrics http://10.0.0.3:9464/metrics --metrics http://10.0.0.4:9464/metrics
-  sqlfence watch --metrics 'http://prometheus:9090/federate?match[]={__name__=~"sqlfence_.*"}'`,
+  sqlfence watch --metrics http://10.0.0.3:9464/metrics \
+    --metrics http://10.0.0.4:9464/metrics
+  sqlfence watch --metrics \
+    'http://prometheus:9090/federate?match[]={__name__=~"sqlfence_.*"}'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if interval <= 0 || changes < 0 {

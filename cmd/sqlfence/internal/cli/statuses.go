@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/lease"
+)
+
+// The statuses of the program. Those of run are for itself; else it has the command's.
+const (
+	statusDone     = 0
+	statusFailed   = 1
+	statusUsage    = 2
+	statusNo       = 3 // the answer is no
+	statusNotSetUp = 4
+
+	statusHeld       = 75 // run: another holder has the lease
+	statusLost       = 76 // run: the lease was lost, and the command ended
+	statusRunFailed  = 125
+	statusNoExec     = 126 // run: the command can't be executed
+	statusNotFound   = 127 // run: there is no such command
+	statusSignalBase = 128
+)
+
+// errNo: what was asked is answered by no, and the answer is written.
+var errNo = errors.New("no")
+
+// no ends a command that answers no; err is that of writing the answer.
+func no(err error) error {
+	if err != nil {
+		return err
+	}
+	return errNo
+}
+
+// A usageError is a mistake in the command line.
+type usageError struct{ err error }
+
+func usage(err error) error { return &usageError{err} }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// A signalError says that a signal has ended this program's work.
+type signalError struct{ signal os.Signal }
+
+func (e *signalError) Error() string { return "ended by signal: " + e.signal.String() }
+
+// An exitError has the status of a command that has ended.
+type exitError struct{ status int }
+
+func (e *exitError) Error() string { return "" }
+
+// A commandError says that a command can't be run.
+type commandError struct{ err error }
+
+func (e *commandError) Error() string { return e.err.Error() }
+func (e *commandError) Unwrap() error { return e.err }
+
+// A reportedError has been reported already.
+type reportedError struct{ err error }
+
+func (e *reportedError) Error() string { return e.err.Error() }
+func (e *reportedError) Unwrap() error { return e.err }
+
+// message returns what is to be said of an error; empty if the answer or the command has said it.
+func message(err error) string {
+	var signal *signalError
+	var lacks *sqlfence.SetupError
+	switch {
+	case err == nil, errors.Is(err, errNo), errors.As(err, &signal), errors.As(err, new(*reportedError)):
+		return ""
+	case errors.As(err, &lacks):
+		return strings.Replace(err.Error(), lacks.Error(), shortly(lacks), 1)
+	case dberr.SQLState(err) == noDatabase:
+		return err.Error() + "; the data source name ends with the database's name, as in mysql://user@host/shop"
+	}
+	return err.Error()
+}
+
+// shortly says in a line what is missing.
+func shortly(lacks *sqlfence.SetupError) string {
+	if remedy, _, _ := strings.Cut(lacks.Remedy, "; "); strings.HasPrefix(remedy, "there is") {
+		return "the database has no " + lacks.Missing + " (" + lacks.Err.Error() + "; " +
+			strings.Replace(remedy, "(sqlfence.WithSchema, sqlfence --schema)", "by --schema", 1) +
+			"); sqlfence init creates one of your own, if that is another application's, with --apply"
+	}
+	if strings.HasPrefix(lacks.Missing, "table ") {
+		return "the database has no " + lacks.Missing + " (" + lacks.Err.Error() +
+			"); sqlfence init prints the SQL of " +
+			"sqlfence's tables, and creates them with --apply"
+	}
+	return "missing " + lacks.Missing + " (" + lacks.Err.Error() + "); the owner may run: " + lacks.SQL
+}
+
+// noDatabase is the code of the errors that a database doesn't exist, and that none was named.
+const noDatabase = "3D000"
+
+func (a *app) status(err error) int {
+	var signal *signalError
+	var exit *exitError
+	switch {
+	case err == nil:
+		return statusDone
+	case errors.As(err, &exit):
+		return exit.status
+	case errors.As(err, &signal):
+		if number, ok := signal.signal.(syscall.Signal); ok {
+			return statusSignalBase + int(number)
+		}
+		return statusFailed
+	case a.runs:
+		return runStatus(err)
+	case errors.As(err, new(*usageError)), errors.Is(err, sqlfence.ErrInvalid):
+		return statusUsage
+	case errors.Is(err, errNo):
+		return statusNo
+	case errors.Is(err, sqlfence.ErrNotSetUp):
+		return statusNotSetUp
+	}
+	return statusFailed
+}
+
+func runStatus(err error) int {
+	switch {
+	case errors.Is(err, lease.ErrHeld):
+		return statusHeld
+	case errors.Is(err, lease.ErrLeaseLost):
+		return statusLost
+	case !errors.As(err, new(*commandError)):
+		return statusRunFailed
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
+		return statusNotFound
+	}
+	return statusNoExec
+}

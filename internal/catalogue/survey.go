@@ -1,0 +1,132 @@
+package catalogue
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/fenced"
+	"github.com/sqlfence/sqlfence/rewrite"
+)
+
+// recognisedColumn is the name of a fence column that makes a table known without a registration.
+const recognisedColumn = "fence_token"
+
+// A Survey is what was found in a database.
+type Survey struct {
+	Findings      []Finding
+	Version       string            // of the server, as it reports it
+	Ledger        string            // the name of the table that guards ask; empty if there is none
+	HidesTriggers bool              // the role can't see which triggers the ledger has
+	Tables        []string          // the tables that were looked at, in the order of their names
+	Settings      map[string]string // that findings are about, by their names
+}
+
+// SurveyOf looks at the tables that a fenced database registers, or without any at those that it recognises.
+func SurveyOf(ctx context.Context, db *sql.DB) (found Survey, err error) {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return found, err
+	}
+	defer c.Close()
+	err = c.Raw(func(conn any) error {
+		s, l := conn.(fenced.Conn).Fenced()
+		found, err = survey(ctx, s, l, true)
+		return err
+	})
+	return found, err
+}
+
+// survey is SurveyOf by one connection; with rows also the marks in the rows are read, and tables are recognised. Where
+// guards don't hold on the server, nothing else is looked for.
+func survey(ctx context.Context, s *core.Settings, l core.Link, rows bool) (found Survey, err error) {
+	c := core.NewConn(s, l, new(core.Found))
+	recognise := rows && len(s.Tables()) == 0
+	if len(s.Tables()) > 0 || recognise {
+		refused, err := c.CheckServer(ctx)
+		switch {
+		case err != nil:
+			return found, fmt.Errorf("sqlfence: verify: %w", err)
+		case refused != nil:
+			return Survey{Findings: []Finding{wrongServer(refused)}, Version: refused.Version}, nil
+		}
+	}
+	ask := func(ctx context.Context, query string) ([][]string, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		return l.Query(ctx, query)
+	}
+	looked, err := run(ctx, databases[s.Dialect()], ask, toVerify(s), Options{rows, recognise, s.Schema(), c.Facts()})
+	if err != nil {
+		return found, fmt.Errorf("sqlfence: verify: %w", err)
+	}
+	return looked.survey(), nil
+}
+
+func (l *look) survey() Survey {
+	found := Survey{Findings: l.found, Version: l.version, Settings: make(map[string]string), Tables: []string{}}
+	for name, value := range l.settings {
+		if len(l.schemas) == 0 && !slices.Contains([]string{ownRole, "superuser", "replicas"}, name) {
+			found.Settings[name] = value // SQLite's are its files
+		}
+	}
+	if len(l.ledgers) > 0 {
+		ledger := l.ledgers[0]
+		found.Ledger = l.spell(ledger.schema, ledger.name)
+		found.HidesTriggers = len(ledger.triggers) == 0 && ledger.hidesTriggers
+	}
+	for _, rel := range l.guarded() {
+		found.Tables = append(found.Tables, l.name(rel))
+	}
+	slices.Sort(found.Tables)
+	return found
+}
+
+// recognised is a pattern for the tables that may be recognised.
+var recognised = Table{Registered: "*", Table: rewrite.Table{Pattern: true, Name: "*", FenceColumn: recognisedColumn}}
+
+// recognise leaves the tables with a fence column to be looked at, and says what isn't known without registrations.
+func recognise(l *look) error {
+	if !l.opts.Recognise {
+		return nil
+	}
+	version, err := l.rows("the version", l.db.known.Session.Version)
+	if err != nil {
+		return err
+	}
+	l.version = strings.TrimSpace(strings.Join(slices.Concat(version...), " "))
+	var tables []Table
+	var rels []*relation
+	var names, others []string
+	for _, t := range l.targets {
+		_, t.Sealed = l.db.seal(l, t)
+		switch _, marked := t.rel.column(l.db, recognisedColumn); {
+		case t.rel.partition:
+		case marked:
+			tables, rels, names = append(tables, *t.Table), append(rels, t.rel), append(names, l.name(t.rel))
+		case t.Sealed:
+			others = append(others, l.name(t.rel))
+		}
+	}
+	l.tables, l.targets = tables, nil
+	for i, rel := range rels {
+		l.targets = append(l.targets, target{&l.tables[i], rel})
+	}
+	looked := "no table has a column " + recognisedColumn
+	if len(names) > 0 {
+		looked = "looked at by its column " + recognisedColumn + " was " + firstOf(names)
+	}
+	if len(others) > 0 {
+		looked += "; not looked at was " + firstOf(others) + ", with a seal and another fence column"
+	}
+	l.add(nil, Finding{Code: "unseen",
+		Problem: "No tables are registered here: " + looked + ". The rules and token names that programs register " +
+			"aren't known, nor tables that have Ledger, Claim, Serial or EditLock alone.",
+		Remedy: "Name the tables: --table or --tables of sqlfence verify; or call verify.Check in the program.",
+	})
+	return nil
+}
