@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/catalogue"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 	"github.com/sqlfence/sqlfence/tokens"
 	"github.com/sqlfence/sqlfence/verify"
@@ -217,7 +218,13 @@ func (o *overview) screen(columns int) string {
 		add("unshown", text)
 	}
 	if len(o.Missing) > 0 {
-		add("missing", strings.Join(o.Missing, ", ")+": sqlfence migrate prints them, and adds them with --apply")
+		remedy := ": sqlfence migrate prints them, and adds them with --apply"
+		lacks := func(table string) bool { return slices.Contains(o.Missing, table) }
+		if lacks(sqltext.LedgerTable) && !lacks(sqltext.LeaseTable) {
+			remedy += ". If the ledger was lost, its tokens begin again at 1: run sqlfence tokens repair --floor N then, " +
+				"with the highest token ever issued"
+		}
+		add("missing", strings.Join(o.Missing, ", ")+remedy)
 	}
 	return strings.Join(append(lines, o.wrong(columns, screenLines-len(lines))...), "\n") + "\n"
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -31,6 +32,9 @@ fault: the database (wrong-ledger): The function sqlfence_newest_v2 is missing:
 `
 	if got := o.screen(screenColumns); got != want {
 		t.Errorf("the screen is\n%swant\n%s", got, want)
+	}
+	if page, err := os.ReadFile("../../../../docs/cli.md"); err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("docs/cli.md has another screen, %v", err)
 	}
 }
 
