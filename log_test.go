@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,11 +59,31 @@ func TestRefusalsAreLogged(t *testing.T) {
 	}
 }
 
+// logged is a log that a timer writes as well.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+// take returns what was written since the last call.
+func (l *logged) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return l.text.String()
+}
+
 // The log has a line for each statement that Observe lets through, and once a minute how many writes followed. An
 // observer gets each event, and what is counted is bounded.
 func TestObservedWritesAreLoggedByStatement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log logged
 		var events int
 		db, err := sqlfence.OpenDB(&fakedb.Recorder{}, sqlite, sqlfence.WithMode(sqlfence.Observe), sqlfence.WithTable("books", fenced),
 			sqlfence.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
@@ -79,8 +100,7 @@ func TestObservedWritesAreLoggedByStatement(t *testing.T) {
 		}
 		lines := func() string {
 			synctest.Wait()
-			defer log.Reset()
-			return regexp.MustCompile(`(?m)^time=\S+ | error="(\\.|[^"])*"`).ReplaceAllString(log.String(), "")
+			return regexp.MustCompile(`(?m)^time=\S+ | error="(\\.|[^"])*"`).ReplaceAllString(log.take(), "")
 		}
 		want := func(when, want string) {
 			if got := lines(); got != want {
