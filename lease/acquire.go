@@ -10,33 +10,19 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Acquire takes the lease of key, and waits while another holder has it: until ctx ends, unless [NoWait], [Timeout] or
-// [Retries] limits that. The lease comes with the key's next fencing token. [Lease.Context] carries the token, so that
-// writes with that context are fenced on the tables that the key guards.
+// Acquire takes the lease of key. While another holder has the lease, Acquire waits until ctx ends, unless a
+// term limits the wait. Writes with the context of [Lease.Context] carry the token of the lease.
 //
-// A free lease takes one statement, on SQLite one transaction, and on MySQL a statement and a
-// transaction. If many callers of one Leases ask at once, or release, those of different keys share
-// statements. A shared statement waits for no lock: a key that another transaction has locked then
-// gets a statement of its own. It runs under a context that belongs to no caller. Taking a lease
-// waits only for open transactions that have written under an older token to a table guarded by the
-// ledger: they commit before the new token is issued. While another holder has the lease, the
-// callers of one Leases wait in line. The first in line asks again after a pause, when the lease
-// would end, and when a release wakes it, by this Leases or through a [Listener]. If it gets no
-// answer within 100 ms, the next in line asks too, on another connection; the one after that waits
-// twice as long, and so on. At most three such attempts stay unanswered at a time, and with
-// [sql.DB.SetMaxOpenConns] at most as many as a quarter of the pool's connections.
+// If ctx ends, Acquire returns at once. A lease that the database still grants afterwards is released in the
+// background, or ends after its TTL.
 //
-// If ctx ends, Acquire returns at once, and what its statement may still take is released in the background. For that
-// a Leases has one goroutine. It uses at most one connection, and in a pool without a spare one a quarter of its time.
-// If the database can't be reached, or 1,000 such releases wait, the lease ends with its ttl. A caller that
-// got no connection leaves nothing behind.
+// Errors:
 //
-// Errors: [*HeldError], which is [ErrHeld], if attempts or time ran out and the last
-// answer, to this call or to another in its line, was that the lease is held;
-// [context.DeadlineExceeded] if time ran out without an answer; [sqlfence.ErrTokenLimit],
-// with nothing written, if the key's tokens are used up; [ErrInvalid] for a bad key or
-// term; the context's error; or the database's. Only serialization failures and
-// deadlocks are retried.
+//   - [*HeldError], if a term limited the wait;
+//   - [context.DeadlineExceeded], if the time limit passed without a response of the database;
+//   - [sqlfence.ErrTokenLimit], if the tokens of the key are used up;
+//   - [ErrInvalid] for the key or the terms, [ErrNoSessions] for [Ephemeral];
+//   - the error of ctx, or of the database. Acquire repeats only serialization failures and deadlocks.
 func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease, error) {
 	r, err := m.request(key, terms)
 	if err != nil {
@@ -45,9 +31,9 @@ func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease
 	return m.waitInLine(ctx, r)
 }
 
-// TryAcquire takes the lease of key if it is free, and reports whether it did. It asks
-// once: of the terms about waiting only [Timeout] has an effect, which is 5 s by default. Otherwise it works
-// and fails as [Leases.Acquire] does, but for [ErrHeld], which it doesn't return.
+// TryAcquire makes one attempt to take the lease of key, and reports whether it succeeded. [Timeout] limits
+// the attempt, by default to 5 s; other terms about waiting have no effect. Errors are those of
+// [Leases.Acquire] except [ErrHeld].
 func (m *Leases) TryAcquire(ctx context.Context, key string, terms ...Term) (lease *Lease, ok bool, err error) {
 	r, err := m.request(key, terms)
 	if err != nil {

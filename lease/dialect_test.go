@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,21 +27,6 @@ func TestStatementsAreComplete(t *testing.T) {
 			}
 			if places+len(different) != len(s.args) || strings.Contains(s.text, "{") {
 				t.Errorf("%T, %s: %d arguments for %s", d, name, len(s.args), s.text)
-			}
-		}
-	}
-}
-
-// The tables that the documentation shows are the ones that Setup creates.
-func TestDocumentedTables(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range dialects.All() {
-		for _, create := range []string{d.create().text, d.index().text} {
-			if shown := "//\t" + strings.ReplaceAll(create, "\n", "\n//\t") + "\n//\n"; !strings.Contains(string(doc), shown) {
-				t.Errorf("doc.go doesn't show\n%s", shown)
 			}
 		}
 	}

@@ -8,22 +8,15 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// Do acquires the lease of key as [Leases.Acquire] does: it waits while another holder has the lease, until ctx ends,
-// unless [NoWait], [Timeout] or [Retries] limits that. Then Do calls f with the lease's context, and releases the lease
-// when f returns or panics. Meanwhile heartbeats extend the lease to its ttl, every third of the ttl unless [Heartbeat]
-// or [Margin] set another interval.
+// Do acquires the lease of key as [Leases.Acquire] does, calls f with the context of the lease, and releases
+// the lease when f returns or panics. Heartbeats extend the lease while f runs.
 //
-// A heartbeat that fails is tried again until the lease would end by this process's
-// clock, counted from before the last successful request was sent, its [Margin] taken off.
-// Only then, or when the database reports that the lease is gone, the lease is lost: f's
-// context ends at once, with a [*LostError] as its cause. f should return then; the fence refuses its
-// writes as soon as a newer token has been issued.
+// Failed heartbeats are repeated until the lease ends by this process's clock. Then, or when the database
+// reports that the lease has ended, the lease is lost and the context of f ends. f must return then.
 //
-// Do returns the error of Acquire, without calling f; or f's error; or, if the lease was
-// lost before f returned, an error that is [ErrLeaseLost] and [sqlfence.ErrStale], and f's error, too, but
-// not [context.Canceled]: that is Do's error only where ctx was cancelled by the caller. If the
-// lease can't be released because the database can't be reached, Do logs that, and the
-// lease ends with its ttl.
+// Do returns the error of Acquire, or the error of f. If the lease was lost before f returned, the error is
+// [ErrLeaseLost], [sqlfence.ErrStale] and the error of f, but never context.Canceled. If the release fails, Do
+// logs the error, and the lease ends after its TTL.
 func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context) error, terms ...Term) (err error) {
 	r, err := m.request(key, terms)
 	if err != nil {

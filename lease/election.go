@@ -14,27 +14,24 @@ import (
 	"github.com/sqlfence/sqlfence/internal/poll"
 )
 
-// An Election has one process at a time lead, among all that run one of the same key: the
-// one that holds the lease of the key. It is made before the database is, so that its
-// [Election.Tokens] can be the database's source of tokens (see [sqlfence.WithTokenSource]): then
-// every write of the process that needs the key's token has it, also one without a context.
+// An Election makes one process at a time the leader among all processes that run an Election with the same
+// key: the process that holds the lease of the key. An Election is created before the database is opened, so
+// that [Election.Tokens] can be the token source of the database. Then all writes of the leader carry the
+// token, including writes without a token in their context.
 //
 //	election, err := lease.NewElection("jobs", lease.Callbacks{Elected: work})
 //	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("jobs"), sqlfence.WithTokenSource(election.Tokens))
 //	leases, err := lease.New(db)
 //	err = election.Run(ctx, leases)
 //
-// Processes that don't lead, or lead no more, get an error for such writes before anything
-// is sent. That counts by this process's clock, as described at [Lease]; a write that is on
-// its way when the lease ends is for the database to judge, by its token.
+// A process that isn't the leader gets an error for such a write, and nothing is sent.
 //
-// Between losing the key and leading again another may have led. What this process had read
-// before, it must not write with its next token. So it campaigns again only when
-// Elected has returned; and a transaction can't go on under another token than it began
-// with. Other work that reads and then writes should take the token before it reads:
-// [sqlfence.WithFence] with the token of [Election.Lease].
+// After a process has lost the lease and won the lease again, a write must not depend on data from the first
+// leadership, because another leader may have changed the data. Elected and transactions are protected against
+// that. Other goroutines must take the token before they read: pass the token of [Election.Lease] to
+// [sqlfence.WithFence].
 //
-// [NewElection] returns one; the zero value can't be used. It is safe for concurrent use.
+// The zero value can't be used. An Election is safe for concurrent use.
 type Election struct {
 	key     string
 	terms   []Term
@@ -43,32 +40,27 @@ type Election struct {
 	current atomic.Pointer[leadership] // the last one; nil before the first
 }
 
-// Callbacks tell the process what becomes of its leadership; each may be nil. For one
-// leadership Elected is called once, and Lost at most once. Short and Lost are called by
-// [Election.Run] one after the other, and should return soon.
+// Callbacks are the functions that an [Election] calls. Each may be nil. In one leadership, Elected is called once and
+// Lost at most once. [Election.Run] calls Short and Lost one after the other; both must return soon.
 type Callbacks struct {
-	// Elected is called on a goroutine of its own when this process begins to lead. ctx
-	// carries the token, and ends when the lease does, when [Election.Run]'s context ends,
-	// or by [Election.Resign]; as with [Lease.Context] its cause says why. Then Elected
-	// should return: until it has, the lease is kept, unless it is lost, and this process
-	// doesn't campaign again. If it returns before, the process leads on.
+	// Elected is called on a new goroutine when the process becomes the leader. ctx carries the token. ctx ends when
+	// the lease ends, when the context of Run ends, or after [Election.Resign]; its cause is the reason. Elected must
+	// return then, because the process keeps the lease and starts no new campaign until Elected has returned. If
+	// Elected returns earlier, the process remains the leader.
 	Elected func(ctx context.Context)
 
-	// Short is called when heartbeats have failed for so long that little time is left to
-	// the lease: half of what is left when a heartbeat is due, by default a third of the
-	// ttl without its [Margin]. err is the last heartbeat's error, nil if there is no
-	// answer yet. It is called again only if the lease has been extended in between.
+	// Short is called when heartbeats fail and less than half of the time between a due heartbeat and the end of the
+	// lease is left. By default that is a third of the TTL. err is the error of the last heartbeat, or nil if the
+	// database hasn't responded. Short is called again only after the lease was extended.
 	Short func(left time.Duration, err error)
 
-	// Lost is called when the lease is lost, with a [*LostError], which is [ErrLeaseLost]. It
-	// isn't called when the process resigns. Writes fail before that.
+	// Lost is called with a [*LostError] after the lease was lost. Lost isn't called after Resign.
 	Lost func(err error)
 }
 
-// NewElection returns an election of key. The terms are those of its leases; they override
-// the defaults of the [Leases] that it is run with. A campaign waits as long as it takes, so
-// of the terms about waiting only the pauses count: [Backoff], and [Interval].
-// [Resume] lets a process have its lease back after a restart. Errors are [ErrInvalid], for the key or the terms.
+// NewElection returns an election of key. The terms override the defaults of the Leases that [Election.Run]
+// gets. A campaign has no time limit: of the terms about waiting, only [Backoff] and [Interval] have an
+// effect. Errors are [ErrInvalid].
 func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
@@ -80,15 +72,13 @@ func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 	return &Election{key: key, terms: terms, on: on}, nil
 }
 
-// Run campaigns until this process leads, keeps the lease by heartbeats as [Leases.Do] does,
-// and campaigns again when it has been lost, until ctx ends. Then it releases the lease, if
-// Elected has returned, and returns nil. Failures of the database are logged, and tried
-// again after pauses of up to 5 s. When Run has returned it may be called again, but not by
-// two at once.
+// Run campaigns until this process is the leader, extends the lease, and campaigns again after a loss. When
+// ctx ends, Run waits for no call of Elected: it releases the lease if Elected has returned, and returns nil.
+// Run logs failures of the database and repeats the attempt after at most 5 s. Run can be called again after
+// it has returned, but not concurrently.
 //
-// Errors are what trying again doesn't change: [ErrInvalid], also if the election is
-// running already; [sqlfence.ErrTokenLimit]; [ErrNoSessions]; a [*sqlfence.SetupError] if a table is missing
-// (see [Leases.Setup]); and that the database is closed.
+// Run returns errors that a new attempt can't fix: [ErrInvalid], [sqlfence.ErrTokenLimit], [ErrNoSessions], a
+// [*sqlfence.SetupError] if a table is missing, and the error of a closed database.
 func (e *Election) Run(ctx context.Context, leases *Leases) error {
 	if !e.running.CompareAndSwap(false, true) {
 		return invalid("the election of %q is running already", e.key)
@@ -106,25 +96,23 @@ func (e *Election) Run(ctx context.Context, leases *Leases) error {
 	}
 }
 
-// Resign gives up the leadership, if this process has it, so that another can have it:
-// Elected's context ends with [ErrReleased] as its cause, and when Elected has returned, the
-// lease is released. Run campaigns again 10 s later. To give up for good, end Run's context.
+// Resign gives up the leadership so that another process can become the leader. The context of Elected ends
+// with [ErrReleased] as its cause. The lease is released when Elected has returned. Run campaigns again 10 s
+// later; to stop for good, end the context of Run.
 func (e *Election) Resign() {
 	if p := e.current.Load(); p != nil {
 		p.end(ErrReleased)
 	}
 }
 
-// IsLeader reports whether this process leads and has not been asked to stop: false before
-// [Election.Run] as well. It looks at the clock, as [Lease.Err] does. By the time that the answer is read it
-// may be outdated: what depends on it needs the token.
+// IsLeader reports whether this process is the leader, by the process's clock. It returns false after
+// [Election.Resign]. Use it for display; writes need the token, because the leadership may end at any time.
 func (e *Election) IsLeader() bool {
 	p := e.current.Load()
 	return p != nil && p.ctx.Err() == nil
 }
 
-// Lease returns the lease of this process, also while Elected comes to its end. Its end,
-// [Lease.Done], is that of the leadership; to release it is to resign without waiting for
+// Lease returns the lease of the current leadership. Releasing the lease resigns at once, without waiting for
 // Elected. The error is a [*NotLeaderError].
 func (e *Election) Lease() (*Lease, error) {
 	held := e.last()
@@ -134,16 +122,15 @@ func (e *Election) Lease() (*Lease, error) {
 	return held, nil
 }
 
-// Tokens is a source of tokens, for [sqlfence.WithTokenSource]: [TokensOf] of this process's lease.
+// Tokens is a token source for [sqlfence.WithTokenSource]: [TokensOf] of the current lease.
 func (e *Election) Tokens(_ context.Context, names []string) ([]sqlfence.Token, error) {
 	return TokensOf(e.last(), e.key, names)
 }
 
-// TokensOf returns what a source for [sqlfence.WithTokenSource] does that stands on the lease of a key: its token if names
-// asks for it, by the key, or if the key is of a row, "books/42", by "books/"; and nothing for other names. held is the
-// last lease that the process has got, nil for none. If it doesn't hold it now, the error is a [*NotLeaderError], which
-// is [ErrLeaseLost], too, if it has lost it. It is for elections by other packages; [Election.Tokens] is that of this
-// one's.
+// TokensOf implements a token source for an election of another package. It returns the token of the lease
+// held if names contains key, or the key's prefix up to the first "/" with the "/" included ("books/" for
+// "books/42"). held is the last lease of the process, or nil. If the lease isn't live, the error is a
+// [*NotLeaderError].
 func TokensOf(held *Lease, key string, names []string) ([]sqlfence.Token, error) {
 	for _, name := range names {
 		if name == key || strings.HasSuffix(name, "/") && strings.HasPrefix(key, name) {
@@ -217,8 +204,7 @@ func isFinal(err error) bool {
 		errors.As(err, &setup) || dberr.IsClosed(err)
 }
 
-// A NotLeaderError says that a process doesn't lead. It is [ErrNotLeader], and wraps why
-// its last lease has ended: a [*LostError], [ErrReleased], or nil if it hasn't led yet.
+// A NotLeaderError reports that the process isn't the leader. It is [ErrNotLeader].
 type NotLeaderError struct {
 	Key string
 
@@ -236,8 +222,9 @@ func (e *NotLeaderError) Error() string {
 // Is reports whether target is [ErrNotLeader].
 func (e *NotLeaderError) Is(target error) bool { return target == ErrNotLeader }
 
-// Unwrap returns why this process leads no more, or nil.
+// Unwrap returns why the last leadership ended, a [*LostError] or [ErrReleased], or nil if the process never
+// was the leader.
 func (e *NotLeaderError) Unwrap() error { return e.err }
 
-// Temporary returns false: the same work can go on only if this process is elected again.
+// Temporary returns false.
 func (e *NotLeaderError) Temporary() bool { return false }

@@ -9,47 +9,37 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// Sentinel errors, for use with errors.Is. An error that is none of them comes from the
-// database, the context or package sqlfence.
+// The errors of this package. Other errors come from the database, the context or package sqlfence.
 var (
-	// ErrHeld: Acquire gave up because another holder has the lease.
+	// ErrHeld: another holder has the lease, and Acquire stopped waiting. See [HeldError].
 	ErrHeld = errors.New("lease: held by another")
 
-	// ErrNotHeld: no live lease has this lock id. It was never issued, or the lease was
-	// released or has expired. Nothing was changed.
+	// ErrNotHeld: no live lease has this lock id. Nothing was changed. See [NotHeldError].
 	ErrNotHeld = errors.New("lease: not held")
 
-	// ErrLeaseLost: the lease ended before its holder released it. It is [sqlfence.ErrStale],
-	// too, so that a loss is one error, whether the database has noticed it or this process.
-	// The context of the lease ends with it as its [context.Cause].
+	// ErrLeaseLost: the lease ended before its holder released it. See [LostError].
 	ErrLeaseLost = errors.New("lease: lost")
 
-	// ErrReleased: the holder released the lease. The context of the lease ends with it
-	// as its cause.
+	// ErrReleased: the holder has released the lease.
 	ErrReleased = errors.New("lease: released")
 
-	// ErrNotLeader: this process doesn't lead (see [Election]).
+	// ErrNotLeader: this process isn't the leader. See [NotLeaderError].
 	ErrNotLeader = errors.New("lease: not the leader")
 
-	// ErrNoSessions: an [Ephemeral] lease was asked for where no session can stand for its holder:
-	// behind a pooler that hands the sessions of PostgreSQL from one client to another, as
-	// PgBouncer does in its modes transaction and statement; where several servers write to one
-	// database (Galera, or Group Replication with several primaries), as none sees the others'
-	// sessions end; or in a pool of a single connection ([sql.DB.SetMaxOpenConns]), which the
-	// session would keep. Nothing was changed. Take leases there that end with their ttl.
+	// ErrNoSessions: [Ephemeral] can't work here: a pooler shares sessions, several servers write to the database, or
+	// the pool has only one connection. Nothing was changed. Leave Ephemeral out.
 	ErrNoSessions = errors.New("lease: no session can stand for the holder of an ephemeral lease")
 
-	// ErrInvalid: an invalid argument or option, such as an empty key. Nothing was sent to
-	// the database. It is [sqlfence.ErrInvalid], too.
+	// ErrInvalid: an argument or option is invalid, and nothing was sent. It is also [sqlfence.ErrInvalid].
 	ErrInvalid error = &invalidError{errors.New("lease: invalid argument")}
 )
 
-// A HeldError says who held the lease when Acquire gave up. It is [ErrHeld].
+// A HeldError reports which holder has the lease. It is [ErrHeld]. Try again after Until, or give up.
 type HeldError struct {
 	Key      string
-	Holder   string    // the name that the holder gave by [Holder], or the id of [Resume]; may be empty
-	Until    time.Time // when that lease ends by the server's clock unless it is extended; zero if unknown
-	Attempts int       // how often this call asked; 0 if it only waited behind another that was told
+	Holder   string    // the name from [Holder] or the id from [Resume]; may be empty
+	Until    time.Time // when the lease ends unless extended, by the server's clock; zero if unknown
+	Attempts int       // attempts of this call; 0 if an attempt of another call found the lease held
 }
 
 func (e *HeldError) Error() string {
@@ -57,21 +47,23 @@ func (e *HeldError) Error() string {
 	if e.Holder != "" {
 		by = fmt.Sprintf(" (%q)", e.Holder)
 	}
-	return fmt.Sprintf("%v%s: key %q (attempts: %d)", ErrHeld, by, e.Key, e.Attempts)
+	until := ""
+	if !e.Until.IsZero() {
+		until = " until " + e.Until.UTC().Format(time.RFC3339) + " unless extended"
+	}
+	return fmt.Sprintf("%v%s%s: key %q (attempts: %d); try again later", ErrHeld, by, until, e.Key, e.Attempts)
 }
 
 // Is reports whether target is [ErrHeld].
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// Temporary returns true: a later attempt can succeed.
+// Temporary returns true.
 func (e *HeldError) Temporary() bool { return true }
 
-// A NotHeldError says which lock id has no live lease. It is [ErrNotHeld].
+// A NotHeldError reports that no live lease has the lock id. It is [ErrNotHeld].
 type NotHeldError struct {
-	LockID string
-	// Expired is true if the lease has expired and its row is still there. It is for
-	// people: false may also mean that another holder has taken over.
-	Expired bool
+	LockID  string
+	Expired bool // the lease expired; false if that is unknown, for example after another process took over
 }
 
 func (e *NotHeldError) Error() string {
@@ -84,20 +76,22 @@ func (e *NotHeldError) Error() string {
 // Is reports whether target is [ErrNotHeld].
 func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
 
-// Temporary returns false: a lease that has ended never becomes live again.
+// Temporary returns false.
 func (e *NotHeldError) Temporary() bool { return false }
 
-// A LostError says which lease was lost. It is [ErrLeaseLost] and [sqlfence.ErrStale], and wraps the error that
-// kept the lease from being extended, if there is one.
+// A LostError reports that a lease was lost: it ended before its holder released it. Another process may hold the key
+// now. Stop the work, and acquire a new lease before starting the work again. A LostError is [ErrLeaseLost] and
+// [sqlfence.ErrStale].
 type LostError struct {
 	Token  sqlfence.Token // its Name is the key
-	Reason string         // for people
+	Reason string         // for display
 
 	err error
 }
 
 func (e *LostError) Error() string {
-	text := fmt.Sprintf("%v: %s: %s", ErrLeaseLost, e.Token, e.Reason)
+	text := fmt.Sprintf("%v: %s: %s: another holder may have taken over; stop working, and acquire a new lease",
+		ErrLeaseLost, e.Token, e.Reason)
 	if e.err != nil {
 		text += ": " + e.err.Error()
 	}
@@ -109,9 +103,9 @@ func (e *LostError) Is(target error) bool {
 	return target == ErrLeaseLost || target == sqlfence.ErrStale
 }
 
-// Unwrap returns the error of the last try to extend the lease, or nil. It isn't found to be
-// [context.Canceled] or [context.DeadlineExceeded]: these would be the heartbeat's, not the
-// caller's.
+// Unwrap returns the error of the last attempt to extend the lease, or nil. The result never matches
+// [context.Canceled] or [context.DeadlineExceeded], because these would describe the heartbeat and not the
+// caller's context.
 func (e *LostError) Unwrap() error {
 	if e.err == nil {
 		return nil
@@ -119,7 +113,7 @@ func (e *LostError) Unwrap() error {
 	return lost.WithoutContext(e.err)
 }
 
-// Temporary returns false: a lost lease has to be acquired again.
+// Temporary returns false.
 func (e *LostError) Temporary() bool { return false }
 
 // noSessions returns an [ErrNoSessions] with its reason.

@@ -8,15 +8,12 @@ import (
 	"time"
 )
 
-// Extend makes the live lease with this lock id end ttl from now by the server's clock,
-// later or earlier than before, and returns that time. ttl is 1 ms to 24 h. The token
-// stays the same. Extend updates only the lease's own row, so it never waits for a fenced
-// write. A lease that has ended can't be extended.
+// Extend changes the end of the live lease with this lock id to ttl from now, by the server's clock, and
+// returns the new end. ttl is 1 ms to 24 h. The holder of a [Lease] must use [Lease.Extend], which also
+// extends the context.
 //
-// For a [Lease] use [Lease.Extend], which also moves the end of its context.
-//
-// Errors: [*NotHeldError], which is [ErrNotHeld]; [ErrInvalid] for the lock id or the
-// ttl; or the database's, after which the lease may have been extended.
+// Errors: [*NotHeldError]; [ErrInvalid] for the lock id or the ttl; or the database's, after which the lease
+// may have been extended.
 func (m *Leases) Extend(ctx context.Context, lockID string, ttl time.Duration) (time.Time, error) {
 	until, _, err := m.extend(ctx, lockID, ttl)
 	return until, err
@@ -46,19 +43,11 @@ func (m *Leases) extend(
 	return until, left, nil
 }
 
-// Release ends the live lease with this lock id. Of several calls at most one
-// succeeds. Tokens don't change: the next lease of the key gets the next one.
+// Release ends the live lease with this lock id, at once and regardless of [MinHold]. The holder of a [Lease]
+// must use [Lease.Release], which also ends the context. If ctx ends, Release behaves as Lease.Release does.
 //
-// If a release's answer is lost with its connection, it is sent again if the driver says so, and
-// then finds its own work.
-//
-// If ctx has ended, or ends before the answer, Release returns the error of ctx at once, and the lease is released in
-// the background: that is tried for 5 seconds.
-//
-// For a [Lease] use [Lease.Release], which also ends its context.
-//
-// Errors: [*NotHeldError], which is [ErrNotHeld], with nothing changed; [ErrInvalid] for
-// the lock id; or the database's, after which the lease may have been released.
+// Errors: [*NotHeldError]; [ErrInvalid] for the lock id; the error of ctx; or the database's, after which the
+// lease may have been released.
 func (m *Leases) Release(ctx context.Context, lockID string) error {
 	return m.releaseAfter(ctx, lockID, 0)
 }

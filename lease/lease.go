@@ -12,16 +12,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// A Lease is a key that this process holds for a limited time. It ends by
-// [Lease.Release], or when it isn't extended in time. It is safe for concurrent use.
+// A Lease is a key that this process holds until [Lease.Release], or until the lease expires because it wasn't
+// extended. A Lease is safe for concurrent use.
 //
-// A Lease knows that it has ended without asking the database: it counts by this process's
-// monotonic clock, from before the request was sent. So it ends here before it ends by the server's
-// clock, never after (on SQLite, where the clock has whole milliseconds, not a millisecond after),
-// and also if the database can't be reached; [Margin] has it end earlier still. [Lease.Err],
-// [Lease.Done] and the methods of the lease's context look at that clock when they are called, so a
-// process that was stopped finds out by asking as soon as it goes on. What it does without asking
-// is refused by its token.
+// The methods of a Lease and of its context compare with the process's clock when they are called. They report
+// the end of the lease even if the database is unreachable, and at once after a pause of the process.
 type Lease struct {
 	leases  *Leases
 	info    Info
@@ -68,8 +63,8 @@ type leaseContext struct {
 // leaseKey is the key of a context's lease.
 type leaseKey struct{}
 
-// FromContext returns the lease of a context of [Lease.Context], as [Leases.Do] and [Leases.Tx] pass it on, and whether
-// there is one. Of nested leases it is the innermost.
+// FromContext returns the lease of the innermost [Leases.Do] or [Leases.Tx] that ctx comes from, if there is
+// one.
 func FromContext(ctx context.Context) (*Lease, bool) {
 	l, ok := ctx.Value(leaseKey{}).(*Lease)
 	return l, ok
@@ -85,11 +80,11 @@ func (c *leaseContext) Err() error {
 	return c.Context.Err()
 }
 
-// Key returns the key, normalized.
+// Key returns the normalized key.
 func (l *Lease) Key() string { return l.info.Key }
 
-// LockID returns the lock id, 22 characters that only the holder knows. A program that knows it can
-// extend and release the lease; see [Leases.Extend] and [Leases.Release].
+// LockID returns the lock id, a secret of 22 characters: any program that has it can extend and release the
+// lease.
 func (l *Lease) LockID() string { return l.info.LockID }
 
 // Token returns the fencing token. Its Name is the key.
@@ -98,21 +93,21 @@ func (l *Lease) Token() sqlfence.Token { return l.info.Token }
 // AcquiredAt returns when the lease was granted, by the server's clock.
 func (l *Lease) AcquiredAt() time.Time { return l.info.AcquiredAt }
 
-// ExpiresAt returns when the lease ends by the server's clock unless it is extended, as
-// of the last answer that this Lease has got.
+// ExpiresAt returns when the lease ends unless it is extended, by the server's clock and as of the last
+// response.
 func (l *Lease) ExpiresAt() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.expires
 }
 
-// String says who holds which key, since when and until when, without the lock id.
+// String returns the key, the holder and the times, without the lock id.
 func (l *Lease) String() string { return l.public().String() }
 
-// LogValue returns String's text, so that logs don't show the lock id.
+// LogValue returns the text of String.
 func (l *Lease) LogValue() slog.Value { return slog.StringValue(l.String()) }
 
-// MarshalJSON returns what the lease's [Info] would be, which has no lock id in JSON.
+// MarshalJSON encodes the [Info] of the lease, without the lock id.
 func (l *Lease) MarshalJSON() ([]byte, error) { return json.Marshal(l.public()) }
 
 // public returns the lease as others see it.
@@ -122,22 +117,19 @@ func (l *Lease) public() Info {
 	return info
 }
 
-// Context returns the context for work under the lease: the one that the lease was
-// acquired with, with the fencing token added. It ends with that context, and when the
-// lease ends; [context.Cause] is then a [*LostError], which is [ErrLeaseLost],
-// or [ErrReleased]. Its deadline is that of the context that the lease was acquired
-// with, because the end of the lease moves.
+// Context returns the context for work under the lease: the context of Acquire with the token added. It ends
+// when the context of Acquire or the lease ends. [context.Cause] then returns a [*LostError] or [ErrReleased].
+// The context has no deadline for the end of the lease, because the lease can be extended.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Done is closed when the lease has ended. Unlike the lease's context it stays open when
-// the context that the lease was acquired with ends.
+// Done returns a channel that is closed when the lease ends. The end of the context of Acquire doesn't close
+// the channel.
 func (l *Lease) Done() <-chan struct{} {
 	l.expire()
 	return l.held.Done()
 }
 
-// Err returns nil while the lease is held, and then the reason why it ended: a
-// [*LostError], which is [ErrLeaseLost], or [ErrReleased].
+// Err returns nil while the lease is held. Then it returns a [*LostError], or [ErrReleased].
 func (l *Lease) Err() error {
 	l.expire()
 	l.mu.Lock() // so that it tells as soon as the context does
@@ -145,11 +137,10 @@ func (l *Lease) Err() error {
 	return context.Cause(l.held)
 }
 
-// Extend makes the lease end ttl from now, as [Leases.Extend] does. A lease that has
-// ended can't be extended: Extend then returns the error of [Lease.Err]. ttl is more than
-// the lease's [Margin], or the error is [ErrInvalid]. After an error
-// of the database the lease is still held, perhaps for a shorter time if ttl is
-// shorter than what was left; Extend can be tried again until Done is closed.
+// Extend changes the end of the lease to ttl from now. ttl must be greater than the [Margin], and within the
+// limits of [TTL]. If the lease has ended, Extend returns the error of [Lease.Err]. After an error of the
+// database, the lease is still held and Extend can be called again, but the lease may end earlier if ttl was
+// shorter than the remaining time.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := checkTTL(ttl); err != nil {
 		return err
@@ -192,14 +183,12 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	return nil
 }
 
-// Release ends the lease. Of several calls the first one succeeds; the others, and a
-// call after the lease was lost, return the error of [Lease.Err]. Whatever Release
-// returns, this process doesn't hold the lease any more; if the database couldn't be
-// reached, the lease ends there with its ttl. With [MinHold] it may end there later than now.
+// Release ends the lease. Only the first call succeeds; other calls, and calls after a loss, return the error
+// of [Lease.Err]. After Release this process doesn't hold the lease, even if Release returns an error. If the
+// database is unreachable, the lease ends there after its TTL.
 //
-// If ctx has ended, as in a deferred Release(ctx) of a canceled request, Release returns the error of ctx at once, and
-// the lease is released in the background: that is tried for 5 seconds. A program that is about to exit must pass a
-// context that hasn't ended, such as [context.WithoutCancel] of ctx, or the lease may last until its ttl.
+// If ctx has ended, Release returns the error of ctx and releases the lease in the background for up to 5 s.
+// Before the program exits, pass a context that hasn't ended, for example from [context.WithoutCancel].
 func (l *Lease) Release(ctx context.Context) error {
 	l.expire()
 	if !l.finish(ErrReleased) {

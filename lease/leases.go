@@ -10,11 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Leases grants leases on keys in one database; [New] returns one, and the zero value
-// can't be used. It is safe for concurrent use and needs no closing: it keeps a session
-// or a listener only while an ephemeral lease or a waiter needs it. Share one Leases per
-// database: its waiters stand in a line for each key, and only the first in the line
-// asks the database. Calls for different keys share statements if there are many.
+// Leases grants leases in one database. The zero value can't be used. Leases is safe for concurrent use and
+// needs no closing. Create one Leases per database, because the callers of one Leases share statements and
+// only one of the waiters of a key polls.
 type Leases struct {
 	database
 	dialect   dialect
@@ -33,12 +31,9 @@ type Leases struct {
 	procedures bool // Setup creates them
 }
 
-// New returns Leases on db, which may be fenced by sqlfence or not, and which the
-// caller closes. New sends nothing to the database; see [Leases.Setup].
-//
-// By default the dialect is that of the driver, warnings go to [log/slog.Default], waiters poll,
-// and there is no observer. The error is [ErrInvalid]; it names all options that are wrong, and a
-// driver of unknown dialect (see [WithDialect]).
+// New returns Leases on db. It sends nothing to the database, and the caller remains responsible for closing
+// db. By default, warnings go to [log/slog.Default], waiters poll, and no observer is called. Errors are
+// [ErrInvalid]; the error lists all invalid options.
 func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if db == nil {
 		return nil, &invalidError{errors.New("lease: nil database")}

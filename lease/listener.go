@@ -10,16 +10,13 @@ import (
 // channel is where a release notifies, with its key as the payload.
 const channel = "sqlfence_leases"
 
-// A Listener receives PostgreSQL's notifications on a connection of its own. [PoolListener]
-// returns one for pgx; for another driver, or with a connection beside the pool, the application
-// implements it: docs/leases.md shows how. The connection must not be a
-// pooler's that hands sessions from one client to another: LISTEN is lost there, without an error.
+// A Listener receives PostgreSQL notifications. [PoolListener] returns one for pgx; docs/leases.md shows a Listener for
+// other drivers.
 type Listener interface {
-	// Listen listens on a channel until ctx ends or the connection is lost, and
-	// returns that error. It calls notify with the payload of each notification, and
-	// with an empty payload when it has begun to listen, because it may have missed
-	// some. It must not call notify concurrently, nor after it has returned.
-	// If it returns before ctx ends, it is called again after a second.
+	// Listen executes LISTEN for the channel, and calls notify with the payload of each notification, until ctx ends
+	// or the connection is lost. It returns that error, and is called again after a second. Listen must call notify
+	// with an empty payload when it has started to listen. It must not call notify concurrently or after it has
+	// returned. The connection must not go through a pooler that shares sessions, because LISTEN is lost there.
 	Listen(ctx context.Context, channel string, notify func(payload string)) error
 }
 

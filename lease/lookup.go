@@ -12,9 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// Info describes a live lease. It is for people and diagnostics: by the time that it is
-// read the lease may have ended. Only the guard in a write can tell whether its token
-// is stale.
+// Info describes a live lease, for display. The lease may have ended when Info is read.
 type Info struct {
 	Key        string         // normalized
 	LockID     string         `json:"-"` // enough to release the lease; so it is in no text or log
@@ -25,7 +23,7 @@ type Info struct {
 	Ephemeral  bool           // see [Ephemeral]
 }
 
-// String says who holds which key, since when and until when, without the lock id.
+// String returns the key, the holder and the times, without the lock id.
 func (i Info) String() string {
 	holder := i.Holder
 	if holder == "" {
@@ -35,13 +33,11 @@ func (i Info) String() string {
 		i.AcquiredAt.UTC().Format(time.RFC3339Nano), i.ExpiresAt.UTC().Format(time.RFC3339Nano))
 }
 
-// LogValue returns String's text, so that logs don't show the lock id either.
-//
-// JSON has the fields, without the lock id.
+// LogValue returns the text of String.
 func (i Info) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
-// Lookup returns the live lease of key, and whether there is one. It changes nothing.
-// Errors: [ErrInvalid] for the key, [sqlfence.ErrStandby] from a server that may be behind, or the database's.
+// Lookup returns the live lease of key, and whether there is one. Errors: [ErrInvalid] for the key,
+// [sqlfence.ErrStandby] from a standby, or the database's.
 func (m *Leases) Lookup(ctx context.Context, key string) (Info, bool, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
@@ -50,9 +46,8 @@ func (m *Leases) Lookup(ctx context.Context, key string) (Info, bool, error) {
 	return m.decide(ctx, "key", key)
 }
 
-// LookupID returns the live lease with this lock id, and whether there is one, so that a
-// holder can see whether it still holds the lease. It changes nothing. Errors:
-// [ErrInvalid] for the lock id, or as of [Leases.Lookup].
+// LookupID returns the live lease with this lock id, and whether there is one. Errors: [ErrInvalid] for the
+// lock id, or those of [Leases.Lookup].
 func (m *Leases) LookupID(ctx context.Context, lockID string) (Info, bool, error) {
 	if err := validateLockID(lockID); err != nil {
 		return Info{}, false, err
@@ -60,21 +55,20 @@ func (m *Leases) LookupID(ctx context.Context, lockID string) (Info, bool, error
 	return m.decide(ctx, "lock_id", lockID)
 }
 
-// IsLocked reports whether key has a live lease. It changes nothing. Errors are those of [Leases.Lookup].
+// IsLocked reports whether key has a live lease. Errors are those of [Leases.Lookup].
 func (m *Leases) IsLocked(ctx context.Context, key string) (bool, error) {
 	_, ok, err := m.Lookup(ctx, key)
 	return ok, err
 }
 
-// List returns all live leases, ordered by key. It changes nothing, and is for display: a standby may answer, and be
-// behind. Errors are the database's.
+// List returns all live leases, ordered by key. It is for display, because a standby may return old data.
+// Errors are the database's.
 func (m *Leases) List(ctx context.Context) ([]Info, error) {
 	return m.infos(ctx, m.dialect.list("", ""), showOnce)
 }
 
-// Sweep removes the rows of leases that have ended from fencing_leases, and returns
-// their number. Call it only to keep the table small: it holds one row per key ever
-// leased. Token counters live in fencing_tokens and are kept. Errors are the database's.
+// Sweep deletes the rows of ended leases from fencing_leases and returns their number. Tokens are kept.
+// Without Sweep, the table has one row for each key that was ever leased. Errors are the database's.
 func (m *Leases) Sweep(ctx context.Context) (int64, error) {
 	n, err := m.exec(ctx, m.dialect.sweep())
 	if err != nil {

@@ -7,37 +7,31 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// An Observer receives events about the leases that [Leases.Acquire], [Leases.TryAcquire]
-// and [Leases.Do] ask for, for metrics and traces. It is called on the goroutine of the
-// call, before that returns, and for Lost on one of its own; so it may run on several
-// goroutines at once, must be safe for that, and quick. It must not panic. The context is
-// that of the call; for Lost it is the one that the lease was acquired with, without its
-// end.
+// An Observer receives the events of leases from [Leases.Acquire], [Leases.TryAcquire], Do, Tx and elections,
+// for metrics and traces. It runs synchronously, on the goroutine of the call, or for Lost on a new goroutine.
+// It must be safe for concurrent use, must return soon and must not panic. ctx is the context of the call; for
+// Lost it is the context of the lease, without cancellation.
 //
-// Calls by lock id, such as [Leases.Release], make no events.
+// Methods that take a lock id, such as [Leases.Release], cause no events.
 type Observer func(ctx context.Context, e Event)
 
-// An Event is what an [Observer] receives.
+// An Event is an event about a lease.
 type Event struct {
 	Kind EventKind
 	Key  string // normalized
 
-	// Token is the lease's fencing token; zero for Contended.
+	// Token is the token of the lease; zero for Contended.
 	Token sqlfence.Token
-	// Holder is the name that the holder of the lease gave by [Holder], or the id of [Resume]; for Contended that
-	// is another. It may be empty.
+	// Holder is the name from [Holder] or the id from [Resume]; for Contended that of the current holder. May be empty.
 	Holder string
-	// Until is when the lease ends, or would have ended, by the server's clock unless it is
-	// extended; zero for Contended if that is unknown.
+	// Until is when the lease ends or ended, by the server's clock; zero if unknown.
 	Until time.Time
 
-	// Attempts is how often the call has asked the database so far; Waited is how long ago
-	// it began. They are zero but for Acquired and Contended.
+	// Attempts and Waited are set for Acquired and Contended: the number of attempts and the time since the call began.
 	Attempts int
 	Waited   time.Duration
 
-	// Err is a [*LostError] for Lost, and for Released why it isn't known whether the
-	// database has released the lease; else nil.
+	// Err is a [*LostError] for Lost. For Released it is the error of the release, or nil.
 	Err error
 }
 
@@ -45,19 +39,19 @@ type Event struct {
 type EventKind int
 
 const (
-	// Acquired: a call got the lease, or a call resumed it.
+	// Acquired: a lease was acquired or resumed.
 	Acquired EventKind = iota + 1
-	// Contended: an attempt found that another holds the lease.
+	// Contended: another holder has the lease.
 	Contended
-	// Extended: a lease was extended, also by a heartbeat.
+	// Extended: a lease was extended, for example by a heartbeat.
 	Extended
-	// Released: a holder released its lease.
+	// Released: the holder released the lease.
 	Released
 	// Lost: a lease ended before its holder released it.
 	Lost
 )
 
-// String returns the name of the kind, in lower case.
+// String returns the name of the kind in lower case.
 func (k EventKind) String() string {
 	switch k {
 	case Acquired:
@@ -74,7 +68,7 @@ func (k EventKind) String() string {
 	return "unknown"
 }
 
-// observe tells the observers of an event of the lease.
+// observe calls the observers with an event of the lease.
 func (l *Lease) observe(ctx context.Context, kind EventKind, err error) {
 	if len(l.leases.observers) == 0 {
 		return
@@ -83,8 +77,8 @@ func (l *Lease) observe(ctx context.Context, kind EventKind, err error) {
 		Until: l.ExpiresAt(), Err: err})
 }
 
-// observe tells the observers what an attempt came to: the lease, or nil and what stands
-// in its way.
+// observe calls the observers with the result of an attempt: the lease l, or nil and the outcome o. Nothing is
+// reported if the lease was free, because the attempt is repeated.
 func (m *Leases) observe(ctx context.Context, a *acquisition, l *Lease, o *outcome) {
 	if len(m.observers) == 0 {
 		return

@@ -10,18 +10,16 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// An Option configures [Leases]. [New] checks all options together, and its error names
-// all that are wrong; it is [ErrInvalid].
+// An Option configures [New].
 type Option func(*config)
 
-// WithDialect names the dialect of a driver that sqlfence doesn't know. [New] refuses one
-// that contradicts a known driver.
+// WithDialect sets the dialect of a driver that sqlfence doesn't know. For a known driver, another dialect is
+// invalid.
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
 
-// WithObserver adds an observer; several are called in the order they were added. Nil is
-// refused.
+// WithObserver adds an observer. Observers are called in the order in which they were added. Nil is invalid.
 func WithObserver(fn Observer) Option {
 	return func(c *config) {
 		if fn == nil {
@@ -32,10 +30,9 @@ func WithObserver(fn Observer) Option {
 	}
 }
 
-// WithLogger sets the logger for warnings about leases that are lost and about tokens from
-// [sqlfence.WarnToken] on, and for errors that no method can return, such as a failed
-// release at the end of [Leases.Do]. The default is [slog.Default]. Nil is refused; to log nothing, use
-// [slog.DiscardHandler].
+// WithLogger sets the logger for warnings, such as a lost lease, a failed release in the background, or a
+// token from [sqlfence.WarnToken] on. The default is [slog.Default]. Nil is invalid; [slog.DiscardHandler]
+// turns the log off.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
@@ -45,9 +42,8 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithListener makes [Leases.Release] send NOTIFY and waiters wake up on it, instead of
-// polling; [PoolListener] makes one. Every process that releases leases must set it. It needs
-// PostgreSQL; elsewhere [New] refuses it.
+// WithListener makes releases notify waiters of other processes, which otherwise poll. All processes that
+// release leases must set WithListener. It is invalid on databases other than PostgreSQL.
 func WithListener(l Listener) Option {
 	return func(c *config) {
 		if l == nil {
@@ -57,24 +53,17 @@ func WithListener(l Listener) Option {
 	}
 }
 
-// WithProcedures has [Leases.Setup] create, on PostgreSQL, procedures for programs in other
-// languages, which take leases and tokens by them, or bring them up to date:
+// WithProcedures makes [Leases.Setup] create or update PostgreSQL procedures that take leases, for programs in
+// other languages, in addition to those of [tokens.WithProcedures]:
 //
 //	CALL sqlfence_lease_acquire('books', 'worker 7', 30)  -- lock_id, token, expires_at, holder
 //	CALL sqlfence_lease_extend(lock_id, 30)               -- expires_at
 //	CALL sqlfence_lease_release(lock_id)
 //
-// and those of [github.com/sqlfence/sqlfence/tokens.WithProcedures]. What is said there holds for all of them. The
-// times to live are in seconds, and may have a fraction: from 0.001 to 86400. Where another holder has the lease, the
-// first one returns no lock_id and no token, but the holder and when its lease ends; it waits for no holder. The
-// owner may be NULL; an owner gets its own live lease again, as by [Resume]. The other two fail with SQLSTATE
-// FT002 where the lease has ended.
-//
-// They send the statements of [Leases.TryAcquire], [Leases.Extend] and [Leases.Release] by the same rules, so both
-// can be used at once.
+// docs/protocol.md describes parameters and errors. Go programs and procedures can use the same keys.
 func WithProcedures() Option { return func(c *config) { c.procedures = true } }
 
-// WithDefaults sets terms for all leases. The terms of a call override them.
+// WithDefaults sets the terms of all leases. The terms of a call override them.
 func WithDefaults(terms ...Term) Option {
 	return func(c *config) { c.defaults = append(c.defaults, terms...) }
 }

@@ -78,15 +78,15 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 func TestErrors(t *testing.T) {
 	token := sqlfence.Token{Name: "books", Value: 7}
 	for want, err := range map[string]error{
-		`lease: held by another: key "books" (attempts: 3)`:                    &HeldError{Key: "books", Attempts: 3},
-		`lease: held by another ("me"): key "books" (attempts: 1)`:             &HeldError{Key: "books", Holder: "me", Attempts: 1},
-		`lease: not held: the lease has expired`:                               &NotHeldError{Expired: true},
-		`lease: not held: no lease has this lock id`:                           &NotHeldError{},
-		`lease: lost: books:000000000000007: not extended in time`:             &LostError{Token: token, Reason: "not extended in time"},
-		`lease: lost: books:000000000000007: not extended in time: no answer`:  &LostError{Token: token, Reason: "not extended in time", err: errors.New("no answer")},
-		`lease: invalid argument: a ttl of 0s, want 1ms to 24h0m0s`:            checkTTL(0),
-		`lease: invalid argument: a lock id of 5 characters, want 22`:          validateLockID("short"),
-		`lease: invalid argument: a key of 513 bytes, at most 512 are allowed`: keyError(strings.Repeat("k", 513)),
+		`lease: held by another: key "books" (attempts: 3); try again later`:                                                                             &HeldError{Key: "books", Attempts: 3},
+		`lease: held by another ("me") until 1970-01-01T00:00:07Z unless extended: key "books" (attempts: 1); try again later`:                           &HeldError{Key: "books", Holder: "me", Until: time.Unix(7, 0), Attempts: 1},
+		`lease: not held: the lease has expired`:                                                                                                         &NotHeldError{Expired: true},
+		`lease: not held: no lease has this lock id`:                                                                                                     &NotHeldError{},
+		`lease: lost: books:000000000000007: not extended in time: another holder may have taken over; stop working, and acquire a new lease`:            &LostError{Token: token, Reason: "not extended in time"},
+		`lease: lost: books:000000000000007: not extended in time: another holder may have taken over; stop working, and acquire a new lease: no answer`: &LostError{Token: token, Reason: "not extended in time", err: errors.New("no answer")},
+		`lease: invalid argument: a ttl of 0s, want 1ms to 24h0m0s`:                                                                                      checkTTL(0),
+		`lease: invalid argument: a lock id of 5 characters, want 22`:                                                                                    validateLockID("short"),
+		`lease: invalid argument: a key of 513 bytes, at most 512 are allowed`:                                                                           keyError(strings.Repeat("k", 513)),
 	} {
 		if err.Error() != want {
 			t.Errorf("%q, want %q", err, want)

@@ -12,14 +12,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// PoolListener returns a [Listener] on a connection of db, for pgx's database/sql driver, fenced or
-// not. The connection is taken while there is a waiter and 10 s longer, and closed then.
-//
-// Waiters poll as they do without a listener where it can't listen: with another driver; behind a
-// pooler that shares sessions, which it finds out by a notification of its own; and in a pool with
-// [sql.DB.SetMaxOpenConns] of less than three. If a caller has to wait for a connection of a pool
-// with a limit, the listener gives its own away within a second. It tries again after a minute.
-// A fenced database's observer gets an event of RawAccess whenever it begins to listen.
+// PoolListener returns a Listener that uses a connection of db while there are waiters. It needs pgx's
+// database/sql driver, and a pool of at least three connections. With another driver, in a smaller pool, or
+// behind a pooler that shares sessions, waiters poll instead.
 func PoolListener(db *sql.DB) Listener {
 	if db == nil {
 		return nil

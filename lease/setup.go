@@ -9,18 +9,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
-// Setup creates the tables fencing_tokens and fencing_leases if they don't exist, and
-// checks that existing ones can be used; it needs the privilege to create only for what
-// is missing. Call it at every start if you like, also in several processes at once. To
-// create the tables by a migration instead, see the package's comment.
+// Setup creates the tables fencing_tokens and fencing_leases, and what belongs to them, if they don't exist
+// (see [tokens.Store.Setup]). A program that uses this package needs no other Setup, except for package
+// rowlock. Setup can be called at every start, by several processes concurrently. It adds a missing index, or
+// a column that [WithListener] or [WithProcedures] needs, to an existing table.
 //
-// With [WithListener] or [WithProcedures] a table of an older version gets the column notify_until. A table
-// without an index on expires_at, such as an older version has made, gets one, for
-// [Leases.List]; writes to the table wait until it is built. Where that isn't allowed Setup
-// logs it and goes on.
-//
-// A table that can't be used is left as it is; the error says what is wrong, and is a
-// [*sqlfence.SetupError] if a privilege is missing. Other errors are the database's.
+// If an existing table can't be used, Setup doesn't change the table and the error names the reason. A missing
+// privilege is a [*sqlfence.SetupError]. Other errors are the database's.
 func (m *Leases) Setup(ctx context.Context) error {
 	if err := m.ledger.Setup(ctx); err != nil {
 		return err

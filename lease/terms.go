@@ -12,9 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// Defaults and limits of the terms, each of the [Term] that it is named after.
+// DefaultTTL is the default of [TTL].
+const DefaultTTL = 30 * time.Second
+
 const (
-	DefaultTTL     = 30 * time.Second
 	defaultBackoff = 100 * time.Millisecond
 
 	// answerLimit is how long a single attempt may take, unless Timeout says otherwise.
@@ -27,94 +28,71 @@ const (
 	maxHolder, maxResume = 480, 512
 )
 
-// A Term is a condition of a lease, given to [Leases.Acquire], [Leases.TryAcquire],
-// [Leases.Do] or [WithDefaults]. Terms are checked together: invalid values and
-// combinations are [ErrInvalid], and nothing is sent.
+// A Term is a condition for a lease. Invalid values and combinations of terms are [ErrInvalid], and nothing is
+// sent.
 type Term func(*terms)
 
-// TTL sets how long a lease lives unless it is extended: 1 ms to 24 h. The default
-// is [DefaultTTL].
+// TTL sets how long a lease lives unless it is extended: 1 ms to 24 h. The default is [DefaultTTL].
 func TTL(d time.Duration) Term { return func(t *terms) { t.ttl = d } }
 
-// Holder names the holder for others to see: in a [HeldError], in an [Info] and in events. The name gives no right to
-// anything, and several holders may have the same. It is valid UTF-8 of 1 to 480 bytes without U+0000 and U+001F. The
-// default is the host's name, the process id and a random text, as in "web-3/4711/k2m4qz".
+// Holder sets the name of the holder for display in errors, events and [Info]: valid UTF-8 of 1 to 480 bytes
+// without U+0000 and U+001F. Several holders may have the same name. The default consists of host, process id
+// and a random text, such as "web-3/4711/k2m4qz".
 func Holder(name string) Term { return func(t *terms) { t.holder, t.hasHolder = name, true } }
 
-// Resume lets callers with the same id take one lease: while the lease is live, Acquire with this id returns the same
-// lease, with the same token and lock id, and its expiry doesn't change (but see [Refresh]). One release ends the lease
-// for all of them. So a program that was restarted goes on with its lease from before. Two programs that run at the
-// same time with the same id both hold the lease, and no token tells them apart: an id must belong to one of them. A
-// name that several replicas share is no such id.
-//
-// Others see the id as the holder's name. It is valid UTF-8 of 1 to 512 bytes without U+0000 and U+001F.
+// Resume lets a restarted program continue with its previous lease. While the lease is live, all callers with
+// the same id get the same lease, with the same token and end. A release by one of them ends the lease for
+// all. So the id must belong to one program: two programs with one id both write, and the tokens don't stop
+// either. The id is valid UTF-8 of 1 to 512 bytes without U+0000 and U+001F, and is visible as the name of the
+// holder.
 func Resume(id string) Term { return func(t *terms) { t.id, t.resumes = id, true } }
 
-// Refresh extends the lease when it is resumed. It needs [Resume].
+// Refresh extends the lease to its TTL when [Resume] resumes it. It is invalid without Resume.
 func Refresh() Term { return func(t *terms) { t.refresh = true } }
 
-// Ephemeral makes a lease on PostgreSQL, MySQL and MariaDB end with its holder's database session, too: at
-// once when the process dies or the server restarts, without waiting for the ttl. All
-// ephemeral leases of one [Leases] share that session, a connection of the pool that is
-// kept as long as there are any, and until a second after the database was closed. A holder notices
-// the loss of its session when it extends the lease. The tokens are as durable as those of other
-// leases. Acquire fails with [ErrNoSessions] through a pooler that hands a session from one client to another,
-// in a pool of one connection, and where several servers write to one database, as in a Galera
-// cluster.
-//
-// On SQLite Ephemeral has no effect: no server sees a holder die, so the lease ends with
-// its ttl.
+// Ephemeral makes the lease end when the holder's database session ends, even before the TTL: for example when
+// the process dies. All ephemeral leases of a [Leases] share one connection of the pool while any of them
+// exists. The error is [ErrNoSessions] where sessions can't be used. On SQLite, Ephemeral has no effect.
 func Ephemeral() Term { return func(t *terms) { t.ephemeral = true } }
 
-// NoWait makes one attempt: if another holder has the lease, Acquire and Do return [ErrHeld] at once. It can't be
-// combined with Retries, Backoff, Interval and Timeout.
+// NoWait makes one attempt: if another holder has the lease, the error is [ErrHeld]. It can't be combined with
+// [Retries], [Backoff], [Interval] and [Timeout].
 func NoWait() Term { return func(t *terms) { t.noWait = true } }
 
-// Retries limits how often Acquire asks again while another holder has the lease: 0 or more. Attempts that follow a
-// release don't count. By default there is no limit.
+// Retries limits how often a waiter tries again while another holder has the lease: 0 or more. Attempts that a
+// release triggers don't count. By default there is no limit.
 func Retries(n int) Term { return func(t *terms) { t.retries, t.limited = n, true } }
 
-// Timeout limits how long Acquire takes in total: 0 or more. With 0, the default, only the context limits it.
-// [Leases.TryAcquire], and Acquire with NoWait, take at most 5 s by default.
+// Timeout limits the total time of acquiring a lease: 0 or more. The default of 0 means that only the context
+// limits the time, except for [Leases.TryAcquire] and [NoWait], where it means 5 s.
 func Timeout(d time.Duration) Term {
 	return func(t *terms) { t.limit, t.limited, t.timed = d, true, true }
 }
 
-// Backoff sets the pause before the second attempt: over 0. Each further pause is twice
-// as long, up to 5 s. Every pause is shortened by a random part of up to a half, so that
-// waiters don't ask all at once. The default is 100 ms.
+// Backoff sets the pause between the first two attempts of a waiter: positive, default 100 ms. Each further
+// pause is twice as long, up to 5 s. Each pause is shortened by a random part of up to a half.
 func Backoff(d time.Duration) Term {
 	return func(t *terms) { t.backoff, t.even, t.limited = d, false, true }
 }
 
-// Interval makes Acquire ask again every d, over 0, instead of after pauses that grow as [Backoff] says.
+// Interval makes a waiter try again every d, which must be positive, instead of after the pauses of [Backoff].
 func Interval(d time.Duration) Term {
 	return func(t *terms) { t.interval, t.even, t.limited = d, true, true }
 }
 
-// Margin makes the lease end for its holder this much before its ttl is over: [Lease.Done]
-// is closed, [Lease.Err] says so, and the context of the lease and of [Leases.Do] ends.
-// Others can't have the lease before its ttl is over, so the margin is the time that the
-// holder has to stop in. It is 0 or more and less than the ttl. The default is 0: a
-// write that comes late is refused by its token, and needs no margin. Set one where the
-// work has effects that no token guards, longer than the pauses that the process is
-// expected to make (a timer may run late, too) and than its last step takes.
+// Margin makes the lease end for its holder d before other processes can take the lease: 0 or more, and less
+// than the TTL. The default is 0. Use a Margin if the work has effects that no token guards. It must be longer
+// than the longest expected pause of the process plus the last step of the work.
 func Margin(d time.Duration) Term { return func(t *terms) { t.margin = d } }
 
-// MinHold keeps others from taking the lease until d after it was acquired, by the database's clock, also
-// if it is released before: [Lease.Release], and the end of [Leases.Do], then don't free the lease but have it
-// end at that time. So a job that takes 5 ms isn't run by a second process with a clock that is behind. d is 0 to
-// 24 h, and may be longer than the ttl: heartbeats keep the lease meanwhile, and the release moves its end. The
-// default is 0.
-//
-// From the release on the lease is no one's: it can't be extended or released again, has no holder's name, and
-// can't be resumed. A lease that isn't released, because its process has died or the database can't be
-// reached, ends with its ttl, which may be earlier. [Leases.Release], by a lock id, knows no terms: it frees the
-// lease at once. In an [Election] the next leader waits for d.
+// MinHold keeps the lease taken until d after it was acquired, even if the holder releases the lease earlier:
+// 0 to 24 h, default 0. So a job of 5 ms isn't run a second time by a process with a clock that is late. After
+// the release, no process holds or can resume the lease. If the holder dies, the lease ends after its TTL,
+// even if d is longer. [Leases.Release] ends the lease at once.
 func MinHold(d time.Duration) Term { return func(t *terms) { t.hold = d } }
 
-// Heartbeat sets the interval at which [Leases.Do] extends the lease: over 0 and less
-// than the ttl without the [Margin]. The default is a third of that.
+// Heartbeat sets the interval at which [Leases.Do], [Leases.Tx] and an [Election] extend the lease: positive
+// and less than the TTL minus the [Margin]. The default is a third of that difference.
 func Heartbeat(d time.Duration) Term { return func(t *terms) { t.heartbeat, t.beats = d, true } }
 
 type terms struct {

@@ -7,29 +7,26 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Tx does work in one transaction under the lease of key: it takes the lease and keeps it as [Leases.Do] does, begins a
-// transaction, holds the lease's token in the transaction ([github.com/sqlfence/sqlfence/tokens.Store.Hold]), calls f,
-// and commits. So what f writes is committed only if no other process has taken over, whatever the statements are: they
-// need no registered table, and the database needs no fence. f has to return the errors of its statements: on MySQL and
-// MariaDB a deadlock ends the transaction, and what follows commits by itself. DDL, TRUNCATE and procedures that commit
-// do so there as well; a fenced database refuses them.
+// Tx acquires the lease of key, begins a transaction, calls [tokens.Store.Hold] with the token of the lease,
+// calls f, commits, and releases the lease. The transaction commits only if no other process has taken over,
+// whatever f executes. No table must be registered, and db needs no fence.
 //
 //	err := leases.Tx(ctx, "report", func(ctx context.Context, tx *sql.Tx) error {
 //		_, err := tx.ExecContext(ctx, "CALL write_report()")
 //		return err
 //	})
 //
-// After a serialization failure, a deadlock or another temporary error, Tx runs f again in a new transaction, under the
-// same lease, as [sqlfence.Retry] does. So f must have no effects outside of the transaction, must not end the
-// transaction, and must not roll back to savepoints that it hasn't set.
+// After a serialization failure, a deadlock or another temporary error, Tx runs f again in a new transaction.
+// So f must have no effects outside of the transaction, must not end it, and must roll back only to savepoints
+// that f has set. f must return the errors of its statements. On MySQL and MariaDB, f must not execute DDL,
+// TRUNCATE or a procedure that commits, because they end the transaction; a fenced database refuses them.
 //
-// If the lease is lost, the context of f ends and the transaction is rolled back. The error is then [ErrLeaseLost] and
-// [sqlfence.ErrStale], or ErrStale alone if the database has noticed it first. If the answer to the commit is lost, the
-// error is [sqlfence.ErrUnknownOutcome]. Other errors are those of Do, of Hold and of f.
+// If the lease is lost, the transaction is rolled back and the error is [sqlfence.ErrStale], usually also
+// [ErrLeaseLost]. If the response to COMMIT is lost, the error is [sqlfence.ErrUnknownOutcome]. Other errors
+// are those of Acquire, of Hold and of f.
 //
-// Another process that waits for the lease gets the next token when the transaction has ended, so a transaction that
-// takes longer than the ttl holds up the others. Tx takes a connection of the pool while heartbeats need another: the
-// pool must have two.
+// While the transaction is open, no other process gets a token for the key, even after the TTL. The pool needs
+// two connections, because heartbeats use their own.
 func (m *Leases) Tx(
 	ctx context.Context, key string, f func(ctx context.Context, tx *sql.Tx) error, terms ...Term,
 ) error {

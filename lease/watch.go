@@ -8,17 +8,17 @@ import (
 	"github.com/sqlfence/sqlfence/internal/poll"
 )
 
-// Watch tells who holds key, such as the leader of an [Election]: first as it is, and then whenever
-// it has changed, until the loop is left or ctx ends. If the lease has no holder, the Info is the
-// zero value. It asks the database every interval, over 0, so what lies between two questions isn't
-// seen. It is for display and diagnostics, as [Info] is: a standby may answer, and be behind.
+// Watch yields the current holder of key, such as the leader of an [Election], and then each change, until the
+// loop or ctx ends. Without a holder, the Info is the zero value. Watch polls the database every interval,
+// which must be positive, and misses changes between two queries. It is for display, because a standby may
+// return old data.
 //
 //	for leader, err := range leases.Watch(ctx, "jobs", time.Second) {
 //		...
 //	}
 //
-// Errors are [ErrInvalid] for the key or the interval, after which the loop ends; or the
-// database's, each time that it can't be asked, with a zero Info that says nothing.
+// After [ErrInvalid] for the key or the interval, the loop ends. An error of the database comes with the zero
+// Info, and the loop continues.
 func (m *Leases) Watch(ctx context.Context, key string, interval time.Duration) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		key, err := NormalizeKey(key)
