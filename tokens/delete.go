@@ -20,33 +20,23 @@ import (
 // deleteSize is how many names a transaction deletes: on PostgreSQL each takes up locks of the server's.
 const deleteSize = 100
 
-// Delete deletes names that have served from the ledger, such as those of jobs that are done and of rows that
-// were deleted, and returns those that it had to leave. No token of theirs is used again: the ledger keeps
-// the highest one that was deleted as its floor, in one row for all names, and the first token of a name is above
-// it. A name that is deleted can be used again. Names that the ledger lacks are left out.
+// Delete deletes names without a holder from the ledger, such as the names of finished jobs, and returns the
+// names that Delete had to keep. The ledger keeps the highest deleted token as a lower bound for the first
+// token of every name, so no token is issued twice and a deleted name can be used again. Missing names are
+// ignored.
 //
-// It waits for no open transaction: a name that one uses, by a guarded write or otherwise, is left, and can be deleted
-// later. It also leaves a name with a token above [sqlfence.WarnToken], and one that [Store.Rotate] has retired:
-// a floor as high as that would use up the tokens of all names.
+// Delete keeps a name that an open transaction uses, a name with a token above [sqlfence.WarnToken], and a
+// name that [Store.Rotate] has retired. Call Delete again later for the first kind.
 //
-// Delete only names that have no holder any more. Tables with [sqlfence.Ledger] refuse the tokens of a deleted
-// name with [sqlfence.ErrUnknownName], and once the name is used again with [sqlfence.ErrStale]. Tables with
-// [sqlfence.RowFence] alone compare with their rows' marks as before. A lease of the name isn't released; its
-// holder is refused.
+// After Delete, tables with [sqlfence.Ledger] refuse the tokens of the name with [sqlfence.ErrUnknownName],
+// and with [sqlfence.ErrStale] once the name is used again. A lease of the name isn't released. [Store.Adopt]
+// refuses tokens of new names at or below the lower bound, so keep adopted names in another database.
 //
-// The floor holds for tokens of other services, too: [Store.Adopt] refuses one for a name without a token that is
-// not above it. So keep those names in a database of their own, where their numbers are lower than the ledger's.
+// Each transaction deletes 100 names. After an error, earlier names are deleted, and Delete can be repeated.
 //
-// The database has to keep the floor itself: Delete fails where the triggers of [Store.Setup] are missing or of
-// another version, and where PostgreSQL's row-level security may hide the floor from a role. Update all programs
-// before: those of a version without Delete can't take the first token of a name on PostgreSQL from then on, and
-// their Setup has Delete fail until that of this version is called again.
-//
-// Each 100 names are a transaction. After an error those of earlier ones are deleted; a call again with all names does
-// no harm. Several calls at once wait for each other.
-//
-// Errors: [sqlfence.ErrInvalid] for an invalid name, with nothing deleted, an untyped error where the triggers are
-// missing, or the database's. It takes the privilege DELETE beside those of Issue.
+// Errors: [sqlfence.ErrInvalid] for a name, with nothing deleted; an untyped error if the triggers of
+// [Store.Setup] are missing or of another version, or row-level security may hide rows; or the database's.
+// Delete needs the privilege DELETE in addition to those of Issue.
 func (s *Store) Delete(ctx context.Context, names ...string) (left []string, err error) {
 	names = slices.Clone(names)
 	for i := range names {

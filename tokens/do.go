@@ -6,12 +6,9 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Do issues a token for name, and calls f with a context that carries it in addition to those of ctx: what f
-// writes with it is refused once another token of name has been issued. It is for work that the last to begin it
-// is to do, and takes no lock: an earlier f goes on until one of its writes is [sqlfence.ErrStale]. Where
-// one at a time has to work and the others wait, use package lease.
-//
-// It returns the error of [Store.Issue], with f not called, or else f's error as it is.
+// Do issues a token for name and calls f with a context that carries the token. The most recently started run
+// wins: the writes of earlier runs are [sqlfence.ErrStale]. Do takes no lock; to run one at a time, use
+// package lease. Do returns the error of [Store.Issue], without calling f, or the error of f.
 func (s *Store) Do(ctx context.Context, name string, f func(ctx context.Context) error) error {
 	token, err := s.Issue(ctx, name)
 	if err != nil {

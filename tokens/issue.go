@@ -12,32 +12,21 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Issue returns a token for name that is newer than all before it, and adds the name to
-// the ledger if it is missing. The first token is 1; on PostgreSQL it is higher in a
-// cluster that was ever promoted or restored, and tokens there leave gaps. The token is durable. Once Issue has
-// returned, tables with [sqlfence.Ledger] refuse older tokens.
+// Issue returns a new token for name, higher than all earlier tokens of the name, and adds the name to the
+// ledger if it is missing. When Issue returns, the token is durable, and tables with [sqlfence.Ledger] refuse
+// older tokens.
 //
-// Concurrent calls for one name are coalesced: while a statement runs, new callers wait
-// and then share the next one, each with a token of its own. A name uses one connection.
-// On PostgreSQL and SQLite those for other names are coalesced, too, if there are many: a statement for
-// several names waits for none that another transaction holds.
-// When a statement has no answer after 100 ms, the next one is sent on another
-// connection, and so on after 200 ms and 400 ms, so that a dead connection doesn't stop
-// the other callers: at most three times, and with [sql.DB.SetMaxOpenConns] on no more
-// than a quarter of the pool. A shared statement carries no values of the callers'
-// contexts, and is cancelled only when all callers have gone.
+// Concurrent calls for one name share statements; each call gets its own token. If a statement gets no
+// response within 100 ms, the next callers use another connection. A shared statement carries no values of the
+// callers' contexts.
 //
-// When its context ends, a call returns at once with the context's error. After any error but
-// ErrTokenLimit a token may have been taken; it is then lost. The servers of MySQL and MariaDB
-// don't notice that a client has gone, so there a statement that was given up is ended by another
-// connection. If none can be had within 2 s, the process ends first, or the KILL doesn't reach the
-// server, the statement may take its token later: within innodb_lock_wait_timeout, once it has the
-// ledger's row.
+// When ctx ends, Issue returns at once with the error of ctx. After any error except ErrTokenLimit, a token
+// may have been issued; it is lost. On MySQL and MariaDB, a statement that the server can't be told to cancel
+// may take its token later.
 //
-// Errors: [sqlfence.ErrTokenLimit], with nothing written, if the name has reached
-// [sqlfence.MaxToken] (of coalesced calls, as many succeed as tokens are left); an
-// untyped error if the ledger has a negative value; [sqlfence.ErrInvalid] for an invalid
-// name; or the database's.
+// Errors: [sqlfence.ErrTokenLimit], with nothing written, if the name has reached [sqlfence.MaxToken] or was
+// retired by [Store.Rotate]; an untyped error if the ledger has a negative value; [sqlfence.ErrInvalid] for
+// the name; or the database's.
 func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)
 	if err != nil {

@@ -29,18 +29,14 @@ type Issued struct {
 	At time.Time
 }
 
-// RecordIssuers has the database record who raises a token, and when, from then on, for [Store.ListIssued]: whatever
-// client does it and by whatever way, such as Issue, Adopt, Repair, Rotate, a lease of package lease, or plain SQL. It
-// adds the columns issued_by and issued_at to the ledger (on SQLite issued_at alone), and what fills them in where a
-// token changes. Programs of other versions go on as they are. Where all that is there it changes nothing, so that it
-// may be called at every start, behind [Store.Setup], by several processes at once.
+// RecordIssuers makes the database record who changes each token, and when, for [Store.ListIssued]. It adds
+// the columns issued_by and issued_at to the ledger (on SQLite only issued_at) and what fills them. It can be
+// called at every start, after Setup. The role needs the powers of the table's owner, or ALTER and TRIGGER on
+// MySQL and MariaDB.
 //
-// It needs the table for itself for a moment. Where open transactions have it, it lets writers pass after a
-// second, and tries again until ctx ends: give it a deadline. The role has to have the powers of the table's
-// owner, unless all is there. On MySQL and MariaDB it has to have ALTER and TRIGGER, without which it doesn't see
-// whether all is there.
+// RecordIssuers locks the table for a moment and retries until ctx ends, so give ctx a deadline.
 //
-// Errors, with nothing recorded: an untyped one for a column of one of the names that is of another type,
+// Errors, with nothing recorded: an untyped error if a column of that name has another type,
 // [sqlfence.ErrNotSetUp] without a ledger, or the database's.
 func (s *Store) RecordIssuers(ctx context.Context) error {
 	for pause := (dberr.Backoff{Pause: time.Second, Max: 8 * time.Second}); ; {

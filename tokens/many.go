@@ -18,26 +18,17 @@ import (
 // server's, which has room for 6,400 of all sessions by default.
 const manySize = 100
 
-// IssueMany returns a token for each of up to 100 names, in the order of the names, by one statement:
-// for what has to hold several resources at once, with [sqlfence.WithFence]. Each token is as one of
-// [Store.Issue]: newer than all before it of its name, and durable. Of no names the result is empty, and
-// nothing is sent. A name that comes twice is invalid, in another spelling, too: of two tokens of a name the
-// first would be stale at once. On MySQL and MariaDB a second statement reads the tokens, and names that are
-// not in the ledger yet are added by a transaction.
+// IssueMany returns a new token for each of up to 100 names, in the order of the names, for a caller that
+// needs several resources at once. Each token is like a token of [Store.Issue]. Either all names get a token
+// or none, unless a trigger of the application suppresses the write of a row: then the error says so. After an
+// error of the connection or of ctx, tokens may have been issued; they are lost.
 //
-// Either every name gets a token, or none has one taken; after an error of the connection, or of a context
-// that has ended, all may have been taken, and are lost. A trigger of your own that keeps a row from being
-// written is the exception: the error says so, and the other names' tokens are lost.
+// Concurrent calls don't deadlock with each other, because each call locks its names in byte order. A
+// transaction that writes under several of the names in another order can deadlock with a call; the call is
+// then repeated if the database ended it.
 //
-// Calls aren't coalesced. They wait for each other, and for Issue, where they have a name in common, and for
-// open transactions that have written under one of the names. Names are taken in the order of their bytes, so
-// calls at once don't deadlock, whatever the order that they were given in. A transaction that writes
-// under several of the names in another order can deadlock with a call: the database ends one of them, and a
-// call that was ended is sent again.
-//
-// Errors: [sqlfence.ErrInvalid] for an invalid name, for one that comes twice and for more than 100;
-// [sqlfence.ErrTokenLimit] if a name has reached [sqlfence.MaxToken]; an untyped error if the ledger has a
-// negative value; or the database's. With those that are typed nothing is issued.
+// Errors: [sqlfence.ErrInvalid] for a name, for a name that occurs twice, and for more than 100 names;
+// otherwise those of Issue.
 func (s *Store) IssueMany(ctx context.Context, names ...string) ([]sqlfence.Token, error) {
 	names, inOrder, err := distinct(names)
 	if err != nil || len(names) == 0 {

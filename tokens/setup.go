@@ -15,19 +15,15 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// Setup creates the table fencing_tokens if there is none, and checks that it can be
-// used. If the table is there, Setup needs no privilege to create one. It may be called
-// at every start, by several processes at once.
+// Setup creates the table fencing_tokens if it doesn't exist, and checks that it can be used. Setup can be
+// called at every start, by several processes concurrently. It never changes the columns or rows of an
+// existing table; if the table can't be used, the error names the reason.
+// [github.com/sqlfence/sqlfence/lease.Leases.Setup] includes this Setup.
 //
-// Setup never changes the columns or rows of an existing table. If it can't be used, the error says why. Other
-// errors are the database's.
-//
-// Setup also installs triggers on the table, or brings them up to date, if the role can: by them the
-// database refuses to lower a token, or to delete, replace or rename a name, whatever client asks
-// for it. On PostgreSQL it installs with them the function that guards ask the ledger by ([LedgerFunction]).
-// It waits at most a second for open transactions that have written under the guard. Where it can't
-// install them, it logs why and succeeds; verify.Check reports it. The procedures of [WithProcedures] are
-// created, or Setup fails.
+// Setup also installs or updates triggers, through which the database refuses to lower a token and to delete,
+// replace or rename a name, and on PostgreSQL the function of [LedgerFunction]. If the role isn't allowed to
+// install them, Setup logs a warning and succeeds. With [WithProcedures], Setup fails if it can't create the
+// procedures.
 func (s *Store) Setup(ctx context.Context) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()
 	columns, err := s.columns(ctx)

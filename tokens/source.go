@@ -9,23 +9,19 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A Source gives the writes of a process the tokens that were issued to it. It is made before the database is
-// opened, so that [Source.Tokens] can be the database's source (see [sqlfence.WithTokenSource]); later [Source.Issue]
-// has the tokens issued.
+// A Source provides a process's tokens to its writes. It is created before the database is opened, so that
+// [Source.Tokens] can be the token source of the database:
 //
 //	source, err := tokens.NewSource("books")
 //	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("books"), sqlfence.WithTokenSource(source.Tokens))
 //	store, err := tokens.New(db)
 //	err = source.Issue(ctx, store)
 //
-// It is for a program that takes the place of an older run of its own: the process that has called Issue last
-// writes, and writes of all others are [sqlfence.ErrStale] from then on. Where a process has to wait until
-// another one has ended, use package lease's Election.
+// Use a Source if a new process replaces an older one: the process that called [Source.Issue] last may write,
+// and writes of the others are [sqlfence.ErrStale]. If a process must wait until another has ended, use an
+// Election of package lease.
 //
-// The first write doesn't have them issued by itself: it holds a connection of the pool, and the issue would
-// wait for another, which other first writes may hold (docs/adr/0042-a-source-is-issued-to-after-open.md).
-//
-// A Source is safe for use by several goroutines at once. The zero Source has no names.
+// A Source is safe for concurrent use. The zero Source has no names.
 type Source struct {
 	names []string
 

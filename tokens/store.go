@@ -59,13 +59,9 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// Ensure adds to the ledger those names that it lacks, without a token: their first
-// Issue returns the lowest token. Only a name that may be used before its first Issue or
-// Adopt needs it; until then its writes fail with [sqlfence.ErrUnknownName]. Either all
-// names are added or none.
-//
-// Errors: [sqlfence.ErrInvalid] for an invalid name, with no name added (see
-// [sqlfence.Token.Validate]), or the database's.
+// Ensure adds missing names to the ledger, without a token; the first Issue then returns the lowest token. It
+// is needed only for names that are used before their first Issue or Adopt. Either all names are added or
+// none. Errors: [sqlfence.ErrInvalid] for a name, or the database's.
 func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -111,15 +107,13 @@ func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error
 	return sqlfence.Token{Name: name, Value: value}, nil
 }
 
-// Check returns nil if token is the newest of its name. Call it right before an effect that the database
-// can't refuse: a mail, a file, a request to another service. It narrows the time in which a late holder
-// does harm from the length of a pause to that of one call, and can't close it: another process may take
-// over behind it. A write needs no Check, since its guard decides in the write.
+// Check returns nil if token is the newest of its name. Call Check right before an effect outside of the
+// database, such as a mail. Another process can still take over between Check and the effect. A guarded write
+// needs no Check.
 //
-// Errors: [*sqlfence.StaleError] (which is [sqlfence.ErrStale]) with the newer one in Current,
-// [*sqlfence.NotIssuedError] (which is [sqlfence.ErrNotIssued]) for a token above it,
-// [sqlfence.ErrUnknownName] if the ledger has no such name, [sqlfence.ErrStandby] from a server that may be behind,
-// [sqlfence.ErrInvalid] or [sqlfence.ErrTokenLimit] for an invalid token, or the database's.
+// Errors: [*sqlfence.StaleError], [*sqlfence.NotIssuedError] for a token above the newest,
+// [sqlfence.ErrUnknownName], [sqlfence.ErrStandby] from a standby, [sqlfence.ErrInvalid] or
+// [sqlfence.ErrTokenLimit] for the token, or the database's.
 func (s *Store) Check(ctx context.Context, token sqlfence.Token) error {
 	if err := token.Validate(); err != nil {
 		return err
@@ -137,21 +131,14 @@ func (s *Store) Check(ctx context.Context, token sqlfence.Token) error {
 	return nil
 }
 
-// Adopt raises the ledger to a token that another service has granted, and adds its
-// name if the ledger lacks it. From then on tables with [sqlfence.Ledger] refuse writes
-// with a lower token. Adopting the ledger's own token again changes nothing.
+// Adopt advances the ledger to a token of another service, and adds the name if it is missing. Then tables
+// with [sqlfence.Ledger] refuse lower tokens. Adopting the newest token again changes nothing. Use one source
+// of tokens for a name, either Issue or another service. That service must be durable, because the ledger
+// can't detect a token that the service grants twice.
 //
-// The other service must be durable by itself: if it forgets tokens in a failover, it
-// grants them twice, and the ledger can't notice. See also [Store.Repair].
-//
-// Use one source of tokens for a name, either Issue or another service: once Issue has
-// overtaken a service's numbers, all its tokens are stale.
-//
-// Errors: [*sqlfence.StaleError] (which is [sqlfence.ErrStale]) for a token below the
-// ledger's, with the ledger's in Current and nothing changed, and for one of a name without a token that
-// isn't above the floor, with that in Current (see [Store.Delete] and [Store.Repair]); [sqlfence.ErrInvalid] or
-// [sqlfence.ErrTokenLimit] for an invalid token (see [sqlfence.Token.Validate]); or the
-// database's.
+// Errors: [*sqlfence.StaleError] for a token below the ledger's newest, or for a new name at or below the
+// lower bound of [Store.Delete] and [Store.Repair], with that value in Current and nothing changed;
+// [sqlfence.ErrInvalid] or [sqlfence.ErrTokenLimit] for the token; or the database's.
 func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	if err := token.Validate(); err != nil {
 		return err

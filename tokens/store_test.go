@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 
@@ -53,20 +52,6 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 				t.Errorf("New = %v, %v; want an error with %q", store, err, test.want)
 			}
 		})
-	}
-}
-
-// The tables that the documentation shows are the ones that Setup creates.
-func TestDocumentedTable(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range dialects.All() {
-		shown := "//\t" + strings.ReplaceAll(d.Facts().CreateLedger, "\n", "\n//\t") + "\n//\n"
-		if !strings.Contains(string(doc), shown) {
-			t.Errorf("doc.go doesn't show\n%s", shown)
-		}
 	}
 }
 
