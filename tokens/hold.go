@@ -32,41 +32,34 @@ type Tx interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Hold fences the whole transaction tx. It compares each token with the newest token of its name, and locks the names:
-// until the transaction ends, no token is issued for them. So the transaction commits only under tokens that are still
-// the newest, whatever its statements are: they need no registered table and no fenced database, and may call
-// functions. Without tokens, Hold holds those of ctx. A name may come twice, with one value.
+// Hold fences the whole transaction tx. It checks that each token is the newest of its name, and locks the
+// names: until the transaction ends, no token is issued for them. So the transaction commits only under the
+// newest tokens, whatever its statements are. No table must be registered, and the database needs no fence.
+// Without tokens, Hold uses those of ctx.
 //
-// Call Hold at the beginning of the transaction, outside of savepoints. On PostgreSQL, ROLLBACK TO a savepoint that was
-// set before Hold also gives up the lock; a fenced database then refuses the commit, other databases can't. On MySQL
-// and MariaDB, DDL and TRUNCATE commit the transaction and give up the lock, as does a procedure that commits; a fenced
-// database refuses these statements after Hold, another database executes them. On SQLite, Hold makes the transaction
-// the file's writer.
+// Call Hold at the beginning of the transaction, outside of savepoints, because rolling back to an earlier
+// savepoint gives up the lock. On MySQL and MariaDB, DDL, TRUNCATE and procedures that commit also give up the
+// lock. A fenced database refuses these statements, or the commit; other databases don't. On SQLite, tx
+// becomes the file's writer. tx must use the database of the Store's ledger.
 //
-// tx has to be in the database of the Store's ledger: the tokens are compared with the table fencing_tokens that the
-// session of tx finds, or that of [WithSchema].
+// [Store.Issue] waits for transactions that hold its name, so a transaction must not issue a token for a name
+// that it holds. Transactions with the same token don't wait for each other. Pass all tokens in one call,
+// because two calls in a transaction can deadlock. After an error of any statement, roll the transaction back.
+// docs/hold.md describes each database.
 //
-// [Store.Issue] waits for the transactions that hold its name, so a transaction must not issue a token for a name that
-// the transaction holds. Transactions that hold the same token don't wait for each other. Hold takes the names in the
-// order of their bytes, so two calls at once don't deadlock. Two calls in one transaction can: the database then ends
-// one of the transactions with a deadlock, after which [sqlfence.Retry] runs the transaction again.
+// Errors:
 //
-// At REPEATABLE READ and above, the transaction reads an old snapshot of the data if a statement ran before the newest
-// token was issued. Then the error is ErrStale or a serialization failure, and Retry runs the transaction again.
-//
-// After an error, also of another statement, roll the transaction back: the server may have ended it, and what follows
-// then commits by itself, without the lock. Errors:
-//
-//   - [*sqlfence.StaleError] (which is [sqlfence.ErrStale]) if a newer token was issued;
-//   - [*sqlfence.NotIssuedError] (which is [sqlfence.ErrNotIssued]) for a token above the newest one;
-//   - [sqlfence.ErrUnknownName] if the ledger has no such name, as for a token of [sqlfence.Claim] (see HoldClaim);
+//   - [*sqlfence.StaleError], if a newer token was issued;
+//   - [*sqlfence.NotIssuedError], for a token above the newest;
+//   - [sqlfence.ErrUnknownName], if the ledger has no such name, for example for a claim (see
+//     [Store.HoldClaim]);
 //   - [sqlfence.ErrNoFence] without tokens, if ctx carries none;
-//   - [sqlfence.ErrInvalid] if tx is a pool, or a connection outside of a transaction; for an invalid token, and for
-//     two tokens of one name;
-//   - [sqlfence.ErrStandby] from a server that may be behind;
-//   - [*sqlfence.UnguardableError] where several servers write to the database, as in a Galera cluster, and on TiDB;
-//   - [*sqlfence.SetupError] if the ledger or a part of it is missing;
-//   - or the database's, such as a serialization failure.
+//   - [sqlfence.ErrInvalid], if tx is a pool or has no open transaction, for an invalid token, and for two
+//     tokens of one name;
+//   - [sqlfence.ErrStandby] from a standby;
+//   - [*sqlfence.UnguardableError], if several servers write to the database, and on TiDB;
+//   - [*sqlfence.SetupError], if the ledger or its function is missing;
+//   - the database's, such as a serialization failure, after which [sqlfence.Retry] repeats the transaction.
 func (s *Store) Hold(ctx context.Context, tx Tx, tokens ...sqlfence.Token) error {
 	held, err := toHold(ctx, tokens)
 	if err != nil {

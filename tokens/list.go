@@ -18,20 +18,17 @@ import (
 // listSize is how many names List reads at a time.
 const listSize = 1000
 
-// List returns the newest token of each name that begins with prefix, in the database's order of the names; of all
-// names if prefix is empty. The Value is as it is stored: 0 for a name without a token yet, above
-// [sqlfence.MaxToken] for one that [Store.Rotate] has retired. One below 0 was never issued: correct the row by hand.
+// List yields the newest token of each name that begins with prefix, ordered by name. Value is as stored: 0
+// without a token, above [sqlfence.MaxToken] for a name that [Store.Rotate] has retired, and below 0 only
+// after a manual change. List reads 1,000 names in each query, and is for display, because a standby may
+// return old data.
 //
 //	for token, err := range store.List(ctx, "jobs/") {
 //		...
 //	}
 //
-// It reads 1,000 names at a time, each page by a query of its own; a name that is added or deleted meanwhile may be
-// among them or not. Leave the loop to read no more. It is for display and diagnosis: a standby may answer, and be
-// behind.
-//
-// After an error, which comes with the zero Token, the loop ends: [sqlfence.ErrInvalid] for a prefix that no name
-// can begin with, or the database's. It takes the privilege SELECT.
+// After an error the loop ends: [sqlfence.ErrInvalid] for prefix, or the database's. List needs the privilege
+// SELECT.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sqlfence.Token, error] {
 	return func(yield func(sqlfence.Token, error) bool) {
 		s.eachName(ctx, prefix, false, func(i Issued, err error) bool { return yield(i.Token, err) })
@@ -116,17 +113,16 @@ func (s *Store) page(ctx context.Context, prefix, after string, issuers bool) (p
 	return page, err
 }
 
-// Watch tells the newest token of name: first as it is, and then whenever it has changed, until the loop is left or
-// ctx ends. While the ledger lacks the name its Value is 0; see [Store.List] for the others. It asks the
-// database every interval, over 0, so what lies between two questions isn't seen. It is for display and diagnosis: a
-// cache that is dropped by it may be out of date for an interval, and longer where a standby answers.
+// Watch yields the newest token of name, and then each change, until the loop or ctx ends. Without a token,
+// Value is 0. Watch polls the database every interval, which must be positive, and misses changes between two
+// queries. It is for display, because a standby may return old data.
 //
 //	for token, err := range store.Watch(ctx, "books", time.Second) {
 //		...
 //	}
 //
-// Errors are [sqlfence.ErrInvalid] for the name or the interval, after which the loop ends; or the database's, each
-// time that it can't be asked, with a zero Token that says nothing.
+// After [sqlfence.ErrInvalid] for the name or the interval, the loop ends. An error of the database comes with
+// the zero Token, and the loop continues.
 func (s *Store) Watch(ctx context.Context, name string, interval time.Duration) iter.Seq2[sqlfence.Token, error] {
 	return func(yield func(sqlfence.Token, error) bool) {
 		name, err := normalize(name)

@@ -8,10 +8,9 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// An Observer receives an event for each call of [Store.Issue], [Store.IssueMany], and what calls them, for metrics and
-// traces. It is called on the goroutine of the call, before that returns; so it may run on several goroutines at once,
-// must be safe for that, and quick. It must not panic. The context is that of the call. Calls with an invalid name make
-// no events.
+// An Observer receives an event for each call of [Store.Issue] and [Store.IssueMany], for metrics and traces.
+// It runs synchronously, on the goroutine of the call. It must be safe for concurrent use, must return soon
+// and must not panic. ctx is the context of the call. Calls with an invalid name cause no event.
 type Observer func(ctx context.Context, e Event)
 
 // An Event is what an [Observer] receives. It must not be changed.

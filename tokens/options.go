@@ -13,13 +13,13 @@ import (
 // one error, which is [sqlfence.ErrInvalid].
 type Option func(*config)
 
-// WithDialect names the dialect. Only drivers that sqlfence doesn't know need it. A
-// dialect that contradicts a known driver is invalid.
+// WithDialect sets the dialect of a driver that sqlfence doesn't know. For a known driver, another dialect is
+// invalid.
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
 
-// WithObserver adds an observer; several are called in the order they were added. Nil is invalid.
+// WithObserver adds an observer. Observers are called in the order in which they were added. Nil is invalid.
 func WithObserver(fn Observer) Option {
 	return func(c *config) {
 		if fn == nil {
@@ -43,20 +43,15 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithProcedures has [Store.Setup] create, on PostgreSQL, procedures for programs in other languages, which take
-// tokens by them, or bring them up to date:
+// WithProcedures makes [Store.Setup] create or update PostgreSQL procedures that issue and adopt tokens, for
+// programs in other languages:
 //
 //	CALL sqlfence_issue('books')      -- returns a row with the column token
-//	CALL sqlfence_adopt('books', 42)  -- SQLSTATE FT002 if a higher one is known
+//	CALL sqlfence_adopt('books', 42)  -- SQLSTATE FT002 if a higher token is known
 //
-// They send the statements of [Store.Issue] and [Store.Adopt] by the same rules, so both can be used at
-// once. They commit, so they are refused within a transaction (SQLSTATE 2D000). Their caller needs the privileges
-// that Issue needs; docs/protocol.md shows their use. A fenced database may refuse such a call, where the name is
-// a table's: call the Store there.
-//
-// They need PostgreSQL 13 or newer, and the role CREATE on the schema of the table fencing_tokens, in
-// which they are created. Where Setup can't create them, and they aren't there as it would create them, it fails.
-// On another database [New] refuses the option.
+// The procedures commit, so they fail within a transaction (SQLSTATE 2D000). Callers need the privileges of
+// [Store.Issue]. They need PostgreSQL 13 or later; on another database, WithProcedures is invalid.
+// docs/protocol.md describes their use.
 func WithProcedures() Option { return func(c *config) { c.procedures = true } }
 
 type config struct {

@@ -9,29 +9,17 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// Repair raises every token below floor to floor, and makes names without a token yet begin
-// at floor + 1 or higher, also by [Store.Adopt]. It never lowers a token. Either all tokens
-// are raised or none. What it has raised stays so: nothing gives the numbers below the floor back.
+// Repair advances every token below floor to floor, and makes new names start above floor. It never lowers a
+// token. Either all tokens are advanced or none.
 //
-// Call it when tokens may have been lost, before the application runs again: after a restore from a
-// dump, a snapshot of the disk or a copy of a SQLite file, and after a failover of a server that
-// doesn't show its timeline (see the package's comment). The floor must be at least the highest
-// token that may have been issued: take the highest in the rows' fence columns, in the logs and in
-// other copies of the ledger, and add some room. After PostgreSQL's pg_upgrade, and after a move to
-// a new cluster, where timelines begin at 1 again, call it with the highest token in
-// fencing_tokens: later timelines then count from there.
+// Call Repair when issued tokens may have been lost, before the application runs again: for example after
+// restoring a dump, or after a failover on MySQL or MariaDB. docs/tokens.md lists the cases and how to choose
+// the floor, which must be at least the highest token that may have been issued. Holders of tokens below the
+// floor then need new tokens. Repair waits for open transactions that wrote under the ledger's guard, and
+// blocks new ones until it has finished.
 //
-// Tables with [sqlfence.Ledger] refuse older tokens from then on, so their holders need
-// new ones. The same is true of tokens adopted from another service, until they pass
-// the floor. Repair waits for open transactions that have written under the ledger's
-// guard, and blocks new ones until it is done.
-//
-// It also mends a row with a mark that was never issued: the next token is above it. A floor above
-// [sqlfence.WarnToken] is refused without [AboveWarnToken]; where a mark is higher than that, replace the name
-// ([Store.Rotate]).
-//
-// Errors: [sqlfence.ErrInvalid] for a floor below 1, and without the option for one above WarnToken,
-// [sqlfence.ErrTokenLimit] for one above [sqlfence.MaxToken], or the database's.
+// Errors: [sqlfence.ErrInvalid] for a floor below 1, or above [sqlfence.WarnToken] without [AboveWarnToken];
+// [sqlfence.ErrTokenLimit] for a floor above [sqlfence.MaxToken]; or the database's.
 func (s *Store) Repair(ctx context.Context, floor int64, opts ...RepairOption) error {
 	r := repair{report: new(Repaired)}
 	for _, opt := range opts {

@@ -147,45 +147,24 @@ func (s *Store) holders(ctx context.Context, db dialectopt.Queries) (map[string]
 	return holders, err
 }
 
-// Rotate retires name and the names of its rows, name + "/" + key (see [sqlfence.Key]), and sets back the marks that
-// leave a new name no room: those above [sqlfence.WarnToken]. It returns their number. Use it for a name that has run
-// out of tokens, or after a token that was never issued has got into the rows' marks, which then refuse all others for
-// ever.
+// Rotate retires a name and the names of its rows, name + "/" + key (see [sqlfence.Key]), for good, and resets
+// the fence columns above [sqlfence.WarnToken] in the tables of the [Mark] options. It returns the number of
+// rows that were reset. Use Rotate if a name has run out of tokens, or if a token that was never issued is
+// stored in rows and refuses all others. docs/tokens.md describes the procedure: stop all processes that write
+// under the old name, call Rotate with a Mark for each table of the name, and deploy with a new
+// [sqlfence.Resource].
 //
-// With a Mark, the first token of a new name is above all other marks and above the retired names' newest tokens, and
-// the marks that are set back get the highest of these numbers. So a new holder's write refuses the older holders of
-// the old name, as after any takeover.
+// The first token of a new name is then higher than all stored tokens of these tables, so holders of the old
+// name are refused. The new name must not begin with name + "/". [Store.Issue] returns
+// [sqlfence.ErrTokenLimit] for a retired name.
 //
-// It refuses, and changes nothing, if that would retire another name than the one it is given, or one with a live
-// lease: each name that begins with name + "/" is retired, also the key of a lease that has nothing to do with rows.
-// [Store.Retires] lists them. Pass [RetireAll] if all of them belong to the old name.
+// Rotate is one transaction. Until it ends, no other client can write to the tables on PostgreSQL, or to the
+// file on SQLite. Triggers of the tables fire for each row that is reset. If row-level security hides rows,
+// Rotate fails.
 //
-// Retiring is final: Issue, and package lease, return [sqlfence.ErrTokenLimit] for a
-// retired name, and tables with [sqlfence.Ledger] refuse all its tokens as stale.
-// From then on the tables use a new name as their resource, which must not begin with name + "/".
-// The procedure:
-//
-//  1. Stop all processes that write to the tables under the old name.
-//  2. Call Rotate with the old name and a Mark for each table that has it as its resource.
-//  3. Start the application with [sqlfence.Resource] of the new name on each of them,
-//     for example Resource("books-2"); its first token is 1.
-//
-// Skip the first step only if all tables have Ledger beside RowFence, and none has Key:
-// under Key, a row that is not in the ledger yet would still get a token of the old name.
-// Otherwise nothing refuses the old name's tokens above WarnToken once the marks are set back. A process
-// that still runs with one overwrites the rows of the new holders, and puts its token
-// back into the marks, which then refuse the new holders. If the second step left out a
-// table, its rows refuse the new tokens; call Rotate again, which changes nothing else. So do the marks if the new name
-// had tokens before Rotate; [Store.Repair] raises these.
-//
-// Rotate is one transaction. Until it ends, no other client can write to the tables on PostgreSQL,
-// or to the file on SQLite. The tables' triggers fire for each mark that is set back. If row-level
-// security hides rows from the database role, Rotate fails.
-//
-// Errors, with nothing changed: [sqlfence.ErrUnknownName] if the ledger has neither the
-// name nor one of its rows' (call [Store.Ensure] first if its tokens came from elsewhere
-// and were never adopted), [sqlfence.ErrInvalid] for an invalid name or
-// Mark, a [RetireError], which is ErrInvalid, for names that it would retire besides, or the database's.
+// Errors, with nothing changed: a [*RetireError] if other names, or a live lease, would be retired and
+// [RetireAll] isn't passed; [sqlfence.ErrUnknownName] if the ledger has no such name (call [Store.Ensure]
+// first if its tokens were never adopted); [sqlfence.ErrInvalid] for the name or a Mark; or the database's.
 func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption) (rows int64, err error) {
 	name, err = normalize(name)
 	if err != nil {
