@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -197,20 +196,6 @@ func TestKeysAreReadBack(t *testing.T) {
 			if got, err := keyText(key, comma); got != want || err != nil {
 				t.Errorf("%s is %s, %v; want %s", test.row, got, err, want)
 			}
-		}
-	}
-}
-
-// The table that the documentation shows is the one that Setup creates.
-func TestDocumentedTable(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, create := range []string{createTable, dialects.All()[2].create} {
-		shown := "//\t" + strings.ReplaceAll(create, "\n", "\n//\t") + "\n//\n"
-		if !strings.Contains(string(doc), shown) {
-			t.Errorf("doc.go doesn't show\n%s", shown)
 		}
 	}
 }
