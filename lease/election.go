@@ -73,9 +73,8 @@ func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 }
 
 // Run campaigns until this process is the leader, extends the lease, and campaigns again after a loss. When
-// ctx ends, Run waits for no call of Elected: it releases the lease if Elected has returned, and returns nil.
-// Run logs failures of the database and repeats the attempt after at most 5 s. Run can be called again after
-// it has returned, but not concurrently.
+// ctx ends, Run releases the lease if Elected has returned, and returns nil. Failures of the database are
+// logged and repeated after at most 5 s. Run must not be called concurrently.
 //
 // Run returns errors that a new attempt can't fix: [ErrInvalid], [sqlfence.ErrTokenLimit], [ErrNoSessions], a
 // [*sqlfence.SetupError] if a table is missing, and the error of a closed database.
@@ -105,8 +104,8 @@ func (e *Election) Resign() {
 	}
 }
 
-// IsLeader reports whether this process is the leader, by the process's clock. It returns false after
-// [Election.Resign]. Use it for display; writes need the token, because the leadership may end at any time.
+// IsLeader reports whether this process is the leader. It is for display, because the leadership may end at
+// any time.
 func (e *Election) IsLeader() bool {
 	p := e.current.Load()
 	return p != nil && p.ctx.Err() == nil

@@ -36,8 +36,8 @@ func (i Info) String() string {
 // LogValue returns the text of String.
 func (i Info) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
-// Lookup returns the live lease of key, and whether there is one. Errors: [ErrInvalid] for the key,
-// [sqlfence.ErrStandby] from a standby, or the database's.
+// Lookup returns the live lease of key, if there is one. Errors: [ErrInvalid], [sqlfence.ErrStandby] from a
+// standby, or the database's.
 func (m *Leases) Lookup(ctx context.Context, key string) (Info, bool, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
@@ -46,8 +46,7 @@ func (m *Leases) Lookup(ctx context.Context, key string) (Info, bool, error) {
 	return m.decide(ctx, "key", key)
 }
 
-// LookupID returns the live lease with this lock id, and whether there is one. Errors: [ErrInvalid] for the
-// lock id, or those of [Leases.Lookup].
+// LookupID is [Leases.Lookup] by lock id.
 func (m *Leases) LookupID(ctx context.Context, lockID string) (Info, bool, error) {
 	if err := validateLockID(lockID); err != nil {
 		return Info{}, false, err

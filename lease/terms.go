@@ -81,8 +81,8 @@ func Interval(d time.Duration) Term {
 }
 
 // Margin makes the lease end for its holder d before other processes can take the lease: 0 or more, and less
-// than the TTL. The default is 0. Use a Margin if the work has effects that no token guards. It must be longer
-// than the longest expected pause of the process plus the last step of the work.
+// than the TTL; default 0. Effects that no token guards, such as mails, need a Margin longer than the longest
+// expected pause of the process plus the last step.
 func Margin(d time.Duration) Term { return func(t *terms) { t.margin = d } }
 
 // MinHold keeps the lease taken until d after it was acquired, even if the holder releases the lease earlier:
