@@ -54,7 +54,7 @@ func WithEditor(ctx context.Context, user any) context.Context {
 // row (see [EditLock] and package rowlock). It is [ErrLocked] and, where the database
 // refused the write, wraps the base driver's error.
 type LockedError struct {
-	refusedAs[isLocked]
+	refusedAsLocked
 
 	Table  string    // as registered with [WithTable], or as given to package rowlock
 	By     string    // the holder's ID, as text

@@ -107,6 +107,16 @@ type (
 	isNotSetUp    struct{}
 )
 
+// The structs embed these aliases, because go doc prints an embedded generic type and hides an unexported name.
+type (
+	refusedAsStale       = refusedAs[isStale]
+	refusedAsNotIssued   = refusedAs[isNotIssued]
+	refusedAsUnguardable = refusedAs[isUnguardable]
+	refusedAsConflict    = refusedAs[isConflict]
+	refusedAsLocked      = refusedAs[isLocked]
+	refusedAsNotSetUp    = refusedAs[isNotSetUp]
+)
+
 func (isStale) sentinel() error       { return ErrStale }
 func (isNotIssued) sentinel() error   { return ErrNotIssued }
 func (isUnguardable) sentinel() error { return ErrUnguardable }
@@ -118,7 +128,7 @@ func (isNotSetUp) sentinel() error    { return ErrNotSetUp }
 // seen. It is [ErrStale] and wraps the base driver's error, if it was sent. A loss that the
 // holder has noticed by itself is ErrStale without a StaleError.
 type StaleError struct {
-	refusedAs[isStale]
+	refusedAsStale
 
 	Table   string // as registered with [WithTable]
 	Token   Token  // what the write carried
@@ -146,7 +156,7 @@ func (e *StaleError) Error() string {
 // its token, or a row that it takes over has a lower claim ([Claim]). It is [ErrNotIssued] and wraps the base
 // driver's error.
 type NotIssuedError struct {
-	refusedAs[isNotIssued]
+	refusedAsNotIssued
 
 	Table string // as registered with [WithTable]
 	Token Token  // what the write carried
@@ -172,7 +182,7 @@ func (e *NotIssuedError) Error() string {
 // for a column that it can't compare or as it isn't a server that is known, the error wraps the base
 // driver's. Nothing was written.
 type UnguardableError struct {
-	refusedAs[isUnguardable]
+	refusedAsUnguardable
 
 	Table  string // as registered with [WithTable], or one of sqlfence's own; empty if unknown
 	Reason string // what is wrong and what to do instead

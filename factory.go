@@ -16,20 +16,20 @@ type errorFactory struct{}
 // Stale implements core.ErrorFactory.
 func (errorFactory) Stale(c core.Compared, err error) error {
 	return &StaleError{Table: c.Table, Token: Token(c.Token), Current: c.Current, gone: c.Gone,
-		refusedAs: refusedAs[isStale]{err}}
+		refusedAsStale: refusedAsStale{err}}
 }
 
 // NotIssued implements core.ErrorFactory.
 func (errorFactory) NotIssued(c core.Compared, err error) error {
 	return &NotIssuedError{Table: c.Table, Token: Token(c.Token), Current: c.Current, claim: c.Claim,
-		refusedAs: refusedAs[isNotIssued]{err}}
+		refusedAsNotIssued: refusedAsNotIssued{err}}
 }
 
 // Unguardable implements core.ErrorFactory.
 func (errorFactory) Unguardable(u core.Unguarded, err error) error {
 	return &UnguardableError{
 		Table: u.Table, Column: u.Column, Server: u.Server, Reason: u.Reason, Offset: u.Offset,
-		refusedAs: refusedAs[isUnguardable]{err},
+		refusedAsUnguardable: refusedAsUnguardable{err},
 	}
 }
 
@@ -37,14 +37,14 @@ func (errorFactory) Unguardable(u core.Unguarded, err error) error {
 func (errorFactory) Conflict(c core.Conflict, err error) error {
 	return &ConflictError{
 		Table: c.Table, Expected: c.Expected, Current: c.Current, Assigned: c.Assigned, claim: c.Claim,
-		refusedAs: refusedAs[isConflict]{err},
+		refusedAsConflict: refusedAsConflict{err},
 	}
 }
 
 // Locked implements core.ErrorFactory.
 func (errorFactory) Locked(l core.Lock, anonymous bool, err error) error {
 	return &LockedError{Table: l.Table, By: l.By, Since: l.Since, Expiry: l.Expiry, anonymous: anonymous,
-		refusedAs: refusedAs[isLocked]{err}}
+		refusedAsLocked: refusedAsLocked{err}}
 }
 
 // Missing implements core.ErrorFactory.

@@ -68,13 +68,13 @@ type CacheUse int
 const (
 	// Uncached: the cache had no part in it. The statement was sent by its text, as always where no statements are
 	// kept, or was prepared by the application, or wasn't sent.
-	Uncached = CacheUse(core.Uncached)
+	Uncached CacheUse = iota
 	// CacheHit: the connection had kept the statement prepared.
-	CacheHit = CacheUse(core.CacheHit)
+	CacheHit
 	// CacheMiss: it was prepared, and is kept.
-	CacheMiss = CacheUse(core.CacheMiss)
+	CacheMiss
 	// CacheEviction: it was prepared, and is kept in the place of the one that was used longest ago.
-	CacheEviction = CacheUse(core.CacheEviction)
+	CacheEviction
 )
 
 // String returns "hit", "miss" or "eviction"; the empty text for [Uncached].
@@ -108,27 +108,27 @@ const (
 	// Refused: the statement was refused, and changed nothing. Every statement that fails with an error of this
 	// package's is Refused or Unanswered, once, also if the database lacks what the guard needs ([ErrNotSetUp]).
 	// A connection that verify.OnConnect refuses is Refused as well.
-	Refused = EventKind(core.Refused)
+	Refused EventKind = iota + 1
 	// WouldRefuse: [Observe] mode let a statement through that [Enforce] would have refused.
-	WouldRefuse = EventKind(core.WouldRefuse)
+	WouldRefuse
 	// Bypassed: a statement that would have been guarded or refused was sent as written under [Bypass].
-	Bypassed = EventKind(core.Bypassed)
+	Bypassed
 	// RawAccess: the base driver's connection was handed out through sql.Conn.Raw,
 	// which isn't guarded. Query is empty.
-	RawAccess = EventKind(core.RawAccess)
+	RawAccess
 	// Unfenced: a write of [Optional] tables, or one that adds rows by [UnfencedInserts], was sent
 	// with a context that carries no token for them. They weren't compared with any.
-	Unfenced = EventKind(core.Unfenced)
+	Unfenced
 	// Guarded: a statement was executed with its guard. Of a query it is told when its rows are
 	// closed, if none of them was refused. An observer gets it only if [WithObserver] names
 	// it.
-	Guarded = EventKind(core.Guarded)
+	Guarded
 	// Passed: a statement that writes to no registered table was sent as it was written. An
 	// observer gets it only if [WithObserver] names it.
-	Passed = EventKind(core.Passed)
+	Passed
 	// Unanswered: a guarded write, or the COMMIT of one, was sent and has no answer. It may have been applied: Err is
 	// [ErrUnknownOutcome].
-	Unanswered = EventKind(core.Unanswered)
+	Unanswered
 )
 
 var kindNames = [...]string{Refused: "refused", WouldRefuse: "would refuse", Bypassed: "bypassed",

@@ -24,7 +24,7 @@ type Mode uint8
 
 const (
 	// Enforce refuses it. The default.
-	Enforce = Mode(core.Enforce)
+	Enforce Mode = iota
 	// Observe lets it through and reports it to the observer as [WouldRefuse]. It does the same
 	// with a write if its guard fails for another reason, such as a missing column; the event then
 	// has the database's error. A write still raises the tokens stored in its rows to its own. A
@@ -32,7 +32,7 @@ const (
 	// guarded, as MySQL's REPLACE, or because its guard failed. A write that would have been
 	// refused costs a second statement, and in a PostgreSQL transaction every guarded write costs a
 	// savepoint.
-	Observe = Mode(core.Observe)
+	Observe
 )
 
 // An Option configures a fenced database. Options are checked together when the

@@ -107,7 +107,7 @@ func WithSerial(ctx context.Context, serial int64) context.Context {
 // a statement would have set its serial, or its claim ([Claim]), back. It is [ErrConflict] and wraps the base
 // driver's error.
 type ConflictError struct {
-	refusedAs[isConflict]
+	refusedAsConflict
 
 	Table    string // as registered with [WithTable]
 	Expected int64  // the serial that the caller had read; 0 if Assigned

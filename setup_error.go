@@ -14,7 +14,7 @@ var ErrNotSetUp = errors.New("sqlfence: the database is not set up")
 // driver's error, if the statement was sent. In [Observe] mode the event has it, and the statement is run as it was
 // written.
 type SetupError struct {
-	refusedAs[isNotSetUp]
+	refusedAsNotSetUp
 
 	Missing string // such as "column fence_token of table books"
 

@@ -12,12 +12,12 @@ import (
 const (
 	// WarnToken is the value from which issuing a token is logged as a warning:
 	// 90_000_000_000_000, a tenth of [MaxToken], so that there is time to act.
-	WarnToken = core.WarnToken
+	WarnToken = 90_000_000_000_000
 
 	// MaxToken is the highest value of a token, 900_000_000_000_000. It fits 15 decimal digits, and a
 	// float64 holds it exactly, so it survives JavaScript and JSON. Package tokens
 	// gives each of PostgreSQL's timelines 10^10 of it.
-	MaxToken = core.MaxToken
+	MaxToken = 900_000_000_000_000
 )
 
 // A Token is a fencing token: proof of how recently its holder was granted the
