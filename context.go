@@ -79,10 +79,10 @@ func FencesFrom(ctx context.Context) []Token {
 	return tokens
 }
 
-// Bypass returns a context that sends statements to the database as they were written, unguarded:
-// for migrations and repairs. The observer gets the reason with every statement that would have
-// been guarded or refused. With an empty reason nothing is bypassed, so a forgotten reason fails
-// closed, and the refusal says so. [WithoutGuards] does so for a whole database.
+// Bypass returns a context that sends statements as they were written, without guards. It is for migrations
+// and repairs. Observers receive the reason with every statement that would have been guarded or refused. If
+// reason is empty, the guards stay in force, and a refusal reports the empty reason. [WithoutGuards] does the
+// same for a whole database.
 func Bypass(ctx context.Context, reason string) context.Context {
 	return core.WithBypass(ctx, reason)
 }

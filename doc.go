@@ -1,11 +1,10 @@
-// Package sqlfence makes the database refuse writes that carry an outdated
-// fencing token. It wraps the database/sql drivers of PostgreSQL, SQLite,
-// MariaDB and MySQL.
+// Package sqlfence makes a database refuse writes that carry a stale fencing token. It wraps the
+// database/sql drivers of PostgreSQL, SQLite, MariaDB and MySQL.
 //
-// A service takes a lease, is paused past its end, and overwrites what its successor has
-// written. No lock service can prevent that: only the database can, by comparing numbers.
-// Each new holder gets a higher one, its token; its writes carry the token; and a write with
-// a lower one than was seen before is refused.
+// A lease holder can be paused beyond the end of its lease. When the process resumes, it may overwrite
+// the writes of its successor. A lock service can't prevent such a write, but the database can: each new
+// holder gets a token with a higher number, each write carries the holder's token, and the database refuses
+// a write with a lower token than the newest one.
 //
 //	db, err := sqlfence.Open("pgx", dsn,
 //		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger()))
@@ -15,70 +14,65 @@
 //	ctx = sqlfence.WithFence(ctx, token)
 //	_, err = db.ExecContext(ctx, "UPDATE books SET price = $1 WHERE id = $2", 30, 1)
 //	if errors.Is(err, sqlfence.ErrStale) {
-//		// A newer holder has taken over; nothing was changed.
+//		// Another holder has taken over; the UPDATE changed nothing.
 //	}
 //
-// The statement is rewritten on its way to the driver, so that comparing and writing are one
-// atomic statement, whether the application wrote it or an ORM. Package lease keeps others
-// out and gives a holder its token; package tokens issues tokens, or adopts those of another
-// service. [recipes.md] has code for leaders, queues, cron and more.
+// The driver adds the comparison to each statement that writes to a registered table, so that comparing and
+// writing are one atomic statement. Package lease grants leases, package tokens issues tokens, and
+// [recipes.md] has code for leaders, queues and cron jobs.
 //
 // # What it promises
 //
-// In full, with the exceptions, in [promises.md]:
+// [promises.md] has all promises with their exceptions. In brief:
 //
-//   - Rows: once a write with a token has committed on a row of a [RowFence]
-//     table, no write with a lower token changes or deletes that row.
-//   - Ledger: on the [Ledger] tables that a name guards, only writes with the newest
-//     token issued or adopted for it commit; others are [ErrStale] or [ErrNotIssued].
-//   - Its own tables: only sqlfence's packages write and define fencing_tokens,
-//     fencing_leases, rowlocks and fencing_changes, in every fenced database, except under [Bypass].
-//   - All or nothing: a refused statement changes no row, and none is skipped.
-//   - Fails closed: a statement that may touch a registered table and can't be
-//     guarded isn't sent; the error says why ([statements.md]).
-//   - No token, no write, except for [Optional], [Observe], [Bypass] and [WithoutGuards].
-//   - One round trip: a guarded statement outside of a transaction takes as many as the
-//     plain one, but for a connection's first question to its server ([servers.md]).
-//   - Known servers only: others are refused ([servers.md], [WithUntestedServer]).
-//   - Stale first: a write of a replaced holder is [ErrStale], whatever else is wrong with
-//     it; [statements.md] has the exceptions.
-//   - Transparent otherwise: what touches no registered table reaches the driver as it
-//     was written, and errors.As still finds the driver's own error.
+//   - After a write with a token has committed on a row of a [RowFence] table, no write with a lower
+//     token changes or deletes that row.
+//   - On a [Ledger] table, only writes with the newest issued or adopted token commit.
+//     Other writes fail with [ErrStale] or [ErrNotIssued].
+//   - Only sqlfence's packages write to fencing_tokens, fencing_leases, rowlocks and fencing_changes,
+//     except under [Bypass].
+//   - A refused statement changes no row.
+//   - A statement that may write to a registered table and can't be guarded isn't sent ([statements.md]).
+//   - A write without a token is refused, except with [Optional], [UnfencedInserts], [Observe], [Bypass]
+//     or [WithoutGuards].
+//   - A guarded statement outside of a transaction takes one round trip. A new connection's first guarded
+//     statement may need more ([servers.md]).
+//   - Guarded writes on an untested server are refused ([WithUntestedServer]).
+//   - A write with a stale token fails with [ErrStale], even if the write has other errors; [statements.md]
+//     lists the exceptions.
+//   - A statement that touches no registered table reaches the driver unchanged.
 //
-// Equal tokens pass, unless the table is [SingleUse]. No clock takes part, only the order of
-// the tokens. [Serial] and [WithSerial] guard against another lost update: of two callers
-// that have read the same version of a row, the second one is refused.
+// Writes with equal tokens pass, unless the table is [SingleUse]. sqlfence compares tokens and never clocks.
+// [Serial] and [WithSerial] prevent lost updates: if two callers read the same version of a row, only the
+// first update succeeds.
 //
 // # Transactions, and programs without contexts
 //
-// The context of BeginTx holds for the transaction: its tokens for each statement with a
-// context that carries none, and its editor ([WithEditor]) for each without one. So Tx.Exec,
-// Tx.Query, Tx.Prepare and Tx.Stmt need no change. A statement with a token of its own uses
-// none of the transaction's, also for other tables. A serial and [Bypass] go with each
-// statement. A transaction that the text BEGIN has begun keeps nothing.
+// A transaction keeps the tokens and the editor ([WithEditor]) of the context passed to BeginTx. If the
+// context of a statement carries no token, the statement uses the transaction's tokens, so Tx.Exec and
+// Tx.Query need no change. If the context of a statement carries any token, the transaction's tokens are
+// ignored for that statement. A serial, a takeover and [Bypass] apply to single statements. A transaction
+// begun by the SQL statement BEGIN keeps neither tokens nor an editor.
 //
-// Where code writes without a context, [WithTokenSource] names a source of tokens, such as an
-// Election of package lease. All writes of a transaction have the same token of a source, or
-// are refused.
+// If code writes without a context, [WithTokenSource] supplies the tokens.
 //
 // # What it can't promise
 //
-// It guards the statements that pass through it, by their text. In full in [promises.md]; it
-// can't guard
+// sqlfence guards the statements that pass through its driver. It can't guard
 //
-//   - code that opens the database without sqlfence, unless the table is [Sealed];
-//   - SQL that the database runs by itself: functions, triggers, rules, cascades, views;
-//   - SQL that a text hides, such as EXECUTE of what was prepared under [Bypass] on MySQL;
-//   - a table's rows by another name: register partitions, parents and children ([WithTable]);
-//   - calls of the driver's own connection, through sql.Conn.Raw and [BaseConn];
-//   - by [RowFence] alone, against a token that was never issued, and rows that were deleted
-//     and are inserted again: add [Ledger];
-//   - reads, and anything outside of this database: files, queues, mails;
-//   - against what puts another table in the ledger's place unseen, such as SET search_path
-//     ([WithSchema] names its schema), or on SQLite another json_extract.
+//   - programs that open the database without sqlfence, unless the table is [Sealed];
+//   - SQL inside the database: functions, triggers, rules, cascades and views;
+//   - dynamic SQL, such as EXECUTE of a statement prepared under [Bypass] on MySQL;
+//   - writes through an unregistered partition, parent or child table ([WithTable]);
+//   - calls on the driver's own connection, from sql.Conn.Raw and [BaseConn];
+//   - with [RowFence] alone: writes with a token that was never issued, and rows inserted again after
+//     a DELETE; add [Ledger] for both;
+//   - reads, and effects outside of the database, such as files and mails;
+//   - a ledger that another table shadows, for example after SET search_path ([WithSchema] prevents this),
+//     or a replaced json_extract on SQLite.
 //
-// Package verify looks for these in the database's catalogue. Its option OnConnect refuses connections
-// to a database with faults.
+// Package verify checks the database for these gaps, and its option OnConnect refuses connections to a
+// database that has them.
 //
 // [recipes.md]: https://github.com/sqlfence/sqlfence/blob/main/docs/recipes.md
 // [promises.md]: https://github.com/sqlfence/sqlfence/blob/main/docs/promises.md

@@ -50,9 +50,9 @@ func WithEditor(ctx context.Context, user any) context.Context {
 	return core.WithEditor(ctx, user)
 }
 
-// A LockedError reports a write that was refused because another user is editing the
-// row (see [EditLock] and package rowlock). It is [ErrLocked] and, where the database
-// refused the write, wraps the base driver's error.
+// A LockedError reports a write that was refused because another user is editing the row (see [EditLock] and
+// package rowlock). errors.Is(err, [ErrLocked]) is true for it. If the database refused the write, Unwrap returns
+// the base driver's error.
 type LockedError struct {
 	refusedAsLocked
 

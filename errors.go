@@ -13,10 +13,10 @@ import (
 // The types of errors have a method Temporary, which says whether the same can succeed later: a
 // [ConflictError] can, the others can't.
 var (
-	// ErrStale: the row or the ledger has a newer token. Another holder has taken over the resource: stop working, because
-	// a retry with the same token can't succeed. A call also fails with ErrStale, and not with [context.Canceled], if its
-	// context has ended with an ErrStale as its [context.Cause], such as package lease's LostError. In that case the
-	// database has compared nothing; if the error is ErrUnknownOutcome as well, the write may have been applied.
+	// ErrStale: the row or the ledger has a newer token, because another holder has taken over the resource.
+	// Stop working; a retry with the same token can't succeed. A call also fails with ErrStale if the
+	// [context.Cause] of its ended context is an ErrStale, such as package lease's LostError. In that case the
+	// database has compared nothing, and if the error is ErrUnknownOutcome as well, the write may have been applied.
 	ErrStale = core.ErrStale
 
 	// ErrNotIssued: with [Ledger], a token higher than the newest one that the
@@ -56,21 +56,18 @@ var (
 	// ErrLocked: another user holds the row's lock (see [EditLock]).
 	ErrLocked = errors.New("sqlfence: row is locked")
 
-	// ErrUnknownOutcome: a guarded write outside of a transaction, or the commit of a
-	// transaction with guarded writes, was sent, and no answer came: the connection was
-	// lost, or the context ended. It may have been applied. Unlike the others it is not
-	// a refusal. It wraps the base driver's error, but for driver.ErrBadConn of a write, or of a
-	// COMMIT sent as a statement, on which database/sql would send it again. What was never sent isn't
-	// unknown; neither is what the database said has failed. When a context ends
-	// while the rows of a query are read, database/sql may return the context's error
-	// without this one.
+	// ErrUnknownOutcome: the driver sent a guarded write, or the commit of guarded writes, and received no
+	// response, because the connection was lost or the context ended. The database may have applied the write.
+	// The error wraps the base driver's error, except driver.ErrBadConn, if database/sql would repeat the write
+	// or a COMMIT sent as a statement because of it. A write that was never sent, and a failure that the database
+	// reported, are not ErrUnknownOutcome. If a context ends while rows are read, database/sql may return the
+	// context's error without this one.
 	ErrUnknownOutcome = core.ErrUnknownOutcome
 
-	// ErrStandby: a question of package tokens or lease that decides something, such as whether a lease is held,
-	// was answered by a server that takes no writes, and may be behind the one that does: a standby of
-	// PostgreSQL, or a read_only server of MySQL or MariaDB. Nothing is known then. Ask the primary, by a pool
-	// of its own behind a proxy that spreads reads. No write is ErrStandby: such a server refuses it by
-	// an error of its own.
+	// ErrStandby: package tokens or lease sent a query to a server that takes no writes and may lag behind the
+	// primary: a PostgreSQL standby, or a read_only server of MySQL or MariaDB. The result is unknown. Use a
+	// pool that connects to the primary alone. Writes never fail with ErrStandby; a standby refuses them with an
+	// error of its own.
 	ErrStandby = errors.New("sqlfence: the server that answered is a standby or read-only, and may be behind; " +
 		"ask the primary")
 
@@ -124,9 +121,9 @@ func (isConflict) sentinel() error    { return ErrConflict }
 func (isLocked) sentinel() error      { return ErrLocked }
 func (isNotSetUp) sentinel() error    { return ErrNotSetUp }
 
-// A StaleError reports a write that was refused because a newer token had been
-// seen. It is [ErrStale] and wraps the base driver's error, if it was sent. A loss that the
-// holder has noticed by itself is ErrStale without a StaleError.
+// A StaleError reports a write that was refused because its token is stale. errors.Is(err, [ErrStale]) is true
+// for it. If the database refused the write, Unwrap returns the base driver's error. If the holder itself
+// noticed that its lease is lost, the error is ErrStale without a StaleError.
 type StaleError struct {
 	refusedAsStale
 
@@ -152,9 +149,9 @@ func (e *StaleError) Error() string {
 		"stop working, don't retry", ErrStale, e.Table, e.Token.Name, e.Current, e.Token.Value)
 }
 
-// A NotIssuedError reports a write that was refused because the ledger doesn't know
-// its token, or a row that it takes over has a lower claim ([Claim]). It is [ErrNotIssued] and wraps the base
-// driver's error.
+// A NotIssuedError reports a write that was refused because its token is higher than the ledger's newest token,
+// or higher than the row's claim in a takeover ([Claim]). errors.Is(err, [ErrNotIssued]) is true for it, and
+// Unwrap returns the base driver's error.
 type NotIssuedError struct {
 	refusedAsNotIssued
 
@@ -177,10 +174,10 @@ func (e *NotIssuedError) Error() string {
 		ErrNotIssued, e.Table, e.Token, e.Current)
 }
 
-// An UnguardableError reports a statement that was refused because no guard could hold: why, and what to
-// do instead. It is [ErrUnguardable]. Most are refused before they are sent; if the database refused it,
-// for a column that it can't compare or as it isn't a server that is known, the error wraps the base
-// driver's. Nothing was written.
+// An UnguardableError reports a statement that was refused because sqlfence can't guard it. The statement wrote
+// nothing. errors.Is(err, [ErrUnguardable]) is true for it. Most such statements are refused before they are
+// sent. If the database refused the statement, because of a value that it can't compare or because the server is
+// untested, Unwrap returns the base driver's error.
 type UnguardableError struct {
 	refusedAsUnguardable
 

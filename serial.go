@@ -103,9 +103,9 @@ func WithSerial(ctx context.Context, serial int64) context.Context {
 	return core.WithSerial(ctx, serial)
 }
 
-// A ConflictError reports that a row had changed since the caller read it, or that
-// a statement would have set its serial, or its claim ([Claim]), back. It is [ErrConflict] and wraps the base
-// driver's error.
+// A ConflictError reports that a row changed after the caller read it, or that a statement assigned a serial or
+// a claim ([Claim]) that isn't higher than the row's. errors.Is(err, [ErrConflict]) is true for it, and Unwrap
+// returns the base driver's error.
 type ConflictError struct {
 	refusedAsConflict
 

@@ -10,9 +10,9 @@ import (
 // [SetupError] says which, and the SQL that adds it. Nothing was changed.
 var ErrNotSetUp = errors.New("sqlfence: the database is not set up")
 
-// A SetupError reports what the database lacks. It is [ErrNotSetUp] and wraps the base
-// driver's error, if the statement was sent. In [Observe] mode the event has it, and the statement is run as it was
-// written.
+// A SetupError reports a column, table or privilege that the database lacks. errors.Is(err, [ErrNotSetUp]) is
+// true for it. If the statement was sent, Unwrap returns the base driver's error. In [Observe] mode, the event
+// carries the SetupError, and the statement is sent as it was written.
 type SetupError struct {
 	refusedAsNotSetUp
 

@@ -7,44 +7,31 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// WithTokenSource sets a source, which gives a write its tokens if the context carries none for a table that needs one.
-// It is for programs that have no context where they write, above all for one that leads: package lease's
-// Election.Tokens is a source. Nil is refused, and so are two sources; to have several, write a source that asks
-// them all.
+// WithTokenSource sets a function that supplies a write's tokens if neither its context nor its transaction
+// carries one for the table. It is for programs that write without a context; Election.Tokens of package lease
+// is a source. A nil source and a second source are [ErrInvalid].
 //
-// names says what is missing: the table's [Resource], and for a table with a [Key] the
-// resource and a slash, "books/", as the keys of the rows aren't known yet. What is wanted
-// for that are tokens of rows, such as "books/42". The source returns the tokens that it
-// has for these names; for a name it may have none, and several only for one that ends in
-// a slash. Names may be in any of Unicode's normalization forms. An error refuses the
-// write before anything is sent: the write is [ErrNoFence] and the source's error. So is a
-// write for which the source returns a token of another name, or two of one name;
-// that is [ErrInvalid], too, as is an invalid token.
+// names lists the missing names: the table's [Resource], or for a table with [Key] the resource and a slash,
+// such as "books/". The source returns its tokens for these names: at most one for a plain name, and any number
+// of row tokens, such as "books/42", for a name that ends in a slash. Names may be in any Unicode normalization
+// form.
 //
-// It is called on the goroutine of each such write, with the write's context, so it must be
-// safe for concurrent use, quick, and must not use the connection or transaction that the
-// write is sent on. Neither side may change the slices that the other has given; the
-// source may return the same one each time.
+// If the source returns an error, the write is refused with [ErrNoFence], which wraps that error, even on an
+// [Optional] table. A token of another name, two tokens of one name, or an invalid token refuse the write with
+// ErrNoFence and [ErrInvalid]. If the source returns no token, the write fails with ErrNoFence, unless Optional
+// or [UnfencedInserts] allows the write. In [Observe] mode these writes are reported and sent.
 //
-// The source is asked once for each execution that needs a token which its context
-// doesn't carry, nor its transaction's (see the package's documentation of transactions). A
-// context that carries a token for one row of a table with a [Key] has tokens for that
-// table. The source isn't asked for statements that touch no registered table, are refused anyway,
-// or run under [Bypass], nor when a statement is prepared. A token from the source guards a
-// write as one from the context does. Where the source has none, a write is [ErrNoFence],
-// or passes unguarded on an [Optional] table, and where [UnfencedInserts] needs none; an error of
-// the source refuses it there, too. Where rows with a [Claim] are taken over or added, it isn't
-// asked.
-// In [Observe] mode such a write is reported and passes.
+// The driver calls the source at most once for each execution, on the goroutine and with the context of the
+// write. The source must be fast and safe for concurrent use, and must not use the connection or transaction of
+// the write. The driver and the source must not change each other's slices; the source may return the same
+// slice each time. The driver doesn't call the source when a statement is prepared, for statements that touch no
+// registered table, are refused anyway or run under [Bypass], nor for writes that claim or add rows of a table
+// with [Claim].
 //
-// A source tells who may write now. A program that read under one token, lost its lease,
-// and has been given another in the meantime would write with the new token what it had
-// decided under the old one. A transaction is protected from that: what it has written
-// under one token it can't go on with under another. If the source gives a newer one for
-// the same name, the statement is a [StaleError]; roll the transaction back. Where reading
-// and writing outside of a transaction belong together, put the token into the context
-// before reading, by [WithFence], or end such work before the next token is taken, as
-// package lease's Election does.
+// A source returns the current token. A program that reads under one token, loses its lease and gets a new
+// token would write the old decision with the new token. Inside a transaction this fails with a [StaleError];
+// roll the transaction back. Outside of a transaction, put the token into the context with [WithFence] before
+// reading, or end the work before the next token is issued, as Election does.
 func WithTokenSource(source func(ctx context.Context, names []string) ([]Token, error)) Option {
 	return func(o *core.Options) {
 		switch {
