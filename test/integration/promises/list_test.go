@@ -6,7 +6,7 @@
 // which package harness adds those tests, and then runs the test of this package, which compares the file with the
 // page. After a change of the tests:
 //
-//	scripts/with-postgres scripts/with-mariadb go test ./promises -update
+//	scripts/with-postgres scripts/with-mariadb go test ./promises -update-promises
 package promises_test
 
 import (
@@ -22,7 +22,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "run the tests that hold promises, and write docs/promises-tests.md")
+var update = flag.Bool("update-promises", false, "run the tests that hold promises, and write docs/promises-tests.md")
 
 const (
 	promises = "../../../docs/promises.md"
@@ -67,7 +67,7 @@ func TestListOfPromises(t *testing.T) {
 		}
 	}
 	if has := read(t, page); want != has {
-		t.Errorf("%s isn't what the tests hold; go test ./promises -update writes it anew. Only on the page:\n%sOnly held:\n%s",
+		t.Errorf("%s isn't what the tests hold; go test ./promises -update-promises writes it anew. Only on the page:\n%sOnly held:\n%s",
 			page, linesBeyond(has, want), linesBeyond(want, has))
 	}
 }

@@ -18,7 +18,7 @@ import (
 // Libraries of other languages write to a table that is sealed from the transaction, by the statements that they
 // write anyway. Each has a program in testdata/libraries with the lines that fence it between two comments.
 
-var updatePage = flag.Bool("update", false, "write the part of docs/protocol.md about libraries")
+var updatePage = flag.Bool("update-protocol", false, "write the part of docs/protocol.md about libraries")
 
 // A script is a program with a library.
 type script struct {
@@ -233,7 +233,7 @@ func (s script) row(t *testing.T, version string) row {
 
 const libraryBegin, libraryEnd = "<!-- libraries: written by test/integration/extended/protocol -->\n", "<!-- end of libraries -->\n"
 
-// writePage compares the page with what has run; with -update, and all libraries there, it writes it.
+// writePage compares the page with what has run; with -update-protocol, and all libraries there, it writes it.
 func writePage(t *testing.T, ran map[string]row) {
 	t.Helper()
 	const file = "../../../../docs/protocol.md"
@@ -257,7 +257,7 @@ func writePage(t *testing.T, ran map[string]row) {
 	}
 	for _, s := range scripts {
 		if r, ok := ran[s.name]; ok && (!strings.Contains(have, r.block(s)) || !strings.Contains(have, r.refusal)) {
-			t.Errorf("the page has something else of %s than\n%s%s; run TestLibraries with -update", s.name, r.block(s), r.refusal)
+			t.Errorf("the page has something else of %s than\n%s%s; run TestLibraries with -update-protocol", s.name, r.block(s), r.refusal)
 		}
 	}
 }

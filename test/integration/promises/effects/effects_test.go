@@ -20,7 +20,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-var updateEffects = flag.Bool("update", false, "write which statements the bare drivers refuse into the golden files")
+var updateEffects = flag.Bool("update-effects", false, "write which statements the bare drivers refuse into the golden files")
 
 // What a database does decides, whatever a parser thinks: every statement of the
 // corpus that may run is run by the bare driver, with a fresh token and with a
@@ -81,7 +81,7 @@ func TestEffects(t *testing.T) {
 		for _, line := range refused {
 			name, _, _ := strings.Cut(line, " | ")
 			if !strings.Contains("\n"+string(want), "\n"+name+" | ") {
-				t.Errorf("the bare driver refuses %s; extend the schema, or accept it with -update", line)
+				t.Errorf("the bare driver refuses %s; extend the schema, or accept it with -update-effects", line)
 			}
 		}
 	})
