@@ -31,7 +31,7 @@ func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 			{"books among others", s.DB, "EXPLAIN ANALYZE EXECUTE price_books", false, sqlfence.ErrUnguardable},
 			{"books under Bypass", s.DB, "EXECUTE price_books", true, nil},
 			{"pens", s.DB, "EXECUTE price_pens", false, nil},
-			{"a read", s.DB, `EXECUTE "1"`, false, nil},
+			{"a read", s.DB, `EXECUTE "0"`, false, nil},
 			{"books by odd spelling", s.DB, "EXECUTE odd", false, sqlfence.ErrUnguardable},
 			{"books between comments", s.DB, "EXPLAIN ANALYZE EXECUTE close", false, sqlfence.ErrUnguardable},
 			{"a setting", s.DB, "EXECUTE setting('session_replication' || '_role', 'replica')", false, sqlfence.ErrUnguardable},
@@ -50,7 +50,7 @@ func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 				defer c.Close()
 				bypass := sqlfence.Bypass(t.Context(), "to prepare")
 				for _, text := range []string{
-					"PREPARE price_books AS UPDATE books SET price = 30 WHERE id = 1", `PREPARE "1" AS SELECT 1`,
+					"PREPARE price_books AS UPDATE books SET price = 30 WHERE id = 1", `PREPARE "0" AS SELECT 1`, // lib/pq counts its names from 1
 					"PREPARE odd--(\nAS DELETE FROM books WHERE id = 1 --)  AS SELECT 1",
 					"PREPARE close/**/AS/**/UPDATE/**/books AS b SET price = 66 WHERE b.id = 1",
 					"PREPARE setting (text, text) AS SELECT set_config($1, $2, false)",
@@ -62,7 +62,7 @@ func TestExecuteRunsNoUnguardedWrite(t *testing.T) {
 					}
 				}
 				defer func() {
-					for _, name := range []string{"price_books", "price_pens", "read_books", "odd", "close", "setting", `"1"`} {
+					for _, name := range []string{"price_books", "price_pens", "read_books", "odd", "close", "setting", `"0"`} {
 						_, _ = c.ExecContext(bypass, "DEALLOCATE "+name)
 					}
 				}()
