@@ -48,7 +48,7 @@ func main() {
 	c := config{log: os.Stderr}
 	var only string
 	var list bool
-	flag.StringVar(&c.out, "out", "", "folder that gets benchmarks.md and benchmarks/*.svg; a new one in the temporary folder by default")
+	flag.StringVar(&c.out, "out", "", "folder that gets benchmarks.md, and its tables in the folder data; a new one in the temporary folder by default")
 	flag.StringVar(&c.base, "base", "", "folder of another checkout of sqlfence, to be measured in the same rounds")
 	flag.StringVar(&only, "only", "", "measure only what this regular expression finds in, such as 'leases' or 'bulk.*mattn'")
 	flag.IntVar(&c.rounds, "rounds", 7, "rounds in which every contestant has a slice")

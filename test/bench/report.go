@@ -10,25 +10,35 @@ import (
 	"strings"
 )
 
-// writeReport writes benchmarks.md and its plots into a folder.
+// writeReport writes benchmarks.md into a folder, and the tables and their plots into its folder data.
 func writeReport(folder string, r *results) error {
-	var b strings.Builder
-	r.head(&b)
-	r.goals(&b)
+	var page, tables strings.Builder
+	r.head(&page)
+	r.goals(&page)
 	r.beforeAndNow(r.config.log)
+	tables.WriteString("# Benchmarks: all tables\n\nOf the run that [benchmarks](../benchmarks.md) describes.\n\n")
 	plots := make(map[string][]byte)
 	for _, g := range groups {
-		if err := r.chapter(&b, g, plots); err != nil {
+		if err := r.chapter(&tables, g, plots); err != nil {
 			return err
 		}
 	}
-	images := filepath.Join(folder, "benchmarks")
+	images := filepath.Join(folder, "data", "benchmarks")
 	errs := []error{os.MkdirAll(images, 0o755)}
 	for name, svg := range plots {
 		errs = append(errs, os.WriteFile(filepath.Join(images, name), svg, 0o644))
 	}
+	page.WriteString("## Pictures\n\nThe time of a guarded write and of what one would do without sqlfence. " +
+		"All tables are in [data/benchmarks.md](data/benchmarks.md).\n\n")
+	for _, name := range []string{"ways-1-caller.svg", "ways-64-callers.svg"} {
+		if plots[name] != nil {
+			fmt.Fprintf(&page, "![%s](data/benchmarks/%s)\n\n", strings.TrimSuffix(name, ".svg"), name)
+		}
+	}
 	file := filepath.Join(folder, "benchmarks.md")
-	if err := errors.Join(append(errs, os.WriteFile(file, []byte(b.String()), 0o644))...); err != nil {
+	errs = append(errs, os.WriteFile(file, []byte(strings.TrimSuffix(page.String(), "\n")), 0o644),
+		os.WriteFile(filepath.Join(folder, "data", "benchmarks.md"), []byte(tables.String()), 0o644))
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	fmt.Fprintln(r.config.log, "written:", file)
