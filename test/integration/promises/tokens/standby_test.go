@@ -3,6 +3,7 @@
 package tokens_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/lease"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // deciding asks all that is asked in order to decide, of what is there and of what isn't.
@@ -32,20 +34,25 @@ func deciding(t *testing.T, db *sql.DB, l *lease.Lease) map[string]error {
 		_, errs["IsLocked of "+name] = leases.IsLocked(t.Context(), name)
 		_, _, errs["Lookup of "+name] = leases.Lookup(t.Context(), name)
 	}
-	errs["Hold"] = inTx(t, db, func(tx *sql.Tx) error { return store.Hold(t.Context(), tx, l.Token()) })
+	errs["Hold"] = inTx(t, db, func(tx tokens.Tx) error { return store.Hold(t.Context(), tx, l.Token()) })
 	_, _, errs["LookupID"] = leases.LookupID(t.Context(), l.LockID())
 	_, _, errs["LookupID of none"] = leases.LookupID(t.Context(), strings.Repeat("A", 22))
 	return errs
 }
 
-func inTx(t *testing.T, db *sql.DB, f func(tx *sql.Tx) error) error {
+// inTx begins a transaction by its text: BeginTx of lib/pq begins it READ WRITE, which fails on a standby.
+func inTx(t *testing.T, db *sql.DB, f func(tx tokens.Tx) error) error {
 	t.Helper()
-	tx, err := db.BeginTx(t.Context(), nil)
+	c, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback()
-	return f(tx)
+	defer c.Close()
+	if _, err := c.ExecContext(t.Context(), "BEGIN"); err != nil {
+		t.Fatal(err)
+	}
+	defer c.ExecContext(context.WithoutCancel(t.Context()), "ROLLBACK")
+	return f(c)
 }
 
 // shown asks what is for display.
