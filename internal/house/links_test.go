@@ -84,3 +84,26 @@ func followLink(page, link string) string {
 func headingID(heading string) string {
 	return strings.ReplaceAll(notInID.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }
+
+// TestDecisionsAreListed wants each decision in the index, under the title that its page has.
+func TestDecisionsAreListed(t *testing.T) {
+	inRoot(t)
+	index, err := os.ReadFile("docs/adr/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("docs/adr/[0-9]*.md")
+	if err != nil || len(pages) < 50 {
+		t.Fatalf("%d pages: %v", len(pages), err)
+	}
+	for _, page := range pages[1:] { // the first one is the template
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		title, _, _ := strings.Cut(strings.TrimPrefix(string(text), "# "), "\n")
+		if !strings.Contains(string(index), "["+title+"]("+filepath.Base(page)+")") {
+			t.Errorf("the index doesn't have %s: %s", page, title)
+		}
+	}
+}
