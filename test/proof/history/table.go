@@ -12,6 +12,7 @@ type Table struct {
 	Fence   bool   // no write has a token below the mark, and the mark is the token (G1)
 	Single  bool   // nor the same
 	Ledger  bool   // a write has the newest token of its name (G2)
+	Held    bool   // it isn't registered: transactions that write to it call Hold with its token
 	Keyed   bool   // each row has a name of its own
 	Claim   bool   // a write presents the row's generation, or raises it
 	ClaimOf string // a write presents the generation of the row of the same number there
@@ -43,6 +44,7 @@ var All = []Table{
 	{Name: "marked", Mark: "fence", Rows: 6, Fence: true},
 	{Name: "single", Mark: "fence", Rows: 4, Fence: true, Single: true},
 	{Name: "ledgered", Rows: 6, Ledger: true},
+	{Name: "held", Rows: 6, Ledger: true, Held: true},
 	{Name: "leased", Mark: "fence", Rows: 24, Fence: true, Ledger: true, Keyed: true, Leased: true},
 	{Name: "adopted", Mark: "fence", Rows: 8, Fence: true, Ledger: true, Keyed: true, Foreign: true},
 	{Name: "removed", Mark: "fence", Rows: 6, Fence: true, Ledger: true, Deletes: true},

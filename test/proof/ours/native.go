@@ -14,6 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/fencepgx"
 	"github.com/sqlfence/sqlfence/test/proof/fence"
 	"github.com/sqlfence/sqlfence/test/proof/history"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // A native writes by pgx without database/sql: statements, transactions, and transactions that send theirs together.
@@ -40,7 +41,7 @@ type sender interface {
 	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
 }
 
-func (n *native) write(ctx context.Context, r fence.Request) (a fence.Answer, err error) {
+func (n *native) write(ctx context.Context, r fence.Request, store *tokens.Store, held []sqlfence.Token) (a fence.Answer, err error) {
 	if len(r.Steps) == 1 && r.Level == "" && r.Steps[0].Form != "delete" {
 		a.Rows, err = n.step(ctx, n.db, r, r.Steps[0])
 		return a, err
@@ -49,7 +50,13 @@ func (n *native) write(ctx context.Context, r fence.Request) (a fence.Answer, er
 	if err != nil {
 		return a, err
 	}
-	if a.Rows, err = n.steps(ctx, tx, r); err == nil {
+	if len(held) > 0 {
+		err = fencepgx.Hold(ctx, tx, store, held...)
+	}
+	if err == nil {
+		a.Rows, err = n.steps(ctx, tx, r)
+	}
+	if err == nil {
 		time.Sleep(time.Duration(r.Hold) * time.Millisecond)
 		_, err = tx.Exec(ctx, history.CommitOf(r.ID))
 	}

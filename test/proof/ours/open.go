@@ -140,6 +140,9 @@ func (w *worker) options() (opts []sqlfence.Option) {
 		opts = append(opts, sqlfence.WithMode(sqlfence.Observe))
 	}
 	for _, t := range w.database.tables() {
+		if t.Held {
+			continue
+		}
 		opts = append(opts, sqlfence.WithTable(t.Name, rules(t)...))
 	}
 	return opts

@@ -31,14 +31,20 @@ func (w *worker) write(ctx context.Context, r fence.Request) (a fence.Answer, er
 	if r.User != 0 {
 		ctx = sqlfence.WithEditor(ctx, r.User)
 	}
+	held := w.heldTokens(r)
 	if w.native != nil {
-		return w.native.write(ctx, r)
+		return w.native.write(ctx, r, w.store, held)
 	}
 	if len(r.Steps) == 1 && r.Level == "" {
 		a.Rows, err = w.step(ctx, w.db, r, r.Steps[0])
 		return a, err
 	}
 	err = w.inTx(ctx, r, func(tx *sql.Tx) error {
+		if len(held) > 0 {
+			if err := w.store.Hold(ctx, tx, held...); err != nil {
+				return err
+			}
+		}
 		for _, s := range r.Steps {
 			n, err := w.step(ctx, tx, r, s)
 			if err != nil {
@@ -49,6 +55,22 @@ func (w *worker) write(ctx context.Context, r fence.Request) (a fence.Answer, er
 		return nil
 	})
 	return a, err
+}
+
+// heldTokens returns the tokens of the tables that only Hold fences. A program that observes doesn't call it.
+func (w *worker) heldTokens(r fence.Request) (held []sqlfence.Token) {
+	for _, s := range r.Steps {
+		t := history.Find(history.All, s.Table)
+		if t == nil || !t.Held || w.observes {
+			continue
+		}
+		for _, token := range r.Tokens {
+			if token.Name == t.Resource(s.Row) {
+				held = append(held, sqlfence.Token(token))
+			}
+		}
+	}
+	return held
 }
 
 // added are the rows of several statements.

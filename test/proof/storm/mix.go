@@ -75,7 +75,7 @@ func (l *Lane) write(t *history.Table, row int64) (r fence.Request) {
 		r.Within = 1 + l.Int64N(20) // and gives up
 	}
 	l.step(&r, t, row)
-	if l.IntN(6) > 0 {
+	if l.IntN(6) > 0 && !t.Held {
 		return r
 	}
 	r.Level = l.Storm.Target.Levels[l.IntN(len(l.Storm.Target.Levels))]
