@@ -35,6 +35,7 @@ CREATE TABLE prices (book int, price int, old bool);
 CREATE TABLE sold (book int, n int);
 CREATE TABLE src (id int, price int, title text, x int, parent int);
 CREATE TABLE x (id int, price int);
+CREATE TABLE pens (x int);
 CREATE TABLE shops (id int PRIMARY KEY);
 CREATE TABLE books_log (id int DEFAULT 7, note text DEFAULT 'n');
 CREATE TABLE books2 (price int, note text);
@@ -70,6 +71,7 @@ CREATE TABLE prices (book INT, price INT, old);
 CREATE TABLE sold (book INT, n INT);
 CREATE TABLE src (id INT, price INT, title, x, parent);
 CREATE TABLE x (id INT, price INT);
+CREATE TABLE pens (x INT);
 CREATE TABLE shops (id INTEGER PRIMARY KEY);
 CREATE TABLE books_log (id DEFAULT 7, note DEFAULT 'n');
 CREATE TABLE books2 (price, note);
@@ -183,10 +185,10 @@ func (s *effectSample) preparations(d sqlfence.Dialect) (all []string) {
 	return all
 }
 
-// undone tells of a statement whose effect a rollback undoes, whatever it does. In MySQL most that
-// define something commit the transaction first.
+// undone reports whether a rollback undoes the statement. A rollback keeps prepared statements, and MySQL commits before
+// most statements that define something.
 func (s *effectSample) undone(d sqlfence.Dialect) bool {
-	return d != sqlfence.MySQL || slices.ContainsFunc([]string{"update", "insert", "delete", "replace", "with", "select", "explain"}, s.is) && !strings.Contains(strings.ToLower(s.sql), "outfile")
+	return !s.is("prepare") && d != sqlfence.MySQL || slices.ContainsFunc([]string{"update", "insert", "delete", "replace", "with", "select", "explain"}, s.is) && !strings.Contains(strings.ToLower(s.sql), "outfile")
 }
 
 // alone tells of a statement that can't run in a transaction.
