@@ -25,7 +25,7 @@ import (
 //
 // docs/rules.md has the details, and what differs by database.
 func Claim(column string) Rule {
-	return func(t *core.Table) { t.Once(&t.Rules.Claim, "Claim", column) }
+	return func(t *registration) { t.Once(&t.Rules.Claim, "Claim", column) }
 }
 
 // ClaimOf has the writes of this table, such as the results of jobs, present the claim of a row of another one, which
@@ -43,7 +43,7 @@ func Claim(column string) Rule {
 // tokens but [Key], [Optional] and [UnfencedInserts]. No source gives them ([WithTokenSource]). A statement that writes both
 // tables is refused: write two in one transaction. docs/rules.md has the details.
 func ClaimOf(table string) Rule {
-	return func(t *core.Table) { t.Once(&t.ClaimOf, "ClaimOf", table) }
+	return func(t *registration) { t.Once(&t.ClaimOf, "ClaimOf", table) }
 }
 
 // WithTakeover returns a context for statements that take rows over without assigning the column of their table's

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 func TestConstantsEqualTheCores(t *testing.T) {
@@ -25,6 +26,9 @@ func TestConstantsEqualTheCores(t *testing.T) {
 		{"CacheHit", int64(CacheHit), int64(core.CacheHit)},
 		{"CacheMiss", int64(CacheMiss), int64(core.CacheMiss)},
 		{"CacheEviction", int64(CacheEviction), int64(core.CacheEviction)},
+		{"Postgres", int64(Postgres), int64(dialect.Postgres)},
+		{"SQLite", int64(SQLite), int64(dialect.SQLite)},
+		{"MySQL", int64(MySQL), int64(dialect.MySQL)},
 		{"WarnToken", WarnToken, core.WarnToken},
 		{"MaxToken", MaxToken, core.MaxToken},
 	} {

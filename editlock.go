@@ -27,7 +27,7 @@ import (
 // several reasons, a stale token is reported first, then a conflict of serials, then
 // the lock.
 func EditLock(by, since, expiry string) Rule {
-	return func(t *core.Table) {
+	return func(t *registration) {
 		if t.Rules.Lock != (guard.Lock{}) {
 			t.Fail(errors.New("EditLock twice"))
 		}

@@ -3,8 +3,6 @@ package sqlfence
 import (
 	"errors"
 	"fmt"
-
-	"github.com/sqlfence/sqlfence/internal/core"
 )
 
 // Sentinel errors, for use with errors.Is. A statement that fails with one of them
@@ -17,21 +15,21 @@ var (
 	// Stop working; a retry with the same token can't succeed. A call also fails with ErrStale if the
 	// [context.Cause] of its ended context is an ErrStale, such as package lease's LostError. In that case the
 	// database has compared nothing, and if the error is ErrUnknownOutcome as well, the write may have been applied.
-	ErrStale = core.ErrStale
+	ErrStale = errStale
 
 	// ErrNotIssued: with [Ledger], a token higher than the newest one that the
 	// ledger knows: never issued or adopted here, or lost by a failover or a restore.
 	// The same token passes only once it has been adopted. With [Claim], a statement takes a row over and presents a
 	// token higher than the row's claim.
-	ErrNotIssued = core.ErrNotIssued
+	ErrNotIssued = errNotIssued
 
 	// ErrNoFence: the context carries no token for the table, or an invalid one (then also
 	// [ErrInvalid]), and the source of [WithTokenSource], if there is one, returned none or failed; its error is
 	// wrapped.
-	ErrNoFence = core.ErrNoFence
+	ErrNoFence = errNoFence
 
 	// ErrOutOfScope: the write reaches a row that none of the context's tokens covers (see [Key]).
-	ErrOutOfScope = core.ErrOutOfScope
+	ErrOutOfScope = errOutOfScope
 
 	// ErrUnguardable: a statement that writes, or may write, to a registered table in
 	// a way that can't be guarded, or on a server on which guards aren't known to hold; see
@@ -40,18 +38,18 @@ var (
 
 	// ErrUnknownName: the ledger has no row for the token's name.
 	// Package tokens creates it with Ensure, Issue or Adopt.
-	ErrUnknownName = core.ErrUnknownName
+	ErrUnknownName = errUnknownName
 
 	// ErrConflict: the row has another serial than the one the caller read (see
 	// [WithSerial]), or the statement assigned a serial or a claim that doesn't raise it (see [Serial], [Claim]).
 	ErrConflict = errors.New("sqlfence: serial conflict")
 
 	// ErrGone: the row that the caller read no longer exists (see [WithSerial]).
-	ErrGone = core.ErrGone
+	ErrGone = errGone
 
 	// ErrNoSerial: the context carries no serial, but the write changes rows of a
 	// table that requires one (see [Required]).
-	ErrNoSerial = core.ErrNoSerial
+	ErrNoSerial = errNoSerial
 
 	// ErrLocked: another user holds the row's lock (see [EditLock]).
 	ErrLocked = errors.New("sqlfence: row is locked")
@@ -62,7 +60,7 @@ var (
 	// or a COMMIT sent as a statement because of it. A write that was never sent, and a failure that the database
 	// reported, are not ErrUnknownOutcome. If a context ends while rows are read, database/sql may return the
 	// context's error without this one.
-	ErrUnknownOutcome = core.ErrUnknownOutcome
+	ErrUnknownOutcome = errUnknownOutcome
 
 	// ErrStandby: package tokens or lease sent a query to a server that takes no writes and may lag behind the
 	// primary: a PostgreSQL standby, or a read_only server of MySQL or MariaDB. The result is unknown. Use a
@@ -72,11 +70,11 @@ var (
 		"ask the primary")
 
 	// ErrTokenLimit: a token over [MaxToken], given or about to be issued.
-	ErrTokenLimit = core.ErrTokenLimit
+	ErrTokenLimit = errTokenLimit
 
 	// ErrInvalid: an invalid argument, such as an option that contradicts another,
 	// an empty name, or a negative serial. Nothing was sent.
-	ErrInvalid = core.ErrInvalid
+	ErrInvalid = errInvalid
 )
 
 // sentinels are all of them.

@@ -1,7 +1,5 @@
 package sqlfence
 
-import "github.com/sqlfence/sqlfence/internal/core"
-
 // Key gives each row a token of its own: the token called resource + "/42" guards the row with 42
 // in the column. A write that reaches a row without a token in the context is refused with
 // [ErrOutOfScope], and so is an INSERT of such a row.
@@ -15,5 +13,5 @@ import "github.com/sqlfence/sqlfence/internal/core"
 //
 // docs/rules.md has the details, and what differs by database.
 func Key(column string) Rule {
-	return func(t *core.Table) { t.Once(&t.Rules.Key, "Key", column) }
+	return func(t *registration) { t.Once(&t.Rules.Key, "Key", column) }
 }

@@ -6,17 +6,16 @@ import (
 	"log/slog"
 
 	"github.com/sqlfence/sqlfence/internal/core"
-	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
 // A Dialect is the SQL that a database speaks.
-type Dialect = dialect.Dialect
+type Dialect = dialectID
 
 // The dialects. MySQL is MariaDB's, too.
 const (
-	Postgres = dialect.Postgres
-	SQLite   = dialect.SQLite
-	MySQL    = dialect.MySQL
+	Postgres Dialect = iota + 1
+	SQLite
+	MySQL
 )
 
 // A Mode decides what becomes of a write that the guard refuses.
@@ -38,7 +37,7 @@ const (
 // An Option configures a fenced database. Options are checked together when the
 // database is opened, and all their faults are reported in one error, which is
 // [ErrInvalid].
-type Option func(*core.Options)
+type Option func(*options)
 
 // WithTable registers a table: name is an SQL identifier, "books" or "shop.books", folded as the
 // database folds it unless it is written in double quotes. Without rules the table is guarded by
@@ -63,8 +62,8 @@ type Option func(*core.Options)
 // schema under "*", unless there is a [Resource]. Except single tables by [Exempt]; the rules [Claim] and [Sealed]
 // go with single tables alone. Where a pattern stands, code that may write (DO, CALL with a text) is refused.
 func WithTable(name string, rules ...Rule) Option {
-	return func(o *core.Options) {
-		t := &core.Table{Name: name}
+	return func(o *options) {
+		t := &registration{Name: name}
 		for _, rule := range rules {
 			if rule == nil {
 				t.Fail(errors.New("nil rule"))
@@ -80,7 +79,7 @@ func WithTable(name string, rules ...Rule) Option {
 // doesn't know; one that contradicts a known driver is refused, and so are two different
 // ones.
 func WithDialect(d Dialect) Option {
-	return func(o *core.Options) {
+	return func(o *options) {
 		if !core.IsDialect(d) {
 			o.Fail(fmt.Errorf("unknown dialect %d", d))
 			return
@@ -103,13 +102,13 @@ func WithDialect(d Dialect) Option {
 //
 // On SQLite it is refused: each file has a ledger of its own, for its tables. So are two different schemas.
 func WithSchema(name string) Option {
-	return func(o *core.Options) {
+	return func(o *options) {
 		giveOnce(o, "WithSchema", "name", &o.Schema, name)
 	}
 }
 
 // giveOnce sets what an option gives: a text that isn't empty, nor another one than before.
-func giveOnce(o *core.Options, option, what string, to *string, text string) {
+func giveOnce(o *options, option, what string, to *string, text string) {
 	switch {
 	case text == "":
 		o.Fail(fmt.Errorf("%s without a %s", option, what))
@@ -126,7 +125,7 @@ func giveOnce(o *core.Options, option, what string, to *string, text string) {
 // visible code, are observed only if nothing is enforced: with WithMode(Observe) and no
 // InMode(Enforce).
 func WithMode(m Mode) Option {
-	return func(o *core.Options) {
+	return func(o *options) {
 		if m > Observe {
 			o.Fail(fmt.Errorf("unknown mode %d", m))
 		}
@@ -148,7 +147,7 @@ func WithMode(m Mode) Option {
 // A source of tokens isn't asked there. An empty reason is refused, and so are two different
 // ones.
 func WithoutGuards(reason string) Option {
-	return func(o *core.Options) {
+	return func(o *options) {
 		giveOnce(o, "WithoutGuards", "reason", &o.Bypass, reason)
 	}
 }
@@ -162,7 +161,7 @@ func WithoutGuards(reason string) Option {
 // It doesn't help a server that doesn't raise the error that a guard refuses with. Each connection
 // has to prove that, before its first guarded write.
 func WithUntestedServer(name string) Option {
-	return func(o *core.Options) {
+	return func(o *options) {
 		if name == "" {
 			o.Fail(errors.New("WithUntestedServer without a name"))
 		}
@@ -175,7 +174,7 @@ func WithUntestedServer(name string) Option {
 // nothing. Several observers are called in the order they were added. Nil, and a kind that doesn't
 // exist, are refused.
 func WithObserver(fn Observer, kinds ...EventKind) Option {
-	return func(o *core.Options) {
+	return func(o *options) {
 		if fn == nil {
 			o.Fail(errors.New("nil observer"))
 			return
@@ -200,7 +199,7 @@ func WithObserver(fn Observer, kinds ...EventKind) Option {
 // serial, current, which is the token or serial in the database or who holds the lock; and
 // statement: INSERT, UPDATE, DELETE, MERGE or the statement's first word.
 func WithLogger(l *slog.Logger) Option {
-	return func(o *core.Options) {
+	return func(o *options) {
 		if l == nil {
 			o.Fail(errors.New("nil logger"))
 		}
@@ -225,7 +224,7 @@ func WithLogger(l *slog.Logger) Option {
 // [BaseConn], have the connection drop them first. An authorizer of SQLite's is asked when a
 // statement is prepared, not at each execution.
 func WithStatementCache(n int) Option {
-	return func(o *core.Options) {
+	return func(o *options) {
 		if n < 0 {
 			o.Fail(fmt.Errorf("WithStatementCache(%d): the number is negative", n))
 		}

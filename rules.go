@@ -9,7 +9,7 @@ import (
 )
 
 // A Rule is a way to guard a registered table. See [WithTable].
-type Rule func(*core.Table)
+type Rule func(*registration)
 
 // RowFence stores the token in the row: column is a 64-bit integer column (bigint) that holds the
 // highest token that has written the row; NULL and 0 mean that no token has. Only sqlfence writes
@@ -22,7 +22,7 @@ type Rule func(*core.Table)
 //
 // docs/rules.md has what differs by database, such as SQLite's REPLACE, which is guarded in its plain form.
 func RowFence(column string) Rule {
-	return func(t *core.Table) { t.Once(&t.Rules.FenceColumn, "RowFence", column) }
+	return func(t *registration) { t.Once(&t.Rules.FenceColumn, "RowFence", column) }
 }
 
 // Ledger lets a write pass only with the newest token issued or adopted for its
@@ -48,14 +48,14 @@ func RowFence(column string) Rule {
 // PostgreSQL refuses guarded writes (0A000) to a table with a DO ALSO rule or a
 // conditional DO INSTEAD rule for them.
 func Ledger() Rule {
-	return func(t *core.Table) { t.Rules.Ledger = true }
+	return func(t *registration) { t.Rules.Ledger = true }
 }
 
 // Resource sets the name of the tokens that guard this table; by default it is
 // the table's name as it was registered. It is brought into Unicode's normalization
 // form C, like the names of the tokens, and has their limits (see [Token]).
 func Resource(name string) Rule {
-	return func(t *core.Table) {
+	return func(t *registration) {
 		if fault := core.NameFault(nfc.String(name)); fault != "" {
 			t.Fail(errors.New("Resource: " + fault))
 			return
@@ -68,13 +68,13 @@ func Resource(name string) Rule {
 // row. Needs [RowFence]. A driver's retry of a write that had been applied is then
 // refused, too.
 func SingleUse() Rule {
-	return func(t *core.Table) { t.Rules.SingleUse = true }
+	return func(t *registration) { t.Rules.SingleUse = true }
 }
 
 // Optional lets writes without a token pass unguarded, each with an [Unfenced] event; those
 // with one are guarded. Use it while an application is being converted.
 func Optional() Rule {
-	return func(t *core.Table) { t.Optional = true }
+	return func(t *registration) { t.Optional = true }
 }
 
 // UnfencedInserts lets a statement that can only add rows run without a token: no context can carry
@@ -91,13 +91,13 @@ func Optional() Rule {
 // exists before them, such as an order to its customer, a [Key] on that column fences new rows, too.
 // docs/rules.md has the details.
 func UnfencedInserts() Rule {
-	return func(t *core.Table) { t.Rules.UnfencedInserts = true }
+	return func(t *registration) { t.Rules.UnfencedInserts = true }
 }
 
 // Exempt takes one table out of the patterns of [WithTable]: its writes aren't guarded. It goes with no other rule.
 // Where the table is registered with a schema, a statement has to name that, too.
 func Exempt() Rule {
-	return func(t *core.Table) { t.Rules.Exempt = true }
+	return func(t *registration) { t.Rules.Exempt = true }
 }
 
 // InMode sets the mode of the table, whatever [WithMode] says: an application can be
@@ -113,7 +113,7 @@ func Exempt() Rule {
 //   - A statement that the enforced tables alone would have refused is refused, and one that
 //     is refused only for the observed tables is sent with the guards of the enforced ones.
 func InMode(m Mode) Rule {
-	return func(t *core.Table) {
+	return func(t *registration) {
 		switch {
 		case m > Observe:
 			t.Fail(fmt.Errorf("unknown mode %d", m))

@@ -1,10 +1,6 @@
 package sqlfence
 
-import (
-	"errors"
-
-	"github.com/sqlfence/sqlfence/internal/core"
-)
+import "errors"
 
 // Sealed has the database itself refuse every write of the table that doesn't prove its token, from
 // any client: another program, psql, a stored function, a trigger, a cascade. It is a rule on top
@@ -24,7 +20,7 @@ import (
 //
 // Without options each write proves its token by itself.
 func Sealed(opts ...SealOption) Rule {
-	return func(t *core.Table) {
+	return func(t *registration) {
 		t.Rules.Sealed = true
 		for _, o := range opts {
 			if o == nil {
@@ -37,7 +33,7 @@ func Sealed(opts ...SealOption) Rule {
 }
 
 // A SealOption sets up what the seal of a table accepts. See [Sealed].
-type SealOption func(*core.Table)
+type SealOption func(*registration)
 
 // FromTransaction has the seal take the token of the transaction for a write that proves none by itself, so
 // that programs in other languages write to the table with the statements that they have:
@@ -49,5 +45,5 @@ type SealOption func(*core.Table)
 // the two, and which privilege the table's owner needs for that. Statements of sqlfence prove their own
 // token, as without it. On PostgreSQL alone: elsewhere schema.Seal refuses the table.
 func FromTransaction() SealOption {
-	return func(t *core.Table) { t.FromTransaction = true }
+	return func(t *registration) { t.FromTransaction = true }
 }

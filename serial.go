@@ -31,7 +31,7 @@ import (
 // integer is refused with a [UnguardableError]. PostgreSQL has errors of its own. In MySQL the column
 // has to be BIGINT, which verify.Check checks.
 func Serial(column string, opts ...SerialOption) Rule {
-	return func(t *core.Table) {
+	return func(t *registration) {
 		o := new(serialOptions)
 		for _, opt := range opts {
 			if opt == nil {

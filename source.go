@@ -33,7 +33,7 @@ import (
 // roll the transaction back. Outside of a transaction, put the token into the context with [WithFence] before
 // reading, or end the work before the next token is issued, as Election does.
 func WithTokenSource(source func(ctx context.Context, names []string) ([]Token, error)) Option {
-	return func(o *core.Options) {
+	return func(o *options) {
 		switch {
 		case source == nil:
 			o.Fail(errors.New("nil token source"))
