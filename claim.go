@@ -8,54 +8,44 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// Claim fences rows that workers take, such as the jobs of a queue: column is the row's own generation (attempt,
-// epoch), an integer column that only rises; NULL counts as 0. It needs [Key], and goes with no other rule but
-// [Resource], [InMode] and [Sealed]. No column is added for it, and no row of the ledger.
+// Claim fences rows that workers take, such as the jobs of a queue. column is the row's attempt or generation,
+// an integer column that only rises; NULL counts as 0. Claim needs [Key], and can only be combined with
+// [Resource], [InMode] and [Sealed]. It needs no other column and no ledger.
 //
-//   - An UPDATE that assigns the column takes its rows over. It needs no token, and may reach any number of rows; the
-//     database refuses it with a [ConflictError] that has Assigned set, unless it raises the column of each. So do the
-//     updates of an upsert and of a MERGE. [WithTakeover] is for statements that leave the column out. If the
-//     context carries a token of a row that is taken, the token is compared: an older claim is [ErrStale], a
-//     higher one [ErrNotIssued], and the whole statement is refused.
-//   - Every other UPDATE and DELETE presents the claim of each row that it reaches: a token called resource + "/" + key
-//     with the generation as its value, which [ClaimToken] makes. A row of another generation is [ErrStale], and one
-//     without a token [ErrOutOfScope]. So a worker that was replaced is refused, whatever its WHERE says; writes that
-//     don't raise the column, such as a heartbeat, keep the claim.
+//   - An UPDATE that assigns the column takes its rows over, and needs no token. It must raise the column of
+//     each row, otherwise it fails with a [ConflictError] that has Assigned set. The same holds for upserts and
+//     MERGE. If the context carries a token of such a row, an older claim than the row's is [ErrStale], a
+//     higher one [ErrNotIssued].
+//   - Other UPDATEs and DELETEs keep the claim, and must present it for each row, by a token of [ClaimToken].
+//     Another claim than the row's is [ErrStale], a row without a token [ErrOutOfScope].
 //   - A new row needs no token.
-//
-// docs/rules.md has the details, and what differs by database.
 func Claim(column string) Rule {
 	return func(t *registration) { t.Once(&t.Rules.Claim, "Claim", column) }
 }
 
-// ClaimOf has the writes of this table, such as the results of jobs, present the claim of a row of another one, which
-// has to be registered with [Claim], as its name is given to [WithTable]; else it is [ErrInvalid]. It is what [Ledger]
-// is with fencing_tokens: inside the statement the guard asks that table whether the tokens are its rows' claims, and
-// holds off a takeover until the write commits, at each isolation level. A row of another generation, or one that is
-// gone, is [ErrStale].
+// ClaimOf makes the writes of this table, such as results of jobs, present the claim of a row of another table,
+// which must be registered under this name with [Claim]. Another claim than the row's is [ErrStale], and so is
+// a claim of a row that is gone. A takeover waits until the write has committed.
 //
-//   - With [Key] each row is tied to the row that it names: of WithTable("results", ClaimOf("jobs"), Key("job_id")) a
-//     row is written with the claim of its job, and is [ErrOutOfScope] without it.
-//   - All claims that the context carries for rows of that table have to hold, also with Key those for rows that the
-//     statement doesn't reach. None is [ErrNoFence].
+// With [Key], each row needs the claim of the row that it names: under WithTable("results", ClaimOf("jobs"),
+// Key("job_id")) a result needs the claim of its job, else it is [ErrOutOfScope]. All claims that the context
+// carries for rows of the other table must hold. A context without one is [ErrNoFence]; a token source isn't
+// asked.
 //
-// The tokens are those of the other table ([ClaimToken]), so it goes with no Resource, and with no other rule about
-// tokens but [Key], [Optional] and [UnfencedInserts]. No source gives them ([WithTokenSource]). A statement that writes both
-// tables is refused: write two in one transaction. docs/rules.md has the details.
+// ClaimOf doesn't go with other rules about tokens than Key, [Optional] and [UnfencedInserts]. A statement that
+// writes both tables is refused; write two statements in one transaction.
 func ClaimOf(table string) Rule {
 	return func(t *registration) { t.Once(&t.ClaimOf, "ClaimOf", table) }
 }
 
-// WithTakeover returns a context for statements that take rows over without assigning the column of their table's
-// [Claim], such as a rescuer that only sets a state: the guard of an UPDATE adds 1 to it. A DELETE is refused with it.
-// Tokens of the rows, if the context carries any, are compared. For tables without Claim it changes nothing. A
-// transaction doesn't keep it.
+// WithTakeover returns a context in which UPDATEs take rows over without assigning the column of [Claim]: the
+// guard adds 1 to it. A DELETE is refused. Tokens of the rows in the context are compared. It doesn't affect
+// tables without Claim.
 func WithTakeover(ctx context.Context) context.Context { return core.WithTakeover(ctx) }
 
-// ClaimToken returns the token of a claimed row: resource is that of the table ([Resource], by default its
-// name), key is the row's key, an integer, a text or a UUID, and generation is what the statement that took
-// the row over has made of the column of [Claim], as RETURNING shows it. A key of another type, and a token
-// that isn't valid, are [ErrInvalid]; a generation over [MaxToken] is [ErrTokenLimit].
+// ClaimToken returns the token of a claimed row. resource is the table's (see [Resource]). key is the row's
+// key, an integer, a string or a UUID. generation is the value that the takeover gave the column of [Claim].
+// Another type of key, and an invalid token are [ErrInvalid]; a generation over [MaxToken] is [ErrTokenLimit].
 func ClaimToken(resource string, key any, generation int64) (Token, error) {
 	text, _, ok := basedriver.Text(key, true)
 	if !ok {

@@ -8,20 +8,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// WithFence returns a context that carries tokens in addition to those of ctx; a
-// token replaces one of the same name. Every write on a registered table that runs
-// with the context is guarded by the token of that table's resource (see [Resource],
-// [Key]). Names are brought into Unicode's normalization form C.
+// WithFence returns a context that carries tokens in addition to those of ctx. A token replaces one of the same
+// name. A write on a registered table is guarded by the context's token of the table's resource (see
+// [Resource], [Key]).
 //
-// A transaction that was begun with a context that carries tokens uses them for the statements with
-// a context that carries none, as in Tx.Exec; see the package's documentation.
-//
-// Tokens are checked when a write needs them. An invalid token is never skipped: the
-// write is refused, with [ErrTokenLimit] for a value over [MaxToken], else with an error
-// that is both [ErrInvalid] and [ErrNoFence]. Only the [Ledger] knows whether a token
-// was ever issued; on a table with [RowFence] and no Ledger a made-up token passes if
-// it is high enough. Don't put a token from outside into a context that writes to such
-// a table.
+// Tokens are checked when a write needs them. A write with a value over [MaxToken] fails with [ErrTokenLimit],
+// with another invalid token with [ErrInvalid] and [ErrNoFence]. On a table with [RowFence] and without
+// [Ledger] a made-up token passes if it is high enough, so that tokens must not come from outside.
 func WithFence(ctx context.Context, tokens ...Token) context.Context {
 	held := core.TokensFrom(ctx)
 	all := make([]core.Token, len(held), len(held)+len(tokens))
@@ -53,8 +46,7 @@ func WithFence(ctx context.Context, tokens ...Token) context.Context {
 	return core.WithTokens(ctx, all)
 }
 
-// FenceFrom returns the token called name that ctx carries, and whether there
-// is one. The name may be in any of Unicode's normalization forms.
+// FenceFrom returns the token called name that ctx carries, and whether there is one.
 func FenceFrom(ctx context.Context, name string) (Token, bool) {
 	name = nfc.String(name)
 	for _, t := range core.TokensFrom(ctx) {
@@ -65,8 +57,8 @@ func FenceFrom(ctx context.Context, name string) (Token, bool) {
 	return Token{}, false
 }
 
-// FencesFrom returns all tokens that ctx carries, to pass them on to another process. The slice is the caller's own; it
-// is nil if there are none.
+// FencesFrom returns all tokens that ctx carries, for example to send them to another process. The caller owns
+// the slice, which is nil if there are none.
 func FencesFrom(ctx context.Context) []Token {
 	held := core.TokensFrom(ctx)
 	if len(held) == 0 {
@@ -79,10 +71,9 @@ func FencesFrom(ctx context.Context) []Token {
 	return tokens
 }
 
-// Bypass returns a context that sends statements as they were written, without guards. It is for migrations
-// and repairs. Observers receive the reason with every statement that would have been guarded or refused. If
-// reason is empty, the guards stay in force, and a refusal reports the empty reason. [WithoutGuards] does the
-// same for a whole database.
+// Bypass returns a context that sends statements without guards, for migrations and repairs. Observers receive
+// the reason with every statement that would have been guarded or refused. If reason is empty, the guards stay
+// in force, and a refusal reports that. [WithoutGuards] is Bypass for a whole database.
 func Bypass(ctx context.Context, reason string) context.Context {
 	return core.WithBypass(ctx, reason)
 }

@@ -20,13 +20,11 @@ var (
 	_ io.Closer            = (*connector)(nil)
 )
 
-// Open opens a database as sql.Open does, with a driver registered under
-// driverName, and fences it. Like sql.Open it doesn't
-// necessarily connect.
+// Open opens a database as sql.Open does, with a registered driver, and fences it. It doesn't necessarily
+// connect.
 //
-// Options that are invalid or contradict each other, a driver that is fenced already,
-// and an unknown driver without [WithDialect] are [ErrInvalid]; the error reports all
-// faults at once. Other errors are those of sql.Open.
+// Invalid or contradicting options, a driver that is already fenced, and an unknown driver without
+// [WithDialect] are [ErrInvalid]. One error reports all of them. Other errors are those of sql.Open.
 func Open(driverName, dsn string, opts ...Option) (*sql.DB, error) {
 	// database/sql gives a registered driver only through an opened DB.
 	probe, err := sql.Open(driverName, dsn)
@@ -48,8 +46,8 @@ func Open(driverName, dsn string, opts ...Option) (*sql.DB, error) {
 	return sql.OpenDB(c), nil
 }
 
-// OpenDB opens a database as sql.OpenDB does, and fences it. Errors are as for
-// [Open], and a nil connector is [ErrInvalid]. On an error c is not closed.
+// OpenDB opens a database as sql.OpenDB does, and fences it. Errors are as for [Open], and a nil connector is
+// [ErrInvalid]. On an error c isn't closed.
 func OpenDB(c driver.Connector, opts ...Option) (*sql.DB, error) {
 	if c == nil {
 		return nil, fmt.Errorf("%w: nil connector", ErrInvalid)
@@ -72,8 +70,8 @@ func WrapDriver(d driver.Driver, opts ...Option) (driver.Driver, error) {
 	return fenced, nil
 }
 
-// Register makes d available to sql.Open under name, fenced. A name that is
-// taken is [ErrInvalid]; other errors are as for [WrapDriver].
+// Register registers a fenced driver for sql.Open under name. A name that is taken is [ErrInvalid]; other
+// errors are as for [WrapDriver].
 func Register(name string, d driver.Driver, opts ...Option) error {
 	fenced, err := wrapDriver(d, opts)
 	if err != nil {

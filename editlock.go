@@ -10,22 +10,17 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// EditLock refuses writes to a row that another user is editing: UPDATE, DELETE, upsert and MERGE
-// on a locked row fail with a [LockedError], whichever library sends them. The lock is in three
-// columns of the row, which package rowlock writes: by is the holder's ID, an integer or a text,
-// where NULL, 0 and the empty text mean no holder; since and expiry are the times at which the lock
-// was taken and expires. A lock without an expiry (NULL) has expired. In PostgreSQL the times are
-// timestamptz, in SQLite integers, milliseconds of Unix time in UTC, in MySQL bigint, microseconds
-// of it. The clock is the database's.
+// EditLock refuses a write to a row that another user is editing with a [LockedError]. Package rowlock keeps
+// the lock in three columns of the row: by has the user's ID, an integer or a text; since and expiry have times
+// of the database's clock. NULL, 0 and "" in by mean no lock, and a lock with NULL in expiry has expired. Times
+// are timestamptz in PostgreSQL, integers in SQLite (milliseconds since 1970 in UTC), bigints in MySQL
+// (microseconds).
 //
-// [WithEditor] says who is writing. A write without it is refused while any user holds the lock.
+// [WithEditor] names the user that writes. A write without it is refused while any user holds the lock.
+// Statements that change the lock must run under [Bypass], as those of package rowlock do.
 //
-// Package rowlock takes and releases locks under [Bypass]; other statements that do
-// so need it, too.
-//
-// A table with EditLock and no other rule needs no tokens. If a write is refused for
-// several reasons, a stale token is reported first, then a conflict of serials, then
-// the lock.
+// A table with EditLock alone needs no tokens. A stale token is reported first, then a conflict of serials,
+// then the lock.
 func EditLock(by, since, expiry string) Rule {
 	return func(t *registration) {
 		if t.Rules.Lock != (guard.Lock{}) {
@@ -37,29 +32,23 @@ func EditLock(by, since, expiry string) Rule {
 	}
 }
 
-// WithEditor returns a context for the writes of user, who may write to rows that no other user has
-// locked (see [EditLock]). user is an integer, a text, or a driver.Valuer of these. It is compared
-// as text with the column, as the database prints that.
-//
-// A transaction that was begun with an editor has it for the statements with a context that has
-// none.
-//
-// A nil user is the same as no WithEditor. Zero, the empty string and other types
-// are invalid: every write to an EditLock table then fails with [ErrInvalid].
+// WithEditor returns a context for writes of user, who may write to rows that no other user has locked (see
+// [EditLock]). user is an integer, a string, or a driver.Valuer of these, and is compared as text with the
+// column. A nil user is the same as no WithEditor. With 0, "" or another type every write to an EditLock table
+// fails with [ErrInvalid].
 func WithEditor(ctx context.Context, user any) context.Context {
 	return core.WithEditor(ctx, user)
 }
 
-// A LockedError reports a write that was refused because another user is editing the row (see [EditLock] and
-// package rowlock). errors.Is(err, [ErrLocked]) is true for it. If the database refused the write, Unwrap returns
-// the base driver's error.
+// A LockedError is [ErrLocked] with its facts. If the database refused the write, Unwrap returns the base
+// driver's error.
 type LockedError struct {
 	refusedAsLocked
 
-	Table  string    // as registered with [WithTable], or as given to package rowlock
+	Table  string    // as registered, or as passed to package rowlock
 	By     string    // the holder's ID, as text
-	Since  time.Time // when it was taken, in UTC; zero if unknown
-	Expiry time.Time // when it expires, in UTC, unless it is renewed
+	Since  time.Time // start of the lock, in UTC; zero if unknown
+	Expiry time.Time // end of the lock, in UTC, unless it is renewed
 
 	anonymous bool // the write's context had no editor
 }

@@ -5,75 +5,64 @@ import (
 	"fmt"
 )
 
-// Sentinel errors, for use with errors.Is. A statement that fails with one of them
-// has changed nothing, except with [ErrUnknownOutcome], where it may have.
-//
-// The types of errors have a method Temporary, which says whether the same can succeed later: a
-// [ConflictError] can, the others can't.
+// Sentinel errors, for use with errors.Is. A statement that fails with one of them has changed nothing;
+// with [ErrUnknownOutcome] it may have. The error types have a method Temporary, which returns whether the
+// same write can succeed later: only a [ConflictError] can.
 var (
-	// ErrStale: the row or the ledger has a newer token, because another holder has taken over the resource.
-	// Stop working; a retry with the same token can't succeed. A call also fails with ErrStale if the
-	// [context.Cause] of its ended context is an ErrStale, such as package lease's LostError. In that case the
-	// database has compared nothing, and if the error is ErrUnknownOutcome as well, the write may have been applied.
+	// ErrStale: another holder has taken over the resource. Stop working; a retry with the same token can't
+	// succeed. A call also fails with ErrStale if its context has ended with an ErrStale as its
+	// [context.Cause], such as package lease's LostError. If the error is also ErrUnknownOutcome, the write may
+	// have been applied.
 	ErrStale = errStale
 
-	// ErrNotIssued: with [Ledger], a token higher than the newest one that the
-	// ledger knows: never issued or adopted here, or lost by a failover or a restore.
-	// The same token passes only once it has been adopted. With [Claim], a statement takes a row over and presents a
-	// token higher than the row's claim.
+	// ErrNotIssued: the token is higher than the newest of the [Ledger]. It was never issued or adopted here,
+	// or a failover or restore lost it. With [Claim]: a takeover presents a higher token than the row's claim.
 	ErrNotIssued = errNotIssued
 
-	// ErrNoFence: the context carries no token for the table, or an invalid one (then also
-	// [ErrInvalid]), and the source of [WithTokenSource], if there is one, returned none or failed; its error is
-	// wrapped.
+	// ErrNoFence: the context carries no token for the table, or an invalid one (then also [ErrInvalid]). If
+	// the source of [WithTokenSource] failed, ErrNoFence wraps its error.
 	ErrNoFence = errNoFence
 
 	// ErrOutOfScope: the write reaches a row that none of the context's tokens covers (see [Key]).
 	ErrOutOfScope = errOutOfScope
 
-	// ErrUnguardable: a statement that writes, or may write, to a registered table in
-	// a way that can't be guarded, or on a server on which guards aren't known to hold; see
+	// ErrUnguardable: the statement may write to a registered table and can't be guarded; see
 	// [UnguardableError].
 	ErrUnguardable = errors.New("sqlfence: statement can't be guarded")
 
-	// ErrUnknownName: the ledger has no row for the token's name.
-	// Package tokens creates it with Ensure, Issue or Adopt.
+	// ErrUnknownName: the ledger has no row for the token's name. Ensure, Issue and Adopt of package tokens
+	// create it.
 	ErrUnknownName = errUnknownName
 
-	// ErrConflict: the row has another serial than the one the caller read (see
-	// [WithSerial]), or the statement assigned a serial or a claim that doesn't raise it (see [Serial], [Claim]).
+	// ErrConflict: the row has another serial than the caller read ([WithSerial]), or the statement doesn't
+	// raise a serial or claim that it assigns.
 	ErrConflict = errors.New("sqlfence: serial conflict")
 
-	// ErrGone: the row that the caller read no longer exists (see [WithSerial]).
+	// ErrGone: the row that the caller read no longer exists ([WithSerial]).
 	ErrGone = errGone
 
-	// ErrNoSerial: the context carries no serial, but the write changes rows of a
-	// table that requires one (see [Required]).
+	// ErrNoSerial: the context carries no serial, but the table requires one ([Required]).
 	ErrNoSerial = errNoSerial
 
-	// ErrLocked: another user holds the row's lock (see [EditLock]).
+	// ErrLocked: another user holds the row's lock ([EditLock]).
 	ErrLocked = errors.New("sqlfence: row is locked")
 
-	// ErrUnknownOutcome: the driver sent a guarded write, or the commit of guarded writes, and received no
-	// response, because the connection was lost or the context ended. The database may have applied the write.
-	// The error wraps the base driver's error, except driver.ErrBadConn, if database/sql would repeat the write
-	// or a COMMIT sent as a statement because of it. A write that was never sent, and a failure that the database
-	// reported, are not ErrUnknownOutcome. If a context ends while rows are read, database/sql may return the
-	// context's error without this one.
+	// ErrUnknownOutcome: a guarded write, or the commit of guarded writes, was sent and received no response,
+	// so that the database may have applied it. The error wraps the driver's error, except a driver.ErrBadConn
+	// that would make database/sql repeat the write. If a context ends while rows are read, database/sql may
+	// return the context's error alone.
 	ErrUnknownOutcome = errUnknownOutcome
 
-	// ErrStandby: package tokens or lease sent a query to a server that takes no writes and may lag behind the
-	// primary: a PostgreSQL standby, or a read_only server of MySQL or MariaDB. The result is unknown. Use a
-	// pool that connects to the primary alone. Writes never fail with ErrStandby; a standby refuses them with an
-	// error of its own.
+	// ErrStandby: package tokens or lease queried a standby or read-only server, which may lag behind the
+	// primary. The result is unknown; connect to the primary alone. Writes fail with the server's own error
+	// instead.
 	ErrStandby = errors.New("sqlfence: the server that answered is a standby or read-only, and may be behind; " +
 		"ask the primary")
 
-	// ErrTokenLimit: a token over [MaxToken], given or about to be issued.
+	// ErrTokenLimit: a token would be over [MaxToken].
 	ErrTokenLimit = errTokenLimit
 
-	// ErrInvalid: an invalid argument, such as an option that contradicts another,
-	// an empty name, or a negative serial. Nothing was sent.
+	// ErrInvalid: an argument is invalid, such as contradicting options or an empty name. Nothing was sent.
 	ErrInvalid = errInvalid
 )
 
@@ -119,15 +108,14 @@ func (isConflict) sentinel() error    { return ErrConflict }
 func (isLocked) sentinel() error      { return ErrLocked }
 func (isNotSetUp) sentinel() error    { return ErrNotSetUp }
 
-// A StaleError reports a write that was refused because its token is stale. errors.Is(err, [ErrStale]) is true
-// for it. If the database refused the write, Unwrap returns the base driver's error. If the holder itself
-// noticed that its lease is lost, the error is ErrStale without a StaleError.
+// A StaleError is [ErrStale] with its facts. Unwrap returns the base driver's error, or nil if nothing was
+// sent. A lease that its holder knows to be lost is ErrStale without a StaleError.
 type StaleError struct {
 	refusedAsStale
 
-	Table   string // as registered with [WithTable]
-	Token   Token  // what the write carried
-	Current int64  // the newer value, of the row or of the ledger; with [Claim] the row's claim, 0 if it is gone
+	Table   string // as registered
+	Token   Token  // the write's
+	Current int64  // the newer value of the row or ledger; with [Claim] the row's claim, 0 if the row is gone
 
 	gone bool // the row of the claim is gone
 }
@@ -147,15 +135,13 @@ func (e *StaleError) Error() string {
 		"stop working, don't retry", ErrStale, e.Table, e.Token.Name, e.Current, e.Token.Value)
 }
 
-// A NotIssuedError reports a write that was refused because its token is higher than the ledger's newest token,
-// or higher than the row's claim in a takeover ([Claim]). errors.Is(err, [ErrNotIssued]) is true for it, and
-// Unwrap returns the base driver's error.
+// A NotIssuedError is [ErrNotIssued] with its facts. Unwrap returns the base driver's error.
 type NotIssuedError struct {
 	refusedAsNotIssued
 
-	Table string // as registered with [WithTable]
-	Token Token  // what the write carried
-	// Current is the newest value issued or adopted for the token's name, or 0 for none; with [Claim] the row's claim.
+	Table string // as registered
+	Token Token  // the write's
+	// Current is the newest issued or adopted value, or 0 for none; with [Claim] the row's claim.
 	Current int64
 
 	claim bool // Current is the claim of a row
@@ -172,28 +158,21 @@ func (e *NotIssuedError) Error() string {
 		ErrNotIssued, e.Table, e.Token, e.Current)
 }
 
-// An UnguardableError reports a statement that was refused because sqlfence can't guard it. The statement wrote
-// nothing. errors.Is(err, [ErrUnguardable]) is true for it. Most such statements are refused before they are
-// sent. If the database refused the statement, because of a value that it can't compare or because the server is
-// untested, Unwrap returns the base driver's error.
+// An UnguardableError is [ErrUnguardable] with its facts. Most such statements are refused before they are
+// sent. If the database refused the statement, Unwrap returns the base driver's error.
 type UnguardableError struct {
 	refusedAsUnguardable
 
-	Table  string // as registered with [WithTable], or one of sqlfence's own; empty if unknown
-	Reason string // what is wrong and what to do instead
+	Table  string // as registered, or one of sqlfence's own; empty if unknown
+	Reason string // what is wrong and what to write instead
+	Column string // with a type or value that the guard can't compare; empty for other reasons
 
-	// Column is the column that a guard compares and can't, for it isn't an integer column or holds
-	// another value; repair it under [Bypass]. It is empty for every other reason, and if unknown.
-	Column string
-
-	// Server is the name of a server on which guards aren't known to hold, as [WithUntestedServer]
-	// takes it. It is empty for every other reason, and if the server failed to raise a guard's error:
-	// no option helps then.
+	// Server is the name of an untested server, for [WithUntestedServer]. It is empty for other reasons, and
+	// if the server doesn't throw the error of a guard.
 	Server string
 
-	// Offset is the position in the statement, in bytes from its start; -1 if the
-	// error concerns no position. For a statement that a pgx.QueryRewriter has written
-	// it is the position in that text.
+	// Offset is the position in the statement in bytes, or -1. After a pgx.QueryRewriter it is the position in
+	// the rewritten statement.
 	Offset int
 }
 

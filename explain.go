@@ -6,31 +6,25 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
-// An Explanation says what becomes of a statement. See [Explain].
+// An Explanation describes what happens to a statement. See [Explain].
 type Explanation struct {
-	// Kind is Guarded, Refused, or Passed where it writes to no registered table.
+	// Kind is Guarded, Refused, or Passed.
 	Kind EventKind
 
-	// Tables are the registered tables that it writes to, as in an [Event].
+	// Tables are the registered tables that the statement writes to, as in an [Event].
 	Tables []string
 
-	// SQL is the text that is sent: with the guard, as for a context with one token for
-	// each table; as it was written if it passes; empty if it is refused.
+	// SQL is the statement that is sent, guarded with one token for each table; empty if it is refused.
 	SQL string
 
-	// Err says why it is refused, and where: an [*UnguardableError]. Else it is nil.
+	// Err is the [*UnguardableError] of a refused statement, else nil.
 	Err error
 }
 
-// Explain returns what db would make of a statement, without sending anything: the text
-// with its guard, or why it can't be guarded. It tells how the statement is read; whether it is
-// sent depends on its context's tokens, the modes of its tables, and [Bypass], too. No
-// observer is told. Explain may be called by several goroutines at once. Where
-// the guard's values would be placeholders, their numbers show which; where they would be written
-// into the text, they are shown as the token 1.
-//
-// db is one of [Open] or [OpenDB], or opened by a driver of [WrapDriver] or [Register]; any
-// other is [ErrInvalid], also if sqlfence is beneath another wrapper such as otelsql.
+// Explain returns how db would guard a statement, or why it would refuse it, without sending anything or
+// calling an observer. It doesn't consider tokens, modes and [Bypass]. A guard's values are shown as
+// placeholders, or as the token 1 if they are written into the statement. Explain is safe for concurrent use. A
+// database that sqlfence didn't open, or with another wrapper around sqlfence, is [ErrInvalid].
 func Explain(db *sql.DB, query string) (Explanation, error) {
 	s, err := fenced.SettingsOf("Explain", db)
 	if err != nil {

@@ -10,74 +10,53 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
-// An Observer receives events about statements on registered tables: by default those
-// that were refused, those that [Observe] mode let through although [Enforce] would have
-// refused them, those that [Bypass] let through, and writes of [Optional] tables without a
-// token. [WithObserver] can limit it to some kinds of events, or add those about statements
-// that were guarded or needed no guard.
-//
-// It is called on the statement's goroutine before the statement's call returns, so several
-// goroutines may call it at once; it must be safe for that, and quick. It must not panic,
-// nor use the connection or transaction that the statement was sent on. The context is the
-// statement's, without its Bypass.
+// An Observer receives events about statements on registered tables, by default all kinds except [Guarded] and
+// [Passed] (see [WithObserver]). The driver calls it on the statement's goroutine before the call returns, so
+// that it must be fast and safe for concurrent use. It must not panic, nor use the statement's connection or
+// transaction. ctx is the statement's, without its [Bypass].
 type Observer func(ctx context.Context, e Event)
 
-// An Event is what an [Observer] receives. It must not be changed.
+// An Event is what an [Observer] receives. The observer must not change it.
 type Event struct {
 	Kind EventKind
 
-	// Query is as the application wrote it: BEGIN, COMMIT or SAVEPOINT for what database/sql or pgx does by a method,
-	// BATCH for a batch of pgx's that is refused whole, and empty for a connection.
+	// Query is the statement as the application wrote it; BEGIN, COMMIT or SAVEPOINT for such a method; BATCH
+	// for a refused batch of pgx; empty for a connection.
 	Query string
 
-	// Sent is the text that the base driver got last; empty if nothing was sent.
-	Sent string
+	Sent string // the statement that the driver received last; empty if nothing was sent
 
-	// Tables are the registered tables that the statement writes to, by the names that they
-	// were registered with. Of a statement that can't be guarded it is the one that the
-	// reason is about, if there is one, or a table of sqlfence's own; of Unfenced, those
-	// that are written without a token; of Guarded, the others.
+	// Tables are the registered tables that the statement writes to; if it can't be guarded, the table that
+	// the reason concerns. For Unfenced they are the tables written without a token, for Guarded the others.
 	Tables []string
 
-	// Tokens are those of the context that the statement was compared with, in no
-	// particular order; none if it was refused before they were looked for, or for want of one.
-	Tokens []Token
+	Tokens []Token // that the statement was compared with, in no particular order
 
-	// Reason is the reason passed to [Bypass] or [WithoutGuards]; of Unfenced the name of the rule that allows the
-	// write, "Optional" or "UnfencedInserts"; empty for other kinds.
+	// Reason is the reason passed to [Bypass] or [WithoutGuards], or for Unfenced "Optional" or
+	// "UnfencedInserts".
 	Reason string
 
-	// Err is the error that the statement was, or would have been, refused with, or that it has no answer. Nil for
-	// other kinds than Refused, WouldRefuse and Unanswered.
-	Err error
-
-	// Duration is the time from sending the statement to the driver's answer, of a query
-	// until it returned its rows. Only Guarded has it.
-	Duration time.Duration
-
-	// Dialect is the database's.
-	Dialect Dialect
-
-	// Cache says how the statement cache of the connection was used for what was sent (see [WithStatementCache]).
-	Cache CacheUse
+	Err      error         // for Refused, WouldRefuse and Unanswered
+	Duration time.Duration // for Guarded: until the driver returned
+	Dialect  Dialect
+	Cache    CacheUse // see [WithStatementCache]
 }
 
-// A CacheUse is what the statement cache of a connection did for a statement.
+// A CacheUse describes how a statement used the statement cache of its connection.
 type CacheUse int
 
 const (
-	// Uncached: the cache had no part in it. The statement was sent by its text, as always where no statements are
-	// kept, or was prepared by the application, or wasn't sent.
+	// Uncached: the statement didn't use the cache.
 	Uncached CacheUse = iota
-	// CacheHit: the connection had kept the statement prepared.
+	// CacheHit: the statement was already prepared.
 	CacheHit
-	// CacheMiss: it was prepared, and is kept.
+	// CacheMiss: the statement was prepared and stored.
 	CacheMiss
-	// CacheEviction: it was prepared, and is kept in the place of the one that was used longest ago.
+	// CacheEviction: the statement was prepared and replaced the least recently used one.
 	CacheEviction
 )
 
-// String returns "hit", "miss" or "eviction"; the empty text for [Uncached].
+// String returns "hit", "miss" or "eviction", or "" for [Uncached].
 func (u CacheUse) String() string {
 	switch u {
 	case CacheHit:
@@ -90,51 +69,41 @@ func (u CacheUse) String() string {
 	return ""
 }
 
-// Verb returns which kind of statement it is about, in capitals: INSERT, UPDATE, DELETE or MERGE also
-// where that is the first write behind WITH or EXPLAIN; else the first word, and the empty text for a
-// statement that can't be read. It is for logs and metrics, and reads the statement at each call.
+// Verb returns INSERT, UPDATE, DELETE or MERGE for a write, also after WITH or EXPLAIN, else the first word of
+// the statement in capitals, or "" if the statement can't be parsed. Each call parses the statement.
 func (e Event) Verb() string { return lang.Verb(e.Dialect, e.Query) }
 
-// Fingerprint returns the statement without its values: constants and placeholders are ?, lists and
-// rows of them (?), and comments are left out. So it is the same text for statements that differ in
-// these only. Of a statement that can't be read it is the first word with "…" behind it, as the rest may
-// hold values. It reads the statement at each call.
+// Fingerprint returns the statement without comments and values: ? for constants and placeholders, (?) for
+// lists of them. If the statement can't be parsed, it returns the first word and "…". Each call parses the
+// statement.
 func (e Event) Fingerprint() string { return lang.Fingerprint(e.Dialect, e.Query) }
 
-// An EventKind is the kind of an [Event]. The zero value is none.
+// An EventKind is the kind of an [Event]. The zero value is no kind.
 type EventKind int
 
 const (
-	// Refused: the statement was refused, and changed nothing. Every statement that fails with an error of this
-	// package's is Refused or Unanswered, once, also if the database lacks what the guard needs ([ErrNotSetUp]).
-	// A connection that verify.OnConnect refuses is Refused as well.
+	// Refused: a statement failed with an error of this package, or verify.OnConnect refused a connection.
 	Refused EventKind = iota + 1
-	// WouldRefuse: [Observe] mode let a statement through that [Enforce] would have refused.
+	// WouldRefuse: [Observe] mode sent a statement that [Enforce] would have refused.
 	WouldRefuse
-	// Bypassed: a statement that would have been guarded or refused was sent as written under [Bypass].
+	// Bypassed: a statement that would have been guarded or refused was sent under [Bypass].
 	Bypassed
-	// RawAccess: the base driver's connection was handed out through sql.Conn.Raw,
-	// which isn't guarded. Query is empty.
+	// RawAccess: sql.Conn.Raw passed on the base driver's connection, which isn't guarded. Query is empty.
 	RawAccess
-	// Unfenced: a write of [Optional] tables, or one that adds rows by [UnfencedInserts], was sent
-	// with a context that carries no token for them. They weren't compared with any.
+	// Unfenced: a write was sent without a token, because [Optional] or [UnfencedInserts] allows it.
 	Unfenced
-	// Guarded: a statement was executed with its guard. Of a query it is told when its rows are
-	// closed, if none of them was refused. An observer gets it only if [WithObserver] names
-	// it.
+	// Guarded: a guarded statement was executed. For a query the event comes when its rows are closed.
 	Guarded
-	// Passed: a statement that writes to no registered table was sent as it was written. An
-	// observer gets it only if [WithObserver] names it.
+	// Passed: a statement that writes to no registered table was sent as it was written.
 	Passed
-	// Unanswered: a guarded write, or the COMMIT of one, was sent and has no answer. It may have been applied: Err is
-	// [ErrUnknownOutcome].
+	// Unanswered: a guarded write, or its COMMIT, was sent without a response, with [ErrUnknownOutcome].
 	Unanswered
 )
 
 var kindNames = [...]string{Refused: "refused", WouldRefuse: "would refuse", Bypassed: "bypassed",
 	RawAccess: "raw access", Unfenced: "unfenced", Guarded: "guarded", Passed: "passed", Unanswered: "unanswered"}
 
-// String returns the name of the kind, in lower case.
+// String returns the name of the kind in lower case.
 func (k EventKind) String() string {
 	if !k.isKnown() {
 		return "unknown"

@@ -8,59 +8,48 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// A Dialect is the SQL that a database speaks.
+// A Dialect identifies the SQL of a database. Its String method returns the name of the database. The zero
+// Dialect is none.
 type Dialect = dialectID
 
-// The dialects. MySQL is MariaDB's, too.
+// The dialects. MySQL is also the dialect of MariaDB.
 const (
 	Postgres Dialect = iota + 1
 	SQLite
 	MySQL
 )
 
-// A Mode decides what becomes of a write that the guard refuses.
+// A Mode decides what happens to a write that a guard refuses. See [WithMode] and [InMode].
 type Mode uint8
 
 const (
-	// Enforce refuses it. The default.
+	// Enforce, the default, refuses the write.
 	Enforce Mode = iota
-	// Observe lets it through and reports it to the observer as [WouldRefuse]. It does the same
-	// with a write if its guard fails for another reason, such as a missing column; the event then
-	// has the database's error. A write still raises the tokens stored in its rows to its own. A
-	// stored token falls only if the statement is sent as it was written, because it can't be
-	// guarded, as MySQL's REPLACE, or because its guard failed. A write that would have been
-	// refused costs a second statement, and in a PostgreSQL transaction every guarded write costs a
-	// savepoint.
+	// Observe reports the write as [WouldRefuse] and sends it without its guard. It does the same if the guard
+	// fails for another reason, such as a missing column. Writes that pass advance the tokens in their rows as with
+	// Enforce. docs/adopting.md describes what Observe costs.
 	Observe
 )
 
-// An Option configures a fenced database. Options are checked together when the
-// database is opened, and all their faults are reported in one error, which is
-// [ErrInvalid].
+// An Option configures a fenced database. Opening the database checks all options together. One error, which is
+// [ErrInvalid], lists all invalid options.
 type Option func(*options)
 
-// WithTable registers a table: name is an SQL identifier, "books" or "shop.books", folded as the
-// database folds it unless it is written in double quotes. Without rules the table is guarded by
-// the [Ledger]. "books" stands for books in any schema; "shop.books" for that one, and for an
-// unqualified books, which may resolve to it. A write of an unqualified name that may be one of several
-// registrations, such as "shop.books" and "blog.books", is refused. A table that is registered twice, also with and
-// without its schema, is refused; so are a nil rule, and rules that contradict each other. Whether
-// the table exists isn't looked at but by package verify. The tables of sqlfence's own
-// packages (fencing_tokens, fencing_leases, rowlocks, fencing_changes) are always guarded, and refused here. In
-// PostgreSQL write a name with capital letters outside of ASCII in double quotes: without them the
-// database folds it in a way that depends on its encoding.
+// WithTable registers a table. name is an SQL identifier, "books" or "shop.books", folded as the database folds
+// it unless it is in double quotes. "books" matches books in every schema; "shop.books" matches that table and
+// an unqualified books. A write with a name that matches several registrations is refused. Package verify
+// checks that the table exists.
 //
-// In PostgreSQL an application can also write a table's rows by the name of a
-// partition, a parent or a child. Register those as well; with one [Resource] they
-// take the same tokens:
+// A table without rules is guarded by [Ledger]. A nil rule, contradicting rules, a second registration of a
+// table, and the tables of sqlfence itself, which are always guarded, are [ErrInvalid].
 //
-//	sqlfence.WithTable("books", sqlfence.RowFence("fence_token")),
-//	sqlfence.WithTable("books_2026", sqlfence.RowFence("fence_token"), sqlfence.Resource("books")),
+// "*" registers all tables without a registration of their own, "shop.*" all such tables of a schema. Each
+// takes tokens of its own name ("books" under "*", "shop.books" under "shop.*"), unless [Resource] names
+// others. [Exempt] excludes a table. [Claim] and [Sealed] don't go with these patterns. Under a pattern, DO,
+// and CALL with a string are refused if they may write.
 //
-// The name "*" stands for all tables that aren't registered by their own names, and "shop.*" for those of a schema: a
-// table that a later release adds is guarded from its first write on. Each takes tokens of its own name, without a
-// schema under "*", unless there is a [Resource]. Except single tables by [Exempt]; the rules [Claim] and [Sealed]
-// go with single tables alone. Where a pattern stands, code that may write (DO, CALL with a text) is refused.
+// In PostgreSQL, register also each partition, parent and child that statements name, with the same Resource.
+// docs/rules.md has more about names.
 func WithTable(name string, rules ...Rule) Option {
 	return func(o *options) {
 		t := &registration{Name: name}
@@ -75,9 +64,8 @@ func WithTable(name string, rules ...Rule) Option {
 	}
 }
 
-// WithDialect names the dialect. It is needed only for drivers that sqlfence
-// doesn't know; one that contradicts a known driver is refused, and so are two different
-// ones.
+// WithDialect names the dialect of a driver that sqlfence doesn't know. A dialect that contradicts a known
+// driver, and a second, different dialect are [ErrInvalid].
 func WithDialect(d Dialect) Option {
 	return func(o *options) {
 		if !core.IsDialect(d) {
@@ -91,16 +79,14 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithSchema names the schema, or in MySQL the database, of sqlfence's own tables: fencing_tokens,
-// fencing_leases and rowlocks. Guards ask the ledger there, and packages tokens, lease, rowlock and schema, on this
-// database, keep their tables there, wherever the session finds names without a schema. name is an SQL
-// identifier as for [WithTable]; the schema has to exist, and Setup creates the tables in it.
+// WithSchema names the schema, in MySQL the database, that has fencing_tokens, fencing_leases and rowlocks for
+// guards and for packages tokens, lease, rowlock and schema. The schema must exist. name is an SQL identifier
+// as for [WithTable].
 //
-// By default they are where the session finds their names: in PostgreSQL by its search_path, in MySQL in the
-// current database. Processes that find different ones have different ledgers, and a stale write of one
-// passes the other's. So give all processes the same schema if their sessions may differ in that.
-//
-// On SQLite it is refused: each file has a ledger of its own, for its tables. So are two different schemas.
+// By default the session finds these tables, by PostgreSQL's search_path or in MySQL's current database. If
+// sessions find different ledgers, a stale write of one passes the ledger of the other. Therefore all processes
+// must use the same schema. On SQLite, where each file has a ledger, WithSchema is [ErrInvalid]; so is a
+// second, different schema.
 func WithSchema(name string) Option {
 	return func(o *options) {
 		giveOnce(o, "WithSchema", "name", &o.Schema, name)
@@ -118,12 +104,9 @@ func giveOnce(o *options, option, what string, to *string, text string) {
 	*to = text
 }
 
-// WithMode sets the mode of the tables that have none of their own ([InMode]); the
-// default is [Enforce]. Two different ones are refused.
-//
-// sqlfence's own tables, and statements that are refused for no single table, such as a DO without
-// visible code, are observed only if nothing is enforced: with WithMode(Observe) and no
-// InMode(Enforce).
+// WithMode sets the mode of tables without [InMode]. The default is [Enforce]. Two different modes are
+// [ErrInvalid]. With Observe and any InMode(Enforce), statements that are refused for no single table, and
+// those that write to sqlfence's own tables are still refused.
 func WithMode(m Mode) Option {
 	return func(o *options) {
 		if m > Observe {
@@ -136,30 +119,21 @@ func WithMode(m Mode) Option {
 	}
 }
 
-// WithoutGuards lets every statement of the database pass as it was written, as if each
-// context were one of [Bypass] with this reason: for a database that a tool for migrations
-// uses, which takes no context of yours. Each statement that would have been guarded or refused
-// is a [Bypassed] event. It takes precedence over the modes, so the application's
-// options can be used with this one added to them. The reason of a context's own Bypass is told
-// instead of this one.
-//
-// Open another database for it than the application's, and close it behind the migration.
-// A source of tokens isn't asked there. An empty reason is refused, and so are two different
-// ones.
+// WithoutGuards sends every statement of the database as under [Bypass], for migration tools that take no
+// context. Each statement that would have been guarded or refused is a [Bypassed] event, with reason or with
+// the context's own Bypass reason. WithoutGuards takes precedence over modes and token sources, so that it can
+// be added to the application's options. Open a separate database for the migration and close it afterwards. An
+// empty reason, and two different reasons are [ErrInvalid].
 func WithoutGuards(reason string) Option {
 	return func(o *options) {
 		giveOnce(o, "WithoutGuards", "reason", &o.Bypass, reason)
 	}
 }
 
-// WithUntestedServer takes the risk of a server by its name, such as "CockroachDB". sqlfence refuses
-// guarded writes ([UnguardableError]) on servers that speak the protocol of PostgreSQL or MySQL and have
-// locks or an isolation of their own, since no test has shown what its guards are worth there, and
-// one connection can't show it. docs/servers.md has the names. The option may be given several times;
-// an empty name is refused.
-//
-// It doesn't help a server that doesn't raise the error that a guard refuses with. Each connection
-// has to prove that, before its first guarded write.
+// WithUntestedServer permits guarded writes on a server on which guards were never tested, such as
+// "CockroachDB". Without it they fail with an [UnguardableError] that has the server's name. docs/servers.md
+// lists the servers. The option may be repeated. An empty name is [ErrInvalid]. The option doesn't help if the
+// server doesn't throw the error of a guard, which each connection tests before its first guarded write.
 func WithUntestedServer(name string) Option {
 	return func(o *options) {
 		if name == "" {
@@ -169,10 +143,9 @@ func WithUntestedServer(name string) Option {
 	}
 }
 
-// WithObserver adds an observer for events of these kinds. Without kinds it gets all but [Guarded]
-// and [Passed], which are about most of a program's statements; a kind without an observer costs
-// nothing. Several observers are called in the order they were added. Nil, and a kind that doesn't
-// exist, are refused.
+// WithObserver adds an observer for events of these kinds. Without kinds the observer receives all events
+// except [Guarded] and [Passed]. Events without an observer cost nothing. Observers are called in the order in
+// which they were added. A nil observer and an unknown kind are [ErrInvalid].
 func WithObserver(fn Observer, kinds ...EventKind) Option {
 	return func(o *options) {
 		if fn == nil {
@@ -187,17 +160,12 @@ func WithObserver(fn Observer, kinds ...EventKind) Option {
 	}
 }
 
-// WithLogger sets where refusals and would-be refusals (warn), bypasses and raw access (info), and
-// writes of [Optional] tables without a token (debug) are logged. By default nothing is logged, but
-// for what [Observe] lets through: where no observer gets it, [slog.Default] does. Of several the
-// last holds; nil is refused.
+// WithLogger sets the logger for refusals, would-be refusals and writes without a response (warn), bypasses and
+// raw access (info), and [Unfenced] writes (debug). By default only would-be refusals that no observer receives
+// are logged, by [slog.Default]. The last WithLogger is used. A nil logger is [ErrInvalid].
 //
-// A would-be refusal is logged when its statement is sent for the first time. Then one line a minute has the
-// statement without its values, and the attribute times: how many such writes followed.
-//
-// A refusal has the attributes query and error; where they are known table, token, or
-// serial, current, which is the token or serial in the database or who holds the lock; and
-// statement: INSERT, UPDATE, DELETE, MERGE or the statement's first word.
+// A statement's first would-be refusal is logged at once. Later ones are counted in one line a minute.
+// docs/telemetry.md lists the attributes.
 func WithLogger(l *slog.Logger) Option {
 	return func(o *options) {
 		if l == nil {
@@ -207,22 +175,11 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithStatementCache sets how many guarded statements each connection to a SQLite database keeps
-// prepared, so that SQLite doesn't compile them again when DB.Exec, Tx.Query and so on execute them
-// next. The least recently used is closed first, and all with the
-// connection. 0 keeps none; negative is refused; of several the last holds. It has no effect with
-// PostgreSQL and MySQL: pgx has a cache of its own, and sql.Stmt works with all drivers.
-//
-// The default is 64 with the drivers mattn/go-sqlite3 and modernc.org/sqlite, where a
-// guarded write is faster then than the plain one, and 0 with all others, or if
-// another wrapper stands between sqlfence and the driver.
-//
-// Statements of at most 16 KiB are kept if the guard adds arguments to them, and none of
-// their tables is in Observe mode. With mattn/go-sqlite3 they must not return rows.
-//
-// Statements that may change what the kept ones mean, such as CREATE, PRAGMA or ATTACH, and
-// [BaseConn], have the connection drop them first. An authorizer of SQLite's is asked when a
-// statement is prepared, not at each execution.
+// WithStatementCache sets how many guarded statements each connection to SQLite keeps prepared for DB.Exec,
+// Tx.Query and similar calls. The default is 64 with mattn/go-sqlite3 and modernc.org/sqlite, and 0 with other
+// drivers, and if another wrapper is between sqlfence and the driver. 0 keeps none, and a negative n is
+// [ErrInvalid]. The last WithStatementCache is used. It has no effect on other databases. docs/sqlite.md says
+// which statements are kept until when.
 func WithStatementCache(n int) Option {
 	return func(o *options) {
 		if n < 0 {

@@ -11,53 +11,36 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// RetryOptions are the options of [Retry]. The zero value means the defaults.
+// RetryOptions are the options of [Retry]. The zero value has the defaults. Negative values, and a MaxBackoff
+// that is less than Backoff are [ErrInvalid].
 type RetryOptions struct {
-	// Tx are the options of every transaction, as for [sql.DB.BeginTx]. Nil is
-	// the database's default isolation level.
-	Tx *sql.TxOptions
+	Tx *sql.TxOptions // of each transaction, as for [sql.DB.BeginTx]
 
-	// Attempts is how often the transaction is run at most, including the first
-	// run. 0 means 10; 1 never repeats. Negative is [ErrInvalid].
+	// Attempts is the highest number of runs. 0 means 10; 1 never repeats.
 	Attempts int
 
-	// Backoff is the longest pause before the second attempt; each further one
-	// doubles it. The pause is a random time between half of it and the whole,
-	// so that transactions that collided don't collide again. 0 means 10 ms. Negative
-	// is [ErrInvalid].
+	// Backoff is the longest pause before the second attempt, and doubles for each further one. The pause is
+	// random, at least half of that. 0 means 10 ms.
 	Backoff time.Duration
 
-	// MaxBackoff is where the doubling ends. 0 means 1 s, or Backoff if that is longer.
-	// Less than Backoff, or negative, is [ErrInvalid].
+	// MaxBackoff limits the doubling. 0 means 1 s, or Backoff if that is longer.
 	MaxBackoff time.Duration
 }
 
-// Retry runs fn in a transaction and commits it. After a temporary error it starts
-// again with a new transaction. Temporary are
+// Retry runs fn in a transaction and commits it. After a temporary error it runs fn again in a new transaction.
+// Therefore fn must read all data that it decides on in its transaction, and must have no other effects. fn
+// must not commit or roll back. If fn returns an error or panics, Retry rolls the transaction back.
 //
-//   - an error with a Temporary method that returns true, such as a [ConflictError] of
-//     [WithSerial];
-//   - a serialization failure or a deadlock: SQLSTATE 40001 and 40P01, on MySQL and MariaDB
-//     the errors 1213 and 1020, on TiDB also 9007, 8002, 8005, 8022 and 8028;
-//   - SQLite's BUSY and LOCKED;
-//   - on MySQL and MariaDB a wait for a lock that took too long (1205), and a node that isn't
-//     ready (1047).
+// An error is temporary if its method Temporary returns true, as of a [ConflictError], and if it is a
+// serialization failure, a deadlock, a lock timeout of MySQL or MariaDB, or SQLite's BUSY or LOCKED
+// (docs/errors.md has the codes). [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial], [ErrLocked],
+// [ErrUnknownOutcome] and a context's error are never temporary. A failed commit is repeated only after a
+// serialization failure or a deadlock. A commit without a response is ErrUnknownOutcome; in a fenced database
+// only if the transaction had guarded statements or called Hold of package tokens.
 //
-// So fn must read, each time and in its own transaction, the data that it decides on, and
-// must have no effects outside of the transaction.
-//
-// It never repeats after [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial], [ErrLocked],
-// [ErrUnknownOutcome] or a context's error, nor once ctx has ended. A failed commit is
-// repeated only after a serialization failure or a deadlock, which mean that nothing was
-// committed. If the answer to a commit is lost, the error is ErrUnknownOutcome; in a fenced database only if the
-// transaction had guarded statements or has called [github.com/sqlfence/sqlfence/tokens.Store.Hold].
-//
-// The transaction is rolled back if fn returns an error or panics. fn must not commit
-// or roll back itself. Retry returns nil once a commit has succeeded, else the last
-// error. That error also says the number of attempts if there were several, and wraps
-// the context's error if the context ended during a pause, and the context's cause where that is
-// [ErrStale]. Invalid options are
-// [ErrInvalid]. Retry is safe for use by several goroutines at once.
+// Retry returns nil after a commit, else the last error with the number of attempts. The error wraps the
+// context's error if the context ended during a pause, and its cause if that is ErrStale. Retry is safe for
+// concurrent use.
 func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.Context, *sql.Tx) error) error {
 	if err := opts.complete(); err != nil {
 		return err

@@ -8,52 +8,33 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// A Rule is a way to guard a registered table. See [WithTable].
+// A Rule is a way to guard a registered table. See [WithTable]. docs/rules.md describes how rules differ by
+// database.
 type Rule func(*registration)
 
-// RowFence stores the token in the row: column is a 64-bit integer column (bigint) that holds the
-// highest token that has written the row; NULL and 0 mean that no token has. Only sqlfence writes
-// it. May be combined with [Ledger]; both are then enforced.
+// RowFence stores the highest token that has written a row in column, a 64-bit integer column (bigint) that
+// only sqlfence writes. A write with a lower token fails with [ErrStale]. NULL and 0 mean that no token has
+// written the row.
 //
-// A row can't know whether its token was ever issued: any higher number passes, and refuses all
-// lower ones from then on, also those of honest holders. Nor does a deleted row keep its token: an
-// INSERT or upsert with an older one brings it back. If tokens may come from outside, for example
-// with a request, add [Ledger], which refuses both.
-//
-// docs/rules.md has what differs by database, such as SQLite's REPLACE, which is guarded in its plain form.
+// RowFence doesn't know which tokens were issued: a made-up high token passes and makes all lower tokens stale.
+// A deleted row has no token, so that an INSERT with an older token brings the row back. Add [Ledger] to refuse
+// both.
 func RowFence(column string) Rule {
 	return func(t *registration) { t.Once(&t.Rules.FenceColumn, "RowFence", column) }
 }
 
-// Ledger lets a write pass only with the newest token issued or adopted for its
-// name, which the table fencing_tokens holds (see package tokens): a lower one is
-// [ErrStale], a higher one [ErrNotIssued]. A token of another service has to be
-// adopted before it is used. The guarded table needs no column. Ledger is the default
-// for a table without rules.
+// Ledger lets a write pass only with the newest token that was issued or adopted for its name (package tokens),
+// which the table fencing_tokens holds. A lower token is [ErrStale], a higher one [ErrNotIssued]. The guarded
+// table needs no column. Ledger is the default for a table without rules, and can be combined with [RowFence].
 //
-// On SQLite:
-//
-//   - REPLACE, INSERT OR REPLACE and UPDATE OR REPLACE are guarded if the table has no other
-//     rule but [Resource], [Optional] or [UnfencedInserts]. Else the last is refused, and for the
-//     others see [RowFence].
-//   - The ledger has to be in the database file of the guarded table.
-//   - INSERT ... SELECT * between tables with generated columns fails; name the
-//     columns instead.
-//   - DEFAULT VALUES fails for a table WITHOUT ROWID, and ignores the default of a
-//     column called _rowid_.
-//
-// Where several servers write to one database, as in a Galera cluster, a write with Ledger is
-// refused with an [UnguardableError]: its lock is one server's. See docs/galera.md.
-//
-// PostgreSQL refuses guarded writes (0A000) to a table with a DO ALSO rule or a
-// conditional DO INSTEAD rule for them.
+// On SQLite the ledger must be in the guarded table's file. If several servers write to one database, as in a
+// Galera cluster, writes fail with an [UnguardableError].
 func Ledger() Rule {
 	return func(t *registration) { t.Rules.Ledger = true }
 }
 
-// Resource sets the name of the tokens that guard this table; by default it is
-// the table's name as it was registered. It is brought into Unicode's normalization
-// form C, like the names of the tokens, and has their limits (see [Token]).
+// Resource sets the name of the tokens that guard the table. The default is the registered name of the table.
+// [Token] describes which names are valid.
 func Resource(name string) Rule {
 	return func(t *registration) {
 		if fault := core.NameFault(nfc.String(name)); fault != "" {
@@ -64,54 +45,40 @@ func Resource(name string) Rule {
 	}
 }
 
-// SingleUse refuses a token that the row holds already: one token, one write per
-// row. Needs [RowFence]. A driver's retry of a write that had been applied is then
-// refused, too.
+// SingleUse refuses a token that the row already holds, so that each token writes a row only once. It needs
+// [RowFence]. A driver's retry of an applied write is then refused.
 func SingleUse() Rule {
 	return func(t *registration) { t.Rules.SingleUse = true }
 }
 
-// Optional lets writes without a token pass unguarded, each with an [Unfenced] event; those
-// with one are guarded. Use it while an application is being converted.
+// Optional sends writes without a token unguarded, each with an [Unfenced] event. Writes with a token are
+// guarded. Use Optional while you convert an application.
 func Optional() Rule {
 	return func(t *registration) { t.Optional = true }
 }
 
-// UnfencedInserts lets a statement that can only add rows run without a token: no context can carry
-// one for a row that isn't there yet. It is for tables that get their keys from the database, by a
-// sequence, AUTOINCREMENT or a DEFAULT, or by INSERT ... SELECT; with [Key] those statements are
-// refused otherwise.
+// UnfencedInserts lets a statement that only adds rows run without a token. It is for tables with keys that the
+// database makes, because no context can carry the token of such a row. REPLACE, and an upsert with DO UPDATE
+// still need a token. A token in the context is used.
 //
-// REPLACE, and an upsert with DO UPDATE, still need a token, as they may change a row. A token that
-// the context carries is used all the same.
-//
-// What it gives up: a process that has lost its token can still add rows. And a row that is added
-// without its token has an empty mark, so that the first token to write it passes, however old; the
-// fence column has to be nullable, or to have 0 as its default. Where rows belong to something that
-// exists before them, such as an order to its customer, a [Key] on that column fences new rows, too.
-// docs/rules.md has the details.
+// A process that has lost its token can still add rows. A row that is added without a token has an empty fence
+// column, which must be nullable or have the default 0, and the first token to write the row passes, however
+// old.
 func UnfencedInserts() Rule {
 	return func(t *registration) { t.Rules.UnfencedInserts = true }
 }
 
-// Exempt takes one table out of the patterns of [WithTable]: its writes aren't guarded. It goes with no other rule.
-// Where the table is registered with a schema, a statement has to name that, too.
+// Exempt excludes a table from the patterns of [WithTable], so that its writes aren't guarded. It can't be
+// combined with other rules. If the table is registered with its schema, statements must name the schema.
 func Exempt() Rule {
 	return func(t *registration) { t.Rules.Exempt = true }
 }
 
-// InMode sets the mode of the table, whatever [WithMode] says: an application can be
-// converted table by table, each observed first and enforced then. All of the table's rules are in
-// this mode, also [Serial] and [EditLock]. Two different modes are refused.
+// InMode sets the mode of the table and of all its rules, in place of [WithMode]. Two different modes are
+// [ErrInvalid].
 //
-// If a statement concerns tables of both modes, as one with WITH may, or one that can't be
-// read, what is enforced holds as if the observed tables weren't registered:
-//
-//   - A statement that writes to both is sent with all of its guards. If it fails, it is sent
-//     once more, in a PostgreSQL transaction behind a savepoint, with those of the enforced tables
-//     alone. If these refuse it, it is refused; else the event says why it would have been.
-//   - A statement that the enforced tables alone would have refused is refused, and one that
-//     is refused only for the observed tables is sent with the guards of the enforced ones.
+// If a statement concerns tables of both modes, the rules of enforced tables hold as if the observed tables
+// weren't registered (docs/adopting.md).
 func InMode(m Mode) Rule {
 	return func(t *registration) {
 		switch {

@@ -2,23 +2,15 @@ package sqlfence
 
 import "errors"
 
-// Sealed has the database itself refuse every write of the table that doesn't prove its token, from
-// any client: another program, psql, a stored function, a trigger, a cascade. It is a rule on top
-// of [RowFence] or [Claim], may be combined with the others, and refuses nothing by itself: the seal is
-// triggers, which schema.Seal installs. docs/sealed.md has what each kind of client sees.
+// Sealed prepares programs for a sealed table, in which triggers refuse each write without a valid token from
+// any client, such as another program, psql, or a stored function. schema.Seal installs the triggers. Sealed
+// needs [RowFence] or [Claim], and itself refuses nothing: deploy all programs with it, then seal the table
+// while they run. A statement that was sent before its program knew of the seal fails with a temporary error
+// (see [Retry]).
 //
-// A guarded write proves its token by assigning the token's negative to the fence column,
-// which the triggers turn into the token; with Claim, the claim's to its column, where a write that
-// raises the claim proves nothing. As long as the table isn't sealed, statements are those without
-// Sealed. So a program with Sealed can be deployed first, and the table sealed while it runs. The
-// database is asked for the seal once, before the first guarded statement, and again after a write that
-// the seal has refused; such a statement is sent once more if it stands outside of a transaction, and
-// else fails with a temporary error (see [Retry]).
-//
-// A table with [Optional] or [UnfencedInserts] can't be sealed, nor one of SQLite. The seal
-// holds whatever the mode: in [Observe] mode, and under [Bypass], the database refuses.
-//
-// Without options each write proves its token by itself.
+// A seal also refuses writes in [Observe] mode and under [Bypass]. Sealed doesn't go with [Optional],
+// [UnfencedInserts] and [EditLock], and schema.Seal refuses SQLite. Without options each write must present its
+// own token. docs/sealed.md describes what each client sees.
 func Sealed(opts ...SealOption) Rule {
 	return func(t *registration) {
 		t.Rules.Sealed = true
@@ -32,18 +24,17 @@ func Sealed(opts ...SealOption) Rule {
 	}
 }
 
-// A SealOption sets up what the seal of a table accepts. See [Sealed].
+// A SealOption sets what the seal of a table accepts. See [Sealed].
 type SealOption func(*registration)
 
-// FromTransaction has the seal take the token of the transaction for a write that proves none by itself, so
-// that programs in other languages write to the table with the statements that they have:
+// FromTransaction lets writes without a token of their own present the transaction's token, so that programs in
+// other languages can keep their statements:
 //
 //	SELECT set_config('sqlfence.tokens', 'books:000000000000042 orders:000000000000007', true)
 //
-// These are tokens as [Token.String] writes them, with blanks between them. They hold until the transaction
-// ends. A value that was set for the session proves nothing; docs/sealed.md says how the seal distinguishes
-// the two, and which privilege the table's owner needs for that. Statements of sqlfence prove their own
-// token, as without it. On PostgreSQL alone: elsewhere schema.Seal refuses the table.
+// The value has tokens in the form of [Token.String], separated by blanks, and ends with the transaction. The
+// seal doesn't accept a value that was set for the session; docs/sealed.md describes how, and which privileges
+// that takes. On other databases than PostgreSQL schema.Seal refuses the table.
 func FromTransaction() SealOption {
 	return func(t *registration) { t.FromTransaction = true }
 }

@@ -7,31 +7,26 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// WithTokenSource sets a function that supplies a write's tokens if neither its context nor its transaction
-// carries one for the table. It is for programs that write without a context; Election.Tokens of package lease
-// is a source. A nil source and a second source are [ErrInvalid].
+// WithTokenSource sets a function that supplies tokens for programs that write without a context.
+// Election.Tokens of package lease is one. A nil source and a second source are [ErrInvalid].
 //
-// names lists the missing names: the table's [Resource], or for a table with [Key] the resource and a slash,
-// such as "books/". The source returns its tokens for these names: at most one for a plain name, and any number
-// of row tokens, such as "books/42", for a name that ends in a slash. Names may be in any Unicode normalization
-// form.
+// The driver calls the source before it sends a write if neither the context nor the transaction carries a
+// token of the table, usually once for each execution. names has the [Resource] of each such table, or with
+// [Key] the resource and a slash, such as "books/". The source returns at most one token for a plain name, and
+// any number of row tokens, such as "books/42", for a name with a slash. The driver doesn't call it for writes
+// that claim or add rows of a table with [Claim], or for statements that are refused anyway or run under
+// [Bypass].
 //
-// If the source returns an error, the write is refused with [ErrNoFence], which wraps that error, even on an
-// [Optional] table. A token of another name, two tokens of one name, or an invalid token refuse the write with
-// ErrNoFence and [ErrInvalid]. If the source returns no token, the write fails with ErrNoFence, unless Optional
-// or [UnfencedInserts] allows the write. In [Observe] mode these writes are reported and sent.
+// If the source returns no token, the write fails with [ErrNoFence], unless [Optional] or [UnfencedInserts]
+// allows it. If the source fails, ErrNoFence wraps its error. Other names than requested, two tokens of one
+// name, and invalid tokens are ErrNoFence and [ErrInvalid]. [Observe] mode reports and sends these writes.
 //
-// The driver calls the source at most once for each execution, on the goroutine and with the context of the
-// write. The source must be fast and safe for concurrent use, and must not use the connection or transaction of
-// the write. The driver and the source must not change each other's slices; the source may return the same
-// slice each time. The driver doesn't call the source when a statement is prepared, for statements that touch no
-// registered table, are refused anyway or run under [Bypass], nor for writes that claim or add rows of a table
-// with [Claim].
+// The source is called on the goroutine and with the context of the write. It must be fast and safe for
+// concurrent use, and must not use the write's connection or transaction. Neither side may change the other's
+// slice.
 //
-// A source returns the current token. A program that reads under one token, loses its lease and gets a new
-// token would write the old decision with the new token. Inside a transaction this fails with a [StaleError];
-// roll the transaction back. Outside of a transaction, put the token into the context with [WithFence] before
-// reading, or end the work before the next token is issued, as Election does.
+// A program must not write under one token what it decided under an earlier token. A transaction that does so
+// fails with a [StaleError]; docs/adopting.md describes what to do outside of transactions.
 func WithTokenSource(source func(ctx context.Context, names []string) ([]Token, error)) Option {
 	return func(o *options) {
 		switch {

@@ -10,40 +10,31 @@ import (
 )
 
 const (
-	// WarnToken is the value from which issuing a token is logged as a warning:
-	// 90_000_000_000_000, a tenth of [MaxToken], so that there is time to act.
+	// WarnToken is the value from which issuing a token is logged as a warning, a tenth of [MaxToken].
 	WarnToken = 90_000_000_000_000
 
-	// MaxToken is the highest value of a token, 900_000_000_000_000. It fits 15 decimal digits, and a
-	// float64 holds it exactly, so it survives JavaScript and JSON. Package tokens
-	// gives each of PostgreSQL's timelines 10^10 of it.
+	// MaxToken is the highest value of a token. It has 15 decimal digits, and a float64 holds it exactly.
 	MaxToken = 900_000_000_000_000
 )
 
-// A Token is a fencing token: proof of how recently its holder was granted the
-// resource called Name. Of two tokens of one name the higher Value is the newer.
+// A Token is a fencing token of the resource called Name. Of two tokens of one name the higher Value is the
+// newer. The zero Token means "no token". A Token is safe to copy and to share.
 //
-// Name is valid UTF-8 of 1 to 512 bytes without NUL, and not "sqlfence:floor"; Value is in 1..[MaxToken].
-// Wherever a name is taken, here and in packages tokens and lease, it is brought
-// into Unicode's normalization form C first, so that two spellings of one text are
-// one name.
-// The zero Token means "no token"; a write that needs one is refused. A Token is a
-// plain value, safe to copy and to share.
+// Name is valid UTF-8 of 1 to 512 bytes without NUL, and not "sqlfence:floor". Each function that takes a name
+// normalizes it to Unicode's form C, so that two spellings of a text are one name. Value is in 1..[MaxToken].
 type Token struct {
 	Name  string
 	Value int64
 }
 
-// Fence returns the value as 15 digits, zero-padded, so that the order of the
-// texts is the order of the tokens: 42 is "000000000000042".
+// Fence returns the value as 15 digits, such as "000000000000042", so that tokens sort as text.
 func (t Token) Fence() string { return core.Token(t).Fence() }
 
 // String returns "name:fence", for example "books:000000000000042".
 // [ParseToken] reads it back.
 func (t Token) String() string { return core.Token(t).String() }
 
-// MarshalText returns the form of [Token.String]. A token with an invalid name
-// or value is an error.
+// MarshalText returns the form of [Token.String], or an error for an invalid token.
 func (t Token) MarshalText() ([]byte, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -51,7 +42,7 @@ func (t Token) MarshalText() ([]byte, error) {
 	return []byte(t.String()), nil
 }
 
-// UnmarshalText reads what [Token.MarshalText] wrote. On an error t is unchanged.
+// UnmarshalText parses the form of [Token.String]. On an error t is unchanged.
 func (t *Token) UnmarshalText(text []byte) error {
 	parsed, err := ParseToken(string(text))
 	if err != nil {
@@ -61,10 +52,8 @@ func (t *Token) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseToken reads the text form of a token: a name, a colon and exactly 15
-// digits. The name may itself contain colons; the last one divides. It is returned in
-// Unicode's normalization form C. A text of another form is [ErrInvalid]; errors of
-// the token that it spells are those of [Token.Validate].
+// ParseToken parses the form of [Token.String]: a name, a colon and exactly 15 digits. The name may contain
+// colons. Another form is [ErrInvalid]. Invalid names and values are errors as of [Token.Validate].
 func ParseToken(s string) (Token, error) {
 	// The bound comes first, so that an error never quotes a megabyte of input. A
 	// text is at most three times as long before it is normalised.
@@ -96,7 +85,6 @@ func ParseToken(s string) (Token, error) {
 	return t, nil
 }
 
-// Validate returns nil for a token that can be used. A value over [MaxToken] is
-// [ErrTokenLimit]; a value below 1 or an invalid name is [ErrInvalid],
-// and the error says what is wrong with it.
+// Validate returns nil for a valid token. A value over [MaxToken] is [ErrTokenLimit], a value below 1 or an
+// invalid name [ErrInvalid].
 func (t Token) Validate() error { return core.Token(t).Validate() }
