@@ -28,12 +28,11 @@ func Claim(column string) Rule {
 // a claim of a row that is gone. A takeover waits until the write has committed.
 //
 // With [Key], each row needs the claim of the row that it names: under WithTable("results", ClaimOf("jobs"),
-// Key("job_id")) a result needs the claim of its job, else it is [ErrOutOfScope]. All claims that the context
-// carries for rows of the other table must hold. A context without one is [ErrNoFence]; a token source isn't
-// asked.
+// Key("job_id")) a result without the claim of its job is [ErrOutOfScope]. All claims that the context carries
+// for rows of the other table must hold. A context without one is [ErrNoFence]; a token source isn't asked.
 //
-// ClaimOf doesn't go with other rules about tokens than Key, [Optional] and [UnfencedInserts]. A statement that
-// writes both tables is refused; write two statements in one transaction.
+// Other rules about tokens than Key, [Optional] and [UnfencedInserts] can't be combined with ClaimOf. A
+// statement that writes both tables is refused.
 func ClaimOf(table string) Rule {
 	return func(t *registration) { t.Once(&t.ClaimOf, "ClaimOf", table) }
 }

@@ -3,8 +3,7 @@
 //
 // A lease holder can be paused beyond the end of its lease, and then overwrite the writes of its successor. A
 // lock service can't prevent such a write, but the database can: each new holder gets a token with a higher
-// number, each write carries the holder's token, and the database refuses a write with a lower token than the
-// newest one.
+// number, each write carries a token, and the database refuses a write with a lower token than the newest one.
 //
 //	db, err := sqlfence.Open("pgx", dsn,
 //		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger()))
@@ -32,8 +31,7 @@
 //   - A statement that may write to a registered table and can't be guarded isn't sent ([statements.md]). Nor
 //     is a write without a token, except with [Optional], [UnfencedInserts], [Observe], [Bypass] and
 //     [WithoutGuards].
-//   - Except under Bypass, only sqlfence's packages write to fencing_tokens, fencing_leases, rowlocks and
-//     fencing_changes.
+//   - Except under Bypass, only sqlfence's packages write to sqlfence's own tables.
 //   - A guarded statement outside of a transaction takes one round trip, except the first of a connection.
 //   - A statement that touches no registered table reaches the driver unchanged.
 //

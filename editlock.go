@@ -10,14 +10,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// EditLock refuses a write to a row that another user is editing with a [LockedError]. Package rowlock keeps
-// the lock in three columns of the row: by has the user's ID, an integer or a text; since and expiry have times
-// of the database's clock. NULL, 0 and "" in by mean no lock, and a lock with NULL in expiry has expired. Times
-// are timestamptz in PostgreSQL, integers in SQLite (milliseconds since 1970 in UTC), bigints in MySQL
-// (microseconds).
+// EditLock refuses a write with a [LockedError] if another user is editing the row. Package rowlock keeps the
+// lock in three columns of the row: by has the user's ID, an integer or a text; since and expiry have times of
+// the database's clock (docs/rowlock.md has their types). NULL, 0 and "" in by mean no lock. A lock with NULL
+// in expiry has expired.
 //
-// [WithEditor] names the user that writes. A write without it is refused while any user holds the lock.
-// Statements that change the lock must run under [Bypass], as those of package rowlock do.
+// [WithEditor] names the user that writes. Without it, a write fails while any user holds the lock. Statements
+// that change the lock must run under [Bypass], as those of package rowlock do.
 //
 // A table with EditLock alone needs no tokens. A stale token is reported first, then a conflict of serials,
 // then the lock.
@@ -40,8 +39,8 @@ func WithEditor(ctx context.Context, user any) context.Context {
 	return core.WithEditor(ctx, user)
 }
 
-// A LockedError is [ErrLocked] with its facts. If the database refused the write, Unwrap returns the base
-// driver's error.
+// A LockedError has the details of an [ErrLocked]. Unwrap returns the base driver's error if the database
+// refused the write.
 type LockedError struct {
 	refusedAsLocked
 

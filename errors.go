@@ -23,11 +23,10 @@ var (
 	// the source of [WithTokenSource] failed, ErrNoFence wraps its error.
 	ErrNoFence = errNoFence
 
-	// ErrOutOfScope: the write reaches a row that none of the context's tokens covers (see [Key]).
+	// ErrOutOfScope: no token of the context covers a row that the write reaches ([Key]).
 	ErrOutOfScope = errOutOfScope
 
-	// ErrUnguardable: the statement may write to a registered table and can't be guarded; see
-	// [UnguardableError].
+	// ErrUnguardable: the statement may write to a registered table and can't be guarded.
 	ErrUnguardable = errors.New("sqlfence: statement can't be guarded")
 
 	// ErrUnknownName: the ledger has no row for the token's name. Ensure, Issue and Adopt of package tokens
@@ -108,7 +107,7 @@ func (isConflict) sentinel() error    { return ErrConflict }
 func (isLocked) sentinel() error      { return ErrLocked }
 func (isNotSetUp) sentinel() error    { return ErrNotSetUp }
 
-// A StaleError is [ErrStale] with its facts. Unwrap returns the base driver's error, or nil if nothing was
+// A StaleError has the details of an [ErrStale]. Unwrap returns the base driver's error, or nil if nothing was
 // sent. A lease that its holder knows to be lost is ErrStale without a StaleError.
 type StaleError struct {
 	refusedAsStale
@@ -135,7 +134,7 @@ func (e *StaleError) Error() string {
 		"stop working, don't retry", ErrStale, e.Table, e.Token.Name, e.Current, e.Token.Value)
 }
 
-// A NotIssuedError is [ErrNotIssued] with its facts. Unwrap returns the base driver's error.
+// A NotIssuedError has the details of an [ErrNotIssued]. Unwrap returns the base driver's error.
 type NotIssuedError struct {
 	refusedAsNotIssued
 
@@ -158,8 +157,8 @@ func (e *NotIssuedError) Error() string {
 		ErrNotIssued, e.Table, e.Token, e.Current)
 }
 
-// An UnguardableError is [ErrUnguardable] with its facts. Most such statements are refused before they are
-// sent. If the database refused the statement, Unwrap returns the base driver's error.
+// An UnguardableError has the details of an [ErrUnguardable]. Unwrap returns the base driver's error if the
+// database refused the statement; most such statements aren't sent.
 type UnguardableError struct {
 	refusedAsUnguardable
 
@@ -167,12 +166,9 @@ type UnguardableError struct {
 	Reason string // what is wrong and what to write instead
 	Column string // with a type or value that the guard can't compare; empty for other reasons
 
-	// Server is the name of an untested server, for [WithUntestedServer]. It is empty for other reasons, and
-	// if the server doesn't throw the error of a guard.
-	Server string
+	Server string // an untested server, as [WithUntestedServer] takes it; empty for other reasons
 
-	// Offset is the position in the statement in bytes, or -1. After a pgx.QueryRewriter it is the position in
-	// the rewritten statement.
+	// Offset is the position in bytes, or -1, in the statement or in what a pgx.QueryRewriter made of it.
 	Offset int
 }
 

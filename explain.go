@@ -6,25 +6,18 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
-// An Explanation describes what happens to a statement. See [Explain].
+// An Explanation describes what happens to a statement.
 type Explanation struct {
-	// Kind is Guarded, Refused, or Passed.
-	Kind EventKind
-
-	// Tables are the registered tables that the statement writes to, as in an [Event].
-	Tables []string
-
-	// SQL is the statement that is sent, guarded with one token for each table; empty if it is refused.
-	SQL string
-
-	// Err is the [*UnguardableError] of a refused statement, else nil.
-	Err error
+	Kind   EventKind // Guarded, Refused or Passed
+	Tables []string  // the registered tables that the statement writes to, as in an [Event]
+	SQL    string    // the statement that is sent, with one token for each table; empty if it is refused
+	Err    error     // the [*UnguardableError] of a refused statement, else nil
 }
 
 // Explain returns how db would guard a statement, or why it would refuse it, without sending anything or
 // calling an observer. It doesn't consider tokens, modes and [Bypass]. A guard's values are shown as
-// placeholders, or as the token 1 if they are written into the statement. Explain is safe for concurrent use. A
-// database that sqlfence didn't open, or with another wrapper around sqlfence, is [ErrInvalid].
+// placeholders, or as the token 1. Explain is safe for concurrent use. A database that sqlfence didn't open, or
+// with another wrapper around sqlfence, is [ErrInvalid].
 func Explain(db *sql.DB, query string) (Explanation, error) {
 	s, err := fenced.SettingsOf("Explain", db)
 	if err != nil {

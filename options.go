@@ -40,16 +40,15 @@ type Option func(*options)
 // an unqualified books. A write with a name that matches several registrations is refused. Package verify
 // checks that the table exists.
 //
-// A table without rules is guarded by [Ledger]. A nil rule, contradicting rules, a second registration of a
-// table, and the tables of sqlfence itself, which are always guarded, are [ErrInvalid].
+// A table without rules is guarded by [Ledger]. A nil rule, contradicting rules and a second registration of a
+// table are [ErrInvalid]. So are fencing_tokens, fencing_leases, rowlocks and fencing_changes, which are always
+// guarded.
 //
 // "*" registers all tables without a registration of their own, "shop.*" all such tables of a schema. Each
-// takes tokens of its own name ("books" under "*", "shop.books" under "shop.*"), unless [Resource] names
-// others. [Exempt] excludes a table. [Claim] and [Sealed] don't go with these patterns. Under a pattern, DO,
-// and CALL with a string are refused if they may write.
+// takes tokens of its own name, unless [Resource] names others. [Exempt] excludes a table. [Claim] and [Sealed]
+// don't go with these patterns, under which DO, and CALL with a string are refused if they may write.
 //
-// In PostgreSQL, register also each partition, parent and child that statements name, with the same Resource.
-// docs/rules.md has more about names.
+// docs/rules.md describes how to register PostgreSQL's partitions, parents and children.
 func WithTable(name string, rules ...Rule) Option {
 	return func(o *options) {
 		t := &registration{Name: name}
@@ -131,9 +130,9 @@ func WithoutGuards(reason string) Option {
 }
 
 // WithUntestedServer permits guarded writes on a server on which guards were never tested, such as
-// "CockroachDB". Without it they fail with an [UnguardableError] that has the server's name. docs/servers.md
-// lists the servers. The option may be repeated. An empty name is [ErrInvalid]. The option doesn't help if the
-// server doesn't throw the error of a guard, which each connection tests before its first guarded write.
+// "CockroachDB". Without the option these writes fail with an [UnguardableError] that has the server's name
+// (docs/servers.md). The option may be repeated. An empty name is [ErrInvalid]. Each connection still tests
+// that the server throws the error of a guard.
 func WithUntestedServer(name string) Option {
 	return func(o *options) {
 		if name == "" {

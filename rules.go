@@ -58,8 +58,8 @@ func Optional() Rule {
 }
 
 // UnfencedInserts lets a statement that only adds rows run without a token. It is for tables with keys that the
-// database makes, because no context can carry the token of such a row. REPLACE, and an upsert with DO UPDATE
-// still need a token. A token in the context is used.
+// database makes, because no context can carry the token of such a row. If the context carries a token, the
+// statement uses the token.
 //
 // A process that has lost its token can still add rows. A row that is added without a token has an empty fence
 // column, which must be nullable or have the default 0, and the first token to write the row passes, however

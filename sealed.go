@@ -32,9 +32,9 @@ type SealOption func(*registration)
 //
 //	SELECT set_config('sqlfence.tokens', 'books:000000000000042 orders:000000000000007', true)
 //
-// The value has tokens in the form of [Token.String], separated by blanks, and ends with the transaction. The
-// seal doesn't accept a value that was set for the session; docs/sealed.md describes how, and which privileges
-// that takes. On other databases than PostgreSQL schema.Seal refuses the table.
+// The value has tokens in the form of [Token.String], separated by blanks, and ends with the transaction. A
+// value that was set for the session isn't accepted. docs/sealed.md describes which privileges that takes. On
+// other databases than PostgreSQL schema.Seal refuses the table.
 func FromTransaction() SealOption {
 	return func(t *registration) { t.FromTransaction = true }
 }

@@ -8,18 +8,16 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// Serial counts the versions of a row in an integer column: INSERT sets it to 1 and every UPDATE adds 1, unless
-// the statement assigns the column. NULL counts as 0. [WithSerial] makes a statement apply only to a row at one
-// version.
+// Serial counts the versions of a row in an integer column (bigint): INSERT sets it to 1 and every UPDATE adds
+// 1, unless the statement assigns the column. NULL counts as 0. [WithSerial] makes a statement apply only to a
+// row at one version.
 //
 // A value that UPDATE, DO UPDATE SET or MERGE assigns must be higher than the row's, otherwise the statement
-// fails with a [ConflictError] that has Assigned set. DEFAULT, and a value that isn't a separate expression, as
-// in (a, b) = (SELECT ...), are [ErrUnguardable]. An object-relational mapper should read the column and not
-// write it.
+// fails with a [ConflictError] that has Assigned set. An object-relational mapper should read the column and
+// not write it.
 //
 // A table with Serial alone needs no tokens. [Key], [Resource] and [Optional] imply [Ledger] unless there is a
-// [RowFence]. A stale token is reported before a conflict. In SQLite, a row with a version that isn't an
-// integer is an [UnguardableError]. In MySQL the column must be BIGINT.
+// [RowFence]. A stale token is reported before a conflict.
 func Serial(column string, opts ...SerialOption) Rule {
 	return func(t *registration) {
 		o := new(serialOptions)
@@ -49,12 +47,9 @@ type serialOptions struct {
 	required int // how often
 }
 
-// Required refuses writes to existing rows with [ErrNoSerial] if the context carries no serial ([WithSerial]).
-// UPDATE, DELETE, and MERGE with such an arm aren't sent. The database refuses INSERT ... ON CONFLICT DO UPDATE
-// if it would update. Other INSERTs need no serial.
-//
-// WithSerial refuses MERGE, and in SQLite, MySQL and MariaDB upserts. Instead of an upsert write INSERT ... ON
-// CONFLICT DO NOTHING (INSERT IGNORE); if no row was inserted, read the row and UPDATE it.
+// Required refuses UPDATE and DELETE with [ErrNoSerial] if the context carries no serial ([WithSerial]), and so
+// MERGE and upserts that would update or delete a row. Other INSERTs need no serial. docs/rules.md describes
+// what to write instead of an upsert.
 func Required() SerialOption {
 	return func(o *serialOptions) { o.required++ }
 }
@@ -66,13 +61,12 @@ func Required() SerialOption {
 // negative serial fails with [ErrInvalid].
 //
 // A statement with an ambiguous result is [ErrUnguardable]. docs/rules.md lists these statements, and reasons
-// for ErrGone other than a missing row. A deleted row that is inserted again starts at 1. If a driver repeats
-// an applied write, the second one is a conflict.
+// for ErrGone other than a missing row. If a driver repeats an applied write, the second one is a conflict.
 func WithSerial(ctx context.Context, serial int64) context.Context {
 	return core.WithSerial(ctx, serial)
 }
 
-// A ConflictError is [ErrConflict] with its facts. Unwrap returns the base driver's error.
+// A ConflictError has the details of an [ErrConflict]. Unwrap returns the base driver's error.
 type ConflictError struct {
 	refusedAsConflict
 

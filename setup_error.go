@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// ErrNotSetUp: the database lacks a column of a registered table, a table of sqlfence's own, or a privilege. A
-// [SetupError] has the details. Nothing was changed.
+// ErrNotSetUp: the database lacks a column, a table of sqlfence's own, or a privilege. Nothing was changed.
 var ErrNotSetUp = errors.New("sqlfence: the database is not set up")
 
-// A SetupError is [ErrNotSetUp] with its facts. In [Observe] mode the event carries the SetupError, and the
+// A SetupError has the details of an [ErrNotSetUp]. In [Observe] mode the event carries the SetupError, and the
 // statement is sent as it was written.
 type SetupError struct {
 	refusedAsNotSetUp

@@ -13,13 +13,14 @@ import (
 // The driver calls the source before it sends a write if neither the context nor the transaction carries a
 // token of the table, usually once for each execution. names has the [Resource] of each such table, or with
 // [Key] the resource and a slash, such as "books/". The source returns at most one token for a plain name, and
-// any number of row tokens, such as "books/42", for a name with a slash. The driver doesn't call it for writes
-// that claim or add rows of a table with [Claim], or for statements that are refused anyway or run under
+// any number of row tokens, such as "books/42", for a name with a slash. The driver doesn't call the source for
+// writes that claim or add rows of a table with [Claim], or for statements that are refused anyway or run under
 // [Bypass].
 //
 // If the source returns no token, the write fails with [ErrNoFence], unless [Optional] or [UnfencedInserts]
-// allows it. If the source fails, ErrNoFence wraps its error. Other names than requested, two tokens of one
-// name, and invalid tokens are ErrNoFence and [ErrInvalid]. [Observe] mode reports and sends these writes.
+// allows it. If the source fails, every such write is refused with ErrNoFence, which wraps the source's error.
+// Unrequested names, two tokens of one name, and invalid tokens are ErrNoFence and [ErrInvalid]. In [Observe]
+// mode these writes are reported and sent.
 //
 // The source is called on the goroutine and with the context of the write. It must be fast and safe for
 // concurrent use, and must not use the write's connection or transaction. Neither side may change the other's

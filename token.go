@@ -20,8 +20,8 @@ const (
 // A Token is a fencing token of the resource called Name. Of two tokens of one name the higher Value is the
 // newer. The zero Token means "no token". A Token is safe to copy and to share.
 //
-// Name is valid UTF-8 of 1 to 512 bytes without NUL, and not "sqlfence:floor". Each function that takes a name
-// normalizes it to Unicode's form C, so that two spellings of a text are one name. Value is in 1..[MaxToken].
+// Name is valid UTF-8 of 1 to 512 bytes without NUL, and not "sqlfence:floor". Functions that take names
+// normalize them to Unicode's form C. Value is in 1..[MaxToken].
 type Token struct {
 	Name  string
 	Value int64
