@@ -10,14 +10,14 @@ import (
 
 // Claim fences rows that workers take, such as the jobs of a queue. column is the row's attempt or generation,
 // an integer column that only rises; NULL counts as 0. Claim needs [Key], and can only be combined with
-// [Resource], [InMode] and [Sealed]. It needs no other column and no ledger.
+// [Resource], [InMode] and [Sealed].
 //
 //   - An UPDATE that assigns the column takes its rows over, and needs no token. It must raise the column of
 //     each row, otherwise it fails with a [ConflictError] that has Assigned set. The same holds for upserts and
 //     MERGE. If the context carries a token of such a row, an older claim than the row's is [ErrStale], a
 //     higher one [ErrNotIssued].
-//   - Other UPDATEs and DELETEs keep the claim, and must present it for each row, by a token of [ClaimToken].
-//     Another claim than the row's is [ErrStale], a row without a token [ErrOutOfScope].
+//   - Other UPDATEs and DELETEs keep the claim, and must present the row's claim by a token of [ClaimToken].
+//     Another claim is [ErrStale], a row without a token [ErrOutOfScope].
 //   - A new row needs no token.
 func Claim(column string) Rule {
 	return func(t *registration) { t.Once(&t.Rules.Claim, "Claim", column) }
@@ -29,9 +29,9 @@ func Claim(column string) Rule {
 //
 // With [Key], each row needs the claim of the row that it names: under WithTable("results", ClaimOf("jobs"),
 // Key("job_id")) a result without the claim of its job is [ErrOutOfScope]. All claims that the context carries
-// for rows of the other table must hold. A context without one is [ErrNoFence]; a token source isn't asked.
+// for rows of the other table must hold. A context without one is [ErrNoFence]; a token source isn't called.
 //
-// Other rules about tokens than Key, [Optional] and [UnfencedInserts] can't be combined with ClaimOf. A
+// Of the rules about tokens only Key, [Optional] and [UnfencedInserts] can be combined with ClaimOf. A
 // statement that writes both tables is refused.
 func ClaimOf(table string) Rule {
 	return func(t *registration) { t.Once(&t.ClaimOf, "ClaimOf", table) }

@@ -8,13 +8,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// WithFence returns a context that carries tokens in addition to those of ctx. A token replaces one of the same
-// name. A write on a registered table is guarded by the context's token of the table's resource (see
-// [Resource], [Key]).
+// WithFence returns a context that carries tokens in addition to those of ctx. A token replaces a token of the
+// same name. The context's token of a table's resource guards writes on the table (see [Resource], [Key]).
 //
-// Tokens are checked when a write needs them. A write with a value over [MaxToken] fails with [ErrTokenLimit],
-// with another invalid token with [ErrInvalid] and [ErrNoFence]. On a table with [RowFence] and without
-// [Ledger] a made-up token passes if it is high enough, so that tokens must not come from outside.
+// Tokens are checked when a write needs them. A value over [MaxToken] is [ErrTokenLimit]. Another invalid token
+// is [ErrInvalid] and [ErrNoFence]. On a table with [RowFence] and without [Ledger] a made-up token passes if
+// it is high enough, so that tokens must not come from outside.
 func WithFence(ctx context.Context, tokens ...Token) context.Context {
 	held := core.TokensFrom(ctx)
 	all := make([]core.Token, len(held), len(held)+len(tokens))
@@ -46,7 +45,7 @@ func WithFence(ctx context.Context, tokens ...Token) context.Context {
 	return core.WithTokens(ctx, all)
 }
 
-// FenceFrom returns the token called name that ctx carries, and whether there is one.
+// FenceFrom returns the token called name in ctx, and whether there is one.
 func FenceFrom(ctx context.Context, name string) (Token, bool) {
 	name = nfc.String(name)
 	for _, t := range core.TokensFrom(ctx) {
@@ -57,8 +56,8 @@ func FenceFrom(ctx context.Context, name string) (Token, bool) {
 	return Token{}, false
 }
 
-// FencesFrom returns all tokens that ctx carries, for example to send them to another process. The caller owns
-// the slice, which is nil if there are none.
+// FencesFrom returns all tokens in ctx, for example to send them to another process. The caller owns the slice,
+// which is nil if there are none.
 func FencesFrom(ctx context.Context) []Token {
 	held := core.TokensFrom(ctx)
 	if len(held) == 0 {
@@ -73,7 +72,7 @@ func FencesFrom(ctx context.Context) []Token {
 
 // Bypass returns a context that sends statements without guards, for migrations and repairs. Observers receive
 // the reason with every statement that would have been guarded or refused. If reason is empty, the guards stay
-// in force, and a refusal reports that. [WithoutGuards] is Bypass for a whole database.
+// in force. See [WithoutGuards] for a whole database.
 func Bypass(ctx context.Context, reason string) context.Context {
 	return core.WithBypass(ctx, reason)
 }

@@ -3,7 +3,7 @@
 //
 // A lease holder can be paused beyond the end of its lease, and then overwrite the writes of its successor. A
 // lock service can't prevent such a write, but the database can: each new holder gets a token with a higher
-// number, each write carries a token, and the database refuses a write with a lower token than the newest one.
+// number, each write carries a token, and the database refuses writes with a lower token than the newest one.
 //
 //	db, err := sqlfence.Open("pgx", dsn,
 //		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger()))
@@ -16,9 +16,9 @@
 //		// Another holder has taken over; the UPDATE changed nothing.
 //	}
 //
-// The driver adds the comparison to each statement that writes to a registered table, so that comparing and
-// writing are one atomic statement. Package lease grants leases, package tokens issues tokens, and
-// [recipes.md] has code for leaders, queues and cron jobs.
+// The driver adds the comparison to each statement that writes to a registered table, so that comparing and writing
+// are atomic. Package lease grants leases, package tokens issues tokens, and [recipes.md] has code for leaders,
+// queues and cron jobs.
 //
 // # What it promises
 //
@@ -32,12 +32,12 @@
 //     is a write without a token, except with [Optional], [UnfencedInserts], [Observe], [Bypass] and
 //     [WithoutGuards].
 //   - Except under Bypass, only sqlfence's packages write to sqlfence's own tables.
+//   - Guarded writes on an untested server are refused ([WithUntestedServer]).
 //   - A guarded statement outside of a transaction takes one round trip, except the first of a connection.
 //   - A statement that touches no registered table reaches the driver unchanged.
 //
 // Equal tokens pass, unless the table is [SingleUse]. sqlfence compares tokens and never clocks. [Serial] and
-// [WithSerial] prevent lost updates: of two callers that read the same version of a row, only the first can
-// update it.
+// [WithSerial] prevent lost updates without tokens.
 //
 // # Transactions
 //
@@ -56,11 +56,10 @@
 //   - calls on the driver's own connection ([BaseConn]);
 //   - with [RowFence] alone: writes with a token that was never issued, and rows inserted again after a DELETE;
 //   - reads, and effects outside of the database, such as files and mails;
-//   - a ledger that another table shadows, for example after SET search_path without [WithSchema], or a replaced
+//   - a ledger that another table shadows, for example after SET search_path (see [WithSchema]), or a replaced
 //     json_extract on SQLite.
 //
-// Package verify checks the database for these gaps. Its option OnConnect refuses connections to a database that
-// has them.
+// Package verify checks the database for these gaps. With verify.OnConnect a database with gaps gets no connection.
 //
 // [recipes.md]: https://github.com/sqlfence/sqlfence/blob/main/docs/recipes.md
 // [promises.md]: https://github.com/sqlfence/sqlfence/blob/main/docs/promises.md

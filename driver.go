@@ -23,8 +23,8 @@ var (
 // Open opens a database as sql.Open does, with a registered driver, and fences it. It doesn't necessarily
 // connect.
 //
-// Invalid or contradicting options, a driver that is already fenced, and an unknown driver without
-// [WithDialect] are [ErrInvalid]. One error reports all of them. Other errors are those of sql.Open.
+// Invalid options, a driver that is already fenced, and an unknown driver without [WithDialect] are
+// [ErrInvalid]; one error reports all of them. Other errors are those of sql.Open.
 func Open(driverName, dsn string, opts ...Option) (*sql.DB, error) {
 	// database/sql gives a registered driver only through an opened DB.
 	probe, err := sql.Open(driverName, dsn)

@@ -39,8 +39,7 @@ func WithEditor(ctx context.Context, user any) context.Context {
 	return core.WithEditor(ctx, user)
 }
 
-// A LockedError has the details of an [ErrLocked]. Unwrap returns the base driver's error if the database
-// refused the write.
+// A LockedError has the details of an [ErrLocked].
 type LockedError struct {
 	refusedAsLocked
 

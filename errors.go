@@ -5,21 +5,23 @@ import (
 	"fmt"
 )
 
-// Sentinel errors, for use with errors.Is. A statement that fails with one of them has changed nothing;
-// with [ErrUnknownOutcome] it may have. The error types have a method Temporary, which returns whether the
-// same write can succeed later: only a [ConflictError] can.
+// Sentinel errors, for use with errors.Is. A refused statement has changed nothing. Only after [ErrUnknownOutcome] the
+// statement may have changed rows.
+//
+// Error types such as [StaleError] have the details of a sentinel error. Their method Unwrap returns the base driver's
+// error, or nil if nothing was sent. Their method Temporary returns whether the same write can succeed later: only
+// a [ConflictError] can.
 var (
 	// ErrStale: another holder has taken over the resource. Stop working; a retry with the same token can't
-	// succeed. A call also fails with ErrStale if its context has ended with an ErrStale as its
-	// [context.Cause], such as package lease's LostError. If the error is also ErrUnknownOutcome, the write may
-	// have been applied.
+	// succeed. A call also fails with ErrStale if the [context.Cause] of its ended context is an ErrStale, such
+	// as package lease's LostError; if the error is also ErrUnknownOutcome, the write may have been applied.
 	ErrStale = errStale
 
 	// ErrNotIssued: the token is higher than the newest of the [Ledger]. It was never issued or adopted here,
 	// or a failover or restore lost it. With [Claim]: a takeover presents a higher token than the row's claim.
 	ErrNotIssued = errNotIssued
 
-	// ErrNoFence: the context carries no token for the table, or an invalid one (then also [ErrInvalid]). If
+	// ErrNoFence: the context carries no token for the table, or an invalid token (then also [ErrInvalid]). If
 	// the source of [WithTokenSource] failed, ErrNoFence wraps its error.
 	ErrNoFence = errNoFence
 
@@ -49,7 +51,7 @@ var (
 	// ErrUnknownOutcome: a guarded write, or the commit of guarded writes, was sent and received no response,
 	// so that the database may have applied it. The error wraps the driver's error, except a driver.ErrBadConn
 	// that would make database/sql repeat the write. If a context ends while rows are read, database/sql may
-	// return the context's error alone.
+	// return only the context's error.
 	ErrUnknownOutcome = errUnknownOutcome
 
 	// ErrStandby: package tokens or lease queried a standby or read-only server, which may lag behind the
@@ -107,8 +109,8 @@ func (isConflict) sentinel() error    { return ErrConflict }
 func (isLocked) sentinel() error      { return ErrLocked }
 func (isNotSetUp) sentinel() error    { return ErrNotSetUp }
 
-// A StaleError has the details of an [ErrStale]. Unwrap returns the base driver's error, or nil if nothing was
-// sent. A lease that its holder knows to be lost is ErrStale without a StaleError.
+// A StaleError has the details of an [ErrStale]. A lease that its holder knows to be lost is ErrStale without a
+// StaleError.
 type StaleError struct {
 	refusedAsStale
 
@@ -134,7 +136,7 @@ func (e *StaleError) Error() string {
 		"stop working, don't retry", ErrStale, e.Table, e.Token.Name, e.Current, e.Token.Value)
 }
 
-// A NotIssuedError has the details of an [ErrNotIssued]. Unwrap returns the base driver's error.
+// A NotIssuedError has the details of an [ErrNotIssued].
 type NotIssuedError struct {
 	refusedAsNotIssued
 
@@ -157,8 +159,7 @@ func (e *NotIssuedError) Error() string {
 		ErrNotIssued, e.Table, e.Token, e.Current)
 }
 
-// An UnguardableError has the details of an [ErrUnguardable]. Unwrap returns the base driver's error if the
-// database refused the statement; most such statements aren't sent.
+// An UnguardableError has the details of an [ErrUnguardable]. Most such statements aren't sent.
 type UnguardableError struct {
 	refusedAsUnguardable
 

@@ -5,8 +5,8 @@ package sqlfence
 // with [ErrOutOfScope]. With [Ledger], all tokens that the context carries for rows of the table must be
 // current, also for rows that the statement doesn't reach.
 //
-// An INSERT must show its keys; see [UnfencedInserts] for keys that the database makes. A write that may change
-// a row's key to that of another token is refused.
+// An INSERT must show its keys; see [UnfencedInserts] for keys that the database makes. A write is refused if
+// it may change a row's key to that of another token.
 func Key(column string) Rule {
 	return func(t *registration) { t.Once(&t.Rules.Key, "Key", column) }
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
-// An Observer receives events about statements on registered tables, by default all kinds except [Guarded] and
-// [Passed] (see [WithObserver]). The driver calls it on the statement's goroutine before the call returns, so
-// that it must be fast and safe for concurrent use. It must not panic, nor use the statement's connection or
-// transaction. ctx is the statement's, without its [Bypass].
+// An Observer receives events about statements on registered tables (see [WithObserver]). The driver calls it
+// on the statement's goroutine before the call returns, so that it must be fast and safe for concurrent use. It
+// must not panic, nor use the statement's connection or transaction. ctx is the statement's, without its
+// [Bypass].
 type Observer func(ctx context.Context, e Event)
 
 // An Event is what an [Observer] receives. The observer must not change it.
@@ -27,7 +27,7 @@ type Event struct {
 	Sent string // the statement that the driver received last; empty if nothing was sent
 
 	// Tables are the registered tables that the statement writes to; if it can't be guarded, the table that
-	// the reason concerns. For Unfenced they are the tables written without a token, for Guarded the others.
+	// the reason concerns. Tables written without a token are in Unfenced, the others in Guarded.
 	Tables []string
 
 	Tokens []Token // that the statement was compared with, in no particular order
@@ -78,7 +78,7 @@ func (e Event) Verb() string { return lang.Verb(e.Dialect, e.Query) }
 // statement.
 func (e Event) Fingerprint() string { return lang.Fingerprint(e.Dialect, e.Query) }
 
-// An EventKind is the kind of an [Event]. The zero value is no kind.
+// An EventKind is the kind of an [Event]. The zero value is none.
 type EventKind int
 
 const (

@@ -25,14 +25,15 @@ type Mode uint8
 const (
 	// Enforce, the default, refuses the write.
 	Enforce Mode = iota
-	// Observe reports the write as [WouldRefuse] and sends it without its guard. It does the same if the guard
-	// fails for another reason, such as a missing column. Writes that pass advance the tokens in their rows as with
-	// Enforce. docs/adopting.md describes what Observe costs.
+	// Observe reports the write as [WouldRefuse] and sends it without its guard, also if the guard fails for
+	// another reason, such as a missing column. Other writes advance the tokens in their rows. docs/adopting.md
+	// describes what Observe costs.
 	Observe
 )
 
-// An Option configures a fenced database. Opening the database checks all options together. One error, which is
-// [ErrInvalid], lists all invalid options.
+// An Option configures a fenced database. Opening the database checks all options and rules, and reports all
+// invalid ones in one error, which is [ErrInvalid]. A nil, empty, negative or unknown argument is invalid, and
+// so is a second option or rule with another argument than the first, unless its comment says otherwise.
 type Option func(*options)
 
 // WithTable registers a table. name is an SQL identifier, "books" or "shop.books", folded as the database folds
@@ -40,13 +41,13 @@ type Option func(*options)
 // an unqualified books. A write with a name that matches several registrations is refused. Package verify
 // checks that the table exists.
 //
-// A table without rules is guarded by [Ledger]. A nil rule, contradicting rules and a second registration of a
-// table are [ErrInvalid]. So are fencing_tokens, fencing_leases, rowlocks and fencing_changes, which are always
-// guarded.
+// A table without rules is guarded by [Ledger]. Contradicting rules are [ErrInvalid]. So is registering a table
+// twice, or one of fencing_tokens, fencing_leases, rowlocks and fencing_changes, which are always guarded.
 //
-// "*" registers all tables without a registration of their own, "shop.*" all such tables of a schema. Each
-// takes tokens of its own name, unless [Resource] names others. [Exempt] excludes a table. [Claim] and [Sealed]
-// don't go with these patterns, under which DO, and CALL with a string are refused if they may write.
+// The name "*" registers all tables without a registration of their own, and "shop.*" all such tables of a
+// schema. Each table takes tokens of its own name, unless [Resource] names others. [Exempt] excludes a table.
+// [Claim] and [Sealed] don't go with these patterns. Under a pattern, DO and CALL are refused if they may
+// write.
 //
 // docs/rules.md describes how to register PostgreSQL's partitions, parents and children.
 func WithTable(name string, rules ...Rule) Option {
@@ -64,7 +65,7 @@ func WithTable(name string, rules ...Rule) Option {
 }
 
 // WithDialect names the dialect of a driver that sqlfence doesn't know. A dialect that contradicts a known
-// driver, and a second, different dialect are [ErrInvalid].
+// driver is [ErrInvalid].
 func WithDialect(d Dialect) Option {
 	return func(o *options) {
 		if !core.IsDialect(d) {
@@ -78,14 +79,13 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithSchema names the schema, in MySQL the database, that has fencing_tokens, fencing_leases and rowlocks for
-// guards and for packages tokens, lease, rowlock and schema. The schema must exist. name is an SQL identifier
-// as for [WithTable].
+// WithSchema names the schema, in MySQL the database, in which guards and packages tokens, lease, rowlock and
+// schema find fencing_tokens, fencing_leases and rowlocks. The schema must exist. name is an SQL identifier as
+// for [WithTable].
 //
-// By default the session finds these tables, by PostgreSQL's search_path or in MySQL's current database. If
-// sessions find different ledgers, a stale write of one passes the ledger of the other. Therefore all processes
-// must use the same schema. On SQLite, where each file has a ledger, WithSchema is [ErrInvalid]; so is a
-// second, different schema.
+// By default the session finds these tables, by PostgreSQL's search_path or in MySQL's current database. All
+// processes must use the same schema, because a stale write of one ledger's process passes another ledger. On
+// SQLite each file has a ledger, so that WithSchema is [ErrInvalid].
 func WithSchema(name string) Option {
 	return func(o *options) {
 		giveOnce(o, "WithSchema", "name", &o.Schema, name)
@@ -103,9 +103,9 @@ func giveOnce(o *options, option, what string, to *string, text string) {
 	*to = text
 }
 
-// WithMode sets the mode of tables without [InMode]. The default is [Enforce]. Two different modes are
-// [ErrInvalid]. With Observe and any InMode(Enforce), statements that are refused for no single table, and
-// those that write to sqlfence's own tables are still refused.
+// WithMode sets the mode of tables without [InMode]. The default is [Enforce]. With Observe and any
+// InMode(Enforce), statements that are refused for no single table, and those that write to sqlfence's own
+// tables are still refused.
 func WithMode(m Mode) Option {
 	return func(o *options) {
 		if m > Observe {
@@ -121,8 +121,7 @@ func WithMode(m Mode) Option {
 // WithoutGuards sends every statement of the database as under [Bypass], for migration tools that take no
 // context. Each statement that would have been guarded or refused is a [Bypassed] event, with reason or with
 // the context's own Bypass reason. WithoutGuards takes precedence over modes and token sources, so that it can
-// be added to the application's options. Open a separate database for the migration and close it afterwards. An
-// empty reason, and two different reasons are [ErrInvalid].
+// be added to the application's options. Open a separate database for the migration and close it afterwards.
 func WithoutGuards(reason string) Option {
 	return func(o *options) {
 		giveOnce(o, "WithoutGuards", "reason", &o.Bypass, reason)
@@ -131,8 +130,8 @@ func WithoutGuards(reason string) Option {
 
 // WithUntestedServer permits guarded writes on a server on which guards were never tested, such as
 // "CockroachDB". Without the option these writes fail with an [UnguardableError] that has the server's name
-// (docs/servers.md). The option may be repeated. An empty name is [ErrInvalid]. Each connection still tests
-// that the server throws the error of a guard.
+// (docs/servers.md). The option may be repeated. Each connection still tests that the server throws the error
+// of a guard.
 func WithUntestedServer(name string) Option {
 	return func(o *options) {
 		if name == "" {
@@ -142,9 +141,8 @@ func WithUntestedServer(name string) Option {
 	}
 }
 
-// WithObserver adds an observer for events of these kinds. Without kinds the observer receives all events
-// except [Guarded] and [Passed]. Events without an observer cost nothing. Observers are called in the order in
-// which they were added. A nil observer and an unknown kind are [ErrInvalid].
+// WithObserver adds an observer for events of these kinds, or without kinds for all events except [Guarded] and
+// [Passed]. Events without an observer cost nothing. Observers are called in the order of their options.
 func WithObserver(fn Observer, kinds ...EventKind) Option {
 	return func(o *options) {
 		if fn == nil {
@@ -161,9 +159,9 @@ func WithObserver(fn Observer, kinds ...EventKind) Option {
 
 // WithLogger sets the logger for refusals, would-be refusals and writes without a response (warn), bypasses and
 // raw access (info), and [Unfenced] writes (debug). By default only would-be refusals that no observer receives
-// are logged, by [slog.Default]. The last WithLogger is used. A nil logger is [ErrInvalid].
+// are logged, by [slog.Default]. The last WithLogger is used.
 //
-// A statement's first would-be refusal is logged at once. Later ones are counted in one line a minute.
+// The first would-be refusal of a statement is logged at once. Further ones are counted in one line a minute.
 // docs/telemetry.md lists the attributes.
 func WithLogger(l *slog.Logger) Option {
 	return func(o *options) {
@@ -176,9 +174,8 @@ func WithLogger(l *slog.Logger) Option {
 
 // WithStatementCache sets how many guarded statements each connection to SQLite keeps prepared for DB.Exec,
 // Tx.Query and similar calls. The default is 64 with mattn/go-sqlite3 and modernc.org/sqlite, and 0 with other
-// drivers, and if another wrapper is between sqlfence and the driver. 0 keeps none, and a negative n is
-// [ErrInvalid]. The last WithStatementCache is used. It has no effect on other databases. docs/sqlite.md says
-// which statements are kept until when.
+// drivers, and if another wrapper is between sqlfence and the driver. 0 keeps none. The last WithStatementCache
+// is used. It has no effect on other databases. docs/sqlite.md says which statements are kept until when.
 func WithStatementCache(n int) Option {
 	return func(o *options) {
 		if n < 0 {

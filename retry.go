@@ -28,8 +28,8 @@ type RetryOptions struct {
 }
 
 // Retry runs fn in a transaction and commits it. After a temporary error it runs fn again in a new transaction.
-// Therefore fn must read all data that it decides on in its transaction, and must have no other effects. fn
-// must not commit or roll back. If fn returns an error or panics, Retry rolls the transaction back.
+// So fn must read in its transaction what it decides on, and must have no other effects. fn must not commit or
+// roll back. If fn returns an error or panics, Retry rolls the transaction back.
 //
 // An error is temporary if its method Temporary returns true, as of a [ConflictError], and if it is a
 // serialization failure, a deadlock, or a wait for a lock that the database ended (docs/errors.md has the

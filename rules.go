@@ -68,14 +68,13 @@ func UnfencedInserts() Rule {
 	return func(t *registration) { t.Rules.UnfencedInserts = true }
 }
 
-// Exempt excludes a table from the patterns of [WithTable], so that its writes aren't guarded. It can't be
-// combined with other rules. If the table is registered with its schema, statements must name the schema.
+// Exempt excludes a table from the patterns of [WithTable]: its writes aren't guarded. It can't be combined
+// with other rules. If the table is registered with its schema, statements must name the schema.
 func Exempt() Rule {
 	return func(t *registration) { t.Rules.Exempt = true }
 }
 
-// InMode sets the mode of the table and of all its rules, in place of [WithMode]. Two different modes are
-// [ErrInvalid].
+// InMode sets the mode of the table and of all its rules, in place of [WithMode].
 //
 // If a statement concerns tables of both modes, the rules of enforced tables hold as if the observed tables
 // weren't registered (docs/adopting.md).

@@ -5,8 +5,8 @@ import "errors"
 // Sealed prepares programs for a sealed table, in which triggers refuse each write without a valid token from
 // any client, such as another program, psql, or a stored function. schema.Seal installs the triggers. Sealed
 // needs [RowFence] or [Claim], and itself refuses nothing: deploy all programs with it, then seal the table
-// while they run. A statement that was sent before its program knew of the seal fails with a temporary error
-// (see [Retry]).
+// while they run. If a program sent a statement before it knew of the seal, the statement fails with a
+// temporary error (see [Retry]).
 //
 // A seal also refuses writes in [Observe] mode and under [Bypass]. Sealed doesn't go with [Optional],
 // [UnfencedInserts] and [EditLock], and schema.Seal refuses SQLite. Without options each write must present its

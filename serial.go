@@ -56,9 +56,9 @@ func Required() SerialOption {
 
 // WithSerial returns a context in which UPDATEs and DELETEs of tables with [Serial] apply only to rows at this
 // version, which the caller has read. A statement that reaches a row at another version fails with a
-// [ConflictError]. A statement that writes no row fails with [ErrGone], so that WHERE should select the row by
-// its key alone. Neither changes anything or takes another round trip. A plain INSERT isn't compared. A
-// negative serial fails with [ErrInvalid].
+// [ConflictError]. A statement that writes no row fails with [ErrGone]; its WHERE should select the row by its
+// key alone. Neither changes anything or takes another round trip. A plain INSERT isn't compared. A negative
+// serial is [ErrInvalid].
 //
 // A statement with an ambiguous result is [ErrUnguardable]. docs/rules.md lists these statements, and reasons
 // for ErrGone other than a missing row. If a driver repeats an applied write, the second one is a conflict.
@@ -66,7 +66,7 @@ func WithSerial(ctx context.Context, serial int64) context.Context {
 	return core.WithSerial(ctx, serial)
 }
 
-// A ConflictError has the details of an [ErrConflict]. Unwrap returns the base driver's error.
+// A ConflictError has the details of an [ErrConflict].
 type ConflictError struct {
 	refusedAsConflict
 
@@ -74,7 +74,7 @@ type ConflictError struct {
 	Expected int64  // the serial that the caller read; 0 if Assigned
 	Current  int64  // the row's serial, or its claim
 
-	// Assigned is true if the statement assigned NULL or a number that isn't higher than Current.
+	// Assigned is true if the statement assigned a value that isn't higher than Current.
 	Assigned bool
 
 	claim bool // Current is the claim of a row

@@ -8,8 +8,7 @@ import (
 // ErrNotSetUp: the database lacks a column, a table of sqlfence's own, or a privilege. Nothing was changed.
 var ErrNotSetUp = errors.New("sqlfence: the database is not set up")
 
-// A SetupError has the details of an [ErrNotSetUp]. In [Observe] mode the event carries the SetupError, and the
-// statement is sent as it was written.
+// A SetupError has the details of an [ErrNotSetUp].
 type SetupError struct {
 	refusedAsNotSetUp
 
@@ -38,5 +37,5 @@ func (e *SetupError) Error() string {
 	return fmt.Sprintf("%s: %v", text, e.Err)
 }
 
-// Unwrap returns the base driver's error.
+// Unwrap returns e.Err.
 func (e *SetupError) Unwrap() error { return e.Err }

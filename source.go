@@ -8,7 +8,7 @@ import (
 )
 
 // WithTokenSource sets a function that supplies tokens for programs that write without a context.
-// Election.Tokens of package lease is one. A nil source and a second source are [ErrInvalid].
+// Election.Tokens of package lease is one. A database has only one source.
 //
 // The driver calls the source before it sends a write if neither the context nor the transaction carries a
 // token of the table, usually once for each execution. names has the [Resource] of each such table, or with
@@ -18,16 +18,14 @@ import (
 // [Bypass].
 //
 // If the source returns no token, the write fails with [ErrNoFence], unless [Optional] or [UnfencedInserts]
-// allows it. If the source fails, every such write is refused with ErrNoFence, which wraps the source's error.
-// Unrequested names, two tokens of one name, and invalid tokens are ErrNoFence and [ErrInvalid]. In [Observe]
-// mode these writes are reported and sent.
+// allows it. If the source fails, ErrNoFence wraps its error. Unrequested names, two tokens of one name, and
+// invalid tokens are ErrNoFence and [ErrInvalid]. In [Observe] mode these writes are reported and sent.
 //
-// The source is called on the goroutine and with the context of the write. It must be fast and safe for
-// concurrent use, and must not use the write's connection or transaction. Neither side may change the other's
-// slice.
+// The source runs on the goroutine and with the context of the write. It must be fast and safe for concurrent
+// use, and must not use the write's connection or transaction. Neither side may change the other's slice.
 //
-// A program must not write under one token what it decided under an earlier token. A transaction that does so
-// fails with a [StaleError]; docs/adopting.md describes what to do outside of transactions.
+// A transaction fails with a [StaleError] if the source returns a newer token than for an earlier statement.
+// docs/adopting.md describes how to keep the tokens apart outside of transactions.
 func WithTokenSource(source func(ctx context.Context, names []string) ([]Token, error)) Option {
 	return func(o *options) {
 		switch {

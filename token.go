@@ -27,7 +27,7 @@ type Token struct {
 	Value int64
 }
 
-// Fence returns the value as 15 digits, such as "000000000000042", so that tokens sort as text.
+// Fence returns the value as 15 digits, such as "000000000000042". The digits sort as text.
 func (t Token) Fence() string { return core.Token(t).Fence() }
 
 // String returns "name:fence", for example "books:000000000000042".
@@ -52,8 +52,8 @@ func (t *Token) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseToken parses the form of [Token.String]: a name, a colon and exactly 15 digits. The name may contain
-// colons. Another form is [ErrInvalid]. Invalid names and values are errors as of [Token.Validate].
+// ParseToken parses the form of [Token.String]. The name may contain colons. Another form is [ErrInvalid]; an
+// invalid name or value is an error as of [Token.Validate].
 func ParseToken(s string) (Token, error) {
 	// The bound comes first, so that an error never quotes a megabyte of input. A
 	// text is at most three times as long before it is normalised.
