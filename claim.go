@@ -10,29 +10,27 @@ import (
 
 // Claim fences rows that workers take, such as the jobs of a queue. column is the row's attempt or generation,
 // an integer column that only rises; NULL counts as 0. Claim needs [Key], and can only be combined with
-// [Resource], [InMode] and [Sealed].
+// [Resource], [InMode] and [Sealed]. A new row needs no token.
 //
-//   - An UPDATE that assigns the column takes its rows over, and needs no token. It must raise the column of
-//     each row, otherwise it fails with a [ConflictError] that has Assigned set. The same holds for upserts and
-//     MERGE. If the context carries a token of such a row, an older claim than the row's is [ErrStale], a
-//     higher one [ErrNotIssued].
-//   - Other UPDATEs and DELETEs keep the claim, and must present the row's claim by a token of [ClaimToken].
-//     Another claim is [ErrStale], a row without a token [ErrOutOfScope].
-//   - A new row needs no token.
+//   - An UPDATE that assigns the column takes rows over, and needs no token. It must raise the column of each
+//     row, otherwise it fails with a [ConflictError] that has Assigned set. If the context carries a token of
+//     such a row, an older claim than the row's is [ErrStale], a higher one [ErrNotIssued].
+//   - Other UPDATEs and DELETEs must present the row's claim by a token of [ClaimToken]. Another claim is
+//     [ErrStale], a row without a token [ErrOutOfScope].
 func Claim(column string) Rule {
 	return func(t *registration) { t.Once(&t.Rules.Claim, "Claim", column) }
 }
 
 // ClaimOf makes the writes of this table, such as results of jobs, present the claim of a row of another table,
-// which must be registered under this name with [Claim]. Another claim than the row's is [ErrStale], and so is
-// a claim of a row that is gone. A takeover waits until the write has committed.
+// which must be registered under this name with [Claim]. Another claim than the row's, and a claim of a row
+// that is gone are [ErrStale]. A takeover waits until the write has committed.
 //
 // With [Key], each row needs the claim of the row that it names: under WithTable("results", ClaimOf("jobs"),
 // Key("job_id")) a result without the claim of its job is [ErrOutOfScope]. All claims that the context carries
 // for rows of the other table must hold. A context without one is [ErrNoFence]; a token source isn't called.
 //
-// Of the rules about tokens only Key, [Optional] and [UnfencedInserts] can be combined with ClaimOf. A
-// statement that writes both tables is refused.
+// Of the rules about tokens only Key, [Optional] and [UnfencedInserts] go with ClaimOf. A statement that writes
+// both tables is refused.
 func ClaimOf(table string) Rule {
 	return func(t *registration) { t.Once(&t.ClaimOf, "ClaimOf", table) }
 }

@@ -28,16 +28,14 @@
 //     deletes the row.
 //   - [Ledger]: only writes with the newest issued or adopted token commit.
 //   - A refused statement changes nothing. A stale token is [ErrStale] even if the write has other errors.
-//   - A statement that may write to a registered table and can't be guarded isn't sent ([statements.md]). Nor
-//     is a write without a token, except with [Optional], [UnfencedInserts], [Observe], [Bypass] and
-//     [WithoutGuards].
-//   - Except under Bypass, only sqlfence's packages write to sqlfence's own tables.
-//   - Guarded writes on an untested server are refused ([WithUntestedServer]).
+//   - A write isn't sent if sqlfence can't guard it, if it carries no token, or if the server is untested
+//     ([statements.md], [Optional], [UnfencedInserts], [WithUntestedServer]).
+//   - Only sqlfence's packages write to sqlfence's own tables.
 //   - A guarded statement outside of a transaction takes one round trip, except the first of a connection.
 //   - A statement that touches no registered table reaches the driver unchanged.
 //
-// Equal tokens pass, unless the table is [SingleUse]. sqlfence compares tokens and never clocks. [Serial] and
-// [WithSerial] prevent lost updates without tokens.
+// Exceptions are [Observe], [Bypass] and [WithoutGuards]. Equal tokens pass, unless the table is [SingleUse].
+// sqlfence compares tokens and never clocks. [Serial] and [WithSerial] prevent lost updates without tokens.
 //
 // # Transactions
 //

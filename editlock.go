@@ -16,10 +16,8 @@ import (
 // in expiry has expired.
 //
 // [WithEditor] names the user that writes. Without it, a write fails while any user holds the lock. Statements
-// that change the lock must run under [Bypass], as those of package rowlock do.
-//
-// A table with EditLock alone needs no tokens. A stale token is reported first, then a conflict of serials,
-// then the lock.
+// that change the lock must run under [Bypass]. A table with EditLock alone needs no tokens. A stale token is
+// reported first, then a conflict of serials, then the lock.
 func EditLock(by, since, expiry string) Rule {
 	return func(t *registration) {
 		if t.Rules.Lock != (guard.Lock{}) {

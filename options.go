@@ -41,13 +41,13 @@ type Option func(*options)
 // an unqualified books. A write with a name that matches several registrations is refused. Package verify
 // checks that the table exists.
 //
-// A table without rules is guarded by [Ledger]. Contradicting rules are [ErrInvalid]. So is registering a table
-// twice, or one of fencing_tokens, fencing_leases, rowlocks and fencing_changes, which are always guarded.
+// A table without rules is guarded by [Ledger]. Contradicting rules, and registering a table twice are
+// [ErrInvalid]. So is registering fencing_tokens, fencing_leases, rowlocks or fencing_changes, which are always
+// guarded.
 //
 // The name "*" registers all tables without a registration of their own, and "shop.*" all such tables of a
 // schema. Each table takes tokens of its own name, unless [Resource] names others. [Exempt] excludes a table.
-// [Claim] and [Sealed] don't go with these patterns. Under a pattern, DO and CALL are refused if they may
-// write.
+// [Claim] and [Sealed] don't go with these patterns, under which DO and CALL are refused if they may write.
 //
 // docs/rules.md describes how to register PostgreSQL's partitions, parents and children.
 func WithTable(name string, rules ...Rule) Option {
@@ -173,9 +173,9 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithStatementCache sets how many guarded statements each connection to SQLite keeps prepared for DB.Exec,
-// Tx.Query and similar calls. The default is 64 with mattn/go-sqlite3 and modernc.org/sqlite, and 0 with other
-// drivers, and if another wrapper is between sqlfence and the driver. 0 keeps none. The last WithStatementCache
-// is used. It has no effect on other databases. docs/sqlite.md says which statements are kept until when.
+// Tx.Query and similar calls. 0 keeps none. The default is 64 with mattn/go-sqlite3 and modernc.org/sqlite, and
+// 0 with other drivers, and if another wrapper is between sqlfence and the driver. The last WithStatementCache
+// is used. It has no effect on other databases. docs/sqlite.md says which statements are kept.
 func WithStatementCache(n int) Option {
 	return func(o *options) {
 		if n < 0 {

@@ -31,12 +31,12 @@ type RetryOptions struct {
 // So fn must read in its transaction what it decides on, and must have no other effects. fn must not commit or
 // roll back. If fn returns an error or panics, Retry rolls the transaction back.
 //
-// An error is temporary if its method Temporary returns true, as of a [ConflictError], and if it is a
-// serialization failure, a deadlock, or a wait for a lock that the database ended (docs/errors.md has the
-// codes). [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial], [ErrLocked], [ErrUnknownOutcome] and a
-// context's error are never temporary. A failed commit is repeated only after a serialization failure or a
-// deadlock. A commit without a response is ErrUnknownOutcome; in a fenced database only if the transaction had
-// guarded statements or called Hold of package tokens.
+// An error is temporary if its method Temporary returns true, and if it is a serialization failure, a deadlock,
+// or a wait for a lock that the database ended (docs/errors.md has the codes). [ErrStale], [ErrNotIssued],
+// [ErrGone], [ErrNoSerial], [ErrLocked], [ErrUnknownOutcome] and a context's error are never temporary. A
+// failed commit is repeated only after a serialization failure or a deadlock. A commit without a response is
+// ErrUnknownOutcome; in a fenced database only if the transaction had guarded statements or called Hold of
+// package tokens.
 //
 // Retry returns nil after a commit, else the last error with the number of attempts. The error wraps the
 // context's error if the context ended during a pause, and its cause if that is ErrStale. Retry is safe for

@@ -4,13 +4,12 @@ import "errors"
 
 // Sealed prepares programs for a sealed table, in which triggers refuse each write without a valid token from
 // any client, such as another program, psql, or a stored function. schema.Seal installs the triggers. Sealed
-// needs [RowFence] or [Claim], and itself refuses nothing: deploy all programs with it, then seal the table
-// while they run. If a program sent a statement before it knew of the seal, the statement fails with a
-// temporary error (see [Retry]).
+// itself refuses nothing: deploy all programs with it, then seal the table while they run. If a program sent a
+// statement before it knew of the seal, the statement fails with a temporary error (see [Retry]).
 //
-// A seal also refuses writes in [Observe] mode and under [Bypass]. Sealed doesn't go with [Optional],
-// [UnfencedInserts] and [EditLock], and schema.Seal refuses SQLite. Without options each write must present its
-// own token. docs/sealed.md describes what each client sees.
+// A seal also refuses writes in [Observe] mode and under [Bypass]. Sealed needs [RowFence] or [Claim], and
+// doesn't go with [Optional], [UnfencedInserts] and [EditLock]. schema.Seal refuses SQLite. Without options
+// each write must present its own token. docs/sealed.md describes what each client sees.
 func Sealed(opts ...SealOption) Rule {
 	return func(t *registration) {
 		t.Rules.Sealed = true

@@ -14,18 +14,17 @@ import (
 // token of the table, usually once for each execution. names has the [Resource] of each such table, or with
 // [Key] the resource and a slash, such as "books/". The source returns at most one token for a plain name, and
 // any number of row tokens, such as "books/42", for a name with a slash. The driver doesn't call the source for
-// writes that claim or add rows of a table with [Claim], or for statements that are refused anyway or run under
-// [Bypass].
+// writes that claim or add rows of a table with [Claim].
 //
 // If the source returns no token, the write fails with [ErrNoFence], unless [Optional] or [UnfencedInserts]
 // allows it. If the source fails, ErrNoFence wraps its error. Unrequested names, two tokens of one name, and
-// invalid tokens are ErrNoFence and [ErrInvalid]. In [Observe] mode these writes are reported and sent.
+// invalid tokens are ErrNoFence and [ErrInvalid].
 //
 // The source runs on the goroutine and with the context of the write. It must be fast and safe for concurrent
 // use, and must not use the write's connection or transaction. Neither side may change the other's slice.
 //
 // A transaction fails with a [StaleError] if the source returns a newer token than for an earlier statement.
-// docs/adopting.md describes how to keep the tokens apart outside of transactions.
+// docs/adopting.md describes how to keep tokens apart outside of transactions.
 func WithTokenSource(source func(ctx context.Context, names []string) ([]Token, error)) Option {
 	return func(o *options) {
 		switch {
