@@ -9,7 +9,7 @@ help: ## list the targets
 test: ## hold each promise on PostgreSQL, SQLite and MariaDB; lists first which servers it starts and which packages it installs
 	@scripts/test
 
-test-all: ## test everything: all modules, every driver, the newest PostgreSQL, longer and with the race detector; more than 90 minutes on 2 cores
+test-all: ## test everything: all modules, every driver, the newest PostgreSQL, longer and with more of the race detector
 	@scripts/test all
 
 check: cgo ## test without servers and race detector: SQLite and fakes only; about a minute of CPU
