@@ -49,7 +49,6 @@ var Lex = lex.NewRules(lex.Rules{
 	FoldsQuoted:    fact.Yes,
 	DigitNames:     fact.Yes,
 	Catalogs:       fact.No,
-	QuoteName:      Text.Quote,
 
 	Variables:     fact.No,
 	QuestionMarks: fact.Yes,

@@ -34,7 +34,6 @@ var Lex = lex.NewRules(lex.Rules{
 	DigitNames:     fact.No,
 	Catalogs:       fact.Yes,
 	MaxName:        63,
-	QuoteName:      Text.Quote,
 
 	Variables:     fact.No,
 	QuestionMarks: fact.No,

@@ -30,7 +30,6 @@ var Lex = lex.NewRules(lex.Rules{
 	FoldsQuoted:    fact.No,
 	DigitNames:     fact.No,
 	Catalogs:       fact.No,
-	QuoteName:      Text.Quote,
 
 	Variables:     fact.Yes,
 	QuestionMarks: fact.No,

@@ -105,19 +105,6 @@ func (r *Rules) IsName(src string, t *Token) bool {
 		(r.TextNames.Is() && src[t.Start] == '\'' || r.TwoModes.Is() && src[t.Start] == '"')
 }
 
-// Quote writes a normalised name so that it is read as just that.
-func (r *Rules) Quote(name string) string { return r.QuoteName(name) }
-
-// QuoteText writes a string constant that reads alike whatever the setting of
-// standard_conforming_strings.
-func (r *Rules) QuoteText(s string) string {
-	q := "'" + strings.ReplaceAll(s, "'", "''") + "'"
-	if r.ConformingStrings.Is() && strings.IndexByte(s, '\\') >= 0 {
-		return "E" + strings.ReplaceAll(q, `\`, `\\`)
-	}
-	return q
-}
-
 // clip cuts a name as the database does, at a character's start.
 func (r *Rules) clip(s string) string {
 	if r.MaxName == 0 || len(s) <= r.MaxName {

@@ -109,48 +109,6 @@ func texts(t *testing.T, r *Rules, sql string) (texts []string) {
 	return texts
 }
 
-// TestQuote shows that a quoted name is read as what it was made from.
-func TestQuote(t *testing.T) {
-	for _, name := range []string{"books", "a b", `a"b`, "a`b", `""`, "``", `a\b`, "a'b", "select", "é", "--", "/*", "[", "U&", "u&\"0062"} {
-		for _, r := range []*Rules{Postgres, SQLite, MySQL} {
-			quoted := r.Quote(name)
-			if schema, got, err := r.ParseName(quoted); err != nil || got != name && got != Fold(name) || schema != "" {
-				t.Errorf("%q: got %q, %q, %v from %s", name, schema, got, err, quoted)
-			}
-			if n := len(texts(t, r, quoted)); n != 1 {
-				t.Errorf("%q: %s is %d tokens", name, quoted, n)
-			}
-		}
-	}
-}
-
-// TestQuoteText shows that a constant is one token, before anything that may
-// follow it, and says what it was made from.
-func TestQuoteText(t *testing.T) {
-	for _, tt := range []struct {
-		r        *Rules
-		in, want string
-	}{
-		{Postgres, ``, `''`},
-		{Postgres, `o'neill`, `'o''neill'`},
-		{Postgres, `a\b`, `E'a\\b'`},
-		{Postgres, `\'; DROP TABLE books --`, `E'\\''; DROP TABLE books --'`},
-		{Postgres, "a\nb", "'a\nb'"},
-		{Postgres, `$1 ? :a`, `'$1 ? :a'`},
-		{SQLite, `a\b'`, `'a\b'''`},
-		{SQLite, `''`, `''''''`},
-		{SQLite, `\'; DROP TABLE books --`, `'\''; DROP TABLE books --'`},
-	} {
-		got := tt.r.QuoteText(tt.in)
-		if got != tt.want {
-			t.Errorf("%q: got %s, want %s", tt.in, got, tt.want)
-		}
-		if texts := texts(t, tt.r, got+" THEN 1"); texts[0] != got {
-			t.Errorf("%s is read as %q", got, texts[0])
-		}
-	}
-}
-
 func TestFoldedByLocale(t *testing.T) {
 	if _, ok := Postgres.FoldedByLocale("books", &Token{Kind: Word, End: 5}); ok {
 		t.Error("ASCII is folded alike everywhere")

@@ -37,7 +37,6 @@ type Rules struct {
 	DigitNames     fact.Fact // one may begin with a digit
 	Catalogs       fact.Fact // before the schema's may stand that of the database
 	MaxName        int       // how many bytes of a name count; 0 for all
-	QuoteName      func(name string) string
 
 	Variables     fact.Fact // ?, ?1, :a, @a, $a and #a are placeholders
 	QuestionMarks fact.Fact // ? is one, and @a and @@a are variables
