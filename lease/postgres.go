@@ -226,7 +226,7 @@ func floored(text string, own ...sqltext.Pieces) sqltext.Floored {
 
 var postgresPieces = sqltext.Pieces{
 	"later":     sqltext.Func(later),
-	"overtaken": sqltext.Func(func(token string) string { return pg.Text.Raise("'"+overtaken+"'", token) }),
+	"overtaken": sqltext.Func(func(token string) string { return sqltext.Raise(pg.Text, "'"+overtaken+"'", token) }),
 }
 
 // later is a time and a number of microseconds more, which have a comma between them.

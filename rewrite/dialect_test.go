@@ -71,7 +71,9 @@ func TestDialectsAreTestedBelow(t *testing.T) {
 func TestPlaceholdersAreRead(t *testing.T) {
 	for _, d := range guardedDialects(t) {
 		for typ := range sqltext.Bigint + 1 {
-			s := sample{sql: "UPDATE books SET price = " + says(d).Placeholder(7, typ)}
+			b := sqltext.Builder{Dialect: says(d)}
+			b.Placeholder(7, typ)
+			s := sample{sql: "UPDATE books SET price = " + b.String()}
 			want := 7
 			if !says(d).Facts().Numbers.Is() {
 				want = 1

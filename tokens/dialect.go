@@ -141,7 +141,7 @@ var fits = sqltext.Func(func(condition string) string { return condition })
 func raises(d sqltext.Dialect) sqltext.Func {
 	return func(condition string) string {
 		return "CASE WHEN " + condition + " THEN " + d.Bool(true) + " ELSE " +
-			d.Raise("'"+full+"'", "("+condition+")") +
+			sqltext.Raise(d, "'"+full+"'", "("+condition+")") +
 			" IS NOT NULL END"
 	}
 }

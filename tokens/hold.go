@@ -187,7 +187,7 @@ var (
 // raiseHeld is an expression that fails with a reason. place and value are expressions: the number of the token, and
 // the stored value.
 func raiseHeld(d sqltext.Dialect, reason, place, value string) string {
-	return d.Raise("'sqlfence:"+holdNonce+":"+reason+":'", place, "':'", value)
+	return sqltext.Raise(d, "'sqlfence:"+holdNonce+":"+reason+":'", place, "':'", value)
 }
 
 // A sender sends a statement in the transaction of a Hold.

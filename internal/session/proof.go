@@ -45,7 +45,7 @@ var mark = sqltext.NewMark("server")
 // Raising is an expression that raises the mark, with a detail behind it.
 func Raising(d sqltext.Dialect, detail string) string {
 	half := len(mark) / 2
-	return d.Raise(d.Text(mark[:half]), d.Text(mark[half:]), detail)
+	return sqltext.Raise(d, d.Text(mark[:half]), d.Text(mark[half:]), detail)
 }
 
 // IsCanary reports whether a statement is one that has to raise.

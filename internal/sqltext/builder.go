@@ -55,8 +55,9 @@ func (b *Builder) Text(s string) { b.WriteString(b.Dialect.Text(s)) }
 // Bool writes a truth value.
 func (b *Builder) Bool(v bool) { b.WriteString(b.Dialect.Bool(v)) }
 
-// Placeholder writes the placeholder of the argument number n, from 1, which the caller
-// keeps.
+// Placeholder writes the placeholder of the argument number n, from 1, which the caller keeps, with the cast that the
+// database needs to know its type. It is without the number where the database has none: arguments come in the order of
+// the text then, and once for each use.
 func (b *Builder) Placeholder(n int, t Type) {
 	facts := b.Dialect.Facts()
 	b.buf = append(b.buf, facts.Mark)

@@ -39,11 +39,6 @@ type Dialect interface {
 	// Bool writes a truth value.
 	Bool(b bool) string
 
-	// Placeholder writes the placeholder of the argument number n, from 1, with the cast
-	// that the database needs to know its type. It is without the number where the database
-	// has none: arguments come in the order of the text then, and once for each use.
-	Placeholder(n int, t Type) string
-
 	// Cast is what stands behind a placeholder for its type; empty for [Untyped].
 	Cast(t Type) string
 
@@ -70,16 +65,11 @@ type Dialect interface {
 	// integers the last of them.
 	Micros(time string) string
 
-	// Raise is an expression that fails when it is evaluated, with a text of the parts, which are
-	// expressions; see Raising. Something in them has to depend on the row or the time, or the
-	// planner evaluates it.
-	Raise(parts ...string) string
-
-	// Raising returns what stands before, between and behind the parts of a Raise.
+	// Raising returns what stands before, between and behind the parts of a [Raise].
 	Raising() (before, between, behind string)
 
 	// Raised returns the text of the database's error in err's chain, without what a wrapper adds
-	// to it; ok is false if its code isn't that of a Raise. What has no code is an error of a driver
+	// to it; ok is false if its code isn't that of a [Raise]. What has no code is an error of a driver
 	// that isn't known: ok is true then, and the text alone has to tell.
 	Raised(err error) (text string, ok bool)
 

@@ -22,8 +22,9 @@ func Ticks(d, unit time.Duration) int64 {
 	return n
 }
 
-// Raise writes a [Dialect.Raise] by its Raising.
-func Raise(d Dialect, parts []string) string {
+// Raise is an expression that fails when it is evaluated, with a text of the parts, which are expressions. Something in
+// them has to depend on the row or the time, or the planner evaluates it.
+func Raise(d Dialect, parts ...string) string {
 	before, between, behind := d.Raising()
 	return before + strings.Join(parts, between) + behind
 }

@@ -48,9 +48,6 @@ func (text) Bool(b bool) string {
 	return "FALSE"
 }
 
-// Placeholder has no number: arguments count by their place in the text.
-func (text) Placeholder(int, sqltext.Type) string { return "?" }
-
 func (text) Cast(sqltext.Type) string { return "" }
 
 // Convert names the character set: without it the text would be in the session's.
@@ -93,13 +90,11 @@ func (text) Micros(time string) string { return "(" + time + ")" }
 // begins no other transaction by that. Only MariaDB says whether the text BEGIN has begun one.
 const CommitsAlone = "@@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN' /*M! AND @@in_transaction = 0 */"
 
-// Raise is error 1059 of MariaDB, 3057 or 4163 of MySQL. All of them show the name that no lock can
+// Raising is error 1059 of MariaDB, 3057 or 4163 of MySQL. All of them show the name that no lock can
 // have; no sql_mode and no IGNORE softens them. If a server took such a name, the sum would be out
 // of range, which is error 1690. The name is never NULL, for which MariaDB raises nothing, nor
 // empty, which is NULL by EMPTY_STRING_IS_NULL; what the function yields behind its error may be,
 // or the second error would hide the first.
-func (d text) Raise(parts ...string) string { return sqltext.Raise(d, parts) }
-
 func (text) Raising() (before, between, behind string) {
 	return "(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(COALESCE(CONVERT(CONCAT(", ", ",
 		", ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.'))))"

@@ -44,8 +44,6 @@ func (text) Text(s string) string {
 
 func (text) Bool(b bool) string { return strconv.FormatBool(b) }
 
-func (d text) Placeholder(n int, t sqltext.Type) string { return "$" + strconv.Itoa(n) + d.Cast(t) }
-
 // Cast: PostgreSQL takes an untyped argument for text in most places.
 func (text) Cast(t sqltext.Type) string {
 	switch t {
@@ -78,10 +76,8 @@ func (text) Micros(time string) string {
 		"9223372036854774784) END::bigint"
 }
 
-// Raise is of type bigint, and raises 22P02. No cast of the database's own softens it:
+// Raising is of type bigint, and raises 22P02. No cast of the database's own softens it:
 // concat is never NULL, and int8in reads its text by itself.
-func (d text) Raise(parts ...string) string { return sqltext.Raise(d, parts) }
-
 func (text) Raising() (before, between, behind string) {
 	return "pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(", ", ", ")))"
 }
@@ -144,7 +140,7 @@ const readsCommitted = "pg_catalog.starts_with(pg_catalog.current_setting('trans
 func seen(name string) string {
 	return "CASE WHEN " + readsCommitted + " THEN true" +
 		" WHEN EXISTS (SELECT FROM " + sqltext.LedgerTable + " WHERE name = " + name + ") THEN true" +
-		" ELSE " + Text.Raise("'"+sqltext.Seen+"'", name) + " IS NOT NULL END"
+		" ELSE " + sqltext.Raise(Text, "'"+sqltext.Seen+"'", name) + " IS NOT NULL END"
 }
 
 // FindElsewhere: a temporary table is another session's, or stands before them all.

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,8 +34,6 @@ func (text) Bool(b bool) string {
 	return "0"
 }
 
-func (d text) Placeholder(n int, t sqltext.Type) string { return "?" + strconv.Itoa(n) + d.Cast(t) }
-
 // Cast: SQLite goes by the argument itself.
 func (text) Cast(sqltext.Type) string { return "" }
 
@@ -57,9 +54,7 @@ func (text) Ticks(d time.Duration) int64 { return sqltext.Ticks(d, time.Millisec
 // drivers go by.
 func (text) Micros(time string) string { return "CAST((" + time + ") * 1000 AS INTEGER)" }
 
-// Raise is an error of the kind SQLITE_ERROR, with the text in the message.
-func (d text) Raise(parts ...string) string { return sqltext.Raise(d, parts) }
-
+// Raising is an error of the kind SQLITE_ERROR, with the text in the message.
 func (text) Raising() (before, between, behind string) {
 	return "json_extract('{}', ", " || ", ")"
 }
