@@ -9,7 +9,7 @@ type claims struct{ *writer }
 
 type claim struct{}
 
-func (claim) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
+func (claim) refuses(w *writer) bool { return w.compared() }
 
 // check looks for the row's key and generation, as one text, among those of the tokens: of many rows
 // with many tokens each takes one look-up. Which token is stale is found out of the refusal, by the row's key.
@@ -41,7 +41,7 @@ func (w claims) whenClaimed(of guard.Lookup) {
 
 type takeover struct{ assignsNothing }
 
-func (takeover) refuses(w *writer) bool { return w.rules.Claim != "" && w.compared() }
+func (takeover) refuses(w *writer) bool { return w.compared() }
 
 // check throws an error for a row if a token names its key, and none its generation. A token that may name the key by
 // another spelling counts: a caller that was replaced must not pass because of how it writes the key.

@@ -26,7 +26,7 @@ func (key) assigns(w *writer) {
 }
 
 func (key) refuses(w *writer) bool {
-	return w.rules.Key != "" && w.rules.FenceColumn == "" && w.rules.Claim == "" && w.compared()
+	return w.rules.FenceColumn == "" && w.rules.Claim == "" && w.compared()
 }
 
 func (key) check(w *writer) { w.byKey(func(int) { w.bool(true) }, w.outOfScope) }

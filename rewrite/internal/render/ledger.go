@@ -11,7 +11,7 @@ const LedgerTable = sqltext.LedgerTable
 
 type ledger struct{ assignsNothing }
 
-func (ledger) refuses(w *writer) bool { return w.rules.Ledger && w.compared() }
+func (ledger) refuses(w *writer) bool { return w.compared() }
 
 // check writes the check where it stands before the rows' own.
 func (ledger) check(w *writer) {
@@ -29,8 +29,8 @@ func (ledger) check(w *writer) {
 
 // aroundRow writes what stands before or behind a value of a row to insert.
 func (w *writer) aroundRow(e *Edit) {
-	asks := e.Rules.Has(RuleLedger) && texts[RuleLedger].refuses(w)
-	compares := e.Rules.Has(RuleKey) && texts[RuleKey].refuses(w)
+	asks := w.refuses(e.Rules & SetOf(RuleLedger))
+	compares := w.refuses(e.Rules & SetOf(RuleKey))
 	switch {
 	case !asks && !compares:
 		return
@@ -83,7 +83,7 @@ func (w *writer) ledgerItems(with string, targets []Written) {
 		}
 		w.chooseTable(table)
 		asked := w.asksLedger()
-		for i := w.questions() - 1; i >= w.lo && texts[RuleLedger].refuses(w); i-- {
+		for i := w.questions() - 1; i >= w.lo && w.refuses(SetOf(RuleLedger)); i-- {
 			if asked {
 				w.write(separator, " ")
 				w.ledgerItem(i)
@@ -154,8 +154,7 @@ func (w *writer) asked(token int) {
 // asksLedger reports whether a rule of the table may raise after the ledger was asked, or the question locks
 // what the statement may write.
 func (w *writer) asksLedger() bool {
-	return w.rules.ClaimsOther() || w.comparesSerial() || w.rules.SerialRequired ||
-		texts[RuleEditLock].refuses(w) ||
+	return w.rules.ClaimsOther() || w.rules.SerialRequired || w.refuses(SetOf(RuleSerial, RuleEditLock)) ||
 		w.table < len(w.Assigns) && w.Assigns[w.table]
 }
 
@@ -172,7 +171,7 @@ func (w *writer) ledgerItem(token int) {
 // row has changed while the statement waited for it, though nothing is raised, and hold
 // the ledger's turn while it waits for other rows.
 func (w *writer) raiseAfterLedger(kind guard.Kind, column string, detail ...string) {
-	if w.Dialect.LedgerInWhere() || !texts[RuleLedger].refuses(w) {
+	if w.Dialect.LedgerInWhere() || !w.refuses(SetOf(RuleLedger)) {
 		w.raise(kind, w.table, detail...)
 		return
 	}
@@ -193,7 +192,7 @@ func (w *writer) raiseAfterLedger(kind guard.Kind, column string, detail ...stri
 // tail writes the clause that asks behind a query.
 func (w *writer) tail() {
 	switch {
-	case !texts[RuleLedger].refuses(w):
+	case !w.refuses(SetOf(RuleLedger)):
 	case w.rules.ClaimsOther():
 		w.Dialect.Guard.ClaimsTail(w.forGuard())
 	default:

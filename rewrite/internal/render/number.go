@@ -44,7 +44,7 @@ func (w numbers) behindAssigned() {
 	w.write(cast, unless, ", ")
 	w.raiseNumber(guard.Assigned)
 	w.write(")")
-	if texts[RuleEditLock].refuses(w.writer) && !w.Dialect.Guard.SetsInOrder.Is() {
+	if w.refuses(SetOf(RuleEditLock)) && !w.Dialect.Guard.SetsInOrder.Is() {
 		w.operator("+")
 		w.write("CASE WHEN ")
 		w.check(AllRules &^ SetOf(RuleLedger))
@@ -114,11 +114,6 @@ func (w numbers) raiseNumber(kind guard.Kind) {
 	w.raiseFor(rule, kind, w.rules.Quoted.number, "COALESCE(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 0)")
 }
 
-// comparesSerial reports whether rows of the table are compared with the serial.
-func (w *writer) comparesSerial() bool {
-	return w.Plan.Versioned && w.rules.Serial != ""
-}
-
 // lacksSerial reports whether the update of an upsert raises for want of a serial.
 func (w numbers) lacksSerial() bool {
 	return w.rules.SerialRequired && !w.target.Changes && !w.Plan.Versioned
@@ -141,26 +136,20 @@ func (w numbers) behindTakeover() {
 
 // comparesTaken reports whether a row is compared where its claim is raised, and not before the first assignment.
 func (w numbers) comparesTaken() bool {
-	return texts[RuleTakeover].refuses(w.writer) && !(w.Dialect.Guard.SetsInOrder.Is() && w.target.Changes)
+	return w.refuses(SetOf(RuleTakeover)) && !(w.Dialect.Guard.SetsInOrder.Is() && w.target.Changes)
 }
 
 // raiseFor raises for a rule with a table's marker where the rule isn't asked in a
 // check: after those before it.
 func (w numbers) raiseFor(r int, kind guard.Kind, column string, detail ...string) {
-	if w.Dialect.Guard.SetsInOrder.Is() { // they were asked before the first assignment
+	before := upTo(r-1) &^ SetOf(RuleLedger)
+	if w.Dialect.Guard.SetsInOrder.Is() || !w.refuses(before) { // they were asked before the first assignment
 		w.raiseAfterLedger(kind, column, detail...)
 		return
 	}
-	before := (RuleSet(1)<<r - 1) &^ SetOf(RuleLedger)
-	for r := range texts {
-		if before.Has(r) && texts[r].refuses(w.writer) {
-			w.write("CASE WHEN ")
-			w.check(before)
-			w.write(" THEN ")
-			w.raiseAfterLedger(kind, column, detail...)
-			w.write(" END")
-			return
-		}
-	}
+	w.write("CASE WHEN ")
+	w.check(before)
+	w.write(" THEN ")
 	w.raiseAfterLedger(kind, column, detail...)
+	w.write(" END")
 }

@@ -222,7 +222,7 @@ func (p *Plan) Question(v Values) string {
 	asked := make([]bool, len(p.Tables))
 	for i := range p.Targets {
 		w.choose(i)
-		if !asked[w.table] && texts[RuleLedger].refuses(w) {
+		if !asked[w.table] && w.refuses(SetOf(RuleLedger)) {
 			w.write(separator)
 			w.check(SetOf(RuleLedger))
 			separator, asked[w.table] = " AND ", true

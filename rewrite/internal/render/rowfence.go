@@ -20,7 +20,7 @@ func (w *writer) rowMark(e *Edit) {
 
 type rowFence struct{}
 
-func (rowFence) refuses(w *writer) bool { return w.rules.FenceColumn != "" && w.compared() }
+func (rowFence) refuses(w *writer) bool { return w.compared() }
 
 func (rowFence) check(w *writer) {
 	w.byKey(func(token int) {

@@ -6,7 +6,7 @@ import (
 
 type serial struct{}
 
-func (serial) refuses(w *writer) bool { return w.comparesSerial() }
+func (serial) refuses(w *writer) bool { return w.Plan.Versioned }
 
 func (serial) check(w *writer) {
 	w.write("CASE")
@@ -31,7 +31,7 @@ func (serial) assigns(w *writer) {
 	case numbers{w}.lacksSerial():
 		numbers{w}.raiseNumber(guard.Required)
 		return
-	case !w.comparesSerial() || w.Dialect.Guard.SetsInOrder.Is():
+	case !w.Plan.Versioned || w.Dialect.Guard.SetsInOrder.Is():
 		numbers{w}.increment()
 		return
 	}
@@ -57,9 +57,6 @@ func (w numbers) callersSerial() { w.field(0, fieldSerial) }
 // gone writes the RETURNING that raises for a row which wasn't there. A row that
 // was inserted is at 1, one that was updated at the caller's serial and 1.
 func (w numbers) gone() {
-	if !w.comparesSerial() {
-		return
-	}
 	w.write(" RETURNING CASE WHEN ", w.target.Qualifier, ".", w.rules.Quoted.Serial)
 	w.operator("-")
 	w.write("1")

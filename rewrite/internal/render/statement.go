@@ -90,7 +90,7 @@ func (w *writer) rowValue(e *Edit) {
 		return
 	}
 	w.write(e.Text)
-	asks := (e.Op == OpValueAsking || e.Op == OpRowAssignAsking) && texts[RuleLedger].refuses(w)
+	asks := (e.Op == OpValueAsking || e.Op == OpRowAssignAsking) && w.refuses(SetOf(RuleLedger))
 	if asks {
 		w.askBefore()
 	}

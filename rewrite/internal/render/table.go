@@ -14,7 +14,7 @@ type Registered struct {
 	guard.Table
 	Quoted    names
 	Owned     []string // all that the rules are about
-	Has       []int    // the rules with columns, as indexes of precedence
+	Has       []int    // the rules that it has, in the order of precedence
 	CoveredBy int      //  of a table that a pattern stands for: its index
 }
 
@@ -51,8 +51,9 @@ func (t *Registered) prepare(d *Dialect) {
 			t.Owned = append(t.Owned, *column)
 		}
 	}
-	for rule, has := range [...]bool{RuleKey: t.Key != "", RuleRowFence: t.FenceColumn != "", RuleClaim: t.Claim != "",
-		RuleSerial: t.Serial != "", RuleEditLock: t.Locks(), RuleSealed: t.Sealed} {
+	for rule, has := range [...]bool{RuleLedger: t.Ledger, RuleKey: t.Key != "", RuleRowFence: t.FenceColumn != "",
+		RuleClaim: t.Claim != "", RuleTakeover: t.Claim != "", RuleSerial: t.Serial != "", RuleEditLock: t.Locks(),
+		RuleSealed: t.Sealed} {
 		if has {
 			t.Has = append(t.Has, rule)
 		}

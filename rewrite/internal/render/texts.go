@@ -2,7 +2,7 @@ package render
 
 // A ruleText writes what a rule checks and assigns, for the table and the target that the writer has chosen.
 type ruleText interface {
-	// refuses reports whether check may refuse a row in this rendering.
+	// refuses reports whether check may refuse a row of a table with the rule in this rendering.
 	refuses(w *writer) bool
 
 	// check writes the condition that is true for a row that may be written, and
@@ -30,47 +30,50 @@ type assignsNothing struct{}
 
 func (assignsNothing) assigns(*writer) {}
 
+// refuses reports whether some of the table's rules in a set may refuse a row.
+func (w *writer) refuses(rules RuleSet) bool { return w.firstOf(rules) < ruleCount }
+
+// firstOf returns the first of these rules, or ruleCount.
+func (w *writer) firstOf(rules RuleSet) int {
+	for _, r := range w.rules.Has {
+		if rules.Has(r) && texts[r].refuses(w) {
+			return r
+		}
+	}
+	return ruleCount
+}
+
 // check writes the condition of those rules of a set that may refuse a row, in the order
 // of precedence: AND would give none.
 func (w *writer) check(rules RuleSet) {
-	last := -1
-	for r := range texts {
-		if rules.Has(r) && texts[r].refuses(w) {
-			if last >= 0 {
-				w.write("CASE WHEN ")
-				texts[last].check(w)
-				w.write(" THEN ")
-			}
-			last = r
-		}
-	}
-	if last < 0 {
+	first := w.firstOf(rules)
+	later := rules &^ upTo(first)
+	switch {
+	case first == ruleCount:
 		w.bool(true)
-		return
-	}
-	texts[last].check(w)
-	for r := range last {
-		if rules.Has(r) && texts[r].refuses(w) {
-			w.write(" ELSE ")
-			w.bool(false)
-			w.write(" END")
-		}
+	case !w.refuses(later):
+		texts[first].check(w)
+	default:
+		w.write("CASE WHEN ")
+		texts[first].check(w)
+		w.write(" THEN ")
+		w.check(later)
+		w.write(" ELSE ")
+		w.bool(false)
+		w.write(" END")
 	}
 }
 
 // checkFirst writes the check of those rules of a set that may refuse a row before the first
 // assignment of a SET list: a column is assigned what it has.
 func (w *writer) checkFirst(rules RuleSet) {
-	for r := range texts {
-		if !rules.Has(r) || !texts[r].refuses(w) {
-			continue
-		}
-		w.writeAssigned("", w.rules.Quoted.Steady)
-		w.write("CASE WHEN ")
-		w.check(rules)
-		w.write(" THEN ", w.target.Qualifier, ".", w.rules.Quoted.Steady, " END, ")
+	if !w.refuses(rules) {
 		return
 	}
+	w.writeAssigned("", w.rules.Quoted.Steady)
+	w.write("CASE WHEN ")
+	w.check(rules)
+	w.write(" THEN ", w.target.Qualifier, ".", w.rules.Quoted.Steady, " END, ")
 }
 
 // writeAssigned writes a column to be assigned, behind a separator, and the equals sign.
@@ -114,6 +117,9 @@ func SetOf(rules ...int) (s RuleSet) {
 	}
 	return s
 }
+
+// upTo returns the set of a rule and those before it.
+func upTo(r int) RuleSet { return RuleSet(1)<<(r+1) - 1 }
 
 // Has reports whether a rule is in the set.
 func (s RuleSet) Has(r int) bool { return s>>r&1 != 0 }

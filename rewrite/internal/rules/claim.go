@@ -55,7 +55,7 @@ func (p writing) keepsRow(set *read.Assignments) bool {
 }
 
 // inWhere: nothing is assigned where the row is proved.
-func (claim) inWhere(t *render.Registered, how rowWrite) bool { return t.Claim != "" && !how.takesOver }
+func (claim) inWhere(_ *render.Registered, how rowWrite) bool { return !how.takesOver }
 
 // A takeover needs no token of the rows that it takes. Where the context presents one, the token is compared as for any
 // other write: a caller that was replaced is refused, and doesn't become the holder again by raising the claim.

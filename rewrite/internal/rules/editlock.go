@@ -9,4 +9,4 @@ type editLock struct {
 }
 
 // inWhere: a serial that the statement assigns comes first, and sees to the lock.
-func (editLock) inWhere(t *render.Registered, how rowWrite) bool { return t.Locks() && !how.setsNumber }
+func (editLock) inWhere(_ *render.Registered, how rowWrite) bool { return !how.setsNumber }

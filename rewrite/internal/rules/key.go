@@ -247,5 +247,5 @@ func (key) inSet(t *render.Registered, how rowWrite) bool {
 
 // inWhere: who compares the row's fence column or claim with a token sees to its key.
 func (key) inWhere(t *render.Registered, _ rowWrite) bool {
-	return t.Key != "" && t.FenceColumn == "" && t.Claim == ""
+	return t.FenceColumn == "" && t.Claim == ""
 }

@@ -27,8 +27,6 @@ func (rowFence) inserted(p inserting, column string, token int32, _ int) bool {
 
 // inWhere: a row that is updated is checked where its token is assigned, which is done
 // for the newest version of the row, at any isolation level.
-func (rowFence) inWhere(t *render.Registered, how rowWrite) bool {
-	return t.FenceColumn != "" && !how.updates
-}
+func (rowFence) inWhere(_ *render.Registered, how rowWrite) bool { return !how.updates }
 
 func (rowFence) inSet(*render.Registered, rowWrite) bool { return true }
