@@ -20,7 +20,7 @@ import (
 
 // Layers are the packages of the root module. Each imports only those of the lines above its own.
 var layers = [][]string{
-	{"schema/issuers", "schema/postgres"},
+	{"schema/issuers", "schema/mysql", "schema/postgres", "schema/sqlite"},
 	{"internal/basedriver", "internal/editlock", "internal/fact", "internal/fakedb", "internal/fault", "internal/golden", "internal/hedge", "internal/lost",
 		"internal/need", "internal/nfc", "internal/nonce", "internal/poll", "internal/random", "internal/share", "internal/trusted"},
 	{"internal/dberr"},

@@ -1,6 +1,10 @@
 package sqltext
 
-import "strings"
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+)
 
 // A Trigger is one that keeps the ledger's tokens from falling and its names from being lost,
 // whatever client writes. docs/adr/0030 has the reasons.
@@ -15,21 +19,40 @@ type Trigger struct {
 // LedgerTriggerPrefix begins their names.
 const LedgerTriggerPrefix = "sqlfence_ledger_"
 
-// NewTrigger returns the trigger of a name, on an event such as "BEFORE DELETE ON fencing_tokens".
-func NewTrigger(name, event, body string) Trigger {
-	return Trigger{Name: name, Create: "CREATE TRIGGER IF NOT EXISTS " + name + " " + event + "\n" + body, Body: body}
+// Triggers returns the triggers that migration files create, in the order of the files.
+func Triggers(files fs.FS, names string) (all []Trigger) {
+	found, err := fs.Glob(files, names)
+	if err != nil {
+		panic(fmt.Sprintf("sqlfence: %v", err)) // it is a part of the program
+	}
+	for _, file := range found {
+		for _, statement := range Statements(files, file) {
+			if name, ok := strings.CutPrefix(statement, "CREATE TRIGGER IF NOT EXISTS "); ok {
+				name, _, _ = strings.Cut(name, " ")
+				_, body, _ := strings.Cut(statement, "\n")
+				all = append(all, Trigger{Name: name, Create: statement, Body: body})
+			}
+		}
+	}
+	return all
 }
 
-// LostName is what the triggers say of a name that would be lost, and FallenToken of a token that falls.
-const (
-	LostName    = "sqlfence: " + LedgerTable + " keeps its names, so that no token is issued twice: "
-	FallenToken = "sqlfence: tokens in " + LedgerTable + " never fall"
+// Statements returns the statements of a migration file, those that its comments say are whole.
+func Statements(files fs.FS, name string) (statements []string) {
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		panic(fmt.Sprintf("sqlfence: %v", err)) // it is a part of the program
+	}
+	for _, begun := range strings.Split(string(text), "-- +goose StatementBegin\n")[1:] {
+		statement, _, _ := strings.Cut(begun, ";\n-- +goose StatementEnd\n")
+		statements = append(statements, statement)
+	}
+	return statements
+}
 
-	// ServedToken is what they say of a first token that a name without a row may have had before. As the state of a
-	// serialization failure says, what is sent again sees the floor; see [ServedState].
-	ServedToken = "sqlfence: the first token of a name has to be above those of names that were deleted"
-	ServedState = "40001"
-)
+// ServedToken is what the triggers say of a first token that a name without a row may have had before. As the state of
+// a serialization failure says, what is sent again sees the floor.
+const ServedToken = "sqlfence: the first token of a name has to be above those of names that were deleted"
 
 // Differs reports whether a trigger of the name has another body than t. found has the
 // catalogue's texts by the names.

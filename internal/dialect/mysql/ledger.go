@@ -1,6 +1,10 @@
 package mysql
 
-import "github.com/sqlfence/sqlfence/internal/sqltext"
+import (
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+	recording "github.com/sqlfence/sqlfence/schema/issuers"
+	"github.com/sqlfence/sqlfence/schema/mysql"
+)
 
 // createLedger: a name has at most 512 bytes, and one that were longer would be cut in
 // silence where sql_mode is empty.
@@ -12,33 +16,13 @@ const createLedger = `CREATE TABLE IF NOT EXISTS ` + sqltext.LedgerTable + ` (
 // ledgerTriggers: REPLACE fires that of DELETE. TRUNCATE fires none. A name gets its first token by an UPDATE of a row
 // without one, or by an INSERT; what is read then, with a lock, is the newest that was committed. Without its LIMIT a
 // session's sql_select_limit would have MariaDB read nothing.
-var ledgerTriggers = []sqltext.Trigger{
-	sqltext.NewTrigger("sqlfence_ledger_update_v1", "AFTER UPDATE ON fencing_tokens FOR EACH ROW", `BEGIN
-	IF NOT (NEW.name <=> OLD.name) OR COALESCE(NEW.token, 0) < COALESCE(OLD.token, 0) THEN
-		SIGNAL SQLSTATE '45L01' SET MESSAGE_TEXT = '`+sqltext.FallenToken+`, and its names are kept';
-	END IF;
-END`),
-	sqltext.NewTrigger("sqlfence_ledger_delete_v1", "BEFORE DELETE ON fencing_tokens FOR EACH ROW", `BEGIN
-	IF OLD.name = '' OR COALESCE(OLD.token, 0) >
-		COALESCE((SELECT t.token FROM fencing_tokens AS t WHERE t.name = ''), 0) THEN
-		SIGNAL SQLSTATE '45L01' SET MESSAGE_TEXT = '`+sqltext.LostName+`DELETE and REPLACE are refused';
-	END IF;
-END`),
-	sqltext.NewTrigger("sqlfence_ledger_first_update_v1", "AFTER UPDATE ON fencing_tokens FOR EACH ROW",
-		firstToken("COALESCE(OLD.token, 0) <= 0 AND ")),
-	sqltext.NewTrigger("sqlfence_ledger_first_insert_v1", "AFTER INSERT ON fencing_tokens FOR EACH ROW",
-		firstToken("")),
-}
+var ledgerTriggers = sqltext.Triggers(mysql.Files, "*.sql")
 
-func firstToken(condition string) string {
-	return `BEGIN
-	DECLARE served bigint DEFAULT 0;
-	IF ` + condition + `COALESCE(NEW.token, 0) > 0 AND NEW.name <> '' THEN
-		SELECT COALESCE(MAX(t.token), 0) INTO served FROM fencing_tokens AS t WHERE t.name = ''
-			LIMIT 1 LOCK IN SHARE MODE;
-		IF NEW.token <= served THEN
-			SIGNAL SQLSTATE '` + sqltext.ServedState + `' SET MESSAGE_TEXT = '` + sqltext.ServedToken + `';
-		END IF;
-	END IF;
-END`
+// issuers: who is the account and the host that the session has come from, as bytes, since no text of another
+// character set is refused then; what is too long is cut. USER is the session's, also in a trigger.
+var issuers = sqltext.Issuers{
+	Columns: []sqltext.IssuerColumn{{Name: sqltext.IssuedBy, Type: "varbinary(512)"},
+		{Name: sqltext.IssuedAt, Type: "bigint"}},
+	Triggers: sqltext.Triggers(recording.Files, "mysql/*.sql"),
+	Read:     "issued_by, " + Text.Micros("issued_at"),
 }

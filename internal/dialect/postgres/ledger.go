@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
+	recording "github.com/sqlfence/sqlfence/schema/issuers"
 	"github.com/sqlfence/sqlfence/schema/postgres"
 )
 
@@ -19,7 +20,7 @@ import (
 // would not be the same: unless the table is an ordinary one, with a unique name that is
 // compared byte by byte, and the role has the powers of its owner. The file's functions are texts for format, of the
 // ledger's schema and of the ledger with its schema.
-var CreateLedgerFunction = shipped(postgres.Files, "00004_ledger_function.up.sql")
+var CreateLedgerFunction = sqltext.Statements(postgres.Files, "00004_ledger_function.up.sql")[0]
 
 // LedgerFunctionIsNamed is a condition: the function p is the one that guards call by its name, in the schema n.
 const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + sqltext.LedgerFunction +
@@ -45,6 +46,17 @@ var (
 
 // ledgerBody is the body of one of the functions.
 func ledgerBody(name string) string { return bodyOf(CreateLedgerFunction, "FUNCTION %1$I."+name+"(") }
+
+// bodyOf is the body of a function in a statement, behind a text that stands in front of it.
+func bodyOf(statement, front string) string {
+	_, behind, _ := strings.Cut(statement, front)
+	_, body, _ := strings.Cut(behind, "$function$")
+	body, _, found := strings.Cut(body, "$function$")
+	if !found {
+		panic("sqlfence: no body behind " + front) // it is a part of the program
+	}
+	return body
+}
 
 // pathSet is what a function with a search path of its own has for settings.
 const pathSet = `= '{"search_path=pg_catalog, pg_temp"}'`
@@ -80,3 +92,25 @@ WHERE c.oid = pg_catalog.to_regclass('` + sqltext.LedgerTable + `') AND c.relkin
 	AND (SELECT pg_catalog.count(*) FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid AND ` +
 	LedgerTriggerAsCreated + `) = 3
 	AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')`)
+
+// issuers: a row that is inserted has them by the columns' defaults, which cost less than a trigger, as Issue inserts
+// also where the name is there. The trigger doesn't fire in a session that calls itself a replica, which copies what
+// another server has recorded. It names the columns, so that these can't be dropped, or get another type, without it.
+var issuers = sqltext.Issuers{
+	Columns: []sqltext.IssuerColumn{{Name: sqltext.IssuedBy, Type: "text"},
+		{Name: sqltext.IssuedAt, Type: "timestamp with time zone"}},
+	Whole: recordIssuers,
+	Read:  "issued_by, " + Text.Micros("issued_at"),
+}
+
+// IssuedTrigger is the name of the trigger, and of its function.
+const IssuedTrigger = "sqlfence_issued_v1"
+
+// IssuersAsCreated is a condition: the trigger g, of the ledger c in the schema n, is what [recordIssuers] creates.
+var IssuersAsCreated = "g.tgname = '" + IssuedTrigger + "' AND g.tgtype = 19 AND g.tgenabled IN ('O', 'A') AND " +
+	"EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND t.proname = '" +
+	IssuedTrigger + "' AND " + asCreated("t", bodyOf(recordIssuers, "body text := "), "IS NULL") + ")"
+
+// recordIssuers adds the columns, the function and the trigger to the table fencing_tokens that the search path
+// leads to, or brings them up to date. Where all is there it locks nothing, and needs no privilege.
+var recordIssuers = sqltext.Statements(recording.Files, "postgres/00001_ledger_issuers.up.sql")[0]

@@ -14,8 +14,8 @@ import (
 // take tokens or leases for a program that doesn't use the Go packages, and set a search_path with pg_catalog first, so
 // their operators are PostgreSQL's. docs/adr/0049 explains why they are no functions.
 var (
-	CreateTokenProcedures = shipped(postgres.Files, "00005_token_procedures.up.sql")
-	CreateLeaseProcedures = shipped(postgres.Files, "00006_lease_procedures.up.sql")
+	CreateTokenProcedures = sqltext.Statements(postgres.Files, "00005_token_procedures.up.sql")[0]
+	CreateLeaseProcedures = sqltext.Statements(postgres.Files, "00006_lease_procedures.up.sql")[0]
 )
 
 // FindProcedures is a query that has a row where all are as they would be created.

@@ -1,0 +1,10 @@
+// Package sqlite has SQLite's migration files, for the packages that send the same. Others take them from package
+// schema.
+package sqlite
+
+import "embed"
+
+// Files are those of this folder.
+//
+//go:embed *.sql
+var Files embed.FS
