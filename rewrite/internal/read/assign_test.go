@@ -35,7 +35,7 @@ func TestConstant(t *testing.T) {
 		x.NumberInputs()
 		got := ""
 		if c, ok := x.Constant(x.PlainValue(x.Writes[0].Set.Items[0])); ok {
-			got = fmt.Sprint(c)
+			got = fmt.Sprintf("{%s %d %s}", c.Name, c.Ordinal, c.Text)
 		}
 		if got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.in, got, tt.want)

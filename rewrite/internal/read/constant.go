@@ -4,25 +4,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
-
-// A Constant is the source of a value: the argument called Name or, if no argument has a
-// name, the one numbered Ordinal; or else a constant text.
-type Constant struct {
-	Name    string // of a named argument, without its prefix; "" for none
-	Ordinal int    // 1-based; 0 for none
-	Text    string // of a constant, where Name is "" and Ordinal is 0
-}
 
 // Constant reads a placeholder, an integer or a plain string, which may have a cast
 // that keeps its text; ok is false where value isn't just that. [Text.NumberInputs]
 // comes before it.
 //
 //	constant [::type ...] | CAST(constant AS type) | type 'constant'
-func (t *Text) Constant(value lex.Span) (c Constant, ok bool) {
+func (t *Text) Constant(value lex.Span) (c guard.KeyValue, ok bool) {
 	if value.Empty() {
-		return Constant{}, false
+		return guard.KeyValue{}, false
 	}
 	i, hi := int(value.Lo), int(value.Hi)
 	if !t.isWord(&t.Tokens[i], "cast") || !t.Tokens[i+1].Is('(') {
@@ -31,14 +24,14 @@ func (t *Text) Constant(value lex.Span) (c Constant, ok bool) {
 	}
 	c, next, ok := t.castConstant(i + 2)
 	if !ok || !t.isWord(&t.Tokens[next], "as") {
-		return Constant{}, false
+		return guard.KeyValue{}, false
 	}
 	next, ok = t.keepingType(next + 1)
 	return c, ok && next == int(t.Tokens[i+1].Mate) && next+1 == hi
 }
 
 // castConstant reads a constant without CAST and returns the index behind it.
-func (t *Text) castConstant(i int) (c Constant, next int, ok bool) {
+func (t *Text) castConstant(i int) (c guard.KeyValue, next int, ok bool) {
 	if typed, ok := t.keepingType(i); ok && t.grammar.TypedConstants.Is() {
 		c, ok = t.constant(&t.Tokens[typed])
 		return c, typed + 1, ok && t.Tokens[typed].Kind == lex.Text
@@ -51,21 +44,21 @@ func (t *Text) castConstant(i int) (c Constant, next int, ok bool) {
 }
 
 // constant reads a placeholder, an integer or a plain string.
-func (t *Text) constant(tok *lex.Token) (Constant, bool) {
+func (t *Text) constant(tok *lex.Token) (guard.KeyValue, bool) {
 	s := t.Src[tok.Start:tok.End]
 	switch {
 	case tok.Kind == lex.Param && t.grammar.Lex.Variables.Is() && s[0] == '$' && s[1:] != strconv.Itoa(int(tok.Mate)):
-		return Constant{Name: s[1:]}, !lex.IsDigit(s[1]) // drivers bind $2 by its number or by its place
+		return guard.KeyValue{Name: s[1:]}, !lex.IsDigit(s[1]) // drivers bind $2 by its number or by its place
 	case tok.Kind == lex.Param && t.grammar.Lex.Variables.Is() && s[0] != '?':
-		return Constant{Ordinal: int(tok.Mate), Name: s[1:]}, true
+		return guard.KeyValue{Ordinal: int(tok.Mate), Name: s[1:]}, true
 	case tok.Kind == lex.Param:
-		return Constant{Ordinal: int(tok.Mate)}, true
+		return guard.KeyValue{Ordinal: int(tok.Mate)}, true
 	case tok.Kind == lex.Number && strings.Trim(s, "0123456789") == "" && (s == "0" || s[0] != '0'):
-		return Constant{Text: s}, true
+		return guard.KeyValue{Text: s}, true
 	case tok.Kind == lex.Text && s[0] == '\'' && !strings.Contains(s, `\`):
-		return Constant{Text: lex.Unquote(s)}, true
+		return guard.KeyValue{Text: lex.Unquote(s)}, true
 	}
-	return Constant{}, false
+	return guard.KeyValue{}, false
 }
 
 // keepingType reads the name of a type in which a constant's text is stored as it is,

@@ -26,23 +26,15 @@ type Dialect struct {
 	Ledger, ledgerHome string
 }
 
-// dialects has every dialect, with guards that find the ledger where the session does.
-var dialects = func() []*Dialect {
-	all := make([]*Dialect, 1)
-	for _, db := range databases.All() {
-		all = append(all, &Dialect{Dialect: db.Text, Guard: db.Guard, Grammar: db.Grammar,
-			Unique: db.Session.Unique, CountsRows: db.Answers.CountsRows.Is(), Ledger: LedgerTable,
-			ElseFalse: " ELSE " + db.Text.Bool(false) + " END"})
-	}
-	return all
-}()
-
-// Guarded returns the dialect that guards are written for.
+// Guarded returns the dialect that guards are written for, which find the ledger where the session does.
 func Guarded(d databases.Dialect) (*Dialect, error) {
-	if _, err := databases.Of(d); err != nil {
+	db, err := databases.Of(d)
+	if err != nil {
 		return nil, err
 	}
-	return dialects[d], nil
+	return &Dialect{Dialect: db.Text, Guard: db.Guard, Grammar: db.Grammar, Unique: db.Session.Unique,
+		CountsRows: db.Answers.CountsRows.Is(), Ledger: LedgerTable,
+		ElseFalse: " ELSE " + db.Text.Bool(false) + " END"}, nil
 }
 
 // WithLedgerSchema is the dialect with guards that name the ledger in a schema; itself where the ledger

@@ -80,7 +80,7 @@ func (p writing) newKey(a *read.Assignment, upsert bool) bool {
 	p.target.newKey = true
 	if c, ok := p.Constant(value); ok {
 		to.AssignsKey = true
-		to.NewKeys = append(to.NewKeys, guard.KeyValue{Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
+		to.NewKeys = append(to.NewKeys, c)
 		return true
 	}
 	column, ok := p.Excluded(value)
@@ -229,13 +229,10 @@ func (p inserting) selectsKeys(ins *read.Insertion) bool {
 
 // rowKey notes where the key's value stands: an item of a row, or of what is selected.
 func (p inserting) rowKey(item lex.Span) bool {
-	to := p.to()
-	c, ok := p.Constant(item)
-	if !ok && !p.target.rules.UnfencedInserts {
-		return p.refuseTarget(item.Lo, advise.KeyUnknown)
-	}
-	to.Keys = append(to.Keys, guard.KeyValue{Unknown: !ok, Name: c.Name, Ordinal: c.Ordinal, Text: c.Text})
-	return true
+	key, ok := p.Constant(item)
+	key.Unknown = !ok
+	p.to().Keys = append(p.to().Keys, key)
+	return ok || p.target.rules.UnfencedInserts || p.refuseTarget(item.Lo, advise.KeyUnknown)
 }
 
 // inSet: where a row is checked before the first assignment, a key that the statement has

@@ -36,7 +36,7 @@ func (t values) keepsType(value lex.Span) bool {
 	case n == 1:
 		return t.Word(first, "true", "false")
 	case n == 2:
-		return t.Tokens[first].Is('-') && t.isNumber(next)
+		return t.isNegative(value)
 	}
 	return !value.Empty() && t.Tokens[next].Is('(') && t.Tokens[next].Mate == value.Hi-1 &&
 		t.Word(first, keepingTypes...)
@@ -67,13 +67,8 @@ func (t values) isCast(token int32) bool {
 
 // isConstant reports whether a value is a number with a minus, or a word for one.
 func (t values) isConstant(value lex.Span) bool {
-	switch value.Hi - value.Lo {
-	case 1:
-		return t.Word(value.Lo, "true", "false", "current_timestamp", "current_date")
-	case 2:
-		return t.Tokens[value.Lo].Is('-') && t.isNumber(value.Lo+1)
-	}
-	return false
+	return t.isNegative(value) ||
+		value.Hi-value.Lo == 1 && t.Word(value.Lo, "true", "false", "current_timestamp", "current_date")
 }
 
 // hasType reports whether the value has a type of its own, which it keeps inside of a CASE. A row
