@@ -63,16 +63,11 @@ type Conn struct {
 	spare     []driver.NamedValue // room for the arguments of the next execution
 	supplied  [1]Token            // room for what a source gives an Exec
 
-	inTx      bool  // a transaction is open, as far as is known
-	guardedTx bool  // it has guarded statements
-	pending   bool  // guarded statements may have been sent outside of one, and a COMMIT may be sent
-	hold      hold  // of tokens, by the transaction
-	doomed    error // why it can't be committed, as far as is known
-	finished  bool  // the connection must not be used again, which the pool may not know
-	closed    bool  // the link is closed, although the pool has not asked for that
-	reported  error // the last error that an event was reported of
-
-	txContext txContext // of the transaction that BeginTx began
+	transaction
+	pending  bool  // guarded statements may have been sent outside of one, and a COMMIT may be sent
+	finished bool  // the connection must not be used again, which the pool may not know
+	closed   bool  // the link is closed, although the pool has not asked for that
+	reported error // the last error that an event was reported of
 }
 
 // A Found is what the connections of one database have found in it. The zero value has found nothing. It is safe for

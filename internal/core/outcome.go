@@ -84,8 +84,7 @@ func (s *Conn) Began(ctx context.Context, err error) error {
 
 // Idle notes that no transaction is open. What was begun by Began is ended.
 func (s *Conn) Idle() {
-	s.inTx, s.guardedTx, s.pending, s.doomed, s.hold = false, false, false, nil, hold{}
-	s.ended()
+	s.transaction, s.pending = transaction{}, false
 }
 
 // Commit commits a transaction that was begun with ctx. It fails if guarded writes of it were rolled back,
@@ -99,16 +98,14 @@ func (s *Conn) Commit(ctx context.Context, tx Tx) error {
 
 // Rollback rolls a transaction back.
 func (s *Conn) Rollback(tx Tx) error {
-	s.inTx, s.guardedTx, s.doomed, s.hold = false, false, nil, hold{}
-	s.ended()
+	s.transaction = transaction{}
 	return s.endTx(tx.Rollback)
 }
 
 func (s *Conn) commit(ctx context.Context, tx Tx) error {
 	guarded := s.guardedTx && !s.link.Closed() // else the base driver has nowhere to send it
 	doomed := s.doomed
-	s.inTx, s.guardedTx, s.doomed, s.hold = false, false, nil, hold{}
-	s.ended()
+	s.transaction = transaction{}
 	switch {
 	case !guarded:
 		return s.endTx(tx.Commit)

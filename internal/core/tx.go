@@ -62,7 +62,16 @@ func (s *Conn) changesTx(query string) bool {
 	return lang.InTransaction(d, query, false) || !lang.InTransaction(d, query, true)
 }
 
-// txContext is what a transaction keeps of the context that began it, for statements with a context
+// A transaction is what is known of the one of a connection, whatever has begun it. The zero transaction is none.
+type transaction struct {
+	inTx      bool  // it is open, as far as is known
+	guardedTx bool  // it has guarded statements
+	hold      hold  // of tokens
+	doomed    error // why it can't be committed, as far as is known
+	txContext txContext
+}
+
+// txContext is what a transaction of BeginTx keeps of the context that began it, for statements with a context
 // that has none of its own. database/sql runs Tx.Exec, Tx.Query and the statements of Tx.Prepare
 // and Tx.Stmt with context.Background, and doesn't tell the driver which transaction they are of;
 // but a connection has one at a time.
@@ -81,9 +90,6 @@ type txContext struct {
 func (s *Conn) begun(ctx context.Context) {
 	s.txContext = txContext{begun: true, tokens: TokensFrom(ctx), editor: ctx.Value(editorKey{})}
 }
-
-// ended forgets it.
-func (s *Conn) ended() { s.txContext = txContext{} }
 
 // context returns the context that a statement of the connection runs with: its own,
 // with the transaction's tokens if it carries none, and with the transaction's editor
