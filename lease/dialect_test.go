@@ -1,7 +1,10 @@
 package lease
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,5 +32,33 @@ func TestStatementsAreComplete(t *testing.T) {
 				t.Errorf("%T, %s: %d arguments for %s", d, name, len(s.args), s.text)
 			}
 		}
+	}
+}
+
+// The files of package schema create the table that Setup creates.
+func TestFilesOfSchemaCreateTheTable(t *testing.T) {
+	var files, want []string
+	paths, err := filepath.Glob("../schema/*/00002_fencing_leases.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, string(text))
+	}
+	for _, d := range dialects.All() {
+		text := "-- +goose Up\n" + d.create().text + ";\n"
+		if !strings.Contains(text, "KEY fencing_leases_expires_at") { // else the table has its index
+			text += "\n" + d.index().text + ";\n"
+		}
+		want = append(want, text)
+	}
+	slices.Sort(files)
+	slices.Sort(want)
+	if !slices.Equal(files, want) {
+		t.Errorf("the files have\n%s\nSetup sends\n%s", strings.Join(files, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -92,7 +92,7 @@ func byTheDriver(_ context.Context, _ *cleanup.Queue, text string, send func(tex
 	return send(text)
 }
 
-// createWith is the table with a type for times, as doc.go shows it.
+// createWith returns the definition of the table with a type for times.
 func createWith(timeType string) string { return strings.ReplaceAll(createTable, "{time}", timeType) }
 
 const createTable = `CREATE TABLE IF NOT EXISTS rowlocks (

@@ -4,6 +4,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -197,5 +200,29 @@ func TestKeysAreReadBack(t *testing.T) {
 				t.Errorf("%s is %s, %v; want %s", test.row, got, err, want)
 			}
 		}
+	}
+}
+
+// The files of package schema create the table that Setup creates.
+func TestFilesOfSchemaCreateTheTable(t *testing.T) {
+	var files, want []string
+	paths, err := filepath.Glob("../schema/*/00003_rowlocks.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, string(text))
+	}
+	for _, d := range dialects.All() {
+		want = append(want, "-- +goose Up\n"+d.create+";\n")
+	}
+	slices.Sort(files)
+	slices.Sort(want)
+	if !slices.Equal(files, want) {
+		t.Errorf("the files have\n%s\nSetup sends\n%s", strings.Join(files, "\n"), strings.Join(want, "\n"))
 	}
 }

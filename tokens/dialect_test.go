@@ -1,8 +1,11 @@
 package tokens
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -18,5 +21,29 @@ func TestDialectsLackNothing(t *testing.T) {
 				t.Errorf("%v lacks %s", d.names, field.Name)
 			}
 		}
+	}
+}
+
+// The files of package schema create the table that Setup creates.
+func TestFilesOfSchemaCreateTheTable(t *testing.T) {
+	var files, want []string
+	paths, err := filepath.Glob("../schema/*/00001_fencing_tokens.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, string(text))
+	}
+	for _, d := range dialects.All() {
+		want = append(want, "-- +goose Up\n"+d.Facts().CreateLedger+";\n")
+	}
+	slices.Sort(files)
+	slices.Sort(want)
+	if !slices.Equal(files, want) {
+		t.Errorf("the files have\n%s\nSetup sends\n%s", strings.Join(files, "\n"), strings.Join(want, "\n"))
 	}
 }
