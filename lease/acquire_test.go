@@ -30,7 +30,7 @@ func TestSetup(t *testing.T) {
 			t.Error(err)
 		}
 		// What installs the ledger's function does nothing where it is.
-		if sent := strings.ReplaceAll(sprint(d.Sent()), tokens.LedgerFunction, ""); strings.Contains(sent, "CREATE") || strings.Contains(sent, "probe") && !strings.Contains(sent, "EXPLAIN") {
+		if sent := strings.ReplaceAll(sprint(d.Sent()), tokens.LedgerFunction(), ""); strings.Contains(sent, "CREATE") || strings.Contains(sent, "probe") && !strings.Contains(sent, "EXPLAIN") {
 			t.Errorf("a second Setup changes something:%s", sent)
 		}
 		if !free(t, leases, "probe") {

@@ -20,23 +20,19 @@ import (
 // deleteSize is how many names a transaction deletes: on PostgreSQL each takes up locks of the server's.
 const deleteSize = 100
 
-// Delete deletes names without a holder from the ledger, such as the names of finished jobs, and returns the
-// names that Delete had to keep. The ledger keeps the highest deleted token as a lower bound for the first
-// token of every name, so no token is issued twice and a deleted name can be used again. Missing names are
-// ignored.
+// Delete deletes names without a holder from the ledger, such as the names of finished jobs, and returns the names
+// that it kept: a name that an open transaction uses (call Delete again later), a name with a token above
+// [sqlfence.WarnToken], and a name that [Store.Rotate] has retired. Missing names are ignored. The ledger keeps the
+// highest deleted token as a lower bound for the first token of every name, so no token is issued twice and a deleted
+// name can be used again.
 //
-// Delete keeps a name that an open transaction uses, a name with a token above [sqlfence.WarnToken], and a
-// name that [Store.Rotate] has retired. Call Delete again later for the first kind.
+// After Delete, tables with [sqlfence.Ledger] refuse the tokens of the name with [sqlfence.ErrUnknownName], and with
+// [sqlfence.ErrStale] once the name is used again. A lease of the name isn't released. [Store.Adopt] refuses new
+// names at or below the lower bound, so keep adopted names in another database.
 //
-// After Delete, tables with [sqlfence.Ledger] refuse the tokens of the name with [sqlfence.ErrUnknownName],
-// and with [sqlfence.ErrStale] once the name is used again. A lease of the name isn't released. [Store.Adopt]
-// refuses tokens of new names at or below the lower bound, so keep adopted names in another database.
-//
-// Each transaction deletes 100 names. After an error, earlier names are deleted, and Delete can be repeated.
-//
-// Errors: [sqlfence.ErrInvalid] for a name, with nothing deleted; an untyped error if the triggers of
-// [Store.Setup] are missing or of another version, or row-level security may hide rows; or the database's.
-// Delete needs the privilege DELETE in addition to those of Issue.
+// Each transaction deletes 100 names; after an error, repeat Delete. Errors: [sqlfence.ErrInvalid] for a name, with
+// nothing deleted; an untyped error if the triggers of [Store.Setup] are missing or of another version, or row-level
+// security may hide rows; or the database's. Delete needs the privilege DELETE in addition to those of Issue.
 func (s *Store) Delete(ctx context.Context, names ...string) (left []string, err error) {
 	names = slices.Clone(names)
 	for i := range names {

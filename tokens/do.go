@@ -6,9 +6,9 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Do issues a token for name and calls f with a context that carries the token. The most recently started run
-// wins: the writes of earlier runs are [sqlfence.ErrStale]. Do takes no lock; to run one at a time, use
-// package lease. Do returns the error of [Store.Issue], without calling f, or the error of f.
+// Do issues a token for name and calls f with a context that carries it. The most recently started run wins: the
+// writes of earlier runs are [sqlfence.ErrStale]. To run one at a time, use package lease. Do returns the error of
+// [Store.Issue], without calling f, or the error of f.
 func (s *Store) Do(ctx context.Context, name string, f func(ctx context.Context) error) error {
 	token, err := s.Issue(ctx, name)
 	if err != nil {

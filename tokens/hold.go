@@ -24,42 +24,40 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// A Tx is an open transaction, for [Store.Hold] and [Store.HoldClaim]: a [*sql.Tx], a [*sql.Conn] on which a
-// transaction was begun, or the transaction of a library, such as a *sqlx.Tx, the *sql.Tx in a bun.Tx or gorm's ConnPool
-// within a transaction. The database may be opened with sqlfence or without.
+// A Tx is an open transaction: a [*sql.Tx], a [*sql.Conn] on which a transaction was begun, or the transaction of a
+// library, such as a *sqlx.Tx, the *sql.Tx in a bun.Tx or gorm's ConnPool within a transaction. Its database may be
+// fenced or not.
 type Tx interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Hold fences the whole transaction tx. It checks that each token is the newest of its name, and locks the
-// names: until the transaction ends, no token is issued for them. So the transaction commits only under the
-// newest tokens, whatever its statements are. No table must be registered, and the database needs no fence.
-// Without tokens, Hold uses those of ctx.
+// Hold fences the whole transaction tx. It checks that each token is the newest of its name, and locks the names:
+// until the transaction ends, no token is issued for them. So the transaction commits only under the newest tokens,
+// whatever its statements are. No table must be registered, and the database needs no fence. Without tokens, Hold
+// uses those of ctx.
 //
-// Call Hold at the beginning of the transaction, outside of savepoints, because rolling back to an earlier
-// savepoint gives up the lock. On MySQL and MariaDB, DDL, TRUNCATE and procedures that commit also give up the
-// lock. A fenced database refuses these statements, or the commit; other databases don't. On SQLite, tx
-// becomes the file's writer. tx must use the database of the Store's ledger.
+// Call Hold first, in the database of the Store's ledger and outside of savepoints. Rolling back to an earlier
+// savepoint gives up the lock; on MySQL and MariaDB so do DDL, TRUNCATE and procedures that commit. A fenced database
+// refuses these statements, or the commit; other databases don't. On SQLite, tx becomes the file's writer.
 //
-// [Store.Issue] waits for transactions that hold its name, so a transaction must not issue a token for a name
-// that it holds. Transactions with the same token don't wait for each other. Pass all tokens in one call,
-// because two calls in a transaction can deadlock. After an error of any statement, roll the transaction back.
-// docs/hold.md describes each database.
+// [Store.Issue] waits for transactions that hold its name, so a transaction must not issue a token for a name that it
+// holds. Transactions with the same token don't wait for each other. Pass all tokens in one call, because two calls
+// in a transaction can deadlock. After an error of any statement, roll the transaction back. docs/hold.md describes
+// each database.
 //
 // Errors:
 //
 //   - [*sqlfence.StaleError], if a newer token was issued;
 //   - [*sqlfence.NotIssuedError], for a token above the newest;
-//   - [sqlfence.ErrUnknownName], if the ledger has no such name, for example for a claim (see
-//     [Store.HoldClaim]);
-//   - [sqlfence.ErrNoFence] without tokens, if ctx carries none;
-//   - [sqlfence.ErrInvalid], if tx is a pool or has no open transaction, for an invalid token, and for two
-//     tokens of one name;
+//   - [sqlfence.ErrUnknownName], if the ledger has no such name;
+//   - [sqlfence.ErrNoFence], if neither the arguments nor ctx have a token;
+//   - [sqlfence.ErrInvalid], if tx is a pool or has no open transaction, for an invalid token, and for two tokens of
+//     one name;
 //   - [sqlfence.ErrStandby] from a standby;
 //   - [*sqlfence.UnguardableError], if several servers write to the database, and on TiDB;
 //   - [*sqlfence.SetupError], if the ledger or its function is missing;
-//   - the database's, such as a serialization failure, after which [sqlfence.Retry] repeats the transaction.
+//   - the database's, such as a serialization failure (see [sqlfence.Retry]).
 func (s *Store) Hold(ctx context.Context, tx Tx, tokens ...sqlfence.Token) error {
 	held, err := toHold(ctx, tokens)
 	if err != nil {
@@ -114,23 +112,22 @@ func toHold(ctx context.Context, tokens []sqlfence.Token) ([]sqlfence.Token, err
 	return tokens, nil
 }
 
-// A Claim names a column that holds the claims of a table's rows, as [sqlfence.Claim] describes it. The table needs no
+// A Claim names a column that holds the claims of a table's rows, as for [sqlfence.Claim]. The table needs no
 // registration.
 type Claim struct {
-	Table  string // may have a schema: "jobs" or "shop.jobs"
+	Table  string // such as "jobs" or "shop.jobs"
 	Key    string // the column that identifies a row
-	Column string // the integer column that rises when a row is taken
+	Column string // the integer column that is incremented when a row is taken
 }
 
-// HoldClaim is [Store.Hold] for the claim of a row, which has no token in the ledger: it locks the row with this key
-// until the transaction ends, and compares the claim that is stored in the row. So no other
-// client takes the row over before the commit. Call it once for each row.
+// HoldClaim is [Store.Hold] for the claim of a row, which has no token in the ledger: it locks the row until the
+// transaction ends, and compares the stored claim. So no other client takes the row over before the commit. Call it
+// once for each row.
 //
 //	err := store.HoldClaim(ctx, tx, tokens.Claim{Table: "jobs", Key: "id", Column: "attempt"}, job.ID, job.Attempt)
 //
-// The error is a [*sqlfence.StaleError] if the row has another claim, with the row's claim in Current, or 0 if there is
-// no such row. Other errors are those of Hold. A key of another type than an integer, a text or a UUID is
-// [sqlfence.ErrInvalid].
+// The error is a [*sqlfence.StaleError] if the row has another claim (Current), or if there is no such row (Current
+// is 0). Other errors are those of Hold, and [sqlfence.ErrInvalid] for a key that isn't an integer, a text or a UUID.
 func (s *Store) HoldClaim(ctx context.Context, tx Tx, of Claim, key any, claim int64) error {
 	token, err := sqlfence.ClaimToken(of.Table, key, claim)
 	if err != nil {

@@ -12,21 +12,19 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Issue returns a new token for name, higher than all earlier tokens of the name, and adds the name to the
-// ledger if it is missing. When Issue returns, the token is durable, and tables with [sqlfence.Ledger] refuse
-// older tokens.
+// Issue returns a new token for name, higher than all earlier tokens of the name, and adds the name to the ledger if
+// it is missing. When Issue returns, the token is durable, and tables with [sqlfence.Ledger] refuse older tokens.
 //
-// Concurrent calls for one name share statements; each call gets its own token. If a statement gets no
-// response within 100 ms, the next callers use another connection. A shared statement carries no values of the
-// callers' contexts.
+// Concurrent calls for one name share statements; each call gets its own token. If a statement gets no response
+// within 100 ms, the next callers use another connection. A shared statement carries no values of the callers'
+// contexts.
 //
-// When ctx ends, Issue returns at once with the error of ctx. After any error except ErrTokenLimit, a token
-// may have been issued; it is lost. On MySQL and MariaDB, a statement that the server can't be told to cancel
-// may take its token later.
+// When ctx ends, Issue returns at once. After any error except ErrTokenLimit, a token may have been issued; it is
+// lost. On MySQL and MariaDB, a statement that can't be cancelled may take its token later.
 //
-// Errors: [sqlfence.ErrTokenLimit], with nothing written, if the name has reached [sqlfence.MaxToken] or was
-// retired by [Store.Rotate]; an untyped error if the ledger has a negative value; [sqlfence.ErrInvalid] for
-// the name; or the database's.
+// Errors: [sqlfence.ErrTokenLimit], with nothing written, if the name has reached [sqlfence.MaxToken] or was retired
+// by [Store.Rotate]; an untyped error if the ledger has a negative value; [sqlfence.ErrInvalid] for the name; or
+// those of ctx and the database.
 func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)
 	if err != nil {

@@ -14,30 +14,25 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// An Issued is the newest token of a name, with who has raised it to that, and when, as the database knows it. Both
-// are for display: a client that may write to the ledger can change them.
+// An Issued is the newest token of a name, with who changed it last, and when. Both are for display: a client that
+// may write to the ledger can change them.
 type Issued struct {
 	Token sqlfence.Token
 
-	// By is the session: on PostgreSQL the role, the client's address or local, the server process and the
-	// application_name, if there is one, as in "shop@10.0.0.3, pid 4711, worker-7"; on MySQL and MariaDB the account
-	// and the connection, as in "shop@10.0.0.3, connection 4711". It is empty on SQLite, which knows of no sessions,
-	// for a token that is older than the record, and for a name without one.
+	// By is the session, such as "shop@10.0.0.3, pid 4711, worker-7" (docs/tokens.md). It is empty on SQLite.
 	By string
 
-	// At is the time by the database's clock; zero where By is empty for one of the latter reasons.
+	// At is the time by the database's clock. By and At are zero for a token without a record.
 	At time.Time
 }
 
-// RecordIssuers makes the database record who changes each token, and when, for [Store.ListIssued]. It adds
-// the columns issued_by and issued_at to the ledger (on SQLite only issued_at) and what fills them. It can be
-// called at every start, after Setup. The role needs the powers of the table's owner, or ALTER and TRIGGER on
-// MySQL and MariaDB.
+// RecordIssuers makes the database record who changes each token, and when, for [Store.ListIssued]. It adds the
+// columns issued_by (not on SQLite) and issued_at to the ledger, with triggers or defaults that fill them. It can be
+// called at every start, after Setup. The role needs the powers of the table's owner, or ALTER and TRIGGER on MySQL
+// and MariaDB. RecordIssuers locks the table for a moment and retries until ctx ends, so give ctx a deadline.
 //
-// RecordIssuers locks the table for a moment and retries until ctx ends, so give ctx a deadline.
-//
-// Errors, with nothing recorded: an untyped error if a column of that name has another type,
-// [sqlfence.ErrNotSetUp] without a ledger, or the database's.
+// Errors, with nothing recorded: an untyped error if a column of that name has another type, [sqlfence.ErrNotSetUp]
+// without a ledger, or the database's.
 func (s *Store) RecordIssuers(ctx context.Context) error {
 	for pause := (dberr.Backoff{Pause: time.Second, Max: 8 * time.Second}); ; {
 		err := s.recordIssuers(ctx)

@@ -18,29 +18,19 @@ import (
 // listSize is how many names List reads at a time.
 const listSize = 1000
 
-// List yields the newest token of each name that begins with prefix, ordered by name. Value is as stored: 0
-// without a token, above [sqlfence.MaxToken] for a name that [Store.Rotate] has retired, and below 0 only
-// after a manual change. List reads 1,000 names in each query, and is for display, because a standby may
-// return old data.
+// List yields the newest token of each name that begins with prefix, ordered by name. Value is as stored: 0 without a
+// token, above [sqlfence.MaxToken] for a name that [Store.Rotate] has retired, and below 0 only after a manual
+// change. List reads 1,000 names in each query, and is for display: a standby may return old data. After an error the
+// loop ends: [sqlfence.ErrInvalid] for prefix, or the database's. List needs the privilege SELECT.
 //
 //	for token, err := range store.List(ctx, "jobs/") {
-//		...
-//	}
-//
-// After an error the loop ends: [sqlfence.ErrInvalid] for prefix, or the database's. List needs the privilege
-// SELECT.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sqlfence.Token, error] {
 	return func(yield func(sqlfence.Token, error) bool) {
 		s.eachName(ctx, prefix, false, func(i Issued, err error) bool { return yield(i.Token, err) })
 	}
 }
 
-// ListIssued is List with who has raised each token last, and when, on a ledger for which [Store.RecordIssuers] was
-// called; on another one these are empty. It asks for the ledger's columns first.
-//
-//	for issued, err := range store.ListIssued(ctx, "jobs/") {
-//		...
-//	}
+// ListIssued is [Store.List] with the record of [Store.RecordIssuers]. It reads the ledger's columns first.
 func (s *Store) ListIssued(ctx context.Context, prefix string) iter.Seq2[Issued, error] {
 	return func(yield func(Issued, error) bool) { s.eachName(ctx, prefix, true, yield) }
 }
@@ -113,16 +103,10 @@ func (s *Store) page(ctx context.Context, prefix, after string, issuers bool) (p
 	return page, err
 }
 
-// Watch yields the newest token of name, and then each change, until the loop or ctx ends. Without a token,
-// Value is 0. Watch polls the database every interval, which must be positive, and misses changes between two
-// queries. It is for display, because a standby may return old data.
-//
-//	for token, err := range store.Watch(ctx, "books", time.Second) {
-//		...
-//	}
-//
-// After [sqlfence.ErrInvalid] for the name or the interval, the loop ends. An error of the database comes with
-// the zero Token, and the loop continues.
+// Watch yields the newest token of name, and then each change, until the loop or ctx ends. Without a token, Value is
+// 0. Watch polls every interval, which must be positive, and misses changes between two queries. It is for display: a
+// standby may return old data. After [sqlfence.ErrInvalid] the loop ends. An error of the database comes with the
+// zero Token, and the loop continues.
 func (s *Store) Watch(ctx context.Context, name string, interval time.Duration) iter.Seq2[sqlfence.Token, error] {
 	return func(yield func(sqlfence.Token, error) bool) {
 		name, err := normalize(name)

@@ -8,24 +8,18 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// An Observer receives an event for each call of [Store.Issue] and [Store.IssueMany], for metrics and traces.
-// It runs synchronously, on the goroutine of the call. It must be safe for concurrent use, must return soon
-// and must not panic. ctx is the context of the call. Calls with an invalid name cause no event.
+// An Observer receives an event for each call of [Store.Issue] and [Store.IssueMany] with valid names, for metrics
+// and traces. It runs on the goroutine of the call, with its context. It must be safe for concurrent use, must return
+// soon and must not panic.
 type Observer func(ctx context.Context, e Event)
 
-// An Event is what an [Observer] receives. It must not be changed.
+// An Event is a call that an [Observer] receives. It must not be changed.
 type Event struct {
-	// Names are those that the call was for, normalized.
-	Names []string
-	// Tokens are those that it got, in the order of the names; none with an error.
-	Tokens []sqlfence.Token
-	// Duration is the time from the call to its end.
-	Duration time.Duration
-	// Calls is how many calls the statement has served, this one included: more than one where [Store.Issue] has
-	// coalesced them. It is 0 where the call has ended before its statement.
-	Calls int
-	// Err is the error that the call returns, or nil.
-	Err error
+	Names    []string         // normalized
+	Tokens   []sqlfence.Token // in the order of the names; none with an error
+	Duration time.Duration    // from the call to its end
+	Calls    int              // calls that shared the statement; 0 if the call ended before its statement
+	Err      error
 }
 
 func (s *Store) observe(ctx context.Context, began time.Time, e Event) {

@@ -9,8 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// An Option configures a [Store]. [New] checks all options and reports every fault in
-// one error, which is [sqlfence.ErrInvalid].
+// An Option configures a [Store].
 type Option func(*config)
 
 // WithDialect sets the dialect of a driver that sqlfence doesn't know. For a known driver, another dialect is
@@ -30,10 +29,9 @@ func WithObserver(fn Observer) Option {
 	}
 }
 
-// WithLogger sets the logger for warnings: for each token from [sqlfence.WarnToken] on that is
-// issued (once for coalesced calls) or adopted, for a server that doesn't show its timeline, and
-// for a ledger with a column that is too small. The default is [slog.Default] at the time of
-// logging. Nil is invalid; to log nothing, pass a logger with [slog.DiscardHandler].
+// WithLogger sets the logger for warnings: a token from [sqlfence.WarnToken] on, a server that doesn't show its
+// timeline, and a ledger with a column that is too small. The default is [slog.Default] at the time of logging. Nil
+// is invalid.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
@@ -43,14 +41,9 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithProcedures makes [Store.Setup] create or update PostgreSQL procedures that issue and adopt tokens, for
-// programs in other languages:
-//
-//	CALL sqlfence_issue('books')      -- returns a row with the column token
-//	CALL sqlfence_adopt('books', 42)  -- SQLSTATE FT002 if a higher token is known
-//
-// The procedures commit, so they fail within a transaction (SQLSTATE 2D000). Callers need the privileges of
-// [Store.Issue]. They need PostgreSQL 13 or later; on another database, WithProcedures is invalid.
+// WithProcedures makes [Store.Setup] create or update the PostgreSQL procedures sqlfence_issue and sqlfence_adopt,
+// for programs in other languages. The procedures commit, so they fail within a transaction. Callers need the
+// privileges of [Store.Issue]. They need PostgreSQL 13 or later; on another database, WithProcedures is invalid.
 // docs/protocol.md describes their use.
 func WithProcedures() Option { return func(c *config) { c.procedures = true } }
 

@@ -189,11 +189,10 @@ func withinPostgres(_ *Store, send sender, table, text string, args []any) error
 
 func lockPostgres(table string) string { return "LOCK TABLE " + table + " IN SHARE ROW EXCLUSIVE MODE" }
 
-// LedgerFunction is the SQL statement that installs, on PostgreSQL, the function through which guards read the
-// ledger, and its trigger. [Store.Setup] executes the same statement. Without the function, writes to tables
-// with [sqlfence.Ledger] are [sqlfence.ErrNotSetUp].
+// LedgerFunction returns the SQL statement that installs, on PostgreSQL, the function through which guards read the
+// ledger, and the ledger's triggers. [Store.Setup] executes it. Without the function, writes to tables with
+// [sqlfence.Ledger] are [sqlfence.ErrNotSetUp].
 //
-// The statement can be repeated. The role needs the powers of the table's owner, and CREATE on the table's
-// schema. If the table can't be used, the statement fails and changes nothing. Execute it under
-// [sqlfence.Bypass] on a fenced database. docs/tokens.md describes the function.
-var LedgerFunction = pg.CreateLedgerFunction
+// The statement can be repeated. It needs the powers of the table's owner, and on a fenced database
+// [sqlfence.Bypass]. docs/tokens.md describes it.
+func LedgerFunction() string { return pg.CreateLedgerFunction }

@@ -154,7 +154,7 @@ func TestPostgresResends(t *testing.T) {
 			return err
 		},
 		"Ensure": func(s *server, ctx context.Context) error { return s.store.Ensure(ctx, "books") },
-		"Repair": func(s *server, ctx context.Context) error { return s.store.Repair(ctx, 9) },
+		"Repair": func(s *server, ctx context.Context) error { _, err := s.store.Repair(ctx, 9); return err },
 		"Rotate": func(s *server, ctx context.Context) error { _, err := s.store.Rotate(ctx, "books"); return err },
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -183,12 +183,12 @@ func TestPostgresTransactionsAreRepeatedAfterADeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		s.times(1, deadlock, func(c fakedb.Call) bool { return c.Kind == fakedb.Commit })
-		if err := s.store.Repair(t.Context(), 9); err != nil {
+		if _, err := s.store.Repair(t.Context(), 9); err != nil {
 			t.Fatal(err)
 		}
 		once := []string{"BEGIN Read Committed", "SELECT CASE WHEN pg_catalog.text", "SELECT pg_catalog.set_config('ro", "LOCK TABLE fencing_tokens IN SHA",
-			"INSERT INTO fencing_tokens (name", "UPDATE fencing_tokens SET token ", "COMMIT"}
-		if got := s.sent(); !slices.Equal(got, append(once, once...)) {
+			"INSERT INTO fencing_tokens (name", "SELECT name, token FROM fencing_", "UPDATE fencing_tokens SET token ", "COMMIT"}
+		if got := s.sent(); len(got) == 0 || !slices.Equal(got[1:], append(once, once...)) { // the first asks for the floor
 			t.Errorf("sent %q", got)
 		}
 		s.times(1, deadlock, isIssue)
@@ -249,8 +249,8 @@ func TestPostgresFailuresWithinATransaction(t *testing.T) {
 		if rows != 0 || !errors.Is(err, broken) {
 			t.Errorf("Rotate, the call %d fails: %d, %v", step, rows, err)
 		}
-		if n = step; step < 7 {
-			if err := s.store.Repair(t.Context(), 9); !errors.Is(err, broken) {
+		if n = step; step < 9 {
+			if _, err := s.store.Repair(t.Context(), 9); !errors.Is(err, broken) {
 				t.Errorf("Repair, the call %d fails: %v", step, err)
 			}
 		}

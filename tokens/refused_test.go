@@ -77,7 +77,7 @@ func TestInvalidArgumentsAreRefused(t *testing.T) {
 		if err := store.Adopt(t.Context(), sqlfence.Token{Name: "books", Value: value}); !errors.Is(err, want) {
 			t.Errorf("Adopt %d: %v, want %v", value, err, want)
 		}
-		if err := store.Repair(t.Context(), value); !errors.Is(err, want) {
+		if _, err := store.Repair(t.Context(), value); !errors.Is(err, want) {
 			t.Errorf("Repair to %d: %v, want %v", value, err, want)
 		}
 	}
@@ -113,7 +113,7 @@ func TestEndedContext(t *testing.T) {
 		"Ensure":    func() error { return store.Ensure(ctx, "pens") },
 		"Current":   func() error { _, err := store.Current(ctx, "books"); return err },
 		"Adopt":     func() error { return store.Adopt(ctx, sqlfence.Token{Name: "books", Value: 9}) },
-		"Repair":    func() error { return store.Repair(ctx, 9) },
+		"Repair":    func() error { _, err := store.Repair(ctx, 9); return err },
 		"Rotate":    func() error { _, err := store.Rotate(ctx, "books"); return err },
 	} {
 		if err := call(); !errors.Is(err, context.Canceled) {

@@ -18,12 +18,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// A Mark names the column of [sqlfence.RowFence] on a registered table, in which each row
-// keeps the token of its last write: the row's mark.
+// A Mark names the fence column of a table ([sqlfence.RowFence]), for [Store.Rotate].
 type Mark struct {
-	// Table is as for [sqlfence.WithTable]: "books", "shop.books"; quoted in double quotes unless it
-	// is a plain word.
-	Table  string
+	Table  string // as for [sqlfence.WithTable]
 	Column string // as for [sqlfence.RowFence]
 }
 
@@ -37,8 +34,7 @@ type rotation struct {
 
 func (m Mark) rotate(r *rotation) { r.marks = append(r.marks, m) }
 
-// RetireAll has Rotate also retire the names of rows, and names with a live lease. See with [Store.Retires] which
-// these are.
+// RetireAll makes Rotate retire all names that [Store.Retires] lists, even with a live lease.
 func RetireAll() RotateOption { return retireAll{} }
 
 type retireAll struct{}
@@ -48,15 +44,15 @@ func (retireAll) rotate(r *rotation) { r.all = true }
 // A Retiring is a name that [Store.Rotate] would retire.
 type Retiring struct {
 	Token  sqlfence.Token // the newest
-	Holder string         // of a live lease of this name; empty for none, and for a holder without a name
-	Leased bool
+	Leased bool           // the name has a live lease
+	Holder string         // of the lease; may be empty
 }
 
-// A RetireError reports names that [Store.Rotate] would have retired besides the one that it was given, and those with
-// a live lease. It is [sqlfence.ErrInvalid], and nothing was changed.
+// A RetireError reports names that [Store.Rotate] would retire without being asked to: the names of rows, and names
+// with a live lease. It is [sqlfence.ErrInvalid], and nothing was changed.
 type RetireError struct {
 	Name  string
-	Names []Retiring // in the order of their names
+	Names []Retiring // ordered by name
 }
 
 func (e *RetireError) Error() string {
@@ -78,12 +74,10 @@ func (e *RetireError) Error() string {
 		e.Name+"-2")
 }
 
-// Is makes it [sqlfence.ErrInvalid].
 func (e *RetireError) Is(target error) bool { return target == sqlfence.ErrInvalid }
 
-// Retires lists the names that Rotate would retire for name, with their newest tokens, in the order of their names:
-// name itself, if the ledger has a token of it, and each that begins with name + "/". Names that are retired already
-// aren't among them.
+// Retires returns the names that Rotate would retire for name, ordered by name: name itself, if it has a token, and
+// each that begins with name + "/", unless it is retired already.
 func (s *Store) Retires(ctx context.Context, name string) ([]Retiring, error) {
 	name, err := normalize(name)
 	if err != nil {
@@ -147,24 +141,23 @@ func (s *Store) holders(ctx context.Context, db dialectopt.Queries) (map[string]
 	return holders, err
 }
 
-// Rotate retires a name and the names of its rows, name + "/" + key (see [sqlfence.Key]), for good, and resets
-// the fence columns above [sqlfence.WarnToken] in the tables of the [Mark] options. It returns the number of
-// rows that were reset. Use Rotate if a name has run out of tokens, or if a token that was never issued is
-// stored in rows and refuses all others. docs/tokens.md describes the procedure: stop all processes that write
-// under the old name, call Rotate with a Mark for each table of the name, and deploy with a new
-// [sqlfence.Resource].
+// Rotate retires a name and the names of its rows, name + "/" + key (see [sqlfence.Key]), for good, and resets the
+// fence columns above [sqlfence.WarnToken] in the tables of the [Mark] options. It returns the number of rows that
+// were reset. Use Rotate if a name has run out of tokens, or if a token that was never issued is stored in rows and
+// refuses all others. Stop all processes that write under the old name before; docs/tokens.md describes the
+// procedure.
 //
-// The first token of a new name is then higher than all stored tokens of these tables, so holders of the old
-// name are refused. The new name must not begin with name + "/". [Store.Issue] returns
-// [sqlfence.ErrTokenLimit] for a retired name.
+// The first token of a new name is then higher than all stored tokens of these tables, so holders of the old name are
+// refused. The new name must not begin with name + "/". [Store.Issue] returns [sqlfence.ErrTokenLimit] for a retired
+// name.
 //
-// Rotate is one transaction. Until it ends, no other client can write to the tables on PostgreSQL, or to the
-// file on SQLite. Triggers of the tables fire for each row that is reset. If row-level security hides rows,
-// Rotate fails.
+// Rotate is one transaction. Until it ends, no other client can write to the tables on PostgreSQL, or to the file on
+// SQLite. Triggers of the tables fire for each row that is reset.
 //
-// Errors, with nothing changed: a [*RetireError] if other names, or a live lease, would be retired and
-// [RetireAll] isn't passed; [sqlfence.ErrUnknownName] if the ledger has no such name (call [Store.Ensure]
-// first if its tokens were never adopted); [sqlfence.ErrInvalid] for the name or a Mark; or the database's.
+// Errors, with nothing changed: a [*RetireError] if other names, or a live lease, would be retired without
+// [RetireAll]; [sqlfence.ErrUnknownName] if the ledger has no such name (call [Store.Ensure] first if its tokens were
+// never adopted); [sqlfence.ErrInvalid] for the name or a Mark; or the database's, for example if row-level security
+// hides rows.
 func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption) (rows int64, err error) {
 	name, err = normalize(name)
 	if err != nil {

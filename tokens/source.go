@@ -9,19 +9,16 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A Source provides a process's tokens to its writes. It is created before the database is opened, so that
-// [Source.Tokens] can be the token source of the database:
+// A Source provides a process's tokens to its writes. It is created before the database is opened:
 //
 //	source, err := tokens.NewSource("books")
 //	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("books"), sqlfence.WithTokenSource(source.Tokens))
 //	store, err := tokens.New(db)
 //	err = source.Issue(ctx, store)
 //
-// Use a Source if a new process replaces an older one: the process that called [Source.Issue] last may write,
-// and writes of the others are [sqlfence.ErrStale]. If a process must wait until another has ended, use an
-// Election of package lease.
-//
-// A Source is safe for concurrent use. The zero Source has no names.
+// Use a Source if a new process replaces an older one: the process that called [Source.Issue] last may write, and
+// writes of the others are [sqlfence.ErrStale]. If a process must wait until another has ended, use an Election of
+// package lease. A Source is safe for concurrent use. The zero Source has no names.
 type Source struct {
 	names []string
 
@@ -29,16 +26,16 @@ type Source struct {
 	newest map[string]sqlfence.Token
 }
 
-// NewSource returns a Source of tokens for up to 100 names, without tokens. An invalid name, one that comes twice
-// and more than 100 are [sqlfence.ErrInvalid].
+// NewSource returns a Source for up to 100 names. An invalid or repeated name, and more than 100 names, are
+// [sqlfence.ErrInvalid].
 func NewSource(names ...string) (*Source, error) {
 	names, _, err := distinct(names)
 	return &Source{names: names, newest: make(map[string]sqlfence.Token, len(names))}, err
 }
 
-// Issue has a token issued for each name, by [Store.IssueMany], and gives it to the writes that begin from then on;
-// a transaction that has written under the one before is refused (see [sqlfence.WithTokenSource]). Call it again to
-// take over again, in the same database. Errors are those of IssueMany; the tokens from before then stay.
+// Issue issues a token for each name by [Store.IssueMany]. Writes that begin afterwards carry the new tokens; a
+// transaction that has written under an earlier token is refused (see [sqlfence.WithTokenSource]). Call Issue again
+// to take over again. After an error, which is that of IssueMany, the earlier tokens stay.
 func (c *Source) Issue(ctx context.Context, store *Store) error {
 	issued, err := store.IssueMany(ctx, c.names...)
 	if err != nil {
@@ -54,8 +51,8 @@ func (c *Source) Issue(ctx context.Context, store *Store) error {
 	return nil
 }
 
-// Tokens returns the tokens of those names that the Source has, as [sqlfence.WithTokenSource] asks for them. Before the
-// first [Source.Issue] it returns an error, which refuses the write.
+// Tokens is the token source for [sqlfence.WithTokenSource]. Before the first [Source.Issue] it returns an error,
+// which refuses the write.
 func (c *Source) Tokens(_ context.Context, names []string) (found []sqlfence.Token, err error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -17,10 +17,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Store issues tokens and keeps the ledger of one database. It is safe for use by
-// several goroutines at once, holds no resources when idle, and needs no closing. The
-// zero Store can't be used; see [New]. Share one Store for a database: it coalesces
-// concurrent calls of [Store.Issue].
+// A Store issues tokens and keeps the ledger of one database. It is safe for concurrent use, holds no resources when
+// idle, and needs no closing. The zero Store can't be used. Share one Store for a database, because concurrent calls
+// of [Store.Issue] share statements.
 type Store struct {
 	db      *sql.DB
 	cleanup *cleanup.Queue // of what outlives its caller
@@ -38,12 +37,9 @@ type Store struct {
 	timelines sqltext.Timelines
 }
 
-// New returns a Store on db, which may be fenced by sqlfence or not; the caller closes
-// it. New sends nothing to the database.
-//
-// By default the driver decides the dialect (see [WithDialect]), and warnings go to
-// [slog.Default]. A nil db, a driver that sqlfence doesn't know and invalid options are
-// [sqlfence.ErrInvalid].
+// New returns a Store on db. It sends nothing, and the caller closes db. By default the driver decides the dialect,
+// and warnings go to [slog.Default]. A nil db, an unknown driver and invalid options are [sqlfence.ErrInvalid]; the
+// error lists all of them.
 func New(db *sql.DB, opts ...Option) (*Store, error) {
 	c, err := configure(db, opts)
 	if err != nil {
@@ -59,9 +55,8 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// Ensure adds missing names to the ledger, without a token; the first Issue then returns the lowest token. It
-// is needed only for names that are used before their first Issue or Adopt. Either all names are added or
-// none. Errors: [sqlfence.ErrInvalid] for a name, or the database's.
+// Ensure adds missing names to the ledger without a token, all or none. It is needed only for names that are used
+// before their first Issue or Adopt. Errors: [sqlfence.ErrInvalid] for a name, or the database's.
 func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -81,17 +76,13 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Current returns the newest token that was issued or adopted for name. For a name in
-// the ledger without a token yet, it returns a Token with the Value 0, which every
-// guarded write refuses.
+// Current returns the newest token that was issued or adopted for name, for display: it may be out of date when it is
+// read, and only the guard within a write decides. For a name in the ledger without a token yet, the Value is 0,
+// which every guarded write refuses.
 //
-// The token may be out of date by the time it is read. Use it for display and
-// diagnosis; only the guard within a write can decide whether a token is stale.
-//
-// Errors: [sqlfence.ErrUnknownName] if the ledger has no such name,
-// [sqlfence.ErrTokenLimit] if its value is above [sqlfence.MaxToken], an untyped
-// error for a negative value, [sqlfence.ErrStandby] from a server that may be behind,
-// [sqlfence.ErrInvalid] for an invalid name, or the database's.
+// Errors: [sqlfence.ErrUnknownName] if the ledger has no such name, [sqlfence.ErrTokenLimit] if its value is above
+// [sqlfence.MaxToken], an untyped error for a negative value, [sqlfence.ErrStandby] from a standby,
+// [sqlfence.ErrInvalid] for the name, or the database's.
 func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)
 	if err != nil {
@@ -107,13 +98,12 @@ func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error
 	return sqlfence.Token{Name: name, Value: value}, nil
 }
 
-// Check returns nil if token is the newest of its name. Call Check right before an effect outside of the
-// database, such as a mail. Another process can still take over between Check and the effect. A guarded write
-// needs no Check.
+// Check returns nil if token is the newest of its name. Call Check right before an effect outside of the database,
+// such as a mail; another process can still take over in between. A guarded write needs no Check.
 //
-// Errors: [*sqlfence.StaleError], [*sqlfence.NotIssuedError] for a token above the newest,
-// [sqlfence.ErrUnknownName], [sqlfence.ErrStandby] from a standby, [sqlfence.ErrInvalid] or
-// [sqlfence.ErrTokenLimit] for the token, or the database's.
+// Errors: [*sqlfence.StaleError], [*sqlfence.NotIssuedError] for a token above the newest, [sqlfence.ErrUnknownName],
+// [sqlfence.ErrStandby] from a standby, [sqlfence.ErrInvalid] or [sqlfence.ErrTokenLimit] for the token, or the
+// database's.
 func (s *Store) Check(ctx context.Context, token sqlfence.Token) error {
 	if err := token.Validate(); err != nil {
 		return err
@@ -131,14 +121,14 @@ func (s *Store) Check(ctx context.Context, token sqlfence.Token) error {
 	return nil
 }
 
-// Adopt advances the ledger to a token of another service, and adds the name if it is missing. Then tables
-// with [sqlfence.Ledger] refuse lower tokens. Adopting the newest token again changes nothing. Use one source
-// of tokens for a name, either Issue or another service. That service must be durable, because the ledger
-// can't detect a token that the service grants twice.
+// Adopt advances the ledger to a token of another service, and adds the name if it is missing. Then tables with
+// [sqlfence.Ledger] refuse lower tokens. Adopting the newest token again changes nothing. Use one source of tokens
+// for a name, either Issue or another service. That service must be durable, because the ledger can't detect a token
+// that was granted twice.
 //
-// Errors: [*sqlfence.StaleError] for a token below the ledger's newest, or for a new name at or below the
-// lower bound of [Store.Delete] and [Store.Repair], with that value in Current and nothing changed;
-// [sqlfence.ErrInvalid] or [sqlfence.ErrTokenLimit] for the token; or the database's.
+// Errors: [*sqlfence.StaleError] for a token below the ledger's newest, or for a new name at or below the lower bound
+// of [Store.Delete] and [Store.Repair], which is then Current; [sqlfence.ErrInvalid] or [sqlfence.ErrTokenLimit] for
+// the token; or the database's.
 func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	if err := token.Validate(); err != nil {
 		return err

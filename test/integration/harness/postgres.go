@@ -173,7 +173,7 @@ func postgresCreate(t testing.TB, dsn string, tables ...string) {
 	t.Helper()
 	_, schema, _ := strings.Cut(dsn, "search_path=")
 	schema, _, _ = strings.Cut(schema, "&")
-	text := "SET LOCAL search_path = " + schema + "; " + strings.Join(append(tables, tokens.LedgerFunction), "; ")
+	text := "SET LOCAL search_path = " + schema + "; " + strings.Join(append(tables, tokens.LedgerFunction()), "; ")
 	if _, err := own.admin.ExecContext(t.Context(), text); err != nil { // one transaction, as it is one text
 		t.Fatal(err)
 	}

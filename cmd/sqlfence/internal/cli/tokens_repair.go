@@ -37,15 +37,15 @@ token, is refused without --force.`,
 				if dry {
 					return a.planRepair(cmd.Context(), l, floor)
 				}
-				var done tokens.Repaired
-				if err := l.Repair(cmd.Context(), floor, tokens.AboveWarnToken(), tokens.ReportTo(&done)); err != nil {
+				done, err := l.Repair(cmd.Context(), floor, tokens.AboveWarnToken())
+				if err != nil {
 					return tooHigh(err)
 				}
 				r := newRecord(reason)
 				answer := newRepaired(floor, done)
 				answer.At, answer.By, answer.Reason = r.At, r.By, r.Reason
-				return a.writeDone(answer, fmt.Sprintf("raised %d names to %d", len(done.Names), floor), r,
-					func() { a.printRepaired(done, "have risen", "has risen") })
+				return a.writeDone(answer, fmt.Sprintf("raised %d names to %d", len(answer.Raised), floor), r,
+					func() { a.printRepaired(answer, "have risen", "has risen") })
 			})
 		},
 	}
@@ -76,33 +76,34 @@ type riseLine struct {
 
 func newRepaired(floor int64, done tokens.Repaired) repaired {
 	answer := repaired{Floor: floor, Raised: []riseLine{}, NewAbove: done.NewAbove}
-	for _, r := range done.Names {
-		answer.Raised = append(answer.Raised, riseLine(r))
+	for _, t := range done.Tokens {
+		answer.Raised = append(answer.Raised, riseLine{t.Name, t.Value, floor})
 	}
 	return answer
 }
 
 // planRepair says what a repair would raise.
 func (a *app) planRepair(ctx context.Context, l *ledger, floor int64) error {
-	var plan tokens.Repaired
-	if err := l.Repair(ctx, floor, tokens.DryRun(), tokens.ReportTo(&plan)); err != nil {
+	plan, err := l.Repair(ctx, floor, tokens.DryRun())
+	if err != nil {
 		return tooHigh(err)
 	}
-	return a.write(newRepaired(floor, plan), func() { a.printRepaired(plan, "would rise", "would rise") })
+	answer := newRepaired(floor, plan)
+	return a.write(answer, func() { a.printRepaired(answer, "would rise", "would rise") })
 }
 
 // printRepaired says for people what has risen; several and one are the verb.
-func (a *app) printRepaired(done tokens.Repaired, several, one string) {
-	for _, r := range done.Names {
+func (a *app) printRepaired(done repaired, several, one string) {
+	for _, r := range done.Raised {
 		fmt.Fprintf(a.out, "%s: %d -> %d, %s of the highest\n", visible(r.Name), r.From, r.To, percent(r.To))
 	}
-	switch len(done.Names) {
+	switch len(done.Raised) {
 	case 0:
 		fmt.Fprintf(a.out, "no name %s\n", one)
 	case 1:
 		fmt.Fprintf(a.out, "1 name %s\n", one)
 	default:
-		fmt.Fprintf(a.out, "%d names %s\n", len(done.Names), several)
+		fmt.Fprintf(a.out, "%d names %s\n", len(done.Raised), several)
 	}
 	fmt.Fprintf(a.out, "new names begin above %d, %s of the highest\n", done.NewAbove, percent(done.NewAbove))
 }

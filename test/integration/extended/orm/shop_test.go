@@ -74,7 +74,7 @@ func newORMShop(t *testing.T, b harness.Base) *ormShop {
 	s.exec(t, schema)
 	s.exec(t, "CREATE TABLE fencing_tokens (name "+name+" NOT NULL PRIMARY KEY, token bigint NOT NULL)")
 	if b.AsksByFunction() {
-		s.exec(t, tokens.LedgerFunction)
+		s.exec(t, tokens.LedgerFunction())
 	}
 	names := "('books', 0)"
 	for _, key := range ormKeys {

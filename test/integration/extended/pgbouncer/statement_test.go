@@ -54,7 +54,8 @@ func TestStatementMode(t *testing.T) {
 			if p.base == "pq" { // lib/pq drops what the pooler says
 				refusal = "bad connection"
 			}
-			for what, err := range map[string]error{"Begin": txErr, "Repair": store.Repair(t.Context(), 1000)} {
+			_, repairErr := store.Repair(t.Context(), 1000)
+			for what, err := range map[string]error{"Begin": txErr, "Repair": repairErr} {
 				if err == nil || !strings.Contains(err.Error(), refusal) {
 					t.Errorf("%s: %v, want the pooler's refusal", what, err)
 				}

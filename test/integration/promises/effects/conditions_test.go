@@ -141,7 +141,7 @@ func TestConditionsReachTheSameRows(t *testing.T) {
 				}
 			}
 			if b.AsksByFunction() {
-				harness.MustExec(t, plain, tokens.LedgerFunction)
+				harness.MustExec(t, plain, tokens.LedgerFunction())
 			}
 			for name, rules := range conditionRules {
 				fenced := b.Fenced(t, dsn, harness.Books(rules...))
@@ -212,7 +212,7 @@ func TestAdviceOfRefusalsWorks(t *testing.T) {
 			create := []string{"CREATE TABLE fencing_tokens (name varchar(190) NOT NULL PRIMARY KEY, token bigint NOT NULL)",
 				"INSERT INTO fencing_tokens VALUES ('books', 5)"}
 			if b.AsksByFunction() {
-				create = append(create, tokens.LedgerFunction)
+				create = append(create, tokens.LedgerFunction())
 			}
 			absent := false
 			for _, text := range append(create, a.create...) {

@@ -111,7 +111,7 @@ INSERT INTO x VALUES (1, 1);`,
 func effectSetup(d sqlfence.Dialect) []string {
 	all := slices.DeleteFunc(strings.SplitAfter(effectSchema[d]+effectLedgers[d], ";\n"), func(text string) bool { return strings.TrimSpace(text) == "" })
 	if d == sqlfence.Postgres {
-		all = append(all, tokens.LedgerFunction)
+		all = append(all, tokens.LedgerFunction())
 	}
 	return all
 }

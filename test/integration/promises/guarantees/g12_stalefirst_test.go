@@ -117,7 +117,7 @@ func TestG12StaleFirst(t *testing.T) {
 			harness.MustExec(t, plain, create)
 		}
 		if b.AsksByFunction() {
-			harness.MustExec(t, plain, tokens.LedgerFunction)
+			harness.MustExec(t, plain, tokens.LedgerFunction())
 		}
 		storesFirst := b.Dialect == sqlfence.MySQL && !(&harness.Shop{Plain: plain}).IsMariaDB(t)
 		for _, r := range rulesets {

@@ -103,7 +103,7 @@ func TestGuardsRaiseWhateverCastsTheDatabaseHas(t *testing.T) {
 		}
 		exec(create)
 		exec("CREATE TABLE fencing_tokens (name text NOT NULL PRIMARY KEY, token bigint NOT NULL)")
-		exec(tokens.LedgerFunction)
+		exec(tokens.LedgerFunction())
 		exec("INSERT INTO fencing_tokens VALUES ('books', 9), ('books/1', 9), ('books/2', 1)")
 		exec(fill)
 		before := state()

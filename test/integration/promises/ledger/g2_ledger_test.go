@@ -148,7 +148,7 @@ func TestG2LedgerOfANameWithoutATokenRefusesAll(t *testing.T) {
 		sh.Exec(t, "DROP TABLE fencing_tokens")
 		sh.Exec(t, "CREATE TABLE fencing_tokens (name "+b.LedgerName()+" NOT NULL PRIMARY KEY, token bigint)")
 		if b.AsksByFunction() {
-			sh.Exec(t, tokens.LedgerFunction)
+			sh.Exec(t, tokens.LedgerFunction())
 		}
 		for _, none := range []string{"NULL", "0", "-3"} {
 			sh.Exec(t, "DELETE FROM fencing_tokens")

@@ -29,7 +29,7 @@ func BenchmarkWriters(b *testing.B) {
 				exec(b, plain, "CREATE TABLE fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL)")
 				exec(b, plain, "INSERT INTO fencing_tokens VALUES ('books', 1)")
 				exec(b, plain, fmt.Sprintf("INSERT INTO books SELECT n, 0 FROM generate_series(1, %d) AS n", writers))
-				exec(b, plain, tokens.LedgerFunction)
+				exec(b, plain, tokens.LedgerFunction())
 				fenced := base.Fenced(b, dsn, sqlfence.WithTable("books"))
 				for _, db := range []*sql.DB{plain, fenced} {
 					db.SetMaxOpenConns(writers)

@@ -96,7 +96,7 @@ func TestLedgerFunctionThatDiffers(t *testing.T) {
 				if strings.HasPrefix(c.what, "names") {
 					sh.Exec(t, "DROP FUNCTION "+name)
 				}
-				sh.Exec(t, tokens.LedgerFunction)
+				sh.Exec(t, tokens.LedgerFunction())
 				if found := findings(t, db); len(found) > 0 {
 					t.Errorf("after Setup, verify.Check found %v", found)
 				}

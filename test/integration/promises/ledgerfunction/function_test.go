@@ -36,7 +36,7 @@ func eachPostgres(t *testing.T, test func(t *testing.T, b harness.Base)) {
 func installed(t *testing.T, b harness.Base) (*harness.Shop, *sql.DB, *harness.Counter) {
 	t.Helper()
 	sh := harness.NewShop(t, b, sqlfence.Ledger())
-	sh.Exec(t, tokens.LedgerFunction)
+	sh.Exec(t, tokens.LedgerFunction())
 	sh.Reset(t, 8)
 	db, count := b.Counted(t, sh.Source, harness.Books())
 	if err := harness.NewStore(t, db).Setup(t.Context()); err != nil { // it knows from now on
@@ -80,7 +80,7 @@ func TestFunctionIsRequired(t *testing.T) {
 			"DROP TRIGGER " + trigger + " ON fencing_tokens",
 			"DROP FUNCTION " + name,
 		} {
-			sh.Exec(t, tokens.LedgerFunction)
+			sh.Exec(t, tokens.LedgerFunction())
 			sh.Reset(t, 8)
 			write(t, b.Fenced(t, sh.Source, harness.Books()), 8, nil)
 			sh.Exec(t, gone)
@@ -125,7 +125,7 @@ func TestFunctionThatIsDropped(t *testing.T) {
 							t.Errorf("%s: %v", way, err)
 						}
 					}
-					sh.Exec(t, tokens.LedgerFunction)
+					sh.Exec(t, tokens.LedgerFunction())
 					sh.Exec(t, "GRANT EXECUTE ON FUNCTION "+name+" TO PUBLIC")
 					count.Reset()
 					write(t, db, 8, nil)
@@ -177,7 +177,7 @@ func TestFunctionThatIsDroppedInATransaction(t *testing.T) {
 				case 1:
 					sh.Exec(t, "DROP FUNCTION "+name)
 				case 2:
-					sh.Exec(t, tokens.LedgerFunction)
+					sh.Exec(t, tokens.LedgerFunction())
 				}
 				if !prepared {
 					_, err := tx.ExecContext(ctx, harness.SetPrice, 30, 1)
@@ -209,7 +209,7 @@ func TestFunctionComesAndGoesUnderAPreparedStatement(t *testing.T) {
 			if gone := strings.HasPrefix(change, "DROP"); gone != errors.Is(err, sqlfence.ErrNotSetUp) || !gone && err != nil {
 				t.Errorf("after %.30q: %v", change, err)
 			}
-			sh.Exec(t, tokens.LedgerFunction)
+			sh.Exec(t, tokens.LedgerFunction())
 			if _, err := stmt.ExecContext(harness.Holding(t, 8), 30, 1); err != nil {
 				t.Errorf("after %.30q, and Setup: %v", change, err)
 			}

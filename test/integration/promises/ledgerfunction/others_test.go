@@ -132,7 +132,7 @@ func TestFunctionWhereManyTokensChange(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, _ := installed(t, b)
 		sh.Exec(t, "INSERT INTO fencing_tokens SELECT 'name ' || n, 1 FROM generate_series(1, 1000) AS n")
-		if err := harness.NewStore(t, db).Repair(t.Context(), 100); err != nil {
+		if _, err := harness.NewStore(t, db).Repair(t.Context(), 100); err != nil {
 			t.Fatal(err)
 		}
 		write(t, db, 100, nil)
@@ -317,7 +317,7 @@ func TestFunctionIsNotInstalledFor(t *testing.T) {
 			if c.rest != "" {
 				exec(t, db, c.rest)
 			}
-			if _, err := db.Exec(tokens.LedgerFunction); harness.SQLState(err) != "55000" {
+			if _, err := db.Exec(tokens.LedgerFunction()); harness.SQLState(err) != "55000" {
 				t.Errorf("%s; %s: %v, want 55000", c.create, c.rest, err)
 			}
 		}
@@ -364,7 +364,7 @@ func TestFunctionAfterARename(t *testing.T) {
 				write(t, shown, 8, sqlfence.ErrNotSetUp)
 				admin = b.Raw(t, strings.ReplaceAll(sh.Source, schema, schema+"_new"))
 			}
-			exec(t, admin, tokens.LedgerFunction)
+			exec(t, admin, tokens.LedgerFunction())
 			write(t, shown, 8, nil)
 			write(t, shown, 7, sqlfence.ErrStale)
 			if strings.Contains(change[0], "SCHEMA") {

@@ -307,10 +307,11 @@ func (w *world) run(t *testing.T, db *sql.DB) (steps []step) {
 		return err != nil || len(left) == 0
 	})
 	note("delete", err, len(left))
-	err = store.Repair(ctx(), 30)
+	_, err = store.Repair(ctx(), 30)
 	note("repair", err)
 	if err != nil {
-		must(plain.Repair(ctx(), 30))
+		_, err = plain.Repair(ctx(), 30)
+		must(err)
 	}
 	repaired, err := plain.Current(ctx(), "books")
 	note("repaired", err, repaired.Value)

@@ -266,7 +266,7 @@ func (r *role) administer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := store.Repair(ctx, 100); err != nil {
+	if _, err := store.Repair(ctx, 100); err != nil {
 		return err
 	}
 	if _, err := store.Rotate(ctx, "books", tokens.Mark{Table: "books", Column: "fence_token"}); err != nil {

@@ -189,7 +189,7 @@ func TestWithSchema(t *testing.T) {
 			if err := store.Adopt(ctx, token); err != nil {
 				t.Error(err)
 			}
-			if err := store.Repair(ctx, token.Value); err != nil {
+			if _, err := store.Repair(ctx, token.Value); err != nil {
 				t.Error(err)
 			}
 			w.useLeases(t, db)

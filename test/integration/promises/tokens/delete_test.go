@@ -73,7 +73,7 @@ func TestDeletedNamesGoOn(t *testing.T) {
 		harness.MustRelease(t, l)
 		mustDelete(t, store, "jobs/2")
 		harness.WantToken(t, harness.MustAcquire(t, leases, "jobs/2"), "jobs/2", 9)
-		if err := store.Repair(ctx, 50); err != nil {
+		if _, err := store.Repair(ctx, 50); err != nil {
 			t.Fatal(err)
 		}
 		if got := harness.IssueToken(t, store, "jobs/9"); got != 51 {
@@ -386,7 +386,7 @@ func TestDeleteKeepsTheFloorInSight(t *testing.T) {
 		if _, err := plain.ExecContext(ctx, "UPDATE fencing_tokens SET token = 3 WHERE name = 'books'"); err == nil {
 			t.Error("a token under the floor landed")
 		}
-		if err := store.Repair(ctx, 5); err != nil {
+		if _, err := store.Repair(ctx, 5); err != nil {
 			t.Error(err)
 		}
 		harness.MustExec(t, plain, "UPDATE fencing_tokens SET token = 0 WHERE name = 'books'")

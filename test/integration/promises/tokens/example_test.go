@@ -128,7 +128,7 @@ func ExampleStore_Repair() {
 	if _, err := store.Issue(ctx, "books"); err != nil {
 		log.Fatal(err)
 	}
-	if err := store.Repair(ctx, 5_000_000); err != nil {
+	if _, err := store.Repair(ctx, 5_000_000); err != nil {
 		log.Fatal(err)
 	}
 	for _, name := range []string{"books", "pens"} {

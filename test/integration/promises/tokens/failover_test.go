@@ -143,7 +143,7 @@ func TestG9TokensRiseAcrossPromotions(t *testing.T) {
 		}
 		acquire("lease before")
 		if round == 5 { // the timelines to come count from there
-			if err := store.Repair(t.Context(), 90_000_000_000); err != nil {
+			if _, err := store.Repair(t.Context(), 90_000_000_000); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -277,7 +277,7 @@ func TestTokensAndLeasesAreDurable(t *testing.T) {
 			}
 
 			harness.MustExec(t, db, "CHECKPOINT")
-			if err := harness.NewStore(t, db).Repair(t.Context(), 50); err != nil {
+			if _, err := harness.NewStore(t, db).Repair(t.Context(), 50); err != nil {
 				t.Fatal(err)
 			}
 			crashed()

@@ -100,7 +100,8 @@ var raises = []way{
 // raisesLater are those that need a token, or raise those of all names.
 var raisesLater = []way{
 	{"repair", func(ctx context.Context, r *recorded, name string) error {
-		return r.store.Repair(ctx, r.stored(ctx, name)+1, tokens.AboveWarnToken())
+		_, err := r.store.Repair(ctx, r.stored(ctx, name)+1, tokens.AboveWarnToken())
+		return err
 	}},
 	{"rotate", func(ctx context.Context, r *recorded, name string) error {
 		_, err := r.store.Rotate(ctx, name)
@@ -114,7 +115,10 @@ var raisesNone = []way{
 	{"adopt again", func(ctx context.Context, r *recorded, name string) error {
 		return r.store.Adopt(ctx, sqlfence.Token{Name: name, Value: r.stored(ctx, name)})
 	}},
-	{"repair below it", func(ctx context.Context, r *recorded, name string) error { return r.store.Repair(ctx, 1) }},
+	{"repair below it", func(ctx context.Context, r *recorded, name string) error {
+		_, err := r.store.Repair(ctx, 1)
+		return err
+	}},
 	{"the same token", func(ctx context.Context, r *recorded, name string) error {
 		_, err := r.plain.ExecContext(ctx, "UPDATE fencing_tokens SET token = token")
 		return err

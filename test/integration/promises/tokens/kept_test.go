@@ -128,7 +128,7 @@ func TestG8TheDatabaseKeepsTheLedger(t *testing.T) {
 			t.Errorf("Ensure: %v", err)
 		}
 		for name, f := range map[string]func() error{
-			"Repair": func() error { return store.Repair(t.Context(), 5000) },
+			"Repair": func() error { _, err := store.Repair(t.Context(), 5000); return err },
 			"Rotate": func() error { _, err := store.Rotate(t.Context(), "books"); return err },
 		} {
 			if err := f(); err != nil {

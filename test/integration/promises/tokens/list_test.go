@@ -33,7 +33,7 @@ func TestList(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		store := setupStore(t, db)
 		wantIssued(t, list(t, store, ""))
-		if err := store.Repair(t.Context(), 5); err != nil {
+		if _, err := store.Repair(t.Context(), 5); err != nil {
 			t.Fatal(err)
 		}
 		wantIssued(t, list(t, store, ""))

@@ -54,7 +54,7 @@ func TestTokensIssueMany(t *testing.T) {
 			}
 			wantIssued(t, issueMany(t, store, odd...), all...)
 		}
-		if err := store.Repair(t.Context(), 50); err != nil {
+		if _, err := store.Repair(t.Context(), 50); err != nil {
 			t.Fatal(err)
 		}
 		wantIssued(t, issueMany(t, store, "new", "books"), "new=51", "books=51")
@@ -102,7 +102,7 @@ func TestTokensIssueManyIsAllOrNothing(t *testing.T) {
 			}
 		}
 		harness.WantLedger(t, db, rows...)
-		if err := store.Repair(ctx, sqlfence.MaxToken, tokens.AboveWarnToken()); err != nil {
+		if _, err := store.Repair(ctx, sqlfence.MaxToken, tokens.AboveWarnToken()); err != nil {
 			t.Fatal(err)
 		}
 		rows = harness.LedgerRows(t, db)

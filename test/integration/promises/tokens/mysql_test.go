@@ -49,7 +49,7 @@ func TestTokensInMySQLSessions(t *testing.T) {
 		if err := store.Ensure(ctx, "books", "ensured", "Ensured"); err != nil {
 			t.Error(err)
 		}
-		if err := store.Repair(ctx, 100); err != nil {
+		if _, err := store.Repair(ctx, 100); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range append(names, "ensured", "Ensured", "new", "newer") {

@@ -27,7 +27,7 @@ func TestTokensRepair(t *testing.T) {
 		store := setupStore(t, db)
 		repair := func(floor int64) {
 			t.Helper()
-			if err := store.Repair(ctx, floor, tokens.AboveWarnToken()); err != nil {
+			if _, err := store.Repair(ctx, floor, tokens.AboveWarnToken()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -36,27 +36,27 @@ func TestTokensRepair(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, floor := range []int64{0, -1, sqlfence.MaxToken + 1} {
-			if err := store.Repair(ctx, floor); errors.Is(err, sqlfence.ErrTokenLimit) != (floor > 0) || errors.Is(err, sqlfence.ErrInvalid) != (floor < 1) {
+			if _, err := store.Repair(ctx, floor); errors.Is(err, sqlfence.ErrTokenLimit) != (floor > 0) || errors.Is(err, sqlfence.ErrInvalid) != (floor < 1) {
 				t.Errorf("Repair to %d: %v", floor, err)
 			}
 		}
 		harness.WantLedger(t, db, "books=1", "pens=90")
-		wantReport := func(floor, newAbove int64, want []tokens.Rise, opts ...tokens.RepairOption) {
+		wantReport := func(floor, newAbove int64, want []sqlfence.Token, opts ...tokens.RepairOption) {
 			t.Helper()
-			var got tokens.Repaired
-			if err := store.Repair(ctx, floor, append(opts, tokens.ReportTo(&got))...); err != nil || got.NewAbove != newAbove || !slices.Equal(got.Names, want) {
+			got, err := store.Repair(ctx, floor, opts...)
+			if err != nil || got.NewAbove != newAbove || !slices.Equal(got.Tokens, want) {
 				t.Errorf("a floor of %d: %+v, %v; want %v and %d", floor, got, err, want, newAbove)
 			}
 		}
 		// A floor by which a tenth of all tokens is gone has to be meant; what it would do can be seen.
 		high := int64(sqlfence.WarnToken + 1)
-		if err := store.Repair(ctx, high); !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), "10.0 %") {
+		if _, err := store.Repair(ctx, high); !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), "10.0 %") {
 			t.Errorf("a floor of %d: %v", high, err)
 		}
-		wantReport(high, high, []tokens.Rise{{Name: "books", From: 1, To: high}, {Name: "pens", From: 90, To: high}}, tokens.DryRun())
-		wantReport(50, 50, []tokens.Rise{{Name: "books", From: 1, To: 50}}, tokens.DryRun())
+		wantReport(high, high, []sqlfence.Token{{Name: "books", Value: 1}, {Name: "pens", Value: 90}}, tokens.DryRun())
+		wantReport(50, 50, []sqlfence.Token{{Name: "books", Value: 1}}, tokens.DryRun())
 		harness.WantLedger(t, db, "books=1", "pens=90")
-		wantReport(50, 50, []tokens.Rise{{Name: "books", From: 1, To: 50}})
+		wantReport(50, 50, []sqlfence.Token{{Name: "books", Value: 1}})
 		wantReport(5, 50, nil)
 		harness.WantLedger(t, db, "=50", "books=50", "pens=90")
 		repair(10)
@@ -115,7 +115,7 @@ func TestTokensRepairMakesHoldersStale(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
 		sh.Reset(t, 8)
-		if err := harness.NewStore(t, sh.DB).Repair(t.Context(), 20); err != nil {
+		if _, err := harness.NewStore(t, sh.DB).Repair(t.Context(), 20); err != nil {
 			t.Fatal(err)
 		}
 		_, err := harness.Forms[0].Run(harness.Holding(t, 8), sh.DB, harness.RowWrites[0])
@@ -146,7 +146,10 @@ func TestTokensRepairHoldsForNewNames(t *testing.T) {
 				t.Fatal(err)
 			}
 			repaired := make(chan error, 1)
-			go func() { repaired <- harness.NewStore(t, sh.Plain).Repair(t.Context(), floor) }()
+			go func() {
+				_, err := harness.NewStore(t, sh.Plain).Repair(t.Context(), floor)
+				repaired <- err
+			}()
 			waiting := func(n int) {
 				t.Helper()
 				harness.Eventually(t, "those who wait for the table", func() bool {
@@ -223,7 +226,7 @@ func TestTokensWithoutTimelines(t *testing.T) {
 						t.Errorf("token = %d, want %d", got, want)
 					}
 				}
-				if err := store.Repair(t.Context(), 50); err != nil {
+				if _, err := store.Repair(t.Context(), 50); err != nil {
 					t.Fatal(err)
 				}
 				if got := harness.IssueToken(t, store, "books"); got != 51 {

@@ -153,7 +153,7 @@ func (s *storm) call(ctx context.Context, rnd *rand.Rand, store *tokens.Store, l
 		}
 	case rnd.IntN(10) == 0:
 		w = witness{did: "Repair", before: w.before, token: near(), floor: true}
-		if err := store.Repair(ctx, w.token); err != nil {
+		if _, err := store.Repair(ctx, w.token); err != nil {
 			return fmt.Errorf("Repair: %w", err)
 		}
 		for other := range s.names {

@@ -107,8 +107,8 @@ func eachOwnFunction(t *testing.T, name string, db *sql.DB, test func(name strin
 			}
 			return err
 		}},
-		{"tokens.Repair", func() error { return store.Repair(ctx, 10) }},
-		{"tokens.Repair dry", func() error { return store.Repair(ctx, 11, tokens.DryRun(), tokens.ReportTo(new(tokens.Repaired))) }},
+		{"tokens.Repair", func() error { _, err := store.Repair(ctx, 10); return err }},
+		{"tokens.Repair dry", func() error { _, err := store.Repair(ctx, 11, tokens.DryRun()); return err }},
 		{"tokens.Retires", func() error { _, err := store.Retires(ctx, name); return err }},
 		{"tokens.Delete", func() error { _, err := store.Delete(ctx, name+"/2"); return err }},
 		{"tokens.Rotate", func() error {
