@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// Check reads the catalogue and returns an error that lists every fault of the table: columns that
-// are missing, a version that may be NULL or isn't an integer, times of another type than the
-// package's documentation says, a column of the holder that can't store the value for no holder, a
-// key that isn't unique. Call it at start-up. It changes nothing.
+// Check reads the catalogue and returns an error that lists all faults of the table: a missing column, a column of
+// another type, a version that may be NULL, a holder's column that can't store the value of [WithNobody], and a key
+// that isn't unique. Call it at start-up. It changes nothing.
 func (t *Table) Check(ctx context.Context) error {
 	var found map[string]column
 	var unique bool

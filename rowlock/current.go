@@ -8,10 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Current returns the row's version and its lock; By is empty if no user holds the lock or it has
-// lapsed. The answer may be out of date when it arrives: use it to inform people. Errors:
-// [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for a bad id, or the database's
-// own.
+// Current returns the row's version and its lock, for display; By is empty if no user holds the lock or it has
+// lapsed. Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for the id, or the database's.
 func (t *Table) Current(ctx context.Context, id any) (lock Lock, err error) {
 	key, err := t.key(id)
 	if err != nil {
@@ -24,21 +22,14 @@ func (t *Table) Current(ctx context.Context, id any) (lock Lock, err error) {
 	return lock, err
 }
 
-// IsLocked reports whether any user holds the row's lock. Errors are those of [Table.Current].
-func (t *Table) IsLocked(ctx context.Context, id any) (bool, error) {
-	lock, err := t.Current(ctx, id)
-	return lock.By != "", err
-}
-
-// IsLockedBy reports whether user holds the row's lock. Errors are those of
-// [Table.Current], and [sqlfence.ErrInvalid] for a bad user ID.
+// IsLockedBy reports whether user holds the row's lock. Errors are those of [Table.Current], and
+// [sqlfence.ErrInvalid] for the user.
 func (t *Table) IsLockedBy(ctx context.Context, id, user any) (bool, error) {
 	held, mine, err := t.holder(ctx, id, user)
 	return held && mine, err
 }
 
-// Lockable reports whether [Table.Request] would get the lock for user if the row is unchanged:
-// whether no other user holds it. Errors are those of [Table.IsLockedBy].
+// Lockable reports whether no other user holds the row's lock. Errors are those of [Table.IsLockedBy].
 func (t *Table) Lockable(ctx context.Context, id, user any) (bool, error) {
 	held, mine, err := t.holder(ctx, id, user)
 	return err == nil && (!held || mine), err

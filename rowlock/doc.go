@@ -1,5 +1,5 @@
-// Package rowlock keeps the locks that people take while they edit a row. Three columns of the row store who
-// edits the row, since when and until when. So a second person learns of the first before the work, not after.
+// Package rowlock keeps the locks that people take while they edit a row. Three columns of the row store who edits
+// the row, since when and until when. So a second person learns of the first before the work, not after.
 //
 //	invoices, err := rowlock.New(db, "invoice")
 //	edit := rowlock.Edit{ID: 7, User: "ada"}
@@ -15,10 +15,10 @@
 //
 // # Limits
 //
-// The lock binds only programs that request it, unless the table has the rule [sqlfence.EditLock]. The row's
-// version prevents lost updates: every write increments the version, and the methods refuse a row at another
-// version with a [*sqlfence.ConflictError]. A lock isn't a fencing token or a mutex: it expires by the clock,
-// and it belongs to a user, who may edit the row in several windows.
+// The lock binds only programs that request it, unless the table has the rule [sqlfence.EditLock]. The row's version
+// prevents lost updates: every write increments the version, and the methods refuse a row at another version with a
+// [*sqlfence.ConflictError]. A lock isn't a fencing token or a mutex: it expires by the clock, and it belongs to a
+// user, who may edit the row in several windows.
 //
 // # The columns
 //
@@ -27,12 +27,9 @@
 //	editedsince  timestamptz       -- SQLite: integer, milliseconds since 1970; MySQL: bigint, microseconds
 //	editedexpiry timestamptz       -- as editedsince
 //
-// A lock is live if editedby names a user and editedexpiry is later than the database's clock. No statement of
-// this package changes the version. A method waits while another transaction changes the row, until its
-// context ends.
+// A lock is live if editedby names a user and editedexpiry is later than the database's clock. No statement of this
+// package changes the version. A method waits while another transaction changes the row, until its context ends.
 //
-// The package works on PostgreSQL, SQLite (3.38 or later), MariaDB (10.6 or later) and MySQL (8.0.16 or
-// later), with any driver; db needs no fence. Set a busy_timeout on SQLite. A [Manager] uses the table
-// rowlocks, which [Manager.Setup] and the files of package schema create. docs/rowlock.md describes each
-// database.
+// The package works on PostgreSQL, SQLite (3.38 or later), MariaDB (10.6 or later) and MySQL (8.0.16 or later), with
+// any driver; db needs no fence. Set a busy_timeout on SQLite. docs/rowlock.md describes each database.
 package rowlock

@@ -8,41 +8,36 @@ import (
 	"github.com/sqlfence/sqlfence/internal/editlock"
 )
 
-// An Edit says who wants to edit which row, at the version that the user has seen.
-// It is a plain value: a web application makes it anew from each request. If a
+// An Edit is who wants to edit which row, at which version. A web application makes it again from each request. If a
 // field is invalid, a method returns [sqlfence.ErrInvalid] and sends nothing.
 type Edit struct {
-	// ID is the value of the row's key column; for a key of several columns a
-	// [CompositeKey].
+	// ID is the value of the row's key column, or a [CompositeKey].
 	ID any
 
-	// Serial is the version of the row that the user has read. [Table.LoadLocked]
-	// reads it; the other methods refuse a row at another version.
+	// Serial is the version of the row that the user has read, for example by [Table.LoadLocked].
 	Serial int64
 
-	// User is the ID of the user who edits: an integer, a text, or a driver.Valuer that yields one.
-	// Nil, the empty text, 0 and texts that spell the number 0, such as "00" and "-0", mean no user
-	// and are refused.
+	// User is the ID of the user: an integer, a text, or a [driver.Valuer] that yields one. Nil, the empty text, and
+	// texts and integers that mean the number 0, such as "00" and "-0", are invalid.
 	User any
 
-	// TTL is how long the lock lasts unless it is renewed: at least 1 ms; 0 means
-	// the table's (see [WithTTL]). SQLite rounds it up to whole milliseconds.
+	// TTL is how long the lock lasts unless it is renewed: at least 1 ms, or 0 for the table's ([WithTTL]). SQLite
+	// rounds it up to whole milliseconds.
 	TTL time.Duration
 
-	// Session names the user's session that keeps the lock alive in the [Manager]. An
-	// empty one means that no session does. Without a Manager it has no effect.
+	// Session is the session of the user that keeps the lock alive in the [Manager]; empty for none.
 	Session string
 }
 
-// A CompositeKey is a row's key in several columns, in the order of [WithKey].
+// A CompositeKey is a key of several columns, in the order of [WithKey].
 type CompositeKey []any
 
 // A Lock is the state of a row's lock at one time.
 type Lock struct {
 	Serial int64     // the row's version
 	By     string    // the holder's ID as text; empty if no user holds the lock
-	Since  time.Time // since when the holder has held it without a lapse
-	Expiry time.Time // when the lock lapses; zero if the database says never
+	Since  time.Time // when the holder took the lock, after the last lapse
+	Expiry time.Time // when the lock lapses; zero for never
 }
 
 // checkedEdit is an Edit with values that are fit to be sent.

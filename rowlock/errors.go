@@ -8,8 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// ErrNotHeld: the user who renews the lock doesn't hold it, and no other user does. [Table.Request]
-// can take it.
+// ErrNotHeld: neither the user who renews the lock nor another user holds it. [Table.Request] can take it.
 var ErrNotHeld = errors.New("rowlock: the user does not hold the lock")
 
 // invalid returns an error that says which argument can't be used.

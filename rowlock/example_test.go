@@ -132,11 +132,11 @@ func ExampleTable_SaveKeep() {
 	}
 
 	var total int
-	lock, changed, err := invoices.ReloadLocked(ctx, edit, "total", &total)
+	lock, err = invoices.LoadLocked(ctx, edit, "total", &total)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("changed:", changed, "- go on from version", lock.Serial, "with a total of", total)
+	fmt.Println("changed:", lock.Serial != edit.Serial, "- go on from version", lock.Serial, "with a total of", total)
 	// Output:
 	// saved as version 2
 	// edited version 1 but there is 2

@@ -9,14 +9,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// FreeUser releases all locks held by user, for example at logout, and returns their
-// number. An ID of another Go type matches if the database prints it the same.
+// FreeUser releases all locks held by user, for example at logout, and returns their number. An ID of another Go type
+// matches if the database prints it the same. An invalid ID is [sqlfence.ErrInvalid].
 //
-// Like the other methods that free, it frees each lock in a transaction of its own, and
-// only if the row still has the same holder since the same time, kept alive by the same
-// session: a lock that was taken in the meantime stays. A lock that can't be freed doesn't
-// stop the others; the errors are joined. A user ID that can't be used is
-// [sqlfence.ErrInvalid].
+// The methods that free locks free each lock in its own transaction, and only if the row still has the same holder
+// since the same time, with the same session. If a lock can't be freed, they continue and join the errors.
 func (m *Manager) FreeUser(ctx context.Context, user any) (freed int, err error) {
 	id, err := userText(user)
 	if err != nil {
@@ -26,8 +23,8 @@ func (m *Manager) FreeUser(ctx context.Context, user any) (freed int, err error)
 		condition{"user_id = {stored {wanted}}", sqltext.Pieces{"wanted": sqltext.Value(id)}})
 }
 
-// FreeSession frees the locks that a session keeps alive, at its end, and returns
-// their number. An empty session is [sqlfence.ErrInvalid].
+// FreeSession frees the locks of a session, at its end, and returns their number. An empty session is
+// [sqlfence.ErrInvalid].
 func (m *Manager) FreeSession(ctx context.Context, session string) (freed int, err error) {
 	if session == "" {
 		return 0, invalid("free session: the session is empty")
@@ -36,10 +33,9 @@ func (m *Manager) FreeSession(ctx context.Context, session string) (freed int, e
 		sqltext.Pieces{"wanted": sqltext.Value(session)}})
 }
 
-// FreeSilent frees the locks of all sessions that have given no sign of life for
-// silence or longer, and returns their number. A sign of life is a [Manager.Heartbeat],
-// or taking or renewing that lock. Locks without a session stay until they lapse. Call
-// it now and then. A silence of less than 1 ms is [sqlfence.ErrInvalid].
+// FreeSilent frees the locks of all sessions without a sign of life for silence or longer, and returns their number.
+// A sign of life is a [Manager.Heartbeat], or taking or renewing that lock. Locks without a session stay until they
+// lapse. A silence below 1 ms is [sqlfence.ErrInvalid].
 func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed int, err error) {
 	if err := checkDuration("silence", silence); err != nil {
 		return 0, err
@@ -50,8 +46,8 @@ func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed 
 	})
 }
 
-// FreeAll frees all locks, at start-up, when no session can be alive, and returns
-// their number. Don't call it while another process serves the same tables.
+// FreeAll frees all locks and returns their number, at start-up, when no session can be alive. No other process may
+// serve the same tables then.
 func (m *Manager) FreeAll(ctx context.Context) (freed int, err error) {
 	return m.free(ctx, "free all", condition{text: "1 = 1"})
 }

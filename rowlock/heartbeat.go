@@ -7,9 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Heartbeat records that a session is alive; it renews no lock. Call it more often than
-// the silence that you give to [Manager.FreeSilent]. An empty session is
-// [sqlfence.ErrInvalid].
+// Heartbeat records that a session is alive; it renews no lock. Call it more often than the silence of
+// [Manager.FreeSilent]. An empty session is [sqlfence.ErrInvalid].
 func (m *Manager) Heartbeat(ctx context.Context, session string) error {
 	if session == "" {
 		return invalid("heartbeat: the session is empty")

@@ -10,28 +10,26 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A HeldLock is a lock as a [Manager] lists it.
+// A HeldLock is a lock that a [Manager] lists.
 type HeldLock struct {
-	Table     string    // the table's name, folded as the database folds it
+	Table     string    // folded as the database folds names
 	Row       string    // the row's key as a JSON array, such as [7] or ["a", 1]
 	User      string    // the holder's ID as text
-	Session   string    // the session that keeps it alive; empty if none does
-	Since     time.Time // since when the holder has held it without a lapse
+	Session   string    // from [Edit]
+	Since     time.Time // as in [Lock]
 	Expiry    time.Time // when the lock lapses
 	Heartbeat time.Time // the session's last sign of life
 }
 
-// A Filter selects the locks that agree with it in all fields that are set. The zero
-// value selects all.
+// A Filter selects the locks that have the values of all fields that are set. The zero value selects all.
 type Filter struct {
 	Table string // as in [HeldLock]
-	Row   string // as in [HeldLock]; blanks in it don't matter
+	Row   string // as in [HeldLock], with any blanks
 	User  any    // as in [Edit]; nil for all users
 }
 
-// Locks lists the live locks that f selects, by table and key; it doesn't list those
-// that have lapsed. It only knows locks that were taken through a Table with a Manager.
-// Errors: [sqlfence.ErrInvalid] for a bad Row or User of f, or the database's own.
+// Locks returns the live locks that f selects, by table and key. It knows only locks that were taken through a Table
+// with a Manager. Errors: [sqlfence.ErrInvalid] for a Row or User of f, or the database's.
 func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
 	where, pieces := "expiry > {now}", sqltext.Pieces{}
 	if f.Table != "" {

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// LoadLocked takes the lock as [Table.Request] does and reads the row, in one round trip: no client
-// can change the row between the two. The row may be at any version: e.Serial is ignored, and the
-// Lock returned has the version that was read. columns is a list as after SELECT, such as
-// "customer, total", without arguments; dest has a pointer for each, as for [sql.Rows.Scan]. They
-// are written only if the lock is granted, and before the commit.
+// LoadLocked takes the lock as [Table.Request] does, at any version of the row, and reads the row in the same round
+// trip, so that no client can change it in between. e.Serial is ignored; compare it with the version returned to
+// learn whether the row has changed. columns is a list as after SELECT, such as "customer, total", without arguments;
+// dest has a pointer for each, as for [sql.Rows.Scan].
 //
-// Errors are those of Request, except that there is no conflict. If dest can't store the
-// values that were read, the user may have got the lock all the same, and can release it.
+// Errors are those of Request, except that there is no conflict. If dest can't store the values, the user may hold
+// the lock nevertheless, and can release it.
 func (t *Table) LoadLocked(ctx context.Context, e Edit, columns string, dest ...any) (Lock, error) {
 	c, err := t.check(e)
 	if err != nil {
@@ -24,14 +23,4 @@ func (t *Table) LoadLocked(ctx context.Context, e Edit, columns string, dest ...
 	u := t.request(c)
 	u.anyVersion, u.load, u.dest = true, columns, dest
 	return t.grant(ctx, "load", u)
-}
-
-// ReloadLocked is [Table.LoadLocked] for a row that the user has read before. It also
-// reports whether the row has changed since: whether its version is another than
-// e.Serial. Use it after a [*sqlfence.ConflictError].
-func (t *Table) ReloadLocked(
-	ctx context.Context, e Edit, columns string, dest ...any,
-) (lock Lock, changed bool, err error) {
-	lock, err = t.LoadLocked(ctx, e, columns, dest...)
-	return lock, err == nil && lock.Serial != e.Serial, err
 }

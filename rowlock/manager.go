@@ -12,14 +12,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Manager lists the locks of the tables that it is given to by [WithManager], and frees
-// those that a user or a session has left behind. It doesn't search the tables: the table
-// rowlocks has a row for each lock, written in the transaction that writes the lock's
-// columns. A Manager is safe for use by several goroutines at once, starts none itself,
-// and needs no closing.
-//
-// Several processes may share the table rowlocks. A Manager lists the locks of all, but
-// frees only those of its own tables.
+// A Manager lists the locks of the tables that have it ([WithManager]), and frees locks that a user or a session has
+// left behind. The table rowlocks has a row for each lock, written in the lock's transaction. Several processes may
+// share that table: a Manager lists the locks of all, but frees only those of its own tables. A Manager is safe for
+// concurrent use, starts no goroutine, and needs no closing.
 type Manager struct {
 	db      *sql.DB
 	options dialectopt.Options
@@ -29,10 +25,8 @@ type Manager struct {
 	tables map[string]*Table
 }
 
-// NewManager returns a Manager on db, which may be fenced by sqlfence or not; the caller
-// closes it. NewManager sends nothing to the database. [WithDialect] is the only option
-// that it takes. The other options, which configure a [Table], a nil db, and a driver
-// that sqlfence doesn't know are [sqlfence.ErrInvalid].
+// NewManager returns a Manager on db. It sends nothing, and the caller closes db. [WithDialect] is the only option
+// that it takes. Errors are [sqlfence.ErrInvalid].
 func NewManager(db *sql.DB, opts ...Option) (*Manager, error) {
 	if db == nil {
 		return nil, invalid("nil database")
@@ -62,10 +56,9 @@ func (m *Manager) add(t *Table) error {
 	return nil
 }
 
-// Setup creates the table rowlocks if there is none; if there is one, Setup needs no
-// privilege to create one. It may be called at every start, by several processes at once.
-// On MySQL and MariaDB it checks that an existing one can be used; the error says what is
-// wrong. Other errors are the database's.
+// Setup creates the table rowlocks if it doesn't exist; otherwise it needs no privilege to create one. It can be
+// called at every start, by several processes concurrently. On MySQL and MariaDB, an error names what is wrong with
+// an existing table. Other errors are the database's.
 func (m *Manager) Setup(ctx context.Context) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()
 	text, args := sqltext.Render(m.dialect, m.dialect.listColumns, sqltext.Pieces{

@@ -48,11 +48,6 @@ var ofTable = []operation{
 		var total int
 		return second(table.LoadLocked(ctx, ada, "total", &total))
 	}},
-	{"ReloadLocked", []string{"load"}, func(ctx context.Context, table *rowlock.Table, _ *rowlock.Manager) error {
-		var total int
-		_, _, err := table.ReloadLocked(ctx, ada, "total", &total)
-		return err
-	}},
 	{"Release", []string{"release"}, func(ctx context.Context, table *rowlock.Table, _ *rowlock.Manager) error {
 		return table.Release(ctx, 7, "ada")
 	}},
@@ -70,9 +65,6 @@ var ofTable = []operation{
 	}},
 	{"Current", []string{"read"}, func(ctx context.Context, table *rowlock.Table, _ *rowlock.Manager) error {
 		return second(table.Current(ctx, 7))
-	}},
-	{"IsLocked", []string{"read"}, func(ctx context.Context, table *rowlock.Table, _ *rowlock.Manager) error {
-		return second(table.IsLocked(ctx, 7))
 	}},
 	{"IsLockedBy", []string{"read"}, func(ctx context.Context, table *rowlock.Table, _ *rowlock.Manager) error {
 		return second(table.IsLockedBy(ctx, 7, "ada"))

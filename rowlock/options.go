@@ -10,14 +10,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// An Option configures a [Table]; [WithDialect] also configures a [Manager]. [New] and
-// [NewManager] check all options together and report every fault in one error. Column
-// names are SQL identifiers, folded as the database folds them unless they are written
-// in double quotes.
+// An Option configures a [Table]. The error of [New] lists all invalid options. Column names are SQL identifiers,
+// folded as the database folds them unless they are in double quotes.
 type Option func(*config)
 
-// WithKey names the columns of the row's key, together unique and never NULL. The
-// default is id.
+// WithKey sets the columns of the row's key, which must be unique and never NULL. The default is id.
 func WithKey(names ...string) Option {
 	return func(c *config) {
 		if len(names) == 0 {
@@ -28,8 +25,7 @@ func WithKey(names ...string) Option {
 	}
 }
 
-// WithSerial names the version column: an integer, never NULL, that every change of
-// the row raises. The default is serial.
+// WithSerial sets the version column: an integer, never NULL, that every write increments. The default is serial.
 func WithSerial(name string) Option {
 	return func(c *config) {
 		c.serial = name
@@ -37,8 +33,8 @@ func WithSerial(name string) Option {
 	}
 }
 
-// WithColumns names the three columns of the lock. The defaults are editedby,
-// editedsince and editedexpiry. Give a [sqlfence.EditLock] on the table the same names.
+// WithColumns sets the lock's columns. The defaults are editedby, editedsince and editedexpiry. A [sqlfence.EditLock]
+// on the table needs the same names.
 func WithColumns(by, since, expiry string) Option {
 	return func(c *config) {
 		c.by, c.since, c.expiry = by, since, expiry
@@ -46,8 +42,7 @@ func WithColumns(by, since, expiry string) Option {
 	}
 }
 
-// WithTTL sets how long a lock lasts if the [Edit] has no TTL: at least 1 ms. The
-// default is 10 minutes.
+// WithTTL sets how long a lock lasts if the Edit has no TTL: at least 1 ms, default 10 minutes.
 func WithTTL(ttl time.Duration) Option {
 	return func(c *config) {
 		if ttl < time.Millisecond {
@@ -58,9 +53,8 @@ func WithTTL(ttl time.Duration) Option {
 	}
 }
 
-// WithNobody sets the value that the column of the holder gets when no user holds the lock: nil
-// (NULL, the default), 0 or "". A column that is NOT NULL needs it. When read, all three mean no
-// holder, and so does a text that spells zero.
+// WithNobody sets the value that is written if no user holds the lock: nil (NULL, the default), 0 or "". A column
+// that is NOT NULL needs it. When read, all three mean no holder, and so does a text that spells zero.
 func WithNobody(value any) Option {
 	return func(c *config) {
 		plain, err := driver.DefaultParameterConverter.ConvertValue(value)
@@ -72,8 +66,7 @@ func WithNobody(value any) Option {
 	}
 }
 
-// WithManager makes m list and free the table's locks. m must have been made with the
-// same *sql.DB.
+// WithManager makes m list and free the table's locks. m must have the same [*sql.DB].
 func WithManager(m *Manager) Option {
 	return func(c *config) {
 		if m == nil {
@@ -84,8 +77,7 @@ func WithManager(m *Manager) Option {
 	}
 }
 
-// WithDialect names the dialect, as for package tokens: only drivers that sqlfence
-// doesn't know need it.
+// WithDialect sets the dialect of a driver that sqlfence doesn't know.
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }

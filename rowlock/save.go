@@ -8,19 +8,16 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// SaveRelease saves the user's work and releases the lock, both or neither. It opens a transaction,
-// or uses that of [Table.In], checks that the row is at e.Serial and that no other user holds its
-// lock, frees the lock, and calls save, which changes the row in the transaction and raises its
-// version as every write does. From the check to the commit no other client can change the row.
+// SaveRelease saves the user's work and releases the lock, both or neither. In a transaction, or that of [Table.In],
+// it checks that the row is at e.Serial and that no other user holds its lock, frees the lock, and calls save, which
+// changes the row and must increment its version. From the check to the commit no other client can change the row. A
+// user without a lock can save as well, because the version protects the row.
 //
-// After the user's lock has lapsed, and without ever having held it, a user can save as long as the
-// row is unchanged and no other user holds the lock: the row's version protects it. Errors are
-// those of [Table.Request], and save isn't called; save's own error, as it is, after a rollback
-// (with In, the caller has to roll back); or the database's own. A panic in save rolls back, too.
+// Errors are those of [Table.Request], without calling save, that of save, or the database's, after a rollback (with
+// In, the caller must roll back). A panic in save rolls back.
 //
-// SaveRelease isn't repeated after a serialization failure, because save could have
-// effects that must not happen twice. To repeat it, use In within [sqlfence.Retry]. That
-// doesn't help after a conflict, because e.Serial stays the same.
+// SaveRelease isn't repeated after a serialization failure, because save could have effects that must not happen
+// twice. To repeat it, use In within [sqlfence.Retry].
 func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error) error {
 	c, err := t.check(e)
 	if err != nil {
@@ -38,10 +35,9 @@ func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Conte
 	}, nil)
 }
 
-// SaveKeep is [Table.SaveRelease] for a user who goes on editing and keeps the lock, for
-// another TTL; a lock that had lapsed is taken again. The Lock returned has the
-// version that the row has after the save. On a table with [sqlfence.EditLock] the writes of save
-// need [sqlfence.WithEditor] of the user, who holds the lock meanwhile.
+// SaveKeep is [Table.SaveRelease] for a user who keeps the lock, with a new TTL. The Lock returned has the version of
+// the row after the save. On a table with [sqlfence.EditLock] the writes of save need [sqlfence.WithEditor] of the
+// user.
 func (t *Table) SaveKeep(
 	ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error,
 ) (lock Lock, err error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Table keeps the locks of one table's rows. It is safe for use by several
-// goroutines at once, holds no resources, and needs no closing.
+// A Table keeps the locks of one table's rows. It is safe for concurrent use, holds no resources, and needs no
+// closing.
 type Table struct {
 	db      *sql.DB
 	cleanup *cleanup.Queue // of what outlives its caller
@@ -33,14 +33,9 @@ type Table struct {
 	noHolder      any
 }
 
-// New returns a Table for the table called name, "invoice" or "sales.invoice", an
-// SQL identifier as for [sqlfence.WithTable]. db may be fenced by sqlfence or not; the
-// caller closes it. New sends nothing to the database; see [Table.Check]. Its errors are
+// New returns a Table for the table called name, an SQL identifier such as "invoice" or "sales.invoice". It sends
+// nothing, and the caller closes db. By default no holder is written as NULL, and there is no Manager. Errors are
 // [sqlfence.ErrInvalid].
-//
-// By default the key is the column id, the version serial, the lock's columns are editedby,
-// editedsince and editedexpiry, no holder is written as NULL, a lock lasts 10 minutes, there is no
-// [Manager], and the dialect is found from the driver.
 func New(db *sql.DB, name string, opts ...Option) (*Table, error) {
 	if db == nil {
 		return nil, invalid("nil database")
@@ -113,11 +108,10 @@ func (t *Table) readColumns(named sqlfence.Dialect, c *config) {
 	}
 }
 
-// In returns a Table with methods that take part in tx, a transaction of the same database: their
-// effects last, and others see them, once tx has committed. After a refusal ([sqlfence.ErrGone],
-// [sqlfence.ErrConflict], [sqlfence.ErrLocked], [ErrNotHeld]) tx can go on; after another error a
-// PostgreSQL transaction may have to be rolled back. At REPEATABLE READ and SERIALIZABLE a method
-// may return a serialization failure, as the driver reports it: see [sqlfence.Retry].
+// In returns a Table with methods that take part in tx, a transaction of the same database. After a refusal (ErrGone,
+// ErrConflict and ErrLocked of package sqlfence, [ErrNotHeld]) tx can continue; after another error a PostgreSQL
+// transaction may have to be rolled back. At REPEATABLE READ and SERIALIZABLE a method may return a serialization
+// failure; see [sqlfence.Retry].
 func (t *Table) In(tx *sql.Tx) *Table {
 	in := *t
 	in.tx = tx

@@ -8,25 +8,16 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Transfer gives the row's lock to another user, or frees it if to is nil. It succeeds with any
-// holder of the lock and at any version of the row, which it doesn't change. It is for an
-// administrator, when the holder can't release the lock.
+// Transfer gives the row's lock to another user, with the table's TTL, or frees it if to is nil. It is for an
+// administrator: it succeeds with any holder of the lock and at any version of the row, which it doesn't change. No
+// session keeps the lock alive until the new holder's first Request or Renew.
 //
-// The new holder begins to edit now, with the table's TTL. No session keeps the lock alive until
-// the new holder's first Request or Renew. Transfer to nil has the effect of [Table.Release]. For
-// the user who held it before:
+// If the previous holder goes on, Request, SaveRelease and SaveKeep return a [*sqlfence.LockedError] while the new
+// holder has the lock; after a transfer to nil they succeed if the row is unchanged and no other user has taken the
+// lock. Renew returns the same LockedError, or ErrNotHeld. Release does nothing.
 //
-//   - After a transfer to another user, Request, Renew, SaveRelease and SaveKeep fail
-//     with a [*sqlfence.LockedError] that names the new holder, until that lock lapses. A
-//     Release does nothing.
-//   - After a transfer to nil, Renew fails with [ErrNotHeld]. Request, SaveRelease and SaveKeep
-//     succeed if the row is unchanged and no other user has taken the lock: no work was lost, so
-//     none is thrown away.
-//   - A write that doesn't ask for the lock is refused if the row has changed, by its
-//     version as always.
-//
-// Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for a bad id
-// or user, such as 0, or the database's own.
+// Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for the id or user, such as 0, or the
+// database's.
 func (t *Table) Transfer(ctx context.Context, id, to any) (lock Lock, err error) {
 	key, err := t.key(id)
 	if err != nil {

@@ -111,7 +111,7 @@ func (s *service) correct(w http.ResponseWriter, r *http.Request, id int64, user
 func (s *service) compare(w http.ResponseWriter, r *http.Request, edit rowlock.Edit, d draft) {
 	theirs := invoice{ID: edit.ID.(int64)}
 	p := page{User: edit.User.(string), ID: theirs.ID, Form: d}
-	lock, _, err := s.invoices.ReloadLocked(r.Context(), edit, columns, theirs.dest()...)
+	lock, err := s.invoices.LoadLocked(r.Context(), edit, columns, theirs.dest()...)
 	var locked *sqlfence.LockedError
 	switch {
 	case errors.As(err, &locked):

@@ -136,8 +136,8 @@ func TestRowLockNames(t *testing.T) {
 			t.Errorf("LoadLocked = %+v, %v; region %q", lock, err, region)
 		}
 		for region, want := range map[string]bool{"eu": true, "us": false} {
-			if locked, err := table.IsLocked(t.Context(), rowlock.CompositeKey{region, 7}); err != nil || locked != want {
-				t.Errorf("IsLocked of %s = %v, %v", region, locked, err)
+			if lock, err := table.Current(t.Context(), rowlock.CompositeKey{region, 7}); err != nil || (lock.By != "") != want {
+				t.Errorf("Current of %s = %+v, %v", region, lock, err)
 			}
 		}
 	})
@@ -165,9 +165,9 @@ func TestNobody(t *testing.T) {
 					continue
 				}
 				d.set(t, value, d.time(1800))
-				locked, err := d.invoice.IsLocked(t.Context(), 7)
-				if err != nil || locked == nobody {
-					t.Errorf("%s as %s: rowlock says that somebody has the lock: %v, %v", value, typ, locked, err)
+				lock, err := d.invoice.Current(t.Context(), 7)
+				if err != nil || (lock.By == "") != nobody {
+					t.Errorf("%s as %s: rowlock says that %q has the lock, %v", value, typ, lock.By, err)
 				}
 				_, err = fenced.ExecContext(t.Context(), "UPDATE invoice SET total = 10 WHERE id = 7")
 				if errors.Is(err, sqlfence.ErrLocked) == nobody || nobody && err != nil {
@@ -270,8 +270,8 @@ func TestRowLockClockOfTheStatement(t *testing.T) {
 			d.set(t, "'bob'", d.time(0))
 		}
 		harness.Eventually(t, "bob's lock lapses", func() bool {
-			locked, err := d.invoice.IsLocked(t.Context(), 7)
-			return err != nil || !locked
+			lock, err := d.invoice.Current(t.Context(), 7)
+			return err != nil || lock.By == ""
 		})
 		lock, err := d.invoice.In(tx).Request(t.Context(), edit("ada"))
 		if err != nil {

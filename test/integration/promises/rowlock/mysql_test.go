@@ -48,7 +48,7 @@ func TestRowLockInMySQLSessions(t *testing.T) {
 			if n, err := m.FreeUser(ctx, user); n != 1 || err != nil {
 				t.Errorf("freed %d of %v's, %v", n, user, err)
 			}
-			if locked, err := others.IsLocked(ctx, "7"); locked || err != nil {
+			if lock, err := others.Current(ctx, "7"); lock.By != "" || err != nil {
 				t.Errorf("it is still locked: %v", err)
 			}
 		}
@@ -57,7 +57,7 @@ func TestRowLockInMySQLSessions(t *testing.T) {
 		if lock, err := table.Request(ctx, rowlock.Edit{ID: "7", Serial: 1, User: long}); err == nil {
 			t.Errorf("the lock is %+v", lock)
 		}
-		if locked, err := others.IsLocked(ctx, "7"); locked || err != nil {
+		if lock, err := others.Current(ctx, "7"); lock.By != "" || err != nil {
 			t.Errorf("it is locked by a part of the user's ID: %v", err)
 		}
 	})
