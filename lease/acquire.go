@@ -10,19 +10,13 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Acquire takes the lease of key. While another holder has the lease, Acquire waits until ctx ends, unless a
-// term limits the wait. Writes with the context of [Lease.Context] carry the token of the lease.
+// Acquire takes the lease of key. While another holder has the lease, Acquire waits until ctx ends, unless a term
+// limits the wait. A lease that the database grants after ctx has ended is released in the background, or ends after
+// its TTL.
 //
-// If ctx ends, Acquire returns at once. A lease that the database still grants afterwards is released in the
-// background, or ends after its TTL.
-//
-// Errors:
-//
-//   - [*HeldError], if a term limited the wait;
-//   - [context.DeadlineExceeded], if the time limit passed without a response of the database;
-//   - [sqlfence.ErrTokenLimit], if the tokens of the key are used up;
-//   - [ErrInvalid] for the key or the terms, [ErrNoSessions] for [Ephemeral];
-//   - the error of ctx, or of the database. Acquire repeats only serialization failures and deadlocks.
+// Errors: [*HeldError] if a term limited the wait; [context.DeadlineExceeded] if the database didn't respond within
+// the time limit; [sqlfence.ErrTokenLimit] if the tokens of the key are used up; [ErrInvalid]; [ErrNoSessions]; or
+// the error of ctx or of the database. Acquire repeats only serialization failures and deadlocks.
 func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease, error) {
 	r, err := m.request(key, terms)
 	if err != nil {
@@ -31,9 +25,9 @@ func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease
 	return m.waitInLine(ctx, r)
 }
 
-// TryAcquire makes one attempt to take the lease of key, and reports whether it succeeded. [Timeout] limits
-// the attempt, by default to 5 s; other terms about waiting have no effect. Errors are those of
-// [Leases.Acquire] except [ErrHeld].
+// TryAcquire makes one attempt to take the lease of key, and reports whether it succeeded. [Timeout] limits the
+// attempt, by default to 5 s; other terms about waiting have no effect. Errors are those of [Leases.Acquire] except
+// ErrHeld.
 func (m *Leases) TryAcquire(ctx context.Context, key string, terms ...Term) (lease *Lease, ok bool, err error) {
 	r, err := m.request(key, terms)
 	if err != nil {

@@ -8,15 +8,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// Do acquires the lease of key as [Leases.Acquire] does, calls f with the context of the lease, and releases
-// the lease when f returns or panics. Heartbeats extend the lease while f runs.
+// Do acquires the lease of key as [Leases.Acquire] does, calls f with the context of the lease, and releases the
+// lease when f returns or panics. Heartbeats extend the lease while f runs. When the lease is lost, the context of f
+// ends, and f must return.
 //
-// Failed heartbeats are repeated until the lease ends by this process's clock. Then, or when the database
-// reports that the lease has ended, the lease is lost and the context of f ends. f must return then.
-//
-// Do returns the error of Acquire, or the error of f. If the lease was lost before f returned, the error is
-// [ErrLeaseLost], [sqlfence.ErrStale] and the error of f, but never context.Canceled. If the release fails, Do
-// logs the error, and the lease ends after its TTL.
+// Errors are those of Acquire and of f. If the lease was lost before f returned, the error is also ErrLeaseLost and
+// [sqlfence.ErrStale], and never context.Canceled. A failed release is logged, and the lease ends after its TTL.
 func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context) error, terms ...Term) (err error) {
 	r, err := m.request(key, terms)
 	if err != nil {

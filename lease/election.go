@@ -14,22 +14,18 @@ import (
 	"github.com/sqlfence/sqlfence/internal/poll"
 )
 
-// An Election makes one process at a time the leader among all processes that run an Election with the same
-// key: the process that holds the lease of the key. An Election is created before the database is opened, so
-// that [Election.Tokens] can be the token source of the database. Then all writes of the leader carry the
-// token, including writes without a token in their context.
+// An Election makes one process at a time the leader, among all processes that run an Election with the same key, and
+// gives the token to all of the leader's writes. Other processes get an error before such a write is sent. The leader
+// is the holder of the key's lease.
 //
 //	election, err := lease.NewElection("jobs", lease.Callbacks{Elected: work})
 //	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("jobs"), sqlfence.WithTokenSource(election.Tokens))
 //	leases, err := lease.New(db)
 //	err = election.Run(ctx, leases)
 //
-// A process that isn't the leader gets an error for such a write, and nothing is sent.
-//
-// After a process has lost the lease and won the lease again, a write must not depend on data from the first
-// leadership, because another leader may have changed the data. Elected and transactions are protected against
-// that. Other goroutines must take the token before they read: pass the token of [Election.Lease] to
-// [sqlfence.WithFence].
+// After a process has lost and won the lease again, a write must not depend on data from the first leadership.
+// Elected and transactions are protected against that. Other goroutines must pass the token of [Election.Lease] to
+// [sqlfence.WithFence] before they read.
 //
 // The zero value can't be used. An Election is safe for concurrent use.
 type Election struct {
@@ -40,27 +36,25 @@ type Election struct {
 	current atomic.Pointer[leadership] // the last one; nil before the first
 }
 
-// Callbacks are the functions that an [Election] calls. Each may be nil. In one leadership, Elected is called once and
-// Lost at most once. [Election.Run] calls Short and Lost one after the other; both must return soon.
+// Callbacks are the functions that an [Election] calls. Each may be nil. Short and Lost are never called
+// concurrently, and must return soon.
 type Callbacks struct {
-	// Elected is called on a new goroutine when the process becomes the leader. ctx carries the token. ctx ends when
-	// the lease ends, when the context of Run ends, or after [Election.Resign]; its cause is the reason. Elected must
-	// return then, because the process keeps the lease and starts no new campaign until Elected has returned. If
-	// Elected returns earlier, the process remains the leader.
+	// Elected is called once in a leadership, on a new goroutine. ctx carries the token, and ends when the lease or
+	// the context of Run ends, or after [Election.Resign]. Elected must return then, because no new campaign starts
+	// before. If Elected returns earlier, the leadership continues.
 	Elected func(ctx context.Context)
 
-	// Short is called when heartbeats fail and less than half of the time between a due heartbeat and the end of the
-	// lease is left. By default that is a third of the TTL. err is the error of the last heartbeat, or nil if the
-	// database hasn't responded. Short is called again only after the lease was extended.
+	// Short is called when heartbeats fail and a third of the TTL is left (docs/leases.md has the formula). err is
+	// the error of the last heartbeat, or nil without a response. Short is called again only after the lease was
+	// extended.
 	Short func(left time.Duration, err error)
 
-	// Lost is called with a [*LostError] after the lease was lost. Lost isn't called after Resign.
+	// Lost is called at most once in a leadership, with a [*LostError], but not after Resign.
 	Lost func(err error)
 }
 
-// NewElection returns an election of key. The terms override the defaults of the Leases that [Election.Run]
-// gets. A campaign has no time limit: of the terms about waiting, only [Backoff] and [Interval] have an
-// effect. Errors are [ErrInvalid].
+// NewElection returns an election of key. The terms override the defaults of the Leases that [Election.Run] gets. Of
+// the terms about waiting, only [Backoff] and [Interval] have an effect. Errors are [ErrInvalid].
 func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
@@ -72,12 +66,10 @@ func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 	return &Election{key: key, terms: terms, on: on}, nil
 }
 
-// Run campaigns until this process is the leader, extends the lease, and campaigns again after a loss. When
-// ctx ends, Run releases the lease if Elected has returned, and returns nil. Failures of the database are
-// logged and repeated after at most 5 s. Run must not be called concurrently.
-//
-// Run returns errors that a new attempt can't fix: [ErrInvalid], [sqlfence.ErrTokenLimit], [ErrNoSessions], a
-// [*sqlfence.SetupError] if a table is missing, and the error of a closed database.
+// Run campaigns until this process is the leader, extends the lease, and campaigns again after a loss. When ctx ends,
+// Run releases the lease after Elected has returned, and returns nil. Failures of the database are logged and
+// repeated after at most 5 s. Run must not be called concurrently. Its errors are those that a new attempt can't fix:
+// [ErrInvalid], [sqlfence.ErrTokenLimit], [ErrNoSessions], a [*sqlfence.SetupError], and a closed database.
 func (e *Election) Run(ctx context.Context, leases *Leases) error {
 	if !e.running.CompareAndSwap(false, true) {
 		return invalid("the election of %q is running already", e.key)
@@ -95,24 +87,22 @@ func (e *Election) Run(ctx context.Context, leases *Leases) error {
 	}
 }
 
-// Resign gives up the leadership so that another process can become the leader. The context of Elected ends
-// with [ErrReleased] as its cause. The lease is released when Elected has returned. Run campaigns again 10 s
-// later; to stop for good, end the context of Run.
+// Resign ends the context of Elected with [ErrReleased] as its cause, and releases the lease when Elected has
+// returned. Run campaigns again 10 s later; to stop for good, end the context of Run.
 func (e *Election) Resign() {
 	if p := e.current.Load(); p != nil {
 		p.end(ErrReleased)
 	}
 }
 
-// IsLeader reports whether this process is the leader. It is for display, because the leadership may end at
-// any time.
+// IsLeader reports whether this process is the leader, for display.
 func (e *Election) IsLeader() bool {
 	p := e.current.Load()
 	return p != nil && p.ctx.Err() == nil
 }
 
-// Lease returns the lease of the current leadership. Releasing the lease resigns at once, without waiting for
-// Elected. The error is a [*NotLeaderError].
+// Lease returns the lease of the current leadership, or a [*NotLeaderError]. Releasing the lease resigns at once,
+// without waiting for Elected.
 func (e *Election) Lease() (*Lease, error) {
 	held := e.last()
 	if err := leads(held, e.key); err != nil {
@@ -126,10 +116,9 @@ func (e *Election) Tokens(_ context.Context, names []string) ([]sqlfence.Token, 
 	return TokensOf(e.last(), e.key, names)
 }
 
-// TokensOf implements a token source for an election of another package. It returns the token of the lease
-// held if names contains key, or the key's prefix up to the first "/" with the "/" included ("books/" for
-// "books/42"). held is the last lease of the process, or nil. If the lease isn't live, the error is a
-// [*NotLeaderError].
+// TokensOf implements a token source for an election of another package. held is its last lease, or nil. TokensOf
+// returns the token if names contains key, or "books/" for the key "books/42". If the lease isn't live, the error is
+// a [*NotLeaderError].
 func TokensOf(held *Lease, key string, names []string) ([]sqlfence.Token, error) {
 	for _, name := range names {
 		if name == key || strings.HasSuffix(name, "/") && strings.HasPrefix(key, name) {
@@ -218,12 +207,7 @@ func (e *NotLeaderError) Error() string {
 	return text
 }
 
-// Is reports whether target is [ErrNotLeader].
 func (e *NotLeaderError) Is(target error) bool { return target == ErrNotLeader }
 
-// Unwrap returns why the last leadership ended, a [*LostError] or [ErrReleased], or nil if the process never
-// was the leader.
+// Unwrap returns why the last leadership ended, a [*LostError] or [ErrReleased], or nil if there was none.
 func (e *NotLeaderError) Unwrap() error { return e.err }
-
-// Temporary returns false.
-func (e *NotLeaderError) Temporary() bool { return false }

@@ -11,23 +11,23 @@ import (
 
 // The errors of this package. Other errors come from the database, the context or package sqlfence.
 var (
-	// ErrHeld: another holder has the lease, and Acquire stopped waiting. See [HeldError].
+	// ErrHeld: another holder has the lease ([HeldError]).
 	ErrHeld = errors.New("lease: held by another")
 
-	// ErrNotHeld: no live lease has this lock id. Nothing was changed. See [NotHeldError].
+	// ErrNotHeld: no live lease has this lock id; nothing was changed ([NotHeldError]).
 	ErrNotHeld = errors.New("lease: not held")
 
-	// ErrLeaseLost: the lease ended before its holder released it. See [LostError].
+	// ErrLeaseLost: the lease ended before its holder released it ([LostError]).
 	ErrLeaseLost = errors.New("lease: lost")
 
 	// ErrReleased: the holder has released the lease.
 	ErrReleased = errors.New("lease: released")
 
-	// ErrNotLeader: this process isn't the leader. See [NotLeaderError].
+	// ErrNotLeader: this process isn't the leader ([NotLeaderError]).
 	ErrNotLeader = errors.New("lease: not the leader")
 
-	// ErrNoSessions: [Ephemeral] can't work here: a pooler shares sessions, several servers write to the database, or
-	// the pool has only one connection. Nothing was changed. Leave Ephemeral out.
+	// ErrNoSessions: [Ephemeral] can't work with a pooler that shares sessions, several servers, or a pool of one
+	// connection. Nothing was changed. Leave Ephemeral out.
 	ErrNoSessions = errors.New("lease: no session can stand for the holder of an ephemeral lease")
 
 	// ErrInvalid: an argument or option is invalid, and nothing was sent. It is also [sqlfence.ErrInvalid].
@@ -37,9 +37,9 @@ var (
 // A HeldError reports which holder has the lease. It is [ErrHeld]. Try again after Until, or give up.
 type HeldError struct {
 	Key      string
-	Holder   string    // the name from [Holder] or the id from [Resume]; may be empty
-	Until    time.Time // when the lease ends unless extended, by the server's clock; zero if unknown
-	Attempts int       // attempts of this call; 0 if an attempt of another call found the lease held
+	Holder   string    // from [Holder] or [Resume]; may be empty
+	Until    time.Time // end of the lease unless extended, by the server's clock; zero if unknown
+	Attempts int       // of this call; 0 if another call found the lease held
 }
 
 func (e *HeldError) Error() string {
@@ -54,10 +54,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%v%s%s: key %q (attempts: %d); try again later", ErrHeld, by, until, e.Key, e.Attempts)
 }
 
-// Is reports whether target is [ErrHeld].
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// Temporary returns true.
 func (e *HeldError) Temporary() bool { return true }
 
 // A NotHeldError reports that no live lease has the lock id. It is [ErrNotHeld].
@@ -73,15 +71,10 @@ func (e *NotHeldError) Error() string {
 	return fmt.Sprintf("%v: no lease has this lock id", ErrNotHeld)
 }
 
-// Is reports whether target is [ErrNotHeld].
 func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
 
-// Temporary returns false.
-func (e *NotHeldError) Temporary() bool { return false }
-
-// A LostError reports that a lease was lost: it ended before its holder released it. Another process may hold the key
-// now. Stop the work, and acquire a new lease before starting the work again. A LostError is [ErrLeaseLost] and
-// [sqlfence.ErrStale].
+// A LostError reports that a lease ended before its holder released it. Another process may hold the key now. Stop
+// the work, and acquire a new lease before starting it again. A LostError is [ErrLeaseLost] and [sqlfence.ErrStale].
 type LostError struct {
 	Token  sqlfence.Token // its Name is the key
 	Reason string         // for display
@@ -98,14 +91,12 @@ func (e *LostError) Error() string {
 	return text
 }
 
-// Is reports whether target is [ErrLeaseLost] or [sqlfence.ErrStale].
 func (e *LostError) Is(target error) bool {
 	return target == ErrLeaseLost || target == sqlfence.ErrStale
 }
 
-// Unwrap returns the error of the last attempt to extend the lease, or nil. The result never matches
-// [context.Canceled] or [context.DeadlineExceeded], because these would describe the heartbeat and not the
-// caller's context.
+// Unwrap returns the error of the last heartbeat, or nil. It never matches [context.Canceled] or
+// [context.DeadlineExceeded], because these would not describe the caller's context.
 func (e *LostError) Unwrap() error {
 	if e.err == nil {
 		return nil
@@ -113,7 +104,6 @@ func (e *LostError) Unwrap() error {
 	return lost.WithoutContext(e.err)
 }
 
-// Temporary returns false.
 func (e *LostError) Temporary() bool { return false }
 
 // noSessions returns an [ErrNoSessions] with its reason.

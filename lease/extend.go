@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// Extend changes the end of the live lease with this lock id to ttl from now, by the server's clock, and
-// returns the new end. ttl is 1 ms to 24 h. The holder of a [Lease] must use [Lease.Extend], which also
-// extends the context.
+// Extend changes the end of the live lease with this lock id to ttl (1 ms to 24 h) from now, and returns the new end
+// by the server's clock. The holder of a [Lease] must use [Lease.Extend].
 //
-// Errors: [*NotHeldError]; [ErrInvalid] for the lock id or the ttl; or the database's, after which the lease
-// may have been extended.
+// Errors: [*NotHeldError]; [ErrInvalid] for the lock id or the ttl; or the database's, after which the lease may have
+// been extended.
 func (m *Leases) Extend(ctx context.Context, lockID string, ttl time.Duration) (time.Time, error) {
 	until, _, err := m.extend(ctx, lockID, ttl)
 	return until, err
@@ -43,11 +42,11 @@ func (m *Leases) extend(
 	return until, left, nil
 }
 
-// Release ends the live lease with this lock id, at once and regardless of [MinHold]. The holder of a [Lease]
-// must use [Lease.Release], which also ends the context. If ctx ends, Release behaves as Lease.Release does.
+// Release ends the live lease with this lock id, regardless of [MinHold]. The holder of a [Lease] must use
+// [Lease.Release]. If ctx ends, Release behaves as Lease.Release does.
 //
-// Errors: [*NotHeldError]; [ErrInvalid] for the lock id; the error of ctx; or the database's, after which the
-// lease may have been released.
+// Errors: [*NotHeldError]; [ErrInvalid] for the lock id; the error of ctx; or the database's, after which the lease
+// may have been released.
 func (m *Leases) Release(ctx context.Context, lockID string) error {
 	return m.releaseAfter(ctx, lockID, 0)
 }

@@ -12,11 +12,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// A Lease is a key that this process holds until [Lease.Release], or until the lease expires because it wasn't
-// extended. A Lease is safe for concurrent use.
-//
-// The methods of a Lease and of its context compare with the process's clock when they are called. They report
-// the end of the lease even if the database is unreachable, and at once after a pause of the process.
+// A Lease is a key that this process holds until [Lease.Release], or until the lease expires. It is safe for
+// concurrent use. Its methods and its context compare with the process's clock, so they report the end even if the
+// database is unreachable, and at once after a pause of the process.
 type Lease struct {
 	leases  *Leases
 	info    Info
@@ -63,8 +61,7 @@ type leaseContext struct {
 // leaseKey is the key of a context's lease.
 type leaseKey struct{}
 
-// FromContext returns the lease of the innermost [Leases.Do] or [Leases.Tx] that ctx comes from, if there is
-// one.
+// FromContext returns the lease of the innermost [Leases.Do] or [Leases.Tx] that ctx comes from.
 func FromContext(ctx context.Context) (*Lease, bool) {
 	l, ok := ctx.Value(leaseKey{}).(*Lease)
 	return l, ok
@@ -83,8 +80,7 @@ func (c *leaseContext) Err() error {
 // Key returns the normalized key.
 func (l *Lease) Key() string { return l.info.Key }
 
-// LockID returns the lock id, a secret of 22 characters: any program that has it can extend and release the
-// lease.
+// LockID returns the lock id, a secret: any program that has it can extend and release the lease.
 func (l *Lease) LockID() string { return l.info.LockID }
 
 // Token returns the fencing token. Its Name is the key.
@@ -93,8 +89,7 @@ func (l *Lease) Token() sqlfence.Token { return l.info.Token }
 // AcquiredAt returns when the lease was granted, by the server's clock.
 func (l *Lease) AcquiredAt() time.Time { return l.info.AcquiredAt }
 
-// ExpiresAt returns when the lease ends unless it is extended, by the server's clock and as of the last
-// response.
+// ExpiresAt returns the end of the lease unless it is extended, by the server's clock and as of the last response.
 func (l *Lease) ExpiresAt() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,19 +112,17 @@ func (l *Lease) public() Info {
 	return info
 }
 
-// Context returns the context for work under the lease: the context of Acquire with the token added. It ends
-// when the context of Acquire or the lease ends. [context.Cause] then returns a [*LostError] or [ErrReleased].
-// The context has no deadline for the end of the lease, because the lease can be extended.
+// Context returns the context of Acquire with the token added. It ends when the context of Acquire or the lease ends,
+// then with a [*LostError] or [ErrReleased] as its cause. It has no deadline for the lease, which can be extended.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Done returns a channel that is closed when the lease ends. The end of the context of Acquire doesn't close
-// the channel.
+// Done returns a channel that is closed when the lease ends, but not when the context of Acquire ends.
 func (l *Lease) Done() <-chan struct{} {
 	l.expire()
 	return l.held.Done()
 }
 
-// Err returns nil while the lease is held. Then it returns a [*LostError], or [ErrReleased].
+// Err returns nil while the lease is held, then a [*LostError] or [ErrReleased].
 func (l *Lease) Err() error {
 	l.expire()
 	l.mu.Lock() // so that it tells as soon as the context does
@@ -137,10 +130,9 @@ func (l *Lease) Err() error {
 	return context.Cause(l.held)
 }
 
-// Extend changes the end of the lease to ttl from now. ttl must be greater than the [Margin], and within the
-// limits of [TTL]. If the lease has ended, Extend returns the error of [Lease.Err]. After an error of the
-// database, the lease is still held and Extend can be called again, but the lease may end earlier if ttl was
-// shorter than the remaining time.
+// Extend changes the end of the lease to ttl from now: within the limits of [TTL] and greater than the [Margin]. If
+// the lease has ended, the error is that of [Lease.Err]. After an error of the database, Extend can be repeated, but
+// the lease may end earlier if ttl was shorter than the remaining time.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := checkTTL(ttl); err != nil {
 		return err
@@ -183,12 +175,10 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	return nil
 }
 
-// Release ends the lease. Only the first call succeeds; other calls, and calls after a loss, return the error
-// of [Lease.Err]. After Release this process doesn't hold the lease, even if Release returns an error. If the
-// database is unreachable, the lease ends there after its TTL.
-//
-// If ctx has ended, Release returns the error of ctx and releases the lease in the background for up to 5 s.
-// Before the program exits, pass a context that hasn't ended, for example from [context.WithoutCancel].
+// Release ends the lease. Only the first call succeeds; other calls, and calls after a loss, return the error of
+// [Lease.Err]. After any error, this process no longer holds the lease, and the lease ends in the database after its
+// TTL. If ctx has ended, Release returns its error and releases the lease in the background for up to 5 s; so before
+// the program exits, pass a context that hasn't ended.
 func (l *Lease) Release(ctx context.Context) error {
 	l.expire()
 	if !l.finish(ErrReleased) {

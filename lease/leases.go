@@ -10,9 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Leases grants leases in one database. The zero value can't be used. Leases is safe for concurrent use and
-// needs no closing. Create one Leases per database, because the callers of one Leases share statements and
-// only one of the waiters of a key polls.
+// Leases grants leases in one database. It is safe for concurrent use and needs no closing. The zero value can't be
+// used. Create one Leases per database, because only one waiter per key polls for all of them.
 type Leases struct {
 	database
 	dialect   dialect
@@ -31,9 +30,9 @@ type Leases struct {
 	procedures bool // Setup creates them
 }
 
-// New returns Leases on db. It sends nothing to the database, and the caller remains responsible for closing
-// db. By default, warnings go to [log/slog.Default], waiters poll, and no observer is called. Errors are
-// [ErrInvalid]; the error lists all invalid options.
+// New returns Leases on db. It sends nothing, and the caller closes db. By default, warnings go to
+// [log/slog.Default], waiters poll, and no observer is called. The error is [ErrInvalid] and lists all invalid
+// options.
 func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if db == nil {
 		return nil, &invalidError{errors.New("lease: nil database")}

@@ -10,13 +10,11 @@ import (
 // channel is where a release notifies, with its key as the payload.
 const channel = "sqlfence_leases"
 
-// A Listener receives PostgreSQL notifications. [PoolListener] returns one for pgx; docs/leases.md shows a Listener for
-// other drivers.
+// A Listener receives PostgreSQL notifications. docs/leases.md has examples; [PoolListener] is one for pgx.
 type Listener interface {
-	// Listen executes LISTEN for the channel, and calls notify with the payload of each notification, until ctx ends
-	// or the connection is lost. It returns that error, and is called again after a second. Listen must call notify
-	// with an empty payload when it has started to listen. It must not call notify concurrently or after it has
-	// returned. The connection must not go through a pooler that shares sessions, because LISTEN is lost there.
+	// Listen executes LISTEN for the channel, calls notify with an empty payload, and then with the payload of each
+	// notification, until ctx ends or the connection is lost. It returns that error, and is called again after a
+	// second. It must not call notify concurrently or after it has returned.
 	Listen(ctx context.Context, channel string, notify func(payload string)) error
 }
 

@@ -12,18 +12,18 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// Info describes a live lease, for display. The lease may have ended when Info is read.
+// Info describes a live lease, for display.
 type Info struct {
 	Key        string         // normalized
-	LockID     string         `json:"-"` // enough to release the lease; so it is in no text or log
-	Holder     string         // the name given by [Holder], or the id of [Resume]; may be empty
+	LockID     string         `json:"-"` // a secret: see [Lease.LockID]
+	Holder     string         // from [Holder] or [Resume]; may be empty
 	Token      sqlfence.Token // its Name is the key
 	AcquiredAt time.Time      // by the server's clock
 	ExpiresAt  time.Time      // by the server's clock
 	Ephemeral  bool           // see [Ephemeral]
 }
 
-// String returns the key, the holder and the times, without the lock id.
+// String returns the token, the holder and the times, without the lock id.
 func (i Info) String() string {
 	holder := i.Holder
 	if holder == "" {
@@ -36,8 +36,8 @@ func (i Info) String() string {
 // LogValue returns the text of String.
 func (i Info) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
-// Lookup returns the live lease of key, if there is one. Errors: [ErrInvalid], [sqlfence.ErrStandby] from a
-// standby, or the database's.
+// Lookup returns the live lease of key, if there is one. Errors: [ErrInvalid], [sqlfence.ErrStandby] from a standby,
+// or the database's.
 func (m *Leases) Lookup(ctx context.Context, key string) (Info, bool, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
@@ -54,20 +54,20 @@ func (m *Leases) LookupID(ctx context.Context, lockID string) (Info, bool, error
 	return m.decide(ctx, "lock_id", lockID)
 }
 
-// IsLocked reports whether key has a live lease. Errors are those of [Leases.Lookup].
+// IsLocked is [Leases.Lookup] without the [Info].
 func (m *Leases) IsLocked(ctx context.Context, key string) (bool, error) {
 	_, ok, err := m.Lookup(ctx, key)
 	return ok, err
 }
 
-// List returns all live leases, ordered by key. It is for display, because a standby may return old data.
-// Errors are the database's.
+// List returns all live leases, ordered by key, for display: a standby may return old data. Errors are the
+// database's.
 func (m *Leases) List(ctx context.Context) ([]Info, error) {
 	return m.infos(ctx, m.dialect.list("", ""), showOnce)
 }
 
-// Sweep deletes the rows of ended leases from fencing_leases and returns their number. Tokens are kept.
-// Without Sweep, the table has one row for each key that was ever leased. Errors are the database's.
+// Sweep deletes the rows of ended leases from fencing_leases and returns their number. Tokens are kept. Without
+// Sweep, the table keeps one row for each key. Errors are the database's.
 func (m *Leases) Sweep(ctx context.Context) (int64, error) {
 	n, err := m.exec(ctx, m.dialect.sweep())
 	if err != nil {

@@ -7,48 +7,36 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// An Observer receives the events of leases from [Leases.Acquire], [Leases.TryAcquire], Do, Tx and elections,
-// for metrics and traces. It runs synchronously, on the goroutine of the call, or for Lost on a new goroutine.
-// It must be safe for concurrent use, must return soon and must not panic. ctx is the context of the call; for
-// Lost it is the context of the lease, without cancellation.
-//
-// Methods that take a lock id, such as [Leases.Release], cause no events.
+// An Observer receives the events of leases, for metrics and traces, except from methods that take a lock id. It runs
+// on the goroutine of the call, or for Lost on a new goroutine. It must be safe for concurrent use, must return soon
+// and must not panic. ctx is the context of the call; for Lost, of the lease without cancellation.
 type Observer func(ctx context.Context, e Event)
 
-// An Event is an event about a lease.
+// An Event is what happened to a lease.
 type Event struct {
 	Kind EventKind
 	Key  string // normalized
 
-	// Token is the token of the lease; zero for Contended.
-	Token sqlfence.Token
-	// Holder is the name from [Holder] or the id from [Resume]; for Contended that of the current holder. May be empty.
-	Holder string
-	// Until is when the lease ends or ended, by the server's clock; zero if unknown.
-	Until time.Time
+	Token  sqlfence.Token // zero for Contended
+	Holder string         // from [Holder] or [Resume], for Contended of the current holder; may be empty
+	Until  time.Time      // when the lease ends or ended, by the server's clock; zero if unknown
 
-	// Attempts and Waited are set for Acquired and Contended: the number of attempts and the time since the call began.
+	// Attempts and Waited, the time since the call began, are set for Acquired and Contended.
 	Attempts int
 	Waited   time.Duration
 
-	// Err is a [*LostError] for Lost. For Released it is the error of the release, or nil.
-	Err error
+	Err error // for Lost a [*LostError], for Released the error of the release or nil
 }
 
 // EventKind is the kind of an [Event].
 type EventKind int
 
 const (
-	// Acquired: a lease was acquired or resumed.
-	Acquired EventKind = iota + 1
-	// Contended: another holder has the lease.
-	Contended
-	// Extended: a lease was extended, for example by a heartbeat.
-	Extended
-	// Released: the holder released the lease.
-	Released
-	// Lost: a lease ended before its holder released it.
-	Lost
+	Acquired  EventKind = iota + 1 // a lease was acquired or resumed
+	Contended                      // another holder has the lease
+	Extended                       // a lease was extended, for example by a heartbeat
+	Released                       // the holder released the lease
+	Lost                           // a lease ended before its holder released it
 )
 
 // String returns the name of the kind in lower case.

@@ -30,9 +30,8 @@ func WithObserver(fn Observer) Option {
 	}
 }
 
-// WithLogger sets the logger for warnings, such as a lost lease, a failed release in the background, or a
-// token from [sqlfence.WarnToken] on. The default is [slog.Default]. Nil is invalid; [slog.DiscardHandler]
-// turns the log off.
+// WithLogger sets the logger for warnings, such as a lost lease, a failed release in the background, or a token from
+// [sqlfence.WarnToken] on. The default is [slog.Default]. Nil is invalid.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) {
 		if l == nil {
@@ -42,8 +41,8 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithListener makes releases notify waiters of other processes, which otherwise poll. All processes that
-// release leases must set WithListener. It is invalid on databases other than PostgreSQL.
+// WithListener makes releases notify waiters of other processes, which otherwise poll. All processes that release
+// leases must set it. It is invalid on databases other than PostgreSQL.
 func WithListener(l Listener) Option {
 	return func(c *config) {
 		if l == nil {
@@ -53,14 +52,8 @@ func WithListener(l Listener) Option {
 	}
 }
 
-// WithProcedures makes [Leases.Setup] create or update PostgreSQL procedures that take leases, for programs in
-// other languages, in addition to those of [tokens.WithProcedures]:
-//
-//	CALL sqlfence_lease_acquire('books', 'worker 7', 30)  -- lock_id, token, expires_at, holder
-//	CALL sqlfence_lease_extend(lock_id, 30)               -- expires_at
-//	CALL sqlfence_lease_release(lock_id)
-//
-// docs/protocol.md describes parameters and errors. Go programs and procedures can use the same keys.
+// WithProcedures makes [Leases.Setup] create or update PostgreSQL procedures that take, extend and release leases,
+// for programs in other languages, in addition to those of [tokens.WithProcedures]. docs/protocol.md describes them.
 func WithProcedures() Option { return func(c *config) { c.procedures = true } }
 
 // WithDefaults sets the terms of all leases. The terms of a call override them.

@@ -12,9 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// PoolListener returns a Listener that uses a connection of db while there are waiters. It needs pgx's
-// database/sql driver, and a pool of at least three connections. With another driver, in a smaller pool, or
-// behind a pooler that shares sessions, waiters poll instead.
+// PoolListener returns a [Listener] that uses a connection of db while there are waiters. It needs pgx's database/sql
+// driver, a pool of at least three connections, and no pooler that shares sessions; otherwise waiters poll.
 func PoolListener(db *sql.DB) Listener {
 	if db == nil {
 		return nil

@@ -9,13 +9,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
-// Setup creates the tables fencing_tokens and fencing_leases, and what belongs to them, if they don't exist
-// (see [tokens.Store.Setup]). A program that uses this package needs no other Setup, except for package
-// rowlock. Setup can be called at every start, by several processes concurrently. It adds a missing index, or
-// a column that [WithListener] or [WithProcedures] needs, to an existing table.
-//
-// If an existing table can't be used, Setup doesn't change the table and the error names the reason. A missing
-// privilege is a [*sqlfence.SetupError]. Other errors are the database's.
+// Setup creates the tables fencing_tokens and fencing_leases, and what belongs to them; it includes
+// [tokens.Store.Setup]. It can be called at every start, by several processes concurrently. It adds a missing index,
+// or a column that an option needs, to an existing table; if the table can't be used, the error names the reason. A
+// missing privilege is a [*sqlfence.SetupError]. Other errors are the database's.
 func (m *Leases) Setup(ctx context.Context) error {
 	if err := m.ledger.Setup(ctx); err != nil {
 		return err

@@ -7,26 +7,19 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Tx acquires the lease of key, begins a transaction, calls [tokens.Store.Hold] with the token of the lease,
-// calls f, commits, and releases the lease. The transaction commits only if no other process has taken over,
-// whatever f executes. No table must be registered, and db needs no fence.
+// Tx acquires the lease of key as [Leases.Do] does, and calls f in a transaction that commits only if no other
+// process has taken over, whatever f executes (see [tokens.Store.Hold]). No table must be registered, and db needs no
+// fence. While the transaction is open, no other process gets a token for the key, even after the TTL. The pool needs
+// two connections, because heartbeats use their own.
 //
-//	err := leases.Tx(ctx, "report", func(ctx context.Context, tx *sql.Tx) error {
-//		_, err := tx.ExecContext(ctx, "CALL write_report()")
-//		return err
-//	})
-//
-// After a serialization failure, a deadlock or another temporary error, Tx runs f again in a new transaction.
-// So f must have no effects outside of the transaction, must not end it, and must roll back only to savepoints
-// that f has set. f must return the errors of its statements. On MySQL and MariaDB, f must not execute DDL,
-// TRUNCATE or a procedure that commits, because they end the transaction; a fenced database refuses them.
+// After a serialization failure, a deadlock or another temporary error, Tx runs f again in a new transaction. So f
+// must have no effects outside of the transaction, must not end it, must return the errors of its statements, and
+// must roll back only to its own savepoints. On MySQL and MariaDB, f must not execute DDL, TRUNCATE or a procedure
+// that commits, because they end the transaction; a fenced database refuses them.
 //
 // If the lease is lost, the transaction is rolled back and the error is [sqlfence.ErrStale], usually also
-// [ErrLeaseLost]. If the response to COMMIT is lost, the error is [sqlfence.ErrUnknownOutcome]. Other errors
-// are those of Acquire, of Hold and of f.
-//
-// While the transaction is open, no other process gets a token for the key, even after the TTL. The pool needs
-// two connections, because heartbeats use their own.
+// ErrLeaseLost. If the response to COMMIT is lost, the error is [sqlfence.ErrUnknownOutcome]. Other errors are those
+// of Acquire, of Hold and of f.
 func (m *Leases) Tx(
 	ctx context.Context, key string, f func(ctx context.Context, tx *sql.Tx) error, terms ...Term,
 ) error {

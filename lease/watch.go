@@ -8,17 +8,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/poll"
 )
 
-// Watch yields the current holder of key, such as the leader of an [Election], and then each change, until the
-// loop or ctx ends. Without a holder, the Info is the zero value. Watch polls the database every interval,
-// which must be positive, and misses changes between two queries. It is for display, because a standby may
-// return old data.
-//
-//	for leader, err := range leases.Watch(ctx, "jobs", time.Second) {
-//		...
-//	}
-//
-// After [ErrInvalid] for the key or the interval, the loop ends. An error of the database comes with the zero
-// Info, and the loop continues.
+// Watch yields the current holder of key, and then each change, until the loop or ctx ends; without a holder, the
+// [Info] is the zero value. Watch polls every interval, which must be positive, and misses changes between two
+// queries. It is for display: a standby may return old data. After [ErrInvalid] the loop ends. An error of the
+// database comes with the zero Info, and the loop continues.
 func (m *Leases) Watch(ctx context.Context, key string, interval time.Duration) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		key, err := NormalizeKey(key)
