@@ -123,14 +123,16 @@ type StaleError struct {
 
 func (e *StaleError) Error() string {
 	if e.Current == e.Token.Value { // SingleUse
-		return fmt.Sprintf("%v: table %q: token %s has written here before, and is for a single use", ErrStale, e.Table,
-			e.Token)
+		return fmt.Sprintf("%v: table %q: token %s has written here before, and is for a single use; "+
+			"take a new token for each write", ErrStale, e.Table, e.Token)
 	}
 	switch {
 	case e.gone:
-		return fmt.Sprintf("%v: table %q: token %s, but the row that it claims is gone", ErrStale, e.Table, e.Token)
+		return fmt.Sprintf("%v: table %q: token %s, but the row that it claims is gone; "+
+			"stop working, don't retry", ErrStale, e.Table, e.Token)
 	case e.Current < e.Token.Value: // the row of a claim was made anew
-		return fmt.Sprintf("%v: table %q: token %s, but the row's claim is %d", ErrStale, e.Table, e.Token, e.Current)
+		return fmt.Sprintf("%v: table %q: token %s, but the row's claim is %d: the row is gone or was made again; "+
+			"stop working, don't retry", ErrStale, e.Table, e.Token, e.Current)
 	}
 	return fmt.Sprintf("%v: table %q: another holder has taken over %q (its token is %d, this write's is %d); "+
 		"stop working, don't retry", ErrStale, e.Table, e.Token.Name, e.Current, e.Token.Value)

@@ -32,7 +32,7 @@ func TestErrorTypes(t *testing.T) {
 		{&sqlfence.StaleError{Table: "books", Token: books, Current: 9}, sqlfence.ErrStale, false,
 			`sqlfence: stale fencing token: table "books": another holder has taken over "books" (its token is 9, this write's is 7); stop working, don't retry`},
 		{&sqlfence.StaleError{Table: "books", Token: books, Current: 7}, sqlfence.ErrStale, false,
-			`sqlfence: stale fencing token: table "books": token books:000000000000007 has written here before, and is for a single use`},
+			`sqlfence: stale fencing token: table "books": token books:000000000000007 has written here before, and is for a single use; take a new token for each write`},
 		{&sqlfence.NotIssuedError{Table: "books", Token: books, Current: 5}, sqlfence.ErrNotIssued, false,
 			`sqlfence: fencing token was not issued here: table "books": token books:000000000000007, but the newest is 5; issue one, or adopt another service's (tokens.Store.Issue, Adopt); if the ledger has lost tokens, as by a restore, raise it (Repair)`},
 		{&sqlfence.ConflictError{Table: "books", Current: 4, Assigned: true}, sqlfence.ErrConflict, false,

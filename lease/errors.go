@@ -66,9 +66,9 @@ type NotHeldError struct {
 
 func (e *NotHeldError) Error() string {
 	if e.Expired {
-		return fmt.Sprintf("%v: the lease has expired", ErrNotHeld)
+		return fmt.Sprintf("%v: the lease has expired, and another holder may have the key; acquire a new lease", ErrNotHeld)
 	}
-	return fmt.Sprintf("%v: no lease has this lock id", ErrNotHeld)
+	return fmt.Sprintf("%v: no live lease has this lock id: it has ended, or was never granted here; acquire a new lease", ErrNotHeld)
 }
 
 func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }

@@ -80,8 +80,8 @@ func TestErrors(t *testing.T) {
 	for want, err := range map[string]error{
 		`lease: held by another: key "books" (attempts: 3); try again later`:                                                                             &HeldError{Key: "books", Attempts: 3},
 		`lease: held by another ("me") until 1970-01-01T00:00:07Z unless extended: key "books" (attempts: 1); try again later`:                           &HeldError{Key: "books", Holder: "me", Until: time.Unix(7, 0), Attempts: 1},
-		`lease: not held: the lease has expired`:                                                                                                         &NotHeldError{Expired: true},
-		`lease: not held: no lease has this lock id`:                                                                                                     &NotHeldError{},
+		`lease: not held: the lease has expired, and another holder may have the key; acquire a new lease`:                                               &NotHeldError{Expired: true},
+		`lease: not held: no live lease has this lock id: it has ended, or was never granted here; acquire a new lease`:                                  &NotHeldError{},
 		`lease: lost: books:000000000000007: not extended in time: another holder may have taken over; stop working, and acquire a new lease`:            &LostError{Token: token, Reason: "not extended in time"},
 		`lease: lost: books:000000000000007: not extended in time: another holder may have taken over; stop working, and acquire a new lease: no answer`: &LostError{Token: token, Reason: "not extended in time", err: errors.New("no answer")},
 		`lease: invalid argument: a ttl of 0s, want 1ms to 24h0m0s`:                                                                                      checkTTL(0),
