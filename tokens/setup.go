@@ -42,7 +42,12 @@ func (s *Store) Setup(ctx context.Context) (err error) {
 	if err := s.fit(ctx, columns); err != nil {
 		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, err)
 	}
-	probe := func(text string) error { return s.exec(ctx, text) }
+	// A query, because its plan has rows: not every driver's Exec ignores them.
+	probe := func(text string) error {
+		return s.reading(ctx, func(db session) error {
+			return dialectopt.EachRow(ctx, db, func(*sql.Rows) error { return nil }, text)
+		})
+	}
 	if err := s.sendFloored(ctx, s.dialect.probe, probe); err != nil {
 		return fmt.Errorf("tokens: setup: the table %s can't be used: %w", sqltext.LedgerTable, s.explain(ctx, err))
 	}

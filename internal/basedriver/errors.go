@@ -1,6 +1,9 @@
 package basedriver
 
-import "reflect"
+import (
+	"reflect"
+	"strings"
+)
 
 // ConstraintName returns the name that an error of PostgreSQL's has in a field, apart from the
 // texts that a user may have written: of the constraint that was violated; empty for none.
@@ -50,6 +53,9 @@ func SQLiteCode(err error) (code int, ok bool) {
 	v, ok := fields(err)
 	if !ok {
 		return 0, false
+	}
+	if code := v.FieldByName("Code"); strings.HasPrefix(packageOf(v.Type()), dqlite+"/") && code.CanInt() {
+		return int(code.Int()), true
 	}
 	extended := v.FieldByName("ExtendedCode")
 	if !extended.IsValid() || !extended.CanInt() {

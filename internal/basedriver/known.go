@@ -55,6 +55,10 @@ type Driver struct {
 	// as database/sql assumes.
 	BadConnUnsent bool
 
+	// Remote: the driver reaches its database over a connection that can be lost, though others of the same
+	// kind of database have a file.
+	Remote bool
+
 	// Statements is how many guarded statements a connection keeps prepared by default.
 	Statements int
 
@@ -80,12 +84,20 @@ var drivers = map[string]Driver{
 	// nothing to keep.
 	"github.com/glebarez/go-sqlite": {Server: SQLite, NoOptions: true, SkipsArgCheck: true, MutesEnd: true},
 
+	dqlite + "/v2/driver": {Server: SQLite, NoOptions: true, Remote: true, reach: reachDqlite},
+	dqlite + "/v3/driver": {Server: SQLite, NoOptions: true, Remote: true, reach: reachDqlite},
+	dqlite + "/driver": {Server: SQLite,
+		Unfit: "its nodes may acknowledge an INSERT … RETURNING that they haven't replicated; use version 3"},
+
 	"github.com/rqlite/gorqlite/stdlib": {Server: SQLite,
 		Unfit: "its Begin, Commit and Rollback do nothing, so that each statement commits by itself"},
 	"github.com/tursodatabase/go-libsql": {Server: SQLite,
 		Unfit: "its errors quote the statement, which has in it what a refusal is told by, " +
 			"and it takes no placeholder with a number"},
 }
+
+// dqlite is the path of the driver's module, before its version.
+const dqlite = "github.com/canonical/go-dqlite"
 
 // mocks are drivers without a database, which expect each statement: there is no server to be asked.
 var mocks = []string{"github.com/DATA-DOG/go-sqlmock", "github.com/zhashkevych/go-sqlxmock"}

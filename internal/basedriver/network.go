@@ -57,13 +57,29 @@ func reachPq(base driver.Conn) (net.Conn, closer) {
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		return nil, nil
 	}
-	field := v.Elem().FieldByName("c")
-	if !field.IsValid() || field.Kind() != reflect.Interface || field.Elem().Kind() != reflect.Pointer {
-		return nil, nil
+	return held(v.Elem().FieldByName("c")), nil
+}
+
+// reachDqlite returns the network connection of go-dqlite's driver.Conn, which has it in a field of a field.
+func reachDqlite(base driver.Conn) (net.Conn, closer) {
+	v := reflect.Indirect(reflect.ValueOf(base))
+	for _, name := range []string{"protocol", "conn"} {
+		if v = reflect.Indirect(v); v.Kind() != reflect.Struct {
+			return nil, nil
+		}
+		v = v.FieldByName(name)
 	}
-	held := field.Elem()
-	socket, _ := reflect.NewAt(held.Type().Elem(), held.UnsafePointer()).Interface().(net.Conn)
-	return socket, nil
+	return held(v), nil
+}
+
+// held returns the network connection that an interface in a field has, which isn't exported.
+func held(field reflect.Value) net.Conn {
+	if !field.IsValid() || field.Kind() != reflect.Interface || field.Elem().Kind() != reflect.Pointer {
+		return nil
+	}
+	conn := field.Elem()
+	socket, _ := reflect.NewAt(conn.Type().Elem(), conn.UnsafePointer()).Interface().(net.Conn)
+	return socket
 }
 
 // socketOf returns the socket of a network connection, also of one with TLS; nil if

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
@@ -18,6 +19,15 @@ var speaks = [...]dialect.Dialect{
 type profile struct {
 	*dialect.Database
 	basedriver.Driver
+}
+
+// remote reports whether the database is reached over a connection that can be lost.
+func (p profile) remote() bool { return p.Answers.Remote.Is() || p.Remote }
+
+// answered reports whether err is the database's answer to a statement that failed and was undone. A node of a replicated
+// SQLite reports an I/O error where it can't know whether the other nodes will apply the write.
+func (p profile) answered(err error) bool {
+	return p.Answers.Answered(err) && !(p.Remote && dberr.IsIO(err))
 }
 
 // DialectOf returns the dialect of a driver that is fenced, or a known one, which v is or wraps.

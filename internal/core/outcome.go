@@ -237,15 +237,17 @@ func (s *Conn) Explain(ctx context.Context, err error) error {
 // mayHaveLanded reports whether what was given to the base driver, and failed with err,
 // may have been applied.
 func (s *Conn) mayHaveLanded(err error) bool {
-	db := s.settings.profile.Database
+	p := s.settings.profile
 	switch {
-	case basedriver.IsSkip(err), db.Answers.Answered(err), basedriver.IsBeforeBatch(err):
+	case basedriver.IsSkip(err), p.answered(err), basedriver.IsBeforeBatch(err):
 		return false
 	case errors.Is(err, driver.ErrBadConn):
 		// Drivers return it for statements that were sent, too: see docs/adr/0013.
-		return db.Answers.Remote.Is() && !s.link.Open() && !s.settings.profile.BadConnUnsent
-	case isInterrupted(err, db.Answers.Remote.Is()):
+		return p.remote() && !s.link.Open() && !p.BadConnUnsent
+	case isInterrupted(err, p.remote()):
 		return !isUnsent(err)
+	case p.Remote && dberr.IsIO(err):
+		return true
 	}
 	return dberr.IsSessionEnd(err) || s.link.Closed() || s.link.Invalid() // which it wasn't before
 }
@@ -257,7 +259,7 @@ func CommitUnanswered(d any, err error) bool {
 		return false
 	}
 	p, known := profileOf(d)
-	return known && p.Answers.Remote.Is() && !p.Answers.Answered(err) && !isUnsent(err) &&
+	return known && p.remote() && !p.answered(err) && !isUnsent(err) &&
 		!dberr.IsCommitRolledBack(err) && !(p.BadConnUnsent && errors.Is(err, driver.ErrBadConn))
 }
 

@@ -165,7 +165,7 @@ func (s *Settings) Dialect() dialect.Dialect { return s.profile.Dialect }
 func (s *Settings) Schema() string { return s.schema }
 
 // Remote reports whether the database is reached over a connection that can be lost.
-func (s *Settings) Remote() bool { return s.profile.Answers.Remote.Is() }
+func (s *Settings) Remote() bool { return s.profile.remote() }
 
 // Misplaces reports whether the driver, if it is pgx in its simple protocol, might write an argument into a text where it
 // ends a string, and what stands behind it is a statement that no plan has seen.
@@ -200,7 +200,7 @@ func (s *Settings) Statements(d basedriver.Driver) (most int, rows bool) {
 	if most < 0 {
 		most = d.Statements
 	}
-	if s.profile.Answers.Remote.Is() || s.enforced == nil || len(s.tables) == 0 {
+	if s.profile.remote() || s.enforced == nil || len(s.tables) == 0 {
 		most = 0
 	}
 	return most, s.profile.KeepsRows

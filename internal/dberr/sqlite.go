@@ -13,6 +13,7 @@ const (
 	SQLiteGeneral    = 1
 	sqliteBusy       = 5
 	sqliteLocked     = 6
+	sqliteIO         = 10
 	sqliteTooBig     = 18
 	sqliteConstraint = 19
 	sqliteAuth       = 23
@@ -56,6 +57,12 @@ func LeftNothing(err error, aborts bool) bool {
 func IsBusy(err error) bool {
 	code, ok := SQLiteCode(err)
 	return ok && (code&sqlitePrimary == sqliteBusy || code&sqlitePrimary == sqliteLocked)
+}
+
+// IsIO reports whether err is SQLITE_IOERR, plain or extended.
+func IsIO(err error) bool {
+	code, ok := SQLiteCode(err)
+	return ok && code&sqlitePrimary == sqliteIO
 }
 
 // SQLiteCode returns SQLite's result code in err's chain, the extended one if the driver
