@@ -123,13 +123,13 @@ func holdSQLite(c Claim, rows int) string {
 	return "INSERT INTO " + c.Table + " (" + c.Key + ") SELECT NULL WHERE " + strings.Join(checks, " OR ")
 }
 
-// withinSQLite: this PRAGMA changes nothing, and is refused within a transaction.
+// withinSQLite: within a transaction BEGIN is refused. Outside of one it is over by the next statement of the same string.
 func withinSQLite(_ *Store, send sender, _, text string, args []any) error {
-	err := send("PRAGMA temp.synchronous = 2")
+	err := send("BEGIN; ROLLBACK")
 	switch {
 	case err == nil:
 		return errOutside
-	case !strings.Contains(err.Error(), "inside a transaction"):
+	case !strings.Contains(err.Error(), "within a transaction"):
 		return err
 	}
 	return send(text, args...)

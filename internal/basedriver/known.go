@@ -36,6 +36,9 @@ type Driver struct {
 	// Unfit is why nothing can be guarded over the driver; empty for one over which it can.
 	Unfit string
 
+	// RowsUnfit is why no guarded statement may return rows over the driver; empty where it may.
+	RowsUnfit string
+
 	// CachesQueries: a query without arguments goes through a cache of prepared
 	// statements. A token written into its text would be prepared anew each
 	// time, at a round trip more; so it is passed as an argument.
@@ -84,10 +87,11 @@ var drivers = map[string]Driver{
 	// nothing to keep.
 	"github.com/glebarez/go-sqlite": {Server: SQLite, NoOptions: true, SkipsArgCheck: true, MutesEnd: true},
 
-	dqlite + "/v2/driver": {Server: SQLite, NoOptions: true, Remote: true, reach: reachDqlite},
-	dqlite + "/v3/driver": {Server: SQLite, NoOptions: true, Remote: true, reach: reachDqlite},
-	dqlite + "/driver": {Server: SQLite,
-		Unfit: "its nodes may acknowledge an INSERT … RETURNING that they haven't replicated; use version 3"},
+	dqlite + "/v3/driver": {Server: SQLite, NoOptions: true, Remote: true, reach: reachDqlite,
+		RowsUnfit: "over this driver a query's error has the name of a column in place of the reason, so that a refusal " +
+			"can't be told from others; run the write with Exec, without RETURNING"},
+	dqlite + "/v2/driver": {Server: SQLite, Unfit: oldDqlite},
+	dqlite + "/driver":    {Server: SQLite, Unfit: oldDqlite},
 
 	"github.com/rqlite/gorqlite/stdlib": {Server: SQLite,
 		Unfit: "its Begin, Commit and Rollback do nothing, so that each statement commits by itself"},
@@ -98,6 +102,8 @@ var drivers = map[string]Driver{
 
 // dqlite is the path of the driver's module, before its version.
 const dqlite = "github.com/canonical/go-dqlite"
+
+const oldDqlite = "its nodes may acknowledge an INSERT … RETURNING that they haven't replicated; use version 3"
 
 // mocks are drivers without a database, which expect each statement: there is no server to be asked.
 var mocks = []string{"github.com/DATA-DOG/go-sqlmock", "github.com/zhashkevych/go-sqlxmock"}
