@@ -53,7 +53,7 @@ func (t blocks) mysqlClass() Class {
 		if class := t.mysqlDefinition(); class != Unknown {
 			return class
 		}
-	case t.isWord(first, "drop") && t.isWord(second, "prepare"):
+	case t.isWord(first, "drop") && t.isWord(second, "prepare"), t.isWord(first, "load") && t.isWord(second, "index"):
 		return NoRows
 	case t.dropsNoTable():
 		return Definition

@@ -50,7 +50,7 @@ func (t *Text) isNoClause(i int) bool {
 		case !t.isWord(next, "conflict"): // a join's, or that of DISTINCT ON
 			return true
 		default:
-			return !third.Is('(') && !t.isWord(third, "do", "on")
+			return !t.followsConflict(i + 2)
 		}
 	case 'w':
 		switch {
@@ -62,6 +62,25 @@ func (t *Text) isNoClause(i int) bool {
 	}
 	return t.isWord(tok, t.grammar.NameWords...) && (t.wantsOperand(i) || next.Is(',') || next.Kind == lex.End ||
 		t.isWord(next, "from", "where", "on", "order", "limit", "group", "having", "union", "for", "into"))
+}
+
+// followsConflict reports whether what stands at i, behind ON CONFLICT, makes these words the clause of an INSERT.
+// Otherwise CONFLICT is a function or a column in the condition of a join, which no DO follows.
+//
+//	[(columns) [WHERE condition] | ON CONSTRAINT name] DO
+func (t *Text) followsConflict(i int) bool {
+	if t.isWord(&t.Tokens[i], "on") {
+		return t.isWord(&t.Tokens[i+1], "constraint")
+	}
+	if t.Tokens[i].Is('(') {
+		i = t.Skip(i)
+		if t.isWord(&t.Tokens[i], "where") {
+			for i < t.stop && (t.Tokens[i].Label || !t.isWord(&t.Tokens[i], "do", "on")) {
+				i = t.Skip(i)
+			}
+		}
+	}
+	return t.isWord(&t.Tokens[i], "do")
 }
 
 // wantsOperand reports whether an operand has to come at i: there a word that isn't reserved is a name.

@@ -62,12 +62,19 @@ func (t walker) inner(begin int) {
 	}
 }
 
-// searchAndCycle steps over PostgreSQL's clauses behind a recursive WITH.
+// searchAndCycle steps over the clauses behind a recursive WITH of PostgreSQL's, or of MariaDB's, which has the last one.
 //
 //	SEARCH {BREADTH | DEPTH} FIRST BY column, ... SET column
 //	CYCLE column, ... SET column [TO constant DEFAULT constant] USING column
+//	CYCLE column, ... RESTRICT
 func (t walker) searchAndCycle(begin int) {
-	if !t.grammar.SearchAndCycle.Is() {
+	switch {
+	case t.grammar.Blocks.Is() && t.accept("cycle"):
+		if t.columns(); !t.accept("restrict") {
+			t.unreadable(begin)
+		}
+		return
+	case !t.grammar.SearchAndCycle.Is():
 		return
 	}
 	if t.accept("search") {
@@ -92,10 +99,15 @@ func (t walker) searchAndCycle(begin int) {
 	}
 }
 
-// columnsUpToSet steps over column, ... SET column.
-func (t walker) columnsUpToSet() bool {
+// columns steps over column, ...
+func (t walker) columns() {
 	for t.step(1); t.acceptPunct(','); t.step(1) {
 	}
+}
+
+// columnsUpToSet steps over column, ... SET column.
+func (t walker) columnsUpToSet() bool {
+	t.columns()
 	if !t.accept("set") {
 		return false
 	}

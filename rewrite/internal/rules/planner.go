@@ -216,8 +216,10 @@ func (p *planner) insert(at int32, o render.Op, rules render.RuleSet, s string) 
 	p.edits = append(p.edits, render.Edit{At: at, Op: o, Target: int32(p.target.index), Rules: rules, Text: s})
 }
 
-// conditional is a comment that servers from some version on execute, with words in it that can't end it elsewhere.
-var conditional = regexp.MustCompile(`^(/\*[Mm]?!(?:\d{5})?)(\s[\w\s,.=()@*]*)(\*/)`)
+// conditional is a comment that servers from some version on execute, with words in it that can't end it elsewhere. To
+// some servers the sixth digit is one of the version's, to others the first of the code.
+var conditional = regexp.MustCompile(`^(/\*[Mm]?!(?:\d{5})?)(\d?)` +
+	"([\\s,=()@+<>](?:[\\w\\s,.=()@*+<>%]|'[\\w\\s,.:%+]*'|`\\w*`)*)" + `(\*/)`)
 
 // readsAnyway reports whether a text passes as a server reads it that executes the comment at an offset, and as one
 // that doesn't.
@@ -228,9 +230,9 @@ func (r *Registration) readsAnyway(query string, offset int) bool {
 		return false
 	}
 	blank := func(s string) string { return strings.Repeat(" ", len(s)) }
-	before, behind := query[:offset], query[offset+len(found[0]):]
-	for _, code := range [...]string{found[2], blank(found[2])} {
-		plan := r.Read(before+blank(found[1])+code+blank(found[3])+behind, 0)
+	before, behind := query[:offset]+blank(found[1]), blank(found[4])+query[offset+len(found[0]):]
+	for _, code := range [...]string{found[2] + found[3], blank(found[2]) + found[3], blank(found[2] + found[3])} {
+		plan := r.Read(before+code+behind, 0)
 		if plan.Verdict != guard.Pass || len(plan.Settings) > 0 {
 			return false
 		}

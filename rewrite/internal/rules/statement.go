@@ -3,6 +3,7 @@ package rules
 import (
 	"slices"
 
+	"github.com/sqlfence/sqlfence/internal/guard"
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
@@ -174,11 +175,20 @@ func (p ground) do(part *read.Part) bool {
 // call decides about a CALL: the procedure may run a string.
 func (p ground) call(part *read.Part) bool {
 	for i := part.Lo; i < part.Hi; i++ {
-		if p.Tokens[i].Kind == lex.Text && !p.codeNamesNothing(i, p.TokenText(i)) {
+		if p.Tokens[i].Kind == lex.Text && !p.passesAlone(i) && !p.codeNamesNothing(i, p.TokenText(i)) {
 			return false
 		}
 	}
 	return true
+}
+
+// passesAlone reports whether the text at a token, which the statement prepares or executes, would pass as a statement.
+func (p ground) passesAlone(i int32) bool {
+	if !p.Word(p.Lo, "prepare", "execute") || !p.Word(i-1, "from", "immediate") {
+		return false
+	}
+	plan := p.Registration.Read(lex.Unquote(p.TokenText(i)), 0)
+	return plan.Verdict == guard.Pass && len(plan.Settings) == 0
 }
 
 // codeNamesNothing refuses code, at a token, in which the name of a registered table
