@@ -66,9 +66,10 @@ type NotHeldError struct {
 
 func (e *NotHeldError) Error() string {
 	if e.Expired {
-		return fmt.Sprintf("%v: the lease has expired, and another holder may have the key; acquire a new lease", ErrNotHeld)
+		return ErrNotHeld.Error() + ": the lease has expired, and another holder may have the key; acquire a new lease"
 	}
-	return fmt.Sprintf("%v: no live lease has this lock id: it has ended, or was never granted here; acquire a new lease", ErrNotHeld)
+	return ErrNotHeld.Error() + ": no live lease has this lock id: it has ended, or was never granted here; " +
+		"acquire a new lease"
 }
 
 func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }

@@ -83,8 +83,8 @@ func Interval(d time.Duration) Term {
 func Margin(d time.Duration) Term { return func(t *terms) { t.margin = d } }
 
 // MinHold keeps the key taken until d after the lease was acquired, even if it is released earlier: 0 to 24 h,
-// default 0. So a process with a late clock doesn't run a short job again. No program can resume the lease meanwhile. If
-// the holder dies, the lease ends after its TTL.
+// default 0. So a process with a late clock doesn't run a short job again. No program can resume the lease meanwhile.
+// If the holder dies, the lease ends after its TTL.
 func MinHold(d time.Duration) Term { return func(t *terms) { t.hold = d } }
 
 // Heartbeat sets the interval at which [Leases.Do], [Leases.Tx] and an [Election] extend the lease: positive and less

@@ -123,7 +123,7 @@ func holdSQLite(c Claim, rows int) string {
 	return "INSERT INTO " + c.Table + " (" + c.Key + ") SELECT NULL WHERE " + strings.Join(checks, " OR ")
 }
 
-// withinSQLite: within a transaction BEGIN is refused. Outside of one it is over by the next statement of the same string.
+// withinSQLite: within a transaction BEGIN is refused. Outside of a transaction ROLLBACK, in the same string, ends it.
 func withinSQLite(_ *Store, send sender, _, text string, args []any) error {
 	err := send("BEGIN; ROLLBACK")
 	switch {
