@@ -62,7 +62,7 @@ func (t walker) inner(begin int) {
 	}
 }
 
-// searchAndCycle steps over the clauses behind a recursive WITH, of which MariaDB has the last one.
+// searchAndCycle steps over the clauses behind a recursive WITH. MariaDB has the last one only.
 //
 //	SEARCH {BREADTH | DEPTH} FIRST BY column, ... SET column
 //	CYCLE column, ... SET column [TO constant DEFAULT constant] USING column
