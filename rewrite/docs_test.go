@@ -48,6 +48,11 @@ What sqlfence does with a statement that names a registered table, here ` + "`" 
 - MySQL's ` + "`" + `ROW_COUNT()` + "`" + ` directly behind a guarded write is as without sqlfence. Inside of one, as in
   ` + "`" + `ON DUPLICATE KEY UPDATE n = ROW_COUNT()` + "`" + `, it can be -1, because of the connection's
   [first question](servers.md#what-it-costs): read it by a statement of its own.
+- On MySQL and MariaDB, under ` + "`" + `Ledger` + "`" + ` the row of the ledger counts in the position of an error: "at row 2" is the first row.
+- On MySQL and MariaDB, ` + "`" + `FOUND_ROWS()` + "`" + ` in a write under ` + "`" + `Ledger` + "`" + ` or ` + "`" + `ClaimOf` + "`" + ` is refused, because it would count the rows of
+  the guard: read it before the write.
+- On MySQL, under ` + "`" + `Ledger` + "`" + ` a prepared argument that isn't of its column's type, such as bytes for a BIT, may be converted
+  differently in the first column of an INSERT: name a column first that gets a constant.
 - Under ` + "`" + `Key` + "`" + ` a row with ` + "`" + `id` + "`" + ` NULL gets its key from the database, has no token before, and is
   refused. Write the key, or use ` + "`" + `UnfencedInserts` + "`" + `; for sealed tables see [sealed.md](sealed.md).
 - The position in an error of PostgreSQL's counts in the text that was sent, with its guard;

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What docs/leases.md shows: a lease.Listener for each driver.
+// A lease.Listener for each driver; docs/leases.md refers to this file.
 
 // pgxListener is a [lease.Listener]: it hears by pgx, on the server of a DSN.
 type pgxListener string
