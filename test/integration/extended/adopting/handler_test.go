@@ -19,7 +19,7 @@ func (p *program) underLease(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		held, err := p.election.Lease()
 		if err != nil {
-			fail(w, err)
+			fail(w, err) // 503 for lease.ErrNotLeader, 409 for sqlfence.ErrStale
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(sqlfence.WithFence(r.Context(), held.Token())))

@@ -53,7 +53,7 @@ func TestServerLog(t *testing.T) {
 					t.Errorf("line %d is %q", i, line)
 				}
 				line = proofVersion.ReplaceAllString(proofNonce.ReplaceAllString(line, "sqlfence:nonce:server:"), `"version" : "…"`)
-				onPage(t, proofText.ReplaceAllString(line, "$1…"))
+				inText(t, pageText(t, "operations.md", "## Errors in the server's log"), proofText.ReplaceAllString(line, "$1…"))
 			}
 		})
 	}

@@ -8,24 +8,41 @@ import (
 	"testing"
 )
 
-const page = "../../../../docs/adopting.md"
-
-// onPage wants a text in a block of docs/adopting.md, however its lines are broken.
-func onPage(t *testing.T, text string) {
+// pageText returns a page of docs, or only the section under a heading of the second level.
+func pageText(t *testing.T, page, heading string) string {
 	t.Helper()
-	content, err := os.ReadFile(page)
+	content, err := os.ReadFile("../../../../docs/" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(words(string(content)), words(text)) {
+	if heading == "" {
+		return string(content)
+	}
+	_, section, found := strings.Cut(string(content), "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("%s has no section %s", page, heading)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	return section
+}
+
+// onPage checks that docs/adopting.md has a text, with any blanks and line breaks between its words.
+func onPage(t *testing.T, text string) {
+	t.Helper()
+	inText(t, pageText(t, "adopting.md", ""), text)
+}
+
+func inText(t *testing.T, page, text string) {
+	t.Helper()
+	if !strings.Contains(words(page), words(text)) {
 		t.Errorf("the page doesn't have\n%s", text)
 	}
 }
 
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Each block of Go and SQL on the page is code that the tests run: it stands, but for
-// blanks, in a file of this folder.
+// The tests of this folder execute each block of Go and SQL on the pages: except for blanks, the block is a part of a
+// file of this folder.
 func TestPage(t *testing.T) {
 	var sources strings.Builder
 	files, err := filepath.Glob("*_test.go")
@@ -39,17 +56,22 @@ func TestPage(t *testing.T) {
 		}
 		sources.WriteString(words(string(text)) + "\n")
 	}
-	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := regexp.MustCompile("(?s)```(?:go|sql)\n(.*?)```").FindAllStringSubmatch(string(content), -1)
-	if len(blocks) < 5 {
-		t.Errorf("the page has %d blocks", len(blocks))
-	}
-	for _, block := range blocks {
-		if !strings.Contains(sources.String(), words(block[1])) {
-			t.Errorf("nothing here runs\n%s", block[1])
+	for _, part := range []struct {
+		page, heading string
+		blocks        int
+	}{
+		{"adopting.md", "", 8},
+		{"tokens.md", "## One token for two databases", 1},
+	} {
+		text := pageText(t, part.page, part.heading)
+		blocks := regexp.MustCompile("(?s)```(?:go|sql)\n(.*?)```").FindAllStringSubmatch(text, -1)
+		if len(blocks) < part.blocks {
+			t.Errorf("%s has %d blocks", part.page, len(blocks))
+		}
+		for _, block := range blocks {
+			if !strings.Contains(sources.String(), words(block[1])) {
+				t.Errorf("%s: no test executes\n%s", part.page, block[1])
+			}
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What each rule refuses: the table of docs/adopting.md.
+// What each rule refuses: the table of docs/rules.md, in "RowFence or Ledger".
 func TestRules(t *testing.T) {
 	row, ledger := sqlfence.RowFence("fence_token"), sqlfence.Ledger()
 	const update = "UPDATE books SET price = 20 WHERE id = 1"
