@@ -17,7 +17,7 @@ var gooseRecipe = recipe{
 	own: func(ctx context.Context, t *testing.T, db *ownedDB) error {
 		dialect, database := goose.Dialect(named(db.Base, "postgres", "sqlite3", "mysql")), schemaOf(db.Base)
 
-		// sqlfence's own tables: the folder as it is, with a table of versions of its own.
+		// sqlfence's files have a separate table of versions.
 		folder, err := fs.Sub(schema.Files, database)
 		if err != nil {
 			return err

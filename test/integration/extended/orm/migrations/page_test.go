@@ -30,7 +30,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	blocks := regexp.MustCompile("(?s)```(?:go|sql)\n(.*?)```").FindAllStringSubmatch(string(page), -1)
-	if len(blocks) < 10 {
+	if len(blocks) < 6 {
 		t.Errorf("the page has %d blocks", len(blocks))
 	}
 	for _, block := range blocks {

@@ -66,7 +66,6 @@ func (r recipe) convert(t *testing.T, b harness.Base) {
 	bypassing := func(reason string) *ownedDB {
 		driverName, dsn := b.DriverName, source
 
-		// The application's own options, and one more.
 		options := append(slices.Clone(options), sqlfence.WithoutGuards(reason))
 		db, err := sqlfence.Open(driverName, dsn, options...)
 
