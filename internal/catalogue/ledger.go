@@ -131,8 +131,8 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 		why = "its column token is of the type " + token.shown + ", and has to be bigint"
 	}
 	if why != "" {
-		l.wrongLedger(t, Fault, "Repair the table, as docs/migrations.md has it, and keep its rows: tokens would begin "+
-			"again at 1.", "The table %s can't be the ledger: %s.", l.name(ledger), why)
+		l.wrongLedger(t, Fault, "Repair the table so that it is as the file 00001_fencing_tokens of package schema creates it, "+
+			"and keep its rows: tokens would begin again at 1.", "The table %s can't be the ledger: %s.", l.name(ledger), why)
 		return
 	}
 	if mark.level == Warning {
