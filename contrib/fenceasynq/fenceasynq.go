@@ -13,7 +13,8 @@
 //
 // An attempt that was refused isn't counted as a failure of the task. If its lease has run out, asynq doesn't look at
 // what it returns, and the task is the later attempt's. If it hasn't, it was another task that has taken the name over,
-// or an attempt that has begun late, and asynq runs the task again.
+// or an attempt that has begun late, and asynq runs the task again. asynq compares a lease with the worker's own clock,
+// so the clocks of all servers must agree.
 package fenceasynq
 
 import (

@@ -1,4 +1,4 @@
-// Package recipes runs the code of docs/recipes.md on SQLite.
+// Package recipes runs the code of docs/recipes.md on SQLite, and that of docs/jobs.md on SQLite and PostgreSQL.
 package recipes
 
 import (
@@ -25,29 +25,34 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// TestPage wants each block of Go on the page to stand in this file, but for blanks.
-func TestPage(t *testing.T) {
+// TestPages wants each block of Go on the pages to stand in the file that runs it, but for blanks.
+func TestPages(t *testing.T) {
 	words := func(text []byte) string { return strings.Join(strings.Fields(string(text)), " ") }
-	page, err := os.ReadFile("../../docs/recipes.md")
 	check := checking(t)
-	check(err)
-	source, err := os.ReadFile("recipes_test.go")
-	check(err)
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
-	if len(blocks) < 17 {
-		t.Errorf("the page has %d blocks of Go", len(blocks))
-	}
-	for _, block := range blocks {
-		if !strings.Contains(words(source), words(block[1])) {
-			t.Errorf("nothing here runs\n%s", block[1])
+	for _, p := range []struct {
+		page, file string
+		least      int
+	}{{"../../docs/recipes.md", "recipes_test.go", 17}, {"../../docs/jobs.md", "jobs_test.go", 10}} {
+		page, err := os.ReadFile(p.page)
+		check(err)
+		source, err := os.ReadFile(p.file)
+		check(err)
+		blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllSubmatch(page, -1)
+		if len(blocks) < p.least {
+			t.Errorf("%s has %d blocks of Go", p.page, len(blocks))
 		}
-		if n := strings.Count(string(block[1]), "\n"); n > 12 {
-			t.Errorf("a recipe of %d lines:\n%s", n, block[1])
+		for _, block := range blocks {
+			if !strings.Contains(words(source), words(block[1])) {
+				t.Errorf("%s doesn't run\n%s", p.file, block[1])
+			}
+			if n := strings.Count(string(block[1]), "\n"); n > 12 {
+				t.Errorf("a recipe of %d lines:\n%s", n, block[1])
+			}
 		}
-	}
-	for _, parameters := range regexp.MustCompile("`file:shop.db(.*?)`").FindAllSubmatch(page, -1) {
-		if !strings.Contains(string(parameters[1]), "_txlock=immediate&") {
-			t.Errorf("%s doesn't lock at BEGIN", parameters[1])
+		for _, parameters := range regexp.MustCompile("`file:shop.db(.*?)`").FindAllSubmatch(page, -1) {
+			if !strings.Contains(string(parameters[1]), "_txlock=immediate&") {
+				t.Errorf("%s doesn't lock at BEGIN", parameters[1])
+			}
 		}
 	}
 }
