@@ -1,4 +1,5 @@
-// Package recipes runs the code of docs/recipes.md on SQLite, and that of docs/jobs.md on SQLite and PostgreSQL.
+// Package recipes runs the code of docs/recipes.md on SQLite, that of docs/jobs.md on SQLite
+// and PostgreSQL, and that of docs/sealed.md on PostgreSQL.
 package recipes
 
 import (
@@ -32,7 +33,8 @@ func TestPages(t *testing.T) {
 	for _, p := range []struct {
 		page, file string
 		least      int
-	}{{"../../docs/recipes.md", "recipes_test.go", 17}, {"../../docs/jobs.md", "jobs_test.go", 10}} {
+	}{{"../../docs/recipes.md", "recipes_test.go", 17}, {"../../docs/jobs.md", "jobs_test.go", 10},
+		{"../../docs/sealed.md", "sealed_test.go", 3}} {
 		page, err := os.ReadFile(p.page)
 		check(err)
 		source, err := os.ReadFile(p.file)
