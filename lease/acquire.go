@@ -25,9 +25,8 @@ func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease
 	return m.waitInLine(ctx, r)
 }
 
-// TryAcquire makes one attempt to take the lease of key, and reports whether it succeeded. [Timeout] limits the
-// attempt, by default to 5 s; other terms about waiting have no effect. Errors are those of [Leases.Acquire] except
-// ErrHeld.
+// TryAcquire makes one attempt, and reports whether it succeeded instead of returning ErrHeld. [Timeout] limits the
+// attempt, by default to 5 s; other terms about waiting have no effect. Other errors are those of [Leases.Acquire].
 func (m *Leases) TryAcquire(ctx context.Context, key string, terms ...Term) (lease *Lease, ok bool, err error) {
 	r, err := m.request(key, terms)
 	if err != nil {

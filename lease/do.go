@@ -9,8 +9,8 @@ import (
 )
 
 // Do acquires the lease of key as [Leases.Acquire] does, calls f with the context of the lease, and releases the
-// lease when f returns or panics. Heartbeats extend the lease while f runs. When the lease is lost, the context of f
-// ends, and f must return.
+// lease when f returns or panics. Heartbeats extend the lease while f runs, and are repeated after an error until the
+// lease ends by this process's clock. When the lease is lost, the context of f ends, and f must return.
 //
 // Errors are those of Acquire and of f. If the lease was lost before f returned, the error is also ErrLeaseLost and
 // [sqlfence.ErrStale], and never context.Canceled. A failed release is logged, and the lease ends after its TTL.

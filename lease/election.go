@@ -40,13 +40,13 @@ type Election struct {
 // concurrently, and must return soon.
 type Callbacks struct {
 	// Elected is called once in a leadership, on a new goroutine. ctx carries the token, and ends when the lease or
-	// the context of Run ends, or after [Election.Resign]. Elected must return then, because no new campaign starts
-	// before. If Elected returns earlier, the leadership continues.
+	// the context of Run ends, or after [Election.Resign]; its cause is the reason. Elected must return then, because
+	// no new campaign starts before. If Elected returns earlier, the leadership continues.
 	Elected func(ctx context.Context)
 
-	// Short is called when heartbeats fail and a third of the TTL is left (docs/leases.md has the formula). err is
-	// the error of the last heartbeat, or nil without a response. Short is called again only after the lease was
-	// extended.
+	// Short is called when heartbeats fail and, by default, a third of the TTL is left (docs/leases.md has the
+	// formula). err is the error of the last heartbeat, or nil without a response. Short is called again only after
+	// the lease was extended.
 	Short func(left time.Duration, err error)
 
 	// Lost is called at most once in a leadership, with a [*LostError], but not after Resign.

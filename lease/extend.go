@@ -9,10 +9,8 @@ import (
 )
 
 // Extend changes the end of the live lease with this lock id to ttl (1 ms to 24 h) from now, and returns the new end
-// by the server's clock. The holder of a [Lease] must use [Lease.Extend].
-//
-// Errors: [*NotHeldError]; [ErrInvalid] for the lock id or the ttl; or the database's, after which the lease may have
-// been extended.
+// by the server's clock. The holder of a [Lease] must use [Lease.Extend]. Errors: [*NotHeldError]; [ErrInvalid]; or
+// the database's, after which the lease may have been extended.
 func (m *Leases) Extend(ctx context.Context, lockID string, ttl time.Duration) (time.Time, error) {
 	until, _, err := m.extend(ctx, lockID, ttl)
 	return until, err
@@ -43,10 +41,8 @@ func (m *Leases) extend(
 }
 
 // Release ends the live lease with this lock id, regardless of [MinHold]. The holder of a [Lease] must use
-// [Lease.Release]. If ctx ends, Release behaves as Lease.Release does.
-//
-// Errors: [*NotHeldError]; [ErrInvalid] for the lock id; the error of ctx; or the database's, after which the lease
-// may have been released.
+// [Lease.Release], which handles the end of ctx in the same way. Errors: [*NotHeldError]; [ErrInvalid]; the error of
+// ctx; or the database's, after which the lease may have been released.
 func (m *Leases) Release(ctx context.Context, lockID string) error {
 	return m.releaseAfter(ctx, lockID, 0)
 }

@@ -14,9 +14,8 @@ import (
 // because the key is the name of its tokens.
 const maxKey = 512
 
-// NormalizeKey returns key in Unicode normalization form C, which is the stored form and the name of the tokens. The
-// error is [ErrInvalid] if key is empty, longer than 512 bytes, not valid UTF-8, contains a NUL, or is
-// "sqlfence:floor".
+// NormalizeKey returns key in Unicode normalization form C, the stored form and the name of the tokens. It returns
+// [ErrInvalid] if key is empty, longer than 512 bytes, not valid UTF-8, contains a NUL, or is "sqlfence:floor".
 func NormalizeKey(key string) (string, error) {
 	if !utf8.ValidString(key) {
 		return "", invalid("a key of %d bytes is not valid UTF-8", len(key))

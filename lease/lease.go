@@ -96,13 +96,12 @@ func (l *Lease) ExpiresAt() time.Time {
 	return l.expires
 }
 
-// String returns the key, the holder and the times, without the lock id.
+// String returns the text of [Info.String].
 func (l *Lease) String() string { return l.public().String() }
 
-// LogValue returns the text of String.
 func (l *Lease) LogValue() slog.Value { return slog.StringValue(l.String()) }
 
-// MarshalJSON encodes the [Info] of the lease, without the lock id.
+// MarshalJSON encodes the [Info] without the lock id.
 func (l *Lease) MarshalJSON() ([]byte, error) { return json.Marshal(l.public()) }
 
 // public returns the lease as others see it.
@@ -112,8 +111,8 @@ func (l *Lease) public() Info {
 	return info
 }
 
-// Context returns the context of Acquire with the token added. It ends when the context of Acquire or the lease ends,
-// then with a [*LostError] or [ErrReleased] as its cause. It has no deadline for the lease, which can be extended.
+// Context returns the context of Acquire with the token added. It also ends when the lease ends; its cause is then a
+// [*LostError] or [ErrReleased]. It has no deadline for the lease, which can be extended.
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Done returns a channel that is closed when the lease ends, but not when the context of Acquire ends.
@@ -177,8 +176,8 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 
 // Release ends the lease. Only the first call succeeds; other calls, and calls after a loss, return the error of
 // [Lease.Err]. After any error, this process no longer holds the lease, and the lease ends in the database after its
-// TTL. If ctx has ended, Release returns its error and releases the lease in the background for up to 5 s; so before
-// the program exits, pass a context that hasn't ended.
+// TTL at the latest. If ctx has ended, Release returns its error and releases the lease in the background for up to 5
+// s; so before the program exits, pass a context that hasn't ended.
 func (l *Lease) Release(ctx context.Context) error {
 	l.expire()
 	if !l.finish(ErrReleased) {

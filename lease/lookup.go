@@ -33,7 +33,6 @@ func (i Info) String() string {
 		i.AcquiredAt.UTC().Format(time.RFC3339Nano), i.ExpiresAt.UTC().Format(time.RFC3339Nano))
 }
 
-// LogValue returns the text of String.
 func (i Info) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
 // Lookup returns the live lease of key, if there is one. Errors: [ErrInvalid], [sqlfence.ErrStandby] from a standby,

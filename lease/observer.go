@@ -39,7 +39,6 @@ const (
 	Lost                           // a lease ended before its holder released it
 )
 
-// String returns the name of the kind in lower case.
 func (k EventKind) String() string {
 	switch k {
 	case Acquired:

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/editlock"
 )
 
-// An Edit is who wants to edit which row, at which version. A web application makes it again from each request. If a
-// field is invalid, a method returns [sqlfence.ErrInvalid] and sends nothing.
+// An Edit is who wants to edit which row, at which version. If a field is invalid, a method returns
+// [sqlfence.ErrInvalid] and sends nothing.
 type Edit struct {
 	// ID is the value of the row's key column, or a [CompositeKey].
 	ID any
@@ -18,7 +18,7 @@ type Edit struct {
 	Serial int64
 
 	// User is the ID of the user: an integer, a text, or a [driver.Valuer] that yields one. Nil, the empty text, and
-	// texts and integers that mean the number 0, such as "00" and "-0", are invalid.
+	// what means the number 0, such as "00", are invalid.
 	User any
 
 	// TTL is how long the lock lasts unless it is renewed: at least 1 ms, or 0 for the table's ([WithTTL]). SQLite

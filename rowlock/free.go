@@ -9,11 +9,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// FreeUser releases all locks held by user, for example at logout, and returns their number. An ID of another Go type
-// matches if the database prints it the same. An invalid ID is [sqlfence.ErrInvalid].
+// FreeUser frees all locks of user, for example at logout, and returns their number. An ID of another Go type matches
+// if the database prints it the same. An invalid ID is [sqlfence.ErrInvalid].
 //
-// The methods that free locks free each lock in its own transaction, and only if the row still has the same holder
-// since the same time, with the same session. If a lock can't be freed, they continue and join the errors.
+// The methods that free locks do so in a transaction for each lock, and only if the row still has the same holder
+// since the same time, with the same session. After an error they continue, and join the errors.
 func (m *Manager) FreeUser(ctx context.Context, user any) (freed int, err error) {
 	id, err := userText(user)
 	if err != nil {

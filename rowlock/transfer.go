@@ -12,12 +12,11 @@ import (
 // administrator: it succeeds with any holder of the lock and at any version of the row, which it doesn't change. No
 // session keeps the lock alive until the new holder's first Request or Renew.
 //
-// If the previous holder goes on, Request, SaveRelease and SaveKeep return a [*sqlfence.LockedError] while the new
-// holder has the lock; after a transfer to nil they succeed if the row is unchanged and no other user has taken the
-// lock. Renew returns the same LockedError, or ErrNotHeld. Release does nothing.
+// Then the previous holder's Request, SaveRelease and SaveKeep return a [*sqlfence.LockedError] while the new holder
+// has the lock; after a transfer to nil they succeed if the row is unchanged and no other user has taken the lock.
+// Renew returns the same LockedError, or ErrNotHeld. Release does nothing.
 //
-// Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for the id or user, such as 0, or the
-// database's.
+// Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for the id or user, or the database's.
 func (t *Table) Transfer(ctx context.Context, id, to any) (lock Lock, err error) {
 	key, err := t.key(id)
 	if err != nil {
