@@ -27,8 +27,8 @@ const deleteSize = 100
 // name can be used again.
 //
 // After Delete, tables with [sqlfence.Ledger] refuse the tokens of the name with [sqlfence.ErrUnknownName], and with
-// [sqlfence.ErrStale] once the name is used again. A lease of the name isn't released. [Store.Adopt] refuses new
-// names at or below the lower bound, so keep adopted names in another database.
+// [sqlfence.ErrStale] once the name is used again. A lease of the name isn't released. [Store.Adopt] refuses first
+// tokens at or below the lower bound, so keep adopted names in another database.
 //
 // Each transaction deletes 100 names; after an error, repeat Delete. Errors: [sqlfence.ErrInvalid] for a name, with
 // nothing deleted; an untyped error if the triggers of [Store.Setup] are missing or of another version, or row-level

@@ -42,8 +42,8 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithProcedures makes [Store.Setup] create or update the PostgreSQL procedures sqlfence_issue and sqlfence_adopt,
-// for programs in other languages. The procedures commit, so they fail within a transaction. Callers need the
-// privileges of [Store.Issue]. They need PostgreSQL 13 or later; on another database, WithProcedures is invalid.
+// for programs in other languages. The procedures commit, so they fail within a transaction. They need PostgreSQL 13
+// or later, and their callers the privileges of [Store.Issue]. On another database, the option is invalid.
 // docs/protocol.md describes their use.
 func WithProcedures() Option { return func(c *config) { c.procedures = true } }
 

@@ -47,7 +47,8 @@ type RepairOption func(*repair)
 
 type repair struct{ high, dry bool }
 
-// AboveWarnToken allows a floor above [sqlfence.WarnToken], which uses up a tenth of the tokens of all names for ever.
+// AboveWarnToken allows a floor above [sqlfence.WarnToken], which uses up a tenth of the tokens of all names or more,
+// for ever.
 func AboveWarnToken() RepairOption { return func(r *repair) { r.high = true } }
 
 // DryRun makes Repair change nothing and return what it would change.
