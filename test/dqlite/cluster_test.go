@@ -60,6 +60,7 @@ type node struct {
 	folder  string
 	process *exec.Cmd // nil while it is down
 	input   io.Closer
+	ended   chan struct{}
 }
 
 // A cluster is nodes on loopback, that reach each other through a network of the test's.
@@ -138,9 +139,25 @@ func (c *cluster) start(t testing.TB, n *node) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	n.process, n.input = cmd, input
+	n.process, n.input, n.ended = cmd, input, make(chan struct{})
 	if line, err := bufio.NewReader(output).ReadString('\n'); line != "started\n" {
 		t.Fatalf("node %d: %q, %v", n.id, line, err)
+	}
+	go func(ended chan struct{}) {
+		_ = cmd.Wait()
+		close(ended)
+	}(n.ended)
+}
+
+// revive starts nodes again that have ended by themselves.
+func (c *cluster) revive(t testing.TB) {
+	t.Helper()
+	for _, n := range c.nodes {
+		select {
+		case <-n.ended:
+			c.start(t, n)
+		default:
+		}
 	}
 }
 
@@ -149,7 +166,7 @@ func (n *node) kill() {
 		return
 	}
 	_ = n.process.Process.Kill()
-	_ = n.process.Wait()
+	<-n.ended
 	n.process = nil
 }
 

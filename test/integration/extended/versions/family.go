@@ -15,9 +15,11 @@ var family = []struct{ name, state, how, tests string }{
 	{"rqlite, by gorqlite/stdlib", "refused", "its `Begin`, `Commit` and `Rollback` do nothing", "test/integration/extended/drivers/rqlite"},
 	{"libSQL, by go-libsql", "refused",
 		"its errors quote the statement, and it takes no `?1`. Tried without the refusal: a stale write failed, but not as `ErrStale`", "internal/session"},
+	{"dqlite 1.18, by go-dqlite/v3", "tested, guarded writes by `Query` refused", "[dqlite.md](dqlite.md)", "test/dqlite"},
+	{"dqlite, by go-dqlite before version 3", "refused", "its nodes may acknowledge an `INSERT … RETURNING` that they haven't replicated", "test/dqlite"},
 	{"sqld and Turso, by libsql-client-go", "not tested", "there was no server", ""},
 	{"LiteFS", "not tested", "it is a file system of its own (FUSE)", ""},
-	{"Cloudflare D1, dqlite", "not tested", "no driver for `database/sql` was at hand", ""},
+	{"Cloudflare D1", "not tested", "no driver for `database/sql` was at hand", ""},
 }
 
 func familyTable() string {
