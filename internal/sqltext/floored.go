@@ -1,6 +1,7 @@
 package sqltext
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -57,4 +58,14 @@ func refused(err error) bool {
 		return true
 	}
 	return false
+}
+
+// Exhausted says why no token above value is issued for name: none is above limit, and a value
+// beyond it is a name's that was retired.
+func Exhausted(name string, value, limit int64) string {
+	if value > limit {
+		return fmt.Sprintf("%q was retired; take another name", name)
+	}
+	return fmt.Sprintf("%q stands at %d, the highest is %d; replace the name: tokens.Store.Rotate, "+
+		"sqlfence tokens rotate", name, value, limit)
 }
