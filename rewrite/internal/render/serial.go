@@ -31,7 +31,7 @@ func (serial) assigns(w *writer) {
 	case numbers{w}.lacksSerial():
 		numbers{w}.raiseNumber(guard.Required)
 		return
-	case !w.Plan.Versioned || w.Dialect.Guard.SetsInOrder.Is():
+	case !serial{}.refuses(w) || w.Dialect.Guard.SetsInOrder.Is():
 		numbers{w}.increment()
 		return
 	}
@@ -57,6 +57,9 @@ func (w numbers) callersSerial() { w.field(0, fieldSerial) }
 // gone writes the RETURNING that raises for a row which wasn't there. A row that
 // was inserted is at 1, one that was updated at the caller's serial and 1.
 func (w numbers) gone() {
+	if !(serial{}).refuses(w.writer) {
+		return
+	}
 	w.write(" RETURNING CASE WHEN ", w.target.Qualifier, ".", w.rules.Quoted.Serial)
 	w.operator("-")
 	w.write("1")

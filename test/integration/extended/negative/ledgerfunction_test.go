@@ -89,17 +89,15 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 // and the texts.
 func withTextsAsVariables(t *testing.T) (files map[string]string, source string) {
 	t.Helper()
-	const folder = "internal/dialect/postgres/"
 	shipped, err := os.ReadFile("../../../../schema/postgres/00004_ledger_function.up.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	source = string(shipped)
-	files = replaced(t, folder+"shipped.go", func(text string) string {
-		wrapped := strings.Replace(text, "return strings.TrimSuffix(statement, ", "return without(statement, ", 1)
+	files = replaced(t, "internal/sqltext/ledgertriggers.go", func(text string) string {
+		wrapped := strings.Replace(text, "append(statements, statement)", "append(statements, Without(statement))", 1)
 		return strings.Replace(wrapped, "import (\n", "import (\n\"os\"\n", 1) + `
-func without(text, end string) string {
-	text = strings.TrimSuffix(text, end)
+func Without(text string) string {
 	news := strings.Split(os.Getenv("SQLFENCE_NEW"), "\x1f")
 	for i, old := range strings.Split(os.Getenv("SQLFENCE_OLD"), "\x1f") {
 		text = strings.ReplaceAll(text, old, news[i])
@@ -108,11 +106,11 @@ func without(text, end string) string {
 }
 `
 	})
-	maps.Copy(files, replaced(t, folder+"ledger.go", func(text string) string {
+	maps.Copy(files, replaced(t, "internal/dialect/postgres/ledger.go", func(text string) string {
 		source += text
 		before, value, _ := strings.Cut(text, "\nvar FindLedgerFunction = ")
 		value, rest, _ := strings.Cut(value, "\n\n")
-		return before + "\nvar FindLedgerFunction = without(" + strings.TrimSuffix(value, "\n") + `, "")` + "\n\n" + rest
+		return before + "\nvar FindLedgerFunction = sqltext.Without(" + strings.TrimSuffix(value, "\n") + ")" + "\n\n" + rest
 	}))
 	return files, source
 }
