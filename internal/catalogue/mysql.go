@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -30,7 +31,19 @@ type mysql struct{}
 
 func (mysql) tableNames(*look) string { return mysqlTables }
 
-func (mysql) fencedNames(*look) string { return mysqlFenced }
+func (mysql) fencedNames(l *look) string {
+	return fmt.Sprintf(mysqlFenced, l.ownSchemas("table_schema"), l.ownSchemas("event_object_schema"))
+}
+
+// ownSchemas is a condition on a schema. A server has databases of several programs, so without registered tables only the
+// session's database is looked at, and the schema that the ledger is in by the options.
+func (l *look) ownSchemas(column string) string {
+	condition := column + " " + my.NotTheServers
+	if l.opts.Recognise {
+		condition += " AND " + column + " IN (COALESCE(DATABASE(), " + column + "), " + l.db.Text(l.opts.Schema) + ")"
+	}
+	return condition
+}
 
 func (mysql) alter(table, column, declare string) string {
 	return "ALTER TABLE " + table + " MODIFY COLUMN " + column + " " + declare
@@ -39,7 +52,7 @@ func (mysql) alter(table, column, declare string) string {
 func (mysql) relations(l *look, names []string) (found []*relation, err error) {
 	rows, err := l.rows("the tables",
 		`SELECT table_schema, table_name, table_type, COALESCE(engine, ''), CASE WHEN table_schema = DATABASE() THEN 1 ELSE 0 END
-FROM information_schema.tables WHERE table_schema `+my.NotTheServers+` AND LOWER(table_name) IN (`+l.db.texts(names)+
+FROM information_schema.tables WHERE `+l.ownSchemas("table_schema")+` AND LOWER(table_name) IN (`+l.db.texts(names)+
 			`) ORDER BY 1, 2`)
 	for _, r := range rows {
 		rel := &relation{id: r[0] + "." + r[1], schema: r[0], name: r[1], kind: "table", storage: r[3],

@@ -11,11 +11,11 @@ import (
 const mysqlTables = `SELECT DISTINCT table_name FROM information_schema.tables
 	WHERE table_schema ` + my.NotTheServers + ` AND table_type NOT IN ('VIEW', 'SEQUENCE') ORDER BY 1`
 
-// mysqlFenced are the names of the tables with a fence column, or a seal.
+// mysqlFenced are the names of the tables with a fence column, or a seal, in some schemas.
 const mysqlFenced = `SELECT table_name FROM information_schema.columns
-	WHERE table_schema ` + my.NotTheServers + ` AND LOWER(column_name) = '` + recognisedColumn + `'
+	WHERE %s AND LOWER(column_name) = '` + recognisedColumn + `'
 UNION SELECT event_object_table FROM information_schema.triggers
-	WHERE event_object_schema ` + my.NotTheServers + ` AND trigger_name LIKE '` + sqltext.SealPrefix + `%' ORDER BY 1`
+	WHERE %s AND trigger_name LIKE '` + sqltext.SealPrefix + `%%' ORDER BY 1`
 
 // The role's privileges on a column are those on its table, too.
 const mysqlColumns = `SELECT CONCAT(table_schema, '.', table_name), column_name, LOWER(data_type), column_type,
