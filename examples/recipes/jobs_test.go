@@ -262,30 +262,43 @@ func TestPruning(t *testing.T) {
 func TestKeyOfTwoColumns(t *testing.T) {
 	page, err := os.ReadFile("../../docs/jobs.md")
 	checking(t)(err)
-	column := regexp.MustCompile("(?s)```sql\n(task_key .*?)```").FindSubmatch(page)
-	if column == nil {
+	block := regexp.MustCompile("(?s)```sql\n(task_key .*?)```").FindSubmatch(page)
+	if block == nil {
 		t.Fatal("the page has no column task_key")
 	}
-	onJobs(t, func(t *testing.T, db jobsDB) {
-		ctx, check := t.Context(), checking(t)
-		db.exec(ctx, t, `CREATE TABLE tasks (task_name varchar(100) NOT NULL, task_instance varchar(100) NOT NULL,
-			state varchar(10) NOT NULL DEFAULT 'queued', claim bigint NOT NULL DEFAULT 0, `+string(column[1])+`)`)
-		db.exec(ctx, t, `INSERT INTO tasks (task_name, task_instance) VALUES ('mail', '1'), ('mail', '2')`)
-		var key string
-		var claim int64
-		err := db.QueryRowContext(ctx, `UPDATE tasks SET claim = claim + 1
-			WHERE task_name = $1 AND task_instance = $2 RETURNING task_key, claim`, "mail", "1").Scan(&key, &claim)
+	column := string(block[1])
+	onJobs(t, func(t *testing.T, db jobsDB) { db.playTasks(t, column) })
+	t.Run("mysql", func(t *testing.T) {
+		check := checking(t)
+		source, err := scratch.New(t.Context(), "tasks", servers.MySQLURL(t))
 		check(err)
-		token, err := sqlfence.ClaimToken("tasks", key, claim)
+		defer func() { check(source.Drop()) }()
+		db, err := sqlfence.Open(source.Driver, source.DSN, sqlfence.WithTable("tasks", sqlfence.Key("task_key"), sqlfence.Claim("claim")))
 		check(err)
-		ctx = sqlfence.WithFence(ctx, token)
-		const finish = `UPDATE tasks SET state = 'done' WHERE task_name = 'mail' AND task_instance = $1`
-		db.exec(ctx, t, finish, "1")
-		if _, err := db.ExecContext(ctx, finish, "2"); !errors.Is(err, sqlfence.ErrOutOfScope) {
-			t.Errorf("a write of another task: %v", err)
-		}
-		db.exec(t.Context(), t, `UPDATE tasks SET claim = claim + 1`)
-		_, err = db.ExecContext(ctx, finish, "1")
-		wantStale(t, err)
+		defer db.Close()
+		jobsDB{db, source.Driver}.playTasks(t, strings.Replace(column, "task_name || '/' || task_instance", "CONCAT(task_name, '/', task_instance)", 1))
 	})
+}
+
+// playTasks has a worker claim a task, and finish it before and after another worker has claimed all.
+func (db jobsDB) playTasks(t *testing.T, column string) {
+	ctx, check := t.Context(), checking(t)
+	db.exec(ctx, t, `CREATE TABLE tasks (task_name varchar(100) NOT NULL, task_instance varchar(100) NOT NULL,
+		state varchar(10) NOT NULL DEFAULT 'queued', claim bigint NOT NULL DEFAULT 0, `+column+`)`)
+	db.exec(ctx, t, `INSERT INTO tasks (task_name, task_instance) VALUES ('mail', '1'), ('mail', '2')`)
+	db.exec(ctx, t, `UPDATE tasks SET claim = claim + 1 WHERE task_name = 'mail' AND task_instance = '1'`)
+	var key string
+	var claim int64
+	check(db.QueryRowContext(ctx, `SELECT task_key, claim FROM tasks WHERE task_instance = '1'`).Scan(&key, &claim))
+	token, err := sqlfence.ClaimToken("tasks", key, claim)
+	check(err)
+	ctx = sqlfence.WithFence(ctx, token)
+	const finish = `UPDATE tasks SET state = 'done' WHERE task_name = 'mail' AND task_instance = `
+	db.exec(ctx, t, finish+"'1'")
+	if _, err := db.ExecContext(ctx, finish+"'2'"); !errors.Is(err, sqlfence.ErrOutOfScope) {
+		t.Errorf("a write of another task: %v", err)
+	}
+	db.exec(t.Context(), t, `UPDATE tasks SET claim = claim + 1`)
+	_, err = db.ExecContext(ctx, finish+"'1'")
+	wantStale(t, err)
 }
