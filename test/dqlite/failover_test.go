@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A write or a COMMIT without an answer is ErrUnknownOutcome, and isn't sent again: the leader is paused, or cut off from
-// the other nodes. A leader that was killed before is noticed before anything is sent.
+// A write or a COMMIT without an answer is ErrUnknownOutcome, and isn't sent again: the leader is paused, or killed
+// after it was cut off. A leader that was killed before is noticed before anything is sent.
 func TestUnknownOutcome(t *testing.T) {
 	c := ownCluster(t)
 	connector := c.connector(t)
@@ -24,35 +24,41 @@ func TestUnknownOutcome(t *testing.T) {
 		fail, after func(old *node)
 		commits     bool
 	}{
-		{"cut off", func(n *node) { c.network.set(n, true) }, func(n *node) { c.network.set(n, false) }, true},
+		{"cut off, and killed", func(n *node) { c.network.set(n, true) }, func(n *node) {
+			n.kill()
+			c.network.set(n, false)
+			c.start(t, n)
+		}, true},
 		{"paused", (*node).pause, (*node).carryOn, false},
 	} {
 		awaitLead(t, db)
 		old := c.awaitLeader(t, nil)
-		tx, err := db.BeginTx(ctx, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if f.commits {
-			mustExec(t, withContext{tx, ctx}, query)
-		}
 		before := number(t, bare(t, connector), "SELECT price FROM books WHERE id = 1")
 		if f.commits {
+			tx, err := db.BeginTx(ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustExec(t, withContext{tx, ctx}, query)
 			f.fail(old)
-			if err := tx.Commit(); !errors.Is(err, sqlfence.ErrUnknownOutcome) {
+			committed := make(chan error, 1) // a COMMIT has no deadline: it may wait as long as the node lives
+			go func() { committed <- tx.Commit() }()
+			c.awaitLeader(t, old)
+			old.kill()
+			if err := <-committed; !errors.Is(err, sqlfence.ErrUnknownOutcome) {
 				t.Errorf("%s: COMMIT: %v", f.name, err)
 			}
 		} else {
 			conn := leading(t, db)
+			old = c.awaitLeader(t, nil)
 			f.fail(old)
 			late, cancel := context.WithTimeout(ctx, 2*time.Second)
 			if _, err := conn.ExecContext(late, query); !errors.Is(err, sqlfence.ErrUnknownOutcome) {
 				t.Errorf("%s: %v", f.name, err)
 			}
 			cancel()
-			_ = conn.Close()
+			defer conn.Close()
 		}
-		_ = tx.Rollback()
 		c.awaitLeader(t, old)
 		f.after(old)
 		awaitLead(t, db)
