@@ -123,13 +123,17 @@ func holdSQLite(c Claim, rows int) string {
 	return "INSERT INTO " + c.Table + " (" + c.Key + ") SELECT NULL WHERE " + strings.Join(checks, " OR ")
 }
 
-// withinSQLite: within a transaction BEGIN is refused. Outside of a transaction ROLLBACK, in the same string, ends it.
+// withinSQLite: the PRAGMA changes nothing, and fails within a transaction. If an authorizer denies the PRAGMA, as on
+// dqlite, BEGIN shows the same: it fails within a transaction, and ROLLBACK, in the same string, ends a new one.
 func withinSQLite(_ *Store, send sender, _, text string, args []any) error {
-	err := send("BEGIN; ROLLBACK")
+	err := send("PRAGMA temp.synchronous = 2")
+	if err != nil && strings.Contains(err.Error(), "not authorized") {
+		err = send("BEGIN; ROLLBACK")
+	}
 	switch {
 	case err == nil:
 		return errOutside
-	case !strings.Contains(err.Error(), "within a transaction"):
+	case !strings.Contains(err.Error(), "inside a transaction") && !strings.Contains(err.Error(), "within a transaction"):
 		return err
 	}
 	return send(text, args...)

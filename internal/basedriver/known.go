@@ -88,8 +88,8 @@ var drivers = map[string]Driver{
 	"github.com/glebarez/go-sqlite": {Server: SQLite, NoOptions: true, SkipsArgCheck: true, MutesEnd: true},
 
 	dqlite + "/v3/driver": {Server: SQLite, NoOptions: true, Remote: true, reach: reachDqlite,
-		RowsUnfit: "over this driver a query's error has the name of a column in place of the reason, so that a refusal " +
-			"can't be told from others; run the write with Exec, without RETURNING"},
+		RowsUnfit: "over this driver a query's error has the name of a column in place of the reason, so that a " +
+			"refusal can't be told from others; run the write with Exec, without RETURNING"},
 	dqlite + "/v2/driver": {Server: SQLite, Unfit: oldDqlite},
 	dqlite + "/driver":    {Server: SQLite, Unfit: oldDqlite},
 
