@@ -98,7 +98,7 @@ func TestTransaction(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			ctx := sqlfence.WithFence(ctx, token)
+			ctx = sqlfence.WithFence(ctx, token)
 
 			tx, err := db.BeginTx(ctx, nil)
 			if err != nil {
