@@ -31,7 +31,9 @@ const holderA, database, holderB = 40, 125, 210
 func picture() string {
 	var b strings.Builder
 	draw := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	text := func(x, y int, class, words string) { draw(`<text x="%d" y="%d" class="%s">%s</text>`, x, y, class, words) }
+	text := func(x, y int, class, words string) {
+		draw(`<text x="%d" y="%d" class="%s">%s</text>`, x, y, class, words)
+	}
 	bar := func(x, y, width int, class, words string) {
 		draw(`<rect x="%d" y="%d" width="%d" height="28" rx="4" class="%s"/>`, x, y-14, width, class)
 		text(x+width/2, y+5, "middle", words)

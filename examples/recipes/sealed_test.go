@@ -70,6 +70,7 @@ func TestSealedTable(t *testing.T) {
 
 	db, err := sqlfence.Open("pgx", dsn,
 		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
+	check(err) // ends the program
 	err = schema.Seal(ctx, db)
 
 	check(err)

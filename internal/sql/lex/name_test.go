@@ -97,18 +97,6 @@ func TestIsName(t *testing.T) {
 	}
 }
 
-func texts(t *testing.T, r *Rules, sql string) (texts []string) {
-	t.Helper()
-	toks, err := Scan(r, sql, EscapesNone, nil)
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
-	}
-	for _, tok := range toks[:len(toks)-1] {
-		texts = append(texts, sql[tok.Start:tok.End])
-	}
-	return texts
-}
-
 func TestFoldedByLocale(t *testing.T) {
 	if _, ok := Postgres.FoldedByLocale("books", &Token{Kind: Word, End: 5}); ok {
 		t.Error("ASCII is folded alike everywhere")
