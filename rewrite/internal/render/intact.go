@@ -58,6 +58,12 @@ type check struct {
 	seen, inputs, highest int // the statement's last placeholder so far, the one counted last, and the highest number
 }
 
+// growsTogether reports whether a token that ends at a place becomes another one by the fragment there. In MySQL two
+// minus signs begin a comment if a blank is behind them.
+func (c *check) growsTogether(at, lo int32) bool {
+	return joins(c.Src[at-1], c.text[lo]) || strings.HasSuffix(c.Src[:at], "--")
+}
+
 // fragments checks those that stand in one place; behind are the following ones.
 func (c *check) fragments(here, behind []fragment) bool {
 	lo, hi, at := here[0].lo, here[len(here)-1].hi, here[0].at
@@ -70,7 +76,7 @@ func (c *check) fragments(here, behind []fragment) bool {
 		part, covers = strings.CutSuffix(part, "/*")
 	}
 	n := len(part)
-	if !c.moveTo(at) || covers && !c.covers(at, behind) || c.isBehindToken(at) && joins(c.Src[at-1], c.text[lo]) ||
+	if !c.moveTo(at) || covers && !c.covers(at, behind) || c.isBehindToken(at) && c.growsTogether(at, lo) ||
 		!covers && n > 0 && int(at) < len(c.Src) && joins(part[n-1], c.Src[at]) {
 		return false
 	}

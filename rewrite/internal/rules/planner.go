@@ -229,9 +229,9 @@ func (r *Registration) readsAnyway(query string, offset int) bool {
 	if found == nil || strings.Count(query[offset:], "!") > most {
 		return false
 	}
-	blank := func(s string) string { return strings.Repeat(" ", len(s)) }
-	before, behind := query[:offset]+blank(found[1]), blank(found[4])+query[offset+len(found[0]):]
-	for _, code := range [...]string{found[2] + found[3], blank(found[2]) + found[3], blank(found[2] + found[3])} {
+	const comment = "/**/" // no blank: behind -- it would begin a comment
+	before, behind := query[:offset]+comment, comment+query[offset+len(found[0]):]
+	for _, code := range [...]string{found[2] + found[3], found[3], ""} {
 		plan := r.Read(before+code+behind, 0)
 		if plan.Verdict != guard.Pass || len(plan.Settings) > 0 {
 			return false
