@@ -72,7 +72,7 @@ func TestRefusalsPage(t *testing.T) {
 
 // unsampled are the reasons that no sample is refused for; other tests have the statements.
 var unsampled = strings.Fields(`TooDeep ExpectedValues ExpectedWhen ExpectedMatched ExpectedThen ExpectedArmAction BadWith OtherLanguage
-	CodeMayWrite ColumnNamedWith Damaged Failed FenceIsUnique NameFoldsByLocale OneOfSeveral OwnObject OwnSchema OwnSetting ReplaceOfMany
+	CodeMayWrite ColumnNamedWith Failed FenceIsUnique NameFoldsByLocale OneOfSeveral OwnObject OwnSchema OwnSetting ReplaceOfMany
 	ReplaceUnknown RowidMayBeKey SettingsMayChange SeveralWithSerial TooLong UniqueValueUnknown ViewInPlace WordFoldsByLocale Readable`)
 
 // Every sentence of package advise is one of the page's, or known to have no sample.
