@@ -41,9 +41,11 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// build compiles a program of the page in a folder of its own.
+// build compiles a program of the page in a folder of its own. Its work is shorter and its lease longer than on the page,
+// so that a machine that stands still for some seconds loses no lease.
 func build(t *testing.T, program string) (binary string) {
 	t.Helper()
+	program = strings.NewReplacer("time.Sleep(10 * ", "time.Sleep(2 * ", "lease.TTL(5*", "lease.TTL(15*").Replace(program)
 	folder, err := os.MkdirTemp(".", "program") // inside of the module, whose requirements it shares
 	check(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
