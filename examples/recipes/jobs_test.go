@@ -75,6 +75,13 @@ func (db jobsDB) take(ctx context.Context, t *testing.T) context.Context {
 		WHERE id IN (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 10 FOR UPDATE SKIP LOCKED)
 		RETURNING id, claim`)
 	check(err)
+	return presenting(ctx, t, rows)
+}
+
+// presenting returns a context with the claims of rows that have the id and the claim of jobs, and closes the rows.
+func presenting(ctx context.Context, t *testing.T, rows *sql.Rows) context.Context {
+	t.Helper()
+	check := checking(t)
 	defer rows.Close()
 	for rows.Next() {
 		var id, claim int64

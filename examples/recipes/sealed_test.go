@@ -133,16 +133,7 @@ func TestSealedQueue(t *testing.T) {
 	// Pruning, as docs/jobs.md has it.
 	rows, err := db.QueryContext(ctx, "UPDATE jobs SET claim = claim + 1 WHERE id = 1 RETURNING id, claim")
 	check(err)
-	claims := ctx
-	for rows.Next() {
-		var id, claim int64
-		check(rows.Scan(&id, &claim))
-		token, err := sqlfence.ClaimToken("jobs", id, claim)
-		check(err)
-		claims = sqlfence.WithFence(claims, token)
-	}
-	check(rows.Err())
-	_, err = db.ExecContext(claims, "DELETE FROM jobs WHERE id = 1")
+	_, err = db.ExecContext(presenting(ctx, t, rows), "DELETE FROM jobs WHERE id = 1")
 	check(err)
 	bare.refused("DELETE FROM jobs WHERE set_config('sqlfence.delete_jobs', '5', true) IS NOT NULL", "FT002")
 	bare.exec("DELETE FROM jobs WHERE set_config('sqlfence.delete_jobs', '1,5', true) IS NOT NULL")

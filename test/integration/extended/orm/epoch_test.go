@@ -113,47 +113,50 @@ type epochShop struct {
 	store *tokens.Store
 }
 
-func execSQL(ctx context.Context, tx *sql.Tx) exec {
-	return func(query string) error { _, err := tx.ExecContext(ctx, query); return err }
+// inTx runs a check, and then work, in a transaction of database/sql.
+func (s *epochShop) inTx(ctx context.Context, work func(exec) error, check func(tx *sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := check(tx); err != nil {
+		return err
+	}
+	if err := work(func(query string) error { _, err := tx.ExecContext(ctx, query); return err }); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// holdInSQL is the fenced program of database/sql, and of sqlc, which has its transactions.
+func holdInSQL(ctx context.Context, s *epochShop, epoch int64, work func(exec) error) error {
+	store := s.store
+	return s.inTx(ctx, work, func(tx *sql.Tx) (err error) {
+		err = store.Hold(ctx, tx, sqlfence.Token{Name: "month", Value: epoch})
+		if err != nil {
+			return err
+		}
+		return nil
+	})
 }
 
 var epochPrograms = []epochProgram{{
 	library: "database/sql",
 	unfenced: func(ctx context.Context, s *epochShop, epoch int64, work func(exec) error) error {
-		tx, err := s.db.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		var current int64
-		err = tx.QueryRowContext(ctx, "SELECT epoch FROM job_leases WHERE name = 'month'").Scan(&current)
-		if err == nil && current != epoch {
-			err = errLost
-		}
-		if err != nil {
-			return err
-		}
-		if err := work(execSQL(ctx, tx)); err != nil {
-			return err
-		}
-		return tx.Commit()
+		return s.inTx(ctx, work, func(tx *sql.Tx) (err error) {
+			var current int64
+			err = tx.QueryRowContext(ctx, "SELECT epoch FROM job_leases WHERE name = 'month'").Scan(&current)
+			if err == nil && current != epoch {
+				err = errLost
+			}
+			if err != nil {
+				return err
+			}
+			return nil
+		})
 	},
-	held: func(ctx context.Context, s *epochShop, epoch int64, work func(exec) error) error {
-		store := s.store
-		tx, err := s.db.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		err = store.Hold(ctx, tx, sqlfence.Token{Name: "month", Value: epoch})
-		if err != nil {
-			return err
-		}
-		if err := work(execSQL(ctx, tx)); err != nil {
-			return err
-		}
-		return tx.Commit()
-	},
+	held: holdInSQL,
 }, {
 	library: "pgx",
 	unfenced: func(ctx context.Context, s *epochShop, epoch int64, work func(exec) error) error {
@@ -208,39 +211,18 @@ var epochPrograms = []epochProgram{{
 	library: "sqlc",
 	unfenced: func(ctx context.Context, s *epochShop, epoch int64, work func(exec) error) error {
 		queries := &Queries{db: s.db}
-		tx, err := s.db.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		current, err := queries.WithTx(tx).LeaseEpoch(ctx)
-		if err == nil && current != epoch {
-			err = errLost
-		}
-		if err != nil {
-			return err
-		}
-		if err := work(execSQL(ctx, tx)); err != nil {
-			return err
-		}
-		return tx.Commit()
+		return s.inTx(ctx, work, func(tx *sql.Tx) error {
+			current, err := queries.WithTx(tx).LeaseEpoch(ctx)
+			if err == nil && current != epoch {
+				err = errLost
+			}
+			if err != nil {
+				return err
+			}
+			return nil
+		})
 	},
-	held: func(ctx context.Context, s *epochShop, epoch int64, work func(exec) error) error {
-		store := s.store
-		tx, err := s.db.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		err = store.Hold(ctx, tx, sqlfence.Token{Name: "month", Value: epoch})
-		if err != nil {
-			return err
-		}
-		if err := work(execSQL(ctx, tx)); err != nil {
-			return err
-		}
-		return tx.Commit()
-	},
+	held: holdInSQL,
 }}
 
 func newEpochShop(t *testing.T, b harness.Base) *epochShop {
