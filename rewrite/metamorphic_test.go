@@ -66,8 +66,11 @@ func TestBlanksMeanNothing(t *testing.T) {
 			for i, tok := range toks {
 				b.WriteString(s.sql[last:tok.End])
 				last = tok.End
-				// Between strings a line break joins them in PostgreSQL.
-				if i+1 < len(toks) && mayPart(tok, toks[i+1]) && (tok.Kind != lex.Text || toks[i+1].Kind != lex.Text) {
+				// Between strings a line break joins them in PostgreSQL, and a blank behind two minus signs makes a
+				// comment of them in MySQL.
+				joins := tok.Kind == lex.Text && i+1 < len(toks) && toks[i+1].Kind == lex.Text
+				begins := strings.HasSuffix(s.sql[:tok.End], "--")
+				if i+1 < len(toks) && mayPart(tok, toks[i+1]) && !joins && !begins {
 					b.WriteString(blank)
 				}
 			}
