@@ -2,8 +2,8 @@ package fencehttp
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -41,7 +41,7 @@ func join(tokens []sqlfence.Token) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("fencehttp: %w", err)
 		}
-		texts[i] = escape(string(text))
+		texts[i] = url.PathEscape(string(text))
 	}
 	return strings.Join(texts, " "), nil
 }
@@ -50,8 +50,8 @@ func join(tokens []sqlfence.Token) (string, error) {
 func split(text string) ([]sqlfence.Token, error) {
 	var tokens []sqlfence.Token
 	for part := range strings.SplitSeq(text, " ") {
-		plain, ok := unescape(part)
-		if !ok {
+		plain, err := url.PathUnescape(part)
+		if err != nil || url.PathEscape(plain) != part {
 			return nil, refused("a token is escaped in another way")
 		}
 		token, err := sqlfence.ParseToken(plain)
@@ -61,39 +61,4 @@ func split(text string) ([]sqlfence.Token, error) {
 		tokens = append(tokens, token)
 	}
 	return tokens, nil
-}
-
-const hexDigits = "0123456789ABCDEF"
-
-// escape writes what isn't printable ASCII, a blank and a percent sign as %XX.
-func escape(text string) string {
-	var b strings.Builder
-	for i := range len(text) {
-		if c := text[i]; c > ' ' && c < utf8.RuneSelf-1 && c != '%' {
-			b.WriteByte(c)
-		} else {
-			b.Write([]byte{'%', hexDigits[c>>4], hexDigits[c&15]})
-		}
-	}
-	return b.String()
-}
-
-func unescape(text string) (string, bool) {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] != '%' {
-			b.WriteByte(text[i])
-			continue
-		}
-		if i+2 >= len(text) {
-			return "", false
-		}
-		high, low := strings.IndexByte(hexDigits, text[i+1]), strings.IndexByte(hexDigits, text[i+2])
-		if high < 0 || low < 0 {
-			return "", false
-		}
-		b.WriteByte(byte(high<<4 | low))
-		i += 2
-	}
-	return b.String(), escape(b.String()) == text
 }

@@ -40,17 +40,13 @@ func Start(cmd *exec.Cmd, terminal bool) (*Child, error) {
 		if err == nil {
 			go reap(cmd.Process.Pid, c.ended)
 			c.err = cmd.Wait()
-			c.finish()
+			c.mu.Lock()
+			c.finished = true
+			c.mu.Unlock()
+			close(c.ended)
 		}
 	}()
 	return c, <-started
-}
-
-func (c *Child) finish() {
-	c.mu.Lock()
-	c.finished = true
-	c.mu.Unlock()
-	close(c.ended)
 }
 
 // Ended is closed when the command has ended.
@@ -103,14 +99,10 @@ func (c *Child) End(grace time.Duration) {
 	late := time.NewTimer(grace)
 	defer late.Stop()
 	c.sendAll(syscall.SIGTERM)
-	if !c.gone(late.C) {
-		limit := time.Now().Add(killLimit)
-		for {
-			c.sendAll(os.Kill)
-			if c.gone(time.After(pause)) || time.Now().After(limit) {
-				break
-			}
-		}
+	gone := c.gone(late.C)
+	for limit := time.Now().Add(killLimit); !gone && time.Now().Before(limit); {
+		c.sendAll(os.Kill)
+		gone = c.gone(time.After(pause))
 	}
 	<-c.ended
 }

@@ -50,7 +50,7 @@ func TestEndAll(t *testing.T) {
 				}
 				c.End(500 * time.Millisecond)
 				limit := time.Now().Add(2 * time.Minute)
-				for _, lives := look(pid); lives; _, lives = look(pid) { // SIGKILL takes a moment
+				for lives(pid) { // SIGKILL takes a moment
 					if time.Now().After(limit) {
 						t.Fatalf("process %d lives", pid)
 					}
@@ -59,10 +59,15 @@ func TestEndAll(t *testing.T) {
 				if left := descendants(c.others); len(left) > 0 {
 					t.Errorf("left: %+v", left)
 				}
-				if _, lives := look(before.Process.Pid); !lives {
+				if !lives(before.Process.Pid) {
 					t.Error("what this process had started before is gone")
 				}
 			})
 		}
 	}
+}
+
+func lives(pid int) bool {
+	_, dead, ok := look(pid)
+	return ok && !dead
 }

@@ -34,7 +34,7 @@ func (p process) signal(s os.Signal) {
 // adopt makes this process the parent of all descendants that lose theirs, and returns its children.
 func adopt() []process {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // since Linux 3.4; without it some may get away
-	return slices.DeleteFunc(processes(), func(p process) bool { return p.parent != os.Getpid() })
+	return slices.DeleteFunc(processes(false), func(p process) bool { return p.parent != os.Getpid() })
 }
 
 // reap waits for adopted processes as they end, until the command (pid) has ended.
@@ -47,7 +47,7 @@ func reap(pid int, ended <-chan struct{}) {
 		case <-ended:
 			return
 		case <-signals:
-			for _, p := range dead() {
+			for _, p := range processes(true) {
 				if p.parent == os.Getpid() && p.pid != pid {
 					_, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil)
 				}
@@ -65,7 +65,7 @@ func (c *Child) leaves() bool {
 // those have started.
 func descendants(others []process) (found []process) {
 	children := make(map[int][]process)
-	for _, p := range processes() {
+	for _, p := range processes(false) {
 		if !slices.ContainsFunc(others, func(o process) bool { return o.pid == p.pid && o.began == p.began }) {
 			children[p.parent] = append(children[p.parent], p)
 		}
@@ -77,17 +77,12 @@ func descendants(others []process) (found []process) {
 	return found
 }
 
-func processes() []process { return list(look) }
-func dead() []process      { return list(lookDead) }
-
-func list(look func(pid int) (process, bool)) (all []process) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
+// processes returns all that run, or those that have ended and aren't waited for.
+func processes(dead bool) (all []process) {
+	entries, _ := os.ReadDir("/proc") // without it none is known
 	for _, e := range entries {
 		if number, err := strconv.Atoi(e.Name()); err == nil {
-			if p, ok := look(number); ok {
+			if p, isDead, ok := look(number); ok && isDead == dead {
 				all = append(all, p)
 			}
 		}
@@ -95,26 +90,16 @@ func list(look func(pid int) (process, bool)) (all []process) {
 	return all
 }
 
-// look reads a process; ok is false for none, and for one that has ended and isn't waited for.
-func look(pid int) (p process, ok bool) {
-	p, state, ok := read(pid)
-	return p, ok && state != 'Z' && state != 'X'
-}
-
-// lookDead reads one that has ended and isn't waited for.
-func lookDead(pid int) (p process, ok bool) {
-	p, state, ok := read(pid)
-	return p, ok && state == 'Z'
-}
-
-// read reads a process. In its line the name is in parentheses, and may have anything in it.
-func read(pid int) (p process, state byte, ok bool) {
+// look reads a process; ok is false for none. In its line the name is in parentheses, and may have anything in it.
+func look(pid int) (p process, dead, ok bool) {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
-	if err != nil || len(fields) < 20 {
-		return process{}, 0, false
+	if err != nil || len(fields) < 20 || fields[0][0] == 'X' {
+		return process{}, false, false
 	}
 	parent, err := strconv.Atoi(string(fields[1]))
 	group, err2 := strconv.Atoi(string(fields[2]))
-	return process{pid, parent, group, string(fields[19])}, fields[0][0], err == nil && err2 == nil
+	return process{pid, parent, group, string(fields[19])}, fields[0][0] == 'Z', err == nil && err2 == nil
 }
+
+func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }

@@ -2,7 +2,10 @@
 
 package child
 
-import "os"
+import (
+	"os"
+	"syscall"
+)
 
 // A process is one that a command has started; here they aren't known.
 type process struct{ pid, group int }
@@ -20,3 +23,5 @@ func descendants([]process) []process { return nil }
 
 // leaves reports whether something is left in the command's group.
 func (c *Child) leaves() bool { return c.grouped && groupLives(c.cmd.Process.Pid) }
+
+func dieWithParent(*syscall.SysProcAttr) {}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -68,57 +69,27 @@ func parse(text io.Reader, prefix string) (found []Sample, err error) {
 	return found, lines.Err()
 }
 
+var (
+	sample = regexp.MustCompile(`^([^{ \t]+)[ \t]*(\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?[ \t]*([^ \t]+)`)
+	label  = regexp.MustCompile(`([^{,=\s]+)\s*=\s*("(?:[^"\\]|\\.)*")`)
+)
+
 func parseLine(line string) (s Sample, ok bool) {
-	end := strings.IndexAny(line, "{ \t")
-	if end < 0 {
+	parts := sample.FindStringSubmatch(line)
+	if parts == nil {
 		return s, false
 	}
-	s.Name, line = line[:end], line[end:]
-	if rest, found := strings.CutPrefix(line, "{"); found {
-		if s.Labels, line, ok = parseLabels(rest); !ok {
+	for _, l := range label.FindAllStringSubmatch(parts[2], -1) {
+		if s.Labels == nil {
+			s.Labels = make(map[string]string)
+		}
+		value, err := strconv.Unquote(l[2]) // the format's escapes are among Go's
+		if err != nil {
 			return s, false
 		}
+		s.Labels[l[1]] = value
 	}
-	fields := strings.Fields(line)
-	if len(fields) == 0 {
-		return s, false
-	}
-	value, err := strconv.ParseFloat(fields[0], 64)
-	s.Value = value
+	value, err := strconv.ParseFloat(parts[3], 64)
+	s.Name, s.Value = parts[1], value
 	return s, err == nil
-}
-
-// parseLabels reads what stands behind a brace, and returns what is behind the other one.
-func parseLabels(text string) (labels map[string]string, rest string, ok bool) {
-	labels = make(map[string]string)
-	for {
-		text = strings.TrimLeft(text, ", \t")
-		if rest, ok = strings.CutPrefix(text, "}"); ok {
-			return labels, rest, true
-		}
-		name, value, found := strings.Cut(text, "=")
-		value, quoted := strings.CutPrefix(strings.TrimLeft(value, " \t"), `"`)
-		if !found || !quoted {
-			return nil, "", false
-		}
-		var b strings.Builder
-		i := 0
-		for ; i < len(value) && value[i] != '"'; i++ {
-			if value[i] != '\\' || i+1 == len(value) {
-				b.WriteByte(value[i])
-				continue
-			}
-			i++
-			if value[i] == 'n' {
-				b.WriteByte('\n')
-			} else {
-				b.WriteByte(value[i])
-			}
-		}
-		if i == len(value) {
-			return nil, "", false
-		}
-		labels[strings.TrimSpace(name)] = b.String()
-		text = value[i+1:]
-	}
 }

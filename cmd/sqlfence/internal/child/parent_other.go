@@ -1,7 +1,0 @@
-//go:build unix && !linux
-
-package child
-
-import "syscall"
-
-func dieWithParent(*syscall.SysProcAttr) {}
