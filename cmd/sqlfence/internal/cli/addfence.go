@@ -40,11 +40,13 @@ it is. For the tables that a pattern stands for ("*", "shop.*") it asks the data
 				return err
 			}
 			if apply {
-				done, err := a.addFences(cmd.Context(), limit, fences)
-				if err != nil {
-					return err
-				}
-				return a.writeApplied(strings.Join(done, "\n"))
+				return a.withDatabase(false, func(_ database.Source, db *sql.DB) error {
+					done, err := addFences(cmd.Context(), db, limit, fences)
+					if err != nil {
+						return err
+					}
+					return a.writeApplied(strings.Join(done, "\n"))
+				})
 			}
 			source, err := a.text(false)
 			if err != nil {
@@ -83,54 +85,36 @@ func (a *app) fences(ctx context.Context, args []string) ([]catalogue.FenceColum
 }
 
 // registeredFences returns the columns of the registered tables; create is as in text.
-func (a *app) registeredFences(ctx context.Context, create bool) ([]catalogue.FenceColumn, error) {
-	source := func() (database.Source, error) { return a.text(create) }
-	options, err := a.registered(source, nil)
-	if err != nil {
-		return nil, err
-	}
-	of, err := source()
-	if err != nil {
-		return nil, err
-	}
-	db, err := of.Open(options...)
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	settings, err := fenced.SettingsOf("add-fence", db)
-	if err != nil {
-		return nil, err
-	}
-	if patterns := catalogue.PatternsOf(settings); len(patterns) > 0 && a.dialect != "" {
-		return nil, usage(fmt.Errorf("the database says which tables %s stands for: name it in %s in place of "+
-			"--dialect", strings.Join(patterns, ", "), dsnVariable))
-	}
-	return catalogue.FenceColumns(ctx, "add-fence", db)
+func (a *app) registeredFences(ctx context.Context, create bool) (fences []catalogue.FenceColumn, err error) {
+	err = a.withTables(create, nil, func(_ database.Source, db *sql.DB) error {
+		settings, err := fenced.SettingsOf("add-fence", db)
+		if err != nil {
+			return err
+		}
+		if patterns := catalogue.PatternsOf(settings); len(patterns) > 0 && a.dialect != "" {
+			return usage(fmt.Errorf("the database says which tables %s stands for: name it in %s in place of "+
+				"--dialect", strings.Join(patterns, ", "), dsnVariable))
+		}
+		fences, err = catalogue.FenceColumns(ctx, "add-fence", db)
+		return err
+	})
+	return fences, err
 }
 
 // addFences adds the columns, and returns what to say of them.
-func (a *app) addFences(
-	ctx context.Context, limit time.Duration, fences []catalogue.FenceColumn,
+func addFences(
+	ctx context.Context, db *sql.DB, limit time.Duration, fences []catalogue.FenceColumn,
 ) (done []string, err error) {
-	db, err := a.open()
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
-	for _, f := range fences {
-		done = append(done, fmt.Sprintf("table %s has the column %s", visible(f.Table), visible(f.Column)))
-	}
-	return done, within(ctx, limit, func(ctx context.Context) error { return addEach(ctx, db, fences) })
-}
-
-func addEach(ctx context.Context, db *sql.DB, fences []catalogue.FenceColumn) error {
-	for _, f := range fences {
-		if err := schema.AddFence(ctx, db, f.Table, f.Column); err != nil {
-			return err
+	err = within(ctx, limit, func(ctx context.Context) error {
+		for _, f := range fences {
+			if err := schema.AddFence(ctx, db, f.Table, f.Column); err != nil {
+				return err
+			}
+			done = append(done, fmt.Sprintf("table %s has the column %s", visible(f.Table), visible(f.Column)))
 		}
-	}
-	return nil
+		return nil
+	})
+	return done, err
 }
 
 // fenceChanges returns the SQL that adds the columns, and what takes them away.

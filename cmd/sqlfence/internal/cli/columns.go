@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"io"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -9,20 +8,20 @@ import (
 	"golang.org/x/term"
 )
 
-// columns returns how wide the terminal is that a text goes to; 0 where it goes elsewhere, and isn't broken.
-func columns(w io.Writer) int {
-	if a, ok := w.(*answers); ok {
-		w = a.w
-	}
-	f, ok := w.(*os.File)
+// size returns the size of the terminal that the standard output is; 0 where it is none.
+func (a *answers) size() (columns, rows int) {
+	f, ok := a.w.(*os.File)
 	if !ok {
-		return 0
+		return 0, 0
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
+	columns, rows, _ = term.GetSize(int(f.Fd())) // 0 with an error
+	return columns, rows
+}
+
+// columns returns how wide the terminal is; 0 for none, where a text isn't broken.
+func (a *answers) columns() int {
+	columns, _ := a.size()
+	return columns
 }
 
 // folded breaks a text at its blanks, so that no line has more columns and each but the first is indented. A

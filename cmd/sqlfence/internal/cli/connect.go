@@ -12,6 +12,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
+	"github.com/sqlfence/sqlfence/verify"
 )
 
 const dsnVariable = "SQLFENCE_DSN"
@@ -70,14 +71,16 @@ func (a *app) dataSource() (string, error) {
 	return dsn, nil
 }
 
-// withDatabase calls f with the database that the command is about, in which no table is guarded. create says
+// withDatabase calls f with the database that the command is about, fenced if there are options. create says
 // that a file which isn't there is made.
-func (a *app) withDatabase(create bool, f func(database.Source, *sql.DB) error) error {
-	source, err := a.source(create)
+func (a *app) withDatabase(
+	create bool, f func(database.Source, *sql.DB) error, options ...sqlfence.Option,
+) error {
+	source, err := a.text(create)
 	if err != nil {
 		return err
 	}
-	db, err := source.Open()
+	db, err := source.Open(options...)
 	if err != nil {
 		return err
 	}
@@ -88,13 +91,16 @@ func (a *app) withDatabase(create bool, f func(database.Source, *sql.DB) error) 
 // withoutTables has a database be fenced that registers no tables.
 var withoutTables = sqlfence.WithMode(sqlfence.Enforce)
 
-// open opens the database that the command is about, fenced if there are options.
-func (a *app) open(options ...sqlfence.Option) (*sql.DB, error) {
-	s, err := a.source(false)
+// withTables calls f with the database that the command is about, fenced with the registered tables; compared is as for
+// registered.
+func (a *app) withTables(
+	create bool, compared *[]verify.Finding, f func(database.Source, *sql.DB) error,
+) error {
+	options, err := a.registered(create, compared)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return s.Open(options...)
+	return a.withDatabase(create, f, options...)
 }
 
 // dialectFlag adds --dialect, for commands that can do without a database.

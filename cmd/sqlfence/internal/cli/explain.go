@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -32,24 +33,13 @@ database. Where the statement is refused, the status is 3.`,
 			if strings.TrimSpace(query) == "" {
 				return usage(errors.New("there is no statement: it is an argument, or comes from the standard input"))
 			}
-			options, err := a.registered(func() (database.Source, error) { return a.text(true) }, nil)
-			if err != nil {
-				return err
-			}
-			source, err := a.text(true)
-			if err != nil {
-				return err
-			}
-			db, err := source.Open(options...)
-			if err != nil {
-				return err
-			}
-			defer db.Close()
-			x, err := sqlfence.Explain(db, query)
-			if err != nil {
-				return err
-			}
-			return a.writeExplanation(query, x)
+			return a.withTables(true, nil, func(_ database.Source, db *sql.DB) error {
+				x, err := sqlfence.Explain(db, query)
+				if err != nil {
+					return err
+				}
+				return a.writeExplanation(query, x)
+			})
 		},
 	}
 	a.tableFlag(cmd)
@@ -98,14 +88,14 @@ func (a *app) writeExplanation(query string, x sqlfence.Explanation) error {
 	place := ""
 	if errors.As(x.Err, &refusal) {
 		answer.Table, answer.Reason, answer.Offset = refusal.Table, refusal.Reason, &refusal.Offset
-		place = answer.point(query, columns(a.out))
+		place = answer.point(query, a.out.columns())
 	}
 	err := a.write(answer, func() {
 		what := answer.Verdict
 		if answer.Table != "" {
 			what += ", table " + visible(answer.Table)
 		}
-		fmt.Fprintf(a.out, "%s\n%s", folded(what+": "+visible(answer.Reason), columns(a.out), "  "), place)
+		fmt.Fprintf(a.out, "%s\n%s", folded(what+": "+visible(answer.Reason), a.out.columns(), "  "), place)
 	})
 	return no(err)
 }

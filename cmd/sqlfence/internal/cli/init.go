@@ -144,7 +144,7 @@ func (a *app) createAll(ctx context.Context, limit time.Duration, fences []catal
 		}
 		done := []string{"sqlfence's tables are there"}
 		if len(fences) > 0 {
-			columns, err := a.addFences(ctx, limit, fences)
+			columns, err := addFences(ctx, db, limit, fences)
 			if err != nil {
 				return err
 			}

@@ -31,7 +31,10 @@ If no holder has the lease, the status is 3.`,
 					found = !errors.Is(err, lease.ErrNotHeld) // it has ended in between
 				}
 				if !found {
-					return a.notHeld(args[0])
+					return no(a.write(struct {
+						Released bool   `json:"released"`
+						Key      string `json:"key"`
+					}{false, args[0]}, func() { fmt.Fprintf(a.out, "%s isn't held\n", visible(args[0])) }))
 				}
 				if err != nil {
 					return err
@@ -51,13 +54,4 @@ If no holder has the lease, the status is 3.`,
 	}
 	reasonFlag(cmd, &reason)
 	return cmd
-}
-
-// notHeld answers that a key has no live lease.
-func (a *app) notHeld(key string) error {
-	err := a.write(struct {
-		Released bool   `json:"released"`
-		Key      string `json:"key"`
-	}{false, key}, func() { fmt.Fprintf(a.out, "%s isn't held\n", visible(key)) })
-	return no(err)
 }

@@ -80,7 +80,7 @@ func (a *app) runJob(j *job) error {
 	}
 	path, err := exec.LookPath(j.command[0])
 	if err != nil {
-		return &commandError{err}
+		return notRun(err)
 	}
 	return a.withLeases(func(leases *lease.Leases) error {
 		relay := newRelay()
@@ -143,7 +143,7 @@ func (a *app) supervise(ctx context.Context, j *job, path string, relay *relay) 
 		return child.Start(cmd, term.IsTerminal(int(os.Stdin.Fd())) || child.InForeground())
 	})
 	if err != nil {
-		return &commandError{err}
+		return notRun(err)
 	}
 	select {
 	case <-c.Ended():
@@ -157,5 +157,5 @@ func (a *app) supervise(ctx context.Context, j *job, path string, relay *relay) 
 	if err != nil {
 		return err
 	}
-	return &exitError{status}
+	return &exitError{status: status}
 }

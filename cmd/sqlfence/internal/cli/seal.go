@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/schema"
@@ -52,48 +51,33 @@ func (a *app) sealing(cmd *cobra.Command, s sealing) {
 	var limit time.Duration
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		options, err := a.registered(func() (database.Source, error) { return a.text(false) }, nil)
-		if err != nil {
-			return err
-		}
-		if !apply {
-			return a.writeSealing(cmd.Context(), s, options)
-		}
-		db, err := a.open(options...)
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		tables, err := sealedTables(db)
-		if err != nil {
-			return err
-		}
-		apply := func(ctx context.Context) error { return s.apply(ctx, db) }
-		if err := within(cmd.Context(), limit, apply); err != nil {
-			return err
-		}
-		return a.writeApplied(fmt.Sprintf("%s: %s", s.done, strings.Join(tables, ", ")))
+		return a.withTables(false, nil, func(source database.Source, db *sql.DB) error {
+			tables, err := sealedTables(db)
+			switch {
+			case err != nil:
+				return err
+			case !apply:
+				return a.writeSealing(cmd.Context(), s, source, db)
+			}
+			apply := func(ctx context.Context) error { return s.apply(ctx, db) }
+			if err := within(cmd.Context(), limit, apply); err != nil {
+				return err
+			}
+			return a.writeApplied(fmt.Sprintf("%s: %s", s.done, strings.Join(tables, ", ")))
+		})
 	}
 	a.tableFlag(cmd)
 	a.dialectFlag(cmd)
 	applyFlags(cmd, &apply, &limit)
 }
 
-// writeSealing prints the SQL.
-func (a *app) writeSealing(ctx context.Context, s sealing, options []sqlfence.Option) error {
-	source, err := a.text(false)
-	if err != nil {
-		return err
+// writeSealing prints the SQL; with --dialect there is no database to look at.
+func (a *app) writeSealing(ctx context.Context, s sealing, source database.Source, db *sql.DB) error {
+	plan := s.plan
+	if a.dialect != "" {
+		plan = func(_ context.Context, db *sql.DB) ([]schema.TablePlan, error) { return s.sql(db) }
 	}
-	db, err := source.Open(options...)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	if _, err := sealedTables(db); err != nil {
-		return err
-	}
-	plans, err := s.plans(ctx, a.dialect != "", db)
+	plans, err := plan(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -102,14 +86,6 @@ func (a *app) writeSealing(ctx context.Context, s sealing, options []sqlfence.Op
 		changes = append(changes, scriptOf(source, s.done+": "+p.Table, p.Statements))
 	}
 	return a.writeSQL(changes)
-}
-
-// plans returns the statements for each table, without asking the database if blind.
-func (s sealing) plans(ctx context.Context, blind bool, db *sql.DB) ([]schema.TablePlan, error) {
-	if blind {
-		return s.sql(db)
-	}
-	return s.plan(ctx, db)
 }
 
 // sealedTables returns the names of the tables that are registered as sealed.

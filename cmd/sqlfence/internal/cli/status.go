@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/internal/catalogue"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -36,7 +38,11 @@ finds what verify finds without --table. With a fault the status is 3.`,
 		Example: `  sqlfence status
   sqlfence status --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.showStatus(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withDatabase(false, func(source database.Source, db *sql.DB) error {
+				return a.showStatus(cmd.Context(), source, db)
+			}, withoutTables)
+		},
 	}
 }
 
@@ -69,16 +75,7 @@ type leaseOverview struct {
 	Ended int        `json:"ended"` // rows of leases that have ended
 }
 
-func (a *app) showStatus(ctx context.Context) error {
-	source, err := a.source(false)
-	if err != nil {
-		return err
-	}
-	db, err := source.Open(withoutTables)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
+func (a *app) showStatus(ctx context.Context, source database.Source, db *sql.DB) error {
 	survey, err := catalogue.SurveyOf(ctx, db)
 	if err != nil {
 		return err
@@ -147,7 +144,7 @@ func (a *app) showStatus(ctx context.Context) error {
 		}
 	}
 	slices.Sort(o.Unshown)
-	err = a.write(o, func() { fmt.Fprint(a.out, o.screen(min(cmp.Or(columns(a.out), screenColumns), screenColumns))) })
+	err = a.write(o, func() { fmt.Fprint(a.out, o.screen(min(cmp.Or(a.out.columns(), screenColumns), screenColumns))) })
 	if failed {
 		return no(err)
 	}

@@ -52,16 +52,26 @@ type signalError struct{ signal os.Signal }
 
 func (e *signalError) Error() string { return "ended by signal: " + e.signal.String() }
 
-// An exitError has the status of a command that has ended.
-type exitError struct{ status int }
+// An exitError has the status of a command that has ended, or why it can't be run.
+type exitError struct {
+	status int
+	err    error
+}
 
-func (e *exitError) Error() string { return "" }
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
 
-// A commandError says that a command can't be run.
-type commandError struct{ err error }
-
-func (e *commandError) Error() string { return e.err.Error() }
-func (e *commandError) Unwrap() error { return e.err }
+// notRun is the error of a command that can't be run.
+func notRun(err error) error {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return &exitError{statusNotFound, err}
+	}
+	return &exitError{statusNoExec, err}
+}
 
 // A reportedError has been reported already.
 type reportedError struct{ err error }
@@ -133,10 +143,6 @@ func runStatus(err error) int {
 		return statusHeld
 	case errors.Is(err, lease.ErrLeaseLost):
 		return statusLost
-	case !errors.As(err, new(*commandError)):
-		return statusRunFailed
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
-		return statusNotFound
 	}
-	return statusNoExec
+	return statusRunFailed
 }

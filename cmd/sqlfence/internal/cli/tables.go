@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/verify"
 )
 
@@ -53,16 +52,15 @@ func (a *app) tableFlag(cmd *cobra.Command) {
 	cmd.Long += "\n\n" + tableHelp
 }
 
-// registered returns the tables of --tables and --table as options. find returns the database that they are for. With
-// compared, what programs register differently is returned, and else refused.
-func (a *app) registered(find func() (database.Source, error), compared *[]verify.Finding) (
-	options []sqlfence.Option, err error) {
+// registered returns the tables of --tables and --table as options; create is as in text. With compared, what programs
+// register differently is returned, and else refused.
+func (a *app) registered(create bool, compared *[]verify.Finding) (options []sqlfence.Option, err error) {
 	all, err := a.registrations()
 	if err != nil {
 		return nil, err
 	}
 	if len(all) > 0 {
-		source, err := find()
+		source, err := a.text(create)
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -28,14 +27,14 @@ token, is refused without --force.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withLedger(func(l *ledger) error {
-				if !force && floor > sqlfence.WarnToken && floor <= sqlfence.MaxToken {
-					if err := a.planRepair(cmd.Context(), l, floor); err != nil {
+				meant := force || floor <= sqlfence.WarnToken || floor > sqlfence.MaxToken
+				if dry || !meant {
+					if err := a.planRepair(cmd.Context(), l, floor); err != nil || dry {
 						return err
 					}
-					return a.withoutForce(floor, dry)
-				}
-				if dry {
-					return a.planRepair(cmd.Context(), l, floor)
+					return usage(fmt.Errorf("nothing was raised: a floor of %d uses up %s of the tokens of every name "+
+						"above, and of every new one, for ever. If only one name has marks that high, replace that name: "+
+						"sqlfence tokens rotate. If the floor is meant, add --force", floor, percent(floor)))
 				}
 				done, err := l.Repair(cmd.Context(), floor, tokens.AboveWarnToken())
 				if err != nil {
@@ -43,7 +42,7 @@ token, is refused without --force.`,
 				}
 				r := newRecord(reason)
 				answer := newRepaired(floor, done)
-				answer.At, answer.By, answer.Reason = r.At, r.By, r.Reason
+				answer.record = &r
 				return a.writeDone(answer, fmt.Sprintf("raised %d names to %d", len(answer.Raised), floor), r,
 					func() { a.printRepaired(answer, "have risen", "has risen") })
 			})
@@ -61,11 +60,9 @@ token, is refused without --force.`,
 // repaired is what a repair has raised, or would, as JSON.
 type repaired struct {
 	Floor    int64      `json:"floor"`
-	At       string     `json:"at,omitempty"`
-	By       string     `json:"by,omitempty"`
 	Raised   []riseLine `json:"raised"`
 	NewAbove int64      `json:"new_above"`
-	Reason   string     `json:"reason,omitempty"`
+	*record             // of what was raised
 }
 
 type riseLine struct {
@@ -106,16 +103,6 @@ func (a *app) printRepaired(done repaired, several, one string) {
 		fmt.Fprintf(a.out, "%d names %s\n", len(done.Raised), several)
 	}
 	fmt.Fprintf(a.out, "new names begin above %d, %s of the highest\n", done.NewAbove, percent(done.NewAbove))
-}
-
-// withoutForce refuses a floor that can't be meant, unless nothing was to be done.
-func (a *app) withoutForce(floor int64, dry bool) error {
-	if dry {
-		return nil
-	}
-	return usage(errors.New("nothing was raised: a floor of " + fmt.Sprint(floor) + " uses up " + percent(floor) +
-		" of the tokens of every name above, and of every new one, for ever. If only one name has marks that high, " +
-		"replace that name: sqlfence tokens rotate. If the floor is meant, add --force"))
 }
 
 // percent says how much of the tokens that a name can have are below a token.

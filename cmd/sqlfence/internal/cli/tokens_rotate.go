@@ -67,11 +67,9 @@ lease, are refused without --force.`,
 				return a.writeDone(struct {
 					Name    string        `json:"name"`
 					Rows    int64         `json:"rows"`
-					At      string        `json:"at"`
-					By      string        `json:"by"`
 					Retired []retiredLine `json:"retired"`
-					Reason  string        `json:"reason"`
-				}{args[0], rows, r.At, r.By, retired, reason}, "retired "+args[0], r, func() {
+					record
+				}{args[0], rows, retired, r}, "retired "+args[0], r, func() {
 					named := func(l retiredLine) bool { return l.Name == args[0] }
 					a.printRetired(slices.DeleteFunc(retired, named), "is retired")
 					fmt.Fprintf(a.out, "%s is retired; %d marks are set back\n", visible(args[0]), rows)

@@ -2,13 +2,13 @@ package cli
 
 import (
 	"cmp"
+	"database/sql"
 	"fmt"
 	"log/slog"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/verify"
 )
@@ -32,26 +32,19 @@ column fence_token or a seal, as far as that can be done without the rules.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var differ []verify.Finding
-			options := []sqlfence.Option{withoutTables}
-			if a.registers() {
-				var err error
-				source := func() (database.Source, error) { return a.source(false) }
-				if options, err = a.registered(source, &differ); err != nil {
+			look := func(_ database.Source, db *sql.DB) error {
+				found, err := verify.Check(cmd.Context(), db)
+				if err != nil {
 					return err
 				}
+				found = append(found, differ...)
+				slices.SortStableFunc(found, func(f, g verify.Finding) int { return cmp.Compare(g.Level, f.Level) })
+				return a.writeFindings(found, strict)
 			}
-			db, err := a.open(options...)
-			if err != nil {
-				return err
+			if a.registers() {
+				return a.withTables(false, &differ, look)
 			}
-			defer db.Close()
-			found, err := verify.Check(cmd.Context(), db)
-			if err != nil {
-				return err
-			}
-			found = append(found, differ...)
-			slices.SortStableFunc(found, func(f, g verify.Finding) int { return cmp.Compare(g.Level, f.Level) })
-			return a.writeFindings(found, strict)
+			return a.withDatabase(false, look, withoutTables)
 		},
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "take a warning for a fault")
@@ -86,7 +79,7 @@ func (a *app) writeFindings(found []verify.Finding, strict bool) error {
 	}
 	answer, failed := findingsOf(found, bad)
 	err := a.write(answer, func() {
-		paragraph := func(text string) string { return folded("  "+visible(text), columns(a.out), "  ") }
+		paragraph := func(text string) string { return folded("  "+visible(text), a.out.columns(), "  ") }
 		for _, f := range answer {
 			fmt.Fprintf(a.out, "%s: %s (%s)\n%s\n%s\n", f.Severity, visible(cmp.Or(f.Table, "the database")), f.Code,
 				paragraph(f.Problem), paragraph(f.Remedy))

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // A page is what a watch draws on a terminal, again and again in the same place.
@@ -23,16 +21,11 @@ type page struct {
 // screen returns the size of the terminal that the standard output is, for a page; 0 if it is none, or one that can't
 // be drawn on.
 func (a *app) screen() (columns, rows int) {
-	f, ok := a.out.w.(*os.File)
 	kind := os.Getenv("TERM")
-	if !ok || a.json || runtime.GOOS == "windows" || kind == "" || kind == "dumb" {
+	if a.json || runtime.GOOS == "windows" || kind == "" || kind == "dumb" {
 		return 0, 0
 	}
-	columns, rows, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0, 0
-	}
-	return columns, rows
+	return a.out.size()
 }
 
 // The sequences that a terminal draws by. Source: ECMA-48
