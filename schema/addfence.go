@@ -142,13 +142,13 @@ var errOther = errors.New("there is a column of this name that can't be a fence 
 // named reads the names.
 func (d *dialect) named(table, column string) (fence, error) {
 	schema, name, err := lang.SpellName(d.names, table)
-	if err != nil {
-		return fence{}, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
+	if err == nil {
+		_, err = lang.ParseColumn(d.names, column)
 	}
-	if _, err := lang.ParseColumn(d.names, column); err != nil {
-		return fence{}, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
+	var stored string
+	if err == nil {
+		_, stored, err = lang.SpellName(d.names, column)
 	}
-	_, stored, err := lang.SpellName(d.names, column)
 	if err != nil {
 		return fence{}, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
 	}
@@ -168,7 +168,7 @@ func (f fence) addUntilDone(ctx context.Context, conn *sql.Conn, d *dialect) err
 		if there || err != nil {
 			return err
 		}
-		failure := steps.send(ctx, conn)
+		failure := dialectopt.Exec(ctx, conn, steps.before, []string{steps.add}, steps.after)
 		switch {
 		case failure == nil:
 			return nil
@@ -196,8 +196,4 @@ func (f fence) there(ctx context.Context, conn *sql.Conn, d *dialect) (there boo
 		return err
 	}, d.find(f))
 	return there, err
-}
-
-func (s steps) send(ctx context.Context, conn *sql.Conn) error {
-	return dialectopt.Exec(ctx, conn, s.before, []string{s.add}, s.after)
 }

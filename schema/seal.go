@@ -38,11 +38,7 @@ import (
 // registered before the one that the error is about are sealed; that one is as it was, unless the
 // connection to MySQL or MariaDB broke meanwhile: then run Seal again.
 func Seal(ctx context.Context, db *sql.DB) error {
-	tables, err := sealed(db, nil)
-	if err != nil {
-		return err
-	}
-	return eachSeal(ctx, db, tables, false)
+	return eachSeal(ctx, db, nil, sealsTables, runs(ctx, db))
 }
 
 // Unseal takes the seals away from these tables, by their names as registered, or from
@@ -50,11 +46,13 @@ func Seal(ctx context.Context, db *sql.DB) error {
 // that takes the table for sealed would store one, and finds out by that. Programs go on
 // while it runs. Errors are as for [Seal], and ErrInvalid for a name that isn't registered with Sealed.
 func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
-	found, err := sealed(db, tables)
-	if err != nil {
-		return err
-	}
-	return eachSeal(ctx, db, found, true)
+	return eachSeal(ctx, db, tables, 0, runs(ctx, db))
+}
+
+// A TablePlan has the statements that [Seal] or [Unseal] sends to change one table.
+type TablePlan struct {
+	Table      string   // as registered
+	Statements []string // in their order, for one connection
 }
 
 // SealSQL returns the statements of [Seal] for these tables, by their names as registered, or for all that are
@@ -64,51 +62,86 @@ func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 // Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, or is of SQLite, and for a name that isn't registered
 // with Sealed.
 func SealSQL(db *sql.DB, tables ...string) ([]TablePlan, error) {
-	return texts(db, tables, sealer.seal)
+	return plansOf(context.Background(), db, tables, sealsTables|blind)
 }
 
 // UnsealSQL returns the statements of [Unseal] as SealSQL does those of Seal.
 func UnsealSQL(db *sql.DB, tables ...string) ([]TablePlan, error) {
-	return texts(db, tables, sealer.unseal)
+	return plansOf(context.Background(), db, tables, blind)
 }
 
-// texts returns the statements that are the same whatever the database has.
-func texts(db *sql.DB, names []string, of func(sealer, sealing) []string) (plans []TablePlan, err error) {
+// SealPlan returns the statements that [Seal] would run now, for people to read, or for a
+// migration. Unlike [SealSQL] it looks at the tables, and refuses those that Seal would refuse.
+// Nothing is changed. Errors are as for Seal.
+func SealPlan(ctx context.Context, db *sql.DB) ([]TablePlan, error) {
+	return plansOf(ctx, db, nil, sealsTables)
+}
+
+// UnsealPlan returns the statements that [Unseal] would run now for these tables, or for all that are registered with
+// [sqlfence.Sealed]. Nothing is changed. Errors are as for Unseal.
+func UnsealPlan(ctx context.Context, db *sql.DB, tables ...string) ([]TablePlan, error) {
+	return plansOf(ctx, db, tables, 0)
+}
+
+// How seals are changed.
+const (
+	sealsTables = 1 << iota // else their seals are taken away
+	blind                   // the database isn't asked
+)
+
+func plansOf(ctx context.Context, db *sql.DB, names []string, how int) (plans []TablePlan, err error) {
+	err = eachSeal(ctx, db, names, how, func(_ *sealer, p TablePlan) error {
+		plans = append(plans, p)
+		return nil
+	})
+	return plans, err
+}
+
+// eachSeal calls do with the statements for each of the tables, one after the other.
+func eachSeal(ctx context.Context, db *sql.DB, names []string, how int, do func(*sealer, TablePlan) error) (err error) {
+	defer func() { err = dialectopt.Ended(ctx, err) }()
 	tables, err := sealed(db, names)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, t := range tables {
 		part, s, err := sealOf(db, t)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		plans = append(plans, TablePlan{t.Name, of(part, s)})
+		statements := part.unseal
+		if how&sealsTables != 0 {
+			statements = part.seal
+		}
+		if part.lookAround != nil && how&blind == 0 {
+			err = part.lookAround(ctx, db, &s, how&sealsTables != 0)
+		}
+		if err == nil {
+			err = do(part, TablePlan{t.Name, statements(s)})
+		}
+		if err != nil {
+			return fmt.Errorf("schema: table %q: %w", t.Name, err)
+		}
 	}
-	return plans, nil
+	return nil
 }
 
-// A sealer writes what seals a table of one database.
-type sealer interface {
-	seal(sealing) []string
-	unseal(sealing) []string
+// A sealer writes what seals a table of one database, and takes its seal away.
+type sealer struct {
+	seal, unseal func(sealing) []string
 
-	// obstacles is a query for what keeps a seal from holding, a text a row; empty where the
-	// statements find that out.
-	obstacles(sealing) string
+	// lookAround looks for what the statements can't look for themselves; nil for nothing.
+	lookAround func(ctx context.Context, db *sql.DB, s *sealing, seals bool) error
+
+	level             sql.IsolationLevel // of each statement's own transaction; the default for no transaction
+	takesTransactions bool               // triggers can take a transaction's tokens ([sqlfence.FromTransaction])
 }
-
-// A leveler is a sealer with statements that need a transaction of this level.
-type leveler interface{ level() sql.IsolationLevel }
-
-// A takesTransactions is a sealer with triggers that can take a transaction's tokens ([sqlfence.FromTransaction]).
-type takesTransactions interface{ takesTransactions() }
 
 // sealers are by database: in SQLite no table can be sealed.
-var sealers = dialectopt.For[sealer](sealPostgres{}, nil, sealMySQL{})
+var sealers = dialectopt.For(&sealPostgres, nil, &sealMySQL)
 
 // sealerOf returns who seals the tables of a database.
-func sealerOf(d sqlfence.Dialect) (sealer, error) {
+func sealerOf(d sqlfence.Dialect) (*sealer, error) {
 	part, err := sealers.Of(d)
 	if err == nil && part == nil {
 		err = fmt.Errorf("tables of %v can't be sealed (docs/sealed.md)", d)
@@ -171,12 +204,12 @@ func sealed(db *sql.DB, names []string) (found []*core.Table, err error) {
 }
 
 // sealOf returns who seals a table of db's, and its names.
-func sealOf(db *sql.DB, t *core.Table) (sealer, sealing, error) {
+func sealOf(db *sql.DB, t *core.Table) (*sealer, sealing, error) {
 	s := sealing{Table: t, own: fenced.Schema(db.Driver())}
 	mark := cmp.Or(t.Rules.FenceColumn, t.Rules.Claim)
 	d, _ := core.DialectOf(db.Driver())
 	part, err := sealerOf(d)
-	if _, ok := part.(takesTransactions); err == nil && t.FromTransaction && !ok {
+	if err == nil && t.FromTransaction && !part.takesTransactions {
 		err = fmt.Errorf("%v has no setting that ends with its transaction, so FromTransaction is for PostgreSQL", d)
 	}
 	if err == nil && strings.Contains(t.Name+mark+t.Rules.Key+t.Resource, "$sqlfence") {
@@ -196,108 +229,51 @@ func sealOf(db *sql.DB, t *core.Table) (sealer, sealing, error) {
 	return part, s, nil
 }
 
-// sealBackoff is how long a statement waits before it is sent again.
-var sealBackoff = dberr.Backoff{Pause: 100 * time.Millisecond, Max: 2 * time.Second}
-
-// eachSeal runs the statements for each table on one connection.
-func eachSeal(ctx context.Context, db *sql.DB, tables []*core.Table, unseals bool) (err error) {
-	defer func() { err = dialectopt.Ended(ctx, err) }()
-	for _, t := range tables {
-		part, s, err := prepared(ctx, db, t, unseals)
-		if err != nil {
-			return err
-		}
-		if err := runUntilDone(ctx, db, part, s, unseals); err != nil {
-			return fmt.Errorf("schema: table %q: %w", t.Name, err)
-		}
-	}
-	return nil
-}
-
-// prepared returns who seals a table, and what is known about the table before.
-func prepared(ctx context.Context, db *sql.DB, t *core.Table, unseals bool) (sealer, sealing, error) {
-	part, s, err := sealOf(db, t)
-	if err != nil {
-		return nil, s, err
-	}
-	if !unseals {
-		if err := unobstructed(ctx, db, sqltext.Whole(s.text, part.obstacles(s))); err != nil {
-			return nil, s, fmt.Errorf("schema: table %q can't be sealed: %w", t.Name, err)
-		}
-	}
-	if err := s.lookAround(ctx, db, part, unseals); err != nil {
-		return nil, s, fmt.Errorf("schema: table %q: %w", t.Name, err)
-	}
-	return part, s, nil
-}
-
-// unobstructed returns the first obstacle as an error.
-func unobstructed(ctx context.Context, db *sql.DB, query string) error {
-	if query == "" {
-		return nil
-	}
-	obstacles, err := dialectopt.Texts(ctx, db, query)
-	if err != nil || len(obstacles) == 0 {
-		return err
-	}
-	return errors.New(obstacles[0])
-}
-
-// runUntilDone runs a table's statements, all of them again after each time that others were in
-// the way.
-func runUntilDone(ctx context.Context, db *sql.DB, part sealer, s sealing, unseals bool) error {
-	backoff := sealBackoff
-	for {
-		err := runOnce(ctx, db, part, s, unseals)
-		if err == nil || !dberr.IsLockTimeout(err) && !dberr.IsRolledBack(err) && !dberr.IsBusy(err) {
-			return err
-		}
-		if cause := backoff.Wait(ctx); cause != nil {
-			return fmt.Errorf("%w (%w)", err, cause)
+// runs returns what runs a table's statements, all of them again after each time that others were in the way.
+func runs(ctx context.Context, db *sql.DB) func(*sealer, TablePlan) error {
+	return func(part *sealer, p TablePlan) error {
+		backoff := dberr.Backoff{Pause: 100 * time.Millisecond, Max: 2 * time.Second}
+		for {
+			err := part.run(ctx, db, p.Statements)
+			if err == nil || !dberr.IsLockTimeout(err) && !dberr.IsRolledBack(err) && !dberr.IsBusy(err) {
+				return err
+			}
+			if cause := backoff.Wait(ctx); cause != nil {
+				return fmt.Errorf("%w (%w)", err, cause)
+			}
 		}
 	}
 }
 
-func runOnce(ctx context.Context, db *sql.DB, part sealer, s sealing, unseals bool) error {
+// run runs statements on one connection, each in a transaction of its own where they need a level. Else the connection
+// is closed if one fails: it may hold locks.
+func (p *sealer) run(ctx context.Context, db *sql.DB, statements []string) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	statements := part.seal(s)
-	if unseals {
-		statements = part.unseal(s)
-	}
-	if l, ok := part.(leveler); ok {
-		return runAt(ctx, conn, l.level(), statements)
-	}
-	return runAll(ctx, conn, statements)
-}
-
-// runAt runs statements each in a transaction of its own, at a level that needn't be the session's.
-func runAt(ctx context.Context, conn *sql.Conn, level sql.IsolationLevel, statements []string) error {
 	for _, query := range statements {
-		tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+		if p.level != sql.LevelDefault {
+			err = runAt(ctx, conn, p.level, query)
+		} else if _, err = conn.ExecContext(trusted.Context(ctx, query), query); err != nil {
+			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+		}
 		if err != nil {
 			return err
 		}
-		if _, err = tx.ExecContext(trusted.Context(ctx, query), query); err != nil {
-			return errors.Join(err, tx.Rollback())
-		}
-		if err := tx.Commit(); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
-// runAll runs statements on one connection, which is closed if one fails: it may hold locks.
-func runAll(ctx context.Context, conn *sql.Conn, statements []string) error {
-	for _, query := range statements {
-		if _, err := conn.ExecContext(trusted.Context(ctx, query), query); err != nil {
-			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
-			return err
-		}
+// runAt runs a statement in a transaction, at a level that needn't be the session's.
+func runAt(ctx context.Context, conn *sql.Conn, level sql.IsolationLevel, query string) error {
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{Isolation: level})
+	if err != nil {
+		return err
 	}
-	return nil
+	if _, err = tx.ExecContext(trusted.Context(ctx, query), query); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
 }

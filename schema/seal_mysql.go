@@ -1,10 +1,14 @@
 package schema
 
 import (
+	"context"
+	"database/sql"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/dialect/mysql/sealsql"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/seal"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -14,42 +18,66 @@ import (
 // would skip its rows.
 //
 // The table is locked meanwhile, so that writers find all of the triggers, or none.
-type sealMySQL struct{}
+var sealMySQL = sealer{seal: sealing.sealMySQL, unseal: sealing.unsealMySQL, lookAround: lookAroundMySQL}
 
-// seal: what the table has of a seal is dropped, and its triggers created one by one, while other triggers refuse all
-// writes: with a part of a seal a negative mark could be stored. They stay if that is interrupted, and would be dropped
-// by another Seal.
-func (sealMySQL) seal(s sealing) []string {
+// sealMySQL: what the table has of a seal is dropped, and its triggers created one by one, while other triggers refuse
+// all writes: with a part of a seal a negative mark could be stored. They stay if that is interrupted, and would be
+// dropped by another Seal.
+func (s sealing) sealMySQL() []string {
 	shut, open := s.busy()
 	var lift []string
 	if s.negative { // the triggers that are there let such marks in, and may refuse that they are lifted
-		lift = append(slices.Clone(open), s.drop(openPrefix, sqltext.SealPrefix)...)
+		lift = append(slices.Clone(open), s.drop()...)
 		lift = append(lift, "UPDATE "+s.table+" SET "+s.column+" = -"+s.column+" WHERE "+s.column+" < 0")
 		s.found = nil
 		shut, _ = s.busy()
 	}
-	triggers := s.triggers("", sealsql.Triggers(s.sealed()))
-	return s.locked(slices.Concat(s.try(triggers), lift, shut, s.drop(openPrefix, sqltext.SealPrefix),
-		s.create(triggers), open))
+	triggers := sealsql.Triggers(s.sealed())
+	return s.locked(slices.Concat(s.try(triggers), lift, shut, s.drop(), s.create(sqltext.SealPrefix, triggers), open))
 }
 
-// triggers names the triggers of a seal, or with a prefix of what is left of one.
-func (s sealing) triggers(prefix string, all []sealsql.Trigger) (named []trigger) {
-	for _, t := range all {
-		named = append(named, trigger{prefix + t.Event, t.Body})
+// unsealMySQL: what writes as to a sealed table is refused as soon as it isn't. Meanwhile everything is, as with a part
+// of a seal no form of a statement would pass.
+func (s sealing) unsealMySQL() []string {
+	shut, open := s.busy()
+	triggers := sealsql.OpenTriggers(s.sealed())
+	return s.locked(slices.Concat(s.try(triggers), shut, s.drop(), s.create(sqltext.OpenPrefix, triggers), open))
+}
+
+func lookAroundMySQL(ctx context.Context, db *sql.DB, s *sealing, seals bool) (err error) {
+	ask := func(query string) (texts []string) {
+		if err == nil {
+			texts, err = dialectopt.Texts(ctx, db, sqltext.Whole(s.text, query))
+		}
+		return texts
 	}
-	return named
+	if seals {
+		if obstacles := ask(obstaclesMySQL(s)); len(obstacles) > 0 {
+			return errors.New("it can't be sealed: " + obstacles[0])
+		}
+	}
+	s.found, s.taken = ask(s.sealTriggers("=")), ask(s.sealTriggers("<>"))
+	if !seals {
+		return err
+	}
+	// Marks are negative that were stored while the table lacked triggers, as when a migration had made it anew. They
+	// count by their size.
+	s.negative = len(ask("SELECT 1 FROM "+s.table+" WHERE "+s.column+" < 0 LIMIT 1")) > 0
+	if s.Rules.Ledger {
+		found := ask(ledgerMySQL(s))
+		if err == nil && len(found) == 0 {
+			return errors.New("there is no table " + sqltext.LedgerTable + " in the session's database to compare its " +
+				"tokens with")
+		}
+		s.ledgerIn = strings.Join(found, "")
+	}
+	return err
 }
 
-// negatives: marks are negative that were stored while the table lacked triggers, as when a migration had made
-// it anew. They count by their size.
-func (sealMySQL) negatives(s sealing) string {
-	return "SELECT 1 FROM " + s.table + " WHERE " + s.column + " < 0 LIMIT 1"
-}
-
-// obstacles: a cascade fires no triggers, and what isn't a signed bigint takes no negative token. That the fence
-// column is missing the server would say, too, but not what adds it.
-func (sealMySQL) obstacles(s sealing) string {
+// obstaclesMySQL is a query for what keeps a seal from holding, a text a row: a cascade fires no triggers, and what isn't
+// a signed bigint takes no negative token. That the fence column is missing the server would say, too, but not what adds
+// it.
+func obstaclesMySQL(s *sealing) string {
 	what, types, adds := "fence column is", "bigint", "; schema.AddFence or sqlfence add-fence adds it"
 	if s.Rules.Claim != "" {
 		what, types, adds = "claim is", "bigint', 'int', 'mediumint', 'smallint", ""
@@ -70,15 +98,6 @@ UNION ALL SELECT CONCAT(_utf8mb4'it is a table of the engine ', engine, _utf8mb4
 FROM information_schema.tables WHERE table_schema = {home} AND table_name = {table} AND engine <> 'InnoDB'`)
 }
 
-// unseal: what writes as to a sealed table is refused as soon as it isn't. Meanwhile everything is, as with a part of a
-// seal no form of a statement would pass.
-func (sealMySQL) unseal(s sealing) []string {
-	shut, open := s.busy()
-	triggers := s.triggers("open ", sealsql.OpenTriggers(s.sealed()))
-	return s.locked(slices.Concat(s.try(triggers), shut, s.drop(openPrefix, sqltext.SealPrefix),
-		s.create(triggers), open))
-}
-
 // locked returns statements that have the table to themselves; they wait a second for that. A
 // trigger is read and run in the sql_mode that it was created in, for every writer:
 // HIGH_NOT_PRECEDENCE changes the meaning of a comparison. With ORACLE the server can't read a
@@ -95,16 +114,9 @@ func (s sealing) locked(statements []string) []string {
 		"= @sqlfence_lock_wait_timeout")
 }
 
-// openPrefix begins the names of the triggers of a table that isn't sealed any more.
-const openPrefix = sqltext.OpenPrefix
-
 // trigger returns the name of a trigger, which is unique in the table's schema: another table may have one of
 // its name, as it was called like this one, or is by another letter's case.
-func (s sealing) trigger(kind string) string {
-	prefix := sqltext.SealPrefix
-	if open, isOpen := strings.CutPrefix(kind, "open "); isOpen {
-		prefix, kind = openPrefix, open
-	}
+func (s sealing) trigger(prefix, kind string) string {
 	name := seal.Own(prefix+kind+":", s.proof)
 	for slices.ContainsFunc(s.taken, func(other string) bool { return strings.EqualFold(other, name) }) {
 		name += "~"
@@ -121,25 +133,18 @@ func (s sealing) of(name string) string {
 	return quoted
 }
 
-// triggers is a query for the triggers of seals that the table has, of a former name's, too.
-func (sealMySQL) triggers(s sealing) string {
-	return strings.NewReplacer("{home}", s.home(), "{table}", s.text.Text(s.name),
-		"{seal}", s.text.Text(sqltext.SealPrefix+"%"), "{open}", s.text.Text(openPrefix+"%")).Replace(
-		`SELECT trigger_name FROM information_schema.triggers
-WHERE event_object_schema = {home} AND event_object_table = {table} AND (trigger_name LIKE {seal} ` +
-			`OR trigger_name LIKE {open})`)
+// sealTriggers is a query for the triggers of seals that the table has, of a former name's, too; or with <> for those of
+// the other tables in its schema.
+func (s sealing) sealTriggers(comparison string) string {
+	text := s.text.Text
+	return "SELECT trigger_name FROM information_schema.triggers WHERE event_object_schema = " + s.home() +
+		" AND event_object_table " + comparison + " " + text(s.name) + " AND (trigger_name LIKE " +
+		text(sqltext.SealPrefix+"%") + " OR trigger_name LIKE " + text(sqltext.OpenPrefix+"%") + ")"
 }
 
-// allTriggers is a query for the triggers of seals that any table of the schema has.
-func (sealMySQL) allTriggers(s sealing) string {
-	return strings.NewReplacer("{home}", s.home(), "{seal}", s.text.Text(sqltext.SealPrefix+"%"),
-		"{open}", s.text.Text(openPrefix+"%")).Replace(
-		`SELECT trigger_name FROM information_schema.triggers
-WHERE event_object_schema = {home} AND (trigger_name LIKE {seal} OR trigger_name LIKE {open})`)
-}
-
-// ledger is a query for the database in which the session has the ledger, as guards find it; empty for the table's own.
-func (sealMySQL) ledger(s sealing) string {
+// ledgerMySQL is a query for the database in which the session has the ledger, as guards find it; empty for the table's
+// own.
+func ledgerMySQL(s *sealing) string {
 	where := "DATABASE()"
 	if s.own != "" {
 		where = s.text.Text(s.own)
@@ -157,73 +162,57 @@ func (s sealing) home() string {
 	return "DATABASE()"
 }
 
-// A trigger has its kind, which is its event, or "open" and its event.
-type trigger struct{ kind, body string }
-
-// event is what fires it.
-func (t trigger) event() string { return strings.TrimPrefix(t.kind, "open ") }
-
 // busy returns statements between which all writes are refused.
 func (s sealing) busy() (on, off []string) {
 	for _, event := range []string{"insert", "update", "delete"} {
-		name := s.trigger("open " + busyKind + event)
+		name := s.trigger(sqltext.SealBusy, event)
 		if !slices.ContainsFunc(s.found, func(found string) bool { return s.of(found) == name }) {
-			on = append(on, "CREATE TRIGGER "+name+" BEFORE "+strings.ToUpper(event)+" ON "+s.table+
-				" FOR EACH ROW\nSIGNAL "+
-				"SQLSTATE '45000' SET MESSAGE_TEXT = "+
-				s.text.Text("sqlfence: table "+s.proof+" refuses all writes, as its seal was interrupted "+
-					"(call Seal again)"))
+			on = append(on, s.named(name, event, "SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = "+s.text.Text(
+				"sqlfence: table "+s.proof+" refuses all writes, as its seal was interrupted (call Seal again)")))
 		}
 		off = append(off, "DROP TRIGGER IF EXISTS "+name) // another Seal may have done so
 	}
 	return on, off
 }
 
-const busyKind = "busy-"
-
-func isBusy(trigger string) bool { return strings.HasPrefix(trigger, sqltext.SealBusy) }
-
 // try creates triggers by another name, with what does nothing should one stay, and drops them. Nothing brings
 // back what was dropped, and who may drop triggers may not be let create any, or the column that they name
 // may be missing.
-func (s sealing) try(triggers []trigger) (statements []string) {
-	name := s.trigger("open try")
+func (s sealing) try(triggers []sealsql.Trigger) (statements []string) {
+	name := s.trigger(sqltext.OpenPrefix, "try")
 	for _, t := range triggers {
-		idle := trigger{t.kind, "IF FALSE THEN\n" + t.body + ";\nEND IF"}
-		statements = append(statements, "DROP TRIGGER IF EXISTS "+name, s.named(name, idle), "DROP TRIGGER "+name)
+		statements = append(statements, "DROP TRIGGER IF EXISTS "+name,
+			s.named(name, t.Event, "IF FALSE THEN\n"+t.Body+";\nEND IF"), "DROP TRIGGER "+name)
 	}
 	return statements
 }
 
-// drop drops all of the triggers that the table may have with these prefixes, but for those that refuse all writes.
-func (s sealing) drop(prefixes ...string) (statements []string) {
-	for _, prefix := range prefixes {
-		kinds := []string{"insert", "update", "delete"}
-		if prefix == openPrefix {
-			kinds = []string{"open insert", "open update"}
-		}
+// drop drops all of the triggers that the table may have of seals, but for those that refuse all writes.
+func (s sealing) drop() (statements []string) {
+	for _, prefix := range []string{sqltext.OpenPrefix, sqltext.SealPrefix} {
 		for _, name := range s.found {
-			if strings.HasPrefix(name, prefix) && !isBusy(name) {
+			if strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, sqltext.SealBusy) {
 				statements = append(statements, "DROP TRIGGER IF EXISTS "+s.of(name))
 			}
 		}
-		for _, kind := range kinds {
-			statements = append(statements, "DROP TRIGGER IF EXISTS "+s.trigger(kind))
+		for _, event := range []string{"insert", "update", "delete"} {
+			if event != "delete" || prefix == sqltext.SealPrefix {
+				statements = append(statements, "DROP TRIGGER IF EXISTS "+s.trigger(prefix, event))
+			}
 		}
 	}
 	return statements
 }
 
 // create creates triggers by their names.
-func (s sealing) create(triggers []trigger) (statements []string) {
+func (s sealing) create(prefix string, triggers []sealsql.Trigger) (statements []string) {
 	for _, t := range triggers {
-		statements = append(statements, s.named(s.trigger(t.kind), t))
+		statements = append(statements, s.named(s.trigger(prefix, t.Event), t.Event, t.Body))
 	}
 	return statements
 }
 
 // named creates a trigger by this name.
-func (s sealing) named(name string, t trigger) string {
-	return "CREATE TRIGGER " + name + " BEFORE " + strings.ToUpper(t.event()) + " ON " + s.table +
-		" FOR EACH ROW\n" + t.body
+func (s sealing) named(name, event, body string) string {
+	return "CREATE TRIGGER " + name + " BEFORE " + strings.ToUpper(event) + " ON " + s.table + " FOR EACH ROW\n" + body
 }

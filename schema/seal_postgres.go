@@ -10,28 +10,21 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// sealPostgres seals by triggers, which package seal has.
-type sealPostgres struct{}
+// sealPostgres seals by triggers, which package seal has. The constraint is checked last, by itself, as that reads the
+// table and needs no lock that writers wait for.
+var sealPostgres = sealer{
+	seal: func(s sealing) []string {
+		return []string{
+			write(sealPostgresText, s),
+			write(liftPostgresText, s),
+			"ALTER TABLE " + s.table + " VALIDATE CONSTRAINT " + sqltext.SealedMark,
+		}
+	},
+	unseal: func(s sealing) []string { return []string{write(unsealPostgresText, s)} },
+	level:  sql.LevelReadCommitted, // see sealLevel
 
-// seal: the constraint is checked last, by itself, as that reads the table and needs no lock
-// that writers wait for.
-func (sealPostgres) seal(s sealing) []string {
-	return []string{
-		write(sealPostgresText, s),
-		write(liftPostgresText, s),
-		"ALTER TABLE " + s.table + " VALIDATE CONSTRAINT " + sqltext.SealedMark,
-	}
+	takesTransactions: true,
 }
-
-// level: see sealLevel.
-func (sealPostgres) level() sql.IsolationLevel { return sql.LevelReadCommitted }
-
-// takesTransactions: package seal has how.
-func (sealPostgres) takesTransactions() {}
-
-func (sealPostgres) obstacles(sealing) string { return "" }
-
-func (sealPostgres) unseal(s sealing) []string { return []string{write(unsealPostgresText, s)} }
 
 // write fills in a text.
 func write(text string, s sealing) string {
