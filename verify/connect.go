@@ -88,10 +88,11 @@ func (a *admission) admit(ctx context.Context, s *core.Settings, l core.Link) er
 	case a.refused.Load() > before:
 		return last
 	}
-	found, err := check(ctx, s, l, false)
+	survey, err := catalogue.Connection(ctx, s, l, false)
 	if err != nil {
-		return err
+		return fmt.Errorf("sqlfence: verify: %w", err)
 	}
+	found := findings(survey)
 	refuses := func(f Finding) bool { return catalogue.Refuses(s, catalogue.Finding(f)) }
 	if slices.ContainsFunc(found, refuses) {
 		last = &Error{found}

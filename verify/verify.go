@@ -4,12 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"log/slog"
 
-	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/catalogue"
-	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
@@ -86,39 +83,21 @@ func (f Finding) String() string {
 // [sqlfence.Register]; any other is [sqlfence.ErrInvalid], also if sqlfence is beneath another wrapper such as otelsql.
 // Other errors are those of a query or a connection. Where [OnConnect] refuses all connections, Check
 // returns what it has found, for which no rows are read.
-func Check(ctx context.Context, db *sql.DB) (found []Finding, err error) {
+func Check(ctx context.Context, db *sql.DB) ([]Finding, error) {
 	if _, err := fenced.SettingsOf("verify.Check", db); err != nil {
 		return nil, err
 	}
-	c, err := db.Conn(ctx)
+	survey, err := catalogue.SurveyOf(ctx, db)
 	if refused := (*Error)(nil); errors.As(err, &refused) {
 		return refused.Findings, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("sqlfence: verify: %w", err)
-	}
-	defer c.Close()
-	err = c.Raw(func(conn any) error {
-		over, ok := conn.(fenced.Conn)
-		if !ok {
-			return fmt.Errorf("%w: the connection is a %T", sqlfence.ErrInvalid, conn)
-		}
-		s, l := over.Fenced()
-		found, err = check(ctx, s, l, true)
-		return err
-	})
-	return found, err
+	return findings(survey), err
 }
 
-// check looks for what is wrong over one connection.
-func check(ctx context.Context, s *core.Settings, l core.Link, rows bool) ([]Finding, error) {
-	found, err := catalogue.Connection(ctx, s, l, rows)
-	if err != nil {
-		return nil, err
+func findings(s catalogue.Survey) []Finding {
+	found := []Finding{}
+	for _, f := range s.Findings {
+		found = append(found, Finding(f))
 	}
-	findings := make([]Finding, len(found))
-	for i, f := range found {
-		findings[i] = Finding(f)
-	}
-	return findings, nil
+	return found
 }

@@ -102,9 +102,12 @@ func (l *look) judgeColumn(u use, c column) {
 		case u.declare == "":
 			wrong(j.level, problem, another, "")
 		default:
+			var sql string
+			if l.db.alter != nil {
+				sql = l.db.alter(l.quoted(u.rel), l.db.Quote(c.name), u.declare)
+			}
 			wrong(j.level, problem, "Register another column, or make it "+typ+"; writers wait while the table is "+
-				"written anew.",
-				l.db.alter(l.quoted(u.rel), l.db.Quote(c.name), u.declare))
+				"written anew.", sql)
 		}
 	}
 }
@@ -113,7 +116,7 @@ func (l *look) judgeColumn(u use, c column) {
 func (l *look) checkDefault(u use, c column, wrong func(level slog.Level, problem, remedy, sql string)) {
 	const toZero = "Give it the default 0."
 	var set string
-	if l.db.setsDefaults.Is() {
+	if l.db.alter != nil {
 		set = "ALTER TABLE " + l.quoted(u.rel) + " ALTER COLUMN " + l.db.Quote(c.name) + " SET DEFAULT 0"
 	}
 	switch value := strings.Trim(c.fallback, "'()"); {

@@ -13,7 +13,6 @@ import (
 // A Database is the kind of database to ask: [Postgres], [SQLite] or [MySQL].
 type Database struct {
 	sqltext.Dialect
-	catalogue
 
 	// known is what is known of it beside its catalogue.
 	known *dialect.Database
@@ -28,8 +27,31 @@ type Database struct {
 	user string // the type of the column of a lock's holder
 
 	silentCascades fact.Fact // what a foreign key does to other rows doesn't fire their triggers
-	setsDefaults   fact.Fact // a column that is there can be given a default
 	refusesViews   fact.Fact // guards that read columns write to no view
+
+	// The rows of queries are texts, in an order that doesn't change from one time to the next.
+
+	// relations returns what has one of the names, in any schema. Names are as same has them.
+	relations func(l *look, names []string) ([]*relation, error)
+
+	questions   func(l *look) []question // about the relations that were found
+	tableNames  func(l *look) string     // a query for the names of the tables that the role can see
+	fencedNames func(l *look) string     // and for those with a fence column, or a seal
+
+	// judge judges the type of a column that has a role: "fence", "serial", "claim", "key", or
+	// "user" or "time" of a lock.
+	judge func(role string, c column) judgement
+
+	storage func(l *look, rel *relation) judgement // how a table is kept, which is more than its kind
+	session func(l *look)                          // looks at the settings
+
+	// seal reads what there is of a table's seal; has is false if there is nothing. It is nil where no table can be sealed.
+	seal func(l *look, t target) (s seals, has bool)
+
+	pastSeals string // how the roles that may write past a seal can do it
+
+	// alter is the statement that gives a column another declaration; nil where there is none, nor one for a default.
+	alter func(table, column, declare string) string
 }
 
 // databases are the kinds of databases, by their dialects.
@@ -53,41 +75,6 @@ func (db *Database) writesJoined() bool { return db.known.Grammar.QualifiedSet.I
 
 // rules read its SQL.
 func (db *Database) rules() *lex.Rules { return db.known.Grammar.Lex }
-
-// A catalogue is what has to be asked, and how its answers are judged. The rows of its queries are
-// texts, in an order that doesn't change from one time to the next.
-type catalogue interface {
-	// relations returns what has one of the names, in any schema. Names are as same has them.
-	relations(l *look, names []string) ([]*relation, error)
-
-	// questions are those about the relations that were found.
-	questions(l *look) []question
-
-	// tableNames is a query for the names of the tables that the role can see.
-	tableNames(l *look) string
-
-	// fencedNames is a query for the names of those with a fence column, or a seal.
-	fencedNames(l *look) string
-
-	// judge judges the type of a column that has a role: "fence", "serial", "claim", "key", or
-	// "user" or "time" of a lock.
-	judge(role string, c column) judgement
-
-	// storage judges how a table is kept, which is more than its kind.
-	storage(l *look, rel *relation) judgement
-
-	// session looks at the settings.
-	session(l *look)
-
-	// seal reads what there is of a table's seal; has is false if there is nothing.
-	seal(l *look, t target) (s seals, has bool)
-
-	// pastSeals is how the roles that may write past a seal can do it.
-	pastSeals() string
-
-	// alter is the statement that gives a column another declaration; empty where there is none.
-	alter(table, column, declare string) string
-}
 
 // A judgement is what is wrong with something; without a problem it is right.
 type judgement struct {

@@ -17,23 +17,28 @@ import (
 // MySQL is MySQL and MariaDB. Names that differ in case alone count as the same, as a server may
 // take them; see lower_case_table_names.
 var MySQL = newDatabase(dialect.MySQL, Database{
-	catalogue: mysql{},
-	same:      strings.ToLower,
-	length:    func(s string) int { return len(s) }, // a name is bytes
-	user:      "varchar(255)",
+	same:   strings.ToLower,
+	length: func(s string) int { return len(s) }, // a name is bytes
+	user:   "varchar(255)",
 
 	silentCascades: fact.Yes,
-	setsDefaults:   fact.Yes,
 	refusesViews:   fact.Yes,
+
+	relations:  relationsMySQL,
+	questions:  questionsMySQL,
+	tableNames: func(*look) string { return mysqlTables },
+	fencedNames: func(l *look) string {
+		return fmt.Sprintf(mysqlFenced, l.ownSchemas("table_schema"), l.ownSchemas("event_object_schema"))
+	},
+	judge:     judgeMySQL,
+	storage:   storageMySQL,
+	session:   sessionMySQL,
+	seal:      sealMySQL,
+	pastSeals: "the privileges DROP (by TRUNCATE), ALTER (by EXCHANGE PARTITION or a cascade) and TRIGGER pass by it",
+	alter: func(table, column, declare string) string {
+		return "ALTER TABLE " + table + " MODIFY COLUMN " + column + " " + declare
+	},
 })
-
-type mysql struct{}
-
-func (mysql) tableNames(*look) string { return mysqlTables }
-
-func (mysql) fencedNames(l *look) string {
-	return fmt.Sprintf(mysqlFenced, l.ownSchemas("table_schema"), l.ownSchemas("event_object_schema"))
-}
 
 // ownSchemas is a condition on a schema. A server has databases of several programs, so without registered tables only the
 // session's database is looked at, and the schema that the ledger is in by the options.
@@ -45,11 +50,7 @@ func (l *look) ownSchemas(column string) string {
 	return condition
 }
 
-func (mysql) alter(table, column, declare string) string {
-	return "ALTER TABLE " + table + " MODIFY COLUMN " + column + " " + declare
-}
-
-func (mysql) relations(l *look, names []string) (found []*relation, err error) {
+func relationsMySQL(l *look, names []string) (found []*relation, err error) {
 	rows, err := l.rows("the tables",
 		`SELECT table_schema, table_name, table_type, COALESCE(engine, ''), CASE WHEN table_schema = DATABASE() THEN 1 ELSE 0 END
 FROM information_schema.tables WHERE `+l.ownSchemas("table_schema")+` AND LOWER(table_name) IN (`+l.db.texts(names)+
@@ -70,7 +71,7 @@ FROM information_schema.tables WHERE `+l.ownSchemas("table_schema")+` AND LOWER(
 	return found, err
 }
 
-func (mysql) questions(l *look) []question {
+func questionsMySQL(l *look) []question {
 	named := func(of []*relation, schema, table string) string {
 		return "CONCAT(" + schema + ", '.', " + table + ") IN (" + l.ids(of) + ")"
 	}
@@ -135,10 +136,6 @@ func hearMySQLGrant(l *look, r []string) {
 	}
 }
 
-func (mysql) pastSeals() string {
-	return "the privileges DROP (by TRUNCATE), ALTER (by EXCHANGE PARTITION or a cascade) and TRIGGER pass by it"
-}
-
 // matchesPattern reports whether a name of a schema matches the pattern of a GRANT.
 func matchesPattern(pattern, name string) bool {
 	switch {
@@ -154,7 +151,7 @@ func matchesPattern(pattern, name string) bool {
 	return (pattern[0] == '_' || pattern[0] == name[0]) && matchesPattern(pattern[1:], name[1:])
 }
 
-func (mysql) judge(role string, c column) judgement {
+func judgeMySQL(role string, c column) judgement {
 	const lax = " where sql_mode isn't strict"
 	switch role {
 	case "fence", "serial", "claim":
@@ -182,7 +179,7 @@ func (mysql) judge(role string, c column) judgement {
 	return fine
 }
 
-func (mysql) storage(l *look, rel *relation) judgement {
+func storageMySQL(l *look, rel *relation) judgement {
 	if strings.EqualFold(rel.storage, "InnoDB") {
 		return fine
 	}
@@ -191,7 +188,7 @@ func (mysql) storage(l *look, rel *relation) judgement {
 		"Make it a table of InnoDB.", "ALTER TABLE " + l.quoted(rel) + " ENGINE = InnoDB"}
 }
 
-func (mysql) session(l *look) {
+func sessionMySQL(l *look) {
 	for i := range l.tables {
 		if t := &l.tables[i]; t.Key != "" && !strings.Contains(l.settings["sql_mode"], "STRICT_") {
 			l.add(t, Finding{Level: Warning, Code: "setting",
@@ -221,9 +218,9 @@ func (mysql) session(l *look) {
 	l.idles("idle_transaction_timeout", "SET GLOBAL idle_transaction_timeout = 60")
 }
 
-// seal: a table is sealed by three triggers, which can't be switched off. One that is created later
+// sealMySQL: a table is sealed by three triggers, which can't be switched off. One that is created later
 // is fired later, and may assign columns of the new row, by their names.
-func (mysql) seal(l *look, t target) (s seals, has bool) {
+func sealMySQL(l *look, t target) (s seals, has bool) {
 	table, bodies := t.sealed(), make(map[string]string)
 	if ledger := l.ledgerOf(t); ledger != nil && ledger.schema != t.rel.schema {
 		table.LedgerIn = ledger.schema

@@ -18,28 +18,29 @@ import (
 
 // Postgres is PostgreSQL.
 var Postgres = newDatabase(dialect.Postgres, Database{
-	catalogue: postgres{},
-	same:      func(name string) string { return name },
-	length:    utf8.RuneCountInString,
-	user:      "text",
+	same:   func(name string) string { return name },
+	length: utf8.RuneCountInString,
+	user:   "text",
 
 	silentCascades: fact.No,
-	setsDefaults:   fact.Yes,
 	refusesViews:   fact.Yes,
+
+	relations:   relationsPostgres,
+	questions:   questionsPostgres,
+	tableNames:  func(*look) string { return postgresTables + ` ORDER BY 1` },
+	fencedNames: func(*look) string { return postgresTables + postgresFenced },
+	judge:       judgePostgres,
+	storage:     storagePostgres,
+	session:     sessionPostgres,
+	seal:        sealPostgres,
+	pastSeals:   "its owner may switch the triggers off, and the privilege TRIGGER creates others behind them",
+	alter: func(table, column, declare string) string {
+		typ, _, _ := strings.Cut(declare, " ")
+		return "ALTER TABLE " + table + " ALTER COLUMN " + column + " TYPE " + typ + " USING " + column + "::" + typ
+	},
 })
 
-type postgres struct{}
-
-func (postgres) tableNames(*look) string { return postgresTables + ` ORDER BY 1` }
-
-func (postgres) fencedNames(*look) string { return postgresTables + postgresFenced }
-
-func (postgres) alter(table, column, declare string) string {
-	typ, _, _ := strings.Cut(declare, " ")
-	return "ALTER TABLE " + table + " ALTER COLUMN " + column + " TYPE " + typ + " USING " + column + "::" + typ
-}
-
-func (postgres) relations(l *look, names []string) (found []*relation, err error) {
+func relationsPostgres(l *look, names []string) (found []*relation, err error) {
 	kinds := map[string]string{"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view",
 		"f": "foreign table"}
 	storages := map[string]string{"u": "unlogged", "t": "temporary"}
@@ -51,7 +52,7 @@ func (postgres) relations(l *look, names []string) (found []*relation, err error
 	return found, err
 }
 
-func (postgres) questions(l *look) []question {
+func questionsPostgres(l *look) []question {
 	oids := func(of []*relation) string {
 		list := []string{"0"}
 		for _, rel := range of {
@@ -114,11 +115,7 @@ func hearPostgresGrantee(l *look, r []string) {
 	}
 }
 
-func (postgres) pastSeals() string {
-	return "its owner may switch the triggers off, and the privilege TRIGGER creates others behind them"
-}
-
-func (postgres) judge(role string, c column) judgement {
+func judgePostgres(role string, c column) judgement {
 	narrow := c.typ == "int4" || c.typ == "int2"
 	text := slices.Contains([]string{"int2", "int4", "int8", "text", "varchar", "uuid"}, c.typ)
 	switch {
@@ -139,7 +136,7 @@ func (postgres) judge(role string, c column) judgement {
 	return fine
 }
 
-func (postgres) storage(l *look, rel *relation) judgement {
+func storagePostgres(l *look, rel *relation) judgement {
 	switch rel.storage {
 	case "unlogged":
 		return judgement{Warning, "is UNLOGGED: a crash of the server empties it, and its marks are gone",
@@ -154,7 +151,7 @@ func (postgres) storage(l *look, rel *relation) judgement {
 var temporary = judgement{Warning, "is a temporary one of this session: others have another table by the name",
 	"Register it with its schema, or name the temporary table otherwise.", ""}
 
-func (postgres) session(l *look) {
+func sessionPostgres(l *look) {
 	if l.settings["synchronous_commit"] == "off" {
 		l.losesCommits(Warning, "synchronous_commit = off", "Turn it on for the roles that write under tokens.",
 			"SET synchronous_commit = on")
@@ -229,7 +226,7 @@ func postgresSeals(l *look) string {
 	return strings.Join(queries, "\nUNION ALL ")
 }
 
-func (postgres) seal(_ *look, t target) (s seals, has bool) {
+func sealPostgres(_ *look, t target) (s seals, has bool) {
 	has = slices.ContainsFunc(t.rel.seal, func(r []string) bool { return r[0] == "has" })
 	for _, r := range t.rel.seal {
 		kind, name, wants, is, problem := r[0], r[1], r[2], r[3], r[4]

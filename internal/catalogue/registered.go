@@ -9,15 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/internal/fenced"
 	"github.com/sqlfence/sqlfence/internal/session"
-	"github.com/sqlfence/sqlfence/internal/trusted"
 )
-
-// Connection compares what is registered with the database of a connection, and returns the worst first; rows: also
-// the marks in the rows, and if nothing is registered the tables that are recognised.
-func Connection(ctx context.Context, s *core.Settings, l core.Link, rows bool) ([]Finding, error) {
-	found, err := survey(ctx, s, l, rows)
-	return found.Findings, err
-}
 
 // wrongServer is the finding that guards don't hold on the server.
 func wrongServer(refused *session.Refusal) Finding {
@@ -65,30 +57,21 @@ func FenceColumns(ctx context.Context, function string, db *sql.DB) (columns []F
 	if len(patterns) == 0 {
 		return columns, nil
 	}
-	covered, err := coveredBy(ctx, s, db)
+	err = onConn(ctx, db, func(s *core.Settings, l core.Link) error {
+		covered, err := patternTargets(ctx, databases[s.Dialect()], askOver(l), toVerify(s))
+		for _, t := range covered {
+			if t.FenceColumn != "" {
+				column := FenceColumn{core.Written(t.Schema, t.rel.name), core.Written("", t.FenceColumn)}
+				columns = append(columns, column)
+			}
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: find the tables that %s stands for: %w", function, strings.Join(patterns, ", "),
 			err)
 	}
-	for _, t := range covered {
-		if t.FenceColumn != "" {
-			columns = append(columns, FenceColumn{core.Written(t.Schema, t.rel.name), core.Written("", t.FenceColumn)})
-		}
-	}
 	return columns, nil
-}
-
-// coveredBy asks a database which tables its patterns stand for.
-func coveredBy(ctx context.Context, s *core.Settings, db *sql.DB) ([]target, error) {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	ask := func(ctx context.Context, query string) ([][]string, error) {
-		return fenced.Texts(trusted.Context(ctx, query), conn, query)
-	}
-	return patternTargets(ctx, databases[s.Dialect()], ask, toVerify(s))
 }
 
 func toVerify(s *core.Settings) []Table {

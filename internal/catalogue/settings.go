@@ -80,7 +80,7 @@ func checkWriters(l *look) error {
 		switch {
 		case t.rel.sealed && len(t.rel.past) > 0:
 			f.Problem = "Table " + l.name(t.rel) + " is sealed, but " + firstOf(t.rel.past) +
-				" may write past the seal: " + l.db.pastSeals() + "."
+				" may write past the seal: " + l.db.pastSeals + "."
 			f.Remedy = "Take these privileges away from those who only write, and leave them to the role that migrates."
 		case !t.rel.sealed && len(t.rel.writers) > 0:
 			f.Problem = "Table " + l.name(t.rel) + " can also be written by " + firstOf(t.rel.writers) +

@@ -14,23 +14,25 @@ import (
 
 // SQLite is SQLite, with the databases that the connection has attached as its schemas.
 var SQLite = newDatabase(dialect.SQLite, Database{
-	catalogue: sqlite{},
-	same:      lex.Fold,
-	length:    utf8.RuneCountInString,
-	user:      "text",
+	same:   lex.Fold,
+	length: utf8.RuneCountInString,
+	user:   "text",
 
 	silentCascades: fact.No,
-	setsDefaults:   fact.No,
 	refusesViews:   fact.No,
+
+	relations:   relationsSQLite,
+	questions:   questionsSQLite,
+	tableNames:  tableNamesSQLite,
+	fencedNames: fencedNamesSQLite,
+	judge:       judgeSQLite,
+	storage:     storageSQLite,
+	session:     sessionSQLite,
 })
-
-type sqlite struct{}
-
-func (sqlite) alter(_, _, _ string) string { return "" }
 
 // each writes a question to every database that is attached, by its name as a constant and as a
 // name. What else is to be filled in comes in pairs.
-func (sqlite) each(l *look, order, query string, fill ...string) string {
+func each(l *look, order, query string, fill ...string) string {
 	parts := make([]string, len(l.schemas))
 	for i, s := range l.schemas {
 		parts[i] = strings.NewReplacer(append([]string{"{text}", l.db.Text(s), "{schema}", l.db.Quote(s)},
@@ -39,16 +41,16 @@ func (sqlite) each(l *look, order, query string, fill ...string) string {
 	return strings.Join(parts, "\nUNION ALL ") + " ORDER BY " + order
 }
 
-// relations: the first of the databases is the one in which a name without a schema is looked for
+// relationsSQLite: the first of the databases is the one in which a name without a schema is looked for
 // first.
-func (d sqlite) relations(l *look, names []string) (found []*relation, err error) {
+func relationsSQLite(l *look, names []string) (found []*relation, err error) {
 	attached, err := l.rows("the attached databases",
 		`SELECT name FROM pragma_database_list ORDER BY CASE name WHEN 'temp' THEN -1 ELSE seq END`)
 	l.schemas = slices.Concat(attached...)
 	if err != nil || len(l.schemas) == 0 {
 		return nil, err
 	}
-	rows, err := l.rows("the tables", d.each(l, "1, 2", `SELECT {text}, name, type, sql `+
+	rows, err := l.rows("the tables", each(l, "1, 2", `SELECT {text}, name, type, sql `+
 		`FROM {schema}.sqlite_master WHERE type IN ('table', 'view') AND lower(name) IN ({names})`,
 		"{names}", l.db.texts(names)))
 	for _, s := range l.schemas {
@@ -71,25 +73,25 @@ func (d sqlite) relations(l *look, names []string) (found []*relation, err error
 	return found, err
 }
 
-// tableNames are without the tables in which a virtual one keeps its rows.
-func (d sqlite) tableNames(l *look) string {
-	return d.each(l, "1", `SELECT name FROM {schema}.sqlite_master WHERE type = 'table' `+
+// tableNamesSQLite are without the tables in which a virtual one keeps its rows.
+func tableNamesSQLite(l *look) string {
+	return each(l, "1", `SELECT name FROM {schema}.sqlite_master WHERE type = 'table' `+
 		`AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT IN (SELECT t.name FROM pragma_table_list AS t `+
 		`WHERE t.schema = {text} AND t.type = 'shadow')`)
 }
 
-func (d sqlite) fencedNames(l *look) string {
-	return d.each(l, "1", `SELECT m.name FROM {schema}.sqlite_master AS m, pragma_table_info(m.name, {text}) AS c `+
+func fencedNamesSQLite(l *look) string {
+	return each(l, "1", `SELECT m.name FROM {schema}.sqlite_master AS m, pragma_table_info(m.name, {text}) AS c `+
 		`WHERE m.type = 'table' AND lower(c.name) = '`+recognisedColumn+`'`)
 }
 
-func (d sqlite) questions(l *look) []question {
+func questionsSQLite(l *look) []question {
 	if len(l.schemas) == 0 {
 		return nil
 	}
 	words, _ := json.Marshal(append([]string{}, l.codeWords()...)) // texts always can be
 	about := func(order, query string) string {
-		return d.each(l, order, query, "{asked}", l.ids(l.asked()), "{of}", l.ids(l.guarded()),
+		return each(l, order, query, "{asked}", l.ids(l.asked()), "{of}", l.ids(l.guarded()),
 			"{ledgers}", l.ids(l.ledgers), "{words}", l.db.Text(string(words)))
 	}
 	return []question{
@@ -134,8 +136,8 @@ func affinity(declared string) string {
 	return "numeric"
 }
 
-// judge: the guard refuses a version, or a generation, that isn't stored as an integer.
-func (sqlite) judge(role string, c column) judgement {
+// judgeSQLite: the guard refuses a version, or a generation, that isn't stored as an integer.
+func judgeSQLite(role string, c column) judgement {
 	switch typ := affinity(c.typ); {
 	case role == "fence" && (typ == "text" || typ == "blob" && c.shown != noType):
 		return warning("tokens are stored as texts, which other programs compare as such; declare it as an " +
@@ -151,7 +153,7 @@ func (sqlite) judge(role string, c column) judgement {
 	return fine
 }
 
-func (sqlite) storage(_ *look, rel *relation) judgement {
+func storageSQLite(_ *look, rel *relation) judgement {
 	if rel.storage == "temporary" {
 		return temporary
 	}
@@ -166,9 +168,9 @@ func (sqlite) storage(_ *look, rel *relation) judgement {
 	return fine
 }
 
-// session looks for a file that is attached twice: a table that is registered with its
+// sessionSQLite looks for a file that is attached twice: a table that is registered with its
 // schema isn't guarded by its other name. The settings are the files of the session's databases.
-func (sqlite) session(l *look) {
+func sessionSQLite(l *look) {
 	for i := range l.tables {
 		t := &l.tables[i]
 		mine := lex.Fold(t.Schema)
@@ -182,8 +184,3 @@ func (sqlite) session(l *look) {
 		}
 	}
 }
-
-// seal: no table can be sealed.
-func (sqlite) seal(*look, target) (s seals, has bool) { return s, false }
-
-func (sqlite) pastSeals() string { return "" }

@@ -25,46 +25,64 @@ type Survey struct {
 	Settings      map[string]string // that findings are about, by their names
 }
 
-// SurveyOf looks at the tables that a fenced database registers, or without any at those that it recognises.
+// SurveyOf looks at the tables that a fenced database registers, or without any at those that it recognises, and reads
+// the marks in the rows.
 func SurveyOf(ctx context.Context, db *sql.DB) (found Survey, err error) {
-	c, err := db.Conn(ctx)
-	if err != nil {
-		return found, err
-	}
-	defer c.Close()
-	err = c.Raw(func(conn any) error {
-		s, l := conn.(fenced.Conn).Fenced()
-		found, err = survey(ctx, s, l, true)
+	err = onConn(ctx, db, func(s *core.Settings, l core.Link) error {
+		found, err = Connection(ctx, s, l, true)
 		return err
 	})
+	if err != nil {
+		err = fmt.Errorf("sqlfence: verify: %w", err)
+	}
 	return found, err
 }
 
-// survey is SurveyOf by one connection; with rows also the marks in the rows are read, and tables are recognised. Where
+// onConn calls f with a connection of a fenced database.
+func onConn(ctx context.Context, db *sql.DB, f func(*core.Settings, core.Link) error) error {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.Raw(func(conn any) error {
+		over, ok := conn.(fenced.Conn)
+		if !ok {
+			return fmt.Errorf("%w: the connection is a %T", core.ErrInvalid, conn)
+		}
+		return f(over.Fenced())
+	})
+}
+
+// Connection is SurveyOf by one connection, and without rows of the catalogue alone: nothing is recognised then. Where
 // guards don't hold on the server, nothing else is looked for.
-func survey(ctx context.Context, s *core.Settings, l core.Link, rows bool) (found Survey, err error) {
+func Connection(ctx context.Context, s *core.Settings, l core.Link, rows bool) (found Survey, err error) {
 	c := core.NewConn(s, l, new(core.Found))
 	recognise := rows && len(s.Tables()) == 0
 	if len(s.Tables()) > 0 || recognise {
 		refused, err := c.CheckServer(ctx)
 		switch {
 		case err != nil:
-			return found, fmt.Errorf("sqlfence: verify: %w", err)
+			return found, err
 		case refused != nil:
 			return Survey{Findings: []Finding{wrongServer(refused)}, Version: refused.Version}, nil
 		}
 	}
-	ask := func(ctx context.Context, query string) ([][]string, error) {
+	opts := Options{rows, recognise, s.Schema(), c.Facts()}
+	looked, err := run(ctx, databases[s.Dialect()], askOver(l), toVerify(s), opts)
+	if err != nil {
+		return found, err
+	}
+	return looked.survey(), nil
+}
+
+func askOver(l core.Link) Ask {
+	return func(ctx context.Context, query string) ([][]string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		return l.Query(ctx, query)
 	}
-	looked, err := run(ctx, databases[s.Dialect()], ask, toVerify(s), Options{rows, recognise, s.Schema(), c.Facts()})
-	if err != nil {
-		return found, fmt.Errorf("sqlfence: verify: %w", err)
-	}
-	return looked.survey(), nil
 }
 
 func (l *look) survey() Survey {
@@ -103,7 +121,7 @@ func recognise(l *look) error {
 	var rels []*relation
 	var names, others []string
 	for _, t := range l.targets {
-		_, t.Sealed = l.db.seal(l, t)
+		_, t.Sealed = l.sealOf(t)
 		switch _, marked := t.rel.column(l.db, recognisedColumn); {
 		case t.rel.partition:
 		case marked:

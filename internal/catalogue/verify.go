@@ -56,16 +56,8 @@ type Options struct {
 	session.Facts
 }
 
-// Run looks for what is wrong, the worst first. Its error is that of a query, or of ctx;
+// run looks for what is wrong, the worst first. Its error is that of a query, or of ctx;
 // what the role isn't allowed to ask is a Note.
-func Run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options) ([]Finding, error) {
-	l, err := run(ctx, db, ask, tables, opts)
-	if err != nil {
-		return nil, err
-	}
-	return l.found, nil
-}
-
 func run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options) (*look, error) {
 	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables, opts: opts}
 	for _, step := range []func(*look) error{

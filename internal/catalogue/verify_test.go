@@ -20,17 +20,17 @@ import (
 func TestDenied(t *testing.T) {
 	denied := func(context.Context, string) ([][]string, error) { return nil, stateError("42501") }
 	for _, db := range []Database{Postgres, MySQL} {
-		found, err := Run(t.Context(), db, denied, []Table{{Registered: "books", Table: rewrite.Table{Name: "books", FenceColumn: "fence_token"}}}, Options{Rows: true})
+		l, err := run(t.Context(), db, denied, []Table{{Registered: "books", Table: rewrite.Table{Name: "books", FenceColumn: "fence_token"}}}, Options{Rows: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if unseen := slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "unseen" && f.Level == Note }); !unseen {
-			t.Errorf("found %v, want a Note", found)
+		if unseen := slices.ContainsFunc(l.found, func(f Finding) bool { return f.Code == "unseen" && f.Level == Note }); !unseen {
+			t.Errorf("found %v, want a Note", l.found)
 		}
 	}
 	broken := errors.New("broken")
 	fails := func(context.Context, string) ([][]string, error) { return nil, broken }
-	if _, err := Run(t.Context(), SQLite, fails, []Table{{Table: rewrite.Table{Name: "books"}}}, Options{}); !errors.Is(err, broken) {
+	if _, err := run(t.Context(), SQLite, fails, []Table{{Table: rewrite.Table{Name: "books"}}}, Options{}); !errors.Is(err, broken) {
 		t.Errorf("%v, want the query's error", err)
 	}
 }
@@ -50,12 +50,12 @@ func TestSeveralServers(t *testing.T) {
 		return nil, nil
 	}
 	for _, ledger := range []bool{true, false} {
-		found, err := Run(t.Context(), MySQL, ask, []Table{{Registered: "books", Ledger: ledger, Table: rewrite.Table{Name: "books"}}}, Options{Facts: session.Facts{Apart: "one server writes"}})
+		l, err := run(t.Context(), MySQL, ask, []Table{{Registered: "books", Ledger: ledger, Table: rewrite.Table{Name: "books"}}}, Options{Facts: session.Facts{Apart: "one server writes"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := slices.ContainsFunc(found, func(f Finding) bool { return f.Code == "wrong-server" && f.Level == Fault && f.Table == "books" }); told != ledger {
-			t.Errorf("ledger %v: found %v", ledger, found)
+		if told := slices.ContainsFunc(l.found, func(f Finding) bool { return f.Code == "wrong-server" && f.Level == Fault && f.Table == "books" }); told != ledger {
+			t.Errorf("ledger %v: found %v", ledger, l.found)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestBodies(t *testing.T) {
 	} {
 		for _, db := range databases[1:] {
 			if got := newBody(&db, code{body: text}).writes(books); got != writes {
-				t.Errorf("%T, %s: writes %v", db.catalogue, text, got)
+				t.Errorf("%s, %s: writes %v", db.known.Name, text, got)
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func TestDatabasesAreComplete(t *testing.T) {
 		t.Errorf("%d databases, want %d", got, want)
 	}
 	for _, db := range databases[1:] {
-		if db.silentCascades == 0 || db.setsDefaults == 0 || db.refusesViews == 0 || db.catalogue == nil || db.same == nil || db.length == nil || db.user == "" {
+		if db.silentCascades == 0 || db.refusesViews == 0 || db.judge == nil || db.same == nil || db.length == nil || db.user == "" {
 			t.Errorf("%s lacks something: %+v", db.known.Name, db)
 		}
 	}
