@@ -19,7 +19,6 @@ type code struct {
 	hidden     bool   // the body can't be seen
 }
 
-// hearCode adds some stored code.
 func hearCode(l *look, r []string) {
 	l.code = append(l.code, code{kind: r[0], name: r[1], fires: strings.Split(r[2], ","), on: r[3], body: r[4],
 		bare: r[5], home: r[6], hidden: r[7] == "1"})
@@ -63,7 +62,6 @@ func checkCode(l *look) error {
 	return nil
 }
 
-// judgeCode reports what some code does to a table.
 func (l *look) judgeCode(t target, c code, b *body) {
 	what, table := strings.ToUpper(c.kind[:1])+c.kind[1:]+" "+c.name, l.name(t.rel)
 	if c.on != "" {

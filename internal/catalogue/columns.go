@@ -15,7 +15,6 @@ type use struct {
 	declare    string // as in ALTER TABLE ... ADD COLUMN; empty for a column of the application's
 }
 
-// uses returns the columns that the rules of a table name.
 func (l *look) uses(t target) []use {
 	all := []use{
 		{t, "fence", t.FenceColumn, "bigint NOT NULL DEFAULT 0"},
@@ -37,7 +36,6 @@ func (u use) column() string {
 	return u.role + " column"
 }
 
-// checkColumns looks at the columns that rules name.
 func checkColumns(l *look) error {
 	for _, t := range l.targets {
 		for _, u := range l.uses(t) {

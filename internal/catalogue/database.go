@@ -57,7 +57,6 @@ type Database struct {
 // databases are the kinds of databases, by their dialects.
 var databases = [...]Database{dialect.Postgres: Postgres, dialect.SQLite: SQLite, dialect.MySQL: MySQL}
 
-// newDatabase fills in what is known.
 func newDatabase(d dialect.Dialect, db Database) Database {
 	known, err := dialect.Of(d)
 	if err != nil {
@@ -73,7 +72,6 @@ func (db *Database) ownLedgers() bool { return db.known.Guard.OwnLedgers.Is() }
 // writesJoined reports whether an UPDATE or DELETE may write any of the tables that it joins.
 func (db *Database) writesJoined() bool { return db.known.Grammar.QualifiedSet.Is() }
 
-// rules read its SQL.
 func (db *Database) rules() *lex.Rules { return db.known.Grammar.Lex }
 
 // A judgement is what is wrong with something; without a problem it is right.
@@ -124,7 +122,6 @@ type column struct {
 	inserts, updates bool
 }
 
-// column returns the column with a name, and whether there is one.
 func (r *relation) column(db *Database, name string) (column, bool) {
 	for _, c := range r.columns {
 		if db.same(c.name) == db.same(name) {
@@ -134,7 +131,6 @@ func (r *relation) column(db *Database, name string) (column, bool) {
 	return column{}, false
 }
 
-// hearColumn adds a column to its relation.
 func hearColumn(l *look, r []string) {
 	is := func(i int) bool { return r[i] == "1" || r[i] == "true" }
 	c := column{name: r[1], typ: r[2], shown: r[3], nullable: is(4), fallback: r[5], generated: r[6] != "",
@@ -145,10 +141,8 @@ func hearColumn(l *look, r []string) {
 	}
 }
 
-// hearSetting adds a setting, by its name in lower case.
 func hearSetting(l *look, r []string) { l.settings[strings.ToLower(r[0])] = r[1] }
 
-// hearTrigger adds a trigger of the ledger's.
 func hearTrigger(l *look, r []string) {
 	if rel := l.relation(r[0]); rel != nil {
 		if rel.triggers == nil {
@@ -158,10 +152,8 @@ func hearTrigger(l *look, r []string) {
 	}
 }
 
-// hearLedger adds a fault of the ledger's, by its kind.
 func hearLedger(l *look, r []string) { l.relation(r[0]).fault(r[1], r[2]) }
 
-// fault adds a fault of a kind, unless it is empty.
 func (r *relation) fault(kind, what string) {
 	if r.faults == nil {
 		r.faults = make(map[string][]string)
@@ -171,7 +163,6 @@ func (r *relation) fault(kind, what string) {
 	}
 }
 
-// hearSeal adds a row about a seal.
 func hearSeal(l *look, r []string) {
 	if rel := l.relation(r[0]); rel != nil {
 		rel.seal = append(rel.seal, r[1:])

@@ -48,7 +48,6 @@ var linkTexts = map[string]struct {
 		remedy: "Let the table that it stands for be fenced and sealed where it is."},
 }
 
-// hearLink adds a link.
 func hearLink(l *look, r []string) {
 	l.links = append(l.links, link{r[0], r[1], r[2], r[3], strings.TrimSpace(r[4])})
 }
@@ -162,7 +161,6 @@ func (l *look) sealed(t target, f Finding) Finding {
 	return f
 }
 
-// registered reports whether a table, or something else, is registered by its name.
 func (l *look) registered(schema, name string) bool {
 	return slices.ContainsFunc(l.tables, func(t Table) bool { return l.names(&t, schema, name) })
 }

@@ -104,7 +104,6 @@ func hearPostgresLink(l *look, r []string) {
 	hearLink(l, r)
 }
 
-// hearPostgresGrantee adds a role that may write, or write past a seal.
 func hearPostgresGrantee(l *look, r []string) {
 	rel := l.relation(r[0])
 	if r[2] == "true" {

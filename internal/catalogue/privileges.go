@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/setuperr"
@@ -18,7 +19,9 @@ func checkPrivileges(l *look) error {
 			continue
 		}
 		var grants []string
-		can := l.mayDo(t.rel)
+		inserts := slices.ContainsFunc(t.rel.columns, func(c column) bool { return c.inserts })
+		updates := slices.ContainsFunc(t.rel.columns, func(c column) bool { return c.updates })
+		mayInsert, mayChange := inserts, updates || t.rel.deletes // where the guard isn't in the way
 		need := func(column string, writes bool) {
 			c, ok := t.rel.column(l.db, column)
 			if column == "" || !ok {
@@ -27,15 +30,15 @@ func checkPrivileges(l *look) error {
 			name := l.db.Quote(c.name)
 			if !c.reads {
 				grants = append(grants, "SELECT ("+name+")")
-				can.update, can.delete = false, false
+				mayChange = false
 			}
-			if writes && can.inserts && !c.inserts {
+			if writes && inserts && !c.inserts {
 				grants = append(grants, "INSERT ("+name+")")
-				can.insert = false
+				mayInsert = false
 			}
-			if writes && can.updates && !c.updates {
+			if writes && updates && !c.updates {
 				grants = append(grants, "UPDATE ("+name+")")
-				can.update = false
+				mayChange = mayChange && t.rel.deletes
 			}
 		}
 		need(t.FenceColumn, true)
@@ -46,7 +49,7 @@ func checkPrivileges(l *look) error {
 		}
 		if len(grants) > 0 {
 			level := Fault
-			if can.insert || can.update || can.delete {
+			if mayInsert || mayChange {
 				level = Warning
 			}
 			l.lacks(t.Table, level, l.name(t.rel), l.quoted(t.rel), grants)
@@ -90,21 +93,6 @@ func (l *look) checkLedgerPrivileges(t *Table, ledger *relation) bool {
 		l.lacks(t, Fault, sqltext.LedgerTable, l.quoted(ledger), grants)
 	}
 	return len(grants) > 0
-}
-
-// Kinds of writes are those that the role has privileges for, and of these the ones that its guards don't stop.
-type kindsOfWrites struct {
-	inserts, updates       bool
-	insert, update, delete bool
-}
-
-// mayDo returns the kinds of writes of a table that the role has privileges for.
-func (l *look) mayDo(rel *relation) (k kindsOfWrites) {
-	for _, c := range rel.columns {
-		k.inserts, k.updates = k.inserts || c.inserts, k.updates || c.updates
-	}
-	k.insert, k.update, k.delete = k.inserts, k.updates, rel.deletes
-	return k
 }
 
 // lacks adds that the role lacks privileges: a fault where that stops every write that it has privileges for.

@@ -11,7 +11,6 @@ import (
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
-// wrongServer is the finding that guards don't hold on the server.
 func wrongServer(refused *session.Refusal) Finding {
 	remedy := "Use a server that docs/servers.md has as tested."
 	if refused.Server != "" {

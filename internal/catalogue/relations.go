@@ -141,7 +141,6 @@ func (l *look) quoteIfNeeded(name string) string {
 	return name
 }
 
-// texts writes a list of constants.
 func (db *Database) texts(list []string) string {
 	written := make([]string, len(list))
 	for i, s := range list {
@@ -169,7 +168,6 @@ func (l *look) ids(of []*relation) string {
 	return l.db.texts(list)
 }
 
-// of returns the targets with a relation.
 func (l *look) of(id string) (list []target) {
 	for _, t := range l.targets {
 		if t.rel.id == id {
@@ -191,7 +189,6 @@ func (l *look) asked() []*relation {
 	return of
 }
 
-// relation returns that with an id; nil for none.
 func (l *look) relation(id string) *relation {
 	for _, rel := range l.relations {
 		if rel.id == id {

@@ -16,14 +16,12 @@ type seals struct {
 	names   []string
 }
 
-// sealed returns what the triggers of the table's seal depend on.
 func (t target) sealed() *seal.Table {
 	return &seal.Table{Name: t.Name, Mark: t.mark(), Claim: t.Claim != "",
 		Resource: t.Resource, Key: t.Key, Serial: t.Serial,
 		Ledger: t.Ledger, SingleUse: t.SingleUse, FromTransaction: t.FromTransaction}
 }
 
-// sealOf reads what there is of a table's seal.
 func (l *look) sealOf(t target) (s seals, has bool) {
 	if l.db.seal == nil {
 		return s, false

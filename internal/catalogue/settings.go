@@ -47,7 +47,6 @@ func checkSettings(l *look) error {
 // locksOther reports whether a write of the table locks a row of another one until its transaction ends.
 func (t *Table) locksOther() bool { return t.Ledger || t.ClaimOf != "" }
 
-// setting adds a finding about the session.
 func (l *look) setting(level slog.Level, problem, remedy, sql string) {
 	l.add(nil, Finding{level, "setting", "", problem + ".", remedy, sql})
 }
@@ -73,7 +72,6 @@ func (l *look) idles(setting, sql string) {
 	}
 }
 
-// checkWriters notes who else may write to the tables, or past their seals.
 func checkWriters(l *look) error {
 	for _, t := range l.targets {
 		f := Finding{Code: "other-writers"}

@@ -32,7 +32,6 @@ func (t text) word(i int) string {
 	return lex.Fold(t.src[t.toks[i].Start:t.toks[i].End])
 }
 
-// is reports whether token i is one of the keywords.
 func (t text) is(i int, words ...string) bool { return slices.Contains(words, t.word(i)) }
 
 // name returns the name that token i may be, as same has it; empty for none.
@@ -66,7 +65,6 @@ func (t text) names() map[string]bool {
 	return found
 }
 
-// constant returns what a string has in it.
 func (t text) constant(i int) string {
 	s := t.src[t.toks[i].Start:t.toks[i].End]
 	if s[0] == '$' {

@@ -126,7 +126,6 @@ type question struct {
 	hear         func(l *look, row []string)
 }
 
-// askCatalogue asks for all that there is to know of the relations.
 func askCatalogue(l *look) error {
 	l.settings = make(map[string]string)
 	for _, q := range l.db.questions(l) {
@@ -155,7 +154,6 @@ func (l *look) rows(about, query string) ([][]string, error) {
 	return nil, fmt.Errorf("asking for %s: %w", about, err)
 }
 
-// unseen notes what the role can't see.
 func (l *look) unseen(about, why string) {
 	l.add(nil, Finding{Code: "unseen", Problem: "This role can't see " + about + ": " + why + "."})
 }
