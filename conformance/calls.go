@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 )
 
@@ -24,39 +23,38 @@ func roundTrips(f *fenced) {
 		plainRec, rec := f.recorder(), f.recorder()
 		plain := f.closing(sql.OpenDB(plainRec), nil)
 		db := f.open(rec, books(fence.rule()))
-		for i, w := range f.writes() {
-			for _, way := range ways {
-				f.reset(9)
-				if i == 0 || w.name == "upsert" { // once, a connection may ask what a guard has to know of its server, or session
-					_ = way.run(holding(8), db, f.bind(w.query), w.args...)
-				}
-				f.must(plain.Ping())
-				f.must(db.Ping())
-				plainRec.take()
-				f.must(way.run(holding(9), plain, f.bind(w.query), w.args...))
-				want := plainRec.take().kinds()
-				calls := func(outcome string, token int64) error {
-					rec.take()
-					err := way.run(holding(token), db, f.bind(w.query), w.args...)
-					got := rec.take().kinds()
-					if outcome == "refused" && len(got) > 0 && got[len(got)-1] == "rollback" {
-						got[len(got)-1] = "commit" // the way ends its transaction according to the outcome
-					}
-					f.want(fmt.Sprintf("%s, %s by %s, %s: calls", fence.name, w.name, way.name, outcome), got, want)
-					return err
-				}
-				f.reset(9)
-				if fence.name == "ledger" || w.meets {
-					f.wantStale(fence.name+", "+w.name+" by "+way.name, calls("refused", 8), 8, 9)
-				}
-				f.must(calls("passed", 9))
-				if w.meets {
-					f.reset(9)
-					f.exec("DELETE FROM books")
-					f.must(calls("no such row", 9))
-				}
+		f.eachWrite(func(what string, w write, send sender) {
+			what = fence.name + ", " + what
+			f.reset(9)
+			if w.name == writes[0].name || w.name == "upsert" { // once, a connection may ask what a guard has to know
+				_ = send(holding(8), db)
 			}
-		}
+			f.must(plain.Ping())
+			f.must(db.Ping())
+			plainRec.take()
+			f.must(send(holding(9), plain))
+			want := plainRec.take().kinds()
+			calls := func(outcome string, token int64) error {
+				rec.take()
+				err := send(holding(token), db)
+				got := rec.take().kinds()
+				if outcome == "refused" && len(got) > 0 && got[len(got)-1] == "rollback" {
+					got[len(got)-1] = "commit" // the way ends its transaction according to the outcome
+				}
+				f.want(what+", "+outcome+": calls", got, want)
+				return err
+			}
+			f.reset(9)
+			if fence.name == "ledger" || w.meets {
+				f.wantStale(what, calls("refused", 8), 8, 9)
+			}
+			f.must(calls("passed", 9))
+			if w.meets {
+				f.reset(9)
+				f.exec("DELETE FROM books")
+				f.must(calls("no such row", 9))
+			}
+		})
 	}
 }
 
@@ -68,18 +66,17 @@ func contexts(f *fenced) {
 	f.reset(9)
 	for _, token := range []int64{8, 9} {
 		ctx, cancel := context.WithCancel(context.WithValue(holding(token), contextKey{}, "the caller's"))
-		for _, w := range f.writes()[:1] {
-			for _, way := range ways {
-				rec.take()
-				_ = way.run(ctx, db, f.bind(w.query), w.args...) // what comes of it is another check's matter
-				f.must(db.PingContext(ctx))
-				for _, call := range rec.take() {
-					if call.ctx == nil {
-						continue // of a method without a context
-					}
-					if call.ctx.Value(contextKey{}) != "the caller's" || call.ctx.Done() == nil {
-						f.errorf("%s by %s: %s came with another context than the caller's", w.name, way.name, call.kind)
-					}
+		w := writes[0]
+		for _, way := range ways {
+			rec.take()
+			_ = way.run(ctx, db, f.bind(w.query), w.args...) // what comes of it is another check's matter
+			f.must(db.PingContext(ctx))
+			for _, call := range rec.take() {
+				if call.ctx == nil {
+					continue // of a method without a context
+				}
+				if call.ctx.Value(contextKey{}) != "the caller's" || call.ctx.Done() == nil {
+					f.errorf("%s by %s: %s came with another context than the caller's", w.name, way.name, call.kind)
 				}
 			}
 		}

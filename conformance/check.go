@@ -32,15 +32,6 @@ var checks = slices.Concat(
 	staleChecks, closedChecks, observerChecks, tokenChecks, ruleChecks, callChecks, raceChecks,
 )
 
-// fencing has the names of the second half's checks.
-var fencing = map[string]bool{}
-
-func init() {
-	for _, c := range checks {
-		fencing[c.name] = c.guarantee != nil
-	}
-}
-
 func (c check) half() string {
 	if c.steps != nil {
 		return Transparency

@@ -59,22 +59,19 @@ func noToken(f *fenced) {
 		db := f.open(rec, books(fence.rule()))
 		f.reset(1)
 		before := f.state()
-		for _, w := range f.writes() {
-			for _, way := range ways {
-				what := fence.name + ", " + w.name + " by " + way.name
-				for _, ctx := range []context.Context{context.Background(), other, holding(0)} {
-					rec.take()
-					f.wantError(what, way.run(ctx, db, f.bind(w.query), w.args...), sqlfence.ErrNoFence)
-					for _, call := range rec.take() {
-						if call.kind == "exec" || call.kind == "query" || call.kind == "stmt exec" || call.kind == "stmt query" {
-							f.errorf("%s: reached the driver: %s %s", what, call.kind, call.query)
-						}
+		f.eachWrite(func(what string, _ write, send sender) {
+			what = fence.name + ", " + what
+			for _, ctx := range []context.Context{context.Background(), other, holding(0)} {
+				rec.take()
+				f.wantError(what, send(ctx, db), sqlfence.ErrNoFence)
+				for _, call := range rec.take() {
+					if call.kind == "exec" || call.kind == "query" || call.kind == "stmt exec" || call.kind == "stmt query" {
+						f.errorf("%s: reached the driver: %s %s", what, call.kind, call.query)
 					}
 				}
-				f.wantError(what+", token over the limit", way.run(holding(sqlfence.MaxToken+1), db, f.bind(w.query), w.args...),
-					sqlfence.ErrTokenLimit)
 			}
-		}
+			f.wantError(what+", token over the limit", send(holding(sqlfence.MaxToken+1), db), sqlfence.ErrTokenLimit)
+		})
 		f.want(fence.name+" left", f.state(), before)
 
 		optional := f.open(nil, books(fence.rule(), sqlfence.Optional()))

@@ -106,6 +106,14 @@ func (f *fenced) state() string {
 	return strings.Join(all, " ")
 }
 
+// changesNothing notes a failure unless the books are as before when do has returned, from the mark 9 on.
+func (f *fenced) changesNothing(what string, do func()) {
+	f.reset(9)
+	before := f.state()
+	do()
+	f.want(what+" left", f.state(), before)
+}
+
 // want notes a failure unless got is want.
 func (f *fenced) want(what string, got, want any) {
 	if !reflect.DeepEqual(got, want) {

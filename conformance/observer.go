@@ -16,27 +16,24 @@ func observer(f *fenced) {
 	for _, fence := range fences {
 		db := f.open(nil, books(fence.rule()))
 		observing := f.open(nil, books(fence.rule()), sqlfence.WithMode(sqlfence.Observe))
-		for _, w := range f.writes() {
+		f.eachWrite(func(what string, w write, send sender) {
 			if !w.meets {
-				continue
+				return
 			}
-			for _, way := range ways {
-				what := fence.name + ", " + w.name + " by " + way.name
-				query := f.bind(w.query)
-				f.reset(9)
-				f.events.take()
-				// What comes of the writes is other checks' matter.
-				_ = way.run(holding(8), db, query, w.args...)
-				f.wantEvents(what+", stale", sqlfence.Refused)
-				_ = way.run(context.Background(), db, query, w.args...)
-				f.wantEvents(what+", no token", sqlfence.Refused)
-				_ = way.run(holding(8), observing, query, w.args...)
-				f.wantEvents(what+", observed", sqlfence.WouldRefuse)
-				_ = way.run(holding(9), db, query, w.args...)
-				f.wantEvents(what + ", passed")
-				_ = way.run(sqlfence.Bypass(context.Background(), "repair"), db, query, w.args...)
-				f.wantEvents(what+", bypassed", sqlfence.Bypassed)
-			}
-		}
+			what = fence.name + ", " + what
+			f.reset(9)
+			f.events.take()
+			// What comes of the writes is other checks' matter.
+			_ = send(holding(8), db)
+			f.wantEvents(what+", stale", sqlfence.Refused)
+			_ = send(context.Background(), db)
+			f.wantEvents(what+", no token", sqlfence.Refused)
+			_ = send(holding(8), observing)
+			f.wantEvents(what+", observed", sqlfence.WouldRefuse)
+			_ = send(holding(9), db)
+			f.wantEvents(what + ", passed")
+			_ = send(sqlfence.Bypass(context.Background(), "repair"), db)
+			f.wantEvents(what+", bypassed", sqlfence.Bypassed)
+		})
 	}
 }

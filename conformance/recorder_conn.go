@@ -48,19 +48,11 @@ func (c *recConn) CheckNamedValue(v *driver.NamedValue) error {
 func (c *recConn) ExecContext(
 	ctx context.Context, query string, args []driver.NamedValue,
 ) (res driver.Result, err error) {
-	switch base := c.Conn.(type) {
-	case driver.ExecerContext:
-		res, err = base.ExecContext(ctx, query, args)
-	case driver.Execer:
-		values, unnamedErr := unnamed(args)
-		if unnamedErr != nil {
-			return nil, unnamedErr
-		}
-		res, err = base.Exec(query, values)
-	default:
-		return nil, driver.ErrSkip
+	base, ok := c.Conn.(driver.ExecerContext)
+	if !ok {
+		return nil, driver.ErrSkip // also where it has driver.Execer: it is prepared then
 	}
-	if !errors.Is(err, driver.ErrSkip) {
+	if res, err = base.ExecContext(ctx, query, args); !errors.Is(err, driver.ErrSkip) {
 		c.r.add(ctx, "exec", query)
 	}
 	return res, err
@@ -69,19 +61,11 @@ func (c *recConn) ExecContext(
 func (c *recConn) QueryContext(
 	ctx context.Context, query string, args []driver.NamedValue,
 ) (rows driver.Rows, err error) {
-	switch base := c.Conn.(type) {
-	case driver.QueryerContext:
-		rows, err = base.QueryContext(ctx, query, args)
-	case driver.Queryer:
-		values, unnamedErr := unnamed(args)
-		if unnamedErr != nil {
-			return nil, unnamedErr
-		}
-		rows, err = base.Query(query, values)
-	default:
+	base, ok := c.Conn.(driver.QueryerContext)
+	if !ok {
 		return nil, driver.ErrSkip
 	}
-	if !errors.Is(err, driver.ErrSkip) {
+	if rows, err = base.QueryContext(ctx, query, args); !errors.Is(err, driver.ErrSkip) {
 		c.r.add(ctx, "query", query)
 	}
 	return c.r.rows(rows, err)

@@ -24,21 +24,15 @@ var ruleChecks = []check{
 
 func singleUse(f *fenced) {
 	db := f.open(nil, books(sqlfence.RowFence("fence_token"), sqlfence.SingleUse()))
-	for _, w := range f.writes() {
+	f.eachWrite(func(what string, w write, send sender) {
 		if !w.meets {
-			continue
+			return
 		}
-		for _, way := range ways {
-			what := w.name + " by " + way.name
-			f.reset(9)
-			before := f.state()
-			f.wantStale(what, way.run(holding(9), db, f.bind(w.query), w.args...), 9, 9)
-			f.want(what+" left", f.state(), before)
-			if err := way.run(holding(10), db, f.bind(w.query), w.args...); err != nil {
-				f.errorf("%s with a new token: %s", what, text(err))
-			}
+		f.changesNothing(what, func() { f.wantStale(what, send(holding(9), db), 9, 9) })
+		if err := send(holding(10), db); err != nil {
+			f.errorf("%s with a new token: %s", what, text(err))
 		}
-	}
+	})
 }
 
 func keys(f *fenced) {
@@ -48,14 +42,13 @@ func keys(f *fenced) {
 	db := f.open(nil, books(sqlfence.RowFence("fence_token"), sqlfence.Key("id")))
 	query, args := f.bind("UPDATE books SET price = ? WHERE id = ?"), []any{30, 1}
 	for _, way := range ways {
-		f.reset(9)
-		before := f.state()
-		f.wantError(way.name+": another row's token", way.run(of("books/2", 10), db, query, args...), sqlfence.ErrOutOfScope)
-		f.wantError(way.name+": the table's token", way.run(of("books", 10), db, query, args...), sqlfence.ErrNoFence)
-		f.wantError(way.name+": stale", way.run(of("books/1", 8), db, query, args...), sqlfence.ErrStale)
-		f.wantError(way.name+": all rows", way.run(of("books/1", 10), db, "UPDATE books SET price = 30"),
-			sqlfence.ErrOutOfScope)
-		f.want(way.name+": left", f.state(), before)
+		f.changesNothing(way.name, func() {
+			f.wantError(way.name+": another row's token", way.run(of("books/2", 10), db, query, args...), sqlfence.ErrOutOfScope)
+			f.wantError(way.name+": the table's token", way.run(of("books", 10), db, query, args...), sqlfence.ErrNoFence)
+			f.wantError(way.name+": stale", way.run(of("books/1", 8), db, query, args...), sqlfence.ErrStale)
+			f.wantError(way.name+": all rows", way.run(of("books/1", 10), db, "UPDATE books SET price = 30"),
+				sqlfence.ErrOutOfScope)
+		})
 		if err := way.run(of("books/1", 10), db, query, args...); err != nil {
 			f.errorf("%s: the row's own token: %s", way.name, text(err))
 		}
@@ -120,14 +113,9 @@ func claimsOf(f *fenced) {
 func unknownName(f *fenced) {
 	db := f.open(nil, books(sqlfence.Ledger(), sqlfence.Resource("shelf")))
 	ctx := sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "shelf", Value: 5})
-	for _, w := range f.writes() {
-		for _, way := range ways {
-			f.reset(9)
-			before := f.state()
-			f.wantError(w.name+" by "+way.name, way.run(ctx, db, f.bind(w.query), w.args...), sqlfence.ErrUnknownName)
-			f.want(w.name+" by "+way.name+" left", f.state(), before)
-		}
-	}
+	f.eachWrite(func(what string, _ write, send sender) {
+		f.changesNothing(what, func() { f.wantError(what, send(ctx, db), sqlfence.ErrUnknownName) })
+	})
 }
 
 func otherTables(f *fenced) {

@@ -27,60 +27,45 @@ var staleChecks = []check{
 func staleWrites(f *fenced) {
 	for _, fence := range fences {
 		db := f.open(nil, books(fence.rule()))
-		for _, w := range f.writes() {
-			if fence.name == "row fence" && !w.meets {
-				continue // a new row has no mark yet
+		f.eachWrite(func(what string, w write, send sender) {
+			if fence.name == "ledger" || w.meets { // by row fence a new row has no mark yet
+				what = fence.name + ", " + what
+				f.changesNothing(what, func() { f.wantStale(what, send(holding(8), db), 8, 9) })
 			}
-			for _, way := range ways {
-				what := fmt.Sprintf("%s, %s by %s", fence.name, w.name, way.name)
-				f.reset(9)
-				before := f.state()
-				f.wantStale(what, way.run(holding(8), db, f.bind(w.query), w.args...), 8, 9)
-				f.want(what+" left", f.state(), before)
-			}
-		}
+		})
 	}
 }
 
 func currentWrites(f *fenced) {
 	for _, fence := range fences {
 		db := f.open(nil, books(fence.rule()))
-		for _, w := range f.writes() {
-			for _, way := range ways {
-				for _, token := range []int64{9, 10} {
-					what := fmt.Sprintf("%s, %s by %s with token %d", fence.name, w.name, way.name, token)
-					f.reset(9)
-					f.issue(token)
-					if err := way.run(holding(token), db, f.bind(w.query), w.args...); err != nil {
-						f.errorf("%s: %s", what, text(err))
-					}
-					left := w.marked(token)
-					if fence.name == "ledger" { // the rows' marks are left alone, new ones have none
-						left = w.marked(9)
-						if !w.meets {
-							left = w.marked(0)
-						}
-					}
-					f.want(what+" left", f.state(), left)
+		f.eachWrite(func(what string, w write, send sender) {
+			for _, token := range []int64{9, 10} {
+				what := fmt.Sprintf("%s, %s with token %d", fence.name, what, token)
+				f.reset(9)
+				f.issue(token)
+				if err := send(holding(token), db); err != nil {
+					f.errorf("%s: %s", what, text(err))
 				}
+				left := w.marked(token)
+				if fence.name == "ledger" { // the rows' marks are left alone, new ones have none
+					left = w.marked(9)
+					if !w.meets {
+						left = w.marked(0)
+					}
+				}
+				f.want(what+" left", f.state(), left)
 			}
-		}
+		})
 	}
 }
 
 func unissuedTokens(f *fenced) {
 	for _, rules := range [][]sqlfence.Rule{{sqlfence.Ledger()}, {sqlfence.Ledger(), sqlfence.RowFence("fence_token")}} {
 		db := f.open(nil, books(rules...))
-		for _, w := range f.writes() {
-			for _, way := range ways {
-				what := fmt.Sprintf("%s by %s", w.name, way.name)
-				f.reset(9)
-				before := f.state()
-				err := way.run(holding(10), db, f.bind(w.query), w.args...)
-				f.wantError(what, err, sqlfence.ErrNotIssued)
-				f.want(what+" left", f.state(), before)
-			}
-		}
+		f.eachWrite(func(what string, _ write, send sender) {
+			f.changesNothing(what, func() { f.wantError(what, send(holding(10), db), sqlfence.ErrNotIssued) })
+		})
 	}
 }
 

@@ -41,6 +41,20 @@ func (k *kit) writes() (known []write) {
 	return known
 }
 
+// A sender sends one write in one way.
+type sender func(ctx context.Context, db *sql.DB) error
+
+// eachWrite calls do for each write and each way to send it, with what the two are called.
+func (k *kit) eachWrite(do func(what string, w write, send sender)) {
+	for _, w := range k.writes() {
+		for _, way := range ways {
+			do(w.name+" by "+way.name, w, func(ctx context.Context, db *sql.DB) error {
+				return way.run(ctx, db, k.bind(w.query), w.args...)
+			})
+		}
+	}
+}
+
 // marked returns what the write leaves, with mark on the rows that it wrote.
 func (w write) marked(mark int64) string {
 	if w.name == "DELETE" || w.name == "DELETE RETURNING" {
@@ -98,19 +112,19 @@ var ways = []way{
 	})},
 }
 
-// A sender is what sends statements: a database, a transaction, a connection.
-type sender interface {
+// A session is what sends statements: a database, a transaction, a connection.
+type session interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-func execOn(ctx context.Context, s sender, query string, args []any) error {
+func execOn(ctx context.Context, s session, query string, args []any) error {
 	_, err := s.ExecContext(ctx, query, args...)
 	return err
 }
 
-func queryOn(ctx context.Context, s sender, query string, args []any) error {
+func queryOn(ctx context.Context, s session, query string, args []any) error {
 	rows, err := s.QueryContext(ctx, query, args...)
 	return drain(rows, err)
 }
@@ -129,7 +143,7 @@ func drain(rows *sql.Rows, err error) error {
 	return rows.Close()
 }
 
-func preparedOn(ctx context.Context, s sender, query string, run func(*sql.Stmt) error) error {
+func preparedOn(ctx context.Context, s session, query string, run func(*sql.Stmt) error) error {
 	stmt, err := s.PrepareContext(ctx, query)
 	if err != nil {
 		return err
