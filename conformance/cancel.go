@@ -30,8 +30,7 @@ func cancelledBefore(s *side) {
 	s.must(err)
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	cancel(errors.New("no more"))
-	res, err := s.db.ExecContext(ctx, "UPDATE books SET price = 20")
-	s.show("exec", resultText(res, err))
+	s.show("exec", resultText(s.db.ExecContext(ctx, "UPDATE books SET price = 20")))
 	s.show("query", rowsText(s.db.QueryContext(ctx, "SELECT id FROM books")))
 	s.show("row", s.db.QueryRowContext(ctx, "SELECT id FROM books").Scan(new(int)))
 	_, err = s.db.PrepareContext(ctx, "SELECT id FROM books")
@@ -41,18 +40,15 @@ func cancelledBefore(s *side) {
 	_, err = s.db.Conn(ctx)
 	s.show("connection", err)
 	s.show("ping", s.db.PingContext(ctx))
-	res, err = prepared.ExecContext(ctx)
-	s.show("prepared exec", resultText(res, err))
+	s.show("prepared exec", resultText(prepared.ExecContext(ctx)))
 	s.show("prepared query", rowsText(prepared.QueryContext(ctx)))
-	res, err = tx.ExecContext(ctx, "UPDATE books SET price = 20")
-	s.show("exec in transaction", resultText(res, err))
+	s.show("exec in transaction", resultText(tx.ExecContext(ctx, "UPDATE books SET price = 20")))
 	s.show("query in transaction", rowsText(tx.QueryContext(ctx, "SELECT id FROM books")))
 	_, err = tx.PrepareContext(ctx, "UPDATE books SET price = 20")
 	s.show("prepare in transaction", err)
-	res, err = tx.ExecContext(s.ctx, "UPDATE books SET price = 30 WHERE id = 3")
-	s.show("the transaction lives on", resultText(res, err), tx.Commit())
-	res, err = prepared.ExecContext(s.ctx)
-	s.show("the statement lives on", resultText(res, err), prepared.Close())
+	s.show("the transaction lives on",
+		resultText(tx.ExecContext(s.ctx, "UPDATE books SET price = 30 WHERE id = 3")), tx.Commit())
+	s.show("the statement lives on", resultText(prepared.ExecContext(s.ctx)), prepared.Close())
 	s.show("left", rowsText(s.db.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
 }
 
@@ -72,8 +68,7 @@ func cancelledTransaction(s *side) {
 		step := "read"
 		if write {
 			step = "write"
-			res, err := tx.ExecContext(s.ctx, "UPDATE books SET price = 20")
-			s.show(step, resultText(res, err))
+			s.show(step, resultText(tx.ExecContext(s.ctx, "UPDATE books SET price = 20")))
 		} else {
 			s.show(step, rowsText(tx.QueryContext(s.ctx, "SELECT id FROM books ORDER BY id")))
 		}

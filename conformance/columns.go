@@ -91,8 +91,7 @@ func resultSets(s *side) {
 		"SELECT 1; SELECT nothing FROM nowhere", "SELECT 1; -- done",
 	} {
 		s.show(query, rowsText(s.db.QueryContext(s.ctx, query)))
-		res, err := s.db.ExecContext(s.ctx, query)
-		s.show(query+", exec", resultText(res, err))
+		s.show(query+", exec", resultText(s.db.ExecContext(s.ctx, query)))
 		prepared, err := s.db.PrepareContext(s.ctx, query)
 		s.show(query+", prepare", err)
 		if err == nil {
@@ -114,7 +113,6 @@ func resultSets(s *side) {
 func emptyStatements(s *side) {
 	for _, query := range []string{"", ";", " ", "-- nothing", "/* nothing */", ";;"} {
 		s.show("query "+query, rowsText(s.db.QueryContext(s.ctx, query)))
-		res, err := s.db.ExecContext(s.ctx, query)
-		s.show("exec "+query, resultText(res, err))
+		s.show("exec "+query, resultText(s.db.ExecContext(s.ctx, query)))
 	}
 }

@@ -34,15 +34,13 @@ func faulty() []string {
 
 func driverErrors(s *side) {
 	for _, query := range faulty() {
-		res, err := s.db.ExecContext(s.ctx, query)
-		s.show(query, resultText(res, err))
+		s.show(query, resultText(s.db.ExecContext(s.ctx, query)))
 		s.show(query+", query", rowsText(s.db.QueryContext(s.ctx, query)))
 		prepared, err := s.db.PrepareContext(s.ctx, query)
 		s.show(query+", prepare", err)
 		if err == nil {
 			for range 2 { // again: what a failure leaves of the statement
-				res, err := prepared.ExecContext(s.ctx)
-				s.show(query+", prepared exec", resultText(res, err))
+				s.show(query+", prepared exec", resultText(prepared.ExecContext(s.ctx)))
 				s.show(query+", prepared query", rowsText(prepared.QueryContext(s.ctx)))
 			}
 			s.show("closing", prepared.Close())
@@ -58,12 +56,10 @@ func errorsInTransactions(s *side) {
 	for _, query := range faulty() {
 		tx, err := s.db.BeginTx(s.ctx, nil)
 		s.must(err)
-		res, err := tx.ExecContext(s.ctx, "UPDATE books SET price = 77 WHERE id = 3")
-		s.show("before", resultText(res, err))
-		res, err = tx.ExecContext(s.ctx, query)
-		s.show(query, resultText(res, err))
-		res, err = tx.ExecContext(s.ctx, "UPDATE books SET price = 78 WHERE id = 2")
-		s.show(query+", then an update", resultText(res, err))
+		s.show("before", resultText(tx.ExecContext(s.ctx, "UPDATE books SET price = 77 WHERE id = 3")))
+		s.show(query, resultText(tx.ExecContext(s.ctx, query)))
+		s.show(query+", then an update",
+			resultText(tx.ExecContext(s.ctx, "UPDATE books SET price = 78 WHERE id = 2")))
 		s.show(query+", then a query", rowsText(tx.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
 		s.show(query+", then commit", tx.Commit())
 		s.show(query+", left", rowsText(s.db.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
@@ -76,8 +72,7 @@ func useAfterClose(s *side) {
 	prepared, err := s.db.PrepareContext(s.ctx, "UPDATE books SET price = 20 WHERE id = 1")
 	s.must(err)
 	s.show("statement", prepared.Close(), prepared.Close())
-	res, err := prepared.ExecContext(s.ctx)
-	s.show("statement, exec", resultText(res, err))
+	s.show("statement, exec", resultText(prepared.ExecContext(s.ctx)))
 	s.show("statement, query", rowsText(prepared.QueryContext(s.ctx)))
 
 	rows, err := s.db.QueryContext(s.ctx, "SELECT id FROM books")
@@ -91,15 +86,12 @@ func useAfterClose(s *side) {
 	s.must(err)
 	s.show("connection", c.Close(), c.Close(), c.PingContext(bg), c.Raw(func(any) error { return nil }))
 	s.show("connection, its statement", rowsText(onConn.QueryContext(s.ctx)), onConn.Close())
-	res, err = c.ExecContext(s.ctx, "UPDATE books SET price = 20")
-	s.show("connection, exec", resultText(res, err))
+	s.show("connection, exec", resultText(c.ExecContext(s.ctx, "UPDATE books SET price = 20")))
 
 	db := s.open(sharing{s.connector})
 	rest, err := db.PrepareContext(s.ctx, "UPDATE books SET price = 20 WHERE id = 1")
 	s.must(err)
 	s.show("database", db.Close(), db.Close(), db.PingContext(bg))
-	res, err = db.ExecContext(s.ctx, "UPDATE books SET price = 20")
-	s.show("database, exec", resultText(res, err))
-	res, err = rest.ExecContext(s.ctx)
-	s.show("database, its statement", resultText(res, err))
+	s.show("database, exec", resultText(db.ExecContext(s.ctx, "UPDATE books SET price = 20")))
+	s.show("database, its statement", resultText(rest.ExecContext(s.ctx)))
 }

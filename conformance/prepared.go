@@ -22,25 +22,21 @@ func preparedStatements(s *side) {
 	// The connection that they were prepared on is taken.
 	c, err := s.db.Conn(s.ctx)
 	s.must(err)
-	res, err := write.ExecContext(s.ctx, 31, 1)
-	s.show("on another connection", resultText(res, err))
+	s.show("on another connection", resultText(write.ExecContext(s.ctx, 31, 1)))
 	s.show("on another connection, query", rowsText(read.QueryContext(s.ctx, 1)))
 	onConn, err := c.PrepareContext(s.ctx, s.bind("UPDATE books SET price = ? WHERE id = ?"))
 	s.must(err)
-	res, err = onConn.ExecContext(s.ctx, 32, 2)
-	s.show("of a connection", resultText(res, err), onConn.Close(), c.Close())
+	s.show("of a connection", resultText(onConn.ExecContext(s.ctx, 32, 2)), onConn.Close(), c.Close())
 	s.show("pool", statsText(s.db.Stats()))
 
 	for _, commit := range []bool{false, true} {
 		tx, err := s.db.BeginTx(s.ctx, nil)
 		s.must(err)
-		res, err = tx.StmtContext(s.ctx, write).ExecContext(s.ctx, 41, 1)
-		s.show("tx.Stmt", resultText(res, err))
+		s.show("tx.Stmt", resultText(tx.StmtContext(s.ctx, write).ExecContext(s.ctx, 41, 1)))
 		s.show("tx.Stmt, query", rowsText(tx.StmtContext(s.ctx, read).QueryContext(s.ctx, 1)))
 		own, err := tx.PrepareContext(s.ctx, s.bind("DELETE FROM books WHERE id = ?"))
 		s.must(err)
-		res, err = own.ExecContext(s.ctx, 3)
-		s.show("prepared in the transaction", resultText(res, err), own.Close())
+		s.show("prepared in the transaction", resultText(own.ExecContext(s.ctx, 3)), own.Close())
 		end := (*sql.Tx).Rollback
 		if commit {
 			end = (*sql.Tx).Commit
@@ -51,8 +47,7 @@ func preparedStatements(s *side) {
 
 	for i, args := range [][]any{{4, "i4"}, {4, "i4"}, {5, "i4"}, {5, struct{}{}}, {5, "i5"}, {"six", "i6"}, {6, nil},
 		{"7", 7}, {nil, "i8"}} {
-		res, err := insert.ExecContext(s.ctx, args...)
-		s.show("execution", i, resultText(res, err))
+		s.show("execution", i, resultText(insert.ExecContext(s.ctx, args...)))
 	}
 	for i, arg := range []any{1, "2", 3.0, nil, []byte("1"), "x", 1} {
 		s.show("query", i, rowsText(read.QueryContext(s.ctx, arg)))
@@ -65,8 +60,7 @@ func preparedStatements(s *side) {
 	s.show("before the table changes", rowsText(star.QueryContext(s.ctx)))
 	s.exec("ALTER TABLE books ADD COLUMN pages integer")
 	s.show("after the table changed", rowsText(star.QueryContext(s.ctx)))
-	res, err = write.ExecContext(s.ctx, 51, 1)
-	s.show("after the table changed, write", resultText(res, err))
+	s.show("after the table changed, write", resultText(write.ExecContext(s.ctx, 51, 1)))
 	s.show("closing", star.Close(), write.Close(), read.Close(), insert.Close())
 	s.show("pool", statsText(s.db.Stats()))
 }

@@ -17,8 +17,7 @@ func results(s *side) {
 		"INSERT INTO books (id, price) SELECT id + 20, price FROM books", "SELECT id FROM books", "SELECT 1",
 		"CREATE TABLE pens (id integer)", "INSERT INTO pens (id) VALUES (1)", "UPDATE pens SET id = 2", "DROP TABLE pens",
 	} {
-		res, err := s.db.ExecContext(s.ctx, query)
-		s.show(query, resultText(res, err))
+		s.show(query, resultText(s.db.ExecContext(s.ctx, query)))
 	}
 	for _, query := range []string{
 		"UPDATE books SET price = ? WHERE id = ?", "INSERT INTO books (price, id) VALUES (?, ?)",
@@ -27,8 +26,7 @@ func results(s *side) {
 		prepared, err := s.db.PrepareContext(s.ctx, s.bind(query))
 		s.must(err)
 		for _, id := range []int{50, 51, 1} {
-			res, err := prepared.ExecContext(s.ctx, 7, id)
-			s.show(query+", prepared", resultText(res, err))
+			s.show(query+", prepared", resultText(prepared.ExecContext(s.ctx, 7, id)))
 		}
 		s.show("closing", prepared.Close())
 	}

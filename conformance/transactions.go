@@ -47,14 +47,11 @@ func endOfTransactions(s *side) {
 			s.must(err)
 			prepared, err := tx.PrepareContext(s.ctx, s.bind("UPDATE books SET price = ? WHERE id = 1"))
 			s.must(err)
-			res, err := prepared.ExecContext(s.ctx, 40)
-			s.show(step+", write", resultText(res, err))
+			s.show(step+", write", resultText(prepared.ExecContext(s.ctx, 40)))
 			s.show(step, ends[first](tx), ends[second](tx))
-			res, err = tx.ExecContext(s.ctx, "UPDATE books SET price = 50")
-			s.show(step+", exec after it", resultText(res, err))
+			s.show(step+", exec after it", resultText(tx.ExecContext(s.ctx, "UPDATE books SET price = 50")))
 			s.show(step+", query after it", rowsText(tx.QueryContext(s.ctx, "SELECT 1")))
-			res, err = prepared.ExecContext(s.ctx, 60)
-			s.show(step+", its statement", resultText(res, err), prepared.Close())
+			s.show(step+", its statement", resultText(prepared.ExecContext(s.ctx, 60)), prepared.Close())
 			s.show(step+", left", rowsText(s.db.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
 			s.exec("UPDATE books SET price = 10")
 		}
@@ -72,8 +69,7 @@ func endOfTransactions(s *side) {
 	s.must(err)
 	defer c.Close()
 	for _, query := range []string{"BEGIN", "UPDATE books SET price = 5 WHERE id = 1", "ROLLBACK", "ROLLBACK", "COMMIT"} {
-		res, err := c.ExecContext(s.ctx, query)
-		s.show("by statement: "+query, resultText(res, err))
+		s.show("by statement: "+query, resultText(c.ExecContext(s.ctx, query)))
 	}
 	s.show("left", rowsText(c.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
 }

@@ -61,11 +61,9 @@ func values(s *side) {
 		s.must(err)
 		for i, v := range sentValues() {
 			step := fmt.Sprintf("%T (value %d) into %s", v, i, column)
-			res, err := s.db.ExecContext(s.ctx, update, v)
-			s.show(step, resultText(res, err))
+			s.show(step, resultText(s.db.ExecContext(s.ctx, update, v)))
 			s.show(step+", read back", rowsText(s.db.QueryContext(s.ctx, read)))
-			res, err = prepared.ExecContext(s.ctx, v)
-			s.show(step+", prepared", resultText(res, err))
+			s.show(step+", prepared", resultText(prepared.ExecContext(s.ctx, v)))
 			s.show(step+", prepared, read back", rowsText(s.db.QueryContext(s.ctx, read)))
 		}
 		s.show("closing", prepared.Close())
@@ -125,14 +123,12 @@ func namedArguments(s *side) {
 			{sql.Named("price", 13), 1}, {14, 1}, {sql.Named("", 15), 1}, {sql.Out{Dest: &out}, 1}, {sql.Named("other", 1), 1},
 		} {
 			step := fmt.Sprintf("arguments %d of %s", i, query)
-			res, err := s.db.ExecContext(s.ctx, query, args...)
-			s.show(step, resultText(res, err))
+			s.show(step, resultText(s.db.ExecContext(s.ctx, query, args...)))
 			s.show(step+", query", rowsText(s.db.QueryContext(s.ctx, query, args...)))
 			prepared, err := s.db.PrepareContext(s.ctx, query)
 			s.show(step+", prepare", err)
 			if err == nil {
-				res, err := prepared.ExecContext(s.ctx, args...)
-				s.show(step+", prepared", resultText(res, err))
+				s.show(step+", prepared", resultText(prepared.ExecContext(s.ctx, args...)))
 				s.show(step+", closing", prepared.Close())
 			}
 			s.show(step+", left", rowsText(s.db.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
@@ -151,8 +147,7 @@ func argumentCounts(s *side) {
 			// go-sql-driver/mysql waits for ever when it executes a SELECT that it prepared.
 			executable := !strings.HasPrefix(query, "SELECT")
 			if executable {
-				res, err := s.db.ExecContext(s.ctx, query, args...)
-				s.show(step, resultText(res, err))
+				s.show(step, resultText(s.db.ExecContext(s.ctx, query, args...)))
 			}
 			s.show(step+", query", rowsText(s.db.QueryContext(s.ctx, query, args...)))
 			prepared, err := s.db.PrepareContext(s.ctx, query)
@@ -161,8 +156,7 @@ func argumentCounts(s *side) {
 				continue
 			}
 			if executable {
-				res, err := prepared.ExecContext(s.ctx, args...)
-				s.show(step+", prepared exec", resultText(res, err))
+				s.show(step+", prepared exec", resultText(prepared.ExecContext(s.ctx, args...)))
 			}
 			s.show(step+", prepared query", rowsText(prepared.QueryContext(s.ctx, args...)))
 			s.show(step+", closing", prepared.Close())
