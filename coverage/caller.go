@@ -26,10 +26,13 @@ func (c *Collector) caller() string {
 	}
 }
 
-// skips reports whether a function stands between the program and the database.
+// skips reports whether a function stands between the program and the database: one of sqlfence (its tests have a path
+// of their own), of a module in the module cache, also where that is built with -trimpath, or of a vendor folder.
 func (c *Collector) skips(frame runtime.Frame) bool {
 	path := packageOf(frame.Function)
-	return isStandard(path) || isSqlfence(path) || isDependency(frame.File) ||
+	own, isOwn := strings.CutPrefix(path, "github.com/sqlfence/sqlfence")
+	return slices.Contains(between, path) || isOwn && slices.Contains(ownBetween, own) ||
+		strings.Contains(frame.File, "@v") || strings.Contains(frame.File, "/vendor/") ||
 		slices.ContainsFunc(c.skip, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
 
@@ -47,22 +50,5 @@ func packageOf(function string) string {
 var between = []string{"database/sql", "runtime", "reflect", "sync", "context", "iter", "slices", "maps", "testing",
 	"net/http"}
 
-// isStandard reports whether a package is one of the standard library's that is found
-// in such a stack.
-func isStandard(path string) bool { return slices.Contains(between, path) }
-
-const module = "github.com/sqlfence/sqlfence"
-
-// isSqlfence reports whether a package stands between a program and the driver. Tests
-// have a path of their own.
-func isSqlfence(path string) bool {
-	rest, ok := strings.CutPrefix(path, module)
-	return ok && slices.Contains([]string{"", "/internal/core", "/fencepgx", "/coverage", "/tokens", "/lease",
-		"/rowlock"}, rest)
-}
-
-// isDependency reports whether a file is of a module in the module cache, also where it is
-// built with -trimpath, or of a vendor folder.
-func isDependency(file string) bool {
-	return strings.Contains(file, "@v") || strings.Contains(file, "/vendor/")
-}
+// ownBetween are the packages of sqlfence that stand between a program and the driver.
+var ownBetween = []string{"", "/internal/core", "/fencepgx", "/coverage", "/tokens", "/lease", "/rowlock"}

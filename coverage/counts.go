@@ -2,6 +2,7 @@ package coverage
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
@@ -105,8 +106,8 @@ func (s *statement) addReason(e *sqlfence.Event) {
 	if !ok {
 		return
 	}
-	if at := s.reason(r.Text); at != nil {
-		at.Count++
+	if i := slices.IndexFunc(s.Reasons, func(at Reason) bool { return at.Text == r.Text }); i >= 0 {
+		s.Reasons[i].Count++
 		return
 	}
 	if len(s.Reasons) >= maxReasons {
@@ -117,13 +118,4 @@ func (s *statement) addReason(e *sqlfence.Event) {
 	}
 	r.Count = 1
 	s.Reasons = append(s.Reasons, r)
-}
-
-func (s *statement) reason(text string) *Reason {
-	for i := range s.Reasons {
-		if s.Reasons[i].Text == text {
-			return &s.Reasons[i]
-		}
-	}
-	return nil
 }

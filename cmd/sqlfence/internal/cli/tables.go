@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -110,7 +111,7 @@ func parseRule(word string) (sqlfence.Rule, error) {
 	parts := splitOutsideQuotes(word, ':')
 	rule, ok := rules[parts[0]]
 	if !ok {
-		return nil, fmt.Errorf("unknown rule %q, want one of %s", parts[0], strings.Join(ruleNames(), ", "))
+		return nil, fmt.Errorf("unknown rule %q, want one of %s", parts[0], strings.Join(slices.Sorted(maps.Keys(rules)), ", "))
 	}
 	args := parts[1:]
 	if len(args) != rule.arguments || slices.Contains(args, "") {
@@ -118,14 +119,6 @@ func parseRule(word string) (sqlfence.Rule, error) {
 			rule.arguments)
 	}
 	return rule.make(args), nil
-}
-
-func ruleNames() (names []string) {
-	for name := range rules {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // splitOutsideQuotes splits a text where separator stands outside of double quotes.

@@ -27,8 +27,8 @@ type Database struct {
 	// true if a database that doesn't exist may be made.
 	parse func(dsn string, create bool) (driverDSN string, secrets []string, err error)
 
-	// isMissing reports whether an error says that a table doesn't exist.
-	isMissing func(error) bool
+	// IsMissing reports whether an error says that a table doesn't exist.
+	IsMissing func(error) bool
 
 	// leases are the options that let a release wake the waiters; nil where these poll.
 	leases func(dsn string) []lease.Option
@@ -124,9 +124,6 @@ func (s Source) Leases(db *sql.DB, options ...lease.Option) (*lease.Leases, erro
 	}
 	return lease.New(db, options...)
 }
-
-// IsMissing reports whether an error says that a table doesn't exist.
-func (d *Database) IsMissing(err error) bool { return d.isMissing(err) }
 
 // File returns a file of package schema for the database's own client. Goose's lines say where
 // statements with semicolons in them begin and end, which a client has to know, too.

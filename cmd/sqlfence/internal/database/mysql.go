@@ -22,7 +22,7 @@ var mysqlServer = &Database{
 	parse:     parseMySQL,
 	delimiter: ";;",
 	waits:     waitsMySQL,
-	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
+	IsMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 	LaterFiles: map[string]string{
 		"00004_ledger_update.up.sql":       ledgerTriggerMySQL + "'sqlfence_ledger_update_v1'",
 		"00005_ledger_delete.up.sql":       ledgerTriggerMySQL + "'sqlfence_ledger_delete_v1'",

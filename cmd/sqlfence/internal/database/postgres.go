@@ -23,7 +23,7 @@ var postgres = &Database{
 	parse:     parsePostgres,
 	leases:    listening,
 	waits:     waitsPostgres,
-	isMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
+	IsMissing: func(err error) bool { return dberr.SQLState(err) == dberr.UndefinedTable },
 	LaterFiles: map[string]string{
 		"00004_ledger_function.up.sql": `SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = 'sqlfence_newest_v2'
 AND p.pronamespace = (SELECT c.relnamespace FROM pg_catalog.pg_class c ` +

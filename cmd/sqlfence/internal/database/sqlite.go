@@ -25,7 +25,7 @@ var sqlite = &Database{
 	Dialect:   sqlfence.SQLite,
 	Text:      lite.Text,
 	parse:     parseSQLite,
-	isMissing: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
+	IsMissing: func(err error) bool { return strings.Contains(err.Error(), "no such table") },
 	LaterFiles: map[string]string{
 		"00004_ledger_triggers.up.sql": "SELECT 1 WHERE (SELECT COUNT(*) FROM sqlite_master " +
 			"WHERE type = 'trigger' AND name LIKE 'sqlfence_ledger_%' AND " +
