@@ -43,16 +43,12 @@ func columnTypes(s *side) {
 	for _, query := range s.queried() {
 		rows, err := s.db.QueryContext(s.ctx, query)
 		s.showColumns(query, rows, err)
-		prepared, err := s.db.PrepareContext(s.ctx, query)
-		s.show(query+", prepare", err)
-		if err != nil {
-			continue
-		}
-		for range 2 {
-			rows, err = prepared.QueryContext(s.ctx)
-			s.showColumns(query+", prepared", rows, err)
-		}
-		s.show("closing", prepared.Close())
+		s.prepared(query, func(prepared *sql.Stmt) {
+			for range 2 {
+				rows, err = prepared.QueryContext(s.ctx)
+				s.showColumns(query+", prepared", rows, err)
+			}
+		})
 	}
 }
 
@@ -92,12 +88,9 @@ func resultSets(s *side) {
 	} {
 		s.show(query, rowsText(s.db.QueryContext(s.ctx, query)))
 		s.show(query+", exec", resultText(s.db.ExecContext(s.ctx, query)))
-		prepared, err := s.db.PrepareContext(s.ctx, query)
-		s.show(query+", prepare", err)
-		if err == nil {
+		s.prepared(query, func(prepared *sql.Stmt) {
 			s.show(query+", prepared", rowsText(prepared.QueryContext(s.ctx)))
-			s.show("closing", prepared.Close())
-		}
+		})
 		// The columns of each set, which a caller asks for before its rows.
 		rows, err := s.db.QueryContext(s.ctx, query)
 		for more := err == nil; more; more = rows.NextResultSet() {

@@ -36,15 +36,12 @@ func driverErrors(s *side) {
 	for _, query := range faulty() {
 		s.show(query, resultText(s.db.ExecContext(s.ctx, query)))
 		s.show(query+", query", rowsText(s.db.QueryContext(s.ctx, query)))
-		prepared, err := s.db.PrepareContext(s.ctx, query)
-		s.show(query+", prepare", err)
-		if err == nil {
+		s.prepared(query, func(prepared *sql.Stmt) {
 			for range 2 { // again: what a failure leaves of the statement
 				s.show(query+", prepared exec", resultText(prepared.ExecContext(s.ctx)))
 				s.show(query+", prepared query", rowsText(prepared.QueryContext(s.ctx)))
 			}
-			s.show("closing", prepared.Close())
-		}
+		})
 	}
 	var id int
 	err := s.db.QueryRowContext(s.ctx, "SELECT id FROM books WHERE id = 99").Scan(&id)

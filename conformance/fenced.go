@@ -121,6 +121,13 @@ func (f *fenced) want(what string, got, want any) {
 	}
 }
 
+// wantPassed notes a failure if err isn't nil.
+func (f *fenced) wantPassed(what string, err error) {
+	if err != nil {
+		f.errorf("%s: %s", what, text(err))
+	}
+}
+
 // wantError notes a failure unless errors.Is finds target in err.
 func (f *fenced) wantError(what string, err, target error) {
 	if !errors.Is(err, target) {

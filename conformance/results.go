@@ -1,6 +1,9 @@
 package conformance
 
-import "context"
+import (
+	"context"
+	"database/sql"
+)
 
 var resultChecks = []check{
 	{name: "results", steps: results,
@@ -23,12 +26,11 @@ func results(s *side) {
 		"UPDATE books SET price = ? WHERE id = ?", "INSERT INTO books (price, id) VALUES (?, ?)",
 		"DELETE FROM books WHERE price = ? AND id = ?",
 	} {
-		prepared, err := s.db.PrepareContext(s.ctx, s.bind(query))
-		s.must(err)
-		for _, id := range []int{50, 51, 1} {
-			s.show(query+", prepared", resultText(prepared.ExecContext(s.ctx, 7, id)))
-		}
-		s.show("closing", prepared.Close())
+		s.prepared(s.bind(query), func(prepared *sql.Stmt) {
+			for _, id := range []int{50, 51, 1} {
+				s.show(query+", prepared", resultText(prepared.ExecContext(s.ctx, 7, id)))
+			}
+		})
 	}
 	s.show("left", rowsText(s.db.QueryContext(s.ctx, "SELECT id, isbn, price FROM books ORDER BY id")))
 }

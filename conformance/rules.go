@@ -29,9 +29,7 @@ func singleUse(f *fenced) {
 			return
 		}
 		f.changesNothing(what, func() { f.wantStale(what, send(holding(9), db), 9, 9) })
-		if err := send(holding(10), db); err != nil {
-			f.errorf("%s with a new token: %s", what, text(err))
-		}
+		f.wantPassed(what+" with a new token", send(holding(10), db))
 	})
 }
 
@@ -49,9 +47,7 @@ func keys(f *fenced) {
 			f.wantError(way.name+": all rows", way.run(of("books/1", 10), db, "UPDATE books SET price = 30"),
 				sqlfence.ErrOutOfScope)
 		})
-		if err := way.run(of("books/1", 10), db, query, args...); err != nil {
-			f.errorf("%s: the row's own token: %s", way.name, text(err))
-		}
+		f.wantPassed(way.name+": the row's own token", way.run(of("books/1", 10), db, query, args...))
 		f.want(way.name+": left", f.state(), "1:30@10 2:10@9 3:10@9")
 	}
 }
@@ -73,12 +69,8 @@ func claims(f *fenced) {
 		f.wantError(way.name+": a takeover that doesn't raise",
 			way.run(context.Background(), db, "UPDATE books SET fence_token = 9"), sqlfence.ErrConflict)
 		f.want(way.name+": left", f.state(), before)
-		if err := way.run(claim(9), db, query, args...); err != nil {
-			f.errorf("%s: the row's claim: %s", way.name, text(err))
-		}
-		if err := way.run(context.Background(), db, raises); err != nil {
-			f.errorf("%s: a takeover: %s", way.name, text(err))
-		}
+		f.wantPassed(way.name+": the row's claim", way.run(claim(9), db, query, args...))
+		f.wantPassed(way.name+": a takeover", way.run(context.Background(), db, raises))
 		f.wantError(way.name+": a claim that was taken over", way.run(claim(9), db, query, args...), sqlfence.ErrStale)
 		f.want(way.name+": left", f.state(), "1:30@10 2:10@10 3:10@9")
 	}
@@ -103,9 +95,7 @@ func claimsOf(f *fenced) {
 			f.wantError(what+": an older claim", way.run(claim(sqlfence.Token{Name: "books/1", Value: 8}), db, query, w.args...), sqlfence.ErrStale)
 			f.wantError(what+": one of two", way.run(claim(one, sqlfence.Token{Name: "books/2", Value: 10}), db, query, w.args...), sqlfence.ErrStale)
 			f.wantError(what+": of no row", way.run(claim(sqlfence.Token{Name: "books/4", Value: 9}), db, query, w.args...), sqlfence.ErrStale)
-			if err := way.run(claim(one), db, query, w.args...); err != nil {
-				f.errorf("%s: the row's claim: %s", what, text(err))
-			}
+			f.wantPassed(what+": the row's claim", way.run(claim(one), db, query, w.args...))
 		}
 	}
 }

@@ -88,6 +88,16 @@ func (s *side) show(step string, values ...any) {
 	s.log = append(s.log, entry{step: step, shown: shown})
 }
 
+// prepared shows how a statement is prepared and closed, and calls do with it in between.
+func (s *side) prepared(query string, do func(*sql.Stmt)) {
+	prepared, err := s.db.PrepareContext(s.ctx, query)
+	s.show(query+", prepare", err)
+	if err == nil {
+		do(prepared)
+		s.show(query+", closing", prepared.Close())
+	}
+}
+
 // offers logs abilities: the other side may have more of them.
 func (s *side) offers(step string, abilities []string) {
 	s.log = append(s.log, entry{step: step, abilities: abilities})

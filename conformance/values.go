@@ -57,26 +57,24 @@ func values(s *side) {
 	for _, column := range columns {
 		update := s.bind("UPDATE books SET " + column + " = ? WHERE id = 1")
 		read := "SELECT " + column + " FROM books WHERE id = 1"
-		prepared, err := s.db.PrepareContext(s.ctx, update)
-		s.must(err)
-		for i, v := range sentValues() {
-			step := fmt.Sprintf("%T (value %d) into %s", v, i, column)
-			s.show(step, resultText(s.db.ExecContext(s.ctx, update, v)))
-			s.show(step+", read back", rowsText(s.db.QueryContext(s.ctx, read)))
-			s.show(step+", prepared", resultText(prepared.ExecContext(s.ctx, v)))
-			s.show(step+", prepared, read back", rowsText(s.db.QueryContext(s.ctx, read)))
-		}
-		s.show("closing", prepared.Close())
+		s.prepared(update, func(prepared *sql.Stmt) {
+			for i, v := range sentValues() {
+				step := fmt.Sprintf("%T (value %d) into %s", v, i, column)
+				s.show(step, resultText(s.db.ExecContext(s.ctx, update, v)))
+				s.show(step+", read back", rowsText(s.db.QueryContext(s.ctx, read)))
+				s.show(step+", prepared", resultText(prepared.ExecContext(s.ctx, v)))
+				s.show(step+", prepared, read back", rowsText(s.db.QueryContext(s.ctx, read)))
+			}
+		})
 	}
 	query := s.bind("SELECT id, isbn FROM books WHERE isbn = ? ORDER BY id")
-	prepared, err := s.db.PrepareContext(s.ctx, query)
-	s.must(err)
-	for i, v := range append(sentValues(), "i2") {
-		step := fmt.Sprintf("%T (value %d) in a query", v, i)
-		s.show(step, rowsText(s.db.QueryContext(s.ctx, query, v)))
-		s.show(step+", prepared", rowsText(prepared.QueryContext(s.ctx, v)))
-	}
-	s.show("closing", prepared.Close())
+	s.prepared(query, func(prepared *sql.Stmt) {
+		for i, v := range append(sentValues(), "i2") {
+			step := fmt.Sprintf("%T (value %d) in a query", v, i)
+			s.show(step, rowsText(s.db.QueryContext(s.ctx, query, v)))
+			s.show(step+", prepared", rowsText(prepared.QueryContext(s.ctx, v)))
+		}
+	})
 }
 
 // A counting is a Valuer that counts how often it is asked.
@@ -125,12 +123,9 @@ func namedArguments(s *side) {
 			step := fmt.Sprintf("arguments %d of %s", i, query)
 			s.show(step, resultText(s.db.ExecContext(s.ctx, query, args...)))
 			s.show(step+", query", rowsText(s.db.QueryContext(s.ctx, query, args...)))
-			prepared, err := s.db.PrepareContext(s.ctx, query)
-			s.show(step+", prepare", err)
-			if err == nil {
+			s.prepared(query, func(prepared *sql.Stmt) {
 				s.show(step+", prepared", resultText(prepared.ExecContext(s.ctx, args...)))
-				s.show(step+", closing", prepared.Close())
-			}
+			})
 			s.show(step+", left", rowsText(s.db.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
 		}
 	}
@@ -150,16 +145,12 @@ func argumentCounts(s *side) {
 				s.show(step, resultText(s.db.ExecContext(s.ctx, query, args...)))
 			}
 			s.show(step+", query", rowsText(s.db.QueryContext(s.ctx, query, args...)))
-			prepared, err := s.db.PrepareContext(s.ctx, query)
-			s.show(step+", prepare", err)
-			if err != nil {
-				continue
-			}
-			if executable {
-				s.show(step+", prepared exec", resultText(prepared.ExecContext(s.ctx, args...)))
-			}
-			s.show(step+", prepared query", rowsText(prepared.QueryContext(s.ctx, args...)))
-			s.show(step+", closing", prepared.Close())
+			s.prepared(query, func(prepared *sql.Stmt) {
+				if executable {
+					s.show(step+", prepared exec", resultText(prepared.ExecContext(s.ctx, args...)))
+				}
+				s.show(step+", prepared query", rowsText(prepared.QueryContext(s.ctx, args...)))
+			})
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -23,8 +22,8 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	answers := &answers{w: out}
 	a := &app{in: in, out: answers, errs: database.NewRedactor(errs)}
 	a.log = slog.New(slog.NewTextHandler(a.errs, nil))
-	ctx, stop := interruptible()
-	defer stop()
+	relay := newRelay(os.Interrupt, syscall.SIGTERM)
+	defer relay.stop()
 
 	root := a.root()
 	root.InitDefaultCompletionCmd()
@@ -35,13 +34,13 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetIn(in)
 	root.SetOut(answers)
 	root.SetErr(a.errs)
-	command, err := root.ExecuteContextC(ctx)
+	command, err := root.ExecuteContextC(relay.ctx)
 	a.runs = command.Name() == "run"
 	if err != nil && !a.started {
 		err = usage(err)
 	}
 	if !a.runs {
-		err = interrupted(ctx, err)
+		err = interrupted(relay.ctx, err)
 	}
 	if answers.err != nil && (err == nil || errors.Is(err, errNo)) {
 		err = answers.err
@@ -171,20 +170,6 @@ func asGroup(g *cobra.Command) {
 		}
 		return usage(fmt.Errorf("%s: say which command; %[1]s -h lists them", cmd.CommandPath()))
 	}
-}
-
-// interruptible returns a context that ends with the first of the signals that ask a program to
-// end, as its cause.
-func interruptible() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		if s, ok := <-signals; ok {
-			cancel(&signalError{s})
-		}
-	}()
-	return ctx, func() { signal.Stop(signals); close(signals); cancel(nil) }
 }
 
 // interrupted returns the signal that ended ctx, if err comes from that.

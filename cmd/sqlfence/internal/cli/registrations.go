@@ -48,7 +48,7 @@ func readRegistration(file string) (registration, error) {
 func option(t core.Registered) (sqlfence.Option, error) {
 	var given []sqlfence.Rule
 	for _, word := range t.Rules {
-		rule, err := parseRule(word)
+		rule, err := parseRule(strings.TrimSpace(word))
 		if err != nil {
 			return nil, err
 		}

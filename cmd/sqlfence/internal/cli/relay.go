@@ -22,10 +22,10 @@ type relay struct {
 	child *child.Child
 }
 
-func newRelay() *relay {
+func newRelay(signals ...os.Signal) *relay {
 	r := &relay{signals: make(chan os.Signal, 8), done: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	signal.Notify(r.signals, child.Signals...)
+	signal.Notify(r.signals, signals...)
 	go func() {
 		defer close(r.done)
 		for s := range r.signals {

@@ -13,7 +13,7 @@ import (
 
 // A signal that comes while the command is being started is the command's.
 func TestSignalDuringStart(t *testing.T) {
-	r := newRelay()
+	r := newRelay(child.Signals...)
 	defer r.stop()
 	c, err := r.start(func() (*child.Child, error) {
 		r.signals <- syscall.SIGUSR1
@@ -37,7 +37,7 @@ func TestSignalDuringStart(t *testing.T) {
 
 // Before there is a command, a signal ends the waiting for the lease.
 func TestSignalBeforeStart(t *testing.T) {
-	r := newRelay()
+	r := newRelay(child.Signals...)
 	defer r.stop()
 	r.signals <- syscall.SIGTERM
 	<-r.ctx.Done()

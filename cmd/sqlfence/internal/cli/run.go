@@ -83,7 +83,7 @@ func (a *app) runJob(j *job) error {
 		return notRun(err)
 	}
 	return a.withLeases(func(leases *lease.Leases) error {
-		relay := newRelay()
+		relay := newRelay(child.Signals...)
 		defer relay.stop()
 		var result error
 		err := leases.Do(relay.ctx, j.key, func(ctx context.Context) error {

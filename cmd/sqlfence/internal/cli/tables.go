@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/core"
 	"github.com/sqlfence/sqlfence/verify"
 )
 
@@ -94,17 +95,11 @@ func parseTable(text string) (sqlfence.Option, error) {
 	if len(parts) > 2 {
 		return nil, errors.New("more than one =")
 	}
-	var given []sqlfence.Rule
+	t := core.Registered{Table: strings.TrimSpace(parts[0])}
 	if len(parts) == 2 {
-		for _, word := range splitOutsideQuotes(parts[1], ',') {
-			rule, err := parseRule(strings.TrimSpace(word))
-			if err != nil {
-				return nil, err
-			}
-			given = append(given, rule)
-		}
+		t.Rules = splitOutsideQuotes(parts[1], ',')
 	}
-	return sqlfence.WithTable(strings.TrimSpace(parts[0]), given...), nil
+	return option(t)
 }
 
 func parseRule(word string) (sqlfence.Rule, error) {

@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -97,8 +97,8 @@ func (a *app) watchAll(
 // checkAddresses refuses what isn't the address of a page.
 func checkAddresses(addresses []string) error {
 	for _, address := range addresses {
-		if _, err := hostOf(address); err != nil {
-			return fmt.Errorf("--metrics: %w", err)
+		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return errors.New("--metrics: want an address such as http://10.0.0.3:9464/metrics")
 		}
 	}
 	return nil

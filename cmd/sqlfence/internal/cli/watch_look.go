@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,7 +119,7 @@ const patience = 5 * time.Second
 
 // count adds what the program at an address has counted, by the names that OpenTelemetry's exporter gives the metrics.
 func count(ctx context.Context, address string, to map[counted]int64) error {
-	host, err := hostOf(address)
+	u, err := url.Parse(address)
 	if err != nil {
 		return err
 	}
@@ -128,10 +129,7 @@ func count(ctx context.Context, address string, to map[counted]int64) error {
 	}
 	for _, s := range samples {
 		of := s.Labels
-		c := counted{Program: host}
-		if instance := of["instance"]; instance != "" {
-			c.Program = instance
-		}
+		c := counted{Program: cmp.Or(of["instance"], u.Host)}
 		switch s.Name {
 		case "sqlfence_writes_total":
 			c.What = of["sqlfence_outcome"]
@@ -163,13 +161,4 @@ func inOrder(counts map[counted]int64) []counted {
 	return slices.SortedFunc(maps.Keys(counts), func(x, y counted) int {
 		return strings.Compare(x.String()+x.Program, y.String()+y.Program)
 	})
-}
-
-// hostOf returns the host of a page's address.
-func hostOf(address string) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", errors.New("want an address such as http://10.0.0.3:9464/metrics")
-	}
-	return u.Host, nil
 }
