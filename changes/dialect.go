@@ -38,7 +38,6 @@ type dialect struct {
 	servers func(variable, value string) string
 }
 
-// dialects are the supported databases.
 var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
 
 // A table is one that is to be counted.
@@ -50,7 +49,6 @@ type table struct {
 
 var errNone = errors.New("no table")
 
-// named reads the names of tables.
 func (c *Counter) named(tables []string) (named []table, err error) {
 	err = errNone
 	for _, given := range tables {

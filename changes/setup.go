@@ -104,7 +104,6 @@ func (c *Counter) installed(ctx context.Context, t table) error {
 	}
 }
 
-// isPassing reports whether others were in the way.
 func isPassing(err error) bool {
 	return dberr.IsLockTimeout(err) || dberr.IsRolledBack(err) || dberr.IsBusy(err) || dberr.IsCreated(err)
 }

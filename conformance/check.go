@@ -25,7 +25,6 @@ type check struct {
 
 const registered = "/registered"
 
-// checks are all checks, in the order of the report.
 var checks = slices.Concat(
 	valueChecks, columnChecks, interfaceChecks, resultChecks, errorChecks,
 	transactionChecks, cancelChecks, preparedChecks, poolChecks,
@@ -39,7 +38,6 @@ func (c check) half() string {
 	return Fencing
 }
 
-// results returns the names of the check's results.
 func (c check) results() []string {
 	if c.steps != nil {
 		return []string{c.name, c.name + registered}

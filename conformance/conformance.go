@@ -100,7 +100,6 @@ func each(t testing.TB, h Harness, do func(sqlfence.Dialect, check)) {
 	}
 }
 
-// open opens the fenced database.
 func (h Harness) open(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, error) {
 	opts = append(append([]sqlfence.Option{}, h.Options...), opts...)
 	if h.Open != nil {

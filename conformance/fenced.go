@@ -22,7 +22,6 @@ type fenced struct {
 	events *events
 }
 
-// guarantee makes one check and returns what failed.
 func guarantee(t testing.TB, h Harness, d sqlfence.Dialect, check func(*fenced)) (reason string) {
 	t.Helper()
 	f := &fenced{kit: newKit(t, h, d), events: new(events)}
@@ -45,7 +44,6 @@ func guarantee(t testing.TB, h Harness, d sqlfence.Dialect, check func(*fenced))
 	return ""
 }
 
-// setup creates the ledger.
 func (f *fenced) setup() {
 	f.must(f.store.Setup(context.Background()))
 	f.must(f.store.Ensure(context.Background(), "books"))
@@ -114,21 +112,18 @@ func (f *fenced) changesNothing(what string, do func()) {
 	f.want(what+" left", f.state(), before)
 }
 
-// want notes a failure unless got is want.
 func (f *fenced) want(what string, got, want any) {
 	if !reflect.DeepEqual(got, want) {
 		f.errorf("%s: %v, want %v", what, got, want)
 	}
 }
 
-// wantPassed notes a failure if err isn't nil.
 func (f *fenced) wantPassed(what string, err error) {
 	if err != nil {
 		f.errorf("%s: %s", what, text(err))
 	}
 }
 
-// wantError notes a failure unless errors.Is finds target in err.
 func (f *fenced) wantError(what string, err, target error) {
 	if !errors.Is(err, target) {
 		f.errorf("%s: error %s, want %q", what, text(err), target)

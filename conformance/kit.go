@@ -69,7 +69,6 @@ func (k *kit) must(err error) {
 	}
 }
 
-// reason returns the failures as a text; empty if there are none.
 func (k *kit) reason() string { return shorten(k.failures) }
 
 // shorten joins the first few: more of them say nothing new.
@@ -103,7 +102,6 @@ func (k *kit) exec(query string) {
 	}
 }
 
-// create creates the books.
 func (k *kit) create() {
 	k.exec(`CREATE TABLE books (id integer PRIMARY KEY, isbn varchar(40) UNIQUE, price integer NOT NULL DEFAULT 10,
 		weight double precision, cover ` + k.dialect.blob + `, printed timestamp NULL, list decimal(10,2), fence_token bigint)`)
@@ -115,5 +113,4 @@ func (k *kit) create() {
 // the database has begun.
 func (k *kit) slow() string { return k.dialect.slow }
 
-// bind writes the placeholders of a query, ? in the checks, as the dialect has them.
 func (k *kit) bind(query string) string { return k.dialect.bind(query) }

@@ -56,7 +56,6 @@ func (c calls) kinds() (kinds []string) {
 	return kinds
 }
 
-// statements returns the texts of the statements among the calls.
 func (c calls) statements() (texts []string) {
 	for _, call := range c {
 		if call.query != "" {
@@ -66,7 +65,6 @@ func (c calls) statements() (texts []string) {
 	return texts
 }
 
-// left lists what is still open.
 func (r *recorder) left() (open []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +101,6 @@ func (r *recorder) Connect(ctx context.Context) (driver.Conn, error) {
 	return &recConn{c, r}, nil
 }
 
-// recTx is a transaction of a recorder.
 type recTx struct {
 	driver.Tx
 	r *recorder
@@ -121,7 +118,6 @@ func (t recTx) Rollback() error {
 	return t.Tx.Rollback()
 }
 
-// recRows are rows of a recorder.
 type recRows struct {
 	driver.Rows
 	r    *recorder

@@ -8,7 +8,6 @@ import (
 	"errors"
 )
 
-// recConn is a connection of a recorder.
 type recConn struct {
 	driver.Conn
 	r *recorder
@@ -116,7 +115,6 @@ func unnamed(args []driver.NamedValue) ([]driver.Value, error) {
 	return values, nil
 }
 
-// recStmt is a statement of a recorder.
 type recStmt struct {
 	driver.Stmt
 	conn  *recConn

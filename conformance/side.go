@@ -42,7 +42,6 @@ type entry struct {
 	abilities   []string
 }
 
-// take takes the steps on a fresh database.
 func take(t testing.TB, h Harness, d sqlfence.Dialect, v variant, steps func(*side)) (s *side) {
 	t.Helper()
 	s = &side{variant: v, events: new(events)}
@@ -61,7 +60,6 @@ func take(t testing.TB, h Harness, d sqlfence.Dialect, v variant, steps func(*si
 	return s
 }
 
-// open opens a database as the variant has it.
 func (s *side) open(c driver.Connector) *sql.DB {
 	if s.variant == alone {
 		return s.closing(sql.OpenDB(c), nil)
@@ -73,7 +71,6 @@ func (s *side) open(c driver.Connector) *sql.DB {
 	return s.closing(s.harness.open(c, opts...))
 }
 
-// show logs what a step has shown.
 func (s *side) show(step string, values ...any) {
 	texts := make([]string, len(values))
 	for i, v := range values {
@@ -175,7 +172,6 @@ func (k *kit) eventually(what string, seen func() bool) {
 	}
 }
 
-// events collects an observer's events.
 type events struct {
 	mu   sync.Mutex
 	seen []sqlfence.Event
@@ -187,7 +183,6 @@ func (e *events) add(_ context.Context, event sqlfence.Event) {
 	e.seen = append(e.seen, event)
 }
 
-// take returns what was collected since the last call.
 func (e *events) take() []sqlfence.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -63,7 +63,6 @@ func (w write) marked(mark int64) string {
 	return fmt.Sprintf(w.after, mark)
 }
 
-// A way is a way to send a write to the database.
 type way struct {
 	name string
 	run  func(ctx context.Context, db *sql.DB, query string, args ...any) error

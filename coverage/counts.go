@@ -100,7 +100,6 @@ func reasonOf(e *sqlfence.Event) (r Reason, ok bool) {
 // maxReason is how many bytes of a reason's text are kept.
 const maxReason = 2000
 
-// addReason counts an event's reason.
 func (s *statement) addReason(e *sqlfence.Event) {
 	r, ok := reasonOf(e)
 	if !ok {

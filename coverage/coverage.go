@@ -24,7 +24,6 @@ type Collector struct {
 	dropped    int64
 }
 
-// statement is what is known of one fingerprint.
 type statement struct {
 	Statement
 	tables map[string]bool
@@ -126,7 +125,6 @@ func (c *Collector) observeOthers(_ context.Context, e core.Event) {
 	}
 }
 
-// count counts an event for tables.
 func count(of map[string]*Counts, tables []string, e *sqlfence.Event) {
 	for _, table := range tables {
 		counts := of[table]

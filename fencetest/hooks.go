@@ -18,7 +18,6 @@ type hooks struct {
 	all []*hook
 }
 
-// A hook is called once.
 type hook struct {
 	text   string
 	do     func()
@@ -46,7 +45,6 @@ func (h *hooks) before(query string) {
 	}
 }
 
-// around returns a connector that calls the hooks.
 func (h *hooks) around(d driver.Driver, dsn string) driver.Connector {
 	return connector{sqlmw.Driver(d, h), dsn}
 }

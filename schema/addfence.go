@@ -139,7 +139,6 @@ type steps struct {
 // errOther is a column of the fence's name that is no fence column.
 var errOther = errors.New("there is a column of this name that can't be a fence column")
 
-// named reads the names.
 func (d *dialect) named(table, column string) (fence, error) {
 	schema, name, err := lang.SpellName(d.names, table)
 	if err == nil {
@@ -180,7 +179,10 @@ func (f fence) addUntilDone(ctx context.Context, conn *sql.Conn, d *dialect) err
 			if there, _ := f.there(ctx, conn, d); there {
 				return nil
 			}
-			return d.explain(failure)
+			if d.explain != nil {
+				failure = d.explain(failure)
+			}
+			return failure
 		}
 	}
 }

@@ -25,17 +25,12 @@ type dialect struct {
 	steps func(f fence, tries int) steps
 	pause time.Duration // after the first time that others were in the way
 
-	// explain says what to do about an error of the steps.
+	// explain says what to do about an error of the steps; nil for nothing.
 	explain func(error) error
 }
 
-// dialects are the supported databases.
 var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
 
-// scanText reads the only column of a row.
 func scanText(rows *sql.Rows) (text string, err error) {
 	return text, rows.Scan(&text)
 }
-
-// asIs is an explain that has nothing to say.
-func asIs(err error) error { return err }

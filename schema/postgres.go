@@ -19,8 +19,6 @@ var postgres = dialect{
 	typ:   "bigint",
 	steps: func(f fence, tries int) steps { return steps{add: addPostgres(f, tries)} },
 	pause: 200 * time.Millisecond,
-
-	explain: asIs,
 }
 
 var findPostgres = pg.Qualified(`SELECT pg_catalog.concat(pg_catalog.format_type(a.atttypid, a.atttypmod),

@@ -140,7 +140,6 @@ type sealer struct {
 // sealers are by database: in SQLite no table can be sealed.
 var sealers = dialectopt.For(&sealPostgres, nil, &sealMySQL)
 
-// sealerOf returns who seals the tables of a database.
 func sealerOf(d sqlfence.Dialect) (*sealer, error) {
 	part, err := sealers.Of(d)
 	if err == nil && part == nil {

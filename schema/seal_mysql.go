@@ -66,17 +66,17 @@ func lookAroundMySQL(ctx context.Context, db *sql.DB, s *sealing, seals bool) (e
 	if s.Rules.Ledger {
 		found := ask(ledgerMySQL(s))
 		if err == nil && len(found) == 0 {
-			return errors.New("there is no table " + sqltext.LedgerTable + " in the session's database to compare its " +
-				"tokens with")
+			return errors.New("there is no table " + sqltext.LedgerTable + " in the session's database to compare " +
+				"its tokens with")
 		}
 		s.ledgerIn = strings.Join(found, "")
 	}
 	return err
 }
 
-// obstaclesMySQL is a query for what keeps a seal from holding, a text a row: a cascade fires no triggers, and what isn't
-// a signed bigint takes no negative token. That the fence column is missing the server would say, too, but not what adds
-// it.
+// obstaclesMySQL is a query for what keeps a seal from holding, a text a row: a cascade fires no triggers, and what
+// isn't a signed bigint takes no negative token. That the fence column is missing the server would say, too, but not
+// what adds it.
 func obstaclesMySQL(s *sealing) string {
 	what, types, adds := "fence column is", "bigint", "; schema.AddFence or sqlfence add-fence adds it"
 	if s.Rules.Claim != "" {
@@ -133,8 +133,8 @@ func (s sealing) of(name string) string {
 	return quoted
 }
 
-// sealTriggers is a query for the triggers of seals that the table has, of a former name's, too; or with <> for those of
-// the other tables in its schema.
+// sealTriggers is a query for the triggers of seals that the table has, of a former name's, too; or with <> for those
+// of the other tables in its schema.
 func (s sealing) sealTriggers(comparison string) string {
 	text := s.text.Text
 	return "SELECT trigger_name FROM information_schema.triggers WHERE event_object_schema = " + s.home() +
@@ -204,7 +204,6 @@ func (s sealing) drop() (statements []string) {
 	return statements
 }
 
-// create creates triggers by their names.
 func (s sealing) create(prefix string, triggers []sealsql.Trigger) (statements []string) {
 	for _, t := range triggers {
 		statements = append(statements, s.named(s.trigger(prefix, t.Event), t.Event, t.Body))
@@ -212,7 +211,6 @@ func (s sealing) create(prefix string, triggers []sealsql.Trigger) (statements [
 	return statements
 }
 
-// named creates a trigger by this name.
 func (s sealing) named(name, event, body string) string {
 	return "CREATE TRIGGER " + name + " BEFORE " + strings.ToUpper(event) + " ON " + s.table + " FOR EACH ROW\n" + body
 }

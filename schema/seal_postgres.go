@@ -26,7 +26,6 @@ var sealPostgres = sealer{
 	takesTransactions: true,
 }
 
-// write fills in a text.
 func write(text string, s sealing) string {
 	d, t := s.text, s.sealed()
 	functions, kind, adds := "", "bigint", "; schema.AddFence or sqlfence add-fence adds the column"

@@ -24,8 +24,6 @@ var sqlite = dialect{
 		return steps{add: "ALTER TABLE " + f.table + " ADD COLUMN " + f.column + " integer NOT NULL DEFAULT 0"}
 	},
 	pause: 10 * time.Millisecond,
-
-	explain: asIs,
 }
 
 // findSQLite: hidden is 2 or 3 for a generated column.

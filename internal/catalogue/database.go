@@ -45,7 +45,8 @@ type Database struct {
 	storage func(l *look, rel *relation) judgement // how a table is kept, which is more than its kind
 	session func(l *look)                          // looks at the settings
 
-	// seal reads what there is of a table's seal; has is false if there is nothing. It is nil where no table can be sealed.
+	// seal reads what there is of a table's seal; has is false if there is nothing. It is nil where no table can be
+	// sealed.
 	seal func(l *look, t target) (s seals, has bool)
 
 	pastSeals string // how the roles that may write past a seal can do it

@@ -66,7 +66,6 @@ it is. For the tables that a pattern stands for ("*", "shop.*") it asks the data
 	return cmd
 }
 
-// registers reports whether the command line registers tables.
 func (a *app) registers() bool { return len(a.tables)+len(a.tableFiles) > 0 }
 
 // fences returns the columns of the arguments, or those of the registered tables.
@@ -101,7 +100,6 @@ func (a *app) registeredFences(ctx context.Context, create bool) (fences []catal
 	return fences, err
 }
 
-// addFences adds the columns, and returns what to say of them.
 func addFences(
 	ctx context.Context, db *sql.DB, limit time.Duration, fences []catalogue.FenceColumn,
 ) (done []string, err error) {

@@ -43,7 +43,6 @@ func (a *app) source(create bool) (database.Source, error) {
 	return s, nil
 }
 
-// inSchema returns the source with the schema that was given.
 func (a *app) inSchema(s database.Source) (database.Source, error) {
 	if a.schema == "" {
 		return s, nil
@@ -103,7 +102,6 @@ func (a *app) withTables(
 	return a.withDatabase(create, f, options...)
 }
 
-// dialectFlag adds --dialect, for commands that can do without a database.
 func (a *app) dialectFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.dialect, "dialect", "",
 		"without a database, the SQL of "+strings.Join(database.Names(), ", "))

@@ -33,7 +33,6 @@ func newLeaseRow(i lease.Info) leaseRow {
 		i.Ephemeral}
 }
 
-// withLeases calls f with the leases of the database.
 func (a *app) withLeases(f func(*lease.Leases) error) error {
 	return a.withDatabase(false, func(source database.Source, db *sql.DB) error {
 		leases, err := source.Leases(db, lease.WithLogger(slog.New(withoutLosses{a.log.Handler()})))

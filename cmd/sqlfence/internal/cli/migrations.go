@@ -71,7 +71,6 @@ func (a *app) writeMigrations(f folder, changes []change) error {
 
 type file struct{ name, text string }
 
-// files returns those of a change.
 func (f *folder) files(number string, c change) []file {
 	name, down := number+"_"+c.title, c.Down
 	if down != "" {

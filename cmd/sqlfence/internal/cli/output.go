@@ -36,7 +36,6 @@ func (a *app) write(answer any, people func()) error {
 	return encoder.Encode(answer)
 }
 
-// table writes rows in columns, below their names.
 func (a *app) table(names []string, rows [][]string) { writeTable(a.out, names, rows) }
 
 func writeTable(out io.Writer, names []string, rows [][]string) {

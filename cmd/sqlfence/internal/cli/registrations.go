@@ -23,7 +23,6 @@ type registration struct {
 	core.Registration
 }
 
-// readRegistration reads a file of --tables.
 func readRegistration(file string) (registration, error) {
 	r := registration{file: file}
 	text, err := os.ReadFile(file)
@@ -44,7 +43,6 @@ func readRegistration(file string) (registration, error) {
 	return r, nil
 }
 
-// option returns a table of a registration as an option.
 func option(t core.Registered) (sqlfence.Option, error) {
 	var given []sqlfence.Rule
 	for _, word := range t.Rules {
@@ -105,7 +103,6 @@ func (s *sharedTable) differs() (a, b registered, differ bool) {
 	return a, b, false
 }
 
-// compare returns what differs between programs.
 func compare(tables []*sharedTable, all []registration) (found []verify.Finding) {
 	add := func(level slog.Level, table, problem, remedy string) {
 		found = append(found, verify.Finding{Level: level, Code: catalogue.DifferentRegistration, Table: table,

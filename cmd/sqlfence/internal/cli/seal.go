@@ -45,7 +45,6 @@ type sealing struct {
 	done  string
 }
 
-// sealing makes a command of it.
 func (a *app) sealing(cmd *cobra.Command, s sealing) {
 	var apply bool
 	var limit time.Duration

@@ -151,12 +151,10 @@ func (a *app) showStatus(ctx context.Context, source database.Source, db *sql.DB
 	return err
 }
 
-// isFound reports whether there is a finding with a code.
 func (o *overview) isFound(code string) bool {
 	return slices.ContainsFunc(o.Findings, func(f finding) bool { return f.Code == code })
 }
 
-// read reads the names in the ledger.
 func (o *ledgerOverview) read(ctx context.Context, l *ledger) error {
 	for token, err := range l.List(ctx, "") {
 		if err != nil {

@@ -39,7 +39,6 @@ func no(err error) error {
 	return errNo
 }
 
-// A usageError is a mistake in the command line.
 type usageError struct{ err error }
 
 func usage(err error) error { return &usageError{err} }
@@ -65,7 +64,6 @@ func (e *exitError) Error() string {
 	return e.err.Error()
 }
 
-// notRun is the error of a command that can't be run.
 func notRun(err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
 		return &exitError{statusNotFound, err}
@@ -73,7 +71,6 @@ func notRun(err error) error {
 	return &exitError{statusNoExec, err}
 }
 
-// A reportedError has been reported already.
 type reportedError struct{ err error }
 
 func (e *reportedError) Error() string { return e.err.Error() }

@@ -45,7 +45,6 @@ var rules = map[string]struct {
 	"observe":   {0, func([]string) sqlfence.Rule { return sqlfence.InMode(sqlfence.Observe) }},
 }
 
-// tableFlag adds --table to a command.
 func (a *app) tableFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&a.tables, "table", nil, "a registered table and its rules, as NAME=RULE,RULE…; may "+
 		"be repeated")
@@ -106,7 +105,8 @@ func parseRule(word string) (sqlfence.Rule, error) {
 	parts := splitOutsideQuotes(word, ':')
 	rule, ok := rules[parts[0]]
 	if !ok {
-		return nil, fmt.Errorf("unknown rule %q, want one of %s", parts[0], strings.Join(slices.Sorted(maps.Keys(rules)), ", "))
+		return nil, fmt.Errorf("unknown rule %q, want one of %s", parts[0],
+			strings.Join(slices.Sorted(maps.Keys(rules)), ", "))
 	}
 	args := parts[1:]
 	if len(args) != rule.arguments || slices.Contains(args, "") {

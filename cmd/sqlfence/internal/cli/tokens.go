@@ -33,7 +33,6 @@ type ledger struct {
 	source database.Source
 }
 
-// withLedger calls f with the ledger of the database.
 func (a *app) withLedger(f func(*ledger) error) error {
 	return a.withDatabase(false, func(source database.Source, db *sql.DB) error {
 		store, err := tokens.New(db, tokens.WithLogger(a.log))

@@ -33,8 +33,8 @@ token, is refused without --force.`,
 						return err
 					}
 					return usage(fmt.Errorf("nothing was raised: a floor of %d uses up %s of the tokens of every name "+
-						"above, and of every new one, for ever. If only one name has marks that high, replace that name: "+
-						"sqlfence tokens rotate. If the floor is meant, add --force", floor, percent(floor)))
+						"above, and of every new one, for ever. If only one name has marks that high, replace that "+
+						"name: sqlfence tokens rotate. If the floor is meant, add --force", floor, percent(floor)))
 				}
 				done, err := l.Repair(cmd.Context(), floor, tokens.AboveWarnToken())
 				if err != nil {
@@ -79,7 +79,6 @@ func newRepaired(floor int64, done tokens.Repaired) repaired {
 	return answer
 }
 
-// planRepair says what a repair would raise.
 func (a *app) planRepair(ctx context.Context, l *ledger, floor int64) error {
 	plan, err := l.Repair(ctx, floor, tokens.DryRun())
 	if err != nil {

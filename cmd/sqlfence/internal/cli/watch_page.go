@@ -53,7 +53,6 @@ func (p *page) show(found look) error {
 	return err
 }
 
-// text returns the page's lines.
 func (p *page) text(found look) string {
 	var b bytes.Buffer
 	section := func(names []string, rows [][]string) {

@@ -36,7 +36,6 @@ AND (SELECT COUNT(*) FROM pg_catalog.pg_trigger g WHERE g.tgrelid = pg_catalog.t
 	},
 }
 
-// procedure is the question whether the ledger's schema has a procedure.
 func procedure(name string) string {
 	return "SELECT 1 FROM pg_catalog.pg_proc p WHERE p.proname = '" + name + "' AND p.prokind = 'p' " +
 		"AND p.pronamespace = (SELECT c.relnamespace FROM pg_catalog.pg_class c " +

@@ -11,7 +11,6 @@ import (
 var errURL = errors.New("the data source name isn't a URL; a special character in a password is written as %40 " +
 	"for @, %2F for /, %3A for :, %23 for # and %25 for %")
 
-// parseURL reads a URL and collects its passwords.
 func parseURL(dsn string) (u *url.URL, secrets []string, err error) {
 	u, err = url.Parse(dsn)
 	if err != nil {
