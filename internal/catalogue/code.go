@@ -41,7 +41,7 @@ func (l *look) codeWords() []string {
 
 // checkCode looks for stored code that writes to registered tables: what it does, no statement
 // shows.
-func checkCode(l *look) error {
+func checkCode(l *look) {
 	var hidden []string
 	for _, c := range l.code {
 		switch {
@@ -59,7 +59,6 @@ func checkCode(l *look) error {
 	if len(hidden) > 0 {
 		l.unseen("what some stored code does", fmt.Sprintf("%d routines, such as %s", len(hidden), hidden[0]))
 	}
-	return nil
 }
 
 func (l *look) judgeCode(t target, c code, b *body) {

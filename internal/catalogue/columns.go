@@ -36,7 +36,7 @@ func (u use) column() string {
 	return u.role + " column"
 }
 
-func checkColumns(l *look) error {
+func checkColumns(l *look) {
 	for _, t := range l.targets {
 		for _, u := range l.uses(t) {
 			c, ok := t.rel.column(l.db, u.name)
@@ -50,7 +50,6 @@ func checkColumns(l *look) error {
 			}
 		}
 	}
-	return nil
 }
 
 func (l *look) missingColumn(u use) {
@@ -154,7 +153,7 @@ func hearKey(l *look, r []string) {
 
 // checkKeys looks for fence columns that are part of a key: a guard gives each row that it
 // writes another mark, and so another key.
-func checkKeys(l *look) error {
+func checkKeys(l *look) {
 	for _, t := range l.targets {
 		if t.ClaimOf != "" {
 			l.checkClaimKey(t)
@@ -185,7 +184,6 @@ func checkKeys(l *look) error {
 			l.add(t.Table, f)
 		}
 	}
-	return nil
 }
 
 // checkClaimKey looks for an index that a write finds the row with its claim by.
@@ -218,7 +216,7 @@ func (l *look) refusesView(t target) bool {
 }
 
 // checkStorage looks at what registered names stand for that isn't an ordinary table.
-func checkStorage(l *look) error {
+func checkStorage(l *look) {
 	for _, t := range l.targets {
 		f := Finding{Level: Warning, Code: "storage",
 			Problem: "The registered name " + l.name(t.rel) + " is a " + t.rel.kind}
@@ -243,5 +241,4 @@ func checkStorage(l *look) error {
 		}
 		l.add(t.Table, f)
 	}
-	return nil
 }

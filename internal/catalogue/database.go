@@ -32,7 +32,7 @@ type Database struct {
 	// The rows of queries are texts, in an order that doesn't change from one time to the next.
 
 	// relations returns what has one of the names, in any schema. Names are as same has them.
-	relations func(l *look, names []string) ([]*relation, error)
+	relations func(l *look, names []string) []*relation
 
 	questions   func(l *look) []question // about the relations that were found
 	tableNames  func(l *look) string     // a query for the names of the tables that the role can see

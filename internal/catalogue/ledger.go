@@ -10,7 +10,7 @@ import (
 )
 
 // checkLedger looks for the ledger of the tables that are compared with it.
-func checkLedger(l *look) error {
+func checkLedger(l *look) {
 	for i := range l.targets {
 		t := l.targets[i]
 		if !t.Ledger {
@@ -41,7 +41,6 @@ func checkLedger(l *look) error {
 		}
 	}
 	l.checkSeveralLedgers()
-	return nil
 }
 
 // checkSeveralLedgers looks for ledgers that guards don't ask, and other processes may. An option

@@ -91,7 +91,7 @@ func (l *look) viewsOf(rel *relation) (links []link) {
 
 // checkLinks reports the ways to write rows under another name. The partitions of a table are one
 // finding.
-func checkLinks(l *look) error {
+func checkLinks(l *look) {
 	if l.hiddenViews > 0 {
 		l.unseen("what some views select", strconv.Itoa(l.hiddenViews)+" of them")
 	}
@@ -117,7 +117,6 @@ func checkLinks(l *look) error {
 			}
 		}
 	}
-	return nil
 }
 
 // otherParts returns the names of the parts like x that aren't registered, or take tokens of another name, as under a

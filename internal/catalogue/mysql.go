@@ -50,8 +50,8 @@ func (l *look) ownSchemas(column string) string {
 	return condition
 }
 
-func relationsMySQL(l *look, names []string) (found []*relation, err error) {
-	rows, err := l.rows("the tables",
+func relationsMySQL(l *look, names []string) (found []*relation) {
+	rows := l.rows("the tables",
 		`SELECT table_schema, table_name, table_type, COALESCE(engine, ''), CASE WHEN table_schema = DATABASE() THEN 1 ELSE 0 END
 FROM information_schema.tables WHERE `+l.ownSchemas("table_schema")+` AND LOWER(table_name) IN (`+l.db.texts(names)+
 			`) ORDER BY 1, 2`)
@@ -63,12 +63,8 @@ FROM information_schema.tables WHERE `+l.ownSchemas("table_schema")+` AND LOWER(
 		}
 		found = append(found, rel)
 	}
-	if err != nil {
-		return nil, err
-	}
-	expression, err := l.rows("the indexes", mysqlExpression)
-	l.expression = strings.Join(slices.Concat(expression...), "")
-	return found, err
+	l.expression = strings.Join(slices.Concat(l.rows("the indexes", mysqlExpression)...), "")
+	return found
 }
 
 func questionsMySQL(l *look) []question {

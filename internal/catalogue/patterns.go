@@ -9,7 +9,7 @@ import (
 )
 
 // takePatterns takes the patterns, and the tables that none stands for, out of the tables to look at.
-func takePatterns(l *look) error {
+func takePatterns(l *look) {
 	var tables []Table
 	for _, t := range l.tables {
 		switch {
@@ -27,17 +27,13 @@ func takePatterns(l *look) error {
 		l.patterns, names = []Table{recognised}, l.db.fencedNames
 	}
 	if len(l.patterns) == 0 {
-		return nil
+		return
 	}
-	if _, err := l.db.relations(l, []string{sqltext.LedgerTable}); err != nil { // learns SQLite's schemas, too
-		return err
-	}
-	rows, err := l.rows("the tables", names(l))
-	l.inCatalogue = make(map[string]bool, len(rows))
-	for _, row := range rows {
+	l.db.relations(l, []string{sqltext.LedgerTable}) // learns SQLite's schemas
+	l.inCatalogue = make(map[string]bool)
+	for _, row := range l.rows("the tables", names(l)) {
 		l.inCatalogue[l.db.same(row[0])] = true
 	}
-	return err
 }
 
 // covered returns the table that a relation is by a pattern; ok is false if none stands for it. A pattern without a
@@ -76,15 +72,12 @@ func (l *look) covered(rel *relation) (t Table, ok bool) {
 // Not among them is what has no column of its own: a foreign table, a virtual one, a partition.
 func patternTargets(ctx context.Context, db Database, ask Ask, tables []Table) (found []target, err error) {
 	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables}
-	for _, step := range []func(*look) error{takePatterns, findRelations} {
-		if err := step(l); err != nil {
-			return nil, err
-		}
-	}
+	takePatterns(l)
+	findRelations(l)
 	for _, t := range l.targets {
 		if t.Pattern && (t.rel.kind == "table" || t.rel.kind == "partitioned table") && !t.rel.partition {
 			found = append(found, t)
 		}
 	}
-	return found, nil
+	return found, l.err
 }

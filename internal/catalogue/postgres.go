@@ -40,16 +40,15 @@ var Postgres = newDatabase(dialect.Postgres, Database{
 	},
 })
 
-func relationsPostgres(l *look, names []string) (found []*relation, err error) {
+func relationsPostgres(l *look, names []string) (found []*relation) {
 	kinds := map[string]string{"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view",
 		"f": "foreign table"}
 	storages := map[string]string{"u": "unlogged", "t": "temporary"}
-	rows, err := l.rows("the tables", postgresRelations+l.db.texts(names)+") ORDER BY 2, 3")
-	for _, r := range rows {
+	for _, r := range l.rows("the tables", postgresRelations+l.db.texts(names)+") ORDER BY 2, 3") {
 		found = append(found, &relation{id: r[0], schema: r[1], name: r[2], visible: r[3] == "true",
 			kind: kinds[r[4]], storage: storages[r[5]], deletes: r[6] == "true", partition: r[7] == "true"})
 	}
-	return found, err
+	return found
 }
 
 func questionsPostgres(l *look) []question {

@@ -10,17 +10,14 @@ import (
 )
 
 // findRelations finds what the names of the registered tables stand for, and the ledger.
-func findRelations(l *look) error {
+func findRelations(l *look) {
 	names := []string{l.db.same(sqltext.LedgerTable)}
 	for i := range l.tables {
 		names = append(names, l.db.same(l.tables[i].Name))
 	}
 	names = slices.AppendSeq(names, maps.Keys(l.inCatalogue))
 	slices.Sort(names)
-	var err error
-	if l.relations, err = l.db.relations(l, slices.Compact(names)); err != nil {
-		return err
-	}
+	l.relations = l.db.relations(l, slices.Compact(names))
 	for _, rel := range l.relations {
 		if l.db.same(rel.name) != sqltext.LedgerTable {
 			continue
@@ -32,7 +29,6 @@ func findRelations(l *look) error {
 		}
 	}
 	l.findTargets()
-	return nil
 }
 
 // findTargets finds the relations of the registered tables, and makes tables of those that patterns stand for.
@@ -80,7 +76,7 @@ func (l *look) named(schema, name string) (found []*relation) {
 }
 
 // checkNames reports the registered tables that aren't there.
-func checkNames(l *look) error {
+func checkNames(l *look) {
 	var lost []*Table
 	for i := range l.tables {
 		t := &l.tables[i]
@@ -89,12 +85,9 @@ func checkNames(l *look) error {
 		}
 	}
 	if len(lost) == 0 {
-		return nil
+		return
 	}
-	known, err := l.rows("the tables", l.db.tableNames(l))
-	if err != nil {
-		return err
-	}
+	known := l.rows("the tables", l.db.tableNames(l))
 	for _, t := range lost {
 		l.add(t, Finding{
 			Level: Fault,
@@ -104,7 +97,6 @@ func checkNames(l *look) error {
 			Remedy: similar.Propose(t.Name, slices.Concat(known...)) + Remedies["missing-table"],
 		})
 	}
-	return nil
 }
 
 // spell writes a name for people: as it is where every database reads it so.

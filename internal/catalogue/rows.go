@@ -15,9 +15,9 @@ const together = 100
 
 // checkRows reads the marks in the rows, and compares them with the ledger. One statement reads both as they are at one
 // time: what is issued and written meanwhile raises the ledger before the mark.
-func checkRows(l *look) error {
+func checkRows(l *look) {
 	if !l.opts.Rows {
-		return nil
+		return
 	}
 	var marked []target
 	for _, t := range l.targets {
@@ -32,35 +32,26 @@ func checkRows(l *look) error {
 		}
 	}
 	for chunk := range slices.Chunk(marked, together) {
-		if err := l.checkMarks(chunk); err != nil {
-			return err
-		}
+		l.checkMarks(chunk)
 	}
 	for _, ledger := range l.ledgers {
-		if err := l.checkRange(ledger); err != nil {
-			return err
-		}
+		l.checkRange(ledger)
 	}
-	return nil
 }
 
 // decided is rows for what is judged by the rows of tables. It asks in the same statement whether a standby answers, so
 // that a pooler which spreads reads has the primary answer; where there is none, that is a finding of its own.
-func (l *look) decided(what, query string) ([][]string, error) {
-	rows, err := l.rows(what, l.db.known.Session.Deciding(query))
-	if err != nil {
-		return nil, err
-	}
-	var found [][]string
-	for _, row := range rows {
+func (l *look) decided(what, query string) (found [][]string) {
+	for _, row := range l.rows(what, l.db.known.Session.Deciding(query)) {
 		if len(row) < session.Front {
-			return nil, fmt.Errorf("%s: unexpected row %q", what, row)
+			l.err = fmt.Errorf("%s: unexpected row %q", what, row)
+			return nil
 		}
 		if row[session.Front-1] != "" {
 			found = append(found, row[session.Front:])
 		}
 	}
-	return found, nil
+	return found
 }
 
 // mostNames is how many names a finding has.
@@ -68,15 +59,15 @@ const mostNames = 5
 
 // checkRange looks for names that may run out of tokens. One above the highest was replaced on
 // purpose.
-func (l *look) checkRange(ledger *relation) error {
+func (l *look) checkRange(ledger *relation) {
 	if !isLedger(l, ledger) {
-		return nil
+		return
 	}
-	rows, err := l.decided("the ledger", fmt.Sprintf("SELECT name, token FROM %s WHERE token >= %d AND token <= %d "+
+	rows := l.decided("the ledger", fmt.Sprintf("SELECT name, token FROM %s WHERE token >= %d AND token <= %d "+
 		"ORDER BY token DESC, name LIMIT %d",
 		l.quoted(ledger), core.WarnToken, core.MaxToken, mostNames+1))
-	if err != nil || len(rows) == 0 {
-		return err
+	if len(rows) == 0 {
+		return
 	}
 	level := Warning
 	var names []string
@@ -103,11 +94,10 @@ func (l *look) checkRange(ledger *relation) error {
 			"replace such a name by tokens.Store.Rotate or sqlfence tokens rotate before it reaches the highest, " +
 			"from where it gets no token any more.",
 	})
-	return nil
 }
 
 // checkMarks compares the marks of some tables with the ledger.
-func (l *look) checkMarks(of []target) error {
+func (l *look) checkMarks(of []target) {
 	parts, builtIn := make([]string, len(of)), l.db.Facts().BuiltIn
 	for i, t := range of {
 		mark, newest := l.db.Quote(t.FenceColumn), "0 AS names, 0 AS newest"
@@ -124,14 +114,11 @@ func (l *look) checkMarks(of []target) error {
 		parts[i] = fmt.Sprintf("SELECT %d AS i, %smin(%s) AS low, %[2]smax(%[3]s) AS high, %s FROM %s", i, builtIn, mark,
 			newest, l.quoted(t.rel))
 	}
-	rows, err := l.decided("the marks and the ledger", strings.Join(parts, "\nUNION ALL "))
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
+	for _, row := range l.decided("the marks and the ledger", strings.Join(parts, "\nUNION ALL ")) {
 		i, err := strconv.Atoi(row[0])
 		if err != nil || i < 0 || i >= len(of) {
-			return fmt.Errorf("the marks: unexpected row %q", row)
+			l.err = fmt.Errorf("the marks: unexpected row %q", row)
+			return
 		}
 		t, low, high, count, token := of[i], number(row[1]), number(row[2]), number(row[3]), number(row[4])
 		if low < 0 {
@@ -141,7 +128,6 @@ func (l *look) checkMarks(of []target) error {
 			l.add(t.Table, l.highMark(t, high, token))
 		}
 	}
-	return nil
 }
 
 // highMark: nothing tells whether the ledger has lost tokens, or the mark was never issued. Raising the ledger is safe

@@ -51,7 +51,7 @@ func around(definition string, at int) string {
 // checkSeals compares the seals with what is registered. A trigger that is fired behind a seal
 // makes it compare in vain if it may write the mark or the key; Seal knows those that were there
 // before.
-func checkSeals(l *look) error {
+func checkSeals(l *look) {
 	for _, t := range l.targets {
 		s, has := l.sealOf(t)
 		t.rel.sealed = has && s.problem == ""
@@ -86,5 +86,4 @@ func checkSeals(l *look) error {
 		}
 		l.add(t.Table, f)
 	}
-	return nil
 }

@@ -6,9 +6,9 @@ import (
 )
 
 // checkSettings looks at the settings that guards and tokens depend on.
-func checkSettings(l *look) error {
+func checkSettings(l *look) {
 	if len(l.tables) == 0 && !l.opts.Recognise {
-		return nil
+		return
 	}
 	if l.opts.Standby {
 		l.add(nil, Finding{
@@ -41,7 +41,6 @@ func checkSettings(l *look) error {
 			})
 		}
 	}
-	return nil
 }
 
 // locksOther reports whether a write of the table locks a row of another one until its transaction ends.
@@ -72,7 +71,7 @@ func (l *look) idles(setting, sql string) {
 	}
 }
 
-func checkWriters(l *look) error {
+func checkWriters(l *look) {
 	for _, t := range l.targets {
 		f := Finding{Code: "other-writers"}
 		switch {
@@ -88,5 +87,4 @@ func checkWriters(l *look) error {
 		}
 		l.add(t.Table, f)
 	}
-	return nil
 }

@@ -43,14 +43,13 @@ func each(l *look, order, query string, fill ...string) string {
 
 // relationsSQLite: the first of the databases is the one in which a name without a schema is looked for
 // first.
-func relationsSQLite(l *look, names []string) (found []*relation, err error) {
-	attached, err := l.rows("the attached databases",
-		`SELECT name FROM pragma_database_list ORDER BY CASE name WHEN 'temp' THEN -1 ELSE seq END`)
-	l.schemas = slices.Concat(attached...)
-	if err != nil || len(l.schemas) == 0 {
-		return nil, err
+func relationsSQLite(l *look, names []string) (found []*relation) {
+	l.schemas = slices.Concat(l.rows("the attached databases",
+		`SELECT name FROM pragma_database_list ORDER BY CASE name WHEN 'temp' THEN -1 ELSE seq END`)...)
+	if len(l.schemas) == 0 {
+		return nil
 	}
-	rows, err := l.rows("the tables", each(l, "1, 2", `SELECT {text}, name, type, sql `+
+	rows := l.rows("the tables", each(l, "1, 2", `SELECT {text}, name, type, sql `+
 		`FROM {schema}.sqlite_master WHERE type IN ('table', 'view') AND lower(name) IN ({names})`,
 		"{names}", l.db.texts(names)))
 	for _, s := range l.schemas {
@@ -70,7 +69,7 @@ func relationsSQLite(l *look, names []string) (found []*relation, err error) {
 			found = append(found, rel)
 		}
 	}
-	return found, err
+	return found
 }
 
 // tableNamesSQLite are without the tables in which a virtual one keeps its rows.

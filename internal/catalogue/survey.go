@@ -108,14 +108,11 @@ func (l *look) survey() Survey {
 var recognised = Table{Registered: "*", Table: rewrite.Table{Pattern: true, Name: "*", FenceColumn: recognisedColumn}}
 
 // recognise leaves the tables with a fence column to be looked at, and says what isn't known without registrations.
-func recognise(l *look) error {
+func recognise(l *look) {
 	if !l.opts.Recognise {
-		return nil
+		return
 	}
-	version, err := l.rows("the version", l.db.known.Session.Version)
-	if err != nil {
-		return err
-	}
+	version := l.rows("the version", l.db.known.Session.Version)
 	l.version = strings.TrimSpace(strings.Join(slices.Concat(version...), " "))
 	var tables []Table
 	var rels []*relation
@@ -146,5 +143,4 @@ func recognise(l *look) error {
 			"aren't known, nor tables that have Ledger, Claim, Serial or EditLock alone.",
 		Remedy: "Name the tables: --table or --tables of sqlfence verify; or call verify.Check in the program.",
 	})
-	return nil
 }

@@ -60,12 +60,12 @@ type Options struct {
 // what the role isn't allowed to ask is a Note.
 func run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options) (*look, error) {
 	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables, opts: opts}
-	for _, step := range []func(*look) error{
+	for _, step := range []func(*look){
 		takePatterns, findRelations, askCatalogue, recognise, checkNames, checkColumns, checkKeys, checkLedger,
 		checkStorage, checkPrivileges, checkSeals, checkLinks, checkCode, checkSettings, checkWriters, checkRows,
 	} {
-		if err := step(l); err != nil {
-			return nil, err
+		if step(l); l.err != nil {
+			return nil, l.err
 		}
 	}
 	slices.SortStableFunc(l.found, func(a, b Finding) int { return cmp.Compare(b.Level, a.Level) })
@@ -103,6 +103,7 @@ type look struct {
 	expression string   // MySQL: the column that has an index's expression
 
 	found []Finding
+	err   error // of the first query that has failed; none is sent behind it
 }
 
 // A target is a registered table with a relation of the database that its name stands for.
@@ -126,32 +127,31 @@ type question struct {
 	hear         func(l *look, row []string)
 }
 
-func askCatalogue(l *look) error {
+func askCatalogue(l *look) {
 	l.settings = make(map[string]string)
 	for _, q := range l.db.questions(l) {
-		rows, err := l.rows(q.about, q.query)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
+		for _, row := range l.rows(q.about, q.query) {
 			q.hear(l, row)
 		}
 	}
-	return nil
 }
 
 // rows sends a query. Where the role may not ask, there are no rows, and a Note says what can't
 // be seen.
-func (l *look) rows(about, query string) ([][]string, error) {
+func (l *look) rows(about, query string) [][]string {
+	if l.err != nil {
+		return nil
+	}
 	rows, err := l.ask(l.ctx, sqltext.Whole(l.db.Dialect, query))
 	switch {
 	case err == nil:
-		return rows, nil
+		return rows
 	case isDenied(err) && l.ctx.Err() == nil:
 		l.unseen(about, err.Error())
-		return nil, nil
+	default:
+		l.err = fmt.Errorf("asking for %s: %w", about, err)
 	}
-	return nil, fmt.Errorf("asking for %s: %w", about, err)
+	return nil
 }
 
 func (l *look) unseen(about, why string) {
