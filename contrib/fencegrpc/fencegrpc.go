@@ -75,21 +75,14 @@ func ServerOptions(proof fencehttp.Proof) []grpc.ServerOption {
 func seal(ctx context.Context, proof fencehttp.Proof, method string) (context.Context, error) {
 	md, _ := metadata.FromOutgoingContext(ctx) // a copy
 	tokens := sqlfence.FencesFrom(ctx)
-	if len(tokens) == 0 {
-		if len(md.Get(Key)) == 0 {
-			return ctx, nil
+	md.Delete(Key)
+	if len(tokens) > 0 {
+		value, err := proof.Seal(method, tokens...)
+		if err != nil {
+			return nil, err
 		}
-		md.Delete(Key)
-		return metadata.NewOutgoingContext(ctx, md), nil
+		md = metadata.Join(md, metadata.Pairs(Key, value))
 	}
-	value, err := proof.Seal(method, tokens...)
-	if err != nil {
-		return nil, err
-	}
-	if md == nil {
-		md = metadata.MD{}
-	}
-	md.Set(Key, value)
 	return metadata.NewOutgoingContext(ctx, md), nil
 }
 

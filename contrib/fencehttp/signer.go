@@ -8,7 +8,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
@@ -48,6 +50,10 @@ type Signer struct {
 	lifetime time.Duration
 	once     func(nonce string, until time.Time) (bool, error)
 	now      func() time.Time
+
+	mu    sync.Mutex
+	used  map[string]time.Time // the nonces that were taken, each until its value has ended by itself
+	sweep time.Time            // when those that have ended are forgotten
 }
 
 // A SignerOption changes a [Signer].
@@ -70,12 +76,12 @@ func Once(f func(nonce string, until time.Time) (fresh bool, err error)) SignerO
 // changed without a stop: append the new one in all processes, then move it to the front, then remove the old one.
 // Errors: [sqlfence.ErrInvalid] for no secret, one of less than [MinSecret] bytes, or a lifetime out of range.
 func NewSigner(secrets [][]byte, options ...SignerOption) (*Signer, error) {
-	s := &Signer{lifetime: DefaultLifetime, now: time.Now}
+	s := &Signer{lifetime: DefaultLifetime, now: time.Now, used: make(map[string]time.Time)}
 	for _, o := range options {
 		o(s)
 	}
 	if s.once == nil {
-		s.once = newMemory(s.time).fresh
+		s.once = s.fresh
 	}
 	if s.lifetime < time.Millisecond || s.lifetime > 24*time.Hour {
 		return nil, fmt.Errorf("fencehttp: a lifetime of %v: %w", s.lifetime, sqlfence.ErrInvalid)
@@ -95,8 +101,6 @@ func NewSigner(secrets [][]byte, options ...SignerOption) (*Signer, error) {
 
 var _ Proof = (*Signer)(nil)
 
-func (s *Signer) time() time.Time { return s.now() }
-
 // Seal implements [Proof]. The value is "1." and three parts in base64url: a nonce with the time when the value ends,
 // the tokens, and the signature of both and of the target.
 func (s *Signer) Seal(target string, tokens ...sqlfence.Token) (string, error) {
@@ -106,7 +110,7 @@ func (s *Signer) Seal(target string, tokens ...sqlfence.Token) (string, error) {
 	}
 	head := make([]byte, nonceBytes+8)
 	rand.Read(head[:nonceBytes]) //nolint:errcheck // it never fails
-	binary.BigEndian.PutUint64(head[nonceBytes:], uint64(s.time().Add(s.lifetime).UnixMilli()))
+	binary.BigEndian.PutUint64(head[nonceBytes:], uint64(s.now().Add(s.lifetime).UnixMilli()))
 	mac := sign(s.secrets[0], target, head, text)
 	value := strings.Join([]string{version, encode(head), encode([]byte(text)), encode(mac)}, ".")
 	if len(value) > maxHeader {
@@ -134,7 +138,7 @@ func (s *Signer) Open(target, value string) ([]sqlfence.Token, error) {
 	if len(head) != nonceBytes+8 || !s.signed(target, head, text, mac) {
 		return nil, refused("the signature is of another secret, or for another request")
 	}
-	now, until := s.time(), time.UnixMilli(int64(binary.BigEndian.Uint64(head[nonceBytes:])))
+	now, until := s.now(), time.UnixMilli(int64(binary.BigEndian.Uint64(head[nonceBytes:])))
 	if left := until.Sub(now); left <= 0 || left > 2*s.lifetime {
 		return nil, refused(fmt.Sprintf("they were signed for another time (the clocks differ, or the request was "+
 			"under way for more than %v)", s.lifetime))
@@ -147,6 +151,21 @@ func (s *Signer) Open(target, value string) ([]sqlfence.Token, error) {
 		return nil, refused("they were used before (sign each request, also one that is sent again)")
 	}
 	return split(text)
+}
+
+// fresh notes a nonce, and reports whether it is new.
+func (s *Signer) fresh(nonce string, until time.Time) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.now(); now.After(s.sweep) {
+		maps.DeleteFunc(s.used, func(_ string, end time.Time) bool { return now.After(end) })
+		s.sweep = now.Add(time.Second)
+	}
+	if _, used := s.used[nonce]; used {
+		return false, nil
+	}
+	s.used[nonce] = until
+	return true, nil
 }
 
 // An unknownUse is a refusal because [Once] has failed. Its text goes to the client, so it has nothing of the cause.

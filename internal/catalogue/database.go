@@ -136,21 +136,19 @@ func hearColumn(l *look, r []string) {
 	is := func(i int) bool { return r[i] == "1" || r[i] == "true" }
 	c := column{name: r[1], typ: r[2], shown: r[3], nullable: is(4), fallback: r[5], generated: r[6] != "",
 		computed: r[6] == "computed", loose: is(7), reads: is(8), inserts: is(9), updates: is(10), strict: is(11)}
-	if rel := l.relation(r[0]); rel != nil {
-		rel.columns = append(rel.columns, c)
-		rel.writes = rel.writes || c.inserts || c.updates
-	}
+	rel := l.relation(r[0])
+	rel.columns = append(rel.columns, c)
+	rel.writes = rel.writes || c.inserts || c.updates
 }
 
 func hearSetting(l *look, r []string) { l.settings[strings.ToLower(r[0])] = r[1] }
 
 func hearTrigger(l *look, r []string) {
-	if rel := l.relation(r[0]); rel != nil {
-		if rel.triggers == nil {
-			rel.triggers = make(map[string]string)
-		}
-		rel.triggers[r[1]] = r[2]
+	rel := l.relation(r[0])
+	if rel.triggers == nil {
+		rel.triggers = make(map[string]string)
 	}
+	rel.triggers[r[1]] = r[2]
 }
 
 func hearLedger(l *look, r []string) { l.relation(r[0]).fault(r[1], r[2]) }
@@ -165,7 +163,6 @@ func (r *relation) fault(kind, what string) {
 }
 
 func hearSeal(l *look, r []string) {
-	if rel := l.relation(r[0]); rel != nil {
-		rel.seal = append(rel.seal, r[1:])
-	}
+	rel := l.relation(r[0])
+	rel.seal = append(rel.seal, r[1:])
 }

@@ -181,11 +181,10 @@ func (l *look) asked() []*relation {
 	return of
 }
 
+// relation returns the one of an id, or one that nobody looks at.
 func (l *look) relation(id string) *relation {
-	for _, rel := range l.relations {
-		if rel.id == id {
-			return rel
-		}
+	if i := slices.IndexFunc(l.relations, func(rel *relation) bool { return rel.id == id }); i >= 0 {
+		return l.relations[i]
 	}
-	return nil
+	return new(relation)
 }

@@ -54,12 +54,11 @@ With --issuers the database also records who has raised each token last, and whe
 			if err != nil {
 				return err
 			}
-			own, err := ownFiles(source, "", folder.dir != "")
-			if err == nil && issuers {
-				var more []change
-				more, err = ownFiles(source, "issuers/", folder.dir != "")
-				own = append(own, more...)
+			parts := []string{""}
+			if issuers {
+				parts = append(parts, "issuers/")
 			}
+			own, err := ownFiles(source, folder.dir != "", parts...)
 			if err != nil {
 				return err
 			}
@@ -92,26 +91,25 @@ type change struct {
 	title string // of a file
 }
 
-// ownFiles returns the files of package schema for a database, of a part that is empty or has a slash behind it: for a
+// ownFiles returns the files of package schema for a database, of parts that are empty or have a slash behind them: for a
 // migration tool, or for the database's own client.
-func ownFiles(source database.Source, part string, migrations bool) (changes []change, err error) {
-	folder := part + source.Name
-	entries, err := fs.Glob(schema.Files, folder+"/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range entries {
-		text, err := fs.ReadFile(schema.Files, name)
-		if err != nil {
-			return nil, err
+func ownFiles(source database.Source, migrations bool, parts ...string) (changes []change, err error) {
+	for _, part := range parts {
+		folder := part + source.Name
+		entries, _ := fs.Glob(schema.Files, folder+"/*.sql") // the pattern is right
+		for _, name := range entries {
+			text, err := fs.ReadFile(schema.Files, name)
+			if err != nil {
+				return nil, err
+			}
+			c := change{Name: part + name[len(folder)+1:], SQL: source.Place(string(text))}
+			if !migrations {
+				c.SQL = source.File(c.SQL)
+			}
+			_, title, _ := strings.Cut(c.Name, "_")
+			c.title = strings.TrimSuffix(title, ".up.sql")
+			changes = append(changes, c)
 		}
-		c := change{Name: part + name[len(folder)+1:], SQL: source.Place(string(text))}
-		if !migrations {
-			c.SQL = source.File(c.SQL)
-		}
-		_, title, _ := strings.Cut(c.Name, "_")
-		c.title = strings.TrimSuffix(title, ".up.sql")
-		changes = append(changes, c)
 	}
 	return changes, nil
 }

@@ -48,7 +48,7 @@ it, and bring tables that an older version has made up to date.`,
 
 // lacks returns the files of package schema that weren't applied.
 func lacks(ctx context.Context, source database.Source, db *sql.DB) (lacking []change, err error) {
-	files, err := ownFiles(source, "", false)
+	files, err := ownFiles(source, false, "")
 	if err != nil {
 		return nil, err
 	}

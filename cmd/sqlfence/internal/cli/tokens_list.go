@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,15 +29,24 @@ to that, and when, where the database records that (sqlfence init --issuers).`,
 				return usage(errors.New("--limit has to be 0 or more"))
 			}
 			return a.withLedger(func(l *ledger) error {
-				isWanted := func(t listedRow) bool { return !onlyWorn || worn(t.Value) != "" }
-				found, more, err := l.first(cmd.Context(), slices.Concat(args, []string{""})[0], limit, isWanted)
-				if err != nil {
-					return err
+				found, more := []listedRow{}, false
+				for issued, err := range l.ListIssued(cmd.Context(), slices.Concat(args, []string{""})[0]) {
+					if err != nil {
+						return err
+					}
+					row := newListedRow(issued)
+					if onlyWorn && worn(row.Value) == "" {
+						continue
+					}
+					if more = limit > 0 && len(found) == limit; more {
+						break
+					}
+					found = append(found, row)
 				}
 				if err := a.write(found, func() { a.tokenTable(found) }); err != nil || !more {
 					return err
 				}
-				_, err = fmt.Fprintf(a.errs, "sqlfence: there are more than these %d\n", limit)
+				_, err := fmt.Fprintf(a.errs, "sqlfence: there are more than these %d\n", limit)
 				return err
 			})
 		},
@@ -46,26 +54,6 @@ to that, and when, where the database records that (sqlfence init --issuers).`,
 	cmd.Flags().IntVar(&limit, "limit", 0, "list so many names at most; 0 for all")
 	cmd.Flags().BoolVar(&onlyWorn, "worn", false, "list only names that are retired, or near the highest token")
 	return cmd
-}
-
-// first returns the first names that begin with prefix and are wanted, up to a limit over 0, and whether there are
-// more.
-func (l *ledger) first(
-	ctx context.Context, prefix string, limit int, isWanted func(listedRow) bool,
-) (found []listedRow, more bool, err error) {
-	found = []listedRow{}
-	for issued, err := range l.ListIssued(ctx, prefix) {
-		switch row := newListedRow(issued); {
-		case err != nil:
-			return nil, false, err
-		case !isWanted(row):
-		case limit > 0 && len(found) == limit:
-			return found, true, nil
-		default:
-			found = append(found, row)
-		}
-	}
-	return found, false, nil
 }
 
 // A listedRow is the newest token of a name, and who has raised it to that, and when, where that is recorded.
