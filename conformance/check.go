@@ -28,7 +28,7 @@ const registered = "/registered"
 var checks = slices.Concat(
 	valueChecks, columnChecks, interfaceChecks, resultChecks, errorChecks,
 	transactionChecks, cancelChecks, preparedChecks, poolChecks,
-	staleChecks, closedChecks, observerChecks, tokenChecks, ruleChecks, callChecks, raceChecks,
+	staleChecks, closedChecks, tokenChecks, ruleChecks, callChecks, raceChecks,
 )
 
 func (c check) half() string {

@@ -17,6 +17,9 @@ var closedChecks = []check{
 	{name: "bypass and observe", guarantee: bypassAndObserve,
 		explanation: "G5: Bypass with a reason and Observe mode let a write through, and the observer gets an event; " +
 			"Bypass without a reason doesn't."},
+	{name: "observer", guarantee: observer,
+		explanation: "G5: the observer gets one event for each statement that was refused, bypassed or would have been " +
+			"refused, and none for the others."},
 }
 
 // unguardable are statements that no guard is known for in any dialect.
@@ -112,5 +115,31 @@ func bypassAndObserve(f *fenced) {
 				f.wantError(what+", observed without a token", e.Err, sqlfence.ErrNoFence)
 			}
 		}
+	}
+}
+
+func observer(f *fenced) {
+	for _, fence := range fences {
+		db := f.open(nil, books(fence.rule()))
+		observing := f.open(nil, books(fence.rule()), sqlfence.WithMode(sqlfence.Observe))
+		f.eachWrite(func(what string, w write, send sender) {
+			if !w.meets {
+				return
+			}
+			what = fence.name + ", " + what
+			f.reset(9)
+			f.events.take()
+			// What comes of the writes is other checks' matter.
+			_ = send(holding(8), db)
+			f.wantEvents(what+", stale", sqlfence.Refused)
+			_ = send(context.Background(), db)
+			f.wantEvents(what+", no token", sqlfence.Refused)
+			_ = send(holding(8), observing)
+			f.wantEvents(what+", observed", sqlfence.WouldRefuse)
+			_ = send(holding(9), db)
+			f.wantEvents(what + ", passed")
+			_ = send(sqlfence.Bypass(context.Background(), "repair"), db)
+			f.wantEvents(what+", bypassed", sqlfence.Bypassed)
+		})
 	}
 }

@@ -110,12 +110,10 @@ func (h Harness) open(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, err
 
 // skip returns why a result is not looked for, and whether that is so.
 func (h Harness) skip(name string) (string, bool) {
-	if reason, ok := h.Skip[name]; ok {
-		return reason, true
+	reason, ok := h.Skip[name]
+	if !ok {
+		name, _, _ = strings.Cut(name, "/")
+		reason, ok = h.Skip[name]
 	}
-	base, _, _ := strings.Cut(name, "/")
-	if reason, ok := h.Skip[base]; ok {
-		return reason, true
-	}
-	return "", false
+	return reason, ok
 }

@@ -17,7 +17,7 @@ type dialect struct {
 	ownTypes    []string // queries with columns of types that others don't have
 	name        string   // a query for the database's name, where errors contain it
 	transaction string   // a query for what a transaction is like, where it can be asked
-	slow        string   // see [kit.slow]
+	slow        string   // an expression that takes much longer than the checks' deadlines, but ends: see deadline
 	upsert      string   // what is said for the clause upsert, if it isn't that
 	unguardable []string // statements that no guard is known for, besides those of all
 }

@@ -26,14 +26,10 @@ func guarantee(t testing.TB, h Harness, d sqlfence.Dialect, check func(*fenced))
 	t.Helper()
 	f := &fenced{kit: newKit(t, h, d), events: new(events)}
 	defer func() {
-		if r := recover(); r != nil {
-			if _, ok := r.(stopped); !ok {
-				panic(r)
-			}
-		}
 		f.cleanup()
 		reason = f.reason()
 	}()
+	defer endIfStopped()
 	f.create()
 	f.exec("CREATE TABLE pens (id integer PRIMARY KEY, price integer)")
 	var err error

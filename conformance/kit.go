@@ -15,8 +15,8 @@ import (
 // A kit is what both halves have at hand: a fresh database, its dialect, and a
 // place for failures.
 type kit struct {
-	harness   Harness
-	dialect   *dialect
+	harness Harness
+	*dialect
 	connector driver.Connector
 	database  string          // its name, where errors contain it
 	plain     *sql.DB         // the driver alone, for looking and setting up
@@ -49,6 +49,13 @@ func holding(value int64) context.Context {
 
 // stopped is the panic that ends a check early.
 type stopped struct{}
+
+// endIfStopped recovers from that panic; it is deferred.
+func endIfStopped() {
+	if r := recover(); r != nil && r != (stopped{}) {
+		panic(r)
+	}
+}
 
 // errorf notes a failure. It may be called from any goroutine.
 func (k *kit) errorf(format string, args ...any) {
@@ -107,10 +114,3 @@ func (k *kit) create() {
 		weight double precision, cover ` + k.dialect.blob + `, printed timestamp NULL, list decimal(10,2), fence_token bigint)`)
 	k.exec("INSERT INTO books (id, isbn, weight) VALUES (1, 'i1', 0.5), (2, 'i2', 1.5), (3, 'i3', NULL)")
 }
-
-// slow returns an expression that takes seconds, much longer than the deadlines
-// in the checks. It does end: some drivers miss an interruption that comes before
-// the database has begun.
-func (k *kit) slow() string { return k.dialect.slow }
-
-func (k *kit) bind(query string) string { return k.dialect.bind(query) }

@@ -47,13 +47,7 @@ func take(t testing.TB, h Harness, d sqlfence.Dialect, v variant, steps func(*si
 	s = &side{variant: v, events: new(events)}
 	s.kit = newKit(t, h, d)
 	defer s.cleanup()
-	defer func() {
-		if r := recover(); r != nil {
-			if _, ok := r.(stopped); !ok {
-				panic(r)
-			}
-		}
-	}()
+	defer endIfStopped()
 	s.db = s.open(s.connector)
 	s.create()
 	steps(s)

@@ -129,7 +129,7 @@ func (l *Lock) release(ctx context.Context, held *lease.Lease) error {
 	if held == nil {
 		return nil
 	}
-	if err := held.Release(ctx); err != nil && !errors.Is(err, lease.ErrNotHeld) {
+	if err := held.Release(ctx); !errors.Is(err, lease.ErrNotHeld) {
 		return err
 	}
 	return nil

@@ -3,6 +3,7 @@ package catalogue
 import (
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -114,8 +115,9 @@ func hearMySQLGrant(l *look, r []string) {
 			*roles = append(*roles, grantee)
 		}
 	}
+	schemas := schemasOf(pattern)
 	for _, rel := range l.asked() {
-		if (table != "" || !matchesPattern(pattern, rel.schema)) && (pattern != rel.schema || table != rel.name) {
+		if (table != "" || !schemas.MatchString(rel.schema)) && (pattern != rel.schema || table != rel.name) {
 			continue
 		}
 		rel.hidesTriggers = rel.hidesTriggers && privilege != "TRIGGER"
@@ -132,19 +134,10 @@ func hearMySQLGrant(l *look, r []string) {
 	}
 }
 
-// matchesPattern reports whether a name of a schema matches the pattern of a GRANT.
-func matchesPattern(pattern, name string) bool {
-	switch {
-	case pattern == "":
-		return name == ""
-	case pattern[0] == '%':
-		return matchesPattern(pattern[1:], name) || name != "" && matchesPattern(pattern, name[1:])
-	case name == "":
-		return false
-	case pattern[0] == '\\' && len(pattern) > 1:
-		return pattern[1] == name[0] && matchesPattern(pattern[2:], name[1:])
-	}
-	return (pattern[0] == '_' || pattern[0] == name[0]) && matchesPattern(pattern[1:], name[1:])
+// schemasOf returns an expression for the names of the schemas that the pattern of a GRANT matches.
+func schemasOf(pattern string) *regexp.Regexp {
+	wildcards := strings.NewReplacer(`\\%`, "%", `\\_`, "_", "%", ".*", "_", ".")
+	return regexp.MustCompile("(?s)^" + wildcards.Replace(regexp.QuoteMeta(pattern)) + "$")
 }
 
 func judgeMySQL(role string, c column) judgement {

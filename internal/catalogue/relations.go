@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -125,13 +126,13 @@ func (l *look) quoted(rel *relation) string {
 
 // quoteIfNeeded writes a name for people, in the quotes of the database unless it is a plain one.
 func (l *look) quoteIfNeeded(name string) string {
-	for i, c := range name {
-		if !(c >= 'a' && c <= 'z' || c == '_' || i > 0 && c >= '0' && c <= '9') {
-			return l.db.Quote(name)
-		}
+	if plainName.MatchString(name) {
+		return name
 	}
-	return name
+	return l.db.Quote(name)
 }
+
+var plainName = regexp.MustCompile(`^([a-z_][a-z_0-9]*)?$`)
 
 func (db *Database) texts(list []string) string {
 	written := make([]string, len(list))

@@ -36,7 +36,7 @@ func folded(text string, columns int, indent string) string {
 		_, room := shownLine(word)
 		switch {
 		case i == 0:
-		case at+1+len(room) > columns:
+		case at+1+room > columns:
 			b.WriteString("\n" + indent)
 			at = len(indent)
 		default:
@@ -44,7 +44,7 @@ func folded(text string, columns int, indent string) string {
 			at++
 		}
 		b.WriteString(word)
-		at += len(room)
+		at += room
 	}
 	return b.String()
 }
@@ -52,7 +52,6 @@ func folded(text string, columns int, indent string) string {
 // excerpt returns the part of a line around a place, in bytes from its start, that fits into the columns, and
 // the place in it. What it leaves out is an ellipsis.
 func excerpt(line string, at, columns int) (string, int) {
-	line = strings.ReplaceAll(line, "\t", " ") // which takes as much room as the terminal likes
 	before, behind := line[:at], line[at:]
 	room := columns - 2 // for the ellipses
 	from, used := len(before), 0

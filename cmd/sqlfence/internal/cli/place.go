@@ -22,36 +22,33 @@ func (x *explanation) point(query string, columns int) string {
 	x.Line = strings.Count(query[:start], "\n") + 1
 	x.Column = utf8.RuneCountInString(query[start:offset]) + 1
 	const indent = "  "
-	line, at := strings.TrimSuffix(line, "\r"), min(offset-start, len(strings.TrimSuffix(line, "\r")))
+	line = strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", " ") // which takes as much room as the terminal likes
+	at := min(offset-start, len(line))
 	if columns > 0 {
 		line, at = excerpt(line, at, columns-len(indent))
 	}
 	shown, _ := shownLine(line)
-	_, below := shownLine(line[:at])
-	return fmt.Sprintf("%d:%d\n%s%s\n%s%s^\n", x.Line, x.Column, indent, shown, indent, below)
+	_, before := shownLine(line[:at])
+	return fmt.Sprintf("%d:%d\n%s%s\n%s%*s\n", x.Line, x.Column, indent, shown, indent, before+1, "^")
 }
 
-// shownLine returns a line as a terminal can show it, and blanks that take as much room. What isn't to be seen,
-// such as a control character, is written as in a string of Go's, but for a tab, which is itself in both.
-func shownLine(line string) (shown, below string) {
-	var s, b strings.Builder
+// shownLine returns a line as a terminal can show it, and the cells that it takes. What isn't to be seen, such as a
+// control character, is written as in a string of Go's.
+func shownLine(line string) (shown string, cells int) {
+	var b strings.Builder
 	for i := 0; i < len(line); {
 		r, size := utf8.DecodeRuneInString(line[i:])
-		text, cells := shownRune(r, line[i:i+size])
-		s.WriteString(text)
-		if r == '\t' {
-			b.WriteByte('\t')
-		} else {
-			b.WriteString(strings.Repeat(" ", cells))
-		}
+		text, n := shownRune(r, line[i:i+size])
+		b.WriteString(text)
+		cells += n
 		i += size
 	}
-	return s.String(), b.String()
+	return b.String(), cells
 }
 
 // shownRune returns a character, which is written as text, as a terminal can show it, and the cells that it takes.
 func shownRune(r rune, text string) (string, int) {
-	if r != '\t' && (r == utf8.RuneError && len(text) == 1 || !unicode.IsGraphic(r)) {
+	if r == utf8.RuneError && len(text) == 1 || !unicode.IsGraphic(r) {
 		quoted := strconv.QuoteToASCII(text)
 		return quoted[1 : len(quoted)-1], len(quoted) - 2
 	}

@@ -7,27 +7,30 @@ import (
 
 // The caret stands below the place, whatever is before it.
 func TestCaret(t *testing.T) {
-	for _, test := range []struct{ before, shown, below string }{
-		{"a = 'x', ", "a = 'x', ", "         "},
-		{"\ta", "\ta", "\t "},
-		{"é", "é", " "},
-		{"e\u0301", "e\u0301", " "},             // a combining accent
-		{"価格", "価格", "    "},                    // two cells each
-		{"ﾌｪﾝｽ", "ﾌｪﾝｽ", "    "},                // half as wide
-		{"Ａ", "Ａ", "  "},                        // a wide letter
-		{"각", "각", "  "},                        // a syllable of three
-		{"💥", "💥", "  "},                        // an emoji
-		{"\x1b[31m", `\x1b[31m`, "        "},    // an escape of a terminal's
-		{"a\rb", `a\rb`, "    "},                // a carriage return
-		{"\u202e", `\u202e`, "      "},          // what turns a text around
-		{"\u009b", `\u009b`, "      "},          // another control character
-		{"\xff", `\xff`, "    "},                // no character
-		{"\ufffd", "\ufffd", " "},               // what stands for one
-		{"\u00a0\u3000", "\u00a0\u3000", "   "}, // blanks
-		{`\"`, `\"`, "  "},
+	for _, test := range []struct {
+		before, shown string
+		cells         int
+	}{
+		{"a = 'x', ", "a = 'x', ", 9},
+		{"\ta", `\ta`, 3},
+		{"é", "é", 1},
+		{"e\u0301", "e\u0301", 1},           // a combining accent
+		{"価格", "価格", 4},                     // two cells each
+		{"ﾌｪﾝｽ", "ﾌｪﾝｽ", 4},                 // half as wide
+		{"Ａ", "Ａ", 2},                       // a wide letter
+		{"각", "각", 2},                       // a syllable of three
+		{"💥", "💥", 2},                       // an emoji
+		{"\x1b[31m", `\x1b[31m`, 8},         // an escape of a terminal's
+		{"a\rb", `a\rb`, 4},                 // a carriage return
+		{"\u202e", `\u202e`, 6},             // what turns a text around
+		{"\u009b", `\u009b`, 6},             // another control character
+		{"\xff", `\xff`, 4},                 // no character
+		{"\ufffd", "\ufffd", 1},             // what stands for one
+		{"\u00a0\u3000", "\u00a0\u3000", 3}, // blanks
+		{`\"`, `\"`, 2},
 	} {
-		if shown, below := shownLine(test.before); shown != test.shown || below != test.below {
-			t.Errorf("%+q: shown as %+q above %q, want %+q above %q", test.before, shown, below, test.shown, test.below)
+		if shown, cells := shownLine(test.before); shown != test.shown || cells != test.cells {
+			t.Errorf("%+q: shown as %+q in %d cells, want %+q in %d", test.before, shown, cells, test.shown, test.cells)
 		}
 	}
 }
@@ -51,11 +54,11 @@ func TestCaretOnANarrowTerminal(t *testing.T) {
 		lines := strings.Split(x.point(test.query, test.columns), "\n")
 		shown, caret := strings.TrimPrefix(lines[1], "  "), strings.TrimSuffix(strings.TrimPrefix(lines[2], "  "), "^")
 		_, above := shownLine(strings.TrimSuffix(shown, test.behind))
-		if shown != test.shown || caret != above {
-			t.Errorf("%d columns, %d: %q, caret behind %q; want %q and %q", test.columns, test.at, shown, caret, test.shown, above)
+		if shown != test.shown || len(caret) != above {
+			t.Errorf("%d columns, %d: %q, caret behind %q; want %q and %d", test.columns, test.at, shown, caret, test.shown, above)
 		}
-		if _, all := shownLine(lines[1]); test.columns > 0 && len(all) > test.columns {
-			t.Errorf("%d columns: %q takes %d", test.columns, lines[1], len(all))
+		if _, all := shownLine(lines[1]); test.columns > 0 && all > test.columns {
+			t.Errorf("%d columns: %q takes %d", test.columns, lines[1], all)
 		}
 	}
 }
