@@ -10,7 +10,6 @@ import (
 )
 
 func (a *app) leasesRelease() *cobra.Command {
-	var reason string
 	cmd := &cobra.Command{
 		Use:   "release KEY --reason TEXT",
 		Short: "End the lease of a key, so that another can take it",
@@ -39,12 +38,11 @@ If no holder has the lease, the status is 3.`,
 				if err != nil {
 					return err
 				}
-				r := newRecord(reason)
 				return a.writeDone(struct {
 					Released bool `json:"released"`
 					leaseRow
 					record
-				}{true, newLeaseRow(held), r}, "released the lease of "+held.Token.String(), r, func() {
+				}{true, newLeaseRow(held), a.record()}, "released the lease of "+held.Token.String(), func() {
 					fmt.Fprintf(a.out, "released %s, which %s held with token %d\n", visible(held.Key),
 						visible(held.Holder),
 						held.Token.Value)
@@ -52,6 +50,6 @@ If no holder has the lease, the status is 3.`,
 			})
 		},
 	}
-	reasonFlag(cmd, &reason)
+	a.reasonFlag(cmd)
 	return cmd
 }

@@ -65,6 +65,7 @@ type app struct {
 	tables     []string
 	tableFiles []string
 	dialect    string
+	reason     string // of what is done by hand
 
 	started bool // the command line is understood
 	runs    bool // the command is run, and its statuses are those of the command that it runs

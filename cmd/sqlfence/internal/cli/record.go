@@ -13,9 +13,7 @@ type record struct {
 	Reason string `json:"reason"`
 }
 
-func newRecord(reason string) record {
-	return record{At: moment(time.Now()), By: whoami(), Reason: reason}
-}
+func (a *app) record() record { return record{At: moment(time.Now()), By: whoami(), Reason: a.reason} }
 
 func whoami() string {
 	name := "unknown"
@@ -28,11 +26,11 @@ func whoami() string {
 	return name
 }
 
-// writeDone writes what was done by hand: the answer and its record as one of JSON, or the
+// writeDone writes what was done by hand: an answer with its record as JSON, or the
 // answer for people, and the record as a line of the log, which is the standard error.
-func (a *app) writeDone(answer any, done string, r record, people func()) error {
+func (a *app) writeDone(answer any, done string, people func()) error {
 	if !a.json {
-		a.log.Info(done, "by", r.By, "reason", r.Reason)
+		a.log.Info(done, "by", whoami(), "reason", a.reason)
 	}
 	return a.write(answer, people)
 }

@@ -44,13 +44,13 @@ func (a *app) withLedger(f func(*ledger) error) error {
 }
 
 // reasonFlag adds --reason, which has to be given.
-func reasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "why; written with who and when to the standard error, or with "+
+func (a *app) reasonFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.reason, "reason", "", "why; written with who and when to the standard error, or with "+
 		"--json into the answer, and stored nowhere")
 	cmd.MarkFlagRequired("reason")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if strings.TrimSpace(*reason) == "" {
+		if strings.TrimSpace(a.reason) == "" {
 			return usage(errors.New("--reason is empty"))
 		}
 		return run(cmd, args)

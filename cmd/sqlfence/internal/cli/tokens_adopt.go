@@ -12,7 +12,6 @@ import (
 )
 
 func (a *app) tokensAdopt() *cobra.Command {
-	var reason string
 	cmd := &cobra.Command{
 		Use:   "adopt NAME TOKEN --reason TEXT",
 		Short: "Raise a name to a token that another service has granted",
@@ -37,18 +36,17 @@ isn't above the floor, which a deletion or a repair has raised.`,
 				if err != nil {
 					return tooHigh(err)
 				}
-				r := newRecord(reason)
 				return a.writeDone(struct {
 					Adopted bool `json:"adopted"`
 					tokenRow
 					record
-				}{true, newTokenRow(token), r}, "adopted "+token.String(), r, func() {
+				}{true, newTokenRow(token), a.record()}, "adopted "+token.String(), func() {
 					fmt.Fprintf(a.out, "%s\n", visible(token.String()))
 				})
 			})
 		},
 	}
-	reasonFlag(cmd, &reason)
+	a.reasonFlag(cmd)
 	return cmd
 }
 

@@ -11,7 +11,6 @@ import (
 )
 
 func (a *app) tokensDelete() *cobra.Command {
-	var reason string
 	cmd := &cobra.Command{
 		Use:   "delete NAME… --reason TEXT",
 		Short: "Delete names that have served, such as those of jobs that are done",
@@ -34,11 +33,10 @@ has used up a tenth of its tokens; the status is 3 then. One that isn't there is
 				if len(deleted) > 0 {
 					did = "deleted " + strings.Join(deleted, " ")
 				}
-				r := newRecord(reason)
 				err = a.writeDone(struct {
 					Left []string `json:"left"`
 					record
-				}{append([]string{}, left...), r}, did, r, func() {
+				}{append([]string{}, left...), a.record()}, did, func() {
 					for _, name := range left {
 						fmt.Fprintf(a.out, "%s is left\n", visible(name))
 					}
@@ -50,6 +48,6 @@ has used up a tenth of its tokens; the status is 3 then. One that isn't there is
 			})
 		},
 	}
-	reasonFlag(cmd, &reason)
+	a.reasonFlag(cmd)
 	return cmd
 }

@@ -7,7 +7,6 @@ import (
 )
 
 func (a *app) tokensIssue() *cobra.Command {
-	var reason string
 	cmd := &cobra.Command{
 		Use:   "issue NAME --reason TEXT",
 		Short: "Issue the next token of a name, which makes all before it stale",
@@ -22,16 +21,15 @@ has written. A program that holds a lease of this name loses its writes, and isn
 				if err != nil {
 					return err
 				}
-				r := newRecord(reason)
 				return a.writeDone(struct {
 					tokenRow
 					record
-				}{newTokenRow(token), r}, "issued "+token.String(), r, func() {
+				}{newTokenRow(token), a.record()}, "issued "+token.String(), func() {
 					fmt.Fprintf(a.out, "%s\n", quoted(token.String()))
 				})
 			})
 		},
 	}
-	reasonFlag(cmd, &reason)
+	a.reasonFlag(cmd)
 	return cmd
 }

@@ -11,7 +11,6 @@ import (
 )
 
 func (a *app) tokensRepair() *cobra.Command {
-	var reason string
 	var floor int64
 	var dry, force bool
 	cmd := &cobra.Command{
@@ -40,10 +39,9 @@ token, is refused without --force.`,
 				if err != nil {
 					return tooHigh(err)
 				}
-				r := newRecord(reason)
-				answer := newRepaired(floor, done)
+				answer, r := newRepaired(floor, done), a.record()
 				answer.record = &r
-				return a.writeDone(answer, fmt.Sprintf("raised %d names to %d", len(answer.Raised), floor), r,
+				return a.writeDone(answer, fmt.Sprintf("raised %d names to %d", len(answer.Raised), floor),
 					func() { a.printRepaired(answer, "have risen", "has risen") })
 			})
 		},
@@ -53,7 +51,7 @@ token, is refused without --force.`,
 	cmd.Flags().BoolVar(&force, "force", false, "also to a floor that uses up a tenth of all tokens, for ever")
 	cmd.MarkFlagRequired("floor")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "force")
-	reasonFlag(cmd, &reason)
+	a.reasonFlag(cmd)
 	return cmd
 }
 

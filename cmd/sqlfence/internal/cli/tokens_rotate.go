@@ -13,7 +13,6 @@ import (
 )
 
 func (a *app) tokensRotate() *cobra.Command {
-	var reason string
 	var marks []string
 	var dry, force bool
 	cmd := &cobra.Command{
@@ -63,13 +62,12 @@ lease, are refused without --force.`,
 				if err != nil {
 					return err
 				}
-				r := newRecord(reason)
 				return a.writeDone(struct {
 					Name    string        `json:"name"`
 					Rows    int64         `json:"rows"`
 					Retired []retiredLine `json:"retired"`
 					record
-				}{args[0], rows, retired, r}, "retired "+args[0], r, func() {
+				}{args[0], rows, retired, a.record()}, "retired "+args[0], func() {
 					named := func(l retiredLine) bool { return l.Name == args[0] }
 					a.printRetired(slices.DeleteFunc(retired, named), "is retired")
 					fmt.Fprintf(a.out, "%s is retired; %d marks are set back\n", visible(args[0]), rows)
@@ -83,7 +81,7 @@ lease, are refused without --force.`,
 	cmd.Flags().BoolVar(&force, "force", false, "also retire names of rows, and names with a live lease")
 	cmd.MarkFlagsMutuallyExclusive("mark", "no-marks")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "force")
-	reasonFlag(cmd, &reason)
+	a.reasonFlag(cmd)
 	return cmd
 }
 

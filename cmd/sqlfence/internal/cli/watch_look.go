@@ -137,15 +137,11 @@ func count(ctx context.Context, address string, to map[counted]int64) error {
 		case "sqlfence_lease_events_total":
 			c.What, c.Resource = of["sqlfence_lease_event"], of["sqlfence_resource"]
 		}
-		if c.isShown() {
+		if slices.Contains([]string{"refused", "would refuse", "contended", "lost"}, c.What) {
 			to[c] += int64(s.Value)
 		}
 	}
 	return nil
-}
-
-func (c counted) isShown() bool {
-	return slices.Contains([]string{"refused", "would refuse", "contended", "lost"}, c.What)
 }
 
 // String says what was counted, in the words that a count stands in front of.
