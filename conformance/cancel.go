@@ -24,28 +24,22 @@ var cancelChecks = []check{
 }
 
 func cancelledBefore(s *side) {
-	prepared, err := s.db.PrepareContext(s.ctx, "UPDATE books SET price = 20 WHERE id = 1")
-	s.must(err)
-	tx, err := s.db.BeginTx(s.ctx, nil)
-	s.must(err)
+	prepared := must(s.db.PrepareContext(s.ctx, "UPDATE books SET price = 20 WHERE id = 1"))
+	tx := must(s.db.BeginTx(s.ctx, nil))
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	cancel(errors.New("no more"))
 	s.show("exec", resultText(s.db.ExecContext(ctx, "UPDATE books SET price = 20")))
 	s.show("query", rowsText(s.db.QueryContext(ctx, "SELECT id FROM books")))
 	s.show("row", s.db.QueryRowContext(ctx, "SELECT id FROM books").Scan(new(int)))
-	_, err = s.db.PrepareContext(ctx, "SELECT id FROM books")
-	s.show("prepare", err)
-	_, err = s.db.BeginTx(ctx, nil)
-	s.show("begin", err)
-	_, err = s.db.Conn(ctx)
-	s.show("connection", err)
+	s.show("prepare", errorOf(s.db.PrepareContext(ctx, "SELECT id FROM books")))
+	s.show("begin", errorOf(s.db.BeginTx(ctx, nil)))
+	s.show("connection", errorOf(s.db.Conn(ctx)))
 	s.show("ping", s.db.PingContext(ctx))
 	s.show("prepared exec", resultText(prepared.ExecContext(ctx)))
 	s.show("prepared query", rowsText(prepared.QueryContext(ctx)))
 	s.show("exec in transaction", resultText(tx.ExecContext(ctx, "UPDATE books SET price = 20")))
 	s.show("query in transaction", rowsText(tx.QueryContext(ctx, "SELECT id FROM books")))
-	_, err = tx.PrepareContext(ctx, "UPDATE books SET price = 20")
-	s.show("prepare in transaction", err)
+	s.show("prepare in transaction", errorOf(tx.PrepareContext(ctx, "UPDATE books SET price = 20")))
 	s.show("the transaction lives on",
 		resultText(tx.ExecContext(s.ctx, "UPDATE books SET price = 30 WHERE id = 3")), tx.Commit())
 	s.show("the statement lives on", resultText(prepared.ExecContext(s.ctx)), prepared.Close())
@@ -63,8 +57,7 @@ func cancelledTransaction(s *side) {
 	s.db.SetMaxOpenConns(1)
 	for _, write := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(s.ctx)
-		tx, err := s.db.BeginTx(ctx, nil)
-		s.must(err)
+		tx := must(s.db.BeginTx(ctx, nil))
 		step := "read"
 		if write {
 			step = "write"
@@ -75,8 +68,7 @@ func cancelledTransaction(s *side) {
 		cancel()
 		s.settle(step)
 		s.show(step+", commit", tx.Commit(), tx.Rollback())
-		_, err = tx.ExecContext(s.ctx, "UPDATE books SET price = 20")
-		s.show(step+", exec", err)
+		s.show(step+", exec", errorOf(tx.ExecContext(s.ctx, "UPDATE books SET price = 20")))
 	}
 }
 
@@ -85,8 +77,7 @@ func cancelledRows(s *side) {
 	for _, query := range []string{"SELECT id FROM books ORDER BY id",
 		"SELECT a.id FROM books a, books b, books c, books d"} {
 		ctx, cancel := context.WithCancel(s.ctx)
-		rows, err := s.db.QueryContext(ctx, query)
-		s.must(err)
+		rows := must(s.db.QueryContext(ctx, query))
 		s.show(query, rows.Next())
 		cancel()
 		s.eventually("the rows know", func() bool { return rows.Err() != nil })
@@ -115,8 +106,7 @@ func deadline(s *side) {
 		cancel()
 		s.settle(query + ", query")
 
-		prepared, err := s.db.PrepareContext(s.ctx, query)
-		s.must(err)
+		prepared := must(s.db.PrepareContext(s.ctx, query))
 		ctx, cancel = context.WithTimeout(s.ctx, 30*time.Millisecond)
 		res, err = prepared.ExecContext(ctx)
 		cancel()

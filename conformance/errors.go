@@ -51,8 +51,7 @@ func driverErrors(s *side) {
 
 func errorsInTransactions(s *side) {
 	for _, query := range faulty() {
-		tx, err := s.db.BeginTx(s.ctx, nil)
-		s.must(err)
+		tx := must(s.db.BeginTx(s.ctx, nil))
 		s.show("before", resultText(tx.ExecContext(s.ctx, "UPDATE books SET price = 77 WHERE id = 3")))
 		s.show(query, resultText(tx.ExecContext(s.ctx, query)))
 		s.show(query+", then an update",
@@ -66,28 +65,23 @@ func errorsInTransactions(s *side) {
 
 func useAfterClose(s *side) {
 	bg := context.Background()
-	prepared, err := s.db.PrepareContext(s.ctx, "UPDATE books SET price = 20 WHERE id = 1")
-	s.must(err)
+	prepared := must(s.db.PrepareContext(s.ctx, "UPDATE books SET price = 20 WHERE id = 1"))
 	s.show("statement", prepared.Close(), prepared.Close())
 	s.show("statement, exec", resultText(prepared.ExecContext(s.ctx)))
 	s.show("statement, query", rowsText(prepared.QueryContext(s.ctx)))
 
-	rows, err := s.db.QueryContext(s.ctx, "SELECT id FROM books")
-	s.must(err)
+	rows := must(s.db.QueryContext(s.ctx, "SELECT id FROM books"))
 	_, columnsErr := rows.Columns()
 	s.show("rows", columnsErr, rows.Close(), rows.Next(), rows.Err(), rows.Scan(new(int)))
 
-	c, err := s.db.Conn(bg)
-	s.must(err)
-	onConn, err := c.PrepareContext(s.ctx, "SELECT id FROM books ORDER BY id")
-	s.must(err)
+	c := must(s.db.Conn(bg))
+	onConn := must(c.PrepareContext(s.ctx, "SELECT id FROM books ORDER BY id"))
 	s.show("connection", c.Close(), c.Close(), c.PingContext(bg), c.Raw(func(any) error { return nil }))
 	s.show("connection, its statement", rowsText(onConn.QueryContext(s.ctx)), onConn.Close())
 	s.show("connection, exec", resultText(c.ExecContext(s.ctx, "UPDATE books SET price = 20")))
 
 	db := s.open(sharing{s.connector})
-	rest, err := db.PrepareContext(s.ctx, "UPDATE books SET price = 20 WHERE id = 1")
-	s.must(err)
+	rest := must(db.PrepareContext(s.ctx, "UPDATE books SET price = 20 WHERE id = 1"))
 	s.show("database", db.Close(), db.Close(), db.PingContext(bg))
 	s.show("database, exec", resultText(db.ExecContext(s.ctx, "UPDATE books SET price = 20")))
 	s.show("database, its statement", resultText(rest.ExecContext(s.ctx)))

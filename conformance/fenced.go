@@ -29,7 +29,7 @@ func guarantee(t testing.TB, h Harness, d sqlfence.Dialect, check func(*fenced))
 		f.cleanup()
 		reason = f.reason()
 	}()
-	defer endIfStopped()
+	defer f.endIfStopped()
 	f.create()
 	f.exec("CREATE TABLE pens (id integer PRIMARY KEY, price integer)")
 	var err error
@@ -87,8 +87,7 @@ func (f *fenced) issue(token int64) {
 
 // state returns the books as "id:price@mark".
 func (f *fenced) state() string {
-	rows, err := f.plain.Query("SELECT id, price, COALESCE(fence_token, 0) FROM books ORDER BY id")
-	f.must(err)
+	rows := must(f.plain.Query("SELECT id, price, COALESCE(fence_token, 0) FROM books ORDER BY id"))
 	defer rows.Close()
 	var all []string
 	for rows.Next() {

@@ -47,11 +47,7 @@ func TestFailuresAreNoted(t *testing.T) {
 		f := &fenced{kit: kit{failMu: new(sync.Mutex)}, events: new(events)}
 		f.events.add(t.Context(), refused)
 		func() {
-			defer func() {
-				if r := recover(); r != nil && r != (stopped{}) {
-					panic(r)
-				}
-			}()
+			defer f.endIfStopped()
 			test.do(f)
 		}()
 		if failed := f.reason() != ""; failed != test.failed {

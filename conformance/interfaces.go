@@ -37,8 +37,7 @@ func implemented(v any, of ...reflect.Type) (names []string) {
 
 // onConn calls do with a connection as database/sql has it.
 func (s *side) onConn(do func(driver.Conn)) {
-	c, err := s.db.Conn(s.ctx)
-	s.must(err)
+	c := must(s.db.Conn(s.ctx))
 	defer c.Close()
 	s.must(c.Raw(func(dc any) error { do(dc.(driver.Conn)); return nil }))
 }
@@ -51,8 +50,7 @@ func connectionInterfaces(s *side) {
 			reflect.TypeFor[driver.QueryerContext](),
 			reflect.TypeFor[driver.NamedValueChecker]()))
 		for _, query := range []string{"SELECT 1", "UPDATE books SET price = 20 WHERE id = 1"} {
-			stmt, err := prepare(s.ctx, c, query)
-			s.must(err)
+			stmt := must(prepare(s.ctx, c, query))
 			s.offers("statement, at least", implemented(stmt, reflect.TypeFor[driver.StmtExecContext](),
 				reflect.TypeFor[driver.StmtQueryContext](),
 				reflect.TypeFor[driver.NamedValueChecker](), reflect.TypeFor[driver.ColumnConverter]()))
@@ -79,9 +77,8 @@ func rowsInterfaces(s *side) {
 			if rows, err := queryConn(s.ctx, c, query); !errors.Is(err, driver.ErrSkip) {
 				s.showRows(query, rows, err)
 			}
-			stmt, err := prepare(s.ctx, c, query)
-			s.must(err)
-			var rows driver.Rows
+			stmt := must(prepare(s.ctx, c, query))
+			rows, err := driver.Rows(nil), error(nil)
 			if q, ok := stmt.(driver.StmtQueryContext); ok {
 				rows, err = q.QueryContext(s.ctx, nil)
 			} else {

@@ -47,15 +47,29 @@ func holding(value int64) context.Context {
 	return sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books", Value: value})
 }
 
-// stopped is the panic that ends a check early.
-type stopped struct{}
+// stopped is the panic that ends a check early, with the reason.
+type stopped string
 
-// endIfStopped recovers from that panic; it is deferred.
-func endIfStopped() {
-	if r := recover(); r != nil && r != (stopped{}) {
+// endIfStopped recovers from that panic, and notes its reason as a failure; it is deferred.
+func (k *kit) endIfStopped() {
+	switch r := recover().(type) {
+	case nil:
+	case stopped:
+		k.errorf("%s", string(r))
+	default:
 		panic(r)
 	}
 }
+
+// must returns v, or ends the check if err isn't nil. Only the check's own goroutine may call it.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(stopped("unexpected error: " + text(err)))
+	}
+	return v
+}
+
+func errorOf[T any](_ T, err error) error { return err }
 
 // errorf notes a failure. It may be called from any goroutine.
 func (k *kit) errorf(format string, args ...any) {
@@ -66,8 +80,7 @@ func (k *kit) errorf(format string, args ...any) {
 
 // fatalf notes a failure and ends the check. Only the check's own goroutine may call it.
 func (k *kit) fatalf(format string, args ...any) {
-	k.errorf(format, args...)
-	panic(stopped{})
+	panic(stopped(fmt.Sprintf(format, args...)))
 }
 
 func (k *kit) must(err error) {

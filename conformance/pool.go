@@ -36,21 +36,17 @@ func pool(s *side) {
 	use("short life")
 	s.db.SetConnMaxLifetime(0)
 	s.db.SetMaxOpenConns(2)
-	a, err := s.db.Conn(s.ctx)
-	s.must(err)
-	b, err := s.db.Conn(s.ctx)
-	s.must(err)
+	a := must(s.db.Conn(s.ctx))
+	b := must(s.db.Conn(s.ctx))
 	s.show("two connections", statsText(s.db.Stats()))
 	s.show("closed", a.Close(), b.Close(), statsText(s.db.Stats()))
 }
 
 func ping(s *side) {
 	s.show("database", s.db.PingContext(context.Background()))
-	c, err := s.db.Conn(s.ctx)
-	s.must(err)
+	c := must(s.db.Conn(s.ctx))
 	s.show("connection", c.PingContext(context.Background()))
-	tx, err := c.BeginTx(context.Background(), nil)
-	s.must(err)
+	tx := must(c.BeginTx(context.Background(), nil))
 	s.show("in a transaction", c.PingContext(s.ctx), tx.Rollback(), c.Close())
 	s.show("pool", statsText(s.db.Stats()))
 }
@@ -58,8 +54,7 @@ func ping(s *side) {
 func manyGoroutines(s *side) {
 	const goroutines, rounds = 6, 5
 	s.db.SetMaxOpenConns(3)
-	insert, err := s.db.PrepareContext(s.ctx, s.bind("INSERT INTO books (id, price) VALUES (?, ?)"))
-	s.must(err)
+	insert := must(s.db.PrepareContext(s.ctx, s.bind("INSERT INTO books (id, price) VALUES (?, ?)")))
 	var mu sync.Mutex
 	var seen []string
 	var wg sync.WaitGroup

@@ -12,30 +12,24 @@ var preparedChecks = []check{
 }
 
 func preparedStatements(s *side) {
-	write, err := s.db.PrepareContext(context.Background(), s.bind("UPDATE books SET price = ? WHERE id = ?"))
-	s.must(err)
-	read, err := s.db.PrepareContext(context.Background(), s.bind("SELECT id, price FROM books WHERE id >= ? ORDER BY id"))
-	s.must(err)
-	insert, err := s.db.PrepareContext(context.Background(), s.bind("INSERT INTO books (id, isbn) VALUES (?, ?)"))
-	s.must(err)
+	write := must(s.db.PrepareContext(context.Background(), s.bind("UPDATE books SET price = ? WHERE id = ?")))
+	read := must(s.db.PrepareContext(context.Background(),
+		s.bind("SELECT id, price FROM books WHERE id >= ? ORDER BY id")))
+	insert := must(s.db.PrepareContext(context.Background(), s.bind("INSERT INTO books (id, isbn) VALUES (?, ?)")))
 
 	// The connection that they were prepared on is taken.
-	c, err := s.db.Conn(s.ctx)
-	s.must(err)
+	c := must(s.db.Conn(s.ctx))
 	s.show("on another connection", resultText(write.ExecContext(s.ctx, 31, 1)))
 	s.show("on another connection, query", rowsText(read.QueryContext(s.ctx, 1)))
-	onConn, err := c.PrepareContext(s.ctx, s.bind("UPDATE books SET price = ? WHERE id = ?"))
-	s.must(err)
+	onConn := must(c.PrepareContext(s.ctx, s.bind("UPDATE books SET price = ? WHERE id = ?")))
 	s.show("of a connection", resultText(onConn.ExecContext(s.ctx, 32, 2)), onConn.Close(), c.Close())
 	s.show("pool", statsText(s.db.Stats()))
 
 	for _, commit := range []bool{false, true} {
-		tx, err := s.db.BeginTx(s.ctx, nil)
-		s.must(err)
+		tx := must(s.db.BeginTx(s.ctx, nil))
 		s.show("tx.Stmt", resultText(tx.StmtContext(s.ctx, write).ExecContext(s.ctx, 41, 1)))
 		s.show("tx.Stmt, query", rowsText(tx.StmtContext(s.ctx, read).QueryContext(s.ctx, 1)))
-		own, err := tx.PrepareContext(s.ctx, s.bind("DELETE FROM books WHERE id = ?"))
-		s.must(err)
+		own := must(tx.PrepareContext(s.ctx, s.bind("DELETE FROM books WHERE id = ?")))
 		s.show("prepared in the transaction", resultText(own.ExecContext(s.ctx, 3)), own.Close())
 		end := (*sql.Tx).Rollback
 		if commit {
@@ -55,8 +49,7 @@ func preparedStatements(s *side) {
 	s.show("left", rowsText(s.db.QueryContext(s.ctx, "SELECT id, isbn, price FROM books ORDER BY id")))
 
 	// The table changes under a prepared statement.
-	star, err := s.db.PrepareContext(s.ctx, "SELECT id, price FROM books WHERE id = 1")
-	s.must(err)
+	star := must(s.db.PrepareContext(s.ctx, "SELECT id, price FROM books WHERE id = 1"))
 	s.show("before the table changes", rowsText(star.QueryContext(s.ctx)))
 	s.exec("ALTER TABLE books ADD COLUMN pages integer")
 	s.show("after the table changed", rowsText(star.QueryContext(s.ctx)))

@@ -47,7 +47,7 @@ func take(t testing.TB, h Harness, d sqlfence.Dialect, v variant, steps func(*si
 	s = &side{variant: v, events: new(events)}
 	s.kit = newKit(t, h, d)
 	defer s.cleanup()
-	defer endIfStopped()
+	defer s.endIfStopped()
 	s.db = s.open(s.connector)
 	s.create()
 	steps(s)
@@ -133,19 +133,11 @@ func differs(raw, other *side, i int) string {
 	if a.shown != b.shown {
 		return fmt.Sprintf("%s\n  %s: %s\n  %s: %s", a.step, raw.variant, a.shown, other.variant, b.shown)
 	}
-	if lost := missing(a.abilities, b.abilities); len(lost) > 0 {
+	kept := func(ability string) bool { return slices.Contains(b.abilities, ability) }
+	if lost := slices.DeleteFunc(slices.Clone(a.abilities), kept); len(lost) > 0 {
 		return fmt.Sprintf("%s\n  %s: lost: %s", a.step, other.variant, strings.Join(lost, ", "))
 	}
 	return ""
-}
-
-func missing(want, have []string) (lost []string) {
-	for _, w := range want {
-		if !slices.Contains(have, w) {
-			lost = append(lost, w)
-		}
-	}
-	return lost
 }
 
 // patience is far longer than anything takes: a busy machine may stand still for a while.

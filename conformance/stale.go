@@ -90,12 +90,10 @@ func allOrNothing(f *fenced) {
 			newest = 5 // of the row that it meets
 		}
 		before := f.state()
-		tx, err := db.BeginTx(holding(7), nil)
-		f.must(err)
+		tx := must(db.BeginTx(holding(7), nil))
 		defer tx.Rollback() // where the check has failed before it ends
-		_, err = tx.ExecContext(holding(7), "UPDATE books SET price = 20 WHERE id = 1")
-		f.must(err)
-		_, err = tx.ExecContext(holding(4), "UPDATE books SET price = 30 WHERE id = 2")
+		must(tx.ExecContext(holding(7), "UPDATE books SET price = 20 WHERE id = 1"))
+		_, err := tx.ExecContext(holding(4), "UPDATE books SET price = 30 WHERE id = 2")
 		f.wantStale(fence.name+", in a transaction", err, 4, newest)
 		if err := tx.Rollback(); err != nil {
 			f.errorf("%s: rollback after a refusal: %v", fence.name, err)

@@ -28,20 +28,15 @@ func tokenAtExecution(f *fenced) {
 		db := f.open(nil, books(fence.rule()))
 		for _, prepareCtx := range []context.Context{context.Background(), holding(3), holding(20)} {
 			f.reset(9)
-			stmt, err := db.PrepareContext(prepareCtx, f.bind("UPDATE books SET price = ? WHERE id = ?"))
-			f.must(err)
-			_, err = stmt.ExecContext(holding(8), 30, 1)
-			f.wantStale(fence.name, err, 8, 9)
+			stmt := must(db.PrepareContext(prepareCtx, f.bind("UPDATE books SET price = ? WHERE id = ?")))
+			f.wantStale(fence.name, errorOf(stmt.ExecContext(holding(8), 30, 1)), 8, 9)
 			f.issue(10)
-			_, err = stmt.ExecContext(holding(10), 30, 1)
-			f.must(err)
-			_, err = stmt.ExecContext(context.Background(), 31, 1)
-			f.wantError(fence.name+" without a token", err, sqlfence.ErrNoFence)
+			must(stmt.ExecContext(holding(10), 30, 1))
+			f.wantError(fence.name+" without a token", errorOf(stmt.ExecContext(context.Background(), 31, 1)),
+				sqlfence.ErrNoFence)
 			f.issue(11)
-			_, err = stmt.ExecContext(holding(11), 32, 1)
-			f.must(err)
-			_, err = stmt.ExecContext(holding(10), 33, 1)
-			f.wantStale(fence.name, err, 10, 11)
+			must(stmt.ExecContext(holding(11), 32, 1))
+			f.wantStale(fence.name, errorOf(stmt.ExecContext(holding(10), 33, 1)), 10, 11)
 			f.must(stmt.Close())
 		}
 	}
@@ -52,28 +47,24 @@ func pausedWriter(f *fenced) {
 		db := f.open(nil, books(fence.rule()))
 		query := f.bind("UPDATE books SET price = ? WHERE id = ?")
 		f.reset(1)
-		first, err := f.store.Issue(context.Background(), "books")
-		f.must(err)
-		paused, err := db.BeginTx(sqlfence.WithFence(context.Background(), first), nil)
-		f.must(err)
+		first := must(f.store.Issue(context.Background(), "books"))
+		older := sqlfence.WithFence(context.Background(), first)
+		paused := must(db.BeginTx(older, nil))
 		defer paused.Rollback() // where the check fails before it ends
 		alone := f.alone()
 		if alone { // no other can overtake it
 			f.must(paused.Rollback())
 		}
-		second, err := f.store.Issue(context.Background(), "books")
-		f.must(err)
-		_, err = db.ExecContext(sqlfence.WithFence(context.Background(), second), query, 50, 1)
-		f.must(err)
-		_, err = db.ExecContext(sqlfence.WithFence(context.Background(), first), query, 40, 1)
-		f.wantStale(fence.name, err, first.Value, second.Value)
+		second := must(f.store.Issue(context.Background(), "books"))
+		newer := sqlfence.WithFence(context.Background(), second)
+		must(db.ExecContext(newer, query, 50, 1))
+		f.wantStale(fence.name, errorOf(db.ExecContext(older, query, 40, 1)), first.Value, second.Value)
 		if !alone {
-			_, err = paused.ExecContext(sqlfence.WithFence(context.Background(), first), query, 40, 1)
-			f.wantStale(fence.name+", in a transaction begun before", err, first.Value, second.Value)
+			f.wantStale(fence.name+", in a transaction begun before", errorOf(paused.ExecContext(older, query, 40, 1)),
+				first.Value, second.Value)
 			f.must(paused.Rollback())
 		}
-		_, err = db.ExecContext(sqlfence.WithFence(context.Background(), second), query, 60, 1)
-		f.must(err)
+		must(db.ExecContext(newer, query, 60, 1))
 		var price int
 		f.must(f.plain.QueryRow("SELECT price FROM books WHERE id = 1").Scan(&price))
 		f.want(fence.name+": price", price, 60)
@@ -87,16 +78,15 @@ func (f *fenced) alone() bool {
 		return false
 	}
 	ctx := context.Background()
-	conn, err := f.plain.Conn(ctx)
-	f.must(err)
+	conn := must(f.plain.Conn(ctx))
 	defer conn.Close()
-	exec := func(query string) error { _, err := conn.ExecContext(ctx, query); return err }
+	exec := func(query string) error { return errorOf(conn.ExecContext(ctx, query)) }
 	var patience int64
 	if conn.QueryRowContext(ctx, "PRAGMA busy_timeout").Scan(&patience) != nil {
 		return false // a database that is only like SQLite
 	}
 	f.must(exec("PRAGMA busy_timeout = 0"))
-	err = exec("BEGIN IMMEDIATE")
+	err := exec("BEGIN IMMEDIATE")
 	if err == nil {
 		f.must(exec("ROLLBACK"))
 	} else if !dberr.IsBusy(err) {

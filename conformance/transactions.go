@@ -43,10 +43,8 @@ func endOfTransactions(s *side) {
 	for _, first := range []string{"commit", "rollback"} {
 		for _, second := range []string{"commit", "rollback"} {
 			step := first + ", " + second
-			tx, err := s.db.BeginTx(context.Background(), nil)
-			s.must(err)
-			prepared, err := tx.PrepareContext(s.ctx, s.bind("UPDATE books SET price = ? WHERE id = 1"))
-			s.must(err)
+			tx := must(s.db.BeginTx(context.Background(), nil))
+			prepared := must(tx.PrepareContext(s.ctx, s.bind("UPDATE books SET price = ? WHERE id = 1")))
 			s.show(step+", write", resultText(prepared.ExecContext(s.ctx, 40)))
 			s.show(step, ends[first](tx), ends[second](tx))
 			s.show(step+", exec after it", resultText(tx.ExecContext(s.ctx, "UPDATE books SET price = 50")))
@@ -57,16 +55,13 @@ func endOfTransactions(s *side) {
 		}
 	}
 	// With rows open when it ends.
-	tx, err := s.db.BeginTx(context.Background(), nil)
-	s.must(err)
-	rows, err := tx.QueryContext(s.ctx, "SELECT id FROM books ORDER BY id")
-	s.must(err)
+	tx := must(s.db.BeginTx(context.Background(), nil))
+	rows := must(tx.QueryContext(s.ctx, "SELECT id FROM books ORDER BY id"))
 	s.show("rows are open", rows.Next(), tx.Commit())
 	s.show("rows after it", rows.Next(), rows.Close())
 	s.show("pool", statsText(s.db.Stats()))
 	// By statements, on one connection.
-	c, err := s.db.Conn(s.ctx)
-	s.must(err)
+	c := must(s.db.Conn(s.ctx))
 	defer c.Close()
 	for _, query := range []string{"BEGIN", "UPDATE books SET price = 5 WHERE id = 1", "ROLLBACK", "ROLLBACK", "COMMIT"} {
 		s.show("by statement: "+query, resultText(c.ExecContext(s.ctx, query)))

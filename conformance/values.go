@@ -90,8 +90,7 @@ var errValuer = errors.New("no value today")
 
 func valuers(s *side) {
 	update := s.bind("UPDATE books SET price = ? WHERE id = 1")
-	prepared, err := s.db.PrepareContext(s.ctx, update)
-	s.must(err)
+	prepared := must(s.db.PrepareContext(s.ctx, update))
 	var asked int
 	var none *counting
 	for i, v := range []driver.Valuer{
@@ -167,8 +166,7 @@ func scanning(s *side) {
 	}
 	for _, column := range []string{"id", "isbn", "weight", "cover", "printed", "list"} {
 		for i := range targets() {
-			rows, err := s.db.QueryContext(context.Background(), "SELECT "+column+" FROM books ORDER BY id")
-			s.must(err)
+			rows := must(s.db.QueryContext(context.Background(), "SELECT "+column+" FROM books ORDER BY id"))
 			for rows.Next() {
 				target := targets()[i]
 				err := rows.Scan(target)

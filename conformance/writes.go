@@ -71,44 +71,29 @@ type way struct {
 // ways are exec and query, prepared and not, on all that can do either.
 var ways = []way{
 	{"exec", func(ctx context.Context, db *sql.DB, query string, args ...any) error {
-		return execOn(ctx, db, query, args)
+		return execOn(ctx, db, query, args...)
 	}},
 	{"query", func(ctx context.Context, db *sql.DB, query string, args ...any) error {
-		return queryOn(ctx, db, query, args)
+		return queryOn(ctx, db, query, args...)
 	}},
 	{"prepared exec", func(ctx context.Context, db *sql.DB, query string, args ...any) error {
-		return preparedOn(ctx, db, query, func(s *sql.Stmt) error { _, err := s.ExecContext(ctx, args...); return err })
+		return preparedOn(ctx, db, query, args...)
 	}},
 	{"prepared query", func(ctx context.Context, db *sql.DB, query string, args ...any) error {
-		return preparedOn(ctx, db, query, func(s *sql.Stmt) error {
-			rows,
-				err := s.QueryContext(ctx, args...)
-			return drain(rows, err)
-		})
+		return prepareOn(ctx, db, query, func(s *sql.Stmt) error { return drain(s.QueryContext(ctx, args...)) })
 	}},
-	{"exec in a transaction", inTx(func(ctx context.Context, tx *sql.Tx, query string, args []any) error {
-		return execOn(ctx, tx, query, args)
-	})},
-	{"query in a transaction", inTx(func(ctx context.Context, tx *sql.Tx, query string, args []any) error {
-		return queryOn(ctx, tx, query, args)
-	})},
-	{"prepared in a transaction", inTx(func(ctx context.Context, tx *sql.Tx, query string, args []any) error {
-		return preparedOn(ctx, tx, query, func(s *sql.Stmt) error { _, err := s.ExecContext(ctx, args...); return err })
-	})},
+	{"exec in a transaction", inTx(execOn)},
+	{"query in a transaction", inTx(queryOn)},
+	{"prepared in a transaction", inTx(preparedOn)},
 	{"tx.Stmt", func(ctx context.Context, db *sql.DB, query string, args ...any) error {
-		return preparedOn(ctx, db, query, func(s *sql.Stmt) error {
-			return inTx(func(ctx context.Context, tx *sql.Tx, _ string, args []any) error {
-				rows, err := tx.StmtContext(ctx, s).QueryContext(ctx, args...)
-				return drain(rows, err)
+		return prepareOn(ctx, db, query, func(s *sql.Stmt) error {
+			return inTx(func(ctx context.Context, tx session, _ string, args ...any) error {
+				return drain(tx.(*sql.Tx).StmtContext(ctx, s).QueryContext(ctx, args...))
 			})(ctx, db, query, args...)
 		})
 	}},
-	{"exec on a connection", onConn(func(ctx context.Context, c *sql.Conn, query string, args []any) error {
-		return execOn(ctx, c, query, args)
-	})},
-	{"prepared on a connection", onConn(func(ctx context.Context, c *sql.Conn, query string, args []any) error {
-		return preparedOn(ctx, c, query, func(s *sql.Stmt) error { _, err := s.ExecContext(ctx, args...); return err })
-	})},
+	{"exec on a connection", onConn(execOn)},
+	{"prepared on a connection", onConn(preparedOn)},
 }
 
 // A session is what sends statements: a database, a transaction, a connection.
@@ -118,14 +103,16 @@ type session interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-func execOn(ctx context.Context, s session, query string, args []any) error {
-	_, err := s.ExecContext(ctx, query, args...)
-	return err
+func execOn(ctx context.Context, s session, query string, args ...any) error {
+	return errorOf(s.ExecContext(ctx, query, args...))
 }
 
-func queryOn(ctx context.Context, s session, query string, args []any) error {
-	rows, err := s.QueryContext(ctx, query, args...)
-	return drain(rows, err)
+func queryOn(ctx context.Context, s session, query string, args ...any) error {
+	return drain(s.QueryContext(ctx, query, args...))
+}
+
+func preparedOn(ctx context.Context, s session, query string, args ...any) error {
+	return prepareOn(ctx, s, query, func(stmt *sql.Stmt) error { return errorOf(stmt.ExecContext(ctx, args...)) })
 }
 
 // drain reads all rows: some drivers run a statement row by row.
@@ -142,7 +129,7 @@ func drain(rows *sql.Rows, err error) error {
 	return rows.Close()
 }
 
-func preparedOn(ctx context.Context, s session, query string, run func(*sql.Stmt) error) error {
+func prepareOn(ctx context.Context, s session, query string, run func(*sql.Stmt) error) error {
 	stmt, err := s.PrepareContext(ctx, query)
 	if err != nil {
 		return err
@@ -152,14 +139,14 @@ func preparedOn(ctx context.Context, s session, query string, run func(*sql.Stmt
 }
 
 func inTx(
-	run func(context.Context, *sql.Tx, string, []any) error,
+	run func(context.Context, session, string, ...any) error,
 ) func(context.Context, *sql.DB, string, ...any) error {
 	return func(ctx context.Context, db *sql.DB, query string, args ...any) error {
 		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}
-		if err := run(ctx, tx, query, args); err != nil {
+		if err := run(ctx, tx, query, args...); err != nil {
 			_ = tx.Rollback() // the reason is err
 			return err
 		}
@@ -168,7 +155,7 @@ func inTx(
 }
 
 func onConn(
-	run func(context.Context, *sql.Conn, string, []any) error,
+	run func(context.Context, session, string, ...any) error,
 ) func(context.Context, *sql.DB, string, ...any) error {
 	return func(ctx context.Context, db *sql.DB, query string, args ...any) error {
 		c, err := db.Conn(ctx)
@@ -176,6 +163,6 @@ func onConn(
 			return err
 		}
 		defer c.Close()
-		return run(ctx, c, query, args)
+		return run(ctx, c, query, args...)
 	}
 }

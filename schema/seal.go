@@ -7,6 +7,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -179,21 +180,15 @@ func sealed(db *sql.DB, names []string) (found []*core.Table, err error) {
 	if _, err := sealerOf(settings.Dialect()); err != nil {
 		return nil, fmt.Errorf("%w: schema: %w", sqlfence.ErrInvalid, err)
 	}
-	byName := make(map[string]*core.Table)
 	for _, t := range settings.Tables() {
-		if t.Rules.Sealed {
-			byName[t.Name] = t
-			if len(names) == 0 {
-				found = append(found, t)
-			}
+		if t.Rules.Sealed && (len(names) == 0 || slices.Contains(names, t.Name)) {
+			found = append(found, t)
 		}
 	}
 	for _, name := range names {
-		t, ok := byName[name]
-		if !ok {
+		if !slices.ContainsFunc(found, func(t *core.Table) bool { return t.Name == name }) {
 			return nil, fmt.Errorf("%w: schema: table %q isn't registered with Sealed", sqlfence.ErrInvalid, name)
 		}
-		found = append(found, t)
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%w: schema: no table is registered with Sealed, so nothing would be sealed; add "+

@@ -18,14 +18,7 @@ func checkLedger(l *look) {
 		}
 		ledger := l.ledgerOf(t)
 		if ledger == nil {
-			l.add(t.Table, Finding{
-				Level: Fault,
-				Code:  missingLedger,
-				Problem: fmt.Sprintf("There is no table %s for the writes of table %s, or this role can't see it: "+
-					"all are refused.", l.ledgerName(t), l.name(t.rel)),
-				Remedy: l.ledgerRemedy(),
-				SQL:    l.createLedger(t),
-			})
+			l.add(t.Table, l.noLedger(t))
 			continue
 		}
 		seen := func(x target) bool { return x.Ledger && l.ledgerOf(x) == ledger }
@@ -76,14 +69,24 @@ func (l *look) otherLedgers() (schemas []string) {
 	return schemas
 }
 
-// ledgerRemedy is what to do where guards find no ledger.
-func (l *look) ledgerRemedy() string {
-	if others := l.otherLedgers(); len(others) > 0 {
-		schema, path := l.db.Facts().Schema, l.db.Facts().Path
-		return fmt.Sprintf("There is one in %s %s: name it (sqlfence.WithSchema, sqlfence --schema), or have "+
-			"it found %s. A second one would let stale writes pass.", schema, strings.Join(others, ", "), path)
+// noLedger is the finding that a table's guards find no ledger.
+func (l *look) noLedger(t target) Finding {
+	home, others := l.opts.Schema, l.otherLedgers()
+	apart := l.db.ownLedgers() && !t.rel.visible // Setup makes the ledger of the main schema
+	if apart {
+		home = t.rel.schema
 	}
-	return Remedies[missingLedger]
+	f := Finding{Level: Fault, Code: missingLedger, Problem: fmt.Sprintf("There is no table %s for the writes of table "+
+		"%s, or this role can't see it: all are refused.", l.spell(home, sqltext.LedgerTable), l.name(t.rel))}
+	switch {
+	case len(others) > 0:
+		f.Remedy = fmt.Sprintf("There is one in %s %s: name it (sqlfence.WithSchema, sqlfence --schema), or have "+
+			"it found %s. A second one would let stale writes pass.", l.db.Facts().Schema, strings.Join(others, ", "),
+			l.db.Facts().Path)
+	case !apart:
+		f.SQL = sqltext.Place(l.db.Dialect, home, l.db.Facts().CreateLedger)
+	}
+	return f
 }
 
 // ledgerOf returns the ledger that the guards of a table ask; nil if there is none.
@@ -94,23 +97,6 @@ func (l *look) ledgerOf(t target) *relation {
 		}
 	}
 	return nil
-}
-
-func (l *look) ledgerName(t target) string {
-	if l.db.ownLedgers() && !t.rel.visible {
-		return l.spell(t.rel.schema, sqltext.LedgerTable)
-	}
-	return l.spell(l.opts.Schema, sqltext.LedgerTable)
-}
-
-func (l *look) createLedger(t target) string {
-	if l.db.ownLedgers() && !t.rel.visible {
-		return "" // Setup makes the one of the main schema
-	}
-	if len(l.otherLedgers()) > 0 {
-		return ""
-	}
-	return sqltext.Place(l.db.Dialect, l.opts.Schema, l.db.Facts().CreateLedger)
 }
 
 // checkFit looks at the table of the ledger. It reports one fault, of the first table that asks it;
@@ -213,4 +199,30 @@ func (r *relation) differing(triggers []sqltext.Trigger, method string) (wrong [
 		}
 	}
 	return wrong
+}
+
+// checkIssuers looks whether a ledger with the columns for who takes tokens, and when, gets them filled in. Columns
+// of another type are the application's own.
+func (l *look) checkIssuers(t *Table, ledger *relation) {
+	issuers, lacks := l.db.Facts().Issuers, []string(nil)
+	for _, own := range issuers.Columns {
+		c, _ := ledger.column(l.db, own.Name)
+		if !strings.HasPrefix(strings.ToLower(c.shown), own.Type) {
+			lacks = append(lacks, own.Name)
+		}
+	}
+	const remedy = "Call tokens.Store.RecordIssuers, or run sqlfence init --issuers --apply."
+	if len(lacks) > 0 {
+		fires := func(t sqltext.Trigger) bool { return ledger.triggers[t.Name] != "" }
+		if slices.ContainsFunc(issuers.Triggers, fires) {
+			l.wrongLedger(t, Fault, remedy, "Triggers record in table %s who takes tokens, and it has lost the column %s "+
+				"for that: no token can be taken.", l.name(ledger), strings.Join(lacks, ", "))
+		}
+		return
+	}
+	wrong := append(ledger.faults["unrecorded"], ledger.differing(issuers.Triggers, "RecordIssuers")...)
+	if len(wrong) > 0 && (len(ledger.triggers) > 0 || !ledger.hidesTriggers) {
+		l.wrongLedger(t, Warning, remedy, "Table %s says who has taken tokens, and when, and isn't kept up to date in "+
+			"that: %s.", l.name(ledger), strings.Join(wrong, ", "))
+	}
 }

@@ -176,25 +176,22 @@ func sessionPostgres(l *look) {
 // superuser isn't the application; a role that alone may write is, and so is the only one that may and doesn't own
 // the tables.
 func (l *look) applicationRole() string {
-	others := make(map[string]bool)
+	var others []string
 	owners := false
 	for _, t := range l.targets {
 		for _, role := range t.rel.writers {
-			owns := slices.Contains(t.rel.past, role)
-			owners = owners || owns
-			if !owns {
-				others[role] = true
+			switch {
+			case slices.Contains(t.rel.past, role):
+				owners = true
+			case !slices.Contains(others, role):
+				others = append(others, role)
 			}
 		}
 	}
 	super := l.settings["superuser"] == "true"
 	switch {
-	case super && len(others) == 1:
-		for role := range others {
-			if role != "PUBLIC" {
-				return l.db.Quote(role)
-			}
-		}
+	case super && len(others) == 1 && others[0] != "PUBLIC":
+		return l.db.Quote(others[0])
 	case !super && len(others) == 0 && !owners && len(l.targets) > 0:
 		return cmp.Or(l.settings[ownRole], setuperr.Role)
 	}

@@ -48,21 +48,22 @@ type news struct {
 }
 
 type (
-	tokenNews struct {
+	event struct {
 		At    string `json:"at"`
-		Event string `json:"event"` // token
+		Event string `json:"event"` // token, wait or count
+	}
+	tokenNews struct {
+		event
 		watched
 		Gone bool `json:"gone"`
 	}
 	waitNews struct {
-		At    string `json:"at"`
-		Event string `json:"event"` // wait
+		event
 		database.Wait
 		Gone bool `json:"gone"`
 	}
 	countNews struct {
-		At    string `json:"at"`
-		Event string `json:"event"` // count
+		event
 		counted
 		More  int64 `json:"more"`
 		Total int64 `json:"total"`
@@ -75,19 +76,19 @@ func changed(before, now look) (all []news) {
 	at := moment(time.Now())
 	gone, added := differences(before.names, now.names, func(w watched) any { return w.Name })
 	for _, w := range gone {
-		all = append(all, news{tokenNews{at, "token", w, true}, at, visible(w.Name) + "  gone"})
+		all = append(all, news{tokenNews{event{at, "token"}, w, true}, at, visible(w.Name) + "  gone"})
 	}
 	for _, w := range added {
-		all = append(all, news{tokenNews{at, "token", w, false}, at, visible(w.Name) + "  " + w.text()})
+		all = append(all, news{tokenNews{event{at, "token"}, w, false}, at, visible(w.Name) + "  " + w.text()})
 	}
 	ended, begun := differences(before.waits, now.waits, func(w database.Wait) any { return w.ID() })
 	for _, w := range ended {
-		all = append(all, news{waitNews{at, "wait", w, true}, at,
+		all = append(all, news{waitNews{event{at, "wait"}, w, true}, at,
 			fmt.Sprintf("%s  %s waits no longer", visible(w.Name), visible(w.Who))})
 	}
 	for _, w := range begun {
 		if !slices.ContainsFunc(before.waits, func(b database.Wait) bool { return b.ID() == w.ID() }) {
-			all = append(all, news{waitNews{at, "wait", w, false}, at, waitText(w)})
+			all = append(all, news{waitNews{event{at, "wait"}, w, false}, at, waitText(w)})
 		}
 	}
 	for _, c := range inOrder(now.counts) {
@@ -97,7 +98,7 @@ func changed(before, now look) (all []news) {
 			more = total
 		}
 		if more > 0 {
-			all = append(all, news{countNews{at, "count", c, more, total}, at,
+			all = append(all, news{countNews{event{at, "count"}, c, more, total}, at,
 				fmt.Sprintf("%s  %s: %d more, %d in all", visible(c.Program), visible(c.String()), more, total)})
 		}
 	}
