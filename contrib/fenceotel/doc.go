@@ -19,5 +19,5 @@
 //	sqlfence.lease.events            counter: acquired, contended, extended, released, lost
 //	sqlfence.lease.wait.duration     seconds, from the call to the lease
 //
-// Spans of statements are for a tracer below sqlfence, such as otelsql, which sees what is sent.
+// The package makes no spans. Let a tracer such as otelsql wrap the driver of sqlfence: docs/telemetry.md has more.
 package fenceotel
