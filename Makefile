@@ -33,7 +33,7 @@ suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
 applications: cgo ## run other people's programs' own tests through sqlfence, from the module proxy; FLAGS= as go run ./test/integration/extended/applications -h says
 	scripts/with-postgres go run ./test/integration/extended/applications -out docs/applications.md $(FLAGS)
 
-ha: cgo ## PostgreSQL with Patroni and etcd through 24 failovers a mode, about 20 minutes, and write docs/ha.md; needs Debian's patroni, python3-etcd, etcd-server and haproxy
+ha: cgo ## PostgreSQL with Patroni and etcd through 24 failovers a mode, about 20 minutes, and write docs/data/ha.md; needs Debian's patroni, python3-etcd, etcd-server and haproxy
 	cd test/integration && SQLFENCE_REQUIRE=all \
 		go test -count=1 -timeout 3h -run TestFailovers -v ./extended/ha -rounds 4
 

@@ -16,10 +16,9 @@ import (
 var (
 	proofNonce   = regexp.MustCompile(`sqlfence:[A-Z2-7]{16}:server:`)
 	proofVersion = regexp.MustCompile(`"version" : "[^"]*"`)
-	proofText    = regexp.MustCompile(`^(STATEMENT:  SELECT 1 FROM \(SELECT 1 AS n\) AS q WHERE CASE ).*'[A-Z2-7]*:server:'.*`)
 )
 
-// What PostgreSQL's own log has of a new connection's first write, which is refused.
+// The page for operators shows the errors in PostgreSQL's log of a new connection's first write, which is refused.
 func TestServerLog(t *testing.T) {
 	s := harness.NewServer(t, "logging_collector = on\nlog_filename = 'server.log'\nlog_line_prefix = ''\n")
 	s.Start(t)
@@ -52,8 +51,10 @@ func TestServerLog(t *testing.T) {
 				if i >= len(level.want) || !strings.HasPrefix(line, level.want[i]) {
 					t.Errorf("line %d is %q", i, line)
 				}
-				line = proofVersion.ReplaceAllString(proofNonce.ReplaceAllString(line, "sqlfence:nonce:server:"), `"version" : "…"`)
-				inText(t, pageText(t, "operations.md", "## Errors in the server's log"), proofText.ReplaceAllString(line, "$1…"))
+				if strings.HasPrefix(line, "ERROR:") {
+					line = proofVersion.ReplaceAllString(proofNonce.ReplaceAllString(line, "sqlfence:nonce:server:"), `"version" : "…"`)
+					inText(t, pageText(t, "operations.md", "## Errors in the server's log"), line)
+				}
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 // A failure is what happens to a leader. It returns what brings the node back.
 type failure struct {
 	name string
-	// what stands in docs/ha.md.
+	// what stands in docs/data/ha.md.
 	what string
 	fail func(t *testing.T, r *run, leader *node) (back func())
 }
@@ -31,7 +31,7 @@ var failures = []failure{
 	{"pause", "`kill -STOP` of both, and `-CONT` when another leads", func(t *testing.T, r *run, leader *node) func() {
 		return leader.pause(t, true)
 	}},
-	{"hung Patroni", "`kill -STOP` of Patroni alone, so that PostgreSQL goes on (no watchdog)",
+	{"hung Patroni", "`kill -STOP` of Patroni alone, so that PostgreSQL continues (no watchdog)",
 		func(t *testing.T, r *run, leader *node) func() { return leader.pause(t, false) }},
 	{"no etcd", "the leader alone doesn't reach etcd", func(t *testing.T, r *run, leader *node) func() {
 		return leader.etcd.cut()

@@ -14,7 +14,7 @@ var rounds = flag.Int("rounds", 0, "how often each failure happens in each mode;
 // api is etcd's. By version 3 a leader of Patroni before 3.0.3 that was stopped takes the place of its successor.
 var api = flag.String("api", "etcd", "how Patroni asks etcd: etcd or etcd3")
 
-// forPage is how many failovers a run has to have in each mode, so that it is written into docs/ha.md.
+// forPage is how many failovers a run has to have in each mode, so that it is written into docs/data/ha.md.
 const forPage = 20
 
 // modes are Patroni's. Only where replication is synchronous nothing that was acknowledged is lost.
@@ -45,7 +45,7 @@ func TestFailovers(t *testing.T) {
 	})
 	ran.NeedAll(t)
 	if !t.Failed() && *rounds*len(failures) >= forPage {
-		harness.WriteSection(t, "../../../../docs/ha.md", "run", describe(t, results))
+		harness.WriteSection(t, "../../../../docs/data/ha.md", "run", describe(t, results))
 	}
 }
 

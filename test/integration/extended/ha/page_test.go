@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// describe is what docs/ha.md says of a run.
+// describe is what docs/data/ha.md says of a run.
 func describe(t *testing.T, results []*result) string {
 	t.Helper()
 	var b strings.Builder
@@ -31,8 +31,8 @@ func describe(t *testing.T, results []*result) string {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "\nThe longest time without a guarded write that was acknowledged, of all clients: least, median and "+
-		"most of each kind of failure, in seconds.\n\n| failure of the leader |%s\n%s\n",
+	fmt.Fprintf(&b, "\nThe longest time between two acknowledged guarded writes of any clients, in seconds: minimum, median and "+
+		"maximum of each kind of failure.\n\n| failure of the leader |%s\n%s\n",
 		strings.TrimPrefix(head, "| |"), line)
 	for _, f := range failures {
 		fmt.Fprintf(&b, "| %s: %s |", f.name, f.what)
@@ -49,24 +49,24 @@ var figures = []struct {
 	of   func(r *result) string
 }{
 	{"failovers", func(r *result) string { return thousands(len(r.failovers)) }},
-	{"tokens given out", func(r *result) string { return thousands(r.verdict.tokens) }},
-	{"of these, a second time", func(r *result) string { return thousands(r.verdict.twice) }},
-	{"of these, not above those before them on the same timeline, or an earlier one",
+	{"tokens issued", func(r *result) string { return thousands(r.verdict.tokens) }},
+	{"of these, issued twice", func(r *result) string { return thousands(r.verdict.twice) }},
+	{"of these, not above every earlier token of the same or an earlier timeline",
 		func(r *result) string { return thousands(r.verdict.fell) }},
-	{"of these, by a primary that had been replaced, below those of the new one",
+	{"of these, issued by a replaced primary, below a token of the new primary",
 		func(r *result) string { return thousands(r.verdict.behind) }},
-	{"writes that landed", func(r *result) string { return thousands(r.verdict.landed) }},
-	{"writes sent under a token that was known to be replaced",
+	{"committed writes", func(r *result) string { return thousands(r.verdict.landed) }},
+	{"stale writes sent",
 		func(r *result) string { return thousands(r.verdict.stale) }},
 	{"of these, refused as stale", func(r *result) string { return thousands(r.verdict.refused) }},
 	{"of these, refused as not issued", func(r *result) string { return thousands(r.verdict.notIssued) }},
-	{"of these, acknowledged: their successor was lost, or they were",
+	{"of these, acknowledged, because the failover lost the newer token or the write",
 		func(r *result) string { return thousands(r.verdict.acknowledged) }},
-	{"**stale writes over a newer one that is there**",
+	{"**stale writes that overwrote a newer write**",
 		func(r *result) string { return "**" + thousands(r.verdict.guarded()) + "**" }},
-	{"the same on a table without sqlfence", func(r *result) string { return thousands(r.verdict.over["plain"]) }},
-	{"acknowledged writes that were lost", func(r *result) string { return thousands(r.verdict.lost) }},
-	{"writes that landed though an error had said that they didn't",
+	{"the same without sqlfence", func(r *result) string { return thousands(r.verdict.over["plain"]) }},
+	{"acknowledged writes lost", func(r *result) string { return thousands(r.verdict.lost) }},
+	{"writes that an error reported as failed, but that were committed",
 		func(r *result) string { return thousands(r.verdict.forbidden) }},
 }
 
