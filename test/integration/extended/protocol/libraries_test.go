@@ -18,7 +18,7 @@ import (
 // Libraries of other languages write to a table that is sealed from the transaction, by the statements that they
 // write anyway. Each has a program in testdata/libraries with the lines that fence it between two comments.
 
-var updatePage = flag.Bool("update-protocol", false, "write the part of docs/protocol.md about libraries")
+var updatePage = flag.Bool("update-protocol", false, "write the part of docs/data/protocol.md about libraries")
 
 // A script is a program with a library.
 type script struct {
@@ -236,7 +236,7 @@ const libraryBegin, libraryEnd = "<!-- libraries: written by test/integration/ex
 // writePage compares the page with what has run; with -update-protocol, and all libraries there, it writes it.
 func writePage(t *testing.T, ran map[string]row) {
 	t.Helper()
-	const file = "../../../../docs/protocol.md"
+	const file = "../../../../docs/data/protocol.md"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

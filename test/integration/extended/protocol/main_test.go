@@ -1,5 +1,5 @@
-// Package protocol_test has the tests of docs/protocol.md: other programs write to
-// fenced tables by the SQL of that page.
+// Package protocol_test has the tests of docs/protocol.md and docs/data/protocol.md: other programs write to
+// fenced tables by the SQL of these pages.
 package protocol_test
 
 import (
@@ -65,18 +65,24 @@ func (l *library) want(t *testing.T, want string) {
 	}
 }
 
-// block returns the block of docs/protocol.md that stands behind a comment with this name.
+// pages are the protocol, and the libraries and statements that few readers need.
+var pages = []string{"../../../../docs/protocol.md", "../../../../docs/data/protocol.md"}
+
+// block returns the block of the pages that follows a comment with this name.
 func block(t *testing.T, name string) string {
 	t.Helper()
-	page, err := os.ReadFile("../../../../docs/protocol.md")
-	if err != nil {
-		t.Fatal(err)
+	for _, file := range pages {
+		page, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile("(?s)<!-- " + name + " -->\n```[a-z]+\n(.*?)```").FindStringSubmatch(string(page))
+		if found != nil {
+			return found[1]
+		}
 	}
-	found := regexp.MustCompile("(?s)<!-- " + name + " -->\n```[a-z]+\n(.*?)```").FindStringSubmatch(string(page))
-	if found == nil {
-		t.Fatalf("the page has no block %q", name)
-	}
-	return found[1]
+	t.Fatalf("the pages have no block %q", name)
+	return ""
 }
 
 // named is what the page calls a database.

@@ -14,9 +14,10 @@ import (
 
 	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// The programs of the page take a token, write, and tell the refusals apart.
+// The programs of the pages take a token, write, and tell the refusals apart.
 
 // A program is one of the page, in a frame that calls its functions.
 type program struct {
@@ -25,7 +26,6 @@ type program struct {
 	base  harness.Base
 	// probe is a command that fails where the program can't be run.
 	probe, run []string
-	issue      func(text string) string // the statement with the language's parameters
 	address    func(t *testing.T, dsn string) string
 }
 
@@ -36,13 +36,13 @@ const python = "/usr/bin/python3"
 
 var programs = []program{
 	{name: "python", frame: "program.py", base: harness.Bases[1], probe: []string{python, "-c", "import psycopg"}, run: []string{python},
-		issue: forName("%(name)s::text"), address: postgresURL},
+		address: postgresURL},
 	{name: "pg", frame: "pg.js", base: harness.Bases[1], probe: []string{"node", "-e", "require('pg')"}, run: []string{"node"},
-		issue: forName("$1::text"), address: postgresURL},
+		address: postgresURL},
 	{name: "mysql2", frame: "mysql2.js", base: harness.MySQL, probe: []string{"node", "-e", "require('mysql2')"}, run: []string{"node"},
-		issue: forName("'books'"), address: mysqlURL},
+		address: mysqlURL},
 	{name: "java", frame: "Jdbc.java", base: harness.Bases[1], probe: []string{"java", "-cp", jdbcDriver, "--list-modules"}, run: []string{"java", "-cp", jdbcDriver},
-		issue: forName("?"), address: jdbcURL},
+		address: jdbcURL},
 }
 
 const wantOutput = `token 43
@@ -61,6 +61,11 @@ func TestPrograms(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			p.need(t)
 			l := sealed(t, p.base)
+			if named(p.base) == "postgres" {
+				if err := harness.NewStore(t, l.plain, tokens.WithProcedures()).Setup(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
 			harness.MustExec(t, l.plain, "INSERT INTO books (id, title, price, fence_token) VALUES (2, 'two', 20, -42)")
 			out, err := p.command(t, l.dsn).CombinedOutput()
 			if err != nil || string(out) != wantOutput {
@@ -102,15 +107,10 @@ func (p program) command(t *testing.T, dsn string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	c := exec.CommandContext(t.Context(), p.run[0], append(p.run[1:], file, p.address(t, dsn))...)
-	c.Env = append(os.Environ(), "ISSUE="+p.issue(block(t, named(p.base)+" issue")))
 	if named(p.base) == "mysql" {
-		c.Env = append(c.Env, "ENSURE="+block(t, "mysql ensure"))
+		c.Env = append(os.Environ(), "ISSUE="+block(t, "mysql issue"), "ENSURE="+block(t, "mysql ensure"))
 	}
 	return c
-}
-
-func forName(parameter string) func(string) string {
-	return func(text string) string { return strings.ReplaceAll(text, "'books'", parameter) }
 }
 
 // postgresURL says search_path as libpq does.

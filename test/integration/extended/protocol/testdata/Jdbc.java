@@ -3,8 +3,6 @@ import java.sql.DriverManager;
 import java.sql.SQLException;
 
 public class Jdbc {
-    static final String ISSUE = System.getenv("ISSUE");
-
     // {page}
 
     interface Write { void run() throws SQLException; }

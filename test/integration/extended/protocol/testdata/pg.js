@@ -1,7 +1,5 @@
 const { Client } = require('pg')
 
-const ISSUE = process.env.ISSUE
-
 // {page}
 
 async function main() {

@@ -1,9 +1,6 @@
-import os
 import sys
 
 import psycopg
-
-ISSUE = os.environ["ISSUE"]
 
 # {page}
 
