@@ -28,7 +28,7 @@ proof: cgo ## try to break fences for an hour, sqlfence's first, and add what wa
 	cd test/proof && SQLFENCE_REQUIRE="postgres mysql" go test -count=1 -timeout 0 -v . -write ../../docs -for 1h $(FLAGS)
 
 suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
-	scripts/driver-suites -write ../../docs/compatibility.md
+	scripts/driver-suites -write ../../docs/data/compatibility.md
 
 applications: cgo ## run other people's programs' own tests through sqlfence, from the module proxy; FLAGS= as go run ./test/integration/extended/applications -h says
 	scripts/with-postgres go run ./test/integration/extended/applications -out docs/applications.md $(FLAGS)

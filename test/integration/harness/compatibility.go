@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-var updateCompatibility = flag.Bool("update-compatibility", false, "write what the tests found into docs/compatibility.md")
+var updateCompatibility = flag.Bool("update-compatibility", false, "write what the tests found into docs/data/compatibility.md")
 
-// InCompatibility holds a section of docs/compatibility.md to what a test has
+// InCompatibility holds a section of docs/data/compatibility.md to what a test has
 // found out. The section stands between two comments that carry its name. A
 // text is only compared where all of its tests have run: with PostgreSQL and
 // MariaDB, and without -run.
 func InCompatibility(t *testing.T, section, found string) {
 	t.Helper()
-	const file = "../../../../docs/compatibility.md" // from a folder of promises or extended
+	const file = "../../../../docs/data/compatibility.md" // from a folder of promises or extended
 	_, text, _ := cutSection(t, file, section)
 	if text == found {
 		return

@@ -24,7 +24,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// openings are the snippets of docs/orms.md, by their section. Each gives the
+// openings are the snippets of docs/compatibility.md, by their section. Each gives the
 // first book another price.
 var openings = map[string]func(ctx context.Context, db *sql.DB, dsn string) error{
 	"xorm": openingXorm, "pop": openingPop, "upper/db": openingUpper,
@@ -55,19 +55,19 @@ func TestOpenings(t *testing.T) {
 	})
 }
 
-// TestOpeningsAreDocumented holds the snippets of docs/orms.md to this file.
+// TestOpeningsAreDocumented holds the snippets of docs/compatibility.md to this file.
 func TestOpeningsAreDocumented(t *testing.T) {
 	lines := make(map[string]bool)
 	for line := range strings.Lines(readText(t, "opening_test.go")) {
 		lines[codeOf(line)] = true
 	}
-	page := readText(t, "../../../../docs/orms.md")
+	page := readText(t, "../../../../docs/compatibility.md")
 	for section := range openings {
 		_, text, found := strings.Cut(page, "\n## "+section+"\n")
 		_, text, opened := strings.Cut(text, "```go\n")
 		snippet, _, closed := strings.Cut(text, "```")
 		if !found || !opened || !closed {
-			t.Errorf("docs/orms.md has no snippet for %s", section)
+			t.Errorf("docs/compatibility.md has no snippet for %s", section)
 		}
 		for line := range strings.Lines(snippet) {
 			if code := codeOf(line); !lines[code] {

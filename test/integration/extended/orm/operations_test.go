@@ -26,7 +26,7 @@ type ormOperation struct {
 
 func (op ormOperation) changes() bool { return !op.reads && !op.fails && op.name != opMissing }
 
-// verdict is what the table of docs/compatibility.md says.
+// verdict is what the table of docs/data/compatibility.md says.
 func (op ormOperation) verdict(o orm, b harness.Base, passed bool) string {
 	switch {
 	case !passed:
@@ -60,23 +60,21 @@ func (op ormOperation) listsKey(o orm, b harness.Base) bool {
 }
 
 const ormNotes = `
-¹ With a ` + "`Key`" + ` by another column than the primary key it assigns the key, to what it is. It
-is guarded where the context holds the record's token and no other one of the table, and
-else refused: ErrUnguardable, "it assigns the key column".
+¹ The statement assigns all columns but the primary key. With a ` + "`Key`" + ` by one of them, the context must hold the token of the
+record, and no other token of the table. Otherwise: ErrUnguardable, "it assigns the key column".
 
-² With a ` + "`Key`" + ` by a column that the database fills in, such as an identity or a serial, it
-is refused: the row's key is unknown before the statement runs. With ` + "`UnfencedInserts`" + ` besides,
-new rows need none, and it is guarded; an upsert needs a token all the same.
+² Refused with a ` + "`Key`" + ` by a column that the database fills in, such as an identity column: the key is unknown before the
+statement runs. With ` + "`UnfencedInserts`" + ` a new row needs no token, and the statement is guarded. An upsert needs a token.
 
-³ Where the column is a row fence's: ErrUnguardable, "it assigns the fence column".
+³ If the column is a row fence's: ErrUnguardable, "it assigns the fence column".
 
-⁴ As ¹; but it was tried with several records in one call, which need several tokens, and is
-then refused. With a ` + "`Key`" + ` by the primary key it is guarded.
+⁴ As ¹. The test saves several records in one call. Several records need several tokens, so the call is refused. With a ` + "`Key`" + ` by the
+primary key the call is guarded.
 
-⁵ It assigns the primary key as well, to what it is: with a ` + "`Key`" + ` by that, as ¹.
+⁵ The statement assigns the primary key as well, to its stored value. With a ` + "`Key`" + ` by the primary key, as ¹.
 
-⁶ It assigns a list of columns, ` + "`(isbn, title) = ($1, $2)`" + `. With a ` + "`Key`" + ` by one of them it is
-refused: ErrUnguardable, "it assigns the key column a value that may be another key".
+⁶ The statement assigns a list of columns, ` + "`(isbn, title) = ($1, $2)`" + `. If the ` + "`Key`" + ` is in the list: ErrUnguardable, "it
+assigns the key column a value that may be another key".
 `
 
 // The operations' names, as an orm's actions are called.

@@ -35,7 +35,7 @@ type ormActions map[string]ormAction
 // ormBooks, or a number of rows.
 type ormAction func(ctx context.Context) (any, error)
 
-// ormTables are the tables of docs/compatibility.md, and the columns of each.
+// ormTables are the tables of docs/data/compatibility.md, and the columns of each.
 var ormTables = [][]orm{
 	{gormORM, gormPreparedORM, entORM, bunORM, xormORM, popORM, upperORM},
 	{sqlxORM, sqlcORM, squirrelORM, goquORM, jetORM},

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An ormTable is the section "orms" of docs/compatibility.md: ormTables, with notes.
+// An ormTable is the section "orms" of docs/data/compatibility.md: ormTables, with notes.
 type ormTable struct {
 	cells map[[2]string]*ormCell // by operation and ORM
 	ran   map[[2]string]bool     // by ORM and driver

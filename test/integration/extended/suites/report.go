@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-const intro = `Each driver's tests, run alone and then with sqlfence around the driver and nothing
-registered; subtests count. pgx's tests of its pool run with ` + "`fencepgx`" + ` and a registered
-table. ` + "`make suites`" + ` runs them and writes this section; ` + "`make test`" + ` doesn't run them.
+const intro = `Written by ` + "`make suites`" + `, which runs each driver's tests alone and then through sqlfence, with no registered table. pgx's
+tests of its pool run through ` + "`fencepgx`" + `, with a registered table. Subtests count.
 
 | driver | alone: passed | failed | skipped | with sqlfence: passed | left out | fail only there | time alone, with |
 |---|---|---|---|---|---|---|---|

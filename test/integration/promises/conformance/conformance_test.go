@@ -15,7 +15,7 @@ import (
 )
 
 // The conformance suite over every driver, in every mode that changes what is
-// sent. What comes out is docs/compatibility.md.
+// sent. What comes out is docs/data/compatibility.md.
 
 // A target is a driver in one of its modes.
 type target struct {

@@ -38,7 +38,7 @@ var rows = []struct {
 		[]string{"single use", "keys", "claims", "claims of another table", "unknown name"}},
 }
 
-// docs/compatibility.md has what TestConformance has found, if all targets have made all checks and passed.
+// docs/data/compatibility.md has what TestConformance has found, if all targets have made all checks and passed.
 // TestConformance itself can't compare the page, because its parallel subtests run after its own code.
 func TestPageMatchesReports(t *testing.T) {
 	made := 0
