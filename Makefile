@@ -23,7 +23,7 @@ bench: cgo ## measure everything in one run, about 20 minutes, and write docs/be
 	@command -v redis-server >/dev/null || scripts/apt-install redis-server || true
 	@go run ./test/bench -out docs $(FLAGS)
 
-proof: cgo ## try to break fences for an hour, sqlfence's first, and add what was found to docs/proof.md; FLAGS='-for 10m -seed 7'
+proof: cgo ## try to break fences for an hour, sqlfence's first, and add what was found to docs/data/proof.md; FLAGS='-for 10m -seed 7'
 	@command -v faketime >/dev/null || scripts/apt-install faketime || true
 	cd test/proof && SQLFENCE_REQUIRE="postgres mysql" go test -count=1 -timeout 0 -v . -write ../../docs -for 1h $(FLAGS)
 
@@ -31,7 +31,7 @@ suites: cgo ## run the drivers' own tests through sqlfence; takes minutes
 	scripts/driver-suites -write ../../docs/data/compatibility.md
 
 applications: cgo ## run other people's programs' own tests through sqlfence, from the module proxy; FLAGS= as go run ./test/integration/extended/applications -h says
-	scripts/with-postgres go run ./test/integration/extended/applications -out docs/applications.md $(FLAGS)
+	scripts/with-postgres go run ./test/integration/extended/applications -out docs/data/applications.md $(FLAGS)
 
 ha: cgo ## PostgreSQL with Patroni and etcd through 24 failovers a mode, about 20 minutes, and write docs/data/ha.md; needs Debian's patroni, python3-etcd, etcd-server and haproxy
 	cd test/integration && SQLFENCE_REQUIRE=all \

@@ -103,7 +103,7 @@ func othersLength() time.Duration {
 	return max(10*time.Second, *length/60)
 }
 
-// docs/proof.md is what the runs say.
+// docs/data/proof.md is what the runs say.
 func TestDocs(t *testing.T) {
 	if *docs != "" {
 		if err := report.Write(*docs); err != nil {
@@ -115,7 +115,7 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := os.ReadFile("../../docs/proof.md"); err != nil || string(got) != want {
-		t.Errorf("docs/proof.md isn't what its runs and its texts make of it (%v); run go test . -run TestDocs -write ../../docs", err)
+	if got, err := os.ReadFile("../../docs/data/proof.md"); err != nil || string(got) != want {
+		t.Errorf("docs/data/proof.md isn't what its runs and its texts make of it (%v); run go test . -run TestDocs -write ../../docs", err)
 	}
 }

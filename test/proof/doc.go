@@ -1,4 +1,4 @@
-// Package proof has no code of its own: its tests try to break fences, sqlfence's first, and write docs/proof.md.
+// Package proof has no code of its own: its tests try to break fences, sqlfence's first, and write docs/data/proof.md.
 // Packages, from a request to a verdict:
 //
 //   - fence: what a fence under test reads and writes, and its process;

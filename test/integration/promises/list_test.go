@@ -1,4 +1,4 @@
-// Package promises_test keeps docs/promises-tests.md, the list of the tests that hold each promise of docs/promises.md on
+// Package promises_test keeps docs/data/promises-tests.md, the list of the tests that hold each promise of docs/promises.md on
 // each database.
 //
 // A test belongs to the promises with the ids at the beginning of its name: TestG1G2WriteThatWaits holds G1 and G2. A
@@ -22,11 +22,11 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update-promises", false, "run the tests that hold promises, and write docs/promises-tests.md")
+var update = flag.Bool("update-promises", false, "run the tests that hold promises, and write docs/data/promises-tests.md")
 
 const (
 	promises = "../../../docs/promises.md"
-	page     = "../../../docs/promises-tests.md"
+	page     = "../../../docs/data/promises-tests.md"
 )
 
 var databases = []string{"PostgreSQL", "SQLite", "MariaDB"}
@@ -156,8 +156,9 @@ func readPage(t *testing.T, tests map[string]held) {
 func list(t *testing.T, tests map[string]held) string {
 	t.Helper()
 	text := "# The tests that hold each promise\n\n" +
-		"A short run of the tests (`make test`) wrote this list. Each [promise](promises.md) has the tests with its id in their " +
-		"names. After each test come its folder in test/integration/promises, and the databases that the test uses and passes on.\n"
+		"A short run of the tests (`make test`) wrote this list. A test belongs to the [promises](../promises.md) with the ids " +
+		"in its name. Each line names the test, its folder in test/integration/promises, and the databases on which the test " +
+		"passes.\n"
 	known := make(map[string]bool)
 	for _, promise := range promiseRow.FindAllStringSubmatch(read(t, promises), -1) {
 		known[promise[1]] = true

@@ -16,13 +16,13 @@ import (
 //go:embed page.template
 var page string
 
-// Write writes proof.md of all runs into the folder of the docs.
+// Write writes data/proof.md of all runs into the folder of the docs.
 func Write(docs string) error {
 	text, err := Page(docs)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(docs, "proof.md"), []byte(text), 0o644)
+	return os.WriteFile(filepath.Join(docs, "data", "proof.md"), []byte(text), 0o644)
 }
 
 // Page returns what Write writes.

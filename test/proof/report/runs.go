@@ -1,4 +1,4 @@
-// Package report keeps what the runs of the proof have found, and writes docs/proof.md of it.
+// Package report keeps what the runs of the proof have found, and writes docs/data/proof.md of it.
 package report
 
 import (
@@ -81,7 +81,7 @@ func (r *Run) Verdict() string {
 }
 
 // fileOf is where the runs are, in the folder of the docs.
-func fileOf(docs string) string { return filepath.Join(docs, "proof", "runs.jsonl") }
+func fileOf(docs string) string { return filepath.Join(docs, "data", "proof", "runs.jsonl") }
 
 // Save adds runs to those before.
 func Save(docs string, runs ...Run) (err error) {

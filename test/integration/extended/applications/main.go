@@ -6,7 +6,7 @@
 // there, and runs their own tests alone, through sqlfence with nothing registered,
 // and with their main tables registered: by row and by ledger, with a token that holds
 // and with one that another process supersedes after a few writes. It writes
-// docs/applications.md.
+// docs/data/applications.md.
 package main
 
 import (

@@ -9,7 +9,7 @@
 //     and leaves the same rows. If there is none, a promise was broken.
 //   - [controls] are other ways to guard a write. They go through the same machine, which has to catch each.
 //
-// How many orders there are is in docs/orders.md.
+// How many orders there are is in docs/data/orders.md.
 package orders_test
 
 import (

@@ -14,9 +14,9 @@ import (
 )
 
 // page has what was counted, and the figures of one run.
-const page = "../../../../docs/orders.md"
+const page = "../../../../docs/data/orders.md"
 
-var update = flag.Bool("update-orders", false, "write what is counted, and what came of it, into docs/orders.md")
+var update = flag.Bool("update-orders", false, "write what is counted, and what came of it, into docs/data/orders.md")
 
 // A figure is what came of the orders of a mode.
 type figure struct {
