@@ -65,6 +65,7 @@ var scripts = []script{
 	{name: "Doctrine", file: "doctrine.php", run: []string{"php"}, version: debian("php-doctrine-orm"), address: bareURL},
 	{name: "node-postgres", file: "pg.js", run: []string{"node"}, version: node("pg"), address: bareURL},
 	{name: "Kysely", file: "kysely.js", run: []string{"node"}, version: node("kysely"), address: bareURL},
+	{name: "Knex", file: "knex.js", run: []string{"node"}, version: node("knex"), address: bareURL},
 	{name: "Drizzle", file: "drizzle.js", run: []string{"node"}, version: node("drizzle-orm"), address: bareURL},
 	{name: "TypeORM", file: "typeorm.js", run: []string{"node"}, version: node("typeorm"), address: bareURL},
 	{name: "Prisma", file: "prisma.js", run: []string{"node"}, version: node("@prisma/client"), address: bareURL,
