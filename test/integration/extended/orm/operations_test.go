@@ -60,21 +60,22 @@ func (op ormOperation) listsKey(o orm, b harness.Base) bool {
 }
 
 const ormNotes = `
-¹ The statement assigns all columns but the primary key. With a ` + "`Key`" + ` by one of them, the context must hold the token of the
-record, and no other token of the table. Otherwise: ErrUnguardable, "it assigns the key column".
+¹ The statement assigns all columns but the primary key. With a ` + "`Key`" + ` by one of them, the context must hold the token
+of the record, and no other token of the table. Otherwise: ErrUnguardable, "it assigns the key column".
 
-² Refused with a ` + "`Key`" + ` by a column that the database fills in, such as an identity column: the key is unknown before the
-statement runs. With ` + "`UnfencedInserts`" + ` a new row needs no token, and the statement is guarded. An upsert needs a token.
+² Refused with a ` + "`Key`" + ` by a column that the database fills in, such as an identity column: the key is unknown before
+the statement runs. With ` + "`UnfencedInserts`" + ` a new row needs no token, and the statement is guarded. An upsert needs a
+token.
 
 ³ If the column is a row fence's: ErrUnguardable, "it assigns the fence column".
 
-⁴ As ¹. The test saves several records in one call. Several records need several tokens, so the call is refused. With a ` + "`Key`" + ` by the
-primary key the call is guarded.
+⁴ As ¹. The test saves several records in one call. Several records need several tokens, so the call is refused. With
+a ` + "`Key`" + ` by the primary key the call is guarded.
 
 ⁵ The statement assigns the primary key as well, to its stored value. With a ` + "`Key`" + ` by the primary key, as ¹.
 
-⁶ The statement assigns a list of columns, ` + "`(isbn, title) = ($1, $2)`" + `. If the ` + "`Key`" + ` is in the list: ErrUnguardable, "it
-assigns the key column a value that may be another key".
+⁶ The statement assigns a list of columns, ` + "`(isbn, title) = ($1, $2)`" + `. If the ` + "`Key`" + ` is in the list: ErrUnguardable,
+"it assigns the key column a value that may be another key".
 `
 
 // The operations' names, as an orm's actions are called.

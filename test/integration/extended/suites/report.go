@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-const intro = `Written by ` + "`make suites`" + `, which runs each driver's tests alone and then through sqlfence, with no registered table. pgx's
-tests of its pool run through ` + "`fencepgx`" + `, with a registered table. Subtests count.
+const intro = `Written by ` + "`make suites`" + `, which runs each driver's tests alone and then through sqlfence, with no registered table.
+pgx's tests of its pool run through ` + "`fencepgx`" + `, with a registered table. Subtests count.
 
 | driver | alone: passed | failed | skipped | with sqlfence: passed | left out | fail only there | time alone, with |
 |---|---|---|---|---|---|---|---|
