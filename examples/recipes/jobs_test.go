@@ -45,12 +45,14 @@ func onJobs(t *testing.T, test func(t *testing.T, db jobsDB)) {
 				sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("claim")))
 			check(err)
 			check(db.Close())
-			db, err = sqlfence.Open(driver, dsn,
-				sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("claim")),
-				sqlfence.WithTable("results", sqlfence.ClaimOf("jobs"), sqlfence.Key("job_id")),
-				sqlfence.WithTable("outbox", sqlfence.ClaimOf("jobs")),
-				sqlfence.WithTable("tasks", sqlfence.Key("task_key"), sqlfence.Claim("claim")))
-			check(err)
+			db = func() *sql.DB {
+				db, err := sqlfence.Open(driver, dsn,
+					sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("claim")),
+					sqlfence.WithTable("results", sqlfence.ClaimOf("jobs"), sqlfence.Key("job_id")),
+					sqlfence.WithTable("outbox", sqlfence.ClaimOf("jobs")))
+				check(err)
+				return db
+			}()
 			defer db.Close()
 			for _, query := range []string{
 				`CREATE TABLE jobs (id bigint PRIMARY KEY, state varchar(10) NOT NULL DEFAULT 'queued', heartbeat timestamp,
@@ -143,12 +145,11 @@ func TestJobs(t *testing.T) {
 func TestRescueInOneStatement(t *testing.T) {
 	onJobs(t, func(t *testing.T, db jobsDB) {
 		ctx, late := t.Context(), db.take(t.Context(), t)
-		deadline := time.Now()
-		db.exec(late, t, `UPDATE jobs SET heartbeat = $1 WHERE id = 1`, deadline.Add(-time.Hour))
-		db.exec(late, t, `UPDATE jobs SET heartbeat = $1 WHERE id = 2`, deadline.Add(time.Hour))
+		db.exec(late, t, `UPDATE jobs SET heartbeat = $1 WHERE id = 1`, time.Now().Add(-time.Hour))
+		db.exec(late, t, `UPDATE jobs SET heartbeat = $1 WHERE id = 2`, time.Now().Add(time.Hour))
 		var err error
 		_, err = db.ExecContext(sqlfence.WithTakeover(ctx),
-			`UPDATE jobs SET state = 'queued' WHERE state = 'running' AND heartbeat < $1`, deadline)
+			`UPDATE jobs SET state = 'queued' WHERE state = 'running' AND heartbeat < $1`, time.Now().Add(-time.Minute))
 		checking(t)(err)
 		db.wantJob(t, 1, "queued 0 2")
 		db.wantJob(t, 2, "running 0 1")
@@ -178,9 +179,10 @@ func TestRescueInTwoSteps(t *testing.T) {
 				ctx, check := t.Context(), checking(t)
 				id, claim := int64(1), int64(0)
 				holder := db.take(ctx, t)
-				check(db.QueryRowContext(ctx, `SELECT claim FROM jobs WHERE id = $1`, id).Scan(&claim))
+				err := db.QueryRowContext(ctx, `SELECT claim FROM jobs WHERE id = $1`, id).Scan(&claim)
+				check(err)
 				step.does(t, db, holder)
-				_, err := db.ExecContext(ctx, `UPDATE jobs SET state = 'queued', claim = claim + 1
+				_, err = db.ExecContext(ctx, `UPDATE jobs SET state = 'queued', claim = claim + 1
 					WHERE id = $1 AND state = 'running' AND claim = $2`, id, claim)
 				check(err)
 				db.wantJob(t, 1, step.want)
@@ -235,7 +237,8 @@ func TestFlagOnARunningJob(t *testing.T) {
 	onJobs(t, func(t *testing.T, db jobsDB) {
 		ctx, id := t.Context(), 1
 		flag := func() {
-			_, err := db.ExecContext(sqlfence.Bypass(ctx, "cancel a job"),
+			var err error
+			_, err = db.ExecContext(sqlfence.Bypass(ctx, "cancel a job"),
 				`UPDATE jobs SET cancel = true WHERE id = $1`, id)
 			checking(t)(err)
 		}
@@ -249,14 +252,14 @@ func TestFlagOnARunningJob(t *testing.T) {
 
 func TestPruning(t *testing.T) {
 	onJobs(t, func(t *testing.T, db jobsDB) {
-		ctx, late, limit := t.Context(), db.take(t.Context(), t), time.Now()
-		db.exec(late, t, `UPDATE jobs SET state = 'done', heartbeat = $1 WHERE id = 1`, limit.Add(-time.Hour))
+		ctx, late := t.Context(), db.take(t.Context(), t)
+		db.exec(late, t, `UPDATE jobs SET state = 'done', heartbeat = $1 WHERE id = 1`, time.Now().Add(-25*time.Hour))
 		_, err := db.ExecContext(ctx, `DELETE FROM jobs WHERE state = 'done'`)
 		if !errors.Is(err, sqlfence.ErrNoFence) {
 			t.Errorf("a DELETE without a claim: %v", err)
 		}
 		_, err = db.ExecContext(sqlfence.Bypass(ctx, "prune finished jobs"),
-			`DELETE FROM jobs WHERE state = 'done' AND heartbeat < $1`, limit)
+			`DELETE FROM jobs WHERE state = 'done' AND heartbeat < $1`, time.Now().Add(-24*time.Hour))
 		checking(t)(err)
 		_, err = db.ExecContext(late, "INSERT INTO results (job_id) VALUES (1)")
 		wantStale(t, err)
@@ -274,17 +277,24 @@ func TestKeyOfTwoColumns(t *testing.T) {
 		t.Fatal("the page has no column task_key")
 	}
 	column := string(block[1])
-	onJobs(t, func(t *testing.T, db jobsDB) { db.playTasks(t, column) })
-	t.Run("mysql", func(t *testing.T) {
-		check := checking(t)
-		source, err := scratch.New(t.Context(), "tasks", servers.MySQLURL(t))
-		check(err)
-		defer func() { check(source.Drop()) }()
-		db, err := sqlfence.Open(source.Driver, source.DSN, sqlfence.WithTable("tasks", sqlfence.Key("task_key"), sqlfence.Claim("claim")))
-		check(err)
-		defer db.Close()
-		jobsDB{db, source.Driver}.playTasks(t, strings.Replace(column, "task_name || '/' || task_instance", "CONCAT(task_name, '/', task_instance)", 1))
-	})
+	for name, dsn := range map[string]func(*testing.T) string{
+		"sqlite": func(*testing.T) string { return "" }, "pgx": servers.PostgresURL, "mysql": servers.MySQLURL,
+	} {
+		t.Run(name, func(t *testing.T) {
+			check, column := checking(t), column
+			if name == "mysql" {
+				column = strings.Replace(column, "task_name || '/' || task_instance", "CONCAT(task_name, '/', task_instance)", 1)
+			}
+			source, err := scratch.New(t.Context(), "tasks", dsn(t))
+			check(err)
+			defer func() { check(source.Drop()) }()
+			db, err := sqlfence.Open(source.Driver, source.DSN,
+				sqlfence.WithTable("tasks", sqlfence.Key("task_key"), sqlfence.Claim("claim")))
+			check(err)
+			defer db.Close()
+			jobsDB{db, source.Driver}.playTasks(t, column)
+		})
+	}
 }
 
 // playTasks has a worker claim a task, and finish it before and after another worker has claimed all.

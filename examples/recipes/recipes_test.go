@@ -3,10 +3,12 @@
 package recipes
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -44,6 +46,10 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s has %d blocks of Go", p.page, len(blocks))
 		}
 		for _, block := range blocks {
+			if bytes.HasPrefix(block[1], []byte("package main\n")) { // the program around the recipes
+				_, block[1], _ = bytes.Cut(block[1], []byte("ctx := context.Background()\n"))
+				block[1], _, _ = bytes.Cut(block[1], []byte("\t// the recipe goes here"))
+			}
 			if !strings.Contains(words(source), words(block[1])) {
 				t.Errorf("%s doesn't run\n%s", p.file, block[1])
 			}
@@ -65,6 +71,13 @@ var books = func() sqlfence.Option {
 	books := sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger())
 	return books
 }()
+
+// check ends the program, as on the page.
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
 
 func checking(t *testing.T) func(error) {
 	return func(err error) {
@@ -93,7 +106,7 @@ func fresh(t *testing.T) string {
 		"CREATE TABLE books (id integer PRIMARY KEY, price integer, version bigint NOT NULL DEFAULT 1, fence_token bigint NOT NULL DEFAULT 0)",
 		"CREATE TABLE pens (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL DEFAULT 0)",
 		"CREATE TABLE orders (id integer PRIMARY KEY, price integer, version bigint NOT NULL DEFAULT 1, fence_token bigint NOT NULL DEFAULT 0)",
-		"CREATE TABLE jobs (id integer PRIMARY KEY, state text NOT NULL, attempt bigint NOT NULL DEFAULT 0)",
+		"CREATE TABLE jobs (id integer PRIMARY KEY, state text NOT NULL, claim bigint NOT NULL DEFAULT 0)",
 		"INSERT INTO books (id, price) VALUES (1, 20)",
 		"INSERT INTO pens (id, price) VALUES (1, 20)",
 		"INSERT INTO orders (id, price) VALUES (1, 20)",
@@ -110,11 +123,11 @@ func open(t *testing.T, table sqlfence.Option) (*sql.DB, *lease.Leases, *tokens.
 	t.Helper()
 	check := checking(t)
 	ctx, dsn, books := t.Context(), fresh(t), table
-	db, err := sqlfence.Open(driver, dsn, books) // unless a recipe has its own
-	check(err)                                   // ends the program
+	db, err := sqlfence.Open(driver, dsn, books)
+	check(err)
 	leases, err := lease.New(db)
 	check(err)
-	check(leases.Setup(ctx)) // creates their table and that of the tokens, unless they are there
+	check(leases.Setup(ctx)) // creates the tables of leases and tokens if they are missing
 	store, err := tokens.New(db)
 	check(err)
 	t.Cleanup(func() { db.Close() })
@@ -136,7 +149,7 @@ func TestLeader(t *testing.T) {
 	var written error
 	work := func(context.Context) { written = write(); stop() }
 
-	election, err := lease.NewElection("books", lease.Callbacks{Elected: work}) // work ends with its context
+	election, err := lease.NewElection("books", lease.Callbacks{Elected: work}) // work must return when its ctx ends
 	check(err)
 	db, err := sqlfence.Open(driver, dsn, books, sqlfence.WithTokenSource(election.Tokens))
 	check(err)
@@ -159,17 +172,21 @@ func TestLease(t *testing.T) {
 	db, leases, store := open(t, books)
 	check, ctx := checking(t), t.Context()
 	var err error
-	err = leases.Do(ctx, "books", func(ctx context.Context) error { // waits for the lease, keeps it
-		_, err := db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // carries its token
+	err = leases.Do(ctx, "books", func(ctx context.Context) error { // waits for the lease, and extends it
+		_, err := db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // presents the lease's token
 		return err
 	})
 	check(err)
+	testLateWrite(t, db, store)
+}
 
-	older, err := store.Issue(ctx, "books")
+func testLateWrite(t *testing.T, db *sql.DB, store *tokens.Store) {
+	older, err := store.Issue(t.Context(), "books")
 	check(err)
-	_, err = store.Issue(ctx, "books") // another holder takes over
+	_, err = store.Issue(t.Context(), "books") // another holder takes over
 	check(err)
-	_, err = db.ExecContext(sqlfence.WithFence(ctx, older), "UPDATE books SET price = 10 WHERE id = 1")
+	late := sqlfence.WithFence(t.Context(), older)
+	_, err = db.ExecContext(late, "UPDATE books SET price = 10 WHERE id = 1")
 	if !errors.Is(err, sqlfence.ErrStale) {
 		t.Errorf("a late write: %v", err)
 	}
@@ -190,7 +207,7 @@ func TestTheNewestRun(t *testing.T) {
 		store, err := tokens.New(db)
 		check(err)
 		check(store.Setup(ctx))
-		check(source.Issue(ctx, store)) // from here on this run writes
+		check(source.Issue(ctx, store)) // takes over
 
 		_, err = db.Exec("UPDATE books SET price = 30 WHERE id = 1")
 		check(err)
@@ -207,9 +224,9 @@ func TestTheLastToBegin(t *testing.T) {
 	check, ctx := checking(t), t.Context()
 	var err error
 	late := store.Do(ctx, "books", func(late context.Context) error {
-		err = store.Do(ctx, "books", func(ctx context.Context) error { // takes over at once, without a lock
+		err = store.Do(ctx, "books", func(ctx context.Context) error { // takes no lock
 			_, err := db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1")
-			return err // ErrStale: another has begun it since
+			return err // ErrStale: another caller began later
 		})
 		check(err)
 		_, err := db.ExecContext(late, "UPDATE books SET price = 10 WHERE id = 1")
@@ -222,7 +239,7 @@ func TestLockService(t *testing.T) {
 	db, _, store := open(t, books)
 	check := checking(t)
 	write := func(ctx context.Context, revision int64) (err error) {
-		token := sqlfence.Token{Name: "books", Value: revision} // an etcd revision, a Consul LockIndex
+		token := sqlfence.Token{Name: "books", Value: revision}
 		check(store.Adopt(ctx, token))
 		ctx = sqlfence.WithFence(ctx, token)
 		_, err = db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1")
@@ -235,37 +252,37 @@ func TestLockService(t *testing.T) {
 }
 
 func TestQueue(t *testing.T) {
-	jobs := sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt"))
-	db, _, _ := open(t, jobs)
-	check, ctx := checking(t), t.Context()
-	var err error
-	var id, attempt int64
-	err = db.QueryRowContext(ctx, `UPDATE jobs SET state = 'running', attempt = attempt + 1
+	check, ctx, dsn := checking(t), t.Context(), fresh(t)
+	db, err := sqlfence.Open(driver, dsn, sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("claim")))
+	check(err)
+	defer db.Close()
+	var id, claim int64
+	err = db.QueryRowContext(ctx, `UPDATE jobs SET state = 'running', claim = claim + 1
 		WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1)
-		RETURNING id, attempt`).Scan(&id, &attempt)
+		RETURNING id, claim`).Scan(&id, &claim)
 	check(err) // sql.ErrNoRows: no job is queued
-	claim, err := sqlfence.ClaimToken("jobs", id, attempt)
+	token, err := sqlfence.ClaimToken("jobs", id, claim)
 	check(err)
-	ctx = sqlfence.WithFence(ctx, claim)
-	_, err = db.ExecContext(ctx, "UPDATE jobs SET state = 'done' WHERE id = $1", id) // ErrStale: another worker has it
+	ctx = sqlfence.WithFence(ctx, token)
+	_, err = db.ExecContext(ctx, "UPDATE jobs SET state = 'done' WHERE id = $1", id) // ErrStale: another worker has the job
 	check(err)
-	_, err = db.ExecContext(t.Context(), "UPDATE jobs SET attempt = attempt + 1 WHERE id = $1", id)
+	_, err = db.ExecContext(t.Context(), "UPDATE jobs SET claim = claim + 1 WHERE id = $1", id)
 	check(err)
 	_, err = db.ExecContext(ctx, "UPDATE jobs SET state = 'done' WHERE id = $1", id)
 	wantStale(t, err)
 }
 
 func TestVersion(t *testing.T) {
-	versioned := sqlfence.WithTable("books", sqlfence.Serial("version", sqlfence.Required()))
-	db, _, _ := open(t, versioned)
-	check, ctx := checking(t), t.Context()
-	var err error
+	check, ctx, dsn := checking(t), t.Context(), fresh(t)
+	db, err := sqlfence.Open(driver, dsn, sqlfence.WithTable("books", sqlfence.Serial("version", sqlfence.Required())))
+	check(err)
+	defer db.Close()
 	var price, version int64
 	check(db.QueryRowContext(ctx, "SELECT price, version FROM books WHERE id = 1").Scan(&price, &version))
 	ctx = sqlfence.WithSerial(ctx, version)
-	_, err = db.ExecContext(ctx, "UPDATE books SET price = $1 WHERE id = 1", price+1) // raises version
+	_, err = db.ExecContext(ctx, "UPDATE books SET price = $1 WHERE id = 1", price+1)
 	if errors.Is(err, sqlfence.ErrConflict) {
-		// another writer was first: read again
+		// read again, and decide again
 	}
 	check(err)
 	if _, err := db.ExecContext(ctx, "UPDATE books SET price = 5 WHERE id = 1"); !errors.Is(err, sqlfence.ErrConflict) {
@@ -286,7 +303,7 @@ func TestCron(t *testing.T) {
 		var err error
 		err = leases.Do(ctx, "report", report, lease.MinHold(55*time.Minute), lease.NoWait()) // hourly
 		if errors.Is(err, lease.ErrHeld) {
-			err = nil // another node has run it, or is about to
+			err = nil // another node runs or ran the job
 		}
 		check(err)
 	}
@@ -298,19 +315,26 @@ func TestCron(t *testing.T) {
 func TestMixedWriters(t *testing.T) {
 	ctx := t.Context()
 	t.Run("inserts", func(t *testing.T) {
-		orders := sqlfence.WithTable("orders", sqlfence.RowFence("fence_token"), sqlfence.UnfencedInserts())
-		db, _, _ := open(t, orders)
-		_, err := db.ExecContext(ctx, "INSERT INTO orders (price) VALUES (10)")
+		dsn := fresh(t)
+		db, err := sqlfence.Open(driver, dsn,
+			sqlfence.WithTable("orders", sqlfence.RowFence("fence_token"), sqlfence.UnfencedInserts()))
+		checking(t)(err)
+		defer db.Close()
+		_, err = db.ExecContext(ctx, "INSERT INTO orders (price) VALUES (10)")
 		checking(t)(err)
 		if _, err := db.ExecContext(ctx, "UPDATE orders SET price = 10"); !errors.Is(err, sqlfence.ErrNoFence) {
 			t.Errorf("an UPDATE without a token: %v", err)
 		}
 	})
 	t.Run("changes", func(t *testing.T) {
-		orders := sqlfence.WithTable("orders", sqlfence.RowFence("fence_token"), sqlfence.Optional(),
-			sqlfence.Serial("version", sqlfence.Required()))
-		db, _, store := open(t, orders)
-		check := checking(t)
+		check, dsn := checking(t), fresh(t)
+		db, err := sqlfence.Open(driver, dsn, sqlfence.WithTable("orders",
+			sqlfence.RowFence("fence_token"), sqlfence.Optional(), sqlfence.Serial("version", sqlfence.Required())))
+		check(err)
+		defer db.Close()
+		store, err := tokens.New(db)
+		check(err)
+		check(store.Setup(ctx))
 		token, err := store.Issue(ctx, "orders")
 		check(err)
 		const change = "UPDATE orders SET price = price + 1 WHERE id = 1"
@@ -350,9 +374,7 @@ func TestSeveralTables(t *testing.T) {
 // Both databases of one pool write by the token of one lease.
 func TestPool(t *testing.T) {
 	check, ctx := checking(t), t.Context()
-	config, err := pgxpool.ParseConfig(servers.PostgresURL(t))
-	check(err)
-	plain, err := pgxpool.NewWithConfig(ctx, config)
+	plain, err := pgxpool.New(ctx, servers.PostgresURL(t))
 	check(err)
 	defer plain.Close()
 	schema := "recipe_" + strings.ToLower(rand.Text()[:10])
@@ -362,19 +384,23 @@ func TestPool(t *testing.T) {
 		_, err := plain.Exec(context.WithoutCancel(ctx), "DROP SCHEMA "+schema+" CASCADE")
 		check(err)
 	}()
-	config = config.Copy()
-	config.ConnConfig.RuntimeParams["search_path"] = schema
-	pool, err := pgxpool.NewWithConfig(ctx, config)
+	address, err := url.Parse(servers.PostgresURL(t))
 	check(err)
-	defer pool.Close()
-	_, err = pool.Exec(ctx, "CREATE TABLE books (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL DEFAULT 0)")
+	values := address.Query()
+	values.Set("search_path", schema)
+	address.RawQuery = values.Encode()
+	dsn := address.String()
+	_, err = plain.Exec(ctx, "CREATE TABLE "+schema+".books (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL DEFAULT 0)")
 	check(err)
 
+	pool, err := pgxpool.New(ctx, dsn)
+	check(err)
 	db, err := sqlfence.OpenDB(stdlib.GetPoolConnector(pool), books)
 	check(err)
 	native, err := fencepgx.New(pool, books)
 	check(err)
 
+	defer pool.Close()
 	defer db.Close()
 	leases, err := lease.New(db)
 	check(err)

@@ -78,7 +78,9 @@ func run(t *testing.T, election *lease.Election, leases *lease.Leases) (stop fun
 	ended := make(chan error)
 	go func() {
 		defer close(ended)
-		err := election.Run(ctx, leases) // campaigns, leads, campaigns again, until ctx ends
+		p := &program{election: election, leases: leases}
+		var err error
+		err = p.election.Run(ctx, p.leases) // campaigns, leads, campaigns again, until ctx ends
 		if err != nil {
 			ended <- err
 		}

@@ -37,16 +37,20 @@ func TestOtelsql(t *testing.T) {
 			seen := new(recorder)
 			spans := otelsql.WithTracerProvider(seen)
 
-			err := sqlfence.Register(name, baseDriver, table)
-			if err != nil {
-				t.Fatal(err)
+			var db *sql.DB
+			open := func() (err error) {
+				if err = sqlfence.Register(name, baseDriver, table); err != nil {
+					return err
+				}
+				traced, err := otelsql.Register(name, spans)
+				if err != nil {
+					return err
+				}
+				db, err = sql.Open(traced, dsn)
+				return err
 			}
-			traced, err := otelsql.Register(name, spans)
-			if err != nil {
-				t.Fatal(err)
-			}
-			db, err := sql.Open(traced, dsn)
 
+			err := open()
 			seen.write(t, harness.CloseAtEnd(t, db, err), stale, refused)
 			seen.want(t, stale+" [error: sqlfence: stale", refused+" [error: sqlfence: ")
 		})
