@@ -100,7 +100,8 @@ func wrapDriver(d driver.Driver, opts []Option) (*fencedDriver, error) {
 func newSettings(opts []Option, bases ...any) (*core.Settings, error) {
 	o := core.OptionsOf(opts)
 	if slices.ContainsFunc(bases, isFenced) {
-		o.Fail(errors.New("the driver is fenced already"))
+		o.Fail(errors.New("the driver is fenced already; pass the driver that it wraps, or open it with package " +
+			"database/sql"))
 	}
 	return core.NewSettings(o, errorFactory{}, bases...)
 }

@@ -29,7 +29,7 @@ func WithTokenSource(source func(ctx context.Context, names []string) ([]Token, 
 	return func(o *options) {
 		switch {
 		case source == nil:
-			o.Fail(errors.New("nil token source"))
+			o.Fail(errors.New("WithTokenSource: the function is nil"))
 		case o.Source != nil:
 			o.Fail(errors.New("WithTokenSource twice; write one source that asks both"))
 		}

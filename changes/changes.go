@@ -90,7 +90,7 @@ func (c *Counter) count(ctx context.Context, tables []table) (sum int64, err err
 	return sum, nil
 }
 
-var errNoTriggers = errors.New("its triggers aren't there, or can't be seen")
+var errNoTriggers = errors.New("its triggers are missing, or this role can't see them")
 
 // Watch tells the count of the tables: first as it is, and then whenever it has changed, until the loop is left or ctx
 // ends. It asks the database every interval, over 0; a cache that is dropped by it is out of date for at

@@ -60,7 +60,8 @@ func (c *Counter) named(tables []string) (named []table, err error) {
 			break
 		}
 		if c.dialect.attached && t.schema != "" && !strings.EqualFold(t.schema, "main") {
-			err = fmt.Errorf("table %s isn't in main, and no trigger writes to another file", given)
+			err = fmt.Errorf("table %s is in an attached file, and its triggers can't write to another file; open "+
+				"that file as main", given)
 			break
 		}
 		named = append(named, t)

@@ -56,7 +56,7 @@ func (c *Counter) oneServer(ctx context.Context) error {
 			return err
 		}
 		if why := c.dialect.servers(name, value); why != "" {
-			err = fmt.Errorf("not where %s, as %s = %q says", why, name, value)
+			err = fmt.Errorf("changes can't be counted where %s (%s is %q)", why, name, value)
 		}
 		return err
 	}, c.dialect.group)

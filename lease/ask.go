@@ -82,7 +82,7 @@ func (m *Leases) take(ctx context.Context, r *request) (*outcome, error) {
 // warn logs a token that is near the end of the range.
 func (m *Leases) warn(token sqlfence.Token) {
 	if token.Value >= sqlfence.WarnToken {
-		m.log().Warn("lease: fencing tokens are running out",
+		m.log().Warn("lease: fencing tokens are running out; replace the name before the limit (docs/tokens.md)",
 			"name", token.Name, "token", token.Value, "limit", int64(sqlfence.MaxToken))
 	}
 }

@@ -172,8 +172,8 @@ func (m *Leases) undo(r *request, late bool) {
 		},
 		Dropped: func(err error) {
 			if err != nil {
-				m.log().Debug("lease: an attempt with an unknown outcome wasn't undone; what it took has "+
-					"ended with its ttl", "key", r.key, "ttl", r.ttl, "err", err)
+				m.log().Debug("lease: the outcome of an attempt is unknown, and it wasn't undone; a lease "+
+					"that it took has ended with its ttl", "key", r.key, "ttl", r.ttl, "err", err)
 			}
 		},
 	})

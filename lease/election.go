@@ -169,7 +169,7 @@ func (e *Election) campaign(ctx context.Context, m *Leases) (*Lease, *request, e
 		case errors.Is(err, ErrHeld):
 			continue
 		}
-		m.log().Warn("lease: a campaign failed, and goes on", "key", e.key, "err", err)
+		m.log().Warn("lease: an attempt to become the leader failed, and is repeated", "key", e.key, "err", err)
 		poll.Rest(ctx, pause-randomly(pause/2))
 		pause = min(2*pause, longestPause)
 	}

@@ -222,7 +222,7 @@ func TestElectionWithoutWork(t *testing.T) {
 			t.Errorf("token %d after the loss", c.token())
 		}
 		stop()
-		if got := d.logged.String(); !strings.Contains(got, "a campaign failed, and goes on") {
+		if got := d.logged.String(); !strings.Contains(got, "an attempt to become the leader failed") {
 			t.Errorf("logged: %s", got)
 		}
 	})

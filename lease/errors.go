@@ -119,9 +119,9 @@ var errTiDB = errors.New("leases are not known to hold on TiDB; take a lock of a
 
 var (
 	errPeers  = noSessions("several servers write to the database, and none sees the sessions of the others")
-	errPooled = noSessions("a pooler hands the database's sessions from one client to another")
-	errSingle = noSessions("the pool has a limit of one connection, and the session needs one beside those that " +
-		"leases are taken by")
+	errPooled = noSessions("a pooler shares the database's sessions among its clients")
+	errSingle = noSessions("the pool is limited to one connection, and the session of ephemeral leases needs a " +
+		"second one (SetMaxOpenConns)")
 )
 
 // An invalidError is [ErrInvalid] with the text of another error.

@@ -41,8 +41,10 @@ const (
 )
 
 var (
-	errDeaf  = errors.New("lease: no notification arrives on a connection of the pool")
-	errTaken = errors.New("lease: the pool has no connection to spare for a listener")
+	errDeaf = errors.New("lease: a listening connection of the pool gets no notification, as behind a pooler that " +
+		"shares sessions; waiters poll")
+	errTaken = errors.New("lease: the pool has no connection to spare for a listener; allow 3 or more " +
+		"(SetMaxOpenConns)")
 )
 
 // Listen implements [Listener]. It pauses before it tries again, not when it has failed: until it has

@@ -89,8 +89,8 @@ func (m *Leases) index(ctx context.Context) error {
 		err = m.create(ctx, m.dialect.index())
 	}
 	if dberr.SQLState(err) == dberr.InsufficientPrivilege {
-		m.log().Warn("lease: fencing_leases has no index on expires_at, and may not get one here: List reads "+
-			"the whole table", "err", err)
+		m.log().Warn("lease: fencing_leases has no index on expires_at, so that List reads the whole table, and "+
+			"this role can't create the index; call Setup as the table's owner", "err", err)
 		return nil
 	}
 	if err != nil {

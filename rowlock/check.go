@@ -24,11 +24,12 @@ func (t *Table) Check(ctx context.Context) error {
 		return err
 	}
 	if len(found) == 0 {
-		return fmt.Errorf("rowlock: there is no table %q", t.name)
+		return fmt.Errorf("rowlock: there is no table %q, or this role can't see it", t.name)
 	}
 	faults := t.faults(found)
 	if !unique {
-		faults = append(faults, fmt.Errorf("its key %s has no unique index of its own", strings.Join(t.keys, ", ")))
+		faults = append(faults, fmt.Errorf("its key %s has no unique index of its own; create one",
+			strings.Join(t.keys, ", ")))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("rowlock: the table %q can't be used: %w", t.name, err)

@@ -96,7 +96,8 @@ func sendUpdateMySQL(ctx context.Context, q querier, t *Table, u lockUpdate) (ro
 	}
 	s, err = send("SELECT {state}, {mine} OR {free}{load} FROM {table} WHERE {row}", u.dest)
 	if err == nil && !s.granted {
-		err = fmt.Errorf("the column %s doesn't store the user's ID as it is, but as %q", t.columns.by, s.by.String)
+		err = fmt.Errorf("the column %s stores the user's ID as %q; give the column a type that keeps the ID",
+			t.columns.by, s.by.String)
 	}
 	return s, err
 }

@@ -77,7 +77,7 @@ func (s *rowState) scan(rows *sql.Rows, dest []any, own int) error {
 		return nil
 	}
 	if loaded := len(names) - own; loaded != len(dest) {
-		return fmt.Errorf("%d columns to load into %d variables", loaded, len(dest))
+		return fmt.Errorf("%d columns to load into %d variables; pass one variable for each column", loaded, len(dest))
 	}
 	copy(all[own:], dest)
 	return rows.Scan(all...)

@@ -192,7 +192,7 @@ func (f fence) there(ctx context.Context, conn *sql.Conn, d *dialect) (there boo
 	err = dialectopt.EachRow(ctx, conn, func(rows *sql.Rows) error {
 		typ, err := d.scan(rows)
 		if err == nil && !d.fits(typ) {
-			err = fmt.Errorf("%w: it is %s, want %s", errOther, typ, d.typ)
+			err = fmt.Errorf("%w: it is %s, want %s; alter it, or register another column", errOther, typ, d.typ)
 		}
 		there = err == nil
 		return err

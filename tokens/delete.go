@@ -93,8 +93,9 @@ func (s *Store) kept(ctx context.Context) error {
 var errNotKept = errors.New("the triggers of the table " + sqltext.LedgerTable + " are missing or of another " +
 	"version: call tokens.Store.Setup as a role that can create them; see docs/tokens.md")
 
-var errHidden = errors.New("the table " + sqltext.LedgerTable + " has row-level security: a role that doesn't see " +
-	"the floor would be given tokens that were used; disable it to delete names, and for good")
+var errHidden = errors.New("the table " + sqltext.LedgerTable + " has row-level security: a role that can't see " +
+	"the lower bound of new tokens would get tokens that were used before; to delete names, disable " +
+	"row-level security, and never enable it again")
 
 // deletePart is a transaction. Its first statement has the floor to itself, and none that follows waits for others:
 // those who wait for the floor may have what it would wait for.

@@ -214,7 +214,8 @@ func (s *Store) hold(ctx context.Context, tx Tx, table, text string, args []any,
 		if strings.HasPrefix(text, "SELECT ") { // some drivers can't execute it without reading its rows
 			rows, failed := texts(ctx, tx, text, args...)
 			if err = failed; err == nil && len(rows) != count {
-				err = fmt.Errorf("the database has compared %d values, want %d", len(rows), count)
+				err = fmt.Errorf("the database compared %d tokens instead of %d; roll the transaction back",
+					len(rows), count)
 			}
 		} else {
 			_, err = tx.ExecContext(ctx, text, args...)

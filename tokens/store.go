@@ -203,7 +203,7 @@ func (s *Store) warn(token sqlfence.Token) {
 	if token.Value < sqlfence.WarnToken {
 		return
 	}
-	s.log().Warn("tokens: fencing tokens are running out",
+	s.log().Warn("tokens: fencing tokens are running out; replace the name before the limit (docs/tokens.md)",
 		"name", token.Name, "token", token.Value, "limit", int64(sqlfence.MaxToken))
 }
 

@@ -59,9 +59,10 @@ func (e *Execution) supply(ctx context.Context, given []Token) ([]Token, error) 
 	for _, token := range got {
 		switch {
 		case !e.wants(given, token.Name):
-			return nil, t.misled("the token source gave a token called %.80q when asked for %q", token.Name, names)
+			return nil, t.misled("the token source returned a token called %.80q, but its names are %q; return "+
+				"their tokens only", token.Name, names)
 		case seen[token.Name]:
-			return nil, t.misled("the token source gave two tokens called %.80q", token.Name)
+			return nil, t.misled("the token source returned two tokens called %.80q; return one", token.Name)
 		case seen != nil:
 			seen[token.Name] = true
 		}

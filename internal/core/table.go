@@ -57,10 +57,11 @@ func (t *Table) check(db *dialect.Database) []error {
 	case t.Rules.Claim != "":
 		if t.Optional {
 			t.Fail(errors.New("the rules Claim and Optional: a takeover and a new row need no token, and every other " +
-				"write proves its claim"))
+				"write presents its claim; leave Optional out"))
 		}
 		if t.ClaimOf != "" {
-			t.Fail(errors.New("the rules Claim and ClaimOf: its rows have claims of their own"))
+			t.Fail(errors.New("the rules Claim and ClaimOf: a row either has a claim, or presents that of another " +
+				"table; leave one of them out"))
 		}
 	case t.ClaimOf != "":
 		t.checkClaimOf()
@@ -92,7 +93,7 @@ func (t *Table) checkExempt() {
 	r := &t.Rules
 	if r.Fenced() || r.Tokenless() || r.Key != "" || r.SingleUse || r.Sealed || r.UnfencedInserts || t.Resource != "" ||
 		t.Optional || t.ModeSet || t.ClaimOf != "" {
-		t.Fail(errors.New("the rule Exempt goes with no other rule"))
+		t.Fail(errors.New("the rule Exempt excludes all other rules; leave them out"))
 	}
 }
 
@@ -129,9 +130,8 @@ func (t *Table) key(token Token) string {
 func (t *Table) checkClaimOf() {
 	r := &t.Rules
 	if r.Ledger || r.FenceColumn != "" || r.SingleUse || r.Sealed || t.Resource != "" {
-		t.Fail(errors.New("the rule ClaimOf goes with no Ledger, RowFence, SingleUse, Sealed or Resource: the tokens " +
-			"are those " +
-			"of the table with the claims"))
+		t.Fail(errors.New("the rule ClaimOf excludes Ledger, RowFence, SingleUse, Sealed and Resource, because the " +
+			"tokens are those of the table with the claims; leave them out"))
 	}
 	r.Ledger = true
 }
@@ -161,12 +161,14 @@ func (t *Table) checkSealed() {
 	case t.Rules.FenceColumn == "" && t.Rules.Claim == "":
 		t.Fail(errors.New("the rule Sealed needs RowFence, or Key and Claim"))
 	case t.Optional:
-		t.Fail(errors.New("the rules Sealed and Optional: the database refuses writes without a token"))
+		t.Fail(errors.New("the rules Sealed and Optional: the database refuses writes without a token; leave one " +
+			"of them out"))
 	case t.Rules.Lock.By != "":
 		t.Fail(errors.New("the rules Sealed and EditLock: a seal can't see who holds the lock, so that a proven " +
 			"write would pass by it; leave one of them out"))
 	case t.Rules.UnfencedInserts:
-		t.Fail(errors.New("the rules Sealed and UnfencedInserts: the database refuses writes without a token"))
+		t.Fail(errors.New("the rules Sealed and UnfencedInserts: the database refuses writes without a token; " +
+			"leave one of them out"))
 	}
 }
 
@@ -191,6 +193,9 @@ func (t *Table) readNames(d dialect.Dialect) {
 		}
 		read, err := lang.ParseColumn(d, *column)
 		if err != nil {
+			if column == &t.Rules.Key && strings.Contains(*column, ",") {
+				err = fmt.Errorf("%w; for a key of several columns, add a generated column (docs/jobs.md)", err)
+			}
 			t.Fail(err)
 			continue
 		}

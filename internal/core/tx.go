@@ -135,7 +135,8 @@ func (e *Execution) changedTerm(before, now Token) error {
 	if before.Value < now.Value {
 		return t.factory.Stale(Compared{Table: t.Name, Token: before, Current: now.Value}, nil)
 	}
-	return t.misled("the token source gave %v after %v in one transaction", now, before)
+	return t.misled("the token source returned %v after %v in one transaction; roll the transaction back, and never "+
+		"return a lower token", now, before)
 }
 
 // FollowRollback notes that the server has rolled back the transaction that a statement, which

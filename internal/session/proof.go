@@ -27,12 +27,14 @@ type Refusal struct {
 func (r *Refusal) Error() string {
 	switch {
 	case r.Unproven && r.Err != nil:
-		return fmt.Sprintf("the server %q doesn't raise the error that guards refuse with: %v", r.Version, r.Err)
+		return fmt.Sprintf("the server %q doesn't throw the error of a guard, so that a stale write could pass: %v",
+			r.Version, r.Err)
 	case r.Unproven:
-		return fmt.Sprintf("the server %q doesn't raise the error that guards refuse with", r.Version)
+		return fmt.Sprintf("the server %q doesn't throw the error of a guard, so that a stale write could pass",
+			r.Version)
 	}
-	return fmt.Sprintf("the server is %s (%q), and its locks and isolation aren't known to be those that guards rely "+
-		"on", r.Server, r.Version)
+	return fmt.Sprintf("the server is %s (%q), and guards weren't tested with its locks and isolation",
+		r.Server, r.Version)
 }
 
 // Unwrap returns what the server answered instead.

@@ -15,14 +15,18 @@ const twoParts = 3
 // returns it as the database would after folding: schema (or "") and name. A third
 // part, before them, is the database's, where one may be written.
 func (r *Rules) ParseName(s string) (schema, name string, err error) {
+	return r.parseName(s, "table or schema.table, each part in double quotes if it isn't a plain word")
+}
+
+// parseName is ParseName. want ends the error of a text that is no name.
+func (r *Rules) parseName(s, want string) (schema, name string, err error) {
 	toks, lexErr := Scan(r, s, EscapesNone, nil)
 	if lexErr != nil {
 		return "", "", fmt.Errorf("name %.80q: %w", s, lexErr)
 	}
 	schema, name, next, ok := r.QualifiedName(s, toks, 0)
 	if !ok || toks[next].Kind != End || next > twoParts && !r.Catalogs.Is() {
-		return "", "", fmt.Errorf("name %.80q: want table or schema.table, each part in double quotes if it isn't a "+
-			"plain word", s)
+		return "", "", fmt.Errorf("name %.80q: want %s", s, want)
 	}
 	for _, t := range toks {
 		if r.LocaleFolds.Is() && t.Kind == Word && foldsByLocale(s[t.Start:t.End]) {
@@ -55,9 +59,10 @@ func (r *Rules) SpellName(s string) (schema, name string, err error) {
 
 // ParseColumn reads the name of a column.
 func (r *Rules) ParseColumn(s string) (string, error) {
-	schema, name, err := r.ParseName(s)
+	const want = "the name of one column, in double quotes if it isn't a plain word"
+	schema, name, err := r.parseName(s, want)
 	if err == nil && schema != "" {
-		err = fmt.Errorf("name %.80q: want one column's name", s)
+		err = fmt.Errorf("name %.80q: want %s", s, want)
 	}
 	return name, err
 }

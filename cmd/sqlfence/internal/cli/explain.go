@@ -31,7 +31,7 @@ database. Where the statement is refused, the status is 3.`,
 				return err
 			}
 			if strings.TrimSpace(query) == "" {
-				return usage(errors.New("there is no statement: it is an argument, or comes from the standard input"))
+				return usage(errors.New("there is no statement: pass it as an argument, or on the standard input"))
 			}
 			return a.withTables(true, nil, func(_ database.Source, db *sql.DB) error {
 				x, err := sqlfence.Explain(db, query)

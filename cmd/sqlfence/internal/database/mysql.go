@@ -57,7 +57,7 @@ func parseMySQL(dsn string, _ bool) (string, []string, error) {
 	}
 	parsed, err := mysql.ParseDSN(withParameters(cfg.FormatDSN(), query))
 	if err != nil {
-		return "", secrets, errors.New("a part of the data source name is of no use: " + err.Error())
+		return "", secrets, errors.New("a part of the data source name is invalid: " + err.Error())
 	}
 	return parsed.FormatDSN(), secrets, nil
 }

@@ -53,7 +53,7 @@ func parsePostgres(dsn string, _ bool) (string, []string, error) {
 	if err != nil {
 		reason := err.Error()
 		reason = reason[strings.LastIndex(reason, "`: ")+1:] // behind the name itself
-		return "", secrets, errors.New("a part of the data source name is of no use" + reason)
+		return "", secrets, errors.New("a part of the data source name is invalid" + reason)
 	}
 	if password, _ := u.User.Password(); password != "" && !slices.Contains(secrets, cfg.Password) {
 		return "", secrets, errURL
