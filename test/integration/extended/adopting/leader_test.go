@@ -78,8 +78,8 @@ func run(t *testing.T, election *lease.Election, leases *lease.Leases) (stop fun
 	ended := make(chan error)
 	go func() {
 		defer close(ended)
-		p := &program{election: election, leases: leases}
 		var err error
+		p := &program{election: election, leases: leases}
 		err = p.election.Run(ctx, p.leases) // campaigns, leads, campaigns again, until ctx ends
 		if err != nil {
 			ended <- err
