@@ -43,8 +43,8 @@ func New(pool *pgxpool.Pool, opts ...sqlfence.Option) (*DB, error) {
 		return nil, fmt.Errorf("%w: nil pool", sqlfence.ErrInvalid)
 	}
 	if _, ok := basedriver.PreparedOn(new(pgx.Conn)); !ok {
-		return nil, fmt.Errorf("%w: this version of pgx keeps prepared statements where fencepgx doesn't find them",
-			sqlfence.ErrInvalid)
+		return nil, fmt.Errorf("%w: this version of pgx keeps prepared statements where fencepgx doesn't find them; "+
+			"use the version of fencepgx's go.mod", sqlfence.ErrInvalid)
 	}
 	over, err := sqlfence.OpenDB(stdlib.GetPoolConnector(pool), opts...)
 	if err != nil {

@@ -29,7 +29,7 @@ func NormalizeKey(key string) (string, error) {
 	case strings.IndexByte(key, 0) >= 0:
 		return "", invalid("the key %q holds a NUL byte", key)
 	case key == sqltext.FloorName:
-		return "", invalid("the key %q is the name of a row of the ledger's own", key)
+		return "", invalid("the key %q is reserved for a row of the ledger; use another key", key)
 	}
 	return key, nil
 }

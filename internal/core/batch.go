@@ -27,13 +27,13 @@ type queued struct {
 
 // What is refused in a batch.
 const (
-	needsOwnMessage = "a statement in front of it in the batch may change the session that its guard relies on " +
-		"(search_path); send that one by itself"
+	needsOwnMessage = "an earlier statement of the batch may change the session that a guard relies on " +
+		"(search_path); send that statement separately"
 	needsNoOptions = "in a batch pgx takes no option but a query rewriter; pass plain arguments"
-	needsEnd       = "in the simple protocol pgx joins the texts of a batch, and this one can't be read to an end of " +
-		"its own, behind which the next one begins; close its quotes, comments and brackets"
-	notObserved = "in a batch, where a refused statement would end the others, an observed one is sent as it was " +
-		"written"
+	needsEnd       = "in the simple protocol pgx joins the statements of a batch, and the end of this statement " +
+		"can't be found; close its quotes, comments and brackets"
+	notObserved = "in a batch an observed statement is sent without its guard, because a failing guard would end " +
+		"the other statements"
 )
 
 // NewBatch returns an empty one. joined: the driver joins the statements to one text.

@@ -74,7 +74,7 @@ func (a *app) fences(ctx context.Context, args []string) ([]catalogue.FenceColum
 	case len(args) == 2 && !a.registers():
 		return []catalogue.FenceColumn{{Table: args[0], Column: args[1]}}, nil
 	case len(args) > 0 || !a.registers():
-		return nil, usage(errors.New("want a table and a column, or --table or --tables"))
+		return nil, usage(errors.New("give a table and a column, or --table, or --tables"))
 	}
 	fences, err := a.registeredFences(ctx, false)
 	if err == nil && len(fences) == 0 {

@@ -39,7 +39,8 @@ lease, are refused without --force.`,
 					Column: strings.TrimSpace(parts[1])})
 			}
 			if len(columns) == 0 && !cmd.Flags().Changed("no-marks") {
-				return usage(errors.New("no --mark: which columns have the marks? --no-marks says that there are none"))
+				return usage(errors.New("no --mark: name the columns that store tokens of this name, as --mark " +
+					"TABLE=COLUMN, or pass --no-marks"))
 			}
 			return a.withLedger(func(l *ledger) error {
 				found, err := l.Retires(cmd.Context(), args[0])

@@ -41,7 +41,7 @@ func Read(ctx context.Context, client *http.Client, address, prefix string) ([]S
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", request.URL.Host, answer.Status)
+		return nil, fmt.Errorf("%s responded with the status %s", request.URL.Host, answer.Status)
 	}
 	found, err := parse(io.LimitReader(answer.Body, most), prefix)
 	if err != nil {
