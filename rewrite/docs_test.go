@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,102 +13,30 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-const docFile = "../docs/statements.md"
+const docFolder = "../docs/data/"
 
-// docHead comes before the tables, which are made from the golden files.
-const docHead = `# Statements
+// docPassing comes before the statements that are guarded or pass.
+const docPassing = `# Statements: guarded and passed
 
-What sqlfence does with a statement that names a registered table, here ` + "`" + `books` + "`" + ` with a row fence:
+[Statements](../statements.md) describes the rules, and [refusals](refusals.md) lists the statements that are refused.
+The rewriter is tested with the statements on both pages; a test writes the pages.
 
-- **guarded**: it is sent with a guard inside, which raises an error where the token is stale. All
-  of the statement's own bytes stay, in their order.
-- **refused**: it is not sent. The error says why, what to write instead, and where in the text.
-  Under ` + "`" + `Bypass` + "`" + ` it is sent as it is. A statement that isn't recognised is refused.
-- **passed**: it is sent byte for byte: it writes to no registered table, or it can't be read and
-  names none.
+The table ` + "`" + `books` + "`" + ` has the rule ` + "`" + `RowFence` + "`" + `, unless the subject names other rules. Each line shows examples of
+statements with the same outcome. If a line names databases, the statement doesn't exist in the other databases, or
+isn't tested there. MySQL stands for MariaDB as well.
 
-| subject | how it is |
-|---|---|
-| ` + "`" + `UPDATE` + "`" + `, ` + "`" + `DELETE` + "`" + `, ` + "`" + `INSERT` + "`" + `, ` + "`" + `MERGE` + "`" + `, writes inside of ` + "`" + `WITH` + "`" + ` and ` + "`" + `EXPLAIN ANALYZE` + "`" + ` | guarded, but for [what is refused](#refused); also with aliases, ` + "`" + `ONLY` + "`" + `, ` + "`" + `FROM` + "`" + `, ` + "`" + `USING` + "`" + `, ` + "`" + `RETURNING` + "`" + `, ` + "`" + `ON CONFLICT` + "`" + `. INSERT needs a list of columns, unless the table has the ledger alone |
-| reads, ` + "`" + `CREATE TABLE` + "`" + `, ` + "`" + `CREATE INDEX` + "`" + `, ` + "`" + `LOCK` + "`" + ` and others that change no rows | passed |
-| ` + "`" + `TRUNCATE` + "`" + `, ` + "`" + `DROP` + "`" + `, ` + "`" + `ALTER` + "`" + `, ` + "`" + `COPY … FROM` + "`" + `, ` + "`" + `REPLACE` + "`" + ` (except under the ledger alone), ` + "`" + `PREPARE` + "`" + ` of a write, new partitions, anything else | refused |
-| sqlfence's own tables: fencing_tokens, fencing_leases, rowlocks, in any schema | always registered. Reads pass, and statements that change no rows, such as LOCK and GRANT. Writes are refused, and definitions of one of them or of a view of one |
-| PostgreSQL's tables and views in pg_catalog, SQLite's sqlite_schema | writes are refused, as their rows define tables, triggers and functions |
-| views | of a registered table's name: CREATE VIEW is refused, and so are writes to one by rules with columns, such as RowFence and Key ([why](promises.md#what-it-cant-promise)) |
-| names | folded as the database folds them. "books" means books in any schema; "shop.books" means that one and an unqualified books, but not other.books. A write names the schema where several registrations may be meant: shop.books and blog.books, or a pattern. In PostgreSQL a word is refused if the database's locale may fold it to a registered name, such as BÜCHER to bücher in LATIN1 |
-| what the text doesn't show | not recognised: a name that a function builds at run time; a view, trigger, rule or procedure that writes to the table; an unregistered partition, parent or child of it; a shadow table of SQLite's FTS5; an EXECUTE of what was prepared under Bypass |
-| DO | refused if its code can build statements at run time, also without a registered name |
-| settings of PostgreSQL that the text doesn't show, as one of them turns triggers off | refused: set_config with a name that is no constant or argument, an UPDATE of pg_settings, and a function that runs a text, such as query_to_xml, unless that is a constant without set_config. Write ` + "`" + `set_config('app.user', $1, true)` + "`" + `. An argument for a name has to be a string with a dot |
-| several statements in one text | guarded one by one, if they only read and write rows, have no arguments, and are run by an Exec that isn't prepared; a Query is refused. Where one fails, it is as without sqlfence: PostgreSQL undoes the whole text, SQLite the failed statement alone, unless a transaction is rolled back |
-| SQLite's constraints with ON CONFLICT REPLACE, which delete other rows silently | a guarded INSERT or UPDATE of a table with a row fence, key or claim gets OR ABORT, unless it has an OR clause. That overrides the declaration, and the OR clauses of statements in the table's triggers |
-
-## Counts, keys that are NULL, positions of errors
-
-- ` + "`" + `Result.RowsAffected` + "`" + ` and SQLite's ` + "`" + `changes()` + "`" + ` count the application's rows, as without sqlfence;
-  ` + "`" + `total_changes()` + "`" + ` also counts those of tokens issued on the connection.
-- MySQL's ` + "`" + `ROW_COUNT()` + "`" + ` directly behind a guarded write is as without sqlfence. Inside of one, as in
-  ` + "`" + `ON DUPLICATE KEY UPDATE n = ROW_COUNT()` + "`" + `, it can be -1, because of the connection's
-  [first question](servers.md#what-it-costs): read it by a statement of its own.
-- On MySQL and MariaDB, under ` + "`" + `Ledger` + "`" + ` the row of the ledger counts in the position of an error: "at row 2" is the first row.
-- On MySQL and MariaDB, ` + "`" + `FOUND_ROWS()` + "`" + ` in a write under ` + "`" + `Ledger` + "`" + ` or ` + "`" + `ClaimOf` + "`" + ` is refused, because it would count the rows of
-  the guard: read it before the write.
-- On MySQL, under ` + "`" + `Ledger` + "`" + ` a prepared argument that isn't of its column's type, such as bytes for a BIT, may be converted
-  differently in the first column of an INSERT: name a column first that gets a constant.
-- Under ` + "`" + `Key` + "`" + ` a row with ` + "`" + `id` + "`" + ` NULL gets its key from the database, has no token before, and is
-  refused. Write the key, or use ` + "`" + `UnfencedInserts` + "`" + `; for sealed tables see [sealed.md](sealed.md).
-- The position in an error of PostgreSQL's counts in the text that was sent, with its guard;
-  [Explain](cli.md#explain) shows that text.
-
-## Which error comes first
-
-A write of a holder that has been replaced is ` + "`" + `ErrStale` + "`" + `, whatever else is wrong with it: it breaks
-a constraint, fails in an expression or a trigger, or meets no row. The driver's error inside is the
-guard's, not that of the constraint. Exceptions:
-
-| where | which error |
-|---|---|
-| the database can't read or find something, such as a function; ` + "`" + `Prepare` + "`" + `, which looks at no token | the database's |
-| the holder is replaced while the statement runs, as where it waits for a lock | either one; nothing is written |
-| ` + "`" + `RowFence` + "`" + ` without ` + "`" + `Ledger` + "`" + `, INSERT | the constraint's: a new row has no mark |
-| the same, no row is met | none |
-| the same, a condition fails; in PostgreSQL also an expression of SET | that one. Constraints and triggers come after the guard |
-| ` + "`" + `Ledger` + "`" + ` in a transaction of PostgreSQL, which the first error ends, so that nothing can be asked after it | the server's, in the cases below |
-| ` + "`" + `Ledger` + "`" + ` in SQLite, no row is met | none if the table is empty. None if an index has no such row, unless one of the first four conditions joined by AND is column = value, with a placeholder or a constant. None with ` + "`" + `Key` + "`" + `, and in a DELETE with a row fence |
-
-In a transaction of PostgreSQL the server's error comes before that of the ` + "`" + `Ledger` + "`" + ` if
-
-- the server has it before it executes the statement: a constant, or an argument too long for its
-  column;
-- a BEFORE trigger of the application ` + "`" + `FOR EACH STATEMENT` + "`" + ` raises it;
-- the isolation level is REPEATABLE READ or SERIALIZABLE, and the holder was replaced after the
-  transaction's first statement;
-- the statement has WHERE CURRENT OF; or the table has no fence column, and the statement is
-  - ` + "`" + `DEFAULT VALUES` + "`" + `,
-  - an INSERT of several rows with a first one of only placeholders, texts and DEFAULT,
-  - an INSERT of a query with OFFSET, FETCH or FOR at its end, or with LIMIT in brackets around all
-    of it.
-
-These tables are made from the statements that the rewriter is tested with.
-
-## Guarded and passed
-
-A line shows some of the statements with the same outcome. Where only some of the databases have
-one, or it is tested in only some of them, the line names these.
-
-| | Statements | |
+| subject | statements | outcome |
 |---|---|---|
 `
 
 // docRefused comes before the reasons.
-const docRefused = `
-## Refused
+const docRefused = `# Statements: refused
 
-Each reason with one statement, and the databases in which a statement was refused for it. A text
-"can't be read" where a string, a quoted name, a comment or a bracket is never closed, and where it
-has a NUL byte or isn't UTF-8.
+[Statements](../statements.md) describes the rules. The page lists each reason once, with one statement. The error of a
+refused statement contains both middle columns. MySQL stands for MariaDB as well.
 
-| Statement | | Why, and what to write instead |
-|---|---|---|
+"It can't be read" means: a string, a quoted name, a comment or a bracket is never closed, or the SQL contains a NUL
+byte or isn't UTF-8.
 `
 
 // A docGroup is a subject: a hazard's statements, with the verdicts that they have under some rules, which
@@ -136,54 +65,74 @@ var docGroups = []docGroup{
 	{"string", "Strings", ""},
 	{"comment", "Comments", ""},
 	{"semicolon", "Semicolons", ""},
-	{"injection", "Text that tries to leave its clause", ""},
-	{"serial", "Tables with Serial, here without RowFence", "serial"},
-	{"version", "The same under WithSerial", "version"},
+	{"injection", "Injected SQL that tries to leave its clause", ""},
+	{"serial", "Tables with Serial alone", "serial"},
+	{"version", "Tables with Serial alone, under WithSerial", "version"},
 	{"claim", "Tables with Claim", "claim"},
-	{"claim", "The same where rows are taken over", "takeover"},
+	{"claim", "Tables with Claim, under WithTakeover", "takeover"},
 	{"claimof", "Tables with ClaimOf", "claimof"},
-	{"lock", "Tables with EditLock, here without RowFence", "lock"},
+	{"lock", "Tables with EditLock alone", "lock"},
 	{"sealed", "Sealed tables", "sealed"},
 }
 
-// TestDocs compares docs/statements.md with the corpus; with -update it writes it.
+// docOtherRules are rules with refusals that no group has.
+var docOtherRules = []struct{ title, rules string }{
+	{"Tables with Ledger", "ledger"},
+	{"Tables with Key", "key"},
+	{"Tables with Key and Ledger", "keyledger"},
+	{"Tables with Key and Serial, under WithSerial", "versionkey"},
+	{"Tables with Serial, under WithSerial: joined tables", "version"},
+	{"Tables with EditLock", "lock"},
+}
+
+// TestDocs compares the pages of statements and of refusals with the corpus; with -update it writes them.
 func TestDocs(t *testing.T) {
-	var b strings.Builder
-	b.WriteString(docHead)
-	var refusals []docRefusal
+	var passing, refused strings.Builder
+	passing.WriteString(docPassing)
+	refused.WriteString(docRefused)
 	for _, g := range docGroups {
 		title := g.title
 		for _, l := range docLines(t, g.hazard, cmp.Or(g.rules, "row")) {
 			if !l.isRefused() {
-				fmt.Fprintf(&b, "| %s | %s | %s |\n", title, strings.Join(l.examples(), "<br>"), l.verdicts.cell())
+				fmt.Fprintf(&passing, "| %s | %s | %s |\n", title, strings.Join(l.examples(), "<br>"), l.verdicts.cell())
 				title = ""
 			}
-			refusals = addRefusals(refusals, l)
 		}
 	}
-	b.WriteString(docRefused)
-	for _, r := range refusals {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.example, r.in(), r.reason)
-	}
-	if *update {
-		if err := os.WriteFile(docFile, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
+	refusals := allRefusals(t)
+	for i, r := range refusals {
+		if i == 0 || r.group != refusals[i-1].group {
+			fmt.Fprintf(&refused, "\n## %s\n\n| statement | why it is refused | write instead | databases |\n|---|---|---|---|\n", r.group)
 		}
+		why, instead, _ := strings.Cut(r.reason, "; ")
+		fmt.Fprintf(&refused, "| %s | %s | %s | %s |\n", r.example, docText(why), docText(instead), r.in())
 	}
-	content, err := os.ReadFile(docFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(content) != b.String() {
-		t.Errorf("%s is out of date: go test . -run Docs -update", docFile)
-	}
+	comparePage(t, "statements.md", passing.String())
+	comparePage(t, "refusals.md", refused.String())
 	for _, d := range docDialects {
 		for _, s := range corpus(t, d) {
 			hazard, _, _ := strings.Cut(s.name, ":")
 			if !slices.ContainsFunc(docGroups, func(g docGroup) bool { return g.hazard == hazard }) {
-				t.Errorf("%s has no section for %q", docFile, s.name)
+				t.Errorf("the pages have no section for %q", s.name)
 			}
 		}
+	}
+}
+
+// comparePage compares a page with the text that it should have; with -update it writes the page.
+func comparePage(t *testing.T, name, want string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(docFolder+name, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	content, err := os.ReadFile(docFolder + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(content) != want {
+		t.Errorf("%s is out of date: go test . -run Docs -update", docFolder+name)
 	}
 }
 
@@ -225,6 +174,7 @@ func (l *docLine) isRefused() bool {
 
 // A docRefusal is a reason, with a statement and the databases in which one is refused for it.
 type docRefusal struct {
+	group           string // the title of the first group that has it
 	reason, example string
 	dialects        [len(docDialects)]bool
 }
@@ -243,30 +193,62 @@ func (r *docRefusal) in() string {
 	return strings.Join(names, ", ")
 }
 
+// docText writes a reason, or what to write instead, in a table.
+func docText(s string) string {
+	return cmp.Or(strings.NewReplacer("<", "&lt;", "$$", "`$$`").Replace(s), "–")
+}
+
 // docBroken is before the reasons for which a text can't be read.
 const docBroken = "it can't be read: "
 
-// addRefusals adds the reasons of a line, but for those of a text that lacks a part, which the
-// databases refuse as well.
-func addRefusals(to []docRefusal, l *docLine) []docRefusal {
+// addLine adds the reasons of a line of a group.
+func addLine(to []docRefusal, group string, l *docLine) []docRefusal {
 	for d, v := range l.verdicts {
-		reason, ok := strings.CutPrefix(v, "refused: ")
-		if !ok || strings.HasPrefix(reason, "expected ") {
-			continue
+		if i := slices.IndexFunc(l.kinds, func(k docKind) bool { return k.verdicts[d] == v }); i >= 0 {
+			to = addRefusal(to, group, l.kinds[i].sql, d, v)
 		}
-		if broken, ok := strings.CutPrefix(reason, docBroken); ok && !strings.Contains(broken, ";") {
-			reason = docBroken[:len(docBroken)-2] // as its texts aren't SQL
-		}
-		why, _, _ := strings.Cut(reason, ";")
-		i := slices.IndexFunc(to, func(r docRefusal) bool { return r.reason == why || strings.HasPrefix(r.reason, why+";") })
-		if i < 0 {
-			i = len(to)
-			k := l.kinds[slices.IndexFunc(l.kinds, func(k docKind) bool { return k.verdicts[d] == v })]
-			to = append(to, docRefusal{reason: reason, example: docCode(k.sql)})
-		}
-		to[i].dialects[d] = true
 	}
 	return to
+}
+
+// addRefusal adds the reason of a verdict in a database, unless the statement lacks a part, which the databases refuse
+// as well.
+func addRefusal(to []docRefusal, group, sql string, d int, verdict string) []docRefusal {
+	reason, ok := strings.CutPrefix(verdict, "refused: ")
+	if !ok || strings.HasPrefix(reason, "expected ") {
+		return to
+	}
+	if broken, ok := strings.CutPrefix(reason, docBroken); ok && !strings.Contains(broken, ";") {
+		reason = docBroken[:len(docBroken)-2] // as its texts aren't SQL
+	}
+	why, _, _ := strings.Cut(reason, ";")
+	i := slices.IndexFunc(to, func(r docRefusal) bool { return r.reason == why || strings.HasPrefix(r.reason, why+";") })
+	if i < 0 {
+		i = len(to)
+		to = append(to, docRefusal{group: group, reason: reason, example: docCode(sql)})
+	}
+	to[i].dialects[d] = true
+	return to
+}
+
+// allRefusals returns the reasons of the groups, then those of other rules that no group has.
+func allRefusals(t *testing.T) (refusals []docRefusal) {
+	t.Helper()
+	for _, g := range docGroups {
+		for _, l := range docLines(t, g.hazard, cmp.Or(g.rules, "row")) {
+			refusals = addLine(refusals, g.title, l)
+		}
+	}
+	for _, other := range docOtherRules {
+		for i, d := range docDialects {
+			for _, s := range corpus(t, d) {
+				if slices.Contains(s.rules, other.rules) {
+					refusals = addRefusal(refusals, other.title, s.sql, i, docVerdict(s.plan(t, d, other.rules)))
+				}
+			}
+		}
+	}
+	return refusals
 }
 
 // A docKind is what the samples of one name in all dialects are of.
@@ -403,4 +385,30 @@ func docCode(sql string) string {
 		fence = "``"
 	}
 	return fence + strings.NewReplacer("\n", " ⏎ ", "|", "\\|").Replace(sql) + fence
+}
+
+// The examples of docs/statements.md are refused, and what to write instead is guarded.
+func TestDocsExamples(t *testing.T) {
+	page, err := os.ReadFile("../docs/statements.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile("(?m)^ *\\| `(.+)` \\| `(.+)` \\| (.+) \\|$")
+	found := example.FindAllStringSubmatch(string(page), -1)
+	if len(found) < 5 {
+		t.Fatalf("%d examples", len(found))
+	}
+	for _, m := range found {
+		for _, d := range docDialects {
+			if m[3] != "all" && !strings.Contains(m[3], d.String()) {
+				continue
+			}
+			for i, want := range []guard.Verdict{guard.Refuse, guard.Guard} {
+				s := sample{sql: m[i+1]}
+				if p := s.plan(t, d, "row"); p.Verdict != want {
+					t.Errorf("%v: %s: %s", d, s.sql, docVerdict(p))
+				}
+			}
+		}
+	}
 }
