@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// A Rule is a way to guard a registered table. See [WithTable]. docs/rules.md describes how rules differ by
-// database.
+// A Rule is a way to guard a registered table. See [WithTable]. docs/rules.md compares the rules, and
+// docs/data/rules.md describes how they differ by database.
 type Rule func(*registration)
 
 // RowFence stores the highest token that has written a row in column, a 64-bit integer column (bigint) that

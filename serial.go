@@ -48,8 +48,8 @@ type serialOptions struct {
 }
 
 // Required refuses UPDATE and DELETE with [ErrNoSerial] if the context carries no serial ([WithSerial]), and so
-// MERGE and upserts that would update or delete a row. Other INSERTs need no serial. docs/rules.md describes
-// what to write instead of an upsert.
+// MERGE and upserts that would update or delete a row. Other INSERTs need no serial. docs/data/rules.md
+// describes what to write instead of an upsert.
 func Required() SerialOption {
 	return func(o *serialOptions) { o.required++ }
 }
@@ -60,8 +60,9 @@ func Required() SerialOption {
 // key alone. Neither changes anything or takes another round trip. A plain INSERT isn't compared. A negative
 // serial is [ErrInvalid].
 //
-// A statement with an ambiguous result is [ErrUnguardable]. docs/rules.md lists these statements, and reasons
-// for ErrGone other than a missing row. If a driver repeats an applied write, the second one is a conflict.
+// A statement with an ambiguous result is [ErrUnguardable]. docs/data/refusals.md lists these statements, and
+// docs/data/rules.md reasons for ErrGone other than a missing row. If a driver repeats an applied write, the
+// second one is a conflict.
 func WithSerial(ctx context.Context, serial int64) context.Context {
 	return core.WithSerial(ctx, serial)
 }

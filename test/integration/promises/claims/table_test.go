@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// tabled are the statements of the table in docs/rules.md, on a job 1 with the claim 2.
+// tabled are the statements of the table in docs/data/rules.md, on a job 1 with the claim 2.
 var tabled = []struct {
 	statement
 	over   bool
@@ -62,7 +62,7 @@ func outcomeWord(t *testing.T, err error) string {
 
 // TestStatementsOfTheTable runs each statement with each token, and compares the outcomes with those of the page.
 func TestStatementsOfTheTable(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/rules.md")
+	page, err := os.ReadFile("../../../../docs/data/rules.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestStatementsOfTheTable(t *testing.T) {
 			head += " " + presents.column + " |"
 		}
 		if !strings.Contains(string(page), head+"\n") {
-			t.Errorf("docs/rules.md lacks the table with the head\n%s", head)
+			t.Errorf("docs/data/rules.md lacks the table with the head\n%s", head)
 		}
 		for _, tt := range tabled {
 			query := (&queue{Base: b}).in(tt.statement)
@@ -106,7 +106,7 @@ func TestStatementsOfTheTable(t *testing.T) {
 				line += " " + outcomeWord(t, tried(ctx, t, db, query)) + " |"
 			}
 			if !strings.Contains(string(page), line+"\n") {
-				t.Errorf("docs/rules.md lacks\n%s", line)
+				t.Errorf("docs/data/rules.md lacks\n%s", line)
 			}
 		}
 	})

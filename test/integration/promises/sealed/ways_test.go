@@ -18,7 +18,7 @@ type way struct {
 	name       string
 	statements string // with " ;; " between them
 	says       string // part of the refusal; empty for what lands
-	finds      string // part of Verify's finding, or empty: docs/rules.md alone has it
+	finds      string // part of Verify's finding, or empty: docs/data/rules.md alone has it
 	books      string // what lands
 }
 
