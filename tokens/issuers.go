@@ -19,7 +19,7 @@ import (
 type Issued struct {
 	Token sqlfence.Token
 
-	// By is the session, such as "shop@10.0.0.3, pid 4711, worker-7" (docs/tokens.md). It is empty on SQLite.
+	// By is the session, such as "shop@10.0.0.3, pid 4711, worker-7" (docs/data/ledger.md). It is empty on SQLite.
 	By string
 
 	// At is the time by the database's clock. By and At are zero for a token without a record.

@@ -194,5 +194,5 @@ func lockPostgres(table string) string { return "LOCK TABLE " + table + " IN SHA
 // [sqlfence.Ledger] are [sqlfence.ErrNotSetUp].
 //
 // The statement can be repeated. It needs the powers of the table's owner, and on a fenced database
-// [sqlfence.Bypass]. docs/tokens.md describes it.
+// [sqlfence.Bypass]. docs/data/ledger.md describes it.
 func LedgerFunction() string { return pg.CreateLedgerFunction }
