@@ -37,7 +37,7 @@ ha: cgo ## PostgreSQL with Patroni and etcd through 24 failovers a mode, about 2
 	cd test/integration && SQLFENCE_REQUIRE=all \
 		go test -count=1 -timeout 3h -run TestFailovers -v ./extended/ha -rounds 4
 
-versions: cgo ## test the promises on other versions of the servers, fetched from Debian and npm, and write docs/servers.md; takes an hour; FLAGS= as go run ./test/integration/extended/versions -h says
+versions: cgo ## test the promises on other versions of the servers, fetched from Debian and npm, and write docs/data/servers.md; takes an hour; FLAGS= as go run ./test/integration/extended/versions -h says
 	go run ./test/integration/extended/versions $(FLAGS)
 
 tidb: cgo ## test on TiDB, which is built once from its module (15 minutes of 2 cores); not a part of test-all

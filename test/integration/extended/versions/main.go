@@ -3,7 +3,7 @@
 //	make versions
 //
 // scripts/with-version knows which there are, and unpacks them. The program compiles the tests once, runs them on one
-// server after the other, and writes what it found into results.json and the tables of docs/servers.md. Servers and
+// server after the other, and writes what it found into results.json and docs/data/servers.md. Servers and
 // packages that weren't run keep what an earlier run has found.
 package main
 

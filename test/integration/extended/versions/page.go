@@ -21,23 +21,23 @@ type row struct{ servers, state, how string }
 var hosted = row{
 	"other versions; Percona Server, Percona Distribution; Aurora, RDS, Cloud SQL, AlloyDB, Azure, Neon, HeatWave and " +
 		"others that run PostgreSQL's, MySQL's or MariaDB's own code",
-	"accepted", "the same code by what they say of themselves. The storage below them was never tested for sqlfence",
+	"accepted", "not run. They report the same code; sqlfence was never tested on their storage",
 }
 
 // modes are ways to run several servers as one.
 var modes = []row{
-	{"Galera; Group Replication with several primaries", "tested, `Ledger` refused", "[galera.md](galera.md)"},
+	{"Galera; Group Replication with several primaries", "tested, `Ledger` refused", "[galera.md](../galera.md)"},
 	{"Group Replication with one primary", "accepted", "not run"},
-	{"TiDB 8.5.6, on its own test storage", "tested, `Ledger` and `Sealed` refused", "[tidb.md](tidb.md)"},
-	{"PostgreSQL with Patroni, synchronous and asynchronous", "tested through failovers", "[postgresql.md](postgresql.md#patroni)"},
-	{"PgBouncer, pgpool-II, HAProxy", "tested, by what each can do", "[postgresql.md](postgresql.md#poolers)"},
+	{"TiDB 8.5.6, on its own test storage", "tested, `Ledger` and `Sealed` refused", "[tidb.md](../tidb.md)"},
+	{"PostgreSQL with Patroni, synchronous and asynchronous", "tested through failovers", "[ha.md](../ha.md)"},
+	{"PgBouncer, pgpool-II, HAProxy", "tested, by what each can do", "[poolers.md](../poolers.md)"},
 	{"a proxy that sends the statements of one session to several servers; logical replication in both directions",
-		"unknown", "not recognised: don't use `Ledger` there"},
+		"unknown", "sqlfence can't recognise them: don't use `Ledger` there"},
 }
 
 // missing are versions that no package was found of.
 var missing = row{"PostgreSQL 12 and older; MariaDB 10.6, 11.4; MySQL 8.0, 8.4", "unknown",
-	"accepted, but not run: no package of them was at hand"}
+	"not run, because no package was at hand. sqlfence accepts them"}
 
 // lacking is what a server has no statements for, by the tests that fail there.
 var lacking = map[string]struct {
@@ -54,11 +54,11 @@ func lacks(r *Result, test string) bool {
 	return ok && l.tests.MatchString(test)
 }
 
-// serversTable is the table of docs/servers.md.
+// serversTable is the first table of docs/data/servers.md.
 func serversTable(list []string, results []Result) string {
 	var b strings.Builder
 	write := func(r row) { fmt.Fprintf(&b, "| %s | %s | %s |\n", r.servers, r.state, r.how) }
-	b.WriteString("| server | | how |\n|---|---|---|\n")
+	b.WriteString("| server | state | tests |\n|---|---|---|\n")
 	for _, server := range list {
 		i := slices.IndexFunc(results, func(r Result) bool { return strings.EqualFold(r.Server+" "+series(r.Version), server) })
 		if i < 0 {
@@ -72,12 +72,12 @@ func serversTable(list []string, results []Result) string {
 	write(missing)
 	for _, db := range dialect.All() {
 		if others := names(db.Session); len(others) > 0 {
-			write(row{strings.Join(others, ", "), "refused by name", "they speak " + db.Name + "'s protocol"})
+			write(row{strings.Join(others, ", "), "refused by name", "servers with the protocol of " + db.Name})
 		}
 	}
-	write(row{"each other that says more than PostgreSQL's build does, or MySQL's and those who host it", "refused by name",
-		"the name stands in the error"})
-	write(row{"go-mysql-server, and others that compute the guard's expression without its error", "refused by the proof", ""})
+	write(row{"each other server with a version string that PostgreSQL, MySQL and their hosts don't report", "refused by name",
+		"the error has the name"})
+	write(row{"go-mysql-server, and each server that evaluates a guard without its error", "refused by the proof", ""})
 	for _, m := range modes {
 		write(m)
 	}
@@ -111,7 +111,22 @@ func names(d *session.Dialect) (all []string) {
 	return all
 }
 
-// page is docs/servers.md with the tables as they should be.
+// The texts around the tables of docs/data/servers.md.
+const (
+	pageHead = `# Servers: tested, accepted and refused
+
+This page is written by ` + "`make versions`" + ` and compared by a test. [Servers](../servers.md) explains how sqlfence
+recognises a server. "Refused by name" means that guarded writes fail until the program names the server by
+` + "`WithUntestedServer`" + `.
+
+`
+	pageFamily = `
+## SQLite
+
+`
+)
+
+// page is docs/data/servers.md as it is and as it should be.
 func page(checkout string) (name, is, want string, err error) {
 	results, err := readResults(checkout)
 	if err != nil {
@@ -121,22 +136,12 @@ func page(checkout string) (name, is, want string, err error) {
 	if err != nil {
 		return "", "", "", err
 	}
-	name = filepath.Join(checkout, "docs/servers.md")
+	name = filepath.Join(checkout, "docs/data/servers.md")
 	text, err := os.ReadFile(name)
-	if err != nil {
+	if err != nil && !os.IsNotExist(err) {
 		return "", "", "", err
 	}
-	want = string(text)
-	for section, table := range map[string]string{"servers": serversTable(list, results), "family": familyTable()} {
-		begin, end := "<!-- begin "+section+" -->\n", "<!-- end "+section+" -->"
-		head, rest, ok := strings.Cut(want, begin)
-		_, tail, ok2 := strings.Cut(rest, end)
-		if !ok || !ok2 {
-			return "", "", "", fmt.Errorf("%s has no section %q", name, section)
-		}
-		want = head + begin + table + end + tail
-	}
-	return name, string(text), want, nil
+	return name, string(text), pageHead + serversTable(list, results) + pageFamily + familyTable(), nil
 }
 
 func writePage(checkout string) error {
