@@ -6,7 +6,10 @@
 //	_, err = db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // ErrStale if another has locked it since
 //
 // Revisions count the writes of a bucket. So one name belongs to one key of one bucket, and the bucket must not be
-// deleted: a new one counts from 1, and its tokens are ErrStale until they have passed the old ones.
+// deleted: a new bucket counts from 1, and its tokens are ErrStale until they have passed the old ones.
+//
+// The tokens are as durable as the bucket. By default a server of NATS acknowledges a write up to two minutes before its
+// fsync, so a crash can lose the write, and the same revision may be given to two holders. Set sync_interval to always.
 package fencenats
 
 import (
