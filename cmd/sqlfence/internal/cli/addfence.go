@@ -23,12 +23,12 @@ func (a *app) addFence() *cobra.Command {
 	var folder folder
 	cmd := &cobra.Command{
 		Use:   "add-fence [TABLE COLUMN]",
-		Short: "Print the SQL that adds a fence column to a table, or to all registered ones, or add it",
-		Long: `Print the SQL that adds the column of row-fence to a table that programs are writing to, or to
-each table of --table and --tables; with --dir write it into a folder of migrations, a file a
-table with one that takes the column away; or with --apply add it. No row is written. Where a table is
-in use it gives up soon, lets the others pass, and tries again. A column that is there is left as
-it is. For the tables that a pattern stands for ("*", "shop.*") it asks the database.`,
+		Short: "Print the SQL that adds fence columns, or add them",
+		Long: `Print the SQL that adds a fence column to a table in use, or the columns of row-fence to each table of
+--table and --tables. With --dir write the SQL into a folder of migrations: for each table a file, and a file that
+drops the column. With --apply add the columns. No row is written. While other sessions use a table, the command
+gives up its lock after a moment and tries again. Existing columns stay as they are. For a pattern ("*", "shop.*")
+the command asks the database for the tables.`,
 		Example: `  sqlfence add-fence books fence_token --dialect postgres
   sqlfence add-fence shop.books fence_token --apply --timeout 5m
   sqlfence add-fence --tables shop.json --dir migrations --dialect postgres

@@ -2,60 +2,148 @@ package cli
 
 import (
 	"bytes"
+	"flag"
+	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 )
 
-// docs/cli.md has every command, and every flag; and each command has help and an example.
-func TestDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
+var update = flag.Bool("update", false, "write docs/data/cli.md")
+
+// own returns the commands that aren't cobra's, in the order of the reference.
+func own(root *cobra.Command) (all []*cobra.Command) {
+	for _, c := range root.Commands() {
+		switch {
+		case c.Name() == "completion":
+		case c.HasSubCommands():
+			all = append(all, own(c)...)
+		default:
+			all = append(all, c)
+		}
 	}
-	page := string(text)
-	commands := 0
+	return all
+}
+
+// Each command has help, an example and its JSON, in lines that a terminal of 80 columns shows.
+func TestHelpFitsATerminal(t *testing.T) {
+	root := (&app{}).root()
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
-		for _, c := range cmd.Commands() {
-			walk(c)
-		}
-		if cmd.HasSubCommands() {
-			return
-		}
-		commands++
-		if !strings.Contains(page, "| `"+cmd.CommandPath()) {
-			t.Errorf("docs/cli.md has no %s", cmd.CommandPath())
-		}
-		for _, line := range strings.Split(cmd.Long+"\n"+cmd.UsageString(), "\n") {
-			if n := utf8.RuneCountInString(line); n > screenColumns {
+		for line := range strings.Lines(cmd.Long + "\n" + cmd.UsageString()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > screenColumns {
 				t.Errorf("the help of %s has a line of %d columns: %s", cmd.CommandPath(), n, line)
 			}
 		}
-		if cmd.Short == "" || cmd.Example == "" {
-			t.Errorf("%s: no description, or no example", cmd.CommandPath())
+		for _, c := range cmd.Commands() {
+			walk(c)
 		}
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !strings.Contains(page, "`--"+f.Name) && !strings.Contains(page, " --"+f.Name) {
-				t.Errorf("docs/cli.md has no --%s of %s", f.Name, cmd.CommandPath())
-			}
-		})
 	}
-	root := (&app{}).root()
 	walk(root)
-	if commands < 15 {
-		t.Errorf("only %d commands were looked at", commands)
-	}
-	for name := range rules {
-		if !strings.Contains(page, "`"+name) {
-			t.Errorf("docs/cli.md has no rule %s", name)
+	commands := own(root)
+	for _, cmd := range commands {
+		if cmd.Short == "" || cmd.Example == "" || !strings.Contains(cmd.Long, "With --json: ") {
+			t.Errorf("%s: no description, no example, or no JSON", cmd.CommandPath())
 		}
+	}
+	if len(commands) != len(jsonHelp) {
+		t.Errorf("%d commands, and the JSON of %d", len(commands), len(jsonHelp))
+	}
+}
+
+// The reference is the program's own help.
+func TestReferenceIsTheHelp(t *testing.T) {
+	const name = "../../../../docs/data/cli.md"
+	root := (&app{}).root()
+	var b strings.Builder
+	fmt.Fprintf(&b, `# The command line: reference
+
+This page is the help of the program, written by
+%s in cmd/sqlfence. [The command line](../cli.md) has the
+tasks.
+
+%s
+`, "`go test ./internal/cli -run TestReferenceIsTheHelp -update`", referenceText(root.Long))
+	fmt.Fprintf(&b, "\nFlags of every command:\n\n```text\n%s```\n\n## Registered tables\n\n", root.PersistentFlags().FlagUsagesWrapped(screenColumns))
+	_, files, _ := strings.Cut(tableHelp, "and observe.\n")
+	b.WriteString("`--table NAME=RULE,RULE…` registers a table, as [`WithTable`](../rules.md) does. The option can be\nrepeated. " + files + "\n")
+	b.WriteString("\n| rule | in Go |\n|---|---|\n")
+	for _, name := range ruleNames() {
+		spelled := regexp.MustCompile(`\b` + name + `(:[A-Z]+)*[,.\s]`).FindString(tableHelp)
+		if n := strings.Count(spelled, ":"); spelled == "" || n != rules[name].arguments {
+			t.Errorf("the help has %q for %s", spelled, name)
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` |\n", spelled[:max(0, len(spelled)-1)], rules[name].inGo)
+	}
+	for _, cmd := range own(root) {
+		long, _, tables := strings.Cut(cmd.Long, "\n\n"+folded(strings.ReplaceAll(tableHelp, "\n", " "), screenColumns, ""))
+		if tables {
+			_, json, _ := strings.Cut(cmd.Long, "\n\nWith --json: ")
+			long += "\n\nTables are registered [as above](#registered-tables).\n\nWith --json: " + json
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n```text\n%s\n", cmd.CommandPath(), cmd.UseLine())
+		if flags := cmd.LocalFlags(); flags.HasAvailableFlags() {
+			fmt.Fprintf(&b, "\n%s", flags.FlagUsagesWrapped(screenColumns))
+		}
+		fmt.Fprintf(&b, "```\n\n%s\n\n```sh\n%s\n```\n", referenceText(long), regexp.MustCompile("(?m)^  ").ReplaceAllString(cmd.Example, ""))
+	}
+	is, err := os.ReadFile(name)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	switch want := b.String(); {
+	case string(is) == want:
+	case *update:
+		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s is out of date; -update writes it", name)
+	}
+}
+
+// referenceText returns a help as Markdown: lists of two columns as text, and JSON as code.
+func referenceText(help string) string {
+	paragraphs := strings.Split(help, "\n\n")
+	for i, p := range paragraphs {
+		if strings.HasPrefix(p, " ") {
+			paragraphs[i] = "```text\n" + p + "\n```"
+		} else if json, ok := strings.CutPrefix(p, "With --json: "); ok {
+			paragraphs[i] = "With `--json`:\n\n```text\n" + folded(strings.ReplaceAll(json, "\n", " "), screenColumns, "") + "\n```"
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// docs/cli.md names commands and flags that exist.
+func TestCommandsOfThePageExist(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, found := (&app{}).root(), 0
+	for _, m := range regexp.MustCompile(`(?m)(?:^|[$&|`+"`"+`] ?)sqlfence ([a-z-]+(?: [a-z]+)?)([^`+"`\n|&]*)").FindAllStringSubmatch(string(page), -1) {
+		cmd, _, err := root.Find(strings.Fields(m[1]))
+		if err != nil || cmd == root {
+			t.Errorf("there is no sqlfence %s: %v", m[1], err)
+			continue
+		}
+		found++
+		flags, _, _ := strings.Cut(m[2], " -- ")
+		for _, f := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(flags, -1) {
+			if cmd.Flag(f[1]) == nil && root.PersistentFlags().Lookup(f[1]) == nil {
+				t.Errorf("sqlfence %s has no --%s", m[1], f[1])
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("%d commands were found", found)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -24,14 +25,14 @@ func (a *app) init() *cobra.Command {
 	var folder folder
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Print the SQL of all that a program needs, write it as migrations, or run it",
+		Short: "Print the SQL that a program needs, or write or run it",
 		Long: `Print the SQL that creates sqlfence's own tables (fencing_tokens, fencing_leases, rowlocks)
 and, on PostgreSQL, the ledger's function and the procedures for programs in other languages, and that
-adds the fence column to each table of --table and --tables with row-fence; with --dir write it into a folder of migrations; or with --apply do it.
-What is there is left as it is, so it can be run again. Nothing is sent that changes the database
-without --apply.
+adds the fence column to each table of --table and --tables with row-fence. With --dir write the SQL into a folder of
+migrations. With --apply run it. Existing tables and columns stay as they are, so the command can be repeated.
+Without --apply the database isn't changed.
 
-With --issuers the database also records who has raised each token last, and when, for tokens list.`,
+With --issuers the database records who raised each token last, and when, for tokens list.`,
 		Example: `  sqlfence init --dialect postgres > 0001_sqlfence.sql
   sqlfence init --dialect postgres --table books=row-fence:fence_token \
     --dir migrations
@@ -133,6 +134,7 @@ func (a *app) writeChanges(changes []change, text func()) error {
 // columns.
 func (a *app) createAll(ctx context.Context, limit time.Duration, fences []catalogue.FenceColumn, issuers bool) error {
 	return a.withDatabase(true, func(source database.Source, db *sql.DB) error {
+		lacking, unknown := lacks(ctx, source, db)
 		store, err := a.setup(ctx, source, db)
 		if err == nil && issuers {
 			err = store.RecordIssuers(ctx)
@@ -141,6 +143,13 @@ func (a *app) createAll(ctx context.Context, limit time.Duration, fences []catal
 			return err
 		}
 		done := []string{"sqlfence's tables are there"}
+		var created []string
+		if unknown == nil {
+			for _, c := range lacking {
+				created = append(created, c.title)
+			}
+			done[0] += "; created: " + cmp.Or(strings.Join(created, ", "), "nothing")
+		}
 		if len(fences) > 0 {
 			columns, err := addFences(ctx, db, limit, fences)
 			if err != nil {
@@ -148,14 +157,17 @@ func (a *app) createAll(ctx context.Context, limit time.Duration, fences []catal
 			}
 			done = append(done, columns...)
 		}
-		return a.writeApplied(strings.Join(done, "\n"))
+		return a.writeApplied(strings.Join(done, "\n"), created...)
 	})
 }
 
-func (a *app) writeApplied(what string) error {
+// writeApplied answers that something was done. created are the tables, triggers and functions of sqlfence's that
+// were missing before.
+func (a *app) writeApplied(what string, created ...string) error {
 	return a.write(struct {
-		Applied bool `json:"applied"`
-	}{true}, func() { fmt.Fprintln(a.out, what) })
+		Applied bool     `json:"applied"`
+		Created []string `json:"created,omitempty"`
+	}{true, created}, func() { fmt.Fprintln(a.out, what) })
 }
 
 // setup brings sqlfence's own tables up to date.

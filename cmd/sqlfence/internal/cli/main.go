@@ -26,10 +26,6 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	defer relay.stop()
 
 	root := a.root()
-	root.InitDefaultCompletionCmd()
-	if completion, _, err := root.Find([]string{"completion"}); err == nil {
-		asGroup(completion)
-	}
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(answers)
@@ -73,17 +69,9 @@ type app struct {
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "sqlfence",
-		Short: "Look after fencing tokens, leases and sealed tables of a database",
-		Long: `Sqlfence looks after what package sqlfence keeps in a database: its tables, tokens and
-leases; explains what becomes of a statement; and runs commands under a lease.
-
-The database is named by the environment variable SQLFENCE_DSN, by --dsn-file, or by --dsn
-without a password:
-
-  postgres://user:password@host/database
-  mysql://user:password@host/database       (also MariaDB)
-  sqlite:path/to/file.db`,
+		Use:           "sqlfence",
+		Short:         "Look after fencing tokens, leases and sealed tables of a database",
+		Long:          rootHelp,
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -92,9 +80,9 @@ without a password:
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.json, "json", false, "write JSON, for programs")
 	flags.StringVar(&a.dsn, "dsn", "", "data source name of the database, without a password")
-	flags.StringVar(&a.dsnFile, "dsn-file", "", "file that has the data source name")
-	flags.StringVar(&a.schema, "schema", "", "schema of sqlfence's own tables, in MySQL their database, if not where "+
-		"the session finds them")
+	flags.StringVar(&a.dsnFile, "dsn-file", "", "file with the data source name, such as a mounted secret")
+	flags.StringVar(&a.schema, "schema", "", "schema of sqlfence's own tables (in MySQL the database), unless the "+
+		"session finds them")
 	root.MarkFlagsMutuallyExclusive("dsn", "dsn-file")
 	root.RegisterFlagCompletionFunc("dsn-file", completeFiles)
 	root.AddCommand(
@@ -102,6 +90,10 @@ without a password:
 		a.tokens(), a.leases(), a.watch(), a.explain(), a.run(), a.versionCommand(),
 	)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		asGroup(completion)
+	}
 	a.noteStart(root)
 	return root
 }
@@ -133,15 +125,9 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 // noteStart has each command note that it has been started: what fails before is a mistake in the
-// command line. It also folds the help.
+// command line. It also completes the help.
 func (a *app) noteStart(cmd *cobra.Command) {
-	paragraphs := strings.Split(cmd.Long, "\n\n")
-	for i, p := range paragraphs {
-		if !strings.HasPrefix(p, " ") {
-			paragraphs[i] = folded(strings.ReplaceAll(p, "\n", " "), screenColumns, "")
-		}
-	}
-	cmd.Long = strings.Join(paragraphs, "\n\n")
+	cmd.Long = helpOf(cmd)
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			a.started = true

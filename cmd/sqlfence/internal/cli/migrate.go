@@ -19,9 +19,9 @@ func (a *app) migrate() *cobra.Command {
 	var apply bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Print the SQL of what the database lacks of sqlfence's own tables, or add it",
-		Long: `Print the SQL of what the database lacks of sqlfence's own tables; or with --apply add
-it, and bring tables that an older version has made up to date.`,
+		Short: "Print the SQL of sqlfence's missing tables, or create them",
+		Long: `Print the SQL of sqlfence's own tables, triggers and functions that are missing in the database.
+With --apply create them, and update the tables of an older version.`,
 		Example: `  sqlfence migrate
   sqlfence migrate --apply`,
 		Args: cobra.NoArgs,
@@ -42,7 +42,7 @@ it, and bring tables that an older version has made up to date.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&apply, "apply", false, "add it instead of printing the SQL")
+	cmd.Flags().BoolVar(&apply, "apply", false, "create them instead of printing the SQL")
 	return cmd
 }
 

@@ -31,10 +31,20 @@ const (
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show the server, the ledger, the leases and what is wrong, on one screen",
-		Long: `Show on one screen the server, the ledger, the leases, the tables with a fence column
-fence_token, the settings that fences depend on, and what is wrong with the remedy. It
-finds what verify finds without --table. With a fault the status is 3.`,
+		Short: "Show the server, the ledger, the leases and the faults",
+		Long: `Show on one screen of 80 columns and 24 lines:
+
+  server    the version string; "which isn't known" if guards may not hold
+  ledger    the table that guards read, and whether its triggers are intact;
+            names are near their limit from a tenth of the highest token on
+  leases    live leases, the first three by name; rows of ended leases
+  tables    tables with a column fence_token in all visible schemas, without
+            views, partitions and temporary tables
+  settings  settings that findings are about, and the timeout of locks
+  missing   tables, triggers and functions that sqlfence migrate would create
+  found     the findings of sqlfence verify without --table, faults first
+
+With a fault the status is 3.`,
 		Example: `  sqlfence status
   sqlfence status --json`,
 		Args: cobra.NoArgs,

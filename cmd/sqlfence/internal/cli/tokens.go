@@ -44,9 +44,9 @@ func (a *app) withLedger(f func(*ledger) error) error {
 }
 
 // reasonFlag adds --reason, which has to be given.
-func (a *app) reasonFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.reason, "reason", "", "why; written with who and when to the standard error, or with "+
-		"--json into the answer, and stored nowhere")
+func reasonFlag(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "why; written with user and time to the standard error, or with "+
+		"--json to the JSON; not stored in the database")
 	cmd.MarkFlagRequired("reason")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -14,14 +14,16 @@ import (
 func (a *app) tokensAdopt() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "adopt NAME TOKEN --reason TEXT",
-		Short: "Raise a name to a token that another service has granted",
-		Long: `Raise a name to a token that another service has granted, such as a revision of etcd's: a
-number, with or without zeros before it. A name that isn't there is added. Writes with a
-lower token are refused from then on, as after issue. A token below the newest one is
-refused with status 3, and nothing is changed; so is one for a name without a token that
-isn't above the floor, which a deletion or a repair has raised.`,
+		Short: "Raise a name to a token that another service has issued",
+		Long: `Raise a name to a token of another service, such as a revision of etcd. TOKEN is a number, with or
+without leading zeros. A missing name is added. Lower tokens are then refused as after tokens issue. If the ledger has
+a newer token, the status is 3 and nothing is changed. The same holds for the first token of a name if it isn't above
+the floor, which a deletion or a repair has raised.`,
 		Example: `  sqlfence tokens adopt books 4711 --reason "etcd's revision after the move"`,
 		Args:    cobra.ExactArgs(2),
+
+		ValidArgsFunction: first(a.completeNames),
+
 		RunE: func(cmd *cobra.Command, args []string) error {
 			value, err := strconv.ParseInt(args[1], 10, 64)
 			if err != nil {

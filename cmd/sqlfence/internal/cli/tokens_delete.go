@@ -1,42 +1,53 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
 func (a *app) tokensDelete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME… --reason TEXT",
-		Short: "Delete names that have served, such as those of jobs that are done",
-		Long: `Delete names that have served from the ledger, such as those of jobs that are done. None of
-their tokens is used again: the first token of a new name is above them, also where a name
-comes back. A name that an open transaction uses is left, and so is one that is retired or
-has used up a tenth of its tokens; the status is 3 then. One that isn't there is left out.`,
+		Short: "Delete names without a holder, such as the names of done jobs",
+		Long: `Delete names without a holder from the ledger, such as the names of done jobs. Their tokens are never used
+again: the first token of every new name is above them. The command keeps a name that an open transaction uses, a
+retired name, and a name that has used up a tenth of its tokens; then the status is 3. Names that the ledger doesn't have are
+reported.`,
 		Example: `  sqlfence tokens delete jobs/41 jobs/42 --reason "done long ago"`,
 		Args:    cobra.MinimumNArgs(1),
+
+		ValidArgsFunction: a.completeNames,
+
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withLedger(func(l *ledger) error {
+				missing := l.missing(cmd.Context(), args)
 				left, err := l.Delete(cmd.Context(), args...)
 				if err != nil {
 					return err
 				}
 				deleted := slices.DeleteFunc(slices.Clone(args), func(name string) bool {
-					return slices.Contains(left, nfc.String(name))
+					return slices.Contains(left, nfc.String(name)) || slices.Contains(missing, name)
 				})
 				did := "deleted nothing"
 				if len(deleted) > 0 {
 					did = "deleted " + strings.Join(deleted, " ")
 				}
 				err = a.writeDone(struct {
-					Left []string `json:"left"`
+					Left    []string `json:"left"`
+					Missing []string `json:"missing,omitempty"`
 					record
-				}{append([]string{}, left...), a.record()}, did, func() {
+				}{append([]string{}, left...), missing, r}, did, r, func() {
+					for _, name := range missing {
+						fmt.Fprintf(a.out, "the ledger has no name %s\n", visible(name))
+					}
 					for _, name := range left {
 						fmt.Fprintf(a.out, "%s is left\n", visible(name))
 					}
@@ -50,4 +61,14 @@ has used up a tenth of its tokens; the status is 3 then. One that isn't there is
 	}
 	a.reasonFlag(cmd)
 	return cmd
+}
+
+// missing returns the names that the ledger doesn't have.
+func (l *ledger) missing(ctx context.Context, names []string) (missing []string) {
+	for _, name := range names {
+		if _, err := l.Current(ctx, name); errors.Is(err, sqlfence.ErrUnknownName) {
+			missing = append(missing, name)
+		}
+	}
+	return missing
 }

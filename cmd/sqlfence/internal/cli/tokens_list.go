@@ -17,13 +17,16 @@ func (a *app) tokensList() *cobra.Command {
 	var onlyWorn bool
 	cmd := &cobra.Command{
 		Use:   "list [PREFIX]",
-		Short: "List the newest token of each name, or of those that begin with PREFIX",
-		Long: `List the newest token of each name, or of those that begin with PREFIX; with who has raised it
-to that, and when, where the database records that (sqlfence init --issuers).`,
+		Short: "List the newest token of each name, or of names with a prefix",
+		Long: `List the newest token of each name, or of each name that begins with PREFIX. If the database records
+issuers (sqlfence init --issuers), the list has who raised the token, and when.`,
 		Example: `  sqlfence tokens list jobs/ --limit 20
-  sqlfence tokens list --worn   # what has few tokens left
+  sqlfence tokens list --worn   # names with few tokens left
   sqlfence tokens list --json | jq -r '.[] | select(.value > 1000) | .name'`,
 		Args: cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: first(a.completeNames),
+
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 0 {
 				return usage(errors.New("--limit has to be 0 or more"))
@@ -51,7 +54,7 @@ to that, and when, where the database records that (sqlfence init --issuers).`,
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "list so many names at most; 0 for all")
+	cmd.Flags().IntVar(&limit, "limit", 0, "list at most this number of names; 0 for all")
 	cmd.Flags().BoolVar(&onlyWorn, "worn", false, "list only names that are retired, or near the highest token")
 	return cmd
 }

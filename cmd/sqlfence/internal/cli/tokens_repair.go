@@ -15,12 +15,11 @@ func (a *app) tokensRepair() *cobra.Command {
 	var dry, force bool
 	cmd := &cobra.Command{
 		Use:   "repair --floor N --reason TEXT",
-		Short: "Raise all tokens to a floor, after a restore that may have lost some",
-		Long: `Raise every token below the floor to the floor, and have new names begin above it: after a
-restore from a dump or a copy of a file, and after a failover that may have lost tokens. The
-floor is at least the highest token that may ever have been issued. Nothing lowers the tokens
-again: see with --dry-run what it would raise. A floor above 90000000000000, a tenth of the highest
-token, is refused without --force.`,
+		Short: "Raise all tokens to a floor, after a restore that lost tokens",
+		Long: `Raise every token below the floor to the floor, and let new names begin above the floor. Use the command after a
+restore from a dump or a copied file, and after a failover that may have lost tokens. The floor must be at least the
+highest token that may have been issued. No command lowers the tokens again: --dry-run lists the tokens that would be
+raised. Without --force the command refuses a floor above 90000000000000, a tenth of the highest token.`,
 		Example: `  sqlfence tokens repair --floor 5000 --reason "a dump was restored" --dry-run
   sqlfence tokens repair --floor 5000 --reason "restored last night's dump"`,
 		Args: cobra.NoArgs,
@@ -47,8 +46,8 @@ token, is refused without --force.`,
 		},
 	}
 	cmd.Flags().Int64Var(&floor, "floor", 0, "the floor, from 1 on")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "say what would be raised, and raise nothing")
-	cmd.Flags().BoolVar(&force, "force", false, "also to a floor that uses up a tenth of all tokens, for ever")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "list the tokens that would be raised, and raise none")
+	cmd.Flags().BoolVar(&force, "force", false, "accept a floor that uses up a tenth of all tokens for ever")
 	cmd.MarkFlagRequired("floor")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "force")
 	a.reasonFlag(cmd)

@@ -17,17 +17,19 @@ func (a *app) tokensRotate() *cobra.Command {
 	var dry, force bool
 	cmd := &cobra.Command{
 		Use:   "rotate NAME --reason TEXT [--mark TABLE=COLUMN]…",
-		Short: "Retire a name for good, and set back the marks that are too high for a new one",
-		Long: `Retire a name, and the names of its rows, for good, and set back the marks above a tenth of
-the highest token: for a name that has run out of tokens, or after a token that was never
-issued has got into the marks. The tokens of a new name begin above all other marks.
+		Short: "Retire a name for good, and reset stored tokens that are too high",
+		Long: `Retire a name for good, with the names of its rows (NAME/KEY), and reset stored tokens above a tenth of the
+highest token. Use the command if a name has run out of tokens, or if a token that was never issued is stored in a
+fence column. The tokens of a new name begin above all other stored tokens.
 
-First stop all processes that write to these tables. Then start them with a new name
-(sqlfence.Resource), which must not begin with the old one and a slash. Retiring can't be
-undone: --dry-run lists what would be retired. Names of rows (NAME/KEY), and names with a live
-lease, are refused without --force.`,
+First stop all processes that write to the tables. Afterwards start them with a new name (sqlfence.Resource),
+which must not begin with the old name and a slash. Retiring can't be undone: --dry-run lists the names that would be
+retired. Without --force the command refuses names of rows, and names with a live lease.`,
 		Example: `  sqlfence tokens rotate books --mark books=fence_token --reason "wrong token"`,
 		Args:    cobra.ExactArgs(1),
+
+		ValidArgsFunction: first(a.completeNames),
+
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var columns []tokens.RotateOption
 			for _, m := range marks {
@@ -77,7 +79,7 @@ lease, are refused without --force.`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&marks, "mark", nil, "a table and its fence column; may be repeated")
-	cmd.Flags().Bool("no-marks", false, "no table has marks of this name, because all have the ledger alone")
+	cmd.Flags().Bool("no-marks", false, "no table stores tokens of this name, because all have the ledger alone")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "list the names that would be retired, and change nothing")
 	cmd.Flags().BoolVar(&force, "force", false, "also retire names of rows, and names with a live lease")
 	cmd.MarkFlagsMutuallyExclusive("mark", "no-marks")

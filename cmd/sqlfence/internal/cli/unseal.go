@@ -18,10 +18,10 @@ func (a *app) unseal() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "unseal --table NAME=row-fence:COLUMN,sealed…",
-		Short: "Print the SQL that takes seals away, or take them away",
-		Long: `Print the SQL that takes away the seals of the tables that are registered as sealed; or with
---apply take them away. Programs go on while it runs. Without --dialect
-it looks at what the SQL depends on, and changes nothing.`,
+		Short: "Print the SQL that removes seals, or remove them",
+		Long: `Print the SQL that removes the seals of the tables with the rule sealed, or with
+--apply remove them. Programs can continue to write meanwhile. Without --dialect the command reads the tables before it
+prints the SQL.`,
 		Example: `  sqlfence unseal --table books=row-fence:fence_token,sealed --apply`,
 	}
 	a.sealing(cmd, s)

@@ -17,14 +17,15 @@ func (a *app) verify() *cobra.Command {
 	var strict bool
 	cmd := &cobra.Command{
 		Use:   "verify [--table NAME=RULES…]",
-		Short: "Look for what is wrong with the registered tables, and for ways around the fence",
-		Long: `Compare registered tables with what the database has, and look for ways around the fence,
-as verify.Check does: docs/verify.md has all findings. It writes nothing. With a fault
-the status is 3, with --strict also with a warning. With several --tables it also says
-which tables the programs register differently.
+		Short: "Look for faults of registered tables, and ways around the fence",
+		Long: `Compare registered tables with the database, and look for ways around the fence, as verify.Check does:
+docs/data/verify.md lists all findings. The command writes nothing. With a fault the status is 3, with --strict also
+with a warning. With several --tables the command also compares what the programs register.
 
-Without --table and --tables it looks at the ledger, and at each table with a fence
-column fence_token or a seal, as far as that can be done without the rules.`,
+Without --table and --tables the command looks at the ledger, and at each table with a column fence_token. Then it
+knows neither the rules nor the names of the tokens. It checks the type of the column, the ways around the table,
+whether a seal is complete, and the stored tokens if the ledger has a token under the table's name. It can't find a
+fence column with another name, a seal of other rules, or a table with Ledger, Claim, Serial or EditLock alone.`,
 		Example: `  sqlfence verify
   sqlfence verify --table "books=row-fence:fence_token,ledger"
   sqlfence verify --strict --json --table books=row-fence:fence_token,sealed
@@ -47,7 +48,7 @@ column fence_token or a seal, as far as that can be done without the rules.`,
 			return a.withDatabase(false, look, withoutTables)
 		},
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "take a warning for a fault")
+	cmd.Flags().BoolVar(&strict, "strict", false, "end with status 3 also after a warning")
 	a.tableFlag(cmd)
 	return cmd
 }

@@ -18,16 +18,19 @@ func (a *app) watch() *cobra.Command {
 	var changes int
 	cmd := &cobra.Command{
 		Use:   "watch [NAME]",
-		Short: "Show the tokens, who holds their leases, who waits, and what is refused, as it changes",
-		Long: `Show the newest token of each name, or of NAME, and the holder of its lease; which session has
-waited for a name for more than a second, and for which other one; and with --metrics what programs have been refused.
+		Short: "Show tokens, leases, waiting sessions and refusals as they change",
+		Long: `Show the newest token of each name, or of NAME, with the holder of its lease; sessions that have waited for
+a name for more than a second, with the session that must end first; and with --metrics the refusals of programs.
 
-On a terminal it is one page that is drawn again and again, else a line for each of them, and then one for
-each change, until it is interrupted. Extensions of a lease are no changes. What lies between two questions
-isn't seen.
+On a terminal the command draws one page again and again. Into a file or a pipe, with --json or --changes, it writes
+a line for each name, and then a line for each change, until it is interrupted, its pipe has no reader, or --changes
+lines are written. Extensions of a lease aren't changes. A change between two queries that is undone isn't seen.
 
-A refusal happens in the program, and the database keeps none: programs count them by the package fenceotel, and
---metrics is where one of them tells Prometheus, or Prometheus's own /federate.`,
+Waiting sessions are known to PostgreSQL and MariaDB, for a role that sees other sessions (pg_read_all_stats;
+PROCESS). MySQL 8 and SQLite don't list them.
+
+The database doesn't record refusals. Programs count them with package fenceotel: --metrics is the address at which
+a program exports its metrics to Prometheus, or Prometheus's /federate.`,
 		Example: `  sqlfence watch
   sqlfence watch books --changes 2   # as it is now, and the next change
   sqlfence watch --metrics http://10.0.0.3:9464/metrics \
@@ -35,6 +38,9 @@ A refusal happens in the program, and the database keeps none: programs count th
   sqlfence watch --metrics \
     'http://prometheus:9090/federate?match[]={__name__=~"sqlfence_.*"}'`,
 		Args: cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: first(a.completeNames),
+
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if interval <= 0 || changes < 0 {
 				return usage(errors.New("--interval has to be over 0, and --changes 0 or more"))
@@ -54,8 +60,8 @@ A refusal happens in the program, and the database keeps none: programs count th
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&interval, "interval", time.Second, "pause between two questions to the database")
-	cmd.Flags().IntVar(&changes, "changes", 0, "end after so many lines; 0 for never")
+	cmd.Flags().DurationVar(&interval, "interval", time.Second, "pause between two queries")
+	cmd.Flags().IntVar(&changes, "changes", 0, "end after this number of lines; 0 for never")
 	cmd.Flags().StringArrayVar(&w.metrics, "metrics", nil,
 		"address of a program's metrics for Prometheus, by fenceotel")
 	return cmd

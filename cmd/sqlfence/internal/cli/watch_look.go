@@ -59,6 +59,9 @@ func (w *watcher) look(ctx context.Context) (look, error) {
 		return look{}, err
 	}
 	found := look{names: slices.DeleteFunc(names, func(n watched) bool { return w.isLeftOut(n.Name) })}
+	if len(w.only) > 0 && len(found.names) == 0 {
+		found.unshown = append(found.unshown, fmt.Sprintf("the ledger has no name %s", visible(w.only[0])))
+	}
 	if unread != nil {
 		found.unshown = append(found.unshown, fmt.Sprintf("leases aren't shown: %v", unread))
 	}

@@ -9,6 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/term"
+
+	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 )
 
 // A page is what a watch draws on a terminal, again and again in the same place.
@@ -62,7 +66,7 @@ func (p *page) text(found look) string {
 		}
 	}
 	fmt.Fprintf(&b, "sqlfence watch  %s  every %v, ^C ends it\n", moment(time.Now()), p.interval)
-	var names, waits, counts [][]string
+	var names, counts [][]string
 	for _, w := range found.names {
 		holder := w.Holder
 		if w.Lease == "none" {
@@ -72,9 +76,8 @@ func (p *page) text(found look) string {
 	}
 	section([]string{"NAME", "TOKEN", "HELD BY", "SINCE"}, names)
 	for _, w := range found.waits {
-		waits = append(waits, []string{w.Name, w.Who, w.Since, w.For, w.Does, w.Began})
+		b.WriteString("\n" + waitLines(w))
 	}
-	section([]string{"WAITS FOR", "WHO", "SINCE", "BEHIND", "WHICH IS", "SINCE"}, waits)
 	for _, c := range inOrder(found.counts) {
 		counts = append(counts, []string{c.What, cmp.Or(c.Table, c.Resource), c.Statement, c.Error,
 			strconv.FormatInt(found.counts[c], 10), c.Program})
@@ -84,4 +87,13 @@ func (p *page) text(found look) string {
 		fmt.Fprintf(&b, "\n%s\n", visible(text))
 	}
 	return b.String()
+}
+
+// waitLines returns a wait in lines of its own, so that a narrow terminal shows the session that has to end.
+func waitLines(w database.Wait) string {
+	text := fmt.Sprintf("%s: a session waits since %s\n  waiting  %s\n", visible(w.Name), w.Since, visible(w.Who))
+	if w.For != "" {
+		text += fmt.Sprintf("  for      %s\n  which is %s, since %s\n", visible(w.For), visible(w.Does), visible(w.Began))
+	}
+	return text
 }

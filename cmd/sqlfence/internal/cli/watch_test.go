@@ -15,6 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 	"github.com/sqlfence/sqlfence/lease"
+	"github.com/sqlfence/sqlfence/tokens"
 )
 
 // The newest token is shown, be it that of the name or of its lease.
@@ -127,5 +128,59 @@ func TestPage(t *testing.T) {
 		if shown := strings.TrimSuffix(strings.TrimPrefix(line, home), clearLine); utf8.RuneCountInString(shown) > p.columns {
 			t.Errorf("%q is wider than %d", shown, p.columns)
 		}
+	}
+}
+
+// A terminal of 80 columns shows the session that has to end.
+func TestPageShowsTheSessionThatHasToEnd(t *testing.T) {
+	var out strings.Builder
+	p := &page{app: &app{out: &answers{w: &out}}, columns: screenColumns, rows: screenLines, interval: time.Second}
+	wait := database.Wait{Name: "books", Who: "shop@10.20.30.41, pid 1234567, price-service", Since: moment(time.Now()),
+		For: "shop@10.20.30.42, pid 7654321, price-service", Does: "idle in transaction", Began: moment(time.Now())}
+	if err := p.show(look{names: []watched{{tokenRow: newTokenRow(sqlfence.Token{Name: "books", Value: 7})}}, waits: []database.Wait{wait}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{wait.Who, wait.For, wait.Does + ", since " + wait.Began} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the page lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+// A watch of a name that isn't there says so, once.
+func TestWatchOfAMissingName(t *testing.T) {
+	freshDatabase(t)
+	program(t, statusDone, "init", "--apply")
+	source, err := (&app{errs: database.NewRedactor(io.Discard)}).source(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := source.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	store, err := tokens.New(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases, err := source.Leases(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := watcher{ledger: &ledger{store, db, source}, leases: leases, only: []string{"nosuch"}}
+	var errs strings.Builder
+	l := &lines{app: &app{out: &answers{w: io.Discard}, errs: database.NewRedactor(&errs)}}
+	for range 2 {
+		found, err := w.look(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.show(found); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if errs.String() != "sqlfence: the ledger has no name nosuch\n" {
+		t.Errorf("%q", errs.String())
 	}
 }
