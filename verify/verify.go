@@ -18,7 +18,7 @@ type Finding struct {
 	Level slog.Level
 
 	// Code says what it is, as a word that stays the same, such as "missing-table";
-	// docs/verify.md has all of them.
+	// docs/data/verify.md lists all codes.
 	Code string
 
 	// Table is the table, as registered with [sqlfence.WithTable]; empty if it is about the database.
@@ -33,7 +33,7 @@ type Finding struct {
 	SQL string
 }
 
-// Severity returns what docs/verify.md calls the level: "fault", "warning" or "note".
+// Severity returns the name of the level in docs/data/verify.md: "fault", "warning" or "note".
 func (f Finding) Severity() string {
 	switch {
 	case f.Level >= slog.LevelError:
@@ -66,8 +66,8 @@ func (f Finding) String() string {
 //   - marks in the rows, which are the tokens in their fence columns, that can't be right, and
 //     names with tokens near [sqlfence.MaxToken].
 //
-// It returns the worst first; no finding at all is an empty list. docs/verify.md has all that it
-// finds, with what to do.
+// It returns the worst first; no finding at all is an empty list. docs/data/verify.md
+// lists all findings.
 //
 // What it looks at is what db's session sees, with its role, search path and attached databases. What the
 // role can't see is a note. A table that is registered without a schema is the one that the session

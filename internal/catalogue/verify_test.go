@@ -3,9 +3,10 @@ package catalogue
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
-	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -172,19 +173,80 @@ func TestLinkTexts(t *testing.T) {
 	}
 }
 
-// The page has the codes as they are.
-func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/verify.md")
+var update = flag.Bool("update", false, "write docs/data/verify.md")
+
+// The list of findings is the one of the code.
+func TestListOfFindingsIsThatOfTheCode(t *testing.T) {
+	const name = "../../docs/data/verify.md"
+	var b strings.Builder
+	b.WriteString("# Findings of verify\n\nThis page is written by `go test ./internal/catalogue -run TestListOfFindings -update`. " +
+		"[Verify](../verify.md) has\nhow to get the findings.\n\nA *fault* means that a table isn't guarded or that every guarded write fails. A *warning* means that " +
+		"a stale write or a\nwrite without a token may land, or that writes fail without need. A *note* requires no action. A finding may have a more\nspecific remedy than its code.\n")
+	for _, k := range Kinds {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", k.Code, wrapped("*"+k.Levels+".* "+k.Means))
+		if k.Details != "" {
+			fmt.Fprintf(&b, "\n%s\n", wrapped(k.Details))
+		}
+		fmt.Fprintf(&b, "\n%s\n", wrapped("Remedy: "+k.Remedy))
+	}
+	is, err := os.ReadFile(name)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	switch want := b.String(); {
+	case string(is) == want:
+	case *update:
+		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s is out of date; -update writes it", name)
+	}
+}
+
+// wrapped returns a paragraph in lines of at most 120 columns.
+func wrapped(text string) string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > 120 {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+// Each finding that the code makes has a kind, with the level that it is made with.
+func TestFindingsHaveKinds(t *testing.T) {
+	names := map[string]string{"Fault": "fault", "Warning": "warning", "": "note"}
+	levels, found := make(map[string]string), 0
+	for _, k := range Kinds {
+		levels[k.Code] = k.Levels
+	}
+	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := make(map[string]string)
-	row := regexp.MustCompile("(?m)^\\| `([^|]+)` \\| [^|]+ \\| [^|]+ \\| ([^|]+) \\|$")
-	for _, row := range row.FindAllStringSubmatch(string(page), -1) {
-		listed[row[1]] = row[2]
+	finding := regexp.MustCompile(`Finding\{(?:Level: +(\w+),\s+)?Code: +"([a-z-]+)"`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, m := range finding.FindAllStringSubmatch(string(text), -1) {
+			found++
+			level, constant := names[m[1]]
+			if listed, ok := levels[m[2]]; !ok || constant && !strings.Contains(listed, level) {
+				t.Errorf("%s makes a %s of the kind %s, which has %q", file, level, m[2], listed)
+			}
+		}
 	}
-	if !maps.Equal(listed, Remedies) {
-		t.Errorf("docs/verify.md has\n%q, want\n%q", listed, Remedies)
+	if found < 12 {
+		t.Errorf("%d findings were looked at", found)
 	}
 }
 

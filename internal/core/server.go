@@ -101,7 +101,7 @@ func (s *Conn) refuses(ctx context.Context) error {
 
 // refusedServer is the error of a guarded statement on a server on which guards aren't known to hold.
 func (s *Conn) refusedServer(r *session.Refusal) error {
-	remedy := "use a server that docs/servers.md has as tested"
+	remedy := "use a server that docs/servers.md lists as tested"
 	if r.Server != "" {
 		remedy = fmt.Sprintf("WithUntestedServer(%q) takes the risk (docs/servers.md)", r.Server)
 	}

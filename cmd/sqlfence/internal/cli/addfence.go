@@ -26,9 +26,9 @@ func (a *app) addFence() *cobra.Command {
 		Short: "Print the SQL that adds fence columns, or add them",
 		Long: `Print the SQL that adds a fence column to a table in use, or the columns of row-fence to each table of
 --table and --tables. With --dir write the SQL into a folder of migrations: for each table a file, and a file that
-drops the column. With --apply add the columns. No row is written. While other sessions use a table, the command
-gives up its lock after a moment and tries again. Existing columns stay as they are. For a pattern ("*", "shop.*")
-the command asks the database for the tables.`,
+drops the column. With --apply add the columns. No row is written. While other sessions use a table, the command gives
+up its lock after a moment and tries again. Existing columns stay as they are. For a pattern ("*", "shop.*") the
+command asks the database for the tables.`,
 		Example: `  sqlfence add-fence books fence_token --dialect postgres
   sqlfence add-fence shop.books fence_token --apply --timeout 5m
   sqlfence add-fence --tables shop.json --dir migrations --dialect postgres

@@ -71,8 +71,8 @@ tasks.
 %s
 `, "`go test ./internal/cli -run TestReferenceIsTheHelp -update`", referenceText(root.Long))
 	fmt.Fprintf(&b, "\nFlags of every command:\n\n```text\n%s```\n\n## Registered tables\n\n", root.PersistentFlags().FlagUsagesWrapped(screenColumns))
-	_, files, _ := strings.Cut(tableHelp, "and observe.\n")
-	b.WriteString("`--table NAME=RULE,RULE…` registers a table, as [`WithTable`](../rules.md) does. The option can be\nrepeated. " + files + "\n")
+	_, files, _ := strings.Cut(strings.ReplaceAll(tableHelp, "\n", " "), "and observe. ")
+	b.WriteString("`--table NAME=RULE,RULE…` registers a table, as [`WithTable`](../rules.md) does. The option can be\nrepeated. " + folded(files, 110, "") + "\n")
 	b.WriteString("\n| rule | in Go |\n|---|---|\n")
 	for _, name := range ruleNames() {
 		spelled := regexp.MustCompile(`\b` + name + `(:[A-Z]+)*[,.\s]`).FindString(tableHelp)

@@ -17,10 +17,10 @@ func (a *app) explain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [SQL | -]",
 		Short: "Print what would be sent for a statement, or why it is refused",
-		Long: `Print the SQL that sqlfence would send for a statement, with its guard, or the reason and the place of a refusal.
-The statement is an argument, or comes from the standard input. Before a statement that begins with a comment (-- …),
-write two dashes. Nothing is sent to the database. If the statement is refused, the status is 3. Control characters are
-shown as in a Go string, and a terminal gets the part of a long line around the place.`,
+		Long: `Print the SQL that sqlfence would send for a statement, with its guard, or the reason and the place of
+a refusal. The statement is an argument, or comes from the standard input. Before a statement that begins with a
+comment (-- …), write two dashes. Nothing is sent to the database. If the statement is refused, the status is 3.
+Control characters are shown as in a Go string, and a terminal gets the part of a long line around the place.`,
 		Example: `  sqlfence explain --dialect postgres --table books=row-fence:fence_token \
     'UPDATE books SET price = 30'
   sqlfence explain --dialect sqlite --table books=ledger,key:id < statement.sql`,

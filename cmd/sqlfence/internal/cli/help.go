@@ -51,14 +51,14 @@ const (
 
 // jsonHelp is what a command writes with --json.
 var jsonHelp = map[string]string{
-	"init": sqlJSON + `; statements has the statements of sql one by one, except for sqlfence's own tables; down drops ` +
-		`a fence column; files are the files of --dir` + appliedOf + `, with created if something was missing`,
+	"init": sqlJSON + `; statements has the statements of sql one by one, except for sqlfence's own tables; down ` +
+		`drops a fence column; files are the files of --dir` + appliedOf + `, with created if something was missing`,
 	"migrate":   sqlJSON + appliedOf + `, with created if something was missing`,
 	"add-fence": sqlJSON + appliedOf,
 	"seal":      sqlJSON + appliedOf,
 	"unseal":    sqlJSON + appliedOf,
-	"verify": `a list of {"severity", "code", "table", "problem", "remedy", "sql"}, the worst first; severity is note, ` +
-		`warning or fault; table is empty for the database`,
+	"verify": `a list of {"severity", "code", "table", "problem", "remedy", "sql"}, the worst first; severity is ` +
+		`note, warning or fault; table is empty for the database`,
 	"status": `{"server": {"version", "known"}, "ledger": {"table", "triggers", "names", "highest": {` + tokenJSON +
 		`}, "near_limit", "retired"}, "leases": {"live", "ended"}, "tables", "settings", "missing", "unshown", ` +
 		`"findings"}; live is as in leases list, findings as in verify; table is empty without a ledger; triggers is ` +
@@ -67,24 +67,24 @@ var jsonHelp = map[string]string{
 	"explain": `{"verdict", "tables", "sql"}; verdict is guarded, passed or refused. A refusal also has "table", ` +
 		`"reason", "offset", "line", "column": offset counts bytes from 0 and is -1 without a place, line and column ` +
 		`count characters from 1`,
-	"tokens list": `a list of {` + tokenJSON + `, "issued_by", "issued_at"}; fence is the value as a text of 15 digits; ` +
-		`the last two exist if the database records issuers`,
+	"tokens list": `a list of {` + tokenJSON + `, "issued_by", "issued_at"}; fence is the value as a text of 15 ` +
+		`digits; the last two exist if the database records issuers`,
 	"tokens issue": `{` + tokenJSON + `, ` + recordJSON + `}`,
 	"tokens adopt": `{"adopted": true, ` + tokenJSON + `, ` + recordJSON + `}; or {"adopted": false, ` + tokenJSON +
 		`} with the newest token. If the name has no token, value is 0, and the first token must be above "floor"`,
-	"tokens rotate": `{"name", "rows", "at", "by", "retired": [{"name", "token", "holder", "leased"}], "reason"}; rows is the ` +
-		`number of stored tokens that were reset; with --dry-run {"retired"}`,
-	"tokens delete": `{"left", "missing", ` + recordJSON + `}; left has the names that were kept, missing the names that ` +
-		`the ledger doesn't have`,
-	"tokens repair": `{"floor", "at", "by", "raised": [{"name", "from", "to"}], "new_above", "reason"}; with --dry-run ` +
-		`without ` + recordJSON,
+	"tokens rotate": `{"name", "rows", "at", "by", "retired": [{"name", "token", "holder", "leased"}], "reason"}; ` +
+		`rows is the number of stored tokens that were reset; with --dry-run {"retired"}`,
+	"tokens delete": `{"left", "missing", ` + recordJSON + `}; left has the names that were kept, missing the names ` +
+		`that the ledger doesn't have`,
+	"tokens repair": `{"floor", "at", "by", "raised": [{"name", "from", "to"}], "new_above", "reason"}; with ` +
+		`--dry-run without ` + recordJSON,
 	"leases list":    `a list of {` + leaseJSON + `}, by the server's clock`,
 	"leases release": `{"released": true, ` + leaseJSON + `, ` + recordJSON + `}; or {"released": false, "key"}`,
-	"watch": `for each line {"at", "event": "token", ` + tokenJSON + `, "lease", "holder", "acquired_at", "gone"}: lease is ` +
-		`held or none, and missing if no leases are kept; or {"at", "event": "wait", "name", "who", "since", "for", "does", ` +
-		`"began", "gone"}: for is the session that must end first, does its state, began the start of its transaction; ` +
-		`or {"at", "event": "count", "what", "table", "statement", "error", "resource", "program", "more", "total"}: what ` +
-		`is refused, would refuse, contended or lost`,
+	"watch": `for each line {"at", "event": "token", ` + tokenJSON + `, "lease", "holder", "acquired_at", "gone"}: ` +
+		`lease is held or none, and missing if no leases are kept; or {"at", "event": "wait", "name", "who", ` +
+		`"since", "for", "does", "began", "gone"}: for is the session that must end first, does its state, began the ` +
+		`start of its transaction; or {"at", "event": "count", "what", "table", "statement", "error", "resource", ` +
+		`"program", "more", "total"}: what is refused, would refuse, contended or lost`,
 	"run": `nothing: the output is the command's`,
 }
 

@@ -26,11 +26,11 @@ func (a *app) init() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Print the SQL that a program needs, or write or run it",
-		Long: `Print the SQL that creates sqlfence's own tables (fencing_tokens, fencing_leases, rowlocks)
-and, on PostgreSQL, the ledger's function and the procedures for programs in other languages, and that
-adds the fence column to each table of --table and --tables with row-fence. With --dir write the SQL into a folder of
-migrations. With --apply run it. Existing tables and columns stay as they are, so the command can be repeated.
-Without --apply the database isn't changed.
+		Long: `Print the SQL that creates sqlfence's own tables (fencing_tokens, fencing_leases, rowlocks) and, on
+PostgreSQL, the ledger's function and the procedures for programs in other languages, and that adds the fence column
+to each table of --table and --tables with row-fence. With --dir write the SQL into a folder of migrations. With
+--apply run it. Existing tables and columns stay as they are, so the command can be repeated. Without --apply the
+database isn't changed.
 
 With --issuers the database records who raised each token last, and when, for tokens list.`,
 		Example: `  sqlfence init --dialect postgres > 0001_sqlfence.sql

@@ -13,9 +13,10 @@ func (a *app) leasesRelease() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release KEY --reason TEXT",
 		Short: "End the lease of a key, so that another can take it",
-		Long: `End the live lease of a key, so that another process can take the lease. The holder notices the loss when it
-next extends the lease. Until then the holder may continue to write. Its writes are refused once the next holder has a
-token, or at once after ` + "`sqlfence tokens issue KEY`" + `. If the key has no live lease, the status is 3.`,
+		Long: `End the live lease of a key, so that another process can take the lease. The holder notices the loss
+when it next extends the lease. Until then the holder may continue to write. Its writes are refused once the next
+holder has a token, or at once after ` + "`sqlfence tokens issue KEY`" + `. If the key has no live lease, the
+status is 3.`,
 		Example: `  sqlfence leases release books --reason "worker-3's machine is gone"`,
 		Args:    cobra.ExactArgs(1),
 

@@ -20,8 +20,8 @@ func (a *app) migrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Print the SQL of sqlfence's missing tables, or create them",
-		Long: `Print the SQL of sqlfence's own tables, triggers and functions that are missing in the database.
-With --apply create them, and update the tables of an older version.`,
+		Long: `Print the SQL of sqlfence's own tables, triggers and functions that are missing in the database. With
+--apply create them, and update the tables of an older version.`,
 		Example: `  sqlfence migrate
   sqlfence migrate --apply`,
 		Args: cobra.NoArgs,

@@ -35,27 +35,27 @@ func (a *app) run() *cobra.Command {
 		Short: "Run a command that holds a lease",
 		Long: `Take the lease of KEY and run a command, with the lease's token in the environment variable
 ` + tokenVariable + `, such as books:000000000000042. The lease is extended while the command runs, and released
-after its end. The command has the environment of this program, including SQLFENCE_DSN; --dsn-file keeps the data source
-name out of it.
+after its end. The command has the environment of this program, including SQLFENCE_DSN; --dsn-file keeps the data
+source name out of it.
 
-If the lease is lost, or the database can't be reached, the command and the processes that it started get SIGTERM, and
-after --grace SIGKILL. For this program the lease ends earlier than for others, by --grace. That depends on clocks: only
-the token protects the data. On Windows the command is killed after --grace.
+If the lease is lost, or the database can't be reached, the command and the processes that it started get SIGTERM,
+and after --grace SIGKILL. For this program the lease ends earlier than for others, by --grace. That depends on
+clocks: only the token protects the data. On Windows the command is killed after --grace.
 
 The signals INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to the command and the processes that it started. While
-this program waits for the lease, the signals end this program. On a terminal the command shares the process group of this program: it
-reads from the terminal, Ctrl-C and Ctrl-Z reach every program of a pipe, INT and QUIT aren't passed on, and other
-signals go to the command alone, or to the group that it has created. While Ctrl-Z has stopped this program, the lease
-isn't extended.
+this program waits for the lease, the signals end this program. On a terminal the command shares the process group of
+this program: it reads from the terminal, Ctrl-C and Ctrl-Z reach every program of a pipe, INT and QUIT aren't passed
+on, and other signals go to the command alone, or to the group that it has created. While Ctrl-Z has stopped this
+program, the lease isn't extended.
 
 On Linux the processes that it started include daemons, jobs of set -m and children of setsid, but not services that
-run on its behalf (systemd-run, docker, at). On other systems they are the process group, and on a terminal the command
-alone: let a script exec its last program, or redirect its input from /dev/null. Background processes that outlive the
-command aren't watched.
+run on its behalf (systemd-run, docker, at). On other systems they are the process group, and on a terminal the
+command alone: let a script exec its last program, or redirect its input from /dev/null. Background processes that
+outlive the command aren't watched.
 
-If this program is killed by SIGKILL, Linux kills the command, but not the processes that it started; other systems kill
-neither. The lease ends after --ttl, and the token refuses later writes. A container or systemd-run --scope ends all of
-them.
+If this program is killed by SIGKILL, Linux kills the command, but not the processes that it started; other systems
+kill neither. The lease ends after --ttl, and the token refuses later writes. A container or systemd-run --scope ends
+all of them.
 
 The status is the status of the command, or 128 + n if the signal n has ended it. It is 75 if another holder has the
 lease, 76 if the lease was lost, 125 if this program has failed, 126 if the command can't be executed, and 127 if the
@@ -85,9 +85,10 @@ command can't be found.`,
 		"(default a third of --ttl without --grace)")
 	flags.DurationVar(&j.wait, "wait", 0, "how long to wait for the lease; 0 is one attempt")
 	flags.DurationVar(&j.grace, "grace", 10*time.Second, "time for the command to end; less than --ttl")
-	flags.StringVar(&j.holder, "holder", "", "the holder's name for others to see; it gives no right (default host/pid/random)")
-	flags.StringVar(&j.resume, "resume", "", "take the live lease of this id again, with the same token; two commands that run "+
-		"at the same time must not have the same id")
+	flags.StringVar(&j.holder, "holder", "", "the holder's name for others to see; it gives no right (default "+
+		"host/pid/random)")
+	flags.StringVar(&j.resume, "resume", "", "take the live lease of this id again, with the same token; two commands "+
+		"that run at the same time must not have the same id")
 	cmd.MarkFlagsMutuallyExclusive("holder", "resume") // others see the id as the holder
 	return cmd
 }

@@ -25,10 +25,10 @@ func (a *app) seal() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "seal --table NAME=row-fence:COLUMN,sealed…",
 		Short: "Print the SQL that seals tables, or seal them",
-		Long: `Print the SQL that seals the tables with the rule sealed, for psql or mariadb. With --apply seal them: from then
-on the database refuses every write without a token from any client. First deploy the programs that write to the
-tables, with sqlfence.Sealed. They can continue to write meanwhile. The command can be repeated. Without --dialect the
-command reads the tables before it prints the SQL. A table of SQLite can't be sealed.`,
+		Long: `Print the SQL that seals the tables with the rule sealed, for psql or mariadb. With --apply seal them:
+from then on the database refuses every write without a token from any client. First deploy the programs that write to
+the tables, with sqlfence.Sealed. They can continue to write meanwhile. The command can be repeated. Without --dialect
+the command reads the tables before it prints the SQL. A table of SQLite can't be sealed.`,
 		Example: `  sqlfence seal --table books=row-fence:fence_token,sealed --dialect postgres
   sqlfence seal --table books=row-fence:fence_token,sealed --apply`,
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-const tableHelp = `Each --table registers a table, NAME or NAME=RULE,RULE…, as sqlfence.WithTable does. The rules are row-fence:COLUMN, ledger, resource:NAME, key:COLUMN, claim:COLUMN, claimof:TABLE,
-sealed, sealed-from-transaction, single-use, optional, unfenced-inserts, exempt, serial:COLUMN,
-required-serial:COLUMN, edit-lock:BY:SINCE:EXPIRY, and observe.
-Write a name that contains = , or : in double quotes. Each --tables FILE registers the tables of a program, which writes
-the file with schema.Registration.`
+const tableHelp = `Each --table registers a table, NAME or NAME=RULE,RULE…, as sqlfence.WithTable does. The rules are
+row-fence:COLUMN, ledger, resource:NAME, key:COLUMN, claim:COLUMN, claimof:TABLE, sealed, sealed-from-transaction,
+single-use, optional, unfenced-inserts, exempt, serial:COLUMN, required-serial:COLUMN, edit-lock:BY:SINCE:EXPIRY, and
+observe. Write a name that contains = , or : in double quotes. Each --tables FILE registers the tables of a program,
+which writes the file with schema.Registration.`
 
 // rules are the rules of --table by their names, with the number of their arguments, and the rule in Go.
 var rules = map[string]struct {

@@ -17,10 +17,10 @@ func (a *app) tokensDelete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete NAME… --reason TEXT",
 		Short: "Delete names without a holder, such as the names of done jobs",
-		Long: `Delete names without a holder from the ledger, such as the names of done jobs. Their tokens are never used
-again: the first token of every new name is above them. The command keeps a name that an open transaction uses, a
-retired name, and a name that has used up a tenth of its tokens; then the status is 3. Names that the ledger doesn't have are
-reported.`,
+		Long: `Delete names without a holder from the ledger, such as the names of done jobs. Their tokens are never
+used again: the first token of every new name is above them. The command keeps a name that an open transaction uses, a
+retired name, and a name that has used up a tenth of its tokens; then the status is 3. Names that the ledger doesn't
+have are reported.`,
 		Example: `  sqlfence tokens delete jobs/41 jobs/42 --reason "done long ago"`,
 		Args:    cobra.MinimumNArgs(1),
 

@@ -16,10 +16,11 @@ func (a *app) tokensRepair() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "repair --floor N --reason TEXT",
 		Short: "Raise all tokens to a floor, after a restore that lost tokens",
-		Long: `Raise every token below the floor to the floor, and let new names begin above the floor. Use the command after a
-restore from a dump or a copied file, and after a failover that may have lost tokens. The floor must be at least the
-highest token that may have been issued. No command lowers the tokens again: --dry-run lists the tokens that would be
-raised. Without --force the command refuses a floor above 90000000000000, a tenth of the highest token.`,
+		Long: `Raise every token below the floor to the floor, and let new names begin above the floor. Use the
+command after a restore from a dump or a copied file, and after a failover that may have lost tokens. The floor must
+be at least the highest token that may have been issued. No command lowers the tokens again: --dry-run lists the
+tokens that would be raised. Without --force the command refuses a floor above 90000000000000, a tenth of the highest
+token.`,
 		Example: `  sqlfence tokens repair --floor 5000 --reason "a dump was restored" --dry-run
   sqlfence tokens repair --floor 5000 --reason "restored last night's dump"`,
 		Args: cobra.NoArgs,

@@ -18,12 +18,12 @@ func (a *app) tokensRotate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate NAME --reason TEXT [--mark TABLE=COLUMN]…",
 		Short: "Retire a name for good, and reset stored tokens that are too high",
-		Long: `Retire a name for good, with the names of its rows (NAME/KEY), and reset stored tokens above a tenth of the
-highest token. Use the command if a name has run out of tokens, or if a token that was never issued is stored in a
+		Long: `Retire a name for good, with the names of its rows (NAME/KEY), and reset stored tokens above a tenth of
+the highest token. Use the command if a name has run out of tokens, or if a token that was never issued is stored in a
 fence column. The tokens of a new name begin above all other stored tokens.
 
-First stop all processes that write to the tables. Afterwards start them with a new name (sqlfence.Resource),
-which must not begin with the old name and a slash. Retiring can't be undone: --dry-run lists the names that would be
+First stop all processes that write to the tables. Afterwards start them with a new name (sqlfence.Resource), which
+must not begin with the old name and a slash. Retiring can't be undone: --dry-run lists the names that would be
 retired. Without --force the command refuses names of rows, and names with a live lease.`,
 		Example: `  sqlfence tokens rotate books --mark books=fence_token --reason "wrong token"`,
 		Args:    cobra.ExactArgs(1),

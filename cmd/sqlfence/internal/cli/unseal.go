@@ -19,9 +19,8 @@ func (a *app) unseal() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unseal --table NAME=row-fence:COLUMN,sealed…",
 		Short: "Print the SQL that removes seals, or remove them",
-		Long: `Print the SQL that removes the seals of the tables with the rule sealed, or with
---apply remove them. Programs can continue to write meanwhile. Without --dialect the command reads the tables before it
-prints the SQL.`,
+		Long: `Print the SQL that removes the seals of the tables with the rule sealed, or with --apply remove them.
+Programs can continue to write meanwhile. Without --dialect the command reads the tables before it prints the SQL.`,
 		Example: `  sqlfence unseal --table books=row-fence:fence_token,sealed --apply`,
 	}
 	a.sealing(cmd, s)

@@ -19,18 +19,18 @@ func (a *app) watch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [NAME]",
 		Short: "Show tokens, leases, waiting sessions and refusals as they change",
-		Long: `Show the newest token of each name, or of NAME, with the holder of its lease; sessions that have waited for
-a name for more than a second, with the session that must end first; and with --metrics the refusals of programs.
+		Long: `Show the newest token of each name, or of NAME, with the holder of its lease; sessions that have waited
+for a name for more than a second, with the session that must end first; and with --metrics the refusals of programs.
 
-On a terminal the command draws one page again and again. Into a file or a pipe, with --json or --changes, it writes
-a line for each name, and then a line for each change, until it is interrupted, its pipe has no reader, or --changes
+On a terminal the command draws one page again and again. Into a file or a pipe, with --json or --changes, it writes a
+line for each name, and then a line for each change, until it is interrupted, its pipe has no reader, or --changes
 lines are written. Extensions of a lease aren't changes. A change between two queries that is undone isn't seen.
 
 Waiting sessions are known to PostgreSQL and MariaDB, for a role that sees other sessions (pg_read_all_stats;
 PROCESS). MySQL 8 and SQLite don't list them.
 
-The database doesn't record refusals. Programs count them with package fenceotel: --metrics is the address at which
-a program exports its metrics to Prometheus, or Prometheus's /federate.`,
+The database doesn't record refusals. Programs count them with package fenceotel: --metrics is the address at which a
+program exports its metrics to Prometheus, or Prometheus's /federate.`,
 		Example: `  sqlfence watch
   sqlfence watch books --changes 2   # as it is now, and the next change
   sqlfence watch --metrics http://10.0.0.3:9464/metrics \

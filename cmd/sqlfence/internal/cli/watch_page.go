@@ -93,7 +93,8 @@ func (p *page) text(found look) string {
 func waitLines(w database.Wait) string {
 	text := fmt.Sprintf("%s: a session waits since %s\n  waiting  %s\n", visible(w.Name), w.Since, visible(w.Who))
 	if w.For != "" {
-		text += fmt.Sprintf("  for      %s\n  which is %s, since %s\n", visible(w.For), visible(w.Does), visible(w.Began))
+		text += fmt.Sprintf("  for      %s\n  which is %s, since %s\n", visible(w.For), visible(w.Does),
+			visible(w.Began))
 	}
 	return text
 }
