@@ -20,8 +20,8 @@ type row struct{ servers, state, how string }
 // hosted are known by what they say of themselves; test/integration/promises/guarantees has their texts.
 var hosted = row{
 	"other versions; Percona Server, Percona Distribution; Aurora, RDS, Cloud SQL, AlloyDB, Azure, Neon, HeatWave and " +
-		"others that run PostgreSQL's, MySQL's or MariaDB's own code",
-	"accepted", "not run. They report the same code; sqlfence was never tested on their storage",
+		"similar hosts of PostgreSQL, MySQL or MariaDB",
+	"accepted", "not run. The servers report the same code; sqlfence was never tested on the hosts' storage",
 }
 
 // modes are ways to run several servers as one.
@@ -75,9 +75,9 @@ func serversTable(list []string, results []Result) string {
 			write(row{strings.Join(others, ", "), "refused by name", "servers with the protocol of " + db.Name})
 		}
 	}
-	write(row{"each other server with a version string that PostgreSQL, MySQL and their hosts don't report", "refused by name",
+	write(row{"every server with a version string that PostgreSQL, MySQL and known hosts don't report", "refused by name",
 		"the error has the name"})
-	write(row{"go-mysql-server, and each server that evaluates a guard without its error", "refused by the proof", ""})
+	write(row{"go-mysql-server, and servers that evaluate a guard without an error", "refused by the proof", ""})
 	for _, m := range modes {
 		write(m)
 	}
