@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,13 +68,8 @@ func (a *app) completeKeys(
 // appendWord appends a word to those that a shell may show, unless it is an argument already. A shell takes a tab for
 // the end of the word, and a terminal acts on other hidden characters.
 func appendWord(found, args []string, word string) []string {
-	if strings.ContainsFunc(word, isHidden) {
+	if strings.ContainsFunc(word, isHidden) || slices.Contains(args, word) {
 		return found
-	}
-	for _, arg := range args {
-		if arg == word {
-			return found
-		}
 	}
 	return append(found, word)
 }
