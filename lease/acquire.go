@@ -101,12 +101,12 @@ func (m *Leases) request(key string, list []Term) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTerms(m.defaults, list)
+	t, err := newTerms(m.options.defaults, list)
 	if err != nil {
 		return nil, invalid("%w", err)
 	}
 	r := &request{key: key, lockID: newLockID(), terms: t}
-	if len(m.observers) > 0 {
+	if len(m.options.observers) > 0 {
 		r.began = time.Now()
 	}
 	return r, nil

@@ -28,7 +28,7 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 			return nil, nil, a.failed(ctx, limited, m.explain(ctx, err))
 		case o.won != nil:
 			a.last = o
-			m.warn(o.won.Token)
+			m.options.WarnOfLimit("lease", o.won.Token)
 			if !o.won.Ephemeral { // a lease that is resumed needs no session
 				on.leave()
 				on = nil
@@ -77,12 +77,4 @@ func (m *Leases) take(ctx context.Context, r *request) (*outcome, error) {
 			"row by hand", sqltext.LedgerTable, o.token)
 	}
 	return o, nil
-}
-
-// warn logs a token that is near the end of the range.
-func (m *Leases) warn(token sqlfence.Token) {
-	if token.Value >= sqlfence.WarnToken {
-		m.log().Warn("lease: fencing tokens are running out; replace the name before the limit (docs/tokens.md)",
-			"name", token.Name, "token", token.Value, "limit", int64(sqlfence.MaxToken))
-	}
 }

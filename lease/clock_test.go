@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
 // A process that was stopped, or is busy, may ask before the timer has run: the lease goes
@@ -25,7 +26,7 @@ func TestLeaseGoesByTheClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &grant{Info: Info{Token: sqlfence.Token{Name: "k", Value: 1}}, deadline: time.Now().Add(time.Minute)}
-				leases := &Leases{database: database{logger: slog.New(slog.DiscardHandler)}}
+				leases := &Leases{database: database{options: &config{Options: dialectopt.Options{Logger: slog.New(slog.DiscardHandler)}}}}
 				l := leases.newLease(t.Context(), g, nil, &terms{margin: time.Second})
 				child, cancel := context.WithCancel(l.Context())
 				defer cancel()

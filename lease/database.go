@@ -20,18 +20,12 @@ import (
 type database struct {
 	db        *sql.DB
 	cleanup   *cleanup.Queue // of what outlives its caller
-	options   dialectopt.Options
+	options   *config
 	ledger    *tokens.Store
 	timelines sqltext.Timelines
-	logger    *slog.Logger // nil: slog.Default() at the time of logging
 }
 
-func (d *database) log() *slog.Logger {
-	if d.logger == nil {
-		return slog.Default()
-	}
-	return d.logger
-}
+func (d *database) log() *slog.Logger { return d.options.Log() }
 
 // query sends a statement and calls scan for each row. The statement may be sent again
 // after it was executed, so it must come to the same then.

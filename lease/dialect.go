@@ -12,88 +12,71 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A dialect is how one database keeps leases. Times in rows are microseconds since
-// 1970, and durations are microseconds.
-type dialect interface {
-	text() sqltext.Dialect // what it says in SQL elsewhere
-	facts() *facts.Dialect // how its server is asked about itself
+// A dialect is how one database keeps leases. Times in rows are microseconds since 1970, and durations are
+// microseconds. A database lacks what has an empty text, or a function that is nil.
+type dialect struct {
+	sqltext.Dialect
+	server *facts.Dialect // how its server is asked about itself
 
-	create() statement // creates the table if there is none
-	index() statement  // creates the index on expires_at if there is none of its name
+	create   string // creates the table if there is none
+	addMarks string // adds the column that waiters for notifications need, which an older table lacks
 
-	// indexed returns a row if there is such an index, on PostgreSQL by whatever name.
-	indexed() statement
+	// createIndex creates the index on expires_at, and hasIndex is a query with a row if there is such an index.
+	createIndex, hasIndex string
 
-	// procedures creates those of [WithProcedures], and finds them; without a text where there are none.
-	procedures() (create, find statement)
+	procedures, hasProcedures string // creates those of [WithProcedures], and finds them
 
-	// marks adds the column that an older table is without and those need who wait for
-	// notifications.
-	marks() statement
+	// probe fails if take would, with waits also a take that is going to wait for a notification. It changes nothing.
+	probe func(ctx context.Context, db *database, waits bool) error
 
-	// probe fails if take would, with waits also one that is going to wait for a
-	// notification. It changes nothing.
-	probe(ctx context.Context, db *database, waits bool) error
+	// take makes one attempt and sets o to its outcome. If the lease has the request's lock id already, an earlier take
+	// got the lease and its answer was lost: then the outcome is this lease.
+	take func(ctx context.Context, db *database, r *request, o *outcome) error
 
-	// take asks for a lease once, and says in o what it came to. If the lease has the request's
-	// lock id already, an earlier take has got it and its answer was lost: that is the answer then.
-	take(ctx context.Context, db *database, r *request, o *outcome) error
+	// takeAll makes the attempts at leases of different keys in one statement, and sets the outcomes that it settles. It
+	// waits for no lock, and settles nothing that a lock or an unusual state keeps from it. ok is false if statements
+	// can't be shared in this database.
+	takeAll func(ctx context.Context, db *database, asked []*taking) (ok, committing bool, _ error)
 
-	// writers is how many statements are worth sending at a time before the next calls
-	// share one.
-	writers() int
-
-	// takeAll asks for many leases at once, of different keys and without sessions, and says which
-	// outcomes are settled. It waits for no lock: it leaves out the leases that it would have to
-	// wait for, and those that are out of the ordinary. If statements can't be shared in this
-	// database, ok is false.
-	takeAll(ctx context.Context, db *database, asked []*taking) (ok, committing bool, _ error)
+	// writers is how many statements are worth sending at a time before the next calls share one.
+	writers int
 
 	// undo releases what a take of unknown outcome may have taken.
-	undo(key, lockID string) statement
+	undo func(key, lockID string) statement
 
-	// extend returns a row if the lease is live: when it ends, and how long that is from
-	// now.
-	extend(lockID string, ttl time.Duration) statement
+	// extend returns a row if the lease is live: its end, and how long that is from now.
+	extend func(lockID string, ttl time.Duration) statement
 
-	// release returns a row if the lease was live: its key. In the table it then has no lock id,
-	// and release as its holder, to be found by that; or, until hold after it was acquired, release as its lock
-	// id, and no holder. With notify it wakes the listeners if there
-	// are waiters, and the row has one more column. On PostgreSQL the row has a column in front of
-	// that.
-	release(lockID, release string, hold time.Duration, notify bool) statement
+	// release returns a row if the lease was live: its key. In the table the lease then has no lock id, and release as
+	// its holder; or, until hold after it was acquired, release as its lock id, and no holder. With notify it wakes the
+	// listeners, and the row has one more column.
+	release func(lockID, release string, hold time.Duration, notify bool) statement
 
-	// releaseAll releases many leases at once, without waiting for a lock, and sets the keys of
-	// those that it has released. committing is as in an outcome.
-	releaseAll(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error)
+	// releaseAll releases leases in one statement, without waiting for a lock, and sets the keys of those that it has
+	// released. committing is as in an outcome.
+	releaseAll func(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error)
 
-	// released returns the key of the lease that this release has ended, or is to end, until
-	// another takes it.
-	released(release string) statement
+	// released returns the key of the lease that this release has ended, until another holder takes it.
+	released func(release string) statement
 
-	// notifies reports whether listeners can be woken.
-	notifies() bool
-
-	// list returns the live leases, by key, or the one with a value in a column (key or lock_id):
-	// key, lock id, holder, token, since when, until when, whether ephemeral.
-	list(column, value string) statement
+	// list returns the live leases, by key, or the one with a value in a column (key or lock_id): key, lock id, holder,
+	// token, since when, until when, whether ephemeral.
+	list func(column, value string) statement
 
 	// ended returns a row if there is a lease with the lock id, live or not.
-	ended(lockID string) statement
+	ended func(lockID string) statement
 
-	// sweep removes the rows of leases that have ended.
-	sweep() statement
+	sweep statement // removes the rows of leases that have ended
 
-	// session returns what locks and unlocks the number of a session. It is not ok if the
-	// database can't see a session end.
-	session(id int64) (lock, unlock statement, ok bool)
+	// session locks and unlocks the number of a session.
+	session func(id int64) (lock, unlock statement)
 
-	// owned returns what marks a session, and what returns whether the session that executes it has
-	// the mark. There are none where no pooler is known that hands a session with a lock to others.
-	owned(mark string) (set, get statement)
+	// owned marks a session, and returns whether the session that executes it has the mark. A database has none if no
+	// pooler is known that hands a session with a lock to other clients.
+	owned func(mark string) (set, get statement)
 }
 
-var dialects = dialectopt.For[dialect](postgres{}, sqlite{}, mysql{})
+var dialects = dialectopt.For(postgres, sqlite, mysql)
 
 // A statement is one text with its arguments. Each is atomic in itself, as a transaction with
 // those before it.

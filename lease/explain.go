@@ -11,11 +11,11 @@ import (
 // package's is missing, or privileges on one; else as it is.
 func (m *Leases) explain(ctx context.Context, err error) error {
 	return dialectopt.Explain(ctx, m.db, err, m.needs(),
-		setuperr.Ledger(m.dialect.text(), m.options.Schema, "SELECT, INSERT, UPDATE"))
+		setuperr.Ledger(m.dialect, m.options.Schema, "SELECT, INSERT, UPDATE"))
 }
 
 // needs is what the statements need of the leases' table.
 func (m *Leases) needs() setuperr.Table {
-	return setuperr.Own(m.dialect.text(), m.options.Schema, "fencing_leases", m.dialect.create().text,
+	return setuperr.Own(m.dialect, m.options.Schema, "fencing_leases", m.dialect.create,
 		"SELECT, INSERT, UPDATE, DELETE")
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestExplain(t *testing.T) {
-	m := &Leases{dialect: sqlite{}}
+	m := &Leases{dialect: sqlite(), database: database{options: new(config)}}
 	err := errors.New("no such table: fencing_leases")
 	var setup *sqlfence.SetupError
 	if got := m.explain(t.Context(), err); !errors.As(got, &setup) || !errors.Is(got, err) || setup.Missing != "table fencing_leases" || setup.SQL == "" {

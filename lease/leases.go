@@ -14,9 +14,7 @@ import (
 // used. Create one Leases per database, because only one waiter per key polls for all of them.
 type Leases struct {
 	database
-	dialect   dialect
-	defaults  []Term
-	observers []Observer
+	dialect *dialect
 
 	takes    share.Batcher[*taking]
 	releases share.Batcher[*releasing]
@@ -26,8 +24,6 @@ type Leases struct {
 	abandoned abandoned
 	listener  listenerState
 	sessions  *sessions
-
-	procedures bool // Setup creates them
 }
 
 // New returns Leases on db. It sends nothing, and the caller closes db. By default, warnings go to
@@ -42,8 +38,8 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 		return nil, err
 	}
 	ledgerOpts := []tokens.Option{tokens.WithDialect(c.spoken)}
-	if c.logger != nil {
-		ledgerOpts = append(ledgerOpts, tokens.WithLogger(c.logger))
+	if c.Logger != nil {
+		ledgerOpts = append(ledgerOpts, tokens.WithLogger(c.Logger))
 	}
 	if c.procedures {
 		ledgerOpts = append(ledgerOpts, tokens.WithProcedures())
@@ -53,17 +49,17 @@ func New(db *sql.DB, opts ...Option) (*Leases, error) {
 		return nil, err
 	}
 	m := &Leases{
-		database:  database{db: db, cleanup: cleanup.New(db), options: c.Options, ledger: ledger, logger: c.logger},
-		dialect:   c.dialect,
-		defaults:  c.defaults,
-		observers: c.observers,
-		queues:    queues{db: db},
-		sessions:  newSessions(db, c.dialect),
-
-		procedures: c.procedures,
+		database: database{db: db, cleanup: cleanup.New(db), options: c, ledger: ledger},
+		dialect:  c.dialect,
+		queues:   queues{db: db},
+		sessions: newSessions(db, c.dialect),
 	}
-	m.takes.Width, m.takes.Send, m.takes.Left = c.dialect.writers(), m.takeAll, m.undoAbandoned
-	m.releases.Width, m.releases.Send = c.dialect.writers(), m.releaseAll
+	m.takes.Width, m.takes.Send, m.takes.Left = c.dialect.writers, m.takeAll, m.undoAbandoned
+	m.releases.Width, m.releases.Send = c.dialect.writers, m.releaseAll
+	if c.dialect.takeAll == nil {
+		m.takes.Off()
+		m.releases.Off()
+	}
 	m.listener.listener, m.listener.notify = c.listener, m.queues.wake
 	return m, nil
 }

@@ -68,7 +68,7 @@ func (m *Leases) List(ctx context.Context) ([]Info, error) {
 // Sweep deletes the rows of ended leases from fencing_leases and returns their number. Tokens are kept. Without
 // Sweep, the table keeps one row for each key. Errors are the database's.
 func (m *Leases) Sweep(ctx context.Context) (int64, error) {
-	n, err := m.exec(ctx, m.dialect.sweep())
+	n, err := m.exec(ctx, m.dialect.sweep)
 	if err != nil {
 		return 0, fmt.Errorf("lease: sweep: %w", m.explain(ctx, err))
 	}
@@ -121,6 +121,6 @@ func showOnce(ctx context.Context, m *Leases, scan func(dialectopt.Row) error, s
 
 func decideOnce(ctx context.Context, m *Leases, scan func(dialectopt.Row) error, s statement) error {
 	return s.send(ctx, m.db, func(db querier, text string) error {
-		return dialectopt.Decide(ctx, db, m.dialect.facts(), scan, text, s.args...)
+		return dialectopt.Decide(ctx, db, m.dialect.server, scan, text, s.args...)
 	})
 }

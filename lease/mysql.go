@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
-	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/stop"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -20,7 +20,44 @@ import (
 // into the texts: arguments would take a round trip more, and be in the session's character
 // set. A session with autocommit = 0 would commit nothing, and read the same rows for ever; so
 // what is sent alone does nothing there, by aloneMySQL, and is then sent in a transaction.
-type mysql struct{}
+var mysql = sync.OnceValue(func() *dialect {
+	return &dialect{
+		Dialect: my.Text, server: my.Session,
+		create:      createMySQL,
+		createIndex: "CREATE INDEX fencing_leases_expires_at ON fencing_leases (expires_at)",
+		hasIndex: render(my.Text, `SELECT 1 FROM information_schema.statistics
+WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND column_name = _utf8mb4'expires_at' `+
+			`AND seq_in_index = 1`),
+		probe:   probeMySQL,
+		take:    takeOnMySQL,
+		undo:    undoOnMySQL,
+		extend:  extendOnMySQL,
+		release: releaseOnMySQL,
+		released: func(release string) statement {
+			return texts(constants(map[string]string{"release": release}),
+				"SELECT {column} FROM fencing_leases WHERE lock_id IS NULL AND holder = {release} OR lock_id = {release}")
+		},
+		list: func(column, value string) statement {
+			if column == "" {
+				return texts(nil, listMySQL+" ORDER BY l.{column}")
+			}
+			return texts(constants(map[string]string{"value": value}),
+				listMySQL+" AND l."+my.Text.Quote(column)+" = {value}")
+		},
+		ended: func(lockID string) statement {
+			return texts(constants(map[string]string{"lock": lockID}),
+				"SELECT 1 FROM fencing_leases WHERE lock_id = {lock}")
+		},
+		sweep: texts(nil, "DELETE FROM fencing_leases WHERE expires_at <= {now} OR NOT {alive fencing_leases}"),
+		// The server drops a lock by name when the session ends. Each server has its own: see [ErrNoSessions]. A pooler
+		// that knows such locks, as ProxySQL does, leaves a session with one to its client.
+		session: func(id int64) (lock, unlock statement) {
+			name := my.SessionLock(strconv.FormatInt(id, 10))
+			return statement{text: "SELECT GET_LOCK(" + name + ", 10)"},
+				statement{text: "SELECT RELEASE_LOCK(" + name + ")"}
+		},
+	}
+})
 
 // key and lock ids are compared byte by byte. Times are in µs since 1970. The index stands
 // in the table, as MySQL has no CREATE INDEX IF NOT EXISTS.
@@ -34,8 +71,6 @@ const createMySQL = "CREATE TABLE IF NOT EXISTS fencing_leases (\n" +
 	"\texpires_at  bigint         NOT NULL,\n" +
 	"\tKEY fencing_leases_expires_at (expires_at)\n" +
 	") ENGINE=InnoDB"
-
-const createIndexMySQL = "CREATE INDEX fencing_leases_expires_at ON fencing_leases (expires_at)"
 
 // seenMySQL reads the state that an attempt finds; it waits for no lock and locks nothing. It
 // returns an outcome with the lease of {key}, for any holder, and then whether there are rows of
@@ -75,7 +110,7 @@ FROM (SELECT {now} AS now LIMIT 1) AS n JOIN fencing_leases AS l ON l.expires_at
 WHERE l.lock_id IS NOT NULL AND {alive l}`
 
 // mysqlPieces: key is a word of the language.
-var mysqlPieces = sqltext.Pieces{"column": sqltext.Raw(my.Text.Quote("key"))}
+var mysqlPieces = sqltext.Pieces{"column": sqltext.Raw("`key`")}
 
 // constants are pieces of values.
 func constants(texts map[string]string) sqltext.Pieces {
@@ -106,47 +141,32 @@ func texts(p sqltext.Pieces, all ...string) statement {
 	return s
 }
 
-func (mysql) text() sqltext.Dialect { return my.Text }
-
-func (mysql) facts() *facts.Dialect { return my.Session }
-func (mysql) create() statement     { return statement{text: createMySQL} }
-func (mysql) marks() statement      { return statement{} }
-func (mysql) index() statement      { return statement{text: createIndexMySQL} }
-
-func (mysql) indexed() statement {
-	return statement{text: render(my.Text, `SELECT 1 FROM information_schema.statistics
-WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND column_name = _utf8mb4'expires_at' `+
-		`AND seq_in_index = 1`)}
-}
-
-// unfitMySQL asks what is wrong with a table that another has created.
-var unfitMySQL = my.Unfit("fencing_leases", []my.Kept{
-	{Name: "key", Bytes: 512}, {Name: "lock_id", Bytes: 22}, {Name: "holder", Bytes: 512},
-	{Name: "session"}, {Name: "token"}, {Name: "acquired_at"}, {Name: "expires_at"},
-}, "key", "lock_id")
-
 // noKey is the key of no lease: names have no NUL.
 const noKey = "\x00"
 
-// probe plans without running, which finds neither a wrong type nor a wrong engine. Planning locks
+// probeMySQL plans without running, which finds neither a wrong type nor a wrong engine. Planning locks
 // the key's rows, and would wait for others who have.
-func (mysql) probe(ctx context.Context, db *database, _ bool) error {
+func probeMySQL(ctx context.Context, db *database, _ bool) error {
 	p := constants(map[string]string{"key": noKey, "lock": "", "holder": ""})
 	p["number"], p["token"], p["ttl"] = number(0), number(0), number(0)
 	if err := db.query(ctx, ignore, texts(p, "EXPLAIN "+takeMySQL)); err != nil {
 		return err
 	}
 	var fault sql.NullString
-	err := db.query(ctx, func(rows *sql.Rows) error { return rows.Scan(&fault) }, statement{text: unfitMySQL})
+	unfit := my.Unfit("fencing_leases", []my.Kept{
+		{Name: "key", Bytes: 512}, {Name: "lock_id", Bytes: 22}, {Name: "holder", Bytes: 512},
+		{Name: "session"}, {Name: "token"}, {Name: "acquired_at"}, {Name: "expires_at"},
+	}, "key", "lock_id")
+	err := db.query(ctx, func(rows *sql.Rows) error { return rows.Scan(&fault) }, statement{text: unfit})
 	if err == nil && fault.Valid {
 		err = errors.New(fault.String)
 	}
 	return err
 }
 
-// take looks first, so that an attempt at a held lease waits for no other, and no other for it: a
+// takeOnMySQL looks first, so that an attempt at a held lease waits for no other, and no other for it: a
 // session that waits for the ledger's row stands before the writers under the holder's token.
-func (d mysql) take(ctx context.Context, db *database, r *request, o *outcome) error {
+func takeOnMySQL(ctx context.Context, db *database, r *request, o *outcome) error {
 	p := constants(map[string]string{"key": r.key, "lock": r.lockID, "holder": r.owner})
 	p["session"], p["number"], p["ttl"] = sqltext.Raw("TRUE"), sqltext.Raw("NULL"), number(my.Text.Ticks(r.ttl))
 	if r.session.Valid {
@@ -155,7 +175,7 @@ func (d mysql) take(ctx context.Context, db *database, r *request, o *outcome) e
 			") IS NOT NULL")
 	}
 	for {
-		rows, err := d.look(ctx, db, r, p, o)
+		rows, err := look(ctx, db, r, p, o)
 		switch {
 		case err != nil:
 			return err
@@ -163,7 +183,7 @@ func (d mysql) take(ctx context.Context, db *database, r *request, o *outcome) e
 			if o.won == nil || !r.refresh || o.won.LockID == r.lockID {
 				return nil
 			}
-			if err := d.refresh(ctx, db, r, o); err != nil || o.won != nil {
+			if err := refresh(ctx, db, r, o); err != nil || o.won != nil {
 				return err
 			}
 			continue // it has just ended
@@ -173,7 +193,7 @@ func (d mysql) take(ctx context.Context, db *database, r *request, o *outcome) e
 		if err := rows.add(ctx, db, r.key, p); err != nil {
 			return err
 		}
-		if err := d.takeFree(ctx, db, r, p, o); err != nil || o.won != nil {
+		if err := takeFree(ctx, db, r, p, o); err != nil || o.won != nil {
 			return err
 		}
 	}
@@ -199,7 +219,7 @@ func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.P
 // look reads what there is. A lease is won if the same attempt has taken it, sent before, or
 // the lease is resumed; that is read again with a lock, as it may not be committed where the
 // level is READ UNCOMMITTED.
-func (mysql) look(
+func look(
 	ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome,
 ) (found keptRows, err error) {
 	s := texts(p, seenMySQL)
@@ -236,18 +256,18 @@ func (mysql) look(
 }
 
 // refresh extends the lease that is resumed; nil if it has ended.
-func (d mysql) refresh(ctx context.Context, db *database, r *request, o *outcome) error {
+func refresh(ctx context.Context, db *database, r *request, o *outcome) error {
 	held := o.won
 	o.won = nil
 	return db.queryOn(ctx, func(rows *sql.Rows) (err error) {
 		held.ExpiresAt, held.left, err = scanTimes(rows)
 		o.won = held
 		return err
-	}, d.extend(held.LockID, r.ttl))
+	}, extendOnMySQL(held.LockID, r.ttl))
 }
 
 // takeFree takes the lease unless another has taken it meanwhile.
-func (mysql) takeFree(ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome) error {
+func takeFree(ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome) error {
 	conn, err := db.conn(ctx)
 	if err != nil {
 		return err
@@ -318,50 +338,3 @@ func (r *request) granted(token, began int64) *grant {
 		left: ttl,
 	}
 }
-
-// writers: a call sends its own statements, however many do.
-func (mysql) writers() int { return 1 << 30 }
-
-func (mysql) takeAll(context.Context, *database, []*taking) (ok, committing bool, _ error) {
-	return false, false, nil
-}
-
-func (mysql) releaseAll(context.Context, *database, []*releasing, bool) (committing bool, _ error) {
-	return false, nil
-}
-
-func (mysql) notifies() bool { return false }
-
-func (mysql) list(column, value string) statement {
-	if column == "" {
-		return texts(nil, listMySQL+" ORDER BY l.{column}")
-	}
-	return texts(constants(map[string]string{"value": value}),
-		listMySQL+" AND l."+my.Text.Quote(column)+" = {value}")
-}
-
-func (mysql) ended(lockID string) statement {
-	return texts(constants(map[string]string{"lock": lockID}), "SELECT 1 FROM fencing_leases WHERE lock_id = {lock}")
-}
-
-func (mysql) released(release string) statement {
-	return texts(constants(map[string]string{"release": release}),
-		"SELECT {column} FROM fencing_leases WHERE lock_id IS NULL AND holder = {release} OR lock_id = {release}")
-}
-
-func (mysql) sweep() statement {
-	return texts(nil, "DELETE FROM fencing_leases WHERE expires_at <= {now} OR NOT {alive fencing_leases}")
-}
-
-// session uses a lock by name, which the server drops when the session ends. Each server
-// has its own: see [ErrNoSessions].
-func (mysql) session(id int64) (lock, unlock statement, ok bool) {
-	name := my.SessionLock(strconv.FormatInt(id, 10))
-	return statement{text: "SELECT GET_LOCK(" + name + ", 10)"},
-		statement{text: "SELECT RELEASE_LOCK(" + name + ")"}, true
-}
-
-// owned: a pooler that knows MySQL's locks by name, such as ProxySQL, leaves a session with one to its client.
-func (mysql) owned(string) (set, get statement) { return statement{}, statement{} }
-
-func (mysql) procedures() (create, find statement) { return create, find }

@@ -54,42 +54,42 @@ const releasedMySQL = `SELECT COALESCE((SELECT {column} FROM fencing_leases
 const undoMySQL = `UPDATE fencing_leases AS l SET l.lock_id = NULL, l.session = NULL, l.expires_at = {now} ` +
 	`WHERE l.{column} = {key} AND l.lock_id = {lock}`
 
-// undo waits for a take that is about to commit.
-func (d mysql) undo(key, lockID string) statement {
+// undoOnMySQL waits for a take that is about to commit.
+func undoOnMySQL(key, lockID string) statement {
 	p := constants(map[string]string{"key": key, "lock": lockID})
-	return d.orAlone(texts(p, undoMySQL), p, undoMySQL+aloneMySQL, "")
+	return orAlone(texts(p, undoMySQL), p, undoMySQL+aloneMySQL, "")
 }
 
-// extend locks the row before the clock is read, or an expired lease could come back to life
+// extendOnMySQL locks the row before the clock is read, or an expired lease could come back to life
 // after a wait.
-func (d mysql) extend(lockID string, ttl time.Duration) statement {
+func extendOnMySQL(lockID string, ttl time.Duration) statement {
 	p := constants(map[string]string{"lock": lockID})
-	p["ttl"] = number(d.text().Ticks(ttl))
+	p["ttl"] = number(my.Text.Ticks(ttl))
 	inTransaction := texts(p, "SELECT 1 FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE",
 		extendMySQL, extendedMySQL)
-	return d.orAlone(inTransaction, p, extendMySQL+inTimeMySQL, extendedMySQL)
+	return orAlone(inTransaction, p, extendMySQL+inTimeMySQL, extendedMySQL)
 }
 
-func (d mysql) release(lockID, release string, hold time.Duration, _ bool) statement {
+func releaseOnMySQL(lockID, release string, hold time.Duration, _ bool) statement {
 	p := constants(map[string]string{"lock": lockID, "release": release, "none": noKey})
 	ends := freeing
 	if hold > 0 {
 		ends = holding
 	}
 	maps.Copy(p, ends)
-	p["hold"], p["until"] = number(d.text().Ticks(hold)), sqltext.SQL("{ends}")
+	p["hold"], p["until"] = number(my.Text.Ticks(hold)), sqltext.SQL("{ends}")
 	inTransaction := texts(p,
 		"SELECT {column} INTO @sqlfence_key FROM fencing_leases WHERE lock_id = {lock} FOR UPDATE", releaseMySQL,
 		"SELECT {column} FROM fencing_leases WHERE {column} = @sqlfence_key AND (lock_id IS NULL "+
 			"AND holder = {release} "+
 			"OR lock_id = {release})")
 	p["until"] = sqltext.SQL("LAST_INSERT_ID({ends})")
-	return d.orAlone(inTransaction, p, releaseMySQL+inTimeMySQL, releasedMySQL)
+	return orAlone(inTransaction, p, releaseMySQL+inTimeMySQL, releasedMySQL)
 }
 
 // orAlone adds to a statement what is tried first: a text that does the same by itself, and what answers it then.
-func (d mysql) orAlone(s statement, p sqltext.Pieces, alone, answer string) statement {
-	s.alone = render(d.text(), alone, p, mysqlPieces)
-	s.answer = render(d.text(), answer, p, mysqlPieces)
+func orAlone(s statement, p sqltext.Pieces, alone, answer string) statement {
+	s.alone = render(my.Text, alone, p, mysqlPieces)
+	s.answer = render(my.Text, answer, p, mysqlPieces)
 	return s
 }

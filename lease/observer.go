@@ -57,7 +57,7 @@ func (k EventKind) String() string {
 
 // observe calls the observers with an event of the lease.
 func (l *Lease) observe(ctx context.Context, kind EventKind, err error) {
-	if len(l.leases.observers) == 0 {
+	if len(l.leases.options.observers) == 0 {
 		return
 	}
 	l.leases.tell(ctx, Event{Kind: kind, Key: l.info.Key, Token: l.info.Token, Holder: l.info.Holder,
@@ -67,7 +67,7 @@ func (l *Lease) observe(ctx context.Context, kind EventKind, err error) {
 // observe calls the observers with the result of an attempt: the lease l, or nil and the outcome o. Nothing is
 // reported if the lease was free, because the attempt is repeated.
 func (m *Leases) observe(ctx context.Context, a *acquisition, l *Lease, o *outcome) {
-	if len(m.observers) == 0 {
+	if len(m.options.observers) == 0 {
 		return
 	}
 	e := Event{Kind: Acquired, Key: a.key, Attempts: a.attempts, Waited: time.Since(a.began)}
@@ -86,7 +86,7 @@ func (m *Leases) observe(ctx context.Context, a *acquisition, l *Lease, o *outco
 }
 
 func (m *Leases) tell(ctx context.Context, e Event) {
-	for _, observe := range m.observers {
+	for _, observe := range m.options.observers {
 		observe(ctx, e)
 	}
 }

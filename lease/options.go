@@ -33,12 +33,7 @@ func WithObserver(fn Observer) Option {
 // WithLogger sets the logger for warnings, such as a lost lease, a failed release in the background, or a token from
 // [sqlfence.WarnToken] on. The default is [slog.Default]. Nil is invalid.
 func WithLogger(l *slog.Logger) Option {
-	return func(c *config) {
-		if l == nil {
-			c.Fail(errors.New("nil logger"))
-		}
-		c.logger = l
-	}
+	return func(c *config) { c.SetLogger(l) }
 }
 
 // WithListener makes releases notify waiters of other processes, which otherwise poll. All processes that release
@@ -63,9 +58,8 @@ func WithDefaults(terms ...Term) Option {
 
 type config struct {
 	dialectopt.Options
-	dialect   dialect
+	dialect   *dialect
 	spoken    sqlfence.Dialect // dialect's name
-	logger    *slog.Logger
 	listener  Listener
 	observers []Observer
 	defaults  []Term
@@ -80,14 +74,15 @@ func configure(d driver.Driver, opts []Option) (*config, error) {
 	if _, err := newTerms(c.defaults); err != nil {
 		c.Fail(err)
 	}
-	c.dialect, c.spoken = dialects.Find(&c.Options, d)
-	if c.procedures && c.spoken != 0 {
-		if create, _ := c.dialect.procedures(); create.text == "" {
-			c.Fail(fmt.Errorf("procedures need PostgreSQL, not %v: leave WithProcedures out", c.spoken))
+	dialect, spoken := dialects.Find(&c.Options, d)
+	if spoken != 0 {
+		c.dialect, c.spoken = dialect(), spoken
+		if c.procedures && c.dialect.procedures == "" {
+			c.Fail(fmt.Errorf("procedures need PostgreSQL, not %v: leave WithProcedures out", spoken))
 		}
-	}
-	if c.listener != nil && c.spoken != 0 && !c.dialect.notifies() {
-		c.Fail(fmt.Errorf("%v has no NOTIFY: leave WithListener out", c.spoken))
+		if c.listener != nil && c.dialect.addMarks == "" {
+			c.Fail(fmt.Errorf("%v has no NOTIFY: leave WithListener out", spoken))
+		}
 	}
 	if err := c.Err("lease"); err != nil {
 		return nil, &invalidError{err}

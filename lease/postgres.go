@@ -4,20 +4,76 @@ import (
 	"context"
 	"database/sql"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
-	facts "github.com/sqlfence/sqlfence/internal/session"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // postgres is PostgreSQL. The clock is read after every wait.
-type postgres struct{}
-
-func (postgres) text() sqltext.Dialect { return pg.Text }
-
-func (postgres) facts() *facts.Dialect { return pg.Session }
+var postgres = sync.OnceValue(func() *dialect {
+	texts := postgresTexts()
+	return &dialect{
+		Dialect: pg.Text, server: pg.Session,
+		create: createPostgres, addMarks: addNotifyUntil, createIndex: createIndex,
+		// An index that can be used, by whatever name.
+		hasIndex: pg.Qualified(`SELECT 1 FROM pg_catalog.pg_index AS i
+JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+WHERE i.indrelid = pg_catalog.to_regclass('fencing_leases') AND i.indisvalid AND i.indpred IS NULL ` +
+			`AND a.attname = 'expires_at'`),
+		procedures:    pg.CreateLeaseProcedures,
+		hasProcedures: pg.FindProcedures("sqlfence_lease_acquire", "sqlfence_lease_extend", "sqlfence_lease_release"),
+		probe:         probePostgres,
+		writers:       2, // one statement may wait for the disk while another is executed
+		take:          takeOnPostgres,
+		takeAll:       takeAllOnPostgres,
+		releaseAll:    releaseAllOnPostgres,
+		undo: func(key, lockID string) statement {
+			return statement{text: texts.undo, args: []any{key, lockID}}
+		},
+		extend: func(lockID string, ttl time.Duration) statement {
+			return statement{text: texts.extend, args: []any{lockID, pg.Text.Ticks(ttl)}}
+		},
+		release: func(lockID, release string, hold time.Duration, notify bool) statement {
+			text, args := texts.release, []any{lockID, release}
+			if hold > 0 {
+				text, args = texts.hold, append(args, pg.Text.Ticks(hold))
+			}
+			if notify {
+				text += texts.notifying
+			}
+			return statement{text: text, args: args}
+		},
+		released: func(release string) statement {
+			return statement{text: pg.Qualified("SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = " +
+				"$1::text OR lock_id = $1::text"), args: []any{release}}
+		},
+		list: func(column, value string) statement {
+			if column == "" {
+				return statement{text: texts.list + " ORDER BY key"}
+			}
+			return statement{text: pg.Qualified(texts.list + " AND " + column + " = $1::text"), args: []any{value}}
+		},
+		ended: func(lockID string) statement {
+			return statement{text: pg.Qualified("SELECT 1 FROM fencing_leases WHERE lock_id = $1::text"),
+				args: []any{lockID}}
+		},
+		sweep: statement{text: render(pg.Text, sweepPostgres, postgresPieces)},
+		// The server drops an advisory lock when the session ends.
+		session: func(id int64) (lock, unlock statement) {
+			return statement{text: "SELECT pg_catalog.pg_advisory_lock($1::bigint)", args: []any{id}},
+				statement{text: "SELECT pg_catalog.pg_advisory_unlock($1::bigint)", args: []any{id}}
+		},
+		owned: func(mark string) (set, get statement) {
+			return statement{text: "SELECT pg_catalog.set_config('sqlfence.session', $1::pg_catalog.text, false)",
+					args: []any{mark}},
+				statement{text: "SELECT COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.session', true), " +
+					"$1::pg_catalog.text), pg_catalog.texteq($1::pg_catalog.text, ''))", args: []any{mark}}
+		},
+	}
+})
 
 const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 	key          text        NOT NULL PRIMARY KEY,
@@ -177,12 +233,6 @@ FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM fencing_leases WHERE key = $1::te
 ON CONFLICT (key) DO UPDATE SET lock_id = NULL, session = NULL, expires_at = {now}
 WHERE l.lock_id = $2::text`
 
-// indexedPostgres looks for an index that can be used, by whatever name.
-var indexedPostgres = pg.Qualified(`SELECT 1 FROM pg_catalog.pg_index AS i
-JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-WHERE i.indrelid = pg_catalog.to_regclass('fencing_leases') AND i.indisvalid AND i.indpred IS NULL ` +
-	`AND a.attname = 'expires_at'`)
-
 // listPostgres is followed by a condition. The start of the statement is a bound that
 // the planner can find by an index; the clock isn't.
 const listPostgres = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, session IS NOT NULL
@@ -192,30 +242,19 @@ WHERE expires_at > pg_catalog.statement_timestamp() AND {live l}`
 const sweepPostgres = `DELETE FROM fencing_leases AS l WHERE expires_at <= {now} OR NOT {alive l}`
 
 // postgresTexts are the texts above with their pieces written out.
-var postgresTexts = struct {
-	take, wait, probe, probeWait               sqltext.Floored
-	extend, release, notify, undo, list, sweep string
-	hold, holdNotify                           string
-	takeAll                                    sqltext.Floored
-	releaseAll, notifyAll                      string
-}{
-	take:      floored(takePostgres, askingPieces),
-	wait:      floored(takePostgres, waitingPieces),
-	probe:     floored("EXPLAIN "+takePostgres, askingPieces),
-	probeWait: floored("EXPLAIN "+takePostgres, waitingPieces),
-	extend:    render(pg.Text, extendPostgres, postgresPieces),
-	release:   render(pg.Text, releasePostgres, postgresPieces),
-	notify:    render(pg.Text, releasePostgres+notifying, postgresPieces),
-	hold:      render(pg.Text, holdPostgres, postgresPieces),
-	undo:      render(pg.Text, undoPostgres, postgresPieces),
-	list:      render(pg.Text, listPostgres, postgresPieces),
-	sweep:     render(pg.Text, sweepPostgres, postgresPieces),
-
-	holdNotify: render(pg.Text, holdPostgres+notifying, postgresPieces),
-	takeAll:    floored(takeAllPostgres),
-	releaseAll: render(pg.Text, releaseAllPostgres, postgresPieces),
-	notifyAll:  render(pg.Text, releaseAllPostgres+notifying, postgresPieces),
-}
+var postgresTexts = sync.OnceValue(func() (t struct {
+	take, wait, probe, probeWait, takeAll                    sqltext.Floored
+	extend, release, hold, notifying, releaseAll, undo, list string
+}) {
+	text := func(text string) string { return render(pg.Text, text, postgresPieces) }
+	t.take, t.wait = floored(takePostgres, askingPieces), floored(takePostgres, waitingPieces)
+	t.probe, t.probeWait = floored("EXPLAIN "+takePostgres, askingPieces), floored("EXPLAIN "+takePostgres, waitingPieces)
+	t.takeAll = floored(takeAllPostgres)
+	t.extend, t.release, t.hold = text(extendPostgres), text(releasePostgres), text(holdPostgres)
+	t.notifying, t.releaseAll = text(notifying), text(releaseAllPostgres)
+	t.undo, t.list = text(undoPostgres), text(listPostgres)
+	return t
+})
 
 // notifying is a column more of a release.
 const notifying = `, CASE WHEN l.notify_until > {now} THEN pg_catalog.pg_notify('` + channel + `', l.key) END`
@@ -235,30 +274,25 @@ func later(of string) string {
 	return "pg_catalog.timestamptz_pl_interval(" + time + ", " + pg.Micros(ticks) + ")"
 }
 
-func (postgres) marks() statement   { return statement{text: addNotifyUntil} }
-func (postgres) create() statement  { return statement{text: createPostgres} }
-func (postgres) index() statement   { return statement{text: createIndex} }
-func (postgres) indexed() statement { return statement{text: indexedPostgres} }
-
-// probe plans without running: columns, types, the unique index that ON CONFLICT needs,
+// probePostgres plans without running: columns, types, the unique index that ON CONFLICT needs,
 // and the privileges are looked up. PgBouncer (1.21 and newer) keeps the name of a statement that couldn't be prepared,
 // and refuses it the next time; a driver that makes the name of the text, as pgx does, needs another text then.
-func (postgres) probe(ctx context.Context, db *database, waits bool) error {
-	text, args := postgresTexts.probe, []any{"probe", newLockID(), "", int64(1), nil, false}
+func probePostgres(ctx context.Context, db *database, waits bool) error {
+	text, args := postgresTexts().probe, []any{"probe", newLockID(), "", int64(1), nil, false}
 	if waits {
-		text, args = postgresTexts.probeWait, append(args, int64(1))
+		text, args = postgresTexts().probeWait, append(args, int64(1))
 	}
 	return db.sendFloored(ctx, text, func(text string) error {
 		return db.query(ctx, ignore, statement{text: text + " /* " + newLockID() + " */", args: args})
 	})
 }
 
-// take sends one statement, and sends it again if its snapshot was too old. A
+// takeOnPostgres sends one statement, and sends it again if its snapshot was too old. A
 // name that its snapshot can't see is added to the ledger first.
-func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) error {
-	text, args := postgresTexts.take, []any{r.key, r.lockID, r.owner, pg.Text.Ticks(r.ttl), r.session, r.refresh}
+func takeOnPostgres(ctx context.Context, db *database, r *request, o *outcome) error {
+	text, args := postgresTexts().take, []any{r.key, r.lockID, r.owner, pg.Text.Ticks(r.ttl), r.session, r.refresh}
 	if r.notified > 0 {
-		text, args = postgresTexts.wait, append(args, pg.Text.Ticks(r.notified))
+		text, args = postgresTexts().wait, append(args, pg.Text.Ticks(r.notified))
 	}
 	send := func() error {
 		return db.sendFloored(ctx, text, func(text string) error {
@@ -280,10 +314,7 @@ func (postgres) take(ctx context.Context, db *database, r *request, o *outcome) 
 // isOvertaken reports whether err is what take raises where its snapshot is too old.
 func isOvertaken(err error) bool { return sqltext.IsRaised(pg.Text, err, overtaken) }
 
-// writers: one statement may wait for the disk while another is executed.
-func (postgres) writers() int { return 2 }
-
-func (postgres) takeAll(ctx context.Context, db *database, asked []*taking) (ok, committing bool, err error) {
+func takeAllOnPostgres(ctx context.Context, db *database, asked []*taking) (ok, committing bool, err error) {
 	var requests []takeRequest
 	byID := make(map[string]*taking, len(asked))
 	for _, t := range asked {
@@ -291,7 +322,7 @@ func (postgres) takeAll(ctx context.Context, db *database, asked []*taking) (ok,
 		byID[t.r.lockID] = t
 	}
 	arg := inJSON(requests)
-	err = db.sendFloored(ctx, postgresTexts.takeAll, func(text string) error {
+	err = db.sendFloored(ctx, postgresTexts().takeAll, func(text string) error {
 		sent := time.Now()
 		ok, committing = true, true
 		return db.queryOn(ctx, func(rows *sql.Rows) error {
@@ -313,7 +344,7 @@ func (postgres) takeAll(ctx context.Context, db *database, asked []*taking) (ok,
 	return ok, committing, err
 }
 
-func (postgres) releaseAll(
+func releaseAllOnPostgres(
 	ctx context.Context, db *database, all []*releasing, notify bool,
 ) (committing bool, _ error) {
 	var requests []releaseRequest
@@ -322,9 +353,9 @@ func (postgres) releaseAll(
 		requests = append(requests, releaseRequest{r.lockID, r.release})
 		byID[r.lockID] = r
 	}
-	text := postgresTexts.releaseAll
+	text := postgresTexts().releaseAll
 	if notify {
-		text = postgresTexts.notifyAll
+		text += postgresTexts().notifying
 	}
 	return true, db.queryOn(ctx, func(rows *sql.Rows) error {
 		var lockID, key string
@@ -334,62 +365,4 @@ func (postgres) releaseAll(
 		byID[lockID].key = key
 		return nil
 	}, statement{text: text, args: []any{inJSON(requests)}})
-}
-
-func (postgres) undo(key, lockID string) statement {
-	return statement{text: postgresTexts.undo, args: []any{key, lockID}}
-}
-
-func (postgres) extend(lockID string, ttl time.Duration) statement {
-	return statement{text: postgresTexts.extend, args: []any{lockID, pg.Text.Ticks(ttl)}}
-}
-
-func (postgres) release(lockID, release string, hold time.Duration, notify bool) statement {
-	free, later := postgresTexts.release, postgresTexts.hold
-	if notify {
-		free, later = postgresTexts.notify, postgresTexts.holdNotify
-	}
-	if hold > 0 {
-		return statement{text: later, args: []any{lockID, release, pg.Text.Ticks(hold)}}
-	}
-	return statement{text: free, args: []any{lockID, release}}
-}
-
-func (postgres) notifies() bool { return true }
-
-func (postgres) list(column, value string) statement {
-	if column == "" {
-		return statement{text: postgresTexts.list + " ORDER BY key"}
-	}
-	return statement{text: pg.Qualified(postgresTexts.list + " AND " + column + " = $1::text"), args: []any{value}}
-}
-
-func (postgres) ended(lockID string) statement {
-	return statement{text: pg.Qualified("SELECT 1 FROM fencing_leases WHERE lock_id = $1::text"), args: []any{lockID}}
-}
-
-func (postgres) released(release string) statement {
-	return statement{text: pg.Qualified("SELECT key FROM fencing_leases WHERE lock_id IS NULL AND holder = " +
-		"$1::text OR lock_id = $1::text"), args: []any{release}}
-}
-
-func (postgres) sweep() statement { return statement{text: postgresTexts.sweep} }
-
-// session uses an advisory lock, which the server drops when the session ends.
-func (postgres) session(id int64) (lock, unlock statement, ok bool) {
-	return statement{text: "SELECT pg_catalog.pg_advisory_lock($1::bigint)", args: []any{id}},
-		statement{text: "SELECT pg_catalog.pg_advisory_unlock($1::bigint)", args: []any{id}}, true
-}
-
-// owned marks a session by a setting, which all that is executed by it can see.
-func (postgres) owned(mark string) (set, get statement) {
-	return statement{text: "SELECT pg_catalog.set_config('sqlfence.session', $1::pg_catalog.text, false)",
-			args: []any{mark}},
-		statement{text: "SELECT COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.session', true), " +
-			"$1::pg_catalog.text), pg_catalog.texteq($1::pg_catalog.text, ''))", args: []any{mark}}
-}
-
-func (postgres) procedures() (create, find statement) {
-	return statement{text: pg.CreateLeaseProcedures},
-		statement{text: pg.FindProcedures("sqlfence_lease_acquire", "sqlfence_lease_extend", "sqlfence_lease_release")}
 }

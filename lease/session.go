@@ -21,7 +21,7 @@ import (
 // is the session's own, so leases are taken and extended on any connection.
 type sessions struct {
 	db      *sql.DB
-	dialect dialect
+	dialect *dialect
 	turn    chan struct{} // holds a value while the rest is free to be used
 	current *session
 	proven  bool // sessions belong to their clients
@@ -45,7 +45,7 @@ const (
 	closedPause = time.Second
 )
 
-func newSessions(db *sql.DB, d dialect) *sessions {
+func newSessions(db *sql.DB, d *dialect) *sessions {
 	s := &sessions{db: db, dialect: d, turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{}
 	return s
@@ -72,11 +72,11 @@ func (s *sessions) enter(ctx context.Context) (*session, error) {
 }
 
 func (s *sessions) open(ctx context.Context) (*session, error) {
-	id := rand.Int64()
-	lock, unlock, ok := s.dialect.session(id)
-	if !ok {
+	if s.dialect.session == nil {
 		return nil, nil
 	}
+	id := rand.Int64()
+	lock, unlock := s.dialect.session(id)
 	if s.db.Stats().MaxOpenConnections == 1 {
 		return nil, errSingle
 	}
@@ -86,7 +86,7 @@ func (s *sessions) open(ctx context.Context) (*session, error) {
 	}
 	opened := &session{sessions: s, conn: conn, id: id, unlock: unlock, ended: make(chan struct{}),
 		leases: make(map[*Lease]bool)}
-	err = findPeers(ctx, conn, s.dialect.facts())
+	err = findPeers(ctx, conn, s.dialect.server)
 	if err == nil {
 		err = s.prove(ctx, conn)
 	}
@@ -191,11 +191,10 @@ const proofRounds = 6
 // has many by the first. What is missed shows when a lease is taken, and doesn't harm: that a session
 // lives is seen by itself, too.
 func (s *sessions) prove(ctx context.Context, conn *sql.Conn) error {
-	mark := newLockID()
-	set, get := s.dialect.owned(mark)
-	if s.proven || get.text == "" {
+	if s.proven || s.dialect.owned == nil {
 		return nil
 	}
+	set, get := s.dialect.owned(newLockID())
 	if err := queryOnce(ctx, conn, ignore, set); err != nil {
 		return err
 	}

@@ -17,11 +17,11 @@ func (m *Leases) Setup(ctx context.Context) error {
 	if err := m.ledger.Setup(ctx); err != nil {
 		return err
 	}
-	if err := m.usable(ctx, false, m.dialect.create()); err != nil {
+	if err := m.usable(ctx, false, m.dialect.create); err != nil {
 		return err
 	}
-	if m.listener.listener != nil || m.procedures {
-		if err := m.usable(ctx, true, m.dialect.marks()); err != nil {
+	if m.listener.listener != nil || m.options.procedures {
+		if err := m.usable(ctx, true, m.dialect.addMarks); err != nil {
 			return err
 		}
 	}
@@ -33,14 +33,14 @@ func (m *Leases) Setup(ctx context.Context) error {
 
 // usable probes the table, and if that fails once more after it was created or changed. A
 // privilege that is missing is one on a table that is there.
-func (m *Leases) usable(ctx context.Context, waits bool, change statement) error {
+func (m *Leases) usable(ctx context.Context, waits bool, change string) error {
 	err := m.dialect.probe(ctx, &m.database, waits)
 	if err == nil {
 		return nil
 	}
 	if dberr.SQLState(err) != dberr.InsufficientPrivilege {
 		if setuperr.Lacks(err, m.needs()) {
-			m.options.WarnOfSecond(ctx, m.db, m.log(), m.needs())
+			m.options.WarnOfSecond(ctx, m.db, m.needs())
 		}
 		if err := m.create(ctx, change); err != nil {
 			return fmt.Errorf("lease: setup: create fencing_leases: %w", err)
@@ -55,8 +55,8 @@ func (m *Leases) usable(ctx context.Context, waits bool, change statement) error
 
 // create creates a table, a column or an index. On PostgreSQL, IF NOT EXISTS doesn't keep two who
 // create it at once from a collision; the one who loses it finds the other's.
-func (m *Leases) create(ctx context.Context, s statement) error {
-	_, err := m.exec(ctx, s)
+func (m *Leases) create(ctx context.Context, text string) error {
+	_, err := m.exec(ctx, statement{text: text})
 	if dberr.IsCreated(err) {
 		return nil
 	}
@@ -65,28 +65,30 @@ func (m *Leases) create(ctx context.Context, s statement) error {
 
 // createProcedures creates those that the options ask for. A role that can't may find them created.
 func (m *Leases) createProcedures(ctx context.Context) error {
-	if !m.procedures {
+	if !m.options.procedures {
 		return nil
 	}
-	create, find := m.dialect.procedures()
-	_, err := m.exec(ctx, create)
+	_, err := m.exec(ctx, statement{text: m.dialect.procedures})
 	if err == nil {
 		return nil
 	}
-	found := false
-	if m.query(ctx, func(*sql.Rows) error { found = true; return nil }, find) == nil && found {
+	if found, _ := m.has(ctx, m.dialect.hasProcedures); found {
 		return nil
 	}
 	return fmt.Errorf("lease: setup: create the procedures: %w", m.explain(ctx, err))
 }
 
+// has reports whether a query has a row.
+func (m *Leases) has(ctx context.Context, text string) (found bool, err error) {
+	err = m.query(ctx, func(*sql.Rows) error { found = true; return nil }, statement{text: text})
+	return found, err
+}
+
 // index adds the index on expires_at unless there is one.
 func (m *Leases) index(ctx context.Context) error {
-	found := false
-	scan := func(*sql.Rows) error { found = true; return nil }
-	err := m.query(ctx, scan, m.dialect.indexed())
+	found, err := m.has(ctx, m.dialect.hasIndex)
 	if err == nil && !found {
-		err = m.create(ctx, m.dialect.index())
+		err = m.create(ctx, m.dialect.createIndex)
 	}
 	if dberr.SQLState(err) == dberr.InsufficientPrivilege {
 		m.log().Warn("lease: fencing_leases has no index on expires_at, so that List reads the whole table, and "+

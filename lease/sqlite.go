@@ -3,21 +3,53 @@ package lease
 import (
 	"context"
 	"database/sql"
+	"sync"
 	"time"
 
 	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
-	facts "github.com/sqlfence/sqlfence/internal/session"
-	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // sqlite is SQLite. Times in its tables are in ms since 1970. Arguments stand in their
 // order and once each, because drivers differ in how they count them.
-type sqlite struct{}
-
-func (sqlite) text() sqltext.Dialect { return lite.Text }
-
-func (sqlite) facts() *facts.Dialect { return lite.Session }
+var sqlite = sync.OnceValue(func() *dialect {
+	texts := sqliteTexts()
+	return &dialect{
+		Dialect: lite.Text, server: lite.Session,
+		create: createSQLite, createIndex: createIndex,
+		hasIndex: `SELECT 1 FROM pragma_index_list('fencing_leases') WHERE name = 'fencing_leases_expires_at'`,
+		// It prepares without running.
+		probe: func(ctx context.Context, db *database, _ bool) error {
+			return db.query(ctx, ignore, statement{text: "EXPLAIN " + texts.take,
+				args: []any{"probe", newLockID(), "", int64(1)}})
+		},
+		writers:    1, // a second would wait for the file by sleeping
+		take:       takeOnSQLite,
+		takeAll:    takeAllOnSQLite,
+		releaseAll: releaseAllOnSQLite,
+		undo: func(key, lockID string) statement {
+			return statement{text: texts.undo, args: []any{key, lockID}}
+		},
+		extend:  extendOnSQLite,
+		release: releaseOnSQLite,
+		released: func(release string) statement {
+			return statement{text: "SELECT key FROM fencing_leases, (SELECT ? AS release) AS r WHERE lock_id IS NULL AND " +
+				"holder = r.release OR lock_id = r.release",
+				args: []any{release}}
+		},
+		list: func(column, value string) statement {
+			if column == "" {
+				// An expression has no index: SQLite would rather read all keys in their order.
+				return statement{text: texts.list + " ORDER BY key || ''"}
+			}
+			return statement{text: texts.list + " AND " + column + " = ?", args: []any{value}}
+		},
+		ended: func(lockID string) statement {
+			return statement{text: "SELECT 1 FROM fencing_leases WHERE lock_id = ?", args: []any{lockID}}
+		},
+		sweep: statement{text: texts.sweep},
+	}
+})
 
 const createSQLite = `CREATE TABLE IF NOT EXISTS fencing_leases (
 	key         text    NOT NULL PRIMARY KEY,
@@ -74,9 +106,6 @@ RETURNING key`
 
 const undoSQLite = `UPDATE fencing_leases SET lock_id = NULL, expires_at = {now} WHERE key = ? AND lock_id = ?`
 
-// indexedSQLite looks for the index.
-const indexedSQLite = `SELECT 1 FROM pragma_index_list('fencing_leases') WHERE name = 'fencing_leases_expires_at'`
-
 // listSQLite is followed by a condition.
 const listSQLite = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, 0
 FROM fencing_leases AS l WHERE {live l}`
@@ -84,34 +113,19 @@ FROM fencing_leases AS l WHERE {live l}`
 const sweepSQLite = `DELETE FROM fencing_leases WHERE expires_at <= {now}`
 
 // sqliteTexts are the texts above with their pieces written out.
-var sqliteTexts = struct {
+var sqliteTexts = sync.OnceValue(func() (t struct {
 	take, issue, seen, extend, release, hold, undo, list, sweep string
-}{
-	take:    render(lite.Text, takeSQLite),
-	issue:   render(lite.Text, issueSQLite),
-	seen:    render(lite.Text, seenSQLite),
-	extend:  render(lite.Text, extendSQLite),
-	release: render(lite.Text, releaseSQLite),
-	hold:    render(lite.Text, holdSQLite),
-	undo:    render(lite.Text, undoSQLite),
-	list:    render(lite.Text, listSQLite),
-	sweep:   render(lite.Text, sweepSQLite),
-}
+}) {
+	text := func(text string) string { return render(lite.Text, text) }
+	t.take, t.issue, t.seen = text(takeSQLite), text(issueSQLite), text(seenSQLite)
+	t.extend, t.release, t.hold = text(extendSQLite), text(releaseSQLite), text(holdSQLite)
+	t.undo, t.list, t.sweep = text(undoSQLite), text(listSQLite), text(sweepSQLite)
+	return t
+})
 
-func (sqlite) marks() statement   { return statement{} }
-func (sqlite) create() statement  { return statement{text: createSQLite} }
-func (sqlite) index() statement   { return statement{text: createIndex} }
-func (sqlite) indexed() statement { return statement{text: indexedSQLite} }
-
-// probe prepares without running.
-func (sqlite) probe(ctx context.Context, db *database, _ bool) error {
-	return db.query(ctx, ignore, statement{text: "EXPLAIN " + sqliteTexts.take,
-		args: []any{"probe", newLockID(), "", int64(1)}})
-}
-
-// take is a transaction, since no statement can write to two tables. It begins with a
+// takeOnSQLite is a transaction, since no statement can write to two tables. It begins with a
 // write, and so has the file for itself from there on.
-func (sqlite) take(ctx context.Context, db *database, r *request, o *outcome) error {
+func takeOnSQLite(ctx context.Context, db *database, r *request, o *outcome) error {
 	conn, err := db.conn(ctx)
 	if err != nil {
 		return err
@@ -130,7 +144,7 @@ func (sqlite) take(ctx context.Context, db *database, r *request, o *outcome) er
 		o.committing = true
 		return tx.Commit()
 	}
-	if err := queryOnce(ctx, tx, o.scan, statement{text: sqliteTexts.seen, args: []any{r.key}}); err != nil {
+	if err := queryOnce(ctx, tx, o.scan, statement{text: sqliteTexts().seen, args: []any{r.key}}); err != nil {
 		return err
 	}
 	own := o.won != nil && o.won.LockID == r.lockID // taken when the same attempt was sent before
@@ -143,7 +157,7 @@ func (sqlite) take(ctx context.Context, db *database, r *request, o *outcome) er
 			o.won.ExpiresAt, o.won.left, err = scanTimes(rows)
 			return err
 		}
-		if err := queryOnce(ctx, tx, scan, sqlite{}.extend(o.won.LockID, r.ttl)); err != nil {
+		if err := queryOnce(ctx, tx, scan, extendOnSQLite(o.won.LockID, r.ttl)); err != nil {
 			return err
 		}
 	}
@@ -151,11 +165,8 @@ func (sqlite) take(ctx context.Context, db *database, r *request, o *outcome) er
 	return tx.Commit()
 }
 
-// writers: a file has one, and a second would wait for it by sleeping.
-func (sqlite) writers() int { return 1 }
-
-// takeAll is take for several keys in one transaction. It settles those that are taken.
-func (sqlite) takeAll(ctx context.Context, db *database, asked []*taking) (ok, committing bool, _ error) {
+// takeAllOnSQLite is takeOnSQLite for several keys in one transaction. It settles those that are taken.
+func takeAllOnSQLite(ctx context.Context, db *database, asked []*taking) (ok, committing bool, _ error) {
 	conn, err := db.conn(ctx)
 	if err != nil {
 		return true, false, err
@@ -181,16 +192,16 @@ func (sqlite) takeAll(ctx context.Context, db *database, asked []*taking) (ok, c
 
 // takeInTx takes a lease that is free or has expired.
 func takeInTx(ctx context.Context, tx *sql.Tx, r *request, o *outcome) error {
-	take := statement{text: sqliteTexts.take, args: []any{r.key, r.lockID, r.owner, lite.Text.Ticks(r.ttl)}}
+	take := statement{text: sqliteTexts().take, args: []any{r.key, r.lockID, r.owner, lite.Text.Ticks(r.ttl)}}
 	if err := queryOnce(ctx, tx, o.scanWon, take); err != nil || o.won == nil {
 		return err
 	}
-	_, err := tx.ExecContext(trusted.Context(ctx, sqliteTexts.issue), sqliteTexts.issue, r.key, o.won.Token.Value)
+	_, err := tx.ExecContext(trusted.Context(ctx, sqliteTexts().issue), sqliteTexts().issue, r.key, o.won.Token.Value)
 	return err
 }
 
-// releaseAll is one transaction.
-func (sqlite) releaseAll(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error) {
+// releaseAllOnSQLite is one transaction.
+func releaseAllOnSQLite(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error) {
 	conn, err := db.conn(ctx) // on which package sql sends once
 	if err != nil {
 		return false, err
@@ -203,56 +214,20 @@ func (sqlite) releaseAll(ctx context.Context, db *database, all []*releasing, no
 	defer tx.Rollback()
 	for _, r := range all {
 		scan := func(rows *sql.Rows) error { return rows.Scan(releaseRow(notify, &r.key)...) }
-		if err := queryOnce(ctx, tx, scan, sqlite{}.release(r.lockID, r.release, r.hold, notify)); err != nil {
+		if err := queryOnce(ctx, tx, scan, releaseOnSQLite(r.lockID, r.release, r.hold, notify)); err != nil {
 			return false, err
 		}
 	}
 	return true, tx.Commit()
 }
 
-func (sqlite) undo(key, lockID string) statement {
-	return statement{text: sqliteTexts.undo, args: []any{key, lockID}}
+func extendOnSQLite(lockID string, ttl time.Duration) statement {
+	return statement{text: sqliteTexts().extend, args: []any{lite.Text.Ticks(ttl), lockID}}
 }
 
-func (sqlite) extend(lockID string, ttl time.Duration) statement {
-	return statement{text: sqliteTexts.extend, args: []any{lite.Text.Ticks(ttl), lockID}}
-}
-
-func (sqlite) release(lockID, release string, hold time.Duration, _ bool) statement {
+func releaseOnSQLite(lockID, release string, hold time.Duration, _ bool) statement {
 	if hold > 0 {
-		return statement{text: sqliteTexts.hold, args: []any{release, lite.Text.Ticks(hold), lockID}}
+		return statement{text: sqliteTexts().hold, args: []any{release, lite.Text.Ticks(hold), lockID}}
 	}
-	return statement{text: sqliteTexts.release, args: []any{release, lockID}}
+	return statement{text: sqliteTexts().release, args: []any{release, lockID}}
 }
-
-func (sqlite) notifies() bool { return false }
-
-func (sqlite) list(column, value string) statement {
-	if column == "" {
-		// An expression has no index: SQLite would rather read all keys in their order.
-		return statement{text: sqliteTexts.list + " ORDER BY key || ''"}
-	}
-	return statement{text: sqliteTexts.list + " AND " + column + " = ?", args: []any{value}}
-}
-
-func (sqlite) ended(lockID string) statement {
-	return statement{text: "SELECT 1 FROM fencing_leases WHERE lock_id = ?", args: []any{lockID}}
-}
-
-func (sqlite) released(release string) statement {
-	return statement{text: "SELECT key FROM fencing_leases, (SELECT ? AS release) AS r WHERE lock_id IS NULL AND " +
-		"holder = r.release OR lock_id = r.release",
-		args: []any{release}}
-}
-
-func (sqlite) sweep() statement { return statement{text: sqliteTexts.sweep} }
-
-// session: no server sees a holder die, so a lease ends by its ttl only.
-func (sqlite) session(int64) (lock, unlock statement, ok bool) {
-	return statement{}, statement{}, false
-}
-
-// owned: there are no sessions.
-func (sqlite) owned(string) (set, get statement) { return statement{}, statement{} }
-
-func (sqlite) procedures() (create, find statement) { return create, find }

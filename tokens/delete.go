@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -13,7 +14,6 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
-	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -34,14 +34,9 @@ const deleteSize = 100
 // nothing deleted; an untyped error if the triggers of [Store.Setup] are missing or of another version, or row-level
 // security may hide rows; or the database's. Delete needs the privilege DELETE in addition to those of Issue.
 func (s *Store) Delete(ctx context.Context, names ...string) (left []string, err error) {
-	names = slices.Clone(names)
-	for i := range names {
-		if names[i], err = normalize(names[i]); err != nil {
-			return nil, err
-		}
-	}
-	if len(names) == 0 {
-		return nil, nil
+	names, err = normalizeAll(names)
+	if err != nil || len(names) == 0 {
+		return nil, err
 	}
 	slices.Sort(names)
 	if err = s.kept(ctx); err == nil {
@@ -54,8 +49,8 @@ func (s *Store) Delete(ctx context.Context, names ...string) (left []string, err
 		}
 	}
 	if err != nil {
-		needs := setuperr.Ledger(s.dialect, s.options.Schema, "SELECT, INSERT, UPDATE, DELETE")
-		return nil, fmt.Errorf("tokens: delete: %w", dialectopt.Explain(ctx, s.db, err, needs))
+		err = dialectopt.Explain(ctx, s.db, err, s.needs("SELECT, INSERT, UPDATE, DELETE"))
+		return nil, fmt.Errorf("tokens: delete: %w", err)
 	}
 	return left, nil
 }
@@ -63,31 +58,22 @@ func (s *Store) Delete(ctx context.Context, names ...string) (left []string, err
 // kept returns an error where the database doesn't keep the floor by itself.
 func (s *Store) kept(ctx context.Context) error {
 	if k := s.dialect.keeping; k.whole != "" {
-		found, err := s.has(ctx, k.installed)
-		if err == nil && !found {
-			err = errNotKept
+		if found, err := s.has(ctx, k.installed); err != nil || !found {
+			return cmp.Or(err, errNotKept)
 		}
-		if err == nil {
-			found, err = s.has(ctx, k.hidden)
+		if found, err := s.has(ctx, k.hidden); err != nil || found {
+			return cmp.Or(err, errHidden)
 		}
-		if err == nil && found {
-			err = errHidden
-		}
-		return err
+		return nil
 	}
 	if s.dialect.refused != "" {
 		return nil // a role commonly can't see them
 	}
 	found, err := s.triggers(ctx)
-	if err != nil {
-		return err
+	if err == nil && len(lacking(s.ledgerTriggers(ctx), found)) > 0 {
+		err = errNotKept
 	}
-	for _, t := range s.ledgerTriggers(ctx) {
-		if _, there := found[t.Name]; !there || t.Differs(found) {
-			return errNotKept
-		}
-	}
-	return nil
+	return err
 }
 
 var errNotKept = errors.New("the triggers of the table " + sqltext.LedgerTable + " are missing or of another " +

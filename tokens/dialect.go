@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"strconv"
-	"strings"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
@@ -13,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// dialects are the databases that a [Store] can keep the ledger in.
-var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
+// dialects are the databases that a [Store] can keep the ledger in. A program makes the statements of those that it uses.
+var dialects = dialectopt.For(postgres, sqlite, mysql)
 
 // A dialect has the statements that a [Store] sends to a database. Each text is a statement, which
 // is atomic by itself. A list may be empty.
@@ -36,19 +35,16 @@ type dialect struct {
 	adopt func(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error)
 	// adds those that are missing; names are in order
 	ensure func(ctx context.Context, s *Store, names []string) error
-	// the number that all tokens to come are above
-	floor sqltext.Floored
 	// name: the last of its tokens, or where they begin; never NULL
 	reached sqltext.Floored
 	// name: the stored token
 	current string
-	// after, prefix: the next names and the token of each, and from what records it who took that, and when
-	page, pageIssued string
+	// after, prefix: a condition on the names
+	page string
 
 	// the ledger's columns: name, type, whether an INSERT must give a value; no rows without the table
 	columns string
-	wants   func(c column) (want string) // the type that a column name or token has to be of; empty if its own will do
-	// a query for what else is wrong with the table, or NULL; empty where the probe finds all
+	// a query for what is wrong with the table, or NULL; empty where usable and the probe find all
 	unfit string
 	// the type of a column token that is too small for later timelines; empty if there is none
 	narrow string
@@ -90,8 +86,6 @@ type dialect struct {
 	raise string
 	// the floor of the names without a row: raises it, and locks it
 	serve string
-	// the same floor, which the first token of a name has to be above
-	served string
 	// a first token that is refused at any floor above 0; empty where the role sees the triggers
 	refused string
 	// of {names}: those that no open transaction uses, locked, and their tokens; waits for none
@@ -112,6 +106,34 @@ func issuing(f sqltext.Floored) func(ctx context.Context, s *Store, name string,
 			return err
 		})
 		return last, err
+	}
+}
+
+// sharing is a shared by a statement that takes a JSON array, and returns for each name whether statements can be
+// shared here, and the last token, which is NULL where none was taken.
+func sharing(
+	f sqltext.Floored,
+) func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error) {
+	return func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error) {
+		list, err := json.Marshal(all)
+		if err != nil {
+			return nil, false, err
+		}
+		err = s.sendFloored(ctx, f, func(text string) error {
+			values, ok = make(map[string]int64, len(all)), true
+			scan := func(rows *sql.Rows) error {
+				var name string
+				var here bool
+				var last sql.NullInt64
+				err := rows.Scan(&name, &here, &last)
+				values[name], ok = last.Int64, ok && here
+				return err
+			}
+			return s.in(ctx, s.dialect.takes, func(db session) error {
+				return dialectopt.EachRow(ctx, db, scan, text, string(list))
+			})
+		})
+		return values, ok, err
 	}
 }
 
@@ -172,15 +194,6 @@ func retiring(text string) func(ctx context.Context, tx *sql.Tx, name string) (b
 	}
 }
 
-// wantsInteger: SQLite takes for integers what has int in its name. PostgreSQL's smallint
-// would be full after 32767 tokens.
-func wantsInteger(c column) (want string) {
-	if c.name == "token" && (!strings.Contains(c.typ, "int") || c.typ == "smallint") {
-		return "bigint"
-	}
-	return ""
-}
-
 // pieces are what the statements of all dialects know besides.
 var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}
 
@@ -188,12 +201,6 @@ var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxTok
 func render(d sqltext.Dialect, text string) string {
 	text, _ = sqltext.Render(d, text, pieces)
 	return text
-}
-
-// paging is a page of the names that meet a condition, and of what else is read of each.
-func paging(d sqltext.Dialect, condition, more string) string {
-	return render(d, "SELECT name, COALESCE(token, 0)"+more+" FROM {ledger} WHERE "+condition+" ORDER BY name LIMIT "+
-		strconv.Itoa(listSize))
 }
 
 // floored writes a statement that names {floor}.

@@ -13,12 +13,12 @@ import (
 func TestDialectsLackNothing(t *testing.T) {
 	optional := []string{"unfit", "before", "narrow", "refused", "writers", "procedures", "hasProcedures"}
 	for _, d := range dialects.All() {
-		v := reflect.ValueOf(*d)
+		v := reflect.ValueOf(*d())
 		for i := range v.NumField() {
 			field := v.Type().Field(i)
 			list := field.Type.Kind() == reflect.Slice || field.Type.Kind() == reflect.Func || field.Type.Kind() == reflect.Pointer
 			if v.Field(i).IsZero() && !list && !slices.Contains(optional, field.Name) {
-				t.Errorf("%v lacks %s", d.names, field.Name)
+				t.Errorf("%v lacks %s", d().names, field.Name)
 			}
 		}
 	}
@@ -39,7 +39,7 @@ func TestFilesOfSchemaCreateTheTable(t *testing.T) {
 		files = append(files, string(text))
 	}
 	for _, d := range dialects.All() {
-		want = append(want, "-- +goose Up\n"+d.Facts().CreateLedger+";\n")
+		want = append(want, "-- +goose Up\n"+d().Facts().CreateLedger+";\n")
 	}
 	slices.Sort(files)
 	slices.Sort(want)

@@ -8,7 +8,7 @@ import (
 )
 
 func TestExplain(t *testing.T) {
-	s := &Store{dialect: &sqlite}
+	s := &Store{dialect: sqlite(), options: new(config)}
 	err := errors.New("no such table: fencing_tokens")
 	var setup *sqlfence.SetupError
 	if got := s.explain(t.Context(), err); !errors.As(got, &setup) || !errors.Is(got, err) || setup.Missing != "table fencing_tokens" || setup.SQL == "" {

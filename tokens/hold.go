@@ -282,7 +282,7 @@ func (s *Store) explainHold(ctx context.Context, tx Tx, err error) error {
 		})
 		return &sqlfence.SetupError{Missing: m.Name, SQL: m.SQL, Remedy: m.Remedy, Err: err}
 	}
-	return fmt.Errorf("tokens: hold: %w", dialectopt.Explain(ctx, tx, err, s.needs()))
+	return fmt.Errorf("tokens: hold: %w", dialectopt.Explain(ctx, tx, err, s.needs("SELECT, INSERT, UPDATE")))
 }
 
 // A snapshotError is a serialization failure of MySQL and MariaDB, which report none for a locking read.

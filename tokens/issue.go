@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/share"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -44,6 +45,17 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 	e.Err = err
 	s.observe(ctx, began, e)
 	return sqlfence.Token{}, err
+}
+
+// Do issues a token for name and calls f with a context that carries it. The most recently started run wins: the
+// writes of earlier runs are [sqlfence.ErrStale]. To run one at a time, use package lease. Do returns the error of
+// [Store.Issue], without calling f, or the error of f.
+func (s *Store) Do(ctx context.Context, name string, f func(ctx context.Context) error) error {
+	token, err := s.Issue(ctx, name)
+	if err != nil {
+		return err
+	}
+	return f(sqlfence.WithFence(ctx, token))
 }
 
 // take takes n tokens, or as many as are left.
@@ -116,3 +128,40 @@ func narrow(err error) error {
 
 var errNotStored = errors.New("the statement stored no token in the table " + sqltext.LedgerTable +
 	"; look for a trigger or a rule on it")
+
+// An asking is for tokens of one name: of a statement of its own, or of one for several names.
+type asking struct {
+	Name  string `json:"name"`
+	Count int64  `json:"count"`
+
+	last  int64 // 0 until it is settled
+	calls int64 // that the statement has served
+}
+
+// takeAll sends one statement for several names. What it doesn't settle is left to takeAlone: a name without a
+// row, with too few tokens left, or one that another transaction holds. If it has failed, all are: tokens that
+// it may have taken are lost.
+func (s *Store) takeAll(ctx context.Context, batch []*share.Member[*asking]) {
+	all := make([]*asking, len(batch))
+	for i, m := range batch {
+		all[i] = m.Call
+	}
+	values, ok, err := s.dialect.shared(ctx, s, all)
+	if err != nil {
+		return
+	}
+	if !ok {
+		s.sharing.Off()
+	}
+	var calls int64
+	for _, m := range batch {
+		if values[m.Call.Name] > 0 {
+			calls += m.Call.Count
+		}
+	}
+	for _, m := range batch {
+		m.Call.calls = calls
+		m.Call.last = values[m.Call.Name]
+		m.Settled = m.Call.last > 0
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
-	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -40,8 +39,8 @@ func (s *Store) RecordIssuers(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case !dberr.IsLockTimeout(err) && !dberr.IsRolledBack(err) && !dberr.IsBusy(err), pause.Wait(ctx) != nil:
-			needs := setuperr.Ledger(s.dialect, s.options.Schema, "") // no GRANT helps with the others
-			return fmt.Errorf("tokens: record issuers: %w", dialectopt.Explain(ctx, s.db, err, needs))
+			err = dialectopt.Explain(ctx, s.db, err, s.needs("")) // no GRANT helps with other privileges
+			return fmt.Errorf("tokens: record issuers: %w", err)
 		}
 	}
 }

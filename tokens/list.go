@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/poll"
-	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
 // listSize is how many names List reads at a time.
@@ -38,8 +38,7 @@ func (s *Store) ListIssued(ctx context.Context, prefix string) iter.Seq2[Issued,
 // eachName calls yield for each name that begins with prefix.
 func (s *Store) eachName(ctx context.Context, prefix string, issuers bool, yield func(Issued, error) bool) {
 	fail := func(err error) {
-		needs := setuperr.Ledger(s.dialect, s.options.Schema, "SELECT")
-		yield(Issued{}, fmt.Errorf("tokens: list: %w", dialectopt.Explain(ctx, s.db, err, needs)))
+		yield(Issued{}, fmt.Errorf("tokens: list: %w", dialectopt.Explain(ctx, s.db, err, s.needs("SELECT"))))
 	}
 	if prefix != "" {
 		var err error
@@ -75,10 +74,12 @@ func (s *Store) eachName(ctx context.Context, prefix string, issuers bool, yield
 
 // page returns the first names that begin with prefix and come behind another.
 func (s *Store) page(ctx context.Context, prefix, after string, issuers bool) (page []Issued, err error) {
-	text := s.dialect.page
+	more := ""
 	if issuers {
-		text = s.dialect.pageIssued
+		more = ", " + s.dialect.Facts().Issuers.Read
 	}
+	text := render(s.dialect, "SELECT name, COALESCE(token, 0)"+more+" FROM {ledger} WHERE "+s.dialect.page+
+		" ORDER BY name LIMIT "+strconv.Itoa(listSize))
 	err = s.reading(ctx, func(db session) error {
 		page = page[:0]
 		return dialectopt.EachRow(ctx, db, func(rows *sql.Rows) error {

@@ -57,11 +57,8 @@ func distinct(given []string) (names, inOrder []string, err error) {
 		return nil, nil, fmt.Errorf("%w: tokens for %d names, at most %d are issued at once", sqlfence.ErrInvalid,
 			len(given), manySize)
 	}
-	names = slices.Clone(given)
-	for i := range names {
-		if names[i], err = normalize(names[i]); err != nil {
-			return nil, nil, err
-		}
+	if names, err = normalizeAll(given); err != nil {
+		return nil, nil, err
 	}
 	inOrder = slices.Sorted(slices.Values(names))
 	for i, name := range inOrder {

@@ -23,8 +23,6 @@ const eachTextMySQL = `UPDATE ({asked}) AS asked STRAIGHT_JOIN {ledger} AS base 
 SET t.token = CASE WHEN LENGTH(@sqlfence_issued := CONCAT(@sqlfence_issued, _utf8mb4' ', asked.place, _utf8mb4':', {next})) > 0 THEN {next} END
 WHERE CASE WHEN NOT ({alone}) THEN FALSE ELSE {fit t.name IS NOT NULL AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - 1 AND COALESCE(base.token, 0) <= {max} - 1} END`
 
-var askEachMySQL = render(my.Text, "SELECT @sqlfence_issued")
-
 func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string]int64, err error) {
 	p := sqltext.Pieces{
 		"asked": sqltext.Raw(askedMySQL(names)),
@@ -48,7 +46,9 @@ func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string
 			if err := lockStartMySQL(ctx, tx); err != nil {
 				return err
 			}
-			if err := execAll(ctx, tx, []string{addEachMySQL(s.dialect, names)}); err != nil {
+			// The names that are missing are added, and the rows of the others are locked.
+			add := addMySQL("INSERT", names, " ON DUPLICATE KEY UPDATE token = token")
+			if err := execAll(ctx, tx, []string{add}); err != nil {
 				return err
 			}
 			values, err = execEach(ctx, tx, mysqlText(eachTextMySQL, p), names)
@@ -72,16 +72,6 @@ func askedMySQL(names []string) string {
 	return strings.Join(rows, " UNION ALL ")
 }
 
-// addEachMySQL adds the names that are missing, and locks the rows of the others.
-func addEachMySQL(d sqltext.Dialect, names []string) string {
-	rows := make([]string, len(names))
-	for i, name := range names {
-		rows[i] = "(" + d.Text(name) + ", 0)"
-	}
-	return mysqlText("INSERT INTO {ledger} (name, token) VALUES "+strings.Join(rows,
-		", ")+" ON DUPLICATE KEY UPDATE token = token", nil)
-}
-
 // execEach runs a text and returns the tokens that it has taken; nil if it has taken none.
 func execEach(ctx context.Context, in session, text string, names []string) (map[string]int64, error) {
 	result, err := in.ExecContext(trusted.Context(ctx, text), text)
@@ -92,7 +82,8 @@ func execEach(ctx context.Context, in session, text string, names []string) (map
 		return nil, err
 	}
 	var left string
-	if err := in.QueryRowContext(trusted.Context(ctx, askEachMySQL), askEachMySQL).Scan(&left); err != nil {
+	text = render(my.Text, "SELECT @sqlfence_issued")
+	if err := in.QueryRowContext(trusted.Context(ctx, text), text).Scan(&left); err != nil {
 		return nil, err
 	}
 	return readEach(left, names)

@@ -31,3 +31,10 @@ func TestReadEach(t *testing.T) {
 		}
 	}
 }
+
+// A name may look like a piece of a statement.
+func TestNamesInBracesAreAddedAsTheyAre(t *testing.T) {
+	if got, want := addMySQL("INSERT", []string{"{books}"}, ""), "INSERT INTO fencing_tokens (name, token) VALUES (_utf8mb4'{books}', 0)"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -6,8 +6,10 @@ import (
 	"database/sql/driver"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -28,102 +30,82 @@ import (
 // Names are written into the texts: an argument would take a round trip more, and be in the
 // session's character set. The row with the empty name is what those who add names share, and
 // Repair locks; it is added with the first name.
-var mysql = dialect{
-	Dialect: my.Text,
-	names:   sqlfence.MySQL,
-	server:  my.Session,
+var mysql = sync.OnceValue(func() *dialect {
+	return &dialect{
+		Dialect: my.Text,
+		names:   sqlfence.MySQL,
+		server:  my.Session,
 
-	issue: issueMySQL,
-	each:  eachMySQL,
-	adopt: adoptMySQL,
-	floor: floored(my.Text, "SELECT {floor}", nil),
-	reached: floored(my.Text,
-		`SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(COALESCE(held.token, 0), base.floor) END
+		issue: issueMySQL,
+		each:  eachMySQL,
+		adopt: adoptMySQL,
+		reached: floored(my.Text,
+			`SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
-	current:    render(my.Text, `SELECT token FROM {ledger} WHERE name = ?`),
-	page:       paging(my.Text, pageMySQL, ""),
-	pageIssued: paging(my.Text, pageMySQL, ", "+my.Text.Facts().Issuers.Read),
-	ensure:     ensureMySQL,
+		current: render(my.Text, `SELECT token FROM {ledger} WHERE name = ?`),
+		page:    pageMySQL,
+		ensure:  ensureMySQL,
 
-	columns: render(my.Text,
-		`SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL `+
-			`AND extra = {empty}
+		columns: render(my.Text,
+			`SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' AND column_default IS NULL `+
+				`AND extra = {empty}
 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = _utf8mb4'{ledger}' `+
-			`ORDER BY ordinal_position`),
-	wants: func(c column) string {
-		switch {
-		case c.name == "name" && !strings.HasPrefix(c.typ, "varbinary("):
-			return "varbinary(512)"
-		case c.name == "token" && !strings.HasPrefix(c.typ, "bigint"):
-			return "bigint"
-		}
-		return ""
-	},
-	unfit: render(my.Text, `SELECT CASE
-	WHEN COALESCE(t.engine, {empty}) <> _utf8mb4'InnoDB' THEN _utf8mb4'it is not a table of the engine InnoDB'
-	WHEN (SELECT c.character_octet_length FROM information_schema.columns AS c
-		WHERE c.table_schema = DATABASE() AND c.table_name = _utf8mb4'{ledger}' `+
-		`AND c.column_name = _utf8mb4'name') < 512
-		THEN _utf8mb4'its column name is too short, want varbinary(512)'
-	WHEN NOT EXISTS (SELECT 1 FROM information_schema.statistics AS s
-		WHERE s.table_schema = DATABASE() AND s.table_name = _utf8mb4'{ledger}' AND s.non_unique = 0
-		GROUP BY s.index_name HAVING COUNT(*) = 1 AND MAX(s.column_name) = _utf8mb4'name' AND MAX(s.sub_part) IS NULL)
-		THEN _utf8mb4'its column name is not unique' END
-FROM information_schema.tables AS t WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
-	probe: floored(my.Text, "EXPLAIN "+issueTextMySQL,
-		sqltext.Pieces{"name": sqltext.Raw(my.Text.Text("")), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
+				`ORDER BY ordinal_position`),
+		unfit: my.Unfit(sqltext.LedgerTable, []my.Kept{{Name: "name", Bytes: 512}, {Name: "token"}}, "name"),
+		probe: floored(my.Text, "EXPLAIN "+issueTextMySQL,
+			sqltext.Pieces{"name": sqltext.Raw(my.Text.Text("")), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
 
-	// Writers wait behind what creates a trigger. One is read, and run, in the sql_mode that it was
-	// created in.
-	keeping: keeping{
-		find: render(my.Text, `SELECT trigger_name, action_statement
+		// Writers wait behind what creates a trigger. One is read, and run, in the sql_mode that it was
+		// created in.
+		keeping: keeping{
+			find: render(my.Text, `SELECT trigger_name, action_statement
 FROM (SELECT trigger_name, action_statement, event_object_schema AS table_schema, event_object_table AS table_name `+
-			`FROM information_schema.triggers) AS t
+				`FROM information_schema.triggers) AS t
 WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
-		before: []string{
-			"SET @sqlfence_lock_wait_timeout = @@SESSION.lock_wait_timeout, @sqlfence_sql_mode = @@SESSION.sql_mode",
-			"SET SESSION lock_wait_timeout = 1, sql_mode = 'STRICT_TRANS_TABLES'",
+			before: []string{
+				"SET @sqlfence_lock_wait_timeout = @@SESSION.lock_wait_timeout, @sqlfence_sql_mode = @@SESSION.sql_mode",
+				"SET SESSION lock_wait_timeout = 1, sql_mode = 'STRICT_TRANS_TABLES'",
+			},
+			behind: []string{"SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout, sql_mode = @sqlfence_sql_mode"},
 		},
-		behind: []string{"SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout, sql_mode = @sqlfence_sql_mode"},
-	},
 
-	// Not what is yet to be committed, as a session at READ UNCOMMITTED would see it: after a
-	// rollback another gets that token. With binlog_format = STATEMENT nothing lower can write.
-	reads: &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
+		// Not what is yet to be committed, as a session at READ UNCOMMITTED would see it: after a
+		// rollback another gets that token. With binlog_format = STATEMENT nothing lower can write.
+		reads: &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 
-	holds: func(held []sqlfence.Token) (string, []any) { return holdMySQL(held), nil },
-	holdsClaim: func(c Claim, _ any, key string, claim int64) (string, []any) {
-		return holdClaimMySQL(c, my.Text.Text(key), strconv.FormatInt(claim, 10)), nil
-	},
-	within: withinMySQL,
+		holds: func(held []sqlfence.Token) (string, []any) { return holdMySQL(held), nil },
+		holdsClaim: func(c Claim, _ any, key string, claim int64) (string, []any) {
+			return holdClaimMySQL(c, my.Text.Text(key), strconv.FormatInt(claim, 10)), nil
+		},
+		within: withinMySQL,
 
-	// Where all rows of a table are locked no other client can add one at this level. It can't be
-	// set where a session with autocommit = 0 has begun a transaction, or a chain has.
-	level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
-	before:   "COMMIT AND NO CHAIN NO RELEASE",
-	lockRows: func(table string) string { return render(my.Text, "SELECT COUNT(*) FROM "+table+" FOR UPDATE") },
-	start:    floored(my.Text, serveMySQL, nil),
-	below: render(my.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < ? `+
-		`AND name <> {empty} ORDER BY name FOR UPDATE`),
-	raise: render(my.Text, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
+		// Where all rows of a table are locked no other client can add one at this level. It can't be
+		// set where a session with autocommit = 0 has begun a transaction, or a chain has.
+		level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
+		before:   "COMMIT AND NO CHAIN NO RELEASE",
+		lockRows: func(table string) string { return render(my.Text, "SELECT COUNT(*) FROM "+table+" FOR UPDATE") },
+		start:    floored(my.Text, serveMySQL, nil),
+		below: render(my.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < ? `+
+			`AND name <> {empty} ORDER BY name FOR UPDATE`),
+		raise: render(my.Text, `UPDATE {ledger} JOIN (SELECT CAST(? AS SIGNED) AS floor) AS new
 SET token = new.floor WHERE token > 0 AND token < new.floor AND name <> {empty}`),
-	serve:   render(my.Text, serveMySQL),
-	served:  render(my.Text, "SELECT {served}"),
-	refused: render(my.Text, "INSERT INTO {ledger} (name, token) VALUES (_binary'sqlfence:', 1)"),
-	unused:  `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE name IN ({names}) FOR UPDATE SKIP LOCKED`,
-	listed: func(names []string) (string, []any) {
-		quoted := make([]string, len(names))
-		for i, name := range names {
-			quoted[i] = my.Text.Text(name)
-		}
-		return strings.Join(quoted, ", "), nil
-	},
-	retires: func(name string) (string, []any) {
-		const text = `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE ` + retiredMySQL + ` ORDER BY name FOR UPDATE`
-		return mysqlText(text, retiredPieces(name)), nil
-	},
-	retire: retireMySQL,
-}
+		serve:   render(my.Text, serveMySQL),
+		refused: render(my.Text, "INSERT INTO {ledger} (name, token) VALUES (_binary'sqlfence:', 1)"),
+		unused:  `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE name IN ({names}) FOR UPDATE SKIP LOCKED`,
+		listed: func(names []string) (string, []any) {
+			quoted := make([]string, len(names))
+			for i, name := range names {
+				quoted[i] = my.Text.Text(name)
+			}
+			return strings.Join(quoted, ", "), nil
+		},
+		retires: func(name string) (string, []any) {
+			const text = `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE ` + retiredMySQL + ` ORDER BY name FOR UPDATE`
+			return mysqlText(text, retiredPieces(name)), nil
+		},
+		retire: retireMySQL,
+	}
+})
 
 // pageMySQL: the sql_mode EMPTY_STRING_IS_NULL makes an empty argument NULL.
 const pageMySQL = "name > COALESCE(?, {empty}) AND LOCATE(COALESCE(?, {empty}), name) = 1"
@@ -226,17 +208,10 @@ const ensureSize = 5000
 // write under the guard have as well.
 func ensureMySQL(ctx context.Context, s *Store, names []string) error {
 	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		for rest := names; len(rest) > 0; {
-			n := min(len(rest), ensureSize)
-			var rows []string
-			for _, name := range rest[:n] {
-				rows = append(rows, "("+my.Text.Text(name)+", 0)")
-			}
-			if err := execAll(ctx, tx, []string{"INSERT IGNORE INTO " + sqltext.LedgerTable + " (name, token) VALUES " +
-				strings.Join(rows, ", ")}); err != nil {
+		for part := range slices.Chunk(names, ensureSize) {
+			if err := execAll(ctx, tx, []string{addMySQL("INSERT IGNORE", part, "")}); err != nil {
 				return err
 			}
-			rest = rest[n:]
 		}
 		return nil
 	})
@@ -244,6 +219,16 @@ func ensureMySQL(ctx context.Context, s *Store, names []string) error {
 
 // retiredMySQL finds a name, and the names of its rows by the index: 0 is next to the slash.
 const retiredMySQL = `(name = {name} OR name >= {first} AND name < {last})`
+
+// addMySQL is a statement that adds names to the ledger, with its first word or words and its end.
+func addMySQL(verb string, names []string, end string) string {
+	rows := make([]string, len(names))
+	for i, name := range names {
+		rows[i] = "(" + my.Text.Text(name) + ", 0)"
+	}
+	return mysqlText(verb+" INTO {ledger} (name, token) VALUES {rows}"+end,
+		sqltext.Pieces{"rows": sqltext.Raw(strings.Join(rows, ", "))})
+}
 
 func retiredPieces(name string) sqltext.Pieces {
 	return sqltext.Pieces{
@@ -312,8 +297,6 @@ func (s *Store) alone(ctx context.Context, do func(in session) error) (err error
 	return err
 }
 
-var askID = render(my.Text, "SELECT LAST_INSERT_ID()")
-
 // sureID is execID in a transaction, of a statement that may have changed nothing, as the value was
 // that already.
 func sureID(ctx context.Context, tx *sql.Tx, text string, rises bool) (id int64, err error) {
@@ -323,8 +306,7 @@ func sureID(ctx context.Context, tx *sql.Tx, text string, rises bool) (id int64,
 	if err := execAll(ctx, tx, []string{render(my.Text, "SELECT LAST_INSERT_ID(0)"), text}); err != nil {
 		return 0, err
 	}
-	err = tx.QueryRowContext(trusted.Context(ctx, askID), askID).Scan(&id)
-	return id, err
+	return askID(ctx, tx)
 }
 
 // execID runs a statement and returns its LAST_INSERT_ID; 0 if it has set none, or has changed nothing. Where
@@ -345,7 +327,12 @@ func execID(ctx context.Context, in session, text string, rises bool) (id int64,
 	case id > 0:
 		return id, nil
 	}
-	err = in.QueryRowContext(trusted.Context(ctx, askID), askID).Scan(&id)
+	return askID(ctx, in)
+}
+
+func askID(ctx context.Context, in session) (id int64, err error) {
+	text := render(my.Text, "SELECT LAST_INSERT_ID()")
+	err = in.QueryRowContext(trusted.Context(ctx, text), text).Scan(&id)
 	return id, err
 }
 
@@ -385,17 +372,14 @@ func holdClaimMySQL(c Claim, key, claim string) string {
 		"WHERE t.{key} = {name} LOCK IN SHARE MODE) AS h" + my.Text.Facts().Unlimited)
 }
 
-// openMySQL is an expression that fails unless MariaDB says that a transaction is open. MySQL doesn't say so.
-var openMySQL = "CASE WHEN FALSE /*M! OR @@in_transaction = 1 */ THEN 1 ELSE " +
-	raiseHeld(my.Text, outside, "0", "CONNECTION_ID()") + " END"
-
-var standbyMySQL = "CASE WHEN " + my.Session.Standby + " THEN " +
-	raiseHeld(my.Text, onStandby, "0", "CONNECTION_ID()") + " ELSE 1 END"
-
 // withinMySQL: where the server doesn't say whether a transaction is open, a savepoint is kept in an open one only.
 func withinMySQL(s *Store, send sender, _, checks string, args []any) error {
+	primary := "CASE WHEN " + my.Session.Standby + " THEN " +
+		raiseHeld(my.Text, onStandby, "0", "CONNECTION_ID()") + " ELSE 1 END, "
 	if !s.savepoints.Load() {
-		err := send("SELECT "+openMySQL+", "+standbyMySQL+", "+checks, args...)
+		open := "CASE WHEN FALSE /*M! OR @@in_transaction = 1 */ THEN 1 ELSE " +
+			raiseHeld(my.Text, outside, "0", "CONNECTION_ID()") + " END, "
+		err := send("SELECT "+open+primary+checks, args...)
 		if !sqltext.IsRaised(my.Text, err, ":"+outside+":") {
 			return err
 		}
@@ -403,7 +387,7 @@ func withinMySQL(s *Store, send sender, _, checks string, args []any) error {
 	if err := send("SAVEPOINT sqlfence_hold"); err != nil {
 		return err
 	}
-	if err := send("SELECT "+standbyMySQL+", "+checks, args...); err != nil {
+	if err := send("SELECT "+primary+checks, args...); err != nil {
 		return err
 	}
 	err := send("RELEASE SAVEPOINT sqlfence_hold")

@@ -1,9 +1,12 @@
 package tokens
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
@@ -16,6 +19,20 @@ type Option func(*config)
 // invalid.
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
+}
+
+// An Observer receives an event for each call of [Store.Issue] and [Store.IssueMany] with valid names, for metrics
+// and traces. It runs on the goroutine of the call, with its context. It must be safe for concurrent use, must return
+// soon and must not panic.
+type Observer func(ctx context.Context, e Event)
+
+// An Event is a call that an [Observer] receives. It must not be changed.
+type Event struct {
+	Names    []string         // normalized
+	Tokens   []sqlfence.Token // in the order of the names; none with an error
+	Duration time.Duration    // from the call to its end
+	Calls    int              // calls that shared the statement; 0 if the call ended before its statement
+	Err      error
 }
 
 // WithObserver adds an observer. Observers are called in the order in which they were added. Nil is invalid.
@@ -33,12 +50,7 @@ func WithObserver(fn Observer) Option {
 // timeline, and a ledger with a column that is too small. The default is [slog.Default] at the time of logging. Nil
 // is invalid.
 func WithLogger(l *slog.Logger) Option {
-	return func(c *config) {
-		if l == nil {
-			c.Fail(errors.New("nil logger"))
-		}
-		c.logger = l
-	}
+	return func(c *config) { c.SetLogger(l) }
 }
 
 // WithProcedures makes [Store.Setup] create or update the PostgreSQL procedures sqlfence_issue and sqlfence_adopt,
@@ -50,7 +62,6 @@ func WithProcedures() Option { return func(c *config) { c.procedures = true } }
 type config struct {
 	dialectopt.Options
 	dialect    *dialect
-	logger     *slog.Logger
 	procedures bool
 	observers  []Observer
 }
@@ -62,10 +73,22 @@ func configure(db *sql.DB, opts []Option) (*config, error) {
 	if db == nil {
 		c.Fail(errors.New("nil database"))
 	} else {
-		c.dialect, _ = dialects.Find(&c.Options, db.Driver())
+		if dialect, named := dialects.Find(&c.Options, db.Driver()); named != 0 {
+			c.dialect = dialect()
+		}
 	}
 	if c.procedures && c.dialect != nil && c.dialect.procedures == "" {
 		c.Fail(errors.New("procedures need PostgreSQL: leave WithProcedures out"))
 	}
 	return c, c.Err("tokens")
+}
+
+func (s *Store) observe(ctx context.Context, began time.Time, e Event) {
+	if len(s.options.observers) == 0 {
+		return
+	}
+	e.Duration, e.Tokens = time.Since(began), slices.Clone(e.Tokens)
+	for _, observe := range s.options.observers {
+		observe(ctx, e)
+	}
 }

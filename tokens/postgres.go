@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"strings"
+	"sync"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -12,91 +13,94 @@ import (
 )
 
 // postgres casts its arguments, because PostgreSQL takes an untyped one for text.
-var postgres = dialect{
-	Dialect: pg.Text,
-	names:   sqlfence.Postgres,
-	server:  pg.Session,
+var postgres = sync.OnceValue(func() *dialect {
+	// The function that guards call, for each token in the order of the list.
+	hold := render(pg.Text, "SELECT CASE WHEN "+pg.Session.Standby+" THEN "+
+		raiseHeld(pg.Text, onStandby, "0", "asked.place")+" IS NULL ELSE "+sqltext.LedgerFunction+
+		"(asked.name, asked.token, asked.place, '"+holdNonce+"'::pg_catalog.text, '{ledger}'::pg_catalog.regclass) END "+
+		"FROM pg_catalog.json_to_recordset($1::text::json) AS asked(place integer, name pg_catalog.text, token bigint)")
+	return &dialect{
+		Dialect: pg.Text,
+		names:   sqlfence.Postgres,
+		server:  pg.Session,
 
-	issue:   issuing(floored(pg.Text, issuePostgres, onePostgres("$1::text", "$2::bigint"))),
-	shared:  sharing(floored(pg.Text, sharedPostgres, nil)),
-	writers: 2, // one may wait for the disk while another is executed
-	each: issuingEach(floored(pg.Text, issuePostgres, sqltext.Pieces{
-		"asked": sqltext.Raw("SELECT n AS name FROM pg_catalog.json_array_elements_text($1::text::json) AS names(n)"),
-		"count": sqltext.Raw("1"),
-		"fit":   raises(pg.Text), "answer": sqltext.Raw("name, token"),
-	})),
-	floor: floored(pg.Text, "SELECT {floor}", nil),
-	reached: floored(pg.Text, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END
+		issue:   issuing(floored(pg.Text, issuePostgres, onePostgres("$1::text", "$2::bigint"))),
+		shared:  sharing(floored(pg.Text, sharedPostgres, nil)),
+		writers: 2, // one may wait for the disk while another is executed
+		each: issuingEach(floored(pg.Text, issuePostgres, sqltext.Pieces{
+			"asked": sqltext.Raw("SELECT n AS name FROM pg_catalog.json_array_elements_text($1::text::json) AS names(n)"),
+			"count": sqltext.Raw("1"),
+			"fit":   raises(pg.Text), "answer": sqltext.Raw("name, token"),
+		})),
+		reached: floored(pg.Text, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = $1::text`, nil),
-	adopt:      adopting(render(pg.Text, adoptPostgres)),
-	current:    render(pg.Text, `SELECT token FROM {ledger} WHERE name = $1::text`),
-	page:       paging(pg.Text, pagePostgres, ""),
-	pageIssued: paging(pg.Text, pagePostgres, ", "+pg.Text.Facts().Issuers.Read),
-	ensure: ensuring(render(pg.Text, `INSERT INTO {ledger} (name, token)
+		adopt:   adopting(render(pg.Text, adoptPostgres)),
+		current: render(pg.Text, `SELECT token FROM {ledger} WHERE name = $1::text`),
+		page:    pagePostgres,
+		ensure: ensuring(render(pg.Text, `INSERT INTO {ledger} (name, token)
 SELECT n, 0 FROM pg_catalog.json_array_elements_text($1::text::json) AS names(n)
 ON CONFLICT (name) DO NOTHING`)),
 
-	columns: render(pg.Text,
-		`SELECT attname, pg_catalog.format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
+		columns: render(pg.Text,
+			`SELECT attname, pg_catalog.format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
 FROM pg_catalog.pg_attribute
 WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
-	wants:  wantsInteger,
-	narrow: "integer",
-	// EXPLAIN plans without running: columns, types, the unique index that ON
-	// CONFLICT needs, and the privileges are looked up for it.
-	probe: floored(pg.Text, "EXPLAIN "+issuePostgres, onePostgres("'books'", "1")),
+		narrow: "integer",
+		// EXPLAIN plans without running: columns, types, the unique index that ON
+		// CONFLICT needs, and the privileges are looked up for it.
+		probe: floored(pg.Text, "EXPLAIN "+issuePostgres, onePostgres("'books'", "1")),
 
-	keeping: keeping{whole: pg.CreateLedgerFunction, installed: pg.FindLedgerFunction, hidden: render(pg.Text,
-		"SELECT 1 FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('{ledger}') AND relrowsecurity")},
+		keeping: keeping{whole: pg.CreateLedgerFunction, installed: pg.FindLedgerFunction, hidden: render(pg.Text,
+			"SELECT 1 FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('{ledger}') AND relrowsecurity")},
 
-	procedures:    pg.CreateTokenProcedures,
-	hasProcedures: pg.FindProcedures("sqlfence_issue", "sqlfence_adopt"),
+		procedures:    pg.CreateTokenProcedures,
+		hasProcedures: pg.FindProcedures("sqlfence_issue", "sqlfence_adopt"),
 
-	holds: func(held []sqlfence.Token) (string, []any) {
-		asked := make([]holdRequest, len(held))
-		for i, t := range held {
-			asked[i] = holdRequest{i, t.Name, t.Value}
-		}
-		list, _ := json.Marshal(asked) // of texts and numbers
-		return holdPostgres, []any{string(list)}
-	},
-	holdsClaim: func(c Claim, key any, _ string, claim int64) (string, []any) {
-		return strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column).Replace(holdClaimPostgres),
-			[]any{key, claim}
-	},
-	within: withinPostgres,
+		holds: func(held []sqlfence.Token) (string, []any) {
+			asked := make([]holdRequest, len(held))
+			for i, t := range held {
+				asked[i] = holdRequest{i, t.Name, t.Value}
+			}
+			list, _ := json.Marshal(asked) // of texts and numbers
+			return hold, []any{string(list)}
+		},
+		holdsClaim: func(c Claim, key any, _ string, claim int64) (string, []any) {
+			names := strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column)
+			return names.Replace(holdClaimPostgres()), []any{key, claim}
+		},
+		within: withinPostgres,
 
-	level: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
-	begin: []string{
-		render(pg.Text, "SELECT {durable}"),
-		// Rows that the role can't see would keep their marks.
-		"SELECT pg_catalog.set_config('row_security', 'off', true)",
-	},
-	lock:     []string{lockPostgres(sqltext.LedgerTable)},
-	turn:     []string{render(pg.Text, "SELECT {turn $1::text}")},
-	lockRows: lockPostgres,
-	start: floored(pg.Text, `INSERT INTO {ledger} (name, token)
+		level: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
+		begin: []string{
+			render(pg.Text, "SELECT {durable}"),
+			// Rows that the role can't see would keep their marks.
+			"SELECT pg_catalog.set_config('row_security', 'off', true)",
+		},
+		lock:     []string{lockPostgres(sqltext.LedgerTable)},
+		turn:     []string{render(pg.Text, "SELECT {turn $1::text}")},
+		lockRows: lockPostgres,
+		start: floored(pg.Text, `INSERT INTO {ledger} (name, token)
 VALUES ('', GREATEST(pg_catalog.int8mi($1::bigint, {epoch}), 0)), ('`+sqltext.FloorName+`', $1::bigint)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`, nil),
-	below: render(pg.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < $1::bigint `+
-		`AND name NOT IN ('', '`+sqltext.FloorName+`') ORDER BY name`),
-	raise: render(pg.Text, `UPDATE {ledger} SET token = $1::bigint `+
-		`WHERE token > 0 AND token < $1::bigint AND name <> ''`),
-	serve: render(pg.Text, `INSERT INTO {ledger} (name, token) VALUES ('`+sqltext.FloorName+`', $1::bigint)
+		below: render(pg.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < $1::bigint `+
+			`AND name NOT IN ('', '`+sqltext.FloorName+`') ORDER BY name`),
+		raise: render(pg.Text, `UPDATE {ledger} SET token = $1::bigint `+
+			`WHERE token > 0 AND token < $1::bigint AND name <> ''`),
+		serve: render(pg.Text, `INSERT INTO {ledger} (name, token) VALUES ('`+sqltext.FloorName+`', $1::bigint)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`),
-	served: render(pg.Text, "SELECT {served}"),
-	// Those who write under the ledger's guard share the turn. A row that was changed meanwhile is read anew.
-	unused: `SELECT t.name, COALESCE(t.token, 0)
+		// Those who write under the ledger's guard share the turn. A row that was changed meanwhile is read anew.
+		unused: `SELECT t.name, COALESCE(t.token, 0)
 FROM (SELECT asked.name FROM ({names}) AS asked (name) WHERE {try asked.name} OFFSET 0) AS free
 JOIN {ledger} AS t ON t.name = free.name FOR UPDATE OF t SKIP LOCKED`,
-	listed:  listing("SELECT n FROM pg_catalog.json_array_elements_text($1::text::json) AS names(n)"),
-	retires: func(name string) (string, []any) { return retiresPostgres, []any{name} },
-	retire: retiring(render(pg.Text, `UPDATE {ledger} SET token = $2::bigint
+		listed:  listing("SELECT n FROM pg_catalog.json_array_elements_text($1::text::json) AS names(n)"),
+		retires: func(name string) (string, []any) { return render(pg.Text, retiresPostgres), []any{name} },
+		retire: retiring(render(pg.Text, `UPDATE {ledger} SET token = $2::bigint
 WHERE name = $1::text OR pg_catalog.starts_with(name, pg_catalog.concat($1::text, '/'))`)),
-}
+	}
+})
 
-var retiresPostgres = render(pg.Text, `SELECT name, COALESCE(token, 0) FROM {ledger}
-WHERE name = $1::text OR pg_catalog.starts_with(name, pg_catalog.concat($1::text, '/')) ORDER BY name`)
+const retiresPostgres = `SELECT name, COALESCE(token, 0) FROM {ledger}
+WHERE name = $1::text OR pg_catalog.starts_with(name, pg_catalog.concat($1::text, '/')) ORDER BY name`
 
 const pagePostgres = "name > $1::text AND pg_catalog.starts_with(name, $2::text) " +
 	"AND name <> '" + sqltext.FloorName + "'"
@@ -161,18 +165,14 @@ type holdRequest struct {
 	Token int64  `json:"token"`
 }
 
-// holdPostgres calls the function that guards call, for each token in the order of the list.
-var holdPostgres = render(pg.Text, "SELECT CASE WHEN "+pg.Session.Standby+" THEN "+
-	raiseHeld(pg.Text, onStandby, "0", "asked.place")+" IS NULL ELSE "+sqltext.LedgerFunction+
-	"(asked.name, asked.token, asked.place, '"+holdNonce+"'::pg_catalog.text, '{ledger}'::pg_catalog.regclass) END "+
-	"FROM pg_catalog.json_to_recordset($1::text::json) AS asked(place integer, name pg_catalog.text, token bigint)")
-
 // holdClaimPostgres: the lock of a row that was changed since the transaction's snapshot reads the row anew, or fails.
 // A standby refuses the lock.
-var holdClaimPostgres = "SELECT CASE WHEN h.n OPERATOR(pg_catalog.=) 1 AND h.claim OPERATOR(pg_catalog.=) $2::bigint THEN true ELSE " +
-	raiseHeld(pg.Text, otherValue, "0", "h.claim") + " IS NULL END FROM (SELECT pg_catalog.count(*) AS n, " +
-	"COALESCE(pg_catalog.max(t.claim), 0) AS claim FROM (SELECT r.{column} AS claim FROM {of} AS r " +
-	"WHERE r.{key} OPERATOR(pg_catalog.=) $1 FOR SHARE) AS t) AS h"
+func holdClaimPostgres() string {
+	return "SELECT CASE WHEN h.n OPERATOR(pg_catalog.=) 1 AND h.claim OPERATOR(pg_catalog.=) $2::bigint THEN true ELSE " +
+		raiseHeld(pg.Text, otherValue, "0", "h.claim") + " IS NULL END FROM (SELECT pg_catalog.count(*) AS n, " +
+		"COALESCE(pg_catalog.max(t.claim), 0) AS claim FROM (SELECT r.{column} AS claim FROM {of} AS r " +
+		"WHERE r.{key} OPERATOR(pg_catalog.=) $1 FOR SHARE) AS t) AS h"
+}
 
 // withinPostgres: LOCK TABLE fails outside of a transaction. Its lock is that of a write, so until the transaction ends
 // no other session disables the triggers that the function relies on.

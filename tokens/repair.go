@@ -62,7 +62,7 @@ type Repaired struct {
 
 // repair raises the tokens, unless dry is set.
 func (s *Store) repair(ctx context.Context, floor int64, dry bool) (repaired Repaired, err error) {
-	before, err := s.queryFloored(ctx, s.dialect.floor)
+	before, err := s.floor(ctx)
 	if err != nil {
 		return Repaired{}, err
 	}

@@ -21,7 +21,7 @@ type session interface {
 func (s *Store) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
 	found, err := s.timelines.Send(f, send, func(text string) error { return s.exec(ctx, text) })
 	if found {
-		s.log().Warn("tokens: " + sqltext.Unreadable)
+		s.options.Log().Warn("tokens: " + sqltext.Unreadable)
 	}
 	return err
 }
@@ -33,6 +33,11 @@ func (s *Store) queryFloored(ctx context.Context, f sqltext.Floored, args ...any
 		return err
 	})
 	return value, err
+}
+
+// floor returns the number that all tokens to come are above.
+func (s *Store) floor(ctx context.Context) (int64, error) {
+	return s.queryFloored(ctx, floored(s.dialect, "SELECT {floor}", nil))
 }
 
 // query runs a statement and returns the first value of its first row, 0 for

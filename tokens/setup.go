@@ -30,7 +30,7 @@ func (s *Store) Setup(ctx context.Context) (err error) {
 		return fmt.Errorf("tokens: setup: %w", err)
 	}
 	if len(columns) == 0 {
-		s.options.WarnOfSecond(ctx, s.db, s.log(), s.needs())
+		s.options.WarnOfSecond(ctx, s.db, s.needs("SELECT, INSERT, UPDATE"))
 		if err := s.create(ctx); err != nil {
 			return fmt.Errorf("tokens: setup: create %s: %w", sqltext.LedgerTable, err)
 		}
@@ -66,7 +66,7 @@ func (s *Store) Setup(ctx context.Context) (err error) {
 
 // createProcedures creates those that the options ask for. A role that can't may find them created.
 func (s *Store) createProcedures(ctx context.Context) error {
-	if !s.procedures {
+	if !s.options.procedures {
 		return nil
 	}
 	err := s.exec(ctx, s.dialect.procedures)
@@ -88,7 +88,7 @@ func (s *Store) has(ctx context.Context, query string) (found bool, err error) {
 // checkNarrow warns of a column token in which no token fits after the first failover,
 // and fails where none fits any more.
 func (s *Store) checkNarrow(ctx context.Context) error {
-	floor, err := s.queryFloored(ctx, s.dialect.floor)
+	floor, err := s.floor(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("tokens: setup: %w", err)
@@ -96,7 +96,7 @@ func (s *Store) checkNarrow(ctx context.Context) error {
 		return fmt.Errorf("tokens: setup: the table %s can't be used: its column token is of type %s, but on this "+
 			"server tokens are above %d; make it a bigint", sqltext.LedgerTable, s.dialect.narrow, floor)
 	}
-	s.log().Warn("tokens: the column token of " + sqltext.LedgerTable + " is of type " + s.dialect.narrow +
+	s.options.Log().Warn("tokens: the column token of " + sqltext.LedgerTable + " is of type " + s.dialect.narrow +
 		", which holds no token after a failover or a restore, when tokens are above 10^10; make it a bigint")
 	return nil
 }
@@ -131,7 +131,7 @@ func (s *Store) columns(ctx context.Context) (columns []column, err error) {
 // fit checks those properties of the table that the database ignores when it plans the
 // statements.
 func (s *Store) fit(ctx context.Context, columns []column) error {
-	if err := usable(columns, s.dialect.wants); err != nil || s.dialect.unfit == "" {
+	if err := usable(columns); err != nil || s.dialect.unfit == "" {
 		return err
 	}
 	var fault sql.NullString
@@ -142,14 +142,14 @@ func (s *Store) fit(ctx context.Context, columns []column) error {
 	return err
 }
 
-// usable checks the columns.
-func usable(columns []column, wants func(column) string) error {
+// usable checks the columns. SQLite takes for integers what has int in its name. PostgreSQL's smallint would be full
+// after 32767 tokens.
+func usable(columns []column) error {
 	var name, token bool
 	for _, c := range columns {
-		if want := wants(c); want != "" {
-			return fmt.Errorf("its column %s is of type %s, want %s", c.name, c.typ, want)
-		}
 		switch {
+		case c.name == "token" && (!strings.Contains(c.typ, "int") || c.typ == "smallint"):
+			return fmt.Errorf("its column token is of type %s, want bigint", c.typ)
 		case c.name == "name":
 			name = true
 		case c.name == "token":

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/sqlfence/sqlfence"
 	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
@@ -13,79 +14,77 @@ import (
 // sqlite writes its arguments in their order and once each, because drivers differ in how they
 // count them. No other client writes to the file while a transaction that has written is open, so
 // nothing has to be locked.
-var sqlite = dialect{
-	Dialect: lite.Text,
-	names:   sqlfence.SQLite,
-	server:  lite.Session,
+var sqlite = sync.OnceValue(func() *dialect {
+	return &dialect{
+		Dialect: lite.Text,
+		names:   sqlfence.SQLite,
+		server:  lite.Session,
 
-	issue: issuing(floored(lite.Text, issueSQLite, oneSQLite("?", "?"))),
-	shared: sharing(floored(lite.Text, issueSQLite, sqltext.Pieces{
-		"asked": sqltext.Raw("SELECT value ->> 'name' AS name, value ->> 'count' AS count FROM json_each(?)"),
-		"fit":   fits, "answer": sqltext.Raw("name, true, token"),
-	})),
-	writers: 1, // a second would wait for it by sleeping
-	takes:   &sql.TxOptions{},
-	each: issuingEach(floored(lite.Text, issueSQLite, sqltext.Pieces{
-		"asked": sqltext.Raw("SELECT value AS name, 1 AS count FROM json_each(?)"),
-		"fit":   raises(lite.Text), "answer": sqltext.Raw("name, token"),
-	})),
-	floor: floored(lite.Text, "SELECT {floor}", nil),
-	reached: floored(lite.Text,
-		`SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
+		issue: issuing(floored(lite.Text, issueSQLite, oneSQLite("?", "?"))),
+		shared: sharing(floored(lite.Text, issueSQLite, sqltext.Pieces{
+			"asked": sqltext.Raw("SELECT value ->> 'name' AS name, value ->> 'count' AS count FROM json_each(?)"),
+			"fit":   fits, "answer": sqltext.Raw("name, true, token"),
+		})),
+		writers: 1, // a second would wait for it by sleeping
+		takes:   &sql.TxOptions{},
+		each: issuingEach(floored(lite.Text, issueSQLite, sqltext.Pieces{
+			"asked": sqltext.Raw("SELECT value AS name, 1 AS count FROM json_each(?)"),
+			"fit":   raises(lite.Text), "answer": sqltext.Raw("name, token"),
+		})),
+		reached: floored(lite.Text,
+			`SELECT CASE WHEN held.token < 0 THEN held.token ELSE max(COALESCE(held.token, 0), base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = ?`, nil),
-	adopt: adopting(render(lite.Text, `INSERT INTO {ledger} (name, token)
+		adopt: adopting(render(lite.Text, `INSERT INTO {ledger} (name, token)
 SELECT new.name, new.token
 FROM (SELECT ? AS name, ? AS token) AS new LEFT JOIN {ledger} AS held ON held.name = new.name
 WHERE held.token > 0 OR new.token > {served}
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)
 RETURNING token`)),
-	current:    render(lite.Text, `SELECT token FROM {ledger} WHERE name = ?`),
-	page:       paging(lite.Text, pageSQLite, ""),
-	pageIssued: paging(lite.Text, pageSQLite, ", "+lite.Text.Facts().Issuers.Read),
-	// WHERE true: without it ON would be read as a join's.
-	ensure: ensuring(render(lite.Text, `INSERT INTO {ledger} (name, token)
+		current: render(lite.Text, `SELECT token FROM {ledger} WHERE name = ?`),
+		page:    pageSQLite,
+		// WHERE true: without it ON would be read as a join's.
+		ensure: ensuring(render(lite.Text, `INSERT INTO {ledger} (name, token)
 SELECT value, 0 FROM json_each(?) WHERE true
 ON CONFLICT (name) DO NOTHING`)),
 
-	// An INTEGER PRIMARY KEY gets its value from SQLite.
-	columns: render(lite.Text,
-		`SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
+		// An INTEGER PRIMARY KEY gets its value from SQLite.
+		columns: render(lite.Text,
+			`SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
 FROM pragma_table_info('{ledger}')`),
-	wants: wantsInteger,
-	probe: floored(lite.Text, "EXPLAIN "+issueSQLite, oneSQLite("'books'", "1")),
+		probe: floored(lite.Text, "EXPLAIN "+issueSQLite, oneSQLite("'books'", "1")),
 
-	keeping: keeping{
-		find: render(lite.Text, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = "+
-			"'{ledger}' COLLATE NOCASE"),
-		findRowID: render(lite.Text, "SELECT rowid FROM {ledger} LIMIT 1"),
-		noRowID:   "no such column",
-	},
+		keeping: keeping{
+			find: render(lite.Text, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = "+
+				"'{ledger}' COLLATE NOCASE"),
+			findRowID: render(lite.Text, "SELECT rowid FROM {ledger} LIMIT 1"),
+			noRowID:   "no such column",
+		},
 
-	holds: func(held []sqlfence.Token) (string, []any) {
-		return holdSQLite(Claim{sqltext.LedgerTable, "name", "token"}, len(held)), holdArgs(held)
-	},
-	holdsClaim: func(c Claim, key any, _ string, claim int64) (string, []any) {
-		return holdSQLite(c, 1), []any{claim, key}
-	},
-	within: withinSQLite,
+		holds: func(held []sqlfence.Token) (string, []any) {
+			return holdSQLite(Claim{sqltext.LedgerTable, "name", "token"}, len(held)), holdArgs(held)
+		},
+		holdsClaim: func(c Claim, key any, _ string, claim int64) (string, []any) {
+			return holdSQLite(c, 1), []any{claim, key}
+		},
+		within: withinSQLite,
 
-	start: floored(lite.Text, serveSQLite, nil),
-	below: render(lite.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < ? `+
-		`AND name <> '' ORDER BY name`),
-	raise: render(lite.Text, `UPDATE {ledger} SET token = new.floor FROM (SELECT ? AS floor) AS new
+		start: floored(lite.Text, serveSQLite, nil),
+		below: render(lite.Text, `SELECT name, token FROM {ledger} WHERE token > 0 AND token < ? `+
+			`AND name <> '' ORDER BY name`),
+		raise: render(lite.Text, `UPDATE {ledger} SET token = new.floor FROM (SELECT ? AS floor) AS new
 WHERE token > 0 AND token < new.floor AND name <> ''`),
-	serve:   render(lite.Text, serveSQLite),
-	served:  render(lite.Text, "SELECT {served}"),
-	unused:  `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE name IN ({names})`,
-	listed:  listing("SELECT value FROM json_each(?)"),
-	retires: func(name string) (string, []any) { return retiresSQLite, []any{name, name} },
-	retire: retiring(render(lite.Text,
-		`UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
+		serve:   render(lite.Text, serveSQLite),
+		unused:  `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE name IN ({names})`,
+		listed:  listing("SELECT value FROM json_each(?)"),
+		retires: func(name string) (string, []any) { return render(lite.Text, retiresSQLite), []any{name, name} },
+		retire: retiring(render(lite.Text,
+			`UPDATE {ledger} SET token = old.retired FROM (SELECT ? AS prefix, ? AS retired) AS old
 WHERE name = old.prefix OR substr(name, 1, length(old.prefix) + 1) = old.prefix || '/'`)),
-}
+	}
+})
 
-var retiresSQLite = render(lite.Text, `SELECT name, COALESCE(token, 0) FROM {ledger}
-WHERE name = ? OR instr(name, ? || '/') = 1 ORDER BY name`)
+const retiresSQLite = `SELECT name, COALESCE(token, 0) FROM {ledger}
+WHERE name = ? OR instr(name, ? || '/') = 1 ORDER BY name`
 
 const pageSQLite = "name > ? AND instr(name, ?) = 1"
 

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync/atomic"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/cleanup"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/nfc"
+	"github.com/sqlfence/sqlfence/internal/setuperr"
 	"github.com/sqlfence/sqlfence/internal/share"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
@@ -24,17 +24,13 @@ type Store struct {
 	db      *sql.DB
 	cleanup *cleanup.Queue // of what outlives its caller
 	dialect *dialect
-	options dialectopt.Options
-	logger  *slog.Logger           // nil: slog.Default() at the time of logging
+	options *config
 	issuing coalescer              // of the calls for one name
 	sharing share.Batcher[*asking] // of the names
 
-	procedures bool        // Setup creates them
+	timelines  sqltext.Timelines
 	sole       atomic.Bool // no other server writes to the database
 	savepoints atomic.Bool // the server shows by savepoints alone whether a transaction is open
-	observers  []Observer
-
-	timelines sqltext.Timelines
 }
 
 // New returns a Store on db. It sends nothing, and the caller closes db. By default the driver decides the dialect,
@@ -45,8 +41,7 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, cleanup: cleanup.New(db), dialect: c.dialect, options: c.Options, logger: c.logger,
-		procedures: c.procedures, observers: c.observers}
+	s := &Store{db: db, cleanup: cleanup.New(db), dialect: c.dialect, options: c}
 	s.issuing.take, s.issuing.db = s.take, db
 	s.sharing.Width, s.sharing.Send = c.dialect.writers, s.takeAll
 	if c.dialect.shared == nil {
@@ -61,15 +56,11 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	names = slices.Clone(names)
-	for i := range names {
-		var err error
-		if names[i], err = normalize(names[i]); err != nil {
-			return err
-		}
+	names, err := normalizeAll(names)
+	if err != nil {
+		return err
 	}
-	// In order, so that two calls that share names can't deadlock.
-	slices.Sort(names)
+	slices.Sort(names) // so that two calls that share names can't deadlock
 	if err := s.dialect.ensure(ctx, s, names); err != nil {
 		return fmt.Errorf("tokens: ensure: %w", s.explain(ctx, err))
 	}
@@ -136,7 +127,7 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	token.Name = nfc.String(token.Name)
 	current, err := s.dialect.adopt(ctx, s, token)
 	if errors.Is(err, sql.ErrNoRows) { // the name has no token, and may have had this one before it was deleted
-		if current, err = s.query(ctx, s.dialect.served); err == nil {
+		if current, err = s.query(ctx, render(s.dialect, "SELECT {served}")); err == nil {
 			return &floorError{sqlfence.StaleError{Table: sqltext.LedgerTable, Token: token, Current: current}}
 		}
 	}
@@ -162,18 +153,6 @@ func (e *floorError) Unwrap() error { return &e.stale }
 
 // stored returns the stored value of name, for a method.
 func (s *Store) stored(ctx context.Context, method, name string) (int64, error) {
-	value, err := s.read(ctx, name)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return 0, fmt.Errorf("%w: %q", sqlfence.ErrUnknownName, name)
-	case err != nil:
-		return 0, fmt.Errorf("tokens: %s %q: %w", method, name, s.explain(ctx, err))
-	}
-	return value, nil
-}
-
-// read returns the stored value of name, in order to decide by it; a negative one is an error.
-func (s *Store) read(ctx context.Context, name string) (int64, error) {
 	found, value := false, sql.NullInt64{}
 	err := s.reading(ctx, func(db session) error {
 		found = false
@@ -183,14 +162,26 @@ func (s *Store) read(ctx context.Context, name string) (int64, error) {
 		}, s.dialect.current, name)
 	})
 	switch {
-	case err != nil:
-		return 0, err
-	case !found:
-		return 0, sql.ErrNoRows
-	case value.Int64 < 0:
-		return 0, errNegative(value.Int64)
+	case err == nil && !found:
+		return 0, fmt.Errorf("%w: %q", sqlfence.ErrUnknownName, name)
+	case err == nil && value.Int64 < 0:
+		err = errNegative(value.Int64)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("tokens: %s %q: %w", method, name, s.explain(ctx, err))
 	}
 	return value.Int64, nil
+}
+
+// explain returns err as a [sqlfence.SetupError] if it says that the ledger, or a privilege on the ledger or on one of
+// the other tables, is missing.
+func (s *Store) explain(ctx context.Context, err error, others ...setuperr.Table) error {
+	return dialectopt.Explain(ctx, s.db, err, append(others, s.needs("SELECT, INSERT, UPDATE"))...)
+}
+
+// needs returns the ledger with the privileges that a call needs on it.
+func (s *Store) needs(privileges string) setuperr.Table {
+	return setuperr.Ledger(s.dialect, s.options.Schema, privileges)
 }
 
 // normalize returns the form of a name in which it is stored.
@@ -198,21 +189,19 @@ func normalize(name string) (string, error) {
 	return nfc.String(name), sqlfence.Token{Name: name, Value: 1}.Validate()
 }
 
-// warn logs a token that is near the end of the range.
-func (s *Store) warn(token sqlfence.Token) {
-	if token.Value < sqlfence.WarnToken {
-		return
+// normalizeAll returns a list of the names in the form in which they are stored.
+func normalizeAll(names []string) (all []string, err error) {
+	all = slices.Clone(names)
+	for i := range all {
+		if all[i], err = normalize(all[i]); err != nil {
+			return nil, err
+		}
 	}
-	s.log().Warn("tokens: fencing tokens are running out; replace the name before the limit (docs/tokens.md)",
-		"name", token.Name, "token", token.Value, "limit", int64(sqlfence.MaxToken))
+	return all, nil
 }
 
-func (s *Store) log() *slog.Logger {
-	if s.logger == nil {
-		return slog.Default()
-	}
-	return s.logger
-}
+// warn logs a token that is near the end of the range.
+func (s *Store) warn(token sqlfence.Token) { s.options.WarnOfLimit("tokens", token) }
 
 func errNegative(value int64) error {
 	return fmt.Errorf("the table %s holds the negative token %d, which was never issued: correct the row by hand",

@@ -71,7 +71,7 @@ func TestUsable(t *testing.T) {
 		{"more", []column{name, token, {"owner", "text", true}}, "column owner needs a value"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := usable(test.columns, wantsInteger)
+			err := usable(test.columns)
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("usable = %v, want %q", err, test.want)
 			}

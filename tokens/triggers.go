@@ -44,7 +44,7 @@ func (s *Store) keepLedger(ctx context.Context) error {
 	}
 	if found, _ := s.has(ctx, k.installed); k.installed == "" || !found {
 		// On MySQL a role that may not create them doesn't see them, either.
-		s.log().Warn("tokens: this role can't install the triggers that keep tokens from falling; unless another one "+
+		s.options.Log().Warn("tokens: this role can't install the triggers that keep tokens from falling; unless another one "+
 			"has, every client that may write to "+
 			sqltext.LedgerTable+" can lower one; see docs/tokens.md", "error", err)
 	}

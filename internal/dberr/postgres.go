@@ -42,7 +42,7 @@ const (
 // and pgx return it from the same method. The errors of MySQL that something depends on have the
 // code of PostgreSQL that means the same, others their own.
 func SQLState(err error) string {
-	if code, ok, _ := PostgresError(err); ok {
+	if code, ok, _ := PostgresError(err); ok || err == nil {
 		return code
 	}
 	return mysqlState(err)

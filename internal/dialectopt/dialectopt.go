@@ -5,6 +5,7 @@ package dialectopt
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/sqlfence/sqlfence"
 )
@@ -15,6 +16,8 @@ type Options struct {
 	named   sqlfence.Dialect
 	unclear bool // WithDialect was given no dialect, or two
 	errs    []error
+
+	Logger *slog.Logger // that of WithLogger; nil without
 
 	// Schema is that of sqlfence's own tables, as the database was opened with it; empty for where a
 	// session finds them.
@@ -46,6 +49,30 @@ func (o *Options) NameDialect(d sqlfence.Dialect) {
 		o.Fail(fmt.Errorf("two dialects, %v and %v", o.named, d))
 	default:
 		o.named = d
+	}
+}
+
+// SetLogger records the logger that the option WithLogger names.
+func (o *Options) SetLogger(l *slog.Logger) {
+	if l == nil {
+		o.Fail(errors.New("nil logger"))
+	}
+	o.Logger = l
+}
+
+// Log returns the logger of WithLogger. The default is [slog.Default] at the time of the call.
+func (o *Options) Log() *slog.Logger {
+	if o.Logger == nil {
+		return slog.Default()
+	}
+	return o.Logger
+}
+
+// WarnOfLimit logs a token from [sqlfence.WarnToken] on, in a line of package pkg.
+func (o *Options) WarnOfLimit(pkg string, token sqlfence.Token) {
+	if token.Value >= sqlfence.WarnToken {
+		o.Log().Warn(pkg+": fencing tokens are running out; replace the name before the limit (docs/tokens.md)",
+			"name", token.Name, "token", token.Value, "limit", int64(sqlfence.MaxToken))
 	}
 }
 

@@ -3,7 +3,6 @@ package dialectopt
 import (
 	"context"
 	"database/sql"
-	"log/slog"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
@@ -30,12 +29,12 @@ func Explain(ctx context.Context, db Queries, err error, tables ...setuperr.Tabl
 
 // WarnOfSecond logs that another schema has the table that Setup is about to create, unless an option says in
 // which one it has to be.
-func (o *Options) WarnOfSecond(ctx context.Context, db Queries, log *slog.Logger, t setuperr.Table) {
+func (o *Options) WarnOfSecond(ctx context.Context, db Queries, t setuperr.Table) {
 	if o.Schema != "" {
 		return
 	}
 	if found := t.Elsewhere(asker(ctx, db)); len(found) > 0 {
-		log.Warn("sqlfence: setup creates another table "+t.Name+": processes that find different ones don't see each "+
+		o.Log().Warn("sqlfence: setup creates another table "+t.Name+": processes that find different ones don't see each "+
 			"other's tokens; "+
 			"name the schema by sqlfence.WithSchema if they are to share one", "others", found)
 	}

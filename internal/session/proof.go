@@ -143,9 +143,14 @@ func proves(d *Dialect, err error) (detail string, ok bool) {
 // isAnswer reports whether an error that proves nothing is the server's answer, rather than about what is going on
 // around it.
 func isAnswer(ctx context.Context, err error) bool {
-	_, result := dberr.SQLiteCode(err)
-	return (dberr.SQLState(err) != "" || result && !dberr.IsBusy(err)) && ctx.Err() == nil && !dberr.IsPassing(err) &&
+	return (dberr.SQLState(err) != "" || isResult(err)) && ctx.Err() == nil && !dberr.IsPassing(err) &&
 		!dberr.IsSessionEnd(err) && dberr.SQLState(err) != dberr.InFailedTransaction
+}
+
+// isResult reports whether an error is a result of SQLite's, and not that another connection has the file.
+func isResult(err error) bool {
+	_, ok := dberr.SQLiteCode(err)
+	return ok && !dberr.IsBusy(err)
 }
 
 // isSame reports whether the server has answered two statements with the same error. One that has no version answers

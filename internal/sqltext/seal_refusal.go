@@ -2,6 +2,7 @@ package sqltext
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
@@ -37,24 +38,15 @@ func ReadSealRefusal(err error) SealRefusal {
 	if err == nil {
 		return NoSealRefusal
 	}
-	if number, ok := dberr.MySQLNumber(err); ok {
-		for refusal, own := range SealErrno {
-			if own != 0 && own == number {
-				return SealRefusal(refusal)
-			}
-		}
-		return NoSealRefusal
+	state, ok, _ := dberr.PostgresError(err)
+	if !ok {
+		number, _ := dberr.MySQLNumber(err)
+		return SealRefusal(slices.Index(SealErrno[1:], number) + 1)
 	}
-	state := dberr.SQLState(err)
 	if state == checkViolation && dberr.Constraint(err) == SealedMark {
 		return NotSealed
 	}
-	for refusal, own := range SealState {
-		if own != "" && own == state {
-			return SealRefusal(refusal)
-		}
-	}
-	return NoSealRefusal
+	return SealRefusal(slices.Index(SealState[1:], state) + 1)
 }
 
 var saysSealed = regexp.MustCompile(`(?s)sqlfence: table (.+) is sealed: `)

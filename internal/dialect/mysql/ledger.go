@@ -16,13 +16,15 @@ const createLedger = `CREATE TABLE IF NOT EXISTS ` + sqltext.LedgerTable + ` (
 // ledgerTriggers: REPLACE fires that of DELETE. TRUNCATE fires none. A name gets its first token by an UPDATE of a row
 // without one, or by an INSERT; what is read then, with a lock, is the newest that was committed. Without its LIMIT a
 // session's sql_select_limit would have MariaDB read nothing.
-var ledgerTriggers = sqltext.Triggers(mysql.Files, "*.sql")
+func ledgerTriggers() []sqltext.Trigger { return sqltext.Triggers(mysql.Files, "*.sql") }
 
 // issuers: who is the account and the host that the session has come from, as bytes, since no text of another
 // character set is refused then; what is too long is cut. USER is the session's, also in a trigger.
-var issuers = sqltext.Issuers{
-	Columns: []sqltext.IssuerColumn{{Name: sqltext.IssuedBy, Type: "varbinary(512)"},
-		{Name: sqltext.IssuedAt, Type: "bigint"}},
-	Triggers: sqltext.Triggers(recording.Files, "mysql/*.sql"),
-	Read:     "issued_by, " + Text.Micros("issued_at"),
+func issuers() sqltext.Issuers {
+	return sqltext.Issuers{
+		Columns: []sqltext.IssuerColumn{{Name: sqltext.IssuedBy, Type: "varbinary(512)"},
+			{Name: sqltext.IssuedAt, Type: "bigint"}},
+		Triggers: sqltext.Triggers(recording.Files, "mysql/*.sql"),
+		Read:     "issued_by, " + Text.Micros("issued_at"),
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -136,24 +137,26 @@ func (d text) PlaceInCatalogue(schema, text string) string {
 var ownInCatalogue = regexp.MustCompile(`DATABASE\(\)\)? AND (?:\w+\.)?table_name = _utf8mb4'(?:` +
 	strings.Join(sqltext.OwnTables, "|") + `)'`)
 
-func (text) Facts() *sqltext.Facts { return facts }
+func (text) Facts() *sqltext.Facts { return facts() }
 
-var facts = &sqltext.Facts{
-	Mark:        '?',
-	Numbers:     fact.No,
-	OwnNumbers:  fact.No,
-	Application: fact.No,
+var facts = sync.OnceValue(func() *sqltext.Facts {
+	return &sqltext.Facts{
+		Mark:        '?',
+		Numbers:     fact.No,
+		OwnNumbers:  fact.No,
+		Application: fact.No,
 
-	Schema: "database", Path: "by the database that the connection uses",
+		Schema: "database", Path: "by the database that the connection uses",
 
-	Unlimited: " LIMIT 1000000000",
+		Unlimited: " LIMIT 1000000000",
 
-	CreateLedger:   createLedger,
-	LedgerTriggers: ledgerTriggers,
-	Issuers:        issuers,
-	FindOwnHome:    "SELECT COALESCE(DATABASE(), " + Text.Text("") + ")",
-	Vocabulary:     sqltext.Vocabulary(Text, "", alive), // a promoted replica has no epoch of its own
-}
+		CreateLedger:   createLedger,
+		LedgerTriggers: ledgerTriggers(),
+		Issuers:        issuers(),
+		FindOwnHome:    "SELECT COALESCE(DATABASE(), " + Text.Text("") + ")",
+		Vocabulary:     sqltext.Vocabulary(Text, "", alive), // a promoted replica has no epoch of its own
+	}
+})
 
 // SessionLock is the name of the lock that the session with an id holds.
 func SessionLock(id string) string { return "CONCAT(_utf8mb4'sqlfence:', " + id + ")" }

@@ -3,6 +3,7 @@ package sqlite
 
 import (
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -76,22 +77,24 @@ func (text) MayMove(string, bool) bool { return false }
 
 func (text) PlaceInCatalogue(_, text string) string { return text }
 
-func (text) Facts() *sqltext.Facts { return facts }
+func (text) Facts() *sqltext.Facts { return facts() }
 
-var facts = &sqltext.Facts{
-	Mark:        '?',
-	Numbers:     fact.Yes,
-	OwnNumbers:  fact.No, // drivers differ in how they count those
-	Application: fact.No,
+var facts = sync.OnceValue(func() *sqltext.Facts {
+	return &sqltext.Facts{
+		Mark:        '?',
+		Numbers:     fact.Yes,
+		OwnNumbers:  fact.No, // drivers differ in how they count those
+		Application: fact.No,
 
-	Schema: "file", Path: "as main",
+		Schema: "file", Path: "as main",
 
-	CreateLedger:   sqltext.CreateLedger,
-	LedgerState:    ledgerState,
-	LedgerTriggers: ledgerTriggers,
-	Issuers:        issuers,
-	Vocabulary:     sqltext.Vocabulary(Text, "", alive),
-}
+		CreateLedger:   sqltext.CreateLedger,
+		LedgerState:    ledgerState,
+		LedgerTriggers: ledgerTriggers(),
+		Issuers:        issuers(),
+		Vocabulary:     sqltext.Vocabulary(Text, "", alive),
+	}
+})
 
 // alive: leases have no sessions.
 func alive(string) string { return Text.Bool(true) }

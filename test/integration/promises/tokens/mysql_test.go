@@ -98,9 +98,9 @@ func TestTokensRotateOnMySQL(t *testing.T) {
 // A table that would cut or mix up names is refused, by what is wrong with it.
 func TestTokensSetupOnMySQL(t *testing.T) {
 	for _, test := range []struct{ name, create, want string }{
-		{"text name", "CREATE TABLE fencing_tokens (name varchar(512) PRIMARY KEY, token bigint)", "column name is of type varchar(512), want varbinary(512)"},
-		{"short name", "CREATE TABLE fencing_tokens (name varbinary(255) PRIMARY KEY, token bigint)", "too short"},
-		{"narrow token", "CREATE TABLE fencing_tokens (name varbinary(512) PRIMARY KEY, token integer)", "want bigint"},
+		{"text name", "CREATE TABLE fencing_tokens (name varchar(512) PRIMARY KEY, token bigint)", "column name is not a varbinary(512)"},
+		{"short name", "CREATE TABLE fencing_tokens (name varbinary(255) PRIMARY KEY, token bigint)", "column name is not a varbinary(512)"},
+		{"narrow token", "CREATE TABLE fencing_tokens (name varbinary(512) PRIMARY KEY, token integer)", "column token is not a bigint"},
 		{"not unique", "CREATE TABLE fencing_tokens (name varbinary(512), token bigint)", "not unique"},
 		{"unique prefix", "CREATE TABLE fencing_tokens (name varbinary(512), token bigint, UNIQUE (name(10)))", "not unique"},
 		{"unique together", "CREATE TABLE fencing_tokens (name varbinary(512), token bigint, UNIQUE (name, token))", "not unique"},
