@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Acquire takes the lease of key. While another holder has the lease, Acquire waits until ctx ends, unless a term
-// limits the wait. A lease that the database grants after ctx has ended is released in the background, or ends after
-// its TTL.
+// Acquire takes the lease of key. While another holder has the lease, Acquire waits until ctx ends or a term limits the
+// wait. A lease that the database grants after ctx has ended is released in the background, or ends after its TTL.
 //
 // Errors: [*HeldError] if a term limited the wait; [context.DeadlineExceeded] if the database didn't respond within
-// the time limit; [sqlfence.ErrTokenLimit] if the tokens of the key are used up; [ErrInvalid]; [ErrNoSessions]; or
-// the error of ctx or of the database. Acquire repeats only serialization failures and deadlocks.
+// that limit; [sqlfence.ErrTokenLimit]; [ErrInvalid]; [ErrNoSessions]; or the error of ctx or of the database. Only
+// serialization failures and deadlocks are repeated.
 func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease, error) {
 	r, err := m.request(key, terms)
 	if err != nil {
@@ -26,7 +26,7 @@ func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease
 }
 
 // TryAcquire makes one attempt, and reports whether it succeeded instead of returning ErrHeld. [Timeout] limits the
-// attempt, by default to 5 s; other terms about waiting have no effect. Other errors are those of [Leases.Acquire].
+// attempt, by default to 5 s; other terms about waiting have no effect. Errors are those of [Leases.Acquire].
 func (m *Leases) TryAcquire(ctx context.Context, key string, terms ...Term) (lease *Lease, ok bool, err error) {
 	r, err := m.request(key, terms)
 	if err != nil {
@@ -41,14 +41,12 @@ func (m *Leases) TryAcquire(ctx context.Context, key string, terms ...Term) (lea
 	return lease, lease != nil, err
 }
 
-// waitInLine asks whenever it is this request's turn, until the lease is taken or
-// attempts or time run out.
+// waitInLine makes attempts when it is this request's turn, until one succeeds or attempts or time run out.
 func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
 	limited, cancel := r.limited(ctx)
 	defer cancel()
 	a := acquisition{request: r}
-	// A caller that resumes may hold the lease already, and must not wait for callers that wait
-	// for its release.
+	// A caller that resumes may hold the lease for whose release the others wait.
 	if r.resumes && m.queues.busy(r.key) {
 		if lease, _, err := m.ask(ctx, limited, &a); lease != nil || err != nil {
 			return lease, err
@@ -86,14 +84,12 @@ func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
 	return nil, a.held()
 }
 
-// A request holds the arguments of one call.
 type request struct {
 	key, lockID string
 	*terms
-	session sql.NullInt64
-	began   time.Time // for observers
-	// notified is how long the attempt is going to wait for a notification; 0: it isn't.
-	notified time.Duration
+	session  sql.NullInt64
+	began    time.Time     // for observers
+	notified time.Duration // how long the attempt is going to wait for a notification; 0: it isn't
 }
 
 func (m *Leases) request(key string, list []Term) (*request, error) {
@@ -112,7 +108,7 @@ func (m *Leases) request(key string, list []Term) (*request, error) {
 	return r, nil
 }
 
-// limited returns ctx with the limit of the request.
+// limited returns ctx with the request's time limit.
 func (r *request) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.limit == 0 {
 		return ctx, func() {}
@@ -126,4 +122,73 @@ func (r *request) wrap(err error) error {
 		return err
 	}
 	return fmt.Errorf("lease: acquire %q: %w", r.key, err)
+}
+
+// ask makes one attempt and keeps the outcome in a. limited is ctx with the request's time limit. The lease is nil if
+// another holder has it.
+func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *outcome, error) {
+	a.attempts++
+	for {
+		var on *session
+		if a.ephemeral {
+			var err error
+			if on, err = m.sessions.enter(limited); err != nil {
+				return nil, nil, a.failed(ctx, limited, m.explain(ctx, err))
+			}
+		}
+		a.session = on.number()
+		o, err := m.take(limited, a.request)
+		switch {
+		case err != nil:
+			on.leave()
+			return nil, nil, a.failed(ctx, limited, m.explain(ctx, err))
+		case o.won != nil:
+			a.last = o
+			m.options.WarnOfLimit("lease", o.won.Token)
+			if !o.won.Ephemeral { // a lease that is resumed needs no session
+				on.leave()
+				on = nil
+			}
+			l := m.newLease(ctx, o.won, on, a.terms)
+			m.observe(ctx, a, l, o)
+			return l, o, nil
+		case o.session.Bool:
+			a.last = o
+			on.leave()
+			m.observe(ctx, a, nil, o)
+			return nil, o, nil
+		case !o.session.Valid:
+			on.leave()
+			return nil, nil, a.wrap(errPooled)
+		}
+		on.lost()
+		on.leave()
+	}
+}
+
+// take makes an attempt, in a shared statement if many are made at once. When ctx ends, it returns at once, and what
+// the statement may still take is released in the background.
+func (m *Leases) take(ctx context.Context, r *request) (*outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	t := &taking{r: r}
+	if err := m.settle(ctx, t); err != nil {
+		return nil, err
+	}
+	o := t.o
+	if o.won != nil && o.won.LockID != r.lockID && m.abandoned.has(o.won.LockID) { // it is about to be free
+		o.won, o.live = nil, true
+	}
+	switch {
+	case o.won != nil:
+		o.won.deadline = o.sent.Add(o.won.left)
+	case !o.live && o.token >= sqlfence.MaxToken:
+		return nil, fmt.Errorf("%w: %s", sqlfence.ErrTokenLimit,
+			sqltext.Exhausted(r.key, o.token, sqlfence.MaxToken))
+	case !o.live && o.token < 0:
+		return nil, fmt.Errorf("the table %s holds the negative token %d, which was never issued: correct the "+
+			"row by hand", sqltext.LedgerTable, o.token)
+	}
+	return o, nil
 }

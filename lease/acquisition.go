@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// An acquisition is a request that may have to ask several times.
+// An acquisition is a request that may need several attempts.
 type acquisition struct {
 	*request
 	attempts int
@@ -19,21 +19,17 @@ type acquisition struct {
 	unmarked int      // how many attempts in a row could not ask for a notification
 }
 
-// longestPause bounds the back-off, and the pause of a waiter that relies on
-// notifications.
+// longestPause bounds the backoff, and the pause of a waiter that relies on notifications.
 const longestPause = 5 * time.Second
 
-// exhausted reports whether the attempts have run out.
 func (a *acquisition) exhausted() bool { return a.pauses >= a.retries }
 
-// pause waits until it is time to ask again, or returns false if ctx has ended. With
-// listens a release would wake the waiter.
+// pause waits until the next attempt; false if ctx has ended. With listens, a release would wake the waiter.
 func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
 	delay, counts := a.delay(listens), true
 	if a.notified > 0 && a.last != nil && !(a.last.live && a.last.marked) {
-		// The lease has changed hands meanwhile, and no release would notify: the mark of one that
-		// was free may have been swept away. Something else may keep the mark away, too, so it asks
-		// ever less often.
+		// The lease has changed hands, and no release would notify. Something else may keep the mark away, so the
+		// pauses grow.
 		if soon := time.Millisecond<<min(a.unmarked, 30) - time.Millisecond; soon < delay {
 			delay, counts = soon, false
 		}
@@ -56,7 +52,7 @@ func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
 	}
 }
 
-// longest returns how long a pause may be; 0 if there will be none.
+// longest bounds the next pause; 0 if there will be none.
 func (a *acquisition) longest() time.Duration {
 	switch {
 	case a.exhausted():
@@ -67,7 +63,7 @@ func (a *acquisition) longest() time.Duration {
 	return longestPause
 }
 
-// delay returns how long to pause: at most until the held lease ends.
+// delay returns the next pause, which ends with the held lease.
 func (a *acquisition) delay(listens bool) time.Duration {
 	d := longestPause
 	switch {
@@ -91,8 +87,8 @@ func randomly(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// gaveUp is the error when the time is over: ctx is the caller's. A caller without an answer of its
-// own goes by that of another in the line.
+// gaveUp is the error when the time is over. ctx is the caller's. A caller without an answer uses that of another
+// waiter.
 func (a *acquisition) gaveUp(ctx context.Context, w *waiter) error {
 	if err := ctx.Err(); err != nil {
 		return a.wrap(lost.Explain(ctx, err))
@@ -108,7 +104,7 @@ func (a *acquisition) gaveUp(ctx context.Context, w *waiter) error {
 
 func (a *acquisition) held() error {
 	e := &HeldError{Key: a.key, Attempts: a.attempts}
-	if !a.last.live { // it was free, and another was faster; the row told of the one before
+	if !a.last.live { // another process was faster, and the row has an earlier holder
 		return e
 	}
 	e.Holder = shown(a.last.holder)
@@ -118,8 +114,7 @@ func (a *acquisition) held() error {
 	return e
 }
 
-// failed is the error of an attempt. Once the time is over, it is what the last answer
-// said.
+// failed is the error of an attempt. Once the time is over, it is that of the last answer.
 func (a *acquisition) failed(ctx, limited context.Context, err error) error {
 	// A dialer's timer may be ahead of that of limited.
 	deadline, ok := limited.Deadline()
@@ -134,6 +129,5 @@ func (a *acquisition) failed(ctx, limited context.Context, err error) error {
 	return a.wrap(err)
 }
 
-// noAnswer says what a limit of time means: all connections are in use, or the server, or a lock that
-// it waits for, takes its time.
+// noAnswer reports a time limit: all connections are in use, or the server or a lock is slow.
 func noAnswer(err error) error { return fmt.Errorf("no answer from the database: %w", err) }

@@ -14,23 +14,22 @@ import (
 )
 
 const (
-	// goesOn is how long the statement of an attempt may take after its caller has gone; shortly is that time where
-	// the pool has no other connection. It is longer than a busy server takes, because to give up a statement is to
-	// give up its connection: callers with short deadlines would do little else but connect.
+	// goesOn is how long the statement of an attempt may take after its caller has gone, and shortly that time if the
+	// pool has no other connection. Giving up a statement gives up its connection, so goesOn is longer than a busy
+	// server takes.
 	goesOn  = 2 * time.Second
 	shortly = 500 * time.Millisecond
 
-	// mostGoOn is how many statements go on without their callers at most.
+	// mostGoOn is how many statements continue without their callers at most.
 	mostGoOn = 8
 
-	// lateLimit is how long an attempt is undone again after the first time, if its statement had no answer: the
-	// statement may be on its way to the server yet, as behind a network that stood still. A system that has closed
-	// the connection sends what is left for about 100 s (Linux: tcp_orphan_retries).
+	// lateLimit is how long an attempt is undone again if its statement had no answer: the statement may still be on
+	// its way. Linux sends the rest of a closed connection for about 100 s (tcp_orphan_retries).
 	lateLimit = 2 * time.Minute
 )
 
-// takeAlone makes the attempt by a statement of its own, and gives up its place when the statement has ended.
-// If ctx ends, takeAlone returns at once, and what the statement has taken is released.
+// takeAlone makes the attempt in a statement of its own, and leaves its place when the statement has ended. When ctx
+// ends, it returns at once, and what the statement took is released.
 func (m *Leases) takeAlone(ctx context.Context, t *taking, at share.Place) error {
 	sending, cancel := m.goOn(ctx)
 	answered := make(chan taking, 1)
@@ -54,14 +53,13 @@ func (m *Leases) takeAlone(ctx context.Context, t *taking, at share.Place) error
 	}
 }
 
-// abandoned are the lock ids of attempts that are undone if they take a lease. A caller that resumes a lease must not
-// be given such a lease.
+// abandoned has the lock ids of attempts that are being undone. A caller that resumes must not get their leases.
 type abandoned struct {
 	mu    sync.Mutex
 	until map[string]time.Time // by lock id: when what it has taken will have ended
 }
 
-// add adds the lock id of an attempt before its caller can make another one.
+// add must be called before the caller can make another attempt.
 func (a *abandoned) add(r *request) {
 	if !r.resumes { // only then a caller is given a lease that another attempt has taken
 		return
@@ -76,7 +74,6 @@ func (a *abandoned) add(r *request) {
 	a.until[r.lockID] = now.Add(2*goesOn + r.ttl)
 }
 
-// has reports whether an attempt with this lock id is undone.
 func (a *abandoned) has(lockID string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,8 +81,7 @@ func (a *abandoned) has(lockID string) bool {
 	return found
 }
 
-// takeOnce sends the attempt's statement. It sends the statement again if that has been rolled back, or met a
-// connection that was broken.
+// takeOnce sends the attempt's statement, and sends it again after a rollback or a broken connection.
 func (m *Leases) takeOnce(ctx context.Context, t *taking) error {
 	var o outcome
 	again := t.unknown
@@ -120,9 +116,9 @@ func (m *Leases) outlive(sending context.Context, answered <-chan taking, r *req
 	}
 }
 
-// goOn returns a context for statements of a caller with ctx. They wait for a connection only until ctx ends; see
-// callerOf. But a statement that was sent doesn't see ctx end: a driver may answer a cancelled context before the
-// database has read the statement, and closes its connection then. So it goes on for a short time.
+// goOn returns a context for statements of a caller with ctx. They wait for a connection only until ctx ends (see
+// callerOf). A statement that was sent continues for a short time: a driver may answer a cancelled context before the
+// database has read the statement, and close the connection.
 func (m *Leases) goOn(ctx context.Context) (context.Context, context.CancelFunc) {
 	sending, cancel := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), callerKey{}, ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -142,7 +138,7 @@ func (m *Leases) goOn(ctx context.Context) (context.Context, context.CancelFunc)
 	}
 }
 
-// patience is how long a statement may go on. It is short if others wait for its connection.
+// patience is how long a statement may continue, less if others wait for its connection.
 func (m *Leases) patience() time.Duration {
 	switch {
 	case m.goingOn.Load() > mostGoOn:
@@ -153,8 +149,8 @@ func (m *Leases) patience() time.Duration {
 	return goesOn
 }
 
-// undo releases in the background what an attempt may have taken. It is tried until the lease would have ended by its
-// ttl. late: the attempt's statement had no answer, so to find nothing isn't the end.
+// undo releases in the background what an attempt may have taken, until the lease would have ended. late: the statement
+// had no answer and may still arrive.
 func (m *Leases) undo(r *request, late bool) {
 	m.abandoned.add(r)
 	var first time.Time
@@ -194,7 +190,6 @@ type unsentError struct{ error }
 
 func (e *unsentError) Unwrap() error { return e.error }
 
-// wasSent reports whether the statement that ended with err may have reached the server.
 func wasSent(err error) bool {
 	var unsent *unsentError
 	return !errors.As(err, &unsent)

@@ -16,7 +16,6 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A database sends statements.
 type database struct {
 	db        *sql.DB
 	cleanup   *cleanup.Queue // of what outlives its caller
@@ -27,17 +26,15 @@ type database struct {
 
 func (d *database) log() *slog.Logger { return d.options.Log() }
 
-// query sends a statement and calls scan for each row. The statement may be sent again
-// after it was executed, so it must come to the same then.
+// query sends a statement and calls scan for each row. The statement may be executed twice.
 func (d *database) query(ctx context.Context, scan func(*sql.Rows) error, s statement) error {
 	return d.sendAgain(func(bool) error {
 		return dberr.Resend(ctx, dberr.IsRolledBack, func() error { return queryOnce(ctx, d.db, scan, s) })
 	})
 }
 
-// queryAgain is query for a statement that comes to something else when it is sent a
-// second time, because the connection broke before the answer had come: it reports whether
-// it was. Package sql would send it again by itself, and not say so; it doesn't on a
+// queryAgain is query for a statement that has another result the second time. It reports whether the statement was
+// sent twice, because the connection broke before the answer. Package sql would send it again silently, except on a
 // connection that was taken from the pool before.
 func (d *database) queryAgain(ctx context.Context, scan func(*sql.Rows) error, s statement) (again bool, err error) {
 	err = d.sendAgain(func(second bool) error {
@@ -50,8 +47,7 @@ func (d *database) queryAgain(ctx context.Context, scan func(*sql.Rows) error, s
 	return again, err
 }
 
-// conn takes a connection from the pool, for a statement that is sent under ctx. If its caller has gone, it waits for
-// none.
+// conn takes a connection for a statement that is sent under ctx, while its caller waits.
 func (d *database) conn(ctx context.Context) (*sql.Conn, error) {
 	caller := callerOf(ctx)
 	conn, err := d.db.Conn(caller)
@@ -61,7 +57,7 @@ func (d *database) conn(ctx context.Context) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// queryOn sends a statement on a connection that was taken from the pool before: once.
+// queryOn sends a statement once, on a connection that was taken from the pool before.
 func (d *database) queryOn(ctx context.Context, scan func(*sql.Rows) error, s statement) error {
 	conn, err := d.conn(ctx)
 	if err != nil {
@@ -71,8 +67,8 @@ func (d *database) queryOn(ctx context.Context, scan func(*sql.Rows) error, s st
 	return queryOnce(ctx, conn, scan, s)
 }
 
-// sendAgain calls send, and calls it again while it meets a broken connection: the pool's idle connections may all be
-// broken. The statement may have been executed the first time.
+// sendAgain calls send, and calls it again after a broken connection: all idle connections of the pool may be broken.
+// The statement may have been executed the first time.
 func (d *database) sendAgain(send func(second bool) error) error {
 	err := send(false)
 	for more := d.db.Stats().Idle + 1; more > 0 && errors.Is(err, driver.ErrBadConn); more-- {
@@ -81,7 +77,7 @@ func (d *database) sendAgain(send func(second bool) error) error {
 	return err
 }
 
-// exec sends a statement that gives no rows, and returns how many it changed.
+// exec sends a statement and returns how many rows it changed.
 func (d *database) exec(ctx context.Context, s statement) (n int64, err error) {
 	err = dberr.Resend(ctx, dberr.IsRolledBack, func() error {
 		return s.send(ctx, d.db, func(db querier, text string) error {
@@ -95,7 +91,6 @@ func (d *database) exec(ctx context.Context, s statement) (n int64, err error) {
 	return n, err
 }
 
-// sendFloored sends a statement that holds the floor of the tokens.
 func (d *database) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
 	found, err := d.timelines.Send(f, send, func(text string) error {
 		_, err := d.exec(callerOf(ctx), statement{text: text})
@@ -113,8 +108,7 @@ type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// send has do send the statement: in a transaction, if it wants one, behind what comes
-// before.
+// send makes do send the statement, in a transaction if it wants one.
 func (s statement) send(ctx context.Context, db querier, do func(db querier, text string) error) error {
 	begins, ok := db.(interface {
 		BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
@@ -143,8 +137,8 @@ func (s statement) send(ctx context.Context, db querier, do func(db querier, tex
 	return tx.Commit()
 }
 
-// sendAlone sends what needs no transaction, so that none stays open on the server, with the locks of
-// its rows, if this process is stopped or cut off in the midst of it. done is false where that changed nothing.
+// sendAlone sends the form without a transaction: a process that is stopped in the middle would leave a transaction
+// open on the server, with the locks of its rows. done is false if the form changed nothing.
 func (s statement) sendAlone(
 	ctx context.Context, db querier, do func(db querier, text string) error,
 ) (done bool, err error) {
@@ -170,7 +164,6 @@ func (s statement) sendAlone(
 	return true, do(db, s.answer)
 }
 
-// queryOnce sends a statement that gives rows.
 func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, s statement) error {
 	return s.send(ctx, db, func(db querier, text string) error {
 		return dialectopt.EachRow(ctx, db, scan, text, s.args...)
@@ -179,9 +172,8 @@ func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, s st
 
 func ignore(*sql.Rows) error { return nil }
 
-// mayHaveCommitted reports whether a statement may have committed that ended with
-// err: unless the server itself says that it failed. What it, or a pooler before
-// it, says of a connection that breaks tells nothing about the statement.
+// mayHaveCommitted reports whether a statement that ended with err may have committed: unless the server says that it
+// failed. A server's or pooler's error about a broken connection says nothing about the statement.
 func mayHaveCommitted(err error) bool {
 	if !wasSent(err) {
 		return false

@@ -33,7 +33,7 @@ type dialect struct {
 	// got the lease and its answer was lost: then the outcome is this lease.
 	take func(ctx context.Context, db *database, r *request, o *outcome) error
 
-	// takeAll makes the attempts at leases of different keys in one statement, and sets the outcomes that it settles. It
+	// takeAll makes attempts at leases of different keys in one statement, and sets the outcomes that it settles. It
 	// waits for no lock, and settles nothing that a lock or an unusual state keeps from it. ok is false if statements
 	// can't be shared in this database.
 	takeAll func(ctx context.Context, db *database, asked []*taking) (ok, committing bool, _ error)
@@ -78,27 +78,23 @@ type dialect struct {
 
 var dialects = dialectopt.For(postgres, sqlite, mysql)
 
-// A statement is one text with its arguments. Each is atomic in itself, as a transaction with
-// those before it.
+// A statement is one text with its arguments. It is atomic, together with those before it.
 type statement struct {
 	text string
 	args []any
 
-	before []string       // what comes first; only in a transaction
-	tx     *sql.TxOptions // of the transaction that it is sent in; nil: alone
+	before []string       // sent first, only in a transaction
+	tx     *sql.TxOptions // of its transaction; nil for none
 
-	// alone does the same by itself. Where it changes a row, answer comes behind it, if
-	// there is one, in place of the transaction.
+	// alone does the same without a transaction. If alone changes a row, answer replaces the transaction.
 	alone, answer string
 }
 
-// createIndex is for list: of the leases that ever were, few are live.
+// createIndex is for list, because few of all leases are live.
 const createIndex = "CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)"
 
-// pieces are those that the texts of all dialects may name.
 var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}
 
-// render returns a text with its pieces written out.
 func render(d sqltext.Dialect, text string, own ...sqltext.Pieces) string {
 	text, _ = sqltext.Render(d, text, append(own, pieces)...)
 	return text

@@ -2,15 +2,17 @@ package lease
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"time"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// Do acquires the lease of key as [Leases.Acquire] does, calls f with the context of the lease, and releases the
-// lease when f returns or panics. Heartbeats extend the lease while f runs, and are repeated after an error until the
-// lease ends by this process's clock. When the lease is lost, the context of f ends, and f must return.
+// Do acquires the lease of key as [Leases.Acquire] does, calls f with the context of the lease, and releases the lease
+// when f returns or panics. Heartbeats extend the lease while f runs, and are repeated after an error until the lease
+// ends by this process's clock. When the lease is lost, the context of f ends, and f must return.
 //
 // Errors are those of Acquire and of f. If the lease was lost before f returned, the error is also ErrLeaseLost and
 // [sqlfence.ErrStale], and never context.Canceled. A failed release is logged, and the lease ends after its TTL.
@@ -31,9 +33,35 @@ func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context)
 	return f(l.Context())
 }
 
-// verdict returns the error of work that has failed with err, or not at all, and of the loss
-// of the lease, if it was lost. The context's error is the caller's only if it was the caller's
-// context that ended the work.
+// Tx acquires the lease of key as [Leases.Do] does, and calls f in a transaction that commits only if no other process
+// has taken over, whatever f executes (see [tokens.Store.Hold]). No table must be registered, and db needs no fence.
+// While the transaction is open, no other process gets a token for the key. Heartbeats need a second connection of the
+// pool.
+//
+// After a temporary error, such as a serialization failure, Tx runs f again in a new transaction. So f must have no
+// effects outside of the transaction, must not end it, must return the errors of its statements, and must roll back
+// only to its own savepoints. On MySQL and MariaDB, DDL, TRUNCATE and procedures that commit would end the transaction;
+// a fenced database refuses them.
+//
+// If the lease is lost, the transaction is rolled back and the error is [sqlfence.ErrStale], usually also ErrLeaseLost.
+// Without a response to COMMIT the error is [sqlfence.ErrUnknownOutcome]. Other errors are those of Acquire, of Hold
+// and of f.
+func (m *Leases) Tx(
+	ctx context.Context, key string, f func(ctx context.Context, tx *sql.Tx) error, terms ...Term,
+) error {
+	return m.Do(ctx, key, func(ctx context.Context) error {
+		l, _ := FromContext(ctx)
+		return sqlfence.Retry(ctx, m.db, sqlfence.RetryOptions{}, func(ctx context.Context, tx *sql.Tx) error {
+			if err := m.ledger.Hold(ctx, tx, l.Token()); err != nil {
+				return err
+			}
+			return f(ctx, tx)
+		})
+	}, terms...)
+}
+
+// verdict returns the error of work that ended with err, joined with the loss of the lease. The context's error remains
+// only if the caller's context ended the work.
 func (l *Lease) verdict(ctx context.Context, loss, err error) error {
 	switch {
 	case loss == nil:
@@ -46,8 +74,7 @@ func (l *Lease) verdict(ctx context.Context, loss, err error) error {
 	return errors.Join(loss, err)
 }
 
-// heartbeats extends the lease in the background until stop has returned, also if ctx ends
-// before.
+// heartbeats extends the lease in the background until stop has returned, even after ctx has ended.
 func (l *Lease) heartbeats(ctx context.Context, r *request) (stop func()) {
 	stopped := make(chan struct{})
 	beating, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -106,8 +133,7 @@ func (l *Lease) keep(ctx context.Context, ttl, every time.Duration) {
 	}
 }
 
-// beatOnce extends the lease. It gives up on a connection that doesn't answer within
-// limit, so that the next heartbeat can use another.
+// beatOnce extends the lease. After limit it gives up, so that the next heartbeat can use another connection.
 func (l *Lease) beatOnce(ctx context.Context, ttl, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -16,16 +16,16 @@ import (
 
 // An Election makes one process at a time the leader, among all processes that run an Election with the same key, and
 // gives the token to all of the leader's writes. Other processes get an error before such a write is sent. The leader
-// is the holder of the key's lease.
+// holds the key's lease.
 //
 //	election, err := lease.NewElection("jobs", lease.Callbacks{Elected: work})
 //	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("jobs"), sqlfence.WithTokenSource(election.Tokens))
 //	leases, err := lease.New(db)
 //	err = election.Run(ctx, leases)
 //
-// After a process has lost and won the lease again, a write must not depend on data from the first leadership.
-// Elected and transactions are protected against that. Other goroutines must pass the token of [Election.Lease] to
-// [sqlfence.WithFence] before they read.
+// After a process has lost and won the lease again, a write must not depend on data from the first leadership. Elected
+// and transactions are safe. Other goroutines must pass the token of [Election.Lease] to [sqlfence.WithFence] before
+// they read.
 //
 // The zero value can't be used. An Election is safe for concurrent use.
 type Election struct {
@@ -36,25 +36,25 @@ type Election struct {
 	current atomic.Pointer[leadership] // the last one; nil before the first
 }
 
-// Callbacks are the functions that an [Election] calls. Each may be nil. Short and Lost are never called
-// concurrently, and must return soon.
+// Callbacks are the functions that an [Election] calls. Each may be nil. Short and Lost are never called concurrently,
+// and must return soon.
 type Callbacks struct {
-	// Elected is called once in a leadership, on a new goroutine. ctx carries the token, and ends when the lease or
-	// the context of Run ends, or after [Election.Resign]; its cause is the reason. Elected must return then, because
-	// no new campaign starts before. If Elected returns earlier, the leadership continues.
+	// Elected is called once in a leadership, on a new goroutine. ctx carries the token, and ends when the lease or the
+	// context of Run ends, or after [Election.Resign]; its cause is the reason. Elected must return then, because no
+	// new campaign starts before. If Elected returns earlier, the leadership continues.
 	Elected func(ctx context.Context)
 
 	// Short is called when heartbeats fail and, by default, a third of the TTL is left (docs/leases.md has the
-	// formula). err is the error of the last heartbeat, or nil without a response. Short is called again only after
-	// the lease was extended.
+	// formula). err is the error of the last heartbeat, or nil without a response. After the lease was extended, Short
+	// may be called again.
 	Short func(left time.Duration, err error)
 
 	// Lost is called at most once in a leadership, with a [*LostError], but not after Resign.
 	Lost func(err error)
 }
 
-// NewElection returns an election of key. The terms override the defaults of the Leases that [Election.Run] gets. Of
-// the terms about waiting, only [Backoff] and [Interval] have an effect. Errors are [ErrInvalid].
+// NewElection returns an election of key. The terms override the defaults of the Leases of [Election.Run]. Of the terms
+// about waiting, only [Backoff] and [Interval] have an effect. Errors are [ErrInvalid].
 func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
@@ -67,9 +67,9 @@ func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 }
 
 // Run campaigns until this process is the leader, extends the lease, and campaigns again after a loss. When ctx ends,
-// Run releases the lease after Elected has returned, and returns nil. Failures of the database are logged and
-// repeated after at most 5 s. Run must not be called concurrently. Its errors are those that a new attempt can't fix:
-// [ErrInvalid], [sqlfence.ErrTokenLimit], [ErrNoSessions], a [*sqlfence.SetupError], and a closed database.
+// Run releases the lease after Elected has returned, and returns nil. Failures of the database are logged and repeated
+// after at most 5 s. Run must not be called concurrently. Errors are those that no attempt can fix: [ErrInvalid],
+// [sqlfence.ErrTokenLimit], [ErrNoSessions], a [*sqlfence.SetupError], and a closed database.
 func (e *Election) Run(ctx context.Context, leases *Leases) error {
 	if !e.running.CompareAndSwap(false, true) {
 		return invalid("the election of %q is running already", e.key)
@@ -78,7 +78,9 @@ func (e *Election) Run(ctx context.Context, leases *Leases) error {
 	for {
 		l, r, err := e.campaign(ctx, leases)
 		if err != nil || ctx.Err() != nil {
-			l.abandon(ctx)
+			if l != nil { // it came too late
+				_ = l.finishDo(ctx)
+			}
 			return err
 		}
 		if resigned := e.lead(ctx, l, r); resigned && ctx.Err() == nil {
@@ -87,8 +89,8 @@ func (e *Election) Run(ctx context.Context, leases *Leases) error {
 	}
 }
 
-// Resign ends the context of Elected with [ErrReleased] as its cause, and releases the lease when Elected has
-// returned. Run campaigns again 10 s later; to stop for good, end the context of Run.
+// Resign ends the context of Elected with [ErrReleased] as its cause, and releases the lease when Elected has returned.
+// Run campaigns again 10 s later.
 func (e *Election) Resign() {
 	if p := e.current.Load(); p != nil {
 		p.end(ErrReleased)
@@ -101,8 +103,8 @@ func (e *Election) IsLeader() bool {
 	return p != nil && p.ctx.Err() == nil
 }
 
-// Lease returns the lease of the current leadership, or a [*NotLeaderError]. Releasing the lease resigns at once,
-// without waiting for Elected.
+// Lease returns the lease of the current leadership, or a [*NotLeaderError]. Releasing it resigns at once, without
+// waiting for Elected.
 func (e *Election) Lease() (*Lease, error) {
 	held := e.last()
 	if err := leads(held, e.key); err != nil {
@@ -116,9 +118,9 @@ func (e *Election) Tokens(_ context.Context, names []string) ([]sqlfence.Token, 
 	return TokensOf(e.last(), e.key, names)
 }
 
-// TokensOf implements a token source for an election of another package. held is its last lease, or nil. TokensOf
-// returns the token if names contains key, or "books/" for the key "books/42". If the lease isn't live, the error is
-// a [*NotLeaderError].
+// TokensOf implements a token source for an election of another package. held is its last lease, or nil. If names
+// contains key, or "books/" for the key "books/42", TokensOf returns the token, or a [*NotLeaderError] if the lease
+// isn't live.
 func TokensOf(held *Lease, key string, names []string) ([]sqlfence.Token, error) {
 	for _, name := range names {
 		if name == key || strings.HasSuffix(name, "/") && strings.HasPrefix(key, name) {
@@ -131,7 +133,7 @@ func TokensOf(held *Lease, key string, names []string) ([]sqlfence.Token, error)
 	return nil, nil
 }
 
-// leads returns why a process doesn't lead that has got a lease last, or none.
+// leads returns why a process with this last lease isn't the leader.
 func leads(held *Lease, key string) error {
 	if held == nil {
 		return &NotLeaderError{Key: key}
@@ -142,7 +144,6 @@ func leads(held *Lease, key string) error {
 	return nil
 }
 
-// last returns the lease of this process's last leadership, or nil.
 func (e *Election) last() *Lease {
 	if p := e.current.Load(); p != nil {
 		return p.lease
@@ -150,14 +151,14 @@ func (e *Election) last() *Lease {
 	return nil
 }
 
-// campaign waits for the lease. There is neither a lease nor an error if ctx has ended.
+// campaign waits for the lease. If ctx has ended, it returns neither a lease nor an error.
 func (e *Election) campaign(ctx context.Context, m *Leases) (*Lease, *request, error) {
 	for pause := defaultBackoff; ctx.Err() == nil; {
 		r, err := m.request(e.key, e.terms)
 		if err != nil {
 			return nil, nil, err
 		}
-		r.waitRound()
+		r.retries, r.limit = math.MaxInt, campaignRound
 		l, err := m.waitInLine(ctx, r)
 		switch {
 		case err == nil:
@@ -176,16 +177,10 @@ func (e *Election) campaign(ctx context.Context, m *Leases) (*Lease, *request, e
 	return nil, nil, nil
 }
 
-// campaignRound is how long a candidate waits in line before it begins anew, so that it
-// doesn't wait for ever for an answer on a connection that is dead.
+// campaignRound is how long a candidate waits in line before it begins again, because its connection may be dead.
 const campaignRound = 30 * time.Second
 
-// waitRound leaves the pauses as they are, and sets the limits to a round.
-func (t *terms) waitRound() {
-	t.retries, t.limit = math.MaxInt, campaignRound
-}
-
-// isFinal reports whether a campaign that failed with err would fail again.
+// isFinal reports whether another campaign would fail in the same way.
 func isFinal(err error) bool {
 	var setup *sqlfence.SetupError
 	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrNoSessions) || errors.Is(err, sqlfence.ErrTokenLimit) ||
@@ -209,5 +204,5 @@ func (e *NotLeaderError) Error() string {
 
 func (e *NotLeaderError) Is(target error) bool { return target == ErrNotLeader }
 
-// Unwrap returns why the last leadership ended, a [*LostError] or [ErrReleased], or nil if there was none.
+// Unwrap returns why the last leadership ended, a [*LostError] or [ErrReleased], or nil without one.
 func (e *NotLeaderError) Unwrap() error { return e.err }

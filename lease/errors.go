@@ -27,14 +27,14 @@ var (
 	ErrNotLeader = errors.New("lease: not the leader")
 
 	// ErrNoSessions: [Ephemeral] can't work with a pooler that shares sessions, several servers, or a pool of one
-	// connection. Nothing was changed. Leave Ephemeral out.
+	// connection. Nothing was changed.
 	ErrNoSessions = errors.New("lease: no session can stand for the holder of an ephemeral lease")
 
 	// ErrInvalid: an argument or option is invalid, and nothing was sent. It is also [sqlfence.ErrInvalid].
 	ErrInvalid error = &invalidError{errors.New("lease: invalid argument")}
 )
 
-// A HeldError reports which holder has the lease. It is [ErrHeld]. Try again after Until, or give up.
+// A HeldError reports which holder has the lease. It is [ErrHeld].
 type HeldError struct {
 	Key      string
 	Holder   string    // from [Holder] or [Resume]; may be empty
@@ -74,8 +74,8 @@ func (e *NotHeldError) Error() string {
 
 func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
 
-// A LostError reports that a lease ended before its holder released it. Another process may hold the key now. Stop
-// the work, and acquire a new lease before starting it again. A LostError is [ErrLeaseLost] and [sqlfence.ErrStale].
+// A LostError reports that a lease ended before its holder released it, so another process may hold the key. Stop the
+// work, and acquire a new lease before starting it again. A LostError is [ErrLeaseLost] and [sqlfence.ErrStale].
 type LostError struct {
 	Token  sqlfence.Token // its Name is the key
 	Reason string         // for display
@@ -97,7 +97,7 @@ func (e *LostError) Is(target error) bool {
 }
 
 // Unwrap returns the error of the last heartbeat, or nil. It never matches [context.Canceled] or
-// [context.DeadlineExceeded], because these would not describe the caller's context.
+// [context.DeadlineExceeded].
 func (e *LostError) Unwrap() error {
 	if e.err == nil {
 		return nil
@@ -107,13 +107,11 @@ func (e *LostError) Unwrap() error {
 
 func (e *LostError) Temporary() bool { return false }
 
-// noSessions returns an [ErrNoSessions] with its reason.
 func noSessions(reason string) error {
 	return fmt.Errorf("%w: %s; leave out Ephemeral, so that the lease ends with its ttl", ErrNoSessions, reason)
 }
 
-// errTiDB: a statement of the server's is evaluated again behind a wait, and keeps the LAST_INSERT_ID of the time
-// before.
+// errTiDB: after a wait TiDB evaluates a statement again, and keeps the earlier LAST_INSERT_ID.
 var errTiDB = errors.New("leases are not known to hold on TiDB; take a lock of another service, and adopt its tokens " +
 	"(docs/tidb.md)")
 
@@ -124,7 +122,6 @@ var (
 		"second one (SetMaxOpenConns)")
 )
 
-// An invalidError is [ErrInvalid] with the text of another error.
 type invalidError struct{ error }
 
 func (*invalidError) Is(target error) bool {

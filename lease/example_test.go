@@ -317,5 +317,5 @@ func ExampleNormalizeKey() {
 	fmt.Println(err)
 	// Output:
 	// "café" <nil>
-	// lease: invalid argument: the key is empty
+	// lease: invalid argument: the key names its tokens: a token's name is empty
 }

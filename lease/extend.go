@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Extend changes the end of the live lease with this lock id to ttl (1 ms to 24 h) from now, and returns the new end
-// by the server's clock. The holder of a [Lease] must use [Lease.Extend]. Errors: [*NotHeldError]; [ErrInvalid]; or
-// the database's, after which the lease may have been extended.
+// Extend changes the end of the live lease with this lock id to ttl (1 ms to 24 h) from now, and returns the new end by
+// the server's clock. The holder of a [Lease] must use [Lease.Extend]. Errors: [*NotHeldError]; [ErrInvalid]; or the
+// database's, after which the lease may have been extended.
 func (m *Leases) Extend(ctx context.Context, lockID string, ttl time.Duration) (time.Time, error) {
 	until, _, err := m.extend(ctx, lockID, ttl)
 	return until, err
@@ -40,9 +40,9 @@ func (m *Leases) extend(
 	return until, left, nil
 }
 
-// Release ends the live lease with this lock id, regardless of [MinHold]. The holder of a [Lease] must use
-// [Lease.Release], which handles the end of ctx in the same way. Errors: [*NotHeldError]; [ErrInvalid]; the error of
-// ctx; or the database's, after which the lease may have been released.
+// Release ends the live lease with this lock id, even before its [MinHold]. The holder of a [Lease] must use
+// [Lease.Release]; the end of ctx has the same effect. Errors: [*NotHeldError]; [ErrInvalid]; the error of ctx; or the
+// database's, after which the lease may have been released.
 func (m *Leases) Release(ctx context.Context, lockID string) error {
 	return m.releaseAfter(ctx, lockID, 0)
 }
@@ -71,13 +71,11 @@ func (m *Leases) releaseAfter(ctx context.Context, lockID string, hold time.Dura
 	return e
 }
 
-// errAnswerLost: a release was sent again because the first answer was lost, and the lease's
-// row tells of neither: another has taken the lease since.
+// errAnswerLost: a release was sent twice because the first answer was lost, and another holder has replaced the row.
 var errAnswerLost = errors.New("lease: release: the answer was lost with the connection; the lease has ended by " +
 	"this release or before it")
 
-// notHeld returns the error for a lock id without a live lease. It asks the database
-// whether the lease has expired, for the error's text.
+// notHeld returns the error for a lock id without a live lease. It queries whether the lease has expired.
 func (m *Leases) notHeld(ctx context.Context, lockID string) *NotHeldError {
 	e := &NotHeldError{LockID: lockID}
 	// Without an answer the refusal stands all the same.

@@ -12,9 +12,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// A Lease is a key that this process holds until [Lease.Release], or until the lease expires. It is safe for
-// concurrent use. Its methods and its context compare with the process's clock, so they report the end even if the
-// database is unreachable, and at once after a pause of the process.
+// A Lease is a key that this process holds until [Lease.Release], or until the lease expires. It is safe for concurrent
+// use. Its methods and its context compare with the process's clock, so they report the end even if the database is
+// unreachable, and at once after a pause of the process.
 type Lease struct {
 	leases  *Leases
 	info    Info
@@ -51,14 +51,12 @@ func (m *Leases) newLease(ctx context.Context, g *grant, on *session, t *terms) 
 	return l
 }
 
-// A leaseContext is the context of a lease, which has ended as soon as the lease's time is
-// over, also if the timer hasn't run yet.
+// A leaseContext ends with the lease's time, even if the timer hasn't run yet.
 type leaseContext struct {
 	context.Context
 	lease *Lease
 }
 
-// leaseKey is the key of a context's lease.
 type leaseKey struct{}
 
 // FromContext returns the lease of the innermost [Leases.Do] or [Leases.Tx] that ctx comes from.
@@ -104,7 +102,6 @@ func (l *Lease) LogValue() slog.Value { return slog.StringValue(l.String()) }
 // MarshalJSON encodes the [Info] without the lock id.
 func (l *Lease) MarshalJSON() ([]byte, error) { return json.Marshal(l.public()) }
 
-// public returns the lease as others see it.
 func (l *Lease) public() Info {
 	info := l.info
 	info.LockID, info.ExpiresAt = "", l.ExpiresAt()
@@ -112,10 +109,10 @@ func (l *Lease) public() Info {
 }
 
 // Context returns the context of Acquire with the token added. It also ends when the lease ends; its cause is then a
-// [*LostError] or [ErrReleased]. It has no deadline for the lease, which can be extended.
+// [*LostError] or [ErrReleased]. The lease sets no deadline.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Done returns a channel that is closed when the lease ends, but not when the context of Acquire ends.
+// Done returns a channel that is closed when the lease ends.
 func (l *Lease) Done() <-chan struct{} {
 	l.expire()
 	return l.held.Done()
@@ -129,9 +126,9 @@ func (l *Lease) Err() error {
 	return context.Cause(l.held)
 }
 
-// Extend changes the end of the lease to ttl from now: within the limits of [TTL] and greater than the [Margin]. If
-// the lease has ended, the error is that of [Lease.Err]. After an error of the database, Extend can be repeated, but
-// the lease may end earlier if ttl was shorter than the remaining time.
+// Extend changes the end of the lease to ttl from now: within the limits of [TTL] and greater than the [Margin]. If the
+// lease has ended, the error is that of [Lease.Err]. After an error of the database, Extend can be repeated, but the
+// lease may end earlier if ttl was shorter than the remaining time.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := checkTTL(ttl); err != nil {
 		return err
@@ -177,7 +174,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 // Release ends the lease. Only the first call succeeds; other calls, and calls after a loss, return the error of
 // [Lease.Err]. After any error, this process no longer holds the lease, and the lease ends in the database after its
 // TTL at the latest. If ctx has ended, Release returns its error and releases the lease in the background for up to 5
-// s; so before the program exits, pass a context that hasn't ended.
+// s.
 func (l *Lease) Release(ctx context.Context) error {
 	l.expire()
 	if !l.finish(ErrReleased) {
@@ -193,8 +190,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// moveDeadline sets when the lease ends, its margin aside, by this process's clock; it
-// is moved back only if later is set.
+// moveDeadline sets when the lease ends by this process's clock, before subtracting the margin. It postpones the end
+// only if later is set.
 func (l *Lease) moveDeadline(to time.Time, later bool) {
 	to = to.Add(-l.margin)
 	l.mu.Lock()
@@ -206,14 +203,13 @@ func (l *Lease) moveDeadline(to time.Time, later bool) {
 	l.timer.Reset(time.Until(to))
 }
 
-// left returns how long the lease lives unless it is extended.
 func (l *Lease) left() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return time.Until(l.deadline)
 }
 
-// expire ends the lease if its time has come: by the timer, or before the timer has run.
+// expire ends the lease if its time is over, called by the timer or before it has run.
 func (l *Lease) expire() {
 	l.mu.Lock()
 	left, err := time.Until(l.deadline), l.lastErr
@@ -224,7 +220,7 @@ func (l *Lease) expire() {
 	}
 }
 
-// lose ends the lease, unless it has ended already. The rest doesn't keep who asks waiting.
+// lose ends the lease, unless it has ended. The caller doesn't wait for observers and the session.
 func (l *Lease) lose(reason string, err error) {
 	loss := &LostError{Token: l.info.Token, Reason: reason, err: err}
 	if !l.finish(loss) {
@@ -236,8 +232,7 @@ func (l *Lease) lose(reason string, err error) {
 	}()
 }
 
-// lostBefore is the loss that a release finds out: a call has released the lease by its lock id, or
-// its session has ended, at an unknown time.
+// lostBefore is a loss at an unknown time that a release finds out: the lock id was released, or the session ended.
 func (l *Lease) lostBefore(err error) *LostError {
 	return &LostError{Token: l.info.Token, Reason: "it had ended before its release", err: err}
 }

@@ -26,9 +26,8 @@ type Leases struct {
 	sessions  *sessions
 }
 
-// New returns Leases on db. It sends nothing, and the caller closes db. By default, warnings go to
-// [log/slog.Default], waiters poll, and no observer is called. The error is [ErrInvalid] and lists all invalid
-// options.
+// New returns Leases on db. It sends nothing, and the caller closes db. By default, warnings go to [log/slog.Default],
+// waiters poll, and no observer is called. The error is [ErrInvalid] and lists all invalid options.
 func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if db == nil {
 		return nil, &invalidError{errors.New("lease: nil database")}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// channel is where a release notifies, with its key as the payload.
+// channel receives the key of each released lease.
 const channel = "sqlfence_leases"
 
 // A Listener receives PostgreSQL notifications. docs/leases.md has examples; [PoolListener] is one for pgx.
@@ -34,7 +34,7 @@ const (
 	listenerPause  = time.Second
 )
 
-// enter begins to listen, if there is a listener. It needs a call of leave.
+// enter starts the listener. It needs a call of leave.
 func (s *listenerState) enter() {
 	if s.listener == nil {
 		return

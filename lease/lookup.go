@@ -4,12 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"iter"
 	"log/slog"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
+	"github.com/sqlfence/sqlfence/internal/poll"
 )
 
 // Info describes a live lease, for display.
@@ -42,7 +44,7 @@ func (m *Leases) Lookup(ctx context.Context, key string) (Info, bool, error) {
 	if err != nil {
 		return Info{}, false, err
 	}
-	return m.decide(ctx, "key", key)
+	return m.one(ctx, "key", key, true)
 }
 
 // LookupID is [Leases.Lookup] by lock id.
@@ -50,7 +52,7 @@ func (m *Leases) LookupID(ctx context.Context, lockID string) (Info, bool, error
 	if err := validateLockID(lockID); err != nil {
 		return Info{}, false, err
 	}
-	return m.decide(ctx, "lock_id", lockID)
+	return m.one(ctx, "lock_id", lockID, true)
 }
 
 // IsLocked is [Leases.Lookup] without the [Info].
@@ -62,11 +64,34 @@ func (m *Leases) IsLocked(ctx context.Context, key string) (bool, error) {
 // List returns all live leases, ordered by key, for display: a standby may return old data. Errors are the
 // database's.
 func (m *Leases) List(ctx context.Context) ([]Info, error) {
-	return m.infos(ctx, m.dialect.list("", ""), showOnce)
+	return m.infos(ctx, m.dialect.list("", ""), false)
 }
 
-// Sweep deletes the rows of ended leases from fencing_leases and returns their number. Tokens are kept. Without
-// Sweep, the table keeps one row for each key. Errors are the database's.
+// Watch yields the current holder of key, and then each change, until the loop or ctx ends; without a holder, the
+// [Info] is the zero value. Watch polls every interval, which must be positive, and misses changes between two queries.
+// A standby may return old data. After [ErrInvalid] the loop ends. An error of the database comes with the zero Info,
+// and the loop continues.
+func (m *Leases) Watch(ctx context.Context, key string, interval time.Duration) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		key, err := NormalizeKey(key)
+		if err == nil && interval <= 0 {
+			err = invalid("an interval of %v, want more than 0", interval)
+		}
+		if err != nil {
+			yield(Info{}, err)
+			return
+		}
+		ask := func(ctx context.Context) (Info, error) {
+			found, _, err := m.one(ctx, "key", key, false)
+			return found, err
+		}
+		same := func(a, b Info) bool { return a.Token == b.Token }
+		poll.Changes(ctx, interval, ask, same)(yield)
+	}
+}
+
+// Sweep deletes the rows of ended leases from fencing_leases and returns their number. Tokens are kept. Without Sweep,
+// the table keeps one row for each key. Errors are the database's.
 func (m *Leases) Sweep(ctx context.Context) (int64, error) {
 	n, err := m.exec(ctx, m.dialect.sweep)
 	if err != nil {
@@ -75,27 +100,16 @@ func (m *Leases) Sweep(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// decide returns the live lease with a value in a column, unless the server that answers may be behind.
-func (m *Leases) decide(ctx context.Context, column, value string) (Info, bool, error) {
-	return oneOf(m.infos(ctx, m.dialect.list(column, value), decideOnce))
-}
-
-// show is decide for display: any server may answer.
-func (m *Leases) show(ctx context.Context, column, value string) (Info, bool, error) {
-	return oneOf(m.infos(ctx, m.dialect.list(column, value), showOnce))
-}
-
-func oneOf(found []Info, err error) (Info, bool, error) {
+// one returns the live lease with a value in a column. With decide, a server that may be behind returns an error.
+func (m *Leases) one(ctx context.Context, column, value string, decide bool) (Info, bool, error) {
+	found, err := m.infos(ctx, m.dialect.list(column, value), decide)
 	if err != nil || len(found) == 0 {
 		return Info{}, false, err
 	}
 	return found[0], true, nil
 }
 
-// infos sends a list by once.
-func (m *Leases) infos(ctx context.Context, s statement,
-	once func(ctx context.Context, m *Leases, scan func(dialectopt.Row) error, s statement) error,
-) (found []Info, err error) {
+func (m *Leases) infos(ctx context.Context, s statement, decide bool) (found []Info, err error) {
 	scan := func(row dialectopt.Row) error {
 		var i Info
 		var acquired, expires int64
@@ -107,20 +121,15 @@ func (m *Leases) infos(ctx context.Context, s statement,
 	}
 	err = dberr.Resend(ctx, dberr.IsRolledBack, func() error {
 		found = nil
-		return once(ctx, m, scan, s)
+		if !decide {
+			return queryOnce(ctx, m.db, func(rows *sql.Rows) error { return scan(rows) }, s)
+		}
+		return s.send(ctx, m.db, func(db querier, text string) error {
+			return dialectopt.Decide(ctx, db, m.dialect.server, scan, text, s.args...)
+		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("lease: lookup: %w", m.explain(ctx, err))
 	}
 	return found, nil
-}
-
-func showOnce(ctx context.Context, m *Leases, scan func(dialectopt.Row) error, s statement) error {
-	return queryOnce(ctx, m.db, func(rows *sql.Rows) error { return scan(rows) }, s)
-}
-
-func decideOnce(ctx context.Context, m *Leases, scan func(dialectopt.Row) error, s statement) error {
-	return s.send(ctx, m.db, func(db querier, text string) error {
-		return dialectopt.Decide(ctx, db, m.dialect.server, scan, text, s.args...)
-	})
 }

@@ -15,11 +15,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// mysql is MySQL and MariaDB. Its clock is that at the start of a statement, so what must not
-// be older than a wait for a lock is a statement behind the one that locks. Values are written
-// into the texts: arguments would take a round trip more, and be in the session's character
-// set. A session with autocommit = 0 would commit nothing, and read the same rows for ever; so
-// what is sent alone does nothing there, by aloneMySQL, and is then sent in a transaction.
+// mysql is MySQL and MariaDB. Its clock stands still in a statement, so a time that must not be older than a wait for a
+// lock is read by a later statement. Values are constants in the texts: arguments would take another round trip, and be
+// in the session's character set. A session with autocommit = 0 would commit nothing and read the same rows for ever;
+// so a statement that is sent alone does nothing there, by aloneMySQL, and is then sent in a transaction.
 var mysql = sync.OnceValue(func() *dialect {
 	return &dialect{
 		Dialect: my.Text, server: my.Session,
@@ -35,7 +34,8 @@ WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND co
 		release: releaseOnMySQL,
 		released: func(release string) statement {
 			return texts(constants(map[string]string{"release": release}),
-				"SELECT {column} FROM fencing_leases WHERE lock_id IS NULL AND holder = {release} OR lock_id = {release}")
+				"SELECT {column} FROM fencing_leases WHERE lock_id IS NULL AND holder = {release} "+
+					"OR lock_id = {release}")
 		},
 		list: func(column, value string) statement {
 			if column == "" {
@@ -59,8 +59,8 @@ WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND co
 	}
 })
 
-// key and lock ids are compared byte by byte. Times are in µs since 1970. The index stands
-// in the table, as MySQL has no CREATE INDEX IF NOT EXISTS.
+// createMySQL: keys and lock ids are compared byte by byte. Times are in µs since 1970. The index is part of the table,
+// because MySQL has no CREATE INDEX IF NOT EXISTS.
 const createMySQL = "CREATE TABLE IF NOT EXISTS fencing_leases (\n" +
 	"\t`key`       varbinary(512) NOT NULL PRIMARY KEY,\n" +
 	"\tlock_id     varbinary(22)  UNIQUE,\n" +
@@ -72,9 +72,9 @@ const createMySQL = "CREATE TABLE IF NOT EXISTS fencing_leases (\n" +
 	"\tKEY fencing_leases_expires_at (expires_at)\n" +
 	") ENGINE=InnoDB"
 
-// seenMySQL reads the state that an attempt finds; it waits for no lock and locks nothing. It
-// returns an outcome with the lease of {key}, for any holder, and then whether there are rows of
-// the lease and of the ledger, whether the session commits by itself, and whether the server is TiDB.
+// seenMySQL reads the state that an attempt finds, without locks. It returns an outcome with the lease of {key} of any
+// holder, whether there are rows of the lease and of the ledger, whether the session commits by itself, and whether the
+// server is TiDB.
 const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now} ` +
 	`AND {alive l}, FALSE), {session}, FALSE,
 	CASE WHEN t.token < 0 THEN t.token ELSE GREATEST(COALESCE(t.token, 0), {start}) END, COALESCE(l.holder, {empty}),
@@ -85,34 +85,32 @@ FROM (SELECT {key} AS name) AS r
 LEFT JOIN fencing_leases AS l ON l.{column} = r.name
 LEFT JOIN {ledger} AS t ON t.name = r.name`
 
-// lockMySQL waits for the transactions that have written under the old token, and for
-// others that take the lease. It returns the highest token of the key.
+// lockMySQL waits for transactions that wrote under the old token, and for other attempts. It returns the key's highest
+// token.
 const lockMySQL = `SELECT GREATEST(COALESCE(t.token, 0), {start}, COALESCE((SELECT l.token ` +
 	`FROM fencing_leases AS l WHERE l.{column} = {key}), 0)), t.token
 FROM {ledger} AS t WHERE t.name = {key} FOR UPDATE`
 
-// takeMySQL takes the lease if it is free or has expired, behind lockMySQL. Its LAST_INSERT_ID
-// is since when the lease is held.
+// takeMySQL takes the lease if it is free or has expired, after lockMySQL. Its LAST_INSERT_ID is when the lease began.
 const takeMySQL = `UPDATE fencing_leases AS l JOIN {ledger} AS t ON t.name = l.{column}
 SET l.lock_id = {lock}, l.holder = {holder}, l.session = {number}, l.token = {token}, t.token = {token},
 	l.acquired_at = LAST_INSERT_ID({now}), l.expires_at = {after {ttl}}
 WHERE l.{column} = {key} AND (l.lock_id IS NULL OR l.expires_at <= {now} OR NOT {alive l})`
 
-// addMySQL adds a lease that has ended, so that there is a row to lock: those who lock
-// where there is none, and add one then, would wait for each other.
+// addMySQL adds an ended lease, so that there is a row to lock: two sessions that lock a missing row and then insert it
+// deadlock.
 const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_at, expires_at) VALUES ` +
 	`({key}, {empty}, 0, 0, 0)
 ON DUPLICATE KEY UPDATE token = token`
 
-// listMySQL: an index finds what is later than a time that isn't constant if that is the only row of a table.
+// listMySQL: MySQL uses the index only with a constant time, such as the only row of a table.
 const listMySQL = `SELECT l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL
 FROM (SELECT {now} AS now LIMIT 1) AS n JOIN fencing_leases AS l ON l.expires_at > n.now
 WHERE l.lock_id IS NOT NULL AND {alive l}`
 
-// mysqlPieces: key is a word of the language.
 var mysqlPieces = sqltext.Pieces{"column": sqltext.Raw("`key`")}
 
-// constants are pieces of values.
+// constants are pieces with values.
 func constants(texts map[string]string) sqltext.Pieces {
 	p := make(sqltext.Pieces, len(texts))
 	for name, text := range texts {
@@ -123,8 +121,7 @@ func constants(texts map[string]string) sqltext.Pieces {
 
 func number(n int64) sqltext.Piece { return sqltext.Raw(strconv.FormatInt(n, 10)) }
 
-// atDefault are the options of the transactions that statements are sent in: another level can't
-// be set where a session with autocommit = 0 has begun one already.
+// atDefault has no isolation level, because none can be set in an open transaction.
 var atDefault = &sql.TxOptions{}
 
 // texts returns a statement of these texts; the last one answers.
@@ -141,11 +138,10 @@ func texts(p sqltext.Pieces, all ...string) statement {
 	return s
 }
 
-// noKey is the key of no lease: names have no NUL.
+// noKey is the key of no lease, because names have no NUL.
 const noKey = "\x00"
 
-// probeMySQL plans without running, which finds neither a wrong type nor a wrong engine. Planning locks
-// the key's rows, and would wait for others who have.
+// probeMySQL plans without running, which finds neither a wrong type nor a wrong engine. Planning locks the key's rows.
 func probeMySQL(ctx context.Context, db *database, _ bool) error {
 	p := constants(map[string]string{"key": noKey, "lock": "", "holder": ""})
 	p["number"], p["token"], p["ttl"] = number(0), number(0), number(0)
@@ -164,8 +160,8 @@ func probeMySQL(ctx context.Context, db *database, _ bool) error {
 	return err
 }
 
-// takeOnMySQL looks first, so that an attempt at a held lease waits for no other, and no other for it: a
-// session that waits for the ledger's row stands before the writers under the holder's token.
+// takeOnMySQL looks first, so that an attempt at a held lease waits for nothing: a session that waits for the ledger's
+// row holds up writers under the holder's token.
 func takeOnMySQL(ctx context.Context, db *database, r *request, o *outcome) error {
 	p := constants(map[string]string{"key": r.key, "lock": r.lockID, "holder": r.owner})
 	p["session"], p["number"], p["ttl"] = sqltext.Raw("TRUE"), sqltext.Raw("NULL"), number(my.Text.Ticks(r.ttl))
@@ -202,7 +198,6 @@ func takeOnMySQL(ctx context.Context, db *database, r *request, o *outcome) erro
 // keptRows are the rows that a key has.
 type keptRows struct{ lease, ledger bool }
 
-// add adds those that are missing.
 func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.Pieces) error {
 	if !k.ledger {
 		if err := db.ledger.Ensure(callerOf(ctx), key); err != nil {
@@ -216,9 +211,8 @@ func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.P
 	return err
 }
 
-// look reads what there is. A lease is won if the same attempt has taken it, sent before, or
-// the lease is resumed; that is read again with a lock, as it may not be committed where the
-// level is READ UNCOMMITTED.
+// look reads the state. A lease is won if the same attempt, sent before, has taken it, or if it is resumed. That is
+// read again with a lock, because at READ UNCOMMITTED it may not be committed.
 func look(
 	ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome,
 ) (found keptRows, err error) {
@@ -255,7 +249,7 @@ func look(
 	}
 }
 
-// refresh extends the lease that is resumed; nil if it has ended.
+// refresh extends the lease that is resumed; o.won is nil if it has ended.
 func refresh(ctx context.Context, db *database, r *request, o *outcome) error {
 	held := o.won
 	o.won = nil
@@ -266,7 +260,7 @@ func refresh(ctx context.Context, db *database, r *request, o *outcome) error {
 	}, extendOnMySQL(held.LockID, r.ttl))
 }
 
-// takeFree takes the lease unless another has taken it meanwhile.
+// takeFree takes the lease unless another process has taken it meanwhile.
 func takeFree(ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome) error {
 	conn, err := db.conn(ctx)
 	if err != nil {
@@ -310,9 +304,8 @@ func takeFree(ctx context.Context, db *database, r *request, p sqltext.Pieces, o
 	return nil
 }
 
-// since returns the LAST_INSERT_ID of takeMySQL; 0 if it has taken nothing: a server that evaluates a statement
-// again may have set one before. The answer hasn't got it where a trigger has inserted a row of its own, but the
-// session has.
+// since returns the LAST_INSERT_ID of takeMySQL; 0 if it took nothing, because a server that evaluates a statement
+// again may have set one before. After an insert by a trigger only the session has the ID.
 func since(ctx context.Context, tx *sql.Tx, result sql.Result) (at int64, err error) {
 	rows, err := result.RowsAffected()
 	if rows == 0 || err != nil {

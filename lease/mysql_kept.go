@@ -8,10 +8,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// On MySQL and MariaDB a statement about a held lease needs no transaction, unless its session
-// doesn't commit by itself. In a transaction a process that is stopped, or has lost its host, would
-// keep the row locked for as long as the server keeps its session, and no other could take the
-// lease once it has ended.
+// On MySQL and MariaDB a statement about a held lease has no transaction, if its session commits by itself. A process
+// that stops in a transaction keeps the row locked until the server ends the session, and no other process could take
+// the ended lease.
 
 const extendMySQL = `UPDATE fencing_leases AS l SET l.expires_at = {after {ttl}}
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
@@ -19,11 +18,9 @@ WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 const extendedMySQL = `SELECT l.expires_at, l.expires_at - {now} FROM fencing_leases AS l
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
-// aloneMySQL is a condition that holds where a statement commits by itself. With inTimeMySQL it is sure,
-// too, that the lease lives when the row is locked: by SYSDATE, which says how long it has waited for that,
-// but not on a server with sysdate-is-now, nor where the local time was moved meanwhile, in autumn or in spring. With
-// binlog_format = STATEMENT a replica executes the text, too, by a SYSDATE of its own: one that lags would
-// take the lease for ended.
+// aloneMySQL holds if a statement commits by itself. inTimeMySQL also ensures that the lease is live when the row is
+// locked, by SYSDATE, which counts the wait. It doesn't hold with sysdate-is-now, or where the local time was moved.
+// With binlog_format = STATEMENT a lagging replica would evaluate its own SYSDATE and take the lease for ended.
 const aloneMySQL = " AND " + my.CommitsAlone
 
 const inTimeMySQL = aloneMySQL + ` AND @@binlog_format <> _utf8mb4'STATEMENT'
@@ -34,8 +31,7 @@ const releaseMySQL = `UPDATE fencing_leases AS l SET l.lock_id = {kept}, l.sessi
 	`l.expires_at = {until}
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
-// freeing are the pieces of a lease that is free from now on, and holding of one that others can't have until {hold}
-// after it was acquired: they assign from the left to the right.
+// freeing frees a lease now, and holding until {hold} after it was acquired. Assignments run from left to right.
 var (
 	freeing = sqltext.Pieces{"kept": sqltext.Raw("NULL"), "mark": sqltext.SQL("{release}"),
 		"ends": sqltext.SQL("{now}")}
@@ -46,8 +42,8 @@ var (
 	}
 )
 
-// releasedMySQL is the key of the lease that the session has just released, outside of a transaction. By
-// the time of that it is found in an index. Where another has taken the lease since, it is no key.
+// releasedMySQL is the key of the lease that the session has just released, found by an index on the time. If another
+// process has taken the lease since, it is no key.
 const releasedMySQL = `SELECT COALESCE((SELECT {column} FROM fencing_leases
 	WHERE expires_at = LAST_INSERT_ID() AND (lock_id IS NULL AND holder = {release} OR lock_id = {release})), {none})`
 
@@ -60,8 +56,7 @@ func undoOnMySQL(key, lockID string) statement {
 	return orAlone(texts(p, undoMySQL), p, undoMySQL+aloneMySQL, "")
 }
 
-// extendOnMySQL locks the row before the clock is read, or an expired lease could come back to life
-// after a wait.
+// extendOnMySQL locks the row before it reads the clock, or an expired lease could come back to life after a wait.
 func extendOnMySQL(lockID string, ttl time.Duration) statement {
 	p := constants(map[string]string{"lock": lockID})
 	p["ttl"] = number(my.Text.Ticks(ttl))
@@ -87,7 +82,7 @@ func releaseOnMySQL(lockID, release string, hold time.Duration, _ bool) statemen
 	return orAlone(inTransaction, p, releaseMySQL+inTimeMySQL, releasedMySQL)
 }
 
-// orAlone adds to a statement what is tried first: a text that does the same by itself, and what answers it then.
+// orAlone adds to a statement a form without a transaction, which is tried first, and its answer.
 func orAlone(s statement, p sqltext.Pieces, alone, answer string) statement {
 	s.alone = render(my.Text, alone, p, mysqlPieces)
 	s.answer = render(my.Text, answer, p, mysqlPieces)

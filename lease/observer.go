@@ -55,7 +55,6 @@ func (k EventKind) String() string {
 	return "unknown"
 }
 
-// observe calls the observers with an event of the lease.
 func (l *Lease) observe(ctx context.Context, kind EventKind, err error) {
 	if len(l.leases.options.observers) == 0 {
 		return
@@ -64,8 +63,8 @@ func (l *Lease) observe(ctx context.Context, kind EventKind, err error) {
 		Until: l.ExpiresAt(), Err: err})
 }
 
-// observe calls the observers with the result of an attempt: the lease l, or nil and the outcome o. Nothing is
-// reported if the lease was free, because the attempt is repeated.
+// observe reports an attempt: the lease l, or nil and the outcome o. A lease that is free by now is not reported,
+// because the attempt is repeated.
 func (m *Leases) observe(ctx context.Context, a *acquisition, l *Lease, o *outcome) {
 	if len(m.options.observers) == 0 {
 		return

@@ -37,7 +37,7 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithListener makes releases notify waiters of other processes, which otherwise poll. All processes that release
-// leases must set it. It is invalid on databases other than PostgreSQL.
+// leases must set it. It needs PostgreSQL.
 func WithListener(l Listener) Option {
 	return func(c *config) {
 		if l == nil {
@@ -47,8 +47,8 @@ func WithListener(l Listener) Option {
 	}
 }
 
-// WithProcedures makes [Leases.Setup] create or update PostgreSQL procedures that take, extend and release leases,
-// for programs in other languages, in addition to those of [tokens.WithProcedures]. docs/protocol.md describes them.
+// WithProcedures makes [Leases.Setup] create or update PostgreSQL procedures that take, extend and release leases, and
+// those of [tokens.WithProcedures]. docs/protocol.md describes them.
 func WithProcedures() Option { return func(c *config) { c.procedures = true } }
 
 // WithDefaults sets the terms of all leases. The terms of a call override them.
@@ -67,7 +67,6 @@ type config struct {
 	procedures bool
 }
 
-// configure applies the options and finds the dialect.
 func configure(d driver.Driver, opts []Option) (*config, error) {
 	c := new(config)
 	dialectopt.Apply(c, opts)

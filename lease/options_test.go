@@ -86,7 +86,7 @@ func TestErrors(t *testing.T) {
 		`lease: lost: books:000000000000007: not extended in time: another holder may have taken over; stop working, and acquire a new lease: no answer`: &LostError{Token: token, Reason: "not extended in time", err: errors.New("no answer")},
 		`lease: invalid argument: a ttl of 0s, want 1ms to 24h0m0s`:                                                                                      checkTTL(0),
 		`lease: invalid argument: a lock id of 5 characters, want 22`:                                                                                    validateLockID("short"),
-		`lease: invalid argument: a key of 513 bytes, at most 512 are allowed`:                                                                           keyError(strings.Repeat("k", 513)),
+		`lease: invalid argument: the key names its tokens: a token's name has 513 bytes, at most 512 are allowed`:                                       keyError(strings.Repeat("k", 513)),
 	} {
 		if err.Error() != want {
 			t.Errorf("%q, want %q", err, want)

@@ -7,24 +7,22 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// An outcome is what one attempt came to: the lease, or what stands in its way.
+// An outcome is the result of one attempt.
 type outcome struct {
 	sent time.Time // when the statement was sent, by the clock of this process
 	won  *grant    // nil if the lease was not taken
 	live bool      // another holds it
-	// session is false if the caller's own session has ended, and NULL if it isn't the caller's own.
-	session sql.NullBool
-	// marked is true if the release will notify, as the attempt has asked for.
-	marked bool
-	// committing: from here on an error may hide a commit.
-	committing bool
+	// session is false if the caller's session has ended, and NULL if it isn't the caller's own.
+	session    sql.NullBool
+	marked     bool  // the release will notify
+	committing bool  // from here on an error may hide a commit
 	token      int64 // the ledger's
 	holder     string
 	until      sql.NullInt64 // µs since 1970
 	left       sql.NullInt64 // µs
 }
 
-// held returns the outcome as the other waiters see it: nil unless the lease is held.
+// held returns the outcome for other waiters: nil unless the lease is held.
 func (o *outcome) held() *outcome {
 	switch {
 	case o == nil:
@@ -40,7 +38,6 @@ func (o *outcome) held() *outcome {
 	return o
 }
 
-// scan reads the row that tells what was seen and what was won.
 func (o *outcome) scan(rows *sql.Rows) error {
 	var w wonRow
 	if err := rows.Scan(o.fields(&w)...); err != nil {
@@ -54,7 +51,7 @@ func (o *outcome) fields(w *wonRow) []any {
 	return append([]any{&o.live, &o.session, &o.marked, &o.token, &o.holder, &o.until, &o.left}, w.fields()...)
 }
 
-// scanWon reads the row that tells only what was won.
+// scanWon reads a row with the lease alone.
 func (o *outcome) scanWon(rows *sql.Rows) error {
 	var w wonRow
 	if err := rows.Scan(w.fields()...); err != nil {
@@ -67,13 +64,11 @@ func (o *outcome) scanWon(rows *sql.Rows) error {
 // A grant is a lease that was taken.
 type grant struct {
 	Info
-	left time.Duration // how long it lived when the database had granted it
-	// deadline is when it ends unless it is extended, by the clock of this process:
-	// never later than by the server's.
-	deadline time.Time
+	left     time.Duration // how long it lived when the database had granted it
+	deadline time.Time     // its end by this process's clock, never later than by the server's
 }
 
-// A wonRow is a lease in a row that may be without one.
+// A wonRow has the columns of a lease, or NULLs.
 type wonRow struct {
 	key, lockID, holder   sql.NullString
 	token, acquired, ends sql.NullInt64
@@ -103,7 +98,7 @@ func (w *wonRow) grant() *grant {
 	}
 }
 
-// scanTimes reads when a lease ends, and how long that is from now.
+// scanTimes reads the end of a lease, and how long that is from now.
 func scanTimes(rows *sql.Rows) (until time.Time, left time.Duration, err error) {
 	var at, in int64
 	err = rows.Scan(&at, &in)

@@ -30,8 +30,7 @@ type poolListener struct {
 type notifications = func(context.Context) (channel, payload string, err error)
 
 const (
-	// leastForListener is the least limit of a pool that has a connection for a listener: its own, one
-	// that proves that it hears, and one for the work.
+	// leastForListener counts a connection for the listener, one for its proof, and one for the work.
 	leastForListener = 3
 
 	connLimit  = time.Second     // how long it waits for a connection
@@ -47,8 +46,7 @@ var (
 		"(SetMaxOpenConns)")
 )
 
-// Listen implements [Listener]. It pauses before it tries again, not when it has failed: until it has
-// returned it counts as listening.
+// Listen pauses before it tries again, not after it failed, because until it returns it counts as listening.
 func (l *poolListener) Listen(ctx context.Context, channel string, notify func(payload string)) error {
 	select {
 	case <-ctx.Done():
@@ -89,8 +87,8 @@ func (l *poolListener) listen(ctx context.Context, channel string, notify func(p
 	return err
 }
 
-// hear begins to listen, and proves that it hears: a pooler that shares sessions leaves what it
-// listens on with a session that other clients have by now.
+// hear begins to listen, and proves that notifications arrive: a pooler that shares sessions would leave the LISTEN
+// with another client's session.
 func (l *poolListener) hear(
 	ctx context.Context, base driver.Conn, wait notifications, channel string, notify func(payload string),
 ) error {
@@ -102,8 +100,7 @@ func (l *poolListener) hear(
 		return err
 	}
 	defer unlisten(ctx, base, channel)
-	// On another connection: the answer to a statement of its own would bring the notification
-	// through such a pooler, too.
+	// On another connection: the answer to its own statement brings the notification even through such a pooler.
 	if _, err := l.db.ExecContext(trusted.Context(limited, send), send); err != nil {
 		return errTaken
 	}
@@ -117,7 +114,7 @@ func (l *poolListener) hear(
 	return l.pass(ctx, wait, notify)
 }
 
-// unlisten ends the listening of a connection: to close it may be to give it back to a pool of pgx's own.
+// unlisten ends the listening, because closing the connection may return it to a pool of pgx.
 func unlisten(ctx context.Context, base driver.Conn, channel string) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), connLimit)
 	defer cancel()
@@ -125,7 +122,7 @@ func unlisten(ctx context.Context, base driver.Conn, channel string) {
 	_, _ = basedriver.Exec(trusted.Context(limited, unlisten), base, unlisten, nil) // else it is lost
 }
 
-// pass hands on what it hears, until others need its connection.
+// pass passes on notifications until other callers need its connection.
 func (l *poolListener) pass(ctx context.Context, wait notifications, notify func(payload string)) error {
 	before := l.db.Stats().WaitCount
 	for {
@@ -149,7 +146,7 @@ func (l *poolListener) pass(ctx context.Context, wait notifications, notify func
 	}
 }
 
-// conn waits only shortly for a connection, as those who are before it may wait for a lease.
+// conn waits only shortly for a connection, because other callers may wait for a lease.
 func (l *poolListener) conn(ctx context.Context) (*sql.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, connLimit)
 	defer cancel()

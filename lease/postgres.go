@@ -69,8 +69,8 @@ WHERE i.indrelid = pg_catalog.to_regclass('fencing_leases') AND i.indisvalid AND
 		owned: func(mark string) (set, get statement) {
 			return statement{text: "SELECT pg_catalog.set_config('sqlfence.session', $1::pg_catalog.text, false)",
 					args: []any{mark}},
-				statement{text: "SELECT COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.session', true), " +
-					"$1::pg_catalog.text), pg_catalog.texteq($1::pg_catalog.text, ''))", args: []any{mark}}
+				statement{text: "SELECT COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.session', " +
+					"true), $1::pg_catalog.text), pg_catalog.texteq($1::pg_catalog.text, ''))", args: []any{mark}}
 		},
 	}
 })
@@ -86,37 +86,30 @@ const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 	notify_until timestamptz
 )`
 
-// A table of an older version is without it; it is needed only by those who listen.
+// addNotifyUntil adds a column that a table of an older version lacks, for listeners.
 const addNotifyUntil = "ALTER TABLE fencing_leases ADD COLUMN IF NOT EXISTS notify_until timestamptz"
 
-// takePostgres takes the lease and issues its token in one statement, which
-// always returns one row: what the lease is now, NULL if it wasn't taken, and
-// what was seen before. Arguments: key, lock id, owner, ttl in µs, session,
-// whether to refresh.
+// takePostgres takes the lease and issues its token in one statement, which always returns one row: the lease now, NULL
+// if it wasn't taken, and the state before. Arguments: key, lock id, owner, ttl in µs, session, whether to refresh.
 //
-// seen keeps an attempt that can't succeed from writing or waiting. It reads the
-// statement's snapshot, so won decides anew, on the locked row of the lease.
+// seen keeps an attempt that can't succeed from writing or waiting. It reads the statement's snapshot, so won decides
+// again on the locked row of the lease.
 //
-// The same attempt may be sent twice: if its connection breaks before the answer has come, the
-// driver says that it can be sent again, and package sql does so. A live row with the attempt's own
-// lock id is what the first one has taken: it is the answer, and nothing is written. If the first
-// one is still under way, seen can't see that, but won finds its row; it raises, and the statement
-// is sent again.
+// The same attempt may be sent twice, because package sql sends it again after a broken connection. A live row with the
+// attempt's own lock id is what the first one took: it is the answer, and nothing is written. If the first one is still
+// under way, seen can't see it, but won finds its row and throws an error, and the statement is sent again.
 //
-// A lease that is free or has expired goes to the newcomer, who has to get its turn at the ledger
-// first: it waits there for the transactions that have written under the old token. Only then the
-// lease's row is locked, and the clock read, and the ledger's row locked to read its newest token:
-// all in this order, or two of them would wait for each other. So an owner has no turn if its lease
-// ends just when won looks at it, and raises: the statement is sent again. ledger raises the token;
-// if another session issues a name's first token at the same moment, the snapshot doesn't see it,
-// and ledger raises: the statement is undone and sent again.
+// A lease that is free or has expired needs the turn at the ledger first, which waits for transactions that wrote under
+// the old token. Then the lease's row is locked, the clock is read, and the ledger's row is locked to read its newest
+// token. Any other order can deadlock. So an owner has no turn if its lease ends just when won reads it: won throws an
+// error, and the statement is sent again. ledger raises the token; if another session issues a name's first token at
+// the same moment, the snapshot doesn't see it, and ledger throws an error.
 //
-// An attempt that is going to wait for a notification asks for it, in marking: releases
-// before notify_until notify. It has to be sure that a release comes after its mark. A mark
-// that seen has found on the row of a live lease, and that lasts long enough, is there for its release, since
-// marks only move on, and only rows of leases that aren't live are deleted. One that marking sets is set on the
-// locked row of a lease that is still live: the release that ends it comes later and finds the mark. If neither is so,
-// the row has changed, and the attempt is made again instead of waiting.
+// An attempt that will wait for a notification sets a mark, in marking: releases before notify_until notify. A release
+// must come after its mark. A mark that seen finds on the row of a live lease, and that lasts long enough, is there for
+// the lease's release, because marks only move on and only rows of ended leases are deleted. marking sets a mark on the
+// locked row of a live lease, so the release comes later. If neither is so, the row has changed, and the attempt is
+// repeated instead of waiting.
 const takePostgres = `WITH seen AS MATERIALIZED (
 	SELECT clock.now, held.holder, held.session AS held_session, held.token AS held_token, held.acquired_at, held.expires_at,
 		{durable} AS durable,
@@ -171,9 +164,8 @@ FROM seen LEFT JOIN (
 	SELECT $1::text, $2::text, holder, held_session, held_token, acquired_at, expires_at FROM seen WHERE live AND own
 ) AS won ON true`
 
-// waitingPieces are those of an attempt that is going to wait for a notification. It has
-// one more argument: for how long at most, in µs. Marks last a minute longer, so that one
-// serves many attempts.
+// waitingPieces are those of an attempt that will wait for a notification. It has another argument: for how long at
+// most, in µs. Marks last a minute longer, so that one serves many attempts.
 var waitingPieces = sqltext.Pieces{
 	"marked": sqltext.Func(func(when string) string {
 		if when == "before" {
@@ -194,13 +186,12 @@ var waitingPieces = sqltext.Pieces{
 // askingPieces are those of any other attempt.
 var askingPieces = sqltext.Pieces{"marked": sqltext.Raw("false"), "marking": sqltext.Raw("")}
 
-// overtaken is what take raises where the statement's snapshot is too old: a newer
-// token was issued meanwhile, or the same attempt has taken the lease. undo raises it
-// while a take is under way.
+// overtaken is the mark of the error that take throws if its snapshot is too old: a newer token was issued, or the same
+// attempt has taken the lease. undo throws it while a take is under way.
 var overtaken = sqltext.NewMark("lease")
 
-// extendPostgres: lock id, ttl in µs. The row is locked before the clock is read,
-// or an expired lease could come back to life after a wait.
+// extendPostgres: lock id, ttl in µs. It locks the row before it reads the clock, or an expired lease could come back
+// to life after a wait.
 const extendPostgres = `UPDATE fencing_leases AS l SET expires_at = {later n.now, $2::bigint}
 FROM (SELECT key, {now} AS now, {durable} AS durable FROM (SELECT key FROM fencing_leases ` +
 	`WHERE lock_id = $1::text FOR UPDATE) AS locked) AS n
@@ -222,10 +213,10 @@ const holdPostgres = `UPDATE fencing_leases AS l SET session = NULL, (lock_id, h
 const ofLeasePostgres = `WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
 RETURNING key`
 
-// undoPostgres: key, lock id. It never waits for the turn at the ledger, because writers would queue behind it. It
-// shares the turn instead, as writers do, which fails while a take has the turn or waits for it: then undo raises and
-// is tried again, unless the lease's row says that the take has ended. As an upsert it also finds a row that the take
-// has added after the statement's snapshot.
+// undoPostgres: key, lock id. It doesn't wait for the turn at the ledger, because writers would queue after it. It
+// shares the turn as writers do, which fails while a take has the turn or waits for it: then undo fails and is
+// repeated, unless the lease's row shows that the take has ended. As an upsert it finds a row that was added after its
+// snapshot.
 const undoPostgres = `INSERT INTO fencing_leases AS l (key, holder, token, acquired_at, expires_at)
 SELECT $1::text, '', 0, {now}, {now}
 FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM fencing_leases WHERE key = $1::text AND lock_id = $2::text)
@@ -233,22 +224,22 @@ FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM fencing_leases WHERE key = $1::te
 ON CONFLICT (key) DO UPDATE SET lock_id = NULL, session = NULL, expires_at = {now}
 WHERE l.lock_id = $2::text`
 
-// listPostgres is followed by a condition. The start of the statement is a bound that
-// the planner can find by an index; the clock isn't.
+// listPostgres is followed by a condition. The planner can use an index for the statement's start, but not for the
+// clock.
 const listPostgres = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, session IS NOT NULL
 FROM fencing_leases AS l
 WHERE expires_at > pg_catalog.statement_timestamp() AND {live l}`
 
 const sweepPostgres = `DELETE FROM fencing_leases AS l WHERE expires_at <= {now} OR NOT {alive l}`
 
-// postgresTexts are the texts above with their pieces written out.
 var postgresTexts = sync.OnceValue(func() (t struct {
 	take, wait, probe, probeWait, takeAll                    sqltext.Floored
 	extend, release, hold, notifying, releaseAll, undo, list string
 }) {
 	text := func(text string) string { return render(pg.Text, text, postgresPieces) }
 	t.take, t.wait = floored(takePostgres, askingPieces), floored(takePostgres, waitingPieces)
-	t.probe, t.probeWait = floored("EXPLAIN "+takePostgres, askingPieces), floored("EXPLAIN "+takePostgres, waitingPieces)
+	const probe = "EXPLAIN " + takePostgres
+	t.probe, t.probeWait = floored(probe, askingPieces), floored(probe, waitingPieces)
 	t.takeAll = floored(takeAllPostgres)
 	t.extend, t.release, t.hold = text(extendPostgres), text(releasePostgres), text(holdPostgres)
 	t.notifying, t.releaseAll = text(notifying), text(releaseAllPostgres)
@@ -256,7 +247,7 @@ var postgresTexts = sync.OnceValue(func() (t struct {
 	return t
 })
 
-// notifying is a column more of a release.
+// notifying is another column of a release.
 const notifying = `, CASE WHEN l.notify_until > {now} THEN pg_catalog.pg_notify('` + channel + `', l.key) END`
 
 func floored(text string, own ...sqltext.Pieces) sqltext.Floored {
@@ -268,15 +259,15 @@ var postgresPieces = sqltext.Pieces{
 	"overtaken": sqltext.Func(func(token string) string { return sqltext.Raise(pg.Text, "'"+overtaken+"'", token) }),
 }
 
-// later is a time and a number of microseconds more, which have a comma between them.
+// later is a time plus a number of microseconds, with a comma between the two.
 func later(of string) string {
 	time, ticks, _ := strings.Cut(of, ", ")
 	return "pg_catalog.timestamptz_pl_interval(" + time + ", " + pg.Micros(ticks) + ")"
 }
 
-// probePostgres plans without running: columns, types, the unique index that ON CONFLICT needs,
-// and the privileges are looked up. PgBouncer (1.21 and newer) keeps the name of a statement that couldn't be prepared,
-// and refuses it the next time; a driver that makes the name of the text, as pgx does, needs another text then.
+// probePostgres plans without running, which checks columns, types, the unique index of ON CONFLICT, and privileges.
+// PgBouncer (1.21 and newer) refuses the name of a statement that it couldn't prepare before, so each text is
+// different.
 func probePostgres(ctx context.Context, db *database, waits bool) error {
 	text, args := postgresTexts().probe, []any{"probe", newLockID(), "", int64(1), nil, false}
 	if waits {
@@ -287,8 +278,8 @@ func probePostgres(ctx context.Context, db *database, waits bool) error {
 	})
 }
 
-// takeOnPostgres sends one statement, and sends it again if its snapshot was too old. A
-// name that its snapshot can't see is added to the ledger first.
+// takeOnPostgres sends the statement again if its snapshot was too old. A name that the snapshot can't see is added to
+// the ledger first.
 func takeOnPostgres(ctx context.Context, db *database, r *request, o *outcome) error {
 	text, args := postgresTexts().take, []any{r.key, r.lockID, r.owner, pg.Text.Ticks(r.ttl), r.session, r.refresh}
 	if r.notified > 0 {
@@ -311,14 +302,14 @@ func takeOnPostgres(ctx context.Context, db *database, r *request, o *outcome) e
 	}
 }
 
-// isOvertaken reports whether err is what take raises where its snapshot is too old.
 func isOvertaken(err error) bool { return sqltext.IsRaised(pg.Text, err, overtaken) }
 
 func takeAllOnPostgres(ctx context.Context, db *database, asked []*taking) (ok, committing bool, err error) {
-	var requests []takeRequest
+	var requests []map[string]any
 	byID := make(map[string]*taking, len(asked))
 	for _, t := range asked {
-		requests = append(requests, takeRequest{t.r.key, t.r.lockID, t.r.owner, pg.Text.Ticks(t.r.ttl)})
+		requests = append(requests, map[string]any{"key": t.r.key, "lock_id": t.r.lockID, "holder": t.r.owner,
+			"ttl": pg.Text.Ticks(t.r.ttl)})
 		byID[t.r.lockID] = t
 	}
 	arg := inJSON(requests)
@@ -347,10 +338,10 @@ func takeAllOnPostgres(ctx context.Context, db *database, asked []*taking) (ok, 
 func releaseAllOnPostgres(
 	ctx context.Context, db *database, all []*releasing, notify bool,
 ) (committing bool, _ error) {
-	var requests []releaseRequest
+	var requests []map[string]any
 	byID := make(map[string]*releasing, len(all))
 	for _, r := range all {
-		requests = append(requests, releaseRequest{r.lockID, r.release})
+		requests = append(requests, map[string]any{"lock_id": r.lockID, "release": r.release})
 		byID[r.lockID] = r
 	}
 	text := postgresTexts().releaseAll

@@ -2,19 +2,18 @@ package lease
 
 import "encoding/json"
 
-// takeAllPostgres takes the leases of many keys in one statement, and waits for no lock. It returns
-// a row for each: its lock id, whether that is settled, whether statements can be shared, and then
-// what takePostgres returns. Argument: the requests in JSON.
+// takeAllPostgres takes the leases of many keys in one statement without waiting for a lock. It returns a row for each:
+// its lock id, whether that is settled, whether statements can be shared, and the columns of takePostgres. Argument:
+// the requests in JSON.
 //
-// It is takePostgres for keys that are free: asked reads both rows by the snapshot. If the lease
-// isn't live, turn takes the exclusive turn at the ledger, if it can have it at once; locked then
-// locks both rows, if they are there and no other transaction has locked them; and only then won
-// reads the clock, decides anew on the newest row, and ledger raises the token. No session waits
-// while it has a turn or a lock that another waits for, so there is no deadlock.
+// It is takePostgres for free keys. asked reads both rows by the snapshot. If the lease isn't live, turn takes the
+// exclusive turn at the ledger if it is free; then locked locks both rows, unless another transaction has; only then
+// won reads the clock and decides again on the newest row, and ledger raises the token. No session waits while it has a
+// turn or a lock, so there is no deadlock.
 //
-// A lease that another holds is settled, too. What is left: a key that another transaction has
-// locked, an owner's live lease, a token that is out of range. Above READ COMMITTED everything is,
-// since the snapshot may be older than what the locks have waited for.
+// A lease that another process holds is settled as well. Not settled are a key that another transaction has locked, an
+// owner's live lease, and a token that is out of range; and all keys above READ COMMITTED, because the snapshot may be
+// older than the locks.
 const takeAllPostgres = `WITH asked AS MATERIALIZED (
 	SELECT r.key, r.lock_id, r.holder, r.ttl, clock.now, clock.shared, held.lock_id AS held_id, held.holder AS held_holder, held.expires_at,
 		held.key IS NOT NULL AS kept, ledger.name IS NOT NULL AS known,
@@ -69,25 +68,8 @@ FROM (SELECT r.lock_id, r.release, l.key
 WHERE l.key = locked.key AND l.lock_id = locked.lock_id AND l.expires_at > {now} AND {alive l}
 RETURNING locked.lock_id, l.key`
 
-// A takeRequest is one of takeAllPostgres.
-type takeRequest struct {
-	Key    string `json:"key"`
-	LockID string `json:"lock_id"`
-	Holder string `json:"holder"`
-	TTL    int64  `json:"ttl"`
-}
-
-// A releaseRequest is one of releaseAllPostgres.
-type releaseRequest struct {
-	LockID  string `json:"lock_id"`
-	Release string `json:"release"`
-}
-
-// inJSON cannot fail: there are only texts and numbers.
-func inJSON(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
+// inJSON is for texts and numbers alone, so that it can't fail.
+func inJSON(v []map[string]any) string {
+	text, _ := json.Marshal(v)
 	return string(text)
 }

@@ -10,10 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/hedge"
 )
 
-// queues are the waiters of this process, in a queue for each key. Only the first in a queue asks
-// the database, so that its load grows with the number of processes, not of waiters. A waiter
-// without an answer in time, because its server can't be reached or the attempt waits there, steps
-// out of the queue until it has one.
+// queues are the waiters of this process, with a queue for each key. Only the first in a queue makes attempts, so the
+// database's load grows with the number of processes, not of waiters. A waiter with a late attempt leaves the queue
+// until it has an answer.
 type queues struct {
 	db *sql.DB // the attempts use its connections; nil for any number of them
 
@@ -21,7 +20,7 @@ type queues struct {
 	byKey map[string]*queue
 }
 
-// A queue is that of one key. Its fields belong to queues.mu.
+// queues.mu guards the fields of a queue.
 type queue struct {
 	waiters []*waiter
 	lane    hedge.Lane
@@ -30,13 +29,11 @@ type queue struct {
 	until   time.Time
 }
 
-// A waiter is one call of Acquire in a queue.
+// A waiter is one call of Acquire in a queue. queues.mu guards the fields from queue on.
 type waiter struct {
 	queues *queues
 	key    string
 	signal chan struct{} // holds a value when it is worth asking again
-
-	// The rest belongs to queues.mu.
 
 	queue  *queue
 	first  chan struct{}    // closed when it is the first
@@ -46,7 +43,6 @@ type waiter struct {
 	paused bool             // it has asked, and been told that the lease is held
 }
 
-// busy reports whether a caller waits for key.
 func (qs *queues) busy(key string) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
@@ -70,7 +66,6 @@ func (qs *queues) join(key string) *waiter {
 	return w
 }
 
-// leave takes the waiter out for good.
 func (w *waiter) leave() {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
@@ -84,7 +79,7 @@ func (w *waiter) leave() {
 	}
 }
 
-// await waits until it is the first, or returns false if ctx has ended.
+// await waits until it is the first; false if ctx has ended.
 func (w *waiter) await(ctx context.Context) bool {
 	w.queues.mu.Lock()
 	first := w.first
@@ -97,7 +92,7 @@ func (w *waiter) await(ctx context.Context) bool {
 	}
 }
 
-// asks records that the first sends an attempt. It needs a call of answered.
+// asks records that the first makes an attempt. It needs a call of answered.
 func (w *waiter) asks() {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
@@ -108,8 +103,8 @@ func (w *waiter) asks() {
 	})
 }
 
-// answered records that the attempt has ended; o is nil if there was no answer. A waiter
-// that had stepped out comes back behind the one who is asking now.
+// answered records the end of the attempt; o is nil without an answer. A waiter that had left the queue returns to the
+// second place.
 func (w *waiter) answered(o *outcome) {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
@@ -127,8 +122,8 @@ func (w *waiter) answered(o *outcome) {
 	}
 }
 
-// lastAnswer returns the last answer to any waiter in the queue, if the lease in it hasn't been
-// released in this process since, nor come to its end; else nil.
+// lastAnswer returns the last answer to any waiter in the queue, unless the lease was released in this process or has
+// ended since.
 func (w *waiter) lastAnswer() *outcome {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
@@ -138,7 +133,6 @@ func (w *waiter) lastAnswer() *outcome {
 	return w.queue.last
 }
 
-// enter puts it at a position in its queue.
 func (w *waiter) enter(at int) {
 	w.queue.waiters = slices.Insert(w.queue.waiters, at, w)
 	w.first = make(chan struct{})
@@ -147,7 +141,6 @@ func (w *waiter) enter(at int) {
 	}
 }
 
-// exit takes it out of its queue, and tells the next.
 func (w *waiter) exit() {
 	q := w.queue
 	wasFirst := q.waiters[0] == w
@@ -161,7 +154,7 @@ func (w *waiter) exit() {
 	}
 }
 
-// wake has the first in the queue of key ask again; an empty key is all of them.
+// wake makes the first in the queue of key try again; an empty key means all queues.
 func (qs *queues) wake(key string) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/share"
 )
 
-// A releasing is one release, by a statement of its own or together with others.
+// A releasing is one release, in its own statement or a shared one.
 type releasing struct {
 	lockID, release string // in the row it is known by release
 	hold            time.Duration
@@ -20,8 +20,8 @@ type releasing struct {
 	err             error
 }
 
-// release ends the live lease with this lock id, or has it end when it was held for a time, and returns its
-// key; empty if there is none. again is true if it was sent twice.
+// release ends the live lease with this lock id, not before it was held for a time, and returns its key; empty if there
+// is none. again is true if it was sent twice.
 func (m *Leases) release(ctx context.Context, lockID string, hold time.Duration) (key string, again bool, err error) {
 	shared := &releasing{lockID: lockID, release: newLockID(), hold: hold}
 	if hold > 0 { // statements that are shared know no times
@@ -40,7 +40,7 @@ func (m *Leases) release(ctx context.Context, lockID string, hold time.Duration)
 	return r.key, r.again, m.releaseAlone(ctx, &r)
 }
 
-// releaseLater releases a lease in the background, for a caller with a context that has ended.
+// releaseLater releases a lease in the background.
 func (m *Leases) releaseLater(lockID string, hold time.Duration) {
 	m.cleanup.Add(&cleanup.Task{For: releaseLimit, Do: func(ctx context.Context, _ *sql.DB) (done bool, err error) {
 		r := &releasing{lockID: lockID, release: newLockID(), hold: hold}
@@ -68,7 +68,7 @@ func (m *Leases) releaseAlone(ctx context.Context, r *releasing) error {
 	return err
 }
 
-// releaseRow are the columns of a release that are of use, and the value of pg_notify.
+// releaseRow are the columns of a release, and the value of pg_notify.
 func releaseRow(notify bool, columns ...any) []any {
 	if notify {
 		columns = append(columns, new(any))
@@ -76,8 +76,8 @@ func releaseRow(notify bool, columns ...any) []any {
 	return columns
 }
 
-// releaseAll sends one statement for several releases. What it doesn't settle is left to
-// releaseAlone: a row that another transaction has locked, a lease that has ended.
+// releaseAll sends one statement for several releases. It leaves to releaseAlone a locked row and a lease that has
+// ended.
 func (m *Leases) releaseAll(ctx context.Context, batch []*share.Member[*releasing]) {
 	var all []*releasing
 	for _, b := range batch {

@@ -15,10 +15,9 @@ import (
 	facts "github.com/sqlfence/sqlfence/internal/session"
 )
 
-// sessions keeps the session that stands for the holder of ephemeral leases: a connection of the
-// pool that holds an advisory lock, until its database is closed. When it ends, for whatever
-// reason, the server drops the lock, and every session can see that those leases are dead. The lock
-// is the session's own, so leases are taken and extended on any connection.
+// sessions keeps the session that stands for the holder of ephemeral leases: a connection with an advisory lock. When
+// the session ends, the server drops the lock, and every session sees that those leases are dead. Leases are taken and
+// extended on any connection.
 type sessions struct {
 	db      *sql.DB
 	dialect *dialect
@@ -41,7 +40,7 @@ type session struct {
 
 const (
 	endSessionLimit = 5 * time.Second
-	// closedPause is how often a session looks whether its database has been closed.
+	// closedPause is how often a session checks whether its database was closed.
 	closedPause = time.Second
 )
 
@@ -51,8 +50,8 @@ func newSessions(db *sql.DB, d *dialect) *sessions {
 	return s
 }
 
-// enter returns the session, after opening it if there is none; nil if the database
-// can't see a session end. Each call needs one of leave.
+// enter returns the session, and opens it if there is none; nil if the database can't see a session end. Each call
+// needs one of leave.
 func (s *sessions) enter(ctx context.Context) (*session, error) {
 	select {
 	case <-s.turn:
@@ -102,8 +101,7 @@ func (s *sessions) open(ctx context.Context) (*session, error) {
 	return opened, nil
 }
 
-// endWithDatabase ends the session when its database is closed. Package sql closes the connections
-// that are idle, and this one is in use: the leases would live on, and no process extends them.
+// endWithDatabase ends the session when its database is closed, because package sql closes only idle connections.
 func (s *session) endWithDatabase() {
 	tick := time.NewTicker(closedPause)
 	defer tick.Stop()
@@ -121,7 +119,7 @@ func (s *session) endWithDatabase() {
 	}
 }
 
-// isShut reports whether db has been closed, without asking for a connection.
+// isShut reports whether db was closed, without taking a connection.
 func isShut(db *sql.DB) bool {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -133,7 +131,7 @@ func isShut(db *sql.DB) bool {
 	return dberr.IsClosed(err)
 }
 
-// endLeases ends the leases of the session, before others can see that it ends.
+// endLeases ends the leases of the session, before other sessions can see that it ends.
 func (s *session) endLeases() {
 	s.mu.Lock()
 	ending := s.leases
@@ -144,7 +142,7 @@ func (s *session) endLeases() {
 	}
 }
 
-// stands has the lease end with the session; a nil one stands for none.
+// stands makes the lease end with the session; nil stands for no session.
 func (s *session) stands(l *Lease) {
 	if s == nil {
 		return
@@ -160,7 +158,6 @@ func (s *session) stands(l *Lease) {
 	}
 }
 
-// forget is for a lease that has ended.
 func (s *session) forget(l *Lease) {
 	if s == nil {
 		return
@@ -170,8 +167,7 @@ func (s *session) forget(l *Lease) {
 	delete(s.leases, l)
 }
 
-// findPeers returns [ErrNoSessions] if other servers write to the same database, which don't see
-// this one's sessions.
+// findPeers returns [ErrNoSessions] if other servers, which don't see this server's sessions, write to the database.
 func findPeers(ctx context.Context, conn *sql.Conn, d *facts.Dialect) error {
 	ask := func(ctx context.Context, query string) ([][]string, error) { return fenced.Texts(ctx, conn, query) }
 	apart, err := facts.Apart(ctx, d, ask)
@@ -181,15 +177,12 @@ func findPeers(ctx context.Context, conn *sql.Conn, d *facts.Dialect) error {
 	return err
 }
 
-// proofRounds is how often a session is looked at before it is taken for its client's own.
 const proofRounds = 6
 
-// prove returns [ErrNoSessions] if a pooler hands the session of conn to other clients, once for a
-// database. Such a pooler gives each statement outside of a transaction any session that is free. So
-// either conn loses its mark, or another client finds it: in a transaction, so that the session which
-// this has is not free for conn. One that has few clients shows by the second, one that
-// has many by the first. What is missed shows when a lease is taken, and doesn't harm: that a session
-// lives is seen by itself, too.
+// prove returns [ErrNoSessions] if a pooler hands the session of conn to other clients. Such a pooler gives each
+// statement outside of a transaction any free session. So either conn loses its mark, which shows with many clients; or
+// another client finds the mark in a transaction, which shows with few clients. A pooler that is missed shows when a
+// lease is taken.
 func (s *sessions) prove(ctx context.Context, conn *sql.Conn) error {
 	if s.proven || s.dialect.owned == nil {
 		return nil
@@ -234,7 +227,7 @@ func (s *sessions) proveOnce(ctx context.Context, conn *sql.Conn, get statement)
 	return nil
 }
 
-// number is what a row of the session's leases holds: NULL without a session.
+// number is the session's number in a row of a lease: NULL without a session.
 func (s *session) number() sql.NullInt64 {
 	if s == nil {
 		return sql.NullInt64{}
@@ -242,8 +235,7 @@ func (s *session) number() sql.NullInt64 {
 	return sql.NullInt64{Int64: s.id, Valid: true}
 }
 
-// leave ends the session with its last user. A nil one is that of a lease that
-// needs none.
+// leave ends the session with its last user. A nil session is that of a lease without one.
 func (s *session) leave() {
 	if s == nil {
 		return
@@ -269,7 +261,7 @@ func (s *session) leave() {
 	_ = s.conn.Close() // gives it back to the pool
 }
 
-// lost has the next call of enter open another session.
+// lost makes the next call of enter open another session.
 func (s *session) lost() {
 	<-s.sessions.turn
 	if s.sessions.current == s {

@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
 // Setup creates the tables fencing_tokens and fencing_leases, and what belongs to them; it includes
-// [tokens.Store.Setup]. It can be called at every start, by several processes concurrently. It adds a missing index,
-// or a column that an option needs, to an existing table; if the table can't be used, the error names the reason. A
+// [tokens.Store.Setup]. It can be called at every start, by several processes concurrently. It adds a missing index, or
+// a column that an option needs, to an existing table; if the table can't be used, the error names the reason. A
 // missing privilege is a [*sqlfence.SetupError]. Other errors are the database's.
 func (m *Leases) Setup(ctx context.Context) error {
 	if err := m.ledger.Setup(ctx); err != nil {
@@ -31,8 +32,7 @@ func (m *Leases) Setup(ctx context.Context) error {
 	return m.index(ctx)
 }
 
-// usable probes the table, and if that fails once more after it was created or changed. A
-// privilege that is missing is one on a table that is there.
+// usable probes the table, and again after creating or changing it. A table without a privilege exists.
 func (m *Leases) usable(ctx context.Context, waits bool, change string) error {
 	err := m.dialect.probe(ctx, &m.database, waits)
 	if err == nil {
@@ -53,8 +53,8 @@ func (m *Leases) usable(ctx context.Context, waits bool, change string) error {
 	return nil
 }
 
-// create creates a table, a column or an index. On PostgreSQL, IF NOT EXISTS doesn't keep two who
-// create it at once from a collision; the one who loses it finds the other's.
+// create creates a table, a column or an index. On PostgreSQL, two processes can collide in spite of IF NOT EXISTS; the
+// one that fails finds the other's.
 func (m *Leases) create(ctx context.Context, text string) error {
 	_, err := m.exec(ctx, statement{text: text})
 	if dberr.IsCreated(err) {
@@ -63,7 +63,7 @@ func (m *Leases) create(ctx context.Context, text string) error {
 	return err
 }
 
-// createProcedures creates those that the options ask for. A role that can't may find them created.
+// createProcedures accepts existing procedures if the role can't create them.
 func (m *Leases) createProcedures(ctx context.Context) error {
 	if !m.options.procedures {
 		return nil
@@ -78,13 +78,11 @@ func (m *Leases) createProcedures(ctx context.Context) error {
 	return fmt.Errorf("lease: setup: create the procedures: %w", m.explain(ctx, err))
 }
 
-// has reports whether a query has a row.
 func (m *Leases) has(ctx context.Context, text string) (found bool, err error) {
 	err = m.query(ctx, func(*sql.Rows) error { found = true; return nil }, statement{text: text})
 	return found, err
 }
 
-// index adds the index on expires_at unless there is one.
 func (m *Leases) index(ctx context.Context) error {
 	found, err := m.has(ctx, m.dialect.hasIndex)
 	if err == nil && !found {
@@ -99,4 +97,15 @@ func (m *Leases) index(ctx context.Context) error {
 		return fmt.Errorf("lease: setup: create an index on fencing_leases: %w", err)
 	}
 	return nil
+}
+
+// explain returns err as a [sqlfence.SetupError] if a table of this package, or a privilege on one, is missing.
+func (m *Leases) explain(ctx context.Context, err error) error {
+	return dialectopt.Explain(ctx, m.db, err, m.needs(),
+		setuperr.Ledger(m.dialect, m.options.Schema, "SELECT, INSERT, UPDATE"))
+}
+
+func (m *Leases) needs() setuperr.Table {
+	return setuperr.Own(m.dialect, m.options.Schema, "fencing_leases", m.dialect.create,
+		"SELECT, INSERT, UPDATE, DELETE")
 }

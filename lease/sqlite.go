@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// sqlite is SQLite. Times in its tables are in ms since 1970. Arguments stand in their
-// order and once each, because drivers differ in how they count them.
+// sqlite is SQLite, with times in ms since 1970. Arguments are in order and once each, because drivers count them in
+// different ways. Leases have no sessions, because no server sees a holder die.
 var sqlite = sync.OnceValue(func() *dialect {
 	texts := sqliteTexts()
 	return &dialect{
@@ -33,9 +33,8 @@ var sqlite = sync.OnceValue(func() *dialect {
 		extend:  extendOnSQLite,
 		release: releaseOnSQLite,
 		released: func(release string) statement {
-			return statement{text: "SELECT key FROM fencing_leases, (SELECT ? AS release) AS r WHERE lock_id IS NULL AND " +
-				"holder = r.release OR lock_id = r.release",
-				args: []any{release}}
+			return statement{text: "SELECT key FROM fencing_leases, (SELECT ? AS release) AS r WHERE lock_id IS NULL " +
+				"AND holder = r.release OR lock_id = r.release", args: []any{release}}
 		},
 		list: func(column, value string) statement {
 			if column == "" {
@@ -60,8 +59,8 @@ const createSQLite = `CREATE TABLE IF NOT EXISTS fencing_leases (
 	expires_at  integer NOT NULL
 )`
 
-// takeSQLite takes a lease that is free or has expired. Arguments: key, lock id,
-// owner, ttl in ms. No row comes back if the lease is held or there is no token.
+// takeSQLite takes a lease that is free or has expired. Arguments: key, lock id, owner, ttl in ms. It returns no row if
+// the lease is held or there is no token.
 const takeSQLite = `INSERT INTO fencing_leases (key, lock_id, holder, token, acquired_at, expires_at)
 SELECT r.key, r.lock_id, r.holder, max(COALESCE(t.token, 0), r.floor) + 1, r.now, r.now + r.ttl
 FROM (SELECT ? AS key, ? AS lock_id, ? AS holder, ? AS ttl, {now} AS now, {floor} AS floor) AS r
@@ -73,12 +72,11 @@ ON CONFLICT (key) DO UPDATE SET lock_id = excluded.lock_id, holder = excluded.ho
 WHERE fencing_leases.expires_at <= excluded.acquired_at AND fencing_leases.token < {max}
 RETURNING key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, 0, {micros expires_at - {now}}`
 
-// issueSQLite: name, token. It comes after takeSQLite in its transaction.
+// issueSQLite: name, token. It follows takeSQLite in its transaction.
 const issueSQLite = `INSERT INTO {ledger} (name, token) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET token = excluded.token`
 
-// seenSQLite: key. It comes after takeSQLite in its transaction if that gave
-// no row.
+// seenSQLite: key. It follows takeSQLite in its transaction if that returned no row.
 const seenSQLite = `SELECT COALESCE(l.expires_at > {now}, 0), 1, 0,
 	CASE WHEN t.token < 0 THEN t.token ELSE max(COALESCE(t.token, 0), {floor}) END, COALESCE(l.holder, ''),
 	{micros l.expires_at}, {micros l.expires_at - {now}},
@@ -112,7 +110,6 @@ FROM fencing_leases AS l WHERE {live l}`
 
 const sweepSQLite = `DELETE FROM fencing_leases WHERE expires_at <= {now}`
 
-// sqliteTexts are the texts above with their pieces written out.
 var sqliteTexts = sync.OnceValue(func() (t struct {
 	take, issue, seen, extend, release, hold, undo, list, sweep string
 }) {
@@ -123,8 +120,8 @@ var sqliteTexts = sync.OnceValue(func() (t struct {
 	return t
 })
 
-// takeOnSQLite is a transaction, since no statement can write to two tables. It begins with a
-// write, and so has the file for itself from there on.
+// takeOnSQLite is a transaction, because no statement writes to two tables. It begins with a write, and so is the
+// file's writer.
 func takeOnSQLite(ctx context.Context, db *database, r *request, o *outcome) error {
 	conn, err := db.conn(ctx)
 	if err != nil {
@@ -165,7 +162,7 @@ func takeOnSQLite(ctx context.Context, db *database, r *request, o *outcome) err
 	return tx.Commit()
 }
 
-// takeAllOnSQLite is takeOnSQLite for several keys in one transaction. It settles those that are taken.
+// takeAllOnSQLite settles the leases that it takes.
 func takeAllOnSQLite(ctx context.Context, db *database, asked []*taking) (ok, committing bool, _ error) {
 	conn, err := db.conn(ctx)
 	if err != nil {
@@ -190,7 +187,6 @@ func takeAllOnSQLite(ctx context.Context, db *database, asked []*taking) (ok, co
 	return true, true, tx.Commit()
 }
 
-// takeInTx takes a lease that is free or has expired.
 func takeInTx(ctx context.Context, tx *sql.Tx, r *request, o *outcome) error {
 	take := statement{text: sqliteTexts().take, args: []any{r.key, r.lockID, r.owner, lite.Text.Ticks(r.ttl)}}
 	if err := queryOnce(ctx, tx, o.scanWon, take); err != nil || o.won == nil {
@@ -200,7 +196,6 @@ func takeInTx(ctx context.Context, tx *sql.Tx, r *request, o *outcome) error {
 	return err
 }
 
-// releaseAllOnSQLite is one transaction.
 func releaseAllOnSQLite(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error) {
 	conn, err := db.conn(ctx) // on which package sql sends once
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/share"
 )
 
-// A taking is one attempt at a lease, by a statement of its own or together with others.
+// A taking is one attempt at a lease, in its own statement or a shared one.
 type taking struct {
 	r       *request
 	o       *outcome // nil until it is settled
@@ -19,7 +19,6 @@ type taking struct {
 	err     error
 }
 
-// settle makes the attempt.
 func (m *Leases) settle(ctx context.Context, t *taking) error {
 	if t.r.session.Valid { // a batch has none
 		return m.takeAlone(ctx, t, share.Place{})
@@ -40,9 +39,8 @@ func (m *Leases) settle(ctx context.Context, t *taking) error {
 	return m.takeAlone(ctx, t, at)
 }
 
-// takeAll sends one statement for several attempts. What it doesn't settle, because of others or
-// because it has failed for good, is left to takeAlone, which also finds the leases that a
-// statement has taken before its connection broke.
+// takeAll sends one statement for several attempts. It leaves to takeAlone what it doesn't settle. takeAlone also finds
+// the leases that a statement took before its connection broke.
 func (m *Leases) takeAll(ctx context.Context, batch []*share.Member[*taking]) {
 	var asked []*taking
 	for _, b := range batch {
@@ -70,8 +68,8 @@ func (m *Leases) takeAll(ctx context.Context, batch []*share.Member[*taking]) {
 	}
 }
 
-// undoAbandoned undoes what a batch has taken for callers that had gone: by one statement, but for the attempts with an
-// unknown outcome.
+// undoAbandoned undoes what a batch took for callers that had gone: in one statement, except for attempts of unknown
+// outcome.
 func (m *Leases) undoAbandoned(gone []*share.Member[*taking]) {
 	var won []*taking
 	for _, b := range gone {
@@ -91,8 +89,7 @@ func (m *Leases) undoAbandoned(gone []*share.Member[*taking]) {
 	}
 }
 
-// undoAll releases leases that were taken for callers that had gone. Those that another transaction has locked are
-// released one by one.
+// undoAll releases leases. Those that another transaction has locked are released one by one.
 func (m *Leases) undoAll(won []*taking) {
 	var longest time.Duration
 	for _, t := range won {

@@ -18,14 +18,10 @@ const DefaultTTL = 30 * time.Second
 const (
 	defaultBackoff = 100 * time.Millisecond
 
-	// answerLimit is how long a single attempt may take, unless Timeout says otherwise.
-	answerLimit = 5 * time.Second
+	answerLimit = 5 * time.Second // of a single attempt without Timeout
+	maxTTL      = 24 * time.Hour
 
-	// maxTTL is the longest ttl.
-	maxTTL = 24 * time.Hour
-
-	// maxHolder is the maximum length of a holder's name in bytes, and maxResume that of an identity.
-	maxHolder, maxResume = 480, 512
+	maxHolder, maxResume = 480, 512 // bytes
 )
 
 // A Term is a condition for a lease. Invalid values and combinations of terms are [ErrInvalid], and nothing is sent.
@@ -34,26 +30,26 @@ type Term func(*terms)
 // TTL sets how long a lease lives unless it is extended: 1 ms to 24 h, default [DefaultTTL].
 func TTL(d time.Duration) Term { return func(t *terms) { t.ttl = d } }
 
-// Holder sets the name of the holder for display: valid UTF-8 of 1 to 480 bytes without U+0000 and U+001F. Several
-// holders may have the same name. The default is host, process id and a random text, such as "web-3/4711/k2m4qz".
+// Holder sets the holder's name for display: valid UTF-8 of 1 to 480 bytes without U+0000 and U+001F. Several holders
+// may have the same name. The default is host, process id and a random text, such as "web-3/4711/k2m4qz".
 func Holder(name string) Term { return func(t *terms) { t.holder, t.hasHolder = name, true } }
 
-// Resume lets a restarted program continue with its previous lease: while the lease is live, all callers with the
-// same id get the same lease, token and end, and a release by one of them ends it for all. So the id must belong to
-// one program; the tokens don't stop two programs with one id. It is valid UTF-8 of 1 to 512 bytes without U+0000 and
+// Resume lets a restarted program continue with its previous lease: while the lease is live, all callers with the same
+// id get the same lease, token and end, and a release by one of them ends it for all. So the id must belong to one
+// program; the tokens don't stop two programs with one id. It is valid UTF-8 of 1 to 512 bytes without U+0000 and
 // U+001F, and visible as the holder's name.
 func Resume(id string) Term { return func(t *terms) { t.id, t.resumes = id, true } }
 
 // Refresh extends the lease to its TTL when [Resume] resumes it. It is invalid without Resume.
 func Refresh() Term { return func(t *terms) { t.refresh = true } }
 
-// Ephemeral makes the lease end with the holder's database session, for example when the process dies, even before
-// the TTL. All ephemeral leases of a [Leases] share one connection. The error is [ErrNoSessions] where sessions can't
-// be used. On SQLite, Ephemeral has no effect.
+// Ephemeral makes the lease end with the holder's database session, for example when the process dies, even before the
+// TTL. All ephemeral leases of a [Leases] share one connection. On SQLite, Ephemeral has no effect. The error is
+// [ErrNoSessions] where sessions can't be used.
 func Ephemeral() Term { return func(t *terms) { t.ephemeral = true } }
 
-// NoWait makes one attempt and returns [ErrHeld] if another holder has the lease. It can't be combined with
-// [Retries], [Backoff], [Interval] and [Timeout].
+// NoWait makes one attempt and returns [ErrHeld] if another holder has the lease. It can't be combined with [Retries],
+// [Backoff], [Interval] and [Timeout].
 func NoWait() Term { return func(t *terms) { t.noWait = true } }
 
 // Retries limits how often a waiter tries again: 0 or more, by default without limit. Attempts that a release
@@ -82,9 +78,9 @@ func Interval(d time.Duration) Term {
 // step.
 func Margin(d time.Duration) Term { return func(t *terms) { t.margin = d } }
 
-// MinHold keeps the key taken until d after the lease was acquired, even if it is released earlier: 0 to 24 h,
-// default 0. So a process with a late clock doesn't run a short job again. No program can resume the lease meanwhile.
-// If the holder dies, the lease ends after its TTL.
+// MinHold keeps the key taken until d after the lease was acquired, even after a release: 0 to 24 h, default 0. So a
+// process with a late clock doesn't run a short job again. The lease can't be resumed meanwhile. If the holder dies,
+// the lease ends after its TTL.
 func MinHold(d time.Duration) Term { return func(t *terms) { t.hold = d } }
 
 // Heartbeat sets the interval at which [Leases.Do], [Leases.Tx] and an [Election] extend the lease: positive and less
@@ -112,7 +108,7 @@ type terms struct {
 	beats     bool
 }
 
-// A pace is how long and how often a waiter asks.
+// A pace is how long and how often a waiter tries.
 type pace struct {
 	limit    time.Duration // in total; 0 for as long as the context
 	retries  int
@@ -123,23 +119,22 @@ type pace struct {
 
 var defaultPace = pace{retries: math.MaxInt, backoff: defaultBackoff}
 
-// mark stands in the column holder between a holder's name and a text that is random. So no two holders store
-// the same, and none stores what another resumes its lease by.
+// mark separates a holder's name from a random text in the column holder. So no two holders store the same, and none
+// stores what another resumes its lease by.
 const mark = "\x1f"
 
-// shown returns the name of a holder as others see it.
+// shown returns the name of a holder for display.
 func shown(stored string) string {
 	name, _, _ := strings.Cut(stored, mark)
 	return name
 }
 
-// thisProcess is the default name of a holder.
 var thisProcess = sync.OnceValue(func() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), strings.ToLower(rand.Text()[:6]))
 })
 
-// stored returns what the column holder has for the terms.
+// stored returns the column holder for the terms.
 func (t *terms) stored() string {
 	switch {
 	case t.resumes:
@@ -150,8 +145,8 @@ func (t *terms) stored() string {
 	return thisProcess() + mark + rand.Text()[:12]
 }
 
-// newTerms applies lists of terms to the defaults, and checks the result. Terms about
-// waiting replace those of an earlier list. The error says all that is wrong with a list.
+// newTerms applies lists of terms to the defaults, and checks each result. Terms about waiting replace those of an
+// earlier list.
 func newTerms(lists ...[]Term) (*terms, error) {
 	t := &terms{ttl: DefaultTTL, pace: defaultPace}
 	for _, list := range lists {

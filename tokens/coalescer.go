@@ -9,15 +9,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/hedge"
 )
 
-// A coalescer lets concurrent calls for one name share a statement. Each name has a
-// queue of its own; names don't wait for each other.
-//
-// The rule that keeps real-time order: a caller may join a batch only until its
-// statement starts. So a statement that gives a caller its token was sent after
-// the call had begun, and finds every token that was given out before. That holds
-// also for a statement that is sent beside another one, which is late.
+// A coalescer shares statements among concurrent calls for one name. A caller may join a batch only until the batch's
+// statement starts, so that each token is higher than all tokens that were returned before its call.
 type coalescer struct {
-	// take takes n tokens of name, or as many as there are left.
+	// take takes n tokens of name, or as many as are left.
 	take func(ctx context.Context, name string, n int64) (taking, error)
 	db   *sql.DB // take uses its connections; nil for any number of them
 
@@ -25,22 +20,22 @@ type coalescer struct {
 	byName map[string]*queue // of the names that have a statement under way
 }
 
-// A queue is the callers and the statements of one name. coalescer.mu guards its fields.
+// A queue has the callers and the statements of one name. coalescer.mu guards its fields.
 type queue struct {
-	forming *batch // the callers that wait for the next statement; nil if there are none
+	forming *batch // waits for the next statement; may be nil
 	served  bool   // a goroutine will send the next statement when its own has ended
 	lane    hedge.Lane
 }
 
-// A taking is what a statement has taken for a name.
+// A taking is what a statement took for a name.
 type taking struct {
 	last, taken int64
 	calls       int64 // how many it has served, also of other names
 }
 
-// A batch is the callers that share one statement.
+// A batch has the callers that share one statement.
 type batch struct {
-	// ctx belongs to no caller; it ends when all of them have gone.
+	// ctx belongs to no caller. It ends when all callers have gone.
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -54,7 +49,7 @@ type batch struct {
 	err error
 }
 
-// issue waits for a token of name, or for the end of ctx. It returns how many calls the statement has served.
+// issue waits for a token of name until ctx ends. calls is how many calls the statement served.
 func (c *coalescer) issue(ctx context.Context, name string) (value, calls int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, err
@@ -70,8 +65,7 @@ func (c *coalescer) issue(ctx context.Context, name string) (value, calls int64,
 	}
 }
 
-// join adds a caller to the batch that forms for name, and returns its place in
-// it, from 1. Without a goroutine that serves the name it starts one.
+// join adds a caller to the next batch of name, and returns its place in the batch, from 1.
 func (c *coalescer) join(name string) (*batch, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,8 +91,8 @@ func (c *coalescer) join(name string) (*batch, int64) {
 	return b, b.joined
 }
 
-// leave takes a caller out that doesn't wait any more. Its place stays: a token may be
-// skipped. A batch that all callers have left is neither sent nor joined.
+// leave removes a caller that stops waiting. The caller's place stays, so a token may be skipped. A batch without
+// callers is cancelled.
 func (c *coalescer) leave(name string, b *batch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,8 +106,8 @@ func (c *coalescer) leave(name string, b *batch) {
 	}
 }
 
-// serve sends one statement after the other until no one waits for name, or its own
-// is late, and another goroutine serves the name.
+// serve sends the statements of name until no caller waits, or its own statement is late and another goroutine serves
+// the name.
 func (c *coalescer) serve(name string, q *queue) {
 	for b := c.start(name, q); b != nil; b = c.start(name, q) {
 		b.taking, b.err = c.take(b.ctx, name, b.joined)
@@ -122,14 +116,12 @@ func (c *coalescer) serve(name string, q *queue) {
 		if c.end(name, q, b) {
 			return
 		}
-		// Those who got their tokens often come back at once: let them join the
-		// next statement rather than the one after it.
+		// Callers that got their tokens often come back at once, and can join the next statement.
 		runtime.Gosched()
 	}
 }
 
-// start closes the forming batch of name to newcomers and returns it. If there is
-// none it returns nil, and the caller must stop serving the name.
+// start closes the forming batch of name and returns it. If there is none, the caller must stop serving the name.
 func (c *coalescer) start(name string, q *queue) *batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +136,7 @@ func (c *coalescer) start(name string, q *queue) *batch {
 	return b
 }
 
-// overtake lets the next statement of name start although one is late.
+// overtake starts the next statement of name while another one is late.
 func (c *coalescer) overtake(name string, q *queue) {
 	q.served = q.forming != nil
 	if q.served {
@@ -152,7 +144,6 @@ func (c *coalescer) overtake(name string, q *queue) {
 	}
 }
 
-// end marks the statement of b as ended, and reports whether it was late.
 func (c *coalescer) end(name string, q *queue, b *batch) (wasLate bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,14 +154,12 @@ func (c *coalescer) end(name string, q *queue, b *batch) (wasLate bool) {
 	return wasLate
 }
 
-// forget drops the queue of a name without a statement under way.
 func (c *coalescer) forget(name string, q *queue) {
 	if !q.served && q.lane.Idle() {
 		delete(c.byName, name)
 	}
 }
 
-// token returns the token of the caller at place, once b is done.
 func (b *batch) token(name string, place int64) (int64, error) {
 	switch {
 	case b.err != nil:

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// deleteSize is how many names a transaction deletes: on PostgreSQL each takes up locks of the server's.
+// deleteSize is how many names a transaction deletes, because each takes up locks of PostgreSQL's lock table.
 const deleteSize = 100
 
 // Delete deletes names without a holder from the ledger, such as the names of finished jobs, and returns the names
@@ -55,7 +55,7 @@ func (s *Store) Delete(ctx context.Context, names ...string) (left []string, err
 	return left, nil
 }
 
-// kept returns an error where the database doesn't keep the floor by itself.
+// kept returns an error if the database doesn't keep the lower bound of first tokens.
 func (s *Store) kept(ctx context.Context) error {
 	if k := s.dialect.keeping; k.whole != "" {
 		if found, err := s.has(ctx, k.installed); err != nil || !found {
@@ -83,8 +83,8 @@ var errHidden = errors.New("the table " + sqltext.LedgerTable + " has row-level 
 	"the lower bound of new tokens would get tokens that were used before; to delete names, disable " +
 	"row-level security, and never enable it again")
 
-// deletePart is a transaction. Its first statement has the floor to itself, and none that follows waits for others:
-// those who wait for the floor may have what it would wait for.
+// deletePart is a transaction. Its first statement locks the lower bound. No later statement waits, because sessions
+// that wait for the lower bound may hold other locks.
 func (s *Store) deletePart(ctx context.Context, names []string) (left []string, err error) {
 	d := s.dialect
 	err = s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -126,7 +126,7 @@ func (s *Store) deletePart(ctx context.Context, names []string) (left []string, 
 	return left, err
 }
 
-// refuses tries what has to be refused at a floor.
+// refuses checks that the triggers refuse a first token at the lower bound.
 func (s *Store) refuses(ctx context.Context, tx *sql.Tx, floor int64) error {
 	if s.dialect.refused == "" || floor < 1 {
 		return nil
@@ -148,7 +148,6 @@ func (d *dialect) about(text string, names []string) (statement string, args []a
 	return statement, args
 }
 
-// listing is a listed by a query of a JSON array.
 func listing(query string) func(names []string) (string, []any) {
 	return func(names []string) (string, []any) {
 		list, _ := json.Marshal(names) // texts only: it can't fail

@@ -12,11 +12,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// dialects are the databases that a [Store] can keep the ledger in. A program makes the statements of those that it uses.
+// dialects are the databases that a [Store] can keep the ledger in. A program makes the statements of those it uses.
 var dialects = dialectopt.For(postgres, sqlite, mysql)
 
-// A dialect has the statements that a [Store] sends to a database. Each text is a statement, which
-// is atomic by itself. A list may be empty.
+// A dialect has the statements that a [Store] sends to a database. A comment begins with a statement's arguments. Each
+// statement is atomic.
 type dialect struct {
 	sqltext.Dialect
 	names  sqlfence.Dialect // how the names of tables and columns are read
@@ -24,18 +24,18 @@ type dialect struct {
 
 	// issue takes n tokens of name and returns the last; sql.ErrNoRows if they don't fit under the limit.
 	issue func(ctx context.Context, s *Store, name string, n int64) (last int64, err error)
-	// shared is issue for several names, and waits for no other transaction: 0 of a name that it leaves out. ok is
-	// false if statements can't be shared in this database; nil if they never can.
+	// shared is issue for several names. It waits for no other transaction, and leaves out names that it would wait
+	// for. ok is false if this database can't share statements; shared is nil if no such database can.
 	shared func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error)
-	// how many statements are worth sending at a time before the next names share one
+	// writers is how many statements are sent at a time before the next names share one.
 	writers int
-	// takes one of each; names are in order; raises full
+	// each takes one token of each name, in order. It fails with the mark full.
 	each func(ctx context.Context, s *Store, names []string) (values map[string]int64, err error)
-	// the higher of the token and the stored one
+	// adopt returns the higher one of the token and the stored one.
 	adopt func(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error)
-	// adds those that are missing; names are in order
+	// ensure adds missing names, in order.
 	ensure func(ctx context.Context, s *Store, names []string) error
-	// name: the last of its tokens, or where they begin; never NULL
+	// name: its last token, or the lower bound of its first; never NULL
 	reached sqltext.Floored
 	// name: the stored token
 	current string
@@ -44,57 +44,56 @@ type dialect struct {
 
 	// the ledger's columns: name, type, whether an INSERT must give a value; no rows without the table
 	columns string
-	// a query for what is wrong with the table, or NULL; empty where usable and the probe find all
+	// a query for a fault of the table, or NULL; empty if usable and probe find all faults
 	unfit string
-	// the type of a column token that is too small for later timelines; empty if there is none
+	// the type of a column token that is too small for later timelines; empty for none
 	narrow string
 	probe  sqltext.Floored // fails if issue would, and changes nothing
 
-	// reads are the options of the transaction that a statement is sent in which is not
-	// sent by transact; nil where the statement alone will do.
+	// reads are the options of the transaction around a single statement, nil for none.
 	reads *sql.TxOptions
-	// takes is reads for a statement that takes tokens. What begins a transaction is refused on a connection
-	// that has one open, which could be rolled back.
+	// takes is reads for a statement that takes tokens: a session with an open transaction can't begin one, and a
+	// rollback of its transaction can't undo the token.
 	takes *sql.TxOptions
 
-	keeping keeping // of the tokens and names, and of the function that guards ask the ledger by
+	keeping keeping // the triggers, and the function that guards call
 
-	procedures, hasProcedures string // creates those of [WithProcedures], and finds them; empty where there are none
+	procedures, hasProcedures string // create and find those of [WithProcedures]; empty for none
 
-	// holds and holdsClaim are the statements of [Store.Hold], for tokens in order, and of [Store.HoldClaim]. They fail
-	// with a mark of raiseHeld unless the rows have these values.
+	// holds and holdsClaim are the statements of [Store.Hold] and [Store.HoldClaim]. They fail with a mark of raiseHeld
+	// unless the rows have these values.
 	holds      func(held []sqlfence.Token) (text string, args []any)
 	holdsClaim func(c Claim, key any, keyText string, claim int64) (text string, args []any)
-	// within sends one of them, which locks rows of table. Outside of a transaction it is errOutside.
+	// within sends one of them, which locks rows of table. Outside of a transaction it returns errOutside.
 	within func(s *Store, send sender, table, text string, args []any) error
 
 	// Within a transaction.
-	before string // is sent before it
-	// each statement sees what was committed before it
+	before string // sent before the transaction
+	// In this transaction each statement must see what was committed before the statement.
 	level *sql.TxOptions
-	begin []string // what comes first
-	lock  []string // keeps others from raising tokens
-	// name: waits for those who write under its guard
+	begin []string // sent first
+	lock  []string // keeps other sessions from raising tokens
+	// name: waits for transactions that write under its guard
 	turn []string
-	// keeps others from writing to a table; nil where there is one writer only
+	// keeps other sessions from writing to a table; nil if there is one writer
 	lockRows func(table string) string
-	// floor: where names start that have no token yet
+	// floor: stores where names without a token start
 	start sqltext.Floored
-	// floor: the names that raise raises, and their tokens; one without a token stays so, and starts above
+	// floor: the names that raise changes, and their tokens
 	below string
-	// floor: raises the names that have one
+	// floor: advances the names that have a token
 	raise string
-	// the floor of the names without a row: raises it, and locks it
+	// floor: locks and raises the lower bound of names without a row
 	serve string
-	// a first token that is refused at any floor above 0; empty where the role sees the triggers
+	// a first token that is refused at any lower bound above 0; empty if the role sees the triggers
 	refused string
-	// of {names}: those that no open transaction uses, locked, and their tokens; waits for none
+	// {names}: those that no open transaction uses, locked, and their tokens; it doesn't wait
 	unused string
-	// what {names} stands for, and its arguments
+	// the text of {names}, and its arguments
 	listed func(names []string) (string, []any)
-	// name: it and the names of its rows, locked, and their tokens
+	// name: the name and the names of its rows, locked, and their tokens
 	retires func(name string) (text string, args []any)
-	// of it and of the names of its rows
+	// retire retires the name and the names of its rows.
 	retire func(ctx context.Context, tx *sql.Tx, name string) (found bool, err error)
 }
 
@@ -109,8 +108,8 @@ func issuing(f sqltext.Floored) func(ctx context.Context, s *Store, name string,
 	}
 }
 
-// sharing is a shared by a statement that takes a JSON array, and returns for each name whether statements can be
-// shared here, and the last token, which is NULL where none was taken.
+// sharing is a shared by a statement that takes a JSON array. It returns for each name whether statements can be shared
+// here, and the last token or NULL.
 func sharing(
 	f sqltext.Floored,
 ) func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error) {
@@ -137,7 +136,7 @@ func sharing(
 	}
 }
 
-// issuingEach is an each by a statement that takes a JSON array, and returns names and their tokens.
+// issuingEach is an each by a statement that takes a JSON array and returns names and tokens.
 func issuingEach(f sqltext.Floored) func(ctx context.Context, s *Store, names []string) (map[string]int64, error) {
 	return func(ctx context.Context, s *Store, names []string) (values map[string]int64, err error) {
 		list, err := json.Marshal(names)
@@ -154,10 +153,10 @@ func issuingEach(f sqltext.Floored) func(ctx context.Context, s *Store, names []
 	}
 }
 
-// full is the mark of what is raised where a name has no token left.
+// full is the mark of the error that a statement throws if a name has no token left.
 var full = sqltext.NewMark("full")
 
-// fits has a statement leave out what doesn't meet a condition, and raises has it fail.
+// fits makes a statement leave out rows that don't meet a condition, and raises makes it fail.
 var fits = sqltext.Func(func(condition string) string { return condition })
 
 func raises(d sqltext.Dialect) sqltext.Func {
@@ -194,10 +193,9 @@ func retiring(text string) func(ctx context.Context, tx *sql.Tx, name string) (b
 	}
 }
 
-// pieces are what the statements of all dialects know besides.
 var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}
 
-// render writes a statement with placeholders that are written by hand.
+// render writes a statement with hand-written placeholders.
 func render(d sqltext.Dialect, text string) string {
 	text, _ = sqltext.Render(d, text, pieces)
 	return text

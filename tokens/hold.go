@@ -82,10 +82,9 @@ func (s *Store) Hold(ctx context.Context, tx Tx, tokens ...sqlfence.Token) error
 	return &sqlfence.NotIssuedError{Table: sqltext.LedgerTable, Token: held[i], Current: current}
 }
 
-// toHold returns the tokens that Hold compares, in the order of their names.
+// toHold returns the tokens that Hold compares, ordered by name.
 func toHold(ctx context.Context, tokens []sqlfence.Token) ([]sqlfence.Token, error) {
-	given := len(tokens) > 0
-	if !given {
+	if len(tokens) == 0 {
 		for _, t := range core.TokensFrom(ctx) {
 			tokens = append(tokens, sqlfence.Token(t))
 		}
@@ -167,7 +166,7 @@ func (s *Store) quoted(of Claim) (Claim, error) {
 	return quoted, nil
 }
 
-// What the statement of a Hold fails with, by its mark: the reason, the number of the token, and the stored value.
+// The reasons in a mark of raiseHeld, before the token's index and the stored value.
 const (
 	outside       = "outside"  // no transaction is open
 	unknownName   = "unknown"  // there is no row
@@ -181,8 +180,8 @@ var (
 	heldMark  = regexp.MustCompile("sqlfence:" + holdNonce + `:([a-z]+):(\d+):(-?\d+)`)
 )
 
-// raiseHeld is an expression that fails with a reason. place and value are expressions: the number of the token, and
-// the stored value.
+// raiseHeld is an expression that fails with a reason. place and value are expressions for the token's index and the
+// stored value.
 func raiseHeld(d sqltext.Dialect, reason, place, value string) string {
 	return sqltext.Raise(d, "'sqlfence:"+holdNonce+":"+reason+":'", place, "':'", value)
 }
@@ -192,8 +191,8 @@ type sender func(text string, args ...any) error
 
 var errOutside = fmt.Errorf("%w: tokens: hold: no transaction is open; begin one first", sqlfence.ErrInvalid)
 
-// hold sends the statement of a Hold, which locks rows of a table and compares them. The kind is empty if they have the
-// values that are asked for; count is how many they are.
+// hold sends the statement of a Hold, which locks rows of a table and compares them with count values. kind is empty if
+// all values are stored.
 func (s *Store) hold(ctx context.Context, tx Tx, table, text string, args []any, count int) (
 	kind string, token int, current int64, err error,
 ) {
@@ -244,8 +243,8 @@ func (s *Store) hold(ctx context.Context, tx Tx, table, text string, args []any,
 	return kind, token, current, nil
 }
 
-// single returns an error where several servers write to the database, because a lock holds on one of them only. It
-// asks once for a Store.
+// single returns an error if several servers write to the database, because a lock holds on one server only. It queries
+// the server once for a Store.
 func (s *Store) single(ctx context.Context, tx Tx) error {
 	if s.sole.Load() {
 		return nil
@@ -274,7 +273,6 @@ func texts(ctx context.Context, tx Tx, query string, args ...any) ([][]string, e
 	return fenced.Texts(ctx, tx, query, args...)
 }
 
-// explainHold is explain for a statement of a Hold.
 func (s *Store) explainHold(ctx context.Context, tx Tx, err error) error {
 	if state := dberr.SQLState(err); state == dberr.UndefinedFunction || state == dberr.UndefinedSchema {
 		m := setuperr.LedgerFunction(s.dialect, s.options.Schema, func(query string) ([]string, error) {

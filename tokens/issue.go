@@ -58,7 +58,7 @@ func (s *Store) Do(ctx context.Context, name string, f func(ctx context.Context)
 	return f(sqlfence.WithFence(ctx, token))
 }
 
-// take takes n tokens, or as many as are left.
+// take takes n tokens of name, or as many as are left.
 func (s *Store) take(ctx context.Context, name string, n int64) (taking, error) {
 	a := &asking{Name: name, Count: n}
 	at, settled, err := s.sharing.Share(ctx, name, a)
@@ -74,7 +74,7 @@ func (s *Store) take(ctx context.Context, name string, n int64) (taking, error) 
 	return taking{last, taken, n}, err
 }
 
-// takeAlone is take by a statement of its own.
+// takeAlone is take by a statement for this name alone.
 func (s *Store) takeAlone(ctx context.Context, name string, n int64) (last, taken int64, err error) {
 	for {
 		last, err = s.dialect.issue(ctx, s, name, n)
@@ -91,20 +91,19 @@ func (s *Store) takeAlone(ctx context.Context, name string, n int64) (last, take
 		if !errors.Is(err, sql.ErrNoRows) {
 			return 0, 0, narrow(err)
 		}
-		// The statement took none: n tokens don't fit under the limit.
+		// The statement took none, because n tokens don't fit under the limit.
 		left, err := s.left(ctx, name)
 		switch {
 		case err != nil:
 			return 0, 0, err
 		case n <= left:
-			// They do fit, and a token never falls: something else kept it from writing.
 			return 0, 0, errNotStored
 		}
 		n = left
 	}
 }
 
-// left returns how many tokens a name has left, or why it has none.
+// left returns how many tokens a name has left. If there are none, the error says why.
 func (s *Store) left(ctx context.Context, name string) (n int64, err error) {
 	current, err := s.queryFloored(ctx, s.dialect.reached, name)
 	switch {
@@ -118,7 +117,7 @@ func (s *Store) left(ctx context.Context, name string) (n int64, err error) {
 	return sqlfence.MaxToken - current, nil
 }
 
-// narrow explains an error of a column that a token doesn't fit in.
+// narrow explains the error of a column that is too small for a token.
 func narrow(err error) error {
 	if dberr.SQLState(err) == dberr.OutOfRange {
 		return fmt.Errorf("the column token of %s is too narrow, make it a bigint: %w", sqltext.LedgerTable, err)
@@ -129,7 +128,7 @@ func narrow(err error) error {
 var errNotStored = errors.New("the statement stored no token in the table " + sqltext.LedgerTable +
 	"; look for a trigger or a rule on it")
 
-// An asking is for tokens of one name: of a statement of its own, or of one for several names.
+// An asking is a request for tokens of one name.
 type asking struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
@@ -138,9 +137,9 @@ type asking struct {
 	calls int64 // that the statement has served
 }
 
-// takeAll sends one statement for several names. What it doesn't settle is left to takeAlone: a name without a
-// row, with too few tokens left, or one that another transaction holds. If it has failed, all are: tokens that
-// it may have taken are lost.
+// takeAll sends one statement for several names. It leaves to takeAlone a name without a row, with too few tokens, or
+// locked by another transaction. If the statement fails, it leaves all names; tokens that the statement may have taken
+// are lost.
 func (s *Store) takeAll(ctx context.Context, batch []*share.Member[*asking]) {
 	all := make([]*asking, len(batch))
 	for i, m := range batch {

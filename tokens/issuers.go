@@ -45,7 +45,6 @@ func (s *Store) RecordIssuers(ctx context.Context) error {
 	}
 }
 
-// recordIssuers tries once.
 func (s *Store) recordIssuers(ctx context.Context) error {
 	issuers := s.dialect.Facts().Issuers
 	if issuers.Whole != "" {
@@ -80,7 +79,7 @@ func (s *Store) recordIssuers(ctx context.Context) error {
 	return err
 }
 
-// lacksForIssuers returns which columns a ledger lacks for the record, or the fault of one that it has.
+// lacksForIssuers returns the columns that the ledger lacks for the record. A column of another type is an error.
 func (s *Store) lacksForIssuers(columns []column) (lacks []sqltext.IssuerColumn, err error) {
 	for _, own := range s.dialect.Facts().Issuers.Columns {
 		i := slices.IndexFunc(columns, func(c column) bool { return c.name == own.Name })

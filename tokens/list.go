@@ -15,7 +15,6 @@ import (
 	"github.com/sqlfence/sqlfence/internal/poll"
 )
 
-// listSize is how many names List reads at a time.
 const listSize = 1000
 
 // List yields the newest token of each name that begins with prefix, ordered by name. Value is as stored: 0 without a
@@ -35,7 +34,6 @@ func (s *Store) ListIssued(ctx context.Context, prefix string) iter.Seq2[Issued,
 	return func(yield func(Issued, error) bool) { s.eachName(ctx, prefix, true, yield) }
 }
 
-// eachName calls yield for each name that begins with prefix.
 func (s *Store) eachName(ctx context.Context, prefix string, issuers bool, yield func(Issued, error) bool) {
 	fail := func(err error) {
 		yield(Issued{}, fmt.Errorf("tokens: list: %w", dialectopt.Explain(ctx, s.db, err, s.needs("SELECT"))))
@@ -72,7 +70,7 @@ func (s *Store) eachName(ctx context.Context, prefix string, issuers bool, yield
 	}
 }
 
-// page returns the first names that begin with prefix and come behind another.
+// page returns the first names after another name that begin with prefix.
 func (s *Store) page(ctx context.Context, prefix, after string, issuers bool) (page []Issued, err error) {
 	more := ""
 	if issuers {

@@ -14,8 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// manySize is how many names [Store.IssueMany] takes: on PostgreSQL each takes up two locks of the
-// server's, which has room for 6,400 of all sessions by default.
+// manySize is how many names [Store.IssueMany] takes. On PostgreSQL each takes up two of the 6,400 locks that all
+// sessions share by default.
 const manySize = 100
 
 // IssueMany returns a new token for each of up to 100 names, in the order of the names. Either all names get a token
@@ -51,7 +51,7 @@ func (s *Store) IssueMany(ctx context.Context, names ...string) ([]sqlfence.Toke
 	return issued, nil
 }
 
-// distinct returns the names as they are stored, as they were given and in the order of their bytes.
+// distinct returns the names as they are stored: in the order given, and in byte order.
 func distinct(given []string) (names, inOrder []string, err error) {
 	if len(given) > manySize {
 		return nil, nil, fmt.Errorf("%w: tokens for %d names, at most %d are issued at once", sqlfence.ErrInvalid,
@@ -69,7 +69,7 @@ func distinct(given []string) (names, inOrder []string, err error) {
 	return names, inOrder, nil
 }
 
-// takeEach takes a token of each name; names are in order.
+// takeEach takes a token of each name. The names must be in order.
 func (s *Store) takeEach(ctx context.Context, names []string) (values map[string]int64, err error) {
 	for {
 		err = dberr.Resend(ctx, dberr.IsRolledBack, func() (err error) {
@@ -106,7 +106,7 @@ func (s *Store) whyFull(ctx context.Context, names []string) error {
 	return errNotStored
 }
 
-// queryEach returns the pairs of a name and a value that a statement answers with; NULL is the zero value.
+// queryEach returns the names and values that a query yields. NULL becomes the zero value.
 func queryEach[T any](
 	ctx context.Context, db dialectopt.Queries, query string, args ...any,
 ) (map[string]T, error) {

@@ -15,9 +15,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// eachTextMySQL takes a token of each name of {asked}, in that order, and leaves them in a variable of the
-// session, behind the names' places. It raises where a name has no row, or no token left. What an
-// UPDATE has written can't come back in another way: MySQL's has no RETURNING, and there is one LAST_INSERT_ID.
+// eachTextMySQL takes a token of each name of {asked}, in order, and leaves the tokens in a session variable, each
+// after the name's place. MySQL's UPDATE has no RETURNING, and there is only one LAST_INSERT_ID. It fails if a name has
+// no row or no token left.
 const eachTextMySQL = `UPDATE ({asked}) AS asked STRAIGHT_JOIN {ledger} AS base ON base.name = {empty} ` +
 	`LEFT JOIN {ledger} AS t ON t.name = asked.name
 SET t.token = CASE WHEN LENGTH(@sqlfence_issued := CONCAT(@sqlfence_issued, _utf8mb4' ', asked.place, _utf8mb4':', {next})) > 0 THEN {next} END
@@ -58,8 +58,7 @@ func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string
 	return values, err
 }
 
-// askedMySQL is a query for the names and their places, from 1. Its first row empties the variable, before
-// another is added to it: the rows are collected first, and the place of a name can't be had without its row.
+// askedMySQL is a query for the names and their places, from 1. Its first row empties the variable.
 func askedMySQL(names []string) string {
 	rows := make([]string, len(names))
 	for i, name := range names {
@@ -72,7 +71,7 @@ func askedMySQL(names []string) string {
 	return strings.Join(rows, " UNION ALL ")
 }
 
-// execEach runs a text and returns the tokens that it has taken; nil if it has taken none.
+// execEach executes a text and returns the tokens; nil if it took none.
 func execEach(ctx context.Context, in session, text string, names []string) (map[string]int64, error) {
 	result, err := in.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {
@@ -89,7 +88,7 @@ func execEach(ctx context.Context, in session, text string, names []string) (map
 	return readEach(left, names)
 }
 
-// readEach reads what eachTextMySQL leaves: for each name " place:token".
+// readEach parses the variable of eachTextMySQL, which has " place:token" for each name.
 func readEach(left string, names []string) (map[string]int64, error) {
 	values := make(map[string]int64, len(names))
 	entries := strings.Fields(left)

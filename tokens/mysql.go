@@ -19,17 +19,15 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// mysql is MySQL and MariaDB. What an UPDATE has written comes back as its LAST_INSERT_ID, which
-// both have, and no setting changes; the number of rows that it has written is another with
-// clientFoundRows.
+// mysql is MySQL and MariaDB. An UPDATE returns what it wrote as its LAST_INSERT_ID, because clientFoundRows changes
+// the number of affected rows.
 //
-// A session with autocommit = 0 commits nothing by itself. So a statement that is sent alone
-// does nothing there, by {alone}, and is then sent in a transaction; and what only reads is a
-// transaction always, since such a session would see the same rows for ever.
+// A session with autocommit = 0 doesn't commit single statements. So a statement that is sent alone does nothing there,
+// by {alone}, and is then sent in a transaction. Reads always have a transaction, or such a session would see the same
+// rows for ever.
 //
-// Names are written into the texts: an argument would take a round trip more, and be in the
-// session's character set. The row with the empty name is what those who add names share, and
-// Repair locks; it is added with the first name.
+// Names are constants in the texts: an argument would take another round trip, and be in the session's character set.
+// Issue shares a lock of the row with the empty name, and Repair locks it alone; it is added with the first name.
 var mysql = sync.OnceValue(func() *dialect {
 	return &dialect{
 		Dialect: my.Text,
@@ -53,24 +51,25 @@ FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name =
 				`ORDER BY ordinal_position`),
 		unfit: my.Unfit(sqltext.LedgerTable, []my.Kept{{Name: "name", Bytes: 512}, {Name: "token"}}, "name"),
 		probe: floored(my.Text, "EXPLAIN "+issueTextMySQL,
-			sqltext.Pieces{"name": sqltext.Raw(my.Text.Text("")), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
+			sqltext.Pieces{"name": sqltext.SQL("{empty}"), "count": sqltext.Raw("1"), "alone": sqltext.Raw("0")}),
 
-		// Writers wait behind what creates a trigger. One is read, and run, in the sql_mode that it was
-		// created in.
+		// Writers wait for a CREATE TRIGGER, and a trigger keeps the sql_mode of its creation.
 		keeping: keeping{
 			find: render(my.Text, `SELECT trigger_name, action_statement
 FROM (SELECT trigger_name, action_statement, event_object_schema AS table_schema, event_object_table AS table_name `+
 				`FROM information_schema.triggers) AS t
 WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 			before: []string{
-				"SET @sqlfence_lock_wait_timeout = @@SESSION.lock_wait_timeout, @sqlfence_sql_mode = @@SESSION.sql_mode",
+				"SET @sqlfence_lock_wait_timeout = @@SESSION.lock_wait_timeout, " +
+					"@sqlfence_sql_mode = @@SESSION.sql_mode",
 				"SET SESSION lock_wait_timeout = 1, sql_mode = 'STRICT_TRANS_TABLES'",
 			},
-			behind: []string{"SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout, sql_mode = @sqlfence_sql_mode"},
+			behind: []string{"SET SESSION lock_wait_timeout = @sqlfence_lock_wait_timeout, " +
+				"sql_mode = @sqlfence_sql_mode"},
 		},
 
-		// Not what is yet to be committed, as a session at READ UNCOMMITTED would see it: after a
-		// rollback another gets that token. With binlog_format = STATEMENT nothing lower can write.
+		// At READ UNCOMMITTED a session would read a token that may be rolled back and issued again. With
+		// binlog_format = STATEMENT no lower level can write.
 		reads: &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 
 		holds: func(held []sqlfence.Token) (string, []any) { return holdMySQL(held), nil },
@@ -79,8 +78,8 @@ WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'{ledger}'`),
 		},
 		within: withinMySQL,
 
-		// Where all rows of a table are locked no other client can add one at this level. It can't be
-		// set where a session with autocommit = 0 has begun a transaction, or a chain has.
+		// At this level no other client can add a row to a table with all rows locked. The level can't be set in an
+		// open transaction.
 		level:    &sql.TxOptions{Isolation: sql.LevelRepeatableRead},
 		before:   "COMMIT AND NO CHAIN NO RELEASE",
 		lockRows: func(table string) string { return render(my.Text, "SELECT COUNT(*) FROM "+table+" FOR UPDATE") },
@@ -100,22 +99,21 @@ SET token = new.floor WHERE token > 0 AND token < new.floor AND name <> {empty}`
 			return strings.Join(quoted, ", "), nil
 		},
 		retires: func(name string) (string, []any) {
-			const text = `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE ` + retiredMySQL + ` ORDER BY name FOR UPDATE`
-			return mysqlText(text, retiredPieces(name)), nil
+			const text = `SELECT name, COALESCE(token, 0) FROM {ledger} WHERE ` + retiredMySQL
+			return mysqlText(text+` ORDER BY name FOR UPDATE`, retiredPieces(name)), nil
 		},
 		retire: retireMySQL,
 	}
 })
 
-// pageMySQL: the sql_mode EMPTY_STRING_IS_NULL makes an empty argument NULL.
+// pageMySQL: with the sql_mode EMPTY_STRING_IS_NULL an empty argument is NULL.
 const pageMySQL = "name > COALESCE(?, {empty}) AND LOCATE(COALESCE(?, {empty}), name) = 1"
 
 const serveMySQL = `INSERT INTO {ledger} (name, token) VALUES ({empty}, ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(COALESCE({ledger}.token, 0), VALUES(token))`
 
-// issueTextMySQL takes {count} tokens of {name}, if it has a row. It is an UPDATE also where a
-// name was just added: the LAST_INSERT_ID of an INSERT is that of an AUTO_INCREMENT column, if
-// the table has one.
+// issueTextMySQL takes {count} tokens of {name}, if it has a row. The LAST_INSERT_ID of an INSERT could be that of an
+// AUTO_INCREMENT column.
 const issueTextMySQL = `UPDATE {ledger} AS t JOIN {ledger} AS base ON base.name = {empty}
 SET t.token = LAST_INSERT_ID(GREATEST(COALESCE(t.token, 0), COALESCE(base.token, 0)) + {count})
 WHERE t.name = {name} AND COALESCE(t.token, 0) BETWEEN 0 AND {max} - {count} ` +
@@ -127,8 +125,8 @@ const adoptTextMySQL = `UPDATE {ledger} SET token = LAST_INSERT_ID(GREATEST(COAL
 // addTextMySQL adds a name, or locks its row.
 const addTextMySQL = `INSERT INTO {ledger} (name, token) VALUES ({name}, 0) ON DUPLICATE KEY UPDATE token = token`
 
-// alone is a condition that holds where a statement commits by itself, and always any. With
-// completion_type = CHAIN each COMMIT begins the next transaction.
+// alone is a condition that holds if a statement commits by itself. With completion_type = CHAIN each COMMIT begins the
+// next transaction.
 const (
 	alone  = sqltext.Raw(my.CommitsAlone)
 	always = sqltext.Raw("TRUE")
@@ -146,7 +144,7 @@ func issueMySQL(ctx context.Context, s *Store, name string, n int64) (last int64
 	return last, err
 }
 
-// withStart calls issue, again behind having added the row with the empty name, if that was missing.
+// withStart calls issue, and calls it again after adding the row with the empty name if that is missing.
 func (s *Store) withStart(ctx context.Context, issue func() error) error {
 	err := issue()
 	for errors.Is(err, errNoStart) {
@@ -158,13 +156,12 @@ func (s *Store) withStart(ctx context.Context, issue func() error) error {
 	return err
 }
 
-// lockStartMySQL keeps Repair from moving where the tokens of new names start.
 func lockStartMySQL(ctx context.Context, tx *sql.Tx) error {
 	_, err := startMySQL(ctx, tx)
 	return err
 }
 
-// startMySQL is lockStartMySQL, and returns that number.
+// startMySQL keeps Repair from moving where the tokens of new names start, and returns that number.
 func startMySQL(ctx context.Context, tx *sql.Tx) (start int64, err error) {
 	text := mysqlText("SELECT COALESCE(token, 0) FROM {ledger} WHERE name = {empty}", nil)
 	err = my.ShareLock(func(lock string) error {
@@ -177,8 +174,7 @@ func startMySQL(ctx context.Context, tx *sql.Tx) (start int64, err error) {
 	return start, err
 }
 
-// addStartMySQL is a transaction of its own: two who found no row, and then both added it, would
-// wait for each other's lock on the gap.
+// addStartMySQL has its own transaction: two sessions that lock a missing row and then insert it deadlock (gap locks).
 func addStartMySQL(ctx context.Context, tx *sql.Tx) error {
 	return execAll(ctx, tx, []string{mysqlText(addTextMySQL, sqltext.Pieces{"name": sqltext.Raw(my.Text.Text(""))})})
 }
@@ -201,11 +197,9 @@ func adoptMySQL(ctx context.Context, s *Store, token sqlfence.Token) (current in
 	return current, err
 }
 
-// ensureSize is how many names a statement adds.
 const ensureSize = 5000
 
-// ensureMySQL: IGNORE leaves out the names that are there, with a shared lock, which those who
-// write under the guard have as well.
+// ensureMySQL: IGNORE skips names that exist, with a shared lock, which guarded writes hold as well.
 func ensureMySQL(ctx context.Context, s *Store, names []string) error {
 	return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for part := range slices.Chunk(names, ensureSize) {
@@ -217,10 +211,10 @@ func ensureMySQL(ctx context.Context, s *Store, names []string) error {
 	})
 }
 
-// retiredMySQL finds a name, and the names of its rows by the index: 0 is next to the slash.
+// retiredMySQL finds a name, and by the index the names of its rows: 0 comes after the slash.
 const retiredMySQL = `(name = {name} OR name >= {first} AND name < {last})`
 
-// addMySQL is a statement that adds names to the ledger, with its first word or words and its end.
+// addMySQL is a statement that adds names, with its first words and its end.
 func addMySQL(verb string, names []string, end string) string {
 	rows := make([]string, len(names))
 	for i, name := range names {
@@ -244,9 +238,9 @@ func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err 
 	return id > 0, err
 }
 
-// writeID sends a text alone and returns its LAST_INSERT_ID. If it did nothing, it sends it in a
-// transaction in which first comes before, and adds the name: sql.ErrNoRows if that does nothing, either. A text that
-// rises changes each row that it finds.
+// writeID sends a text alone and returns its LAST_INSERT_ID. If the text did nothing, writeID sends it in a
+// transaction, after first and after adding the name; sql.ErrNoRows if it does nothing there. A text that rises changes
+// each row that it finds.
 func (s *Store) writeID(
 	ctx context.Context, text string, p sqltext.Pieces, rises bool, first func(context.Context, *sql.Tx) error,
 ) (id int64, err error) {
@@ -279,7 +273,7 @@ func (s *Store) writeID(
 	return id, err
 }
 
-// alone calls do with a connection, outside of a transaction. One that is broken is replaced, as by the pool.
+// alone calls do with a connection outside of a transaction. Like the pool, it replaces a broken connection.
 func (s *Store) alone(ctx context.Context, do func(in session) error) (err error) {
 	once := func() error {
 		conn, err := s.db.Conn(ctx)
@@ -297,8 +291,7 @@ func (s *Store) alone(ctx context.Context, do func(in session) error) (err error
 	return err
 }
 
-// sureID is execID in a transaction, of a statement that may have changed nothing, as the value was
-// that already.
+// sureID is execID in a transaction, for a statement that may find the value stored already.
 func sureID(ctx context.Context, tx *sql.Tx, text string, rises bool) (id int64, err error) {
 	if id, err = execID(ctx, tx, text, rises); err != nil || id > 0 || rises {
 		return id, err
@@ -309,9 +302,9 @@ func sureID(ctx context.Context, tx *sql.Tx, text string, rises bool) (id int64,
 	return askID(ctx, tx)
 }
 
-// execID runs a statement and returns its LAST_INSERT_ID; 0 if it has set none, or has changed nothing. Where
-// the table has triggers the server's answer hasn't got it, and the session is asked. TiDB's answer may have one of a
-// row that wasn't there any more when it evaluated the text again, behind a wait.
+// execID executes a statement and returns its LAST_INSERT_ID; 0 if it set none or changed no row. If the table has
+// triggers, the server's response lacks the ID, and the session is queried. After a wait, TiDB's response may have the
+// ID of a row that is gone.
 func execID(ctx context.Context, in session, text string, rises bool) (id int64, err error) {
 	result, err := in.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {
@@ -343,8 +336,8 @@ func mysqlText(text string, p sqltext.Pieces) string {
 
 func number(n int64) sqltext.Piece { return sqltext.Raw(strconv.FormatInt(n, 10)) }
 
-// holdMySQL locks the rows of the names in their order, and compares the tokens, as the end of a query. Under an older
-// snapshot the locking read sees the newest version of a row, and another read the old one.
+// holdMySQL locks the rows of the names in order and compares the tokens. Under an older snapshot a locking read sees
+// the newest version of a row, and another read sees the old one.
 func holdMySQL(held []sqlfence.Token) string {
 	asked := make([]string, len(held))
 	for i, t := range held {
@@ -361,8 +354,7 @@ func holdMySQL(held []sqlfence.Token) string {
 		my.Text.Facts().Unlimited+" LOCK IN SHARE MODE", nil)
 }
 
-// holdClaimMySQL is holdMySQL for the row of a claim. Its key is a constant, so that MySQL finds the row by an index of
-// whatever type.
+// holdClaimMySQL is holdMySQL for the row of a claim. Its key is a constant, so that MySQL uses an index of any type.
 func holdClaimMySQL(c Claim, key, claim string) string {
 	return strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column, "{name}", key, "{claim}", claim,
 		"{other}", raiseHeld(my.Text, otherValue, "0", "h.v"), "{older}", raiseHeld(my.Text, olderSnapshot, "0", "h.v"),
@@ -372,7 +364,7 @@ func holdClaimMySQL(c Claim, key, claim string) string {
 		"WHERE t.{key} = {name} LOCK IN SHARE MODE) AS h" + my.Text.Facts().Unlimited)
 }
 
-// withinMySQL: where the server doesn't say whether a transaction is open, a savepoint is kept in an open one only.
+// withinMySQL: MariaDB reports whether a transaction is open. MySQL doesn't, but keeps a savepoint only in one.
 func withinMySQL(s *Store, send sender, _, checks string, args []any) error {
 	primary := "CASE WHEN " + my.Session.Standby + " THEN " +
 		raiseHeld(my.Text, onStandby, "0", "CONNECTION_ID()") + " ELSE 1 END, "

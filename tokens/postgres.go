@@ -17,8 +17,9 @@ var postgres = sync.OnceValue(func() *dialect {
 	// The function that guards call, for each token in the order of the list.
 	hold := render(pg.Text, "SELECT CASE WHEN "+pg.Session.Standby+" THEN "+
 		raiseHeld(pg.Text, onStandby, "0", "asked.place")+" IS NULL ELSE "+sqltext.LedgerFunction+
-		"(asked.name, asked.token, asked.place, '"+holdNonce+"'::pg_catalog.text, '{ledger}'::pg_catalog.regclass) END "+
-		"FROM pg_catalog.json_to_recordset($1::text::json) AS asked(place integer, name pg_catalog.text, token bigint)")
+		"(asked.name, asked.token, asked.place, '"+holdNonce+"'::pg_catalog.text, '{ledger}'::pg_catalog.regclass) "+
+		"END FROM pg_catalog.json_to_recordset($1::text::json) AS asked(place integer, name pg_catalog.text, "+
+		"token bigint)")
 	return &dialect{
 		Dialect: pg.Text,
 		names:   sqlfence.Postgres,
@@ -28,17 +29,18 @@ var postgres = sync.OnceValue(func() *dialect {
 		shared:  sharing(floored(pg.Text, sharedPostgres, nil)),
 		writers: 2, // one may wait for the disk while another is executed
 		each: issuingEach(floored(pg.Text, issuePostgres, sqltext.Pieces{
-			"asked": sqltext.Raw("SELECT n AS name FROM pg_catalog.json_array_elements_text($1::text::json) AS names(n)"),
+			"asked": sqltext.Raw("SELECT n AS name FROM " + namesPostgres),
 			"count": sqltext.Raw("1"),
 			"fit":   raises(pg.Text), "answer": sqltext.Raw("name, token"),
 		})),
-		reached: floored(pg.Text, `SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END
+		reached: floored(pg.Text,
+			`SELECT CASE WHEN held.token < 0 THEN held.token ELSE GREATEST(held.token, base.floor) END
 FROM (SELECT {floor} AS floor) AS base LEFT JOIN {ledger} AS held ON held.name = $1::text`, nil),
 		adopt:   adopting(render(pg.Text, adoptPostgres)),
 		current: render(pg.Text, `SELECT token FROM {ledger} WHERE name = $1::text`),
 		page:    pagePostgres,
 		ensure: ensuring(render(pg.Text, `INSERT INTO {ledger} (name, token)
-SELECT n, 0 FROM pg_catalog.json_array_elements_text($1::text::json) AS names(n)
+SELECT n, 0 FROM `+namesPostgres+`
 ON CONFLICT (name) DO NOTHING`)),
 
 		columns: render(pg.Text,
@@ -46,8 +48,7 @@ ON CONFLICT (name) DO NOTHING`)),
 FROM pg_catalog.pg_attribute
 WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attisdropped`),
 		narrow: "integer",
-		// EXPLAIN plans without running: columns, types, the unique index that ON
-		// CONFLICT needs, and the privileges are looked up for it.
+		// EXPLAIN checks columns, types, the unique index that ON CONFLICT needs, and privileges.
 		probe: floored(pg.Text, "EXPLAIN "+issuePostgres, onePostgres("'books'", "1")),
 
 		keeping: keeping{whole: pg.CreateLedgerFunction, installed: pg.FindLedgerFunction, hidden: render(pg.Text,
@@ -73,7 +74,7 @@ WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attis
 		level: &sql.TxOptions{Isolation: sql.LevelReadCommitted},
 		begin: []string{
 			render(pg.Text, "SELECT {durable}"),
-			// Rows that the role can't see would keep their marks.
+			// Rows that the role can't see would keep their tokens.
 			"SELECT pg_catalog.set_config('row_security', 'off', true)",
 		},
 		lock:     []string{lockPostgres(sqltext.LedgerTable)},
@@ -88,11 +89,11 @@ ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token
 			`WHERE token > 0 AND token < $1::bigint AND name <> ''`),
 		serve: render(pg.Text, `INSERT INTO {ledger} (name, token) VALUES ('`+sqltext.FloorName+`', $1::bigint)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`),
-		// Those who write under the ledger's guard share the turn. A row that was changed meanwhile is read anew.
+		// Guarded writes share the turn. A row that was changed meanwhile is read again.
 		unused: `SELECT t.name, COALESCE(t.token, 0)
 FROM (SELECT asked.name FROM ({names}) AS asked (name) WHERE {try asked.name} OFFSET 0) AS free
 JOIN {ledger} AS t ON t.name = free.name FOR UPDATE OF t SKIP LOCKED`,
-		listed:  listing("SELECT n FROM pg_catalog.json_array_elements_text($1::text::json) AS names(n)"),
+		listed:  listing("SELECT n FROM " + namesPostgres),
 		retires: func(name string) (string, []any) { return render(pg.Text, retiresPostgres), []any{name} },
 		retire: retiring(render(pg.Text, `UPDATE {ledger} SET token = $2::bigint
 WHERE name = $1::text OR pg_catalog.starts_with(name, pg_catalog.concat($1::text, '/'))`)),
@@ -102,23 +103,24 @@ WHERE name = $1::text OR pg_catalog.starts_with(name, pg_catalog.concat($1::text
 const retiresPostgres = `SELECT name, COALESCE(token, 0) FROM {ledger}
 WHERE name = $1::text OR pg_catalog.starts_with(name, pg_catalog.concat($1::text, '/')) ORDER BY name`
 
+const namesPostgres = "pg_catalog.json_array_elements_text($1::text::json) AS names(n)"
+
 const pagePostgres = "name > $1::text AND pg_catalog.starts_with(name, $2::text) " +
 	"AND name <> '" + sqltext.FloorName + "'"
 
-// onePostgres has issuePostgres take as many tokens of one name as are left, or none.
+// onePostgres makes issuePostgres take count tokens of one name, or none.
 func onePostgres(name, count string) sqltext.Pieces {
 	return sqltext.Pieces{"asked": sqltext.Raw("SELECT " + name + " AS name"), "count": sqltext.Raw(count), "fit": fits,
 		"answer": sqltext.Raw("token")}
 }
 
-// issuePostgres takes {count} tokens of each name of {asked}, in that order.
+// issuePostgres takes {count} tokens of each name of {asked}, in order.
 //
-// The guard of the ledger takes its turn too, shared. Turns are granted in the order of the
-// requests, so writers with transactions that overlap can't hold off the next token for ever, as
-// they could by sharing the row.
+// The ledger's guard shares the turn. Turns are granted in the order of requests, so overlapping writers can't hold off
+// the next token for ever, as they could by sharing the row.
 //
-// The floor may have risen while it waited for its turn. For a name without a token the trigger compares the first of
-// the {count} with the floor as it is then.
+// The lower bound may have risen while the statement waited for its turn. For a name without a token the trigger
+// compares the first of the {count} tokens with the lower bound at that time.
 const issuePostgres = `INSERT INTO {ledger} (name, token)
 SELECT turn.name, pg_catalog.int8pl(turn.floor, {count})
 FROM (SELECT asked.name, {turn asked.name}, {durable}, {floor} AS floor,
@@ -129,17 +131,16 @@ ON CONFLICT (name) DO UPDATE SET
 WHERE {fit COALESCE({ledger}.token, 0) >= 0 AND COALESCE({ledger}.token, 0) <= pg_catalog.int8mi({max}, {count})}
 RETURNING {answer}`
 
-// adoptPostgres writes also when the stored token is higher: that is how one statement can return it.
+// adoptPostgres writes even if the stored token is higher, because only so one statement can return it.
 const adoptPostgres = `INSERT INTO {ledger} (name, token)
 SELECT $1::text, $2::bigint FROM (SELECT {turn $1::text}, {durable} OFFSET 0) AS turn
 WHERE $2::bigint > {served} OR EXISTS (SELECT FROM {ledger} WHERE name = $1::text AND token > 0)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)
 RETURNING token`
 
-// sharedPostgres takes as many tokens of each name as stand beside it. It leaves out a name without a token, and one
-// with a turn or a row that another transaction has: so it waits for no lock, and no session waits for it in a
-// circle. The row is read anew once it is locked. Above READ COMMITTED all are left out, since there the snapshot
-// may be older than the row.
+// sharedPostgres takes the requested tokens of each name. It leaves out a name without a token, and a name whose turn
+// or row another transaction holds: so it waits for no lock and can't deadlock. The row is read again once it is
+// locked. Above READ COMMITTED it leaves out all names, because the snapshot may be older than the row.
 const sharedPostgres = `WITH asked AS MATERIALIZED (
 	SELECT r.name, r.count, base.floor, base.shared
 	FROM (SELECT {floor} AS floor, {durable},
@@ -158,24 +159,25 @@ const sharedPostgres = `WITH asked AS MATERIALIZED (
 )
 SELECT asked.name, asked.shared, issued.token FROM asked LEFT JOIN issued ON issued.name = asked.name`
 
-// A holdRequest is an element of holdPostgres' argument.
+// A holdRequest is an element of the argument of holds.
 type holdRequest struct {
 	Place int    `json:"place"`
 	Name  string `json:"name"`
 	Token int64  `json:"token"`
 }
 
-// holdClaimPostgres: the lock of a row that was changed since the transaction's snapshot reads the row anew, or fails.
-// A standby refuses the lock.
+// holdClaimPostgres: locking a row that has changed since the transaction's snapshot reads the row again, or fails. A
+// standby refuses the lock.
 func holdClaimPostgres() string {
-	return "SELECT CASE WHEN h.n OPERATOR(pg_catalog.=) 1 AND h.claim OPERATOR(pg_catalog.=) $2::bigint THEN true ELSE " +
-		raiseHeld(pg.Text, otherValue, "0", "h.claim") + " IS NULL END FROM (SELECT pg_catalog.count(*) AS n, " +
-		"COALESCE(pg_catalog.max(t.claim), 0) AS claim FROM (SELECT r.{column} AS claim FROM {of} AS r " +
+	return "SELECT CASE WHEN h.n OPERATOR(pg_catalog.=) 1 AND h.claim OPERATOR(pg_catalog.=) $2::bigint THEN true " +
+		"ELSE " + raiseHeld(pg.Text, otherValue, "0", "h.claim") +
+		" IS NULL END FROM (SELECT pg_catalog.count(*) AS n, COALESCE(pg_catalog.max(t.claim), 0) AS claim " +
+		"FROM (SELECT r.{column} AS claim FROM {of} AS r " +
 		"WHERE r.{key} OPERATOR(pg_catalog.=) $1 FOR SHARE) AS t) AS h"
 }
 
-// withinPostgres: LOCK TABLE fails outside of a transaction. Its lock is that of a write, so until the transaction ends
-// no other session disables the triggers that the function relies on.
+// withinPostgres: LOCK TABLE fails outside of a transaction. Until the transaction ends, its lock keeps other sessions
+// from disabling the triggers that the function relies on.
 func withinPostgres(_ *Store, send sender, table, text string, args []any) error {
 	err := send("LOCK TABLE " + table + " IN ROW EXCLUSIVE MODE")
 	switch {

@@ -60,7 +60,6 @@ type Repaired struct {
 	NewAbove int64            // the tokens of new names begin above this value
 }
 
-// repair raises the tokens, unless dry is set.
 func (s *Store) repair(ctx context.Context, floor int64, dry bool) (repaired Repaired, err error) {
 	before, err := s.floor(ctx)
 	if err != nil {
@@ -73,7 +72,6 @@ func (s *Store) repair(ctx context.Context, floor int64, dry bool) (repaired Rep
 	}
 	err = s.sendFloored(ctx, s.dialect.start, func(start string) error {
 		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			// Meanwhile no client adds a name without having seen the new start.
 			if err := execAll(ctx, tx, s.dialect.lock); err != nil {
 				return err
 			}
@@ -90,10 +88,8 @@ func (s *Store) repair(ctx context.Context, floor int64, dry bool) (repaired Rep
 	return repaired, err
 }
 
-// percent returns how much of the tokens that a name can have are below a token, in percent of [sqlfence.MaxToken].
 func percent(token int64) float64 { return 100 * float64(token) / float64(sqlfence.MaxToken) }
 
-// below returns the tokens below a floor.
 func (s *Store) below(ctx context.Context, db dialectopt.Queries, floor int64) (found []sqlfence.Token, err error) {
 	err = dialectopt.EachRow(ctx, db, func(rows *sql.Rows) error {
 		var t sqlfence.Token

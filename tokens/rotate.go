@@ -97,7 +97,7 @@ func (s *Store) Retires(ctx context.Context, name string) ([]Retiring, error) {
 	return found, nil
 }
 
-// retires is Retires in a transaction, where the leases with these keys have these holders.
+// retires is Retires in a transaction. holders has the holders of leases by their keys.
 func (s *Store) retires(
 	ctx context.Context, tx *sql.Tx, name string, holders map[string]string,
 ) (all []Retiring, err error) {
@@ -116,7 +116,7 @@ func (s *Store) retires(
 	return all, err
 }
 
-// checkRetired refuses to retire what isn't named, and what is in use.
+// checkRetired returns a RetireError for names that weren't named or have a live lease.
 func checkRetired(name string, all []Retiring) error {
 	all = slices.DeleteFunc(slices.Clone(all), func(r Retiring) bool { return r.Token.Name == name && !r.Leased })
 	if len(all) > 0 {
@@ -125,7 +125,7 @@ func checkRetired(name string, all []Retiring) error {
 	return nil
 }
 
-// holders returns the holders of the live leases by their keys; none if there is no table of leases.
+// holders returns the holders of the live leases by their keys; nil without a table of leases.
 func (s *Store) holders(ctx context.Context, db dialectopt.Queries) (map[string]string, error) {
 	holders := make(map[string]string)
 	err := dialectopt.EachRow(ctx, db, func(rows *sql.Rows) error {
@@ -215,8 +215,7 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 	return rows, nil
 }
 
-// setBack raises the floor to the highest number that tokens of a new name can be above, and sets the marks above it
-// back to it. It returns how many these are.
+// setBack raises the lower bound of new names, sets the fence columns above it back to it, and returns their number.
 func (s *Store) setBack(ctx context.Context, tx *sql.Tx, retired []Retiring, resets []reset) (rows int64, err error) {
 	var floor int64
 	for _, r := range retired {
@@ -246,12 +245,11 @@ func (s *Store) setBack(ctx context.Context, tx *sql.Tx, retired []Retiring, res
 	return rows, nil
 }
 
-// A reset is two statements for the marks of a table: a query for the highest that stays, and an UPDATE that sets the
-// others back to the number between set and above. A sealed table's marks may be negative.
+// A reset is two statements for the fence column of a table: a query for the highest token that stays, and an UPDATE
+// that sets the others to the number between set and above. A sealed table's tokens may be negative.
 type reset struct{ highest, set, above string }
 
-// resets returns the statements that keep others from writing to the tables, and those
-// that set the marks back.
+// resets returns the statements that lock the tables, and those that reset the fence columns.
 func (s *Store) resets(marks []Mark) (locks []string, resets []reset, err error) {
 	d := s.dialect
 	for _, m := range marks {
@@ -280,7 +278,6 @@ func (s *Store) resets(marks []Mark) (locks []string, resets []reset, err error)
 	return locks, resets, nil
 }
 
-// marked is what Rotate needs of the tables with marks.
 func (s *Store) marked(marks []Mark) (tables []setuperr.Table) {
 	for _, m := range marks {
 		_, name, _ := lang.SpellName(s.dialect.names, m.Table)
@@ -289,7 +286,6 @@ func (s *Store) marked(marks []Mark) (tables []setuperr.Table) {
 	return tables
 }
 
-// execCount runs a statement and returns how many rows it changed.
 func execCount(ctx context.Context, tx *sql.Tx, text string, args ...any) (int64, error) {
 	result, err := tx.ExecContext(trusted.Context(ctx, text), text, args...)
 	if err != nil {

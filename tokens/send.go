@@ -10,14 +10,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// A session is what a statement is sent on: the pool, one of its connections or a transaction.
+// A session is the pool, a connection or a transaction.
 type session interface {
 	dialectopt.Queries
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// sendFloored sends a statement that names the floor of the tokens.
+// sendFloored sends a statement that names {floor}.
 func (s *Store) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
 	found, err := s.timelines.Send(f, send, func(text string) error { return s.exec(ctx, text) })
 	if found {
@@ -26,7 +26,6 @@ func (s *Store) sendFloored(ctx context.Context, f sqltext.Floored, send func(te
 	return err
 }
 
-// queryFloored is query for a statement that names the floor of the tokens.
 func (s *Store) queryFloored(ctx context.Context, f sqltext.Floored, args ...any) (value int64, err error) {
 	err = s.sendFloored(ctx, f, func(text string) (err error) {
 		value, err = s.query(ctx, text, args...)
@@ -35,18 +34,16 @@ func (s *Store) queryFloored(ctx context.Context, f sqltext.Floored, args ...any
 	return value, err
 }
 
-// floor returns the number that all tokens to come are above.
+// floor returns the lower bound of all later tokens.
 func (s *Store) floor(ctx context.Context) (int64, error) {
 	return s.queryFloored(ctx, floored(s.dialect, "SELECT {floor}", nil))
 }
 
-// query runs a statement and returns the first value of its first row, 0 for
-// NULL, or sql.ErrNoRows.
+// query returns the first value of a query's first row, 0 for NULL, or sql.ErrNoRows.
 func (s *Store) query(ctx context.Context, query string, args ...any) (int64, error) {
 	return s.queryIn(ctx, s.dialect.reads, query, args...)
 }
 
-// queryIn is query in a transaction with these options.
 func (s *Store) queryIn(
 	ctx context.Context, options *sql.TxOptions, query string, args ...any,
 ) (value int64, err error) {
@@ -59,17 +56,16 @@ func (s *Store) queryIn(
 	return value, err
 }
 
-// reading calls do with what the ledger is read on, again after a serialization failure.
+// reading calls do with a session to read the ledger on, and again after a serialization failure.
 func (s *Store) reading(ctx context.Context, do func(db session) error) error {
 	return s.resend(ctx, func() error { return s.in(ctx, s.dialect.reads, do) })
 }
 
-// resend sends again after a serialization failure.
 func (s *Store) resend(ctx context.Context, send func() error) error {
 	return dberr.Resend(ctx, dberr.IsSerialization, send)
 }
 
-// in calls do in a transaction for one statement, with these options; without options outside of one.
+// in calls do in a transaction with these options, or without one if options is nil.
 func (s *Store) in(ctx context.Context, options *sql.TxOptions, do func(db session) error) error {
 	if options == nil {
 		return do(s.db)
@@ -86,7 +82,7 @@ func (s *Store) in(ctx context.Context, options *sql.TxOptions, do func(db sessi
 	return tx.Commit()
 }
 
-// queryOnce sends a query once. QueryRow would leave the end of the rows to the driver's Close.
+// queryOnce reads all rows. QueryRow would leave the rest to the driver's Close.
 func queryOnce(ctx context.Context, db dialectopt.Queries, query string, args ...any) (int64, error) {
 	found, value := false, sql.NullInt64{}
 	err := dialectopt.EachRow(ctx, db, func(rows *sql.Rows) error {
@@ -105,7 +101,6 @@ func queryOnce(ctx context.Context, db dialectopt.Queries, query string, args ..
 	return value.Int64, nil
 }
 
-// exec runs a statement that gives no rows.
 func (s *Store) exec(ctx context.Context, query string, args ...any) error {
 	return s.reading(ctx, func(db session) error {
 		_, err := db.ExecContext(trusted.Context(ctx, query), query, args...)
@@ -113,8 +108,7 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) error {
 	})
 }
 
-// transact runs do in a transaction, again where it met a serialization failure or a
-// deadlock.
+// transact calls do in a transaction, and again after a serialization failure or a deadlock.
 func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
 	return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
 		tx, end, err := s.begin(ctx, s.dialect.level)
@@ -133,7 +127,6 @@ func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *s
 	})
 }
 
-// begin begins a transaction, behind what has to come before.
 func (s *Store) begin(ctx context.Context, level *sql.TxOptions) (tx *sql.Tx, end func() error, err error) {
 	none := func() error { return nil }
 	if s.dialect.before == "" {
@@ -153,7 +146,6 @@ func (s *Store) begin(ctx context.Context, level *sql.TxOptions) (tx *sql.Tx, en
 	return tx, conn.Close, err
 }
 
-// execAll runs statements one after the other.
 func execAll(ctx context.Context, tx *sql.Tx, texts []string, args ...any) error {
 	for _, text := range texts {
 		if _, err := tx.ExecContext(trusted.Context(ctx, text), text, args...); err != nil {

@@ -64,7 +64,7 @@ func (s *Store) Setup(ctx context.Context) (err error) {
 	return nil
 }
 
-// createProcedures creates those that the options ask for. A role that can't may find them created.
+// createProcedures accepts existing procedures if the role can't create them.
 func (s *Store) createProcedures(ctx context.Context) error {
 	if !s.options.procedures {
 		return nil
@@ -85,8 +85,7 @@ func (s *Store) has(ctx context.Context, query string) (found bool, err error) {
 	return found, err
 }
 
-// checkNarrow warns of a column token in which no token fits after the first failover,
-// and fails where none fits any more.
+// checkNarrow warns of a column token that holds no token after the first failover, and fails if it holds none now.
 func (s *Store) checkNarrow(ctx context.Context) error {
 	floor, err := s.floor(ctx)
 	switch {
@@ -101,8 +100,8 @@ func (s *Store) checkNarrow(ctx context.Context) error {
 	return nil
 }
 
-// create creates the table. On PostgreSQL, two processes that do so at once may collide
-// in spite of IF NOT EXISTS; the one that fails finds the other's table.
+// create creates the table. On PostgreSQL, two processes can collide in spite of IF NOT EXISTS; the one that fails
+// finds the other's table.
 func (s *Store) create(ctx context.Context) error {
 	err := s.exec(ctx, s.dialect.Facts().CreateLedger)
 	if dberr.IsCreated(err) {
@@ -128,8 +127,7 @@ func (s *Store) columns(ctx context.Context) (columns []column, err error) {
 	return columns, err
 }
 
-// fit checks those properties of the table that the database ignores when it plans the
-// statements.
+// fit checks the properties of the table that the probe doesn't find.
 func (s *Store) fit(ctx context.Context, columns []column) error {
 	if err := usable(columns); err != nil || s.dialect.unfit == "" {
 		return err
@@ -142,7 +140,7 @@ func (s *Store) fit(ctx context.Context, columns []column) error {
 	return err
 }
 
-// usable checks the columns. SQLite takes for integers what has int in its name. PostgreSQL's smallint would be full
+// usable checks the columns. SQLite takes a type with int in its name for integers. PostgreSQL's smallint would be full
 // after 32767 tokens.
 func usable(columns []column) error {
 	var name, token bool

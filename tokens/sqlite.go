@@ -11,9 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// sqlite writes its arguments in their order and once each, because drivers differ in how they
-// count them. No other client writes to the file while a transaction that has written is open, so
-// nothing has to be locked.
+// sqlite has its arguments in order and once each, because drivers count them in different ways. It locks nothing:
+// while a transaction that has written is open, no other client writes to the file.
 var sqlite = sync.OnceValue(func() *dialect {
 	return &dialect{
 		Dialect: lite.Text,
@@ -49,7 +48,8 @@ ON CONFLICT (name) DO NOTHING`)),
 
 		// An INTEGER PRIMARY KEY gets its value from SQLite.
 		columns: render(lite.Text,
-			`SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND NOT (pk > 0 AND lower(type) = 'integer')
+			`SELECT lower(name), lower(type), "notnull" AND dflt_value IS NULL AND `+
+				`NOT (pk > 0 AND lower(type) = 'integer')
 FROM pragma_table_info('{ledger}')`),
 		probe: floored(lite.Text, "EXPLAIN "+issueSQLite, oneSQLite("'books'", "1")),
 
@@ -91,14 +91,14 @@ const pageSQLite = "name > ? AND instr(name, ?) = 1"
 const serveSQLite = `INSERT INTO {ledger} (name, token) VALUES ('', ?)
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)`
 
-// oneSQLite has issueSQLite take as many tokens of one name as are left, or none.
+// oneSQLite makes issueSQLite take count tokens of one name, or none.
 func oneSQLite(name, count string) sqltext.Pieces {
 	asked := sqltext.Raw("SELECT " + name + " AS name, " + count + " AS count")
 	return sqltext.Pieces{"asked": asked, "fit": fits, "answer": sqltext.Raw("token")}
 }
 
-// issueSQLite takes as many tokens of each name of {asked} as stand beside it. What it inserts is never
-// lower than what is there: where it is, a trigger remembers the token that is there, which takes a write more.
+// issueSQLite takes the requested tokens of each name of {asked}. It never inserts a lower token than the stored one,
+// because a trigger would remember the stored token by another write.
 const issueSQLite = `INSERT INTO {ledger} (name, token)
 SELECT new.name, max(COALESCE(held.token, 0), new.floor) + new.count
 FROM (SELECT asked.name, asked.count, {floor} AS floor FROM ({asked}) AS asked) AS new ` +
@@ -107,9 +107,9 @@ WHERE {fit new.floor <= {max} - new.count AND COALESCE(held.token, 0) BETWEEN 0 
 ON CONFLICT (name) DO UPDATE SET token = excluded.token
 RETURNING {answer}`
 
-// holdSQLite inserts nothing, but a statement that may insert makes the transaction the file's writer before the
-// statement reads. A snapshot that is older than the file's last commit is SQLITE_BUSY then. The arguments are the
-// value and the key of each row.
+// holdSQLite inserts nothing, but a statement that may insert makes the transaction the file's writer before it reads.
+// A snapshot older than the file's last commit is SQLITE_BUSY then. The arguments are the value and the key of each
+// row.
 func holdSQLite(c Claim, rows int) string {
 	checks := make([]string, rows)
 	value := "max(COALESCE(CAST(r." + c.Column + " AS INTEGER), 0))"
@@ -122,8 +122,8 @@ func holdSQLite(c Claim, rows int) string {
 	return "INSERT INTO " + c.Table + " (" + c.Key + ") SELECT NULL WHERE " + strings.Join(checks, " OR ")
 }
 
-// withinSQLite: the PRAGMA changes nothing, and fails within a transaction. If an authorizer denies the PRAGMA, as on
-// dqlite, BEGIN shows the same: it fails within a transaction, and ROLLBACK, in the same string, ends a new one.
+// withinSQLite: the PRAGMA changes nothing, and fails in a transaction. If an authorizer denies the PRAGMA, as on
+// dqlite, BEGIN fails in a transaction too; outside of one, ROLLBACK ends the new transaction.
 func withinSQLite(_ *Store, send sender, _, text string, args []any) error {
 	err := send("PRAGMA temp.synchronous = 2")
 	if err != nil && strings.Contains(err.Error(), "not authorized") {
@@ -138,7 +138,6 @@ func withinSQLite(_ *Store, send sender, _, text string, args []any) error {
 	return send(text, args...)
 }
 
-// holdArgs are the value and the name of each token.
 func holdArgs(held []sqlfence.Token) (args []any) {
 	for _, t := range held {
 		args = append(args, t.Value, t.Name)

@@ -141,7 +141,7 @@ func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	return nil
 }
 
-// A floorError reports a first token that isn't above the floor. Its name has no token that it could be compared with.
+// A floorError reports a first token that isn't above the lower bound. Its name has no token to compare with.
 type floorError struct{ stale sqlfence.StaleError }
 
 func (e *floorError) Error() string {
@@ -151,7 +151,8 @@ func (e *floorError) Error() string {
 
 func (e *floorError) Unwrap() error { return &e.stale }
 
-// stored returns the stored value of name, for a method.
+// stored returns the stored value of name, for a method. It decides, so a standby is an error, and so is a negative
+// value.
 func (s *Store) stored(ctx context.Context, method, name string) (int64, error) {
 	found, value := false, sql.NullInt64{}
 	err := s.reading(ctx, func(db session) error {
@@ -173,23 +174,21 @@ func (s *Store) stored(ctx context.Context, method, name string) (int64, error) 
 	return value.Int64, nil
 }
 
-// explain returns err as a [sqlfence.SetupError] if it says that the ledger, or a privilege on the ledger or on one of
-// the other tables, is missing.
+// explain returns err as a [sqlfence.SetupError] if the ledger, or a privilege on it or on the other tables, is
+// missing.
 func (s *Store) explain(ctx context.Context, err error, others ...setuperr.Table) error {
 	return dialectopt.Explain(ctx, s.db, err, append(others, s.needs("SELECT, INSERT, UPDATE"))...)
 }
 
-// needs returns the ledger with the privileges that a call needs on it.
 func (s *Store) needs(privileges string) setuperr.Table {
 	return setuperr.Ledger(s.dialect, s.options.Schema, privileges)
 }
 
-// normalize returns the form of a name in which it is stored.
+// normalize returns the stored form of a name.
 func normalize(name string) (string, error) {
 	return nfc.String(name), sqlfence.Token{Name: name, Value: 1}.Validate()
 }
 
-// normalizeAll returns a list of the names in the form in which they are stored.
 func normalizeAll(names []string) (all []string, err error) {
 	all = slices.Clone(names)
 	for i := range all {
@@ -200,7 +199,6 @@ func normalizeAll(names []string) (all []string, err error) {
 	return all, nil
 }
 
-// warn logs a token that is near the end of the range.
 func (s *Store) warn(token sqlfence.Token) { s.options.WarnOfLimit("tokens", token) }
 
 func errNegative(value int64) error {

@@ -8,29 +8,26 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A keeping is how a database is made to keep the ledger's tokens and names itself: by triggers that
-// refuse to lower a token, or to lose a name, whatever client writes.
+// A keeping is how the database itself refuses to lower a token or to lose a name, whatever client writes.
 type keeping struct {
-	// whole is one statement that installs everything or brings it up to date, and installed a
-	// query that has a row where it is installed. Empty where triggers are installed one by one.
+	// whole is a statement that installs or updates everything, and installed is a query with a row if that is there.
+	// Both are empty if triggers are installed one by one.
 	whole, installed string
 
-	// hidden is a query that has a row where a policy may hide rows of the ledger, and with them the floor, from a
-	// role; empty where there are none.
+	// hidden is a query with a row if a policy may hide rows, and with them the lower bound, from a role.
 	hidden string
 
-	// find is a query for the triggers that are there: their names and texts. before and behind are
-	// sent around what creates some, on the same connection.
+	// find is a query for the names and texts of the triggers. before and behind are sent before and after creating
+	// some, on the same connection.
 	find           string
 	before, behind []string
 
-	// findRowID is a query for the numbers of rows, and noRowID what its error says of a table without them.
+	// findRowID is a query for row ids, and noRowID is in its error for a table without them.
 	findRowID, noRowID string
 }
 
-// keepLedger installs what keeps the tokens and names, and on PostgreSQL the function that guards ask the
-// ledger by. It fails only if the context has ended: a role that can't install it may find it
-// installed.
+// keepLedger installs what keeps the ledger. It fails only if the context has ended, because a role that can't install
+// it may find it installed.
 func (s *Store) keepLedger(ctx context.Context) error {
 	k := s.dialect.keeping
 	var err error
@@ -44,14 +41,13 @@ func (s *Store) keepLedger(ctx context.Context) error {
 	}
 	if found, _ := s.has(ctx, k.installed); k.installed == "" || !found {
 		// On MySQL a role that may not create them doesn't see them, either.
-		s.options.Log().Warn("tokens: this role can't install the triggers that keep tokens from falling; unless another one "+
-			"has, every client that may write to "+
-			sqltext.LedgerTable+" can lower one; see docs/tokens.md", "error", err)
+		s.options.Log().Warn("tokens: this role can't install the triggers that keep tokens from falling; unless "+
+			"another one has, every client that may write to "+sqltext.LedgerTable+" can lower one; see docs/tokens.md",
+			"error", err)
 	}
 	return ctx.Err()
 }
 
-// createTriggers creates the triggers that are missing or have another text.
 func (s *Store) createTriggers(ctx context.Context) error {
 	triggers := s.ledgerTriggers(ctx)
 	found, err := s.triggers(ctx)
@@ -71,7 +67,7 @@ func (s *Store) createTriggers(ctx context.Context) error {
 	return s.resend(ctx, func() error { return s.onOne(ctx, texts) })
 }
 
-// lacking returns the statements that create those triggers which are missing or have another text.
+// lacking returns the statements that create the triggers that are missing or differ.
 func lacking(triggers []sqltext.Trigger, found map[string]string) (texts []string) {
 	for _, t := range triggers {
 		_, there := found[t.Name]
@@ -86,7 +82,6 @@ func lacking(triggers []sqltext.Trigger, found map[string]string) (texts []strin
 	return texts
 }
 
-// ledgerTriggers are the triggers that the table has to have.
 func (s *Store) ledgerTriggers(ctx context.Context) []sqltext.Trigger {
 	triggers, k := s.dialect.Facts().LedgerTriggers, s.dialect.keeping
 	if k.findRowID != "" {
@@ -97,7 +92,6 @@ func (s *Store) ledgerTriggers(ctx context.Context) []sqltext.Trigger {
 	return triggers
 }
 
-// onOne sends statements on one connection, between those that come before and behind.
 func (s *Store) onOne(ctx context.Context, texts []string) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
@@ -107,7 +101,7 @@ func (s *Store) onOne(ctx context.Context, texts []string) error {
 	return dialectopt.Exec(ctx, conn, s.dialect.keeping.before, texts, s.dialect.keeping.behind)
 }
 
-// triggers returns the texts of the ledger's triggers by their names.
+// triggers returns the texts of the ledger's triggers by name.
 func (s *Store) triggers(ctx context.Context) (map[string]string, error) {
 	return queryEach[string](ctx, s.db, s.dialect.keeping.find)
 }

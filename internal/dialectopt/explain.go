@@ -34,9 +34,8 @@ func (o *Options) WarnOfSecond(ctx context.Context, db Queries, t setuperr.Table
 		return
 	}
 	if found := t.Elsewhere(asker(ctx, db)); len(found) > 0 {
-		o.Log().Warn("sqlfence: setup creates another table "+t.Name+": processes that find different ones don't see each "+
-			"other's tokens; "+
-			"name the schema by sqlfence.WithSchema if they are to share one", "others", found)
+		o.Log().Warn("sqlfence: setup creates another table "+t.Name+": processes that find different ones don't see "+
+			"each other's tokens; name the schema by sqlfence.WithSchema if they are to share one", "others", found)
 	}
 }
 
