@@ -12,12 +12,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// SendBatch sends statements together, as that of pgx's connection does, each with its guard. If one is refused before,
-// nothing is sent, and all results have that error. The database refuses a stale one as it does any that fails: those
-// behind it aren't executed, and those before it are undone unless they were committed.
+// SendBatch sends statements together, each with its guard. If one is refused before sending, nothing is sent, and all
+// results have that error. If the database refuses one, later statements aren't executed, and earlier ones are undone
+// unless they were committed. A write that found no row at its version ([sqlfence.ErrGone]) fails alone.
 //
-// A write that reached no row at its serial ([sqlfence.ErrGone]) fails alone. In Observe mode a batch's
-// statements are sent as they were written, with a [sqlfence.Bypassed] event, since none could be sent a second time.
+// In Observe mode a batch's statements are sent as they were written, with a [sqlfence.Bypassed] event.
 func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	got, err := c.sendBatch(ctx, b, nil)
 	if err != nil {
@@ -34,7 +33,7 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 	}
 	decided := s.state.NewBatch(s.simple)
 	got := &results{ctx: ctx, conn: c, decided: decided, release: release}
-	sent := *b // with the options of the transaction that it begins, and nothing of what pgx keeps in a query
+	sent := *b // with the options of its transaction, and none of the state that pgx keeps in a query
 	sent.QueuedQueries = make([]*pgx.QueuedQuery, len(b.QueuedQueries))
 	for i, q := range b.QueuedQueries {
 		r, plan := s.request(q.SQL, q.Arguments, nil)
@@ -61,8 +60,8 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 	return got, nil
 }
 
-// checkBegins checks the options of the transaction that a batch begins. pgx keeps the text that commits it in a field
-// of its own, and sends it as it is; the one that begins it is the first of the batch's statements.
+// checkBegins checks the options of the transaction that a batch begins. pgx keeps the text that commits it in an
+// unexported field; the text that begins it is the batch's first statement.
 func (s *session) checkBegins(ctx context.Context, b *pgx.Batch) error {
 	commit, ok := basedriver.BatchCommit(b)
 	switch {
@@ -77,24 +76,23 @@ func (s *session) checkBegins(ctx context.Context, b *pgx.Batch) error {
 		"transaction that a batch begins; begin it with BeginTx, and send the batch in it"}
 }
 
-// results are those of a batch.
 type results struct {
 	ctx     context.Context
 	conn    *Conn
 	inner   pgx.BatchResults
 	decided *core.Batch
 	calls   []func(pgx.BatchResults) error // the callbacks, by the statements
-	next    int                            // the statement with the result that is read next
+	next    int                            // the next statement
 	open    *rows                          // of the last query
-	err     error                          // the first error that the batch met
-	gone    error                          // the first error that ended no other statement
+	err     error                          // the first error of the batch
+	gone    error                          // the first error of a single statement
 	closed  bool
 	tx      *tx
 	release func()
 }
 
-// answer returns what the application gets of statement i, which ended with err. The first error is that of all
-// statements behind it.
+// answer returns the application's error of statement i, which ended with err. The first error is that of all later
+// statements.
 func (r *results) answer(i int, tag pgconn.CommandTag, err error) error {
 	switch {
 	case r.err != nil && err != nil:
@@ -122,7 +120,6 @@ func (r *results) take() int {
 	return i
 }
 
-// Exec implements pgx.BatchResults.
 func (r *results) Exec() (pgconn.CommandTag, error) {
 	i := r.take()
 	tag, err := r.inner.Exec()
@@ -132,7 +129,6 @@ func (r *results) Exec() (pgconn.CommandTag, error) {
 	return tag, r.answer(i, tag, err)
 }
 
-// Query implements pgx.BatchResults.
 func (r *results) Query() (pgx.Rows, error) {
 	got, err := r.query()
 	if err != nil {
@@ -163,13 +159,12 @@ func (r *results) query() (*rows, error) {
 	return got, nil
 }
 
-// QueryRow implements pgx.BatchResults.
 func (r *results) QueryRow() pgx.Row {
 	got, _ := r.Query() // the rows have the error
 	return row{got}
 }
 
-// Close implements pgx.BatchResults: it reads what is left, calls the callbacks, and returns the first error.
+// Close reads what is left, calls the callbacks, and returns the first error.
 func (r *results) Close() error {
 	if r.closed {
 		return r.err

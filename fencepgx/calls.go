@@ -2,31 +2,26 @@ package fencepgx
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// How an Exec and a Query are sent, and how their answers are read: see [core.Call].
-
 var (
 	_ core.Call[pgconn.CommandTag] = execCall{}
 	_ core.Call[*rows]             = queryCall{}
 )
 
-// direct is what they do with statements that pgx prepares itself.
+// direct is for statements that pgx prepares itself.
 type direct struct{}
 
-// Prepare implements core.Call.
 func (direct) Prepare(context.Context, *core.Execution) error { return nil }
-
-// Failed implements core.Call.
-func (direct) Failed(*core.Execution, error) {}
+func (direct) Failed(*core.Execution, error)                  {}
 
 type execCall struct{ direct }
 
-// Send implements core.Call.
 func (execCall) Send(ctx context.Context, l core.Link, r core.Request) (pgconn.CommandTag, error) {
 	text, err := l.(*link).text(r)
 	if err != nil {
@@ -35,12 +30,10 @@ func (execCall) Send(ctx context.Context, l core.Link, r core.Request) (pgconn.C
 	return l.(*link).conn.Exec(ctx, text, plain(r.Args)...)
 }
 
-// Inspect implements core.Call.
 func (execCall) Inspect(ctx context.Context, e *core.Execution, tag pgconn.CommandTag) (pgconn.CommandTag, error) {
 	return tag, e.InspectResult(ctx, affected(tag.RowsAffected()))
 }
 
-// Finish implements core.Call.
 func (execCall) Finish(
 	ctx context.Context, e *core.Execution, tag pgconn.CommandTag, err error,
 ) (pgconn.CommandTag, error) {
@@ -53,15 +46,16 @@ func (execCall) Finish(
 	return tag, err
 }
 
-// affected is the number of rows of a command as the core reads it.
+// affected is the number of rows of a command as a sql.Result.
 type affected int64
 
-// RowsAffected returns the number of rows, as the server has counted them.
 func (a affected) RowsAffected() (int64, error) { return int64(a), nil }
+func (affected) LastInsertId() (int64, error) {
+	return 0, errors.New("fencepgx: PostgreSQL has no such id")
+}
 
 type queryCall struct{ direct }
 
-// Send implements core.Call.
 func (queryCall) Send(ctx context.Context, l core.Link, r core.Request) (*rows, error) {
 	text, err := l.(*link).text(r)
 	if err != nil {
@@ -74,7 +68,7 @@ func (queryCall) Send(ctx context.Context, l core.Link, r core.Request) (*rows, 
 	return &rows{Rows: got}, nil
 }
 
-// Inspect implements core.Call: it reads the first row, so that a refusal is the error of the query.
+// Inspect reads the first row, so that a refusal is the error of the query.
 func (queryCall) Inspect(ctx context.Context, e *core.Execution, r *rows) (*rows, error) {
 	if r.ahead = r.Rows.Next(); r.ahead {
 		return r, nil
@@ -86,7 +80,6 @@ func (queryCall) Inspect(ctx context.Context, e *core.Execution, r *rows) (*rows
 	return r, err
 }
 
-// Finish implements core.Call.
 func (queryCall) Finish(ctx context.Context, e *core.Execution, r *rows, err error) (*rows, error) {
 	if err != nil {
 		return nil, err

@@ -13,23 +13,23 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A Conn is a connection of a DB's pool. Only one goroutine at a time uses it.
+// A Conn is a connection of a DB's pool. It must not be used concurrently. Its methods work as those of pgx's
+// connection, with the guard.
 type Conn struct {
 	acquired *pgxpool.Conn
 	session  *session
 }
 
-// A session is what is known of a connection, for as long as it lives.
+// A session is what is known of a connection while it lives.
 type session struct {
 	link   *link
 	state  *core.Conn
-	lost   bool // and not to be given to others
-	simple bool // by default, which is what counts for batches, it sends texts in the simple protocol
+	lost   bool
+	simple bool // by default, and for batches, it uses the simple protocol
 
 	given []driver.NamedValue // room for the arguments of the next Exec
 }
 
-// session returns that of a connection.
 func (db *DB) session(c *pgx.Conn) *session {
 	known := c.PgConn().CustomData()
 	if s, ok := known[db.key].(*session); ok {
@@ -42,8 +42,7 @@ func (db *DB) session(c *pgx.Conn) *session {
 	return s
 }
 
-// Release gives the connection back to the pool. Afterwards nothing may be done with it, which panics, but
-// Release again.
+// Release gives the connection back to the pool. Using the Conn afterwards panics, except for Release.
 func (c *Conn) Release() {
 	s := c.session
 	if s == nil {
@@ -56,8 +55,7 @@ func (c *Conn) Release() {
 	c.acquired.Release()
 }
 
-// Conn returns pgx's connection. What is done with it isn't guarded, and the observer gets a
-// [sqlfence.RawAccess] event.
+// Conn returns pgx's connection, which isn't guarded. The observer gets a [sqlfence.RawAccess] event.
 func (c *Conn) Conn() *pgx.Conn { return c.session.raw() }
 
 func (s *session) raw() *pgx.Conn {
@@ -65,11 +63,11 @@ func (s *session) raw() *pgx.Conn {
 	return s.link.conn
 }
 
-// Ping asks the server whether the connection is alive.
+// Ping checks whether the connection is alive.
 func (c *Conn) Ping(ctx context.Context) error { return c.session.link.conn.Ping(ctx) }
 
-// Prepare prepares a statement by a name. Exec, Query and batches of this connection take the name for the statement,
-// and run it with its guard. One that can't be guarded is refused already here.
+// Prepare prepares a statement by a name, or refuses one that can't be guarded. Exec, Query and batches of this
+// connection take the name for the statement, and guard it.
 func (c *Conn) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
 	s := c.session
 	plan := s.state.Rewriter().Plan(sql)
@@ -92,12 +90,12 @@ func (c *Conn) Deallocate(ctx context.Context, name string) error {
 	return c.session.link.conn.Deallocate(ctx, name)
 }
 
-// WaitForNotification waits for a notification, as that of pgx's connection does.
+// WaitForNotification waits for a notification.
 func (c *Conn) WaitForNotification(ctx context.Context) (*pgconn.Notification, error) {
 	return c.session.link.conn.WaitForNotification(ctx)
 }
 
-// Exec executes a statement, as that of pgx's connection does.
+// Exec executes a statement.
 func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	s := c.session
 	room := s.given
@@ -114,7 +112,7 @@ func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comman
 // spared is how many arguments the lists may have that a connection keeps for its next Exec.
 const spared = 256
 
-// Query executes a statement that returns rows, as that of pgx's connection does. A write that is refused fails here.
+// Query executes a statement that returns rows. A refused write fails here.
 func (c *Conn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	got, err := c.query(ctx, nil, sql, args)
 	if err != nil {
@@ -143,13 +141,12 @@ func (c *Conn) query(ctx context.Context, release func(), sql string, args []any
 	return got, nil
 }
 
-// QueryRow executes a statement that returns a row, as that of pgx's connection does.
+// QueryRow executes a statement that returns a row. Its error is that of Scan.
 func (c *Conn) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	got, _ := c.Query(ctx, sql, args...) // the rows have the error
 	return row{got}
 }
 
-// run executes a request.
 func run[T any](
 	ctx context.Context, s *session, r core.Request, plan *rewrite.Plan, wantsRows bool, call core.Call[T],
 ) (T, error) {
@@ -163,7 +160,7 @@ func (s *session) noted(err error) error {
 	return err
 }
 
-// rewrites reports whether pgx would run a query rewriter among the options in front of the arguments.
+// rewrites reports whether pgx would run a query rewriter among the options before the arguments.
 func rewrites(args []any) bool {
 	for _, arg := range args {
 		if _, ok := arg.(pgx.QueryRewriter); ok {
@@ -176,7 +173,7 @@ func rewrites(args []any) bool {
 	return false
 }
 
-// follow notes that no transaction is open, if the server has said so: a text may have ended the one of Begin.
+// follow notes that the server reports no open transaction: a text may have ended that of Begin.
 func (s *session) follow() {
 	if c := s.link.conn.PgConn(); c.TxStatus() == 'I' && !c.IsBusy() {
 		s.state.Idle()

@@ -12,16 +12,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// COPY only adds rows, as an INSERT does. So it is decided about by the INSERT of one such row: where the guard adds
-// nothing to that but a column and its value, the COPY gets the same column, and the value in each row. Any other
-// guard, such as one that asks the ledger, has no place in a COPY.
+// A COPY is planned as the INSERT of one of its rows. If the guard only adds a column and its value, the COPY gets the
+// same column, and the value in each row. Any other guard, such as the ledger's, has no place in a COPY.
 
-// CopyFrom copies rows into a table, as that of pgx's connection does. Of a registered table with a fence column, and
-// no other guard for new rows, each row gets the token; observers are told of it as of an INSERT. For another
-// registered table it is [sqlfence.ErrUnguardable], and INSERT INTO ... SELECT ... FROM unnest($1::bigint[],
-// $2::text[]), with an array for each column, does the same in one statement.
-//
-// In Observe mode rows are copied as they are.
+// CopyFrom copies rows into a table. Of a registered table with a fence column, and no other guard for new rows, each
+// row gets the token, and observers get the events of an INSERT. For another registered table the error is
+// [sqlfence.ErrUnguardable]; use INSERT INTO ... SELECT ... FROM unnest($1::bigint[], $2::text[]), with an array for
+// each column. In Observe mode rows are copied as they are.
 func (c *Conn) CopyFrom(
 	ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource,
 ) (int64, error) {
@@ -64,7 +61,7 @@ type copyCall struct {
 	table    pgx.Identifier
 	columns  []string
 	src      pgx.CopyFromSource
-	insert   string // of one row, which was decided about; empty for a table that needs no guard
+	insert   string // of one row; empty for a table that needs no guard
 	observed bool   // and not guarded
 	sent     bool   // the rows are read once
 	failed   error
@@ -72,7 +69,7 @@ type copyCall struct {
 
 var _ core.Call[int64] = (*copyCall)(nil)
 
-// Prepare implements core.Call: it refuses a guard that is more than a column.
+// Prepare refuses a guard that is more than a column.
 func (c *copyCall) Prepare(_ context.Context, e *core.Execution) error {
 	if c.sent {
 		return c.failed
@@ -84,7 +81,7 @@ func (c *copyCall) Prepare(_ context.Context, e *core.Execution) error {
 	return nil
 }
 
-// added returns the column that the guard adds to the INSERT; ok is false if it adds more, or anything else.
+// added returns the column that the guard adds to the INSERT; ok is false if it adds anything else.
 func (c *copyCall) added(guarded string) (column string, ok bool) {
 	head, places, _ := strings.Cut(c.insert, ") VALUES (")
 	places = strings.TrimSuffix(places, ")")
@@ -94,7 +91,6 @@ func (c *copyCall) added(guarded string) (column string, ok bool) {
 	return column, hasHead && hasTail && pgx.Identifier{column}.Sanitize() == quoted
 }
 
-// Send implements core.Call.
 func (c *copyCall) Send(ctx context.Context, l core.Link, r core.Request) (n int64, err error) {
 	if c.sent {
 		return 0, c.failed
@@ -110,15 +106,12 @@ func (c *copyCall) Send(ctx context.Context, l core.Link, r core.Request) (n int
 	return n, c.failed
 }
 
-// Inspect implements core.Call.
 func (c *copyCall) Inspect(_ context.Context, _ *core.Execution, n int64) (int64, error) {
 	return n, nil
 }
 
-// Failed implements core.Call.
 func (c *copyCall) Failed(*core.Execution, error) {}
 
-// Finish implements core.Call.
 func (c *copyCall) Finish(ctx context.Context, e *core.Execution, n int64, err error) (int64, error) {
 	if err == nil {
 		e.ReportGuarded(ctx)
@@ -126,14 +119,13 @@ func (c *copyCall) Finish(ctx context.Context, e *core.Execution, n int64, err e
 	return n, err
 }
 
-// marked are rows with a value more.
+// marked adds a value to each row.
 type marked struct {
 	pgx.CopyFromSource
 	value any
 	row   []any
 }
 
-// Values implements pgx.CopyFromSource.
 func (m *marked) Values() ([]any, error) {
 	row, err := m.CopyFromSource.Values()
 	m.row = append(append(m.row[:0], row...), m.value)

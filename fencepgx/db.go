@@ -19,25 +19,26 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
-// A DB is a pool with the fence around it. It is safe for concurrent use.
+// A DB is a pool with the fence around it. It is safe for concurrent use. Its methods work as those of pgxpool.Pool,
+// with the guard.
 type DB struct {
 	pool     *pgxpool.Pool
 	settings *core.Settings
-	key      string // of what is known of a connection, among its custom data
+	key      string // of a session among a connection's custom data
 	found    core.Found
 	sql      *sql.DB
 	verified atomic.Bool
 }
 
-// opened is how many there have been: one pool may have several.
+// opened counts the DBs, because one pool may have several.
 var opened atomic.Int64
 
-// New puts the fence around a pool. It sends nothing. A nil pool, options that are invalid or contradict each other,
-// another dialect than PostgreSQL, and a version of pgx that keeps prepared statements where they can't be seen, are
-// [sqlfence.ErrInvalid]; the error reports all faults of the options at once.
+// New puts the fence around a pool. It sends nothing. A nil pool, invalid options, another dialect than PostgreSQL, and
+// a version of pgx with unknown prepared statements are [sqlfence.ErrInvalid]; the error lists all faults of the
+// options.
 //
-// The connections' configuration is the pool's; its hooks get connections without the fence. What they prepare by name
-// is guarded when it is executed by a DB.
+// The pool's hooks get connections without the fence. Statements that they prepare by name are guarded when a DB
+// executes them.
 func New(pool *pgxpool.Pool, opts ...sqlfence.Option) (*DB, error) {
 	if pool == nil {
 		return nil, fmt.Errorf("%w: nil pool", sqlfence.ErrInvalid)
@@ -61,7 +62,7 @@ func New(pool *pgxpool.Pool, opts ...sqlfence.Option) (*DB, error) {
 }
 
 // SQL returns the same database for database/sql, on the connections of the pool and with the same options: for
-// packages tokens, lease, rowlock and schema. It is closed with the DB.
+// packages tokens, lease, rowlock and schema. Close closes it.
 func (db *DB) SQL() *sql.DB { return db.sql }
 
 // Close closes the pool. It waits until all connections are returned.
@@ -76,7 +77,7 @@ func (db *DB) Stat() *pgxpool.Stat { return db.pool.Stat() }
 // Config returns a copy of the pool's configuration.
 func (db *DB) Config() *pgxpool.Config { return db.pool.Config() }
 
-// Reset closes the pool's connections, as its Reset does.
+// Reset closes the pool's connections.
 func (db *DB) Reset() { db.pool.Reset() }
 
 // Ping executes an empty statement on a connection.
@@ -84,8 +85,8 @@ func (db *DB) Ping(ctx context.Context) error {
 	return db.AcquireFunc(ctx, func(c *Conn) error { return c.Ping(ctx) })
 }
 
-// Acquire returns a connection of the pool. It has to be given back with Release. With verify.OnConnect a database
-// in which something is wrong is a *verify.Error.
+// Acquire returns a connection of the pool, which must be released. With verify.OnConnect a fault of the database is a
+// *verify.Error.
 func (db *DB) Acquire(ctx context.Context) (*Conn, error) {
 	if db.settings.ChecksConnections() && !db.verified.Load() {
 		if err := db.sql.PingContext(ctx); err != nil {
@@ -100,7 +101,7 @@ func (db *DB) Acquire(ctx context.Context) (*Conn, error) {
 	return &Conn{acquired: c, session: db.session(c.Conn())}, nil
 }
 
-// AcquireFunc calls f with a connection of the pool, and gives it back.
+// AcquireFunc calls f with a connection of the pool, and releases it.
 func (db *DB) AcquireFunc(ctx context.Context, f func(*Conn) error) error {
 	c, err := db.Acquire(ctx)
 	if err != nil {
@@ -110,12 +111,11 @@ func (db *DB) AcquireFunc(ctx context.Context, f func(*Conn) error) error {
 	return f(c)
 }
 
-// mostConns is how many connections are tried for a statement before which they were found to be lost: as with
-// database/sql.
+// mostConns is how many lost connections are tried for a statement, as with database/sql.
 const mostConns = 3
 
-// on does something on a connection of the pool. Where the connection was lost before anything was sent, another one
-// does it. keep reports whether the connection is still needed, by what do has returned.
+// on calls do with a connection of the pool, and with another one if the connection was lost before anything was sent.
+// With keep, a successful do keeps the connection.
 func on[T any](ctx context.Context, db *DB, keep bool, do func(*Conn) (T, error)) (T, error) {
 	for turn := 1; ; turn++ {
 		c, err := db.Acquire(ctx)
@@ -130,7 +130,7 @@ func on[T any](ctx context.Context, db *DB, keep bool, do func(*Conn) (T, error)
 	}
 }
 
-// once gives the connection back, unless it is kept, also where do panics.
+// once releases the connection unless it is kept, even if do panics.
 func once[T any](c *Conn, keep bool, do func(*Conn) (T, error)) (got T, err error) {
 	done := false
 	defer func() {
@@ -143,13 +143,12 @@ func once[T any](c *Conn, keep bool, do func(*Conn) (T, error)) (got T, err erro
 	return got, err
 }
 
-// Exec executes a statement, as the pool's Exec does.
+// Exec executes a statement.
 func (db *DB) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	return on(ctx, db, false, func(c *Conn) (pgconn.CommandTag, error) { return c.Exec(ctx, sql, args...) })
 }
 
-// Query executes a statement that returns rows, as the pool's Query does. They have to be closed, or read to their end.
-// A write that is refused fails here.
+// Query executes a statement that returns rows, which must be closed or read to their end. A refused write fails here.
 func (db *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	got, err := on(ctx, db, true, func(c *Conn) (*rows, error) { return c.query(ctx, c.Release, sql, args) })
 	if err != nil {
@@ -158,13 +157,13 @@ func (db *DB) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, err
 	return got, nil
 }
 
-// QueryRow executes a statement that returns a row, as the pool's QueryRow does. Its error is that of Scan.
+// QueryRow executes a statement that returns a row. Its error is that of Scan.
 func (db *DB) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	got, _ := db.Query(ctx, sql, args...) // the rows have the error
 	return row{got}
 }
 
-// SendBatch sends statements together, as the pool's SendBatch does: see [Conn.SendBatch].
+// SendBatch sends statements together: see [Conn.SendBatch].
 func (db *DB) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	got, err := on(ctx, db, true, func(c *Conn) (pgx.BatchResults, error) { return c.sendBatch(ctx, b, c.Release) })
 	if err != nil {
@@ -173,17 +172,17 @@ func (db *DB) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	return got
 }
 
-// CopyFrom copies rows into a table, as the pool's CopyFrom does: see [Conn.CopyFrom].
+// CopyFrom copies rows into a table: see [Conn.CopyFrom].
 func (db *DB) CopyFrom(
 	ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource,
 ) (int64, error) {
 	return on(ctx, db, false, func(c *Conn) (int64, error) { return c.CopyFrom(ctx, table, columns, src) })
 }
 
-// Begin begins a transaction, as the pool's Begin does. It has to be committed or rolled back.
+// Begin begins a transaction, which must be committed or rolled back.
 func (db *DB) Begin(ctx context.Context) (pgx.Tx, error) { return db.BeginTx(ctx, pgx.TxOptions{}) }
 
-// BeginTx begins a transaction with options. Statements of it without a token in their context have the tokens of ctx.
+// BeginTx is Begin with options. The transaction's statements without a token in their context have the tokens of ctx.
 func (db *DB) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 	return on(ctx, db, true, func(c *Conn) (pgx.Tx, error) { return c.begin(ctx, opts, c.Release) })
 }

@@ -1,12 +1,10 @@
-// Package fencepgx puts the fence around a pool of pgx, without database/sql: the options, rules, errors and events are
+// Package fencepgx puts the fence around a pool of pgx, without database/sql. The options, rules, errors and events are
 // those of package sqlfence.
 //
 //	pool, err := pgxpool.New(ctx, dsn)
-//	...
 //	db, err := fencepgx.New(pool, sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
-//	...
 //	_, err = db.Exec(sqlfence.WithFence(ctx, token), "UPDATE books SET price = $1 WHERE id = $2", 12, 7)
 //
 // A [DB] has the methods of a *pgxpool.Pool, and its transactions are a [pgx.Tx]; so code that sqlc has written for
-// pgx/v5 takes either. What is done with the pool itself isn't guarded.
+// pgx/v5 takes either. Statements on the pool itself aren't guarded.
 package fencepgx

@@ -15,11 +15,9 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Hold is [tokens.Store.Hold] for a transaction of pgx's: it compares tokens, those of ctx without any, with the newest
-// of their names, and locks the names against a new token until the transaction ends. The transaction may be that of a
-// [DB], of a pgxpool.Pool or of a pgx.Conn. Call Hold outside of a nested transaction, which is a savepoint.
-//
-// store keeps the ledger of the same database; it may be on [DB.SQL], or on a pool of package stdlib.
+// Hold is [tokens.Store.Hold] for a transaction of a [DB], a pgxpool.Pool or a pgx.Conn. Call Hold outside of a nested
+// transaction, which is a savepoint. store keeps the ledger of the same database; it may be on [DB.SQL], or on a pool
+// of package stdlib.
 func Hold(ctx context.Context, tx pgx.Tx, store *tokens.Store, tokens ...sqlfence.Token) error {
 	if tx == nil {
 		return store.Hold(ctx, nil, tokens...)
@@ -30,13 +28,12 @@ func Hold(ctx context.Context, tx pgx.Tx, store *tokens.Store, tokens ...sqlfenc
 // A heldTx is a transaction for package tokens.
 type heldTx struct{ tx pgx.Tx }
 
-// ExecContext implements tokens.Tx.
 func (h heldTx) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	tag, err := h.tx.Exec(ctx, query, args...)
-	return execResult(tag.RowsAffected()), err
+	return affected(tag.RowsAffected()), err
 }
 
-// QueryContext implements tokens.Tx. Texts takes its place.
+// QueryContext isn't used, because there is Texts.
 func (heldTx) QueryContext(context.Context, string, ...any) (*sql.Rows, error) {
 	return nil, errors.New("fencepgx: a transaction of pgx's has no sql.Rows")
 }
@@ -64,30 +61,19 @@ func (h heldTx) Texts(ctx context.Context, query string, args ...any) (all [][]s
 	return all, rows.Err()
 }
 
-// An execResult is the number of rows of a statement.
-type execResult int64
-
-// LastInsertId implements sql.Result.
-func (execResult) LastInsertId() (int64, error) {
-	return 0, errors.New("fencepgx: PostgreSQL has no such id")
-}
-
-// RowsAffected implements sql.Result.
-func (r execResult) RowsAffected() (int64, error) { return int64(r), nil }
-
 // A Beginner begins transactions: a [DB], a [Conn], a pgxpool.Pool or a pgx.Conn.
 type Beginner interface {
 	BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error)
 }
 
-// Retry is [sqlfence.Retry] for transactions of pgx's: it runs fn in a transaction, with the last of opts, and commits
-// it. After a temporary error, such as a serialization failure or a deadlock, it runs fn again in a new transaction, up
-// to 10 times with growing pauses. So fn must read, each time, the data that it decides on, must have no effects
-// outside of the transaction, and must not end the transaction.
+// Retry is [sqlfence.Retry] for pgx: it runs fn in a transaction, with the last of opts, and commits it. After a
+// temporary error, such as a deadlock, it runs fn again in a new transaction, up to 10 times with growing pauses. So fn
+// must read, each time, the data that it decides on, must have no effects outside of the transaction, and must not end
+// the transaction.
 //
-// It never repeats after ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked or a context's error. If the answer to
-// a commit is lost, the error is [sqlfence.ErrUnknownOutcome]; of a DB only if the transaction had guarded statements
-// or has called [Hold].
+// ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked and a context's error aren't retried. Without an answer to a
+// commit, the error is [sqlfence.ErrUnknownOutcome]; of a DB only if the transaction had guarded statements or has
+// called [Hold].
 func Retry(ctx context.Context, db Beginner, fn func(ctx context.Context, tx pgx.Tx) error, opts ...pgx.TxOptions,
 ) error {
 	var with pgx.TxOptions
@@ -97,11 +83,10 @@ func Retry(ctx context.Context, db Beginner, fn func(ctx context.Context, tx pgx
 	return core.DefaultRetrying.Run(ctx, func() (again bool, err error) { return attempt(ctx, db, with, fn) })
 }
 
-// notRetried are the errors that running a transaction again can't change.
 var notRetried = []error{sqlfence.ErrStale, sqlfence.ErrNotIssued, sqlfence.ErrGone, sqlfence.ErrNoSerial,
 	sqlfence.ErrLocked, sqlfence.ErrUnknownOutcome}
 
-// attempt runs fn in one transaction, and reports whether to do it again.
+// attempt runs fn in one transaction, and reports whether to run it again.
 func attempt(
 	ctx context.Context, db Beginner, opts pgx.TxOptions, fn func(ctx context.Context, tx pgx.Tx) error,
 ) (again bool, err error) {

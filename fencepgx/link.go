@@ -16,7 +16,7 @@ import (
 
 var _ core.Link = (*link)(nil)
 
-// A link is pgx's connection as the core uses it.
+// A link is pgx's connection for the core.
 type link struct {
 	basedriver.Liveness
 	conn     *pgx.Conn
@@ -29,13 +29,12 @@ func newLink(c *pgx.Conn, s *session) *link {
 	return &link{Liveness: basedriver.LivenessOf(c.PgConn().Conn(), c, c.Ping), conn: c, prepared: prepared, session: s}
 }
 
-// Exec implements core.Link.
 func (l *link) Exec(ctx context.Context, query string) error {
 	_, err := l.conn.PgConn().Exec(ctx, query).ReadAll()
 	return err
 }
 
-// Query implements core.Link: it returns the rows as texts, and NULL as the empty one.
+// Query returns the rows as texts, and NULL as the empty one.
 func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
 	results, err := l.conn.PgConn().Exec(ctx, query).ReadAll()
 	if err != nil {
@@ -54,8 +53,7 @@ func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
 	return all, nil
 }
 
-// Rewrite implements core.Link. The statement is sent as the rewriter has made it, since pgx might make another one of
-// the same arguments.
+// Rewrite runs the rewriter once, because pgx might get another statement of the same arguments.
 func (l *link) Rewrite(
 	ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
 ) (to basedriver.Rewritten, refused string, err error) {
@@ -89,31 +87,27 @@ func isOption(v any) bool {
 	return false
 }
 
-// Keeps implements core.Link: pgx keeps statements itself.
+// Keeps reports false, because pgx keeps statements itself.
 func (l *link) Keeps(string, *rewrite.Plan, bool) bool { return false }
 
-// Follow implements core.Link.
-func (l *link) Follow(string) {}
-
-// Follows implements core.Link.
+func (l *link) Follow(string)       {}
 func (l *link) Follows(string) bool { return false }
 
-// closing is how long the end of a session may take. pgx waits for the server to close the connection.
+// closing bounds the end of a session. pgx waits for the server to close the connection.
 const closing = time.Second
 
-// Close implements core.Link.
 func (l *link) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
 	return l.conn.Close(ctx)
 }
 
-// Alive implements core.Link. What comes in on a busy connection is an answer: pgx says itself that it is busy.
+// Alive: what arrives on a busy connection is an answer.
 func (l *link) Alive(ctx context.Context) bool {
 	return l.conn.PgConn().IsBusy() || l.Liveness.Alive(ctx)
 }
 
-// named returns arguments as the core has them, in a list that may have room for them.
+// named returns arguments for the core, in a list that may have room for them.
 func named(room []driver.NamedValue, args []any) []driver.NamedValue {
 	all := slices.Grow(room, len(args))
 	for i, v := range args {
@@ -122,7 +116,7 @@ func named(room []driver.NamedValue, args []any) []driver.NamedValue {
 	return all
 }
 
-// plain returns arguments as pgx has them.
+// plain returns arguments for pgx.
 func plain(args []driver.NamedValue) []any {
 	if len(args) == 0 {
 		return nil

@@ -12,14 +12,13 @@ import (
 type rows struct {
 	pgx.Rows
 	ahead   bool                                         // the first row has been read
-	answer  func(tag pgconn.CommandTag, err error) error // what the application gets of their end; nil for as it is
-	release func()                                       // gives the connection back; nil for keeping it
+	answer  func(tag pgconn.CommandTag, err error) error // makes the error of their end; may be nil
+	release func()                                       // gives the connection back; may be nil
 	raw     func()                                       // notes that the connection is handed out
 	ended   bool
 	err     error
 }
 
-// Next implements pgx.Rows.
 func (r *rows) Next() bool {
 	switch {
 	case r.ended:
@@ -34,7 +33,7 @@ func (r *rows) Next() bool {
 	return false
 }
 
-// Scan implements pgx.Rows. pgx closes rows that can't be scanned.
+// Scan closes the rows if a row can't be scanned, as pgx does.
 func (r *rows) Scan(dest ...any) error {
 	err := r.Rows.Scan(dest...)
 	if err != nil {
@@ -43,7 +42,6 @@ func (r *rows) Scan(dest ...any) error {
 	return err
 }
 
-// Values implements pgx.Rows.
 func (r *rows) Values() ([]any, error) {
 	values, err := r.Rows.Values()
 	if err != nil {
@@ -52,13 +50,11 @@ func (r *rows) Values() ([]any, error) {
 	return values, err
 }
 
-// Close implements pgx.Rows.
 func (r *rows) Close() {
 	r.Rows.Close()
 	r.end()
 }
 
-// Err implements pgx.Rows.
 func (r *rows) Err() error {
 	if r.ended {
 		return r.err
@@ -66,7 +62,7 @@ func (r *rows) Err() error {
 	return r.Rows.Err()
 }
 
-// Conn implements pgx.Rows. What is done with the connection isn't guarded.
+// Conn returns the connection, which isn't guarded.
 func (r *rows) Conn() *pgx.Conn {
 	c := r.Rows.Conn()
 	if c != nil && !r.ended {
@@ -94,40 +90,20 @@ type failedRows struct{ err error }
 
 var _ pgx.Rows = failedRows{}
 
-// Close implements pgx.Rows.
-func (failedRows) Close() {}
-
-// Err implements pgx.Rows.
-func (r failedRows) Err() error { return r.err }
-
-// CommandTag implements pgx.Rows.
-func (failedRows) CommandTag() pgconn.CommandTag { return pgconn.CommandTag{} }
-
-// FieldDescriptions implements pgx.Rows.
+func (failedRows) Close()                                       {}
+func (r failedRows) Err() error                                 { return r.err }
+func (failedRows) CommandTag() pgconn.CommandTag                { return pgconn.CommandTag{} }
 func (failedRows) FieldDescriptions() []pgconn.FieldDescription { return nil }
-
-// Next implements pgx.Rows.
-func (failedRows) Next() bool { return false }
-
-// Scan implements pgx.Rows.
-func (r failedRows) Scan(...any) error { return r.err }
-
-// Values implements pgx.Rows.
-func (r failedRows) Values() ([]any, error) { return nil, r.err }
-
-// RawValues implements pgx.Rows.
-func (failedRows) RawValues() [][]byte { return nil }
-
-// Conn implements pgx.Rows.
-func (failedRows) Conn() *pgx.Conn { return nil }
-
-// TypeMap returns nothing.
-func (failedRows) TypeMap() *pgtype.Map { return nil }
+func (failedRows) Next() bool                                   { return false }
+func (r failedRows) Scan(...any) error                          { return r.err }
+func (r failedRows) Values() ([]any, error)                     { return nil, r.err }
+func (failedRows) RawValues() [][]byte                          { return nil }
+func (failedRows) Conn() *pgx.Conn                              { return nil }
+func (failedRows) TypeMap() *pgtype.Map                         { return nil }
 
 // A row is the first of its rows.
 type row struct{ rows pgx.Rows }
 
-// Scan implements pgx.Row.
 func (r row) Scan(dest ...any) error {
 	defer r.rows.Close()
 	if err := r.rows.Err(); err != nil {

@@ -7,11 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
-// In the simple protocol pgx writes the arguments into the text, where its scanner finds placeholders. Where the server
-// reads none, such as in a string, a value could end that string, and what stands behind it be a statement that no plan
-// has seen.
-
-// Misplaces implements core.Link.
+// Misplaces refuses a statement if pgx, in the simple protocol, would write arguments to places where the server reads
+// no placeholder, such as in a string: a value could end the string and begin another statement.
 func (l *link) Misplaces(r core.Request, _ bool) string {
 	simple, args := l.session.simple, r.Args
 	for len(args) > 0 && isOption(args[0].Value) {

@@ -14,10 +14,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
-// Begin begins a transaction, as that of pgx's connection does.
+// Begin begins a transaction.
 func (c *Conn) Begin(ctx context.Context) (pgx.Tx, error) { return c.BeginTx(ctx, pgx.TxOptions{}) }
 
-// BeginTx begins a transaction with options. Statements of it without a token in their context have the tokens of ctx.
+// BeginTx begins a transaction with options. Its statements without a token in their context have the tokens of ctx.
 func (c *Conn) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 	return c.begin(ctx, opts, nil)
 }
@@ -38,8 +38,8 @@ func (c *Conn) begin(ctx context.Context, opts pgx.TxOptions, release func()) (p
 	return &tx{conn: c, inner: inner, saved: new(int), release: release}, nil
 }
 
-// checkOptions refuses options with a write in the text that begins or commits the transaction, which pgx would send
-// without a guard, and follows what these texts may change.
+// checkOptions refuses a write in the texts that begin or end the transaction, because pgx sends them without a guard,
+// and follows what these texts may change.
 func (s *session) checkOptions(ctx context.Context, opts pgx.TxOptions) error {
 	for _, text := range []string{beginText(opts), cmp.Or(opts.CommitQuery, "commit"), "rollback"} {
 		// What an EXECUTE runs may be prepared anew before the transaction is committed.
@@ -87,10 +87,10 @@ type tx struct {
 
 var _ pgx.Tx = (*tx)(nil)
 
-// over reports whether it has ended, or what it is in: its statements would be executed outside of it.
+// over reports whether the transaction or an outer one has ended.
 func (t *tx) over() bool { return t.closed || t.parent != nil && t.parent.over() }
 
-// Begin implements pgx.Tx: it sets a savepoint.
+// Begin sets a savepoint.
 func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 	if t.over() {
 		return nil, pgx.ErrTxClosed
@@ -111,7 +111,6 @@ func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 	return nested, nil
 }
 
-// follow tells the core what becomes of the savepoint.
 func (t *tx) follow(verb lang.TxVerb) {
 	t.conn.session.state.FollowSavepoint(lang.TxControl{Verb: verb, Name: t.savepoint})
 }
@@ -122,14 +121,10 @@ type ending struct {
 	inner pgx.Tx
 }
 
-// Commit implements core.Tx.
-func (e ending) Commit() error { return e.inner.Commit(e.ctx) }
-
-// Rollback implements core.Tx.
+func (e ending) Commit() error   { return e.inner.Commit(e.ctx) }
 func (e ending) Rollback() error { return e.inner.Rollback(e.ctx) }
 
-// Commit implements pgx.Tx. If there was no answer to the COMMIT of a guarded write, it is
-// [sqlfence.ErrUnknownOutcome].
+// Commit returns [sqlfence.ErrUnknownOutcome] if the COMMIT of a guarded write had no answer.
 func (t *tx) Commit(ctx context.Context) error {
 	if t.over() {
 		return pgx.ErrTxClosed
@@ -143,7 +138,6 @@ func (t *tx) Commit(ctx context.Context) error {
 	return s.noted(s.state.Commit(ctx, ending{ctx, t.inner}))
 }
 
-// Rollback implements pgx.Tx.
 func (t *tx) Rollback(ctx context.Context) error {
 	if t.over() {
 		return pgx.ErrTxClosed
@@ -156,7 +150,6 @@ func (t *tx) Rollback(ctx context.Context) error {
 	return t.conn.session.noted(t.conn.session.state.Rollback(ending{ctx, t.inner}))
 }
 
-// end gives the connection back.
 func (t *tx) end() {
 	t.closed = true
 	if t.release != nil {
@@ -164,7 +157,6 @@ func (t *tx) end() {
 	}
 }
 
-// Exec implements pgx.Tx.
 func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	if t.over() {
 		return pgconn.CommandTag{}, pgx.ErrTxClosed
@@ -172,7 +164,6 @@ func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandT
 	return t.conn.Exec(ctx, sql, args...)
 }
 
-// Query implements pgx.Tx.
 func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	if t.over() {
 		return failedRows{pgx.ErrTxClosed}, pgx.ErrTxClosed
@@ -180,13 +171,11 @@ func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, erro
 	return t.conn.Query(ctx, sql, args...)
 }
 
-// QueryRow implements pgx.Tx.
 func (t *tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	got, _ := t.Query(ctx, sql, args...) // the rows have the error
 	return row{got}
 }
 
-// SendBatch implements pgx.Tx.
 func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	if t.over() {
 		return pgx.FailedBatchResults(b, pgx.ErrTxClosed)
@@ -197,7 +186,6 @@ func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	return t.conn.SendBatch(ctx, b)
 }
 
-// CopyFrom implements pgx.Tx.
 func (t *tx) CopyFrom(
 	ctx context.Context, table pgx.Identifier, columns []string, src pgx.CopyFromSource,
 ) (int64, error) {
@@ -207,7 +195,6 @@ func (t *tx) CopyFrom(
 	return t.conn.CopyFrom(ctx, table, columns, src)
 }
 
-// Prepare implements pgx.Tx.
 func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
 	if t.over() {
 		return nil, pgx.ErrTxClosed
@@ -215,11 +202,9 @@ func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDe
 	return t.conn.Prepare(ctx, name, sql)
 }
 
-// LargeObjects implements pgx.Tx.
 func (t *tx) LargeObjects() pgx.LargeObjects { return t.inner.LargeObjects() }
 
-// Conn implements pgx.Tx. What is done with the connection isn't guarded, and the observer gets a
-// [sqlfence.RawAccess] event.
+// Conn returns the connection, which isn't guarded. The observer gets a [sqlfence.RawAccess] event.
 func (t *tx) Conn() *pgx.Conn {
 	if t.over() {
 		return t.inner.Conn()

@@ -11,12 +11,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Acquire takes the lease of key. While another holder has the lease, Acquire waits until ctx ends or a term limits the
-// wait. A lease that the database grants after ctx has ended is released in the background, or ends after its TTL.
+// Acquire takes the lease of key. While another holder has it, Acquire waits until ctx ends or a term limits the wait.
+// A lease that is granted after ctx has ended is released in the background.
 //
-// Errors: [*HeldError] if a term limited the wait; [context.DeadlineExceeded] if the database didn't respond within
-// that limit; [sqlfence.ErrTokenLimit]; [ErrInvalid]; [ErrNoSessions]; or the error of ctx or of the database. Only
-// serialization failures and deadlocks are repeated.
+// Errors: [*HeldError] if a term limited the wait; [context.DeadlineExceeded] if the database didn't respond within the
+// limit; [sqlfence.ErrTokenLimit]; [ErrInvalid]; [ErrNoSessions].
 func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease, error) {
 	r, err := m.request(key, terms)
 	if err != nil {
@@ -25,8 +24,8 @@ func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease
 	return m.waitInLine(ctx, r)
 }
 
-// TryAcquire makes one attempt, and reports whether it succeeded instead of returning ErrHeld. [Timeout] limits the
-// attempt, by default to 5 s; other terms about waiting have no effect. Errors are those of [Leases.Acquire].
+// TryAcquire is Acquire with one attempt, by default of at most 5 s ([Timeout]). ok is false if another holder has the
+// lease.
 func (m *Leases) TryAcquire(ctx context.Context, key string, terms ...Term) (lease *Lease, ok bool, err error) {
 	r, err := m.request(key, terms)
 	if err != nil {
@@ -46,7 +45,7 @@ func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
 	limited, cancel := r.limited(ctx)
 	defer cancel()
 	a := acquisition{request: r}
-	// A caller that resumes may hold the lease for whose release the others wait.
+	// A caller that resumes may hold the lease that the others wait for.
 	if r.resumes && m.queues.busy(r.key) {
 		if lease, _, err := m.ask(ctx, limited, &a); lease != nil || err != nil {
 			return lease, err

@@ -10,12 +10,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// Do acquires the lease of key as [Leases.Acquire] does, calls f with the context of the lease, and releases the lease
-// when f returns or panics. Heartbeats extend the lease while f runs, and are repeated after an error until the lease
-// ends by this process's clock. When the lease is lost, the context of f ends, and f must return.
+// Do acquires the lease of key as [Leases.Acquire] does, calls f with its context, and releases it when f returns or
+// panics. Heartbeats extend the lease meanwhile. If the lease is lost, the context ends, and f must return.
 //
-// Errors are those of Acquire and of f. If the lease was lost before f returned, the error is also ErrLeaseLost and
-// [sqlfence.ErrStale], and never context.Canceled. A failed release is logged, and the lease ends after its TTL.
+// Errors are those of Acquire and of f. After a loss, the error is also ErrLeaseLost and [sqlfence.ErrStale], and never
+// context.Canceled. A failed release is logged; the lease then ends after its TTL.
 func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context) error, terms ...Term) (err error) {
 	r, err := m.request(key, terms)
 	if err != nil {
@@ -33,19 +32,15 @@ func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context)
 	return f(l.Context())
 }
 
-// Tx acquires the lease of key as [Leases.Do] does, and calls f in a transaction that commits only if no other process
-// has taken over, whatever f executes (see [tokens.Store.Hold]). No table must be registered, and db needs no fence.
-// While the transaction is open, no other process gets a token for the key. Heartbeats need a second connection of the
-// pool.
+// Tx is [Leases.Do] with a transaction that commits only if no other process has taken over, whatever f executes (see
+// [tokens.Store.Hold]). No table must be registered. The pool needs a second connection for heartbeats.
 //
-// After a temporary error, such as a serialization failure, Tx runs f again in a new transaction. So f must have no
-// effects outside of the transaction, must not end it, must return the errors of its statements, and must roll back
-// only to its own savepoints. On MySQL and MariaDB, DDL, TRUNCATE and procedures that commit would end the transaction;
-// a fenced database refuses them.
+// After a temporary error, such as a deadlock, Tx runs f again in a new transaction. So f must have no effects outside
+// of the transaction, must not end it, must return the errors of its statements, and must roll back only to its own
+// savepoints. DDL and TRUNCATE end a transaction on MySQL and MariaDB; a fenced database refuses them.
 //
-// If the lease is lost, the transaction is rolled back and the error is [sqlfence.ErrStale], usually also ErrLeaseLost.
-// Without a response to COMMIT the error is [sqlfence.ErrUnknownOutcome]. Other errors are those of Acquire, of Hold
-// and of f.
+// After a loss, the transaction is rolled back and the error is [sqlfence.ErrStale]. Without a response to COMMIT it is
+// [sqlfence.ErrUnknownOutcome].
 func (m *Leases) Tx(
 	ctx context.Context, key string, f func(ctx context.Context, tx *sql.Tx) error, terms ...Term,
 ) error {

@@ -14,20 +14,19 @@ import (
 	"github.com/sqlfence/sqlfence/internal/poll"
 )
 
-// An Election makes one process at a time the leader, among all processes that run an Election with the same key, and
-// gives the token to all of the leader's writes. Other processes get an error before such a write is sent. The leader
-// holds the key's lease.
+// An Election makes one process at a time the leader, among the processes that run an Election with the same key, and
+// gives the token of the key's lease to all of the leader's writes. Other processes get an error before such a write is
+// sent.
 //
 //	election, err := lease.NewElection("jobs", lease.Callbacks{Elected: work})
 //	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("jobs"), sqlfence.WithTokenSource(election.Tokens))
 //	leases, err := lease.New(db)
 //	err = election.Run(ctx, leases)
 //
-// After a process has lost and won the lease again, a write must not depend on data from the first leadership. Elected
-// and transactions are safe. Other goroutines must pass the token of [Election.Lease] to [sqlfence.WithFence] before
-// they read.
+// If a process loses the lease and wins it again, a write must not depend on data from before. Elected and transactions
+// are safe; other goroutines must pass the token of [Election.Lease] to [sqlfence.WithFence] before they read.
 //
-// The zero value can't be used. An Election is safe for concurrent use.
+// An Election is safe for concurrent use. The zero value can't be used.
 type Election struct {
 	key     string
 	terms   []Term
@@ -36,25 +35,23 @@ type Election struct {
 	current atomic.Pointer[leadership] // the last one; nil before the first
 }
 
-// Callbacks are the functions that an [Election] calls. Each may be nil. Short and Lost are never called concurrently,
-// and must return soon.
+// Callbacks are the functions that an [Election] calls. Each may be nil. Short and Lost aren't called concurrently, and
+// must return soon.
 type Callbacks struct {
-	// Elected is called once in a leadership, on a new goroutine. ctx carries the token, and ends when the lease or the
-	// context of Run ends, or after [Election.Resign]; its cause is the reason. Elected must return then, because no
-	// new campaign starts before. If Elected returns earlier, the leadership continues.
+	// Elected is called once in a leadership, on a new goroutine. ctx carries the token and ends with the lease, with
+	// Run, or by [Election.Resign]; its cause is the reason. Elected must return then; no new campaign starts before.
 	Elected func(ctx context.Context)
 
-	// Short is called when heartbeats fail and, by default, a third of the TTL is left (docs/leases.md has the
-	// formula). err is the error of the last heartbeat, or nil without a response. After the lease was extended, Short
-	// may be called again.
+	// Short is called when heartbeats fail and a third of the TTL is left (docs/leases.md). err is the last heartbeat's
+	// error, or nil without a response.
 	Short func(left time.Duration, err error)
 
-	// Lost is called at most once in a leadership, with a [*LostError], but not after Resign.
+	// Lost is called once, with a [*LostError].
 	Lost func(err error)
 }
 
-// NewElection returns an election of key. The terms override the defaults of the Leases of [Election.Run]. Of the terms
-// about waiting, only [Backoff] and [Interval] have an effect. Errors are [ErrInvalid].
+// NewElection returns an election of key. The terms override the defaults of Run's Leases. Of the terms about waiting,
+// only [Backoff] and [Interval] count. Errors are [ErrInvalid].
 func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
@@ -67,9 +64,9 @@ func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 }
 
 // Run campaigns until this process is the leader, extends the lease, and campaigns again after a loss. When ctx ends,
-// Run releases the lease after Elected has returned, and returns nil. Failures of the database are logged and repeated
-// after at most 5 s. Run must not be called concurrently. Errors are those that no attempt can fix: [ErrInvalid],
-// [sqlfence.ErrTokenLimit], [ErrNoSessions], a [*sqlfence.SetupError], and a closed database.
+// Run releases the lease after Elected has returned, and returns nil. It must not be called concurrently. Failures of
+// the database are logged and repeated after at most 5 s, except [ErrInvalid], [sqlfence.ErrTokenLimit],
+// [ErrNoSessions], [*sqlfence.SetupError], and a closed database.
 func (e *Election) Run(ctx context.Context, leases *Leases) error {
 	if !e.running.CompareAndSwap(false, true) {
 		return invalid("the election of %q is running already", e.key)
@@ -89,8 +86,8 @@ func (e *Election) Run(ctx context.Context, leases *Leases) error {
 	}
 }
 
-// Resign ends the context of Elected with [ErrReleased] as its cause, and releases the lease when Elected has returned.
-// Run campaigns again 10 s later.
+// Resign ends the context of Elected with [ErrReleased], and releases the lease when Elected has returned. Run
+// campaigns again 10 s later.
 func (e *Election) Resign() {
 	if p := e.current.Load(); p != nil {
 		p.end(ErrReleased)
@@ -103,8 +100,7 @@ func (e *Election) IsLeader() bool {
 	return p != nil && p.ctx.Err() == nil
 }
 
-// Lease returns the lease of the current leadership, or a [*NotLeaderError]. Releasing it resigns at once, without
-// waiting for Elected.
+// Lease returns the leadership's lease, or a [*NotLeaderError]. Releasing it resigns at once.
 func (e *Election) Lease() (*Lease, error) {
 	held := e.last()
 	if err := leads(held, e.key); err != nil {
@@ -113,14 +109,13 @@ func (e *Election) Lease() (*Lease, error) {
 	return held, nil
 }
 
-// Tokens is a token source for [sqlfence.WithTokenSource]: [TokensOf] of the current lease.
+// Tokens is a source for [sqlfence.WithTokenSource]: [TokensOf] of the current lease.
 func (e *Election) Tokens(_ context.Context, names []string) ([]sqlfence.Token, error) {
 	return TokensOf(e.last(), e.key, names)
 }
 
-// TokensOf implements a token source for an election of another package. held is its last lease, or nil. If names
-// contains key, or "books/" for the key "books/42", TokensOf returns the token, or a [*NotLeaderError] if the lease
-// isn't live.
+// TokensOf implements a token source for another election. held is its last lease, or nil. If names contains key, or
+// "books/" for the key "books/42", TokensOf returns the token, or a [*NotLeaderError] without a live lease.
 func TokensOf(held *Lease, key string, names []string) ([]sqlfence.Token, error) {
 	for _, name := range names {
 		if name == key || strings.HasSuffix(name, "/") && strings.HasPrefix(key, name) {
@@ -204,5 +199,5 @@ func (e *NotLeaderError) Error() string {
 
 func (e *NotLeaderError) Is(target error) bool { return target == ErrNotLeader }
 
-// Unwrap returns why the last leadership ended, a [*LostError] or [ErrReleased], or nil without one.
+// Unwrap returns a [*LostError] or [ErrReleased], or nil before the first leadership.
 func (e *NotLeaderError) Unwrap() error { return e.err }

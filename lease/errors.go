@@ -9,12 +9,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// The errors of this package. Other errors come from the database, the context or package sqlfence.
+// The errors of this package.
 var (
 	// ErrHeld: another holder has the lease ([HeldError]).
 	ErrHeld = errors.New("lease: held by another")
 
-	// ErrNotHeld: no live lease has this lock id; nothing was changed ([NotHeldError]).
+	// ErrNotHeld: no live lease has this lock id ([NotHeldError]).
 	ErrNotHeld = errors.New("lease: not held")
 
 	// ErrLeaseLost: the lease ended before its holder released it ([LostError]).
@@ -26,11 +26,11 @@ var (
 	// ErrNotLeader: this process isn't the leader ([NotLeaderError]).
 	ErrNotLeader = errors.New("lease: not the leader")
 
-	// ErrNoSessions: [Ephemeral] can't work with a pooler that shares sessions, several servers, or a pool of one
-	// connection. Nothing was changed.
+	// ErrNoSessions: sessions can't be used for [Ephemeral]: a pooler shares them, there are several servers, or the
+	// pool has one connection.
 	ErrNoSessions = errors.New("lease: no session can stand for the holder of an ephemeral lease")
 
-	// ErrInvalid: an argument or option is invalid, and nothing was sent. It is also [sqlfence.ErrInvalid].
+	// ErrInvalid: an argument or option is invalid. It is also [sqlfence.ErrInvalid].
 	ErrInvalid error = &invalidError{errors.New("lease: invalid argument")}
 )
 
@@ -38,7 +38,7 @@ var (
 type HeldError struct {
 	Key      string
 	Holder   string    // from [Holder] or [Resume]; may be empty
-	Until    time.Time // end of the lease unless extended, by the server's clock; zero if unknown
+	Until    time.Time // end of the lease, by the server's clock; zero if unknown
 	Attempts int       // of this call; 0 if another call found the lease held
 }
 
@@ -61,7 +61,7 @@ func (e *HeldError) Temporary() bool { return true }
 // A NotHeldError reports that no live lease has the lock id. It is [ErrNotHeld].
 type NotHeldError struct {
 	LockID  string
-	Expired bool // the lease expired; false if that is unknown, for example after another process took over
+	Expired bool // the lease expired; false if that is unknown
 }
 
 func (e *NotHeldError) Error() string {
@@ -74,8 +74,8 @@ func (e *NotHeldError) Error() string {
 
 func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
 
-// A LostError reports that a lease ended before its holder released it, so another process may hold the key. Stop the
-// work, and acquire a new lease before starting it again. A LostError is [ErrLeaseLost] and [sqlfence.ErrStale].
+// A LostError reports that a lease ended before its release: another process may hold the key. It is [ErrLeaseLost] and
+// [sqlfence.ErrStale].
 type LostError struct {
 	Token  sqlfence.Token // its Name is the key
 	Reason string         // for display
@@ -96,8 +96,7 @@ func (e *LostError) Is(target error) bool {
 	return target == ErrLeaseLost || target == sqlfence.ErrStale
 }
 
-// Unwrap returns the error of the last heartbeat, or nil. It never matches [context.Canceled] or
-// [context.DeadlineExceeded].
+// Unwrap returns the last heartbeat's error, or nil; never a context's error.
 func (e *LostError) Unwrap() error {
 	if e.err == nil {
 		return nil

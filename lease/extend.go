@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Extend changes the end of the live lease with this lock id to ttl (1 ms to 24 h) from now, and returns the new end by
-// the server's clock. The holder of a [Lease] must use [Lease.Extend]. Errors: [*NotHeldError]; [ErrInvalid]; or the
-// database's, after which the lease may have been extended.
+// Extend makes the live lease with this lock id end ttl (1 ms to 24 h) from now, and returns the new end by the
+// server's clock. Holders of a [Lease] must use [Lease.Extend]. Errors: [*NotHeldError]; [ErrInvalid]. After other
+// errors, the lease may have been extended.
 func (m *Leases) Extend(ctx context.Context, lockID string, ttl time.Duration) (time.Time, error) {
 	until, _, err := m.extend(ctx, lockID, ttl)
 	return until, err
@@ -40,9 +40,8 @@ func (m *Leases) extend(
 	return until, left, nil
 }
 
-// Release ends the live lease with this lock id, even before its [MinHold]. The holder of a [Lease] must use
-// [Lease.Release]; the end of ctx has the same effect. Errors: [*NotHeldError]; [ErrInvalid]; the error of ctx; or the
-// database's, after which the lease may have been released.
+// Release ends the live lease with this lock id, even before its [MinHold]. Holders of a [Lease] must use
+// [Lease.Release]. Errors: [*NotHeldError]; [ErrInvalid]. After other errors, the lease may have been released.
 func (m *Leases) Release(ctx context.Context, lockID string) error {
 	return m.releaseAfter(ctx, lockID, 0)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// NormalizeKey returns key in Unicode normalization form C, the stored form and the name of its tokens. It returns
-// [ErrInvalid] if key is empty, longer than 512 bytes, not valid UTF-8, contains a NUL, or is "sqlfence:floor".
+// NormalizeKey returns key in Unicode normalization form C, as it is stored. It returns [ErrInvalid] if key is empty,
+// longer than 512 bytes, not valid UTF-8, contains a NUL, or is "sqlfence:floor".
 func NormalizeKey(key string) (string, error) {
 	key = nfc.String(key)
 	if fault := core.NameFault(key); fault != "" {

@@ -13,8 +13,7 @@ import (
 )
 
 // A Lease is a key that this process holds until [Lease.Release], or until the lease expires. It is safe for concurrent
-// use. Its methods and its context compare with the process's clock, so they report the end even if the database is
-// unreachable, and at once after a pause of the process.
+// use. It ends by the process's clock, so without the database, and at once after a pause.
 type Lease struct {
 	leases  *Leases
 	info    Info
@@ -59,7 +58,7 @@ type leaseContext struct {
 
 type leaseKey struct{}
 
-// FromContext returns the lease of the innermost [Leases.Do] or [Leases.Tx] that ctx comes from.
+// FromContext returns the lease of the [Leases.Do] or [Leases.Tx] that ctx is from.
 func FromContext(ctx context.Context) (*Lease, bool) {
 	l, ok := ctx.Value(leaseKey{}).(*Lease)
 	return l, ok
@@ -78,7 +77,7 @@ func (c *leaseContext) Err() error {
 // Key returns the normalized key.
 func (l *Lease) Key() string { return l.info.Key }
 
-// LockID returns the lock id, a secret: any program that has it can extend and release the lease.
+// LockID returns a secret that lets any program extend and release the lease.
 func (l *Lease) LockID() string { return l.info.LockID }
 
 // Token returns the fencing token. Its Name is the key.
@@ -87,14 +86,13 @@ func (l *Lease) Token() sqlfence.Token { return l.info.Token }
 // AcquiredAt returns when the lease was granted, by the server's clock.
 func (l *Lease) AcquiredAt() time.Time { return l.info.AcquiredAt }
 
-// ExpiresAt returns the end of the lease unless it is extended, by the server's clock and as of the last response.
+// ExpiresAt returns the end of the lease, by the server's clock and as of the last response.
 func (l *Lease) ExpiresAt() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.expires
 }
 
-// String returns the text of [Info.String].
 func (l *Lease) String() string { return l.public().String() }
 
 func (l *Lease) LogValue() slog.Value { return slog.StringValue(l.String()) }
@@ -108,8 +106,8 @@ func (l *Lease) public() Info {
 	return info
 }
 
-// Context returns the context of Acquire with the token added. It also ends when the lease ends; its cause is then a
-// [*LostError] or [ErrReleased]. The lease sets no deadline.
+// Context returns the context of Acquire with the token. It also ends with the lease; its cause is then a [*LostError]
+// or [ErrReleased].
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Done returns a channel that is closed when the lease ends.
@@ -126,9 +124,9 @@ func (l *Lease) Err() error {
 	return context.Cause(l.held)
 }
 
-// Extend changes the end of the lease to ttl from now: within the limits of [TTL] and greater than the [Margin]. If the
-// lease has ended, the error is that of [Lease.Err]. After an error of the database, Extend can be repeated, but the
-// lease may end earlier if ttl was shorter than the remaining time.
+// Extend makes the lease end ttl from now: within the limits of [TTL] and greater than the [Margin]. If the lease has
+// ended, the error is that of [Lease.Err]. After an error of the database, Extend can be repeated; the lease may end
+// earlier then.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := checkTTL(ttl); err != nil {
 		return err
@@ -171,10 +169,9 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	return nil
 }
 
-// Release ends the lease. Only the first call succeeds; other calls, and calls after a loss, return the error of
-// [Lease.Err]. After any error, this process no longer holds the lease, and the lease ends in the database after its
-// TTL at the latest. If ctx has ended, Release returns its error and releases the lease in the background for up to 5
-// s.
+// Release ends the lease. Later calls, and calls after a loss, return the error of [Lease.Err]. After any error this
+// process no longer holds the lease, which ends after its TTL at the latest. If ctx has ended, Release returns its
+// error and releases the lease in the background for up to 5 s.
 func (l *Lease) Release(ctx context.Context) error {
 	l.expire()
 	if !l.finish(ErrReleased) {

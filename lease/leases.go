@@ -11,7 +11,7 @@ import (
 )
 
 // Leases grants leases in one database. It is safe for concurrent use and needs no closing. The zero value can't be
-// used. Create one Leases per database, because only one waiter per key polls for all of them.
+// used. Share one Leases: its waiters for a key share queries.
 type Leases struct {
 	database
 	dialect *dialect
@@ -27,7 +27,7 @@ type Leases struct {
 }
 
 // New returns Leases on db. It sends nothing, and the caller closes db. By default, warnings go to [log/slog.Default],
-// waiters poll, and no observer is called. The error is [ErrInvalid] and lists all invalid options.
+// and waiters poll. The error is [ErrInvalid] and lists all invalid options.
 func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if db == nil {
 		return nil, &invalidError{errors.New("lease: nil database")}

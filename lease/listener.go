@@ -10,11 +10,11 @@ import (
 // channel receives the key of each released lease.
 const channel = "sqlfence_leases"
 
-// A Listener receives PostgreSQL notifications. docs/leases.md has examples; [PoolListener] is one for pgx.
+// A Listener receives PostgreSQL notifications: see [PoolListener] and docs/leases.md.
 type Listener interface {
-	// Listen executes LISTEN for the channel, calls notify with an empty payload, and then with the payload of each
-	// notification, until ctx ends or the connection is lost. It returns that error, and is called again after a
-	// second. It must not call notify concurrently or after it has returned.
+	// Listen executes LISTEN for the channel, calls notify with an empty payload, and then with each notification's
+	// payload, until ctx ends or the connection is lost. It is called again after a second. It must not call notify
+	// concurrently or after its return.
 	Listen(ctx context.Context, channel string, notify func(payload string)) error
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/poll"
 )
 
-// Info describes a live lease, for display.
+// Info describes a live lease.
 type Info struct {
 	Key        string         // normalized
 	LockID     string         `json:"-"` // a secret: see [Lease.LockID]
@@ -25,7 +25,7 @@ type Info struct {
 	Ephemeral  bool           // see [Ephemeral]
 }
 
-// String returns the token, the holder and the times, without the lock id.
+// String returns the token, the holder and the times.
 func (i Info) String() string {
 	holder := i.Holder
 	if holder == "" {
@@ -37,8 +37,7 @@ func (i Info) String() string {
 
 func (i Info) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
-// Lookup returns the live lease of key, if there is one. Errors: [ErrInvalid], [sqlfence.ErrStandby] from a standby,
-// or the database's.
+// Lookup returns the live lease of key, if there is one, or [ErrInvalid], or [sqlfence.ErrStandby] from a standby.
 func (m *Leases) Lookup(ctx context.Context, key string) (Info, bool, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
@@ -61,16 +60,14 @@ func (m *Leases) IsLocked(ctx context.Context, key string) (bool, error) {
 	return ok, err
 }
 
-// List returns all live leases, ordered by key, for display: a standby may return old data. Errors are the
-// database's.
+// List returns all live leases, ordered by key. A standby may return old data.
 func (m *Leases) List(ctx context.Context) ([]Info, error) {
 	return m.infos(ctx, m.dialect.list("", ""), false)
 }
 
-// Watch yields the current holder of key, and then each change, until the loop or ctx ends; without a holder, the
-// [Info] is the zero value. Watch polls every interval, which must be positive, and misses changes between two queries.
-// A standby may return old data. After [ErrInvalid] the loop ends. An error of the database comes with the zero Info,
-// and the loop continues.
+// Watch yields the current holder of key, or the zero Info, and then each change, until the loop or ctx ends. It polls
+// every interval, which must be positive. A standby may return old data. After [ErrInvalid] the loop ends; other errors
+// come with the zero Info.
 func (m *Leases) Watch(ctx context.Context, key string, interval time.Duration) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		key, err := NormalizeKey(key)
@@ -90,8 +87,8 @@ func (m *Leases) Watch(ctx context.Context, key string, interval time.Duration) 
 	}
 }
 
-// Sweep deletes the rows of ended leases from fencing_leases and returns their number. Tokens are kept. Without Sweep,
-// the table keeps one row for each key. Errors are the database's.
+// Sweep deletes the rows of ended leases and returns their number. Tokens are kept. Without Sweep, the table keeps one
+// row for each key.
 func (m *Leases) Sweep(ctx context.Context) (int64, error) {
 	n, err := m.exec(ctx, m.dialect.sweep)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// An Observer receives the events of leases, for metrics and traces, except from methods that take a lock id. It runs
-// on the goroutine of the call, or for Lost on a new goroutine. It must be safe for concurrent use, must return soon
-// and must not panic. ctx is the context of the call; for Lost, of the lease without cancellation.
+// An Observer receives the events of leases, except from methods that take a lock id. It runs on the goroutine of the
+// call, with its context; for Lost, on a new goroutine. It must be safe for concurrent use, must return soon and must
+// not panic.
 type Observer func(ctx context.Context, e Event)
 
 // An Event is what happened to a lease.
@@ -18,25 +18,23 @@ type Event struct {
 	Key  string // normalized
 
 	Token  sqlfence.Token // zero for Contended
-	Holder string         // from [Holder] or [Resume], for Contended of the current holder; may be empty
-	Until  time.Time      // when the lease ends or ended, by the server's clock; zero if unknown
+	Holder string         // for Contended the current one; may be empty
+	Until  time.Time      // the end of the lease, by the server's clock; zero if unknown
 
-	// Attempts and Waited, the time since the call began, are set for Acquired and Contended.
-	Attempts int
-	Waited   time.Duration
+	Attempts int           // for Acquired and Contended
+	Waited   time.Duration // since the call began, for Acquired and Contended
 
-	Err error // for Lost a [*LostError], for Released the error of the release or nil
+	Err error // for Lost a [*LostError], for Released the release's or nil
 }
 
-// EventKind is the kind of an [Event].
 type EventKind int
 
 const (
-	Acquired  EventKind = iota + 1 // a lease was acquired or resumed
+	Acquired  EventKind = iota + 1 // acquired or resumed
 	Contended                      // another holder has the lease
-	Extended                       // a lease was extended, for example by a heartbeat
-	Released                       // the holder released the lease
-	Lost                           // a lease ended before its holder released it
+	Extended                       // for example by a heartbeat
+	Released                       // by the holder
+	Lost                           // ended before its release
 )
 
 func (k EventKind) String() string {

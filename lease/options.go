@@ -13,13 +13,12 @@ import (
 // An Option configures [New].
 type Option func(*config)
 
-// WithDialect sets the dialect of a driver that sqlfence doesn't know. For a known driver, another dialect is
-// invalid.
+// WithDialect sets the dialect of a driver that sqlfence doesn't know. For a known driver, another dialect is invalid.
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
 
-// WithObserver adds an observer. Observers are called in the order in which they were added. Nil is invalid.
+// WithObserver adds an observer. Observers are called in order. Nil is invalid.
 func WithObserver(fn Observer) Option {
 	return func(c *config) {
 		if fn == nil {
@@ -30,8 +29,8 @@ func WithObserver(fn Observer) Option {
 	}
 }
 
-// WithLogger sets the logger for warnings, such as a lost lease, a failed release in the background, or a token from
-// [sqlfence.WarnToken] on. The default is [slog.Default]. Nil is invalid.
+// WithLogger sets the logger for warnings, such as a lost lease or a token from [sqlfence.WarnToken] on. The default is
+// [slog.Default]. Nil is invalid.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) { c.SetLogger(l) }
 }
@@ -47,11 +46,11 @@ func WithListener(l Listener) Option {
 	}
 }
 
-// WithProcedures makes [Leases.Setup] create or update PostgreSQL procedures that take, extend and release leases, and
-// those of [tokens.WithProcedures]. docs/protocol.md describes them.
+// WithProcedures makes [Leases.Setup] create the PostgreSQL procedures of docs/protocol.md for leases, and those of
+// [tokens.WithProcedures].
 func WithProcedures() Option { return func(c *config) { c.procedures = true } }
 
-// WithDefaults sets the terms of all leases. The terms of a call override them.
+// WithDefaults sets terms for all leases. The terms of a call override them.
 func WithDefaults(terms ...Term) Option {
 	return func(c *config) { c.defaults = append(c.defaults, terms...) }
 }

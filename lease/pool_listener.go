@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// PoolListener returns a [Listener] that uses a connection of db while there are waiters. It needs pgx's database/sql
-// driver, a pool of at least three connections, and no pooler that shares sessions; otherwise waiters poll.
+// PoolListener returns a [Listener] on a connection of db. It needs pgx's database/sql driver, at least three
+// connections, and no pooler that shares sessions; otherwise waiters poll.
 func PoolListener(db *sql.DB) Listener {
 	if db == nil {
 		return nil

@@ -10,10 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
-// Setup creates the tables fencing_tokens and fencing_leases, and what belongs to them; it includes
-// [tokens.Store.Setup]. It can be called at every start, by several processes concurrently. It adds a missing index, or
-// a column that an option needs, to an existing table; if the table can't be used, the error names the reason. A
-// missing privilege is a [*sqlfence.SetupError]. Other errors are the database's.
+// Setup creates the tables fencing_tokens and fencing_leases; it includes [tokens.Store.Setup]. Processes can call it
+// at every start, concurrently. It adds a missing index, or a column that an option needs. If a table can't be used,
+// the error names the reason. A missing privilege is a [*sqlfence.SetupError].
 func (m *Leases) Setup(ctx context.Context) error {
 	if err := m.ledger.Setup(ctx); err != nil {
 		return err

@@ -20,19 +20,18 @@ import (
 // deleteSize is how many names a transaction deletes, because each takes up locks of PostgreSQL's lock table.
 const deleteSize = 100
 
-// Delete deletes names without a holder from the ledger, such as the names of finished jobs, and returns the names
-// that it kept: a name that an open transaction uses (call Delete again later), a name with a token above
-// [sqlfence.WarnToken], and a name that [Store.Rotate] has retired. Missing names are ignored. The ledger keeps the
-// highest deleted token as a lower bound for the first token of every name, so no token is issued twice and a deleted
-// name can be used again.
+// Delete deletes names without a holder from the ledger, such as those of finished jobs. It returns the names that it
+// kept, because an open transaction uses them (call Delete again later), [Store.Rotate] has retired them, or their
+// token is above [sqlfence.WarnToken]. The highest deleted token becomes a lower bound for the first token of every
+// name, so a deleted name can be used again.
 //
-// After Delete, tables with [sqlfence.Ledger] refuse the tokens of the name with [sqlfence.ErrUnknownName], and with
-// [sqlfence.ErrStale] once the name is used again. A lease of the name isn't released. [Store.Adopt] refuses first
-// tokens at or below the lower bound, so keep adopted names in another database.
+// Then tables with [sqlfence.Ledger] refuse the name's tokens with [sqlfence.ErrUnknownName], or [sqlfence.ErrStale]
+// once the name is used again. A lease of the name isn't released. [Store.Adopt] refuses first tokens at or below the
+// lower bound.
 //
-// Each transaction deletes 100 names; after an error, repeat Delete. Errors: [sqlfence.ErrInvalid] for a name, with
-// nothing deleted; an untyped error if the triggers of [Store.Setup] are missing or of another version, or row-level
-// security may hide rows; or the database's. Delete needs the privilege DELETE in addition to those of Issue.
+// Each transaction deletes 100 names; after an error, repeat Delete. Errors: [sqlfence.ErrInvalid]; an untyped error if
+// the triggers of [Store.Setup] are missing or of another version, or row-level security may hide rows. Delete needs
+// the privilege DELETE.
 func (s *Store) Delete(ctx context.Context, names ...string) (left []string, err error) {
 	names, err = normalizeAll(names)
 	if err != nil || len(names) == 0 {

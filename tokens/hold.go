@@ -25,39 +25,35 @@ import (
 )
 
 // A Tx is an open transaction: a [*sql.Tx], a [*sql.Conn] on which a transaction was begun, or the transaction of a
-// library, such as a *sqlx.Tx, the *sql.Tx in a bun.Tx or gorm's ConnPool within a transaction. Its database may be
-// fenced or not.
+// library, such as sqlx, bun or gorm's ConnPool. Its database may be fenced or not.
 type Tx interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// Hold fences the whole transaction tx. It checks that each token is the newest of its name, and locks the names:
-// until the transaction ends, no token is issued for them. So the transaction commits only under the newest tokens,
-// whatever its statements are. No table must be registered, and the database needs no fence. Without tokens, Hold
-// uses those of ctx.
+// Hold fences the whole transaction tx. It checks that each token is the newest of its name, and locks the names: until
+// the transaction ends, no token is issued for them. So the transaction commits only under the newest tokens, whatever
+// its statements are. No table must be registered. Without tokens, Hold uses those of ctx.
 //
-// Call Hold first, in the database of the Store's ledger and outside of savepoints. Rolling back to an earlier
-// savepoint gives up the lock; on MySQL and MariaDB so do DDL, TRUNCATE and procedures that commit. A fenced database
-// refuses these statements, or the commit; other databases don't. On SQLite, tx becomes the file's writer.
+// Call Hold first, in the ledger's database and outside of savepoints. Rolling back to an earlier savepoint gives up
+// the lock; on MySQL and MariaDB so do DDL, TRUNCATE and procedures that commit. Only a fenced database refuses these
+// statements, or the commit. On SQLite, tx becomes the file's writer.
 //
-// [Store.Issue] waits for transactions that hold its name, so a transaction must not issue a token for a name that it
-// holds. Transactions with the same token don't wait for each other. Pass all tokens in one call, because two calls
-// in a transaction can deadlock. After an error of any statement, roll the transaction back. docs/hold.md describes
-// each database.
+// [Store.Issue] waits for transactions that hold its name, so a transaction must not issue a token for it. Transactions
+// with the same token don't wait for each other. Pass all tokens in one call: two calls can deadlock. After an error,
+// roll the transaction back. docs/hold.md describes each database.
 //
 // Errors:
 //
 //   - [*sqlfence.StaleError], if a newer token was issued;
 //   - [*sqlfence.NotIssuedError], for a token above the newest;
 //   - [sqlfence.ErrUnknownName], if the ledger has no such name;
-//   - [sqlfence.ErrNoFence], if neither the arguments nor ctx have a token;
+//   - [sqlfence.ErrNoFence], without a token;
 //   - [sqlfence.ErrInvalid], if tx is a pool or has no open transaction, for an invalid token, and for two tokens of
 //     one name;
 //   - [sqlfence.ErrStandby] from a standby;
 //   - [*sqlfence.UnguardableError], if several servers write to the database, and on TiDB;
-//   - [*sqlfence.SetupError], if the ledger or its function is missing;
-//   - the database's, such as a serialization failure (see [sqlfence.Retry]).
+//   - [*sqlfence.SetupError], if the ledger or its function is missing.
 func (s *Store) Hold(ctx context.Context, tx Tx, tokens ...sqlfence.Token) error {
 	held, err := toHold(ctx, tokens)
 	if err != nil {
@@ -111,22 +107,20 @@ func toHold(ctx context.Context, tokens []sqlfence.Token) ([]sqlfence.Token, err
 	return tokens, nil
 }
 
-// A Claim names a column that holds the claims of a table's rows, as for [sqlfence.Claim]. The table needs no
-// registration.
+// A Claim names a column with the claims of a table's rows, as for [sqlfence.Claim]. The table needs no registration.
 type Claim struct {
 	Table  string // such as "jobs" or "shop.jobs"
 	Key    string // the column that identifies a row
 	Column string // the integer column that is incremented when a row is taken
 }
 
-// HoldClaim is [Store.Hold] for the claim of a row, which has no token in the ledger: it locks the row until the
-// transaction ends, and compares the stored claim. So no other client takes the row over before the commit. Call it
-// once for each row.
+// HoldClaim is [Store.Hold] for the claim of a row: it locks the row until the transaction ends, and compares the
+// stored claim. So no other client claims the row before the commit. Call it once for each row.
 //
 //	err := store.HoldClaim(ctx, tx, tokens.Claim{Table: "jobs", Key: "id", Column: "attempt"}, job.ID, job.Attempt)
 //
-// The error is a [*sqlfence.StaleError] if the row has another claim (Current), or if there is no such row (Current
-// is 0). Other errors are those of Hold, and [sqlfence.ErrInvalid] for a key that isn't an integer, a text or a UUID.
+// The error is a [*sqlfence.StaleError] if the row has another claim (Current), or if there is no such row (Current is
+// 0). Other errors are those of Hold, and [sqlfence.ErrInvalid] for a key that isn't an integer, a text or a UUID.
 func (s *Store) HoldClaim(ctx context.Context, tx Tx, of Claim, key any, claim int64) error {
 	token, err := sqlfence.ClaimToken(of.Table, key, claim)
 	if err != nil {

@@ -13,19 +13,17 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Issue returns a new token for name, higher than all earlier tokens of the name, and adds the name to the ledger if
-// it is missing. When Issue returns, the token is durable, and tables with [sqlfence.Ledger] refuse older tokens.
+// Issue returns a new token for name, higher than all earlier tokens of the name, and adds the name to the ledger if it
+// is missing. When Issue returns, the token is durable, and tables with [sqlfence.Ledger] refuse older tokens.
 //
-// Concurrent calls for one name share statements; each call gets its own token. If a statement gets no response
-// within 100 ms, the next callers use another connection. A shared statement carries no values of the callers'
-// contexts.
+// Concurrent calls for one name share statements, which carry no values of the callers' contexts. If a statement gets
+// no response within 100 ms, the next callers use another connection.
 //
-// When ctx ends, Issue returns at once. After any error except ErrTokenLimit, a token may have been issued; it is
-// lost. On MySQL and MariaDB, a statement that can't be cancelled may take its token later.
+// When ctx ends, Issue returns at once. After any error except ErrTokenLimit, a token may have been issued, on MySQL
+// and MariaDB also later; it is lost.
 //
-// Errors: [sqlfence.ErrTokenLimit], with nothing written, if the name has reached [sqlfence.MaxToken] or was retired
-// by [Store.Rotate]; an untyped error if the ledger has a negative value; [sqlfence.ErrInvalid] for the name; or
-// those of ctx and the database.
+// Errors: [sqlfence.ErrTokenLimit], if the name has reached [sqlfence.MaxToken] or was retired by [Store.Rotate]; an
+// untyped error if the ledger has a negative value; [sqlfence.ErrInvalid] for the name.
 func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)
 	if err != nil {
@@ -47,9 +45,9 @@ func (s *Store) Issue(ctx context.Context, name string) (sqlfence.Token, error) 
 	return sqlfence.Token{}, err
 }
 
-// Do issues a token for name and calls f with a context that carries it. The most recently started run wins: the
-// writes of earlier runs are [sqlfence.ErrStale]. To run one at a time, use package lease. Do returns the error of
-// [Store.Issue], without calling f, or the error of f.
+// Do issues a token for name and calls f with a context that carries it. The most recently started run wins: the writes
+// of earlier runs are [sqlfence.ErrStale]. To run one at a time, use package lease. Errors are those of [Store.Issue]
+// and of f.
 func (s *Store) Do(ctx context.Context, name string, f func(ctx context.Context) error) error {
 	token, err := s.Issue(ctx, name)
 	if err != nil {

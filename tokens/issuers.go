@@ -13,25 +13,24 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// An Issued is the newest token of a name, with who changed it last, and when. Both are for display: a client that
-// may write to the ledger can change them.
+// An Issued is the newest token of a name, with who changed it last, and when, for display: any client that may write
+// to the ledger can change both.
 type Issued struct {
 	Token sqlfence.Token
 
-	// By is the session, such as "shop@10.0.0.3, pid 4711, worker-7" (docs/data/ledger.md). It is empty on SQLite.
+	// By is the session, such as "shop@10.0.0.3, pid 4711, worker-7" (docs/data/ledger.md); empty on SQLite.
 	By string
 
-	// At is the time by the database's clock. By and At are zero for a token without a record.
+	// At is the time by the database's clock. By and At are zero without a record.
 	At time.Time
 }
 
-// RecordIssuers makes the database record who changes each token, and when, for [Store.ListIssued]. It adds the
-// columns issued_by (not on SQLite) and issued_at to the ledger, with triggers or defaults that fill them. It can be
-// called at every start, after Setup. The role needs the powers of the table's owner, or ALTER and TRIGGER on MySQL
-// and MariaDB. RecordIssuers locks the table for a moment and retries until ctx ends, so give ctx a deadline.
+// RecordIssuers makes the database record who changes each token, and when, for [Store.ListIssued]. It adds the columns
+// issued_by (not on SQLite) and issued_at to the ledger, with triggers or defaults. Call it after Setup, at every start
+// if you like. The role needs the powers of the table's owner, or ALTER and TRIGGER on MySQL and MariaDB. It locks the
+// table for a moment and retries until ctx ends, so give ctx a deadline.
 //
-// Errors, with nothing recorded: an untyped error if a column of that name has another type, [sqlfence.ErrNotSetUp]
-// without a ledger, or the database's.
+// Errors: an untyped error if a column of that name has another type; [sqlfence.ErrNotSetUp] without a ledger.
 func (s *Store) RecordIssuers(ctx context.Context) error {
 	for pause := (dberr.Backoff{Pause: time.Second, Max: 8 * time.Second}); ; {
 		err := s.recordIssuers(ctx)

@@ -18,9 +18,9 @@ import (
 const listSize = 1000
 
 // List yields the newest token of each name that begins with prefix, ordered by name. Value is as stored: 0 without a
-// token, above [sqlfence.MaxToken] for a name that [Store.Rotate] has retired, and below 0 only after a manual
-// change. List reads 1,000 names in each query, and is for display: a standby may return old data. After an error the
-// loop ends: [sqlfence.ErrInvalid] for prefix, or the database's. List needs the privilege SELECT.
+// token, above [sqlfence.MaxToken] for a retired name, and below 0 only after a manual change. Each query reads 1,000
+// names. A standby may return old data. After an error, such as [sqlfence.ErrInvalid] for prefix, the loop ends. List
+// needs the privilege SELECT.
 //
 //	for token, err := range store.List(ctx, "jobs/") {
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sqlfence.Token, error] {
@@ -29,7 +29,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sqlfence.Toke
 	}
 }
 
-// ListIssued is [Store.List] with the record of [Store.RecordIssuers]. It reads the ledger's columns first.
+// ListIssued is [Store.List] with the record of [Store.RecordIssuers].
 func (s *Store) ListIssued(ctx context.Context, prefix string) iter.Seq2[Issued, error] {
 	return func(yield func(Issued, error) bool) { s.eachName(ctx, prefix, true, yield) }
 }
@@ -102,10 +102,9 @@ func (s *Store) page(ctx context.Context, prefix, after string, issuers bool) (p
 	return page, err
 }
 
-// Watch yields the newest token of name, and then each change, until the loop or ctx ends. Without a token, Value is
-// 0. Watch polls every interval, which must be positive, and misses changes between two queries. It is for display: a
-// standby may return old data. After [sqlfence.ErrInvalid] the loop ends. An error of the database comes with the
-// zero Token, and the loop continues.
+// Watch yields the newest token of name, and then each change, until the loop or ctx ends. Without a token, Value is 0.
+// It polls every interval, which must be positive. A standby may return old data. After [sqlfence.ErrInvalid] the loop
+// ends; other errors come with the zero Token.
 func (s *Store) Watch(ctx context.Context, name string, interval time.Duration) iter.Seq2[sqlfence.Token, error] {
 	return func(yield func(sqlfence.Token, error) bool) {
 		name, err := normalize(name)

@@ -18,16 +18,14 @@ import (
 // sessions share by default.
 const manySize = 100
 
-// IssueMany returns a new token for each of up to 100 names, in the order of the names. Either all names get a token
-// or none, unless a trigger of the application suppresses the write of a row: then the error says so. After an error
-// of the connection or of ctx, tokens may have been issued; they are lost.
+// IssueMany returns a new token for each of up to 100 names, in their order. Either all names get a token or none,
+// unless a trigger of the application suppresses the write of a row, which is an error. After an error of the
+// connection or of ctx, tokens may have been issued; they are lost.
 //
-// Concurrent calls don't deadlock with each other, because each call locks its names in byte order. With a
-// transaction that writes under the names in another order, a call can deadlock; it is repeated if the database ended
-// it.
+// Concurrent calls don't deadlock, because each locks its names in byte order. A deadlock with a transaction that
+// writes under the names is repeated.
 //
-// Errors: [sqlfence.ErrInvalid] for a name, for a repeated name, and for more than 100 names; otherwise those of
-// Issue.
+// Errors: [sqlfence.ErrInvalid] for a name, for a repeated name, and for more than 100 names; otherwise those of Issue.
 func (s *Store) IssueMany(ctx context.Context, names ...string) ([]sqlfence.Token, error) {
 	names, inOrder, err := distinct(names)
 	if err != nil || len(names) == 0 {

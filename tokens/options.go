@@ -35,7 +35,7 @@ type Event struct {
 	Err      error
 }
 
-// WithObserver adds an observer. Observers are called in the order in which they were added. Nil is invalid.
+// WithObserver adds an observer. Observers are called in order. Nil is invalid.
 func WithObserver(fn Observer) Option {
 	return func(c *config) {
 		if fn == nil {
@@ -46,17 +46,15 @@ func WithObserver(fn Observer) Option {
 	}
 }
 
-// WithLogger sets the logger for warnings: a token from [sqlfence.WarnToken] on, a server that doesn't show its
-// timeline, and a ledger with a column that is too small. The default is [slog.Default] at the time of logging. Nil
-// is invalid.
+// WithLogger sets the logger for warnings, such as a token from [sqlfence.WarnToken] on. The default is [slog.Default]
+// at the time of logging. Nil is invalid.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) { c.SetLogger(l) }
 }
 
-// WithProcedures makes [Store.Setup] create or update the PostgreSQL procedures sqlfence_issue and sqlfence_adopt,
-// for programs in other languages. The procedures commit, so they fail within a transaction. They need PostgreSQL 13
-// or later, and their callers the privileges of [Store.Issue]. On another database, the option is invalid.
-// docs/protocol.md describes their use.
+// WithProcedures makes [Store.Setup] create or update the PostgreSQL procedures sqlfence_issue and sqlfence_adopt, for
+// programs in other languages (docs/protocol.md). They commit, so they fail within a transaction. They need PostgreSQL
+// 13 or later, and their callers the privileges of [Store.Issue]. On another database, the option is invalid.
 func WithProcedures() Option { return func(c *config) { c.procedures = true } }
 
 type config struct {

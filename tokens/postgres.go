@@ -138,8 +138,8 @@ WHERE $2::bigint > {served} OR EXISTS (SELECT FROM {ledger} WHERE name = $1::tex
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)
 RETURNING token`
 
-// sharedPostgres takes the requested tokens of each name. It leaves out a name without a token, and a name whose turn
-// or row another transaction holds: so it waits for no lock and can't deadlock. The row is read again once it is
+// sharedPostgres takes the requested tokens of each name. It leaves out a name without a token, and a name with a turn
+// or a row that another transaction holds: so it waits for no lock and can't deadlock. The row is read again once it is
 // locked. Above READ COMMITTED it leaves out all names, because the snapshot may be older than the row.
 const sharedPostgres = `WITH asked AS MATERIALIZED (
 	SELECT r.name, r.count, base.floor, base.shared
@@ -192,9 +192,6 @@ func withinPostgres(_ *Store, send sender, table, text string, args []any) error
 func lockPostgres(table string) string { return "LOCK TABLE " + table + " IN SHARE ROW EXCLUSIVE MODE" }
 
 // LedgerFunction returns the SQL statement that installs, on PostgreSQL, the function through which guards read the
-// ledger, and the ledger's triggers. [Store.Setup] executes it. Without the function, writes to tables with
-// [sqlfence.Ledger] are [sqlfence.ErrNotSetUp].
-//
-// The statement can be repeated. It needs the powers of the table's owner, and on a fenced database
-// [sqlfence.Bypass]. docs/data/ledger.md describes it.
+// ledger, and the ledger's triggers. [Store.Setup] executes it. The statement can be repeated. It needs the powers of
+// the table's owner, and on a fenced database [sqlfence.Bypass].
 func LedgerFunction() string { return pg.CreateLedgerFunction }

@@ -12,13 +12,13 @@ import (
 // Repair advances every token below floor to floor, and makes new names start above floor. Either all tokens are
 // advanced or none. It never lowers a token.
 //
-// Call Repair when issued tokens may have been lost, before the application runs again: for example after restoring a
-// dump, or after a failover on MySQL or MariaDB. docs/tokens.md lists the cases. The floor must be at least the
-// highest token that may have been issued. Holders of tokens below the floor then need new tokens. Repair waits for
-// open transactions that wrote under the ledger's guard, and blocks new ones until it has finished.
+// Call Repair when issued tokens may have been lost, before the application runs again, such as after restoring a dump
+// (docs/tokens.md lists the cases). The floor must be at least the highest token that may have been issued. Holders of
+// tokens below it need new tokens. Repair waits for open transactions that wrote under the ledger's guard, and blocks
+// new ones.
 //
 // Errors: [sqlfence.ErrInvalid] for a floor below 1, or above [sqlfence.WarnToken] without [AboveWarnToken];
-// [sqlfence.ErrTokenLimit] for a floor above [sqlfence.MaxToken]; or the database's.
+// [sqlfence.ErrTokenLimit] for a floor above [sqlfence.MaxToken].
 func (s *Store) Repair(ctx context.Context, floor int64, opts ...RepairOption) (Repaired, error) {
 	var r repair
 	for _, opt := range opts {
@@ -47,8 +47,7 @@ type RepairOption func(*repair)
 
 type repair struct{ high, dry bool }
 
-// AboveWarnToken allows a floor above [sqlfence.WarnToken], which uses up a tenth of the tokens of all names or more,
-// for ever.
+// AboveWarnToken allows a floor above [sqlfence.WarnToken], which uses up a tenth of all tokens or more, for ever.
 func AboveWarnToken() RepairOption { return func(r *repair) { r.high = true } }
 
 // DryRun makes Repair change nothing and return what it would change.
@@ -56,8 +55,8 @@ func DryRun() RepairOption { return func(r *repair) { r.dry = true } }
 
 // Repaired is what [Store.Repair] changed.
 type Repaired struct {
-	Tokens   []sqlfence.Token // the tokens below the floor before the repair, ordered by name
-	NewAbove int64            // the tokens of new names begin above this value
+	Tokens   []sqlfence.Token // those that were below the floor, ordered by name
+	NewAbove int64            // new names begin above it
 }
 
 func (s *Store) repair(ctx context.Context, floor int64, dry bool) (repaired Repaired, err error) {

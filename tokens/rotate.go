@@ -49,7 +49,7 @@ type Retiring struct {
 }
 
 // A RetireError reports names that [Store.Rotate] would retire without being asked to: the names of rows, and names
-// with a live lease. It is [sqlfence.ErrInvalid], and nothing was changed.
+// with a live lease. It is [sqlfence.ErrInvalid].
 type RetireError struct {
 	Name  string
 	Names []Retiring // ordered by name
@@ -76,8 +76,8 @@ func (e *RetireError) Error() string {
 
 func (e *RetireError) Is(target error) bool { return target == sqlfence.ErrInvalid }
 
-// Retires returns the names that Rotate would retire for name, ordered by name: name itself, if it has a token, and
-// each that begins with name + "/", unless it is retired already.
+// Retires returns the names that Rotate would retire, ordered by name: name, if it has a token, and each that begins
+// with name + "/".
 func (s *Store) Retires(ctx context.Context, name string) ([]Retiring, error) {
 	name, err := normalize(name)
 	if err != nil {
@@ -142,22 +142,19 @@ func (s *Store) holders(ctx context.Context, db dialectopt.Queries) (map[string]
 }
 
 // Rotate retires a name and the names of its rows, name + "/" + key (see [sqlfence.Key]), for good, and resets the
-// fence columns above [sqlfence.WarnToken] in the tables of the [Mark] options. It returns the number of rows that
-// were reset. Use Rotate if a name has run out of tokens, or if a token that was never issued is stored in rows and
-// refuses all others. Stop all processes that write under the old name before; docs/tokens.md describes the
-// procedure.
+// fence columns above [sqlfence.WarnToken] in the tables of the [Mark] options. It returns the number of reset rows.
+// Use Rotate if a name has run out of tokens, or if rows store a token that was never issued. Before, stop all
+// processes that write under the old name (docs/tokens.md).
 //
-// The first token of a new name is then higher than all stored tokens of these tables, so holders of the old name are
-// refused. The new name must not begin with name + "/". [Store.Issue] returns [sqlfence.ErrTokenLimit] for a retired
-// name.
+// The first token of a new name is then higher than all stored tokens of these tables. The new name must not begin with
+// name + "/". [Store.Issue] returns [sqlfence.ErrTokenLimit] for a retired name.
 //
 // Rotate is one transaction. Until it ends, no other client can write to the tables on PostgreSQL, or to the file on
-// SQLite. Triggers of the tables fire for each row that is reset.
+// SQLite. Triggers of the tables fire for each reset row.
 //
-// Errors, with nothing changed: a [*RetireError] if other names, or a live lease, would be retired without
-// [RetireAll]; [sqlfence.ErrUnknownName] if the ledger has no such name (call [Store.Ensure] first if its tokens were
-// never adopted); [sqlfence.ErrInvalid] for the name or a Mark; or the database's, for example if row-level security
-// hides rows.
+// Errors: a [*RetireError] if other names, or a live lease, would be retired without [RetireAll];
+// [sqlfence.ErrUnknownName] (call [Store.Ensure] for a name that was never adopted); [sqlfence.ErrInvalid] for the name
+// or a Mark.
 func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption) (rows int64, err error) {
 	name, err = normalize(name)
 	if err != nil {

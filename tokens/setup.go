@@ -15,14 +15,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// Setup creates the table fencing_tokens if it doesn't exist, or checks that the existing table can be used, without
-// changing its columns or rows. It can be called at every start, by several processes concurrently.
+// Setup creates the table fencing_tokens if it doesn't exist, or checks that the existing table can be used; then the
+// error names what is wrong. Processes can call it at every start, concurrently.
 // [github.com/sqlfence/sqlfence/lease.Leases.Setup] includes it.
 //
 // Setup also installs or updates triggers, through which the database refuses to lower a token and to delete, replace
 // or rename a name, and on PostgreSQL the function of [LedgerFunction]. If the role isn't allowed to, Setup logs a
-// warning and succeeds. With [WithProcedures], Setup fails if it can't create the procedures. Errors name what is
-// wrong with the table, or are the database's.
+// warning and succeeds. With [WithProcedures], Setup fails if it can't create the procedures.
 func (s *Store) Setup(ctx context.Context) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()
 	columns, err := s.columns(ctx)

@@ -16,9 +16,9 @@ import (
 //	store, err := tokens.New(db)
 //	err = source.Issue(ctx, store)
 //
-// Use a Source if a new process replaces an older one: the process that called [Source.Issue] last may write, and
-// writes of the others are [sqlfence.ErrStale]. If a process must wait until another has ended, use an Election of
-// package lease. A Source is safe for concurrent use. The zero Source has no names.
+// Use a Source if a new process replaces an older one: after [Source.Issue], writes of the other processes are
+// [sqlfence.ErrStale]. To wait until the older one has ended, use an Election of package lease. A Source is safe for
+// concurrent use. The zero Source has no names.
 type Source struct {
 	names []string
 
@@ -26,16 +26,15 @@ type Source struct {
 	newest map[string]sqlfence.Token
 }
 
-// NewSource returns a Source for up to 100 names. An invalid or repeated name, and more than 100 names, are
-// [sqlfence.ErrInvalid].
+// NewSource returns a Source for up to 100 different names, or [sqlfence.ErrInvalid].
 func NewSource(names ...string) (*Source, error) {
 	names, _, err := distinct(names)
 	return &Source{names: names, newest: make(map[string]sqlfence.Token, len(names))}, err
 }
 
 // Issue issues a token for each name by [Store.IssueMany]. Writes that begin afterwards carry the new tokens; a
-// transaction that has written under an earlier token is refused (see [sqlfence.WithTokenSource]). Call Issue again
-// to take over again. After an error, which is that of IssueMany, the earlier tokens stay.
+// transaction that has written under an earlier token is refused. Call Issue again to take over again. After an error
+// the earlier tokens stay.
 func (c *Source) Issue(ctx context.Context, store *Store) error {
 	issued, err := store.IssueMany(ctx, c.names...)
 	if err != nil {
@@ -51,8 +50,7 @@ func (c *Source) Issue(ctx context.Context, store *Store) error {
 	return nil
 }
 
-// Tokens is the token source for [sqlfence.WithTokenSource]. Before the first [Source.Issue] it returns an error,
-// which refuses the write.
+// Tokens is the source for [sqlfence.WithTokenSource]. Before the first [Source.Issue] it returns an error.
 func (c *Source) Tokens(_ context.Context, names []string) (found []sqlfence.Token, err error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -17,9 +17,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Store issues tokens and keeps the ledger of one database. It is safe for concurrent use, holds no resources when
-// idle, and needs no closing. The zero Store can't be used. Share one Store for a database, because concurrent calls
-// of [Store.Issue] share statements.
+// A Store issues tokens and keeps the ledger of one database. It is safe for concurrent use and needs no closing. The
+// zero Store can't be used. Share one Store, because concurrent calls of [Store.Issue] share statements.
 type Store struct {
 	db      *sql.DB
 	cleanup *cleanup.Queue // of what outlives its caller
@@ -33,9 +32,8 @@ type Store struct {
 	savepoints atomic.Bool // the server shows by savepoints alone whether a transaction is open
 }
 
-// New returns a Store on db. It sends nothing, and the caller closes db. By default the driver decides the dialect,
-// and warnings go to [slog.Default]. A nil db, an unknown driver and invalid options are [sqlfence.ErrInvalid]; the
-// error lists all of them.
+// New returns a Store on db. It sends nothing, and the caller closes db. By default the driver decides the dialect, and
+// warnings go to [slog.Default]. The error is [sqlfence.ErrInvalid] and lists all faults.
 func New(db *sql.DB, opts ...Option) (*Store, error) {
 	c, err := configure(db, opts)
 	if err != nil {
@@ -50,8 +48,8 @@ func New(db *sql.DB, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// Ensure adds missing names to the ledger without a token, all or none. It is needed only for names that are used
-// before their first Issue or Adopt. Errors: [sqlfence.ErrInvalid] for a name, or the database's.
+// Ensure adds missing names to the ledger without a token, all or none. Only names that are used before their first
+// Issue or Adopt need it. An invalid name is [sqlfence.ErrInvalid].
 func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -67,13 +65,11 @@ func (s *Store) Ensure(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Current returns the newest token that was issued or adopted for name, for display: it may be out of date when it is
-// read, and only the guard within a write decides. For a name in the ledger without a token yet, the Value is 0,
-// which every guarded write refuses.
+// Current returns the newest token that was issued or adopted for name, for display: only the guard within a write
+// decides. The Value is 0 for a name without a token.
 //
-// Errors: [sqlfence.ErrUnknownName] if the ledger has no such name, [sqlfence.ErrTokenLimit] if its value is above
-// [sqlfence.MaxToken], an untyped error for a negative value, [sqlfence.ErrStandby] from a standby,
-// [sqlfence.ErrInvalid] for the name, or the database's.
+// Errors: [sqlfence.ErrUnknownName], [sqlfence.ErrTokenLimit] for a retired name, an untyped error for a negative
+// value, [sqlfence.ErrStandby] from a standby, [sqlfence.ErrInvalid] for the name.
 func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error) {
 	name, err := normalize(name)
 	if err != nil {
@@ -89,12 +85,11 @@ func (s *Store) Current(ctx context.Context, name string) (sqlfence.Token, error
 	return sqlfence.Token{Name: name, Value: value}, nil
 }
 
-// Check returns nil if token is the newest of its name. Call Check right before an effect outside of the database,
-// such as a mail; another process can still take over in between. A guarded write needs no Check.
+// Check returns nil if token is the newest of its name. Call Check right before an effect outside of the database, such
+// as a mail; another process can still take over in between. A guarded write needs no Check.
 //
 // Errors: [*sqlfence.StaleError], [*sqlfence.NotIssuedError] for a token above the newest, [sqlfence.ErrUnknownName],
-// [sqlfence.ErrStandby] from a standby, [sqlfence.ErrInvalid] or [sqlfence.ErrTokenLimit] for the token, or the
-// database's.
+// [sqlfence.ErrStandby] from a standby, [sqlfence.ErrInvalid] or [sqlfence.ErrTokenLimit] for the token.
 func (s *Store) Check(ctx context.Context, token sqlfence.Token) error {
 	if err := token.Validate(); err != nil {
 		return err
@@ -113,13 +108,12 @@ func (s *Store) Check(ctx context.Context, token sqlfence.Token) error {
 }
 
 // Adopt advances the ledger to a token of another service, and adds the name if it is missing. Then tables with
-// [sqlfence.Ledger] refuse lower tokens. Adopting the newest token again changes nothing. Use one source of tokens
-// for a name, either Issue or another service. That service must be durable, because the ledger can't detect a token
-// that was granted twice.
+// [sqlfence.Ledger] refuse lower tokens. Adopting the newest token again changes nothing. Don't use Issue for the same
+// name. The service must be durable, because the ledger can't detect a token that was granted twice.
 //
-// Errors: [*sqlfence.StaleError] for a token below the ledger's newest, or for a new name at or below the lower bound
-// of [Store.Delete] and [Store.Repair], which is then Current; [sqlfence.ErrInvalid] or [sqlfence.ErrTokenLimit] for
-// the token; or the database's.
+// Errors: [*sqlfence.StaleError] for a token below the newest, or for a new name at or below the lower bound of
+// [Store.Delete] and [Store.Repair], which is then Current; [sqlfence.ErrInvalid] or [sqlfence.ErrTokenLimit] for the
+// token.
 func (s *Store) Adopt(ctx context.Context, token sqlfence.Token) error {
 	if err := token.Validate(); err != nil {
 		return err
