@@ -2,23 +2,24 @@ package rowlock
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
 )
 
-// Check reads the catalogue and returns an error that lists all faults of the table: a missing column, a column of
-// another type, a version that may be NULL, a holder's column that can't store the value of [WithNobody], and a key
-// that isn't unique. Call it at start-up. It changes nothing.
+// Check reads the catalogue and returns an error with all faults of the table: a missing column, a column of another
+// type, a version that may be NULL, a holder's column that can't store the value of [WithNobody], and a key that isn't
+// unique. Call it at start-up. It changes nothing.
 func (t *Table) Check(ctx context.Context) error {
 	var found map[string]column
 	var unique bool
-	err := t.readOnly(ctx, func(ctx context.Context, q querier) (err error) {
+	err := t.readOnly(ctx, func(ctx context.Context, q owned) (err error) {
 		if found, err = t.listColumns(ctx, q); err != nil {
 			return err
 		}
 		text, args := t.render(t.dialect.hasUniqueKey, nil, nil)
-		return q.QueryRowContext(ctx, text, args...).Scan(&unique)
+		return q.row(ctx, text, args, &unique)
 	})
 	if err != nil {
 		return err
@@ -37,38 +38,30 @@ func (t *Table) Check(ctx context.Context) error {
 	return nil
 }
 
-// A column is one that the table has.
 type column struct {
 	typ     string // as the database writes it, in lower case
 	notNull bool
 }
 
 // listColumns returns the table's columns by their quoted names.
-func (t *Table) listColumns(ctx context.Context, q querier) (map[string]column, error) {
+func (t *Table) listColumns(ctx context.Context, q owned) (map[string]column, error) {
 	text, args := t.render(t.dialect.listColumns, nil, nil)
 	return readColumns(ctx, q, t.dialect, text, args)
 }
 
-// readColumns reads what a query of listColumns yields: nothing if there is no such table.
-func readColumns(ctx context.Context, q querier, d *dialect, text string, args []any) (map[string]column, error) {
-	rows, err := q.QueryContext(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
+// readColumns reads a query of listColumns: nothing if there is no such table.
+func readColumns(ctx context.Context, q owned, d *dialect, text string, args []any) (map[string]column, error) {
 	found := make(map[string]column)
-	for rows.Next() {
+	err := q.each(ctx, func(rows *sql.Rows) error {
 		var name string
 		var c column
-		if err := rows.Scan(&name, &c.typ, &c.notNull); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&name, &c.typ, &c.notNull)
 		found[d.Quote(name)] = c
-	}
-	return found, rows.Err()
+		return err
+	}, text, args...)
+	return found, err
 }
 
-// faults returns what is wrong with the columns.
 func (t *Table) faults(found map[string]column) (faults []error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	c := t.columns
@@ -102,5 +95,5 @@ func (t *Table) faults(found map[string]column) (faults []error) {
 	return faults
 }
 
-// isInteger reports whether a column of the type holds integers, as SQLite decides it.
+// isInteger reports whether a column of the type holds integers, by SQLite's rule.
 func isInteger(typ string) bool { return strings.Contains(typ, "int") && typ != "interval" }

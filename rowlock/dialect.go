@@ -11,40 +11,37 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A dialect is what package rowlock says to one database. The texts are SQL as for
-// [sqltext.Builder], with the pieces of a [Table]; see newPieces.
+// A dialect has the texts for one database, with the pieces of a [Table]; see newPieces.
 type dialect struct {
 	spelling
 
-	// sendUpdate applies u in q if the row is free for it, and returns the row's state,
-	// or sql.ErrNoRows if there is no row. Where it has applied u, the variables are set.
-	sendUpdate func(ctx context.Context, q querier, t *Table, u lockUpdate) (rowState, error)
+	// sendUpdate applies u if the row is free for it, and returns the row's state, or sql.ErrNoRows without a row. If
+	// it applied u, it has set the variables.
+	sendUpdate func(ctx context.Context, q owned, t *Table, u lockUpdate) (rowState, error)
 
-	// set has a row's lock be as a SET list says, whatever it was, and returns the row's
-	// state, or sql.ErrNoRows if there is no row.
-	set func(ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error)
+	// set writes a SET list to a row, whatever its lock was, and returns the row's state, or sql.ErrNoRows without a
+	// row.
+	set func(ctx context.Context, q owned, t *Table, list string, key []any, others sqltext.Pieces) (rowState, error)
 
-	// several: these two send more than one statement. The others depend on the first then, so a
-	// transaction holds them.
+	// several: sendUpdate and set send several statements, and need a transaction.
 	several bool
 
-	// abandoning calls send with a text that may wait for a lock, and ends it on the server if
-	// ctx has ended before the answer came, unless the driver does.
+	// abandoning calls send with a text that may wait for a lock, and ends it on the server if ctx has ended, unless
+	// the driver does.
 	abandoning func(ctx context.Context, queue *cleanup.Queue, text string, send func(text string) error) error
 
-	upsert string // behind an INSERT into rowlocks, to replace the row that is there
+	upsert string // ends an INSERT into rowlocks, and replaces an existing row
 	create string // creates the table rowlocks if there is none
-	unfit  string // a query for what is wrong with an existing one, or NULL; empty where nothing has to be looked for
+	unfit  string // a query for a fault of an existing one, or NULL; may be empty
 
-	// lockRow keeps others from changing the row until the transaction's end; empty where the
-	// transaction's own first write does.
+	// lockRow keeps other sessions from changing the row until the transaction ends; empty if the transaction's first
+	// write does.
 	lockRow string
 
-	// isolation is the lowest level at which each statement decides on the newest version of a row.
+	// isolation is the lowest level at which each statement reads the newest version of a row.
 	isolation sql.IsolationLevel
 
-	// wantsTime is the type that a time's column should be of, and isTime whether it may be of a type,
-	// as listColumns yields it.
+	// wantsTime is the type of a time's column, and isTime accepts types, as listColumns yields them.
 	wantsTime string
 	isTime    func(typ string) bool
 
@@ -59,35 +56,33 @@ type spelling struct {
 	// binary makes a value of a text, or of an integer, that is equal only to itself.
 	binary func(expression string) string
 
-	// stored makes of a value what a column of rowlocks has for it, and shown of a column what
-	// is read.
+	// stored converts a value for a column of rowlocks, and shown such a column for reading.
 	stored, shown func(string) string
 
 	// same is a condition that a column has a value, of any type.
 	same func(column, value string) string
 
-	// equals compares a column of the row's key with a value by the operator of the column's type, which may be an
-	// extension's.
+	// equals compares a column of the row's key with a value, by the operator of the column's type.
 	equals string
 
-	// user is a user's ID as it is sent, for a column of integers or of texts.
+	// user converts a user's ID for sending, to a column of integers or of texts.
 	user func(id driver.Value) driver.Value
 
 	version   string // {serial} as an integer, or as it is if that isn't known of a value
 	versioned string // a condition that {serial} is an integer
 
-	// keyText is the row's key as a JSON array, of {keycolumns}, with keyComma between two values. The
-	// database writes it, so that one row has one text whatever Go type the key is given in.
+	// keyText is the row's key as a JSON array, of {keycolumns}, with keyComma between two values. The database writes
+	// it, so that a row has one text for keys of any Go type.
 	keyText, keyComma string
 }
 
-var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
+var dialects = dialectopt.For(postgres, sqlite, mysql)
 
 func asItIs(expression string) string        { return expression }
 func equals(column, value string) string     { return column + " = " + value }
 func plainUser(id driver.Value) driver.Value { return id }
 
-// byTheDriver is abandoning where the driver ends the statement.
+// byTheDriver is abandoning if the driver ends the statement.
 func byTheDriver(_ context.Context, _ *cleanup.Queue, text string, send func(text string) error) error {
 	return send(text)
 }
@@ -111,7 +106,7 @@ const upsert = `ON CONFLICT (table_name, row_key) DO UPDATE SET user_id = exclud
 
 // setReturning is a set by one statement.
 func setReturning(
-	ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces,
+	ctx context.Context, q owned, t *Table, list string, key []any, others sqltext.Pieces,
 ) (rowState, error) {
 	text, args := t.render("UPDATE {table} SET "+list+" WHERE {row} RETURNING {state}", key, others)
 	return readState(ctx, q, text, args, nil, 0)

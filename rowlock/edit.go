@@ -8,14 +8,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/editlock"
 )
 
-// An Edit is who wants to edit which row, at which version. If a field is invalid, a method returns
-// [sqlfence.ErrInvalid] and sends nothing.
+// An Edit is who wants to edit which row, at which version. An invalid field is [sqlfence.ErrInvalid].
 type Edit struct {
-	// ID is the value of the row's key column, or a [CompositeKey].
-	ID any
-
-	// Serial is the version of the row that the user has read, for example by [Table.LoadLocked].
-	Serial int64
+	ID     any   // the value of the row's key column, or a [CompositeKey]
+	Serial int64 // the version of the row that the user has read, for example by [Table.LoadLocked]
 
 	// User is the ID of the user: an integer, a text, or a [driver.Valuer] that yields one. Nil, the empty text, and
 	// what means the number 0, such as "00", are invalid.
@@ -25,8 +21,7 @@ type Edit struct {
 	// rounds it up to whole milliseconds.
 	TTL time.Duration
 
-	// Session is the session of the user that keeps the lock alive in the [Manager]; empty for none.
-	Session string
+	Session string // the user's session in the [Manager]; empty for none
 }
 
 // A CompositeKey is a key of several columns, in the order of [WithKey].
@@ -40,7 +35,7 @@ type Lock struct {
 	Expiry time.Time // when the lock lapses; zero for never
 }
 
-// checkedEdit is an Edit with values that are fit to be sent.
+// checkedEdit is an Edit with values for the database.
 type checkedEdit struct {
 	Edit
 	key  []any
@@ -78,7 +73,7 @@ func (t *Table) key(id any) ([]any, error) {
 	return values, nil
 }
 
-// userID returns a user's ID as the database stores it, an integer or a text.
+// userID returns a user's ID as an integer or a text.
 func userID(user any) (driver.Value, error) {
 	value, err := driver.DefaultParameterConverter.ConvertValue(user)
 	if err != nil {
@@ -97,7 +92,6 @@ func userID(user any) (driver.Value, error) {
 	return value, nil
 }
 
-// checkDuration returns an error if d, called name, is too short for every database.
 func checkDuration(name string, d time.Duration) error {
 	if d < time.Millisecond {
 		return invalid("the %s %v is less than 1ms", name, d)

@@ -8,7 +8,7 @@ import (
 )
 
 func TestExplain(t *testing.T) {
-	m := &Manager{dialect: &sqlite}
+	m := &Manager{dialect: sqlite()}
 	err := errors.New("no such table: rowlocks")
 	var setup *sqlfence.SetupError
 	if got := m.explain(t.Context(), err); !errors.As(got, &setup) || !errors.Is(got, err) || setup.Missing != "table rowlocks" || setup.SQL == "" {

@@ -3,17 +3,37 @@ package rowlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// FreeUser frees all locks of user, for example at logout, and returns their number. An ID of another Go type matches
-// if the database prints it the same. An invalid ID is [sqlfence.ErrInvalid].
+// Heartbeat records that a session is alive; it renews no lock. Call it more often than the silence of
+// [Manager.FreeSilent]. An empty session is [sqlfence.ErrInvalid].
+func (m *Manager) Heartbeat(ctx context.Context, session string) error {
+	if session == "" {
+		return invalid("heartbeat: the session is empty")
+	}
+	text, args := sqltext.Render(m.dialect, "UPDATE rowlocks SET heartbeat = {now} WHERE session = {stored {session}}",
+		sqltext.Pieces{"session": sqltext.Value(session), "stored": sqltext.Func(m.dialect.stored)})
+	// A deadlock with a transaction that takes several locks is repeated.
+	err := transact(ctx, m.db, m.dialect, func(ctx context.Context, q owned) error {
+		_, err := q.exec(ctx, text, args...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("rowlock: heartbeat: %w", m.explain(ctx, err))
+	}
+	return nil
+}
+
+// FreeUser frees all locks of user, for example at logout, and returns their number. An invalid ID is
+// [sqlfence.ErrInvalid]; one of another Go type matches if the database prints it the same.
 //
-// The methods that free locks do so in a transaction for each lock, and only if the row still has the same holder
-// since the same time, with the same session. After an error they continue, and join the errors.
+// The methods that free locks do so in a transaction for each lock, if the row still has the same holder since the same
+// time, with the same session. After an error they continue, and join the errors.
 func (m *Manager) FreeUser(ctx context.Context, user any) (freed int, err error) {
 	id, err := userText(user)
 	if err != nil {
@@ -33,9 +53,9 @@ func (m *Manager) FreeSession(ctx context.Context, session string) (freed int, e
 		sqltext.Pieces{"wanted": sqltext.Value(session)}})
 }
 
-// FreeSilent frees the locks of all sessions without a sign of life for silence or longer, and returns their number.
-// A sign of life is a [Manager.Heartbeat], or taking or renewing that lock. Locks without a session stay until they
-// lapse. A silence below 1 ms is [sqlfence.ErrInvalid].
+// FreeSilent frees the locks of sessions without a sign of life for silence, at least 1 ms, and returns their number. A
+// sign of life is a [Manager.Heartbeat], or taking or renewing that lock. Locks without a session stay until they
+// lapse.
 func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed int, err error) {
 	if err := checkDuration("silence", silence); err != nil {
 		return 0, err
@@ -46,13 +66,11 @@ func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed 
 	})
 }
 
-// FreeAll frees all locks and returns their number, at start-up, when no session can be alive. No other process may
-// serve the same tables then.
+// FreeAll frees all locks and returns their number, at start-up. No other process may serve the same tables then.
 func (m *Manager) FreeAll(ctx context.Context) (freed int, err error) {
 	return m.free(ctx, "free all", condition{text: "1 = 1"})
 }
 
-// free frees the locks of the manager's tables for which c holds.
 func (m *Manager) free(ctx context.Context, do string, c condition) (freed int, err error) {
 	found, err := m.list(ctx, c)
 	if err != nil {
@@ -75,8 +93,7 @@ func (m *Manager) free(ctx context.Context, do string, c condition) (freed int, 
 	return freed, errors.Join(errs...)
 }
 
-// free frees one lock if it is still the same and c still holds, as a heartbeat may
-// just have come. It returns the number of locks freed, 0 or 1.
+// free frees one lock if it is still the same and c still holds, and returns the number of freed locks.
 func (t *Table) free(ctx context.Context, do string, h HeldLock, c condition) (freed int, err error) {
 	key, err := parseKey(h.Row)
 	if err != nil {
@@ -87,8 +104,8 @@ func (t *Table) free(ctx context.Context, do string, h HeldLock, c condition) (f
 		"heldsince": sqltext.Value(h.Since.UnixMicro()),
 	}
 	maps.Copy(held, c.pieces)
-	err = t.run(ctx, do, func(ctx context.Context, q querier) (err error) {
-		// The row first, as all do who take its lock: from then on rowlocks is up to date.
+	err = t.run(ctx, do, func(ctx context.Context, q owned) (err error) {
+		// The row first, as when taking its lock: then rowlocks is up to date.
 		if err := t.lock(ctx, q, key); err != nil {
 			return err
 		}

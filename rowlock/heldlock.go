@@ -1,9 +1,12 @@
 package rowlock
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
@@ -28,8 +31,8 @@ type Filter struct {
 	User  any    // as in [Edit]; nil for all users
 }
 
-// Locks returns the live locks that f selects, by table and key. It knows only locks that were taken through a Table
-// with a Manager. Errors: [sqlfence.ErrInvalid] for a Row or User of f, or the database's.
+// Locks returns the live locks that f selects, by table and key, of Tables with a Manager. The Row or User of f may be
+// [sqlfence.ErrInvalid].
 func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
 	where, pieces := "expiry > {now}", sqltext.Pieces{}
 	if f.Table != "" {
@@ -59,7 +62,6 @@ func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
 	return m.list(ctx, condition{where, pieces})
 }
 
-// A condition is one on the rows of rowlocks, in SQL.
 type condition struct {
 	text   string
 	pieces sqltext.Pieces
@@ -71,9 +73,16 @@ func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err er
 		`SELECT {shown table_name}, {shown row_key}, {shown user_id}, {shown session}, {micros since}, {micros expiry}, {micros heartbeat}
 	FROM rowlocks WHERE `+c.text+` ORDER BY table_name, row_key`, c.pieces,
 		sqltext.Pieces{"stored": sqltext.Func(m.dialect.stored), "shown": sqltext.Func(m.dialect.shown)})
-	read := func(ctx context.Context, q querier) error {
-		all, err = scanHeldLocks(q.QueryContext(ctx, text, args...))
-		return err
+	read := func(ctx context.Context, q owned) error {
+		all = nil
+		return q.each(ctx, func(rows *sql.Rows) error {
+			var h HeldLock
+			var since, expiry, heartbeat sql.NullInt64
+			err := rows.Scan(&h.Table, &h.Row, &h.User, &h.Session, &since, &expiry, &heartbeat)
+			h.Since, h.Expiry, h.Heartbeat = fromMicros(since), fromMicros(expiry), fromMicros(heartbeat)
+			all = append(all, h)
+			return err
+		}, text, args...)
 	}
 	if m.dialect.several {
 		err = transact(ctx, m.db, m.dialect, read)
@@ -86,29 +95,45 @@ func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err er
 	return all, nil
 }
 
-func scanHeldLocks(rows *sql.Rows, err error) ([]HeldLock, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []HeldLock
-	for rows.Next() {
-		var h HeldLock
-		var since, expiry, heartbeat sql.NullInt64
-		if err := rows.Scan(&h.Table, &h.Row, &h.User, &h.Session, &since, &expiry, &heartbeat); err != nil {
-			return nil, err
-		}
-		h.Since, h.Expiry, h.Heartbeat = fromMicros(since), fromMicros(expiry), fromMicros(heartbeat)
-		all = append(all, h)
-	}
-	return all, rows.Err()
-}
-
-// userText returns a user's ID as text, as rowlocks has it.
 func userText(user any) (string, error) {
 	value, err := userID(user)
 	if err != nil {
 		return "", err
 	}
 	return fmt.Sprint(value), nil
+}
+
+// parseKey reads the JSON array of a key.
+func parseKey(text string) (CompositeKey, error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var key CompositeKey
+	if err := d.Decode(&key); err != nil || len(key) == 0 {
+		return nil, invalid("the row %q is not a JSON array of a key's values", text)
+	}
+	for i, v := range key {
+		if n, ok := v.(json.Number); ok {
+			integer, err := n.Int64()
+			if err != nil {
+				return nil, invalid("the row %q has a key that is neither an integer nor a text", text)
+			}
+			key[i] = integer
+		}
+	}
+	return key, nil
+}
+
+// keyText spells a key as the database does.
+func keyText(key CompositeKey, comma string) (string, error) {
+	parts := make([]string, len(key))
+	for i, v := range key {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false) // nor do the databases
+		if err := e.Encode(v); err != nil {
+			return "", err
+		}
+		parts[i] = strings.TrimSuffix(b.String(), "\n")
+	}
+	return "[" + strings.Join(parts, comma) + "]", nil
 }

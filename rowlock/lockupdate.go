@@ -10,8 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// maxTries is how often a lockUpdate is sent while the row's state doesn't explain why it is
-// refused. That takes another user who comes and goes each time.
+// maxTries bounds how often a lockUpdate is sent while the row's state doesn't explain its refusal.
 const maxTries = 100
 
 // A lockUpdate is one conditional UPDATE of a row's lock.
@@ -25,7 +24,6 @@ type lockUpdate struct {
 	dest       []any  // the variables for them
 }
 
-// pieces are the pieces of u's statement that aren't the table's.
 func (u *lockUpdate) pieces(t *Table) sqltext.Pieces {
 	p := keyPieces(u.key)
 	p["user"] = t.userPiece(u.user)
@@ -44,7 +42,7 @@ func (u *lockUpdate) pieces(t *Table) sqltext.Pieces {
 }
 
 // apply sends u, and returns the lock or the reason for a refusal.
-func (t *Table) apply(ctx context.Context, q querier, u lockUpdate) (Lock, error) {
+func (t *Table) apply(ctx context.Context, q owned, u lockUpdate) (Lock, error) {
 	for range maxTries {
 		s, err := t.dialect.sendUpdate(ctx, q, t, u)
 		switch {
@@ -58,8 +56,7 @@ func (t *Table) apply(ctx context.Context, q querier, u lockUpdate) (Lock, error
 		if refusal := t.refusal(u, s); refusal != nil {
 			return Lock{}, refusal
 		}
-		// The reason is gone by now: the other's lock has just lapsed, or, in SQLite
-		// outside of a transaction, the row was changed between the two statements.
+		// The other lock has just lapsed, or, in SQLite without a transaction, the row has changed meanwhile.
 	}
 	return Lock{}, errors.New("the UPDATE of the lock's columns had no effect; look for a trigger or " +
 		"a rule on the table")

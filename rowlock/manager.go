@@ -13,9 +13,9 @@ import (
 )
 
 // A Manager lists the locks of the tables that have it ([WithManager]), and frees locks that a user or a session has
-// left behind. The table rowlocks has a row for each lock, written in the lock's transaction. Several processes may
-// share that table: a Manager lists the locks of all, but frees only those of its own tables. A Manager is safe for
-// concurrent use, starts no goroutine, and needs no closing.
+// left. The table rowlocks has a row for each lock, written in the lock's transaction. A Manager lists the locks of all
+// processes that share the table, but frees only those of its own tables. It is safe for concurrent use, and needs no
+// closing.
 type Manager struct {
 	db      *sql.DB
 	options dialectopt.Options
@@ -25,8 +25,8 @@ type Manager struct {
 	tables map[string]*Table
 }
 
-// NewManager returns a Manager on db. It sends nothing, and the caller closes db. [WithDialect] is the only option
-// that it takes. Errors are [sqlfence.ErrInvalid].
+// NewManager returns a Manager on db. It sends nothing, and the caller closes db. [WithDialect] is the only option.
+// Errors are [sqlfence.ErrInvalid].
 func NewManager(db *sql.DB, opts ...Option) (*Manager, error) {
 	if db == nil {
 		return nil, invalid("nil database")
@@ -35,14 +35,13 @@ func NewManager(db *sql.DB, opts ...Option) (*Manager, error) {
 	for _, name := range c.tableOnly {
 		c.Fail(fmt.Errorf("%s is an option of a Table, not of a Manager", name))
 	}
-	d, _ := dialects.Find(&c.Options, db.Driver())
+	dialect, _ := dialects.Find(&c.Options, db.Driver())
 	if err := c.invalid("manager"); err != nil {
 		return nil, err
 	}
-	return &Manager{db: db, options: c.Options, dialect: d, tables: make(map[string]*Table)}, nil
+	return &Manager{db: db, options: c.Options, dialect: dialect(), tables: make(map[string]*Table)}, nil
 }
 
-// add makes t one of the tables of m.
 func (m *Manager) add(t *Table) error {
 	if m.db != t.db {
 		return errors.New("the Manager uses another database (another *sql.DB)")
@@ -56,9 +55,8 @@ func (m *Manager) add(t *Table) error {
 	return nil
 }
 
-// Setup creates the table rowlocks if it doesn't exist; otherwise it needs no privilege to create one. It can be
-// called at every start, by several processes concurrently. On MySQL and MariaDB, an error names what is wrong with
-// an existing table. Other errors are the database's.
+// Setup creates the table rowlocks if it doesn't exist. Processes can call it at every start, concurrently. On MySQL
+// and MariaDB, an error names what is wrong with an existing table.
 func (m *Manager) Setup(ctx context.Context) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()
 	text, args := sqltext.Render(m.dialect, m.dialect.listColumns, sqltext.Pieces{
@@ -73,21 +71,21 @@ func (m *Manager) Setup(ctx context.Context) (err error) {
 	if len(found) > 0 {
 		return m.fit(ctx, db)
 	}
-	_, err = db.ExecContext(ctx, m.dialect.create)
+	_, err = db.exec(ctx, m.dialect.create)
 	if err != nil && !dberr.IsCreated(err) {
 		return fmt.Errorf("rowlock: setup: create rowlocks: %w", err)
 	}
 	return nil
 }
 
-// fit checks a table that another may have created.
+// fit checks a table that another program may have created.
 func (m *Manager) fit(ctx context.Context, db owned) error {
 	text := m.dialect.unfit
 	if text == "" {
 		return nil
 	}
 	var fault sql.NullString
-	if err := db.QueryRowContext(ctx, text).Scan(&fault); err != nil {
+	if err := db.row(ctx, text, nil, &fault); err != nil {
 		return fmt.Errorf("rowlock: setup: look at rowlocks: %w", err)
 	}
 	if fault.Valid {

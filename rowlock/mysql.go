@@ -5,53 +5,55 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+	"sync"
 
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/stop"
 )
 
-// mysql is MySQL and MariaDB. Times are bigint, in µs since 1970. versioned: what isn't an integer is
-// found when it is read.
-var mysql = dialect{
-	spelling: spelling{
-		Dialect: my.Text,
-		binary:  binaryMySQL,
-		stored:  storedMySQL,
-		shown:   func(column string) string { return "CONVERT(" + column + " USING utf8mb4)" },
-		// A number and a text would be compared as floating numbers, where '7x' is 7.
-		same:    func(column, value string) string { return equals(storedMySQL(column), storedMySQL(value)) },
-		equals:  "=",
-		user:    plainUser,
-		version: "{serial}", versioned: "TRUE",
-		keyText: my.Text.Convert("JSON_ARRAY({keycolumns})", sqltext.Text), keyComma: ", ",
-	},
-	sendUpdate: sendUpdateMySQL,
-	set:        setMySQL,
-	several:    true,
-	abandoning: stop.Abandoned,
-	upsert: `ON DUPLICATE KEY UPDATE user_id = VALUES(user_id), session = VALUES(session),
+// mysql is MySQL and MariaDB, with times as bigint, in µs since 1970. A version that isn't an integer is found when it
+// is read.
+var mysql = sync.OnceValue(func() *dialect {
+	return &dialect{
+		spelling: spelling{
+			Dialect: my.Text,
+			binary:  binaryMySQL,
+			stored:  storedMySQL,
+			shown:   func(column string) string { return "CONVERT(" + column + " USING utf8mb4)" },
+			// A number and a text would be compared as floating numbers, where '7x' is 7.
+			same:    func(column, value string) string { return equals(storedMySQL(column), storedMySQL(value)) },
+			equals:  "=",
+			user:    plainUser,
+			version: "{serial}", versioned: "TRUE",
+			keyText: my.Text.Convert("JSON_ARRAY({keycolumns})", sqltext.Text), keyComma: ", ",
+		},
+		sendUpdate: sendUpdateMySQL,
+		set:        setMySQL,
+		several:    true,
+		abandoning: stop.Abandoned,
+		upsert: `ON DUPLICATE KEY UPDATE user_id = VALUES(user_id), session = VALUES(session),
 		since = VALUES(since), expiry = VALUES(expiry), heartbeat = VALUES(heartbeat)`,
-	create: createMySQL,
-	unfit: my.Unfit("rowlocks", []my.Kept{
-		{Name: "table_name", Bytes: 520}, {Name: "row_key", Bytes: 2500}, {Name: "user_id", Bytes: 2500},
-		{Name: "session", Bytes: 2500}, {Name: "since"}, {Name: "expiry"}, {Name: "heartbeat"},
-	}, "table_name, row_key"),
-	lockRow: "SELECT 1 FROM {table} WHERE {row} FOR UPDATE",
-	// Above it those who look for a row of rowlocks that isn't there keep others from adding one beside it.
-	isolation: sql.LevelReadCommitted,
-	wantsTime: "bigint, for microseconds since 1970",
-	isTime:    func(typ string) bool { return strings.HasPrefix(typ, "bigint") },
-	listColumns: `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' FROM information_schema.columns
+		create: createMySQL,
+		unfit: my.Unfit("rowlocks", []my.Kept{
+			{Name: "table_name", Bytes: 520}, {Name: "row_key", Bytes: 2500}, {Name: "user_id", Bytes: 2500},
+			{Name: "session", Bytes: 2500}, {Name: "since"}, {Name: "expiry"}, {Name: "heartbeat"},
+		}, "table_name, row_key"),
+		lockRow: "SELECT 1 FROM {table} WHERE {row} FOR UPDATE",
+		// Above this level, looking for a missing row of rowlocks keeps other sessions from adding one.
+		isolation: sql.LevelReadCommitted,
+		wantsTime: "bigint, for microseconds since 1970",
+		isTime:    func(typ string) bool { return strings.HasPrefix(typ, "bigint") },
+		listColumns: `SELECT LOWER(column_name), LOWER(column_type), is_nullable = _utf8mb4'NO' FROM information_schema.columns
 	WHERE table_schema = COALESCE({schema}, DATABASE()) AND table_name = {bare}`,
-	hasUniqueKey: `SELECT EXISTS (SELECT 1 FROM information_schema.statistics
+		hasUniqueKey: `SELECT EXISTS (SELECT 1 FROM information_schema.statistics
 	WHERE table_schema = COALESCE({schema}, DATABASE()) AND table_name = {bare} AND non_unique = 0
 	GROUP BY index_name HAVING COUNT(column_name) = COUNT(*) AND MIN(LOWER(column_name) IN ({keynames})) ` +
-		`AND MAX(sub_part) IS NULL)`,
-}
+			`AND MAX(sub_part) IS NULL)`,
+	}
+})
 
-// createMySQL: what is too long is cut in silence where sql_mode is empty; so the last byte of
-// each column has to stay free.
+// createMySQL keeps the last byte of each column free, because an empty sql_mode cuts what is too long.
 const createMySQL = `CREATE TABLE IF NOT EXISTS rowlocks (
 	table_name varbinary(520)  NOT NULL,
 	row_key    varbinary(2500) NOT NULL CHECK (LENGTH(row_key) < 2500),
@@ -66,16 +68,15 @@ const createMySQL = `CREATE TABLE IF NOT EXISTS rowlocks (
 // binaryMySQL: most collations take A for a, and some a full-width 0 for 0.
 func binaryMySQL(expression string) string { return "CAST(" + expression + " AS BINARY)" }
 
-// storedMySQL: rowlocks has bytes, of a text in UTF-8, whatever the session's character set. An empty
-// argument is NULL by EMPTY_STRING_IS_NULL.
+// storedMySQL makes UTF-8 bytes, whatever the session's character set. An empty argument is NULL by
+// EMPTY_STRING_IS_NULL.
 func storedMySQL(value string) string {
 	return "COALESCE(" + binaryMySQL("CONVERT("+value+" USING utf8mb4)") + ", " + my.Text.Text("") + ")"
 }
 
-// sendUpdateMySQL locks the row and reads what it has, decides by that, and writes. It decides by the
-// time at which it was asked, so a lock that has lapsed while it waited for the row refuses it
-// all the same.
-func sendUpdateMySQL(ctx context.Context, q querier, t *Table, u lockUpdate) (rowState, error) {
+// sendUpdateMySQL locks and reads the row, decides, and writes. It decides by the time of the call, so a lock that
+// lapses while it waits for the row still refuses it.
+func sendUpdateMySQL(ctx context.Context, q owned, t *Table, u lockUpdate) (rowState, error) {
 	send := func(text string, dest []any) (rowState, error) {
 		text, args := sqltext.Render(my.Text, text, u.pieces(t), t.pieces)
 		var s rowState
@@ -91,7 +92,7 @@ func sendUpdateMySQL(ctx context.Context, q querier, t *Table, u lockUpdate) (ro
 		return s, err
 	}
 	text, args := sqltext.Render(my.Text, "UPDATE {table} SET {set} WHERE {row}", u.pieces(t), t.pieces)
-	if _, err := q.ExecContext(ctx, text, args...); err != nil {
+	if _, err := q.exec(ctx, text, args...); err != nil {
 		return s, err
 	}
 	s, err = send("SELECT {state}, {mine} OR {free}{load} FROM {table} WHERE {row}", u.dest)
@@ -104,7 +105,7 @@ func sendUpdateMySQL(ctx context.Context, q querier, t *Table, u lockUpdate) (ro
 
 // setMySQL locks the row first, so that the clock is read after any wait.
 func setMySQL(
-	ctx context.Context, q querier, t *Table, list string, key []any, others sqltext.Pieces,
+	ctx context.Context, q owned, t *Table, list string, key []any, others sqltext.Pieces,
 ) (rowState, error) {
 	if err := t.lock(ctx, q, key); err != nil {
 		return rowState{}, err

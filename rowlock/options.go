@@ -10,71 +10,61 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// An Option configures a [Table]. The error of [New] lists all invalid options. Column names are SQL identifiers,
-// folded as the database folds them unless they are in double quotes.
+// An Option configures a [Table]. Column names are SQL identifiers, folded as the database folds them unless they are
+// in double quotes.
 type Option func(*config)
 
 // WithKey sets the columns of the row's key, which must be unique and never NULL. The default is id.
 func WithKey(names ...string) Option {
-	return func(c *config) {
+	return forTable("WithKey", func(c *config) {
 		if len(names) == 0 {
 			c.Fail(errors.New("WithKey without a column"))
 		}
 		c.key = names
-		c.forTable("WithKey")
-	}
+	})
 }
 
-// WithSerial sets the version column: an integer, never NULL, that every write increments. The default is serial.
+// WithSerial sets the version column, an integer that is never NULL. The default is serial.
 func WithSerial(name string) Option {
-	return func(c *config) {
-		c.serial = name
-		c.forTable("WithSerial")
-	}
+	return forTable("WithSerial", func(c *config) { c.serial = name })
 }
 
 // WithColumns sets the lock's columns. The defaults are editedby, editedsince and editedexpiry. A [sqlfence.EditLock]
 // on the table needs the same names.
 func WithColumns(by, since, expiry string) Option {
-	return func(c *config) {
-		c.by, c.since, c.expiry = by, since, expiry
-		c.forTable("WithColumns")
-	}
+	return forTable("WithColumns", func(c *config) { c.by, c.since, c.expiry = by, since, expiry })
 }
 
 // WithTTL sets how long a lock lasts if the Edit has no TTL: at least 1 ms, default 10 minutes.
 func WithTTL(ttl time.Duration) Option {
-	return func(c *config) {
+	return forTable("WithTTL", func(c *config) {
 		if ttl < time.Millisecond {
 			c.Fail(fmt.Errorf("WithTTL: the TTL %v is less than 1ms", ttl))
 		}
 		c.ttl = ttl
-		c.forTable("WithTTL")
-	}
+	})
 }
 
-// WithNobody sets the value that is written if no user holds the lock: nil (NULL, the default), 0 or "". A column
-// that is NOT NULL needs it. When read, all three mean no holder, and so does a text that spells zero.
+// WithNobody sets the value for no holder: nil (NULL, the default), 0 or "". A column that is NOT NULL needs it. When
+// read, all three mean no holder, and so does a text that spells zero.
 func WithNobody(value any) Option {
-	return func(c *config) {
+	return forTable("WithNobody", func(c *config) {
 		plain, err := driver.DefaultParameterConverter.ConvertValue(value)
 		if err != nil || plain != nil && plain != int64(0) && plain != "" {
 			c.Fail(fmt.Errorf("WithNobody(%v): want nil, 0 or an empty text", value))
 		}
 		c.noHolder = plain
-		c.forTable("WithNobody")
-	}
+	})
 }
 
 // WithManager makes m list and free the table's locks. m must have the same [*sql.DB].
 func WithManager(m *Manager) Option {
-	return func(c *config) {
+	return forTable("WithManager", func(c *config) {
 		if m == nil {
 			c.Fail(errors.New("WithManager: the Manager is nil"))
 		}
 		c.manager = m
-		c.forTable("WithManager")
-	}
+	})
 }
 
 // WithDialect sets the dialect of a driver that sqlfence doesn't know.
@@ -82,7 +72,6 @@ func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
 
-// config is what the options say.
 type config struct {
 	dialectopt.Options
 	key               []string
@@ -94,10 +83,14 @@ type config struct {
 	tableOnly         []string // the options given that mean nothing for a Manager
 }
 
-// forTable notes that the option called name only configures a Table.
-func (c *config) forTable(name string) { c.tableOnly = append(c.tableOnly, name) }
+// forTable returns an option that only configures a Table.
+func forTable(name string, set Option) Option {
+	return func(c *config) {
+		set(c)
+		c.tableOnly = append(c.tableOnly, name)
+	}
+}
 
-// configure applies the options to the defaults.
 func configure(opts []Option) *config {
 	c := &config{
 		key: []string{"id"}, serial: "serial",

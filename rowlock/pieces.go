@@ -9,10 +9,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// columns are the quoted names of the version and of the lock's columns.
+// columns are the quoted names.
 type columns struct{ serial, by, since, expiry string }
 
-// lockPieces are the pieces of statements that speak of a lock in the columns c.
+// lockPieces are the pieces of statements about a lock in the columns c.
 func lockPieces(d *spelling, c columns) sqltext.Pieces {
 	holder := d.Convert(c.by, sqltext.Text)
 	return sqltext.Pieces{
@@ -22,8 +22,8 @@ func lockPieces(d *spelling, c columns) sqltext.Pieces {
 		"holder": sqltext.Raw(holder),
 		"stored": sqltext.Func(d.stored),
 
-		// Conditions; none is ever NULL. Free: no holder is named. Live: one is, and the lock
-		// hasn't lapsed. Mine: {user} is named. Open: {user} may take it.
+		// Conditions, never NULL. Free: no holder is named. Live: one is, and the lock hasn't lapsed. Mine: {user} is
+		// named. Open: {user} may take the lock.
 		"free": sqltext.Raw(editlock.NoHolder(c.by, d.binary(holder), d.Text(""), d.Facts().BuiltIn)),
 		"live": sqltext.SQL("(NOT {free} AND {expiry} IS NOT NULL AND {expiry} > {now})"),
 		"mine": sqltext.SQL("({by} IS NOT NULL AND " + d.same("{by}", "{user}") + ")"),
@@ -40,22 +40,18 @@ func lockPieces(d *spelling, c columns) sqltext.Pieces {
 
 // SET lists for a lock's columns.
 const (
-	// setHolder is for a user who takes or renews the lock for {ttl}. Since stays if the
-	// user holds it; a lock that has lapsed begins anew.
-	// by is assigned last: MySQL reads what stands to the right of an assignment as new.
+	// setHolder is for a user who takes or renews the lock for {ttl}. Since stays if the user holds it. by is last,
+	// because a later assignment in MySQL would read the new value.
 	setHolder = "{since} = CASE WHEN {mine} AND {live} THEN COALESCE({since}, {now}) ELSE {now} END, " + setExpiry +
 		", {by} = {user}"
 
-	// setNewHolder is for a user who is given the lock.
 	setNewHolder = "{by} = {user}, {since} = {now}, " + setExpiry
 
-	// setFree is for a lock that no user holds any more.
 	setFree = "{by} = {noholder}, {since} = {now}, {expiry} = NULL"
 
 	setExpiry = "{expiry} = {after {bigint {ttl}}}"
 )
 
-// newPieces are the pieces of t's statements.
 func (t *Table) newPieces() sqltext.Pieces {
 	p := lockPieces(&t.dialect.spelling, t.columns)
 	p["table"] = sqltext.Raw(t.quoted)

@@ -5,13 +5,14 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"sync"
 
 	pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// versioned: PostgreSQL can't compare a column of texts so, and says which it is. user: a text goes
-// into a column of either type; pgx sends no integer for a text.
+// versioned: PostgreSQL reports a comparison with a column of texts. user: a text goes into a column of either type;
+// pgx sends no integer for a text.
 var postgresSpelling = spelling{
 	Dialect: pg.Text,
 	binary:  asItIs, stored: asItIs, shown: asItIs,
@@ -23,34 +24,35 @@ var postgresSpelling = spelling{
 }
 
 // hasUniqueKey: an index's columns beyond indnkeyatts are only stored with it.
-var postgres = dialect{
-	spelling:   postgresSpelling,
-	sendUpdate: sendUpdatePostgres,
-	set:        setReturning,
-	abandoning: byTheDriver,
-	upsert:     upsert,
-	create:     createWith("timestamptz"),
-	lockRow:    "SELECT 1 FROM {table} WHERE {row} FOR NO KEY UPDATE",
-	isolation:  sql.LevelReadCommitted,
-	wantsTime:  "timestamptz",
-	isTime:     func(typ string) bool { return typ == "timestamp with time zone" },
-	listColumns: `SELECT attname, pg_catalog.format_type(atttypid, NULL), attnotnull FROM pg_catalog.pg_attribute
+var postgres = sync.OnceValue(func() *dialect {
+	return &dialect{
+		spelling:   postgresSpelling,
+		sendUpdate: sendUpdatePostgres,
+		set:        setReturning,
+		abandoning: byTheDriver,
+		upsert:     upsert,
+		create:     createWith("timestamptz"),
+		lockRow:    "SELECT 1 FROM {table} WHERE {row} FOR NO KEY UPDATE",
+		isolation:  sql.LevelReadCommitted,
+		wantsTime:  "timestamptz",
+		isTime:     func(typ string) bool { return typ == "timestamp with time zone" },
+		listColumns: `SELECT attname, pg_catalog.format_type(atttypid, NULL), attnotnull FROM pg_catalog.pg_attribute
 	WHERE attrelid = pg_catalog.to_regclass({regclass}) AND attnum > 0 AND NOT attisdropped`,
-	hasUniqueKey: `SELECT EXISTS (SELECT FROM pg_catalog.pg_index
+		hasUniqueKey: `SELECT EXISTS (SELECT FROM pg_catalog.pg_index
 	WHERE indrelid = pg_catalog.to_regclass({regclass}) AND indisunique AND indpred IS NULL AND indexprs IS NULL AND (
 		SELECT pg_catalog.bool_and(attname IN ({keynames})) FROM pg_catalog.pg_attribute
 		WHERE attrelid = indrelid AND attnum = ANY ((indkey::int2[])[0:pg_catalog.int4mi(indnkeyatts, 1)])))`,
-}
+	}
+})
 
-// foundPieces speak of the row that sendUpdatePostgres has locked.
-var foundPieces = lockPieces(&postgresSpelling,
-	columns{"rowlock_serial", "rowlock_by", "rowlock_since", "rowlock_expiry"})
+// foundPieces are for the row that sendUpdatePostgres has locked.
+var foundPieces = sync.OnceValue(func() sqltext.Pieces {
+	return lockPieces(&postgresSpelling, columns{"rowlock_serial", "rowlock_by", "rowlock_since", "rowlock_expiry"})
+})
 
-// sendUpdatePostgres sends one statement, also for a refusal. It locks the row first, so that
-// the condition and the state are of one version of the row, the newest: an UPDATE that
-// waits for the row is checked on the newest version, but a SELECT beside it would read
-// the one before.
-func sendUpdatePostgres(ctx context.Context, q querier, t *Table, u lockUpdate) (rowState, error) {
+// sendUpdatePostgres sends one statement, even for a refusal. It locks the row first, so that the condition and the
+// state are of the newest version of the row.
+func sendUpdatePostgres(ctx context.Context, q owned, t *Table, u lockUpdate) (rowState, error) {
 	args := u.pieces(t)
 	b := sqltext.Builder{Dialect: pg.Text}
 	b.SQL(`WITH rowlock_found AS MATERIALIZED (
@@ -58,13 +60,13 @@ func sendUpdatePostgres(ctx context.Context, q querier, t *Table, u lockUpdate) 
 		FROM {table} WHERE {row} FOR NO KEY UPDATE
 	), rowlock_granted AS (
 		UPDATE {table} SET {set} FROM rowlock_found WHERE {row} AND `, args, t.pieces)
-	b.SQL("{condition}", args, foundPieces)
+	b.SQL("{condition}", args, foundPieces())
 	b.SQL(`
 		RETURNING {holder} AS rowlock_new_by, {micros {since}} AS rowlock_new_since, {micros {expiry}} AS rowlock_new_expiry, true AS rowlock_ok{load}
 	)
 	SELECT `, args, t.pieces)
 	b.SQL(`{version}, COALESCE(rowlock_new_by, {holder}), COALESCE(rowlock_new_since, {micros {since}}),
 		COALESCE(rowlock_new_expiry, {micros {expiry}}), {live}, COALESCE(rowlock_ok, false), rowlock_granted.*
-	FROM rowlock_found LEFT JOIN rowlock_granted ON true`, foundPieces)
+	FROM rowlock_found LEFT JOIN rowlock_granted ON true`, foundPieces())
 	return readState(ctx, q, sqltext.Whole(pg.Text, b.String()), b.Args(), u.dest, 10)
 }

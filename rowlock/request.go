@@ -2,16 +2,18 @@ package rowlock
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"strings"
 
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // Request takes the row's lock for the user, if the row is at e.Serial and no other user holds the lock. A user who
-// holds it keeps Since and gets a new TTL; a lapsed lock begins again. The row's version stays.
+// holds it keeps Since and gets a new TTL; a lapsed lock begins again.
 //
-// Errors, with nothing written: [sqlfence.ErrGone] if there is no such row, a [*sqlfence.ConflictError] if it is at
-// another version, a [*sqlfence.LockedError] if another user holds the lock, in this order; [sqlfence.ErrInvalid] for
-// the Edit; or the database's.
+// Errors, in this order: [sqlfence.ErrGone] if there is no such row, a [*sqlfence.ConflictError] if it is at another
+// version, a [*sqlfence.LockedError] if another user holds the lock; [sqlfence.ErrInvalid] for the Edit.
 func (t *Table) Request(ctx context.Context, e Edit) (Lock, error) {
 	c, err := t.check(e)
 	if err != nil {
@@ -20,9 +22,29 @@ func (t *Table) Request(ctx context.Context, e Edit) (Lock, error) {
 	return t.grant(ctx, "request", t.request(c))
 }
 
-// Renew extends the user's lock to the TTL from now, also a lapsed lock that no other user has taken, which begins
-// again. It never takes a lock: if the user has lost or released the lock, the error is [ErrNotHeld], or
-// [Table.Request]'s if the row is gone, changed, or held by another user.
+// LoadLocked takes the lock as [Table.Request] does, at any version of the row, and reads the row in the same round
+// trip. Compare e.Serial, which is ignored, with the version returned to learn whether the row has changed. columns is
+// a list as after SELECT, such as "customer, total", without arguments; dest has a pointer for each, as for
+// [sql.Rows.Scan].
+//
+// Errors are those of Request, without a conflict. If dest can't store the values, the user may hold the lock
+// nevertheless.
+func (t *Table) LoadLocked(ctx context.Context, e Edit, columns string, dest ...any) (Lock, error) {
+	c, err := t.check(e)
+	if err != nil {
+		return Lock{}, err
+	}
+	if strings.TrimSpace(columns) == "" || len(dest) == 0 {
+		return Lock{}, invalid("nothing to load: name columns and give variables for them")
+	}
+	u := t.request(c)
+	u.anyVersion, u.load, u.dest = true, columns, dest
+	return t.grant(ctx, "load", u)
+}
+
+// Renew extends the user's lock to the TTL from now, even a lapsed lock that no other user has taken, which begins
+// again. If the user has lost or released the lock, the error is [ErrNotHeld], or [Table.Request]'s if the row is gone,
+// changed, or held by another user.
 func (t *Table) Renew(ctx context.Context, e Edit) (Lock, error) {
 	c, err := t.check(e)
 	if err != nil {
@@ -31,14 +53,14 @@ func (t *Table) Renew(ctx context.Context, e Edit) (Lock, error) {
 	return t.grant(ctx, "renew", lockUpdate{checkedEdit: c, set: setHolder, allowed: "{mine}", mustHold: true})
 }
 
-// Release ends the user's lock, at any version of the row: Since is then the time of the release. If the user holds
-// no lock, or there is no row, it does nothing. Errors: [sqlfence.ErrInvalid] for the id or user, or the database's.
+// Release ends the user's lock, at any version of the row: Since is then the time of the release. Without a lock or a
+// row it does nothing. The id or user may be [sqlfence.ErrInvalid].
 func (t *Table) Release(ctx context.Context, id, user any) error {
 	c, err := t.check(Edit{ID: id, User: user})
 	if err != nil {
 		return err
 	}
-	return t.run(ctx, "release", func(ctx context.Context, q querier) error {
+	return t.run(ctx, "release", func(ctx context.Context, q owned) error {
 		user := sqltext.Pieces{"user": t.userPiece(c.user)}
 		n, err := t.exec(ctx, q, "UPDATE {table} SET "+setFree+" WHERE {row} AND {mine}", c.key, user)
 		if err != nil || n == 0 {
@@ -48,14 +70,57 @@ func (t *Table) Release(ctx context.Context, id, user any) error {
 	})
 }
 
-// request is the lockUpdate of Request.
+// Transfer gives the row's lock to another user, with the table's TTL, or frees it if to is nil. It is for an
+// administrator: it succeeds with any holder and at any version of the row. No session keeps the lock alive until the
+// new holder's first Request or Renew.
+//
+// Then the previous holder's Request, Renew, SaveRelease and SaveKeep return a [*sqlfence.LockedError] while the new
+// holder has the lock. After a transfer to nil, Renew returns ErrNotHeld, and the others succeed if the row is
+// unchanged and no other user has taken the lock. Release does nothing.
+//
+// Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for the id or user.
+func (t *Table) Transfer(ctx context.Context, id, to any) (lock Lock, err error) {
+	key, err := t.key(id)
+	if err != nil {
+		return Lock{}, err
+	}
+	set, holder := setFree, sqltext.Pieces{}
+	if to != nil {
+		user, err := userID(to)
+		if err != nil {
+			return Lock{}, err
+		}
+		set = setNewHolder
+		holder = sqltext.Pieces{"user": t.userPiece(user), "ttl": sqltext.Value(t.dialect.Ticks(t.ttl))}
+	}
+	err = t.run(ctx, "transfer", func(ctx context.Context, q owned) error {
+		s, err := t.dialect.set(ctx, q, t, set, key, holder)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return errGone(t.name, id)
+		case err != nil:
+			return err
+		}
+		lock = s.lock()
+		if to == nil {
+			lock = Lock{Serial: lock.Serial}
+			return t.unrecord(ctx, q, key)
+		}
+		return t.record(ctx, q, key, "")
+	})
+	if err != nil {
+		return Lock{}, err
+	}
+	return lock, nil
+}
+
 func (t *Table) request(c checkedEdit) lockUpdate {
 	return lockUpdate{checkedEdit: c, set: setHolder, allowed: "{open}"}
 }
 
 // grant applies a lockUpdate after which the user has the lock.
 func (t *Table) grant(ctx context.Context, do string, u lockUpdate) (lock Lock, err error) {
-	err = t.run(ctx, do, func(ctx context.Context, q querier) error {
+	err = t.run(ctx, do, func(ctx context.Context, q owned) error {
 		if lock, err = t.apply(ctx, q, u); err != nil {
 			return err
 		}
@@ -65,4 +130,27 @@ func (t *Table) grant(ctx context.Context, do string, u lockUpdate) (lock Lock, 
 		return Lock{}, err
 	}
 	return lock, nil
+}
+
+// record writes the row's lock into rowlocks, kept alive by session.
+func (t *Table) record(ctx context.Context, q owned, key []any, session string) error {
+	if t.manager == nil {
+		return nil
+	}
+	_, err := t.exec(ctx, q, `INSERT INTO rowlocks (table_name, row_key, user_id, session, since, expiry, heartbeat)
+	SELECT {text {tablename}}, {keytext}, {holder}, {stored {text {session}}}, {since}, {expiry}, {now} `+
+		`FROM {table} WHERE {row}
+	`+t.dialect.upsert,
+		key, sqltext.Pieces{"session": sqltext.Value(session)})
+	return err
+}
+
+func (t *Table) unrecord(ctx context.Context, q owned, key []any) error {
+	if t.manager == nil {
+		return nil
+	}
+	_, err := t.exec(ctx, q, `DELETE FROM rowlocks
+	WHERE table_name = {stored {tablename}} AND row_key = (SELECT {stored {keytext}} FROM {table} WHERE {row})`,
+		key, nil)
+	return err
 }

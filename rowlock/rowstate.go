@@ -16,13 +16,12 @@ type rowState struct {
 	granted       bool // a lockUpdate was applied
 }
 
-// lock returns the state as a Lock.
 func (s rowState) lock() Lock {
 	serial, _ := s.serial.(int64)
 	return Lock{serial, s.by.String, fromMicros(s.since), fromMicros(s.expiry)}
 }
 
-// fromMicros returns a time that the database gave as {micros}; the zero one for NULL.
+// fromMicros returns a time of {micros}; the zero one for NULL.
 func fromMicros(n sql.NullInt64) time.Time {
 	if !n.Valid {
 		return time.Time{}
@@ -30,35 +29,23 @@ func fromMicros(n sql.NullInt64) time.Time {
 	return time.UnixMicro(n.Int64).UTC()
 }
 
-// readState runs a statement that yields one row at most, with {state} first, and returns
-// sql.ErrNoRows if there is no row. A sixth column says whether a lockUpdate was granted.
-// If it was, the columns after the first own ones go to dest.
-func readState(ctx context.Context, q querier, text string, args, dest []any, own int) (s rowState, err error) {
-	rows, err := q.QueryContext(ctx, text, args...)
-	if err != nil {
-		return s, err
-	}
-	defer rows.Close()
-	found := rows.Next()
-	if found {
-		if err := s.scan(rows, dest, own); err != nil {
-			return s, err
+// readState runs a statement that yields one row at most, with {state} first, and returns sql.ErrNoRows without a row.
+// A sixth column says whether a lockUpdate was granted. If so, the columns after the first own ones go to dest.
+func readState(ctx context.Context, q owned, text string, args, dest []any, own int) (s rowState, err error) {
+	found := false
+	err = q.each(ctx, func(rows *sql.Rows) error {
+		if found {
+			return nil
 		}
+		found = true
+		return s.scan(rows, dest, own)
+	}, text, args...)
+	if err == nil && !found {
+		err = sql.ErrNoRows
 	}
-	// To the very end: a database may answer with the row first and then fail to
-	// commit.
-	for rows.Next() {
-	}
-	if err := rows.Err(); err != nil {
-		return s, err
-	}
-	if !found {
-		return s, sql.ErrNoRows
-	}
-	return s, nil
+	return s, err
 }
 
-// scan reads one row.
 func (s *rowState) scan(rows *sql.Rows, dest []any, own int) error {
 	names, err := rows.Columns()
 	if err != nil {

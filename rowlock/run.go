@@ -6,43 +6,53 @@ import (
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dberr"
+	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// A querier is a database or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+// owned is a database or a transaction. It marks its statements as sqlfence's: a fenced database sends them as they
+// are.
+type owned struct {
+	db interface {
+		dialectopt.Queries
+		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	}
 }
 
-// owned marks the statements of a querier as sqlfence's: a fenced database sends them as
-// they are, and tells no observer and no log.
-type owned struct{ querier }
-
-func (q owned) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return q.querier.QueryContext(trusted.Context(ctx, query), query, args...)
+// exec returns how many rows a statement changed.
+func (q owned) exec(ctx context.Context, query string, args ...any) (int, error) {
+	result, err := q.db.ExecContext(trusted.Context(ctx, query), query, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
 }
 
-func (q owned) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return q.querier.ExecContext(trusted.Context(ctx, query), query, args...)
+// each calls scan for each row of a query, to the end: a database may answer with a row first and then fail to commit.
+func (q owned) each(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
+	return dialectopt.EachRow(ctx, q.db, scan, query, args...)
 }
 
-func (q owned) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	return q.querier.QueryRowContext(trusted.Context(ctx, query), query, args...)
+// row reads the only row of a query.
+func (q owned) row(ctx context.Context, query string, args []any, dest ...any) error {
+	found := false
+	err := q.each(ctx, func(rows *sql.Rows) error { found = true; return rows.Scan(dest...) }, query, args...)
+	if err == nil && !found {
+		err = sql.ErrNoRows
+	}
+	return err
 }
 
-// run calls fn for what the reason do says: in the caller's transaction if there is one,
-// in one of its own if fn sends several statements, else without. The statements only
-// touch the lock's columns, so they need no token and don't change the version. The
-// Bypass is for what stands before the fence and puts a comment before a statement,
-// which isn't recognised then.
-func (t *Table) run(ctx context.Context, do string, fn func(context.Context, querier) error) error {
+// run calls fn for the reason do: in the caller's transaction, or in a new one if fn sends several statements. The
+// statements only touch the lock's columns, so they need no token. The Bypass is for wrappers that put a comment before
+// a statement, which isn't recognised then.
+func (t *Table) run(ctx context.Context, do string, fn func(context.Context, owned) error) error {
 	return t.explain(ctx, do, t.send(sqlfence.Bypass(ctx, "rowlock: "+do), fn))
 }
 
-func (t *Table) send(ctx context.Context, fn func(context.Context, querier) error) error {
+func (t *Table) send(ctx context.Context, fn func(context.Context, owned) error) error {
 	switch {
 	case t.tx != nil:
 		return fn(ctx, owned{t.tx})
@@ -52,47 +62,30 @@ func (t *Table) send(ctx context.Context, fn func(context.Context, querier) erro
 	return dberr.Resend(ctx, dberr.IsSerialization, func() error { return fn(ctx, owned{t.db}) })
 }
 
-// exec sends a statement as [Table.render] writes it, and returns how many rows it changed.
-func (t *Table) exec(ctx context.Context, q querier, text string, key []any, others sqltext.Pieces) (n int, err error) {
+// exec sends a rendered statement, and returns how many rows it changed.
+func (t *Table) exec(ctx context.Context, q owned, text string, key []any, others sqltext.Pieces) (n int, err error) {
 	text, args := t.render(text, key, others)
 	err = t.dialect.abandoning(ctx, t.cleanup, text, func(text string) error {
-		n, err = changed(q.ExecContext(ctx, text, args...))
+		n, err = q.exec(ctx, text, args...)
 		return err
 	})
 	return n, err
 }
 
-// lock keeps others from changing the row, where the transaction's first write doesn't. It is
-// a query: go-sql-driver/mysql 1.10 waits for ever for the end of the rows of a prepared
-// statement that it executes.
-func (t *Table) lock(ctx context.Context, q querier, key []any) error {
+// lock keeps other sessions from changing the row, if the transaction's first write doesn't. It is a query:
+// go-sql-driver/mysql 1.10 waits for ever for the end of the rows of a prepared statement that it executes.
+func (t *Table) lock(ctx context.Context, q owned, key []any) error {
 	if t.dialect.lockRow == "" {
 		return nil
 	}
 	text, args := t.render(t.dialect.lockRow, key, nil)
 	return t.dialect.abandoning(ctx, t.cleanup, text, func(text string) error {
-		rows, err := q.QueryContext(ctx, text, args...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-		}
-		return rows.Err()
+		return q.each(ctx, func(*sql.Rows) error { return nil }, text, args...)
 	})
 }
 
-func changed(result sql.Result, err error) (int, error) {
-	if err != nil {
-		return 0, err
-	}
-	n, err := result.RowsAffected()
-	return int(n), err
-}
-
-// transact calls fn in a transaction of its own, and again after what [sqlfence.Retry]
-// repeats, but not after a refusal.
-func transact(ctx context.Context, db *sql.DB, d *dialect, fn func(context.Context, querier) error) error {
+// transact calls fn in a new transaction, and again as [sqlfence.Retry] does, but not after a refusal.
+func transact(ctx context.Context, db *sql.DB, d *dialect, fn func(context.Context, owned) error) error {
 	opts := sqlfence.RetryOptions{Tx: &sql.TxOptions{Isolation: d.isolation}}
 	var refusal error
 	err := dberr.Reprepared(func() error {

@@ -8,16 +8,16 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// SaveRelease saves the user's work and releases the lock, both or neither. In a transaction, or that of [Table.In],
-// it checks that the row is at e.Serial and that no other user holds its lock, frees the lock, and calls save, which
-// changes the row and must increment its version. From the check to the commit no other client can change the row. A
-// user without a lock can save as well, because the version protects the row.
+// SaveRelease saves the user's work and releases the lock, both or neither. In a transaction, or that of [Table.In], it
+// checks that the row is at e.Serial and that no other user holds its lock, frees the lock, and calls save, which
+// changes the row and must increment its version. Until the commit no other client can change the row. A user without a
+// lock can save as well.
 //
-// Errors are those of [Table.Request], without calling save, that of save, or the database's, after a rollback (with
-// In, the caller must roll back). A panic in save rolls back.
+// Errors are those of [Table.Request], without calling save, and that of save, after a rollback (with In, the caller
+// must roll back). A panic in save rolls back.
 //
-// SaveRelease isn't repeated after a serialization failure, because save could have effects that must not happen
-// twice. To repeat it, use In within [sqlfence.Retry].
+// SaveRelease isn't repeated after a serialization failure, because save may have other effects. To repeat it, use In
+// within [sqlfence.Retry].
 func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error) error {
 	c, err := t.check(e)
 	if err != nil {
@@ -35,9 +35,8 @@ func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Conte
 	}, nil)
 }
 
-// SaveKeep is [Table.SaveRelease] for a user who keeps the lock, with a new TTL. The Lock returned has the version of
-// the row after the save. On a table with [sqlfence.EditLock] the writes of save need [sqlfence.WithEditor] of the
-// user.
+// SaveKeep is [Table.SaveRelease] for a user who keeps the lock, with a new TTL. The Lock has the row's new version.
+// With [sqlfence.EditLock] the writes of save need [sqlfence.WithEditor] of the user.
 func (t *Table) SaveKeep(
 	ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error,
 ) (lock Lock, err error) {
@@ -45,7 +44,7 @@ func (t *Table) SaveKeep(
 	if err != nil {
 		return Lock{}, err
 	}
-	err = t.save(ctx, "save and keep", t.request(c), save, func(ctx context.Context, q querier) error {
+	err = t.save(ctx, "save and keep", t.request(c), save, func(ctx context.Context, q owned) error {
 		if lock, err = t.current(ctx, q, c.ID, c.key); err != nil {
 			return err
 		}
@@ -57,9 +56,9 @@ func (t *Table) SaveKeep(
 	return lock, nil
 }
 
-// save applies u and calls save, and after it finish if there is one, in one transaction.
+// save applies u and calls save, and then finish, in one transaction.
 func (t *Table) save(ctx context.Context, do string, u lockUpdate, save func(context.Context, *sql.Tx) error,
-	finish func(context.Context, querier) error) error {
+	finish func(context.Context, owned) error) error {
 	tx := t.tx
 	if tx == nil {
 		var err error

@@ -12,8 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Table keeps the locks of one table's rows. It is safe for concurrent use, holds no resources, and needs no
-// closing.
+// A Table keeps the locks of one table's rows. It is safe for concurrent use, and needs no closing.
 type Table struct {
 	db      *sql.DB
 	cleanup *cleanup.Queue // of what outlives its caller
@@ -34,8 +33,8 @@ type Table struct {
 }
 
 // New returns a Table for the table called name, an SQL identifier such as "invoice" or "sales.invoice". It sends
-// nothing, and the caller closes db. By default no holder is written as NULL, and there is no Manager. Errors are
-// [sqlfence.ErrInvalid].
+// nothing, and the caller closes db. By default there is no Manager. The error is [sqlfence.ErrInvalid] and lists all
+// invalid options.
 func New(db *sql.DB, name string, opts ...Option) (*Table, error) {
 	if db == nil {
 		return nil, invalid("nil database")
@@ -53,13 +52,13 @@ func New(db *sql.DB, name string, opts ...Option) (*Table, error) {
 	return t, nil
 }
 
-// newTable returns nil if there is no dialect to read the names by; what is wrong is
-// noted in c.
+// newTable returns nil without a dialect to read the names by. Faults are added to c.
 func newTable(db *sql.DB, name string, c *config) *Table {
-	d, named := dialects.Find(&c.Options, db.Driver())
-	if d == nil {
+	dialect, named := dialects.Find(&c.Options, db.Driver())
+	if dialect == nil {
 		return nil
 	}
+	d := dialect()
 	schema, table, err := lang.ParseName(named, name)
 	if err != nil {
 		c.Fail(err)
@@ -81,7 +80,6 @@ func newTable(db *sql.DB, name string, c *config) *Table {
 	return t
 }
 
-// readColumns folds and quotes the columns' names.
 func (t *Table) readColumns(named sqlfence.Dialect, c *config) {
 	seen := make(map[string]bool)
 	read := func(option, name string) (folded string) {
@@ -109,9 +107,8 @@ func (t *Table) readColumns(named sqlfence.Dialect, c *config) {
 }
 
 // In returns a Table with methods that take part in tx, a transaction of the same database. After a refusal (ErrGone,
-// ErrConflict and ErrLocked of package sqlfence, [ErrNotHeld]) tx can continue; after another error a PostgreSQL
-// transaction may have to be rolled back. At REPEATABLE READ and SERIALIZABLE a method may return a serialization
-// failure; see [sqlfence.Retry].
+// ErrConflict and ErrLocked of package sqlfence, [ErrNotHeld]) tx can continue; after another error roll it back. At
+// REPEATABLE READ and SERIALIZABLE a method may return a serialization failure; see [sqlfence.Retry].
 func (t *Table) In(tx *sql.Tx) *Table {
 	in := *t
 	in.tx = tx
