@@ -10,8 +10,8 @@ import (
 )
 
 // pgx executes a text that is the name of a prepared statement as that statement. So a name is planned as its
-// statement, and no other text may reach pgx as a name. The names are read from the connection, because the pool's hooks
-// prepare statements as well.
+// statement, and no other text may reach pgx as a name. The connection has the names, because the pool's hooks prepare
+// statements as well.
 
 // byName is the Stmt of a request by a name.
 type byName struct{ name, text string }

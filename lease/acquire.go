@@ -11,11 +11,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Acquire takes the lease of key. While another holder has it, Acquire waits until ctx ends or a term limits the wait.
-// A lease that is granted after ctx has ended is released in the background.
+// Acquire takes the lease of key, and waits while another holder has it, until ctx ends or a term limits the wait. A
+// lease that is granted after ctx has ended is released in the background.
 //
-// Errors: [*HeldError] if a term limited the wait; [context.DeadlineExceeded] if the database didn't respond within the
-// limit; [sqlfence.ErrTokenLimit]; [ErrInvalid]; [ErrNoSessions].
+// Errors: [*HeldError] if a term limited the wait; [context.DeadlineExceeded] without a response within the limit;
+// [sqlfence.ErrTokenLimit]; [ErrInvalid]; [ErrNoSessions].
 func (m *Leases) Acquire(ctx context.Context, key string, terms ...Term) (*Lease, error) {
 	r, err := m.request(key, terms)
 	if err != nil {

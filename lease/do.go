@@ -10,11 +10,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// Do acquires the lease of key as [Leases.Acquire] does, calls f with its context, and releases it when f returns or
-// panics. Heartbeats extend the lease meanwhile. If the lease is lost, the context ends, and f must return.
+// Do acquires the lease of key as [Leases.Acquire] does, calls f with its context, extends it meanwhile, and releases
+// it when f returns or panics. If the lease is lost, the context ends, and f must return.
 //
 // Errors are those of Acquire and of f. After a loss, the error is also ErrLeaseLost and [sqlfence.ErrStale], and never
-// context.Canceled. A failed release is logged; the lease then ends after its TTL.
+// context.Canceled. A failed release is logged.
 func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context) error, terms ...Term) (err error) {
 	r, err := m.request(key, terms)
 	if err != nil {
@@ -33,11 +33,11 @@ func (m *Leases) Do(ctx context.Context, key string, f func(ctx context.Context)
 }
 
 // Tx is [Leases.Do] with a transaction that commits only if no other process has taken over, whatever f executes (see
-// [tokens.Store.Hold]). No table must be registered. The pool needs a second connection for heartbeats.
+// [tokens.Store.Hold]). No table must be registered. Heartbeats need a second connection.
 //
 // After a temporary error, such as a deadlock, Tx runs f again in a new transaction. So f must have no effects outside
 // of the transaction, must not end it, must return the errors of its statements, and must roll back only to its own
-// savepoints. DDL and TRUNCATE end a transaction on MySQL and MariaDB; a fenced database refuses them.
+// savepoints. DDL and TRUNCATE end a transaction on MySQL and MariaDB.
 //
 // After a loss, the transaction is rolled back and the error is [sqlfence.ErrStale]. Without a response to COMMIT it is
 // [sqlfence.ErrUnknownOutcome].

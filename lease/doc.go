@@ -1,6 +1,6 @@
 // Package lease grants leases: locks that expire, each with a fencing token. With the token, the database refuses the
-// writes of a holder that was paused past the end of its lease. The leases are in the table fencing_leases of that
-// database.
+// writes of a holder that was paused past the end of its lease. Leases are rows of the
+// table fencing_leases.
 //
 //	leases, err := lease.New(db)
 //	err = leases.Setup(ctx) // creates the tables; or use the files of package schema
@@ -8,8 +8,6 @@
 //		_, err := db.ExecContext(ctx, "UPDATE books SET price = $1 WHERE id = $2", 30, 1)
 //		return err // ErrStale if another process has taken over
 //	})
-//
-// [Leases.Tx] runs a transaction under a lease. An [Election] holds a lease for the whole process.
 //
 // # Guarantees
 //
@@ -33,7 +31,6 @@
 // Other effects, such as mails, need a [Margin].
 //
 // Taking a lease waits for open transactions that wrote under the previous token to a table with [sqlfence.Ledger].
-// Waiters of different processes have no order.
 //
 // Methods also return the errors of their context and of the database. The package works on PostgreSQL, SQLite, MySQL
 // and MariaDB, with any driver; db needs no fence. docs/leases.md describes each database.

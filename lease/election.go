@@ -23,8 +23,8 @@ import (
 //	leases, err := lease.New(db)
 //	err = election.Run(ctx, leases)
 //
-// If a process loses the lease and wins it again, a write must not depend on data from before. Elected and transactions
-// are safe; other goroutines must pass the token of [Election.Lease] to [sqlfence.WithFence] before they read.
+// A process may lose the lease and win it again. Elected and transactions can't mix the two leaderships; other
+// goroutines must pass the token of [Election.Lease] to [sqlfence.WithFence] before they read.
 //
 // An Election is safe for concurrent use. The zero value can't be used.
 type Election struct {
@@ -39,19 +39,19 @@ type Election struct {
 // must return soon.
 type Callbacks struct {
 	// Elected is called once in a leadership, on a new goroutine. ctx carries the token and ends with the lease, with
-	// Run, or by [Election.Resign]; its cause is the reason. Elected must return then; no new campaign starts before.
+	// Run, or by [Election.Resign]. Elected must return then; no new campaign starts before.
 	Elected func(ctx context.Context)
 
-	// Short is called when heartbeats fail and a third of the TTL is left (docs/leases.md). err is the last heartbeat's
-	// error, or nil without a response.
+	// Short is called when heartbeats fail and a third of the TTL is left (docs/leases.md). err is the last
+	// heartbeat's, or nil without a response.
 	Short func(left time.Duration, err error)
 
 	// Lost is called once, with a [*LostError].
 	Lost func(err error)
 }
 
-// NewElection returns an election of key. The terms override the defaults of Run's Leases. Of the terms about waiting,
-// only [Backoff] and [Interval] count. Errors are [ErrInvalid].
+// NewElection returns an election of key. The terms override the defaults of Run's Leases; of those about waiting, only
+// [Backoff] and [Interval] count. Errors are [ErrInvalid].
 func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 	key, err := NormalizeKey(key)
 	if err != nil {
@@ -63,10 +63,10 @@ func NewElection(key string, on Callbacks, terms ...Term) (*Election, error) {
 	return &Election{key: key, terms: terms, on: on}, nil
 }
 
-// Run campaigns until this process is the leader, extends the lease, and campaigns again after a loss. When ctx ends,
-// Run releases the lease after Elected has returned, and returns nil. It must not be called concurrently. Failures of
-// the database are logged and repeated after at most 5 s, except [ErrInvalid], [sqlfence.ErrTokenLimit],
-// [ErrNoSessions], [*sqlfence.SetupError], and a closed database.
+// Run campaigns until this process is the leader, and again after a loss. When ctx ends, Run releases the lease after
+// Elected has returned, and returns nil. It must not be called concurrently. Failures of the database are logged and
+// repeated after at most 5 s, except [ErrInvalid], [sqlfence.ErrTokenLimit], [ErrNoSessions], [*sqlfence.SetupError],
+// and a closed database.
 func (e *Election) Run(ctx context.Context, leases *Leases) error {
 	if !e.running.CompareAndSwap(false, true) {
 		return invalid("the election of %q is running already", e.key)
@@ -114,7 +114,7 @@ func (e *Election) Tokens(_ context.Context, names []string) ([]sqlfence.Token, 
 	return TokensOf(e.last(), e.key, names)
 }
 
-// TokensOf implements a token source for another election. held is its last lease, or nil. If names contains key, or
+// TokensOf implements a token source for another election with its last lease, or nil. If names contains key, or
 // "books/" for the key "books/42", TokensOf returns the token, or a [*NotLeaderError] without a live lease.
 func TokensOf(held *Lease, key string, names []string) ([]sqlfence.Token, error) {
 	for _, name := range names {
@@ -201,3 +201,80 @@ func (e *NotLeaderError) Is(target error) bool { return target == ErrNotLeader }
 
 // Unwrap returns a [*LostError] or [ErrReleased], or nil before the first leadership.
 func (e *NotLeaderError) Unwrap() error { return e.err }
+
+// A leadership is the time of one lease of an election.
+type leadership struct {
+	lease *Lease
+	ctx   context.Context // until the work is to end
+	end   context.CancelCauseFunc
+}
+
+// lead leads until the lease is lost or given up and Elected has returned. It reports whether Resign was called.
+func (e *Election) lead(ctx context.Context, l *Lease, r *request) (resigned bool) {
+	stop := l.heartbeats(ctx, r)
+	defer stop() // if a callback panics, the lease ends with its ttl
+	inner, end := context.WithCancelCause(l.ctx.Context)
+	p := &leadership{lease: l, ctx: &leaseContext{inner, l}, end: end}
+	e.current.Store(p)
+	worked := make(chan struct{})
+	go func() {
+		defer close(worked)
+		if e.on.Elected != nil {
+			e.on.Elected(p.ctx)
+		}
+	}()
+	told := e.attend(p, worked, (r.ttl-r.margin-r.beat())/2)
+	stop()
+	if lost := l.finishDo(ctx); lost != nil && !told {
+		e.tellLost(lost)
+	}
+	resigned = errors.Is(context.Cause(p.ctx), ErrReleased)
+	p.end(ErrReleased) // lets go of the contexts
+	return resigned
+}
+
+// attend waits until the leadership and the work have ended, and calls Short when less time than near is left. It
+// reports whether it has called Lost.
+func (e *Election) attend(p *leadership, worked <-chan struct{}, near time.Duration) (told bool) {
+	l := p.lease
+	short, warned := time.NewTimer(l.left()-near), false
+	defer short.Stop()
+	ended, lost := p.ctx.Done(), l.Done()
+	for ended != nil || worked != nil {
+		select {
+		case <-ended:
+			ended = nil
+		case <-worked:
+			worked = nil
+		case <-lost:
+			lost = nil
+			if err := l.Err(); errors.Is(err, ErrLeaseLost) {
+				e.tellLost(err)
+				told = true
+			}
+		case <-short.C:
+			left := l.left()
+			l.mu.Lock()
+			err := l.lastErr
+			l.mu.Unlock()
+			switch {
+			case left > near:
+				warned = false
+				short.Reset(left - near)
+			case left > 0: // else it is lost
+				if !warned && e.on.Short != nil {
+					e.on.Short(left, err)
+				}
+				warned = true
+				short.Reset(left) // by then it is extended, or lost
+			}
+		}
+	}
+	return told
+}
+
+func (e *Election) tellLost(err error) {
+	if e.on.Lost != nil {
+		e.on.Lost(err)
+	}
+}

@@ -37,9 +37,9 @@ var (
 // A HeldError reports which holder has the lease. It is [ErrHeld].
 type HeldError struct {
 	Key      string
-	Holder   string    // from [Holder] or [Resume]; may be empty
+	Holder   string    // may be empty
 	Until    time.Time // end of the lease, by the server's clock; zero if unknown
-	Attempts int       // of this call; 0 if another call found the lease held
+	Attempts int       // of this call
 }
 
 func (e *HeldError) Error() string {
@@ -96,7 +96,7 @@ func (e *LostError) Is(target error) bool {
 	return target == ErrLeaseLost || target == sqlfence.ErrStale
 }
 
-// Unwrap returns the last heartbeat's error, or nil; never a context's error.
+// Unwrap returns the last heartbeat's error, or nil.
 func (e *LostError) Unwrap() error {
 	if e.err == nil {
 		return nil

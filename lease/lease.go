@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// A Lease is a key that this process holds until [Lease.Release], or until the lease expires. It is safe for concurrent
-// use. It ends by the process's clock, so without the database, and at once after a pause.
+// A Lease is a key that this process holds until [Lease.Release], or until it expires by the process's clock, even
+// without the database, and at once after a pause. It is safe for concurrent use.
 type Lease struct {
 	leases  *Leases
 	info    Info
@@ -97,7 +97,6 @@ func (l *Lease) String() string { return l.public().String() }
 
 func (l *Lease) LogValue() slog.Value { return slog.StringValue(l.String()) }
 
-// MarshalJSON encodes the [Info] without the lock id.
 func (l *Lease) MarshalJSON() ([]byte, error) { return json.Marshal(l.public()) }
 
 func (l *Lease) public() Info {
@@ -125,8 +124,7 @@ func (l *Lease) Err() error {
 }
 
 // Extend makes the lease end ttl from now: within the limits of [TTL] and greater than the [Margin]. If the lease has
-// ended, the error is that of [Lease.Err]. After an error of the database, Extend can be repeated; the lease may end
-// earlier then.
+// ended, the error is that of [Lease.Err]. After an error of the database, repeat Extend; the lease may end earlier.
 func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := checkTTL(ttl); err != nil {
 		return err
@@ -170,8 +168,8 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 }
 
 // Release ends the lease. Later calls, and calls after a loss, return the error of [Lease.Err]. After any error this
-// process no longer holds the lease, which ends after its TTL at the latest. If ctx has ended, Release returns its
-// error and releases the lease in the background for up to 5 s.
+// process no longer holds the lease, which ends after its TTL at the latest. If ctx has ended, the lease is released in
+// the background for up to 5 s.
 func (l *Lease) Release(ctx context.Context) error {
 	l.expire()
 	if !l.finish(ErrReleased) {

@@ -26,8 +26,7 @@ type Leases struct {
 	sessions  *sessions
 }
 
-// New returns Leases on db. It sends nothing, and the caller closes db. By default, warnings go to [log/slog.Default],
-// and waiters poll. The error is [ErrInvalid] and lists all invalid options.
+// New returns Leases on db. It sends nothing, and the caller closes db. The error is [ErrInvalid] and lists all faults.
 func New(db *sql.DB, opts ...Option) (*Leases, error) {
 	if db == nil {
 		return nil, &invalidError{errors.New("lease: nil database")}

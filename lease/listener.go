@@ -14,7 +14,7 @@ const channel = "sqlfence_leases"
 type Listener interface {
 	// Listen executes LISTEN for the channel, calls notify with an empty payload, and then with each notification's
 	// payload, until ctx ends or the connection is lost. It is called again after a second. It must not call notify
-	// concurrently or after its return.
+	// concurrently.
 	Listen(ctx context.Context, channel string, notify func(payload string)) error
 }
 

@@ -17,15 +17,14 @@ import (
 // Info describes a live lease.
 type Info struct {
 	Key        string         // normalized
-	LockID     string         `json:"-"` // a secret: see [Lease.LockID]
-	Holder     string         // from [Holder] or [Resume]; may be empty
+	LockID     string         `json:"-"` // a secret
+	Holder     string         // may be empty
 	Token      sqlfence.Token // its Name is the key
-	AcquiredAt time.Time      // by the server's clock
-	ExpiresAt  time.Time      // by the server's clock
-	Ephemeral  bool           // see [Ephemeral]
+	AcquiredAt time.Time      // by the server's clock, as ExpiresAt
+	ExpiresAt  time.Time
+	Ephemeral  bool
 }
 
-// String returns the token, the holder and the times.
 func (i Info) String() string {
 	holder := i.Holder
 	if holder == "" {
@@ -66,8 +65,8 @@ func (m *Leases) List(ctx context.Context) ([]Info, error) {
 }
 
 // Watch yields the current holder of key, or the zero Info, and then each change, until the loop or ctx ends. It polls
-// every interval, which must be positive. A standby may return old data. After [ErrInvalid] the loop ends; other errors
-// come with the zero Info.
+// every interval, which must be positive. A standby may return old data. [ErrInvalid] ends the loop; other errors come
+// with the zero Info.
 func (m *Leases) Watch(ctx context.Context, key string, interval time.Duration) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		key, err := NormalizeKey(key)

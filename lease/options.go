@@ -1,10 +1,12 @@
 package lease
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
@@ -13,7 +15,7 @@ import (
 // An Option configures [New].
 type Option func(*config)
 
-// WithDialect sets the dialect of a driver that sqlfence doesn't know. For a known driver, another dialect is invalid.
+// WithDialect sets the dialect of a driver that sqlfence doesn't know.
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
@@ -29,14 +31,13 @@ func WithObserver(fn Observer) Option {
 	}
 }
 
-// WithLogger sets the logger for warnings, such as a lost lease or a token from [sqlfence.WarnToken] on. The default is
-// [slog.Default]. Nil is invalid.
+// WithLogger sets the logger for warnings, such as a lost lease. The default is [slog.Default]. Nil is invalid.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config) { c.SetLogger(l) }
 }
 
-// WithListener makes releases notify waiters of other processes, which otherwise poll. All processes that release
-// leases must set it. It needs PostgreSQL.
+// WithListener makes releases notify waiters of other processes, which otherwise poll. All processes must set it. It
+// needs PostgreSQL.
 func WithListener(l Listener) Option {
 	return func(c *config) {
 		if l == nil {
@@ -86,4 +87,84 @@ func configure(d driver.Driver, opts []Option) (*config, error) {
 		return nil, &invalidError{err}
 	}
 	return c, nil
+}
+
+// An Observer receives the events of leases, except from methods with a lock id, on the goroutine of the call; for
+// Lost, on a new one. It must be safe for concurrent use, must return soon and must not panic.
+type Observer func(ctx context.Context, e Event)
+
+// An Event is what happened to a lease.
+type Event struct {
+	Kind EventKind
+	Key  string // normalized
+
+	Token  sqlfence.Token // zero for Contended
+	Holder string         // for Contended the current one; may be empty
+	Until  time.Time      // the end of the lease, by the server's clock; zero if unknown
+
+	Attempts int           // for Acquired and Contended
+	Waited   time.Duration // since the call began, for Acquired and Contended
+
+	Err error // for Lost a [*LostError], for Released the release's or nil
+}
+
+type EventKind int
+
+const (
+	Acquired  EventKind = iota + 1 // acquired or resumed
+	Contended                      // another holder has the lease
+	Extended                       // for example by a heartbeat
+	Released                       // by the holder
+	Lost                           // ended before its release
+)
+
+func (k EventKind) String() string {
+	switch k {
+	case Acquired:
+		return "acquired"
+	case Contended:
+		return "contended"
+	case Extended:
+		return "extended"
+	case Released:
+		return "released"
+	case Lost:
+		return "lost"
+	}
+	return "unknown"
+}
+
+func (l *Lease) observe(ctx context.Context, kind EventKind, err error) {
+	if len(l.leases.options.observers) == 0 {
+		return
+	}
+	l.leases.tell(ctx, Event{Kind: kind, Key: l.info.Key, Token: l.info.Token, Holder: l.info.Holder,
+		Until: l.ExpiresAt(), Err: err})
+}
+
+// observe reports an attempt: the lease l, or nil and the outcome o. A lease that is free by now is not reported,
+// because the attempt is repeated.
+func (m *Leases) observe(ctx context.Context, a *acquisition, l *Lease, o *outcome) {
+	if len(m.options.observers) == 0 {
+		return
+	}
+	e := Event{Kind: Acquired, Key: a.key, Attempts: a.attempts, Waited: time.Since(a.began)}
+	switch {
+	case l != nil:
+		e.Token, e.Holder, e.Until = l.info.Token, l.info.Holder, l.ExpiresAt()
+	case o.live:
+		e.Kind, e.Holder = Contended, shown(o.holder)
+		if o.until.Valid {
+			e.Until = time.UnixMicro(o.until.Int64)
+		}
+	default: // free by now
+		return
+	}
+	m.tell(ctx, e)
+}
+
+func (m *Leases) tell(ctx context.Context, e Event) {
+	for _, observe := range m.options.observers {
+		observe(ctx, e)
+	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// PoolListener returns a [Listener] on a connection of db. It needs pgx's database/sql driver, at least three
-// connections, and no pooler that shares sessions; otherwise waiters poll.
+// PoolListener returns a [Listener] on a connection of db. Without pgx's database/sql driver, with fewer than three
+// connections, or a pooler that shares sessions, waiters poll.
 func PoolListener(db *sql.DB) Listener {
 	if db == nil {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
-// Setup creates the tables fencing_tokens and fencing_leases; it includes [tokens.Store.Setup]. Processes can call it
-// at every start, concurrently. It adds a missing index, or a column that an option needs. If a table can't be used,
-// the error names the reason. A missing privilege is a [*sqlfence.SetupError].
+// Setup creates the tables fencing_tokens and fencing_leases, or a missing index or column; it includes
+// [tokens.Store.Setup]. Processes can call it at every start, concurrently. If a table can't be used, the error names
+// the reason. A missing privilege is a [*sqlfence.SetupError].
 func (m *Leases) Setup(ctx context.Context) error {
 	if err := m.ledger.Setup(ctx); err != nil {
 		return err

@@ -30,28 +30,27 @@ type Term func(*terms)
 // TTL sets how long a lease lives unless it is extended: 1 ms to 24 h, default [DefaultTTL].
 func TTL(d time.Duration) Term { return func(t *terms) { t.ttl = d } }
 
-// Holder sets the holder's name for display: valid UTF-8 of 1 to 480 bytes without U+0000 and U+001F. Names may repeat.
-// The default is host, process id and a random text, such as "web-3/4711/k2m4qz".
+// Holder sets the holder's name for display: valid UTF-8 of 1 to 480 bytes without U+0000 and U+001F. The default is
+// host, process id and a random text, such as "web-3/4711/k2m4qz".
 func Holder(name string) Term { return func(t *terms) { t.holder, t.hasHolder = name, true } }
 
-// Resume lets a restarted program continue with its previous lease: while the lease is live, all callers with the same
-// id share the lease, its token and its end, and one release ends it for all. So the id must belong to one program. It
-// has the form of a [Holder], with up to 512 bytes, and is shown as the holder.
+// Resume lets a restarted program continue with its previous lease: callers with the same id share one live lease, its
+// token and its end, and one release ends it for all. The id must belong to one program. It has the form of a [Holder],
+// with up to 512 bytes, and is shown as the holder.
 func Resume(id string) Term { return func(t *terms) { t.id, t.resumes = id, true } }
 
 // Refresh extends the lease to its TTL when [Resume] resumes it. It is invalid without Resume.
 func Refresh() Term { return func(t *terms) { t.refresh = true } }
 
-// Ephemeral makes the lease end with the holder's database session, for example when the process dies. All ephemeral
-// leases of a [Leases] share a connection. On SQLite it has no effect.
+// Ephemeral makes the lease end with the holder's database session, for example when the process dies. All such leases
+// of a [Leases] share a connection. On SQLite it has no effect.
 func Ephemeral() Term { return func(t *terms) { t.ephemeral = true } }
 
 // NoWait makes one attempt and returns [ErrHeld] if another holder has the lease. It excludes [Retries], [Backoff],
 // [Interval] and [Timeout].
 func NoWait() Term { return func(t *terms) { t.noWait = true } }
 
-// Retries limits how often a waiter tries again: 0 or more, by default without limit. Attempts after a notified release
-// don't count.
+// Retries limits how often a waiter tries again, except after a notified release: 0 or more, by default without limit.
 func Retries(n int) Term { return func(t *terms) { t.retries, t.limited = n, true } }
 
 // Timeout limits the time of acquiring a lease: 0 or more. The default 0 means 5 s for [Leases.TryAcquire] and
@@ -60,23 +59,21 @@ func Timeout(d time.Duration) Term {
 	return func(t *terms) { t.limit, t.limited, t.timed = d, true, true }
 }
 
-// Backoff sets a waiter's first pause: positive, default 100 ms. Pauses double, up to 5 s, minus a random part of up to
-// a half.
+// Backoff sets a waiter's first pause: positive, default 100 ms. Pauses double, up to 5 s, minus a random part.
 func Backoff(d time.Duration) Term {
 	return func(t *terms) { t.backoff, t.even, t.limited = d, false, true }
 }
 
-// Interval makes a waiter try every d, which must be positive, instead of after the pauses of [Backoff].
+// Interval makes a waiter try every d, which must be positive, without the pauses of [Backoff].
 func Interval(d time.Duration) Term {
 	return func(t *terms) { t.interval, t.even, t.limited = d, true, true }
 }
 
 // Margin makes the lease end for its holder d before other processes can take it: from 0, the default, to less than the
-// TTL. For effects that no token guards, d must exceed the longest pause of the process plus the last step.
+// TTL. To protect effects without a token, d must exceed the longest pause of the process.
 func Margin(d time.Duration) Term { return func(t *terms) { t.margin = d } }
 
-// MinHold keeps the key taken until d after the lease was acquired, even after a release: 0 to 24 h, default 0. So a
-// process with a late clock doesn't run a short job again.
+// MinHold keeps the key taken until d after the lease was acquired, even after a release: 0 to 24 h, default 0.
 func MinHold(d time.Duration) Term { return func(t *terms) { t.hold = d } }
 
 // Heartbeat sets the interval between extensions: positive and less than the TTL minus the [Margin]; default a third of

@@ -1,5 +1,5 @@
 // Package rowlock keeps the locks that people take while they edit a row. Three columns of the row store who edits the
-// row, since when and until when. So a second person learns of the first before the work, not after.
+// row, since when and until when. So a second person learns of the first before the work.
 //
 //	invoices, err := rowlock.New(db, "invoice")
 //	edit := rowlock.Edit{ID: 7, User: "ada"}
@@ -17,8 +17,8 @@
 //
 // The lock binds only programs that request it, unless the table has the rule [sqlfence.EditLock]. The row's version
 // prevents lost updates: every write increments it, and the methods refuse a row at another version with a
-// [*sqlfence.ConflictError]. A lock isn't a fencing token or a mutex: it expires by the clock, and it belongs to a
-// user, who may edit the row in several windows.
+// [*sqlfence.ConflictError]. A lock isn't a fencing token: it expires by the clock, and its user may edit the row in
+// several windows.
 //
 // # The columns
 //
@@ -27,8 +27,8 @@
 //	editedsince  timestamptz       -- SQLite: integer, milliseconds since 1970; MySQL: bigint, microseconds
 //	editedexpiry timestamptz       -- as editedsince
 //
-// A lock is live if editedby names a user and editedexpiry is later than the database's clock. No statement of this
-// package changes the version. A method waits while another transaction changes the row, until its context ends.
+// A lock is live if editedby names a user and editedexpiry is later than the database's clock. The package never
+// changes the version. Methods wait while another transaction changes the row.
 //
 // Methods also return the errors of their context and of the database. The package works on PostgreSQL, SQLite (3.38 or
 // later), MariaDB (10.6 or later) and MySQL (8.0.16 or later), with any driver; db needs no fence. Set a busy_timeout

@@ -30,7 +30,7 @@ func (m *Manager) Heartbeat(ctx context.Context, session string) error {
 }
 
 // FreeUser frees all locks of user, for example at logout, and returns their number. An invalid ID is
-// [sqlfence.ErrInvalid]; one of another Go type matches if the database prints it the same.
+// [sqlfence.ErrInvalid].
 //
 // The methods that free locks do so in a transaction for each lock, if the row still has the same holder since the same
 // time, with the same session. After an error they continue, and join the errors.
@@ -53,9 +53,8 @@ func (m *Manager) FreeSession(ctx context.Context, session string) (freed int, e
 		sqltext.Pieces{"wanted": sqltext.Value(session)}})
 }
 
-// FreeSilent frees the locks of sessions without a sign of life for silence, at least 1 ms, and returns their number. A
-// sign of life is a [Manager.Heartbeat], or taking or renewing that lock. Locks without a session stay until they
-// lapse.
+// FreeSilent frees the locks of sessions that gave no sign of life for silence, at least 1 ms, and returns their
+// number: no [Manager.Heartbeat], and no taking or renewing of the lock. Locks without a session stay until they lapse.
 func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed int, err error) {
 	if err := checkDuration("silence", silence); err != nil {
 		return 0, err

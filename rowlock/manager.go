@@ -13,9 +13,8 @@ import (
 )
 
 // A Manager lists the locks of the tables that have it ([WithManager]), and frees locks that a user or a session has
-// left. The table rowlocks has a row for each lock, written in the lock's transaction. A Manager lists the locks of all
-// processes that share the table, but frees only those of its own tables. It is safe for concurrent use, and needs no
-// closing.
+// left. The table rowlocks has a row for each lock, written in the lock's transaction. Processes may share it: a
+// Manager lists all locks, but frees only those of its own tables. It is safe for concurrent use.
 type Manager struct {
 	db      *sql.DB
 	options dialectopt.Options
@@ -56,7 +55,7 @@ func (m *Manager) add(t *Table) error {
 }
 
 // Setup creates the table rowlocks if it doesn't exist. Processes can call it at every start, concurrently. On MySQL
-// and MariaDB, an error names what is wrong with an existing table.
+// and MariaDB, it checks an existing table.
 func (m *Manager) Setup(ctx context.Context) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()
 	text, args := sqltext.Render(m.dialect, m.dialect.listColumns, sqltext.Pieces{

@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
@@ -23,12 +25,9 @@ func (t *Table) Request(ctx context.Context, e Edit) (Lock, error) {
 }
 
 // LoadLocked takes the lock as [Table.Request] does, at any version of the row, and reads the row in the same round
-// trip. Compare e.Serial, which is ignored, with the version returned to learn whether the row has changed. columns is
-// a list as after SELECT, such as "customer, total", without arguments; dest has a pointer for each, as for
-// [sql.Rows.Scan].
-//
-// Errors are those of Request, without a conflict. If dest can't store the values, the user may hold the lock
-// nevertheless.
+// trip. Compare e.Serial with the version returned to learn whether the row has changed. columns is a list as after
+// SELECT, such as "customer, total"; dest has a pointer for each, as for [sql.Rows.Scan]. If dest can't store the
+// values, the user may hold the lock nevertheless.
 func (t *Table) LoadLocked(ctx context.Context, e Edit, columns string, dest ...any) (Lock, error) {
 	c, err := t.check(e)
 	if err != nil {
@@ -70,15 +69,14 @@ func (t *Table) Release(ctx context.Context, id, user any) error {
 	})
 }
 
-// Transfer gives the row's lock to another user, with the table's TTL, or frees it if to is nil. It is for an
-// administrator: it succeeds with any holder and at any version of the row. No session keeps the lock alive until the
-// new holder's first Request or Renew.
+// Transfer gives the row's lock to another user, with the table's TTL, or frees it if to is nil, for an administrator:
+// with any holder and at any version of the row. No session keeps the lock alive until the new holder's first Request
+// or Renew.
 //
 // Then the previous holder's Request, Renew, SaveRelease and SaveKeep return a [*sqlfence.LockedError] while the new
-// holder has the lock. After a transfer to nil, Renew returns ErrNotHeld, and the others succeed if the row is
-// unchanged and no other user has taken the lock. Release does nothing.
+// holder has the lock. After a transfer to nil, Renew returns ErrNotHeld. Release does nothing.
 //
-// Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for the id or user.
+// Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid].
 func (t *Table) Transfer(ctx context.Context, id, to any) (lock Lock, err error) {
 	key, err := t.key(id)
 	if err != nil {
@@ -153,4 +151,83 @@ func (t *Table) unrecord(ctx context.Context, q owned, key []any) error {
 	WHERE table_name = {stored {tablename}} AND row_key = (SELECT {stored {keytext}} FROM {table} WHERE {row})`,
 		key, nil)
 	return err
+}
+
+// SaveRelease saves the user's work and releases the lock, both or neither. In a transaction, or that of [Table.In], it
+// checks that the row is at e.Serial and that no other user holds its lock, frees the lock, and calls save, which
+// changes the row and must increment its version. Until the commit no other client can change the row. A user without a
+// lock can save as well.
+//
+// Errors are those of [Table.Request], and that of save, after a rollback (with In, the caller must roll back). A panic
+// rolls back. SaveRelease isn't repeated after a serialization failure, because save may have other effects; use In
+// within [sqlfence.Retry].
+func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error) error {
+	c, err := t.check(e)
+	if err != nil {
+		return err
+	}
+	u := t.request(c)
+	u.set = setFree
+	const do = "save and release"
+	return t.save(ctx, do, u, func(ctx context.Context, tx *sql.Tx) error {
+		// Before save, which may delete the row or change its key.
+		if err := t.unrecord(sqlfence.Bypass(ctx, "rowlock: "+do), owned{tx}, c.key); err != nil {
+			return t.explain(ctx, do, err)
+		}
+		return save(ctx, tx)
+	}, nil)
+}
+
+// SaveKeep is [Table.SaveRelease] for a user who keeps the lock, with a new TTL. The Lock has the row's new version.
+// With [sqlfence.EditLock] the writes of save need [sqlfence.WithEditor] of the user.
+func (t *Table) SaveKeep(
+	ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error,
+) (lock Lock, err error) {
+	c, err := t.check(e)
+	if err != nil {
+		return Lock{}, err
+	}
+	err = t.save(ctx, "save and keep", t.request(c), save, func(ctx context.Context, q owned) error {
+		if lock, err = t.current(ctx, q, c.ID, c.key); err != nil {
+			return err
+		}
+		return t.record(ctx, q, c.key, c.Session)
+	})
+	if err != nil {
+		return Lock{}, err
+	}
+	return lock, nil
+}
+
+// save applies u and calls save, and then finish, in one transaction.
+func (t *Table) save(ctx context.Context, do string, u lockUpdate, save func(context.Context, *sql.Tx) error,
+	finish func(context.Context, owned) error) error {
+	tx := t.tx
+	if tx == nil {
+		var err error
+		if tx, err = t.db.BeginTx(ctx, nil); err != nil {
+			return t.explain(ctx, do, err)
+		}
+		// It does nothing after a commit. It also runs when save panics.
+		defer tx.Rollback()
+	}
+	bypassed := sqlfence.Bypass(ctx, "rowlock: "+do)
+	if _, err := t.apply(bypassed, owned{tx}, u); err != nil {
+		return t.explain(ctx, do, err)
+	}
+	if err := save(ctx, tx); err != nil {
+		return err
+	}
+	if finish != nil {
+		if err := finish(bypassed, owned{tx}); err != nil {
+			return t.explain(ctx, do, err)
+		}
+	}
+	if t.tx != nil {
+		return nil
+	}
+	if err := tx.Commit(); err != nil {
+		return t.explain(ctx, do, fmt.Errorf("commit: %w", err))
+	}
+	return nil
 }

@@ -6,21 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sqlfence/sqlfence"
+	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 	"github.com/sqlfence/sqlfence/internal/poll"
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 const listSize = 1000
 
 // List yields the newest token of each name that begins with prefix, ordered by name. Value is as stored: 0 without a
 // token, above [sqlfence.MaxToken] for a retired name, and below 0 only after a manual change. Each query reads 1,000
-// names. A standby may return old data. After an error, such as [sqlfence.ErrInvalid] for prefix, the loop ends. List
-// needs the privilege SELECT.
+// names. A standby may return old data. An error, such as [sqlfence.ErrInvalid], ends the loop. List needs the
+// privilege SELECT.
 //
 //	for token, err := range store.List(ctx, "jobs/") {
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sqlfence.Token, error] {
@@ -103,8 +106,8 @@ func (s *Store) page(ctx context.Context, prefix, after string, issuers bool) (p
 }
 
 // Watch yields the newest token of name, and then each change, until the loop or ctx ends. Without a token, Value is 0.
-// It polls every interval, which must be positive. A standby may return old data. After [sqlfence.ErrInvalid] the loop
-// ends; other errors come with the zero Token.
+// It polls every interval, which must be positive. A standby may return old data. [sqlfence.ErrInvalid] ends the loop;
+// other errors come with the zero Token.
 func (s *Store) Watch(ctx context.Context, name string, interval time.Duration) iter.Seq2[sqlfence.Token, error] {
 	return func(yield func(sqlfence.Token, error) bool) {
 		name, err := normalize(name)
@@ -124,4 +127,84 @@ func (s *Store) Watch(ctx context.Context, name string, interval time.Duration) 
 		}
 		poll.Changes(ctx, interval, ask, func(a, b sqlfence.Token) bool { return a == b })(yield)
 	}
+}
+
+// An Issued is the newest token of a name, with who changed it last, and when, for display: any client that may write
+// to the ledger can change both.
+type Issued struct {
+	Token sqlfence.Token
+
+	// By is the session, such as "shop@10.0.0.3, pid 4711, worker-7" (docs/data/ledger.md); empty on SQLite.
+	By string
+
+	// At is the time by the database's clock. By and At are zero without a record.
+	At time.Time
+}
+
+// RecordIssuers makes the database record who changes each token, and when, for [Store.ListIssued]. It adds the columns
+// issued_by (not on SQLite) and issued_at to the ledger, with triggers or defaults. Call it after Setup, at every start
+// if you like. The role needs the powers of the table's owner, or ALTER and TRIGGER on MySQL and MariaDB. It locks the
+// table for a moment and retries until ctx ends, so give ctx a deadline.
+//
+// Errors: an untyped error if a column of that name has another type; [sqlfence.ErrNotSetUp] without a ledger.
+func (s *Store) RecordIssuers(ctx context.Context) error {
+	for pause := (dberr.Backoff{Pause: time.Second, Max: 8 * time.Second}); ; {
+		err := s.recordIssuers(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case !dberr.IsLockTimeout(err) && !dberr.IsRolledBack(err) && !dberr.IsBusy(err), pause.Wait(ctx) != nil:
+			err = dialectopt.Explain(ctx, s.db, err, s.needs("")) // no GRANT helps with other privileges
+			return fmt.Errorf("tokens: record issuers: %w", err)
+		}
+	}
+}
+
+func (s *Store) recordIssuers(ctx context.Context) error {
+	issuers := s.dialect.Facts().Issuers
+	if issuers.Whole != "" {
+		return s.exec(ctx, issuers.Whole)
+	}
+	columns, err := s.columns(ctx)
+	if err != nil {
+		return err
+	}
+	lacks, err := s.lacksForIssuers(columns)
+	if err != nil {
+		return err
+	}
+	found, err := s.triggers(ctx)
+	if err != nil {
+		return err
+	}
+	texts := lacking(issuers.Triggers, found)
+	if len(lacks) > 0 {
+		texts = append([]string{sqltext.AddColumns(lacks)}, texts...)
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	err = s.onOne(ctx, texts)
+	if err != nil && len(lacks) > 0 {
+		// Another process may have added them meanwhile.
+		if now, _ := s.columns(ctx); len(now) > len(columns) {
+			return s.recordIssuers(ctx)
+		}
+	}
+	return err
+}
+
+// lacksForIssuers returns the columns that the ledger lacks for the record. A column of another type is an error.
+func (s *Store) lacksForIssuers(columns []column) (lacks []sqltext.IssuerColumn, err error) {
+	for _, own := range s.dialect.Facts().Issuers.Columns {
+		i := slices.IndexFunc(columns, func(c column) bool { return c.name == own.Name })
+		switch {
+		case i < 0:
+			lacks = append(lacks, own)
+		case !strings.HasPrefix(columns[i].typ, own.Type):
+			return nil, fmt.Errorf("the table %s has a column %s of its own: it is of type %s, want %s",
+				sqltext.LedgerTable, own.Name, columns[i].typ, own.Type)
+		}
+	}
+	return lacks, nil
 }

@@ -15,8 +15,7 @@ import (
 // An Option configures a [Store].
 type Option func(*config)
 
-// WithDialect sets the dialect of a driver that sqlfence doesn't know. For a known driver, another dialect is
-// invalid.
+// WithDialect sets the dialect of a driver that sqlfence doesn't know.
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
