@@ -9,8 +9,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 	"github.com/sqlfence/sqlfence/internal/core"
+	"github.com/sqlfence/sqlfence/internal/sql/lang"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -127,3 +130,59 @@ func plain(args []driver.NamedValue) []any {
 	}
 	return all
 }
+
+// pgx executes a text that is the name of a prepared statement as that statement. So a name is planned as its
+// statement, and no other text may reach pgx as a name. The connection has the names, because the pool's hooks prepare
+// statements as well.
+
+// byName is the Stmt of a request by a name.
+type byName struct{ name, text string }
+
+// request returns a request of a text or name, and its plan. room may have space for the arguments.
+func (s *session) request(text string, args []any, room []driver.NamedValue) (core.Request, *rewrite.Plan) {
+	s.follow()
+	r := core.Request{Query: text, Args: named(room, args)}
+	if !rewrites(args) {
+		if behind, ok := s.link.prepared.Text(text); ok && behind != text {
+			r.Query, r.Stmt = behind, byName{text, behind}
+		}
+	}
+	return r, s.state.Rewriter().Plan(r.Query)
+}
+
+// text returns the text for pgx: the name, if nothing was added to its statement.
+func (l *link) text(r core.Request) (string, error) {
+	if by, ok := r.Stmt.(byName); ok && by.text == r.Query && r.Escapes == lex.EscapesUnknown {
+		return by.name, nil
+	}
+	return r.Query, l.isNoName(r.Query)
+}
+
+// isNoName refuses a text that is the name of another statement.
+func (l *link) isNoName(text string) error {
+	if behind, ok := l.prepared.Text(text); ok && behind != text {
+		return &sqlfence.UnguardableError{Offset: -1,
+			Reason: "a prepared statement has this text as its name, and pgx would " +
+				"run that one; prepare it by another name"}
+	}
+	return nil
+}
+
+// Misplaces refuses a statement if pgx, in the simple protocol, would write arguments to places where the server reads
+// no placeholder, such as in a string: a value could end the string and begin another statement.
+func (l *link) Misplaces(r core.Request, _ bool) string {
+	simple, args := l.session.simple, r.Args
+	for len(args) > 0 && isOption(args[0].Value) {
+		if mode, ok := args[0].Value.(pgx.QueryExecMode); ok {
+			simple = mode == pgx.QueryExecModeSimpleProtocol
+		}
+		args = args[1:]
+	}
+	if simple && len(args) > 0 && !lang.Inlines(l.session.state.Settings().Dialect(), r.Query) {
+		return misplacesArguments
+	}
+	return ""
+}
+
+const misplacesArguments = "in its simple protocol pgx would write the arguments where the server reads no " +
+	"placeholders; write a blank before each string, and pass strings that contain quotes, backslashes or $ as arguments"

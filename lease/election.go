@@ -94,7 +94,7 @@ func (e *Election) Resign() {
 	}
 }
 
-// IsLeader reports whether this process is the leader, for display.
+// IsLeader reports whether this process is the leader.
 func (e *Election) IsLeader() bool {
 	p := e.current.Load()
 	return p != nil && p.ctx.Err() == nil

@@ -78,7 +78,7 @@ func (e *NotHeldError) Is(target error) bool { return target == ErrNotHeld }
 // [sqlfence.ErrStale].
 type LostError struct {
 	Token  sqlfence.Token // its Name is the key
-	Reason string         // for display
+	Reason string
 
 	err error
 }

@@ -2,9 +2,15 @@ package lease
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
+	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
 // channel receives the key of each released lease.
@@ -91,4 +97,149 @@ func (s *listenerState) run(ctx context.Context) {
 		case <-time.After(listenerPause):
 		}
 	}
+}
+
+// PoolListener returns a [Listener] on a connection of db. Without pgx's database/sql driver, with fewer than three
+// connections, or a pooler that shares sessions, waiters poll.
+func PoolListener(db *sql.DB) Listener {
+	if db == nil {
+		return nil
+	}
+	return &poolListener{db: db}
+}
+
+type poolListener struct {
+	db   *sql.DB
+	next atomic.Int64 // not before this time, in seconds since 1970
+}
+
+// notifications waits for the next notification on a connection.
+type notifications = func(context.Context) (channel, payload string, err error)
+
+const (
+	// leastForListener counts a connection for the listener, one for its proof, and one for the work.
+	leastForListener = 3
+
+	connLimit  = time.Second     // how long it waits for a connection
+	proofLimit = 2 * time.Second // how long the proof that it hears may take
+	yieldPause = time.Second     // how often it looks whether others need its connection
+	pollPause  = time.Minute     // how long it leaves waiters to poll
+)
+
+var (
+	errDeaf = errors.New("lease: a listening connection of the pool gets no notification, as behind a pooler that " +
+		"shares sessions; waiters poll")
+	errTaken = errors.New("lease: the pool has no connection to spare for a listener; allow 3 or more " +
+		"(SetMaxOpenConns)")
+)
+
+// Listen pauses before it tries again, not after it failed, because until it returns it counts as listening.
+func (l *poolListener) Listen(ctx context.Context, channel string, notify func(payload string)) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Until(time.Unix(l.next.Load(), 0))):
+	}
+	err := l.listen(ctx, channel, notify)
+	if errors.Is(err, errDeaf) || errors.Is(err, errTaken) {
+		l.next.Store(time.Now().Add(pollPause).Unix())
+	}
+	return err
+}
+
+func (l *poolListener) listen(ctx context.Context, channel string, notify func(payload string)) error {
+	if most := l.db.Stats().MaxOpenConnections; most > 0 && most < leastForListener {
+		return errTaken
+	}
+	conn, err := l.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	err = errDeaf
+	raw := conn.Raw(func(c any) error {
+		base, ok := c.(driver.Conn)
+		if !ok {
+			return nil
+		}
+		if wait := basedriver.Notifications(base); wait != nil {
+			err = l.hear(ctx, base, wait, channel, notify)
+			return driver.ErrBadConn // it still listens, so the pool has to close it
+		}
+		return nil
+	})
+	if err == nil {
+		return raw
+	}
+	return err
+}
+
+// hear begins to listen, and proves that notifications arrive: a pooler that shares sessions would leave the LISTEN
+// with another client's session.
+func (l *poolListener) hear(
+	ctx context.Context, base driver.Conn, wait notifications, channel string, notify func(payload string),
+) error {
+	proof := newLockID()
+	limited, cancel := context.WithTimeout(ctx, proofLimit)
+	defer cancel()
+	listen, send := "LISTEN "+channel, "SELECT pg_catalog.pg_notify('"+channel+"', '"+proof+"')"
+	if _, err := basedriver.Exec(trusted.Context(limited, listen), base, listen, nil); err != nil {
+		return err
+	}
+	defer unlisten(ctx, base, channel)
+	// On another connection: the answer to its own statement brings the notification even through such a pooler.
+	if _, err := l.db.ExecContext(trusted.Context(limited, send), send); err != nil {
+		return errTaken
+	}
+	for heard := ""; heard != proof; {
+		var err error
+		if _, heard, err = wait(limited); err != nil {
+			return errDeaf
+		}
+	}
+	notify("")
+	return l.pass(ctx, wait, notify)
+}
+
+// unlisten ends the listening, because closing the connection may return it to a pool of pgx.
+func unlisten(ctx context.Context, base driver.Conn, channel string) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), connLimit)
+	defer cancel()
+	unlisten := "UNLISTEN " + channel
+	_, _ = basedriver.Exec(trusted.Context(limited, unlisten), base, unlisten, nil) // else it is lost
+}
+
+// pass passes on notifications until other callers need its connection.
+func (l *poolListener) pass(ctx context.Context, wait notifications, notify func(payload string)) error {
+	before := l.db.Stats().WaitCount
+	for {
+		limited, cancel := ctx, context.CancelFunc(func() {})
+		if l.db.Stats().MaxOpenConnections > 0 {
+			limited, cancel = context.WithTimeout(ctx, yieldPause)
+		}
+		_, payload, err := wait(limited)
+		late := limited.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch now := l.db.Stats(); {
+		case err == nil:
+			notify(payload)
+		case !late:
+			return err
+		case now.InUse < now.MaxOpenConnections:
+			before = now.WaitCount
+		case now.WaitCount > before:
+			return errTaken
+		}
+	}
+}
+
+// conn waits only shortly for a connection, because other callers may wait for a lease.
+func (l *poolListener) conn(ctx context.Context) (*sql.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, connLimit)
+	defer cancel()
+	conn, err := l.db.Conn(limited)
+	if err != nil && limited.Err() != nil {
+		return nil, errTaken
+	}
+	return conn, err
 }

@@ -113,9 +113,9 @@ type EventKind int
 const (
 	Acquired  EventKind = iota + 1 // acquired or resumed
 	Contended                      // another holder has the lease
-	Extended                       // for example by a heartbeat
-	Released                       // by the holder
-	Lost                           // ended before its release
+	Extended
+	Released // by the holder
+	Lost     // ended before its release
 )
 
 func (k EventKind) String() string {

@@ -1,11 +1,15 @@
 package rowlock
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/sqlfence/sqlfence/internal/dberr"
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
@@ -91,4 +95,129 @@ func (m *Manager) fit(ctx context.Context, db owned) error {
 		return fmt.Errorf("rowlock: setup: the table rowlocks can't be used: %s", fault.String)
 	}
 	return nil
+}
+
+// A HeldLock is a lock that a [Manager] lists.
+type HeldLock struct {
+	Table     string    // folded as the database folds names
+	Row       string    // the row's key as a JSON array, such as [7] or ["a", 1]
+	User      string    // the holder's ID as text
+	Session   string    // from [Edit]
+	Since     time.Time // as in [Lock]
+	Expiry    time.Time // when the lock lapses
+	Heartbeat time.Time // the session's last sign of life
+}
+
+// A Filter selects the locks that have the values of all fields that are set. The zero value selects all.
+type Filter struct {
+	Table string // as in [HeldLock]
+	Row   string // as in [HeldLock], with any blanks
+	User  any    // as in [Edit]; nil for all users
+}
+
+// Locks returns the live locks that f selects, by table and key, of Tables with a Manager. The Row or User of f may be
+// [sqlfence.ErrInvalid].
+func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
+	where, pieces := "expiry > {now}", sqltext.Pieces{}
+	if f.Table != "" {
+		where += " AND table_name = {stored {wanted_table}}"
+		pieces["wanted_table"] = sqltext.Value(f.Table)
+	}
+	if f.Row != "" {
+		key, err := parseKey(f.Row)
+		if err != nil {
+			return nil, err
+		}
+		text, err := keyText(key, m.dialect.keyComma)
+		if err != nil {
+			return nil, err
+		}
+		where += " AND row_key = {stored {wanted_row}}"
+		pieces["wanted_row"] = sqltext.Value(text)
+	}
+	if f.User != nil {
+		user, err := userText(f.User)
+		if err != nil {
+			return nil, err
+		}
+		where += " AND user_id = {stored {wanted_user}}"
+		pieces["wanted_user"] = sqltext.Value(user)
+	}
+	return m.list(ctx, condition{where, pieces})
+}
+
+type condition struct {
+	text   string
+	pieces sqltext.Pieces
+}
+
+// list reads the locks, live or lapsed, for which c holds.
+func (m *Manager) list(ctx context.Context, c condition) (all []HeldLock, err error) {
+	text, args := sqltext.Render(m.dialect,
+		`SELECT {shown table_name}, {shown row_key}, {shown user_id}, {shown session}, {micros since}, {micros expiry}, {micros heartbeat}
+	FROM rowlocks WHERE `+c.text+` ORDER BY table_name, row_key`, c.pieces,
+		sqltext.Pieces{"stored": sqltext.Func(m.dialect.stored), "shown": sqltext.Func(m.dialect.shown)})
+	read := func(ctx context.Context, q owned) error {
+		all = nil
+		return q.each(ctx, func(rows *sql.Rows) error {
+			var h HeldLock
+			var since, expiry, heartbeat sql.NullInt64
+			err := rows.Scan(&h.Table, &h.Row, &h.User, &h.Session, &since, &expiry, &heartbeat)
+			h.Since, h.Expiry, h.Heartbeat = fromMicros(since), fromMicros(expiry), fromMicros(heartbeat)
+			all = append(all, h)
+			return err
+		}, text, args...)
+	}
+	if m.dialect.several {
+		err = transact(ctx, m.db, m.dialect, read)
+	} else {
+		err = dberr.Resend(ctx, dberr.IsSerialization, func() error { return read(ctx, owned{m.db}) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rowlock: list: %w", m.explain(ctx, err))
+	}
+	return all, nil
+}
+
+func userText(user any) (string, error) {
+	value, err := userID(user)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprint(value), nil
+}
+
+// parseKey reads the JSON array of a key.
+func parseKey(text string) (CompositeKey, error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var key CompositeKey
+	if err := d.Decode(&key); err != nil || len(key) == 0 {
+		return nil, invalid("the row %q is not a JSON array of a key's values", text)
+	}
+	for i, v := range key {
+		if n, ok := v.(json.Number); ok {
+			integer, err := n.Int64()
+			if err != nil {
+				return nil, invalid("the row %q has a key that is neither an integer nor a text", text)
+			}
+			key[i] = integer
+		}
+	}
+	return key, nil
+}
+
+// keyText spells a key as the database does.
+func keyText(key CompositeKey, comma string) (string, error) {
+	parts := make([]string, len(key))
+	for i, v := range key {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false) // nor do the databases
+		if err := e.Encode(v); err != nil {
+			return "", err
+		}
+		parts[i] = strings.TrimSuffix(b.String(), "\n")
+	}
+	return "[" + strings.Join(parts, comma) + "]", nil
 }

@@ -8,8 +8,8 @@ import (
 
 // IsConstraint reports whether err says that a constraint was violated, in any database.
 func IsConstraint(err error) bool {
-	if strings.HasPrefix(SQLState(err), "23") {
-		return true
+	if state := SQLState(err); state != "" {
+		return strings.HasPrefix(state, "23")
 	}
 	code, ok := SQLiteCode(err)
 	return ok && code&sqlitePrimary == sqliteConstraint

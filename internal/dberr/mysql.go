@@ -1,6 +1,7 @@
 package dberr
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -122,23 +123,13 @@ func IsAssignedTwice(err error, column string) bool {
 	return ok && number == 4140 && strings.Contains(strings.ToLower(err.Error()), "`"+column+"`")
 }
 
-// mysqlState returns an error of MySQL's as a SQLSTATE; empty for another error.
-func mysqlState(err error) string {
-	for _, e := range chain(err, nil) {
-		number, own, ok := basedriver.MySQLCode(e)
-		if !ok {
-			continue
-		}
-		if number == errorDuringCommit && strings.Contains(e.Error(), deadlock) {
-			return SerializationFailure
-		}
-		if state, known := mysqlStates[number]; known {
-			return state
-		}
-		if own == "" {
-			return generalError
-		}
-		return own
+// mysqlState returns an error of MySQL's, with its number and its own state, as a SQLSTATE.
+func mysqlState(number uint16, own string, err error) string {
+	if number == errorDuringCommit && strings.Contains(err.Error(), deadlock) {
+		return SerializationFailure
 	}
-	return ""
+	if state, known := mysqlStates[number]; known {
+		return state
+	}
+	return cmp.Or(own, generalError)
 }

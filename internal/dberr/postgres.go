@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
 // SQLSTATEs that the packages depend on, besides whole classes.
@@ -42,10 +44,32 @@ const (
 // and pgx return it from the same method. The errors of MySQL that something depends on have the
 // code of PostgreSQL that means the same, others their own.
 func SQLState(err error) string {
-	if code, ok, _ := PostgresError(err); ok || err == nil {
+	if code, ok, _ := PostgresError(err); ok {
 		return code
 	}
-	return mysqlState(err)
+	for _, e := range chain(err, nil) {
+		if number, own, ok := basedriver.MySQLCode(e); ok {
+			return mysqlState(number, own, e)
+		}
+	}
+	return ""
+}
+
+// chain appends err and all that it wraps.
+func chain(err error, to []error) []error {
+	if err == nil {
+		return to
+	}
+	to = append(to, err)
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return chain(e.Unwrap(), to)
+	case interface{ Unwrap() []error }:
+		for _, wrapped := range e.Unwrap() {
+			to = chain(wrapped, to)
+		}
+	}
+	return to
 }
 
 // PostgresError returns the SQLSTATE of the error in err's chain that has one, as those of lib/pq

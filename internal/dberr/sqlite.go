@@ -94,20 +94,3 @@ func sqliteErrorOf(err error) (code int, ok bool, own error) {
 	}
 	return 0, false, nil
 }
-
-// chain appends err and all that it wraps.
-func chain(err error, to []error) []error {
-	if err == nil {
-		return to
-	}
-	to = append(to, err)
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return chain(e.Unwrap(), to)
-	case interface{ Unwrap() []error }:
-		for _, wrapped := range e.Unwrap() {
-			to = chain(wrapped, to)
-		}
-	}
-	return to
-}
