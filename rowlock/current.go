@@ -97,7 +97,8 @@ func (t *Table) Check(ctx context.Context) error {
 	}
 	faults := t.faults(found)
 	if !unique {
-		faults = append(faults, fmt.Errorf("its key %s has no unique index of its own; create one", strings.Join(t.keys, ", ")))
+		faults = append(faults, fmt.Errorf("its key %s has no unique index of its own; create one",
+			strings.Join(t.keys, ", ")))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("rowlock: the table %q can't be used: %w", t.name, err)

@@ -132,7 +132,8 @@ func withinSQLite(_ *Store, send sender, _, text string, args []any) error {
 	switch {
 	case err == nil:
 		return errOutside
-	case !strings.Contains(err.Error(), "inside a transaction") && !strings.Contains(err.Error(), "within a transaction"):
+	case !strings.Contains(err.Error(), "inside a transaction") &&
+		!strings.Contains(err.Error(), "within a transaction"):
 		return err
 	}
 	return send(text, args...)
