@@ -92,8 +92,8 @@ type change struct {
 	title string // of a file
 }
 
-// ownFiles returns the files of package schema for a database, of parts that are empty or have a slash behind them: for a
-// migration tool, or for the database's own client.
+// ownFiles returns the files of package schema for a database, of parts that are empty or have a slash behind them:
+// for a migration tool, or for the database's own client.
 func ownFiles(source database.Source, migrations bool, parts ...string) (changes []change, err error) {
 	for _, part := range parts {
 		folder := part + source.Name

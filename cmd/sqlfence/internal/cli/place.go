@@ -22,7 +22,8 @@ func (x *explanation) point(query string, columns int) string {
 	x.Line = strings.Count(query[:start], "\n") + 1
 	x.Column = utf8.RuneCountInString(query[start:offset]) + 1
 	const indent = "  "
-	line = strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", " ") // which takes as much room as the terminal likes
+	// A tab takes as much room as the terminal likes.
+	line = strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", " ")
 	at := min(offset-start, len(line))
 	if columns > 0 {
 		line, at = excerpt(line, at, columns-len(indent))

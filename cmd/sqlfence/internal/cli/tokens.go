@@ -44,8 +44,8 @@ func (a *app) withLedger(f func(*ledger) error) error {
 }
 
 // reasonFlag adds --reason, which has to be given.
-func reasonFlag(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "why; written with user and time to the standard error, or with "+
+func (a *app) reasonFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.reason, "reason", "", "why; written with user and time to the standard error, or with "+
 		"--json to the JSON; not stored in the database")
 	cmd.MarkFlagRequired("reason")
 	run := cmd.RunE

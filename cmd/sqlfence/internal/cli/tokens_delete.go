@@ -44,7 +44,7 @@ have are reported.`,
 					Left    []string `json:"left"`
 					Missing []string `json:"missing,omitempty"`
 					record
-				}{append([]string{}, left...), missing, r}, did, r, func() {
+				}{append([]string{}, left...), missing, a.record()}, did, func() {
 					for _, name := range missing {
 						fmt.Fprintf(a.out, "the ledger has no name %s\n", visible(name))
 					}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 )
 

@@ -8,7 +8,7 @@ import (
 // family is what reads and writes SQLite's files or its language, and where its tests are.
 var family = []struct{ name, state, how, tests string }{
 	{"mattn/go-sqlite3, modernc.org/sqlite", "supported", "all tests", "test/integration/promises/guarantees"},
-	{"glebarez/go-sqlite", "supported", "[conformance](../compatibility.md)", "test/integration/extended/drivers/glebarez"},
+	{"glebarez/go-sqlite", "supported", "[conformance](compatibility.md#drivers)", "test/integration/extended/drivers/glebarez"},
 	{"ncruces/go-sqlite3 0.37", "supported, with `WithDialect(sqlfence.SQLite)`", "conformance", "test/integration/extended/drivers/ncruces"},
 	{"Litestream 0.3, beside the writers", "supported",
 		"a storm while it copies; after a restore [`Repair`](../tokens.md#after-a-failover-or-a-restore)", "test/integration/extended/drivers/litestream"},
