@@ -25,7 +25,7 @@ var pages = map[string]int{
 	"README.md":          1,
 	"docs/adopting.md":   9,
 	"docs/jobs.md":       11,
-	"docs/leases.md":     5,
+	"docs/leases.md":     4,
 	"docs/recipes.md":    18,
 	"docs/rowlock.md":    2,
 	"docs/which-form.md": 0,
