@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -145,11 +144,4 @@ func (d *dialect) about(text string, names []string) (statement string, args []a
 	listed, args := d.listed(names)
 	statement, _ = sqltext.Render(d, text, sqltext.Pieces{"names": sqltext.Raw(listed)})
 	return statement, args
-}
-
-func listing(query string) func(names []string) (string, []any) {
-	return func(names []string) (string, []any) {
-		list, _ := json.Marshal(names) // texts only: it can't fail
-		return query, []any{string(list)}
-	}
 }

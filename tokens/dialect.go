@@ -58,7 +58,8 @@ type dialect struct {
 
 	keeping keeping // the triggers, and the function that guards call
 
-	procedures, hasProcedures string // create and find those of [WithProcedures]; empty for none
+	procedures    string        // creates those of [WithProcedures]; empty for none
+	hasProcedures func() string // finds them
 
 	// holds and holdsClaim are the statements of [Store.Hold] and [Store.HoldClaim]. They fail with a mark of raiseHeld
 	// unless the rows have these values.
@@ -194,6 +195,14 @@ func retiring(text string) func(ctx context.Context, tx *sql.Tx, name string) (b
 }
 
 var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}
+
+// listing is a listed by a query of a JSON array.
+func listing(query string) func(names []string) (string, []any) {
+	return func(names []string) (string, []any) {
+		list, _ := json.Marshal(names) // texts only: it can't fail
+		return query, []any{string(list)}
+	}
+}
 
 // render writes a statement with hand-written placeholders.
 func render(d sqltext.Dialect, text string) string {

@@ -15,11 +15,13 @@ import (
 // postgres casts its arguments, because PostgreSQL takes an untyped one for text.
 var postgres = sync.OnceValue(func() *dialect {
 	// The function that guards call, for each token in the order of the list.
-	hold := render(pg.Text, "SELECT CASE WHEN "+pg.Session.Standby+" THEN "+
-		raiseHeld(pg.Text, onStandby, "0", "asked.place")+" IS NULL ELSE "+sqltext.LedgerFunction+
-		"(asked.name, asked.token, asked.place, '"+holdNonce+"'::pg_catalog.text, '{ledger}'::pg_catalog.regclass) "+
-		"END FROM pg_catalog.json_to_recordset($1::text::json) AS asked(place integer, name pg_catalog.text, "+
-		"token bigint)")
+	hold := sync.OnceValue(func() string {
+		return render(pg.Text, "SELECT CASE WHEN "+pg.Session.Standby+" THEN "+
+			raiseHeld(pg.Text, onStandby, "0", "asked.place")+" IS NULL ELSE "+sqltext.LedgerFunction+
+			"(asked.name, asked.token, asked.place, '"+holdNonce+"'::pg_catalog.text, '{ledger}'::pg_catalog.regclass) "+
+			"END FROM pg_catalog.json_to_recordset($1::text::json) AS asked(place integer, name pg_catalog.text, "+
+			"token bigint)")
+	})
 	return &dialect{
 		Dialect: pg.Text,
 		names:   sqlfence.Postgres,
@@ -55,7 +57,7 @@ WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attis
 			"SELECT 1 FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('{ledger}') AND relrowsecurity")},
 
 		procedures:    pg.CreateTokenProcedures,
-		hasProcedures: pg.FindProcedures("sqlfence_issue", "sqlfence_adopt"),
+		hasProcedures: func() string { return pg.FindProcedures("sqlfence_issue", "sqlfence_adopt") },
 
 		holds: func(held []sqlfence.Token) (string, []any) {
 			asked := make([]holdRequest, len(held))
@@ -63,7 +65,7 @@ WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attis
 				asked[i] = holdRequest{i, t.Name, t.Value}
 			}
 			list, _ := json.Marshal(asked) // of texts and numbers
-			return hold, []any{string(list)}
+			return hold(), []any{string(list)}
 		},
 		holdsClaim: func(c Claim, key any, _ string, claim int64) (string, []any) {
 			names := strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column)

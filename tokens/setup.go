@@ -72,7 +72,7 @@ func (s *Store) createProcedures(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if found, _ := s.has(ctx, s.dialect.hasProcedures); found {
+	if found, _ := s.has(ctx, s.dialect.hasProcedures()); found {
 		return nil
 	}
 	return fmt.Errorf("tokens: setup: create the procedures: %w", s.explain(ctx, err))
