@@ -196,7 +196,7 @@ func wasSent(err error) bool {
 	return !errors.As(err, &unsent)
 }
 
-// A taking is one attempt at a lease, in its own statement or a shared one.
+// A taking is one attempt at a lease.
 type taking struct {
 	r       *request
 	o       *outcome // nil until it is settled
@@ -274,7 +274,7 @@ func (m *Leases) undoAbandoned(gone []*share.Member[*taking]) {
 	}
 }
 
-// undoAll releases leases. Those that another transaction has locked are released one by one.
+// undoAll releases leases, and one by one the leases that another transaction has locked.
 func (m *Leases) undoAll(won []*taking) {
 	var longest time.Duration
 	for _, t := range won {

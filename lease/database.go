@@ -172,8 +172,8 @@ func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, s st
 
 func ignore(*sql.Rows) error { return nil }
 
-// mayHaveCommitted reports whether a statement that ended with err may have committed: unless the server says that it
-// failed. A server's or pooler's error about a broken connection says nothing about the statement.
+// mayHaveCommitted reports whether a statement that ended with err may have committed: true unless the server says that
+// the statement failed. A server's or pooler's error about a broken connection says nothing about the statement.
 func mayHaveCommitted(err error) bool {
 	if !wasSent(err) {
 		return false

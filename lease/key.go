@@ -18,8 +18,7 @@ func NormalizeKey(key string) (string, error) {
 	return key, nil
 }
 
-// newLockID returns a random lock id. It is made before the request, so that an attempt can be undone if its answer is
-// lost.
+// newLockID returns a random lock id, before the request is sent, so that an attempt without an answer can be undone.
 func newLockID() string {
 	var id [16]byte
 	rand.Read(id[:]) // never fails

@@ -105,7 +105,7 @@ func (l *Lease) public() Info {
 	return info
 }
 
-// Context returns the context of Acquire with the token. It also ends with the lease; its cause is then a [*LostError]
+// Context returns the context of Acquire with the token. It ends with the lease, and its cause is then a [*LostError]
 // or [ErrReleased].
 func (l *Lease) Context() context.Context { return l.ctx }
 

@@ -97,8 +97,8 @@ SET l.lock_id = {lock}, l.holder = {holder}, l.session = {number}, l.token = {to
 	l.acquired_at = LAST_INSERT_ID({now}), l.expires_at = {after {ttl}}
 WHERE l.{column} = {key} AND (l.lock_id IS NULL OR l.expires_at <= {now} OR NOT {alive l})`
 
-// addMySQL adds an ended lease, so that there is a row to lock: two sessions that lock a missing row and then insert it
-// deadlock.
+// addMySQL adds an ended lease, so that there is a row to lock: sessions that lock a missing row and then insert the
+// row deadlock.
 const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_at, expires_at) VALUES ` +
 	`({key}, {empty}, 0, 0, 0)
 ON DUPLICATE KEY UPDATE token = token`

@@ -164,8 +164,8 @@ FROM seen LEFT JOIN (
 	SELECT $1::text, $2::text, holder, held_session, held_token, acquired_at, expires_at FROM seen WHERE live AND own
 ) AS won ON true`
 
-// waitingPieces are those of an attempt that will wait for a notification. It has another argument: for how long at
-// most, in µs. Marks last a minute longer, so that one serves many attempts.
+// waitingPieces are for an attempt that will wait for a notification. It has another argument: for how long at most, in
+// µs. Marks last a minute longer, so that one mark serves many attempts.
 var waitingPieces = sqltext.Pieces{
 	"marked": sqltext.Func(func(when string) string {
 		if when == "before" {

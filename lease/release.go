@@ -86,7 +86,7 @@ func (m *Leases) notHeld(ctx context.Context, lockID string) *NotHeldError {
 	return e
 }
 
-// A releasing is one release, in its own statement or a shared one.
+// A releasing is one release of a lease.
 type releasing struct {
 	lockID, release string // in the row it is known by release
 	hold            time.Duration

@@ -112,8 +112,8 @@ type pace struct {
 
 var defaultPace = pace{retries: math.MaxInt, backoff: defaultBackoff}
 
-// mark separates a holder's name from a random text in the column holder. So no two holders store the same, and none
-// stores what another resumes its lease by.
+// mark separates a holder's name from a random text in the column holder. So holders with the same name differ, and no
+// name equals the id of a [Resume].
 const mark = "\x1f"
 
 // shown returns the name of a holder for display.

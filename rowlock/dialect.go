@@ -15,8 +15,8 @@ import (
 type dialect struct {
 	spelling
 
-	// sendUpdate applies u if the row is free for it, and returns the row's state, or sql.ErrNoRows without a row. If
-	// it applied u, it has set the variables.
+	// sendUpdate applies u if the row is free for it, and returns the row's state, or sql.ErrNoRows without a row. An
+	// applied u has set the variables.
 	sendUpdate func(ctx context.Context, q owned, t *Table, u lockUpdate) (rowState, error)
 
 	// set writes a SET list to a row, whatever its lock was, and returns the row's state, or sql.ErrNoRows without a

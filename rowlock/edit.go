@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/editlock"
 )
 
-// An Edit is who wants to edit which row, at which version. An invalid field is [sqlfence.ErrInvalid].
+// An Edit names a user, the row to edit, and the row's version. An invalid field is [sqlfence.ErrInvalid].
 type Edit struct {
 	ID     any   // the value of the row's key column, or a [CompositeKey]
 	Serial int64 // the version of the row that the user has read, for example by [Table.LoadLocked]

@@ -65,7 +65,7 @@ func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed 
 	})
 }
 
-// FreeAll frees all locks and returns their number, at start-up. No other process may serve the same tables then.
+// FreeAll frees all locks and returns their number, at start-up. No other process may serve the same tables.
 func (m *Manager) FreeAll(ctx context.Context) (freed int, err error) {
 	return m.free(ctx, "free all", condition{text: "1 = 1"})
 }

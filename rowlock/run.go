@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// owned is a database or a transaction. It marks its statements as sqlfence's: a fenced database sends them as they
-// are.
+// owned is a database or a transaction. A fenced database sends its statements as they are, because they are marked as
+// sqlfence's.
 type owned struct {
 	db interface {
 		dialectopt.Queries

@@ -33,7 +33,7 @@ type taking struct {
 	calls       int64 // how many it has served, also of other names
 }
 
-// A batch has the callers that share one statement.
+// A batch is the callers of one statement.
 type batch struct {
 	// ctx belongs to no caller. It ends when all callers have gone.
 	ctx    context.Context

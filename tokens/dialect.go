@@ -24,14 +24,14 @@ type dialect struct {
 
 	// issue takes n tokens of name and returns the last; sql.ErrNoRows if they don't fit under the limit.
 	issue func(ctx context.Context, s *Store, name string, n int64) (last int64, err error)
-	// shared is issue for several names. It waits for no other transaction, and leaves out names that it would wait
-	// for. ok is false if this database can't share statements; shared is nil if no such database can.
+	// shared is issue for several names. It waits for no other transaction, and leaves out the names that such a
+	// transaction holds. ok is false if this database can't share statements; shared is nil if no such database can.
 	shared func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error)
 	// writers is how many statements are sent at a time before the next names share one.
 	writers int
 	// each takes one token of each name, in order. It fails with the mark full.
 	each func(ctx context.Context, s *Store, names []string) (values map[string]int64, err error)
-	// adopt returns the higher one of the token and the stored one.
+	// adopt returns the higher token, of this and the stored one.
 	adopt func(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error)
 	// ensure adds missing names, in order.
 	ensure func(ctx context.Context, s *Store, names []string) error
@@ -65,7 +65,7 @@ type dialect struct {
 	// unless the rows have these values.
 	holds      func(held []sqlfence.Token) (text string, args []any)
 	holdsClaim func(c Claim, key any, keyText string, claim int64) (text string, args []any)
-	// within sends one of them, which locks rows of table. Outside of a transaction it returns errOutside.
+	// within sends a statement of these, which locks rows of table. Outside of a transaction it returns errOutside.
 	within func(s *Store, send sender, table, text string, args []any) error
 
 	// Within a transaction.

@@ -174,7 +174,8 @@ func startMySQL(ctx context.Context, tx *sql.Tx) (start int64, err error) {
 	return start, err
 }
 
-// addStartMySQL has its own transaction: two sessions that lock a missing row and then insert it deadlock (gap locks).
+// addStartMySQL has its own transaction, because sessions that lock a missing row and then insert the row deadlock (gap
+// locks).
 func addStartMySQL(ctx context.Context, tx *sql.Tx) error {
 	return execAll(ctx, tx, []string{mysqlText(addTextMySQL, sqltext.Pieces{"name": sqltext.Raw(my.Text.Text(""))})})
 }
@@ -214,7 +215,7 @@ func ensureMySQL(ctx context.Context, s *Store, names []string) error {
 // retiredMySQL finds a name, and by the index the names of its rows: 0 comes after the slash.
 const retiredMySQL = `(name = {name} OR name >= {first} AND name < {last})`
 
-// addMySQL is a statement that adds names, with its first words and its end.
+// addMySQL returns a statement that adds names: its verb, the names, and its end.
 func addMySQL(verb string, names []string, end string) string {
 	rows := make([]string, len(names))
 	for i, name := range names {
@@ -239,8 +240,8 @@ func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err 
 }
 
 // writeID sends a text alone and returns its LAST_INSERT_ID. If the text did nothing, writeID sends it in a
-// transaction, after first and after adding the name; sql.ErrNoRows if it does nothing there. A text that rises changes
-// each row that it finds.
+// transaction, after first and after adding the name; sql.ErrNoRows if it does nothing there. rises says that the text
+// changes each row it finds.
 func (s *Store) writeID(
 	ctx context.Context, text string, p sqltext.Pieces, rises bool, first func(context.Context, *sql.Tx) error,
 ) (id int64, err error) {

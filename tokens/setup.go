@@ -187,8 +187,8 @@ type keeping struct {
 	findRowID, noRowID string
 }
 
-// keepLedger installs what keeps the ledger. It fails only if the context has ended, because a role that can't install
-// it may find it installed.
+// keepLedger installs what keeps the ledger. It fails only if the context has ended, because another role may have
+// installed the triggers.
 func (s *Store) keepLedger(ctx context.Context) error {
 	k := s.dialect.keeping
 	var err error

@@ -145,8 +145,7 @@ func (e *floorError) Error() string {
 
 func (e *floorError) Unwrap() error { return &e.stale }
 
-// stored returns the stored value of name, for a method. It decides, so a standby is an error, and so is a negative
-// value.
+// stored returns the stored value of name, for a method that decides: a standby and a negative value are errors.
 func (s *Store) stored(ctx context.Context, method, name string) (int64, error) {
 	found, value := false, sql.NullInt64{}
 	err := s.reading(ctx, func(db session) error {
