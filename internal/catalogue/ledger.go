@@ -76,8 +76,8 @@ func (l *look) noLedger(t target) Finding {
 	if apart {
 		home = t.rel.schema
 	}
-	f := Finding{Level: Fault, Code: missingLedger, Problem: fmt.Sprintf("There is no table %s for the writes of table "+
-		"%s, or this role can't see it: all are refused.", l.spell(home, sqltext.LedgerTable), l.name(t.rel))}
+	f := Finding{Level: Fault, Code: missingLedger, Problem: fmt.Sprintf("There is no table %s for the writes of "+
+		"table %s, or this role can't see it: all are refused.", l.spell(home, sqltext.LedgerTable), l.name(t.rel))}
 	switch {
 	case len(others) > 0:
 		f.Remedy = fmt.Sprintf("There is one in %s %s: name it (sqlfence.WithSchema, sqlfence --schema), or have "+
