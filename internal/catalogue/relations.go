@@ -182,7 +182,7 @@ func (l *look) asked() []*relation {
 	return of
 }
 
-// relation returns the one of an id, or an empty one.
+// relation returns the relation with an id. For an unknown id it returns an empty relation, which no check reads.
 func (l *look) relation(id string) *relation {
 	if i := slices.IndexFunc(l.relations, func(rel *relation) bool { return rel.id == id }); i >= 0 {
 		return l.relations[i]
