@@ -72,12 +72,12 @@ var jsonHelp = map[string]string{
 	"tokens issue": `{` + tokenJSON + `, ` + recordJSON + `}`,
 	"tokens adopt": `{"adopted": true, ` + tokenJSON + `, ` + recordJSON + `}; or {"adopted": false, ` + tokenJSON +
 		`} with the newest token. If the name has no token, value is 0, and the first token must be above "floor"`,
-	"tokens rotate": `{"name", "rows", "at", "by", "retired": [{"name", "token", "holder", "leased"}], "reason"}; ` +
-		`rows is the number of stored tokens that were reset; with --dry-run {"retired"}`,
+	"tokens rotate": `{"name", "rows", "retired": [{"name", "token", "holder", "leased"}], ` + recordJSON + `}; rows is ` +
+		`the number of stored tokens that were reset; with --dry-run {"retired"}`,
 	"tokens delete": `{"left", "missing", ` + recordJSON + `}; left has the names that were kept, missing the names ` +
 		`that the ledger doesn't have`,
-	"tokens repair": `{"floor", "at", "by", "raised": [{"name", "from", "to"}], "new_above", "reason"}; with ` +
-		`--dry-run without ` + recordJSON,
+	"tokens repair": `{"floor", "raised": [{"name", "from", "to"}], "new_above", ` + recordJSON + `}; with --dry-run ` +
+		`without ` + recordJSON,
 	"leases list":    `a list of {` + leaseJSON + `}, by the server's clock`,
 	"leases release": `{"released": true, ` + leaseJSON + `, ` + recordJSON + `}; or {"released": false, "key"}`,
 	"watch": `for each line {"at", "event": "token", ` + tokenJSON + `, "lease", "holder", "acquired_at", "gone"}: ` +
