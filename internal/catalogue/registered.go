@@ -12,10 +12,9 @@ import (
 )
 
 func wrongServer(refused *session.Refusal) Finding {
-	remedy := "Use a server that docs/servers.md lists as tested."
+	remedy := "Use a server that docs/servers.md lists as tested"
 	if refused.Server != "" {
-		remedy = fmt.Sprintf("Use a server that docs/servers.md lists as tested, or take the risk with "+
-			"WithUntestedServer(%q).", refused.Server)
+		remedy += fmt.Sprintf(", or take the risk with WithUntestedServer(%q)", refused.Server)
 	}
 	return Finding{Level: Fault, Code: "wrong-server", Remedy: remedy + ".",
 		Problem: "Guarded writes are refused: " + refused.Error() + "."}
