@@ -24,7 +24,6 @@ type dialect struct {
 
 var dialects = []*dialect{&postgres, &sqlite, &mysql}
 
-// dialectOf returns what the checks say in d, or nil.
 func dialectOf(d sqlfence.Dialect) *dialect {
 	for _, known := range dialects {
 		if known.named == d {

@@ -25,7 +25,6 @@ var interfaceChecks = []check{
 		explanation: "Closing the database closes the connector, once, and returns its error."},
 }
 
-// implemented returns which of the interfaces v has.
 func implemented(v any, of ...reflect.Type) (names []string) {
 	for _, i := range of {
 		if reflect.TypeOf(v).Implements(i) {

@@ -153,7 +153,6 @@ func (s *Signer) Open(target, value string) ([]sqlfence.Token, error) {
 	return split(text)
 }
 
-// fresh notes a nonce, and reports whether it is new.
 func (s *Signer) fresh(nonce string, until time.Time) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

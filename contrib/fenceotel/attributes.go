@@ -2,6 +2,7 @@ package fenceotel
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -75,10 +76,8 @@ type issued struct {
 
 func issuedOf(e *tokens.Event) issued {
 	of := issued{resource: resource(e.Names[0])}
-	for _, name := range e.Names {
-		if resource(name) != of.resource {
-			of.resource = ""
-		}
+	if slices.ContainsFunc(e.Names, func(name string) bool { return resource(name) != of.resource }) {
+		of.resource = ""
 	}
 	if e.Err != nil {
 		of.failed = cmp.Or(refusal.Name(e.Err), other)

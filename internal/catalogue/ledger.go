@@ -69,7 +69,6 @@ func (l *look) otherLedgers() (schemas []string) {
 	return schemas
 }
 
-// noLedger is the finding that a table's guards find no ledger.
 func (l *look) noLedger(t target) Finding {
 	home, others := l.opts.Schema, l.otherLedgers()
 	apart := l.db.ownLedgers() && !t.rel.visible // Setup makes the ledger of the main schema

@@ -164,7 +164,6 @@ func (l *look) registered(schema, name string) bool {
 	return slices.ContainsFunc(l.tables, func(t Table) bool { return l.names(&t, schema, name) })
 }
 
-// names reports whether a table's registration stands for a name.
 func (l *look) names(t *Table, schema, name string) bool {
 	return l.db.same(t.Name) == l.db.same(name) && (t.Schema == "" || l.db.same(t.Schema) == l.db.same(schema))
 }

@@ -53,7 +53,6 @@ func (l *look) findTargets() {
 	}
 }
 
-// isAsked reports whether guards ask this ledger.
 func (l *look) isAsked(ledger *relation) bool {
 	if l.opts.Schema != "" {
 		return ledger.schema == l.opts.Schema
@@ -76,7 +75,6 @@ func (l *look) named(schema, name string) (found []*relation) {
 	return found
 }
 
-// checkNames reports the registered tables that aren't there.
 func checkNames(l *look) {
 	var lost []*Table
 	for i := range l.tables {

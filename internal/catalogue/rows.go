@@ -96,7 +96,6 @@ func (l *look) checkRange(ledger *relation) {
 	})
 }
 
-// checkMarks compares the marks of some tables with the ledger.
 func (l *look) checkMarks(of []target) {
 	parts, builtIn := make([]string, len(of)), l.db.Facts().BuiltIn
 	for i, t := range of {

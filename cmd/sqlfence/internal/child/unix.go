@@ -19,7 +19,6 @@ func signalGroup(leader int, s os.Signal) {
 	syscall.Kill(-leader, s.(syscall.Signal)) // there may be no process left
 }
 
-// leads reports whether a process has a group of its own.
 func leads(pid int) bool {
 	group, err := syscall.Getpgid(pid)
 	return err == nil && group == pid

@@ -72,9 +72,7 @@ func (a *app) dataSource() (string, error) {
 
 // withDatabase calls f with the database that the command is about, fenced if there are options. create says
 // that a file which isn't there is made.
-func (a *app) withDatabase(
-	create bool, f func(database.Source, *sql.DB) error, options ...sqlfence.Option,
-) error {
+func (a *app) withDatabase(create bool, f func(database.Source, *sql.DB) error, options ...sqlfence.Option) error {
 	source, err := a.text(create)
 	if err != nil {
 		return err
@@ -92,9 +90,7 @@ var withoutTables = sqlfence.WithMode(sqlfence.Enforce)
 
 // withTables calls f with the database that the command is about, fenced with the registered tables; compared is as for
 // registered.
-func (a *app) withTables(
-	create bool, compared *[]verify.Finding, f func(database.Source, *sql.DB) error,
-) error {
+func (a *app) withTables(create bool, compared *[]verify.Finding, f func(database.Source, *sql.DB) error) error {
 	options, err := a.registered(create, compared)
 	if err != nil {
 		return err

@@ -138,7 +138,6 @@ func place(schema string) string {
 	return "the schema " + schema
 }
 
-// words returns a registration as --table has it.
 func (r registered) words() string { return r.Table + "=" + strings.Join(r.Rules, ",") }
 
 // merged returns each table once, as the first program has registered it. Tables that programs have registered

@@ -74,31 +74,20 @@ func newListedRow(i tokens.Issued) listedRow {
 	return row
 }
 
-// tokenTable writes the table, without those columns behind the first ones that have nothing in them.
+// tokenTable writes the table, without those columns behind the first three that have nothing in them.
 func (a *app) tokenTable(found []listedRow) {
-	columns := []struct {
-		name string
-		of   func(t listedRow) string
-	}{
-		{"NAME", func(t listedRow) string { return t.Name }},
-		{"TOKEN", func(t listedRow) string { return strconv.FormatInt(t.Value, 10) }},
-		{"FENCE", func(t listedRow) string { return t.Fence }},
-		{"RANGE", func(t listedRow) string { return worn(t.Value) }},
-		{"ISSUED AT", func(t listedRow) string { return t.IssuedAt }},
-		{"ISSUED BY", func(t listedRow) string { return t.IssuedBy }},
+	rows := [][]string{{"NAME", "TOKEN", "FENCE", "RANGE", "ISSUED AT", "ISSUED BY"}}
+	for _, t := range found {
+		rows = append(rows, []string{t.Name, strconv.FormatInt(t.Value, 10), t.Fence, worn(t.Value), t.IssuedAt, t.IssuedBy})
 	}
-	var header []string
-	rows := make([][]string, len(found))
-	for i, c := range columns {
-		if i > 2 && !slices.ContainsFunc(found, func(t listedRow) bool { return c.of(t) != "" }) {
-			continue
-		}
-		header = append(header, c.name)
-		for j, t := range found {
-			rows[j] = append(rows[j], c.of(t))
+	for i := len(rows[0]) - 1; i > 2; i-- {
+		if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[i] != "" }) {
+			for j := range rows {
+				rows[j] = slices.Delete(rows[j], i, i+1)
+			}
 		}
 	}
-	a.table(header, rows)
+	a.table(rows[0], rows[1:])
 }
 
 // worn says of a token near the end of its range how much of that is used up; empty for another.

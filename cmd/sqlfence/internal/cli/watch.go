@@ -100,7 +100,6 @@ func (a *app) watchAll(
 	}
 }
 
-// checkAddresses refuses what isn't the address of a page.
 func checkAddresses(addresses []string) error {
 	for _, address := range addresses {
 		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
