@@ -42,7 +42,6 @@ func newKit(t testing.TB, h Harness, d sqlfence.Dialect) kit {
 // sharing hides io.Closer, so that the connector outlives one of its databases.
 type sharing struct{ driver.Connector }
 
-// holding returns a context with a token of the books.
 func holding(value int64) context.Context {
 	return sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books", Value: value})
 }

@@ -116,7 +116,6 @@ func (t *Telemetry) observeWrite(ctx context.Context, e sqlfence.Event) {
 	t.used(e.Tokens)
 }
 
-// used notes how much of the range of tokens is used up.
 func (t *Telemetry) used(tokens []sqlfence.Token) {
 	for _, token := range tokens {
 		t.resources.series(resource(token.Name)).set(float64(token.Value) / sqlfence.MaxToken)

@@ -178,7 +178,6 @@ func (l *look) nameOf(schema, name string) string {
 	return l.spell(schema, name)
 }
 
-// firstOf names the first of many.
 func firstOf(names []string) string {
 	const shown = 5
 	list := strings.Join(names[:min(len(names), shown)], ", ")

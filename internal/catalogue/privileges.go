@@ -76,7 +76,6 @@ func (l *look) checkClaimPrivileges(t target) {
 	}
 }
 
-// checkLedgerPrivileges reports whether it has found that some lack.
 func (l *look) checkLedgerPrivileges(t *Table, ledger *relation) bool {
 	var grants []string
 	for _, c := range ledger.columns {

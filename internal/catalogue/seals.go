@@ -29,7 +29,6 @@ func (l *look) sealOf(t target) (s seals, has bool) {
 	return l.db.seal(l, t)
 }
 
-// mark is the column that a seal compares tokens with.
 func (t target) mark() string { return cmp.Or(t.FenceColumn, t.Claim) }
 
 // differs says by the first difference of two definitions that there is one.

@@ -5,7 +5,6 @@ import (
 	"slices"
 )
 
-// checkSettings looks at the settings that guards and tokens depend on.
 func checkSettings(l *look) {
 	if len(l.tables) == 0 && !l.opts.Recognise {
 		return

@@ -107,7 +107,6 @@ func (c *Child) End(grace time.Duration) {
 	<-c.ended
 }
 
-// sendAll sends a signal to the command and to all that it has started.
 func (c *Child) sendAll(s os.Signal) {
 	pid := c.cmd.Process.Pid
 	together := c.grouped || leads(pid)

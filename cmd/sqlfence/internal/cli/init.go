@@ -170,7 +170,6 @@ func (a *app) writeApplied(what string, created ...string) error {
 	}{true, created}, func() { fmt.Fprintln(a.out, what) })
 }
 
-// setup brings sqlfence's own tables up to date.
 func (a *app) setup(ctx context.Context, source database.Source, db *sql.DB) (*tokens.Store, error) {
 	store, err := tokens.New(db, tokens.WithLogger(a.log))
 	if err != nil {

@@ -147,7 +147,6 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return g
 }
 
-// asGroup has a command that only has others say so.
 func asGroup(g *cobra.Command) {
 	g.Args = cobra.ArbitraryArgs
 	g.RunE = func(cmd *cobra.Command, args []string) error {

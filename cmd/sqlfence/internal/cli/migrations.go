@@ -95,7 +95,6 @@ func (f *folder) files(number string, c change) []file {
 	return []file{{name + ".up.sql", up}}
 }
 
-// create writes a file that isn't there yet.
 func create(path, text string) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

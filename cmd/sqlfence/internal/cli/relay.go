@@ -16,18 +16,16 @@ type relay struct {
 	cancel context.CancelCauseFunc
 
 	signals chan os.Signal
-	done    chan struct{}
 
 	mu    sync.Mutex
 	child *child.Child
 }
 
 func newRelay(signals ...os.Signal) *relay {
-	r := &relay{signals: make(chan os.Signal, 8), done: make(chan struct{})}
+	r := &relay{signals: make(chan os.Signal, 8)}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	signal.Notify(r.signals, signals...)
 	go func() {
-		defer close(r.done)
 		for s := range r.signals {
 			r.pass(s)
 		}
@@ -59,6 +57,5 @@ func (r *relay) start(start func() (*child.Child, error)) (*child.Child, error) 
 func (r *relay) stop() {
 	signal.Stop(r.signals)
 	close(r.signals)
-	<-r.done
 	r.cancel(nil)
 }

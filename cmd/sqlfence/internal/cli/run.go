@@ -143,7 +143,6 @@ func (j *job) terms() []lease.Term {
 	return terms
 }
 
-// pause is that between two attempts.
 func pause(wait time.Duration) time.Duration { return max(time.Millisecond, min(wait/10, time.Second)) }
 
 // supervise runs the command until it ends, or ctx does with the lease. The error has the command's

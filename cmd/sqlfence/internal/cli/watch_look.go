@@ -155,7 +155,6 @@ func (c counted) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s: %s %s", c.What, c.Statement, c.Table)) + " (" + c.Error + ")"
 }
 
-// inOrder returns what was counted, in the order of its texts.
 func inOrder(counts map[counted]int64) []counted {
 	return slices.SortedFunc(maps.Keys(counts), func(x, y counted) int {
 		return strings.Compare(x.String()+x.Program, y.String()+y.Program)
