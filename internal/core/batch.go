@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
+	"github.com/sqlfence/sqlfence/internal/sql/lex"
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
@@ -32,6 +33,9 @@ const (
 	needsNoOptions = "in a batch pgx takes no option but a query rewriter; pass plain arguments"
 	needsEnd       = "in the simple protocol pgx joins the statements of a batch, and the end of this statement " +
 		"can't be found; close its quotes, comments and brackets"
+	needsFirstPlace = "an earlier statement of the batch may change standard_conforming_strings, which decides where " +
+		"the strings of this statement end; send this statement separately, or pass strings that contain backslashes " +
+		"as arguments"
 	notObserved = "in a batch an observed statement is sent without its guard, because a failing guard would end " +
 		"the other statements"
 )
@@ -55,8 +59,8 @@ func (b *Batch) Add(ctx context.Context, r Request, plan *rewrite.Plan) (Request
 	if decided == passed {
 		s.follow(ctx, q.sent.Query)
 		q.commits = mayCommit(q.sent.Query)
-		b.moves = b.moves || s.session.Unsettles(q.sent.Query)
 	}
+	b.moves = b.moves || s.session.Unsettles(q.read.Query)
 	b.guarded = b.guarded || q.guarded
 	q.began = q.begin()
 	b.queued = append(b.queued, q)
@@ -75,6 +79,8 @@ func (q *queued) decideFor(ctx context.Context, b *Batch) (outcome, error) {
 		return refused, err
 	case q.read.options > 0:
 		reason = needsNoOptions
+	case q.read.Escapes != lex.EscapesUnknown && len(b.queued) > 0 && !b.joined:
+		reason = needsFirstPlace
 	case decided == guarded && b.moves:
 		reason = needsOwnMessage
 	case decided == passed && b.joined && !lang.IsWhole(q.conn.settings.profile.Dialect, q.sent.Query):

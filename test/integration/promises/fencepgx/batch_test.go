@@ -194,3 +194,70 @@ func TestBatchBeginsWithCommit(t *testing.T) {
 		s.givenBack(t)
 	})
 }
+
+// A statement that standard_conforming_strings decides about isn't sent behind others, which may change that setting
+// after the server was asked for it.
+func TestBatchIsRefusedWhereAStatementMayBeReadOtherwise(t *testing.T) {
+	const behind = `) , y AS (UPDATE books SET price = 30 WHERE id = 1 RETURNING 1) SELECT 1 --') SELECT 1`
+	for _, mode := range harness.PgxModes {
+		for _, now := range []struct{ begin, end, reads string }{
+			{"on", "off", `WITH x AS (SELECT 'a\', '` + behind},
+			{"off", "on", `WITH x AS (SELECT 'a\'` + behind},
+		} {
+			t.Run(mode.String()+" "+now.begin, func(t *testing.T) {
+				s := newShopBy(t, sqlfence.RowFence("fence_token"), func(c *pgxpool.Config) {
+					inMode(mode)(c)
+					c.ConnConfig.RuntimeParams["standard_conforming_strings"] = now.begin
+				})
+				unchanged := s.Unchanged(t)
+				simple := mode == pgx.QueryExecModeSimpleProtocol // the server reads all of the batch at once
+				for _, first := range []string{
+					"SET standard_conforming_strings = " + now.end,
+					"SELECT set_config('standard_conforming_strings', '" + now.end + "', false)",
+					"UPDATE pens SET price = length(set_config('standard_conforming_strings', '" + now.end + "', false))",
+				} {
+					b := new(pgx.Batch)
+					b.Queue(first)
+					b.Queue(now.reads)
+					if err := s.db.SendBatch(harness.Holding(t, 8), b).Close(); !simple {
+						harness.WantError(t, err, sqlfence.ErrUnguardable)
+					}
+					unchanged()
+				}
+				b := new(pgx.Batch)
+				b.Queue(now.reads)
+				b.Queue("SELECT 1")
+				if err := s.db.SendBatch(harness.Holding(t, 8), b).Close(); err != nil && !simple {
+					t.Errorf("in front of others: %v", err)
+				}
+				unchanged()
+			})
+		}
+	}
+}
+
+// A guard isn't sent behind a guarded statement that may move its session, either.
+func TestBatchMovesByAGuardedStatement(t *testing.T) {
+	s := newShop(t, sqlfence.Ledger(), sqlfence.WithTable("shelves", sqlfence.Serial("serial")))
+	var home string
+	if err := s.db.QueryRow(t.Context(), "SELECT current_schema()").Scan(&home); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := home + "_elsewhere"
+	for _, query := range []string{
+		"CREATE TABLE shelves (path text, serial bigint)",
+		"INSERT INTO shelves VALUES ('', 1)",
+		"CREATE SCHEMA " + elsewhere,
+		"CREATE TABLE " + elsewhere + ".fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL)",
+		"INSERT INTO " + elsewhere + ".fencing_tokens VALUES ('books', 8)",
+	} {
+		s.Exec(t, query)
+	}
+	defer s.Exec(t, "DROP SCHEMA "+elsewhere+" CASCADE")
+	unchanged := s.Unchanged(t)
+	b := new(pgx.Batch)
+	b.Queue("UPDATE shelves SET path = set_config('search_path', '" + elsewhere + ", " + home + "', false)")
+	b.Queue(setPrice, 30, 1)
+	harness.WantError(t, s.db.SendBatch(harness.Holding(t, 8), b).Close(), sqlfence.ErrUnguardable)
+	unchanged()
+}
