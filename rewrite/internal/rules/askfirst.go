@@ -51,19 +51,28 @@ func (p inserting) askBeforeRows(w *read.Write, ins *read.Insertion) {
 		p.insertText(at, "*/ WHERE ")
 		p.insert(at, render.OpAnd, render.SetOf(render.RuleLedger), "")
 		return
-	case p.asksInMark(w, ins):
+	case p.asksInMark(w, ins), p.insertion.asked:
 		return
-	case len(ins.Arms) == 1 && len(ins.Arms[0].Rows) > 0:
-		row := ins.Arms[0].Rows[0]
-		for n := 0; !p.Item(row, n).Empty(); n++ {
-			if v := p.Item(row, n); p.hasType(v) {
-				p.insert(p.Offset(v.Lo), render.OpBeforeRow, render.SetOf(render.RuleLedger), "")
-				p.insert(p.After(v.Hi), render.OpBehindRow, render.SetOf(render.RuleLedger), "")
-				return
-			}
-		}
 	}
 	p.plan.AsksLate = true
+}
+
+// askInValue has the ledger asked before a value of the first row to insert, if there are several rows or values that
+// aren't bare, and one of the first row's has a type of its own. It reports whether there is one.
+func (p inserting) askInValue(w *read.Write, ins *read.Insertion) bool {
+	values := w.Verb != read.Merge && ins.Source == read.Values && !ins.Rows.Empty()
+	if !values || p.isBareRow(ins) || p.asksInMark(w, ins) || len(ins.Arms) != 1 || len(ins.Arms[0].Rows) == 0 {
+		return false
+	}
+	row := ins.Arms[0].Rows[0]
+	for n := 0; !p.Item(row, n).Empty(); n++ {
+		if v := p.Item(row, n); p.hasType(v) {
+			p.insert(p.Offset(v.Lo), render.OpBeforeRow, render.SetOf(render.RuleLedger), "")
+			p.insert(p.After(v.Hi), render.OpBehindRow, render.SetOf(render.RuleLedger), "")
+			return true
+		}
+	}
+	return false
 }
 
 // limits reports whether a query may end with clauses behind which there is no place for an OFFSET.

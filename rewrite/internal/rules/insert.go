@@ -25,6 +25,7 @@ type insertion struct {
 	returned bool           // the rows' keys don't show, but each row's is checked once it is stored
 	unmarked bool           // the rows' keys don't show, so their tokens are left to the default
 	asks     bool           // the mark of the first row asks the ledger
+	asked    bool           // a value of the first row does
 }
 
 // insertInto plans an INSERT.
@@ -216,6 +217,7 @@ func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 		return false
 	}
 	p.insertion.asks = p.asksInMark(w, ins)
+	p.insertion.asked = p.asksTwice() && p.askInValue(w, ins) // the rules' own values stand behind the row's last one
 	for i := range ins.Arms {
 		if !p.rowArm(w, &ins.Arms[i]) {
 			return false

@@ -53,6 +53,23 @@ func TestLedgerIsNotShadowed(t *testing.T) {
 	})
 }
 
+// A new row's only value with a type of its own, which asks the ledger, may be the last one. The serial stands behind it.
+func TestLastValueOfNewRowAsksTheLedger(t *testing.T) {
+	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
+		sh := askedShop(t, s)
+		sh.Reset(t, 8)
+		for _, values := range []string{"((SELECT 4), 5)", "((SELECT 5), abs(-5)), (6, (SELECT 5))", "((SELECT 7),5)ON CONFLICT DO NOTHING"} {
+			query := "INSERT INTO books (id, price) VALUES " + values
+			_, err := sh.DB.ExecContext(harness.Holding(t, 7), query)
+			harness.WantStale(t, err, 7, 8)
+			if _, err := sh.DB.ExecContext(harness.Holding(t, 8), query); err != nil {
+				t.Errorf("%s: %v", query, err)
+			}
+		}
+		sh.WantVersions(t, "1:10#null 2:10#null 3:10#null 4:5#1 5:5#1 6:5#1 7:5#1")
+	})
+}
+
 func TestLedgerIsAskedFirst(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		for name, rules := range askedRules {
