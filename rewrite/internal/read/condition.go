@@ -96,11 +96,11 @@ func (t *Text) isPure(lo, hi int) bool {
 			"group", "having", "over", "window", "tablesample", "into", "nextval", "rownum") {
 			return false
 		}
-		if i+1 < hi && t.Tokens[i+1].Is('(') &&
+		if i+1 < hi && t.Tokens[i+1].Is('(') && (i > lo && t.Tokens[i-1].Is('.') ||
 			!t.isWord(tok, "and", "or", "not", "in", "any", "all", "some", "between", "is", "like", "ilike", "escape",
 				"when", "then", "else", "row", "cast",
 				"exists", "select", "where", "on", "max", "min", "count",
-				"coalesce", "nullif", "lower", "upper", "length", "abs", "now", "date_add", "date_sub") {
+				"coalesce", "nullif", "lower", "upper", "length", "abs", "now", "date_add", "date_sub")) {
 			return false
 		}
 	}

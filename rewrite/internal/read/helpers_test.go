@@ -30,6 +30,7 @@ func TestRepeatable(t *testing.T) {
 		{Postgres, "id = $1 AND lower(a) = 'x' OR b IN (1, 2)", "id = $1 AND lower(a) = 'x' OR b IN (1, 2)"},
 		{Postgres, "id = $1 AND f(x) AND b", "id = $1 | b"},
 		{Postgres, "f(x) AND \"g\"(x)", ""},
+		{Postgres, "shop.lower(a) = 'x' AND b = 1", "b = 1"}, // the application's own
 		{Postgres, "id = $1 OR f(x)", ""},
 		{Postgres, "id = 1 AND EXISTS (SELECT 1)", "id = 1 AND EXISTS (SELECT 1)"},
 		{Postgres, "id IN (SELECT id FROM due) AND f(x) AND id = 1", "id = 1"}, // the subquery may fail
