@@ -34,7 +34,9 @@ func TestNamesakes(t *testing.T) {
 			"DEALLOCATE books", "DROP ROUTINE books", "DROP AGGREGATE books(int)", "DROP FUNCTION f(books) CASCADE",
 			"LISTEN books", "NOTIFY books, 'x'", "UNLISTEN books",
 			"DECLARE books CURSOR FOR SELECT 1", "PREPARE books (books) AS DELETE FROM pens", "FETCH NEXT FROM books", "MOVE books", "CLOSE books", "SET ROLE books",
+			"PREPARE p AS INSERT INTO pens SELECT id FROM books", "PREPARE p AS UPDATE pens SET a = (SELECT max(id) FROM books)",
 		}, []string{
+			"PREPARE p AS INSERT INTO pens SELECT (WITH x AS (DELETE FROM books RETURNING 1) SELECT * FROM x)",
 			"CALL p(books => 1)", "PREPARE books AS DELETE FROM books", "PREPARE p AS DELETE FROM books",
 			"DO $$BEGIN CALL books(); END$$", "DECLARE c CURSOR FOR WITH x AS (DELETE FROM books RETURNING 1) SELECT * FROM x",
 		}},

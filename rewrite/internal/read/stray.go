@@ -18,19 +18,17 @@ func (t walker) strays() {
 	for i := int(t.Lo); i < int(t.Hi); i++ {
 		i = t.pastPlain(i)
 		tok := &t.Tokens[i]
-		if tok.Kind != lex.Word || tok.Label {
-			continue
-		}
 		switch {
+		case tok.Kind != lex.Word:
+		case len(claimed) > 0 && int(claimed[0]) == i: // also behind the AS of PREPARE
+			claimed = claimed[1:]
+		case tok.Label:
 		case t.isWord(tok, "into"):
 			before := len(t.verbs) - len(claimed)
 			if t.grammar.CreatesFrom.Is() && (before == 0 || t.verbs[before-1] != int32(i-1)) {
 				t.selectsInto(i)
 			}
-		case !t.isWord(tok, "insert", "update", "delete", "merge", "replace"):
-		case len(claimed) > 0 && int(claimed[0]) == i:
-			claimed = claimed[1:]
-		case t.mayBegin(i):
+		case t.isWord(tok, "insert", "update", "delete", "merge", "replace") && t.mayBegin(i):
 			t.hides(i)
 		}
 	}
