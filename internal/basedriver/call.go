@@ -111,7 +111,11 @@ func QueryStmt(ctx context.Context, s driver.Stmt, args []driver.NamedValue) (dr
 // database/sql would do. If it returns an error and a transaction, the caller must roll the transaction back.
 func Begin(ctx context.Context, c driver.Conn, opts driver.TxOptions) (driver.Tx, error) {
 	if c, ok := c.(driver.ConnBeginTx); ok {
-		return c.BeginTx(ctx, opts)
+		tx, err := c.BeginTx(ctx, opts)
+		if err != nil {
+			return nil, err // modernc.org/sqlite returns a nil *tx with it, which isn't a nil driver.Tx
+		}
+		return tx, nil
 	}
 	if opts.Isolation != 0 {
 		return nil, errors.New("sql: driver does not support non-default isolation level")
@@ -120,10 +124,10 @@ func Begin(ctx context.Context, c driver.Conn, opts driver.TxOptions) (driver.Tx
 		return nil, errors.New("sql: driver does not support read-only transactions")
 	}
 	tx, err := c.Begin()
-	if err == nil && ctx.Err() != nil {
-		return tx, ctx.Err()
+	if err != nil {
+		return nil, err
 	}
-	return tx, err
+	return tx, ctx.Err()
 }
 
 // plain returns arguments for a driver that takes no context and no names.

@@ -2,6 +2,9 @@ package errors_test
 
 import (
 	"context"
+	"database/sql"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sqlfence/sqlfence"
@@ -39,4 +42,35 @@ func TestNoTransactionBeginsInAnOpenOne(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A BEGIN that fails is the driver's error, on SQLite for example while another connection writes. modernc returns a
+// nil pointer as the transaction then.
+func TestABeginThatFailsIsTheDriversError(t *testing.T) {
+	for _, driver := range []string{"sqlite", "sqlite3"} {
+		t.Run(driver, func(t *testing.T) {
+			dsn := "file:" + filepath.Join(t.TempDir(), "shop.db") + "?_txlock=immediate&_busy_timeout=0"
+			plain, err := sql.Open(driver, dsn)
+			writer := harness.CloseAtEnd(t, plain, err)
+			fenced, err := sqlfence.Open(driver, dsn, sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
+			db := harness.CloseAtEnd(t, fenced, err)
+			if _, err := writer.Exec("CREATE TABLE books (id integer PRIMARY KEY, fence_token bigint NOT NULL)"); err != nil {
+				t.Fatal(err)
+			}
+			tx := harness.Begin(t.Context(), t, writer, sql.LevelDefault)
+			if _, err := tx.Exec("INSERT INTO books VALUES (1, 0)"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := db.BeginTx(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "locked") {
+				t.Errorf("BEGIN while another connection writes: %v", err)
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			second := harness.Begin(t.Context(), t, db, sql.LevelDefault)
+			if err := second.Commit(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
