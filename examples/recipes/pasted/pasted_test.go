@@ -26,6 +26,7 @@ var pages = map[string]int{
 	"docs/adopting.md":   9,
 	"docs/jobs.md":       11,
 	"docs/leases.md":     4,
+	"docs/operations.md": 1,
 	"docs/recipes.md":    18,
 	"docs/rowlock.md":    2,
 	"docs/which-form.md": 0,
