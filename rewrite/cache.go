@@ -58,8 +58,8 @@ func (c *cache) get(query string, hash uint64) *Plan {
 	return s.plan
 }
 
-// put keeps the plan of query; the first of two racing for one query stays. A plan that
-// would take the room of too many others isn't kept.
+// put caches the plan of query. If two callers race, the first plan stays. A plan that would displace too many other
+// plans isn't cached.
 func (c *cache) put(query string, hash uint64, p *Plan) {
 	s := &slot{query: query, hash: hash, plan: p, bytes: slotBytes + len(query) + p.Size()}
 	if s.bytes > c.max/maxShare {

@@ -5,8 +5,7 @@
 //
 // # Use
 //
-// [New] takes the tables and their rules. [Rewriter.Plan] reads a statement and says
-// what to do with it:
+// [New] takes the tables and their rules. [Rewriter.Plan] reads a statement and returns a verdict:
 //
 //   - "pass": it writes to no registered table. Send it as it is.
 //   - "guard": it writes to one. [Plan.Render] returns the statement with its guard for
@@ -22,18 +21,17 @@
 // A statement that mentions a registered table in any way but a plain read is guarded
 // or refused. The package doesn't guess what a statement means.
 //
-// The user's bytes stay, in their order; text is only inserted. (DEFAULT VALUES stays in
-// a comment.) Placeholders with numbers keep these. SQLite counts a bare ? from those before
-// it, among them the guard's, so that its arguments stand between the statement's own.
+// Rendering only inserts text: the user's bytes stay, in their order. (DEFAULT VALUES stays in a comment.) Numbered
+// placeholders keep their numbers. SQLite numbers a bare ? by the placeholders before it, including the guard's, so the
+// guard's arguments are placed among the statement's.
 //
-// A guarded statement is applied whole, or raises and changes nothing. It raises if it reaches a
-// row with a stored token higher than its own, at any isolation level, and, with the ledger, if its
-// token isn't the newest of its name, and, with a claim, if the row's generation isn't its token's.
-// Of several reasons it raises a token's first, then a conflict
-// of serials, then a lock.
+// A guarded statement is applied whole, or raises and changes nothing. It raises if it reaches a row with a stored
+// token higher than the write's token, at any isolation level. With the ledger it also raises if the write's token
+// isn't the newest of its name, and with a claim if the row's claim value isn't the token's. Of several reasons the
+// statement raises a token's first, then a conflict of serials, then a lock.
 //
-// A plan to guard is never rendered without its guard: missing values are an error.
-// Rendering the same values returns the same text, which statement caches rely on.
+// A plan to guard is never rendered without its guard: missing values are an error. Statement caches rely on stable
+// text, so equal values always render the same text.
 //
 // A Rewriter and its plans are safe for concurrent use. A Rewriter caches plans by the
 // statement's text.
@@ -43,12 +41,10 @@
 // It runs nothing and doesn't import database/sql: package sqlfence finds the tokens,
 // sends the text and turns errors into types.
 //
-// It is no parser of SQL: it may pass or guard a statement that the database then
-// refuses. It doesn't know the database's schema, so it doesn't recognise a view,
-// trigger, rule or function that writes to a registered table; see package sqlfence
-// for what can be done about those.
+// The package is no SQL parser: it may pass or guard a statement that the database then rejects. It doesn't know the
+// database's schema, so it doesn't recognise a view, trigger, rule or function that writes to a registered table;
+// package sqlfence documents how to cover views, triggers, rules and functions.
 //
-// It reads the SQL of PostgreSQL, SQLite, and MySQL and MariaDB. It refuses a text that means
-// something else under another setting, such as standard_conforming_strings, unless the text is
-// valid only under the default.
+// The package reads the SQL of PostgreSQL, SQLite, MySQL and MariaDB. It refuses a text with a meaning that depends on
+// a setting, such as standard_conforming_strings, unless the text is valid only under the default.
 package rewrite

@@ -28,8 +28,8 @@ type Rewriter struct {
 	plans plans
 }
 
-// New returns a rewriter that guards tables. Without any table, too, it refuses
-// statements that write or define the tables of sqlfence's own packages.
+// New returns a rewriter that guards tables. Even without tables, the rewriter refuses statements that write or define
+// the tables of sqlfence's packages.
 //
 // It keeps the plans of the statements used last, of each variant of [Rewriter.PlanFor] as many as take
 // about 4 MiB together, which is 2,000 or more short statements. A plan isn't kept of a statement of more than
@@ -109,19 +109,18 @@ func (r *Rewriter) Unregistered(query string) (names []string) {
 	return r.rules.Unregistered(query)
 }
 
-// WithLedgerFunction returns a rewriter for the same tables. On PostgreSQL its guards call the function that
-// package tokens installs in this schema, and those of r the one that the session's search path leads to. It has a
-// cache of its own, and is safe for concurrent use. For other databases it is r.
+// WithLedgerFunction returns a rewriter for the same tables. On PostgreSQL its guards call the function that package
+// tokens installs in this schema, while the guards of r call the function that the session's search path resolves to.
+// The new rewriter has a separate cache, and is safe for concurrent use. For other databases the result is r.
 //
 // The schema is a name as the database stores it.
 func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
 	return r.speaking((*render.Dialect).WithLedgerFunction, schema)
 }
 
-// WithLedgerSchema returns a rewriter for the same tables. Its guards ask the ledger of this
-// schema, or in MySQL of this database, wherever the session finds names without one. It has a
-// cache of its own, and is safe for concurrent use. On SQLite, where each file has a ledger for its
-// tables, it is r.
+// WithLedgerSchema returns a rewriter for the same tables. Its guards query the ledger of this schema (in MySQL, of
+// this database), wherever the session resolves unqualified names. The new rewriter has a separate cache, and is safe
+// for concurrent use. On SQLite, where each file has a ledger for its tables, the result is r.
 //
 // The schema is a name as the database stores it.
 func (r *Rewriter) WithLedgerSchema(schema string) *Rewriter {
@@ -140,14 +139,13 @@ func (r *Rewriter) speaking(form func(*render.Dialect, string) *render.Dialect, 
 	return &Rewriter{r.rules.Speaking(says), newPlans()}
 }
 
-// Wrote reports whether a plan with a guard is the rewriter's, and not that of one for the same tables that asks the
+// Wrote reports whether this rewriter made a plan with a guard, and not a rewriter for the same tables that queries the
 // ledger in another way.
 func (r *Rewriter) Wrote(p *Plan) bool { return p.Source.Dialect == r.rules.Dialect }
 
-// ReadMarker finds the marker of one of the rewriter's guards in a database's error. What says
-// the same for another reason isn't one: the error of another statement, or of a value that
-// reads like a marker. values returns those that the statement was rendered with, and is called for the
-// refusal of a Claim alone; nil will do where no table has one.
+// ReadMarker finds the marker of one of the rewriter's guards in a database's error. It rejects equal text from another
+// source: the error of another statement, or of a value that reads like a marker. values returns the values that the
+// statement was rendered with. It is called only for the refusal of a Claim, and may be nil if no table has a Claim.
 func (r *Rewriter) ReadMarker(err error, values func() *Values) (guard.Marker, bool) {
 	if err == nil || r.rules.Dialect == nil {
 		return guard.Marker{}, false

@@ -7,7 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// runsNothing are the words that begin a statement which runs no other one, whatever names and strings it has.
+// runsNothing are the first words of statements that never run another statement, whatever names and strings they
+// contain.
 var runsNothing = []string{
 	"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set", "reset", "show", "lock",
 	"listen", "unlisten", "notify", "deallocate", "discard", "close",
@@ -45,8 +46,7 @@ func MayExecute(d dialect.Dialect, query string) (may, alone bool) {
 	return may, alone
 }
 
-// Prepared returns the statement that a PREPARE in SQL prepares. A text that begins with anything else is returned
-// as it is.
+// Prepared returns the statement that an SQL PREPARE prepares. Any other text is returned unchanged.
 func Prepared(d dialect.Dialect, text string) string {
 	g, err := grammar(d)
 	if err != nil {

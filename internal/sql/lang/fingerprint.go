@@ -7,15 +7,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Fingerprint returns a statement without its values: constants and placeholders are ?, a
-// list of them in brackets is (?), and so are several such rows, of VALUES or IN;
-// comments are left out, and blanks are one. So statements that differ in their values
-// only, or in how many there are, have one fingerprint. Words stay as they were written,
-// those in quotes, too, which are names.
+// Fingerprint returns a statement without its values: constants and placeholders are ?, a list of values in brackets is
+// (?), and several such rows, of VALUES or IN, are one (?). Comments are left out, and each run of blanks is one blank.
+// Statements that differ only in their values, or in the number of values, have the same fingerprint. Identifiers keep
+// their spelling, with or without quotes.
 //
-// Of a text that can't be read, or for a dialect without guards, it returns the first word
-// with "…" behind it: the rest may hold values. It is for reports, and nothing may
-// be decided by it.
+// If a text can't be read, or the dialect has no guards, Fingerprint returns the first word followed by "…", because
+// the rest may hold values. A fingerprint is for reports; no decision may depend on a fingerprint.
 func Fingerprint(d dialect.Dialect, query string) string {
 	tokens, ok := tokensOf(d, query)
 	if !ok {
@@ -52,8 +50,7 @@ func isList(tokens []lex.Token, open int) bool {
 	return tokens[open].Plain && int(tokens[open].Mate) > open+1
 }
 
-// lastList returns the token that ends the last one of the lists that begin here, with
-// commas between them.
+// lastList returns the closing bracket of the last list in a comma-separated sequence of lists that begins at open.
 func lastList(tokens []lex.Token, open int) int {
 	for {
 		end := int(tokens[open].Mate)

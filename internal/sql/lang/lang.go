@@ -1,5 +1,5 @@
-// Package lang says of a text what needs no tables to be known: which name it is, which kind of statement,
-// which one but for its values.
+// Package lang analyses names and statements without knowing the tables: it parses names, finds a statement's kind, and
+// makes a fingerprint without the values.
 package lang
 
 import (
@@ -16,8 +16,8 @@ func grammar(d dialect.Dialect) (*lex.Grammar, error) {
 	return db.Grammar, nil
 }
 
-// IsWhole reports whether a text can be read to its end, with nothing left open: text behind it is read as by itself.
-// PostgreSQL's plain strings are read as they are without backslash escapes.
+// IsWhole reports whether a text can be read to its end with nothing left open, so that text appended to it is read as
+// if it stood alone. Plain PostgreSQL strings are read without backslash escapes.
 func IsWhole(d dialect.Dialect, query string) bool {
 	g, err := grammar(d)
 	if err != nil {
@@ -27,7 +27,8 @@ func IsWhole(d dialect.Dialect, query string) bool {
 	return fault == nil
 }
 
-// Misplaces reports whether such a driver, also one that knows no dollar quotes, may put them elsewhere.
+// Misplaces reports whether a driver that writes values into the text, even a driver without support for dollar quotes,
+// may put values where the database reads no placeholder.
 func Misplaces(d dialect.Dialect, query string) bool {
 	g, err := grammar(d)
 	return err != nil || g.Lex.Misplaces(query)

@@ -12,9 +12,9 @@ func ParseName(d dialect.Dialect, s string) (schema, name string, err error) {
 	return g.Lex.ParseName(s)
 }
 
-// SpellName reads a name as [ParseName] does, and returns it as it has to be sent to the database.
-// That is another than ParseName's where servers differ in whether they tell the capital letters of
-// tables apart: in MySQL it has those of s.
+// SpellName reads a name as [ParseName] does, and returns the spelling that must be sent to the database. The two
+// results differ if only some servers ignore the case of table names: in MySQL, SpellName keeps the capital letters of
+// s.
 func SpellName(d dialect.Dialect, s string) (schema, name string, err error) {
 	g, err := grammar(d)
 	if err != nil {

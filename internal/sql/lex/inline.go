@@ -7,10 +7,10 @@ import "strings"
 // strings, quoted names, comments and, since 5.9, dollar quotes, but no names: in a$1 it finds $1, and in date'\' a
 // string with escapes.
 
-// Inlines reports whether a driver that writes values into the text finds the same placeholders there as the server
-// does, and puts no value where it would run together with a string. It holds for a database with drivers that don't do
-// so. older: also one that knows no dollar quotes. pgx writes values only where standard_conforming_strings is on and
-// client_encoding is UTF8.
+// Inlines reports whether a driver that writes values into the text finds the same placeholders as the server, and puts
+// no value where the value would run together with a string. Databases with drivers that send arguments separately
+// always pass. If older is set, drivers without support for dollar quotes must pass as well. pgx writes values into the
+// text only if standard_conforming_strings is on and client_encoding is UTF8.
 func (r *Rules) Inlines(text string, older bool) bool {
 	if !r.DollarQuotes.Is() {
 		return true
@@ -22,7 +22,7 @@ func (r *Rules) Inlines(text string, older bool) bool {
 	before, newer, old := Kind(0), -1, -1
 	for i := range tokens {
 		tok := &tokens[i]
-		// 'a' and a string behind a newline are one string.
+		// The server joins 'a' and a string on the next line into one string.
 		if tok.Kind == Param && before == Text || tok.Kind == Text && before == Param {
 			return false
 		}
@@ -37,7 +37,8 @@ func (r *Rules) Inlines(text string, older bool) bool {
 	return r.inlinedAt(text, newer+1, true) < 0 && (!older || r.inlinedAt(text, old+1, false) < 0)
 }
 
-// Misplaces is the opposite, for any text with arguments: most have no sign that these scanners differ by.
+// Misplaces is the opposite of Inlines for any text with arguments. Most texts contain neither a backslash nor a stray
+// dollar, the only signs that the scanners read differently.
 func (r *Rules) Misplaces(text string) bool {
 	return r.DollarQuotes.Is() && (strings.IndexByte(text, '\\') >= 0 || hasStrayDollar(text)) && !r.Inlines(text, true)
 }
@@ -90,7 +91,7 @@ func (r *Rules) inlinedAt(s string, i int, dollars bool) int {
 	return -1
 }
 
-// quoteEnd returns the place behind the quote that ends what has begun before i, or behind the text.
+// quoteEnd returns the offset after the closing quote of the string or name that is open at i, or the length of s.
 func quoteEnd(s string, i int, quote byte, escapes bool) int {
 	for ; i < len(s); i++ {
 		switch {

@@ -1,7 +1,7 @@
 // Package lex splits the text of SQL statements into tokens, as a database's own
 // scanner does, and reads and writes names. What differs from database to database is
-// a value, [Rules], one file a database; a text that could be read in two ways is an
-// error. A [Grammar] says which statements a database has, for what reads the tokens.
+// a value, [Rules], one file a database; a text that could be read in two ways is an error. A [Grammar] tells the
+// readers of the tokens which statements a database has.
 package lex
 
 import (
@@ -243,8 +243,8 @@ func (s *scanner) param() *Error {
 	return nil
 }
 
-// number reads digits and dots. What may follow them, as in 1e5, 0x1F or 1_000,
-// becomes a word of its own: databases differ there, and nothing depends on it.
+// number reads digits and dots. The rest of a number such as 1e5, 0x1F or 1_000 becomes a separate word: databases
+// differ in how they read the rest, and no caller depends on the rest.
 func (s *scanner) number() {
 	// Two dots are a range of PL/pgSQL; they end a number.
 	i := s.pos
@@ -318,7 +318,7 @@ func (s *scanner) dollar() *Error {
 	return nil
 }
 
-// single reads one byte that is a token wherever it stands.
+// single reads a byte that always forms a token alone.
 func (s *scanner) single() {
 	c, start := s.src[s.pos], int32(s.pos)
 	s.pos++
@@ -328,8 +328,8 @@ func (s *scanner) single() {
 	*s.add() = Token{Kind: Punct, Char: c, Start: start, End: start + 1}
 }
 
-// members reads the members of a list that come next and are digits or a placeholder, each with the comma behind it; a
-// placeholder's number, too. It moves nowhere else, and so reads nothing that the other methods would read otherwise.
+// members reads list members that consist of digits, or of a placeholder with its number, each with the comma after the
+// member. It stops at anything else, and so reads nothing that the other methods would read differently.
 func (s *scanner) members() {
 	src, toks := s.src, s.toks
 	for len(toks)+2 <= cap(toks) {

@@ -67,8 +67,8 @@ func (r *Rules) ParseColumn(s string) (string, error) {
 	return name, err
 }
 
-// QualifiedName reads a name of up to three parts from token i on. It returns the last two and the
-// index behind them.
+// QualifiedName reads a name of up to three parts from token i on. It returns the last two parts and the index of the
+// token after the name.
 func (r *Rules) QualifiedName(src string, toks []Token, i int) (schema, name string, next int, ok bool) {
 	for parts := 1; parts <= 3; parts++ {
 		part, ok := r.Name(src, &toks[i])
@@ -134,8 +134,8 @@ func Unquote(s string) string {
 	return strings.ReplaceAll(inner, string([]byte{q, q}), string(q))
 }
 
-// unescape reads the \XXXX and \+XXXXXX of a U&"" name. A malformed one is an
-// error in PostgreSQL, so what is made of it doesn't matter.
+// unescape reads the \XXXX and \+XXXXXX of a U&"" name. PostgreSQL rejects a malformed escape, so the result for a
+// malformed escape doesn't matter.
 func unescape(s string) string {
 	var b strings.Builder
 	high := rune(-1) // the first of a surrogate pair

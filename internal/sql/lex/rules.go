@@ -66,7 +66,7 @@ func NewRules(r Rules) *Rules {
 	return &r
 }
 
-// A byteClass says what a token is that begins with a byte.
+// A byteClass is the kind of token that a byte begins.
 type byteClass uint8
 
 const (
@@ -109,7 +109,7 @@ const firstOfMark = 0xEF
 type Escapes uint8
 
 const (
-	// EscapesUnknown: a text that has other tokens by one of the settings is an error.
+	// EscapesUnknown: a text is an error if the settings change how the text is split into tokens.
 	EscapesUnknown Escapes = iota
 	// EscapesNone: in none, as by standard_conforming_strings or NO_BACKSLASH_ESCAPES.
 	EscapesNone

@@ -32,7 +32,7 @@ func (t *Scanned) TokenText(i int32) string { return t.Src[t.Tokens[i].Start:t.T
 // Word reports whether token i is one of the words, unquoted, in any case.
 func (t *Scanned) Word(i int32, words ...string) bool { return t.Tokens[i].IsWord(t.Src, words...) }
 
-// Name returns the name that token i stands for, normalised, if it is one.
+// Name returns token i as a normalised name; ok reports whether the token is a name.
 func (t *Scanned) Name(i int) (name string, ok bool) {
 	return t.Rules.Name(t.Src, &t.Tokens[min(i, len(t.Tokens)-1)])
 }
@@ -52,8 +52,8 @@ func (t *Scanned) Find(s Span, of func(name string) int) (found int, at int32) {
 	return -1, -1
 }
 
-// Item returns item n, from 0, of a list, tokens s; it is empty if there are fewer, or where
-// it can't be told which that is.
+// Item returns item n, from 0, of the list in tokens s. The result is empty if the list has fewer items, or if an item
+// before n such as t.* stands for an unknown number of columns.
 func (t *Scanned) Item(s Span, n int) Span {
 	lo, hi := int(s.Lo), int(s.Hi)
 	for ; n > 0 && lo < hi; n-- {

@@ -110,9 +110,8 @@ func (s *scanner) depends() string {
 		"blank or quotes before this byte"
 }
 
-// continues moves to the quote that continues the string just closed: one that
-// follows after blanks with a newline among them. It matters where a quote by itself
-// would begin a string that reads otherwise.
+// continues moves to the quote that continues the string just closed, a quote after blanks with a newline among them.
+// Otherwise the quote would begin a separate string, which may be read by other rules.
 func (s *scanner) continues() bool {
 	back := s.pos
 	newline := false

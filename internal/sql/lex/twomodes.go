@@ -59,8 +59,8 @@ func sets(hint, variable string) bool {
 	return strings.Contains(hint, "set_var") && strings.Contains(hint, variable)
 }
 
-// digitWord reads what begins with a digit: a number, or a name such as 1books. Behind the
-// dot of a name it is a name.
+// digitWord reads a number, or a name that begins with a digit, such as 1books. Right after the dot of a qualified name
+// the word is always a name.
 func (s *scanner) digitWord() *Error {
 	start := s.pos
 	if n := len(s.toks); n > 0 && s.toks[n-1].Is('.') && int(s.toks[n-1].End) == start {
@@ -121,8 +121,8 @@ func (s *scanner) numberEnd() int {
 	return i
 }
 
-// dotDigit reads a dot before a digit: right behind a word it is that of a name, else a number
-// begins with it.
+// dotDigit reads a dot before a digit. Right after a word the dot separates the parts of a name; otherwise the dot
+// begins a number.
 func (s *scanner) dotDigit() *Error {
 	start := s.pos
 	if n := len(s.toks); n > 0 && int(s.toks[n-1].End) == start {
@@ -173,7 +173,7 @@ func (s *scanner) atVariable() *Error {
 	return nil
 }
 
-// questionMark reads a placeholder. Where a name goes on behind it, it is none.
+// questionMark reads a placeholder. A question mark directly before a name character is an error.
 func (s *scanner) questionMark() *Error {
 	start := s.pos
 	if IsNamePart(s.at(1)) {

@@ -57,9 +57,9 @@ func (s *scanner) word() *Error {
 	return nil
 }
 
-// endsNumber reports whether the word from start to end, right behind digits, is the rest of a number to each server:
-// 1e5, 1e-5, 0x1F or 1_000. MySQL's numbers have been read whole. Any other word, as in 4WHERE or 4e0WHERE, is one of
-// its own to some servers, and an error for others.
+// endsNumber reports whether every server reads the word from start to end, right after digits, as the rest of a
+// number: 1e5, 1e-5, 0x1F or 1_000. MySQL's numbers were read whole before. Some servers read any other word, as in
+// 4WHERE or 4e0WHERE, as a separate word, and the other servers reject the text.
 func (s *scanner) endsNumber(digits *Token, start, end int) bool {
 	if s.rules.DigitNames.Is() {
 		return false
@@ -141,9 +141,8 @@ func (s *scanner) quotedName(start int, close byte, doubles bool) *Error {
 	return &Error{start, "a quoted name is never closed", Rejected}
 }
 
-// blankInWord refuses what Unicode calls blank space in the word that began at
-// start. To SQLite it is part of the name; mattn's driver cuts it off at the ends of
-// what follows the first statement, and so makes another name of it.
+// blankInWord refuses Unicode blanks in the word that began at start. SQLite reads the blank as part of the name;
+// mattn's driver trims blanks at both ends of the text after the first statement, and so changes the name.
 func (s *scanner) blankInWord(start int) *Error {
 	if !s.rules.NoBlankInWords.Is() {
 		return nil

@@ -6,11 +6,10 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// Where the ledger is asked once the statement has locked its rows, a stale holder would first
-// get the error of a constraint that its row breaks. So the ledger is asked before the first
-// row as well: by a query without a lock, which raises if the snapshot has a newer token, and
-// has nothing against any other. It saves no write from anything, so where it has no place the
-// statement goes without it, and its plan says so.
+// If the ledger is checked only after the statement has locked its rows, a stale holder first gets the error of a
+// constraint that its row breaks. So the ledger is also checked before the first row, by a query without a lock. The
+// query raises if the snapshot has a newer token, and accepts any other token. The early check only improves the error
+// message. If there is no place for the early check, Plan.AsksLate is set.
 
 // asksTwice reports whether the ledger is asked before the target's first row, and again at the end.
 func (p writing) asksTwice() bool {
@@ -75,12 +74,12 @@ func (p inserting) askInValue(w *read.Write, ins *read.Insertion) bool {
 	return false
 }
 
-// limits reports whether a query may end with clauses behind which there is no place for an OFFSET.
-// A query in brackets and what stands behind them are one, unless it is combined with another.
+// limits reports whether a query may end with a clause that no OFFSET can follow. A bracketed query and the clauses
+// after the bracket form one query, unless UNION, INTERSECT or EXCEPT combines the bracketed query with another.
 func (p inserting) limits(rows lex.Span) bool { return p.endsLimited(rows, "offset", "fetch", "for") }
 
-// endsLimited reports whether a query may end with one of the clauses, or a bracketed one that it
-// consists of with these or a LIMIT.
+// endsLimited reports whether a query may end with one of the clauses. If the query consists of a bracketed query, a
+// LIMIT in the bracket counts like the clauses.
 func (p inserting) endsLimited(rows lex.Span, clauses ...string) bool {
 	bare, limited, combined := false, false, false
 	for i := rows.Lo; i < rows.Hi; i++ {

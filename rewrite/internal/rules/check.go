@@ -77,7 +77,7 @@ func faultsOf(t *render.Registered) (faults []error) {
 	return faults
 }
 
-// sharedColumn returns a column of the lock that has another meaning, too, or "".
+// sharedColumn returns a column of the lock that also has a second meaning, or "".
 func sharedColumn(t *render.Registered) string {
 	var seen []string
 	for _, column := range t.Columns() {

@@ -6,10 +6,10 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A claim is a row's generation, such as the attempt of a job: who raises it has taken the row over,
-// and every other write proves that it is the one who has. Whatever the context presents is compared, also where
-// nothing has to be presented (takeover). A token's value is compared by equality,
-// as nothing is stored: a higher one was never given to anyone. NULL counts as 0.
+// A claim is a row's claim value, such as the attempt of a job. A writer that increments the value has taken the row
+// over, and every other write must present the current value. A token in the context is always compared, even if the
+// write needs no token (takeover). The token's value is compared by equality, because nothing is stored: a higher value
+// was never issued. NULL counts as 0.
 type claim struct{ addsNothing }
 
 func (claim) inserted(inserting, string, int32, int) bool { return true }
@@ -19,8 +19,8 @@ func (claim) assigned(p writing, a *read.Assignment, _ bool) bool {
 	return p.assignsNumber(a, p.target.rules.Claim, "claim", "assign it column + 1")
 }
 
-// claims decides what a write of rows that are there is to the claims of these: a takeover, if the
-// statement raises them or the caller wants that, or one that proves them.
+// claims decides how a write of existing rows treats their claims. The write is a takeover if the statement increments
+// the claim or the caller requests a takeover. Any other write must present the current claim.
 func (p writing) claims(w *read.Write, updates bool) bool {
 	t := &p.target
 	switch t.takesOver = updates && (t.setsNumber || p.takesOver); {
@@ -64,7 +64,7 @@ type takeover struct {
 	setsNothing
 }
 
-// inWhere: a row is compared where its claim is raised, so that no index loses the statement's own condition.
+// inWhere: the SET list, which increments the claim, also compares the row. The statement's condition keeps its index.
 func (takeover) inWhere(*render.Registered, rowWrite) bool { return false }
 
 // inSet: the statement leaves the column to the guard, which raises it for a caller that takes over.

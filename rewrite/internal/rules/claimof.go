@@ -32,8 +32,8 @@ func (p *planner) findsClaims(first int) bool {
 	return true
 }
 
-// commonTable returns the token at which an item of WITH gets a name, or -1. It may be anywhere in the statement: a
-// guard also stands in the query that an INSERT takes its rows from, which may have a WITH of its own.
+// commonTable returns the token of the WITH item called name, or -1. It searches the whole statement, because a guard
+// also stands in the query of an INSERT, and this query may have a separate WITH.
 //
 //	name [(columns)] AS [[NOT] MATERIALIZED] (
 func (p *planner) commonTable(name string) int32 {

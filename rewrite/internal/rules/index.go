@@ -107,7 +107,7 @@ func (x *index) isExempt(schema, name string) bool {
 	return x.exempt[schemaAndName{"", name}] || x.exempt[schemaAndName{schema, name}]
 }
 
-// overlaps reports whether one name could mean both a table and one that was added.
+// overlaps reports whether one name could mean both t and a table that was added earlier.
 func (x *index) overlaps(t *render.Registered) bool {
 	if t.Pattern {
 		return slices.ContainsFunc(x.patterns, func(i int) bool { return x.tables[i].Schema == t.Schema })
@@ -139,8 +139,8 @@ func (x *index) find(schema, name string) int {
 	return -1
 }
 
-// mayBe returns the index of a table, or of one of sqlfence's own behind them, that knows
-// a name which another one may be, by the database's locale; or -1.
+// mayBe returns the index of a table that knows a different name which equals this name in some locale; or -1. Indexes
+// after the registered tables mean sqlfence's tables.
 func (x *index) mayBe(name string) int {
 	for _, k := range x.folded()[strings.Map(lex.FoldRune, name)] {
 		if k.name != name {
@@ -150,8 +150,8 @@ func (x *index) mayBe(name string) int {
 	return -1
 }
 
-// fold returns all that the rules know, by what is the same in all locales, in the order
-// of the tables. Most databases never ask for it.
+// fold returns all names that the rules know, in the order of the tables. The map's key is the spelling that all
+// locales share. Most databases never need the map.
 func (x *index) fold() map[string][]known {
 	folded := make(map[string][]known, len(x.tables))
 	add := func(name string, table int) {

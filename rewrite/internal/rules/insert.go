@@ -116,8 +116,8 @@ func (p inserting) addColumns(ins *read.Insertion) {
 	}
 }
 
-// addList adds the columns of the rules to rows without values, those that always have one first: what
-// is written for another one may be nothing.
+// addList adds the rules' columns to rows without values. Columns that always have a value come first, because the text
+// for any other column may be empty.
 func (p inserting) addList(ins *read.Insertion) {
 	listed, at := ins.List.Lo > 0, p.Offset(ins.SourceAt)
 	if listed {
@@ -230,7 +230,7 @@ func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 		return p.checkQuery(w, ins)
 	}
 	if asks && !p.Dialect.Guard.LedgerInRow.Is() {
-		// The rows pass one by one through the ledger's condition.
+		// The ledger's condition is evaluated for each row.
 		p.insertText(p.Offset(ins.SourceAt), "SELECT * FROM (")
 		p.ledgerBehind(p.After(ins.Rows.Hi))
 	}
@@ -332,9 +332,8 @@ func (p inserting) ledgerBehind(at int32) {
 	}
 }
 
-// defaultValues turns DEFAULT VALUES, at a token, into a row of what the rules add alone.
-// The words stay, in comments. Without a value there is NULL for the row's number, which
-// is its default: the next free one.
+// defaultValues replaces DEFAULT VALUES, at a token, with a row of only the rules' values. The words DEFAULT VALUES
+// stay, in comments. If no rule adds a value, the row gets NULL for its number, which means the next free number.
 func (p inserting) defaultValues(token int32) {
 	first, firstRule := added{}, 0 // one that is always there, where a rule has such
 	p.eachAdded(func(r int, a added) {
@@ -374,7 +373,7 @@ func (p inserting) defaultValues(token int32) {
 	}
 }
 
-// onConflict plans one ON CONFLICT clause: the row that it updates is checked.
+// onConflict plans one ON CONFLICT clause: the rules check the row that the clause updates.
 func (p inserting) onConflict(w *read.Write, c *read.Conflict) bool {
 	if !c.Update || p.keepsRow(&c.Set) {
 		return true
@@ -395,9 +394,8 @@ func (p inserting) onConflict(w *read.Write, c *read.Conflict) bool {
 	return rules == 0 || p.check(w, c.Where, rules)
 }
 
-// readsItself returns the token of the written table's name in the FROM of an INSERT's query,
-// where it stands without an alias; or -1. It looks at what isn't in brackets, in which names are
-// the brackets' own.
+// readsItself returns the token of the written table's name in the FROM of an INSERT's query, if the name stands there
+// without an alias; or -1. Brackets are skipped, because a bracketed query has a scope of its own.
 func (p inserting) readsItself(w *read.Write) int32 {
 	rows, depth := w.Insertion.Rows, 0
 	for i := rows.Lo; p.insertion.queried && i < rows.Hi; i++ {
@@ -422,6 +420,6 @@ func (p inserting) readsItself(w *read.Write) int32 {
 	return -1
 }
 
-// behindTable are the words behind a table of a FROM that aren't its alias.
+// behindTable are the keywords that may follow a table in FROM, and so aren't the table's alias.
 var behindTable = []string{"where", "group", "having", "order", "limit", "join", "inner", "cross", "left", "right",
 	"natural", "straight_join", "on", "using", "union"}

@@ -140,8 +140,8 @@ func (p inserting) checkQuery(w *read.Write, ins *read.Insertion) bool {
 	return true
 }
 
-// checkInRow puts the check of rules around one of a row's values, the first that is plain: behind its key, if
-// that is compared.
+// checkInRow puts the check of rules around the first plain value of a row, after the key's value if the rules compare
+// the key. If no value is plain, it uses the first value that keeps its type inside a CASE.
 func (p inserting) checkInRow(value func(n int) lex.Span, rules render.RuleSet, row int32) bool {
 	first := 0
 	if rules.Has(render.RuleKey) {

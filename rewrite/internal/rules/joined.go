@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// joined decides about a write to the target among joined tables. It may write to the others, too,
-// unless they are registered.
+// joined decides about a write to the target among joined tables. The statement may also write to tables without a
+// registration. A second registered table is refused.
 func (p writing) joined(w *read.Write) bool {
 	p.target.joined = true
 	registered := 0

@@ -15,9 +15,8 @@ import (
 // covers is out of their scope.
 type key struct{ addsNothing }
 
-// assigned notes where the value of an assignment of the key stands. Another value than
-// the row's own key would move the row out of its token's scope, so only a value is read
-// that can be compared with it.
+// assigned notes the position of a value that is assigned to the key. A value other than the row's key would move the
+// row out of its token's scope, so the guard must be able to compare the value with the key.
 func (key) assigned(p writing, a *read.Assignment, upsert bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {
 		column, ok := p.Name(int(i))
@@ -31,8 +30,8 @@ func (key) assigned(p writing, a *read.Assignment, upsert bool) bool {
 	return true
 }
 
-// keepsKey reports whether an item assigns the row its own key, by the column's name. Where
-// that could be another table's, too, the databases call it ambiguous.
+// keepsKey reports whether an item assigns the key column to itself, by the column's name. If the name could also mean
+// a column of another table, the databases reject the name as ambiguous.
 func (p writing) keepsKey(a *read.Assignment) bool {
 	value, returned := p.returnedKey(p.PlainValue(*a))
 	column, ok := p.Name(int(value.Lo))

@@ -6,12 +6,12 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A row may have a number that only rises: its serial, or the generation of its claim. NULL counts
-// as 0. A statement may assign it itself, as applications do that compare it in their own WHERE. The
-// value is guarded where it stands, so that it is evaluated once: the row's number has to rise.
+// A row may have a number that only rises: its serial, or its claim value. NULL counts as 0. A statement may assign the
+// number, as applications do that compare the number in their WHERE. The guard surrounds the assigned value where it
+// stands, so that the value is evaluated once: the value must be higher than the row's number.
 
-// assignsNumber guards an item of a SET list that assigns a column of this name; what says what the
-// column is, and instead what to write.
+// assignsNumber guards an item of a SET list that assigns the named column. what describes the column, and instead
+// tells what to write instead.
 func (p writing) assignsNumber(a *read.Assignment, column, what, instead string) bool {
 	t := &p.target
 	if !p.Assigns(*a, column) {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// searchOwn has texts found that concern what sqlfence has in the database besides tables.
+// searchOwn makes the search find texts about the objects, other than tables, that sqlfence keeps in the database.
 func (s *search) searchOwn(tables []render.Registered) {
 	s.names.add(sqltext.OwnPrefix, noTable)
 	for _, word := range ownKinds {
@@ -26,11 +26,11 @@ func (s *search) searchOwn(tables []render.Registered) {
 var ownKinds = []string{"function", "procedure", "routine", "aggregate", "trigger", "constraint",
 	"language", "extension"}
 
-// A ground plans the parts of a statement that aren't writes of rows: it refuses what would change what guards and
-// seals rely on.
+// A ground plans the parts of a statement that aren't writes of rows: it refuses changes of the objects and settings
+// that guards and seals depend on.
 type ground struct{ *planner }
 
-// keepsGround refuses a statement that changes what guards and seals rely on, besides tables.
+// keepsGround refuses a statement that changes objects or settings, other than tables, that guards and seals depend on.
 func (p ground) keepsGround() bool {
 	return p.keepsObjects() && (len(p.Tables) == 0 || p.keepsSettings() && p.keepsSchemas()) && p.keepsEncoding() &&
 		p.keepsErrors() && p.keepsClock() && p.keepsLocks()
@@ -142,9 +142,9 @@ func (p ground) firesTriggers(name string, i int32) bool {
 		(value == "origin" || value == "local" || value == "default")
 }
 
-// keepsSchemas refuses a statement that drops all that is in a schema which is named in the
-// registration of a table, or for the ledger, or in which tables are made by default, or all that a
-// role has; and one that gives such a schema another name, or another schema its name.
+// keepsSchemas protects the schemas that are named in a table's registration or for the ledger, and the default schema
+// for new tables. It refuses a statement that drops such a schema with all its objects, renames the schema, or gives
+// another schema this name. It also refuses a statement that drops all objects of a role.
 //
 //	DROP {SCHEMA | DATABASE} [IF EXISTS] name, name CASCADE | DROP OWNED BY role | ALTER SCHEMA name RENAME TO name
 func (p ground) keepsSchemas() bool {

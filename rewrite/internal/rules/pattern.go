@@ -34,12 +34,12 @@ func (p *planner) cover(t *read.Target) (table int, ok bool) {
 	return len(p.Tables) + len(render.OwnTables) + i, true
 }
 
-// writeWords are words. Code that writes rows by its own text has one of them.
+// writeWords are keywords. Any code that writes rows through SQL contains at least one of these keywords.
 var writeWords = []string{"insert", "update", "delete", "merge", "replace", "truncate", "copy", "load", "execute",
 	"prepare"}
 
-// mayWrite reports whether some code has one of them, be it as a part of another word, or could have
-// it by an escape; or whether it may make a view, which could be found in a table's place.
+// mayWrite reports whether code contains one of writeWords, even inside a longer word, or could spell a keyword with an
+// escape. It also reports code that may create a view, because a statement could find the view in a table's place.
 func mayWrite(code string) bool {
 	if strings.ContainsRune(code, '\\') {
 		return true

@@ -14,9 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A planner goes through what was read of a text, and notes the edits that guard it. A
-// method that meets something it can't guard says so through refuse, and returns
-// false; nothing is guessed.
+// A planner goes through a parsed text, and notes the edits that guard the text. A method that meets a part without a
+// possible guard calls refuse and returns false. No method guesses.
 type planner struct {
 	values
 	*Registration
@@ -86,8 +85,8 @@ func (p *planner) release() {
 	planners.Put(p)
 }
 
-// script plans the whole text: one statement, or several with semicolons between
-// them, which pass only if every one of them does.
+// script plans the whole text, a single statement or several statements separated by semicolons. Several statements
+// pass only if each statement passes.
 func (p *planner) script() *render.Plan {
 	ok := p.foldsClearly()
 	for count := 1; ok && p.Next(); count++ {
@@ -106,8 +105,8 @@ func (p *planner) script() *render.Plan {
 	return p.guarded()
 }
 
-// keepsReading refuses a statement behind another one that may change the session's settings, where these decide how
-// the text is read, and the server reads each statement as it comes to it.
+// keepsReading refuses a statement after an earlier statement that may change the session's settings, if the settings
+// decide how the text is read, and the server reads each statement only when it reaches the statement.
 func (p *planner) keepsReading(count int) bool {
 	if count > 1 && p.unsettled && p.escapes != lex.EscapesUnknown && p.Dialect.Grammar.Lex.TwoModes.Is() {
 		return p.refuse(-1, p.Lo, advise.SettingsMayChange)
@@ -169,9 +168,9 @@ func (p *planner) countInputs() {
 	}
 }
 
-// endsAlone notes whether anything stands behind the statement's semicolon, be it a comment.
-// It refuses a versioned statement there, where a driver may take that for another statement
-// and count its rows.
+// endsAlone notes whether only blanks follow the statement's semicolon; a comment is more than blanks. It refuses a
+// versioned statement with text after the semicolon, because a driver may read this text as a second statement and
+// report the second statement's row count.
 func (p *planner) endsAlone(count int) bool {
 	if p.plan == nil {
 		return true
@@ -216,8 +215,9 @@ func (p *planner) insert(at int32, o render.Op, rules render.RuleSet, s string) 
 	p.edits = append(p.edits, render.Edit{At: at, Op: o, Target: int32(p.target.index), Rules: rules, Text: s})
 }
 
-// conditional is a comment that servers from some version on execute, with words in it that can't end it elsewhere. To
-// some servers the sixth digit is one of the version's, to others the first of the code.
+// conditional matches a comment that servers from some version on execute, if no word in the comment can end the
+// comment early. Some servers read the sixth digit as part of the version, other servers as the first digit of the
+// code.
 var conditional = regexp.MustCompile(`^(/\*[Mm]?!(?:\d{5})?)(\d?)` +
 	"([\\s,=()@+<>](?:[\\w\\s,.=()@*+<>%]|'[\\w\\s,.:%+]*'|`\\w*`)*)" + `(\*/)`)
 
@@ -240,13 +240,12 @@ func (r *Registration) readsAnyway(query string, offset int) bool {
 	return true
 }
 
-// A text of several statements is guarded statement by statement, with constants. It has to
-// consist of writes of rows and of reads: another one may hold semicolons of its own, as CREATE
-// TRIGGER does, or begin or end a transaction. And it has no arguments, which drivers
-// give to the statements of one text in different ways.
+// A text of several statements is guarded statement by statement, with constants. The text must consist of writes of
+// rows and of reads. Any other statement may hold semicolons, as CREATE TRIGGER does, or begin or end a transaction.
+// The text can't have arguments, because drivers assign arguments to the statements of a text in different ways.
 
-// isTogether notes whether the statement may stand beside one that is guarded, and refuses it
-// where it has to.
+// isTogether notes whether the statement may share a text with a guarded statement, and refuses the text if a guarded
+// statement can't share the text.
 func (p *planner) isTogether(count int) bool {
 	p.apart = p.apart || !p.writesOrReads()
 	switch {

@@ -1,6 +1,6 @@
-// Package rules decides what becomes of a statement: it passes, is refused, or gets the insertions that guard it. A
-// rule is a file. [Registration.Finds] leaves out the texts in which no table's name stands; [Registration.Read] plans
-// the others.
+// Package rules decides about each statement: the statement passes, is refused, or gets the insertions that guard it.
+// Each rule has one file. [Registration.Finds] skips the texts without a table's name; [Registration.Read] plans the
+// rest.
 package rules
 
 import (

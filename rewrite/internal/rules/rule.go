@@ -5,10 +5,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// precedence is the order in which a table's rules are asked about a row that is there:
-// of several that refuse it, the first one's reason is raised. Who has lost the resource
-// is not to read again and retry, so a token comes before a conflict of serials; and who
-// has read an old version is not to wait for a lock.
+// precedence is the order in which a table's rules check an existing row. If several rules refuse the row, the first
+// rule's reason is raised. A token comes before a conflict of serials, because a stale holder must not read again and
+// retry. A conflict of serials comes before a lock, because a writer with an old version must not wait for a lock.
 var precedence = [...]rule{
 	render.RuleLedger:   ledger{},
 	render.RuleKey:      key{},
@@ -20,9 +19,8 @@ var precedence = [...]rule{
 	render.RuleSealed:   sealed{},
 }
 
-// A rule is one way of guarding a table. Those of its methods that have a planner decide
-// about a part of the write that it plans: false, after a refusal, where that can't be
-// guarded. What a rule writes is its [ruleText].
+// A rule is one way of guarding a table. The methods with a planner decide about a part of the planned write, and
+// return false, after a refusal, if the part can't be guarded. The rule's [ruleText] writes its SQL.
 type rule interface {
 	// adds returns the column that INSERT adds to a row; the zero value for none.
 	adds(t *render.Registered) added

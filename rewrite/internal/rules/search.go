@@ -11,14 +11,12 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A search finds the texts that have to be read: those in which the name of a table may
-// stand, or that of a setting which changes how statements are read; and those with a
-// statement that may write to a table which it doesn't name.
+// A search finds the texts that must be parsed. These are texts with the possible name of a table, texts with the name
+// of a setting that changes how statements are read, and texts with a statement that may write to an unnamed table.
 //
-// It looks up the words of a text: ASCII letters, digits and _, and what is beyond ASCII.
-// A database may cut some words, or fold them by its locale: in 1books and BOOKſ the name
-// is looked for at every byte. A name that isn't one word is looked for so in a text that
-// has the longest of its words.
+// The search looks up the words of a text: ASCII letters, digits and _, and all bytes beyond ASCII. A database may cut
+// some words, or fold them by its locale: in 1books and BOOKſ the name is searched at every byte. A name of several
+// words is searched at every byte of a text that contains the longest of these words.
 type search struct {
 	rules   *lex.Rules
 	words   wordSet  // of names, and others
@@ -300,7 +298,7 @@ func (s *search) runsCode(text string, i int) bool {
 		i++
 	}
 	if i < len(text) && (text[i] == '-' || text[i] == '/') {
-		// A comment may stand behind every semicolon, also behind one in a comment.
+		// Every semicolon may precede a comment, even a semicolon inside a comment.
 		n, ok := s.rules.SkipBlank(text[i:min(len(text), i+maxSkipped)])
 		if !ok || n == maxSkipped {
 			return true

@@ -118,8 +118,8 @@ func (p ground) againstKind(part *read.Part) advise.Code {
 	return advise.OtherKind
 }
 
-// onlyRefers reports whether an ALTER TABLE names registered tables only as those that its foreign keys refer to: it
-// writes no rows of these.
+// onlyRefers reports whether an ALTER TABLE names registered tables only as the targets of its foreign keys. Such a
+// statement writes no rows of the registered tables.
 func (p ground) onlyRefers(part *read.Part) bool {
 	if !p.Word(part.Lo, "alter") || !p.Word(part.Lo+1, "table") || len(p.index.patterns) > 0 {
 		return false
@@ -211,8 +211,8 @@ func (p ground) codeNamesNothing(at int32, code string) bool {
 	return true
 }
 
-// keepsEncoding refuses a statement that says it changes the encoding in which the
-// database reads the statements after it.
+// keepsEncoding refuses a statement that visibly changes the encoding in which the database reads the following
+// statements.
 func (p ground) keepsEncoding() bool {
 	at := p.ChangesEncoding()
 	if at < 0 {
@@ -229,8 +229,7 @@ func (p ground) keepsErrors() bool {
 	return at < 0 || p.refuse(-1, at, advise.CutsErrors)
 }
 
-// keepsClock refuses a statement that gives its session another time: a row's lock would expire by
-// that.
+// keepsClock refuses a statement that changes its session's time, because row locks would expire by the changed time.
 func (p ground) keepsClock() bool {
 	if !p.index.locks {
 		return true

@@ -67,7 +67,7 @@ func (p writing) write(w *read.Write) bool {
 	return ok
 }
 
-// rows plans what a write does to its rows.
+// rows plans the changes that a write makes to its rows.
 func (p writing) rows(w *read.Write) bool {
 	switch w.Verb {
 	case read.Update:
@@ -139,11 +139,11 @@ func (p *planner) spelled(t *read.Target, qualifier string) string {
 // to returns the target as the plan has it.
 func (p *planner) to() *render.Written { return &p.targets[p.target.index] }
 
-// changes notes that the write is one of rows that are there.
+// changes notes that the write affects existing rows.
 func (p writing) changes() { p.to().Changes = true }
 
-// readable refuses a write that can't be read. It comes last, so that what stands before
-// the unreadable place is refused first.
+// readable refuses a write that couldn't be read. The planner calls it last, so that an earlier problem in the text is
+// reported first.
 func (p writing) readable(w *read.Write) bool {
 	f := w.Failure
 	switch f.Reason {

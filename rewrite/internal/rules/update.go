@@ -26,9 +26,9 @@ func (p writing) update(w *read.Write) bool {
 	return p.assignments(w, &w.Set, false) && p.matchesInPlan(w) && p.where(w)
 }
 
-// countsNoRows refuses an UPDATE that counts its rows. Where it assigns a column of the index that
-// it finds rows by, as a guard does with the key or the mark, MariaDB looks for all of them first.
-// Its count then stays at 1, and it updates more rows.
+// countsNoRows refuses an UPDATE that calls MariaDB's row counter. If the UPDATE assigns a column of the index that
+// finds its rows, as a guard does with the key or the fence column, MariaDB first collects all rows. The counter then
+// stays at 1, and the UPDATE changes more rows.
 func (p writing) countsNoRows(w *read.Write) bool {
 	counter := p.Dialect.Guard.RowCounter
 	at := p.calls(w.At, counter)

@@ -81,7 +81,7 @@ func (t values) hasType(value lex.Span) bool {
 	case n == 4 && t.isCast(next):
 		return t.isPlain(lex.Span{Lo: first, Hi: next})
 	}
-	// Another function, also within the brackets, may return a set, which stands in no CASE.
+	// Any other function, even as an argument, may return a set, and a CASE can't hold a set-returning function.
 	if value.Hi-value.Lo < 3 || !t.Tokens[next].Is('(') || t.Tokens[next].Mate != value.Hi-1 {
 		return false
 	}

@@ -44,8 +44,8 @@ func (p writing) returns(w *read.Write) {
 
 // check has the rows that meet a condition checked by some rules.
 //
-// The ledger says nothing about a row, and stands before the condition, so that it is
-// asked first, and also where the condition leaves out all rows that are read.
+// The ledger's check doesn't depend on a row. It precedes the condition, so that the ledger is checked first, even if
+// the condition excludes all rows that are read.
 //
 // The other rules' check raises, so it may only be evaluated for rows that the user's own
 // condition holds for; AND gives no order, CASE does. The condition inside of
@@ -142,7 +142,7 @@ func (p writing) asksInWhere(c read.Condition) bool {
 	return p.asksTwice() && !late
 }
 
-// repeat repeats a part of a condition behind it.
+// repeat adds a copy of a condition's part at an offset after the condition.
 func (p *planner) repeat(part lex.Span, at int32) {
 	begin, r := p.Offset(part.Lo), &p.repeats
 	known := len(r.Bare)

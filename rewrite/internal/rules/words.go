@@ -26,7 +26,7 @@ type word struct {
 	find finding
 }
 
-// finding is what it means that a text has a word.
+// finding is the meaning of a word that occurs in a text.
 type finding uint8
 
 const (
@@ -96,7 +96,7 @@ func (s *wordSet) index(text string, i, j int) int {
 	}
 }
 
-// mayHave reports whether there may be a word that begins so and has n bytes.
+// mayHave reports whether the set may contain a word of n bytes with this hash of its first bytes.
 func (s *wordSet) mayHave(first uint64, n int) bool {
 	bit := spread(first, n) >> (s.fewer & 63)
 	return s.likely[bit/64]>>(bit%64)&1 != 0
