@@ -52,8 +52,8 @@ func (t blocks) analyzes() bool {
 	return true
 }
 
-// modifiers steps over words behind a verb: all that TiDB takes behind each, which the others reserve. IGNORE is to it
-// what SQLite's OR IGNORE is.
+// modifiers skips the words after a verb: all words that TiDB accepts after any verb, because the other servers reserve
+// these words. IGNORE has the meaning of SQLite's OR IGNORE.
 func (t blocks) modifiers(head *Write, more ...string) {
 	for t.isWord(t.tok(), "low_priority", "high_priority", "delayed", "ignore") || t.isWord(t.tok(), more...) {
 		if t.isWord(t.tok(), "ignore") {
@@ -127,8 +127,7 @@ func (t blocks) mysqlClauses(w *Write) bool {
 	return t.mysqlReturning(w)
 }
 
-// mysqlReturning reads RETURNING to the end. In MySQL that is a name: what follows it may be
-// a clause.
+// mysqlReturning reads RETURNING to the end. MySQL reads RETURNING as a name, so a clause may follow.
 func (t blocks) mysqlReturning(w *Write) bool {
 	if t.returning(w) {
 		t.until("from", "where", "on", "order", "limit", "group", "having", "union", "for", "into")

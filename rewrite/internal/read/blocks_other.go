@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// mysqlClass returns the class of a statement that isn't a write of rows. One that isn't
-// known takes the rest of the text with it: its semicolons may be those of a block.
+// mysqlClass returns the class of a statement that isn't a write of rows. An unknown statement extends to the end of
+// the text, because its semicolons may belong to a block.
 func (t blocks) mysqlClass() Class {
 	first, second := t.tok(), t.peek(1)
 	switch {
@@ -94,8 +94,8 @@ func (t blocks) isUnseenOnTiDB() bool {
 	return t.isWord(first, "flashback") && !t.isWord(second, "table") && follows("to", lex.End, "timestamp", "tso")
 }
 
-// runs returns the class of a block, or of what stands behind SET STATEMENT, by the statements in it that
-// run others: Unseen for a text that is executed there.
+// runs returns the class of a block, or of the statement after SET STATEMENT, by the nested statements: Unseen if a
+// nested statement executes a string, Call if it calls a procedure, else Unknown.
 func (t blocks) runs() Class {
 	class := Unknown
 	for i := t.i; i+2 < t.stop; i++ {
@@ -148,9 +148,8 @@ func (t *Text) executes() int32 {
 	return -1
 }
 
-// mysqlDefinition returns Definition for a CREATE that makes something beside the tables
-// that exist, and changes none of their rows then or, by itself, later; Joins for a table
-// that is made of others; else Unknown.
+// mysqlDefinition returns Definition for a CREATE that adds an object, and neither changes rows of existing tables nor
+// changes them automatically later. It returns Joins for a table that is made of other tables; else Unknown.
 //
 //	CREATE [OR REPLACE] [TEMPORARY] [UNIQUE | FULLTEXT | SPATIAL | VECTOR] [AGGREGATE]
 //	[ALGORITHM = x] [DEFINER = user] [SQL SECURITY x] object ...

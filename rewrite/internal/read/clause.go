@@ -97,7 +97,7 @@ func (t *Text) wantsOperand(i int) bool {
 	return false
 }
 
-// beforeOperand are the reserved words behind which an operand comes.
+// beforeOperand are the reserved words that an operand follows.
 var beforeOperand = []string{"select", "distinct", "all", "where", "having", "on", "by", "and", "or", "xor", "not",
 	"in", "is", "like", "rlike", "regexp", "between", "div", "mod", "binary", "interval", "collate", "case",
 	"when", "then", "else", "set", "from", "join", "limit"}

@@ -6,9 +6,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Repeatable returns the parts of a condition that it is the conjunction of and that may be evaluated twice: no
-// subquery that takes locks or may choose other rows the second time, and no call of a function that might be volatile.
-// Where it can't be told what an AND belongs to, there are none.
+// Repeatable returns the AND-connected parts of a condition that may be evaluated twice: parts without a subquery that
+// takes locks or may choose other rows the second time, and without a call of a possibly volatile function. If the
+// operand of an AND is unclear, Repeatable returns no parts.
 func (t *Text) Repeatable(s lex.Span) (parts []lex.Span) {
 	lo, hi := int(s.Lo), int(s.Hi)
 	if t.isPure(lo, hi) {
@@ -80,8 +80,8 @@ func (t *Text) mayFail(lo, hi int) bool {
 	return false
 }
 
-// isPure holds for an expression without calls of other than a few well-known functions. Its subqueries have no clause
-// that locks rows, or chooses some of those that are equal to it.
+// isPure holds for an expression that calls only a few well-known functions. Its subqueries have no clause that locks
+// rows, or chooses among equal rows.
 func (t *Text) isPure(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
 		i = t.pastPlain(i)

@@ -61,8 +61,8 @@ func (t *Text) constant(tok *lex.Token) (guard.KeyValue, bool) {
 	return guard.KeyValue{}, false
 }
 
-// keepingType reads the name of a type in which a constant's text is stored as it is,
-// or which refuses it: not one that rounds, cuts or pads. SQLite's CAST refuses nothing.
+// keepingType reads the name of a type that stores a constant's text unchanged, or refuses the text. A type that
+// rounds, cuts or pads the text is no such type. SQLite's CAST refuses nothing.
 func (t *Text) keepingType(i int) (next int, ok bool) {
 	if t.grammar.TypedConstants.Is() && t.isWord(&t.Tokens[i], "pg_catalog") && t.Tokens[i+1].Is('.') {
 		i += 2

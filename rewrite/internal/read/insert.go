@@ -270,7 +270,7 @@ func (t walker) upserts(w *Write) bool {
 	return t.ends()
 }
 
-// onConflict reads one ON CONFLICT clause, behind these words.
+// onConflict reads one ON CONFLICT clause, starting after the words ON CONFLICT.
 //
 //	[(columns) [WHERE ...] | ON CONSTRAINT name] DO {NOTHING | UPDATE SET ... [WHERE ...]}
 func (t walker) onConflict(c *Conflict) bool {

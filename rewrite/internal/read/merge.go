@@ -45,10 +45,10 @@ func (t walker) merges(w *Write) bool {
 	return t.ends()
 }
 
-// arm reads one arm, behind WHEN.
+// arm reads one arm, starting after WHEN.
 //
-// PostgreSQL refuses an arm that is never taken, as one of its kind before it has no
-// condition. Who adds a condition would hide that.
+// PostgreSQL refuses an unreachable arm, which follows an arm of the same kind without a condition. Adding a condition
+// would hide this error.
 func (t walker) arm(a *Arm, always *[3]bool) bool {
 	if t.accept("not") {
 		a.Kind = NotMatched

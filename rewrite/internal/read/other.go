@@ -6,7 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// other reads a statement that isn't a write of rows by its first words.
+// other classifies a statement that isn't a write of rows by its first words.
 func (t walker) other(begin int) {
 	t.part(OtherPart, begin, begin)
 	p := &t.Parts[len(t.Parts)-1]
@@ -49,8 +49,9 @@ func (t walker) class() Class {
 	return Unknown
 }
 
-// behindOwnName returns the token behind the name of what a statement calls or prepares, which is no
-// table, be it called as one is: what names tables comes behind it. Without such a name that is begin.
+// behindOwnName returns the token after the name of the called procedure or prepared statement, because this name means
+// no table, even if a table has the same name. Table names can follow. Without a procedure or prepared statement the
+// result is begin.
 //
 //	CALL name [(...)] | PREPARE name ...
 func (t walker) behindOwnName(begin int) int {
@@ -68,7 +69,8 @@ func (t walker) behindOwnName(begin int) int {
 	return begin
 }
 
-// wrapped returns the token that begins the statement which another one prepares, or sets variables for; or 0.
+// wrapped returns the first token of the statement that a PREPARE prepares, or that a SET STATEMENT sets variables for;
+// or 0.
 //
 //	PREPARE name [(types)] AS statement
 //	SET STATEMENT variable = x, ... FOR statement
@@ -137,9 +139,8 @@ func (t walker) isCopyTo() bool {
 	return t.isWord(&t.Tokens[i], "to")
 }
 
-// isDefinition holds for what creates something beside the tables that exist
-// and changes none of their rows then or, by itself, later; and for what drops
-// something that has no rows.
+// isDefinition holds for a statement that creates an object, and neither changes rows of existing tables nor changes
+// them automatically later. It also holds for a statement that drops an object without rows.
 func (t walker) isDefinition() bool {
 	if !t.isWord(t.tok(), "create") {
 		return t.dropsNoTable()
@@ -177,10 +178,9 @@ func (t walker) joins() bool {
 	return false
 }
 
-// ChangesEncoding returns the token of a statement that may change the encoding of the statements
-// after it, or -1. In some encodings a character's second byte is a backslash to a reader of UTF-8.
-// There are other ways to change it, and the text doesn't show all of them; so package lex refuses
-// a text that would read otherwise.
+// ChangesEncoding returns the token of a statement that may change the encoding of the following statements, or -1. In
+// some encodings the second byte of a character is a backslash to a reader of UTF-8. The text doesn't show all ways to
+// change the encoding, so package lex refuses a text with a meaning that depends on the encoding.
 func (t *Text) ChangesEncoding() int32 {
 	if t.grammar.Blocks.Is() {
 		return t.changesCharset()
@@ -210,8 +210,7 @@ func (t *Text) ChangesEncoding() int32 {
 	return -1
 }
 
-// EncodingSetting returns the setting that [Text.ChangesEncoding] is about, and the value that it
-// should have.
+// EncodingSetting returns the name of the setting that [Text.ChangesEncoding] protects, and the required value.
 func (t *Text) EncodingSetting() (name, value string) {
 	name = t.grammar.Lex.Encoding
 	if t.grammar.Blocks.Is() {

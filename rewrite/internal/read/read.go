@@ -7,8 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// A Text is a text of statements, which are read one by one. It is not safe for
-// concurrent use.
+// A Text reads the statements of a text one by one. It is not safe for concurrent use.
 type Text struct {
 	lex.Scanned
 
@@ -111,7 +110,7 @@ func (t *Text) Next() bool {
 // A walker goes through a statement by its verbs, and fills the text's [Statement].
 type walker struct{ *Text }
 
-// Behind returns what is behind the semicolon that ends the statement.
+// Behind returns the text after the semicolon that ends the statement.
 func (t *Text) Behind() string { return t.Src[t.Tokens[t.Hi].End:] }
 
 // region makes the next statement the region, and reports whether there is one.

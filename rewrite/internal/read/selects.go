@@ -63,7 +63,7 @@ func (t *Text) hasWindow(lo, hi int) bool {
 	return false
 }
 
-// The clauses behind FROM that may hold a condition, or end one.
+// The clauses after FROM that may hold a condition, or end a condition.
 const (
 	whereClause = iota
 	groupClause
@@ -75,8 +75,8 @@ const (
 	unknownClause = -2
 )
 
-// clauses returns where the clauses of a SELECT begin, or where one that it hasn't would stand; ok
-// is false where there is one that isn't known.
+// clauses returns the tokens at which the clauses of a SELECT begin. A missing clause gets the token before which the
+// clause would stand. ok is false if a clause is unknown.
 func (t *Text) clauses(lo, hi int) (at [clauseCount]int, ok bool) {
 	next := 0
 	for i := lo; i < hi; i = t.Skip(i) {
@@ -137,9 +137,9 @@ func (t *Text) selectEnd(arm RowArm, end int32) (int32, bool) {
 	return end, true
 }
 
-// mayAggregate reports whether a function is called that isn't known to make one value of one
-// row's. One with a schema is an application's own, whatever its name; so may be one with a blank
-// behind its name, as TRIM (x).
+// mayAggregate reports whether an expression calls a function that isn't known to return one value for one row. A
+// function with a schema is the application's, whatever its name. A name with a blank before the bracket, as in TRIM
+// (x), may also mean the application's function.
 func (t *Text) mayAggregate(lo, hi int) bool {
 	for i := lo; i+1 < hi; i++ {
 		tok, next := &t.Tokens[i], &t.Tokens[i+1]

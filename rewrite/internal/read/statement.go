@@ -62,7 +62,7 @@ type Part struct {
 	lex.Span        // the tokens that it concerns: where other names stand that it may be about
 }
 
-// Class is what the first words of a statement that isn't a write say of it.
+// Class is the kind of a statement that isn't a write, judged by its first words.
 type Class uint8
 
 // The classes.
@@ -73,16 +73,16 @@ const (
 	NoRows
 	// Reading: a read, unless parts that follow are hidden writes.
 	Reading
-	// Definition: it creates something beside the tables that exist, and changes
-	// none of their rows then or, by itself, later; or drops what has no rows.
+	// Definition: the statement creates an object, and neither changes rows of existing tables nor changes them
+	// automatically later; or it drops an object without rows.
 	Definition
 	// Joins: CREATE TABLE ... PARTITION OF or INHERITS, which makes a table a part
 	// of another.
 	Joins
 	// Do: PostgreSQL's DO; see [Text.Code].
 	Do
-	// Call: CALL, and what runs a text that stands in it as a string.
+	// Call: CALL, or a statement that executes a string in its text.
 	Call
-	// Unseen: it runs, or writes, what can't be seen in the text.
+	// Unseen: the statement runs dynamic SQL, or writes to tables that the text doesn't show.
 	Unseen
 )

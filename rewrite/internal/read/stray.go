@@ -46,10 +46,10 @@ func (t walker) hides(at int) {
 	t.Parts = append(t.Parts, Part{Kind: HiddenPart, At: int32(at), Span: span(at, end)})
 }
 
-// mayBegin reports whether the verb at i may begin a write inside of another statement. It rather finds one too many.
+// mayBegin reports whether the verb at i may begin a write inside of another statement. In doubt it reports true.
 //
-// Such a write stands in brackets, behind the brackets of a WITH, or behind the name that ends the SEARCH or CYCLE
-// clause of one.
+// A nested write stands in brackets, after the brackets of a WITH, or after the name that ends the WITH's SEARCH or
+// CYCLE clause.
 func (t walker) mayBegin(i int) bool {
 	begins := i == 0 || t.Tokens[i-1].Is('(') || t.Tokens[i-1].Is(')') ||
 		i > 1 && t.isWord(&t.Tokens[i-2], "set", "using")

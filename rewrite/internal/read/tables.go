@@ -204,8 +204,8 @@ func (from *source) resolve(names []Target) (tables []Target, ok bool) {
 	return tables, true
 }
 
-// writesTo adds the writes of an UPDATE or DELETE to its targets, which share their clauses, which
-// come next. An UPDATE of several tables writes to those that it assigns a column of.
+// writesTo adds the writes of an UPDATE or DELETE to its targets, and reads the clauses that the targets share. An
+// UPDATE of several tables writes to each table with an assigned column.
 func (t blocks) writesTo(head *Write, from source, targets []Target) {
 	t.claim(int(head.At))
 	head.Joined = from.joined
@@ -315,7 +315,7 @@ func (t blocks) joinWords(join *Join) bool {
 	return false
 }
 
-// visible is what a table is called in its statement.
+// visible is the name by which the statement refers to the table.
 func (table *Target) visible() string {
 	if table.Alias != "" {
 		return table.Alias
@@ -323,8 +323,7 @@ func (table *Target) visible() string {
 	return table.Name
 }
 
-// sameName reports whether another table is called as one of them, as far as names that are
-// folded show.
+// sameName reports whether another table of the statement has the same visible name, as far as folded names show.
 func (from *source) sameName(table *Target) bool {
 	n := 0
 	for i := range from.tables {

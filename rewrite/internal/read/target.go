@@ -5,9 +5,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// target reads the name and alias of the table written to, behind the verb and its
-// words, which head has, and adds the write; nil means that there is no name. The
-// words are those that may follow; a bare one is not an alias.
+// target reads the name and alias of the written table, starting after the verb and the verb's words, which head has.
+// It adds the write. A nil result means a missing name. follow has the words that may come next; a bare word among them
+// is no alias.
 func (t walker) target(head *Write, follow ...string) *Write {
 	verb, bracket := int(head.At), false
 	if t.grammar.Only.Is() && t.isWord(t.tok(), "only") && !t.isWord(t.peek(1), follow...) {

@@ -50,7 +50,7 @@ func (t walker) delete() {
 	}
 }
 
-// assignments reads a SET list up to one of the words that may follow it.
+// assignments reads a SET list up to one of the words in follow.
 func (t walker) assignments(set *Assignments, follow ...string) bool {
 	lo := t.i
 	hi, ok := t.until(follow...), true
@@ -104,7 +104,7 @@ func (t walker) conditions(w *Write, joins string) bool {
 	return t.ends()
 }
 
-// where reads WHERE, if it comes next, up to one of the words that may follow it.
+// where reads an optional WHERE, up to one of the words in follow.
 func (t walker) where(c *Condition, follow ...string) bool {
 	at := t.i
 	if t.accept("where") {

@@ -1,7 +1,7 @@
 package read
 
-// with reads WITH, after that word, and the statement behind it. top says
-// whether it is the statement's own WITH and not that of a part.
+// with reads the clause after the word WITH, and the following statement. top reports whether the WITH belongs to the
+// whole statement, not to a part.
 //
 //	WITH [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (statement)
 //	[SEARCH ...] [CYCLE ...], ... statement
@@ -115,8 +115,8 @@ func (t walker) columnsUpToSet() bool {
 	return true
 }
 
-// constantsUpTo steps over a constant, which may have a type before it or fields
-// behind it, up to a word that is reserved.
+// constantsUpTo skips a constant, including a type before the constant and fields after the constant, up to a reserved
+// word.
 func (t walker) constantsUpTo(reserved string) {
 	for t.i < t.stop && !t.isWord(t.tok(), reserved) {
 		t.i = t.Skip(t.i)

@@ -109,14 +109,14 @@ type Assignment struct {
 	Names lex.Span // the column, or the tokens in the bracket of several
 }
 
-// A Condition is a WHERE, or the AND of a MERGE's arm. At is the keyword, or the token
-// before which it could be added; Span is what is behind it.
+// A Condition is a WHERE, or the AND of a MERGE's arm. At is the keyword, or the token before which the keyword could
+// be added; Span is the expression after the keyword.
 type Condition struct {
 	At int32
 	lex.Span
 }
 
-// End returns the token behind the condition, or behind where it would stand.
+// End returns the token after the condition, or the token before which a condition could be added.
 func (c Condition) End() int32 { return max(c.At, c.Hi) }
 
 // An Insertion is what an INSERT or the INSERT of a MERGE's arm inserts.

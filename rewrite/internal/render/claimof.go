@@ -16,9 +16,9 @@ func (w claims) claimedColumns() guard.ClaimColumns {
 	}
 }
 
-// claimedRows writes the table of the claims and the condition for the rows that the tokens name, for a FROM.
-// The column itself finds them by its index, whatever its type and collation make equal; of these its text
-// leaves the ones with that very key.
+// claimedRows writes the table of the claims and the condition for the rows that the tokens name, for a FROM. The
+// comparison with the column uses the index, and finds all rows with a key that the type and collation consider equal.
+// The comparison with the key's text keeps only the rows with exactly the token's key.
 func (w claims) claimedRows() {
 	w.write(w.claimsTable(), " WHERE "+guard.ClaimedTable+".", w.Dialect.Quote(w.rules.ClaimOf.Key))
 	w.write(" IN (")
@@ -43,8 +43,9 @@ func (w claims) claimsTable() string {
 // each of them.
 const mostNamed = 8
 
-// compareClaims writes the condition, over the rows that were found, that is true if each token names one of
-// them, and all are of the tokens' generations; else it raises with one that isn't, or with a row that is gone.
+// compareClaims writes a condition over the found rows. The condition is true if each token names a found row, and all
+// rows have the claim values of their tokens. Otherwise the condition raises with a row that has another claim value,
+// or with a missing row.
 func (w claims) compareClaims(row guard.ClaimColumns) {
 	before, between, behind := w.Dialect.Guard.ClaimText.Parts()
 	min, count := w.Dialect.builtIn("MIN"), w.Dialect.builtIn("COUNT")

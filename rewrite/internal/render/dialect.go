@@ -127,7 +127,7 @@ func (d *Dialect) builtIn(function string) string {
 	return d.Facts().BuiltIn + strings.ToLower(function)
 }
 
-// presentsAtOnce reports whether so many claims are one argument.
+// presentsAtOnce reports whether this number of claims is passed as a single argument.
 func (d *Dialect) presentsAtOnce(claims int) bool {
 	return d.Guard.ClaimsAtOnce > 0 && claims >= d.Guard.ClaimsAtOnce
 }

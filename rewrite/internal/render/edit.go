@@ -77,7 +77,7 @@ func Order(edits []Edit, src string) {
 	}
 }
 
-// begins returns the first byte that an edit writes, or one of its kind.
+// begins returns the first byte that an edit writes, or a byte of the same kind.
 func (e *Edit) begins() byte {
 	switch e.Op {
 	case opText, OpColumn:
@@ -96,7 +96,7 @@ func (e *Edit) begins() byte {
 	return 'C'
 }
 
-// ends returns the last byte that an edit writes, or one of its kind.
+// ends returns the last byte that an edit writes, or a byte of the same kind.
 func (e *Edit) ends() byte {
 	switch e.Op {
 	case opText, OpColumn:

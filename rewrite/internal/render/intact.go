@@ -15,11 +15,10 @@ type fragment struct {
 	op     Op
 }
 
-// intact reports whether text, which was rendered from a statement that was read, has all of its tokens as they were,
-// with whole fragments of the guard between them: none grows together with one, each bracket closes what it closed,
-// and each placeholder stands for the argument that it stood for. Only VALUES, DEFAULT and the brackets of a row may
-// stand in comments of the guard's. The statement's own bytes are copied, so only the fragments are split into
-// tokens.
+// intact reports whether a rendered text still has all tokens of the parsed statement, with only whole fragments of the
+// guard between the tokens. No token grows together with a fragment, each bracket closes the same bracket as before,
+// and each placeholder stands for the same argument as before. Only VALUES, DEFAULT and the brackets of a row may stand
+// in comments of the guard. The statement's bytes are copied, so only the fragments are split into tokens.
 func (w *writer) intact(read *read.Text, text string) bool {
 	c := check{writer: w, read: read, tokens: read.Tokens, text: text,
 		opened: w.opened[:0], inner: w.inner[:0], escapes: w.Escapes}
@@ -58,13 +57,13 @@ type check struct {
 	seen, inputs, highest int // the statement's last placeholder so far, the one counted last, and the highest number
 }
 
-// growsTogether reports whether a token that ends at a place becomes another one by the fragment there. In MySQL two
-// minus signs begin a comment if a blank is behind them.
+// growsTogether reports whether the fragment at an offset changes the token that ends there. In MySQL two minus signs
+// begin a comment if a blank follows.
 func (c *check) growsTogether(at, lo int32) bool {
 	return joins(c.Src[at-1], c.text[lo]) || strings.HasSuffix(c.Src[:at], "--")
 }
 
-// fragments checks those that stand in one place; behind are the following ones.
+// fragments checks the fragments here, which share an offset; behind are the following fragments.
 func (c *check) fragments(here, behind []fragment) bool {
 	lo, hi, at := here[0].lo, here[len(here)-1].hi, here[0].at
 	if lo == hi {
@@ -103,7 +102,7 @@ func (c *check) fragments(here, behind []fragment) bool {
 // isBehindToken reports whether a token ends at an offset, and not a blank or comment.
 func (c *check) isBehindToken(at int32) bool { return c.next > 0 && c.tokens[c.next-1].End == at }
 
-// moveTo moves to the token that begins at an offset or behind it, and reports whether none lies across it.
+// moveTo moves to the first token that begins at or after an offset, and reports whether no token spans the offset.
 func (c *check) moveTo(at int32) bool {
 	for c.tokens[c.next].Kind != lex.End && c.tokens[c.next].Start < at {
 		switch tok := &c.tokens[c.next]; {
@@ -186,7 +185,7 @@ func (c *check) passes(inputs int) bool {
 	return ok
 }
 
-// arguments counts the placeholders of fragments behind those of the statement's that were seen.
+// arguments counts the placeholders of fragments, continuing after the statement's placeholders seen so far.
 func (c *check) arguments(part string, found []lex.Token) bool {
 	if !c.passes(c.seen) {
 		return false

@@ -69,12 +69,12 @@ func (w *writer) askBefore() {
 // reads the newest token whatever the snapshot, and holds off the next one until this
 // transaction ends.
 //
-// PostgreSQL evaluates the last item first. So they stand in the reverse order of the tokens, and the ledger's turns
-// are taken in that of their names, as by those who issue tokens for several: else the two wait for each other in a
-// circle.
+// PostgreSQL evaluates the last item first. So the items stand in the reverse order of the tokens, and the ledger's
+// advisory locks are taken in the order of the tokens' names. An Issue of several tokens takes the locks in the same
+// order, so that the statement and the Issue don't deadlock.
 //
-// Where a rule asks before it raises, the check is an item of its own, which is
-// evaluated once, when it is asked for first.
+// If a rule queries the ledger before it raises, the check is a separate item, which PostgreSQL evaluates once, at the
+// first use.
 func (w *writer) ledgerItems(with string, targets []Written) {
 	separator := with
 	for table := len(w.Plan.Tables) - 1; table >= 0; table-- {
@@ -189,7 +189,7 @@ func (w *writer) raiseAfterLedger(kind guard.Kind, column string, detail ...stri
 	w.write(" END")
 }
 
-// tail writes the clause that asks behind a query.
+// tail writes the clause after a query that checks the ledger, or the claims of another table.
 func (w *writer) tail() {
 	switch {
 	case !w.refuses(SetOf(RuleLedger)):

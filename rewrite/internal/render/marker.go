@@ -196,8 +196,8 @@ func readUnproven(m *guard.Marker, detail string, values func() *Values) (err er
 	return nil
 }
 
-// readLocked reads what the lock's check raises: since, expiry and by. A time that is no
-// number, such as one beyond all numbers, stays 0.
+// readLocked reads the details that the lock's check raises: since, expiry and by. A time that isn't an int64, such as
+// a time out of range, stays 0.
 func readLocked(m *guard.Marker, before, detail string) (ok bool) {
 	since, rest, ok := strings.Cut(detail, ":")
 	if !ok {

@@ -5,13 +5,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A numbers writes what compares and raises the row's number.
+// numbers writes the SQL that compares and increments the row's number.
 type numbers struct{ *writer }
 
-// beforeAssigned writes what stands before the value that the statement assigns to
-// the number, and behindAssigned what stands behind it. Together they raise unless that
-// is higher than the row's. Both are compared as integers, as it is stored: 7.4
-// doesn't raise 7.
+// beforeAssigned writes the SQL before the value that the statement assigns to the number, and behindAssigned writes
+// the SQL after the value. Together they raise unless the assigned value is higher than the row's number. Both numbers
+// are compared as integers, the stored type: 7.4 doesn't increase 7.
 func (w numbers) beforeAssigned() {
 	if w.lacksSerial() {
 		w.write("COALESCE(")
@@ -93,8 +92,8 @@ func (w *writer) raiseNoInteger() {
 	w.raise(guard.NotSerial, w.table, "substr(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 1, 40)")
 }
 
-// storedNumber writes the row's number, which is never NULL. Below 0 it was written for a seal that wasn't there, and
-// counts by its size.
+// storedNumber writes the row's number, which is never NULL. A negative number was written for a missing seal, and
+// counts by its absolute value.
 func (w *writer) storedNumber() { w.write(w.storedText()) }
 
 func (w *writer) storedText() string {

@@ -5,9 +5,9 @@ import (
 	"sort"
 )
 
-// numbering numbers the arguments that a rendering adds to the statement's own. They are
-// numbered from left to right, as a database counts placeholders without numbers: an
-// added one has the number that such a placeholder would have in its place.
+// numbering numbers the arguments that a rendering adds to the statement's arguments. The numbers rise from left to
+// right, as a database counts placeholders without numbers: an added argument has the number of a bare placeholder in
+// its place.
 type numbering struct {
 	before int // how many of the statement's own are counted before the next one that is added
 	added  []Arg
@@ -15,7 +15,7 @@ type numbering struct {
 	index map[value]int // the numbers, if there are many
 }
 
-// manyNumbers is how many arguments are searched one by one.
+// manyNumbers is the number of arguments up to which a linear search is used.
 const manyNumbers = 8
 
 // of returns the number of the argument for a value, which it adds if there is none yet.
@@ -51,7 +51,7 @@ func (n *numbering) add(a Arg) int {
 	return a.Number
 }
 
-// own returns the number of the statement's own argument that had the number was there.
+// own returns the new number of the statement's argument that had the number was in the source.
 func (n *numbering) own(was int) int {
 	return was + sort.Search(len(n.added), func(i int) bool { return n.added[i].Number-i > was })
 }
@@ -72,13 +72,13 @@ type Bare struct {
 // NoBare is a part without any.
 const NoBare = -1
 
-// manyRepeated is how many placeholders get the numbers of those that they repeat. SQLite looks for
-// each of them among the numbers before it. If there are more, they stay as they are, and the
-// values are passed once more.
+// manyRepeated is the highest number of repeated placeholders that get the numbers of the originals. SQLite searches
+// the preceding numbers for each numbered placeholder. Above manyRepeated, placeholders stay bare, and the values are
+// passed once more.
 const manyRepeated = 16
 
-// manyNumbered is how many placeholders get numbers at most where there is no room to pass their values once
-// more: SQLite takes a second for 16,000. A part with more isn't repeated, so that no index is used for it.
+// manyNumbered is the highest number of placeholders that get numbers if there is no room to pass their values once
+// more: SQLite takes a second for 16,000. A larger part isn't repeated, so that no index is used for the part.
 const manyNumbered = 1024
 
 // repeat writes a repeated part, with the same arguments.

@@ -9,8 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// A Plan says what to do with one statement text. It is
-// immutable and safe for concurrent use.
+// A Plan is the decision about one statement text. It is immutable and safe for concurrent use.
 type Plan struct {
 	// Verdict is "pass", "guard" or "refuse": the statement writes to no table of the rewriter's, and is sent
 	// as it is; or it writes to one, and what [Plan.Render] returns is sent; or it can't be guarded.
@@ -76,8 +75,8 @@ type Plan struct {
 	// changed, which holds only where what stands later in SET sees what stands earlier.
 	ReadsAssigned bool
 
-	// AsksLate reports whether some table's ledger is asked at the end alone, so that a stale
-	// write which breaks a constraint gets the constraint's error.
+	// AsksLate reports whether some table's ledger is checked only at the end. A stale write that breaks a constraint then
+	// gets the constraint's error.
 	AsksLate bool
 
 	// Several is 0 for a single statement, and else where another one of the text's begins,
@@ -88,8 +87,8 @@ type Plan struct {
 	// Unsettles reports whether the text may change its session, or where that finds names: see [session.Session.Follow].
 	Unsettles bool
 
-	// Alone reports whether nothing but blanks stands behind the statement and its
-	// semicolon, so that a driver that prepares the text has prepared all of it.
+	// Alone reports whether only blanks follow the statement and its semicolon, so that a driver that prepares the text
+	// has prepared the whole text.
 	Alone bool
 
 	Source Source

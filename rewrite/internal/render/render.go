@@ -28,7 +28,7 @@ func (p *Plan) Default() (sql string, args []Arg, err error) {
 	return p.Form.sql, p.Form.args, nil
 }
 
-// A Form is what [Plan.Default] returns, and what its users have asked about it.
+// A Form is the result of [Plan.Default], with facts about the result that its users have requested.
 type Form struct {
 	sql       string
 	args      []Arg
@@ -38,8 +38,8 @@ type Form struct {
 	inlines   bool
 }
 
-// ErrAmbiguous refuses a text that PostgreSQL may read in another way than the statement:
-// by the guard, its meaning has come to depend on standard_conforming_strings.
+// ErrAmbiguous refuses a text that PostgreSQL may read differently from the statement, because the guard makes the
+// text's meaning depend on standard_conforming_strings.
 var ErrAmbiguous = &guard.Refusal{Table: -1, Reason: lex.AmbiguousBackslash, Offset: -1}
 
 var ErrNoParams = errors.New("rewrite: the guard's values can't be passed as arguments of this statement")
@@ -88,7 +88,7 @@ func (p *Plan) renderForm(read *read.Text, tokened bool) (ok bool) {
 	return w.intact(read, f.sql)
 }
 
-// hasRoom reports whether the statement may have these arguments besides its own.
+// hasRoom reports whether the statement may have these arguments in addition to the user's arguments.
 func (p *Plan) hasRoom(added []Arg) bool {
 	if d := p.Source.Dialect; p.Inputs+len(added) > d.Guard.MaxInputs {
 		return false
@@ -207,9 +207,9 @@ type Source struct {
 	Escapes    lex.Escapes // as src was read
 }
 
-// Question returns a query without arguments that raises if the ledger refuses one of the tokens
-// that a statement was rendered with, by the markers of its guard: what an error that came
-// before the guard leaves open. It is empty where there is nothing to ask.
+// Question returns a query without arguments that raises, with the markers of the guard, if the ledger refuses a token
+// of the rendered statement. The caller needs this query after an error that the database raised before the guard's
+// check. Question returns "" if no ledger has to be queried.
 func (p *Plan) Question(v Values) string {
 	if v.check(p) != nil {
 		return ""

@@ -9,10 +9,10 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// REPLACE deletes each row that has a unique key of a new one, whatever its mark. So the mark of a new row has to
-// be read before it is written, and reading it checks the rows that are in the way, as a DELETE would. The table's
-// unique keys say which these are, and no statement shows them: the caller asks the database for them. The guard
-// compares the table's shape, which the keys belong to, before anything else.
+// REPLACE deletes each row that shares a unique key with a new row, whatever the deleted row's token. So the fence
+// column of a new row gets an expression that first reads the conflicting rows, and checks them as a DELETE would. The
+// statement doesn't show the table's unique keys, so the caller queries the database for the keys. Before anything
+// else, the guard compares the table's shape, which the keys belong to.
 
 // A Replacement is what a REPLACE gives the columns of its rows.
 type Replacement struct {
@@ -52,7 +52,7 @@ func (p *Plan) Knowing(keys *session.UniqueKeys) *Plan {
 	return &known
 }
 
-// checkReplaced refuses a REPLACE where the table's unique keys don't tell which rows it deletes.
+// checkReplaced refuses a REPLACE if the table's unique keys don't determine the deleted rows.
 func (p *Plan) checkReplaced() error {
 	r, keys := p.Source.Replacement, p.Source.unique
 	if r == nil || keys == nil {

@@ -27,7 +27,7 @@ func (w *writer) prove() {
 	}
 }
 
-// proveDelete writes behind the check of a row that is deleted what proves that to a sealed table.
+// proveDelete writes, after the check of a deleted row, the SQL that shows a sealed table that the check has passed.
 func (w *writer) proveDelete() {
 	if w.sealed && w.deletes {
 		w.write(" AND ")

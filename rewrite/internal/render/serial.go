@@ -54,8 +54,8 @@ func (w numbers) atSerial() {
 // callersSerial writes the serial that the caller read.
 func (w numbers) callersSerial() { w.field(0, fieldSerial) }
 
-// gone writes the RETURNING that raises for a row which wasn't there. A row that
-// was inserted is at 1, one that was updated at the caller's serial and 1.
+// gone writes the RETURNING clause that raises if the row was missing. An inserted row has serial 1, an updated row the
+// caller's serial plus 1.
 func (w numbers) gone() {
 	if !(serial{}).refuses(w.writer) {
 		return

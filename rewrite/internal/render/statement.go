@@ -2,7 +2,7 @@ package render
 
 import "slices"
 
-// statement writes the statement with its edits, and returns it.
+// statement renders the statement with its edits.
 func (w *writer) statement() string {
 	w.b.Grow(len(w.Src))
 	if len(w.Edits) > manyNumbers && !w.literal && !w.Dialect.numbers() { // each use of a value is an argument

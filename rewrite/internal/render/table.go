@@ -65,20 +65,20 @@ func (t *Registered) prepare(d *Dialect) {
 	q.Steady = cmp.Or(q.Fence, q.number, q.lock.By, q.key)
 }
 
-// The tables that sqlfence's packages keep, in any schema. Another client that wrote to
-// one, or put another one before it, could make an outdated token pass.
+// OwnTables are the tables that sqlfence's packages keep, in any schema. A client that wrote to such a table, or
+// shadowed the table with another table, could make a stale token pass.
 var OwnTables = sqltext.OwnTables
 
-// IsOwnTable reports whether a table, by its normalised name, is one of these.
+// IsOwnTable reports whether a table's normalised name is in OwnTables.
 func IsOwnTable(table string) bool { return slices.Contains(OwnTables[:], table) }
 
-// A TableList has the tables of a plan by their indexes. Between these two are those of sqlfence's own.
+// A TableList has the tables of a plan by their indexes. The indexes between Tables and Covered mean OwnTables.
 type TableList struct {
 	Tables  []Registered // registered
 	Covered []Registered // written ones that a pattern stands for
 }
 
-// RulesOf returns the table with an index that isn't one of sqlfence's own.
+// RulesOf returns the table with an index that doesn't mean one of OwnTables.
 func (l *TableList) RulesOf(table int) *Registered {
 	if table < len(l.Tables) {
 		return &l.Tables[table]

@@ -37,22 +37,21 @@ type Values struct {
 
 // TableValues are the tokens with which the writes to one table are compared.
 type TableValues struct {
-	// Tokens holds one token, or one for each row with Key or ClaimOf. It is empty for a table
-	// that isn't [Table.Fenced] and for one that is Unfenced.
+	// Tokens holds one token, or one for each row with Key or ClaimOf. Tokens is empty for an Unfenced table, and for a
+	// table without [Table.Fenced].
 	Tokens []Token
 
-	// Unfenced means that this time the writes to a fenced table are compared with no
-	// token. Writes to a table with Claim have to be targets that are Free then.
+	// Unfenced means that this execution's writes to a fenced table are compared with no token. In a table with Claim, all
+	// targets must then be Free.
 	Unfenced bool
 
-	// Unsealed leaves out the proof that a table which is [Table.Sealed] asks for: the
-	// database isn't known to have the seal, and would store a negative mark.
+	// Unsealed leaves out the token that a [Table.Sealed] table's seal expects: the database isn't known to have the seal,
+	// and without a seal would store a negative token.
 	Unsealed bool
 
-	// Rows has, for each row of the Keys of the table's targets, in their
-	// order, the index in Tokens of the token that covers it. It can be nil for a
-	// table with one token. -1 is for a row that none covers, of a table with
-	// [Table.UnfencedInserts].
+	// Rows has, for each row of the Keys of the table's targets, in their order, the index in Tokens of the token that
+	// covers the row. Rows can be nil for a table with one token. In a table with [Table.UnfencedInserts], -1 means a row
+	// without a token.
 	Rows []int
 }
 
@@ -150,18 +149,17 @@ func (v *TableValues) check(p *Plan, i int) error {
 
 // An Arg is an argument that the guard adds to the statement's own.
 type Arg struct {
-	// Number is its place among all arguments, from 1. The statement's own ones take the
-	// other places, in their order.
+	// Number is the argument's place among all arguments, from 1. The statement's arguments take the other places, in
+	// their order.
 	Number int
 
-	// Again is the number, among the statement's own arguments, of the one to pass once more; 0 for
-	// one that has a Value.
+	// Again is the number, among the statement's arguments, of the argument to pass once more; 0 if the Arg has a Value.
 	Again int
 
 	Of value // what it is the value of
 }
 
-// A value is one of those that a statement is rendered with.
+// A value identifies one of the values that a statement is rendered with.
 type value struct {
 	Table, Token int // Token is counted from the first one of the table
 	Field        field
@@ -200,9 +198,9 @@ func (f field) sqlType() sqltext.Type {
 	return sqltext.Text
 }
 
-// Value returns the argument's value among v: an int64 or a string. v has to be what the
-// statement was rendered with, or have one token for each fenced table if it is
-// [Plan.Default]. It is nil for an argument that is passed Again, and for one that is NULL.
+// Value returns the argument's value in v: an int64 or a string. v must be the values that the statement was rendered
+// with. For [Plan.Default], v must have one token for each fenced table. Value returns nil for NULL, and for an
+// argument that is passed Again.
 func (a Arg) Value(v *Values) any {
 	if a.Again > 0 {
 		return nil

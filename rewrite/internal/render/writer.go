@@ -61,8 +61,8 @@ func newWriter(s *Source) *writer {
 	return w
 }
 
-// release keeps a writer for another rendering. It may hold on to what it has written
-// for, until then.
+// release keeps a writer for another rendering. Until the next rendering the writer may reference the previous
+// statement and its values.
 func (w *writer) release() {
 	if max(cap(w.tokens), cap(w.rows), cap(w.tables), cap(w.sent), cap(w.fragments), w.b.Cap()) > MaxRoom {
 		return
@@ -91,19 +91,19 @@ func (w *writer) take(v *Values) {
 	}
 }
 
-// isAmbiguous reports whether a rendered text may be run with another reading than
-// that which the guard was written for.
+// isAmbiguous reports whether the database may read a rendered text differently from the reading that the guard was
+// written for.
 func (w *writer) isAmbiguous(text string) bool {
 	return w.NeedsSCSOn && !w.Dialect.Grammar.Lex.NeedsSCSOn(text)
 }
 
-// choose makes a target the one that is being written for.
+// choose selects the target that the writer writes for.
 func (w *writer) choose(target int) {
 	w.target = &w.Plan.Targets[target]
 	w.chooseTable(w.target.Table)
 }
 
-// chooseTable makes one of the plan's tables the one that is being written for.
+// chooseTable selects the plan's table that the writer writes for.
 func (w *writer) chooseTable(table int) {
 	w.table, w.rules = table, w.Plan.rules(table)
 	w.sealed = w.rules.Sealed && !w.tables[table].unsealed

@@ -28,8 +28,8 @@ func (t values) isNumber(tok int32) bool {
 	return t.Tokens[tok].Kind == lex.Number && strings.Trim(t.TokenText(tok), "0123456789.") == ""
 }
 
-// keepsType reports whether another value is stored alike inside of a CASE. To some servers NOW() or
-// 0x41 isn't.
+// keepsType reports whether a value that isn't plain is stored unchanged inside a CASE. Some servers change NOW() or
+// 0x41.
 func (t values) keepsType(value lex.Span) bool {
 	first, next := value.Lo, value.Lo+1
 	switch n := value.Hi - value.Lo; {
@@ -71,8 +71,8 @@ func (t values) isConstant(value lex.Span) bool {
 		value.Hi-value.Lo == 1 && t.Word(value.Lo, "true", "false", "current_timestamp", "current_date")
 }
 
-// hasType reports whether the value has a type of its own, which it keeps inside of a CASE. A row
-// has none: the column gives it one.
+// hasType reports whether the value's type stays the same inside a CASE. A ROW(...) has no type: the column provides
+// the type.
 func (t values) hasType(value lex.Span) bool {
 	first, next := value.Lo, value.Lo+1
 	switch n := value.Hi - value.Lo; {
