@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/rules"
 )
 
-// A rewriter takes tables, and makes plans, which are rendered with values: the tokens of the written tables, a serial
-// and an editor. An Arg is an argument that a guard adds to the statement's own.
+// A Rewriter takes Tables, and makes a Plan for each statement. A Plan is rendered with Values: the tokens of the
+// written tables, a serial and an editor. An Arg is an argument that a guard adds to the statement's arguments.
 type (
 	Table       = guard.Table
 	Plan        = render.Plan
@@ -59,8 +59,8 @@ func newPlans() (p plans) {
 // Plan is PlanFor without a variant.
 func (r *Rewriter) Plan(query string) *Plan { return r.PlanFor(query, 0) }
 
-// PlanFor returns what to do with a statement. It refuses a text that makes it fail itself: it stands
-// in the way of each statement of a program, and a text may come from anywhere.
+// PlanFor returns the plan of a statement. It refuses a text that makes PlanFor panic, because each statement of a
+// program passes through PlanFor, and a text may come from anywhere.
 func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 	defer func() {
 		if !fault.Crashes {
@@ -84,7 +84,7 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 	if len(query) > maxCached {
 		return r.rules.Read(query, v)
 	}
-	// A clone, so that the cache doesn't keep a larger text alive.
+	// The clone keeps the cache from holding a larger text in memory.
 	query = strings.Clone(query)
 	p := r.rules.Read(query, v)
 	plans.put(query, hash, p)
@@ -96,10 +96,10 @@ func mayWrite(query string) bool {
 	return query != "" && strings.IndexByte("iudmrw", query[0]|0x20) >= 0
 }
 
-// Unregistered returns the tables that a text writes rows of and that have no registration: none by their names, none
-// by a pattern, and that aren't exempt. They are as the database reads their names, with their schemas where the text
-// has these, in the order of the text. It reads the text at each call, apart from all plans, and nothing may be
-// decided by it: what can't be read has no tables.
+// Unregistered returns the tables that a text writes to and that have no registration: neither by name nor by pattern,
+// nor as exempt tables. The names are as the database reads them, with the schemas that the text has, in the order of
+// the text. Unregistered reads the text at each call, apart from all plans. No decision may depend on the result: an
+// unreadable text has no tables.
 func (r *Rewriter) Unregistered(query string) (names []string) {
 	defer func() {
 		if !fault.Crashes && recover() != nil {
@@ -143,8 +143,8 @@ func (r *Rewriter) speaking(form func(*render.Dialect, string) *render.Dialect, 
 // ledger in another way.
 func (r *Rewriter) Wrote(p *Plan) bool { return p.Source.Dialect == r.rules.Dialect }
 
-// ReadMarker finds the marker of one of the rewriter's guards in a database's error. It rejects equal text from another
-// source: the error of another statement, or of a value that reads like a marker. values returns the values that the
+// ReadMarker finds the marker of one of the rewriter's guards in a database's error. An equal text from another source
+// is no marker: from another statement, or from a value that reads like a marker. values returns the values that the
 // statement was rendered with. It is called only for the refusal of a Claim, and may be nil if no table has a Claim.
 func (r *Rewriter) ReadMarker(err error, values func() *Values) (guard.Marker, bool) {
 	if err == nil || r.rules.Dialect == nil {
@@ -153,7 +153,6 @@ func (r *Rewriter) ReadMarker(err error, values func() *Values) (guard.Marker, b
 	return r.rules.Dialect.ReadMarker(err, r.rules.Nonce, values)
 }
 
-// Marks reports whether a text has the nonce of the rewriter's markers, which the
-// application may have shown to a user in an error of the database. Of a statement with such a
-// text no marker can be believed.
+// Marks reports whether a text has the nonce of the rewriter's markers, which the application may have shown to a user
+// in a database error. No marker can be believed in the error of a statement with such a text.
 func (r *Rewriter) Marks(text string) bool { return strings.Contains(text, r.rules.Nonce) }

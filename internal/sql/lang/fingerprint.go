@@ -61,7 +61,7 @@ func lastList(tokens []lex.Token, open int) int {
 	}
 }
 
-// tokensOf returns the tokens of a text, if there is a dialect to read it by.
+// tokensOf returns the tokens of a text; ok is false without a grammar for the dialect, or if the text can't be read.
 func tokensOf(d dialect.Dialect, query string) ([]lex.Token, bool) {
 	g, err := grammar(d)
 	if err != nil {

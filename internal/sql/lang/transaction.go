@@ -7,10 +7,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// InTransaction reports whether a connection is in a transaction after it has executed
-// the statements of query; in says whether it was in one before. It recognises
-// statements that begin and end transactions. If the text doesn't show the answer,
-// it returns true.
+// InTransaction reports whether a connection is in a transaction after the connection has executed the statements of
+// query; in reports whether it was in a transaction before. InTransaction recognises statements that begin and end
+// transactions. If the text doesn't show the answer, the result is true.
 func InTransaction(d dialect.Dialect, query string, in bool) bool {
 	g, err := grammar(d)
 	if err != nil {
@@ -42,7 +41,7 @@ func InTransaction(d dialect.Dialect, query string, in bool) bool {
 	return in
 }
 
-// A TxControl is a statement about a savepoint, or one that ends a transaction.
+// A TxControl is a statement about a savepoint, or a statement that ends a transaction.
 type TxControl struct {
 	Verb TxVerb
 	Name string // of the savepoint; empty if it can't be read
@@ -59,8 +58,8 @@ const (
 	RollbackToSavepoint
 )
 
-// TxControls returns the statements of query about savepoints and transactions, in their order. For a text that can't
-// be read it returns a ROLLBACK TO without a name.
+// TxControls returns the statements of query about savepoints and transactions, in their order. For an unreadable text
+// it returns a ROLLBACK TO without a name.
 func TxControls(d dialect.Dialect, query string) (all []TxControl) {
 	unread := []TxControl{{Verb: RollbackToSavepoint}}
 	g, err := grammar(d)
@@ -101,7 +100,7 @@ func TxControls(d dialect.Dialect, query string) (all []TxControl) {
 	return all
 }
 
-// setsAutocommit reports whether a statement has the name of that setting in it.
+// setsAutocommit reports whether a statement names the setting autocommit.
 func setsAutocommit(t *lex.Scanned, s lex.Span) bool {
 	for i := s.Lo + 1; i < s.Hi; i++ {
 		if lex.EqualFold(strings.Trim(t.TokenText(i), "@`"), "autocommit") {

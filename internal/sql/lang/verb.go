@@ -8,11 +8,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Verb returns which kind of statement a text is, in capitals, for logs and metrics:
-// INSERT, UPDATE, DELETE or MERGE where it begins with that word, or where that is the
-// first write behind WITH or EXPLAIN; else its first word; empty for none, for a text that
-// can't be read, and for a dialect without guards. It is no reading of the statement, and
-// nothing may be decided by it.
+// Verb returns the kind of a statement in capitals, for logs and metrics. The kind is the first word. After WITH or
+// EXPLAIN it is the first INSERT, UPDATE, DELETE or MERGE, if there is a write. Verb returns "" for an empty or
+// unreadable text, and for a dialect without guards. It doesn't parse the statement, so no decision may depend on the
+// result.
 func Verb(d dialect.Dialect, query string) string {
 	tokens, ok := tokensOf(d, query)
 	if !ok {

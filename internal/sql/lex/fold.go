@@ -73,8 +73,8 @@ func hasPrefixFoldRunes(s, name string) bool {
 // about.
 func (r *Rules) FoldsByLocale(src string) bool { return r.LocaleFolds.Is() && !isASCII(src) }
 
-// FoldedByLocale returns the name of a word that, by the database's locale, may be another one; ok
-// is false for tokens that can't be.
+// FoldedByLocale returns the name of a word that the database's locale may fold to a different name; ok is false for a
+// token without this doubt.
 func (r *Rules) FoldedByLocale(src string, t *Token) (name string, ok bool) {
 	if !r.LocaleFolds.Is() || t.Kind != Word && !r.FoldsQuoted.Is() || isASCII(src[t.Start:t.End]) {
 		return "", false
@@ -101,8 +101,8 @@ func FirstBytes(name string) (first []byte) {
 	return first
 }
 
-// FoldRune returns the same for all letters that some locale may fold to one:
-// beside both cases of a letter those are, in Turkish, İ and i.
+// FoldRune returns the same rune for all letters that some locale may fold together: both cases of a letter, and the
+// Turkish İ and i.
 func FoldRune(c rune) rune { return unicode.ToLower(unicode.ToUpper(c)) }
 
 // foldsByLocale reports whether an unquoted word may be folded to another name

@@ -2,10 +2,10 @@ package lex
 
 import "strings"
 
-// In PostgreSQL's simple protocol there are no arguments: pgx writes their values into the text, where its own scanner
-// finds placeholders (QueryExecModeSimpleProtocol, which the connection's DSN may ask for, too). That scanner knows
-// strings, quoted names, comments and, since 5.9, dollar quotes, but no names: in a$1 it finds $1, and in date'\' a
-// string with escapes.
+// PostgreSQL's simple protocol has no arguments. pgx writes the values into the text, where pgx's scanner finds
+// placeholders (QueryExecModeSimpleProtocol, which a connection's DSN can select). This scanner knows strings, quoted
+// names, comments and, since 5.9, dollar quotes, but no unquoted names: in a$1 it finds $1, and in date'\' a string
+// with escapes.
 
 // Inlines reports whether a driver that writes values into the text finds the same placeholders as the server, and puts
 // no value where the value would run together with a string. Databases with drivers that send arguments separately
@@ -53,8 +53,8 @@ func hasStrayDollar(text string) bool {
 	return false
 }
 
-// inlinedAt returns the first placeholder from i on that a scanner without names finds, or -1; dollars says whether it
-// knows dollar quotes.
+// inlinedAt returns the first placeholder from i on that a scanner without names finds, or -1; dollars tells whether
+// the scanner knows dollar quotes.
 func (r *Rules) inlinedAt(s string, i int, dollars bool) int {
 	for i < len(s) {
 		c, next := s[i], byte(0)

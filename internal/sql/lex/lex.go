@@ -82,8 +82,7 @@ func (r *Rules) SkipBlank(src string) (n int, ok bool) {
 	return s.pos, err == nil
 }
 
-// A scanner splits one text into tokens. Where the database has two ways of reading,
-// by a setting that isn't known, it fails.
+// A scanner splits one text into tokens. It fails if an unknown setting decides how the database reads the text.
 type scanner struct {
 	rules   *Rules
 	src     string
@@ -195,8 +194,7 @@ func (s *scanner) blockComment() *Error {
 	return &Error{start, "a comment is never closed", Rejected}
 }
 
-// next reads one token that begins with a byte which isn't just blank, a name's, a digit,
-// a quote or a single one.
+// next reads one token if the class of the first byte doesn't determine the token's kind.
 func (s *scanner) next() *Error {
 	start := s.pos
 	switch c := s.src[s.pos]; {
@@ -329,7 +327,7 @@ func (s *scanner) single() {
 }
 
 // members reads list members that consist of digits, or of a placeholder with its number, each with the comma after the
-// member. It stops at anything else, and so reads nothing that the other methods would read differently.
+// member. Anything else ends members, so that all other tokens are read by the other methods.
 func (s *scanner) members() {
 	src, toks := s.src, s.toks
 	for len(toks)+2 <= cap(toks) {

@@ -11,9 +11,8 @@ import (
 // twoParts is how many tokens a name of two parts has: a . b
 const twoParts = 3
 
-// ParseName reads an SQL name of one or two parts, "books", `shop."Books"`, and
-// returns it as the database would after folding: schema (or "") and name. A third
-// part, before them, is the database's, where one may be written.
+// ParseName reads an SQL name of one or two parts, "books", `shop."Books"`, and returns schema (or "") and name as the
+// database folds them. If the database allows catalogs, the name may have the database's name as a third part in front.
 func (r *Rules) ParseName(s string) (schema, name string, err error) {
 	return r.parseName(s, "table or schema.table, each part in double quotes if it isn't a plain word")
 }
@@ -37,8 +36,8 @@ func (r *Rules) parseName(s, want string) (schema, name string, err error) {
 	return schema, name, nil
 }
 
-// SpellName is ParseName for a name that is sent to the database: where that may tell capital
-// letters apart, they stay.
+// SpellName is ParseName for a name that is sent to the database: capital letters stay if the database may distinguish
+// them.
 func (r *Rules) SpellName(s string) (schema, name string, err error) {
 	schema, name, err = r.ParseName(s)
 	if err != nil || !r.FoldsQuoted.Is() {
@@ -85,8 +84,8 @@ func (r *Rules) QualifiedName(src string, toks []Token, i int) (schema, name str
 	return schema, name, i, false
 }
 
-// Name returns the name that a token stands for, normalised: as the database stores
-// it. ok is false for what is no name.
+// Name returns the normalised name that a token stands for, as the database stores the name. ok is false if the token
+// is no name.
 func (r *Rules) Name(src string, t *Token) (name string, ok bool) {
 	s := src[t.Start:t.End]
 	switch {

@@ -103,9 +103,9 @@ func classOf(c byte) byteClass {
 // firstOfMark is the first byte of a byte order mark in UTF-8.
 const firstOfMark = 0xEF
 
-// Escapes is how the session's settings have string constants read: in which a backslash escapes the next byte, beside
-// those with a letter that always do or never do, and in which encoding. In one without a bit here, no byte of ASCII is
-// a part of another character.
+// Escapes tells how the session's settings affect string constants: in which constants a backslash escapes the next
+// byte, and which encoding applies. Constants with a prefix letter that decides about escapes don't depend on the
+// settings. In an encoding without a bit here, no ASCII byte is part of another character.
 type Escapes uint8
 
 const (

@@ -69,8 +69,8 @@ func (t *Scanned) Item(s Span, n int) Span {
 	return Span{int32(lo), int32(t.ItemEnd(lo, hi))}
 }
 
-// Selected returns the item number n, from 0, of the columns of a SELECT, without its AS;
-// ok is false where it can't be told which that is.
+// Selected returns item n, from 0, of the columns of a SELECT, without its AS; ok is false if the text doesn't show
+// which item is number n.
 func (t *Scanned) Selected(columns Span, n int) (item Span, ok bool) {
 	lo, hi := int(columns.Lo), int(columns.Hi)
 	if t.Word(int32(lo), "distinct", "all") {
@@ -142,8 +142,8 @@ func (t *Scanned) ItemEnd(i, hi int) int {
 	return i
 }
 
-// StatementFrom returns the tokens of the statement that begins at token i or behind the semicolons there; it is empty
-// if none does. Behind it is a semicolon or the end.
+// StatementFrom returns the tokens of the statement that begins at token i or after the semicolons there; the result is
+// empty if no statement follows. A semicolon or the end follows the result.
 func (t *Scanned) StatementFrom(i int32) (s Span) {
 	for t.Tokens[i].Is(';') {
 		i++

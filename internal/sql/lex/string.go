@@ -11,8 +11,8 @@ const (
 	escapeString                   // it takes the next byte with it
 )
 
-// str reads a string constant from its opening quote. It has to end at the same place by each setting that the session
-// may have.
+// str reads a string constant from its opening quote. The string must end at the same place under every setting that
+// the session may have.
 func (s *scanner) str(start int, kind stringKind) *Error {
 	quote := s.src[s.pos]
 	if quote == '"' {
@@ -88,7 +88,7 @@ func (s *scanner) reads(kind stringKind, quote byte) (escapes, literal bool) {
 	}
 }
 
-// twoModes is the error of a quote that ends a string by one setting alone.
+// twoModes is the error of a quote that ends a string only under one setting.
 func (s *scanner) twoModes() *Error {
 	if s.rules.ConformingStrings.Is() {
 		return &Error{s.pos - 1, AmbiguousBackslash, Ambiguous}
@@ -104,7 +104,7 @@ func (s *scanner) swallowed(i int) bool {
 
 func (s *scanner) twoEncodings() *Error { return &Error{s.pos, s.depends(), Ambiguous} }
 
-// depends is why what comes next can't be read in an encoding that isn't known.
+// depends is the reason why the next bytes can't be read in an unknown encoding.
 func (s *scanner) depends() string {
 	return "its meaning depends on " + s.rules.Encoding + "; pass the value as an argument, or put a " +
 		"blank or quotes before this byte"

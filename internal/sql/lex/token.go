@@ -64,13 +64,12 @@ const (
 	Rejected
 	// Ambiguous: where a string ends depends on the session's settings.
 	Ambiguous
-	// Conditional: some servers execute the comment at Offset, and others skip it.
+	// Conditional: some servers execute the comment at Offset, and other servers skip the comment.
 	Conditional
 )
 
-// More makes room for more in a slice that is full. The last n were found in the first done of all:
-// it makes room for the rest, if they are as close there. A slice that grows by a factor takes
-// several times its room in the end.
+// More makes room for more elements in a full slice. The last n elements were found in the first done of all bytes:
+// More makes room for the rest at the same density. A slice that grows by a factor takes several times the final room.
 func More[T any](s []T, n, done, all int) []T {
 	const factor = 64 // at most, as the beginning may be unlike the rest
 	rest := int64(n) * int64(all-done) / int64(done+1)

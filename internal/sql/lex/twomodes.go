@@ -32,7 +32,7 @@ func (s *scanner) dashes() (comment bool, err *Error) {
 	return c <= ' ' || c == 0x7F, nil
 }
 
-// codeComment refuses a comment that some servers execute, and a hint that they may end elsewhere.
+// codeComment refuses a comment that some servers execute, and a hint that some servers may end elsewhere.
 func (s *scanner) codeComment() *Error {
 	switch c := s.at(2); {
 	case c == '!' || (c|0x20 == 'm' || c|0x20 == 't') && s.at(3) == '!':
@@ -52,8 +52,8 @@ func (s *scanner) codeComment() *Error {
 	return nil
 }
 
-// sets reports whether a hint may set a variable that has this in its name: SET_VAR(timestamp = x), which gives the
-// statement another time.
+// sets reports whether a hint may set a variable with this string in its name, as SET_VAR(timestamp = x) does, which
+// changes the statement's time.
 func sets(hint, variable string) bool {
 	hint = strings.ToLower(hint)
 	return strings.Contains(hint, "set_var") && strings.Contains(hint, variable)

@@ -78,8 +78,7 @@ func (s *scanner) endsNumber(digits *Token, start, end int) bool {
 		strings.Trim(exponent, "0123456789_") == ""
 }
 
-// introducedString reads the string or name that the letter at start introduces, if it
-// does.
+// introducedString reads the string or name that the letter at start introduces, if the letter introduces one.
 func (s *scanner) introducedString(start int) (read bool, err *Error) {
 	if s.src[s.pos] == '\'' {
 		if kind, ok := s.rules.introduced(s.src[start] | 0x20); ok {
@@ -106,7 +105,7 @@ func (r *Rules) introduced(letter byte) (kind stringKind, ok bool) {
 	return 0, false
 }
 
-// unicodeEscaped reads the U&” or U&"" that has its U at start and its & next.
+// unicodeEscaped reads a string or name with the prefix U&. The U is at start, the & is the current byte.
 func (s *scanner) unicodeEscaped(start int) *Error {
 	s.pos++
 	if s.at(0) == '"' {

@@ -16,17 +16,18 @@ func (p writing) asksTwice() bool {
 	return p.target.rules.Ledger && !p.Dialect.LedgerInWhere()
 }
 
-// asksInMark reports whether, of several rows to insert, the mark of the first one asks.
+// asksInMark reports whether the fence column's value in the first of several inserted rows contains the ledger's
+// check.
 func (p inserting) asksInMark(w *read.Write, ins *read.Insertion) bool {
 	return p.asksTwice() && w.Verb != read.Merge && p.target.rules.FenceColumn != "" && !p.insertion.unmarked &&
 		ins.Source == read.Values && !p.isBareRow(ins)
 }
 
-// askBeforeRows has the ledger asked before the rows to insert.
+// askBeforeRows puts the ledger's check before the rows to insert.
 //
-// A row of values that can be nothing else becomes a query with a condition, as a CASE would
-// make a text of a value without a type. VALUES and the brackets stay, in comments. To a
-// query is added an OFFSET, which is evaluated first, and is NULL for none.
+// A single bare row becomes a query with a condition, because a CASE would turn a value without a type into a text.
+// VALUES and the brackets stay, in comments. A query gets an OFFSET, which the database evaluates first; the OFFSET is
+// NULL, which skips no rows.
 func (p inserting) askBeforeRows(w *read.Write, ins *read.Insertion) {
 	if w.Verb == read.Merge { // its arm asks
 		return
@@ -56,8 +57,8 @@ func (p inserting) askBeforeRows(w *read.Write, ins *read.Insertion) {
 	p.plan.AsksLate = true
 }
 
-// askInValue has the ledger asked before a value of the first row to insert, if there are several rows or values that
-// aren't bare, and one of the first row's has a type of its own. It reports whether there is one.
+// askInValue puts the ledger's check before the first value of the first row that keeps its type inside a CASE. It acts
+// only on VALUES with several rows, or with values that aren't bare, and reports whether such a value exists.
 func (p inserting) askInValue(w *read.Write, ins *read.Insertion) bool {
 	values := w.Verb != read.Merge && ins.Source == read.Values && !ins.Rows.Empty()
 	if !values || p.isBareRow(ins) || p.asksInMark(w, ins) || len(ins.Arms) != 1 || len(ins.Arms[0].Rows) == 0 {

@@ -36,8 +36,8 @@ func (p writing) claims(w *read.Write, updates bool) bool {
 	return true
 }
 
-// keepsRow reports whether the update of an upsert leaves the row as it is, as one that only assigns
-// the row its own key is a way to write DO NOTHING. Such a row needs no proof, unless a seal asks for one.
+// keepsRow reports whether an upsert's update leaves the row unchanged: assigning the row only its key is a way to
+// write DO NOTHING. An unchanged row needs no claim value, unless a seal requires one.
 func (p writing) keepsRow(set *read.Assignments) bool {
 	if p.target.rules.Claim == "" || p.target.rules.Sealed || set.Empty() {
 		return false
@@ -57,8 +57,8 @@ func (p writing) keepsRow(set *read.Assignments) bool {
 // inWhere: nothing is assigned where the row is proved.
 func (claim) inWhere(_ *render.Registered, how rowWrite) bool { return !how.takesOver }
 
-// A takeover needs no token of the rows that it takes. Where the context presents one, the token is compared as for any
-// other write: a caller that was replaced is refused, and doesn't become the holder again by raising the claim.
+// A takeover needs no token for the rows that it claims. A token in the context is compared as for any other write: a
+// caller that was replaced is refused, and doesn't become the holder again by incrementing the claim.
 type takeover struct {
 	addsNothing
 	setsNothing
@@ -67,5 +67,5 @@ type takeover struct {
 // inWhere: the SET list, which increments the claim, also compares the row. The statement's condition keeps its index.
 func (takeover) inWhere(*render.Registered, rowWrite) bool { return false }
 
-// inSet: the statement leaves the column to the guard, which raises it for a caller that takes over.
+// inSet: if the caller takes over and the statement doesn't assign the column, the guard increments the claim.
 func (claim) inSet(_ *render.Registered, how rowWrite) bool { return how.takesOver && !how.setsNumber }

@@ -52,8 +52,8 @@ func (p *planner) commonTable(name string) int32 {
 	return -1
 }
 
-// keepsClaims refuses a statement that gives the name of a table with claims to a temporary one, which the guard
-// would find instead: in MySQL also where it names the table's schema.
+// keepsClaims refuses a statement that gives a temporary table the name of a table with claims, because the guard would
+// find the temporary table. In MySQL the temporary table hides even a name with the schema.
 func (p ground) keepsClaims(name string, at int32) bool {
 	for i := range p.Tables {
 		if of := p.Tables[i].ClaimOf.Name; of != "" && of == name {
@@ -63,8 +63,8 @@ func (p ground) keepsClaims(name string, at int32) bool {
 	return true
 }
 
-// claimsInOneFile returns an error if a table and the one with its claims may be in two files. Each has a writer of
-// its own: a takeover could be committed between the guard's question and the write's commit.
+// claimsInOneFile returns an error if a table and the table with its claims may be in two files. Each file has a
+// separate writer, so a takeover could be committed between the guard's query and the write's commit.
 func claimsInOneFile(d *render.Dialect, tables []render.Registered) error {
 	if !d.Guard.OwnLedgers.Is() {
 		return nil

@@ -11,10 +11,10 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A database's own tables hold the definitions of all others, of their triggers and functions. Who may write to them
-// can replace a registered table, or switch off what guards and seals rely on. Reads of them pass.
+// System tables hold the definitions of all tables, triggers and functions. A client that writes to system tables can
+// replace a registered table, or switch off the objects that guards and seals depend on. Reads of system tables pass.
 
-// isDefining reports whether a table, by its normalised name, has definitions that matter.
+// isDefining reports whether a table, by its normalised name, is a system table with definitions that matter here.
 func (p *planner) isDefining(schema, name string) bool {
 	return len(p.Tables) > 0 && defines(p.Dialect, schema, name)
 }
@@ -76,8 +76,8 @@ func isWritten(t *read.Text, lo, i int32, creates bool) bool {
 	return t.Word(i, "update", "into", "copy") || i > lo && t.Word(i, "from") && t.Word(i-1, "delete")
 }
 
-// againstCode returns why some code must not run: it may change a setting that isn't shown, or it writes to a table
-// with definitions; empty if it does neither. Code that can't be read may.
+// againstCode returns why code must not run: it may change a setting that the text doesn't show, or it writes to a
+// system table with definitions. The result is empty for any other code. Code that can't be read is refused.
 func againstCode(d *render.Dialect, code string) advise.Code {
 	unseen := d.Guard.Unseen
 	if unseen == nil {

@@ -102,7 +102,7 @@ func (x *index) guards(schema, name string) bool {
 	return x.covering(schema, name) >= 0 || x.find(schema, name) >= 0
 }
 
-// isExempt reports whether a table is exempt. One that is in some schema isn't, where the statement names none.
+// isExempt reports whether a table is exempt. An exempt table with a schema doesn't exempt a name without a schema.
 func (x *index) isExempt(schema, name string) bool {
 	return x.exempt[schemaAndName{"", name}] || x.exempt[schemaAndName{schema, name}]
 }

@@ -173,8 +173,8 @@ func (p inserting) addValue(at int32, r int, a added, separator string, row int3
 	p.edits[len(p.edits)-1].Row = row
 }
 
-// namesTwice reports whether a column of the rules, which is named by a token of the list
-// that begins at lo, stands before it there, too. SQLite stores the first value.
+// namesTwice reports whether the list that begins at lo names a rule's column a second time at token. SQLite stores the
+// first value.
 func (p inserting) namesTwice(column string, lo, token int32) bool {
 	if !slices.Contains(p.target.rules.Owned, column) {
 		return false
@@ -187,7 +187,7 @@ func (p inserting) namesTwice(column string, lo, token int32) bool {
 	return false
 }
 
-// rowSource plans where the rows come from, and adds to them what the rules add.
+// rowSource plans the source of the rows, and adds the rules' columns and values.
 func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 	if ins.SourceAt == 0 {
 		return true // it can't be read
@@ -281,7 +281,7 @@ func (p inserting) growRows(rows int) {
 	}
 }
 
-// selection adds to the columns of a SELECT that gives all rows the same key.
+// selection adds the rules' values to the columns of a SELECT that gives all rows the same key.
 func (p inserting) selection(arm *read.RowArm) bool {
 	row := int32(len(p.to().Keys))
 	if p.readsKeys() {
@@ -302,8 +302,7 @@ func (p inserting) selection(arm *read.RowArm) bool {
 	return true
 }
 
-// addValues adds the rules' values behind the last one of a row, the first of an arm or
-// another.
+// addValues adds the rules' values after the last value of a row; first tells whether the row is the first of its arm.
 func (p inserting) addValues(at, row int32, first bool) {
 	add := func(r int, a added, separator string) {
 		p.addValue(at, r, a, separator, row)

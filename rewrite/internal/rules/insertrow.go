@@ -89,7 +89,7 @@ func (p inserting) checksOfRow(row int32) (rules render.RuleSet) {
 	return rules
 }
 
-// noValueFor refuses an INSERT without a value that the check of these rules can stand around.
+// noValueFor returns the refusal of an INSERT without a value that could contain the check of these rules.
 func noValueFor(rules render.RuleSet) advise.Code {
 	if rules.Has(render.RuleKey) {
 		return advise.NoValueForKey
@@ -97,8 +97,8 @@ func noValueFor(rules render.RuleSet) advise.Code {
 	return advise.NoValueForLedger
 }
 
-// checkRows has the ledger asked by the first row of an INSERT, which is evaluated before
-// anything is inserted, and each row's key compared.
+// checkRows puts the ledger's check into the first row of an INSERT, which is evaluated before any row is inserted, and
+// the comparison of the key into each row.
 func (p inserting) checkRows(ins *read.Insertion) bool {
 	row := int32(0)
 	for i := range ins.Arms {

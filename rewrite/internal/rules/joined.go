@@ -41,8 +41,8 @@ func (p writing) isOfTarget(a *read.Assignment) bool {
 	return !ok || p.Dialect.Quote(of) == p.target.qualifier
 }
 
-// readsWhatIsAssigned refuses an item that assigns another table's column what the guard
-// assigns: whether it would see the value before or after that depends on the plan.
+// readsWhatIsAssigned refuses an item that assigns a column of another table from a column that the guard assigns. The
+// query plan would decide whether the item reads the old or the new value.
 func (p writing) readsWhatIsAssigned(a *read.Assignment) bool {
 	t := p.target.rules
 	for i := a.Names.Hi; i < a.Hi; i++ {
@@ -58,10 +58,9 @@ func (p writing) readsWhatIsAssigned(a *read.Assignment) bool {
 	return false
 }
 
-// checkJoined has the rows of the target checked by rules, of a DELETE of joined tables: those
-// that meet the condition and those of the joins. It is a subquery, as the servers would
-// otherwise take a column for another one that is equal to it by the conditions, and check a
-// row before it is joined.
+// checkJoined makes rules check the target's rows in a DELETE of joined tables, if the rows meet the WHERE and the
+// joins. The check is a subquery. Otherwise the servers would replace a column with another column that the conditions
+// make equal, and check a row before the row is joined.
 func (p writing) checkJoined(w *read.Write, rules render.RuleSet) bool {
 	c, at := w.Where, p.After(w.Where.Hi)
 	switch {

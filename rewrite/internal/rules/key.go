@@ -43,8 +43,8 @@ func (p writing) keepsKey(a *read.Assignment) bool {
 	return keeps
 }
 
-// returnedKey returns what is inside of the function that has a statement return a key, if the value is a
-// call of it.
+// returnedKey returns the argument of the function that makes a statement return a key, if the value is a call of this
+// function.
 func (p writing) returnedKey(value lex.Span) (inside lex.Span, returned bool) {
 	open, f := value.Lo+1, p.Dialect.Guard.KeyReturner
 	if f == "" || value.Hi-value.Lo < 4 || !p.Word(value.Lo, f) {
@@ -56,10 +56,9 @@ func (p writing) returnedKey(value lex.Span) (inside lex.Span, returned bool) {
 	return lex.Span{Lo: open + 1, Hi: value.Hi - 1}, true
 }
 
-// isColumn reports whether a name that is the value of an item is read as a column. SQLite
-// takes a text for a name only where no value may stand. A word such as user or default is
-// a column only where it could be assigned without quotes and a table's name, too, and
-// SQLite's current_date not even then.
+// isColumn reports whether an item's value is read as a column. SQLite reads a text as a name only where no value may
+// stand. A word such as user or default is a column only if the word could be assigned without quotes, and could name a
+// table. SQLite's current_date never is a column.
 func (p writing) isColumn(token int32, a *read.Assignment) bool {
 	switch p.Tokens[token].Kind {
 	case lex.Quoted:
@@ -71,9 +70,9 @@ func (p writing) isColumn(token int32, a *read.Assignment) bool {
 	return false
 }
 
-// newKey notes the key that an item assigns, if it can be seen: a constant, or the key of
-// the row that was to be inserted, which is one of the target's Keys. Where the table is called
-// excluded itself that may be another's.
+// newKey notes the key that an item assigns, if the text shows the key: a constant, or the key of the row that was to
+// be inserted, which is one of the target's Keys. If the table is named excluded, excluded.key may be the table's
+// column.
 func (p writing) newKey(a *read.Assignment, upsert bool) bool {
 	value, to := p.PlainValue(*a), p.to()
 	p.target.newKey = true
@@ -159,9 +158,9 @@ func (p inserting) readsKeys() bool {
 	return p.insertion.key >= 0 && !p.insertion.unmarked && !p.insertion.returned
 }
 
-// mayReturn reports whether the keys of an INSERT don't show, but can be checked in a RETURNING,
-// which sees each row as it was stored. The statement has to name the key, or else the database
-// makes one that no holder has a token for.
+// mayReturn reports whether the keys of an INSERT aren't visible, but can be checked in a RETURNING, which sees each
+// row as stored. The statement must name the key; otherwise the database generates a key that no holder has a token
+// for.
 func (p inserting) mayReturn(w *read.Write, ins *read.Insertion) bool {
 	if p.insertion.key < 0 || w.Verb != read.Insert || w.Returning > 0 || ins.Rows.Empty() || !p.Dialect.CountsRows {
 		return false
@@ -241,7 +240,7 @@ func (key) inSet(t *render.Registered, how rowWrite) bool {
 	return how.checked && (how.newKey || how.returnsKey) && t.FenceColumn == ""
 }
 
-// inWhere: who compares the row's fence column or claim with a token sees to its key.
+// inWhere: the check of the fence column or of the claim also covers the key.
 func (key) inWhere(t *render.Registered, _ rowWrite) bool {
 	return t.FenceColumn == "" && t.Claim == ""
 }

@@ -2,7 +2,7 @@ package rules
 
 import "github.com/sqlfence/sqlfence/rewrite/internal/render"
 
-// A ledger compares the tokens with the newest ones issued, in a table of their own.
+// A ledger compares the tokens with the newest issued tokens, which a separate table stores.
 type ledger struct {
 	addsNothing
 	setsNothing

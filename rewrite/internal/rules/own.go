@@ -22,7 +22,7 @@ func (s *search) searchOwn(tables []render.Registered) {
 	}
 }
 
-// ownKinds are the kinds of object that a statement about something of sqlfence's own names.
+// ownKinds are the kinds of object that a statement about sqlfence's objects names.
 var ownKinds = []string{"function", "procedure", "routine", "aggregate", "trigger", "constraint",
 	"language", "extension"}
 
@@ -76,8 +76,8 @@ func (p *planner) hasWord(words ...string) bool {
 	return false
 }
 
-// keepsSettings refuses a statement that may change a setting that keeps triggers from firing or
-// comparing. A statement that only reads one passes.
+// keepsSettings refuses a statement that may change a setting that keeps triggers from firing or comparing. A statement
+// that only reads a setting passes.
 //
 //	SET name = x | ALTER ROLE y SET name = x | SELECT set_config('name', x, false) | SET @name = x
 func (p ground) keepsSettings() bool {
@@ -102,8 +102,7 @@ func (p ground) keepsSettings() bool {
 	return true
 }
 
-// takesSetting reports whether the statement sets a setting that an argument of its own names, and notes the
-// argument.
+// takesSetting reports whether the statement passes the name of a setting as an argument, and notes the argument.
 //
 //	SELECT set_config($1, ...)
 func (p ground) takesSetting(i int32) bool {
@@ -167,14 +166,14 @@ func (p ground) keepsSchemas() bool {
 	return at < 0 || p.refuse(-1, at, advise.OwnSchema)
 }
 
-// keepsSchema reports whether a schema is that of a registered table or of the ledger, as far as is
-// known. Some servers of MySQL's take a name in capitals for another one's.
+// keepsSchema reports whether a schema is known to hold a registered table or the ledger. The case of registered
+// schemas is ignored, because some MySQL servers ignore the case of names.
 func (p ground) keepsSchema(name string) bool {
 	return name == p.Dialect.Guard.Home || p.Dialect.Ledger == p.Dialect.Quote(name)+"."+render.LedgerTable ||
 		slices.ContainsFunc(p.Tables, func(t render.Registered) bool { return strings.EqualFold(t.Schema, name) })
 }
 
-// refuseNamed refuses a statement for something of sqlfence's own that isn't a table.
+// refuseNamed refuses a statement because of an sqlfence object other than a table.
 func (p *planner) refuseNamed(name string, at int32, code advise.Code) bool {
 	if p.refused == nil {
 		p.refuse(-1, at, code)
@@ -183,8 +182,8 @@ func (p *planner) refuseNamed(name string, at int32, code advise.Code) bool {
 	return false
 }
 
-// ownIn returns the name of a function or trigger of sqlfence's, or of a setting that is to be kept,
-// that stands in some code, be it as a part of another word; empty for none.
+// ownIn returns the name of an sqlfence function or trigger, or of a protected setting, that stands in code, even
+// inside a longer word; or "".
 func ownIn(code string) string {
 	for i := range len(code) {
 		if lex.HasPrefixFold(code[i:], sqltext.OwnPrefix) {

@@ -10,12 +10,12 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A pattern is a table that stands for all tables of a schema, or of all schemas, that aren't registered by
-// their own names. A written one gets the pattern's rules while its statement is planned, and belongs to the plan
-// alone: nothing is registered, so that a table of a later release is guarded from its first write on.
+// A pattern stands for all tables of a schema, or of all schemas, that aren't registered by name. A written table gets
+// the pattern's rules while its statement is planned. The table belongs only to the plan and isn't registered, so that
+// a table of a later release is guarded from its first write on.
 
-// cover returns the index of a written table that a pattern stands for, or -1. Covered tables follow
-// sqlfence's own. ok is false if its name can't be read.
+// cover returns the index of a written table that a pattern stands for, or -1. Covered tables follow sqlfence's tables.
+// ok is false if the table's name can't be read.
 func (p *planner) cover(t *read.Target) (table int, ok bool) {
 	pattern := p.index.covering(t.Schema, t.Name)
 	if pattern < 0 {

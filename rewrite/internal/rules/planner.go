@@ -148,8 +148,9 @@ func (p *planner) guarded() *render.Plan {
 	return plan
 }
 
-// takesParams reports whether there are numbers for the guard's placeholders: without
-// names, and either behind those of all others, or everywhere in between.
+// takesParams reports whether the guard's placeholders can get numbers. No placeholder may have a name. Among bare
+// placeholders the guard's numbers are counted in between; otherwise the guard's numbers follow all numbers of the
+// text.
 func (p *planner) takesParams(inputs read.Inputs) bool {
 	return !inputs.Named && (!inputs.Numbered || inputs.Bare == 0 && inputs.Count <= p.Dialect.MaxNumbered())
 }
@@ -200,7 +201,7 @@ func (p *planner) refuseTarget(token int32, code advise.Code, of ...any) bool {
 	return p.refuse(p.target.table, token, code, of...)
 }
 
-// Refuse returns the plan of a statement that can't be guarded, whatever it names.
+// Refuse returns the plan of a statement that can't be guarded, for any table.
 func Refuse(offset int, code advise.Code, of ...any) *render.Plan {
 	refusal := guard.Refusal{Table: -1, Reason: code.Sentence(of...), Offset: offset}
 	return &render.Plan{Verdict: guard.Refuse, Refusal: refusal}
@@ -221,8 +222,8 @@ func (p *planner) insert(at int32, o render.Op, rules render.RuleSet, s string) 
 var conditional = regexp.MustCompile(`^(/\*[Mm]?!(?:\d{5})?)(\d?)` +
 	"([\\s,=()@+<>](?:[\\w\\s,.=()@*+<>%]|'[\\w\\s,.:%+]*'|`\\w*`)*)" + `(\*/)`)
 
-// readsAnyway reports whether a text passes as a server reads it that executes the comment at an offset, and as one
-// that doesn't.
+// readsAnyway reports whether a text passes both on a server that executes the comment at an offset, and on a server
+// that skips the comment.
 func (r *Registration) readsAnyway(query string, offset int) bool {
 	const most = 4
 	found := conditional.FindStringSubmatch(query[offset:])
@@ -292,7 +293,7 @@ func (p *planner) registered(schema, name string) int {
 	return p.own(name)
 }
 
-// own returns the index of a table of sqlfence's own, or -1.
+// own returns the index of an sqlfence table, or -1.
 func (p *planner) own(name string) int {
 	if own := slices.Index(render.OwnTables[:], name); own >= 0 {
 		return len(p.Tables) + own
@@ -300,7 +301,7 @@ func (p *planner) own(name string) int {
 	return -1
 }
 
-// isOwn reports whether an index is that of a table of sqlfence's own.
+// isOwn reports whether an index means an sqlfence table.
 func (p *planner) isOwn(table int) bool {
 	return len(p.Tables) <= table && table < len(p.Tables)+len(render.OwnTables)
 }
@@ -328,7 +329,7 @@ func (p *planner) mentionGuarded(s lex.Span) (table int, at int32) {
 	return p.Find(s, func(name string) int { return p.index.find("", name) })
 }
 
-// refuseOwn refuses a statement if its tokens include the name of a table of sqlfence's own.
+// refuseOwn refuses a statement if its tokens include the name of an sqlfence table.
 func (p *planner) refuseOwn(s lex.Span) bool {
 	table, at := p.Find(s, p.own)
 	return table < 0 || p.refuse(table, at, advise.OwnTable)

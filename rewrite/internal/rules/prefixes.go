@@ -8,9 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// prefixes is a tree of names, byte by byte, that are found in either case and folded by
-// any locale, wherever they stand in a text, be it inside of another word. How long
-// that takes depends on how long the names are, not on their number.
+// prefixes is a tree of names, byte by byte. It finds names in either case, folded by any locale, anywhere in a text,
+// even inside a longer word. The search time depends on the length of the names, not on their number.
 type prefixes struct {
 	first [256]bool        // the bytes with which a name begins in a text
 	next  map[uint64]int32 // the node that follows a node by a byte

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A Registration has the tables of one database, and plans the statements that write to them. It is safe for
+// A Registration has the tables of one database, and plans the statements that write to these tables. It is safe for
 // concurrent use.
 type Registration struct {
 	Dialect *render.Dialect // nil for one that can't be guarded: it has no tables
@@ -60,7 +60,7 @@ func (r *Registration) Speaking(says *render.Dialect) *Registration {
 	return &with
 }
 
-// Unregistered returns the tables that a text writes rows of and that have no registration.
+// Unregistered returns the tables without a registration that a text writes to.
 func (r *Registration) Unregistered(query string) (names []string) {
 	if r.Dialect == nil || len(query) > maxRead {
 		return nil

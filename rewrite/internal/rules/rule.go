@@ -29,24 +29,23 @@ type rule interface {
 	// upsert says whether there is an excluded row.
 	assigned(p writing, a *read.Assignment, upsert bool) bool
 
-	// inserted decides the same about column n that an INSERT names, at a token.
+	// inserted decides about column n that an INSERT names, at a token.
 	inserted(p inserting, column string, token int32, n int) bool
 
-	// inSet reports whether an UPDATE of t that is written in this way assigns something
-	// besides.
+	// inSet reports whether the rule adds an assignment to an UPDATE of t.
 	inSet(t *render.Registered, how rowWrite) bool
 
-	// inWhere reports whether a row of t that is written in this way has to be checked in
-	// the condition; else assigns does it, or there is nothing to check.
+	// inWhere reports whether the condition must check a row of t. Otherwise the rule's assignment checks the row, or
+	// there is nothing to check.
 	inWhere(t *render.Registered, how rowWrite) bool
 }
 
-// addsNothing is of a rule that gives the rows of an INSERT no column.
+// addsNothing is embedded in a rule that adds no column to the rows of an INSERT.
 type addsNothing struct{}
 
 func (addsNothing) adds(*render.Registered) added { return added{} }
 
-// setsNothing is of a rule that has nothing against a column that a statement names, and assigns none.
+// setsNothing is embedded in a rule that accepts all columns that a statement names, and assigns no column.
 type setsNothing struct{}
 
 func (setsNothing) assigned(writing, *read.Assignment, bool) bool { return true }
@@ -55,7 +54,7 @@ func (setsNothing) inserted(inserting, string, int32, int) bool { return true }
 
 func (setsNothing) inSet(*render.Registered, rowWrite) bool { return false }
 
-// An added column is one that a rule adds to the rows of an INSERT.
+// An added column is a column that a rule adds to the rows of an INSERT.
 type added struct {
 	what   string // what the rule keeps there
 	column string // quoted
@@ -74,8 +73,7 @@ type rowWrite struct {
 	returnsKey bool // it gives the key its own value by a function, which may have changed it
 }
 
-// checks returns the rules that a row is to meet. The ledger's check isn't among them, as it
-// doesn't depend on the row.
+// checks returns the rules that a row must meet. The ledger's check is left out, because it doesn't depend on the row.
 func (how rowWrite) checks() render.RuleSet {
 	if how.takesOver {
 		return render.AllRules &^ render.SetOf(render.RuleLedger, render.RuleClaim)
@@ -83,8 +81,8 @@ func (how rowWrite) checks() render.RuleSet {
 	return render.AllRules &^ render.SetOf(render.RuleLedger, render.RuleTakeover)
 }
 
-// inWhere returns the rules that check a row of t in the condition: none, or, if one of
-// them needs the condition, all of them, so that their order is kept.
+// inWhere returns the rules that check a row of t in the condition. If one rule needs the condition, all rules check
+// there, so that their order is kept; otherwise none does.
 func (how rowWrite) inWhere(t *render.Registered) render.RuleSet {
 	if how.checked {
 		return 0

@@ -9,13 +9,13 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A sealed table refuses each write that doesn't prove its token: by the mark, or by the claim that is assigned here.
+// A sealed table refuses each write without a valid token: in the fence column, or in the claim that is assigned here.
 type sealed struct {
 	addsNothing
 	setsNothing
 }
 
-// inSet: a takeover proves itself by the claim that it raises.
+// inSet: a takeover presents the claim value that it increments.
 func (sealed) inSet(t *render.Registered, how rowWrite) bool {
 	return t.Claim != "" && !how.takesOver && !how.setsNumber
 }

@@ -50,8 +50,9 @@ func newSearch(d *render.Dialect, tables []render.Registered) *search {
 	return s
 }
 
-// searchDialect has texts found by what a database has besides tables: U&"\0062ooks" spells any name. In the code of
-// DO and CALL a name may be a part of a word; DO names nothing, nor does what changes the encoding of later statements.
+// searchDialect makes the search find texts by features of a database: U&"\0062ooks" spells any name, and in the code
+// of DO and CALL a name may be part of a word. A DO needs no name to matter, and neither does a statement that changes
+// the encoding of later statements.
 func (s *search) searchDialect(d *render.Dialect, tables []render.Registered) {
 	if d.Grammar.Lex.UnicodeEscapes.Is() {
 		s.findSpelled()
@@ -111,8 +112,8 @@ func (s *search) findNamesWith(word string) { s.words.add(word, part) }
 // findSpelled has texts found with a name in U&"", which may be any.
 func (s *search) findSpelled() { s.spelled = true }
 
-// findCode finds the texts that a statement runs as code: all of them (complete), or only those
-// with a name, be it inside of another word (part).
+// findCode makes the search find texts that a statement runs as code: all such texts (complete), or only texts with a
+// name, even inside a longer word (part).
 func (s *search) findCode(find finding) { s.code = find }
 
 // longestWord returns where the longest word of a name begins and ends.
@@ -129,8 +130,8 @@ func longestWord(name string) (from, to int) {
 	return from, to
 }
 
-// start returns the part of a table's name that stands in a text however it is
-// quoted: in its quotes a name's own are doubled, so up to the first of these.
+// start returns the part of a table's name that every quoted form of the name contains. Quotes inside a quoted name are
+// doubled, so this part ends at the name's first quote.
 func start(name string) string {
 	for i := range len(name) {
 		if c := name[i]; c == '"' || c == '`' || c == '\'' {
@@ -140,8 +141,8 @@ func start(name string) string {
 	return name
 }
 
-// namedIn finds the name of a table, or of one of sqlfence's own, in some code, be it as a part of
-// another word. It returns the table's index, or -1.
+// namedIn finds the name of a registered table or of an sqlfence table in code, even inside a longer word. It returns
+// the table's index, or -1.
 func (s *search) namedIn(code string) int {
 	if number := s.names.find(code, 0, len(code), noTable); number != noName {
 		return int(number)
@@ -228,7 +229,7 @@ func (s *search) wordInShort(text string) (find finding) {
 	return find
 }
 
-// word looks up text[i:j], and names in it if a database may cut or fold it.
+// word looks up text[i:j]. If a database may cut or fold this text, word looks for names inside the text.
 func (s *search) word(text string, i, j int) finding {
 	return max(s.words.find(text, i, j), s.unclear(text, i, j))
 }
@@ -246,8 +247,8 @@ func (s *search) unclear(text string, i, j int) finding {
 	return absent
 }
 
-// isClear reports whether all databases read a word alike: it has no byte beyond ASCII,
-// and if it begins with a digit, then it is a number.
+// isClear reports whether all databases read a word alike: the word is ASCII, and consists of digits if the first byte
+// is a digit.
 func isClear(word string) bool {
 	digits := word[0] <= '9'
 	for i := range len(word) {

@@ -12,9 +12,8 @@ import (
 // another serial than the caller's raises. NULL counts as 0.
 type serial struct{}
 
-// versions notes that the rows of the target are compared with the caller's serial, if there is
-// one. It refuses a write that isn't the whole of its statement: the caller doesn't learn how many
-// rows any other reached.
+// versions notes that the target's rows are compared with the caller's serial, if the caller has a serial. It refuses a
+// write that is only a part of its statement, because the caller doesn't learn how many rows the write reached.
 func (p writing) versions(w *read.Write) bool {
 	if !p.versioned || p.target.rules.Serial == "" {
 		return true
@@ -64,8 +63,8 @@ func (p writing) isOfAnother(token, lo int32) bool {
 	return ok && p.Dialect.Quote(of) != p.target.qualifier
 }
 
-// versionedUpsert makes an INSERT that may update raise where it has inserted a row that
-// the caller had read: a RETURNING sees what became of each row.
+// versionedUpsert makes an INSERT that may update raise if the statement inserts a row that the caller had read. A
+// RETURNING sees the outcome of each row.
 func (p writing) versionedUpsert(w *read.Write) bool {
 	switch {
 	case !p.target.versioned:
@@ -103,7 +102,7 @@ func (serial) inserted(p inserting, column string, _ int32, _ int) bool {
 
 func (serial) adds(t *render.Registered) added { return added{"serial", t.Quoted.Serial, "1"} }
 
-// inWhere: a row that is updated is compared where its next serial is assigned.
+// inWhere: an updated row is compared where its next serial is assigned.
 func (serial) inWhere(_ *render.Registered, how rowWrite) bool { return how.versioned && !how.updates }
 
 func (serial) inSet(_ *render.Registered, how rowWrite) bool { return !how.setsNumber }

@@ -23,8 +23,8 @@ func (p *planner) statement() bool {
 	return p.findsClaims(first)
 }
 
-// ledgerEdit puts the ledger's check where it belongs, if that is before the statement,
-// which has the targets from first on.
+// ledgerEdit adds the ledger's check before the statement, unless the dialect checks the ledger in WHERE. The statement
+// has the targets from first on.
 func (p *planner) ledgerEdit(first int) {
 	if p.Dialect.LedgerInWhere() {
 		return
@@ -151,8 +151,8 @@ func (p ground) inBulkElsewhere(table int, part *read.Part) bool {
 	})
 }
 
-// do decides about PostgreSQL's DO, which runs code. It passes if all that the
-// code can run stands in it, and names no registered table.
+// do decides about PostgreSQL's DO, which runs code. A DO passes if the text shows all the code that can run, and the
+// code names no registered table.
 func (p ground) do(part *read.Part) bool {
 	code, at, reason := p.Code(*part)
 	switch {

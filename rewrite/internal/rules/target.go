@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A target is the table that a write is to, while it is being planned.
+// A target is the table of the write that is being planned.
 type target struct {
 	table     int // index of the registered table
 	index     int // among the plan's targets
@@ -155,17 +155,16 @@ func (p writing) readable(w *read.Write) bool {
 	return p.refuseTarget(f.At, f.Reason)
 }
 
-// replaces reports whether the write deletes the rows that are in the way of its own, by
-// any unique index: SQLite's REPLACE.
+// replaces reports whether the write deletes the rows that conflict with its rows in any unique index: SQLite's
+// REPLACE.
 func replaces(w *read.Write) bool { return w.Verb == read.Replace || w.Or == read.OrReplace }
 
-// mayReplace reports whether a write may delete such rows: if one token covers the whole
-// table, and no rule keeps something in its rows that would be lost.
+// mayReplace reports whether a write may delete conflicting rows: one token covers the whole table, and the deleted
+// rows hold no data of the rules.
 func (p writing) mayReplace() bool { return p.target.rules.Ledger && len(p.target.rules.Owned) == 0 }
 
-// orAbort inserts OR ABORT, which is SQLite's default, to override an ON CONFLICT clause
-// of the table's constraints: by that a write could delete other rows, whatever their
-// tokens, and one that needs none would.
+// orAbort inserts OR ABORT, which is SQLite's default, to override an ON CONFLICT clause of the table's constraints.
+// With ON CONFLICT REPLACE a write could delete other rows, whatever their tokens, even if the write needs no token.
 func (p writing) orAbort(w *read.Write) {
 	stores := len(p.target.rules.Owned) > 0 || p.target.rules.UnfencedInserts && w.Verb == read.Insert
 	if w.Or == read.OrNone && !replaces(w) && p.Dialect.Grammar.OrClause.Is() && stores {

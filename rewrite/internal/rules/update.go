@@ -9,8 +9,8 @@ import (
 
 // update plans an UPDATE.
 //
-// OR FAIL keeps the rows changed before one that breaks a constraint, and each has
-// its token; an error that a guard raises undoes the statement.
+// OR FAIL keeps the rows that were changed before a constraint failed, and these rows have their tokens. An error that
+// a guard raises undoes the statement.
 func (p writing) update(w *read.Write) bool {
 	if replaces(w) && !p.mayReplace() || w.Or == read.OrOther {
 		return p.refuseTarget(w.At+1, advise.UpdateOr, p.TokenText(w.OrAt))
@@ -85,8 +85,8 @@ func (p writing) isArgument(i int32) bool {
 	return p.Tokens[i-1].Is('(') && named && !p.Word(i-2, "and", "or", "not", "in", "where", "when", "then", "else")
 }
 
-// sortsNoQuery refuses an UPDATE with ORDER BY and a subquery where the guard in its SET list may see
-// another row than the one that is written.
+// sortsNoQuery refuses an UPDATE with ORDER BY and a subquery if the guard in the SET list may see a row other than the
+// written row.
 func (p writing) sortsNoQuery(w *read.Write) bool {
 	if !p.sortsAside(w) {
 		return true
@@ -99,7 +99,7 @@ func (p writing) sortsNoQuery(w *read.Write) bool {
 	return true
 }
 
-// sortsAside reports whether the rows of an UPDATE may be sorted in a copy, where the guard would see another one.
+// sortsAside reports whether the rows of an UPDATE may be sorted in a copy, where the guard would see another row.
 func (p writing) sortsAside(w *read.Write) bool {
 	return w.Limit != 0 && p.Word(w.Limit, "order") && len(p.target.rules.Owned) > 0 &&
 		p.Dialect.Guard.SortsAside.Is()
@@ -114,8 +114,8 @@ func (p writing) delete(w *read.Write) bool {
 	return p.claims(w, false) && p.matchesInPlan(w) && p.where(w)
 }
 
-// assignments plans a SET list. It adds the rules' assignments and, where these have to be there,
-// the checks of the row. upsert says whether there is an excluded row.
+// assignments plans a SET list. It adds the rules' assignments and, if the SET list must check the row, the checks.
+// upsert tells whether there is an excluded row.
 func (p writing) assignments(w *read.Write, set *read.Assignments, upsert bool) bool {
 	t := &p.target
 	t.rowWrite = rowWrite{updates: true, versioned: t.versioned, joined: t.joined}

@@ -9,8 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// where plans the condition of an UPDATE or DELETE: the rows that it reaches are checked
-// there by the rules that have to.
+// where plans the condition of an UPDATE or DELETE, in which some rules check the rows that the condition selects.
 func (p writing) where(w *read.Write) bool {
 	t := &p.target
 	rules := t.inWhere(t.rules)
@@ -107,8 +106,8 @@ func (p writing) insertCase(c read.Condition, rules render.RuleSet) {
 	p.insertText(at, p.Dialect.ElseFalse)
 }
 
-// asksForNull reports whether a condition asks for NULL, and can stand in a query of its own, as
-// MATCH of another query's columns can't.
+// asksForNull reports whether a condition tests for NULL, and can stand in a separate query. MATCH can't stand in a
+// query other than that of its columns.
 func (p writing) asksForNull(condition lex.Span) (asks bool) {
 	for i := condition.Lo; i < condition.Hi; i++ {
 		switch {

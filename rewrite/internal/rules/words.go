@@ -17,8 +17,7 @@ type wordSet struct {
 	words   []word
 }
 
-// A bucket holds a word's place in words, from 1 on, and other bits of its hash than those that
-// select the bucket.
+// A bucket holds a word's place in words, from 1 on, and the bits of the word's hash that don't select the bucket.
 type bucket struct{ tag, word uint32 }
 
 type word struct {
@@ -35,7 +34,7 @@ const (
 	complete         // it is one
 )
 
-// add adds a word, or raises what an earlier one means.
+// add adds a word. If the set has the word already, the stronger finding stays.
 func (s *wordSet) add(text string, find finding) {
 	if i := s.index(text, 0, len(text)); i >= 0 {
 		s.words[i].find = max(s.words[i].find, find)
@@ -126,10 +125,10 @@ func first(word string) uint64 {
 	return spread(h, len(word))
 }
 
-// spread has all bits of a hash, and a word's length, decide about its highest ones.
+// spread mixes all bits of a hash and the word's length into the highest bits.
 func spread(h uint64, n int) uint64 { return (h ^ uint64(n)) * 0x9E3779B97F4A7C15 }
 
-// isWordByte holds for the bytes of words, which are those of names but $.
+// isWordByte holds for the bytes of words: all bytes of names except $.
 func isWordByte(c byte) bool { return c != '$' && lex.IsNamePart(c) }
 
 // each has 1 in each of its bytes, top the highest bit.
@@ -138,8 +137,8 @@ const (
 	top  = 0x80 * each
 )
 
-// nameBytes returns a bit for each of the bytes of s from i on, at most 64, that is one of
-// a word, the lowest for the first; and whether some are beyond ASCII. s has at least 8.
+// nameBytes returns a bit for each byte of s from i on, at most 64 bytes, the lowest bit for the first byte. The bit is
+// set if the byte belongs to a word. wide reports whether some bytes are beyond ASCII. s has at least 8 bytes.
 func nameBytes(s string, i int) (names uint64, wide bool) {
 	n := min(64, len(s)-i)
 	var all uint64
@@ -157,12 +156,11 @@ func nameBytes(s string, i int) (names uint64, wide bool) {
 	return names, all&top != 0
 }
 
-// firstBytes returns those of eight bytes that are of a word of n bytes, the last one
-// highest.
+// firstBytes returns the bytes of a word of n bytes among eight bytes, the word's last byte highest.
 func firstBytes(eight uint64, n int) uint64 { return eight << (8 * (8 - min(n, 8)) & 63) }
 
-// isNumber reports whether a word that begins with a digit and has n bytes has no others.
-// Bytes that are none have this bit.
+// isNumber reports whether a word of n bytes that begins with a digit has only digits. All other bytes of words have
+// the bit 0x40.
 func isNumber(first uint64, n int) bool { return n <= 8 && first&(0x40*each) == 0 }
 
 // wordBytes is nameBytes for eight bytes at once. A sum sets the highest bit of the bytes
