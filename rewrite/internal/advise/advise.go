@@ -1,10 +1,10 @@
-// Package advise has the sentences of all refusals: why a statement can't be guarded, and what to write instead. What
-// decides about a statement names one by its code, and can't be changed by it.
+// Package advise has the sentences of all refusals: why a statement can't be guarded, and what to write instead. The
+// code that decides about a statement names a sentence by its Code, so that no decision depends on a sentence's text.
 package advise
 
 import "fmt"
 
-// A Code is a reason for a refusal: the sentence without its full stop, with %s for what it names of the statement.
+// A Code is a reason for a refusal: a sentence without its full stop, with %s for each named part of the statement.
 type Code string
 
 // Sentence returns the sentence about these parts of a statement.

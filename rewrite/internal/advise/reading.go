@@ -1,7 +1,7 @@
 package advise
 
-// Why a part of a statement can't be read. ExpectedAlias and TooDeep stand for any table; the others say that a
-// write to the target can't be understood.
+// These codes tell why a part of a statement can't be read. ExpectedAlias and TooDeep stand for any table; the other
+// codes mean that a write to the target can't be understood.
 const (
 	Readable               Code = ""
 	TooDeep                Code = "it is nested too deeply to be read"

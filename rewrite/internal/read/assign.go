@@ -13,7 +13,7 @@ func (t *Text) Assigns(a Assignment, column string) bool {
 	return false
 }
 
-// PlainValue returns the value of an item that is column = value, else nothing.
+// PlainValue returns the value of an item of the form column = value, and an empty span for any other item.
 func (t *Text) PlainValue(a Assignment) lex.Span {
 	equals := a.Names.Hi
 	if t.grammar.QualifiedSet.Is() && t.Tokens[equals].Is(':') {
@@ -50,7 +50,7 @@ func (t *Text) Value(a Assignment, column string) (value lex.Span, ok bool) {
 	return t.rowValue(lo, end, place, columns)
 }
 
-// behindEquals returns the token behind the equals sign at i, or 0 if there is none.
+// behindEquals returns the token after the equals sign at i, or 0 without an equals sign.
 func (t *Text) behindEquals(i int32) int32 {
 	switch next := &t.Tokens[min(int(i)+1, len(t.Tokens)-1)]; {
 	case t.Tokens[i].Is(':') && t.grammar.QualifiedSet.Is() && next.Is('='):
@@ -63,7 +63,7 @@ func (t *Text) behindEquals(i int32) int32 {
 	return i + 1
 }
 
-// placeOf returns which of the columns of a list one is, and how many there are.
+// placeOf returns the position of a column in a list of columns, and the number of columns.
 func (t *Text) placeOf(list lex.Span, column string) (place, columns int, ok bool) {
 	for i, hi := int(list.Lo), int(list.Hi); i <= hi; columns++ {
 		end := t.ItemEnd(i, hi)

@@ -5,8 +5,7 @@ import "github.com/sqlfence/sqlfence/rewrite/internal/advise"
 // blocks walk through the statements of MySQL and MariaDB.
 type blocks struct{ walker }
 
-// mysqlWrite reads the statement of the region if it is a write of rows, or one that is
-// run by ANALYZE.
+// mysqlWrite reads the statement of the region if it is a write of rows, or a statement that ANALYZE runs.
 func (t blocks) mysqlWrite() bool {
 	switch {
 	case t.accept("update"):
@@ -26,8 +25,7 @@ func (t blocks) mysqlWrite() bool {
 	return true
 }
 
-// analyzes steps over the words that run a statement and show its plan. ANALYZE TABLE is another
-// statement.
+// analyzes skips the words that run a statement and show its plan. ANALYZE TABLE is a different statement.
 //
 //	ANALYZE [FORMAT = x] statement
 //	{EXPLAIN | DESCRIBE | DESC} ANALYZE [FORMAT = x] [INTO @a] statement

@@ -70,7 +70,7 @@ func (t blocks) mysqlClass() Class {
 	return t.runs()
 }
 
-// isUnseenOnTiDB holds for TiDB's statements that prepare, run or write what isn't in their text.
+// isUnseenOnTiDB holds for TiDB's statements that prepare, run or write data which their text doesn't show.
 //
 //	SET SESSION_STATES 'prepared statements and variables'
 //	PLAN REPLAYER DUMP [WITH STATS AS OF TIMESTAMP x] EXPLAIN ANALYZE {'file of the client' | SLOW QUERY ...}
@@ -120,8 +120,8 @@ func (t blocks) hasWord(word string) bool {
 	return false
 }
 
-// textAt returns the class of a statement that runs the string behind the word at i: Call
-// if nothing else may be in the text than what it shows.
+// textAt returns the class of a statement that runs the string after the word at i: Call if the string shows all code
+// that can run.
 //
 //	PREPARE name FROM 'text'
 //	EXECUTE IMMEDIATE 'text' [USING ...]
@@ -257,11 +257,11 @@ func finds(g *lex.Grammar, src string, find func(*Text) int32) bool {
 	return false
 }
 
-// clientCharsets are the encodings in which every byte of ASCII is a character by itself.
+// clientCharsets are the encodings in which an ASCII byte is always a separate character.
 var clientCharsets = []string{"utf8", "utf8mb3", "utf8mb4", "latin1", "ascii", "binary"}
 
-// changesCharset returns the token of a SET that may change the encoding of the statements after it
-// to one that makes the server read other names; or -1.
+// changesCharset returns the token of a SET that may change the encoding of the following statements, so that the
+// server would read other names; or -1.
 //
 //	SET NAMES x | SET {CHARACTER SET | CHARSET} x | SET [SESSION] character_set_client = x
 func (t *Text) changesCharset() int32 {
@@ -297,11 +297,11 @@ func (t *Text) changesCharset() int32 {
 	return -1
 }
 
-// wideCharsets are the encodings in which a letter of ASCII has a byte that is 0.
+// wideCharsets are the encodings in which an ASCII letter contains a zero byte.
 var wideCharsets = []string{"utf16", "utf16le", "ucs2", "utf32"}
 
-// CutsErrors returns the token of a SET that has results in an encoding of several bytes a
-// character, or -1: the server sends the text of an error up to the first byte that is 0.
+// CutsErrors returns the token of a SET that selects an encoding of several bytes a character for results, or -1. In
+// such an encoding the server sends the text of an error only up to the first zero byte.
 //
 //	SET [SESSION | LOCAL | @@session. | @@] character_set_results = x
 func (t *Text) CutsErrors() int32 {
@@ -343,8 +343,8 @@ func (t *Text) SetsClock() int32 {
 		func(value *lex.Token) bool { return !t.isWord(value, "default") })
 }
 
-// PreparesTransaction returns the token that makes the statement prepare a distributed transaction,
-// or -1. It may stand in a block, or in a text that is executed.
+// PreparesTransaction returns the token that makes the statement prepare a distributed transaction, or -1. The token
+// may stand in a block, or in a string that is executed.
 //
 //	XA PREPARE xid
 func (t *Text) PreparesTransaction() int32 {

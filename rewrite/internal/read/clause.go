@@ -2,9 +2,9 @@ package read
 
 import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
-// until moves to the next of the words outside of brackets that ends a clause, or to the end of the region, and
-// returns where that is. The databases reserve these words, so each of them ends a clause, unless it is a label,
-// behind a dot or AS, or [Text.isNoClause] reports true.
+// until moves to the next of the words outside of brackets that ends a clause, or to the end of the region, and returns
+// the position. The databases reserve these words, so each word ends a clause unless it is a label (after a dot or AS),
+// or [Text.isNoClause] reports true.
 func (t *Text) until(words ...string) (at int) {
 	cases := 0
 	for ; t.i < t.stop; t.i = t.Skip(t.i) {
@@ -64,8 +64,8 @@ func (t *Text) isNoClause(i int) bool {
 		t.isWord(next, "from", "where", "on", "order", "limit", "group", "having", "union", "for", "into"))
 }
 
-// followsConflict reports whether what stands at i, behind ON CONFLICT, makes these words the clause of an INSERT.
-// Otherwise CONFLICT is a function or a column in the condition of a join, which no DO follows.
+// followsConflict reports whether the tokens from i on, after ON CONFLICT, complete the ON CONFLICT clause of an
+// INSERT. Otherwise CONFLICT is a function or a column in the condition of a join, which no DO follows.
 //
 //	[(columns) [WHERE condition] | ON CONSTRAINT name] DO
 func (t *Text) followsConflict(i int) bool {

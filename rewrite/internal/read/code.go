@@ -7,9 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// Code returns the code that a DO runs and its token, or p.Hi if there is none: then
-// the database refuses the statement. A reason that isn't [Readable] is why token at
-// can't be read.
+// Code returns the code that a DO runs and its token, or p.Hi for a DO without code, which the database refuses. A
+// reason other than [Readable] tells why token at can't be read.
 //
 //	DO [LANGUAGE name] 'code' [LANGUAGE name]
 func (t *Text) Code(p Part) (code string, at int32, reason advise.Code) {
@@ -43,8 +42,8 @@ func (t *Text) isPLpgSQL(i int32) bool {
 	return name == "plpgsql"
 }
 
-// plainText returns what a string constant of PostgreSQL holds, if it is one
-// without escapes: in dollars, or in quotes and without a backslash.
+// plainText returns the content of a PostgreSQL string constant without escapes: in dollar quotes, or in quotes without
+// a backslash.
 func plainText(s string) (string, bool) {
 	if s[0] == '$' {
 		tag := strings.IndexByte(s[1:], '$') + 2

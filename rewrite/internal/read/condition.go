@@ -47,9 +47,9 @@ func (t *Text) Repeatable(s lex.Span) (parts []lex.Span) {
 	return parts
 }
 
-// mayFail holds for a part of a condition that some rows may be an error for, as for a subquery with two rows. Another
-// part may leave those out, one that isn't repeated and so is evaluated later: what
-// is in a column has to be JSON for ->> in SQLite, and a number for a cast in PostgreSQL.
+// mayFail holds for a part of a condition that may raise an error for some rows, as a subquery with two rows does.
+// Another part, which isn't repeated and so is evaluated later, may exclude these rows. In SQLite ->> fails for a
+// column without JSON, and in PostgreSQL a cast fails for a text that is no number.
 func (t *Text) mayFail(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
 		i = t.pastPlain(i)

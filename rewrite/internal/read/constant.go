@@ -8,9 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Constant reads a placeholder, an integer or a plain string, which may have a cast
-// that keeps its text; ok is false where value isn't just that. [Text.NumberInputs]
-// comes before it.
+// Constant reads a placeholder, an integer or a plain string, optionally with a cast that keeps the text; ok is false
+// for any other value. The caller must call [Text.NumberInputs] first.
 //
 //	constant [::type ...] | CAST(constant AS type) | type 'constant'
 func (t *Text) Constant(value lex.Span) (c guard.KeyValue, ok bool) {
@@ -30,7 +29,7 @@ func (t *Text) Constant(value lex.Span) (c guard.KeyValue, ok bool) {
 	return c, ok && next == int(t.Tokens[i+1].Mate) && next+1 == hi
 }
 
-// castConstant reads a constant without CAST and returns the index behind it.
+// castConstant reads a constant without CAST, and returns the index of the token after the constant.
 func (t *Text) castConstant(i int) (c guard.KeyValue, next int, ok bool) {
 	if typed, ok := t.keepingType(i); ok && t.grammar.TypedConstants.Is() {
 		c, ok = t.constant(&t.Tokens[typed])

@@ -38,8 +38,8 @@ func (t *Text) acceptPunct(c byte) bool {
 // step moves n tokens on, at most to the end of the region.
 func (t *Text) step(n int) { t.i = min(t.i+n, t.stop) }
 
-// pastPlain returns the last token of the bracket that token i opens if that has neither
-// words nor brackets in it, else i itself: for who looks at all tokens for words.
+// pastPlain returns the last token of the bracket that token i opens if the bracket contains neither words nor
+// brackets; otherwise i. It speeds up a search of all tokens for words.
 func (t *Text) pastPlain(i int) int {
 	if tok := &t.Tokens[i]; tok.Plain {
 		return int(tok.Mate)
@@ -50,8 +50,8 @@ func (t *Text) pastPlain(i int) int {
 // maxDepth is how deeply statements may be nested.
 const maxDepth = 100
 
-// enter makes the inside of the bracket that is next the region, up to leave; false
-// means that it is too deep.
+// enter makes the inside of the bracket at the current token the region, up to leave; false means that the nesting is
+// too deep.
 func (t *Text) enter() (stop int, ok bool) {
 	if t.depth == maxDepth {
 		return 0, false
@@ -61,7 +61,7 @@ func (t *Text) enter() (stop int, ok bool) {
 	return stop, true
 }
 
-// leave steps behind the bracket and makes the region up to stop the current one.
+// leave moves to the token after the bracket, and restores the region up to stop.
 func (t *Text) leave(stop int) { t.i, t.stop, t.depth = t.stop+1, stop, t.depth-1 }
 
 // fail notes why the write can't be read, and returns false; the first reason stays.

@@ -16,8 +16,8 @@ type Inputs struct {
 	counted bool
 }
 
-// OnlyBare reports whether the text has placeholders, and all of them are bare ones: each
-// has the number of the one before it and 1.
+// OnlyBare reports whether the text has placeholders, and all placeholders are bare: they are numbered from 1 in the
+// order of the text.
 func (in Inputs) OnlyBare() bool { return in.Bare > 0 && !in.Named && !in.Numbered }
 
 // NumberInputs gives each placeholder its number: Token.Mate.
@@ -69,8 +69,8 @@ func (t *Text) NumberInputs() Inputs {
 	return in
 }
 
-// EachBare calls f for each bare placeholder among the tokens of s, with the offset
-// behind it and its number. [Text.NumberInputs] comes before it.
+// EachBare calls f for each bare placeholder among the tokens of s, with the offset after the placeholder and the
+// placeholder's number. The caller must call [Text.NumberInputs] first.
 func (t *Text) EachBare(s lex.Span, f func(at int32, number int)) {
 	if t.inputs.Bare == 0 {
 		return

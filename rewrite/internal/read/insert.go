@@ -183,8 +183,7 @@ func (t walker) query() bool {
 	return true
 }
 
-// withOfRead steps over a WITH with parts that only read: reading the target has shown that no
-// write hides in them.
+// withOfRead skips a WITH with only reading parts: reading the target has shown that no part hides a write.
 func (t walker) withOfRead() bool {
 	t.accept("recursive")
 	for more := true; more; more = t.acceptPunct(',') {
@@ -220,15 +219,15 @@ func (t walker) queryArm() bool {
 	default:
 		t.fail(advise.NotRows, min(t.i, t.stop))
 	}
-	// A SELECT without FROM has been read up to one of them, which may be a name elsewhere.
+	// selection stops at these words in a SELECT without FROM. Elsewhere such a word may be a name.
 	if ok && !(t.i < t.stop && t.isWord(t.tok(), "union", "intersect", "except", "returning")) {
 		t.until("union", "intersect", "except", "on", "returning")
 	}
 	return ok
 }
 
-// behindRows refuses what may not follow the rows of a VALUES: another database may
-// change rows there, as ON DUPLICATE KEY UPDATE does.
+// behindRows refuses a clause that may not follow the rows of a VALUES. In another database such a clause may change
+// rows, as ON DUPLICATE KEY UPDATE does.
 func (t walker) behindRows() bool {
 	last := t.rowArms[len(t.rowArms)-1].Last
 	return last || t.isWord(t.tok(), "union", "intersect", "except") || t.fail(advise.Unexpected, t.i)

@@ -106,7 +106,7 @@ func (t *Text) Referenced(i int32) int32 {
 	return i
 }
 
-// isRead holds for statements that only read, unless a write hides in them.
+// isRead holds for statements that only read, unless the statement hides a write.
 func (t walker) isRead() bool {
 	i := t.i
 	for t.Tokens[i].Is('(') {
@@ -160,8 +160,8 @@ func (t walker) dropsNoTable() bool {
 		"role", "user")
 }
 
-// joins holds for a CREATE TABLE that makes a table a part of another: then a
-// write to the one may reach rows of the other.
+// joins holds for a CREATE TABLE that makes a table a part of another table: a write to either table may then reach
+// rows of the other table.
 //
 //	CREATE TABLE name PARTITION OF parent ...
 //	CREATE TABLE name (...) INHERITS (parent, ...)
@@ -226,8 +226,8 @@ func (t *Text) setsUTF8() bool {
 	return s == "utf8" || s == "utf-8" || s == "unicode"
 }
 
-// Bulk returns the tables that a statement fills or empties, by their normalised names, and whether it can write to no
-// other one. Of another statement there are none.
+// Bulk returns the tables that a statement fills or empties, by their normalised names, and whether the statement can
+// write to no other table. For any other statement the list is empty.
 //
 //	COPY name [(columns)] FROM ...
 //	TRUNCATE [TABLE] [ONLY] name [*], ... [{RESTART | CONTINUE} IDENTITY] [RESTRICT | NOWAIT]

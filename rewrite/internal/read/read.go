@@ -91,7 +91,7 @@ func (t *Text) reset() {
 	t.depth, t.verbs, t.mayHide = 0, t.verbs[:0], false
 }
 
-// Next reads the next statement of the text; false means that there is none.
+// Next reads the next statement of the text; false means that no statement is left.
 func (t *Text) Next() bool {
 	t.reset()
 	if !t.region() {
@@ -113,7 +113,7 @@ type walker struct{ *Text }
 // Behind returns the text after the semicolon that ends the statement.
 func (t *Text) Behind() string { return t.Src[t.Tokens[t.Hi].End:] }
 
-// region makes the next statement the region, and reports whether there is one.
+// region makes the next statement the region, and reports whether a statement is left.
 func (t *Text) region() bool {
 	next := t.StatementFrom(int32(t.i))
 	t.i, t.stop = int(next.Lo), int(next.Hi)

@@ -7,11 +7,10 @@ type SelectCondition struct {
 	NoFrom bool // there is no FROM, behind which a WHERE that is added has to stand
 }
 
-// SelectCondition returns the condition without which one of the SELECTs of an INSERT's query,
-// which ends at a token, has no rows. That is the WHERE, but for a SELECT with a function that may
-// be an aggregate and without GROUP BY: of that there is a row also where none meets the WHERE,
-// which the servers may not evaluate then. ok is false where one of its clauses isn't well known,
-// as ROLLUP, and for a window function beside a HAVING, which has crashed MySQL 9.7.
+// SelectCondition returns the condition that decides whether a SELECT in an INSERT's query has rows; the SELECT ends at
+// token end. The condition is the WHERE, with one exception: a SELECT with a possible aggregate and without GROUP BY
+// returns a row even if no row meets the WHERE, which the servers may then not evaluate. ok is false for unfamiliar
+// clauses, such as ROLLUP, and for a window function in a SELECT with HAVING, which has crashed MySQL 9.7.
 func (t *Text) SelectCondition(arm RowArm, end int32) (c SelectCondition, ok bool) {
 	end, ok = t.selectEnd(arm, end)
 	if !ok || !arm.Select {
@@ -121,8 +120,8 @@ func (t *Text) clauseAt(i int) int {
 	return noClause
 }
 
-// selectEnd returns the end of one SELECT of a query: where it is combined with another one, or
-// the bracket ends in which all of the query has to be then.
+// selectEnd returns the end of one SELECT of a query: at UNION, INTERSECT, EXCEPT or RETURNING, or at a closing
+// bracket, which must then contain the whole query.
 func (t *Text) selectEnd(arm RowArm, end int32) (int32, bool) {
 	for i := int(arm.After); i < int(end); i = t.Skip(i) {
 		switch tok := &t.Tokens[i]; {
@@ -156,7 +155,7 @@ func (t *Text) mayAggregate(lo, hi int) bool {
 	return false
 }
 
-// beforeBracket are words that aren't functions, or reserved; ofOneRow are functions of one row's values.
+// beforeBracket are words that aren't functions, or are reserved; ofOneRow are functions of one row's values.
 var (
 	beforeBracket = []string{"and", "or", "not", "in", "between", "like", "case", "when", "then", "else", "char",
 		"decimal", "coalesce", "if"}

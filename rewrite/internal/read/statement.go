@@ -5,16 +5,16 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// A Statement is what [Text.Next] has read of one statement, until the following Next.
+// A Statement is the result of [Text.Next] for one statement, valid until the next call of Next.
 //
-// Parts are in the order of the text, but for those of kind IntoPart and HiddenPart, which come last, and so are the
-// fields of a [Write]. A reader that decides part by part, and in a Write field by field before its Failure, gives as
-// its first objection the first one in what was read.
+// Parts are in the order of the text, except for IntoParts and HiddenParts, which come last. The fields of a [Write]
+// are in the order of the text. A caller that checks the parts in order, and a Write's fields in order before its
+// Failure, finds the first problem of the text first.
 type Statement struct {
 	lex.Span // its tokens; Hi is a semicolon or the end
 
-	// CTEAt is where a common table expression can be added, as an offset in bytes:
-	// before the statement, or behind its own WITH [RECURSIVE].
+	// CTEAt is the offset in bytes at which a common table expression can be added: before the statement, or after the
+	// statement's WITH [RECURSIVE].
 	CTEAt   int32
 	HasWith bool
 
@@ -38,8 +38,8 @@ const (
 	// IntoPart: INTO Name, as PostgreSQL's SELECT ... INTO, which creates that
 	// table. Span is the name with its schema.
 	IntoPart
-	// HiddenPart: the verb at token At is no part of a write that was read, and may begin one. Span is from there to
-	// the end of the brackets around it.
+	// HiddenPart: the verb at token At belongs to no parsed write, and may begin a hidden write. Span runs from At to the
+	// end of the enclosing brackets.
 	HiddenPart
 	// UnreadablePart: the structure of the tokens can't be read.
 	UnreadablePart
@@ -49,7 +49,7 @@ const (
 	OtherPart
 )
 
-// A Part is something found in a statement that may matter to who writes to what.
+// A Part is a piece of a statement that may matter for the question which tables are written.
 type Part struct {
 	Kind  PartKind
 	Class Class // of OtherPart
@@ -76,8 +76,7 @@ const (
 	// Definition: the statement creates an object, and neither changes rows of existing tables nor changes them
 	// automatically later; or it drops an object without rows.
 	Definition
-	// Joins: CREATE TABLE ... PARTITION OF or INHERITS, which makes a table a part
-	// of another.
+	// Joins: CREATE TABLE ... PARTITION OF or INHERITS, which makes a table a part of another table.
 	Joins
 	// Do: PostgreSQL's DO; see [Text.Code].
 	Do

@@ -5,7 +5,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// A source is what an UPDATE or DELETE of MySQL takes its rows from.
+// A source has the tables, queries and functions from which MySQL's UPDATE or DELETE takes its rows.
 type source struct {
 	tables []Target // those that it names
 	joined bool     // with each other or with a query, or there are brackets
@@ -13,7 +13,7 @@ type source struct {
 	others []string // what the queries and functions among them are called
 }
 
-// tables reads the tables of an UPDATE or DELETE, up to what isn't part of them.
+// tables reads the tables of an UPDATE or DELETE, up to the next clause.
 func (t blocks) tables() (from source, ok bool) {
 	from.tables = t.joined[:0]
 	first := len(t.spans)
@@ -152,7 +152,7 @@ func (t blocks) endsTable() bool {
 		t.isWord(tok, "left", "right") && t.isWord(t.peek(1), "join", "outer")
 }
 
-// deletesSeveral reports whether what stands behind DELETE FROM are the names before USING.
+// deletesSeveral reports whether the tokens after DELETE FROM are the table names before USING.
 func (t blocks) deletesSeveral() bool {
 	_, _, next, _ := t.grammar.Lex.QualifiedName(t.Src, t.Tokens, t.i)
 	behind := &t.Tokens[next]
@@ -232,9 +232,9 @@ func (t blocks) writesTo(head *Write, from source, targets []Target) {
 	clear(t.joined)
 }
 
-// assigned reports whether a SET list assigns, or may assign, a column of a table; at is the first
-// item that doesn't show it, or -1. A column without a table is that of the only one there is: what
-// comes from a query or a function can't be assigned.
+// assigned reports whether a SET list assigns, or may assign, a column of a table; at is the first item that doesn't
+// show its table, or -1. If there is only one table, a column without a table belongs to this table: columns of queries
+// and functions can't be assigned.
 func (t blocks) assigned(items []Assignment, table *Target, from source) (assigned bool, at int32) {
 	at = -1
 	for _, a := range items {
@@ -293,7 +293,7 @@ func (t blocks) joinCondition(join *Join) bool {
 	return true
 }
 
-// joinWords steps over the words that join two tables, if they come next.
+// joinWords skips the words that join two tables, if the words come next.
 func (t blocks) joinWords(join *Join) bool {
 	if t.accept("straight_join") {
 		return true
@@ -315,7 +315,7 @@ func (t blocks) joinWords(join *Join) bool {
 	return false
 }
 
-// visible is the name by which the statement refers to the table.
+// visible is the table's name in the rest of the statement: its alias, or else its name.
 func (table *Target) visible() string {
 	if table.Alias != "" {
 		return table.Alias

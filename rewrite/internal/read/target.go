@@ -55,11 +55,10 @@ func (t walker) newWrite() *Write {
 	return &t.Writes[len(t.Writes)-1]
 }
 
-// finish notes in the write why it couldn't be read, if so.
+// finish notes in the write why the write couldn't be read, if reading failed.
 func (t walker) finish(w *Write) { w.Failure, t.failure = t.failure, Failure{} }
 
-// alias reads [AS] alias. AS may only be left out in PostgreSQL, and only where
-// the words that may follow are known.
+// alias reads [AS] alias. AS may be left out only in PostgreSQL, and only if follow lists the words that may come next.
 func (t walker) alias(w *Write, follow []string) bool {
 	next := t.tok()
 	bare := t.grammar.BareAlias.Is() && follow != nil && t.i < t.stop &&

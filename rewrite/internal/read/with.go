@@ -20,7 +20,7 @@ func (t walker) with(begin int, top bool) {
 	t.inner(begin)
 }
 
-// commonTable reads one part of a WITH, and reports whether it could be followed.
+// commonTable reads one item of a WITH, and reports whether reading can continue after the item.
 func (t walker) commonTable(begin int) bool {
 	name, ok := t.Name(t.i)
 	if ok {
@@ -49,7 +49,7 @@ func (t walker) commonTable(begin int) bool {
 	return true
 }
 
-// inner reads a statement inside of another, or behind WITH: a write or a read.
+// inner reads a write or a read inside of another statement, or after WITH.
 func (t walker) inner(begin int) {
 	switch {
 	case t.accept("with"):
@@ -62,7 +62,7 @@ func (t walker) inner(begin int) {
 	}
 }
 
-// searchAndCycle steps over the clauses behind a recursive WITH. MariaDB has the last one only.
+// searchAndCycle skips the SEARCH and CYCLE clauses after a recursive WITH. MariaDB has only CYCLE.
 //
 //	SEARCH {BREADTH | DEPTH} FIRST BY column, ... SET column
 //	CYCLE column, ... SET column [TO constant DEFAULT constant] USING column

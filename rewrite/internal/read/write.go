@@ -5,9 +5,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// A Write is one INSERT, UPDATE, DELETE, MERGE or REPLACE, with its target and the places of its
-// clauses. Places are indexes of tokens, and 0 is nowhere: a clause that is missing, or that
-// reading didn't come to.
+// A Write is one INSERT, UPDATE, DELETE, MERGE or REPLACE, with its target and the positions of its clauses. Positions
+// are indexes of tokens. Position 0 means a missing clause, or a clause after the place where reading failed.
 //
 // UPDATE books AS b SET price = 1, title = $1 WHERE id = 2 RETURNING id is
 //
@@ -33,8 +32,7 @@ import (
 //	Arms[1] Kind NotMatched, When At the token THEN, empty, Action Insert,
 //	        Insertion as that of an INSERT
 //
-// Where reading fails, it stops: Failure says where and why, and what is set is what
-// came before.
+// If reading fails, Failure holds the place and the reason, and only the fields before the failure are set.
 type Write struct {
 	Verb   Verb
 	At     int32 // the verb

@@ -4,15 +4,15 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// A claims writes of claims, of the row's own and of another table's.
+// claims writes the SQL about claims: the row's claim, and claims in another table.
 type claims struct{ *writer }
 
 type claim struct{}
 
 func (claim) refuses(w *writer) bool { return w.compared() }
 
-// check looks for the row's key and generation, as one text, among those of the tokens: of many rows
-// with many tokens each takes one look-up. Which token is stale is found out of the refusal, by the row's key.
+// check searches the row's key and claim value, as one text, among the tokens' keys and values. With many rows and many
+// tokens each row takes one look-up. After a refusal, the row's key shows which token is stale.
 func (claim) check(w *writer) {
 	claims{w}.whenClaimed(guard.OfClaim)
 	w.write(" ELSE ")
@@ -43,8 +43,8 @@ type takeover struct{ assignsNothing }
 
 func (takeover) refuses(w *writer) bool { return w.compared() }
 
-// check throws an error for a row if a token names its key, and none its generation. A token that may name the key by
-// another spelling counts: a caller that was replaced must not pass because of how it writes the key.
+// check throws an error for a row if a token names the row's key, and no token has the row's claim value. A token
+// counts even if it may spell the key differently: a replaced caller must not pass because of the spelling of its key.
 func (takeover) check(w *writer) {
 	claims{w}.whenClaimed(guard.OfTakenClaim)
 	w.write(" WHEN ")
@@ -77,8 +77,8 @@ func (w claims) rowsName() {
 	w.write(before, w.rowsKey(), between, w.Dialect.Text(""), behind)
 }
 
-// unproven writes what is raised for a row without a proof: its generation, and its key, or NULL. No token names a
-// row with a key that is NULL, and one may name an empty key.
+// unproven writes the details that are raised for a row without a matching token: the row's claim value, and its key,
+// or NULL. No token names a row with a NULL key, but a token may name an empty key.
 func (w claims) unproven() {
 	_, and, _ := w.Dialect.Raising()
 	w.storedNumber()

@@ -21,8 +21,8 @@ type Dialect struct {
 
 	ElseFalse string // the end of a CASE that is false otherwise
 
-	// ledger is the ledger's table as guards name it, where no schema has its own, and ledgerHome the schema, quoted,
-	// of the function that asks it; empty for guards that ask by themselves.
+	// Ledger is the name of the ledger's table in guards, unless each schema has a separate ledger. ledgerHome is the
+	// quoted schema of the function that queries the ledger; empty for guards that query the ledger without a function.
 	Ledger, ledgerHome string
 }
 
@@ -48,8 +48,8 @@ func (d *Dialect) WithLedgerSchema(schema string) *Dialect {
 	return &with
 }
 
-// WithLedgerFunction is the dialect with guards that ask the ledger by the function
-// of this schema; itself where there is no such function.
+// WithLedgerFunction is the dialect with guards that query the ledger through the function of this schema. Without such
+// a function, the result is d.
 func (d *Dialect) WithLedgerFunction(schema string) *Dialect {
 	if d.Facts().CreateLedgerFunction == "" {
 		return d
@@ -59,9 +59,9 @@ func (d *Dialect) WithLedgerFunction(schema string) *Dialect {
 	return &with
 }
 
-// ShadowsLedger reports whether an item of WITH with this name would stand before the
-// ledger, or before what the guard adds to ask it: an item inside of another may have the name of the check, which the
-// raises inside of it would ask.
+// ShadowsLedger reports whether a WITH item of this name would hide the ledger, or an item that the guard adds to query
+// the ledger. A nested item may have the name of the check, and the raises inside the nested item would then query the
+// nested item.
 func (d *Dialect) ShadowsLedger(item string) bool {
 	return item == LedgerTable || d.Guard.WritesInWith.Is() && isLedgerItem(item)
 }
@@ -74,16 +74,16 @@ func (d *Dialect) MaxNumbered() int {
 	return d.Guard.MaxAdded
 }
 
-// numbers reports whether placeholders may have numbers. Else the guard has one, and
-// an argument, for each use of a value.
+// numbers reports whether placeholders may have numbers. Without numbers the guard has a placeholder and an argument
+// for each use of a value.
 func (d *Dialect) numbers() bool { return d.Facts().Numbers.Is() }
 
-// LedgerInWhere reports whether the ledger's check stands in the WHERE of each
-// write, and else in WITH before the statement.
+// LedgerInWhere reports whether the ledger's check stands in the WHERE of each write; otherwise it stands in WITH
+// before the statement.
 func (d *Dialect) LedgerInWhere() bool { return !d.Guard.WritesInWith.Is() }
 
-// GuardsSeveral reports whether one statement of a text with several can be guarded: not where a statement
-// may be a block with semicolons of its own.
+// GuardsSeveral reports whether a statement of a multi-statement string can be guarded. It can't if a statement may be
+// a block that contains semicolons.
 func (d *Dialect) GuardsSeveral() bool { return !d.Grammar.Blocks.Is() }
 
 // Upsert is the clause that lets an INSERT update, with the assignments to columns, if any are
@@ -119,7 +119,7 @@ const ledgerItem = "sqlfence_newest_"
 
 func isLedgerItem(name string) bool { return strings.HasPrefix(name, ledgerItem) }
 
-// builtIn names a function of the database's, so that none of the application's takes its place.
+// builtIn names a function of the database, so that no function of the application can replace it.
 func (d *Dialect) builtIn(function string) string {
 	if d.Facts().BuiltIn == "" {
 		return function

@@ -56,7 +56,7 @@ const (
 	behind
 )
 
-// Order sorts the edits of a statement and keeps them apart from its words.
+// Order sorts the edits of a statement, and notes where a blank must separate an edit from the statement's words.
 func Order(edits []Edit, src string) {
 	byPlace := func(a, b Edit) int { return int(a.At - b.At) }
 	if !slices.IsSortedFunc(edits, byPlace) { // of many rows they mostly are

@@ -9,9 +9,8 @@ type editLock struct{ assignsNothing }
 
 func (editLock) refuses(*writer) bool { return true }
 
-// check writes the condition that no other user holds the row's lock now, by the database's clock.
-// Without an editor, every holder is another user: the editor is then the empty text, which never
-// holds a lock.
+// check writes the condition that no other user holds the row's lock now, by the database's clock. Without an editor,
+// every holder is another user: the editor is then the empty text, which never holds a lock.
 func (editLock) check(w *writer) {
 	l, d := &w.rules.Quoted.lock, w.Dialect
 	by, since, expiry := w.target.Qualifier+"."+l.By, w.target.Qualifier+"."+l.Since, w.target.Qualifier+"."+l.Expiry

@@ -152,7 +152,8 @@ func (c *check) covers(at int32, behind []fragment) bool {
 	return strings.TrimSpace(c.Src[at:c.tokens[c.next].Start]) == ""
 }
 
-// brackets reports whether each bracket that a fragment closes was opened by one, within the same of the statement's.
+// brackets reports whether a fragment opened each bracket that a fragment closes, inside the same bracket of the
+// statement.
 func (c *check) brackets(found []lex.Token) bool {
 	within := -1
 	if n := len(c.inner); n > 0 {

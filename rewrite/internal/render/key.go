@@ -4,7 +4,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// stored writes the RETURNING that raises for a row with another key than the token's.
+// stored writes the RETURNING clause that raises for a row with a key other than the token's.
 func (w *writer) stored() {
 	if !w.compared() {
 		return
@@ -31,8 +31,8 @@ func (key) refuses(w *writer) bool {
 
 func (key) check(w *writer) { w.byKey(func(int) { w.bool(true) }, w.outOfScope) }
 
-// byKey writes one(token) for the token that covers the row, and otherwise() for a row
-// that none covers. Without Key the one token covers all.
+// byKey writes one(token) for the token that covers the row, and otherwise() for a row without a token. Without Key the
+// single token covers all rows.
 func (w *writer) byKey(one func(token int), otherwise func()) {
 	if w.rules.Key == "" {
 		one(w.lo)
@@ -60,7 +60,7 @@ func (w *writer) outOfScope() {
 	w.raiseCondition(guard.OutOfScope, w.lo, w.shownKey())
 }
 
-// shownKey returns the row's key as a raise shows it, which is never NULL.
+// shownKey returns the row's key in the form that errors show, which is never NULL.
 func (w *writer) shownKey() string {
 	return "COALESCE(" + w.rowsKey() + ", " + w.Dialect.Text("") + ")"
 }

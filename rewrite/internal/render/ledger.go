@@ -13,7 +13,7 @@ type ledger struct{ assignsNothing }
 
 func (ledger) refuses(w *writer) bool { return w.compared() }
 
-// check writes the check where it stands before the rows' own.
+// check writes the ledger's check before the checks of the rows.
 func (ledger) check(w *writer) {
 	if w.rules.ClaimsOther() {
 		w.Dialect.Guard.ClaimsFirst(w.forGuard())
@@ -27,7 +27,7 @@ func (ledger) check(w *writer) {
 	}
 }
 
-// aroundRow writes what stands before or behind a value of a row to insert.
+// aroundRow writes the SQL before or after a value of a row to insert.
 func (w *writer) aroundRow(e *Edit) {
 	asks := w.refuses(e.Rules & SetOf(RuleLedger))
 	compares := w.refuses(e.Rules & SetOf(RuleKey))
@@ -53,21 +53,20 @@ func (w *writer) aroundRow(e *Edit) {
 	w.write(" THEN ")
 }
 
-// askBefore writes the head of a CASE that asks the ledger before it yields a value.
+// askBefore writes the head of a CASE that checks the ledger before the CASE returns a value.
 func (w *writer) askBefore() {
 	w.write("CASE WHEN ")
 	w.check(SetOf(RuleLedger))
 	w.write(" THEN ")
 }
 
-// ledgerItems writes the comparison for the tables of a statement's targets where it stands
-// in WITH: with "WITH" before the statement, or with "" at the head of its own WITH.
+// ledgerItems writes the comparison with the ledger in WITH, for the tables of a statement's targets. with is "WITH"
+// before the statement, or "" at the head of the statement's WITH.
 //
-// The UPDATE changes nothing, as its condition is always true or raises; should it
-// be false all the same, the division raises. As a data-modifying WITH it always
-// runs, and after the main statement has taken its row locks. The check's FOR SHARE
-// reads the newest token whatever the snapshot, and holds off the next one until this
-// transaction ends.
+// The UPDATE changes nothing: its condition is always true or raises. If the condition were false nevertheless, the
+// division raises. A data-modifying WITH always runs, and it runs after the main statement has taken its row locks. The
+// check's FOR SHARE reads the newest token whatever the snapshot, and blocks the next token until this transaction
+// ends.
 //
 // PostgreSQL evaluates the last item first. So the items stand in the reverse order of the tokens, and the ledger's
 // advisory locks are taken in the order of the tokens' names. An Issue of several tokens takes the locks in the same
@@ -117,8 +116,8 @@ func (w *writer) ledgerItems(with string, targets []Written) {
 	}
 }
 
-// questions returns the token behind the last one that a question is asked for: each of them is for the
-// ledger, and the first for all of the claims.
+// questions returns the end of the tokens that need a check. In the ledger each token needs a check; for claims one
+// check covers all tokens.
 func (w *writer) questions() int {
 	if w.rules.ClaimsOther() {
 		return w.lo + 1
@@ -126,7 +125,7 @@ func (w *writer) questions() int {
 	return w.hi
 }
 
-// ask writes the question for a token.
+// ask writes the check of a token.
 func (w *writer) ask(token int) {
 	if w.rules.ClaimsOther() {
 		w.Dialect.Guard.ClaimsCheck(w.forGuard())
@@ -135,7 +134,7 @@ func (w *writer) ask(token int) {
 	w.Dialect.Guard.LedgerCheck(w.forGuard(), token)
 }
 
-// asked writes, behind UPDATE, the table that is asked, with a SET list that fails, and WHERE.
+// asked writes the rest of an UPDATE up to WHERE: the checked table, and a SET list that fails.
 func (w *writer) asked(token int) {
 	if !w.rules.ClaimsOther() {
 		w.write(w.Dialect.Ledger, " SET token = token")
@@ -164,12 +163,12 @@ func (w *writer) ledgerItem(token int) {
 	w.b.Int(int64(token))
 }
 
-// raiseAfterLedger raises with a table's marker, and the value of one of its columns
-// among the detail, after the ledger was asked. Where that stands in WHERE, it was.
+// raiseAfterLedger raises with a table's marker, and the value of a column among the details, after the ledger's check.
+// A check in WHERE has already run.
 //
-// The query has to depend on the row: else PostgreSQL would evaluate it whenever a
-// row has changed while the statement waited for it, though nothing is raised, and hold
-// the ledger's turn while it waits for other rows.
+// The query must depend on the row. Otherwise PostgreSQL would evaluate the query whenever a row has changed while the
+// statement waited for the row, even if nothing is raised, and would hold the ledger's advisory lock while waiting for
+// other rows.
 func (w *writer) raiseAfterLedger(kind guard.Kind, column string, detail ...string) {
 	if w.Dialect.LedgerInWhere() || !w.refuses(SetOf(RuleLedger)) {
 		w.raise(kind, w.table, detail...)

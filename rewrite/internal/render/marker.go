@@ -13,16 +13,16 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// The guard's expressions raise an error inside of the statement if it must not be applied,
-// so that it is applied whole or not at all. The error has the reason as a marker:
-// sqlfence:nonce:kind:number:detail. A marker is never NULL, which would raise nothing.
+// If a statement must not be applied, the guard's expressions raise an error inside the statement, so that the database
+// applies the whole statement or nothing. The error has the reason as a marker: sqlfence:nonce:kind:number:detail. A
+// marker is never NULL, because NULL would raise nothing.
 //
-// Other errors quote values, which users write. So a marker counts only in an error with the
-// code of a raise, and with the rewriter's nonce: 80 random bits, which are in nothing that the
-// application stores. An error of a driver that isn't known has no code to be found, and the
-// nonce alone decides: without its refusals the application would run a stale write again.
+// Other errors quote values, which users write. So a marker counts only in an error with the code of a raise, and with
+// the rewriter's nonce: 80 random bits, which no stored data of the application contains. The errors of an unknown
+// driver have no readable code, so that the nonce alone decides: without the refusal the application would repeat a
+// stale write.
 
-// The checks of claims raise with kinds of their own, which are read as one of guard's.
+// The checks of claims raise with separate kinds, which the reader translates to the kinds of package guard.
 const (
 	byClaim      guard.Kind = "claim"    // the token follows that names the row, then its claim or goneRow
 	byGeneration guard.Kind = "unproven" // the row's claim follows, then = and its key, or nothing if that is NULL
@@ -71,7 +71,7 @@ func (d *Dialect) ReadMarker(err error, nonce string, values func() *Values) (gu
 	return readMarker(message[:i], message[i+len(prefix):], values)
 }
 
-// readMarker reads what follows the nonce; before is what stands before the marker.
+// readMarker reads the text after the nonce; before is the text before the marker.
 func readMarker(before, marker string, values func() *Values) (guard.Marker, bool) {
 	text, _, padded := strings.Cut(marker, sqltext.Padding)
 	if padded {
@@ -117,8 +117,8 @@ func readMarker(before, marker string, values func() *Values) (guard.Marker, boo
 	return m, err == nil
 }
 
-// quotedDetail returns detail up to the quote that closes the one at the end of
-// before: the database quotes what it can't read, in the manner of its language.
+// quotedDetail returns detail up to the quote that closes the quote at the end of before. The database quotes a value
+// that it can't read, in the style of its language.
 func quotedDetail(before, detail string) string {
 	open, _ := utf8.DecodeLastRuneInString(before)
 	close, ok := map[rune]string{'«': "»", '»': "«", '„': "“", '“': "”", '‘': "’", '「': "」"}[open]
@@ -151,8 +151,8 @@ func leadingDigits(s string) string {
 	return s[:n]
 }
 
-// readClaim reads what the check of another table's claims raises: token and generation, or -1 where some token's
-// row is gone, and it isn't known which; m has the first one's number then.
+// readClaim reads the details of a failed check of another table's claims: token and claim value. The token is -1 if
+// the row of an unknown token is missing; m then has the number of the table's first token.
 func readClaim(m *guard.Marker, detail string) error {
 	token, current, _ := strings.Cut(detail, ":")
 	n, err := strconv.Atoi(token)
@@ -170,8 +170,8 @@ func readClaim(m *guard.Marker, detail string) error {
 	return err
 }
 
-// readUnproven reads what the claim's check raises: the row's generation and key. The key says which of the
-// tokens of the row's table is stale; m has the first one's number.
+// readUnproven reads the details that the claim's check raises: the row's claim value and key. The key shows which of
+// the table's tokens is stale; m has the number of the table's first token.
 func readUnproven(m *guard.Marker, detail string, values func() *Values) (err error) {
 	kind := guard.Stale
 	if m.Kind == byTakeover {

@@ -76,8 +76,8 @@ func (w numbers) increment() {
 	}
 }
 
-// isNoInteger writes the condition that the row's number is none, between two texts;
-// where that can't be it writes nothing, and returns false.
+// isNoInteger writes, between two texts, the condition that the row's number is no integer. If the database only stores
+// integers there, isNoInteger writes nothing, and returns false.
 func (w *writer) isNoInteger(first, last string) bool {
 	before, behind := w.Dialect.Guard.NotInteger.Ends()
 	if before == "" {
@@ -87,7 +87,7 @@ func (w *writer) isNoInteger(first, last string) bool {
 	return true
 }
 
-// raiseNoInteger raises for what isNoInteger holds for.
+// raiseNoInteger raises for a number that meets isNoInteger's condition.
 func (w *writer) raiseNoInteger() {
 	w.raise(guard.NotSerial, w.table, "substr(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 1, 40)")
 }

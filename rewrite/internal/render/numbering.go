@@ -15,10 +15,10 @@ type numbering struct {
 	index map[value]int // the numbers, if there are many
 }
 
-// manyNumbers is the number of arguments up to which a linear search is used.
+// manyNumbers is the highest number of arguments for a linear search.
 const manyNumbers = 8
 
-// of returns the number of the argument for a value, which it adds if there is none yet.
+// of returns the number of the argument for a value. A missing argument is added.
 func (n *numbering) of(v value) int {
 	if n.index == nil && len(n.added) > manyNumbers {
 		n.index = make(map[value]int)

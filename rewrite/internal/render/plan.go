@@ -1,6 +1,6 @@
-// Package render writes guarded statements: the statement's own bytes, and between them what the rules of its tables
-// check and assign for the tokens of one execution. A [Plan] has the places of these insertions, which package rules
-// has found. What is written is compared with the statement that was read before a plan is used at all.
+// Package render writes guarded statements: the statement's bytes, and between them the checks and assignments of the
+// tables' rules for the tokens of one execution. Package rules finds the places of these insertions, and a [Plan] holds
+// the places. Before a plan is used, the rendered text is compared with the statement that was read.
 package render
 
 import (
@@ -11,20 +11,20 @@ import (
 
 // A Plan is the decision about one statement text. It is immutable and safe for concurrent use.
 type Plan struct {
-	// Verdict is "pass", "guard" or "refuse": the statement writes to no table of the rewriter's, and is sent
-	// as it is; or it writes to one, and what [Plan.Render] returns is sent; or it can't be guarded.
+	// Verdict is "pass" if the statement writes to no table of the rewriter, and is sent unchanged. It is "guard" if the
+	// statement writes to a table, and the result of [Plan.Render] is sent. It is "refuse" if the statement can't be
+	// guarded.
 	Verdict guard.Verdict
 	Refusal guard.Refusal // if Verdict is "refuse"
 
-	// Settings are the numbers of the arguments that name a setting, unless Verdict is "refuse". The
-	// statement is to be refused for the reason [sqltext.UnseenSetting] unless each is a name that
-	// [sqltext.IsApplicationSetting] knows.
+	// Settings are the numbers of the arguments that name a setting, unless Verdict is "refuse". The statement must be
+	// refused for the reason [sqltext.UnseenSetting] unless [sqltext.IsApplicationSetting] knows each named setting.
 	Settings []int
 
 	// The other fields are set if Verdict is "guard".
 
-	// Tables are the registered tables that the statement writes to, each once, in
-	// the order of their appearance, as indexes among the rewriter's.
+	// Tables are the registered tables that the statement writes to, each once, in the order of their appearance, as
+	// indexes among the rewriter's tables.
 	Tables []int
 
 	// Targets are the writes to them, with what the caller has to check of each; a data-modifying WITH can
@@ -34,9 +34,9 @@ type Plan struct {
 	// Inputs is the number of arguments that the statement takes.
 	Inputs int
 
-	// Params reports whether the guard's values can be passed as arguments besides the
-	// statement's own; else they are written into the text (see [Values.Literal]): if its
-	// placeholders have names or are of several kinds, or there are many of them.
+	// Params reports whether the guard's values can be passed as arguments in addition to the statement's arguments.
+	// Otherwise the values are written into the text (see [Values.Literal]): if the placeholders have names or are of
+	// several kinds, or if there are many placeholders.
 	Params bool
 
 	// Serial and Locks report whether one of the Tables has a serial column or a lock,
@@ -48,17 +48,15 @@ type Plan struct {
 	// constraint then undoes the statement, even if SQLite's table declares otherwise.
 	Aborts bool
 
-	// Versioned reports whether the statement raises for a row at another serial than
-	// [Values.Serial]. If it reaches no row, the caller has to report that the row is
-	// gone.
+	// Versioned reports whether the statement raises for a row at a serial other than [Values.Serial]. If the statement
+	// reaches no row, the caller must report that the row is gone.
 	Versioned bool
 
 	// Returns reports whether a versioned statement returns rows.
 	Returns bool
 
-	// ReturnsChecks reports whether the guard adds a RETURNING to the statement where it compares
-	// tokens: it then returns rows that the caller didn't ask for and that the sender has to
-	// discard.
+	// ReturnsChecks reports whether the guard adds a RETURNING to the statement to compare tokens. The statement then
+	// returns rows that the caller didn't request. The sender must discard these rows.
 	ReturnsChecks bool
 
 	// Rows reports whether a write has RETURNING, also by the guard, or is run by EXPLAIN.
@@ -79,12 +77,12 @@ type Plan struct {
 	// gets the constraint's error.
 	AsksLate bool
 
-	// Several is 0 for a single statement, and else where another one of the text's begins,
-	// in bytes from its start. The text is to be executed without arguments, by what
-	// executes all of them.
+	// Several is 0 for a single statement. In a multi-statement string it is the offset in bytes of another statement. The
+	// text must be executed without arguments, by a call that executes all its statements.
 	Several int
 
-	// Unsettles reports whether the text may change its session, or where that finds names: see [session.Session.Follow].
+	// Unsettles reports whether the text may change its session, or where the session finds names: see
+	// [session.Session.Follow].
 	Unsettles bool
 
 	// Alone reports whether only blanks follow the statement and its semicolon, so that a driver that prepares the text
@@ -100,7 +98,7 @@ var Pass = &Plan{Verdict: guard.Pass}
 // rules returns the rules of the plan's table i.
 func (p *Plan) rules(i int) *Registered { return p.Source.RulesOf(p.Tables[i]) }
 
-// CountRows notes where the rows of each target begin among those of its table.
+// CountRows notes where the rows of each target begin among the rows of the target's table.
 func (p *Plan) CountRows() {
 	if len(p.Targets) == 1 {
 		return
@@ -127,7 +125,7 @@ func (p *Plan) isFree(i int) bool {
 	return !slices.ContainsFunc(p.Targets, func(t Written) bool { return t.Table == i && !t.Free })
 }
 
-// A Written is a target, with what the guard's text needs of it.
+// A Written is a target, with the details that the guard's SQL needs.
 type Written struct {
 	guard.Target
 
@@ -159,7 +157,7 @@ const (
 	givenBytes    = 32
 )
 
-// Size returns about how many bytes a plan takes, without the text that it is of.
+// Size returns about how many bytes a plan takes, without the statement's text.
 func (p *Plan) Size() int {
 	if p == Pass {
 		return 0
@@ -184,8 +182,8 @@ func (p *Plan) Size() int {
 	return n
 }
 
-// Covered returns the plan's table i and the index of the pattern that stands for it; ok is false for a table that
-// is registered by its name.
+// Covered returns the plan's table i and the index of the pattern that covers the table; ok is false for a table that
+// is registered by name.
 func (p *Plan) Covered(i int) (t *guard.Table, pattern int, ok bool) {
 	if p.Tables[i] < len(p.Source.Tables) {
 		return nil, -1, false
@@ -194,7 +192,7 @@ func (p *Plan) Covered(i int) (t *guard.Table, pattern int, ok bool) {
 	return &rules.Table, rules.CoveredBy, true
 }
 
-// Refused returns a plan for the same tables that refuses the statement.
+// Refused returns a plan for the same tables that refuses the statement for a reason.
 func (p *Plan) Refused(reason string) *Plan {
 	why := guard.Refusal{Table: -1, Offset: -1, Reason: reason}
 	switch {

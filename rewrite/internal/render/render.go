@@ -11,11 +11,10 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
-// Default returns the statement with its guard for one token a table that is
-// [Table.Fenced], passed as arguments, and for none of a table with claims where the statement
-// needs none: what [Plan.Render] returns for these, known
-// before the values are. The error is as Render's, or says
-// that the values can't be arguments (see [Plan.Params]).
+// Default returns the statement with its guard for the usual values, before the values are known: one token, passed as
+// an argument, for each table that is [Table.Fenced], and none for a table with claims if the statement needs none.
+// [Plan.Render] returns the same statement for such values. The error is Render's, or reports that the values can't be
+// arguments (see [Plan.Params]).
 func (p *Plan) Default() (sql string, args []Arg, err error) {
 	switch {
 	case p.Verdict != guard.Guard:
@@ -59,8 +58,9 @@ func (p *Plan) Inlines() bool {
 	return f.inlines
 }
 
-// RenderDefault renders the default form, and reports whether the statement that was read is [writer.intact]
-// in it: in other forms the guard stands in the same places. Of a takeover it looks at the form with a token besides.
+// RenderDefault renders the default form, and reports whether the statement that was read is [writer.intact] in this
+// form. In other forms the guard stands in the same places. For a takeover, RenderDefault also checks the form with a
+// token.
 func (p *Plan) RenderDefault(read *read.Text) (ok bool) {
 	for i := range p.Tables {
 		if p.needsNone(i) {
@@ -70,7 +70,7 @@ func (p *Plan) RenderDefault(read *read.Text) (ok bool) {
 	return p.renderForm(read, false)
 }
 
-// renderForm renders the default form; tokened with a token also of tables that need none.
+// renderForm renders the default form. If tokened is set, tables that need no token also get a token.
 func (p *Plan) renderForm(read *read.Text, tokened bool) (ok bool) {
 	w := newWriter(&p.Source)
 	defer w.release()
@@ -110,14 +110,13 @@ func (p *Plan) hasRoomForRepeats() bool {
 	return p.Inputs+len(p.Source.Repeats.Bare) <= p.Source.Dialect.Guard.MaxInputs
 }
 
-// Render returns the statement with its guard, and the arguments to pass among its own, in the order of their
-// numbers; they are not to be changed. All of the user's bytes stay, in their order; text is only inserted.
-// Where the arguments would be more than the database takes, the values are written into the text; arguments
-// may still be passed Again.
+// Render returns the statement with its guard, and the arguments to pass among the statement's arguments, in the order
+// of their numbers. The caller must not change the arguments. All of the user's bytes stay, in their order; text is
+// only inserted. If the database can't take that many arguments, the values are written into the text; arguments may
+// still be passed Again.
 //
-// It returns an error, and never a statement without its guard, for a plan that
-// isn't to guard, for values that are incomplete, and, as a refusal, where the text
-// would be ambiguous with these values.
+// Render never returns a statement without its guard. It returns an error for a plan without the verdict "guard", and
+// for incomplete values. If these values would make the text ambiguous, the error is a refusal.
 func (p *Plan) Render(v Values) (sql string, args []Arg, err error) {
 	if err := v.check(p); err != nil {
 		return "", nil, err
@@ -144,8 +143,8 @@ func (p *Plan) Render(v Values) (sql string, args []Arg, err error) {
 	return sql, args, nil
 }
 
-// isDefault reports whether the values, which are complete, are those of the
-// default form: each fenced table has one token, or the form says the same of several.
+// isDefault reports whether complete values are the values of the default form: each fenced table has one token, or the
+// form is the same for several tokens.
 func (p *Plan) isDefault(v *Values) bool {
 	if args := p.Form.args; p.Source.unique != nil || len(args) > 0 && (v.Literal || !p.Params) {
 		return false
@@ -194,15 +193,14 @@ type Source struct {
 	Replacement *Replacement        // of a REPLACE that checks the rows which it deletes; else nil
 	unique      *session.UniqueKeys // of its table; nil if they aren't known
 
-	// The placeholders of src have no numbers: each counts from the one before it.
+	// The placeholders of src have no numbers: each placeholder's number is 1 more than the last.
 	Counts bool
 
 	Comments bool // some of the words of src are put into comments
 
 	TakesOver bool // an UPDATE that leaves the claim to the guard takes the row over, and else it proves that
 
-	// PostgreSQL runs src only if standard_conforming_strings is on, and what is
-	// rendered must keep to that.
+	// PostgreSQL runs src only if standard_conforming_strings is on, and the rendered text must keep this property.
 	NeedsSCSOn bool
 	Escapes    lex.Escapes // as src was read
 }

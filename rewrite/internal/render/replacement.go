@@ -14,7 +14,7 @@ import (
 // statement doesn't show the table's unique keys, so the caller queries the database for the keys. Before anything
 // else, the guard compares the table's shape, which the keys belong to.
 
-// A Replacement is what a REPLACE gives the columns of its rows.
+// A Replacement has the values that a REPLACE gives the columns of its rows.
 type Replacement struct {
 	Table   session.Name // normalised
 	Columns []string
@@ -36,8 +36,8 @@ func (r *Replacement) size() int {
 	return numberBytes*(16+2*len(r.Columns)+3*len(r.Rows)) + givenBytes*len(r.Columns)*len(r.Rows)
 }
 
-// Replaces returns the table of a write that deletes the rows which have a unique key of a new one, and nil for other
-// plans. Such a plan is to be rendered [Plan.Knowing] the keys; without them its guard raises always.
+// Replaces returns the table of a write that deletes rows which share a unique key with a new row, and nil for other
+// plans. Such a plan must be rendered by [Plan.Knowing] the keys; without the keys its guard always raises.
 func (p *Plan) Replaces() *session.Name {
 	if p.Source.Replacement == nil {
 		return nil
@@ -45,7 +45,7 @@ func (p *Plan) Replaces() *session.Name {
 	return &p.Source.Replacement.Table
 }
 
-// Knowing returns the plan for the unique keys of the table that it Replaces rows of.
+// Knowing returns the plan with the unique keys of the table that Replaces returns.
 func (p *Plan) Knowing(keys *session.UniqueKeys) *Plan {
 	known := *p
 	known.Source.unique, known.Source.Plan = keys, &known
@@ -80,11 +80,11 @@ func (p *Plan) checkReplaced() error {
 	return nil
 }
 
-// A replacing writes what REPLACE has besides.
+// A replacing writes the additional SQL of a REPLACE.
 type replacing struct{ *writer }
 
-// replacedMark writes the mark of a row of a REPLACE, behind the check of the rows that it deletes. Where the unique
-// keys aren't known, or have changed, it raises.
+// replacedMark writes the token of a row of a REPLACE, after the check of the rows that the REPLACE deletes. If the
+// unique keys are unknown, or have changed, the expression raises.
 func (w replacing) replacedMark(e *Edit) {
 	keys := w.unique
 	if keys == nil {

@@ -20,7 +20,7 @@ func (sealed) assigns(w *writer) {
 	}
 }
 
-// prove writes what makes a mark the proof that a sealed table asks for.
+// prove writes the minus sign that makes a stored token valid for the seal of a sealed table.
 func (w *writer) prove() {
 	if w.sealed {
 		w.write("-")

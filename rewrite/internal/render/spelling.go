@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// spell returns a key as a spelling; ok is false where it is no such one.
+// spell returns a key in a spelling; ok is false if the key has no such spelling.
 func spell(key string, s guard.Spelling) (text string, ok bool) {
 	switch s {
 	case guard.Number:
@@ -21,7 +21,7 @@ func spell(key string, s guard.Spelling) (text string, ok bool) {
 	return key, ascii == (s == guard.ASCII)
 }
 
-// plainKey returns a key as the databases print it, if it is a number or a UUID, and else without blanks around it.
+// plainKey returns a number or a UUID as the databases print it, and any other key without surrounding blanks.
 func plainKey(key string) string {
 	if plain, ok := plainNumber(key); ok {
 		return plain
@@ -31,16 +31,16 @@ func plainKey(key string) string {
 	return strings.TrimSpace(key)
 }
 
-// number and radix are what a database reads as a number, without the underscores of PostgreSQL; mostDigits bounds what
-// is computed with.
+// number and radix match the numbers that a database reads, without PostgreSQL's underscores. mostDigits limits the
+// length of a number that is computed with.
 var radix = regexp.MustCompile(`^[-+]?0[xXoObB][0-9a-fA-F]+$`)
 
 var number = regexp.MustCompile(`^[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,2})?$`)
 
 const mostDigits = 60
 
-// plainNumber returns an integer without leading zeros and the like. A number that differs from an integer beyond the
-// digits of a floating one only is that integer.
+// plainNumber returns an integer without leading zeros and the like. A number that differs from an integer only beyond
+// the digits of a floating-point number is treated as the integer.
 func plainNumber(key string) (plain string, ok bool) {
 	key = strings.ReplaceAll(strings.TrimSpace(key), "_", "")
 	switch {
@@ -62,7 +62,7 @@ func plainNumber(key string) (plain string, ok bool) {
 	return n.Num().String(), ok
 }
 
-// uuid is a UUID in one of the forms that a database reads.
+// uuid matches a UUID in the forms that databases read.
 var uuid = regexp.MustCompile(`^\{?[0-9a-fA-F]{4}(?:-?[0-9a-fA-F]{4}){7}\}?$`)
 
 func plainUUID(key string) (plain string, ok bool) {

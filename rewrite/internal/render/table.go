@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Registered is a table that is registered, or written where a pattern stands for it, with its names as guards write
-// them.
+// A Registered is a table that is registered, or a written table that a pattern stands for, with the quoted names that
+// guards use.
 type Registered struct {
 	guard.Table
 	Quoted    names
@@ -18,7 +18,7 @@ type Registered struct {
 	CoveredBy int      //  of a table that a pattern stands for: its index
 }
 
-// names are those of a table and its columns in quotes; empty for none.
+// names are the quoted names of a table and its columns; empty for a missing column.
 type names struct {
 	Name, Fence, key, Serial string
 	lock                     guard.Lock

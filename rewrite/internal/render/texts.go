@@ -63,8 +63,8 @@ func (w *writer) check(rules RuleSet) {
 	}
 }
 
-// checkFirst writes the check of those rules of a set that may refuse a row before the first
-// assignment of a SET list: a column is assigned what it has.
+// checkFirst writes the check of the rules that may refuse a row before the first assignment of a SET list: an
+// assignment of a column to itself.
 func (w *writer) checkFirst(rules RuleSet) {
 	if !w.refuses(rules) {
 		return
@@ -117,7 +117,7 @@ func SetOf(rules ...int) (s RuleSet) {
 	return s
 }
 
-// upTo returns the set of a rule and those before it.
+// upTo returns the set of a rule and all preceding rules.
 func upTo(r int) RuleSet { return RuleSet(1)<<(r+1) - 1 }
 
 // Has reports whether a rule is in the set.

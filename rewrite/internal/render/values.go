@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Token is one fencing token that a statement runs with.
+// A Token is one fencing token of an execution.
 type Token struct {
 	Name  string // in the ledger
 	Key   string // the key of the row that it covers, for a table with Key
@@ -35,7 +35,7 @@ type Values struct {
 	Editor string
 }
 
-// TableValues are the tokens with which the writes to one table are compared.
+// TableValues are the tokens for the writes to one table.
 type TableValues struct {
 	// Tokens holds one token, or one for each row with Key or ClaimOf. Tokens is empty for an Unfenced table, and for a
 	// table without [Table.Fenced].
@@ -77,9 +77,9 @@ func (v *Values) check(p *Plan) error {
 	return nil
 }
 
-// tokenOf returns which token, of those of the table with this first one, names the row of a key: its index among
-// the tokens of all tables; negative for none. MySQL's messages show the beginning of a long key only, which is taken
-// for the key where no token has just that.
+// tokenOf returns the index, among the tokens of all tables, of the token with a row's key; negative for none. first is
+// the index of the table's first token. MySQL's messages show only the beginning of a long key. If no token has exactly
+// this key, tokenOf returns a token with this beginning.
 func (v *Values) tokenOf(first int, key string) int {
 	lo, found := 0, -1
 	for i := range v.Tables {
@@ -99,8 +99,8 @@ func (v *Values) tokenOf(first int, key string) int {
 	return found
 }
 
-// spellingOf returns the token that may name the row of a key by another spelling, and isn't of its claim: if several
-// may, one with the same number, UUID or letters as key, and else the oldest.
+// spellingOf returns a token that may spell a row's key differently, and has a claim value other than the row's. It
+// prefers a token with the same number, UUID or letters as key; otherwise it returns the oldest token.
 func (v *Values) spellingOf(first int, key string, claim int64) int {
 	lo, found := 0, -1
 	for i := range v.Tables {
@@ -147,7 +147,7 @@ func (v *TableValues) check(p *Plan, i int) error {
 	return nil
 }
 
-// An Arg is an argument that the guard adds to the statement's own.
+// An Arg is an argument that the guard adds to the statement's arguments.
 type Arg struct {
 	// Number is the argument's place among all arguments, from 1. The statement's arguments take the other places, in
 	// their order.
@@ -159,7 +159,7 @@ type Arg struct {
 	Of value // what it is the value of
 }
 
-// A value identifies one of the values that a statement is rendered with.
+// A value identifies one of the values of a rendering.
 type value struct {
 	Table, Token int // Token is counted from the first one of the table
 	Field        field

@@ -136,8 +136,8 @@ func (w *writer) write(parts ...string) { w.b.Write(parts...) }
 
 func (w *writer) bool(b bool) { w.b.Bool(b) }
 
-// field writes a field of a token: as a constant, or as a placeholder, the same
-// one each time if it has a number.
+// field writes a field of a token: as a constant, or as a placeholder. A numbered placeholder is reused for each use of
+// the field.
 func (w *writer) field(token int, f field) {
 	if !w.literal {
 		v := value{Field: f}
@@ -217,8 +217,8 @@ func (w *writer) same(expression string, token int, f field) {
 	w.field(token, f)
 }
 
-// operator writes an operator of the database's between two expressions, so that none of the application's takes its
-// place. Where it is qualified, all operators bind alike.
+// operator writes an operator of the database between two expressions, so that no operator of the application can
+// replace it. All qualified operators have the same precedence.
 func (w *writer) operator(op string) {
 	if builtIn := w.Dialect.Facts().BuiltIn; builtIn != "" {
 		w.write(" OPERATOR(", builtIn, op, ") ")
