@@ -69,7 +69,7 @@ func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 			}
 		}
 	}()
-	// The plan of a write is mostly kept. A read mostly passes, and takes no lock for that.
+	// The plan of a write is mostly cached. A read mostly passes, and takes no lock to find this out.
 	plans, kept := r.plans[v&(guard.Variants-1)], mayWrite(query)
 	if !kept && !r.rules.Finds(query) {
 		return render.Pass

@@ -6,14 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// PostgreSQL folds ASCII letters in words that aren't quoted, and in a database
-// of a single-byte encoding the other letters, too, by the database's locale: in
-// LATIN1, BÜCHER is bücher. What the encoding is can't be seen in a statement.
+// PostgreSQL folds ASCII letters in unquoted words. In a database with a single-byte encoding it also folds the other
+// letters, by the database's locale: in LATIN1, BÜCHER is bücher. A statement doesn't show the encoding.
 //
 // Source: downcase_identifier in PostgreSQL's src/backend/parser/scansup.c.
 
-// Fold folds ASCII letters to lower case, as all databases do; it doesn't allocate if
-// there are none to fold.
+// Fold folds ASCII letters to lower case, as all databases do. It doesn't allocate if the text has no capital letters.
 func Fold(s string) string {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= 'A' && s[i] <= 'Z' {

@@ -62,7 +62,7 @@ func (s *scanner) toQuote(quote byte, escaped bool) bool {
 	return i < len(src)
 }
 
-// width returns how many bytes the character at i takes, if one of these may be ASCII.
+// width returns the number of bytes of the character at i, if a byte of the character may be ASCII.
 func (s *scanner) width(i int) int {
 	if src := s.src; src[i] >= utf8.RuneSelf && i+1 < len(src) && s.escapes.pair(src[i], src[i+1]) {
 		return 2

@@ -169,7 +169,7 @@ func IsNameStart(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80
 }
 
-// IsNamePart holds for what continues one.
+// IsNamePart holds for bytes that continue a name.
 func IsNamePart(c byte) bool { return namePart[c] }
 
 var namePart = func() (part [256]bool) {

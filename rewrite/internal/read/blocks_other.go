@@ -214,7 +214,7 @@ func (t blocks) endsText() bool {
 	return t.Tokens[i].Kind == lex.End
 }
 
-// maySet reports whether the statement is a SET, or a block of MariaDB's in which one may stand.
+// maySet reports whether the statement is a SET, or a MariaDB block that may contain a SET.
 func (t *Text) maySet() bool {
 	first := &t.Tokens[t.Lo]
 	return t.isWord(first, "set", "begin", "declare", "if", "case", "for", "loop", "repeat", "while") ||

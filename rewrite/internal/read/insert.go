@@ -54,9 +54,8 @@ func (t walker) columnList(ins *Insertion) bool {
 	return ok
 }
 
-// isQueryInBrackets reports whether a query stands in the bracket that is next, and
-// not a list of columns. SQLite has none in this place, and there a column may be
-// called with; in PostgreSQL one may be called values.
+// isQueryInBrackets reports whether the next bracket contains a query, not a list of columns. SQLite allows no query in
+// this place, and there a column may be named with. In PostgreSQL a column may be named values.
 func (t walker) isQueryInBrackets() bool {
 	return t.isWord(t.peek(1), "select", "with", "table") || t.peek(1).Is('(') ||
 		t.isWord(t.peek(1), "values") && t.peek(2).Is('(')

@@ -154,7 +154,8 @@ func (t walker) isDefinition() bool {
 		"statistics", "policy", "publication", "role", "user")
 }
 
-// dropsNoTable holds for a DROP of what is named apart from tables, and may have the name of one.
+// dropsNoTable holds for a DROP of an object with a name in a namespace apart from tables; a table may have the same
+// name.
 func (t walker) dropsNoTable() bool {
 	return t.isWord(t.tok(), "drop") && t.isWord(t.peek(1), "function", "procedure", "routine", "aggregate",
 		"role", "user")

@@ -144,7 +144,7 @@ func (t blocks) tableAlias() (alias string, ok bool) {
 	return alias, ok && alias != ""
 }
 
-// endsTable reports whether the next token stands behind a table or the condition of a join.
+// endsTable reports whether the next token follows a table or the condition of a join.
 func (t blocks) endsTable() bool {
 	tok := t.tok()
 	return tok.Is(',') || t.isWord(tok, "join", "inner", "cross", "natural", "straight_join", "on", "using",

@@ -63,8 +63,8 @@ func (takeover) check(w *writer) {
 	w.write(" END")
 }
 
-// rowsClaim writes the row's key and generation as one text, and rowsName the key alone, with nothing behind the colon:
-// no claim is that text, as each ends with a digit.
+// rowsClaim writes the row's key and claim value as one text, and rowsName the key and a colon. No claim equals the
+// text of rowsName, because each claim ends with a digit.
 func (w claims) rowsClaim() {
 	before, between, behind := w.Dialect.Guard.ClaimText.Parts()
 	w.write(before, w.rowsKey(), between)

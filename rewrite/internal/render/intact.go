@@ -139,7 +139,7 @@ func joins(a, b byte) bool {
 	return false
 }
 
-// covers reports whether what stands from an offset to the end of the guard's comment are only words and brackets.
+// covers reports whether the statement has only words and brackets from an offset to the end of the guard's comment.
 func (c *check) covers(at int32, behind []fragment) bool {
 	if len(behind) == 0 || !strings.HasPrefix(c.text[behind[0].lo:behind[0].hi], "*/") {
 		return false

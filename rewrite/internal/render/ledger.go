@@ -150,8 +150,8 @@ func (w *writer) asked(token int) {
 	w.write("0 WHERE ")
 }
 
-// asksLedger reports whether a rule of the table may raise after the ledger was asked, or the question locks
-// what the statement may write.
+// asksLedger reports whether a rule of the table may raise after the ledger's check, or the check locks rows that the
+// statement may write.
 func (w *writer) asksLedger() bool {
 	return w.rules.ClaimsOther() || w.rules.SerialRequired || w.refuses(SetOf(RuleSerial, RuleEditLock)) ||
 		w.table < len(w.Assigns) && w.Assigns[w.table]

@@ -118,7 +118,7 @@ func (w numbers) lacksSerial() bool {
 	return w.rules.SerialRequired && !w.target.Changes && !w.Plan.Versioned
 }
 
-// beforeTakeover and behindTakeover write what stands around a value that raises the claim: the row is compared first.
+// beforeTakeover and behindTakeover surround a value that increments the claim with a CASE that first compares the row.
 func (w numbers) beforeTakeover() {
 	if w.comparesTaken() {
 		w.write("CASE WHEN ")
@@ -138,8 +138,7 @@ func (w numbers) comparesTaken() bool {
 	return w.refuses(SetOf(RuleTakeover)) && !(w.Dialect.Guard.SetsInOrder.Is() && w.target.Changes)
 }
 
-// raiseFor raises for a rule with a table's marker where the rule isn't asked in a
-// check: after those before it.
+// raiseFor raises with a table's marker for a rule that no check covers, after the checks of all preceding rules.
 func (w numbers) raiseFor(r int, kind guard.Kind, column string, detail ...string) {
 	before := upTo(r-1) &^ SetOf(RuleLedger)
 	if w.Dialect.Guard.SetsInOrder.Is() || !w.refuses(before) { // they were asked before the first assignment

@@ -39,9 +39,8 @@ type Plan struct {
 	// several kinds, or if there are many placeholders.
 	Params bool
 
-	// Serial and Locks report whether one of the Tables has a serial column or a lock,
-	// and Tokenless whether one is [Table.Tokenless]: then the statement is guarded even
-	// without tokens.
+	// Serial and Locks report whether one of the Tables has a serial column or a lock. Tokenless reports whether one of
+	// the Tables is [Table.Tokenless], so that the statement is guarded even without tokens.
 	Serial, Locks, Tokenless bool
 
 	// Aborts reports whether the guard adds OR ABORT: a broken
@@ -69,8 +68,8 @@ type Plan struct {
 	// it, which holds only where the session stores the last value.
 	AssignsTwice bool
 
-	// ReadsAssigned reports whether the guard of an UPDATE compares a key that a function of the statement's may have
-	// changed, which holds only where what stands later in SET sees what stands earlier.
+	// ReadsAssigned reports whether the guard of an UPDATE compares a key that a function of the statement may have
+	// changed. The comparison works only if a later item of SET sees the value of an earlier item.
 	ReadsAssigned bool
 
 	// AsksLate reports whether some table's ledger is checked only at the end. A stale write that breaks a constraint then

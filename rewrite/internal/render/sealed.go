@@ -4,14 +4,15 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// A seal asks each write for the proof of its token.
+// A seal requires a valid token from each write.
 type sealed struct{}
 
 func (sealed) refuses(*writer) bool { return false }
 
 func (sealed) check(*writer) {}
 
-// assigns shows the seal of a table with claims that the row's was compared. Else the mark is the proof.
+// assigns shows the seal of a table with claims that the row's claim was compared. In other tables the fence column
+// shows the seal a valid token.
 func (sealed) assigns(w *writer) {
 	if w.sealed && w.compared() {
 		w.writeAssigned(", ", w.rules.Quoted.number)

@@ -81,7 +81,7 @@ func (w *writer) edit(e *Edit) {
 	}
 }
 
-// rowValue writes the mark of a row to insert, if the row gets one.
+// rowValue writes the token of a row to insert, if the row gets a token.
 func (w *writer) rowValue(e *Edit) {
 	if !w.compared() {
 		if e.Text == "" { // the only column

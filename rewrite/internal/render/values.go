@@ -261,7 +261,7 @@ func presented(tokens []Token, named bool) string {
 
 const separators = "{,"
 
-// appendQuoted appends what stands between the quotes of a text in JSON.
+// appendQuoted appends s as the content of a quoted JSON string, without the quotes.
 func appendQuoted(b []byte, s string) []byte {
 	for i := range len(s) {
 		switch c := s[i]; {

@@ -99,9 +99,9 @@ func againstCode(d *render.Dialect, code string) advise.Code {
 	return advise.Readable
 }
 
-// keepsPlaces refuses the definition of what statements, or guards, could find in the place of a table: of a view with
-// the name of one with columns that guards read, whatever the schema, as sessions choose where names are looked for;
-// and of what is temporary with the name of one with claims.
+// keepsPlaces refuses the definition of an object that statements or guards could find in a table's place. It refuses a
+// view with the name of a table with guarded columns, in any schema, because sessions choose where names are resolved.
+// It refuses a temporary object with the name of a table with claims.
 //
 //	CREATE [...] [TEMP | TEMPORARY] [...] {TABLE | VIEW} [IF NOT EXISTS] [schema.]name
 func (p ground) keepsPlaces(part *read.Part) bool {

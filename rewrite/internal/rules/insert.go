@@ -131,7 +131,7 @@ func (p inserting) addList(ins *read.Insertion) {
 	}
 }
 
-// eachSeparated is eachAdded in the order of addList, with what stands before each.
+// eachSeparated is eachAdded in the order of addList, with the separator before each column.
 func (p inserting) eachSeparated(f func(r int, a added, separator string)) {
 	separator := ""
 	for _, always := range [...]bool{true, false} {

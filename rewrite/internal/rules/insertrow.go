@@ -70,15 +70,15 @@ func (p inserting) addRowColumn(ins *read.Insertion, r int, a added) {
 	}
 }
 
-// asksByMark reports whether the ledger is asked before the mark's value in the first of
-// the rows, and not before one of the application's, nor in the WHERE of a query.
+// asksByMark reports whether the fence column's value in the first row contains the ledger's check, and not a value of
+// the application or the WHERE of a query.
 func (p inserting) asksByMark() bool {
 	return !p.insertion.queried && p.passesLedger() && p.Dialect.Guard.LedgerInRow.Is() &&
 		p.target.rules.FenceColumn != "" && !p.insertion.unmarked
 }
 
-// checksOfRow returns the rules that are asked before a value of a row to insert, where that
-// isn't the mark's: the ledger before the first row, and before each the row's key.
+// checksOfRow returns the rules that are checked before a value of a row to insert, unless the fence column's value
+// holds the check: the ledger in the first row, and the key in each row.
 func (p inserting) checksOfRow(row int32) (rules render.RuleSet) {
 	if row == 0 {
 		rules |= render.SetOf(render.RuleLedger)

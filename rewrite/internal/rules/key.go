@@ -123,7 +123,7 @@ func (p inserting) showsKeys(w *read.Write, ins *read.Insertion) bool {
 		p.to().OneKey = true
 		p.plan.ReturnsChecks = p.plan.ReturnsChecks || w.Depth == 0 && !p.explained
 	case t.UnfencedInserts:
-		// Without a list the rows might bring a mark of their own.
+		// Without a list of columns the rows might contain a value for the fence column.
 		p.insertion.unmarked = hidden && p.insertion.listed || ins.Source == read.Defaults
 	case hidden && overridden:
 		return p.refuseTarget(ins.Overriding, advise.KeysOverridden)
@@ -186,8 +186,8 @@ func (p inserting) mayReturn(w *read.Write, ins *read.Insertion) bool {
 	return !shown
 }
 
-// makesKey reports whether a value is a new key, which no holder has a token for: it has a call
-// without arguments, such as gen_random_uuid(), or takes the next one of a sequence.
+// makesKey reports whether a value is a new key, which no holder has a token for: the value contains a call without
+// arguments, such as gen_random_uuid(), or takes the next number of a sequence.
 func (p inserting) makesKey(item lex.Span) bool {
 	for i := item.Lo; i < item.Hi; i++ {
 		if p.Word(i, "default", "null", "nextval") || p.Tokens[i].Is('(') && p.Tokens[i].Mate == i+1 {
@@ -225,7 +225,7 @@ func (p inserting) selectsKeys(ins *read.Insertion) bool {
 		!slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return !selects(arm) })
 }
 
-// rowKey notes where the key's value stands: an item of a row, or of what is selected.
+// rowKey notes the key's value: an item of a row, or of the selected columns.
 func (p inserting) rowKey(item lex.Span) bool {
 	key, ok := p.Constant(item)
 	key.Unknown = !ok

@@ -19,7 +19,7 @@ func (p inserting) merge(w *read.Write) bool {
 	return p.readable(w)
 }
 
-// arm plans what one arm does.
+// arm plans the action of one arm.
 func (p inserting) arm(w *read.Write, a *read.Arm) bool {
 	switch a.Action {
 	case read.Delete:

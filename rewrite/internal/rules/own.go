@@ -66,7 +66,7 @@ func (p ground) mayDefine() bool {
 	})
 }
 
-// hasWord reports whether one of the words stands in the statement, unquoted.
+// hasWord reports whether the statement contains one of the words, unquoted.
 func (p *planner) hasWord(words ...string) bool {
 	for i := p.Lo; i < p.Hi; i++ {
 		if p.Word(i, words...) {
@@ -113,7 +113,7 @@ func (p ground) takesSetting(i int32) bool {
 	return ok
 }
 
-// names reports whether one of the names stands in the statement.
+// names reports whether the statement contains one of the names.
 func (p ground) names(names []string) bool {
 	for i := p.Lo; i < p.Hi; i++ {
 		switch tok := &p.Tokens[i]; tok.Kind {

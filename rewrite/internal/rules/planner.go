@@ -284,8 +284,8 @@ func (p *planner) writesOrReads() bool {
 	return !p.Explained && len(p.Parts) > 0
 }
 
-// registered returns the index of the table that a normalised name may mean, or -1.
-// Those of sqlfence's own follow the others. schema may be empty.
+// registered returns the index of the table that a normalised name may mean, or -1. The indexes of sqlfence's tables
+// follow the registered tables. schema may be empty.
 func (p *planner) registered(schema, name string) int {
 	if table := p.index.find(schema, name); table >= 0 {
 		return table

@@ -43,8 +43,8 @@ func (p *prefixes) add(name string, number int32) {
 
 func edge(node int32, c byte) uint64 { return uint64(node)<<8 | uint64(c) }
 
-// find returns the lowest number of the names that stand at the first place from lo on and before
-// hi where one below limit does, or noName. They may end behind hi.
+// find searches text from lo to hi for the first position with a name that has a number below limit. It returns the
+// lowest number of the names at this position, or noName. The names may end after hi.
 func (p *prefixes) find(text string, lo, hi int, limit int32) int32 {
 	for i := lo; i < hi; i++ {
 		if p.first[text[i]] {

@@ -10,10 +10,10 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// maxReplaced is how many rows one REPLACE may have: each adds a question to the text.
+// maxReplaced is the highest number of rows of one REPLACE: each row adds a query to the text.
 const maxReplaced = 100
 
-// replaces plans what a REPLACE deletes. It comes before the rows are planned.
+// replaces plans which rows a REPLACE deletes. The planner must call it before it plans the rows.
 func (p inserting) replaces(w *read.Write) bool {
 	u, t := p.Dialect.Unique, p.target.rules
 	if !replaces(w) || p.mayReplace() {

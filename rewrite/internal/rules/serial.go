@@ -53,8 +53,8 @@ func (p writing) namesNoSerial(s lex.Span) bool {
 	return true
 }
 
-// isOfAnother reports whether the name of another table stands before a column, at a
-// token of what begins at lo.
+// isOfAnother reports whether the name of another table precedes a column, at a token of the expression that begins at
+// lo.
 func (p writing) isOfAnother(token, lo int32) bool {
 	if token <= lo+1 || !p.Tokens[token-1].Is('.') {
 		return false

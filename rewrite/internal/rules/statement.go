@@ -191,8 +191,7 @@ func (p ground) passesAlone(i int32) bool {
 	return plan.Verdict == guard.Pass && len(plan.Settings) == 0
 }
 
-// codeNamesNothing refuses code, at a token, in which the name of a registered table
-// stands or may stand.
+// codeNamesNothing refuses code, at a token, that contains or may contain the name of a registered table.
 func (p ground) codeNamesNothing(at int32, code string) bool {
 	if table := p.search.namedIn(code); table >= 0 {
 		return p.refuse(table, at, advise.CodeNames)

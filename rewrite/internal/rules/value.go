@@ -59,7 +59,7 @@ func (t values) isBare(value lex.Span) bool {
 	return t.isPlain(value) || t.isConstant(value)
 }
 
-// isCast reports whether a cast to a type of one word stands at a token.
+// isCast reports whether a cast to a type of one word begins at a token.
 func (t values) isCast(token int32) bool {
 	_, named := t.Name(int(token) + 2)
 	return named && t.Tokens[token].Is(':') && t.Tokens[token+1].Is(':')

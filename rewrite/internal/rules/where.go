@@ -129,7 +129,8 @@ func (p writing) insertCheck(at int32, rules render.RuleSet) {
 	}
 }
 
-// isCursor reports whether a condition selects the row of a cursor, and can't be a part of another one.
+// isCursor reports whether a condition selects the row of a cursor. Such a condition can't be part of another
+// condition.
 func (p writing) isCursor(c read.Condition) bool {
 	return c.At > 0 && !c.Empty() && p.Word(c.Lo, "current") && p.Word(c.Lo+1, "of")
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// wordSet is a set of words of ASCII letters, digits and _, which are found in either case. A
-// look-up takes as long whatever the number of words: it compares hashes, and then the bytes of the
-// one word with the text's hash. The zero set is empty.
+// wordSet is a set of words of ASCII letters, digits and _, which are found in either case. The time of a look-up
+// doesn't depend on the number of words: the look-up compares hashes, and then the bytes of the only word with the
+// text's hash. The zero set is empty.
 type wordSet struct {
 	fewer   uint     // of a hash: what is left is the index of a bit
 	likely  []uint64 // a bit for the first bytes of each word and its length; 32 bits a word, and more
