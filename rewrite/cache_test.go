@@ -21,7 +21,7 @@ func (c *cache) keep(query string, p *Plan) { c.put(query, c.hash(query), p) }
 
 func (c *cache) find(query string) *Plan { return c.get(query, c.hash(query)) }
 
-// checkCache checks that what the cache holds is in its ring, and within its bound.
+// checkCache checks that the ring holds all slots of the cache, within the cache's limit.
 func checkCache(t *testing.T, c *cache) {
 	t.Helper()
 	ring, bytes := 0, 0
@@ -67,7 +67,7 @@ func TestCacheFirstOfTwoStays(t *testing.T) {
 	}
 }
 
-// TestCacheSameHash shows that a plan is never that of another text with the same hash.
+// TestCacheSameHash shows that a text never gets the plan of another text with the same hash.
 func TestCacheSameHash(t *testing.T) {
 	c, first := newCache(20<<10), &Plan{}
 	c.put("a", 1, first)
@@ -80,7 +80,7 @@ func TestCacheSameHash(t *testing.T) {
 	}
 }
 
-// TestCacheSecondChance shows that what is asked for again outlives what isn't.
+// TestCacheSecondChance shows that a plan that is requested again outlives plans without a second request.
 func TestCacheSecondChance(t *testing.T) {
 	c := newCache(16 << 10)
 	for _, q := range []string{"a", "b", "c", "d"} {
@@ -114,8 +114,8 @@ func TestCacheAllUsed(t *testing.T) {
 	}
 }
 
-// TestCacheHugePlan shows that a plan which takes too much isn't kept, and that one which
-// just doesn't drops but its share of the others.
+// TestCacheHugePlan shows that a plan above the limit for one plan isn't cached, and that a plan just below this limit
+// drops only its share of the other plans.
 func TestCacheHugePlan(t *testing.T) {
 	c := newCache(100 << 10)
 	for i := range 100 {
@@ -165,8 +165,8 @@ func TestPlanIsCached(t *testing.T) {
 	}
 }
 
-// TestCacheCountsItsBytes compares what the cache counts with what the heap grows by. It
-// rather counts too much: constants that all plans share.
+// TestCacheCountsItsBytes compares the bytes that the cache counts with the growth of the heap. The count is rather too
+// high: it includes constants that all plans share.
 func TestCacheCountsItsBytes(t *testing.T) {
 	if fakedb.Race {
 		t.Skip("the race detector changes the heap")
@@ -247,7 +247,7 @@ func TestPlanConcurrently(t *testing.T) {
 	for g := range goroutines {
 		wg.Go(func() {
 			for n := range texts {
-				// All meet the same texts, half of them in the other order.
+				// All goroutines plan the same texts, half of the goroutines in reverse order.
 				i := n
 				if g%2 == 1 {
 					i = texts - 1 - n

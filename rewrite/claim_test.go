@@ -64,7 +64,7 @@ func TestClaimOfGoesWithNoOtherTokens(t *testing.T) {
 	}
 }
 
-// Each variant has plans of its own, and a table has what its rules say of it.
+// Each variant has separate plans, and a table has the properties that its rules give it.
 func TestVariants(t *testing.T) {
 	r, err := New(databases.Postgres, []Table{{Name: "books", Serial: "serial"}, {Name: "jobs", Key: "id", Claim: "attempt"}})
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// TestReuseKeepsNothing has plans of both dialects and all rules made and rendered by
-// several goroutines at a time. They use each other's planners, writers and texts, also
-// those of statements that were refused; each plan is the one that is made alone, and
-// stays it.
+// TestReuseKeepsNothing makes and renders plans of both dialects and all rules in several goroutines at a time. The
+// goroutines reuse each other's planners, writers and texts, even of refused statements. Each plan must equal the plan
+// that is made alone, and must not change.
 func TestReuseKeepsNothing(t *testing.T) {
 	oneGoroutine(t)
 	type asked struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// guardedDialects are those that a rewriter takes tables for.
+// guardedDialects are the dialects that a rewriter takes tables for.
 func guardedDialects(t testing.TB) (all []databases.Dialect) {
 	t.Helper()
 	for _, db := range databases.All() {
@@ -66,8 +66,8 @@ func TestDialectsAreTestedBelow(t *testing.T) {
 	}
 }
 
-// The guard's placeholders are read as what they were written as: with their number, if
-// they have one, so that they may stand before others.
+// The scanner reads the guard's placeholders as the builder wrote them: with their number, if they have a number, so
+// that they may precede other placeholders.
 func TestPlaceholdersAreRead(t *testing.T) {
 	for _, d := range guardedDialects(t) {
 		for typ := range sqltext.Bigint + 1 {

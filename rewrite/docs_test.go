@@ -145,7 +145,7 @@ type docLine struct {
 // docVerdicts are those in docDialects; empty for none.
 type docVerdicts [len(docDialects)]string
 
-// cell returns the verdicts, each with its databases, unless it is that of all.
+// cell returns the verdicts, each with its databases, unless all databases have the same verdict.
 func (v *docVerdicts) cell() string {
 	var said []string
 	for d, verdict := range v {
@@ -231,7 +231,7 @@ func addRefusal(to []docRefusal, group, sql string, d int, verdict string) []doc
 	return to
 }
 
-// allRefusals returns the reasons of the groups, then those of other rules that no group has.
+// allRefusals returns the reasons of the groups, then the reasons of rules outside of all groups.
 func allRefusals(t *testing.T) (refusals []docRefusal) {
 	t.Helper()
 	for _, g := range docGroups {
@@ -269,7 +269,7 @@ func (k *docKind) lacks(l *docLine) bool {
 	return false
 }
 
-// dialects returns those in which the kind has a verdict.
+// dialects returns the dialects in which the kind has a verdict.
 func (k *docKind) dialects() string {
 	var names []string
 	for d, v := range k.verdicts {

@@ -102,7 +102,7 @@ var rulesets = map[string]struct {
 	// These are for a caller that takes rows over, by variantOf.
 	"takeover": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
 
-	// These are for the table orders too, by otherTables.
+	// These rules also apply to the table orders, by otherTables.
 	"pair":       {Table{Name: "books", FenceColumn: "fence_token"}, Values{}},
 	"pairledger": {Table{Name: "books", Ledger: true}, Values{}},
 }
@@ -262,8 +262,8 @@ func (s *sample) plan(t testing.TB, d databases.Dialect, rules string) *Plan {
 // the search for the tables' names, which takes longer than planning a statement.
 var preparedRewriters sync.Map
 
-// newRewriter returns a copy of the prepared rewriter for a ruleset. The copy has empty caches of its own,
-// so that it plans every statement.
+// newRewriter returns a copy of the prepared rewriter for a ruleset. The copy has separate, empty caches, so that the
+// copy plans every statement.
 func newRewriter(t testing.TB, d databases.Dialect, rules string) *Rewriter {
 	t.Helper()
 	type key struct {

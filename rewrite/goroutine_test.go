@@ -6,8 +6,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// oneGoroutine says that a long test has no other. The race detector, under which it is
-// skipped, would find nothing in it and take ten times as long; scripts/test runs it without.
+// oneGoroutine skips a long test without other goroutines under the race detector, which would find nothing and take
+// ten times as long. scripts/test runs the test without the race detector.
 func oneGoroutine(t testing.TB) {
 	t.Helper()
 	if fakedb.Race {

@@ -106,7 +106,7 @@ func TestTheGroundIsKept(t *testing.T) {
 	}
 }
 
-// What only looks like that, or only names it, passes.
+// A statement passes if it only resembles a change of these objects, or only names them.
 func TestWhatOnlyNamesTheGroundPasses(t *testing.T) {
 	for d, queries := range answers(t, map[databases.Dialect][]string{
 		databases.Postgres: {
@@ -135,8 +135,8 @@ func TestWhatOnlyNamesTheGroundPasses(t *testing.T) {
 	}
 }
 
-// Settings by which triggers aren't fired, or don't compare, and what drops tables and functions that it doesn't
-// name. Without a registered table these pass.
+// Settings keep triggers from firing or comparing, and some statements drop tables and functions without naming them.
+// Without a registered table such statements pass.
 func TestSettingsAndSchemasAreKept(t *testing.T) {
 	for d, queries := range answers(t, map[databases.Dialect][]string{
 		databases.Postgres: {

@@ -31,7 +31,7 @@ func TestHoles(t *testing.T) {
 		{databases.SQLite, "key", `UPDATE books SET (price, _ROWID_) = (1, 7) WHERE id = 1`},
 		{databases.SQLite, "key", `INSERT INTO books (id, oid, price) VALUES (42, 7, 1)`},
 		{databases.SQLite, "key", `INSERT INTO books (id) VALUES (42) ON CONFLICT (id) DO UPDATE SET "rowid" = 7`},
-		// TiDB has these words behind every verb, and the name that follows is the table's.
+		// TiDB allows these words after every verb; the name after the words is the table's.
 		{databases.MySQL, "row", `UPDATE HIGH_PRIORITY books SET price = 1`},
 		{databases.MySQL, "row", `UPDATE delayed IGNORE books b SET b.price = 1`},
 		{databases.MySQL, "row", `DELETE HIGH_PRIORITY FROM books`},
@@ -102,8 +102,8 @@ func TestValueThatIsNotTheKey(t *testing.T) {
 	}
 }
 
-// TestLedgerItemIsNotShadowed has a WITH inside of another with an item called as the one
-// that the guard's raises ask: false there, they would raise nothing.
+// TestLedgerItemIsNotShadowed nests a WITH item with the name of the item that the guard's raises query. If the nested
+// item were false, the raises would raise nothing.
 func TestLedgerItemIsNotShadowed(t *testing.T) {
 	for _, rules := range []string{"lockall", "lockkey", "serialboth", "ledger"} {
 		for _, name := range []string{"sqlfence_newest_0", "SQLfence_Newest_0", `"sqlfence_newest_0"`, `U&"sqlfence\005fnewest_0"`, "sqlfence_newest_1 (newest)"} {

@@ -82,7 +82,7 @@ func TestMarkBelongsIntoSet(t *testing.T) {
 	}
 }
 
-// What stands side by side without a blank isn't one token because of that.
+// Tokens without a blank between them don't become one token.
 func TestGuardsBesideSigns(t *testing.T) {
 	for d, queries := range answers(t, map[databases.Dialect][]string{
 		databases.Postgres: {`UPDATE books SET serial=CASE WHEN price>6 THEN serial+1 ELSE serial+2 END`, `UPDATE"books"SET"price"=(1)WHERE(id)=-1`, "INSERT INTO books(id)VALUES/**/( --\n$1/**/)"},

@@ -131,7 +131,7 @@ func TestReadMarkerRefuses(t *testing.T) {
 	}
 }
 
-// MySQL's servers quote nothing in what they show, and the guard pads it.
+// MySQL servers don't escape quotes in the values that they show, and the guard pads the value.
 func TestMarkerOfMySQLWithQuotes(t *testing.T) {
 	const text = "Identifier name 'sqlfence:nonce:locked:0:1:2:o'neill's '' ......................................' is too long"
 	if m, ok := reader(t, databases.MySQL).ReadMarker(errors.New(text), nil); !ok || m.By != "o'neill's ''" {
@@ -187,7 +187,7 @@ func TestMarkerNeedsItsCode(t *testing.T) {
 				t.Errorf("%v, %#v: %+v, %t", tt.d, err, m, ok)
 			}
 		}
-		// What a wrapper writes before it, such as the statement, isn't read.
+		// Text that a wrapper writes before the error, such as the statement, isn't read.
 		stated := fmt.Errorf("sqlfence:nonce:stale:0:', %w", tt.err)
 		if m, ok := reader(t, tt.d).ReadMarker(stated, nil); ok != tt.want || ok && m.Current != 9 {
 			t.Errorf("%v, %v: %+v, %t", tt.d, stated, m, ok)
@@ -225,7 +225,8 @@ func TestColumnOfAnotherType(t *testing.T) {
 	}
 }
 
-// TestNonceOfARewriter: each has its own, and that with the ledger's function its rewriter's.
+// TestNonceOfARewriter shows that each rewriter has a separate nonce, and that the rewriter with the ledger's function
+// keeps the nonce of its original.
 func TestNonceOfARewriter(t *testing.T) {
 	defer nonce.Fix(testNonce)
 	var texts []string

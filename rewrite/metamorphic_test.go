@@ -165,8 +165,8 @@ func TestAroundMeansNothing(t *testing.T) {
 	})
 }
 
-// TestWordsRightBehindNumbers leaves out the blanks behind numbers: a word there is one of its own to MySQL, and to
-// PostgreSQL before 15. Either it is read so, or the statement is refused.
+// TestWordsRightBehindNumbers leaves out the blanks after numbers. MySQL, and PostgreSQL before 15, read a word there
+// as a separate word. The scanner must read the word in the same way, or refuse the statement.
 func TestWordsRightBehindNumbers(t *testing.T) {
 	oneGoroutine(t)
 	refused := 0

@@ -92,8 +92,8 @@ func benchMiss(b *testing.B, d databases.Dialect, rules, sql string) {
 	}
 }
 
-// TestMissAllocations bounds what the plan of a text costs that isn't in the cache, with
-// what the cache keeps of it: however long the lists are that it has.
+// TestMissAllocations limits the allocations of planning a text that isn't in the cache, including the cached data, for
+// lists of any length.
 func TestMissAllocations(t *testing.T) {
 	if fakedb.Race {
 		t.Skip("the race detector empties the pools")

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A mutator makes new texts of the golden statements of a dialect, token by token. It finds what changes of single
-// bytes hardly meet: a clause that is empty, twice there, or behind the one that it belongs before.
+// A mutator makes new texts of the golden statements of a dialect, token by token. It finds texts that changes of
+// single bytes hardly reach: a clause that is empty, repeated, or after a clause that must follow it.
 type mutator struct {
 	*rand.Rand
 	samples [][]string // their tokens, with the blanks behind them
@@ -187,7 +187,7 @@ func TestMutatedStatements(t *testing.T) {
 	}
 }
 
-// kindOf shortens what is wrong to what tells it from other faults.
+// kindOf shortens a failure to the part that distinguishes it from other failures.
 func kindOf(wrong string) string {
 	_, at, isPanic := strings.Cut(wrong, "panic.go")
 	if !isPanic {

@@ -35,8 +35,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestSchemas shows that a table registered with its schema is meant by its name
-// alone too, and that another schema's is another table.
+// TestSchemas shows that a name without a schema means a table registered with its schema, and that a table in another
+// schema is a different table.
 func TestSchemas(t *testing.T) {
 	r, err := New(databases.Postgres, []Table{{Schema: "a", Name: "books", FenceColumn: "f"}, {Schema: "b", Name: "books", FenceColumn: "g"}})
 	if err != nil {

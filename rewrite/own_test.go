@@ -43,8 +43,8 @@ func spelled(d databases.Dialect, name string) (all []string) {
 	return all
 }
 
-// ownRefused are statements that write to a table, define it, or put one of its
-// name before it. The table is called @.
+// ownRefused are statements that write to a table, define the table, or shadow the table with an object of the same
+// name. The table is called @.
 var ownRefused = map[databases.Dialect][]string{
 	databases.Postgres: {
 		"UPDATE @ SET token = 0", "UPDATE ONLY @ AS t SET token = 0", "UPDATE ONLY (@) SET token = 0",

@@ -67,7 +67,7 @@ func TestPatternIsAsByName(t *testing.T) {
 	})
 }
 
-// Which table a pattern stands for, and which it doesn't.
+// TestPatternCovers shows which tables a pattern covers.
 func TestPatternCovers(t *testing.T) {
 	fence := Table{FenceColumn: "fence_token"}
 	of := func(schema, name string, change func(*Table)) Table {
@@ -146,7 +146,7 @@ func TestPatternCovers(t *testing.T) {
 	}
 }
 
-// Tables that no pattern stands for are filled and emptied as they are without one.
+// Tables outside of all patterns can be filled and emptied as without patterns.
 func TestPatternInBulk(t *testing.T) {
 	tables := []Table{{Name: "*", Pattern: true, Ledger: true}, {Name: "logs", Exempt: true}, {Name: "tmp", Exempt: true},
 		{Name: "pens", Ledger: true}}
@@ -189,7 +189,7 @@ func TestPatternInBulk(t *testing.T) {
 	}
 }
 
-// A table has one name, and so one token, however a statement spells it.
+// A table has one name, and so one token, in every spelling of a statement.
 func TestPatternSpellings(t *testing.T) {
 	long := strings.Repeat("x", 70)
 	for _, c := range []struct{ sql, want string }{

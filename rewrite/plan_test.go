@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// What a driver has to know that prepares the text instead of executing it: whether it
-// returns rows, and whether there is anything else in it.
+// A driver that prepares the text instead of executing it must know whether the text returns rows, and whether the text
+// has anything else in it.
 func TestRowsAndAlone(t *testing.T) {
 	for _, tt := range []struct {
 		query       string

@@ -49,8 +49,7 @@ func insertions(p *Plan, v Values) (r rendered, err error) {
 // fresh returns the plan without its default form, so that each rendering is written.
 func fresh(p *Plan) *Plan { return p.Knowing(new(session.UniqueKeys)) }
 
-// TestOnlyInserts shows that a guarded statement is the user's, byte for byte,
-// with text inserted.
+// TestOnlyInserts shows that a guarded statement is the user's statement, byte for byte, with inserted text.
 func TestOnlyInserts(t *testing.T) {
 	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		p := s.plan(t, d, rules)

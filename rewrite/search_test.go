@@ -122,9 +122,9 @@ func unread(tables []Table, p *Plan) bool {
 			len(tables) == 0 && strings.Contains(p.Refusal.Reason, "client_encoding"))
 }
 
-// sameVerdict fails if the search leaves out a text that isn't to pass, or finds one that
-// is refused only because it was found. A text that can't be read may have a name in it as
-// a part of a word: a server that reads it sees that word, too.
+// sameVerdict fails if the search leaves out a text that must not pass, or finds a text that is refused only because
+// the search found it. An unreadable text may contain a name as part of a word: a server that reads the text sees the
+// word.
 func sameVerdict(t testing.TB, d databases.Dialect, r *Rewriter, tables []Table, text string) {
 	t.Helper()
 	plain := newEveryByte(d, tables)

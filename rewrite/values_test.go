@@ -77,7 +77,7 @@ func TestDefaultOfNoGuard(t *testing.T) {
 	}
 }
 
-// The rows of each target have the tokens that are said for them.
+// The rows of each target have the tokens that Rows assigns to them.
 func TestRowsOfSeveralTargets(t *testing.T) {
 	p := (&sample{sql: "WITH a AS (INSERT INTO books (id) VALUES (1), (2)), o AS (UPDATE orders SET total = 1), b AS (INSERT INTO books (id) VALUES (2)) " +
 		"INSERT INTO books (id) VALUES (1), (2)"}).plan(t, databases.Postgres, "key")

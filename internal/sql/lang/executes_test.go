@@ -35,7 +35,7 @@ func TestMayExecute(t *testing.T) {
 	}
 }
 
-// What a PREPARE prepares is found however it is written; what only looks like one stays whole.
+// Prepared finds the statement of a PREPARE in every spelling, and returns any similar text unchanged.
 func TestPrepared(t *testing.T) {
 	for text, want := range map[string]string{
 		"PREPARE a AS SELECT 1":                                       " SELECT 1",

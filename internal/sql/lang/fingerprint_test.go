@@ -56,7 +56,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// A fingerprint is its own, and no constant is left in it.
+// The fingerprint of a fingerprint is the same, and a fingerprint contains no constant.
 func FuzzFingerprint(f *testing.F) {
 	f.Add("UPDATE books SET a = 'secret', b = 4711 WHERE c IN (1, 2), (3)")
 	f.Add("INSERT INTO books VALUES (1), (2) -- secret")

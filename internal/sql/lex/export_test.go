@@ -1,4 +1,4 @@
 package lex
 
-// The databases' values. They are below no folder of a database, so the external tests fill them.
+// The databases' rules. This package can't import the databases' folders, so the external tests fill the values.
 var Postgres, SQLite, MySQL = new(Rules), new(Rules), new(Rules)

@@ -207,8 +207,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestScanAppends: the tokens are added to those that are there, for a buffer that is
-// used again.
+// TestScanAppends shows that Scan appends tokens to the tokens in a reused buffer.
 func TestScanAppends(t *testing.T) {
 	buf := make([]Token, 0, 8)
 	toks, err := Scan(SQLite, "a b", EscapesUnknown, buf)
@@ -273,8 +272,8 @@ func TestErrorOffset(t *testing.T) {
 	}
 }
 
-// What PostgreSQL might run with standard_conforming_strings off must not be
-// taken for what it refuses then.
+// A text that PostgreSQL might run with standard_conforming_strings off must not count as a text that PostgreSQL then
+// refuses.
 func TestNeedsSCSOn(t *testing.T) {
 	for in, want := range map[string]bool{
 		`SELECT 'C:\'`:                          true,

@@ -81,7 +81,7 @@ func TestParseColumn(t *testing.T) {
 	}
 }
 
-// TestIsName: it is what Name says of every token.
+// TestIsName shows that IsName agrees with Name for every token.
 func TestIsName(t *testing.T) {
 	const sql = "a \"b\" 'c' x'00' 1 (1)"
 	for _, r := range []*Rules{Postgres, SQLite, MySQL} {
@@ -162,8 +162,8 @@ func TestFirstBytes(t *testing.T) {
 	}
 }
 
-// TestFirstBytesOfAllLetters: a letter that some locale folds to the first one of a name
-// begins with one of them.
+// TestFirstBytesOfAllLetters shows that FirstBytes includes the first byte of each letter that some locale folds to the
+// first letter of a name.
 func TestFirstBytesOfAllLetters(t *testing.T) {
 	alike := map[rune][]rune{} // the letters that fold to another one, which is the key
 	for c := rune(1); c <= unicode.MaxRune; c++ {

@@ -17,8 +17,8 @@ const (
 	End      // after the last byte
 )
 
-// A Token is a word, name, constant, placeholder or punctuation byte of a statement. Blanks and comments are between
-// tokens, never inside a token.
+// A Token is a word, name, variable, constant, placeholder or punctuation byte of a statement. Blanks and comments are
+// between tokens, never inside a token.
 type Token struct {
 	Kind       Kind
 	Char       byte  // of a Punct; of a Word its first byte, a letter in lower case
@@ -54,7 +54,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Reason }
 
-// A Fault is the consequence of an Error.
+// A Fault tells what an Error means, in addition to a text that can't be read.
 type Fault uint8
 
 const (

@@ -62,7 +62,7 @@ func TestRepeatable(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tt.in, got, tt.want)
 		}
 	}
-	// Where it can't be told what an AND belongs to, nothing is repeated.
+	// If the operand of an AND is unclear, nothing is repeated.
 	for _, in := range []string{"f(x) AND a WHEN b", "f(x) AND end", "a AND CASE WHEN end THEN 1 END AND f(x)",
 		"a AND f(x) AND CASE end WHEN 1 THEN 2 END"} {
 		x := first(t, SQLite, "DELETE FROM t WHERE "+in)

@@ -38,8 +38,8 @@ const (
 	// IntoPart: INTO Name, as PostgreSQL's SELECT ... INTO, which creates that
 	// table. Span is the name with its schema.
 	IntoPart
-	// HiddenPart: the verb at token At belongs to no parsed write, and may begin a hidden write. Span runs from At to the
-	// end of the enclosing brackets.
+	// HiddenPart: the verb at token At belongs to no parsed write, and may begin a hidden write. Span runs from At to
+	// the end of the enclosing brackets.
 	HiddenPart
 	// UnreadablePart: the structure of the tokens can't be read.
 	UnreadablePart

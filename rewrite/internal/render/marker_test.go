@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// TestMarkersAreRead shows that what the guards raise is what is read back.
+// TestMarkersAreRead shows that the reader returns the values that the guards raise.
 func TestMarkersAreRead(t *testing.T) {
 	const nonce = "N0"
 	for _, db := range databases.All() {

@@ -2,7 +2,7 @@ package render
 
 import "testing"
 
-// The same value has the same number each time, also among those that are passed again.
+// The same value has the same number each time, even among arguments that are passed Again.
 func TestNumbersOfTheSameValue(t *testing.T) {
 	const values = 30
 	n := numbering{before: 2}

@@ -11,9 +11,9 @@ import (
 
 // A Plan is the decision about one statement text. It is immutable and safe for concurrent use.
 type Plan struct {
-	// Verdict is "pass" if the statement writes to no table of the rewriter, and is sent unchanged. It is "guard" if the
-	// statement writes to a table, and the result of [Plan.Render] is sent. It is "refuse" if the statement can't be
-	// guarded.
+	// Verdict is "pass" if the statement writes to no table of the rewriter, and is sent unchanged. It is "guard" if
+	// the statement writes to a table, and the result of [Plan.Render] is sent. It is "refuse" if the statement can't
+	// be guarded.
 	Verdict guard.Verdict
 	Refusal guard.Refusal // if Verdict is "refuse"
 
@@ -72,12 +72,12 @@ type Plan struct {
 	// changed. The comparison works only if a later item of SET sees the value of an earlier item.
 	ReadsAssigned bool
 
-	// AsksLate reports whether some table's ledger is checked only at the end. A stale write that breaks a constraint then
-	// gets the constraint's error.
+	// AsksLate reports whether some table's ledger is checked only at the end. A stale write that breaks a constraint
+	// then gets the constraint's error.
 	AsksLate bool
 
-	// Several is 0 for a single statement. In a multi-statement string it is the offset in bytes of another statement. The
-	// text must be executed without arguments, by a call that executes all its statements.
+	// Several is 0 for a single statement. In a multi-statement string it is the offset in bytes of another statement.
+	// The text must be executed without arguments, by a call that executes all its statements.
 	Several int
 
 	// Unsettles reports whether the text may change its session, or where the session finds names: see

@@ -5,8 +5,8 @@ type ruleText interface {
 	// refuses reports whether check may refuse a row of a table with the rule in this rendering.
 	refuses(w *writer) bool
 
-	// check writes the condition that is true for a row that may be written, and raises for any other row. The condition
-	// is never NULL. If the raise fails, the condition is false, so that the row is not written.
+	// check writes the condition that is true for a row that may be written, and raises for any other row. The
+	// condition is never NULL. If the raise fails, the condition is false, so that the row is not written.
 	check(w *writer)
 
 	// assigns writes the rule's assignments in an UPDATE, with a comma before each assignment.

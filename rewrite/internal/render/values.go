@@ -41,17 +41,17 @@ type TableValues struct {
 	// table without [Table.Fenced].
 	Tokens []Token
 
-	// Unfenced means that this execution's writes to a fenced table are compared with no token. In a table with Claim, all
-	// targets must then be Free.
+	// Unfenced means that this execution's writes to a fenced table are compared with no token. In a table with Claim,
+	// all targets must then be Free.
 	Unfenced bool
 
-	// Unsealed leaves out the token that a [Table.Sealed] table's seal expects: the database isn't known to have the seal,
-	// and without a seal would store a negative token.
+	// Unsealed leaves out the token that a [Table.Sealed] table's seal expects: the database isn't known to have the
+	// seal, and without a seal would store a negative token.
 	Unsealed bool
 
 	// Rows has, for each row of the Keys of the table's targets, in their order, the index in Tokens of the token that
-	// covers the row. Rows can be nil for a table with one token. In a table with [Table.UnfencedInserts], -1 means a row
-	// without a token.
+	// covers the row. Rows can be nil for a table with one token. In a table with [Table.UnfencedInserts], -1 means a
+	// row without a token.
 	Rows []int
 }
 
@@ -153,7 +153,8 @@ type Arg struct {
 	// their order.
 	Number int
 
-	// Again is the number, among the statement's arguments, of the argument to pass once more; 0 if the Arg has a Value.
+	// Again is the number, among the statement's arguments, of the argument to pass once more; 0 if the Arg has a
+	// Value.
 	Again int
 
 	Of value // what it is the value of
