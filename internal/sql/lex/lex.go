@@ -327,7 +327,7 @@ func (s *scanner) single() {
 }
 
 // members reads list members that consist of digits, or of a placeholder with its number, each with the comma after the
-// member. Anything else ends members, so that all other tokens are read by the other methods.
+// member. It stops before any other token.
 func (s *scanner) members() {
 	src, toks := s.src, s.toks
 	for len(toks)+2 <= cap(toks) {

@@ -104,9 +104,8 @@ func (t *Scanned) Spreads(lo, hi int) bool {
 	return false
 }
 
-// FoldsByLocale returns the first word of the text that, by the database's locale,
-// may or may not be one of the names for which of gives a result that isn't
-// negative; or -1.
+// FoldsByLocale looks for the first word that the database's locale may fold to a different name, and for which of
+// returns a result of at least 0. It returns this result and the word's token; or -1 and -1.
 func (t *Scanned) FoldsByLocale(of func(name string) int) (found int, at int32) {
 	if !t.Rules.FoldsByLocale(t.Src) {
 		return -1, -1

@@ -54,7 +54,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Reason }
 
-// A Fault tells what an Error means, in addition to a text that can't be read.
+// A Fault is the kind of an Error: what the error means for the caller.
 type Fault uint8
 
 const (

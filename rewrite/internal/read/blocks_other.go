@@ -149,7 +149,7 @@ func (t *Text) executes() int32 {
 }
 
 // mysqlDefinition returns Definition for a CREATE that adds an object, and neither changes rows of existing tables nor
-// changes them automatically later. It returns Joins for a table that is made of other tables; else Unknown.
+// changes them automatically later. For a table that is made of other tables the result is Joins, else Unknown.
 //
 //	CREATE [OR REPLACE] [TEMPORARY] [UNIQUE | FULLTEXT | SPATIAL | VECTOR] [AGGREGATE]
 //	[ALGORITHM = x] [DEFINER = user] [SQL SECURITY x] object ...

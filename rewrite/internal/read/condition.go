@@ -48,8 +48,8 @@ func (t *Text) Repeatable(s lex.Span) (parts []lex.Span) {
 }
 
 // mayFail holds for a part of a condition that may raise an error for some rows, as a subquery with two rows does.
-// Another part, which isn't repeated and so is evaluated later, may exclude these rows. In SQLite ->> fails for a
-// column without JSON, and in PostgreSQL a cast fails for a text that is no number.
+// These rows may be excluded by a part that isn't repeated, and is evaluated later. In SQLite ->> fails for a column
+// without JSON, and in PostgreSQL a cast fails for a text that is no number.
 func (t *Text) mayFail(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
 		i = t.pastPlain(i)

@@ -45,8 +45,8 @@ type TableValues struct {
 	// all targets must then be Free.
 	Unfenced bool
 
-	// Unsealed leaves out the token that a [Table.Sealed] table's seal expects: the database isn't known to have the
-	// seal, and without a seal would store a negative token.
+	// Unsealed leaves out the proof for the seal of a [Table.Sealed] table: the database isn't known to have the seal,
+	// and without the seal would store a negative token.
 	Unsealed bool
 
 	// Rows has, for each row of the Keys of the table's targets, in their order, the index in Tokens of the token that

@@ -142,8 +142,9 @@ func (p ground) firesTriggers(name string, i int32) bool {
 }
 
 // keepsSchemas protects the schemas that are named in a table's registration or for the ledger, and the default schema
-// for new tables. It refuses a statement that drops such a schema with all its objects, renames the schema, or gives
-// another schema this name. It also refuses a statement that drops all objects of a role.
+// for new tables. It refuses a statement that drops a protected schema with all its objects, renames a protected
+// schema, or gives another schema the name of a protected schema. A statement that drops all objects of a role is
+// refused as well.
 //
 //	DROP {SCHEMA | DATABASE} [IF EXISTS] name, name CASCADE | DROP OWNED BY role | ALTER SCHEMA name RENAME TO name
 func (p ground) keepsSchemas() bool {

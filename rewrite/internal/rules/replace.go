@@ -13,7 +13,7 @@ import (
 // maxReplaced is the highest number of rows of one REPLACE: each row adds a query to the text.
 const maxReplaced = 100
 
-// replaces plans which rows a REPLACE deletes. The planner must call it before it plans the rows.
+// replaces plans which rows a REPLACE deletes, and must run before the rows are planned.
 func (p inserting) replaces(w *read.Write) bool {
 	u, t := p.Dialect.Unique, p.target.rules
 	if !replaces(w) || p.mayReplace() {

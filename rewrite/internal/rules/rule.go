@@ -82,7 +82,7 @@ func (how rowWrite) checks() render.RuleSet {
 }
 
 // inWhere returns the rules that check a row of t in the condition. If one rule needs the condition, all rules check
-// there, so that their order is kept; otherwise none does.
+// the row there, so that their order is kept. Otherwise inWhere returns no rule.
 func (how rowWrite) inWhere(t *render.Registered) render.RuleSet {
 	if how.checked {
 		return 0

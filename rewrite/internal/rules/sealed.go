@@ -15,7 +15,7 @@ type sealed struct {
 	setsNothing
 }
 
-// inSet: a takeover presents the claim value that it increments.
+// inSet: in a takeover, the incremented claim is the proof for the seal.
 func (sealed) inSet(t *render.Registered, how rowWrite) bool {
 	return t.Claim != "" && !how.takesOver && !how.setsNumber
 }

@@ -51,7 +51,7 @@ func newSearch(d *render.Dialect, tables []render.Registered) *search {
 }
 
 // searchDialect makes the search find texts by features of a database: U&"\0062ooks" spells any name, and in the code
-// of DO and CALL a name may be part of a word. A DO needs no name to matter, and neither does a statement that changes
+// of DO and CALL a name may be part of a word. A DO is found even without a name, and so is a statement that changes
 // the encoding of later statements.
 func (s *search) searchDialect(d *render.Dialect, tables []render.Registered) {
 	if d.Grammar.Lex.UnicodeEscapes.Is() {

@@ -106,8 +106,8 @@ func (p writing) insertCase(c read.Condition, rules render.RuleSet) {
 	p.insertText(at, p.Dialect.ElseFalse)
 }
 
-// asksForNull reports whether a condition tests for NULL, and can stand in a separate query. MATCH can't stand in a
-// query other than that of its columns.
+// asksForNull reports whether a condition tests for NULL, and can stand in a separate query. A MATCH can only stand in
+// the query of its columns.
 func (p writing) asksForNull(condition lex.Span) (asks bool) {
 	for i := condition.Lo; i < condition.Hi; i++ {
 		switch {
@@ -129,8 +129,8 @@ func (p writing) insertCheck(at int32, rules render.RuleSet) {
 	}
 }
 
-// isCursor reports whether a condition selects the row of a cursor. Such a condition can't be part of another
-// condition.
+// isCursor reports whether a condition selects the row of a cursor. CURRENT OF can't be combined with further
+// conditions.
 func (p writing) isCursor(c read.Condition) bool {
 	return c.At > 0 && !c.Empty() && p.Word(c.Lo, "current") && p.Word(c.Lo+1, "of")
 }

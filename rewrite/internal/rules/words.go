@@ -95,7 +95,7 @@ func (s *wordSet) index(text string, i, j int) int {
 	}
 }
 
-// mayHave reports whether the set may contain a word of n bytes with this hash of its first bytes.
+// mayHave reports whether the set may contain a word of n bytes with these first bytes.
 func (s *wordSet) mayHave(first uint64, n int) bool {
 	bit := spread(first, n) >> (s.fewer & 63)
 	return s.likely[bit/64]>>(bit%64)&1 != 0
