@@ -127,7 +127,7 @@ func (r *Rewriter) WithLedgerSchema(schema string) *Rewriter {
 	return r.speaking((*render.Dialect).WithLedgerSchema, schema)
 }
 
-// speaking returns the rewriter with guards in another form.
+// speaking returns the rewriter with guards in another form, or r if the form doesn't change the guards.
 func (r *Rewriter) speaking(form func(*render.Dialect, string) *render.Dialect, schema string) *Rewriter {
 	if r.rules.Dialect == nil {
 		return r

@@ -14,9 +14,9 @@ var runsNothing = []string{
 	"listen", "unlisten", "notify", "deallocate", "discard", "close",
 }
 
-// MayExecute reports whether a text may run a prepared statement by SQL's EXECUTE: if the word occurs outside of
-// comments, also in a string, which a function may run. alone is whether the text has one statement. A text that can't
-// be read may execute anything.
+// MayExecute reports whether a text may run a prepared statement by SQL's EXECUTE: the word occurs outside of comments,
+// or in a string, which a function may run. alone reports whether the text has only one statement. An unreadable text
+// may execute anything.
 func MayExecute(d dialect.Dialect, query string) (may, alone bool) {
 	if !contains(query, "execute") {
 		return false, true

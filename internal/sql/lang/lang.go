@@ -35,7 +35,7 @@ func Misplaces(d dialect.Dialect, query string) bool {
 }
 
 // Inlines reports whether a driver that writes the arguments' values into a text, as pgx does in PostgreSQL's simple
-// protocol, puts them where the database reads placeholders.
+// protocol, puts the values where the database reads placeholders.
 func Inlines(d dialect.Dialect, query string) bool {
 	g, err := grammar(d)
 	return err == nil && g.Lex.Inlines(query, false)

@@ -2,8 +2,8 @@ package lang
 
 import "github.com/sqlfence/sqlfence/internal/dialect"
 
-// ParseName reads an SQL name of one or two parts, "books", `shop."Books"`, and
-// returns it as the database would after folding: schema (or "") and name.
+// ParseName reads an SQL name of one or two parts, "books", `shop."Books"`, and returns schema (or "") and name as the
+// database folds them.
 func ParseName(d dialect.Dialect, s string) (schema, name string, err error) {
 	g, err := grammar(d)
 	if err != nil {
@@ -23,8 +23,7 @@ func SpellName(d dialect.Dialect, s string) (schema, name string, err error) {
 	return g.Lex.SpellName(s)
 }
 
-// ParseColumn reads the name of a column, and returns it as the database would after
-// folding.
+// ParseColumn reads the name of a column, and returns the name as the database folds it.
 func ParseColumn(d dialect.Dialect, s string) (string, error) {
 	g, err := grammar(d)
 	if err != nil {

@@ -110,8 +110,7 @@ func setsAutocommit(t *lex.Scanned, s lex.Span) bool {
 	return false
 }
 
-// beginsAtomic reports whether a statement has BEGIN ATOMIC in it, with which the
-// body of a function begins.
+// beginsAtomic reports whether a statement contains BEGIN ATOMIC, which begins the body of a function.
 func beginsAtomic(t *lex.Scanned, s lex.Span) bool {
 	for i := s.Lo + 1; i+1 < s.Hi; i++ {
 		if t.Word(i, "begin") && t.Word(i+1, "atomic") {

@@ -67,8 +67,7 @@ func hasPrefixFoldRunes(s, name string) bool {
 	return name == ""
 }
 
-// FoldsByLocale reports whether a text may have words that [Rules.FoldedByLocale] is
-// about.
+// FoldsByLocale reports whether [Rules.FoldedByLocale] may find a word in the text.
 func (r *Rules) FoldsByLocale(src string) bool { return r.LocaleFolds.Is() && !isASCII(src) }
 
 // FoldedByLocale returns the name of a word that the database's locale may fold to a different name; ok is false for a

@@ -2,8 +2,7 @@ package lex
 
 import "github.com/sqlfence/sqlfence/internal/fact"
 
-// A Grammar says which statements a database knows. It is immutable and safe for
-// concurrent use.
+// A Grammar describes the statements that a database knows. It is immutable and safe for concurrent use.
 type Grammar struct {
 	Lex *Rules
 

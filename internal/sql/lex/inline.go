@@ -43,7 +43,7 @@ func (r *Rules) Misplaces(text string) bool {
 	return r.DollarQuotes.Is() && (strings.IndexByte(text, '\\') >= 0 || hasStrayDollar(text)) && !r.Inlines(text, true)
 }
 
-// hasStrayDollar reports whether a dollar may be no placeholder's.
+// hasStrayDollar reports whether a dollar may not belong to a placeholder.
 func hasStrayDollar(text string) bool {
 	for i := strings.IndexByte(text, '$'); i >= 0 && i < len(text); i++ {
 		if text[i] == '$' && (i+1 == len(text) || !IsDigit(text[i+1]) || i > 0 && IsNamePart(text[i-1])) {

@@ -16,7 +16,7 @@ func Scan(r *Rules, src string, e Escapes, buf []Token) ([]Token, *Error) {
 	return s.scan()
 }
 
-// Part is Scan for a part of a text, in which brackets may be without their partners; none has a Mate.
+// Part is Scan for a part of a text, in which brackets may lack their partners. No token gets a Mate.
 func Part(r *Rules, src string, e Escapes, buf []Token) ([]Token, *Error) {
 	s := scanner{rules: r, src: src, toks: buf, escapes: e, open: none, intricate: none, part: true}
 	return s.scan()
@@ -90,7 +90,7 @@ type scanner struct {
 	toks    []Token
 	escapes Escapes
 
-	// The innermost bracket that isn't closed yet. Its Mate is the next one outwards.
+	// The innermost open bracket. Its Mate is the enclosing open bracket.
 	open int32
 
 	// The last token that can't stand in a Plain bracket.
@@ -100,7 +100,7 @@ type scanner struct {
 	unread Error // the first thing that servers read in different ways, if there is one
 }
 
-// fail notes that the text can't be read, and reads on: the database may refuse the text, too.
+// fail notes that the text can't be read, and continues, because the database may also refuse the text.
 func (s *scanner) fail(offset int, reason string) {
 	if s.unread.Reason == "" {
 		s.unread = Error{Offset: offset, Reason: reason}
@@ -327,7 +327,7 @@ func (s *scanner) single() {
 }
 
 // members reads list members that consist of digits, or of a placeholder with its number, each with the comma after the
-// member. It stops before any other token.
+// member. At any other token, members stops.
 func (s *scanner) members() {
 	src, toks := s.src, s.toks
 	for len(toks)+2 <= cap(toks) {
@@ -390,7 +390,7 @@ func (s *scanner) punct(c byte) *Error {
 
 const notUTF8 = "it is not valid UTF-8"
 
-// isName refuses what may be a name, from start on, in an encoding in which tables aren't registered.
+// isName refuses a name, from start on, that isn't valid UTF-8, because tables are registered in UTF-8.
 func (s *scanner) isName(start int) *Error {
 	if name := s.src[start:s.pos]; s.rules.TwoModes.Is() && !utf8.ValidString(name) {
 		return &Error{start + invalidUTF8(name), "a name is not valid UTF-8", Unread}

@@ -6,8 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fact"
 )
 
-// Rules say how a database reads a text. They are immutable and safe for concurrent
-// use.
+// Rules describe how a database reads a text. They are immutable and safe for concurrent use.
 type Rules struct {
 	// Blanks and comments.
 	LineEnds       string // what ends a comment that began with --
@@ -118,8 +117,8 @@ const (
 	// EscapesInText: in those in apostrophes, as by ANSI_QUOTES.
 	EscapesInText
 
-	// GBK, Big5 and SJIS are added where a second byte is read as in these encodings, and AnyEncoding where it isn't
-	// known how.
+	// GBK, Big5 and SJIS are added if a second byte is read as in these encodings, and AnyEncoding if the encoding is
+	// unknown.
 	GBK         Escapes = 1 << 2
 	Big5        Escapes = 2 << 2
 	SJIS        Escapes = 3 << 2

@@ -17,8 +17,8 @@ type Scanned struct {
 // Offset returns where token i begins, in bytes.
 func (t *Scanned) Offset(i int32) int32 { return t.Tokens[i].Start }
 
-// After returns where the token before i ends, in bytes: where something is added
-// behind a span that ends at i. It is 0 for the first token.
+// After returns the offset in bytes after the token before i, at which text is added after a span that ends at i. It is
+// 0 for the first token.
 func (t *Scanned) After(i int32) int32 {
 	if i == 0 {
 		return 0
@@ -37,8 +37,8 @@ func (t *Scanned) Name(i int) (name string, ok bool) {
 	return t.Rules.Name(t.Src, &t.Tokens[min(i, len(t.Tokens)-1)])
 }
 
-// Find returns the first result of a function that isn't negative for a name among
-// the tokens of s, and the name's token; or -1.
+// Find calls of for the names among the tokens of s. It returns the first result that isn't negative, and the name's
+// token; or -1.
 func (t *Scanned) Find(s Span, of func(name string) int) (found int, at int32) {
 	for i := s.Lo; i < s.Hi; i++ {
 		name, ok := t.Rules.Name(t.Src, &t.Tokens[i])
@@ -93,8 +93,8 @@ func (t *Scanned) Selected(columns Span, n int) (item Span, ok bool) {
 	return Span{}, false
 }
 
-// Spreads reports whether an item may stand for any number of columns or values, also for
-// none: *, t.*, (t.*), (value).* or t.* AS name.
+// Spreads reports whether an item may stand for any number of columns or values, including none: *, t.*, (t.*),
+// (value).* or t.* AS name.
 func (t *Scanned) Spreads(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
 		if t.Tokens[i].Is('*') && (i == lo || t.Tokens[i-1].Is('.')) {

@@ -20,7 +20,7 @@ func (s *scanner) str(start int, kind stringKind) *Error {
 	}
 	escapes, literal := s.reads(kind, quote)
 	splits := s.rules.Encoding != "" && s.anyEncoding()
-	// What continues x'0' or b'0' is a string without escapes, whatever the setting.
+	// A continuation of x'0' or b'0' is a string without escapes, whatever the setting.
 	keeps := s.rules.Continued.Is() && (kind == rawString || !literal)
 	escaped, plain := false, true // whether the next byte is escaped, and whether it isn't, where backslashes escape
 	for s.pos++; s.toQuote(quote, escaped); s.pos++ {

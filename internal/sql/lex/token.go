@@ -45,7 +45,7 @@ func (t *Token) IsWord(src string, words ...string) bool {
 	return false
 }
 
-// An Error says where a text can't be read, and why.
+// An Error is a place where a text can't be read, and the reason.
 type Error struct {
 	Offset int // in bytes
 	Reason string

@@ -2,7 +2,7 @@ package lex
 
 import "strings"
 
-// The reasons for what depends on sql_mode or the server's version.
+// The reasons for errors that depend on sql_mode or the server's version.
 const (
 	// AmbiguousQuote is for a string.
 	AmbiguousQuote = `a backslash before a quote is ambiguous: its meaning depends on NO_BACKSLASH_ESCAPES in ` +
@@ -19,8 +19,8 @@ const (
 	strangeVariable = `the name of this variable can't be read; put it in backquotes`
 )
 
-// dashes reports whether the -- that comes next begin a comment: where they have to stand
-// before a blank or a control character.
+// dashes reports whether the next -- begins a comment. Some servers require a blank or a control character after the
+// --.
 func (s *scanner) dashes() (comment bool, err *Error) {
 	c := s.at(2)
 	switch {
@@ -75,8 +75,7 @@ func (s *scanner) digitWord() *Error {
 	return nil
 }
 
-// numberEnd returns where the number ends that begins with a digit or a dot here; -1 if it
-// is a name.
+// numberEnd returns the end of the number that begins with a digit or a dot here; -1 for a name.
 func (s *scanner) numberEnd() int {
 	src, i := s.src, s.pos
 	if src[i] == '0' && (s.at(1) == 'x' || s.at(1) == 'b') {

@@ -164,7 +164,7 @@ func IsSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 // IsDigit reports whether c is a decimal digit.
 func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// IsNameStart holds for what begins a name or keyword.
+// IsNameStart holds for bytes that begin a name or keyword.
 func IsNameStart(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80
 }

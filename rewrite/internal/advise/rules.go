@@ -1,6 +1,6 @@
 package advise
 
-// Why a statement can't be guarded that could be read.
+// These codes tell why a readable statement can't be guarded.
 const (
 	AssignsFence Code = "it assigns the fence column, which only sqlfence writes; leave the column out"
 	AssignsKey   Code = "it assigns the key column a value that may be another key, which would move the row out " +

@@ -25,8 +25,8 @@ func (t *Text) PlainValue(a Assignment) lex.Span {
 	return lex.Span{Lo: equals + 1, Hi: a.Hi}
 }
 
-// Value returns the value that an item of a SET list assigns to the column; ok is
-// false where it can't be seen.
+// Value returns the value that an item of a SET list assigns to the column; ok is false if the text doesn't show the
+// value.
 //
 //	column = value
 //	(column, ...) = [ROW] (value, ...)

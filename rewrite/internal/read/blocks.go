@@ -109,7 +109,7 @@ func (t blocks) endsTables() bool {
 	return t.i == t.stop || t.isWord(t.tok(), "where", "order", "limit", "returning")
 }
 
-// mysqlClauses reads what follows the tables of an UPDATE or DELETE.
+// mysqlClauses reads the clauses after the tables of an UPDATE or DELETE.
 func (t blocks) mysqlClauses(w *Write) bool {
 	if w.Verb == Update && !t.updates(w) {
 		return false
@@ -156,7 +156,7 @@ func (t blocks) mysqlInsert(verb Verb) {
 	}
 }
 
-// mysqlRows reads where the rows of an INSERT come from.
+// mysqlRows reads the source of an INSERT's rows.
 func (t blocks) mysqlRows(w *Write) bool {
 	ins := &w.Insertion
 	if t.accept("set") {

@@ -221,8 +221,8 @@ func (t *Text) maySet() bool {
 		first.Is('<') || t.Tokens[t.Lo+1].Is(':')
 }
 
-// inExecuted returns the token of a text that the statement executes or prepares, in which find finds
-// something, or -1.
+// inExecuted returns the token of a string that the statement executes or prepares, if find finds something in the
+// string; or -1.
 func (t *Text) inExecuted(find func(*Text) int32) int32 {
 	if !t.isWord(&t.Tokens[t.Lo], "execute", "prepare") {
 		return -1
@@ -311,8 +311,8 @@ func (t *Text) CutsErrors() int32 {
 	})
 }
 
-// setsVariable returns the token of a SET that gives a variable of the server's a value of a kind, or -1;
-// find looks for that in a text that the statement executes.
+// setsVariable returns the token of a SET that assigns a server variable a value that meets is, or -1. find searches
+// the strings that the statement executes for such a SET.
 func (t *Text) setsVariable(name string, find func(*Text) int32, is func(value *lex.Token) bool) int32 {
 	switch {
 	case !t.grammar.Blocks.Is():
@@ -334,8 +334,7 @@ func (t *Text) setsVariable(name string, find func(*Text) int32, is func(value *
 	return -1
 }
 
-// SetsClock returns the token of a SET that gives the session another time than the server's, or
-// -1.
+// SetsClock returns the token of a SET that changes the session's time, or -1.
 //
 //	SET [SESSION | LOCAL | @@session. | @@] timestamp = x
 func (t *Text) SetsClock() int32 {

@@ -24,7 +24,7 @@ func (t *Text) until(words ...string) (at int) {
 	return t.i
 }
 
-// isNoClause reports whether the word at i, which ends a clause elsewhere, is a name there or a part of an expression.
+// isNoClause reports whether the word at i, which usually ends a clause, is a name or part of an expression here.
 func (t *Text) isNoClause(i int) bool {
 	tok, next, third := &t.Tokens[i], &t.Tokens[i+1], &t.Tokens[min(i+2, len(t.Tokens)-1)]
 	switch tok.Char {
@@ -83,7 +83,7 @@ func (t *Text) followsConflict(i int) bool {
 	return t.isWord(&t.Tokens[i], "do")
 }
 
-// wantsOperand reports whether an operand has to come at i: there a word that isn't reserved is a name.
+// wantsOperand reports whether an operand must follow at i. An unreserved word there is a name.
 func (t *Text) wantsOperand(i int) bool {
 	if i == 0 {
 		return true

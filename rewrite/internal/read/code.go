@@ -33,7 +33,7 @@ func (t *Text) Code(p Part) (code string, at int32, reason advise.Code) {
 	return code, at, advise.Readable
 }
 
-// isPLpgSQL reports whether token i names that language, as a name or as a string.
+// isPLpgSQL reports whether token i names PL/pgSQL, as a name or as a string.
 func (t *Text) isPLpgSQL(i int32) bool {
 	name, ok := t.Name(int(i))
 	if !ok && t.Tokens[i].Kind == lex.Text {
@@ -52,8 +52,8 @@ func plainText(s string) (string, bool) {
 	return lex.Unquote(s), s[0] == '\'' && strings.IndexByte(s, '\\') < 0
 }
 
-// Executes reports whether PL/pgSQL may run a string: the word EXECUTE stands
-// anywhere in the code but where it names a trigger's function or a privilege.
+// Executes reports whether PL/pgSQL may run a string: the code contains the word EXECUTE, other than before the
+// function of a trigger or as a privilege.
 func Executes(g *lex.Grammar, code string) bool {
 	count := 0
 	for i := range len(code) {

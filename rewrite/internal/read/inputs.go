@@ -6,7 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Inputs is what is known of the placeholders of a text.
+// Inputs describes the placeholders of a text.
 type Inputs struct {
 	Count    int  // the highest number
 	Named    bool // some have a name, so that their numbers depend on their order

@@ -70,7 +70,7 @@ func (t walker) overriding(ins *Insertion) {
 	ins.SourceAt = int32(t.i)
 }
 
-// rowSource reads where the rows of an INSERT come from.
+// rowSource reads the source of an INSERT's rows.
 func (t walker) rowSource(ins *Insertion) bool {
 	t.overriding(ins)
 	begin, first := t.i, len(t.rowArms)
@@ -121,7 +121,7 @@ func (t walker) defaults(ins *Insertion) bool {
 	return true
 }
 
-// addSpan adds a span to those from first on, with which done of all tokens are read.
+// addSpan adds a span to the spans from first on. done of all tokens are read so far.
 func (t walker) addSpan(s lex.Span, first, done, all int) {
 	if n := len(t.spans); n == cap(t.spans) {
 		t.spans = lex.More(t.spans, n-first, done, all)

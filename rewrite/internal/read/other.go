@@ -220,7 +220,7 @@ func (t *Text) EncodingSetting() (name, value string) {
 	return name, "UTF8"
 }
 
-// setsUTF8 reports whether the statement ends with the name of that encoding.
+// setsUTF8 reports whether the statement ends with a name of UTF-8.
 func (t *Text) setsUTF8() bool {
 	tok := &t.Tokens[t.Hi-1]
 	s := strings.ToLower(strings.Trim(t.Src[tok.Start:tok.End], `'"`))

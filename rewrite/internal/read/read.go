@@ -62,7 +62,7 @@ func open(g *lex.Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
 // texts are the closed ones, for their room.
 var texts = sync.Pool{New: func() any { return new(Text) }}
 
-// maxKept is for how many tokens, spans and so on room is kept for the next text.
+// maxKept is the largest number of tokens, spans and so on for which memory is kept for the next text.
 const maxKept = 64 << 10
 
 // Close ends the use of t and of all it has returned.
@@ -77,7 +77,7 @@ func (t *Text) Close() {
 	texts.Put(t)
 }
 
-// reset empties the statement and lets go of its strings.
+// reset empties the statement and releases its strings.
 func (t *Text) reset() {
 	if !t.filled {
 		return
@@ -199,7 +199,7 @@ func (t walker) unreadable(begin int) {
 	t.Parts[len(t.Parts)-1].Reason = t.versioning(begin)
 }
 
-// versioning returns the reason for a write of MariaDB's that is about versions or periods of rows.
+// versioning returns the reason against a MariaDB write that concerns versions or periods of rows.
 //
 //	DELETE HISTORY FROM name [BEFORE SYSTEM_TIME x]
 //	{UPDATE | DELETE FROM} name FOR PORTION OF period FROM x TO x ...

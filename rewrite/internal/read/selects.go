@@ -40,7 +40,7 @@ func (t *Text) SelectCondition(arm RowArm, end int32) (c SelectCondition, ok boo
 	return c, from == to || !c.Empty()
 }
 
-// groupsBySets reports whether the GROUP BY at lo may have a group where there is no row.
+// groupsBySets reports whether the GROUP BY at lo may have a group without rows.
 func (t *Text) groupsBySets(lo, hi int) bool {
 	for i := lo + 2; i < hi; i++ {
 		tok, before := &t.Tokens[i], &t.Tokens[i-1]

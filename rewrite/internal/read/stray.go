@@ -2,7 +2,7 @@ package read
 
 import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
-// claim notes that the verb at a token is a part of a write that is read.
+// claim notes that the verb at a token is a part of a parsed write.
 func (t walker) claim(verb int) {
 	if n := len(t.verbs); n == 0 || t.verbs[n-1] != int32(verb) { // joined tables share one
 		t.verbs = append(t.verbs, int32(verb))
@@ -10,9 +10,9 @@ func (t walker) claim(verb int) {
 	t.mayHide = true
 }
 
-// strays looks at each verb of a write in the statement. All have to be claimed, once and in the order of the text, or
-// be names or functions; each other one is a part of kind HiddenPart, as a write may begin there that isn't read. It
-// adds the tables that PostgreSQL's SELECT ... INTO creates, too.
+// strays checks each verb of a write in the statement. Each verb must be claimed, once and in the order of the text, or
+// be a name or a function. Any other verb becomes a part of kind HiddenPart, because an unread write may begin there.
+// strays also adds the tables that PostgreSQL's SELECT ... INTO creates.
 func (t walker) strays() {
 	claimed := t.verbs
 	for i := int(t.Lo); i < int(t.Hi); i++ {

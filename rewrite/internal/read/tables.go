@@ -23,7 +23,7 @@ func (t blocks) tables() (from source, ok bool) {
 	return from, ok && len(from.tables) > 0
 }
 
-// tableList reads tables, and how they are joined.
+// tableList reads joined tables.
 //
 //	table [[NATURAL] [INNER | CROSS | {LEFT | RIGHT} [OUTER]] JOIN | STRAIGHT_JOIN | ,] table
 //	[ON condition | USING (columns)] ...
@@ -41,7 +41,7 @@ func (t blocks) tableList(from *source) bool {
 	}
 }
 
-// table reads one of them.
+// table reads one table of the list.
 //
 //	name [PARTITION (...)] [[AS] alias] [{USE | FORCE | IGNORE} {INDEX | KEY} [FOR ...] (...)] ...
 //	(tables) | [LATERAL] (query) [AS] alias [(columns)] | function(...) [AS] alias
@@ -126,8 +126,7 @@ func (t blocks) partition() {
 	}
 }
 
-// tableAlias reads [AS] alias, if there is one. The words that may follow a table are
-// reserved, but for RETURNING.
+// tableAlias reads an optional [AS] alias. The words that may follow a table are reserved, except RETURNING.
 func (t blocks) tableAlias() (alias string, ok bool) {
 	switch tok := t.tok(); {
 	case t.i >= t.stop:
@@ -187,8 +186,8 @@ func (table *Target) called(schema, name string) bool {
 	return name == table.Name && (schema == "" || table.Schema == "" || schema == table.Schema)
 }
 
-// resolve returns the tables that names mean; ok is false if one means none: it may be no
-// name, as HISTORY is none in MariaDB.
+// resolve returns the tables that names mean. ok is false if a name means no table: it may be no name, as HISTORY in
+// MariaDB.
 func (from *source) resolve(names []Target) (tables []Target, ok bool) {
 	for _, n := range names {
 		before := len(tables)
@@ -260,14 +259,13 @@ func (t blocks) assigned(items []Assignment, table *Target, from source) (assign
 	return assigned || at >= 0, at
 }
 
-// A Join says how the tables of MySQL's UPDATE or DELETE are joined.
+// A Join describes how the tables of MySQL's UPDATE or DELETE are joined.
 type Join struct {
 	On      []lex.Span // the conditions behind ON
 	Outer   bool       // LEFT or RIGHT JOIN
 	Columns bool       // NATURAL JOIN or USING: there are conditions that don't show
 
-	// Another table of the statement has the target's name or alias, if not for the case of
-	// letters or its schema.
+	// Another table of the statement has the target's name or alias, ignoring the case of letters and the schema.
 	SameName bool
 }
 

@@ -45,7 +45,7 @@ func (t walker) target(head *Write, follow ...string) *Write {
 	return added
 }
 
-// newWrite adds a write to the statement's, which are empty beyond their end.
+// newWrite adds a write to the statement's writes, which are empty beyond their end.
 func (t walker) newWrite() *Write {
 	if len(t.Writes) == cap(t.Writes) {
 		t.Writes = append(t.Writes, Write{})
@@ -75,7 +75,7 @@ func (t walker) alias(w *Write, follow []string) bool {
 	return true
 }
 
-// or steps over SQLite's OR x behind a verb.
+// or skips SQLite's OR x after a verb.
 func (t walker) or(w *Write) {
 	if !t.grammar.OrClause.Is() || !t.accept("or") {
 		return

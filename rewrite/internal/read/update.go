@@ -82,8 +82,7 @@ func (t walker) assignments(set *Assignments, follow ...string) bool {
 	return ok
 }
 
-// conditions reads the rest of an UPDATE or DELETE; joins is the word before the
-// tables that its rows are joined with.
+// conditions reads the rest of an UPDATE or DELETE; joins is the word before the joined tables.
 func (t walker) conditions(w *Write, joins string) bool {
 	w.From = int32(t.i)
 	if t.accept(joins) {

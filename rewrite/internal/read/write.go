@@ -117,7 +117,7 @@ type Condition struct {
 // End returns the token after the condition, or the token before which a condition could be added.
 func (c Condition) End() int32 { return max(c.At, c.Hi) }
 
-// An Insertion is what an INSERT or the INSERT of a MERGE's arm inserts.
+// An Insertion has the columns and rows of an INSERT, or of the INSERT in a MERGE's arm.
 type Insertion struct {
 	List    lex.Span // what is in the bracket of the columns; zero for none. MySQL's may be empty, which is as none
 	Columns []lex.Span
@@ -134,7 +134,7 @@ type Insertion struct {
 	RowColumns lex.Span
 }
 
-// Source is where the rows of an [Insertion] come from.
+// Source is the kind of clause that provides the rows of an [Insertion].
 type Source uint8
 
 // The sources.
@@ -185,7 +185,7 @@ const (
 	NotMatchedBySource
 )
 
-// A Failure says where a write can't be read, and why. The zero Failure is none.
+// A Failure is a place where a write can't be read, and the reason. The zero Failure means none.
 type Failure struct {
 	Reason advise.Code
 	At     int32 // the token

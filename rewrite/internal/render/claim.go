@@ -21,7 +21,7 @@ func (claim) check(w *writer) {
 	w.proveDelete()
 }
 
-// whenClaimed begins a CASE that is true for a row if a token names its key and generation.
+// whenClaimed begins a CASE that is true for a row if a token has the row's key and claim value.
 func (w claims) whenClaimed(of guard.Lookup) {
 	if w.isNoInteger("CASE WHEN ", " THEN ") {
 		w.raiseNoInteger()

@@ -39,8 +39,8 @@ func (w claims) claimsTable() string {
 	return schema + w.Dialect.Quote(c.Name) + " AS " + guard.ClaimedTable
 }
 
-// mostNamed is the highest number of tokens where the one of a row that is gone is named: the rows are counted for
-// each of them.
+// mostNamed is the highest number of tokens for which a refusal names the token of a missing row: the database counts
+// the rows of each token.
 const mostNamed = 8
 
 // compareClaims writes a condition over the found rows. The condition is true if each token names a found row, and all
@@ -88,8 +88,8 @@ func (w claims) compareClaims(row guard.ClaimColumns) {
 	w.write(" IS NOT NULL END")
 }
 
-// eachToken writes a CASE with the number of the token, as a text, for which a condition holds; of the last one
-// where none does.
+// eachToken writes a CASE with the number, as a text, of the token that meets a condition. If no token does, the CASE
+// returns the last token's number.
 func (w claims) eachToken(condition func(token int)) {
 	text := func(i int) string { return w.Dialect.Text(strconv.Itoa(i)) }
 	if w.hi == w.lo+1 {

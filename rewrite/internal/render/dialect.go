@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Dialect is a database as guards are written for it.
+// A Dialect has the properties of a database that guards depend on.
 type Dialect struct {
 	sqltext.Dialect
 	Guard   *guard.Dialect
@@ -26,7 +26,7 @@ type Dialect struct {
 	Ledger, ledgerHome string
 }
 
-// Guarded returns the dialect that guards are written for, which find the ledger where the session does.
+// Guarded returns the dialect for guards that find the ledger where the session resolves the ledger's name.
 func Guarded(d databases.Dialect) (*Dialect, error) {
 	db, err := databases.Of(d)
 	if err != nil {
@@ -37,8 +37,8 @@ func Guarded(d databases.Dialect) (*Dialect, error) {
 		ElseFalse: " ELSE " + db.Text.Bool(false) + " END"}, nil
 }
 
-// WithLedgerSchema is the dialect with guards that name the ledger in a schema; itself where the ledger
-// belongs to the written table's.
+// WithLedgerSchema is the dialect with guards that name the ledger in a schema. If the ledger belongs to the written
+// table's schema, the result is d.
 func (d *Dialect) WithLedgerSchema(schema string) *Dialect {
 	if d.Guard.OwnLedgers.Is() {
 		return d
@@ -66,7 +66,7 @@ func (d *Dialect) ShadowsLedger(item string) bool {
 	return item == LedgerTable || d.Guard.WritesInWith.Is() && isLedgerItem(item)
 }
 
-// MaxNumbered is how many arguments with numbers the statement may have if the guard adds some.
+// MaxNumbered is the highest number of numbered arguments of a statement to which the guard adds arguments.
 func (d *Dialect) MaxNumbered() int {
 	if !d.numbers() {
 		return 0
@@ -114,7 +114,7 @@ func assigned(columns []string, value func(column string) string) string {
 	return strings.Join(all, ", ")
 }
 
-// ledgerItem begins the names of the items that have the tokens' checks.
+// ledgerItem is the prefix of the WITH items that hold the tokens' checks.
 const ledgerItem = "sqlfence_newest_"
 
 func isLedgerItem(name string) bool { return strings.HasPrefix(name, ledgerItem) }

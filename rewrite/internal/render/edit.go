@@ -47,8 +47,8 @@ type Edit struct {
 	Text   string
 }
 
-// side is where an insertion needs a blank, so as not to grow together with a
-// word of the user's.
+// side is the side of an insertion that needs a blank, so that the insertion doesn't grow together with a word of the
+// user.
 type side uint8
 
 const (

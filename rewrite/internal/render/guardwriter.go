@@ -2,7 +2,7 @@ package render
 
 import "github.com/sqlfence/sqlfence/internal/guard"
 
-// A guardWriter is a writer as the folder of a database writes with it.
+// A guardWriter is the writer's interface for the database folders.
 type guardWriter writer
 
 func (w *guardWriter) writer() *writer { return (*writer)(w) }

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
-// A fragment is what an edit has added to a rendered text: the bytes from lo to hi.
+// A fragment is the text that an edit has added: the bytes from lo to hi of the rendered text.
 type fragment struct {
 	lo, hi int32
 	at     int32 // as the edit's
@@ -174,8 +174,8 @@ func (c *check) brackets(found []lex.Token) bool {
 	return true
 }
 
-// passes goes on to where as many of the statement's placeholders are before, and reports whether each stands for the
-// argument that it stood for.
+// passes moves past the given number of the statement's placeholders, and reports whether each placeholder stands for
+// the same argument as before.
 func (c *check) passes(inputs int) bool {
 	if !c.Counts || inputs == c.inputs {
 		return true
@@ -208,8 +208,8 @@ func (c *check) arguments(part string, found []lex.Token) bool {
 	return true
 }
 
-// isInSet reports whether a SET list goes on in front of the next token: an assignment that came to stand in the list
-// of RETURNING or ORDER BY would be a condition there, which stores nothing.
+// isInSet reports whether a SET list continues before the next token. An assignment in the list of RETURNING or ORDER
+// BY would be a condition, which stores nothing.
 func (c *check) isInSet() bool {
 	for i := int32(c.next) - 1; i >= 0; i-- {
 		tok := &c.tokens[i]

@@ -55,7 +55,7 @@ func (w *writer) byKeyOf(lo, hi int, one func(token int), otherwise func()) {
 	w.write(" END")
 }
 
-// outOfScope raises for a row that none of the tokens is for.
+// outOfScope raises for a row without a token.
 func (w *writer) outOfScope() {
 	w.raiseCondition(guard.OutOfScope, w.lo, w.shownKey())
 }

@@ -38,7 +38,7 @@ func (w *writer) raise(kind guard.Kind, number int, detail ...string) {
 	w.raising(kind, number, func() { w.write(detail...) })
 }
 
-// raising is raise with a detail that is written.
+// raising is raise with a function that writes the detail.
 func (w *writer) raising(kind guard.Kind, number int, detail func()) {
 	before, between, behind := w.Dialect.Raising()
 	w.write(before, "'"+markerPrefix, w.Nonce, ":", string(kind), ":")
@@ -50,8 +50,7 @@ func (w *writer) raising(kind guard.Kind, number int, detail func()) {
 
 const markerPrefix = "sqlfence:"
 
-// raiseCondition is raise where a condition has to stand. The condition is false if
-// the raise should yield NULL.
+// raiseCondition is raise in the place of a condition. The condition is false if the raise yields NULL.
 func (w *writer) raiseCondition(kind guard.Kind, number int, detail ...string) {
 	w.raise(kind, number, detail...)
 	w.write(" IS NOT NULL")

@@ -55,11 +55,10 @@ func (w numbers) behindAssigned() {
 	w.behindTakeover()
 }
 
-// maxNumber is the highest one; SQLite would go on in floating point.
+// maxNumber is the highest number of a row; SQLite would continue in floating point.
 const maxNumber = "9223372036854775807"
 
-// increment writes the row's number and 1. The sum of a text and 1 would be a number,
-// too.
+// increment writes the row's number plus 1. For a text the sum would also be a number.
 func (w numbers) increment() {
 	checked := w.isNoInteger("CASE WHEN ", " OR ")
 	if checked {
@@ -104,7 +103,7 @@ func (w *writer) storedText() string {
 	return before + w.target.Qualifier + "." + w.rules.Quoted.number + behind
 }
 
-// raiseNumber raises with the row's number where it is assigned.
+// raiseNumber raises with the row's number, in the place of an assigned value.
 func (w numbers) raiseNumber(kind guard.Kind) {
 	rule := RuleSerial
 	if w.rules.Claim != "" {
@@ -113,7 +112,7 @@ func (w numbers) raiseNumber(kind guard.Kind) {
 	w.raiseFor(rule, kind, w.rules.Quoted.number, "COALESCE(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 0)")
 }
 
-// lacksSerial reports whether the update of an upsert raises for want of a serial.
+// lacksSerial reports whether the update of an upsert raises because the caller has no serial.
 func (w numbers) lacksSerial() bool {
 	return w.rules.SerialRequired && !w.target.Changes && !w.Plan.Versioned
 }
@@ -133,7 +132,7 @@ func (w numbers) behindTakeover() {
 	}
 }
 
-// comparesTaken reports whether a row is compared where its claim is raised, and not before the first assignment.
+// comparesTaken reports whether a row is compared where its claim is incremented, not before the first assignment.
 func (w numbers) comparesTaken() bool {
 	return w.refuses(SetOf(RuleTakeover)) && !(w.Dialect.Guard.SetsInOrder.Is() && w.target.Changes)
 }

@@ -27,8 +27,8 @@ type Plan struct {
 	// indexes among the rewriter's tables.
 	Tables []int
 
-	// Targets are the writes to them, with what the caller has to check of each; a data-modifying WITH can
-	// add several.
+	// Targets are the writes to the Tables, with the details that the caller must check for each write. A
+	// data-modifying WITH can add several.
 	Targets []Written
 
 	// Inputs is the number of arguments that the statement takes.
@@ -58,14 +58,14 @@ type Plan struct {
 	// returns rows that the caller didn't request. The sender must discard these rows.
 	ReturnsChecks bool
 
-	// Rows reports whether a write has RETURNING, also by the guard, or is run by EXPLAIN.
+	// Rows reports whether a write has a RETURNING, from the statement or from the guard, or is run by EXPLAIN.
 	Rows bool
 
 	// Ignores reports whether a write has IGNORE.
 	Ignores bool
 
-	// AssignsTwice reports whether an upsert assigns a column first to check the row and then to mark
-	// it, which holds only where the session stores the last value.
+	// AssignsTwice reports whether an upsert assigns a column twice: first to check the row, then to store the token.
+	// The guard works only if the session stores the last value.
 	AssignsTwice bool
 
 	// ReadsAssigned reports whether the guard of an UPDATE compares a key that a function of the statement may have
@@ -133,7 +133,7 @@ type Written struct {
 	Prefix    string // the schema as the statement names it, quoted and with its dot; else empty
 }
 
-// Planned is a plan with room for what plans mostly hold, allocated at once.
+// Planned is a plan with preallocated memory for the usual contents of a plan.
 type Planned struct {
 	Plan
 	Table  [1]int
@@ -142,7 +142,7 @@ type Planned struct {
 	Form   Form
 }
 
-// What the parts of a plan take, in bytes, rounded up.
+// The sizes of a plan's parts in bytes, rounded up.
 const (
 	planBytes     = 432
 	plannedBytes  = 824 // a plan with its form

@@ -43,9 +43,8 @@ var ErrAmbiguous = &guard.Refusal{Table: -1, Reason: lex.AmbiguousBackslash, Off
 
 var ErrNoParams = errors.New("rewrite: the guard's values can't be passed as arguments of this statement")
 
-// Inlines reports whether a driver that writes the arguments' values into the text of
-// [Plan.Default], in the place of PostgreSQL's placeholders, finds the same
-// placeholders as the server does.
+// Inlines reports whether a driver that writes the arguments' values into the text of [Plan.Default], in place of
+// PostgreSQL's placeholders, finds the same placeholders as the server.
 func (p *Plan) Inlines() bool {
 	if p.Source.Escapes.Mode() == lex.EscapesAll {
 		return true // the driver refuses it
@@ -104,8 +103,7 @@ func (p *Plan) hasRoom(added []Arg) bool {
 	return values <= p.Source.Dialect.Guard.MaxAdded
 }
 
-// hasRoomForRepeats reports whether the statement may have an argument more for each
-// placeholder that is repeated.
+// hasRoomForRepeats reports whether the statement may have one more argument for each repeated placeholder.
 func (p *Plan) hasRoomForRepeats() bool {
 	return p.Inputs+len(p.Source.Repeats.Bare) <= p.Source.Dialect.Guard.MaxInputs
 }
@@ -164,8 +162,8 @@ func (p *Plan) isDefault(v *Values) bool {
 // needsNone reports whether the default form has no token of the plan's table i.
 func (p *Plan) needsNone(i int) bool { return p.rules(i).Claim != "" && p.isFree(i) }
 
-// presentsAlways reports whether the default form is that for any number of tokens, which are the claims of the only
-// table's rows: of several tables, a refusal has the number of the token, and a seal is shown each.
+// presentsAlways reports whether the default form serves any number of tokens, which must be the claims of the rows of
+// a single table. With several tables a refusal has the number of the token, and a seal gets each token.
 func (p *Plan) presentsAlways() bool {
 	if len(p.Tables) != 1 || !p.Source.Dialect.presentsAtOnce(1) {
 		return false
@@ -174,11 +172,11 @@ func (p *Plan) presentsAlways() bool {
 	return rules.Claim != "" && !rules.Sealed
 }
 
-// DefaultArgs is how many arguments the default form adds for a table at most: value,
-// name and key of a token, the serial and the editor.
+// DefaultArgs is the highest number of arguments that the default form adds for a table: value, name and key of a
+// token, the serial and the editor.
 const DefaultArgs = 5
 
-// A Source is what a plan renders a statement from.
+// A Source has the parts from which a plan renders a statement.
 type Source struct {
 	TableList
 	Dialect *Dialect

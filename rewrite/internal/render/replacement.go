@@ -138,8 +138,8 @@ func (w replacing) inTheWay(keys *session.UniqueKeys, e *Edit) {
 	}
 }
 
-// givenKey returns the values of a key's columns in a row; nil where the key isn't in the way of any row: it has NULL,
-// or is a number that the database chooses.
+// givenKey returns the values of a key's columns in a row. The result is nil if the key can't conflict with a row: it
+// has NULL, or is a number that the database chooses.
 func (w replacing) givenKey(key []session.KeyColumn, row int32) []Given {
 	r, values := w.Replacement, make([]Given, len(key))
 	for i, column := range key {
@@ -152,8 +152,8 @@ func (w replacing) givenKey(key []session.KeyColumn, row int32) []Given {
 	return values
 }
 
-// hasKey writes the condition of an existing row with a key. OR REPLACE puts the default in the place of a NULL that
-// the column doesn't take.
+// hasKey writes the condition of an existing row with a key. OR REPLACE replaces a NULL with the default if the column
+// doesn't allow NULL.
 func (w replacing) hasKey(key []session.KeyColumn, values []Given) {
 	for i, column := range key {
 		if i > 0 {

@@ -4,7 +4,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// rowMark writes the mark of a row to insert.
+// rowMark writes the token of a row to insert.
 func (w *writer) rowMark(e *Edit) {
 	switch token := w.rowsToken(e); {
 	case w.Replacement != nil:
@@ -98,7 +98,7 @@ func (w *writer) isFresh(token int) {
 	w.compare(c, token, before, w.target.Qualifier, ".", w.rules.Quoted.Fence, behind)
 }
 
-// mark writes a token as it is assigned to the fence column.
+// mark writes a token in the form that is assigned to the fence column.
 func (w *writer) mark(token int) {
 	w.prove()
 	w.field(token, fieldValue)

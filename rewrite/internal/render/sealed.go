@@ -36,8 +36,8 @@ func (w *writer) proveDelete() {
 	}
 }
 
-// provenTokens writes the tokens of the table with commas between them, the highest first,
-// as the arguments of a function that joins texts; or for claims that the rows were compared.
+// provenTokens writes the tokens of the table for the seal, with commas between them, the highest first, as the
+// arguments of a function that joins texts. For claims it writes that the rows were compared.
 func (w *writer) provenTokens() {
 	if w.rules.Claim != "" {
 		w.b.Text(guard.ProvenHere)

@@ -1,6 +1,6 @@
 package render
 
-// A ruleText writes what a rule checks and assigns, for the table and the target that the writer has chosen.
+// A ruleText writes the checks and assignments of a rule, for the table and the target that the writer has chosen.
 type ruleText interface {
 	// refuses reports whether check may refuse a row of a table with the rule in this rendering.
 	refuses(w *writer) bool
@@ -42,8 +42,8 @@ func (w *writer) firstOf(rules RuleSet) int {
 	return ruleCount
 }
 
-// check writes the condition of those rules of a set that may refuse a row, in the order
-// of precedence: AND would give none.
+// check writes the conditions of the rules of a set that may refuse a row. A CASE keeps the order of precedence, which
+// AND doesn't guarantee.
 func (w *writer) check(rules RuleSet) {
 	first := w.firstOf(rules)
 	later := rules &^ upTo(first)
@@ -75,7 +75,7 @@ func (w *writer) checkFirst(rules RuleSet) {
 	w.write(" THEN ", w.target.Qualifier, ".", w.rules.Quoted.Steady, " END, ")
 }
 
-// writeAssigned writes a column to be assigned, behind a separator, and the equals sign.
+// writeAssigned writes a separator, the column to be assigned, and the equals sign.
 func (w *writer) writeAssigned(separator, column string) {
 	w.write(separator)
 	w.assignedColumn(column)

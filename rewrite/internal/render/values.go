@@ -25,10 +25,10 @@ type Values struct {
 	// Tables has the tokens of each of [Plan.Tables], in that order.
 	Tables []TableValues
 
-	// Literal writes the values into the text instead of numbering placeholders, as
-	// is done for a statement that has no [Plan.Params].
+	// Literal writes the values into the text instead of numbering placeholders, as for a statement without
+	// [Plan.Params].
 	Literal bool
-	// Serial is the version at which a versioned statement's rows have to be.
+	// Serial is the version that a versioned statement's rows must have.
 	Serial int64
 	// Editor is the ID, as text, of the user who writes to tables with Lock; "" for
 	// none.
@@ -119,7 +119,7 @@ func (v *Values) spellingOf(first int, key string, claim int64) int {
 	return found
 }
 
-// longKey is how many bytes of a key MySQL's messages show at least.
+// longKey is the number of bytes of a key that MySQL's messages show at least.
 const longKey = 64
 
 // check returns an error unless v is complete for the plan's table i.
@@ -166,7 +166,7 @@ type value struct {
 	Field        field
 }
 
-// field is what of a token or of the values an argument is.
+// field is the part of a token, or of the values, that an argument holds.
 type field uint8
 
 const (
@@ -232,9 +232,9 @@ func (a Arg) Value(v *Values) any {
 	return t.Value
 }
 
-// presented returns the tokens' claims as the names of a JSON object, which the databases look up without reading
-// all of them; named adds the keys, as rowsName writes them, with the tokens' values, and with a number sign behind
-// them the plain spellings of keys that are spelled otherwise.
+// presented returns the tokens' claims as the names of a JSON object, in which the databases look up a claim without
+// reading the whole object. named adds the keys, as rowsName writes them, with the tokens' values. It also adds the
+// plain spellings of keys with another spelling, followed by a number sign.
 func presented(tokens []Token, named bool) string {
 	b := make([]byte, 0, 48*len(tokens)+2)
 	for i := range tokens {

@@ -42,7 +42,7 @@ type writer struct {
 	target  *Written
 }
 
-// A share is where the tokens and the rows of a table end, and how it is written to.
+// A share has the ends of a table's tokens and rows, and whether the table's seal is left out.
 type share struct {
 	tokens, rows int
 	unsealed     bool
@@ -50,7 +50,7 @@ type share struct {
 
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
-// MaxRoom is how many tokens, bytes and so on a writer keeps room for.
+// MaxRoom is the largest number of tokens, bytes and so on for which a writer keeps memory.
 const MaxRoom = 64 << 10
 
 func newWriter(s *Source) *writer {
@@ -80,8 +80,7 @@ func (w *writer) restart() {
 	w.numbers = numbering{before: w.Plan.Inputs}
 }
 
-// take copies the values: then the caller's need not outlive the call, nor be
-// allocated for it.
+// take copies the values, so that the caller's values need not outlive the call, nor be allocated on the heap.
 func (w *writer) take(v *Values) {
 	w.literal, w.serial, w.editor = v.Literal, v.Serial, strings.Clone(v.Editor)
 	for i := range v.Tables {
@@ -177,8 +176,8 @@ func (w *writer) field(token int, f field) {
 	}
 }
 
-// typedField is field, where a constant has to be of the type that a placeholder has: to
-// the database 42 alone is an int, and 'books' is of no type yet.
+// typedField is field for places in which a constant must have the type of a placeholder. To the database 42 alone is
+// an int, and 'books' has no type yet.
 func (w *writer) typedField(token int, f field) {
 	w.field(token, f)
 	if w.literal {
@@ -186,7 +185,7 @@ func (w *writer) typedField(token int, f field) {
 	}
 }
 
-// amongTokens writes the list that a field of the tokens is in.
+// amongTokens writes IN or = ANY, with the list of a field of the tokens.
 func (w *writer) amongTokens(f field) {
 	if w.Dialect.Facts().BuiltIn == "" {
 		w.write(" IN (")
@@ -227,5 +226,5 @@ func (w *writer) operator(op string) {
 	}
 }
 
-// forGuard returns the writer for a database's own texts.
+// forGuard returns the writer for the SQL of a database's folder.
 func (w *writer) forGuard() guard.Writer { return (*guardWriter)(w) }

@@ -11,7 +11,7 @@ import (
 // query raises if the snapshot has a newer token, and accepts any other token. The early check only improves the error
 // message. If there is no place for the early check, Plan.AsksLate is set.
 
-// asksTwice reports whether the ledger is asked before the target's first row, and again at the end.
+// asksTwice reports whether the ledger is checked before the target's first row, and again at the end.
 func (p writing) asksTwice() bool {
 	return p.target.rules.Ledger && !p.Dialect.LedgerInWhere()
 }
@@ -100,7 +100,7 @@ func (p inserting) endsLimited(rows lex.Span, clauses ...string) bool {
 	return limited && !combined
 }
 
-// isItem reports whether the query of an item of WITH is in the bracket.
+// isItem reports whether the bracket contains the query of a WITH item.
 func (p inserting) isItem(bracket int32) bool {
 	return p.Word(bracket-1, "as") || p.Word(bracket-1, "materialized") && p.Word(bracket-2, "as", "not")
 }

@@ -14,7 +14,7 @@ type claim struct{ addsNothing }
 
 func (claim) inserted(inserting, string, int32, int) bool { return true }
 
-// assigned guards an item of a SET list that raises the claim.
+// assigned guards an item of a SET list that increments the claim.
 func (claim) assigned(p writing, a *read.Assignment, _ bool) bool {
 	return p.assignsNumber(a, p.target.rules.Claim, "claim", "assign it column + 1")
 }
@@ -54,7 +54,7 @@ func (p writing) keepsRow(set *read.Assignments) bool {
 	return true
 }
 
-// inWhere: nothing is assigned where the row is proved.
+// inWhere: a write without a takeover compares the claim in the condition, because the write assigns no claim.
 func (claim) inWhere(_ *render.Registered, how rowWrite) bool { return !how.takesOver }
 
 // A takeover needs no token for the rows that it claims. A token in the context is compared as for any other write: a

@@ -11,8 +11,8 @@ import (
 // isComplete reports whether the claims' table has a name, a key and a claim.
 func isComplete(c *guard.Claims) bool { return c.Name != "" && c.Key != "" && c.Claim != "" }
 
-// findsClaims refuses a statement, which has the targets from first on, where the guard wouldn't find the claims of a
-// table: the statement gives its name to an item of WITH, or writes it.
+// findsClaims refuses a statement, with the targets from first on, in which the guard wouldn't find the claims of a
+// table: a WITH item has the name of the claims' table, or the statement writes the claims' table.
 func (p *planner) findsClaims(first int) bool {
 	for _, t := range p.targets[first:] {
 		table := p.written[t.Table]

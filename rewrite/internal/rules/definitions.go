@@ -26,8 +26,8 @@ func defines(d *render.Dialect, schema, name string) bool {
 		(schema == "" || g.DefiningSchema == "" || schema == g.DefiningSchema)
 }
 
-// keepsDefinitions refuses a statement that isn't read as a write of rows, or code, and writes to a table with
-// definitions all the same.
+// keepsDefinitions refuses a statement that is neither read as a write of rows nor as code, and nevertheless writes to
+// a system table with definitions.
 func (p ground) keepsDefinitions(s lex.Span) bool {
 	if len(p.Tables) == 0 {
 		return true
@@ -36,7 +36,7 @@ func (p ground) keepsDefinitions(s lex.Span) bool {
 	return at < 0 || p.refuse(-1, at, advise.DefinesTables)
 }
 
-// writesDefinitions returns the token of a table with definitions that some tokens write to, or -1.
+// writesDefinitions returns the token of a system table with definitions that some tokens write to, or -1.
 func writesDefinitions(d *render.Dialect, t *read.Text, s lex.Span) int32 {
 	alters, creates := false, false
 	for i := s.Lo; i < s.Hi; i++ {
@@ -59,8 +59,8 @@ func writesDefinitions(d *render.Dialect, t *read.Text, s lex.Span) int32 {
 	return -1
 }
 
-// isWritten reports whether what ends at a token, in front of a table's name, writes to the table. creates: it is a
-// part of a CREATE.
+// isWritten reports whether the words from token lo to token i, before a table's name, write to the table. creates
+// reports whether the words belong to a CREATE.
 //
 //	UPDATE [ONLY] | INTO | DELETE FROM [ONLY] | COPY | CREATE TRIGGER ... ON | CREATE RULE ... TO
 func isWritten(t *read.Text, lo, i int32, creates bool) bool {

@@ -25,7 +25,7 @@ type index struct {
 
 type schemaAndName struct{ schema, name string }
 
-// known is a name that the rules know, of the table with the index or of a column of its.
+// known is a name that the rules know: of the table with the index, or of the table's columns.
 type known struct {
 	name  string
 	table int
@@ -78,8 +78,8 @@ func (x *index) covering(schema, name string) int {
 	return pattern
 }
 
-// isOneOfSeveral reports whether a table by its normalised name, without a schema, may be one of several
-// registrations, and so take the tokens of either.
+// isOneOfSeveral reports whether a table by its normalised name, without a schema, may belong to one of several
+// registrations, and so take the tokens of any of them.
 func (x *index) isOneOfSeveral(name string) bool {
 	i, named := x.named[name]
 	if named && x.tables[i].Schema == "" || x.isExempt("", name) {

@@ -92,7 +92,7 @@ func isEmpty(ins *read.Insertion) bool {
 	return true
 }
 
-// inserts has the rules decide about column n that the INSERT names, at a token.
+// inserts lets the rules decide about column n that the INSERT names, at a token.
 func (p inserting) inserts(column string, token int32, n int) bool {
 	for _, r := range p.target.rules.Has {
 		if !precedence[r].inserted(p, column, token, n) {
@@ -237,7 +237,7 @@ func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 	return true
 }
 
-// columnsKnown refuses an INSERT without a list of columns where one has to be added.
+// columnsKnown refuses an INSERT without a list of columns if a rule must add a column.
 func (p inserting) columnsKnown(at int32) bool {
 	which := ""
 	p.eachAdded(func(_ int, a added) { which = cmp.Or(which, a.what) })
@@ -271,7 +271,7 @@ func (p inserting) rowArm(w *read.Write, arm *read.RowArm) bool {
 	return true
 }
 
-// growRows makes room for the edits and keys of as many rows.
+// growRows reserves memory for the edits and keys of this number of rows.
 func (p inserting) growRows(rows int) {
 	adds := 0
 	p.eachAdded(func(int, added) { adds++ })

@@ -113,7 +113,7 @@ func (p inserting) checkRows(ins *read.Insertion) bool {
 	return true
 }
 
-// checkQuery has the ledger asked in a condition of each SELECT of an INSERT's query.
+// checkQuery adds the ledger's check to the condition of each SELECT of an INSERT's query.
 func (p inserting) checkQuery(w *read.Write, ins *read.Insertion) bool {
 	for i := range ins.Arms {
 		arm := ins.Arms[i]

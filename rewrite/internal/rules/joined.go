@@ -31,8 +31,8 @@ func (p writing) joined(w *read.Write) bool {
 	return true
 }
 
-// isOfTarget reports whether an item of the SET list of joined tables assigns a column of the
-// target. Each names its table, or can't be read.
+// isOfTarget reports whether an item of the SET list of joined tables assigns a column of the target. Each item names
+// its table, or can't be read.
 func (p writing) isOfTarget(a *read.Assignment) bool {
 	if a.Names.Lo < a.Lo+2 {
 		return true

@@ -11,8 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A key is the column that selects each row's token. A row that none of the statement's tokens
-// covers is out of their scope.
+// A key is the column that selects each row's token. A row without a token is out of the tokens' scope.
 type key struct{ addsNothing }
 
 // assigned notes the position of a value that is assigned to the key. A value other than the row's key would move the
@@ -197,7 +196,7 @@ func (p inserting) makesKey(item lex.Span) bool {
 	return item.Empty()
 }
 
-// checkStored has the keys of the stored rows checked.
+// checkStored adds a check of the stored rows' keys.
 func (p inserting) checkStored(w *read.Write) {
 	if p.insertion.returned {
 		p.plan.Rows = true
@@ -233,9 +232,8 @@ func (p inserting) rowKey(item lex.Span) bool {
 	return ok || p.target.rules.UnfencedInserts || p.refuseTarget(item.Lo, advise.KeyUnknown)
 }
 
-// inSet: where a row is checked before the first assignment, a key that the statement has
-// assigned is compared once more, as it was stored. With a fence column that is done where the
-// mark is assigned.
+// inSet: if a row is checked before the first assignment, a key that the statement assigns is compared again, as
+// stored. With a fence column the assignment of the token compares the key.
 func (key) inSet(t *render.Registered, how rowWrite) bool {
 	return how.checked && (how.newKey || how.returnsKey) && t.FenceColumn == ""
 }

@@ -42,8 +42,8 @@ func (p inserting) arm(w *read.Write, a *read.Arm) bool {
 	return true
 }
 
-// armCheck adds the check of some rules for the row to the condition of an arm, behind the
-// ledger's. It may only be evaluated where the arm is taken.
+// armCheck adds the check of some rules for the row to the condition of an arm, after the ledger's check. The check may
+// only be evaluated if the arm is taken.
 func (p inserting) armCheck(c read.Condition, rules render.RuleSet) {
 	asks, at := p.asksTwice(), p.After(c.At)
 	if !c.Empty() {

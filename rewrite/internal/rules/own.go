@@ -52,8 +52,8 @@ func (p ground) keepsObjects() bool {
 	return true
 }
 
-// mayDefine reports whether the statement may define or drop something: it does more than
-// write and read rows, and isn't known to do neither.
+// mayDefine reports whether the statement may define or drop something: it does more than write and read rows, and
+// isn't known to define nothing.
 func (p ground) mayDefine() bool {
 	return slices.ContainsFunc(p.Parts, func(part read.Part) bool {
 		switch part.Kind {
@@ -134,7 +134,7 @@ func (p ground) names(names []string) bool {
 	return false
 }
 
-// firesTriggers reports whether a SET, of the setting at token i, has triggers fired as usual.
+// firesTriggers reports whether a SET, of the setting at token i, makes triggers fire as usual.
 func (p ground) firesTriggers(name string, i int32) bool {
 	value := strings.ToLower(strings.Trim(p.TokenText(p.Hi-1), "'"))
 	return name == sqltext.TriggerSetting && p.Word(p.Lo, "set") && i+3 == p.Hi &&

@@ -44,7 +44,7 @@ type planner struct {
 	apart     bool      // a statement is one that none which is guarded may stand beside
 }
 
-// maxRead is how many bytes of a statement are read at all.
+// maxRead is the largest statement in bytes that is read.
 const maxRead = 64 << 20
 
 var planners = sync.Pool{New: func() any { return new(planner) }}
@@ -155,7 +155,7 @@ func (p *planner) takesParams(inputs read.Inputs) bool {
 	return !inputs.Named && (!inputs.Numbered || inputs.Bare == 0 && inputs.Count <= p.Dialect.MaxNumbered())
 }
 
-// countInputs notes how many placeholders stand before each edit.
+// countInputs notes the number of placeholders before each edit.
 func (p *planner) countInputs() {
 	i, last := 0, int32(0)
 	p.EachBare(lex.Span{Hi: int32(len(p.Tokens))}, func(at int32, number int) {
@@ -306,8 +306,7 @@ func (p *planner) isOwn(table int) bool {
 	return len(p.Tables) <= table && table < len(p.Tables)+len(render.OwnTables)
 }
 
-// mention finds the name of a registered table among some tokens. It returns the table's index and
-// the place, or -1.
+// mention finds the name of a registered table among some tokens. It returns the table's index and the token, or -1.
 func (p *planner) mention(s lex.Span) (table int, at int32) {
 	table, at = p.named(s)
 	if table < 0 && len(p.index.patterns) > 0 {
@@ -335,8 +334,7 @@ func (p *planner) refuseOwn(s lex.Span) bool {
 	return table < 0 || p.refuse(table, at, advise.OwnTable)
 }
 
-// foldsClearly refuses a text with a word that, by the database's locale, may or
-// may not be a name that the rules know.
+// foldsClearly refuses a text with a word that the database's locale may fold to a name that the rules know.
 func (p *planner) foldsClearly() bool {
 	table, at := p.FoldsByLocale(p.index.mayBe)
 	return table < 0 || p.refuse(table, at,

@@ -23,7 +23,7 @@ type Registration struct {
 	search  *search // nil without a dialect
 }
 
-// New returns the registration of tables. The error reports all faults of these.
+// New returns the registration of tables. The error reports all faults of the tables.
 func New(d databases.Dialect, described []guard.Table) (*Registration, error) {
 	says, err := render.Guarded(d)
 	tables := render.NewTables(says, described)

@@ -25,8 +25,8 @@ func (rowFence) inserted(p inserting, column string, token int32, _ int) bool {
 		p.refuseTarget(token, advise.NamesFence)
 }
 
-// inWhere: a row that is updated is checked where its token is assigned, which is done
-// for the newest version of the row, at any isolation level.
+// inWhere: an updated row is checked in the assignment of its token, which the database evaluates for the newest
+// version of the row, at any isolation level.
 func (rowFence) inWhere(_ *render.Registered, how rowWrite) bool { return !how.updates }
 
 func (rowFence) inSet(*render.Registered, rowWrite) bool { return true }

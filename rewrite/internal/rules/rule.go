@@ -25,8 +25,8 @@ type rule interface {
 	// adds returns the column that INSERT adds to a row; the zero value for none.
 	adds(t *render.Registered) added
 
-	// assigned decides about an item of a SET list of a table with columns of the rule;
-	// upsert says whether there is an excluded row.
+	// assigned decides about an item of a SET list of a table with columns of the rule; upsert tells whether there is
+	// an excluded row.
 	assigned(p writing, a *read.Assignment, upsert bool) bool
 
 	// inserted decides about column n that an INSERT names, at a token.

@@ -29,7 +29,7 @@ type search struct {
 	cut     int      // a longer word may be cut to a name
 }
 
-// newSearch returns the search for tables of a dialect, and for sqlfence's own.
+// newSearch returns the search for tables of a dialect, and for sqlfence's tables.
 func newSearch(d *render.Dialect, tables []render.Registered) *search {
 	s := &search{rules: d.Grammar.Lex, cut: math.MaxInt}
 	for i := range tables {
@@ -84,7 +84,7 @@ func (s *search) searchDialect(d *render.Dialect, tables []render.Registered) {
 // noTable is the number of a name that isn't a table's.
 const noTable = noName - 1
 
-// find has texts found in which a name may stand.
+// find makes the search find texts that may contain a name.
 func (s *search) find(name string, number int32) {
 	s.names.add(start(name), number)
 	from, to := longestWord(name)
@@ -105,11 +105,10 @@ func (s *search) find(name string, number int32) {
 // findWord has texts found with this whole word.
 func (s *search) findWord(word string) { s.words.add(word, complete) }
 
-// findNamesWith has texts found with this whole word and a name, be it inside of another
-// word.
+// findNamesWith makes the search find texts with this whole word and a name, even inside a longer word.
 func (s *search) findNamesWith(word string) { s.words.add(word, part) }
 
-// findSpelled has texts found with a name in U&"", which may be any.
+// findSpelled makes the search find texts with a name in U&"", which can spell any name.
 func (s *search) findSpelled() { s.spelled = true }
 
 // findCode makes the search find texts that a statement runs as code: all such texts (complete), or only texts with a
@@ -150,7 +149,7 @@ func (s *search) namedIn(code string) int {
 	return -1
 }
 
-// finds reports whether a text has to be read. A nil search finds none.
+// finds reports whether a text must be read. A nil search finds no text.
 func (s *search) finds(text string) bool {
 	if s == nil {
 		return false
@@ -165,13 +164,13 @@ func (s *search) finds(text string) bool {
 	return find == complete || (find == part || s.anyByte) && s.anywhere(text)
 }
 
-// anywhere reports whether a name stands anywhere in a text.
+// anywhere reports whether a text contains a name at any position.
 func (s *search) anywhere(text string) bool {
 	return s.names.find(text, 0, len(text), noName) != noName
 }
 
-// wordIn looks up the words of a text. Most need no look-up: no word of the set has their
-// length and begins with the same eight bytes.
+// wordIn looks up the words of a text. Most words need no look-up: no word of the set has the same length and the same
+// first eight bytes.
 func (s *search) wordIn(text string) (find finding) {
 	if len(text) < 8 {
 		return s.wordInShort(text)
@@ -289,11 +288,10 @@ func (s *search) codeIn(text string) finding {
 	return absent
 }
 
-// maxSkipped is how many bytes of comments before a statement are skipped without
-// reading all.
+// maxSkipped is the number of bytes of comments before a statement that are skipped without reading the whole text.
 const maxSkipped = 512
 
-// runsCode reports whether at i, where a statement may begin, a DO begins.
+// runsCode reports whether a DO begins at i, where a statement may begin.
 func (s *search) runsCode(text string, i int) bool {
 	for i < len(text) && lex.IsSpace(text[i]) {
 		i++

@@ -7,9 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A serial is a row's version: INSERT sets 1, and every UPDATE adds 1 unless it
-// assigns the column itself, to a higher number. In a versioned plan a row with
-// another serial than the caller's raises. NULL counts as 0.
+// A serial is a row's version: INSERT sets 1, and every UPDATE adds 1 unless the UPDATE assigns a higher number to the
+// column. In a versioned plan a row with a serial other than the caller's raises. NULL counts as 0.
 type serial struct{}
 
 // versions notes that the target's rows are compared with the caller's serial, if the caller has a serial. It refuses a
@@ -31,8 +30,8 @@ func (p writing) versions(w *read.Write) bool {
 	return true
 }
 
-// namesNoSerial refuses a condition of versioned rows that reads the serial, or leaves
-// out locked rows: that no row meets it would look as if the row was gone.
+// namesNoSerial refuses a condition of versioned rows that reads the serial, or excludes locked rows: if no row met the
+// condition, the row would seem to be gone.
 func (p writing) namesNoSerial(s lex.Span) bool {
 	if !p.target.versioned {
 		return true
@@ -70,7 +69,7 @@ func (p writing) versionedUpsert(w *read.Write) bool {
 	case !p.target.versioned:
 		return true
 	case !p.Dialect.CountsRows:
-		// Drivers count the rows of a statement that returns some in different ways.
+		// If a statement returns rows, drivers count its rows in different ways.
 		return p.refuseTarget(w.ConflictsAt,
 			advise.SerialOfUpsert)
 	case p.insertion.names.Has(render.RuleSerial):

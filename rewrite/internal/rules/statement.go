@@ -139,8 +139,8 @@ func (p ground) onlyRefers(part *read.Part) bool {
 	return table < 0
 }
 
-// inBulkElsewhere reports whether a statement that is refused for a pattern alone fills or empties tables for which
-// none stands.
+// inBulkElsewhere reports whether a statement that is refused only because of a pattern fills or empties only tables
+// outside of all patterns.
 func (p ground) inBulkElsewhere(table int, part *read.Part) bool {
 	if table >= len(p.Tables) || !p.Tables[table].Pattern {
 		return false
@@ -221,8 +221,8 @@ func (p ground) keepsEncoding() bool {
 	return p.refuse(-1, at, advise.ChangesEncoding, setting, value)
 }
 
-// keepsErrors refuses a statement that makes the server cut off its errors' texts: a refusal
-// couldn't be recognized any more.
+// keepsErrors refuses a statement that makes the server cut off its errors' texts, because a refusal couldn't be
+// recognised any more.
 func (p ground) keepsErrors() bool {
 	at := p.CutsErrors()
 	return at < 0 || p.refuse(-1, at, advise.CutsErrors)
@@ -237,8 +237,8 @@ func (p ground) keepsClock() bool {
 	return at < 0 || p.refuse(-1, at, advise.SetsClock)
 }
 
-// keepsLocks refuses a statement that makes MariaDB release the lock of the ledger's row before the
-// transaction's writes are committed: a newer token could be issued in between.
+// keepsLocks refuses a statement that makes MariaDB release the lock of the ledger's row before the transaction's
+// writes are committed, because a newer token could be issued before the commit.
 func (p ground) keepsLocks() bool {
 	if !p.index.ledger {
 		return true

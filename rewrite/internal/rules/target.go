@@ -80,7 +80,7 @@ func (p writing) rows(w *read.Write) bool {
 	return inserting{p}.insertInto(w)
 }
 
-// isFree reports whether a write that is planned needs no token.
+// isFree reports whether a planned write needs no token.
 func (p writing) isFree(w *read.Write) bool {
 	if p.target.rules.Claim != "" {
 		return !p.target.proves
@@ -136,7 +136,7 @@ func (p *planner) spelled(t *read.Target, qualifier string) string {
 	return qualifier
 }
 
-// to returns the target as the plan has it.
+// to returns the plan's entry for the target.
 func (p *planner) to() *render.Written { return &p.targets[p.target.index] }
 
 // changes notes that the write affects existing rows.

@@ -35,7 +35,7 @@ func (p writing) countsNoRows(w *read.Write) bool {
 	return at < 0 || p.refuseTarget(at, advise.CountsRows, strings.ToUpper(counter))
 }
 
-// readsNoCount refuses a write that reads how many rows the last query has found, if the guard has a query.
+// readsNoCount refuses a write that reads the number of rows of the last query, if the guard contains a query.
 func (p writing) readsNoCount(w *read.Write) bool {
 	if !p.target.rules.Ledger && !p.target.rules.ClaimsOther() {
 		return true
@@ -48,7 +48,7 @@ func (p writing) readsNoCount(w *read.Write) bool {
 	return p.refuseTarget(at, advise.CountsFound, counter, counter)
 }
 
-// calls returns the token from which on the statement calls a function, or -1.
+// calls returns the token at which the statement calls a function, at or after from; or -1.
 func (p *planner) calls(from int32, function string) int32 {
 	for i := from; i < p.Hi && !p.Tokens[i].Is(';') && function != ""; i++ {
 		if p.Word(i, function) && p.Tokens[i+1].Is('(') {
@@ -58,8 +58,9 @@ func (p *planner) calls(from int32, function string) int32 {
 	return -1
 }
 
-// matchesInPlan refuses a condition that only the plan of a virtual table can evaluate, where a check puts it into an
-// expression: MATCH would be an error there, and a comparison with the table's own column would find nothing.
+// matchesInPlan refuses a condition that only the plan of a virtual table can evaluate, if a check would put the
+// condition into an expression. There MATCH would be an error, and a comparison with the table's hidden column would
+// find nothing.
 func (p writing) matchesInPlan(w *read.Write) bool {
 	c, t := w.Where, &p.target
 	if !p.Dialect.Guard.PlansMatch.Is() || t.inWhere(t.rules) == 0 {
@@ -79,7 +80,8 @@ func (p writing) matchesInPlan(w *read.Write) bool {
 	return true
 }
 
-// isArgument reports whether a token is the first argument of a function, as the table's own column is of bm25(books).
+// isArgument reports whether a token is the first argument of a function, as the table's hidden column is in
+// bm25(books).
 func (p writing) isArgument(i int32) bool {
 	_, named := p.Name(int(i) - 2)
 	return p.Tokens[i-1].Is('(') && named && !p.Word(i-2, "and", "or", "not", "in", "where", "when", "then", "else")

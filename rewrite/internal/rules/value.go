@@ -46,12 +46,12 @@ func (t values) keepsType(value lex.Span) bool {
 var keepingTypes = []string{"uuid", "uuid_to_bin", "unhex", "hex", "sha2", "lower", "upper", "concat",
 	"inet_aton", "inet6_aton", "json_object", "json_array", "last_insert_id", "unix_timestamp"}
 
-// isNegative reports whether a value is a number behind a minus.
+// isNegative reports whether a value is a number with a minus sign.
 func (t values) isNegative(item lex.Span) bool {
 	return item.Hi-item.Lo == 2 && t.Tokens[item.Lo].Is('-') && t.isNumber(item.Lo+1)
 }
 
-// isBare reports whether a value is a placeholder or a constant, also with a cast.
+// isBare reports whether a value is a placeholder or a constant, with or without a cast.
 func (t values) isBare(value lex.Span) bool {
 	if n := value.Hi - value.Lo; n == 4 && t.isCast(value.Lo+1) {
 		value.Hi = value.Lo + 1
@@ -93,7 +93,7 @@ func (t values) hasType(value lex.Span) bool {
 	return t.Word(first, "coalesce", "greatest", "least", "abs", "concat", "length", "lower", "md5", "now", "upper")
 }
 
-// conjuncts returns the parts between which AND stands; none in doubt.
+// conjuncts returns the parts of a condition that AND connects; no parts in doubt.
 func (t values) conjuncts(s lex.Span) (parts []lex.Span) {
 	from := s.Lo
 	for i := s.Lo; i < s.Hi; i++ {

@@ -129,13 +129,12 @@ func (p writing) insertCheck(at int32, rules render.RuleSet) {
 	}
 }
 
-// isCursor reports whether a condition selects the row of a cursor. CURRENT OF can't be combined with further
-// conditions.
+// isCursor reports whether a condition selects the row of a cursor. CURRENT OF can't be combined with other conditions.
 func (p writing) isCursor(c read.Condition) bool {
 	return c.At > 0 && !c.Empty() && p.Word(c.Lo, "current") && p.Word(c.Lo+1, "of")
 }
 
-// asksInWhere reports whether the ledger is asked in a condition, and at the end.
+// asksInWhere reports whether the ledger is checked in a condition, and again at the end.
 func (p writing) asksInWhere(c read.Condition) bool {
 	late := p.isCursor(c)
 	p.plan.AsksLate = p.plan.AsksLate || late && p.asksTwice()

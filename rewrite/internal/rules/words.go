@@ -103,7 +103,7 @@ func (s *wordSet) mayHave(first uint64, n int) bool {
 
 func tag(h uint64) uint32 { return uint32(h >> 16) }
 
-// hash is that of the word text[i:j] in lower case.
+// hash returns the hash of the word text[i:j] in lower case.
 func hash(text string, i, j int) uint64 {
 	n := j - i
 	if n <= 8 {
@@ -163,8 +163,8 @@ func firstBytes(eight uint64, n int) uint64 { return eight << (8 * (8 - min(n, 8
 // the bit 0x40.
 func isNumber(first uint64, n int) bool { return n <= 8 && first&(0x40*each) == 0 }
 
-// wordBytes is nameBytes for eight bytes at once. A sum sets the highest bit of the bytes
-// that are not below a bound; it doesn't carry, as they are below 0x80.
+// wordBytes is nameBytes for eight bytes at once. A sum sets the highest bit of each byte that isn't below a bound. The
+// sum doesn't carry, because all bytes are below 0x80.
 func wordBytes(b uint64) uint64 {
 	ascii := b &^ top
 	lower := ascii | 0x20*each
@@ -175,8 +175,8 @@ func wordBytes(b uint64) uint64 {
 	return (letters | digits | underscores | b) & top >> 7 * 0x0102040810204080 >> 56
 }
 
-// eight returns the eight bytes of s from i on, letters in lower case. Of the bytes of
-// words only letters differ by this bit.
+// eight returns the eight bytes of s from i on, letters in lower case. Among the bytes of words, the bit only
+// distinguishes the cases of letters.
 func eight(s string, i int) uint64 { return load(s, i) | 0x20*each }
 
 // load returns the eight bytes of s from i on, the lowest first.
