@@ -66,7 +66,7 @@ func (d *Dialect) ShadowsLedger(item string) bool {
 	return item == LedgerTable || d.Guard.WritesInWith.Is() && isLedgerItem(item)
 }
 
-// MaxNumbered is the highest number of numbered arguments of a statement to which the guard adds arguments.
+// MaxNumbered is the highest number of numbered arguments that the statement may have if the guard adds arguments.
 func (d *Dialect) MaxNumbered() int {
 	if !d.numbers() {
 		return 0
