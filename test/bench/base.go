@@ -10,8 +10,8 @@ import (
 	"runtime"
 )
 
-// buildBase builds this program with the sqlfence of another checkout, and returns its
-// path. It is built with the tag base, for what that sqlfence may lack.
+// buildBase builds this program with the sqlfence of another checkout, and returns its path. The build tag base leaves
+// out features that the other sqlfence may lack.
 func buildBase(ctx context.Context, checkout, folder string) (string, error) {
 	checkout, err := filepath.Abs(checkout)
 	if err != nil {

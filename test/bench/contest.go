@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// A measurement lets contestants do the same work. The first of them is what the others
-// are compared with.
+// A measurement lets contestants do the same work. Every contestant is compared with the first.
 type measurement struct {
 	group     string // see groups
 	table     string // of the report, in which this is a row or a column
@@ -68,7 +67,7 @@ func skipped(err error) bool {
 // title identifies the measurement.
 func (m *measurement) title() string { return m.group + ": " + m.label() }
 
-// label says what a measurement of its group is.
+// label returns a measurement's name within its group.
 func (m *measurement) label() string {
 	var parts []string
 	for _, part := range []string{m.name, m.on} {

@@ -137,7 +137,7 @@ func (t target) open(s *stage, wrap wrapping) (*sql.DB, error) {
 	return db, nil
 }
 
-// setUp executes statements around the fence, if there is one.
+// setUp executes statements that bypass the fence.
 func setUp(db *sql.DB, queries ...string) error {
 	ctx := sqlfence.Bypass(context.Background(), "set-up of a benchmark")
 	for _, query := range queries {

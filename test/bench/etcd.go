@@ -73,7 +73,7 @@ func etcdClient(address string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{Endpoints: []string{address}, DialTimeout: stillness, Logger: zap.NewNop()})
 }
 
-// runEtcd is the server. It says on the standard output why it can't run.
+// runEtcd is the server. An error goes to the standard output.
 func runEtcd(where string) {
 	if err := serveEtcd(where); err != nil {
 		fmt.Println("etcd:", err)

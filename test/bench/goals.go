@@ -179,7 +179,7 @@ func (v view) worst(limit float64, in filter, names ...string) finding {
 	return v.highest(limit, in, names, func(m *measured) *result { return m.get(m.results[0].name) })
 }
 
-// beside is the highest ratio of one contestant to another one.
+// beside returns the highest ratio of contestant name to contestant other.
 func (v view) beside(limit float64, in filter, name, other string) finding {
 	return v.highest(limit, in, []string{name}, func(m *measured) *result { return v.contestant(m, other) })
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// pollEvery is how often those ask again who can only ask.
+// pollEvery is the interval between attempts of contestants that can only poll.
 const pollEvery = time.Millisecond
 
-// leases take and release: each caller a key of its own, or all the same one.
+// leases measures taking and releasing leases, with a key for each caller or one shared key.
 func leases() []*measurement {
 	var all []*measurement
 	own := func(callers int, far bool) {
@@ -40,7 +40,7 @@ func locker(name, durability string, start func(*stage) (work, error)) contestan
 	return contestant{name: name, durability: durability, start: start}
 }
 
-// lockers are all but the limit. With one key, they are compared with etcd's queue.
+// lockers returns all contestants except the limit. With one key, the first contestant is etcd's queue.
 func lockers(hot bool) []contestant {
 	all := []contestant{
 		locker("etcd, concurrency.Mutex", etcdDurability, etcdLocking(hot)),
@@ -62,8 +62,7 @@ func keyOf(s *stage, hot bool, caller int) string {
 	return fmt.Sprint(s.place, "/", caller)
 }
 
-// twoDurable is the least that a lease which survives a crash can do: a statement that
-// takes and counts, and one that releases.
+// twoDurable is the minimum for a lease that survives a crash: one statement takes and counts, one statement releases.
 func (t target) twoDurable(s *stage) (work, error) {
 	db, err := t.open(s, bare)
 	if err != nil {

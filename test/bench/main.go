@@ -1,19 +1,17 @@
-// Command bench measures sqlfence beside what one would do without it, in one run, and
-// writes what it found as Markdown and plots.
+// Command bench compares sqlfence with the usual code without sqlfence, in one run, and writes the results as Markdown
+// and plots.
 //
 //	go run ./test/bench -out docs                   # everything, about 20 minutes
 //	go run ./test/bench -only leases -rounds 15     # a part of it, more exactly
 //	go run ./test/bench -base ../older-checkout     # sqlfence of another checkout, in the same rounds
 //	go run ./test/bench -short                      # a look whether everything runs
 //
-// It starts its own PostgreSQL, Redis and etcd in a temporary folder, on loopback, and
-// stops and removes them at the end, also when it is interrupted. What can't run is
-// reported, and the rest goes on.
+// The command starts PostgreSQL, Redis and etcd in a temporary folder, on loopback, and stops and removes the servers
+// at the end, even after an interrupt. A server that can't run is reported, and the other measurements continue.
 //
-// Contestants take turns: each has a slice of every round, and what is reported is the
-// median of the ratios to the first contestant's slice in the same round. So a disturbance
-// of the machine that outlasts a round disturbs all of them alike. Do not compare
-// absolute times of two runs.
+// Contestants take turns: each has a slice of every round, and the result is the median of the ratios to the first
+// contestant's slice in the same round. So a disturbance of the machine that outlasts a round affects all contestants
+// equally. Do not compare absolute times of two runs.
 package main
 
 import (
@@ -29,7 +27,7 @@ import (
 	"time"
 )
 
-// A config is what the flags say.
+// A config holds the values of the flags.
 type config struct {
 	out    string
 	base   string
@@ -76,7 +74,7 @@ func main() {
 	}
 }
 
-// helps does what another process of the program has started this one for, if it has.
+// helps reports whether another process of the program started this process, and does the work for that process.
 func helps(args []string) bool {
 	switch {
 	case len(args) == 1 && args[0] == workerArg:

@@ -95,7 +95,7 @@ func (l *local) oneByOne(ctx context.Context, calls int, s *sample) error {
 	return nil
 }
 
-// together measures calls by several callers, who share them.
+// together measures a number of calls, divided among several callers.
 func (l *local) together(ctx context.Context, calls, callers int, s *sample) error {
 	var taken atomic.Int64
 	var failed atomic.Pointer[error]

@@ -135,7 +135,7 @@ func postgresOwner() (*syscall.Credential, error) {
 	return nil, errors.New("PostgreSQL doesn't run as root, and there is no user postgres or nobody")
 }
 
-// ownFolder creates the server's folder, with its password in it.
+// ownFolder creates the server's folder and a file with the password.
 func ownFolder(folder, password string, owner *syscall.Credential) error {
 	file := filepath.Join(folder, "password")
 	if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(file, []byte(password), 0o600)); err != nil {

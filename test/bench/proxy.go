@@ -58,7 +58,7 @@ func (p *proxies) before(address string) (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// A piece is what one side sent, and when the other gets it.
+// A piece holds bytes of the sender and the time of their delivery.
 type piece struct {
 	data []byte
 	due  time.Time

@@ -74,7 +74,7 @@ func heapOf(title string, of func(sample) float64) quantity {
 	}}
 }
 
-// ratioOf compares with the first contestant, and gives that one's own time.
+// ratioOf returns the ratio to the first contestant, or the duration for the first contestant.
 func ratioOf(title string, of func(sample) float64) quantity {
 	return quantity{title, func(m *measured, name string) (string, bool) {
 		r, first := m.get(name), m.get(m.results[0].name)

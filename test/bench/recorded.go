@@ -20,7 +20,7 @@ type sent struct {
 	args  []any
 }
 
-// record returns what sqlfence sends for a statement that do executes in a shop of its own.
+// record returns the statement that sqlfence sends when do executes a statement in a separate shop.
 func (t target) record(s *stage, r rule, do func(ctx context.Context, db *sql.DB) error) (sent, error) {
 	aside := &stage{servers: s.servers, place: s.place + "_aside", lead: true, far: s.far, callers: 1}
 	defer aside.close()

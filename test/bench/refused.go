@@ -8,8 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// refused are writes that the database refuses: those of somebody who is late, beside one
-// that breaks a CHECK.
+// refused measures writes that the database refuses: writes with a stale token, and a write that violates a CHECK.
 func refused() []*measurement {
 	var all []*measurement
 	for _, t := range []target{mattn, modernc, pq, pgx} {

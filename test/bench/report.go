@@ -75,7 +75,7 @@ compared.
 `, r.config.delay, 2*r.config.delay, count(r.config.rounds, "round"), r.config.slice)
 }
 
-// beforeAndNow compares with the sqlfence of -base. It says nothing to the readers of the page, so it is only
+// beforeAndNow compares with the sqlfence of -base. The result doesn't concern readers of the page, so it is only
 // logged.
 func (r *results) beforeAndNow(w io.Writer) {
 	if r.config.base == "" {
@@ -137,7 +137,7 @@ type table struct {
 	names    []string // of the contestants
 }
 
-// tables returns those of a group that have something in them.
+// tables returns the tables of a group that aren't empty.
 func (r *results) tables(g group) []*table {
 	var tables []*table
 	for _, m := range r.measured {
@@ -160,7 +160,7 @@ func (r *results) tables(g group) []*table {
 	return tables
 }
 
-// labels returns those of the measurements, without an end that all have in common.
+// labels returns the labels of the measurements, without a common ending.
 func (t *table) labels() []string {
 	var labels []string
 	for _, m := range t.measured {
@@ -178,8 +178,8 @@ func (t *table) labels() []string {
 	return labels
 }
 
-// write writes the table with one quantity, unless there is none of it. The contestants
-// are its rows, or its columns if there are many measurements.
+// write writes the table of one quantity, unless no cell has a value. Rows are contestants; with more than 8
+// measurements columns are contestants.
 func (t *table) write(b *strings.Builder, q quantity) {
 	found := false
 	cell := func(m *measured, name string) string {
@@ -226,8 +226,7 @@ func line(b *strings.Builder, columns int) {
 	fmt.Fprintf(b, "|---|%s\n", strings.Repeat("---:|", columns))
 }
 
-// durabilities returns, by contestant, what is to be said of it where contestants of a
-// measurement differ.
+// durabilities returns a note for each contestant if the contestants of a measurement differ in durability.
 func (t *table) durabilities() map[string]string {
 	said := make(map[string]string)
 	for _, m := range t.measured {
@@ -244,8 +243,7 @@ func (t *table) durabilities() map[string]string {
 	return said
 }
 
-// footnotes say what is durable where all of a measurement have that in common, and what
-// didn't run.
+// footnotes writes the durability that all contestants of a measurement share, and the contestants that didn't run.
 func (t *table) footnotes(b *strings.Builder) {
 	var notes []string
 	note := func(format string, args ...any) {

@@ -66,8 +66,8 @@ func unitMeter(name string) func(sample) float64 {
 // median returns the median of a quantity.
 func (r *result) median(of func(sample) float64) float64 { return middle(r.each(of), 2) }
 
-// A ratio is the median of what one contestant takes for what another one does in the
-// same round, with the quartiles.
+// A ratio holds the median and the quartiles of one contestant's value divided by another contestant's value in the
+// same round.
 type ratio struct{ low, median, high float64 }
 
 // to compares two contestants, by rounds in which both had a turn.

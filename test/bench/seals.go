@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/schema"
 )
 
-// seals are writes to a sealed table, beside those under the same rules to one that isn't. The sqlfence
-// of -base may have no seals.
+// seals compares writes to a sealed table with writes to an unsealed table under the same rules. The sqlfence of -base
+// may have no seals.
 func seals() []*measurement {
 	var all []*measurement
 	for _, t := range []target{pgx} {

@@ -45,8 +45,8 @@ func (e endpoint) at(s *stage, name string) (string, error) {
 	return e.Near, nil
 }
 
-// newFolder creates the folder of the servers' files. Others may enter it: PostgreSQL
-// doesn't run as root.
+// newFolder creates the folder of the servers' files. Other users may enter the folder, because PostgreSQL doesn't run
+// as root.
 func newFolder() (string, error) {
 	folder, err := os.MkdirTemp("", "sqlfence-bench")
 	if err != nil {
@@ -55,7 +55,7 @@ func newFolder() (string, error) {
 	return folder, os.Chmod(folder, 0o755)
 }
 
-// startServers starts what can be started. The function returned stops it, and waits for that.
+// startServers starts each available server. The returned function stops the servers and waits for their end.
 func startServers(ctx context.Context, folder string, delay time.Duration) (*servers, func() error) {
 	s := &servers{
 		Folder: folder, Redis: make(map[string]endpoint), Missing: make(map[string]string),

@@ -50,7 +50,7 @@ func (r rule) wrap(more ...sqlfence.Option) wrapping {
 	return fenced(append([]sqlfence.Option{sqlfence.WithTable("books", r.table...)}, more...)...)
 }
 
-// seals seals the table, if the rule says so.
+// seals seals the table if the rule has a seal.
 func (r rule) seals(sh *shop) error {
 	if r.seal == nil || !sh.lead {
 		return nil
@@ -58,7 +58,7 @@ func (r rule) seals(sh *shop) error {
 	return r.seal(sh.db)
 }
 
-// mark is what a row is added with, so that its mark is the newest token.
+// mark returns the inserted value that makes the row's mark the newest token.
 func (r rule) mark() int {
 	if r.seal != nil {
 		return -newest
@@ -66,7 +66,7 @@ func (r rule) mark() int {
 	return newest
 }
 
-// context returns what each caller writes with.
+// contexts returns the context of each caller's writes.
 func (r rule) contexts(callers int) []context.Context {
 	contexts := make([]context.Context, callers)
 	for caller := range contexts {
@@ -86,7 +86,7 @@ type shop struct {
 	db *sql.DB
 }
 
-// openShop opens a shop. All contestants have the same columns, whether they need them or not.
+// openShop opens a shop. All contestants have identical columns, including unused columns.
 func (t target) openShop(s *stage, wrap wrapping, rows int) (*shop, error) {
 	db, err := t.open(s, wrap)
 	if err != nil {
@@ -132,7 +132,7 @@ func (sh *shop) execute(prepared bool, query string) (func(ctx context.Context, 
 	return func(ctx context.Context, args ...any) error { return one(stmt.ExecContext(ctx, args...)) }, nil
 }
 
-// one checks that a write has written one row: a contestant that does nothing is fast.
+// one checks that a write has changed one row, because a contestant without effect would win.
 func one(result sql.Result, err error) error { return wrote(1, result, err) }
 
 func wrote(rows int, result sql.Result, err error) error {

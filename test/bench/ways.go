@@ -69,7 +69,7 @@ var prices atomic.Int64
 // price returns another price than the last one: SQLite writes nothing where nothing changes.
 func price() int64 { return 10 + prices.Add(1)%1000 }
 
-// updating lets each caller write its own row by db.Exec.
+// updating makes each caller write a separate row by db.Exec.
 func (t target) updating(wrap wrapping, r rule, query string, args func(id int64) []any) func(*stage) (work, error) {
 	return func(s *stage) (work, error) {
 		sh, err := t.openShop(s, wrap, 1)
@@ -83,8 +83,7 @@ func (t target) updating(wrap wrapping, r rule, query string, args func(id int64
 	}
 }
 
-// byHand sends what sqlfence sends, by the bare driver. The second argument of query is the
-// row's id.
+// byHand sends sqlfence's statements by the bare driver. The second argument of query is the row's id.
 func (t target) byHand(r rule, query string) func(*stage) (work, error) {
 	return func(s *stage) (work, error) {
 		const (

@@ -16,8 +16,8 @@ import (
 // which sends orders by the standard input.
 const workerArg = "-worker"
 
-// An order tells a worker what to do. It first starts a contestant, or else lets the one
-// make a slice that it has started for the same place.
+// An order tells a worker what to do. An order starts a contestant, runs a slice of the contestant at Place, or closes
+// this contestant.
 type order struct {
 	Servers *servers `json:",omitempty"` // the first order has them, and nothing else
 
@@ -168,7 +168,7 @@ func (f *fleet) slice(ctx context.Context, calls int, alone bool) (sample, error
 	return sum(samples), errors.Join(errs...)
 }
 
-// sum is what was seen in processes that worked at the same time.
+// sum adds up the samples of processes that ran concurrently.
 func sum(samples []sample) sample {
 	total := samples[0]
 	for _, s := range samples[1:] {

@@ -139,8 +139,8 @@ func plans() *measurement {
 			if err != nil {
 				return work{}, err
 			}
-			// Made before they are needed; so many that none is still known when its turn
-			// comes again.
+			// The texts are created before the measurement. There are so many that the cache has dropped each text before its
+			// next use.
 			all := make([]string, texts)
 			for i := range all {
 				all[i] = text(i)

@@ -19,7 +19,7 @@ func viaSqlmw(t target, dsn string) (*sql.DB, error) {
 	return sql.OpenDB(dsnConnector{sqlmw.Driver(plain.Driver(), sqlmw.NullInterceptor{}), dsn}), nil
 }
 
-// otelOptions make otelsql keep what it finds to itself.
+// otelOptions makes otelsql discard its spans and metrics.
 var otelOptions = []otelsql.Option{
 	otelsql.WithTracerProvider(tracenoop.NewTracerProvider()),
 	otelsql.WithMeterProvider(metricnoop.NewMeterProvider()),

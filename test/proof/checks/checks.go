@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package checks is what a fence has to hold, as a list with a test each. A storm finds what is rare; a check brings one
-// situation about, and says which promise isn't kept there.
+// Package checks lists the requirements of a fence, with a test for each. A storm finds rare violations; a check
+// creates one situation, and reports the promise that the fence breaks.
 package checks
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Check is one thing that a fence has to hold.
+// A Check is one requirement of a fence.
 type Check struct {
 	Name string
 	More bool // more than a fence has to promise
@@ -65,7 +65,7 @@ func (l *Lab) held(other int) error {
 	return cmp.Or(l.keepsOff(other, a, "process %d takes the lock of process 1, which lasts", other), l.release(a))
 }
 
-// keepsOff has a process try to take a lock that another one has, which lasts.
+// keepsOff makes a process try to take a lock that another process holds, and fails if both hold the lock.
 func (l *Lab) keepsOff(process int, has *lock, format string, args ...any) error {
 	k, err := l.try(process)
 	switch {
@@ -77,7 +77,8 @@ func (l *Lab) keepsOff(process int, has *lock, format string, args ...any) error
 	return cmp.Or(l.release(k), errSlow)
 }
 
-// atOnce has two processes ask at the same time, once with a pause of the first one, if the program has such a place.
+// atOnce makes two processes acquire concurrently, once with a pause of the first process, if the program supports a
+// pause.
 func (l *Lab) atOnce() error {
 	for turn := range 15 {
 		hold := time.Duration(0)
@@ -251,8 +252,8 @@ func (l *Lab) toldTheTruth() error {
 	return cmp.Or(l.write(a).told(), l.write(b).told(), l.write(a).told(), l.release(b))
 }
 
-// givenUp has a write wait for its row until the program answers, or the server has it fail, and looks for it behind its
-// transaction.
+// givenUp makes a write wait for its row until the program responds or the server fails the write, and searches for the
+// write after its transaction.
 func (l *Lab) givenUp() error {
 	w, unlock, err := l.blocked(long)
 	if err != nil {
@@ -274,7 +275,7 @@ func (l *Lab) staleWrite() error { return l.staleBehind(1, 3, false) }
 func (l *Lab) forgotten() error  { return l.staleBehind(1, 3, true) }
 func (l *Lab) twoLocks() error   { return l.staleBehind(1, 1, false) }
 
-// staleBehind has a former holder write behind the newer one.
+// staleBehind makes a former holder write after the newer holder.
 func (l *Lab) staleBehind(former, newer int, restarted bool) error {
 	a, b, err := l.pass(former, newer)
 	if err != nil {
@@ -292,7 +293,7 @@ func (l *Lab) staleBehind(former, newer int, restarted bool) error {
 	return l.release(b)
 }
 
-// afterwards has a former holder write behind the newer one, after that one's lock was released, or has ended.
+// afterwards makes a former holder write after the newer holder's lock was released or has expired.
 func (l *Lab) afterwards() error {
 	for _, ttl := range []time.Duration{long, 5 * short} {
 		a, err := l.take(1, short)
@@ -322,7 +323,7 @@ func (l *Lab) afterwards() error {
 	return nil
 }
 
-// manyFormer has all former holders write behind the newest one. Tokens that begin at 1 get another digit meanwhile.
+// manyFormer makes all former holders write after the newest holder. Tokens that begin at 1 reach two digits meanwhile.
 func (l *Lab) manyFormer() error {
 	var former []*lock
 	for i := range 12 {
@@ -375,8 +376,8 @@ func (l *Lab) pausedWrite() error {
 	return cmp.Or(behind(stale.wait(), newer), l.release(b))
 }
 
-// lateOnTheWire has the lock pass to another while a write is on its way to the database, behind each of the messages
-// that it sends. The program needs no place for a pause.
+// lateOnTheWire passes the lock to another process while a write is on its way to the database, once after each message
+// of the write. The program needs no place for a pause.
 func (l *Lab) lateOnTheWire() error {
 	for after := range 16 {
 		a, err := l.take(1, 5*short)

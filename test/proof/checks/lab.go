@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/storm"
 )
 
-// A Lab is the processes of a fence on a database of PostgreSQL's. Those with even numbers have a clock that is ahead.
+// A Lab is the processes of a fence on a database of PostgreSQL's. The clocks of processes with even numbers are ahead.
 type Lab struct {
 	target  *storm.Target
 	program fence.Program
@@ -29,7 +29,8 @@ type Lab struct {
 	running map[int]*fence.Process
 }
 
-// New has a program create its tables. It writes a table of the history that has locks of its rows.
+// New makes a program create its tables. The checks write the given table of the history, which has a lock for each
+// row.
 func New(t *testing.T, target *storm.Target, p fence.Program, tables []history.Table, table, ledger string) *Lab {
 	t.Helper()
 	db, err := sql.Open("pgx", target.Direct())
@@ -128,7 +129,7 @@ func (l *Lab) opening(process int, setup bool) fence.Request {
 	return r
 }
 
-// ask sends a request to a process, and starts that if it isn't there. A fence under no fault has to answer.
+// ask sends a request to a process, and starts the process if necessary. A fence under no fault has to answer.
 func (l *Lab) ask(process int, r fence.Request) (<-chan fence.Answer, error) {
 	p := l.running[process]
 	if p == nil {
@@ -227,7 +228,7 @@ func (l *Lab) pass(former, newer int) (a, b *lock, err error) {
 	return a, b, err
 }
 
-// release gives a lock back. What it is told isn't looked at: the former holder of a lock may be told anything.
+// release gives a lock back. The response is ignored, because a former holder may get any response.
 func (l *Lab) release(k *lock) error {
 	l.id++
 	answer, err := l.ask(k.process, fence.Request{ID: l.id, Do: fence.Release, Name: l.name(k), Lock: k.id})
@@ -237,7 +238,7 @@ func (l *Lab) release(k *lock) error {
 	return err
 }
 
-// A write is one that was sent.
+// A write is a sent write request.
 type write struct {
 	lab    *Lab
 	lock   *lock
@@ -249,7 +250,7 @@ type write struct {
 	seq  int64 // where it has landed; 0 is nowhere
 }
 
-// begin sends a write. It stands still for hold before its statement, if the program has such a place.
+// begin sends a write. The write pauses for hold before its statement, if the program supports a pause.
 func (l *Lab) begin(k *lock, hold time.Duration) *write {
 	l.id++
 	w := &write{lab: l, lock: k, id: l.id}
@@ -304,7 +305,7 @@ func (w *write) hasToLand() error {
 	return without("the write of the holder, token %d, doesn't land: %s %s", w.lock.token, w.said.Is, w.said.Error)
 }
 
-// behind returns an error if a stale write has landed behind a newer one.
+// behind returns an error if a stale write has landed after a newer write.
 func behind(stale, newer *write) error {
 	err := cmp.Or(stale.err, newer.hasToLand())
 	if err == nil && stale.seq > newer.seq {

@@ -1,7 +1,6 @@
-// Package fence is how the proof talks to a fence under test: a program, in any language, that reads a
-// [Request] from each line of its standard input, and writes an [Answer] to a line of its standard
-// output. The first request opens the database. A program may answer in another order than it was
-// asked in, if it says so by the number of requests that it takes at a time ([Program.Lanes]).
+// Package fence connects the proof to a fence under test: a program, in any language, that reads a [Request] from each
+// line of its standard input, and writes an [Answer] to a line of its standard output. The first request opens the
+// database. A program may respond out of order if it accepts several requests at a time ([Program.Lanes]).
 package fence
 
 // What a request asks for. A fence that is judged as a stranger knows the first four.

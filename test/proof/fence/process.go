@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A Process is a running fence. Its methods may be called at the same time.
+// A Process is a running fence. Methods may be called concurrently.
 type Process struct {
 	cmd   *exec.Cmd
 	said  said
@@ -52,7 +52,8 @@ func (p Program) Start(open Request) (*Process, error) {
 	return f, nil
 }
 
-// listen hands the answers to those who wait for them. At its end the outcome of the others is unknown.
+// listen passes each response to the waiting caller. When the process ends, the outcome of the remaining requests is
+// unknown.
 func (f *Process) listen(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
@@ -81,11 +82,11 @@ func (f *Process) listen(out io.Reader) {
 	close(f.ended)
 }
 
-// ErrSilent is what an answer says that didn't come in time.
+// ErrSilent is the error of a request without a timely response.
 var ErrSilent = errors.New("no answer in time")
 
-// Ask sends a request and returns the answer. Without one in time, or where the process has ended, it is
-// [Unknown]; what wasn't sent is [Failed].
+// Ask sends a request and returns the answer. The answer is [Unknown] if the process has ended or doesn't respond in
+// time, and [Failed] if the request wasn't sent.
 func (f *Process) Ask(r Request, within time.Duration) Answer {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -122,7 +123,7 @@ func (f *Process) Kill() {
 // Ended is closed when the process has ended.
 func (f *Process) Ended() <-chan struct{} { return f.ended }
 
-// Said returns what the process has written to its standard error.
+// Said returns the beginning of the process's standard error.
 func (f *Process) Said() string { return f.said.String() }
 
 // said keeps the beginning of a text.

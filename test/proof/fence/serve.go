@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Serve answers the requests of in until it ends. The first one, which opens the database, is
-// answered before others are read; the others have a goroutine each.
+// Serve answers the requests of in until its end. Serve answers the first request, which opens the database, before
+// reading more; each later request has a goroutine.
 func Serve(in io.Reader, out io.Writer, answer func(Request) Answer) error {
 	var mu sync.Mutex
 	w := json.NewEncoder(out)

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/fence"
 )
 
-// A History is complete: nothing that it tells of is under way any more.
+// A History is complete: all its requests and transactions have ended.
 type History struct {
 	Tables []Table
 	Events []Event // by Seq
@@ -17,9 +17,8 @@ type History struct {
 	TTL    time.Duration // of all leases
 }
 
-// An Event is what a trigger has recorded. A trigger fires while its transaction has the lock of the
-// row, which it keeps until its end; so the events of a row, of a name of the ledger and of a lease
-// have the order of Seq.
+// An Event is a trigger's record. A trigger fires while its transaction holds the lock of the row, and the transaction
+// keeps the lock until its end. So the events of a row, of a ledger name and of a lease are ordered by Seq.
 type Event struct {
 	Seq   int64
 	What  What

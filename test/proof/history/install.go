@@ -11,8 +11,9 @@ import (
 // Own is sqlfence's own ledger.
 const Own = "fencing_tokens"
 
-// Install creates the table of the events and the triggers that fill it. A ledger is a table with the columns name
-// and token; beside sqlfence's own one, leases are recorded, too. It runs on a connection beside the fence, after the fence has created its tables.
+// Install creates the table of the events and the triggers that fill it. A ledger is a table with the columns name and
+// token; with sqlfence's ledger the triggers record leases as well. Install bypasses the fence, and must run after the
+// fence has created its tables.
 func Install(ctx context.Context, db *sql.DB, database string, tables []Table, ledger string) error {
 	d, ok := dialects[database]
 	if !ok {
@@ -87,13 +88,13 @@ func rowValues(t Table, what What, deleting string) string {
 
 func quote(s string) string { return "'" + s + "'" }
 
-// CommitOf is a statement. By it a transaction records that it is about to commit the writes of a request: what
-// guards them has to hold until then.
+// CommitOf returns the statement with which a transaction records that it is about to commit the writes of a request.
+// The guards must hold until this record.
 func CommitOf(op int64) string {
 	return fmt.Sprintf("%s('commit', '', 0, %d, 0, 0, 0, 0)", insert, op)
 }
 
-// Read returns the events behind a number.
+// Read returns the events after a number.
 func Read(ctx context.Context, db *sql.DB, after int64) ([]Event, error) {
 	query := fmt.Sprintf("SELECT seq, what, name, row_id, op, was, mark, began, ended FROM history WHERE seq > %d", after)
 	rows, err := db.QueryContext(ctx, query)

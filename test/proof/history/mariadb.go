@@ -23,9 +23,9 @@ var mariadb = dialect{
 		eachRow("fencing_leases", "update", insert+leaseValues("CONVERT(NEW.`key` USING utf8mb4)", "OLD.lock_id", "OLD.token", "OLD.expires_at", asIs))...),
 }
 
-// galera returns MariaDB's triggers with numbers in the order of the group's commits: each transaction writes the row
-// that counts, and of two nodes' that have found the same number the group lets one commit. It collides more than it
-// otherwise would: with all that records something, not alone with what writes the same row.
+// galera returns MariaDB's triggers with numbers in the order of the group's commits: each transaction writes the
+// counter's row, and if transactions of two nodes read the same number, the group lets one commit. So a transaction
+// collides with every other recorded transaction, not only with writers of the same row.
 func galera() dialect {
 	d := mariadb
 	d.tables = []string{

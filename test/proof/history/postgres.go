@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// deletingPostgres is the request that deletes a row: its session has said so.
+// deletingPostgres is the number of the request that deletes a row; the session has set it.
 const deletingPostgres = "COALESCE(nullif(current_setting('proof.op', true), '')::bigint, OLD.value, 0)"
 
 const micros = "(extract(epoch FROM %s) * 1000000)::bigint"

@@ -2,7 +2,7 @@ package history
 
 import "strconv"
 
-// A Table is one that a storm writes to, and what is promised of it. Its columns are id, value and, if it
+// A Table describes a table that a storm writes to, and the table's promises. Its columns are id, value and, if it
 // isn't empty, Mark.
 type Table struct {
 	Name string

@@ -144,8 +144,8 @@ func (j *Judge) Check(h *history.History, limit time.Duration) Verdict {
 	return j.verdict
 }
 
-// Tokens judges the tokens that were given alone, by what was told: of a database that has lost what it had
-// acknowledged, its record says nothing.
+// Tokens judges issued tokens alone, by the responses, because a database that has lost acknowledged transactions has
+// lost their records as well.
 func (j *Judge) Tokens(h *history.History) Verdict {
 	j.h, j.verdict, j.landed = h, Verdict{}, make(map[int64]int)
 	for _, e := range h.Events {

@@ -11,14 +11,14 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/history"
 )
 
-// A register is a row and the newest token of its name, as a database would keep them that does one thing after the other.
+// A register models a row and the newest token of its name in a database that executes one operation at a time.
 type register struct {
 	newest int64
 	mark   int64 // of the last write
 	value  int64
 }
 
-// A step of a register is what a request does to it.
+// A step is a request's effect on a register.
 type step struct {
 	do    string
 	token int64
@@ -26,8 +26,8 @@ type step struct {
 	is    string
 }
 
-// do is what each step may answer, and what it leaves. A ledger compares with the newest token, a mark with that of the
-// last write.
+// do reports whether a step's response is possible, and returns the next register. A ledger compares with the newest
+// token, a mark with the token of the last write.
 func (r register) do(s step, ledger bool) (bool, register) {
 	if s.do == fence.Read {
 		return s.value == r.value, r
@@ -63,9 +63,9 @@ var registers = porcupine.Model{
 	},
 }
 
-// orders searches, row by row, for an order that explains the answers. The rows are those that have
-// tokens of their own. Of writes without an outcome the database's record says whether they have landed; when
-// they did isn't known, nor when a token was taken that no answer tells of.
+// orders searches, row by row, for an order that explains the answers. Only rows with separate tokens are searched. The
+// database's record shows whether a write without an outcome has landed, but not when. The time of a token without a
+// response is unknown as well.
 func (j *Judge) orders(limit time.Duration) {
 	steps := make(map[row][]porcupine.Operation)
 	var last time.Duration

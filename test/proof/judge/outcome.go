@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/history"
 )
 
-// outcomes compares what the fences were told with what has landed.
+// outcomes compares the responses with the landed writes.
 func (j *Judge) outcomes() {
 	c := &j.verdict.Counts
 	for id, op := range j.h.Ops {

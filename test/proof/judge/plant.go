@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/history"
 )
 
-// A Plant puts a violation into a copy of a history. Where there is no place for it, it says so.
+// A Plant puts a violation into a copy of a history. Into reports whether the history has a place for the violation.
 type Plant struct {
 	Name string
 	into func(h *history.History) bool

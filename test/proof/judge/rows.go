@@ -82,8 +82,7 @@ func (j *Judge) fences(t *history.Table, at row, e history.Event, op *history.Op
 	}
 }
 
-// holds asks at a moment whether the request's token is the newest. The moments are that of a write, and that
-// of its transaction's commit.
+// holds checks whether the request's token is the newest, once at the write and once at the commit of its transaction.
 func (j *Judge) holds(t *history.Table, at row, seq int64, op *history.Op) {
 	name := t.Resource(at.id)
 	value, _ := op.Token(name)
@@ -124,7 +123,7 @@ func (j *Judge) serial(at row, e history.Event, op *history.Op) {
 	}
 }
 
-// editEvent: a lock that hasn't ended binds other users, those who write the row and those who want the lock.
+// editEvent checks that no other user writes the row or takes the lock before the lock has ended.
 func (j *Judge) editEvent(e history.Event) {
 	at := row{e.Name, e.Row}
 	if e.Was == 0 || e.Ended <= e.Began {

@@ -34,7 +34,7 @@ type Fence struct {
 	release func(ctx context.Context, h *holder) error
 }
 
-// A holder is a lock that a process has taken, and what it writes.
+// A holder is a process's lock and the value of its next write.
 type holder struct {
 	*program
 	lock  string

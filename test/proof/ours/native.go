@@ -69,7 +69,8 @@ func (n *native) write(ctx context.Context, r fence.Request, store *tokens.Store
 	return a, tx.Commit(ctx)
 }
 
-// steps sends those of a transaction, one after the other or together. The session says which request it deletes for.
+// steps sends the steps of a transaction, one after the other or together. A setting of the session names the request
+// for the triggers of DELETE.
 func (n *native) steps(ctx context.Context, tx pgx.Tx, r fence.Request) (rows int64, err error) {
 	if _, err := tx.Exec(ctx, fmt.Sprintf("SELECT set_config('proof.op', '%d', true)", r.ID)); err != nil {
 		return 0, err

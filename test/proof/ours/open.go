@@ -21,7 +21,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A database is what differs from one to another.
+// A database holds the differences between databases.
 type database struct {
 	seals, ledgers bool
 	native         bool              // it can be written to by pgx alone
@@ -31,7 +31,7 @@ type database struct {
 	source func(dsn string, process int) (driver, name string, err error)
 	time   string // type of the times of a user's lock
 	create string // of a table, with its name and the column of its mark
-	// deleting has a session say for which request it deletes next; empty where it can't.
+	// deleting sets the session's request number before a DELETE; empty if sessions have no settings.
 	deleting, deleted string
 }
 

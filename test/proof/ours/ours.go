@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Main is the program. One that observes refuses nothing: it shows that a storm would find a guard that is missing.
+// Main is the program. In Observe mode the program refuses nothing, which shows that a storm finds a missing guard.
 func Main(observes bool) {
 	w := &worker{observes: observes}
 	if err := fence.Serve(os.Stdin, os.Stdout, w.answer); err != nil {

@@ -86,7 +86,7 @@ var isolation = map[string]sql.IsolationLevel{
 	"repeatable read": sql.LevelRepeatableRead, "serializable": sql.LevelSerializable,
 }
 
-// inTx commits what do writes, and says in the same transaction that it is about to.
+// inTx commits the writes of do, and records the coming commit in the same transaction.
 func (w *worker) inTx(ctx context.Context, r fence.Request, do func(tx *sql.Tx) error) error {
 	tx, err := w.db.BeginTx(ctx, &sql.TxOptions{Isolation: isolation[r.Level]})
 	if err != nil {
@@ -186,8 +186,8 @@ func (w *worker) executePrepared(ctx context.Context, c conn, query string, args
 	return affected(s.ExecContext(ctx, args...))
 }
 
-// delete: a trigger sees no value of a row that is gone, so the session says before which request it works for. Where
-// it can't, the row gets the request's value first, in the same transaction.
+// delete sets the request's number in the session, because a trigger sees no new value of a deleted row. Without
+// session settings delete first updates the row to the request's number, in the same transaction.
 func (w *worker) delete(ctx context.Context, c conn, r fence.Request, s fence.Step, query string) (n int64, err error) {
 	if w.database.deleting == "" {
 		if c == w.db {
@@ -217,7 +217,7 @@ func (w *worker) delete(ctx context.Context, c conn, r fence.Request, s fence.St
 	return n, err
 }
 
-// forget takes the request's number off the session. One that is broken keeps it, and is gone.
+// forget removes the request's number from the session. If this fails, the pool drops the connection.
 func (w *worker) forget(c conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -187,7 +187,7 @@ func fenceTable(runs []Run) string {
 	return t.String()
 }
 
-// verdicts is what all runs say, and what the first one that broke a promise has found first.
+// verdicts returns the verdict of all runs, and the first violation of the first broken run.
 func verdicts(runs []Run) (verdict, first string) {
 	broken := 0
 	for _, r := range runs {
@@ -227,8 +227,8 @@ func plantedTable(storms []Run) string {
 	return t.String()
 }
 
-// checkTable has a line for each check of the newest run, with the fences that don't keep it, by the last run of each. A
-// run that was before a check says nothing of it.
+// checkTable has a line for each check of the newest run, with the fences that don't keep it, by the last run of each.
+// A run that is older than a check doesn't count for the check.
 func checkTable(runs []Run) string {
 	last := make(map[string]Run)
 	for _, r := range runs {

@@ -33,7 +33,7 @@ type Run struct {
 	Checks   []Check         `json:",omitempty"` // of a run of checks
 }
 
-// A Check is one thing that a fence has to hold, and what was seen if it doesn't.
+// A Check is one requirement of a fence, and the observed violation if the fence breaks the requirement.
 type Check struct {
 	Name string
 	More bool   `json:",omitempty"` // more than it has to promise
@@ -69,7 +69,7 @@ func (r *Run) Add(v judge.Verdict, faults map[string]int, took time.Duration) {
 	}
 }
 
-// Verdict is what the run says of its fence.
+// Verdict returns the run's judgement of its fence.
 func (r *Run) Verdict() string {
 	switch {
 	case len(r.Broken) > 0:
@@ -80,7 +80,7 @@ func (r *Run) Verdict() string {
 	return "held"
 }
 
-// fileOf is where the runs are, in the folder of the docs.
+// fileOf returns the path of the runs' file in the docs folder.
 func fileOf(docs string) string { return filepath.Join(docs, "data", "proof", "runs.jsonl") }
 
 // Save adds runs to those before.

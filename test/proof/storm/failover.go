@@ -23,9 +23,9 @@ func Postgreses(t *testing.T) *Pair {
 	return pairOf(t, durable)
 }
 
-// Synchronous is a server with a standby that has each commit before it is acknowledged, and that takes its place
-// again and again. No session is ended and no request given up there while it waits for the standby: PostgreSQL
-// then shows to others what no standby has.
+// Synchronous starts a server with a synchronous standby, which is promoted again and again. While a commit waits for
+// the standby, no fault ends its session and no request gives up, because PostgreSQL would then show other sessions a
+// commit that no standby has.
 func Synchronous(t *testing.T) *Target {
 	t.Helper()
 	p := pairOf(t, durable+"synchronous_standby_names = '*'\n")
@@ -52,7 +52,8 @@ func (p *Pair) Follow() { p.standby.Follow(p.t, p.primary) }
 // CutOff has the standby get nothing more.
 func (p *Pair) CutOff() { p.standby.CutOff(p.t, p.primary) }
 
-// Promote kills the server; the standby takes its place and its address, without what it has missed.
+// Promote kills the server. The standby replaces the server at the same address, without the commits that it has
+// missed.
 func (p *Pair) Promote() {
 	t := p.t
 	t.Helper()

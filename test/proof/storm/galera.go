@@ -67,7 +67,7 @@ func Galera(t *testing.T) *Target {
 	return db
 }
 
-// hurry has a node miss another one within seconds: those who wait for its answer go on then.
+// hurry makes a node detect a lost node within seconds, so that waiting sessions continue.
 func (g *group) hurry(node int) {
 	g.set(node, "evs.suspect_timeout=PT2S;evs.inactive_timeout=PT4S;evs.install_timeout=PT4S")
 }
@@ -107,7 +107,7 @@ func (g *group) whole() {
 	}
 }
 
-// await waits until a node says so of itself.
+// await waits until a node reports the wanted status.
 func (g *group) await(node int, status, want string) {
 	g.t.Helper()
 	harness.Eventually(g.t, fmt.Sprintf("node %d has %s %s", node+1, status, want), func() bool {

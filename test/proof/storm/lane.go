@@ -25,7 +25,7 @@ type Lane struct {
 	ops  []*history.Op
 }
 
-// A Lock is one that a lane holds, or held.
+// A Lock is a current or former lock of a lane.
 type Lock struct {
 	Name, ID string
 	Token    int64

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/history"
 )
 
-// MariaDB starts a server that loses nothing that it has acknowledged.
+// MariaDB starts a server that loses no acknowledged transaction.
 func MariaDB(t *testing.T) *Target {
 	t.Helper()
 	s := harness.NewMariaDB(t, "--innodb-flush-log-at-trx-commit=1", "--innodb-lock-wait-timeout=1", "--idle-transaction-timeout=1")

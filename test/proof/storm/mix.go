@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/history"
 )
 
-// Everything is what sqlfence is asked: all tables, kinds of statements and isolation levels. A token is
-// mostly the newest one that any lane knows, and now and then an older one; what is stale by a fault comes besides.
+// Everything returns requests for sqlfence: all tables, kinds of statements and isolation levels. A token is mostly the
+// newest known to any lane, and sometimes an older one. Faults make further tokens stale.
 func Everything(l *Lane) fence.Request {
 	t := &l.Storm.Tables[l.IntN(len(l.Storm.Tables))]
 	row := 1 + l.Int64N(t.Rows)
@@ -92,7 +92,7 @@ func (l *Lane) write(t *history.Table, row int64) (r fence.Request) {
 	return r
 }
 
-// step adds a statement, and the token that it needs.
+// step adds a statement and the required token.
 func (l *Lane) step(r *fence.Request, t *history.Table, row int64) {
 	name := t.Resource(row)
 	given := slices.ContainsFunc(r.Tokens, func(t fence.Token) bool { return t.Name == name }) // by the table that has the claims

@@ -65,7 +65,7 @@ func Pgbouncer(t *testing.T) *Target {
 	return db
 }
 
-// sharedFolder makes one that other users can read, for programs that don't run as root.
+// sharedFolder creates a folder that other users can read, for programs that don't run as root.
 func sharedFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "sqlfence") // t.TempDir lies in a folder that others can't enter

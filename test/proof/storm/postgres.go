@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/history"
 )
 
-// Postgres starts a server that loses nothing that it has acknowledged.
+// Postgres starts a server that loses no acknowledged transaction.
 func Postgres(t *testing.T) *Target {
 	t.Helper()
 	s := harness.NewServer(t, durable)
@@ -19,7 +19,8 @@ func Postgres(t *testing.T) *Target {
 	return onServer(t, s)
 }
 
-// durable is a server's configuration: what it has acknowledged is on disk, and what stands still with locks is ended.
+// durable is a server's configuration: acknowledged commits are on disk, and the server ends idle transactions, which
+// hold locks.
 const durable = "fsync = on\nmax_connections = 200\nshared_buffers = 64MB\nmax_wal_size = 1GB\ndeadlock_timeout = 100ms\n" +
 	"lock_timeout = 1s\nidle_in_transaction_session_timeout = 500ms\n"
 
@@ -40,7 +41,7 @@ func onServer(t *testing.T, s *harness.Server) *Target {
 	return db
 }
 
-// Another returns a database of its own on the same server of PostgreSQL's, behind a wire of its own.
+// Another returns a new database on the same PostgreSQL server, with a separate wire.
 func (db *Target) Another(t *testing.T, name string) *Target {
 	t.Helper()
 	if _, err := db.Admin.Exec("CREATE DATABASE " + name); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/fence"
 )
 
-// A slot is where a process runs, and after its end another one.
+// A slot runs one process at a time, and replaces an ended process.
 type slot struct {
 	storm  *Storm
 	number int
@@ -83,7 +83,7 @@ func (s *slot) end() {
 	}
 }
 
-// oddities counts what a report should say, by its text.
+// oddities counts reportable observations by text.
 type oddities struct {
 	mu   sync.Mutex
 	seen map[string]int

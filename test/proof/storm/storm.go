@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/history"
 )
 
-// A Storm is processes of a fence, what they are asked, and what breaks meanwhile.
+// A Storm is a fence's processes, the requests to the processes, and the faults meanwhile.
 type Storm struct {
 	Target    *Target
 	Program   fence.Program
@@ -46,7 +46,7 @@ type Storm struct {
 // silence is how long a fence may take for an answer, also through a fault.
 const silence = harness.Patience
 
-// Open has the fence create its tables, and the suite what records them.
+// Open makes the fence create its tables, and installs the recording triggers.
 func (s *Storm) Open(t *testing.T) {
 	t.Helper()
 	s.t, s.began, s.counts = t, time.Now(), make(map[string]int)
@@ -80,7 +80,7 @@ type Round struct {
 	Wrong   map[string]int // what makes the round worth nothing: processes that don't run, or don't answer
 }
 
-// Run is a round. Before it returns, all that was begun has ended.
+// Run runs one round. Run returns after all requests and transactions have ended.
 func (s *Storm) Run(length time.Duration) Round {
 	t := s.t
 	t.Helper()
@@ -108,10 +108,10 @@ func (s *Storm) Run(length time.Duration) Round {
 	return Round{History: s.history(lanes), Faults: s.counts, Took: time.Since(began), Odd: s.odd.list(), Wrong: s.wrong.list()}
 }
 
-// Rewind is for a database that has lost what it knew last.
+// Rewind must be called if the database has lost its newest events.
 func (s *Storm) Rewind() { s.last = 0 }
 
-// calm has all faults end, and the lanes after what they do.
+// calm ends all faults, and ends each lane after its current request.
 func (s *Storm) calm() {
 	s.ending.Store(true)
 	if s.Target.Wire != nil {

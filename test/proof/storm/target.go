@@ -123,7 +123,7 @@ func (db *Target) endOne(rng *rand.Rand) {
 	}
 }
 
-// quiet ends what is under way, and waits for that: what is recorded then is all that has landed.
+// quiet ends all sessions and waits for their end, so that the record then holds every landed write.
 func (db *Target) quiet(t *testing.T) {
 	t.Helper()
 	if db.sessions == "" {

@@ -32,7 +32,7 @@ type Stall struct {
 	over    chan struct{}
 }
 
-// Stall has the next connection on which something is sent stand still behind so many messages of it.
+// Stall stops the next sending connection after the given number of its messages.
 func (w *Wire) Stall(after int) *Stall {
 	s := &Stall{after: after, Reached: make(chan struct{}), over: make(chan struct{})}
 	w.mu.Lock()
@@ -106,7 +106,7 @@ func (w *Wire) Arm(b Break) {
 	w.armed = append(w.armed, b)
 }
 
-// Delay delays all that is sent, in each direction, until it is told otherwise.
+// Delay delays all bytes in each direction until the next call of Delay or Mend.
 func (w *Wire) Delay(d time.Duration) { w.delay.Store(int64(d)) }
 
 // Mend has nothing break any more.
@@ -186,7 +186,7 @@ func (l *link) isHole() bool {
 	return b == Hole
 }
 
-// pass copies from one side to the other what judge lets through.
+// pass copies the bytes that judge admits from one side to the other.
 func (l *link) pass(to, from net.Conn, judge func(piece []byte) (send int, goOn bool)) {
 	buf := make([]byte, 64<<10)
 	for {
