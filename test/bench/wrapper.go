@@ -139,8 +139,8 @@ func plans() *measurement {
 			if err != nil {
 				return work{}, err
 			}
-			// The texts are created before the measurement. There are so many that the cache has dropped each text before its
-			// next use.
+			// The texts are created before the measurement. More texts than the cache holds, so each text is unknown again at
+			// its next use.
 			all := make([]string, texts)
 			for i := range all {
 				all[i] = text(i)

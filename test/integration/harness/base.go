@@ -34,7 +34,7 @@ type Base struct {
 
 	native bool // fenced by package fencepgx
 
-	// AsWritten sends texts as they stand in a test, also where the database reads others.
+	// AsWritten sends a test's statements without translation into the database's SQL.
 	AsWritten bool
 }
 
@@ -47,8 +47,8 @@ var Bases = []Base{
 	{Name: "mysql", DriverName: "mysql", Dialect: sqlfence.MySQL, OneAtATime: true},
 }
 
-// Stores are the drivers of the databases in which sqlfence's packages keep their tables:
-// with one that counts the rows that an UPDATE finds, rather than those that it changes.
+// Stores are the drivers of the databases in which sqlfence's packages keep their tables. One driver counts the rows
+// that an UPDATE finds, and not the rows that change.
 var Stores = append(slices.Clone(Bases), Base{Name: "mysql-found-rows", DriverName: "mysql", Dialect: sqlfence.MySQL, OneLevel: true, OneAtATime: true})
 
 // databases create a fresh database for a base, by its name, and return the data source
@@ -136,8 +136,8 @@ func EachProgram(t *testing.T, test func(t *testing.T, b Base)) {
 	each(t, programs, test)
 }
 
-// each runs test for the bases. A short run keeps to one driver a database, as it is by default:
-// what differs by driver has packages of its own, which name them.
+// each runs test for the bases. A short run uses one driver a database, with default settings. Differences between
+// drivers have separate test packages, which name their drivers.
 func each(t *testing.T, bases []Base, test func(t *testing.T, b Base)) {
 	t.Helper()
 	for _, b := range Chosen(bases) {
@@ -256,8 +256,7 @@ func (b Base) Counting(t testing.TB, dsn string, c *Counter) *CountingConnector 
 	return &CountingConnector{CountingDriver{d, c}, dsn}
 }
 
-// CloseAtEnd returns db, which is closed when the test ends. It takes what opened
-// it: an error ends the test.
+// CloseAtEnd returns db, which is closed when the test ends. A non-nil err, from opening db, ends the test.
 func CloseAtEnd(t testing.TB, db *sql.DB, err error) *sql.DB {
 	t.Helper()
 	if err != nil {

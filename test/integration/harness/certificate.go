@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Certify gives the server a certificate that nobody else knows, so that it takes TLS.
+// Certify gives the server a new self-signed certificate, so that the server accepts TLS.
 func (s *Server) Certify(t *testing.T) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -10,10 +10,9 @@ import (
 
 var updateCompatibility = flag.Bool("update-compatibility", false, "write what the tests found into docs/data/compatibility.md")
 
-// InCompatibility holds a section of docs/data/compatibility.md to what a test has
-// found out. The section stands between two comments that carry its name. A
-// text is only compared where all of its tests have run: with PostgreSQL and
-// MariaDB, and without -run.
+// InCompatibility fails the test if a section of docs/data/compatibility.md differs from the test's results. Two
+// comments with the section's name enclose the section. The caller must have run all tests of the section: with
+// PostgreSQL and MariaDB, and without -run.
 func InCompatibility(t *testing.T, section, found string) {
 	t.Helper()
 	const file = "../../../../docs/data/compatibility.md" // from a folder of promises or extended
@@ -37,7 +36,7 @@ func WriteSection(t *testing.T, file, section, found string) {
 	}
 }
 
-// cutSection returns what a page has before a section, in it, and behind it.
+// cutSection returns a page's text before a section, in the section, and after the section.
 func cutSection(t *testing.T, file, section string) (head, text, tail string) {
 	t.Helper()
 	page, err := os.ReadFile(file)

@@ -79,8 +79,7 @@ type CountingConnector struct {
 // Driver returns the driver that counts.
 func (cc *CountingConnector) Driver() driver.Driver { return cc.Counting }
 
-// Connect opens a connection that is counted. It fails for a driver with other
-// interfaces than those that the counter knows.
+// Connect opens a connection that is counted. Connect fails for a driver that lacks an interface of [fullConn].
 func (cc *CountingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := cc.connectBase(ctx)
 	if err != nil {
@@ -134,9 +133,8 @@ func (cc *CountingConnector) connectBase(ctx context.Context) (driver.Conn, erro
 	return connector.Connect(ctx)
 }
 
-// fullConn is what the connections of all bases offer. What only some of them
-// offer, [CountingConnector.Connect] adds where it is there, so that the counter
-// claims no more than the base. The deprecated Execer and Queryer are left out:
+// fullConn holds the interfaces of all bases' connections. [CountingConnector.Connect] adds a base's further
+// interfaces, so that the counter claims no more than the base. The deprecated Execer and Queryer are left out:
 // database/sql doesn't call them where their successors exist.
 type fullConn interface {
 	driver.Conn

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Describe tells all that rows say of their columns, and their values.
+// Describe returns all column types and values of rows as text.
 func Describe(rows *sql.Rows, err error) string {
 	if err != nil {
 		return err.Error()

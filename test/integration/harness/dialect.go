@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A dialect is what the tests have to know of a database beside its driver.
+// A dialect holds a database's properties that tests need, except the driver.
 type dialect struct {
 	usual     string               // the name of the base that a short run keeps to
 	need      func(t testing.TB)   // skips or fails the test without a server
@@ -33,13 +33,13 @@ type dialect struct {
 	// returns: any write may return rows. Where only some may, no Form asks for them.
 	returns bool
 
-	// translate writes a test's text in the database's words; nil for those that read it as it is.
+	// translate translates a test's statement into the database's SQL; nil if no translation is needed.
 	translate translation
 
 	ledgerName string // the type of the ledger's names
 
-	// create creates tables, and what guards need beside the ledger, in a fresh database; nil where the tables are
-	// enough.
+	// create creates tables, and the objects that guards need in addition to the ledger, in a fresh database; nil if the
+	// tables are enough.
 	create func(t testing.TB, dsn string, tables ...string)
 
 	// timeType is the type of the times of locks, and constant writes one.
@@ -69,11 +69,11 @@ type dialect struct {
 	// with a Key.
 	refuses []string
 
-	// variants: of the servers that speak the dialect some refuse what others run.
+	// variants: a statement may run on some servers of the dialect and fail on other servers.
 	variants bool
 }
 
-// dialects are those of the [Stores].
+// dialects holds the dialects of [Stores].
 var dialects = map[sqlfence.Dialect]dialect{
 	sqlfence.Postgres: {
 		usual:    "pgx",
@@ -153,7 +153,7 @@ func (b Base) dialect(t testing.TB) dialect {
 	return d
 }
 
-// issueReturning takes a token by the statement that raises it.
+// issueReturning increments a token and returns the new token, in one statement.
 func issueReturning(ctx context.Context, db *sql.DB) (value int64, err error) {
 	const query = "INSERT INTO fencing_tokens (name, token) VALUES ('books', 1) ON CONFLICT (name) DO UPDATE SET token = fencing_tokens.token + 1 RETURNING token"
 	err = db.QueryRowContext(ctx, query).Scan(&value)

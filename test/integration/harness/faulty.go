@@ -27,12 +27,12 @@ const (
 	Faults          // how many there are
 )
 
-// Gone is a fault of the whole network, for ever: neither the message arrives nor anything after it, on
-// any connection, and the server doesn't learn of the client's end. So it is with a host that has lost its
-// power, and, for the server, with a process that is stopped.
+// Gone is a fault of the whole network, for ever: neither the message arrives nor anything after it, on any connection,
+// and the server doesn't detect the client's end. A host without power behaves like this, and, for the server, a
+// stopped process.
 const Gone Fault = -1
 
-// A Faulty is a network whose next message that is wanted meets a fault.
+// A Faulty is a network in which the next selected message meets a fault.
 type Faulty struct {
 	mu     sync.Mutex
 	next   Fault
@@ -43,7 +43,7 @@ type Faulty struct {
 	ended  bool
 }
 
-// Arm has the next message that is wanted meet a fault.
+// Arm sets the fault of the next message that wanted selects.
 func (f *Faulty) Arm(next Fault, wanted func(command byte, text []byte) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -143,8 +143,8 @@ func scanned(row *sql.Row) (int64, error) {
 	return 1, nil
 }
 
-// A lateClose is the error of a statement that pgx couldn't close: it waits for the answer for 5 s, and then
-// closes the connection. Only what is open on that is lost: a transaction.
+// A lateClose is the error of a statement that pgx couldn't close: pgx waits 5 s for the response, and then closes the
+// connection. Only the connection's open transaction is lost.
 type lateClose struct{ error }
 
 func (e lateClose) Unwrap() error { return e.error }

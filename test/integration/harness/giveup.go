@@ -20,10 +20,9 @@ const (
 	standstill = 500 * time.Millisecond
 )
 
-// GiveUp calls giveUp, for a statement that waits for a lock, and waits until db, which isn't the
-// statement's, tells that nothing of it waits any more. In MySQL somebody has to end it there: one
-// that nobody ends waits until the server gives it up. That fails the test, too, unless the machine or the server
-// stood still, so that it couldn't be ended in time.
+// GiveUp calls giveUp, for a statement that waits for a lock, and waits until ended reports that the statement no
+// longer waits. db must not be the statement's database handle. In MySQL somebody must kill the statement; otherwise it
+// waits until the server's timeout. A late end fails the test, unless the machine or the server stood still.
 func GiveUp(t testing.TB, db *sql.DB, giveUp func(), ended func() bool) {
 	t.Helper()
 	pauses := watchPauses(context.WithoutCancel(t.Context()), db)

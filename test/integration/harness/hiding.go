@@ -5,8 +5,7 @@ import (
 	"database/sql/driver"
 )
 
-// Hiding is a wrapper that keeps the driver it wraps to itself, so that sqlfence
-// doesn't find out which one it is.
+// Hiding is a wrapper that hides the wrapped driver, so that sqlfence can't identify the driver.
 type Hiding struct {
 	Name  string
 	Inner driver.Driver

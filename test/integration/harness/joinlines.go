@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// JoinLines joins the lines of a table of Markdown that have the same cells behind their first
-// one, so that the page shows what differs.
+// JoinLines joins the lines of a Markdown table that differ only in their first cell, so that the page shows the
+// differences.
 func JoinLines(table string) string {
 	var titles, cells []string
 	for line := range strings.Lines(table) {

@@ -19,11 +19,11 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// MySQL is the base of Bases, for tests and programs that write what it reads.
+// MySQL is the MySQL entry of Bases without translation, for tests and programs that use MySQL's SQL.
 var MySQL = Base{Name: "mysql", DriverName: "mysql", Dialect: sqlfence.MySQL, OneAtATime: true, AsWritten: true}
 
-// MySQLInterpolated is MySQL's driver with both of the settings that change what programs
-// see of it: it writes arguments into the text, and counts the rows that an UPDATE finds.
+// MySQLInterpolated is MySQL's driver with both settings that programs notice: the driver writes arguments into the
+// statement, and counts the rows that an UPDATE finds.
 var MySQLInterpolated = Base{Name: "mysql-interpolated", DriverName: "mysql", Dialect: sqlfence.MySQL, OneAtATime: true, AsWritten: true}
 
 // programs are the bases of [EachProgram].
@@ -108,7 +108,7 @@ func mysqlInMode(t testing.TB, mode string) string {
 	return MySQLWith(t, MySQLDatabase(t), func(c *mysql.Config) { c.Params = map[string]string{"sql_mode": mode} })
 }
 
-// mysqlAtLevel: MariaDB had another name for it before version 11.1.
+// mysqlAtLevel looks up the variable's name, because MariaDB before 11.1 uses tx_isolation.
 func mysqlAtLevel(t testing.TB, dsn string, level sql.IsolationLevel) string {
 	t.Helper()
 	var name, value string
@@ -184,12 +184,11 @@ func mysqlIssue(ctx context.Context, db *sql.DB) (int64, error) {
 	return r.LastInsertId()
 }
 
-// A transaction that waits, in what InnoDB tells of each.
+// mysqlWaiting matches a waiting transaction in InnoDB's status.
 var mysqlWaiting = regexp.MustCompile(`(?m)^LOCK WAIT .*\n(?:MariaDB|MySQL) thread id (\d+),`)
 
-// mysqlWaiters counts the others of the database that wait for a lock. information_schema can't tell:
-// it shows what it has shown before as long as somebody, of whatever database, has asked within a
-// tenth of a second.
+// mysqlWaiters counts the database's other sessions that wait for a lock. information_schema is no source: it repeats
+// its last result if any session of any database has queried it within a tenth of a second.
 func mysqlWaiters(t testing.TB, db *sql.DB, session int) (n int) {
 	t.Helper()
 	if !isMariaDB(t, db) { // which doesn't tell of who waits while the statement is planned

@@ -68,7 +68,7 @@ func (b Base) openNative(t testing.TB, dsn string, c *Counter, opts []sqlfence.O
 // natives are the *fencepgx.DB beneath databases, by *sql.DB.
 var natives sync.Map
 
-// Verify is verify.Check, which needs a connection of its own package.
+// Verify calls verify.Check, which needs a database/sql handle.
 func Verify(ctx context.Context, db *sql.DB) ([]verify.Finding, error) {
 	if under, ok := natives.Load(db); ok {
 		db = under.(*fencepgx.DB).SQL()
@@ -76,7 +76,7 @@ func Verify(ctx context.Context, db *sql.DB) ([]verify.Finding, error) {
 	return verify.Check(ctx, db)
 }
 
-// Fencepgx returns what a database that [Native] opened runs on; false for any other.
+// Fencepgx returns the fencepgx.DB under a database that [Native] opened; false for another database.
 func Fencepgx(db *sql.DB) (*fencepgx.DB, bool) {
 	under, ok := natives.Load(db)
 	if !ok {
@@ -138,7 +138,7 @@ func (c *nativeConn) Ping(ctx context.Context) error {
 	return c.fencedConn.Ping(ctx)
 }
 
-// unsent is what pgx's driver makes of an error behind which nothing was sent.
+// unsent returns driver.ErrBadConn for an error after which nothing was sent, as pgx's driver does.
 func unsent(err error) error {
 	if err != nil && pgconn.SafeToRetry(err) {
 		return driver.ErrBadConn

@@ -36,9 +36,8 @@ func (w *Watched) Clear(t *testing.T, mark int64) {
 	w.Counter.Reset()
 }
 
-// WantEvents fails the test unless the observer was told of one statement with the
-// error, or of none if target is nil. A statement that can't be guarded is told
-// when it is prepared and when it is executed.
+// WantEvents fails the test unless the observer got one event with the error, or no event if target is nil. An
+// unguardable statement gives an event at Prepare and an event at execution.
 func (w *Watched) WantEvents(t *testing.T, query string, target error) {
 	t.Helper()
 	if target == nil {

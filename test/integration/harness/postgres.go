@@ -126,8 +126,8 @@ func (o *ownDatabase) drop() error {
 	return execOnce(db, "DROP DATABASE "+o.name+" WITH (FORCE)")
 }
 
-// execOnce creates and drops databases. For that the server waits for 5 s until others have left, and
-// one that stands still hasn't yet.
+// execOnce creates and drops databases, and repeats after 55006. The server waits 5 s for other sessions to leave,
+// which a paused session doesn't.
 func execOnce(db *sql.DB, query string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()

@@ -45,9 +45,9 @@ type Server struct {
 	log     strings.Builder
 }
 
-// serverConf keeps a server small. Without fsync a crash of the machine would lose
-// data; a killed server loses only what it hasn't handed to the system. Its shared memory is a file in its folder,
-// because a killed server leaves that behind.
+// serverConf keeps a server small. Without fsync a crash of the machine would lose data; a killed server loses only
+// unwritten buffers. The shared memory is a file in the server's folder, because a killed server doesn't remove its
+// shared memory.
 const serverConf = `
 listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
@@ -133,7 +133,7 @@ func ServerPrograms(t *testing.T) string {
 	return ""
 }
 
-// credential is that of the first of the users that there is.
+// credential returns the credential of the first existing user.
 func credential(t *testing.T, names ...string) *syscall.Credential {
 	t.Helper()
 	for _, name := range names {
@@ -177,7 +177,7 @@ func (s *Server) Configure(t *testing.T, conf string) {
 	}
 }
 
-// Signal writes one of the files that tell a server how to start.
+// Signal creates a signal file, which sets how the server starts.
 func (s *Server) Signal(t *testing.T, name string) {
 	t.Helper()
 	file := filepath.Join(s.data(), name)
@@ -206,7 +206,7 @@ func (s *Server) Start(t *testing.T) {
 	}
 }
 
-// StartAgain is Start where it ran before, so that who was connected finds it.
+// StartAgain starts the server on its former port, so that clients can reconnect.
 func (s *Server) StartAgain(t *testing.T) {
 	t.Helper()
 	if !s.start(t) {
@@ -296,7 +296,7 @@ func (s *Server) Kill(t *testing.T) {
 	})
 }
 
-// CopyTo replaces the other server's data by those of s, which doesn't run.
+// CopyTo replaces the other server's data with the data of s. s must be stopped.
 func (s *Server) CopyTo(t *testing.T, other *Server) {
 	t.Helper()
 	if err := os.RemoveAll(other.data()); err != nil {
@@ -308,7 +308,7 @@ func (s *Server) CopyTo(t *testing.T, other *Server) {
 	}
 }
 
-// Follow makes s a copy of the primary that streams from it, and starts it.
+// Follow makes s a streaming standby of the primary, and starts s.
 func (s *Server) Follow(t *testing.T, primary *Server) {
 	t.Helper()
 	primary.Stop(t)
@@ -319,7 +319,7 @@ func (s *Server) Follow(t *testing.T, primary *Server) {
 	s.Start(t)
 }
 
-// CutOff waits until s, a standby, has all that its primary has, and then has it get nothing more.
+// CutOff waits until the standby s has replayed all records of its primary, and then stops the replication.
 func (s *Server) CutOff(t *testing.T, primary *Server) {
 	t.Helper()
 	at := primary.Ask(t, "SELECT pg_logical_emit_message(true, 'sqlfence', 'here')::text") // flushed with its commit
@@ -351,7 +351,7 @@ func (s *Server) Open(t *testing.T, b Base) (*sql.DB, func()) {
 	return db, func() { _ = db.Close() }
 }
 
-// Ask returns the one value that a query gives.
+// Ask returns the single value of a query.
 func (s *Server) Ask(t *testing.T, query string, args ...any) (value string) {
 	t.Helper()
 	db, done := s.Open(t, Base{DriverName: "pgx", AsWritten: true})

@@ -103,13 +103,12 @@ func (s *Shop) Raise(t testing.TB, name string, value int64) {
 	s.Exec(t, "INSERT INTO fencing_tokens (name, token) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET token = excluded.token", name, value)
 }
 
-// Issue takes the next token of the books. It does so by plain SQL, which the
-// tests of the guards can rely on.
+// Issue takes the next token of the books by plain SQL, so that the tests of guards don't depend on package tokens.
 func (s *Shop) Issue(ctx context.Context) (value int64, err error) {
 	return dialects[s.Dialect].issue(ctx, s.Plain)
 }
 
-// Updated is how often the database counts a row that a write has changed.
+// Updated returns the count that the database reports for one row that a write has changed.
 func (b Base) Updated(w Write) int64 {
 	if w.Name == "upsert" {
 		return dialects[b.Dialect].upserts

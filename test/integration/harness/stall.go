@@ -39,8 +39,8 @@ func NewStall(t *testing.T, dsn string) *Stall {
 	return s
 }
 
-// goroutines returns how many goroutines there are besides the Stall's own, and as many of a driver that says farewell to
-// a connection.
+// goroutines returns the number of goroutines without the Stall's, and without an equal number of a driver's goroutines
+// that close connections.
 func (s *Stall) goroutines() int { return runtime.NumGoroutine() - 2*int(s.passing.Load()) }
 
 // Begin stops the network.
@@ -67,8 +67,8 @@ func (s *Stall) wait([]byte) {
 	}
 }
 
-// Callers is how many callers of [Stall.StandStill] try at a time. A short run runs beside others, and has fewer, so that
-// they are answered within their deadlines.
+// Callers returns the number of concurrent callers of [Stall.StandStill]. A short run shares the machine with other
+// tests, and has fewer callers, so that calls finish within their deadlines.
 func Callers() int {
 	if testing.Short() {
 		return 10
@@ -76,11 +76,11 @@ func Callers() int {
 	return 50
 }
 
-// StandStill has the network of db stand still for a time, while callers with deadlines of 100 ms try again and again.
-// use returns what they call for a database, which reports whether it succeeded. Afterwards they have to succeed about
-// as often as callers of a new pool beside them, since the machine may be busier than before. A query has to be answered,
-// and there have to be about as many goroutines and sessions as before. admin is a way around the network.
-// It returns how often calls have succeeded.
+// StandStill stops the network of db for a time, while callers with deadlines of 100 ms try again and again. use
+// returns the call for a database, which reports its success. After the stall the callers must succeed about as often
+// as concurrent callers of a new pool, since the machine may be busier than before. A query must succeed, and the
+// numbers of goroutines and sessions must be about the same as before. admin bypasses the network. StandStill returns
+// the number of successful calls.
 func (s *Stall) StandStill(
 	t *testing.T, b Base, admin, db *sql.DB, stall time.Duration, use func(db *sql.DB) (try func(ctx context.Context, caller int) bool),
 ) (succeeded int64) {

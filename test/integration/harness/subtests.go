@@ -11,9 +11,9 @@ type Subtests struct {
 	started, ended int
 }
 
-// Run calls t.Run. The subtest counts as run if it reaches its end. It doesn't if -run or -skip leaves it out, if it
-// skips itself, or if it ends by FailNow. A subtest that judges subtests of its own calls NeedAll for them, and so
-// doesn't count if one of them hasn't run.
+// Run calls t.Run. The subtest counts as run if it reaches its end. A subtest doesn't count if -run or -skip excludes
+// the subtest, or if the subtest skips itself or ends by FailNow. A subtest with nested subtests calls NeedAll, and
+// doesn't count unless all nested subtests have run.
 func (s *Subtests) Run(t *testing.T, name string, test func(t *testing.T)) (passed bool) {
 	t.Helper()
 	s.mu.Lock()

@@ -15,7 +15,7 @@ type Tally struct {
 // kept counts the things of one kind.
 type kept struct{ opened, open, again, orphans int }
 
-// opened is one thing that is to be closed once.
+// opened is an object that must be closed exactly once.
 type opened struct {
 	tally    *Tally
 	kind     *kept
@@ -36,8 +36,7 @@ func (t *Tally) open(kind *kept, conn *opened) *opened {
 	return o
 }
 
-// close notes that a thing was closed. A connection leaves those of its things
-// that are still open as orphans.
+// close records that an object was closed. When a connection closes, its open objects become orphans.
 func (o *opened) close() {
 	o.tally.mu.Lock()
 	defer o.tally.mu.Unlock()
@@ -57,9 +56,8 @@ func (o *opened) close() {
 	}
 }
 
-// Leaks tells what is open, of which conns connections may be. Orphaned
-// statements are database/sql's own: it forgets one that is closed at the moment
-// in which its connection is found to be too old.
+// Leaks returns the open objects, of which conns may be connections. Orphaned statements are a defect of database/sql:
+// it forgets a statement that is closed while its connection is found to be too old.
 func (t *Tally) Leaks(conns int) (leaks []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,8 +84,8 @@ func (t *Tally) String() string {
 		t.conns.opened, t.stmts.opened, t.stmts.orphans, t.rows.opened, t.tx.opened)
 }
 
-// rows counts rows of the base driver. What they can do beyond the least is
-// hidden then, so they are only where the counter is quiet.
+// rows counts rows of the base driver. Counted rows hide the optional interfaces, so rows are counted only if the
+// counter is quiet.
 func (c *Counter) rows(conn *opened, rows driver.Rows, err error) (driver.Rows, error) {
 	if err != nil || !c.Quiet {
 		return rows, err
@@ -95,7 +93,7 @@ func (c *Counter) rows(conn *opened, rows driver.Rows, err error) (driver.Rows, 
 	return TalliedRows{rows, c.Tally.open(&c.Tally.rows, conn)}, nil
 }
 
-// TalliedRows are rows that are counted until they are closed.
+// TalliedRows counts as open rows until Close.
 type TalliedRows struct {
 	driver.Rows
 	open *opened
@@ -114,7 +112,7 @@ func (c *Counter) tx(conn *opened, tx driver.Tx, err error) (driver.Tx, error) {
 	return TalliedTx{tx, c.Tally.open(&c.Tally.tx, conn)}, nil
 }
 
-// TalliedTx is a transaction that is counted until it ends.
+// TalliedTx counts as an open transaction until Commit or Rollback.
 type TalliedTx struct {
 	driver.Tx
 	open *opened

@@ -224,8 +224,8 @@ func (s translatedStmt) QueryContext(ctx context.Context, args []driver.NamedVal
 	return s.translatableStmt.QueryContext(ctx, ordered(args, s.order))
 }
 
-// ordered returns the arguments in the order of the placeholders. Where their number is wrong
-// it leaves them as they are, for the driver to say so.
+// ordered returns the arguments in the order of the placeholders. With a wrong number of arguments ordered returns args
+// unchanged, and the driver reports the error.
 func ordered(args []driver.NamedValue, order []int) []driver.NamedValue {
 	if len(order) == 0 {
 		return args

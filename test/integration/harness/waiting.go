@@ -61,8 +61,8 @@ func (s *Shop) Block(t *testing.T, w Write) *Blocker {
 	return b
 }
 
-// WantBlocked waits until somebody waits for a lock that the session pid holds.
-// It fails the test if done is closed before, which means that nobody will.
+// WantBlocked waits until another session waits for a lock of the session pid. The test fails if done is closed first,
+// because the statement then went on without waiting.
 func (s *Shop) WantBlocked(t *testing.T, pid int, done <-chan struct{}) {
 	t.Helper()
 	Eventually(t, "somebody waits for the lock", func() bool {

@@ -148,8 +148,8 @@ func WantConflict(t testing.TB, err error, expected, current int64) {
 	}
 }
 
-// RefusedUnderLoad holds for what a write may come to, besides success, when
-// others write at the same time. None of these has changed anything.
+// RefusedUnderLoad reports whether err is an expected error of a write under concurrent writes. A write with such an
+// error has changed nothing.
 func RefusedUnderLoad(err error) bool {
 	if slices.Contains([]uint16{1020, 1062, 1205, 1213}, mysqlNumber(err)) { // the same of MySQL's
 		return true

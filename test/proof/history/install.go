@@ -12,8 +12,8 @@ import (
 const Own = "fencing_tokens"
 
 // Install creates the table of the events and the triggers that fill it. A ledger is a table with the columns name and
-// token; with sqlfence's ledger the triggers record leases as well. Install bypasses the fence, and must run after the
-// fence has created its tables.
+// token; with sqlfence's ledger the triggers record leases as well. db must bypass the fence, and the fence must have
+// created its tables.
 func Install(ctx context.Context, db *sql.DB, database string, tables []Table, ledger string) error {
 	d, ok := dialects[database]
 	if !ok {

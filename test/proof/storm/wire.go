@@ -186,7 +186,7 @@ func (l *link) isHole() bool {
 	return b == Hole
 }
 
-// pass copies the bytes that judge admits from one side to the other.
+// pass copies a connection's bytes to the peer, as far as judge admits.
 func (l *link) pass(to, from net.Conn, judge func(piece []byte) (send int, goOn bool)) {
 	buf := make([]byte, 64<<10)
 	for {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An application is somebody else's program, and what has to be changed in it.
+// An application is a program of another project, with the edits that fence it.
 type application struct {
 	name     string
 	module   string

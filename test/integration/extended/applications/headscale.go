@@ -1,7 +1,7 @@
 package main
 
-// Its migrations run through the database that it opens first. It has to be opened
-// once more after them.
+// headscale's migrations run through the first database handle. headscale must open the database again after the
+// migrations.
 var headscale = application{
 	name:     "headscale",
 	module:   "github.com/juanfont/headscale",

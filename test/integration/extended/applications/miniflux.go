@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Its tests are clients of its server, which runs beside them.
+// miniflux's tests are clients of its server, which runs as a separate process.
 var miniflux = application{
 	name:     "miniflux",
 	module:   "miniflux.app/v2",

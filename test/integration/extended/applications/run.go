@@ -27,7 +27,7 @@ func (w *workspace) build() error {
 	return w.command(os.Stderr, "go", "test", "-c", "-vet=off", "-o", filepath.Join(w.dir, "application.test"), "./"+w.app.tests).Run()
 }
 
-// run runs the tests in a mode. Quietly, it has no events, and its time counts.
+// run runs the tests in a mode. A quiet run records no events, and its time is measured.
 func (w *workspace) run(mode string, quiet bool) (*result, error) {
 	dir, err := os.MkdirTemp("", "application")
 	if err != nil {

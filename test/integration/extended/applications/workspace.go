@@ -62,7 +62,7 @@ func download(module string) (dir string, err error) {
 	return got.Dir, err
 }
 
-// makeWritable undoes what the module cache does to its files.
+// makeWritable makes copied files of the module cache writable.
 func makeWritable(dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

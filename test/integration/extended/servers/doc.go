@@ -1,4 +1,4 @@
-// Package servers tests sqlfence on servers that speak the protocol of a known database, and aren't it. It is
-// a module of its own, as such a server requires very much. That servers are refused by their names is tested
-// in test/integration/promises/guarantees, on the databases themselves.
+// Package servers tests sqlfence on servers that only imitate the protocol of a known database. The package is a
+// separate module, because such a server has many dependencies. test/integration/promises/guarantees tests the refusal
+// of servers by name, on the known databases.
 package servers

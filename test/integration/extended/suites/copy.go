@@ -186,7 +186,7 @@ func wrapFile(file string) (pkg string, changed bool, err error) {
 	return pkg, true, os.WriteFile(file, b.Bytes(), 0o644)
 }
 
-// isRaw tells a call of sql.Conn's Raw by its looks.
+// isRaw reports whether a call looks like a call of sql.Conn's Raw.
 func isRaw(call *ast.CallExpr) bool {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || sel.Sel.Name != "Raw" || len(call.Args) != 1 {
@@ -196,7 +196,7 @@ func isRaw(call *ast.CallExpr) bool {
 	return ok
 }
 
-// sqlName returns what a file calls database/sql, or "".
+// sqlName returns a file's import name of database/sql, or "".
 func sqlName(tree *ast.File) string {
 	for _, i := range tree.Imports {
 		if path, err := strconv.Unquote(i.Path.Value); err != nil || path != "database/sql" {

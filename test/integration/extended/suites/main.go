@@ -1,7 +1,6 @@
-// Suites runs the drivers' own tests twice, raw and with sqlfence around the
-// driver, nothing registered, and tells what differs. It takes the drivers at
-// the versions of this module from the module cache and changes copies of them
-// in a temporary folder: each sql.Open and sql.OpenDB opens through sqlfence.
+// Suites runs the drivers' own tests twice, raw and with sqlfence around the driver, nothing registered, and reports
+// the differences. The program copies the drivers, at this module's versions, from the module cache into a temporary
+// folder, and changes each sql.Open and sql.OpenDB to open through sqlfence.
 //
 // Run it with make suites; it needs the servers that scripts/driver-suites starts.
 package main
@@ -116,8 +115,8 @@ func (s suite) compare(root, tmp, keep string) (outcome, error) {
 	return o, nil
 }
 
-// onlyWrapped returns the tests that pass raw and not wrapped, those left out
-// apart. Of a test and its subtests the subtests are told.
+// onlyWrapped returns the tests that pass raw and fail wrapped, without the tests of leftOut. If a subtest fails, the
+// subtest is returned instead of its test.
 func (o outcome) onlyWrapped() []string {
 	var names []string
 	for _, name := range o.raw.names() {

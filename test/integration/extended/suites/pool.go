@@ -70,7 +70,7 @@ func withoutTests(file string, tests []leftOut) (string, error) {
 	return string(text), nil
 }
 
-// fencedPool stands in for package pgxpool. A table is registered, so that texts are read.
+// fencedPool stands in for package pgxpool. A table is registered, so that sqlfence parses the statements.
 const fencedPool = `package pgxpool
 
 import (

@@ -85,15 +85,14 @@ func (s suite) left(name string) bool {
 	})
 }
 
-// environment makes what the tests need, and returns the variables that name it.
-// remove removes it.
+// environment creates the databases of the tests, and returns the variables that name them. remove removes the
+// databases.
 func (s suite) environment() (env []string, remove func(), err error) {
 	if s.database != nil {
 		env, err = s.database()
 		return env, func() {}, err
 	}
-	// In memory where that can be had: tests of SQLite write tens of thousands of
-	// transactions to files.
+	// /dev/shm is preferred, because tests of SQLite write tens of thousands of transactions to files.
 	memory := "/dev/shm"
 	if _, err := os.Stat(memory); err != nil {
 		memory = ""

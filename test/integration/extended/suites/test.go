@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// results say how each test and subtest ended: "pass", "fail" or "skip". One
-// that never ended, because the program did, has "fail".
+// results say how each test and subtest ended: "pass", "fail" or "skip". A test that the program's end cut short has
+// "fail".
 type results map[string]string
 
 func (r results) names() []string { return slices.Sorted(maps.Keys(r)) }
@@ -29,8 +29,7 @@ func (r results) count(result string) (n int) {
 	return n
 }
 
-// test runs the suite in a folder. Some tests end the program when they have to
-// wait too long; then it is run again.
+// test runs the suite in a folder. Some tests end the program after waiting too long; the suite then runs again.
 func (s suite) test(dir string, env []string, wrapped bool, keep string) (res results, err error) {
 	for range 4 {
 		var whole bool

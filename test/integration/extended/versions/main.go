@@ -1,10 +1,10 @@
-// Program versions runs the tests of what sqlfence promises on other versions of the servers than the system's. Run it by
+// Program versions runs the tests of sqlfence's promises on server versions other than the system's. Run it by
 //
 //	make versions
 //
-// scripts/with-version knows which there are, and unpacks them. The program compiles the tests once, runs them on one
-// server after the other, and writes what it found into results.json and docs/data/servers.md. Servers and
-// packages that weren't run keep what an earlier run has found.
+// scripts/with-version lists and unpacks the versions. The program compiles the tests once, runs them on one server
+// after the other, and writes the results into results.json and docs/data/servers.md. Servers and packages that weren't
+// run keep their earlier results.
 package main
 
 import (

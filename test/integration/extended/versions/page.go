@@ -17,7 +17,8 @@ import (
 // A row is a line of the page's table that no run tells.
 type row struct{ servers, state, how string }
 
-// hosted are known by what they say of themselves; test/integration/promises/guarantees has their texts.
+// hosted is the row of servers that sqlfence knows by their version strings, which test/integration/promises/guarantees
+// lists.
 var hosted = row{
 	"other versions; Percona Server, Percona Distribution; Aurora, RDS, Cloud SQL, AlloyDB, Azure, Neon, HeatWave and " +
 		"similar hosts of PostgreSQL, MySQL or MariaDB",
@@ -39,7 +40,7 @@ var modes = []row{
 var missing = row{"PostgreSQL 12 and older; MariaDB 10.6, 11.4; MySQL 8.0, 8.4", "unknown",
 	"not run, because no package was at hand. sqlfence accepts them"}
 
-// lacking is what a server has no statements for, by the tests that fail there.
+// lacking holds, for each server, a feature without server support and the tests that fail without this feature.
 var lacking = map[string]struct {
 	what  string
 	tests *regexp.Regexp
@@ -48,7 +49,7 @@ var lacking = map[string]struct {
 		regexp.MustCompile("^tokens Test(Delete|TheDatabaseKeepsTheFloor|TenMillionNames|Storm)")},
 }
 
-// lacks reports whether a test fails for what the server has no statements for.
+// lacks reports whether a test fails because the server lacks the statements for it.
 func lacks(r *Result, test string) bool {
 	l, ok := lacking[r.Server+" "+series(r.Version)]
 	return ok && l.tests.MatchString(test)
@@ -100,7 +101,7 @@ func (r *Result) row() row {
 	return row{r.Server + " " + r.Version, state, how}
 }
 
-// names are those of the servers that a dialect refuses, each once: not of one that has a row of its own.
+// names returns the servers that a dialect refuses, each once, without servers that have a separate row.
 func names(d *session.Dialect) (all []string) {
 	for _, s := range d.Others {
 		known := slices.ContainsFunc(modes, func(m row) bool { return strings.HasPrefix(m.servers, s.Name) })
@@ -152,7 +153,7 @@ func writePage(checkout string) error {
 	return os.WriteFile(name, []byte(want), 0o644)
 }
 
-// series returns the versions that one stands for: of PostgreSQL by one number, of the others by two.
+// series returns a version's release series: one number for PostgreSQL, two numbers for other servers.
 func series(version string) string {
 	parts := strings.Split(version, ".")
 	if len(parts) < 3 {

@@ -110,7 +110,7 @@ func (r Result) add(name string, o Outcome) error {
 	return os.WriteFile(resultsFile, append(text, '\n'), 0o644)
 }
 
-// ask asks the server what it is, and returns which subtests have no part in it.
+// ask queries the server's name and version, and returns the pattern of subtests to skip.
 func ask() (r Result, skip string, err error) {
 	r.Date = time.Now().Format(time.DateOnly)
 	driver, dsn := "pgx", os.Getenv("SQLFENCE_POSTGRES_DSN")

@@ -1,6 +1,5 @@
-// Package fenced opens an application's database in one of several ways, which the
-// environment names. The parent program copies it into the application, whose own lines
-// only call it.
+// Package fenced opens an application's database in the mode that the environment names. The parent program copies the
+// package into the application; edits in the application only call the package.
 //
 //	FENCED_MODE     alone, unregistered, row, ledger, stale-row or stale-ledger
 //	FENCED_TABLES   the tables to register, separated by commas
@@ -34,10 +33,9 @@ var (
 	migrated sync.Map // by place: that Open fences next
 )
 
-// Open opens the application's database. Until its migrations have run, which a missing
-// table or FENCED_MIGRATES tells, a Bypass lets them through. After them it is fenced: the
-// fence columns or the ledger are made, and a token is issued for all writes. A database in
-// memory becomes a file, for other processes to reach.
+// Open opens the application's database. A missing table or FENCED_MIGRATES shows that migrations haven't run, and a
+// Bypass lets the migrations through. Afterwards Open creates the fence columns or the ledger, and issues a token for
+// all writes. A database in memory becomes a file, for other processes to reach.
 func Open(driverName, dsn string) (*sql.DB, error) {
 	dsn, err := onDisk(dsn)
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// writesBefore are the writes that a holder makes before it is superseded, so that there
-// is something to overwrite.
+// writesBefore is the number of a holder's writes before a newer token supersedes the holder, so that there are rows to
+// overwrite.
 const writesBefore = 3
 
-// The other process writes after each pause, and waits that long for its turn. It rests once
-// the application hasn't written for a while.
+// The other process writes after each pause, waits up to turn for the application's transactions, and rests once the
+// application hasn't written for a while.
 const (
 	pause = 2 * time.Millisecond
 	turn  = 200 * time.Millisecond
 	while = 100 * time.Millisecond
 )
 
-// A holder holds the token for all of the application's writes. A late one is superseded
-// after some of them, and goes on writing.
+// A holder holds the token for all of the application's writes. A late holder is superseded after some writes, and
+// continues to write.
 type holder struct {
 	mark   *mark
 	events *log
@@ -37,7 +37,7 @@ type holder struct {
 	superseded atomic.Pointer[superseded] // nil until then
 }
 
-// superseded is another's token, and what the tables held when it was issued.
+// superseded holds the other process's token, and the tables' content when the token was issued.
 type superseded struct {
 	newer  sqlfence.Token
 	before map[string]string
@@ -105,7 +105,7 @@ func (h *holder) goOn(newer sqlfence.Token) {
 	}
 }
 
-// take notes what the tables hold once the other process has written them.
+// take stores the tables' content after the other process has written the rows.
 func (h *holder) take(newer sqlfence.Token, patience time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -124,7 +124,7 @@ func (h *holder) isLate() bool {
 	return h.superseded.Load() != nil
 }
 
-// compare tells if anything of what was there when the holder was superseded has changed.
+// compare reports rows that have changed since the holder was superseded.
 func (h *holder) compare() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

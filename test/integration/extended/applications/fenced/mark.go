@@ -88,9 +88,8 @@ func (m *mark) issue(patience time.Duration) (sqlfence.Token, error) {
 	return store.Issue(ctx, resource)
 }
 
-// take lets another process write each row under its token. It fails, and nothing has
-// happened, while a transaction of the application's is open that has written: the caller
-// may be in it.
+// take writes each row under another process's token. take fails without effect while a transaction of the application
+// with writes is open, because the caller may be inside this transaction.
 func (m *mark) take(newer sqlfence.Token, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

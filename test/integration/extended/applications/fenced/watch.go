@@ -87,7 +87,7 @@ func (w watch) asked(ctx context.Context, query string) context.Context {
 	return context.WithValue(ctx, lateKey{}, &lateQuery{text: query})
 }
 
-// RowsNext counts the rows that a late query changes: it is a write that returns them.
+// RowsNext counts the changed rows of a late query, which is a write with RETURNING.
 func (w watch) RowsNext(ctx context.Context, rows driver.Rows, dest []driver.Value) error {
 	err := rows.Next(dest)
 	if late, ok := ctx.Value(lateKey{}).(*lateQuery); ok {

@@ -1,5 +1,5 @@
-// Package sqlcstore holds what sqlc generates its packages from. The
-// schemas are also those of the tests' tables.
+// Package sqlcstore holds the input from which sqlc generates packages. The tests create their tables from the same
+// schemas.
 package sqlcstore
 
 import _ "embed"

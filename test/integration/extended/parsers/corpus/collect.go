@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A statement is a distinct one, and what becomes of it.
+// A statement is a distinct statement of the corpus, with its verdicts.
 type statement struct {
 	Database string             `json:"database"`
 	Module   string             `json:"module"`
@@ -71,9 +71,8 @@ func queryNames(found []text) map[string]bool {
 	return names
 }
 
-// sqlTexts returns the statements of .sql files that programs send: those of sqlc and of
-// others that name each statement in a comment, but for those that are in Go code, too,
-// and files that a string embeds.
+// sqlTexts returns the statements of .sql files that programs send: files that name each statement in a comment, as for
+// sqlc, and embedded files. Statements that Go code also contains are left out.
 func sqlTexts(files []file, inGo map[string]bool) (found []text) {
 	sent := embeds(files)
 	for _, f := range files {
@@ -111,7 +110,7 @@ func embeds(files []file) map[string]bool {
 	return names
 }
 
-// text adds what a text is for one database.
+// text adds the statements of a text for one database.
 func (s *summary) text(m module, t text, db database, known tables) {
 	if why := t.isLeft(); why != "" {
 		s.leave(why, looksLikeWrite(t.sql))
@@ -184,7 +183,7 @@ func (s *summary) valid(m module, t text, sql string, db database, known tables)
 	s.statements = append(s.statements, st)
 }
 
-// leave counts a text that is left out, if it would be one to count.
+// leave counts an omitted text if counts is set.
 func (s *summary) leave(why string, counts bool) bool {
 	if counts {
 		s.left[why]++

@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// A database is one of those that statements are collected for.
+// A database is a database for which the corpus collects statements.
 type database struct {
 	name   string
 	listed string   // in the list of modules
@@ -20,10 +20,10 @@ var others = []string{"mysql", "mariadb", "mssql", "sqlserver", "oracle", "click
 	"snowflake", "bigquery", "redshift", "duckdb", "databricks", "cloudspanner", "elasticsearch", "crdb", "cockroach",
 	"cockroachdb", "tidb", "mongodb", "deltalake", "azuresynapse", "neo4j", "hive", "trino"}
 
-// A set says which of the databases are in it.
+// A set holds some of the databases.
 type set [len(databases)]bool
 
-// listedAs returns the database that the list of modules calls so.
+// listedAs returns the database with a name in the list of modules.
 func listedAs(name string) (s set, ok bool) {
 	for i, db := range databases {
 		s[i] = db.listed == name
@@ -32,7 +32,7 @@ func listedAs(name string) (s set, ok bool) {
 	return s, ok
 }
 
-// namedIn returns the databases that a word is of; other holds for one of neither.
+// namedIn returns the databases that a word names; other reports a word of a third database.
 func namedIn(word string) (s set, other bool) {
 	for i, db := range databases {
 		s[i] = slices.Contains(db.words, word)
@@ -40,7 +40,7 @@ func namedIn(word string) (s set, other bool) {
 	return s, slices.Contains(others, word)
 }
 
-// or returns what is in one of the sets.
+// or returns the union of the sets.
 func (s set) or(t set) set {
 	for i := range s {
 		s[i] = s[i] || t[i]
@@ -48,7 +48,7 @@ func (s set) or(t set) set {
 	return s
 }
 
-// and returns what is in both sets.
+// and returns the intersection of the sets.
 func (s set) and(t set) set {
 	for i := range s {
 		s[i] = s[i] && t[i]

@@ -3,18 +3,17 @@
 //
 //	go run . -modules modules.txt -out /tmp/corpus
 //
-// It fetches the modules of a list with the go command, finds SQL in their constants and
-// in their .sql files, and counts those statements that the database's own parser accepts
-// and that write rows. The tables that a statement writes to are registered one by one
-// with RowFence, with Ledger, and with Key of the table's primary key.
+// Corpus fetches the modules of a list with the go command, finds SQL in their constants and in their .sql files, and
+// counts those statements that the database's own parser accepts and that write rows. The tables that a statement
+// writes to are registered one by one with RowFence, with Ledger, and with Key of the table's primary key.
 //
-// The folder of -out gets counts.md, which is kept beside this file and has counts only;
-// report.md, with an example of each class; and statements.jsonl, with every statement.
-// These two hold other people's SQL and are not to be committed.
+// The folder of -out gets counts.md, with counts only, which is committed next to this file; report.md, with an example
+// of each class; and statements.jsonl, with every statement. report.md and statements.jsonl hold other projects' SQL
+// and must not be committed.
 //
-// # What it is not
+// # Limits
 //
-// It doesn't see statements that a program composes while it runs, as an ORM does, and
-// it runs none. Where a Go format has a gap at the place of a table, a number or a list,
-// the gap is filled; other statements with gaps are counted and left out.
+// Corpus doesn't see statements that a program composes at run time, as an ORM does, and executes no statement. Where a
+// Go format has a gap at the place of a table, a number or a list, the gap is filled; other statements with gaps are
+// counted and left out.
 package main

@@ -2,9 +2,8 @@ package main
 
 import "strings"
 
-// fill puts something plausible into the gaps of a text: a name where a table or a column
-// stands, a number for a number and in lists. Another gap can be anything, such as a
-// list of columns: what is the word before it?
+// fill puts something plausible into the gaps of a text: a name where a table or a column stands, a number for a number
+// and in lists. For any other gap, such as a list of columns, unknown is the word before the gap.
 func fill(sql string) (filled, unknown string) {
 	var b strings.Builder
 	for {

@@ -67,7 +67,7 @@ func judge(o oracle, sql string, r reading, known tables, how ruling) (verdict, 
 	return guarded(o, r, plan), true
 }
 
-// guarded checks that a plan guards what the parser finds, and that its text is valid.
+// guarded checks that a plan guards the writes that the parser finds, and that the guarded text is valid.
 func guarded(o oracle, r reading, plan *rewrite.Plan) verdict {
 	if len(plan.Targets) != len(r.writes) {
 		return verdict{"wrong", "guarded with other targets than the parser finds", ""}

@@ -16,7 +16,7 @@ type module struct {
 	scopes        []scope
 }
 
-// A scope says which databases what is under a folder is for.
+// A scope holds the databases that the files under a folder are for.
 type scope struct {
 	under     string // empty for all of the module
 	databases set

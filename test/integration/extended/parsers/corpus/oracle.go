@@ -17,7 +17,7 @@ type oracle interface {
 	accept(sql string) string
 }
 
-// A reading is what the parser says of a text.
+// A reading is the parser's result for a text.
 type reading struct {
 	statements int
 	defines    bool     // tables, indexes or other parts of the schema
@@ -36,7 +36,7 @@ type write struct {
 	items   []string // what each column gets in the first row: a kind of expression
 }
 
-// functionKind names a function if it is the database's own.
+// functionKind names a built-in function; other functions share one kind.
 func functionKind(name string) string {
 	own := []string{"gen_random_uuid", "uuid_generate_v4", "nextval", "unnest", "now", "timezone", "coalesce",
 		"json_extract", "random", "randomblob", "hex", "lower", "max", "min", "md5", "datetime", "last_insert_rowid"}

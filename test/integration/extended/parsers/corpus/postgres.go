@@ -21,7 +21,7 @@ type (
 
 func (postgres) dialect() dialect.Dialect { return dialect.Postgres }
 
-// warm: the first parser writes what all others read, its runtime's version, without a lock.
+// warm runs the first parser alone, because it writes the runtime's version, which all parsers read, without a lock.
 var warm sync.Once
 
 func (postgres) parse(sql string) (list, bool) {
@@ -125,7 +125,7 @@ func (p postgres) insert(n any, name string) write {
 	return w
 }
 
-// kind says what an expression is, as far as it matters for finding out its value.
+// kind returns the kind of an expression, as far as the kind matters for finding the value.
 func (p postgres) kind(e any) string {
 	o, _ := e.(object)
 	for kind, n := range o {

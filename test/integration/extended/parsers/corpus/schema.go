@@ -9,7 +9,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// A table is what a module's own DDL says of one.
+// A table is a table's definition in a module's DDL.
 type table struct {
 	key    []string          // the columns of the primary key
 	origin map[string]string // what gives a column a value where the statement doesn't; "" for nothing
@@ -24,7 +24,7 @@ var (
 	own     = regexp.MustCompile(`(?i)alter\s+table\s+(?:only\s+)?(?:"?\w+"?\.)?"?(\w+)"?\s+alter\s+column\s+"?(\w+)"?\s+(?:set\s+default\s+nextval|add\s+generated)`)
 )
 
-// read notes the tables that a text creates, as one of the databases reads them.
+// read adds the tables that a text creates, as parsed by one of the databases.
 func (t tables) read(text string, o oracle) {
 	for _, at := range creates.FindAllStringIndex(text, -1) {
 		sql := statementAt(text[at[0]:])

@@ -74,7 +74,7 @@ func (s sqlite) insert(stmt *ast.InsertStmt) write {
 	return w
 }
 
-// kind says what an expression is, as far as it matters for finding out its value.
+// kind returns the kind of an expression, as far as the kind matters for finding the value.
 func (s sqlite) kind(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BindParam:

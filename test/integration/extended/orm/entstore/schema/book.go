@@ -1,4 +1,4 @@
-// Package schema says what a book is; package entstore is generated from it.
+// Package schema defines a book; package entstore is generated from schema.
 package schema
 
 import (
@@ -10,8 +10,8 @@ import (
 // Book is a row of the table books.
 type Book struct{ ent.Schema }
 
-// Fields of a book. The fence column is Immutable, so that no update writes it,
-// and Nillable, so that no create does.
+// Fields returns the columns of a book. The fence column is Immutable, so no update writes the column, and Nillable, so
+// no create writes the column.
 func (Book) Fields() []ent.Field {
 	return []ent.Field{
 		field.String("isbn").Unique(),
@@ -23,7 +23,7 @@ func (Book) Fields() []ent.Field {
 	}
 }
 
-// Edges of a book: the books that follow it.
+// Edges returns the relation from a book to its sequels.
 func (Book) Edges() []ent.Edge {
 	return []ent.Edge{
 		edge.To("sequels", Book.Type).From("prequel").Field("prequel_id").Unique(),
