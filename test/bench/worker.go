@@ -168,7 +168,7 @@ func (f *fleet) slice(ctx context.Context, calls int, alone bool) (sample, error
 	return sum(samples), errors.Join(errs...)
 }
 
-// sum adds up the samples of processes that ran concurrently.
+// sum merges the samples of processes that ran concurrently.
 func sum(samples []sample) sample {
 	total := samples[0]
 	for _, s := range samples[1:] {

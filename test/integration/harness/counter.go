@@ -79,7 +79,8 @@ type CountingConnector struct {
 // Driver returns the driver that counts.
 func (cc *CountingConnector) Driver() driver.Driver { return cc.Counting }
 
-// Connect opens a connection that is counted. Connect fails for a driver that lacks an interface of [fullConn].
+// Connect opens a connection that is counted. Connect fails for a driver with another set of interfaces than the known
+// drivers.
 func (cc *CountingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := cc.connectBase(ctx)
 	if err != nil {

@@ -206,7 +206,7 @@ func (s *Server) Start(t *testing.T) {
 	}
 }
 
-// StartAgain starts the server on its former port, so that clients can reconnect.
+// StartAgain starts the server on its former port. Clients can then reconnect.
 func (s *Server) StartAgain(t *testing.T) {
 	t.Helper()
 	if !s.start(t) {

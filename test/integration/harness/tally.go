@@ -56,8 +56,8 @@ func (o *opened) close() {
 	}
 }
 
-// Leaks returns the open objects, of which conns may be connections. Orphaned statements are a defect of database/sql:
-// it forgets a statement that is closed while its connection is found to be too old.
+// Leaks returns the open objects, of which conns may be connections. Orphaned statements come from database/sql: it
+// forgets a statement that is closed while its connection is found to be too old.
 func (t *Tally) Leaks(conns int) (leaks []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
