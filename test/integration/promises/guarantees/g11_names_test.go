@@ -12,8 +12,8 @@ import (
 
 const built = " on x86_64-pc-linux-gnu, compiled by gcc (GCC) 11.4.1 20231218 (Red Hat 11.4.1-3), 64-bit"
 
-// servers are what servers say of themselves, by the names that those are refused by which aren't the known one. Behind
-// a bar stands PostgreSQL's extension, or MySQL's comment; behind another one a variable that only the server has.
+// servers maps the name in a refusal to version strings of refused servers. After a bar comes PostgreSQL's extension or
+// MySQL's comment, after a second bar a variable that only this server has.
 var servers = map[sqlfence.Dialect]map[string][]string{
 	sqlfence.Postgres: {
 		"CockroachDB":  {"CockroachDB CCL v23.1.11 (x86_64-pc-linux-gnu, built 2023/09/27 01:53:43, go1.19.10)"},
@@ -67,7 +67,7 @@ var servers = map[sqlfence.Dialect]map[string][]string{
 	},
 }
 
-// ours are what PostgreSQL, MySQL and MariaDB say, as others package and host them.
+// ours are the version strings of PostgreSQL, MySQL and MariaDB from packagers and hosts.
 var ours = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {
 		"PostgreSQL 13.23" + built,

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A pretender stands for another server: what is asked on its connections is asked otherwise.
+// A pretender imitates another server: it replaces parts of the queries on its connections.
 type pretender struct {
 	base driver.Driver
 	dsn  string
@@ -56,7 +56,7 @@ func (c pretending) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-// pretend opens a shop on a server that is another one by what is replaced in the questions.
+// pretend opens a shop on a server that replacements in the queries make look like another server.
 func pretend(t *testing.T, sh *harness.Shop, rules []sqlfence.Rule, replaced []string, opts ...sqlfence.Option) *sql.DB {
 	t.Helper()
 	opts = append([]sqlfence.Option{sqlfence.WithDialect(sh.Dialect), harness.Books(rules...)}, opts...)
@@ -186,7 +186,7 @@ func TestG11ServersAreRefusedByName(t *testing.T) {
 	})
 }
 
-// The question leaves alone a transaction that sqlfence didn't begin, and its answer is the same there.
+// The server query doesn't disturb a transaction that sqlfence didn't begin, and returns the same result inside it.
 func TestG11InATransactionOfAStatement(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)

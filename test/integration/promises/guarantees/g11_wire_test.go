@@ -16,8 +16,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A disguise passes on what a server answers, and has it say that it is another one: in the greeting, in the
-// error that proves the raise, and in what it shows of its variables.
+// A disguise passes a server's responses on, and replaces the server's name: in the greeting, in the error that proves
+// the raise, and in the variables.
 type disguise func(client io.Writer, server *bufio.Reader, real, says string) error
 
 var disguises = map[sqlfence.Dialect]disguise{sqlfence.Postgres: disguisePostgres, sqlfence.MySQL: disguiseMySQL}
@@ -74,8 +74,8 @@ func disguiseMySQL(client io.Writer, server *bufio.Reader, real, says string) er
 	return err
 }
 
-// A server that says on the wire that it is another one is refused by its name, by each driver, until the
-// application takes the risk. Nothing of the statement has reached it then.
+// A server that reports another product on the wire is refused by name, with each driver, until the application takes
+// the risk. No part of a refused statement reaches the server.
 func TestG11ServersOnTheWire(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		pass := disguises[b.Dialect]

@@ -92,8 +92,8 @@ var g12Triggers = map[sqlfence.Dialect][]string{
 	},
 }
 
-// A write of a holder that was replaced is stale, whatever else is wrong with it, and that of the
-// holder has the error that it has without sqlfence.
+// A stale holder's write is stale, whatever other error the write has. The current holder's write has the same error as
+// without sqlfence.
 func TestG12StaleFirst(t *testing.T) {
 	ledger, fence := sqlfence.Ledger(), sqlfence.RowFence("fence_token")
 	rulesets := []struct {

@@ -8,9 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// In SQLite a constraint may say that the row in the way is to be replaced. The
-// statement doesn't show it, but it deletes a row, and that row may have a newer
-// mark. (OR ABORT in the statement overrides what the constraint says.)
+// In SQLite a constraint may be declared to replace a conflicting row. The statement doesn't show this, but deletes the
+// row, which may have a newer mark. (OR ABORT in the statement overrides the constraint.)
 func TestG1RowFenceWhereAConstraintReplacesRows(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {

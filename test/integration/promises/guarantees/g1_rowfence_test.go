@@ -83,7 +83,7 @@ func TestG1RowFenceMarksNewRows(t *testing.T) {
 	})
 }
 
-// The mark NULL, which rows have that were there before the column, is none.
+// The mark NULL, of rows that are older than the fence column, counts as no mark.
 func TestG1RowFenceTakesNullForNoMark(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))

@@ -60,7 +60,7 @@ func onlyNewestReplaces(t *testing.T, sh *harness.Shop, form harness.Form, w har
 	}
 }
 
-// With another rule something would be lost: then it is refused, before it is sent.
+// Under other rules a REPLACE would lose stored tokens or locks, so it is refused before it is sent.
 func TestG4ReplaceBesideOtherRules(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		replaces := map[sqlfence.Dialect][]string{

@@ -71,7 +71,7 @@ func TestG3AppliesWhole(t *testing.T) {
 	})
 }
 
-// Under the ledger, too, a refused statement leaves nothing behind.
+// Under the ledger a refused statement also leaves no change.
 func TestG3LedgerAllOrNothing(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())

@@ -10,7 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A pattern guards tables that aren't registered by name, each by tokens of its own, and those that are created later.
+// A pattern guards tables that aren't registered by name, including tables that are created later, each by separate
+// tokens.
 func TestPatternGuardsAllTables(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		for fence, rule := range map[string]sqlfence.Rule{
@@ -102,7 +103,8 @@ func TestPatternRefusesWhatItCantGuard(t *testing.T) {
 	})
 }
 
-// What is observed isn't enforced by a pattern, and what a pattern observes is enforced where a table says so.
+// A pattern doesn't enforce the rules of an observed table, and a table's registration can enforce rules that a pattern
+// observes.
 func TestPatternsAndModes(t *testing.T) {
 	fence := sqlfence.RowFence("fence_token")
 	observed := sqlfence.InMode(sqlfence.Observe)

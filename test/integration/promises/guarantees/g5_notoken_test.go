@@ -71,7 +71,7 @@ func TestG5SendsNothing(t *testing.T) {
 			}
 		}
 		for _, c := range count.Calls() {
-			// It is only for its execution that a token is needed. What is prepared calls a function that is looked for.
+			// Only executing needs a token. Preparing first looks for the function that the statement calls.
 			if c.Kind != "prepare" && !strings.Contains(c.Query, ":server:") {
 				t.Errorf("reached the database: %s %s", c.Kind, c.Query)
 			}

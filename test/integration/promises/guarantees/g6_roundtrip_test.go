@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A guarded statement costs what the plain one costs: the base driver sees the
-// same calls, also when it tells "stale" from "no such row".
+// A guarded statement costs the same as the plain statement: the base driver gets the same calls, even to distinguish
+// "stale" from "no such row".
 func TestG6OneRoundTrip(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {

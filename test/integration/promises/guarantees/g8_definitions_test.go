@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A superuser may write to the tables of PostgreSQL's own that say which triggers, functions and columns there are. None
-// of those that this server has can be written through a fenced database, and all can be read.
+// A superuser may write to PostgreSQL's catalogue of triggers, functions and columns. Through a fenced database none of
+// the server's catalogue tables can be written, and all can be read.
 func TestG8WritesOfPostgresDefinitionsAreRefused(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

@@ -155,7 +155,7 @@ func TestG8OwnTablesAreWrittenUnderBypass(t *testing.T) {
 	})
 }
 
-// Observe mode reports such a write and lets it through, as it does with all.
+// Observe mode reports a write to sqlfence's tables and lets the write through, like every refusable write.
 func TestG8OwnTablesInObserveMode(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := ownShop(t, b)
@@ -196,8 +196,7 @@ func TestG8OwnTablesAreRead(t *testing.T) {
 	})
 }
 
-// The packages do all they can do on the same fenced database, and nobody's log
-// tells of it.
+// All functions of the packages work on the same fenced database, without an entry in any log.
 func TestG8PackagesWriteToTheirTables(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.Setting{Base: b}.Shop(t)

@@ -65,7 +65,7 @@ func TestLeaseBadInput(t *testing.T) {
 	})
 }
 
-// Keys that are one text are one key, and the longest one works.
+// Keys that normalize to the same text are the same key, and a key of the maximum length works.
 func TestLeaseKeys(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
 		l := harness.MustAcquire(t, leases, "cafe\u0301")
@@ -178,7 +178,7 @@ func TestLeaseCancelledAtEveryPoint(t *testing.T) {
 	})
 }
 
-// An attempt that can't have taken anything leaves nobody behind to undo it.
+// An attempt that can't have taken a lease leaves no goroutine that undoes it.
 func TestLeaseNothingToUndo(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))

@@ -55,7 +55,7 @@ func TestLeaseWithoutAnAnswerIsNotHeld(t *testing.T) {
 	})
 }
 
-// Whoever has waited in line behind one who was told that the lease is held says so too.
+// A caller that waited behind another caller, which found the lease held, also reports the lease as held.
 func TestLeaseWaiterInLineKnowsTheHolder(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, _ *sql.DB, leases *lease.Leases) {
 		holder := harness.MustAcquire(t, leases, "jobs", lease.Resume("holder"))

@@ -24,8 +24,8 @@ const (
 	stoppedRounds = 5
 )
 
-// A process that was stopped beyond the end of its lease sees that when it goes on,
-// before any timer has run: another process may have the lease by then.
+// A process that was stopped past the end of its lease detects the loss on resuming, before any timer has run, because
+// another process may hold the lease.
 func TestLeaseStoppedProcess(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
@@ -111,7 +111,7 @@ func TestLeaseStoppedWorker(t *testing.T) {
 	}
 }
 
-// A margin ends the lease for its holder while nobody else can have it.
+// With a margin a lease ends for its holder before another caller can take it.
 func TestLeaseMargin(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		leases := harness.NewLeases(t, b.Raw(t, b.DSN(t)))

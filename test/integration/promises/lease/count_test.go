@@ -18,9 +18,9 @@ type counts struct {
 	acquireTrips, releaseTrips int // to the server; 0 for those of one statement
 }
 
-// Each verb is one statement on PostgreSQL; on SQLite, which can't write to two tables by
-// one, Acquire is two in a transaction. On MySQL one looks, and taking is a transaction, of a key without
-// rows behind those that add them; what extends and releases has another that answers.
+// On PostgreSQL each verb is one statement. On SQLite Acquire is two statements in a transaction, because one statement
+// can't write to two tables. On MySQL one statement checks, and a transaction takes the lease; for a new key statements
+// that insert the rows come first. Extending and releasing take a second statement for the result.
 var countsOf = map[sqlfence.Dialect]counts{
 	sqlfence.Postgres: {acquire: 1, again: 1, held: 1, extend: 1, release: 1, look: 1},
 	sqlfence.SQLite:   {acquire: 2, again: 2, held: 2, extend: 1, release: 1, look: 1},

@@ -9,9 +9,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A server that crashes loses no lease, also not one that was taken together with others or
-// after a release that wasn't on disk, as synchronous_commit = off allows. Such a release may
-// be lost: the lease then is what it was before, and nobody else has had it.
+// A crash of the server loses no lease, even if a shared statement took the lease, or if a release before it wasn't on
+// disk (synchronous_commit = off). The release may be lost: then the lease is as before, and nobody else has held the
+// lease.
 func TestLeaseCrash(t *testing.T) {
 	s := harness.NewServer(t, "synchronous_commit = off\nwal_writer_delay = 10s\nautovacuum = off")
 	s.Start(t)

@@ -133,8 +133,7 @@ func TestLeaseDoHeartbeats(t *testing.T) {
 	})
 }
 
-// A lease that is taken away is noticed by the next heartbeat, and Do tells so
-// whatever its function returns.
+// The next heartbeat notices a lease that was taken away, and Do reports the loss whatever its function returns.
 func TestLeaseDoLost(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
 		broken := errors.New("broken")

@@ -26,7 +26,7 @@ func newElectionProcess(t *testing.T, sh *harness.Shop, rule sqlfence.Rule) *ele
 	p := &electionProcess{lost: make(chan error, 1)}
 	var err error
 	p.Election, err = lease.NewElection("books", lease.Callbacks{Lost: func(err error) { p.lost <- err }},
-		// No heartbeat, so that the loss isn't noticed by itself.
+		// No heartbeat, so that the loss stays unnoticed.
 		lease.TTL(time.Hour), lease.Interval(20*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
@@ -91,8 +91,8 @@ var contextless = map[string]func(db *sql.DB, price int) error{
 	},
 }
 
-// One process writes at a time: the one that leads. One that has lost the lease and doesn't
-// know is stopped by the fence, and one that knows before anything is sent.
+// Only the leader writes. The fence stops a former leader that doesn't know of its loss. A former leader that knows is
+// stopped before anything is sent.
 func TestElectionFencesWritesWithoutContexts(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {

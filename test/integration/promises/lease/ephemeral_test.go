@@ -55,8 +55,7 @@ func TestLeaseEphemeral(t *testing.T) {
 		}
 		harness.WantToken(t, harness.MustAcquire(t, others, "two"), "two", 2)
 
-		// The holder gets another session when it needs one, also where it hasn't
-		// noticed the end of the first.
+		// The holder opens a new session for the next lease, even if it hasn't noticed the end of the first session.
 		three := harness.MustAcquire(t, leases, "three", lease.Ephemeral())
 		killSessions(t, b, db)
 		passed(t, others, "three")
@@ -126,8 +125,8 @@ func sessions(t *testing.T, b harness.Base, db *sql.DB) (n int) {
 	return n
 }
 
-// Behind a pooler the session that stands for a holder may be the one that another asks by. It lives all the
-// same, though it would share a lock of its own.
+// Behind a pooler another caller may query through the holder's session. The session counts as live, although it could
+// share its own lock.
 func TestLeaseOfTheSessionThatAsks(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		dsn := s.DSN(t)

@@ -51,8 +51,7 @@ func indexes(t *testing.T, b harness.Base, db *sql.DB) (n int) {
 	return n
 }
 
-// A table that an older version has made gets its index, by one of several processes, and
-// List uses it.
+// The table of an older version gets its index from one of several processes, and List uses the index.
 func TestLeaseSetupAddsTheIndex(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		dsn := quickDSN(b, b.DSN(t))
@@ -127,7 +126,7 @@ func planOf(t *testing.T, db *sql.DB, query string) string {
 	return plan.String()
 }
 
-// Where an index is there by another name, or may not be added, Setup leaves it at that.
+// If the index exists under another name, or the role may not add an index, Setup succeeds without adding one.
 func TestLeaseSetupWithoutTheIndex(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

@@ -115,7 +115,7 @@ func TestLeaseExtend(t *testing.T) {
 		if err != nil || !ok || !info.ExpiresAt.Equal(l.ExpiresAt()) || info.Token != l.Token() {
 			t.Errorf("LookupID = %v, %v, %v; want until %v", info, ok, err, l.ExpiresAt())
 		}
-		// It replaces, so it can also make the lease shorter.
+		// Extend replaces the expiry, so Extend can shorten the lease.
 		if until, err := leases.Extend(t.Context(), l.LockID(), 30*time.Minute); err != nil || !until.Before(info.ExpiresAt) {
 			t.Errorf("Extend = %v, %v", until, err)
 		}

@@ -177,9 +177,8 @@ func (d *losingDatabase) update(what string) bool {
 	return what == "UPDATE 1" || strings.HasPrefix(what, "UPDATE fencing_leases")
 }
 
-// eachLoser runs test on every driver, plain and fenced, and in pgx's simple protocol;
-// on PostgreSQL with all of an answer lost, and with all behind its rows. MySQL loses each
-// message in tests of its own.
+// eachLoser runs test on every driver, plain and fenced, and in pgx's simple protocol. On PostgreSQL the whole response
+// is lost, or everything after the rows. Separate tests lose each message of MySQL.
 func eachLoser(t *testing.T, test func(t *testing.T, d *losingDatabase)) {
 	t.Helper()
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

@@ -53,8 +53,7 @@ func TestLeaseAcquireLosesItsAnswer(t *testing.T) {
 	})
 }
 
-// A work that its lease covered to the end isn't told that the lease was lost because the
-// answer to its release was.
+// A lost response to the release isn't reported as a lost lease if the lease covered the work to its end.
 func TestLeaseReleaseLosesItsAnswer(t *testing.T) {
 	eachLoser(t, func(t *testing.T, d *losingDatabase) {
 		for name, next := range map[string]func(key string){
@@ -118,9 +117,9 @@ func TestLeaseExtendLosesItsAnswer(t *testing.T) {
 // cancelRequest is the code of the message by which pgx would stop the statement.
 const cancelRequest = 80877102
 
-// An attempt whose connection breaks while it waits on the server, for the transactions that
-// have written under the old token, is one attempt with the one that lib/pq has sent again.
-// Where it isn't sent again, what it takes in the end is undone.
+// An attempt may lose its connection while waiting on the server for transactions that wrote under the old token. If
+// lib/pq sends the attempt again, both sends count as one attempt. Otherwise a lease that the lost attempt takes later
+// is undone.
 func TestLeaseAcquireIsCutOffWhileItWaits(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh, direct := leaseShop(t, s, sqlfence.Ledger())

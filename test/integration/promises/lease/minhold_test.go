@@ -57,7 +57,7 @@ func TestLeaseMinHold(t *testing.T) {
 	})
 }
 
-// It holds in all sessions of MySQL's, also in those that don't commit by themselves.
+// MinHold works in all sessions of MySQL, including sessions without autocommit.
 func TestLeaseMinHoldInMySQLSessions(t *testing.T) {
 	harness.EachMySQLSession(t, func(t *testing.T, db, plain *sql.DB) {
 		leases, others := harness.NewLeases(t, db), harness.NewLeases(t, plain)

@@ -17,8 +17,8 @@ import (
 // mostMessages is more than an operation sends to the server.
 const mostMessages = 50
 
-// wantFew fails the subtest of a message that is one too many. Its parent can't judge that, because -run may have left
-// the subtest out, and met is true then.
+// wantFew fails the subtest of a message above the limit. The parent test can't check the limit: if -run excludes the
+// subtest, met is true.
 func wantFew(t *testing.T, message int, met bool) {
 	t.Helper()
 	if met && message == mostMessages {

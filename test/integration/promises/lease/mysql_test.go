@@ -126,8 +126,8 @@ func TestLeaseNewKeysOnMySQL(t *testing.T) {
 	}
 }
 
-// Where statements are logged as texts a lease is extended, and released, by one that a replica comes to the same
-// by, however late: SYSDATE is its own there, so that it is only in the text that did nothing here.
+// With statement-based logging a late replica must reach the same result as the primary. SYSDATE differs on the
+// replica, so SYSDATE may occur only in the statement that changed nothing on the primary.
 func TestLeaseLoggedAsStatementsOnMySQL(t *testing.T) {
 	for format, transacts := range map[string]bool{"STATEMENT": true, "MIXED": false, "ROW": false} {
 		dsn := harness.MySQLWith(t, harness.MySQLDatabase(t), func(c *mysql.Config) { c.Params = map[string]string{"binlog_format": format} })

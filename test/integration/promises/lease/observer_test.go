@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What becomes of leases is told to an observer, in its order.
+// An observer gets the events of leases in order.
 func TestLeaseObserver(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		var mu sync.Mutex

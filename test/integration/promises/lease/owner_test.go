@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An owner that gave up an attempt, and makes another one, isn't given the lease that the first one takes late: that
-// lease is released as soon as it is found.
+// An owner's second attempt doesn't get the lease that an abandoned first attempt takes late: the late lease is
+// released as soon as it is found.
 func TestOwnersNewAttemptIsNotGivenTheAbandonedOne(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {

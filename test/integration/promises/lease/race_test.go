@@ -17,8 +17,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Of those who ask for a key at once, also for one that nobody ever had, one
-// gets it, and the others don't raise its token: that would make the winner's stale.
+// If several callers acquire a key at once, including a new key, one caller gets the lease. The losers don't increment
+// the token, because this would make the winner's token stale.
 func TestLeaseOneWinner(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := quickDSN(b, b.DSN(t))
@@ -213,8 +213,8 @@ func TestLeasePoolIsBusy(t *testing.T) {
 	})
 }
 
-// Those who race for new keys lock in one order: nobody waits for somebody who waits for
-// him, which PostgreSQL would end after a second by failing one of them.
+// Callers that race for new keys lock in the same order, so they can't deadlock. PostgreSQL would end a deadlock after
+// a second by failing a caller.
 func TestLeaseNewKeysDoNotDeadlock(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
@@ -272,8 +272,8 @@ func TestLeaseNewKeysDoNotDeadlock(t *testing.T) {
 	})
 }
 
-// ownDatabase creates a database of the test's own, and returns its DSN and what counts
-// its deadlocks once all connections to it are closed: only then the server knows.
+// ownDatabase creates a separate database, and returns its DSN and a function that counts its deadlocks. The function
+// must be called after all connections are closed, because the server updates the count at that time.
 func ownDatabase(t *testing.T, b harness.Base) (dsn string, deadlocks func() int) {
 	t.Helper()
 	admin := b.Raw(t, harness.PostgresDSN(t))

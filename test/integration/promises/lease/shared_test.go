@@ -30,8 +30,8 @@ func together(t *testing.T, n int, call func(i int) error) {
 	wg.Wait()
 }
 
-// Callers that ask at once share statements, where the database can, and each gets what it would have got by itself:
-// in two processes, that also want each other's keys.
+// Concurrent callers share statements, if the database supports sharing, and each caller gets the same result as alone.
+// Two processes compete for each other's keys.
 func TestLeaseSharedStatements(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := quickDSN(b, b.DSN(t))
@@ -222,7 +222,7 @@ func TestLeaseWrites(t *testing.T) {
 	})
 }
 
-// texts are the different ones that hold a part.
+// texts returns the distinct statements that contain part.
 func texts(c *harness.Counter, part string) (found []string) {
 	seen := make(map[string]bool)
 	for _, text := range c.Texts() {
@@ -239,8 +239,8 @@ type written struct {
 	records     int
 }
 
-// commits executes a statement with its arguments as constants, the first ones if it is
-// shared, and undoes it.
+// commits executes a statement with constants as arguments, the JSON arguments if the statement is shared, and undoes
+// its effect.
 func commits(t *testing.T, db *sql.DB, before, text, shared, own string) (w written) {
 	t.Helper()
 	args := own

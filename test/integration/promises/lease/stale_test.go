@@ -27,7 +27,7 @@ func wantLoss(t *testing.T, what string, err error) {
 	}
 }
 
-// takeAway has others release the lease, and its holder learn of it.
+// takeAway makes others release the lease, and its holder notice the loss.
 func takeAway(t *testing.T, others *lease.Leases, l *lease.Lease) {
 	t.Helper()
 	if err := others.Release(t.Context(), l.LockID()); err != nil {
@@ -105,7 +105,7 @@ func TestG12AfterALoss(t *testing.T) {
 	})
 }
 
-// A write that is under way when its lease is lost fails by that.
+// A running write fails with the loss if its lease is lost.
 func TestLossDuringAWrite(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestLossDuringAWrite(t *testing.T) {
 	}
 }
 
-// A caller that gives up is told that, and nothing of a loss.
+// A caller that gives up gets its context's error, and no loss.
 func TestGivingUpIsNoLoss(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh, leases := leaseShop(t, harness.Setting{Base: b}, sqlfence.Ledger())

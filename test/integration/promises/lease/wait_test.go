@@ -198,8 +198,8 @@ func serverClock(t *testing.T, sh *harness.Shop) time.Time {
 	return l.AcquiredAt()
 }
 
-// An attempt that is given up while it waits for writes under way leaves no lease
-// behind, whether they end before it does or after, and no session that waits for them.
+// An attempt that is given up while waiting for open writes leaves no lease, whether the writes end before or after the
+// attempt, and no waiting session.
 func TestLeaseGivenUpWhileItWaits(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh, leases := leaseShop(t, s, sqlfence.Ledger())

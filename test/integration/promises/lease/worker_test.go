@@ -20,9 +20,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// TestLeaseWorker is no test, but a process of TestLeaseProcesses. It works until
-// its standard input ends, and says "stale" for each write that was refused, and
-// whatever else is wrong.
+// TestLeaseWorker is no test, but a process of TestLeaseProcesses. The process works until its standard input ends, and
+// prints "stale" for each refused write, and every other error.
 func TestLeaseWorker(t *testing.T) {
 	name, dsn, ok := strings.Cut(os.Getenv(leaseWorkerEnv), " ")
 	if !ok {
@@ -61,8 +60,7 @@ func TestLeaseWorker(t *testing.T) {
 	wg.Wait()
 }
 
-// work is that of one holder, who doesn't look whether it has lost the lease:
-// only the fence stops its writes.
+// work acts as a holder that never checks its lease, so only the fence stops its writes.
 func work(ctx context.Context, db *sql.DB, leases *lease.Leases, id string) error {
 	l, err := leases.Acquire(ctx, "accounts/"+id)
 	if err != nil {

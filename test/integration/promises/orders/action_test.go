@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/schema"
 )
 
-// A write is one kind of write of books: which rows it may reach, and what it does to them.
+// A write is a kind of write of books, with the rows that it may reach and its effects.
 type write struct {
 	text                                     string // UPSERT stands for the database's own words
 	ids                                      []int
@@ -45,7 +45,7 @@ func (s *session) action(name string) action {
 	return actions[name]
 }
 
-// An action is what a session does at one moment. It notes in the op what it presents, and what it is answered.
+// An action is what a session does at one moment. The action records the presented tokens and the response in the op.
 type action func(ctx context.Context, s *session, o *op) error
 
 var actions map[string]action
@@ -96,8 +96,8 @@ func (s *session) parts(step string, sc *scenario) []string {
 	return []string{step}
 }
 
-// taking are the actions by which a session gets what the rules want of it. The first session's are those of the
-// beginning, and it takes no edit lock.
+// taking returns the actions by which a session gets the tokens, versions and locks that the rules require. The first
+// session's actions are those of the beginning, without an edit lock.
 func (s *session) taking(begin *scenario) (all []string) {
 	switch {
 	case s.rules.claims() && begin == nil:
@@ -159,7 +159,7 @@ func guarded(w write) action {
 	}
 }
 
-// args is a tag of its own for a write that sets one.
+// args returns a unique tag for a write that sets a tag.
 func (s *session) args(text string, o *op) []any {
 	if !strings.Contains(text, "?") {
 		return nil
@@ -167,7 +167,7 @@ func (s *session) args(text string, o *op) []any {
 	return []any{o.tag}
 }
 
-// runner is the session's transaction, if it is in one.
+// runner returns the session's open transaction, or its connection.
 func (s *session) runner() runner {
 	if s.tx != nil {
 		return s.tx
@@ -201,7 +201,7 @@ func issue(ctx context.Context, s *session, o *op) error {
 	return nil
 }
 
-// adopt raises the token to one that is higher than those that the order can have issued.
+// adopt increases the token above all tokens that the order can have issued.
 func adopt(ctx context.Context, s *session, o *op) error {
 	value := s.token0 + 5
 	o.tokens = map[int]int64{0: value}

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// A cast is what some sessions do, each as its steps, with a blank between them. The first session holds the tokens
-// and what else the rules want when an order begins; the others have nothing.
+// A cast holds the steps of each session, separated by blanks. When an order begins, the first session holds the
+// tokens, versions and locks that the rules require; the other sessions hold nothing.
 //
-// A step is one of [actions]; with a + before it, it begins a transaction, too. W and V stand for kinds of write.
+// A step is one of [actions]; a leading + also begins a transaction. W and V stand for kinds of write.
 type cast struct {
 	name     string
 	sessions []string

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A control is another way to guard a write, which doesn't keep what its rule promises.
+// A control is an alternative guard that breaks its rule's promise.
 type control struct {
 	name     string
 	rules    ruleset
@@ -25,7 +25,7 @@ type refusedCheck outcome
 
 func (r refusedCheck) Error() string { return "the check says: " + string(r) }
 
-// controls: the guard left out, what compares at another moment than it writes, and what skips rows.
+// controls: the guard left out, guards that compare and write at different moments, and guards that skip rows.
 var controls = slices.Concat([]control{
 	{name: "the guard is left out", rules: with("Ledger"), sessions: []string{"begin update commit", "take update"},
 		own: map[string]action{"update": put("")}},

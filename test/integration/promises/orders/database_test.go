@@ -24,7 +24,7 @@ type mode struct {
 	prepare   string // what is different about the database
 }
 
-// A database is one in which sessions wait in a way of its own.
+// A database is a database with a particular way for sessions to wait.
 type database struct {
 	harness.Base
 	name    string
@@ -197,7 +197,7 @@ func mysqlWaits(ctx context.Context, conn *sql.DB) (map[int]waiter, error) {
 	return waits, rows.Err()
 }
 
-// openSQLite has who meets a lock told so at once.
+// openSQLite makes a statement that meets a lock fail at once.
 func openSQLite(t *testing.T, d *database, m mode) string {
 	file, _, _ := strings.Cut(d.DSN(t), "?")
 	return file + "?_busy_timeout=0&_synchronous=OFF&" + m.params

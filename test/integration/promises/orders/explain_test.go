@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A unit is what happens at one moment: a transaction that was committed, what was done outside of one, or a refusal.
+// A unit happens at one moment: a committed transaction, an action outside of transactions, or a refusal.
 type unit struct {
 	ops          []*op // done, with the answers that they got
 	refused      *op   // behind ops, which come to nothing then
@@ -15,7 +15,7 @@ type unit struct {
 // A transaction is a session's, while its history is read.
 type transaction struct{ ops []*op }
 
-// units reads a history. snapshots: a transaction's statements may see what there was when it began.
+// units reads a history. snapshots: a transaction's statements may see the state at its beginning.
 func units(history []*op, snapshots bool) (all []unit) {
 	open := make(map[int]*transaction)
 	for _, o := range history {
@@ -91,7 +91,7 @@ type broken string
 
 func (b broken) Error() string { return "no sequence explains it: " + string(b) }
 
-// after is the state behind the unit, or what is wrong with it in this one.
+// after returns the state after the unit, or the unit's fault in state s.
 func (u unit) after(s *state) (after *state, fault string) {
 	after = s.clone()
 	for _, o := range u.ops {

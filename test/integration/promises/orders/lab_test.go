@@ -16,7 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A place is where one order runs at a time: tables of its own.
+// A place holds separate tables, in which one order runs at a time.
 type place struct {
 	*database
 	mode
@@ -132,8 +132,8 @@ func (l *lab) seal(ctx context.Context, want bool) (err error) {
 	return err
 }
 
-// reset prepares what an order begins with, and returns it. The first session has the tokens then, and has read the
-// version.
+// reset prepares an order's initial state, and returns the state. The first session then has the tokens, and has read
+// the version.
 func (l *lab) reset(ctx context.Context, sc *scenario) (*state, error) {
 	begin := &state{rules: l.rules, holder: -1, silent: l.silent, sealed: l.rules.has("Sealed") && !sc.unsealed,
 		rows: map[int]row{1: {price: 10, serial: 1, attempt: 5}, 2: {price: 10, serial: 1, attempt: 5}}}
@@ -241,7 +241,7 @@ func (l *lab) left(ctx context.Context) (string, error) {
 	return s.shown(), rows.Err()
 }
 
-// A session is one client: with one connection through sqlfence, and one without.
+// A session is a client with two connections: through sqlfence, and without sqlfence.
 type session struct {
 	*lab
 	number    int

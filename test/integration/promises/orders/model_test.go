@@ -23,7 +23,7 @@ const (
 	lost       outcome = "not held"
 	sealed     outcome = "sealed"
 
-	// What the database may answer because of what goes on at the same time.
+	// Errors of the database that concurrent sessions may cause.
 	serialization outcome = "serialization failure"
 	deadlock      outcome = "deadlock"
 	busy          outcome = "busy"
@@ -78,7 +78,7 @@ type row struct {
 	editor                            string
 }
 
-// A state is what the database holds, and what may happen to it: the promise, one action after the other.
+// A state models the database's content and the permitted effect of each action: the promise, for one action at a time.
 type state struct {
 	rules  ruleset
 	newest int64 // token; those of the rows rise together

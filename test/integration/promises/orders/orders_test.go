@@ -108,7 +108,7 @@ func runOrders(t *testing.T, labs []*lab, w *watch, scenarios []*scenario, f *fi
 	f.merge(own)
 }
 
-// judge runs an order, and looks for what explains it.
+// judge runs an order, and searches for an explanation.
 func (l *lab) judge(ctx context.Context, w *watch, j job) (*machine, error) {
 	begin, err := l.reset(ctx, j.sc)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// outcomeOf reads an answer. A refusal of sqlfence's comes before what the database says of it.
+// outcomeOf classifies an error. A refusal by sqlfence takes precedence over the wrapped error of the database.
 func outcomeOf(err error) outcome {
 	if err == nil {
 		return done

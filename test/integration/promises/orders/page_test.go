@@ -163,7 +163,7 @@ func record(t *testing.T, section, text string) {
 	}
 }
 
-// sectionOf returns a section of the page, and what stands before and behind it.
+// sectionOf returns a section of the page, and the text before and after the section.
 func sectionOf(t *testing.T, section string) (text, head, tail string) {
 	t.Helper()
 	whole, err := os.ReadFile(page)

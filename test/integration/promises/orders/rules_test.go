@@ -71,7 +71,7 @@ func with(names ...string) (r ruleset) {
 	return r
 }
 
-// alone reports whether it is one rule, with what that needs.
+// alone reports whether r is a single rule with the rules that it needs.
 func (r ruleset) alone() bool {
 	return slices.ContainsFunc(ruleNames, func(name string) bool { return slices.Equal(r, with(name)) })
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A watch asks a database who waits, for all orders that run at the same time: each answer is for those who had asked
-// before its question was sent.
+// A watch queries a database for waiting sessions, for all concurrent orders: each result is for the callers that asked
+// before the query was sent.
 type watch struct {
 	ask chan chan seen
 }

@@ -81,7 +81,7 @@ type bareWriter struct {
 
 func (w *bareWriter) of(texts ...string) string { return texts[w.IntN(len(texts))] }
 
-// mark is one that proves nothing, or what a seal refuses for a row that is there, or for a new one.
+// mark returns a mark without a proof, or a mark that a seal refuses for an existing or a new row.
 func (w *bareWriter) mark(isNew bool) string {
 	bad := []string{"0", "7", "8", "9000000000000000", "-900000000000001", "-9223372036854775807"}
 	if !isNew || w.ledger {

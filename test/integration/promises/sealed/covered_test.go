@@ -175,8 +175,8 @@ INSERT INTO pages (id, shelf, price, fence_token) SELECT 3, 2, 99, 5 FROM d LEFT
 	}
 }
 
-// A tree: a trigger that deletes other rows of the table takes the proof of the DELETE that fires it, which is refused;
-// a cascade of the table's own shares it.
+// A tree of rows: a trigger that deletes other rows of the table consumes the proof of the firing DELETE, which is
+// refused. A cascade within the table shares the proof.
 func TestTreeOfRows(t *testing.T) {
 	for _, b := range harness.Chosen(postgres) {
 		t.Run(b.Name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func TestFencedWrites(t *testing.T) {
 	})
 }
 
-// What the database refuses is the same typed error wherever a fenced connection meets it.
+// A refusal of the database is the same typed error in every method of a fenced connection.
 func TestRefusalsAreTyped(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		l := newLab(t, b, sqlfence.Ledger())

@@ -109,8 +109,8 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// The seal of a table that has an unsealed parent holds against statements on that one, too,
-// behind a proven delete in the same transaction.
+// The seal of a table with an unsealed parent holds against statements on the parent, even after a proven delete in the
+// same transaction.
 func TestUnsealedParent(t *testing.T) {
 	const proven = "BEGIN; DELETE FROM books WHERE id = 99 AND set_config('sqlfence.delete_books', '7', true) IS NOT NULL; "
 	l := newUnsealed(t, harness.Bases[1])
@@ -127,7 +127,7 @@ func TestUnsealedParent(t *testing.T) {
 	l.want(t, "1:10@7 2:10@7 3:10@0")
 }
 
-// A partition that was sealed by itself can be sealed with its parent.
+// A separately sealed partition can be sealed with its parent.
 func TestSealedPartition(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	l.exec(t, `CREATE TABLE parts (id integer, fence_token bigint NOT NULL DEFAULT 0) PARTITION BY LIST (id);
@@ -251,7 +251,7 @@ func TestSealWithoutThePrivilege(t *testing.T) {
 	l.refused(t, "DELETE FROM books", unproven)
 }
 
-// A Seal or an Unseal that fails, for a column that isn't there, leaves the seal as it was.
+// A Seal or Unseal that fails because of a missing column doesn't change the seal.
 func TestSealWithoutTheColumn(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		l := newLab(t, b)

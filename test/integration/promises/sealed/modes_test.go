@@ -55,7 +55,7 @@ func (l *lab) query(t testing.TB, query string, value *string) {
 	}
 }
 
-// A key is read as a guard reads it, whatever its collation and its type.
+// A seal reads a key as a guard reads the key, for every collation and type.
 func TestKeyIsReadAsByAGuard(t *testing.T) {
 	for _, test := range []struct{ change, one, other string }{
 		{"CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false); ALTER TABLE books ADD k text COLLATE nocase", "a", "A"},

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A write that has waited for the row is compared with what it finds then, at every level.
+// After waiting for the row a write is compared with the row's current mark, at every level.
 func TestWaitingWriters(t *testing.T) {
 	for _, b := range harness.Chosen(bases[:3]) {
 		for _, level := range []sql.IsolationLevel{sql.LevelDefault, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {

@@ -131,7 +131,7 @@ func fromTransactionBy(rules []sqlfence.Rule) []sqlfence.Rule {
 	return append([]sqlfence.Rule{sqlfence.Sealed(sqlfence.FromTransaction())}, rules...)
 }
 
-// A proof of the write's own is one token, and so it changes no row's key. A write that leaves the key as it is passes.
+// A statement's proof is a single token, so the statement can't change a row's key. A write that keeps the key passes.
 func TestMovedKeyIsRefusedByOneProof(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		for name, rules := range map[string][]sqlfence.Rule{"row fence": rowFence, "claim": claim, "ledger": ledger} {
@@ -193,7 +193,7 @@ func TestGeneratedKeyMovesNoRow(t *testing.T) {
 	})
 }
 
-// A row that gets no key at all leaves its token's scope, too.
+// A row whose key becomes NULL also leaves its token's scope.
 func TestKeyThatBecomesNullIsMoved(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		for name, rules := range map[string][]sqlfence.Rule{"row fence": rowFence, "claim": claim, "ledger": ledger} {

@@ -178,7 +178,7 @@ func TestInterruptedUnseal(t *testing.T) {
 	}
 }
 
-// interrupted runs statements on a connection that is closed then.
+// interrupted runs statements on a connection and closes the connection.
 func (l *lab) interrupted(t *testing.T, statements []string) {
 	t.Helper()
 	conn, err := l.plain.Conn(t.Context())

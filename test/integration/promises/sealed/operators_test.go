@@ -68,8 +68,8 @@ func (l *lab) behind(t *testing.T, change func(), f string) {
 	<-done
 }
 
-// What others have committed while Seal and Unseal waited is seen, also where the database's transactions see
-// what they saw at first.
+// Seal and Unseal see changes that were committed while they waited, even if the default isolation level is REPEATABLE
+// READ.
 func TestSealAtAnotherLevel(t *testing.T) {
 	for _, b := range harness.Chosen(postgres) {
 		l := newLab(t, b)
@@ -100,7 +100,7 @@ func TestSealAtAnotherLevel(t *testing.T) {
 	}
 }
 
-// The table that has the name in the end is sealed, not the one that had it when Seal began.
+// Seal seals the table that finally has the name, not the table that had the name when Seal began.
 func TestSealBesideASwap(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	l.exec(t, "CREATE TABLE copied (LIKE books INCLUDING ALL); INSERT INTO copied SELECT * FROM books")
@@ -140,8 +140,8 @@ func TestSeveralOwners(t *testing.T) {
 	}
 }
 
-// A table that a migration makes anew beside fenced programs gets negative marks, as they take it for sealed.
-// Seal makes them positive, in whatever part of the table they are.
+// Fenced programs write negative marks to a table that a migration recreates, because the programs still treat the
+// table as sealed. Seal makes the marks positive, in every partition and child.
 func TestNegativeMarksBeforeTheSeal(t *testing.T) {
 	for name, makes := range map[string]string{
 		"a table":            "CREATE TABLE books (id integer PRIMARY KEY, price integer, fence_token bigint NOT NULL)",
@@ -199,7 +199,7 @@ func TestNegativeMarksBesideTheSeal(t *testing.T) {
 	l.refused(t, "UPDATE books SET price = 99, fence_token = -7 WHERE id = 2", "stale token 7")
 }
 
-// A table takes the name of one that is kept beside it, with its seal; and another one's differs by a letter's case.
+// A table takes the name of a renamed table that keeps its seal; another table's name differs in a letter's case.
 func TestSealBesideItsLikes(t *testing.T) {
 	for _, b := range []harness.Base{harness.Bases[1], harness.MySQL} {
 		t.Run(b.Name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A script is one text with its statements, each with what may be written in it.
+// A script is an SQL string, with the possible effects of each of its statements.
 type script struct {
 	text       string
 	statements [][]effect
@@ -32,7 +32,7 @@ type sqlWriter struct {
 	third   int   // of the rows, which the script is about
 }
 
-// eachToken is that of a DELETE which proves the newest one of each row.
+// eachToken stands for the token of a DELETE that proves each row's newest token.
 const eachToken = -1
 
 // newestOf is the newest token of a row.
@@ -115,7 +115,7 @@ func (q *sqlWriter) block() script {
 	return s
 }
 
-// authors is what cascades to the books, alone or beside a write to them.
+// authors returns a script that cascades to the books, alone or with a write to the books.
 func (q *sqlWriter) authors() script {
 	author := 1 + q.r.IntN(3)
 	w := effect{verb: 'D', tag: -1}

@@ -184,8 +184,8 @@ func (a *attacker) passes(token int64, id int, mark int64) bool {
 	return token == eachToken || token > 0 && token >= mark && (!a.ledger || token == a.newestOf(id))
 }
 
-// mayDelete: by a DELETE that proves a token, or one that stands in a statement with such a
-// write; of a row that moves, by its UPDATE.
+// mayDelete: a DELETE may delete the row if it proves a token, or stands in a statement with such a DELETE. The UPDATE
+// that moves a row may delete the row.
 func (a *attacker) mayDelete(s script, id int, mark int64) bool {
 	for _, writes := range s.statements {
 		named, proven := false, false
@@ -201,8 +201,8 @@ func (a *attacker) mayDelete(s script, id int, mark int64) bool {
 	return false
 }
 
-// mayWrite: by the write that has stored its own price and token. An INSERT beside an UPDATE and a DELETE may be
-// taken for the move of a row.
+// mayWrite: the write that stored its price and token may change the row. An INSERT together with an UPDATE and a
+// DELETE may look like the move of a row.
 func (a *attacker) mayWrite(s script, id int, mark, price, stored int64) bool {
 	for _, writes := range s.statements {
 		deletes := slices.ContainsFunc(writes, func(w effect) bool { return w.verb == 'D' })
@@ -220,7 +220,7 @@ func (a *attacker) mayWrite(s script, id int, mark, price, stored int64) bool {
 	return false
 }
 
-// forOtherTokens: tokens without the transaction's number, which were changed behind a write that stands behind a savepoint.
+// forOtherTokens: tokens without the transaction's number were changed after a write that came after a savepoint.
 func (a *attacker) forOtherTokens(err error) bool {
 	return a.takes && a.inTx && strings.Contains(err.Error(), "was changed behind a write at a savepoint")
 }

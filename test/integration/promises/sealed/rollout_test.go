@@ -141,7 +141,7 @@ func TestSealMetInATransaction(t *testing.T) {
 	})
 }
 
-// Statements that were prepared before the table was sealed go on, behind one error that is temporary.
+// Statements that were prepared before the seal continue to work, after one temporary error.
 func TestPreparedBeforeTheSeal(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		l := newUnsealed(t, b)

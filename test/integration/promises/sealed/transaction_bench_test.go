@@ -10,8 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// BenchmarkTransaction measures a bare driver's transactions that set a token, on a sealed table, beside the same on one that
-// isn't sealed, and beside those that set none: in turns, as ratios of the medians. No commit waits for the disk.
+// BenchmarkTransaction measures a bare driver's transactions that set a token, on a sealed table, compared with an
+// unsealed table and with transactions without a token: in turns, as ratios of the medians. No commit waits for the
+// disk.
 func BenchmarkTransaction(b *testing.B) {
 	const update, many = "UPDATE books SET price = price + 1 WHERE id = 5001", "UPDATE books SET price = price + 1 WHERE id >= 5000 AND id < 6000"
 	for name, rules := range map[string][]sqlfence.Rule{"row": nil, "ledger": {sqlfence.Ledger()}} {

@@ -46,7 +46,7 @@ func (l *lab) send(t testing.TB, statements ...string) error {
 	return err
 }
 
-// newTransactionLab has a foreign key that cascades, and what writes to the books for others.
+// newTransactionLab adds a cascading foreign key, functions, a trigger and a view, which write to the books.
 func newTransactionLab(t *testing.T, b harness.Base, rules ...sqlfence.Rule) *lab {
 	l := newUnsealed(t, b, fromTransaction(rules...)...)
 	l.exec(t, `INSERT INTO authors (id, name) VALUES (1, 'x'), (2, 'y'); UPDATE books SET author = 1;
@@ -385,7 +385,7 @@ func TestPrivilegesOfTheOwner(t *testing.T) {
 	l.want(t, "1:13@7 2:10@7 3:10@0")
 }
 
-// sqlfence's own statements prove their own tokens, also where the transaction has another one.
+// sqlfence's statements prove the token of their context, even if the transaction has another token.
 func TestOwnStatementsInATransactionWithTokens(t *testing.T) {
 	for _, b := range harness.Chosen(postgres) {
 		l := newTransactionLab(t, b)
@@ -413,7 +413,7 @@ func TestOwnStatementsInATransactionWithTokens(t *testing.T) {
 	}
 }
 
-// Other databases have no setting that ends with its transaction.
+// Only PostgreSQL has settings that end with the transaction.
 func TestTransactionElsewhere(t *testing.T) {
 	l := newUnsealed(t, harness.MySQL, fromTransaction()...)
 	if err := schema.Seal(t.Context(), l.db); !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), "FromTransaction") {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A way is statements of a superuser, by which a mark could get a value that the seal's
-// triggers haven't compared. The last one is refused, or lands; verify.Check finds what it leaves.
+// A way is statements of a superuser, by which a mark could get a value that the seal's triggers haven't compared. The
+// last statement is refused or lands; verify.Check finds the resulting defect.
 type way struct {
 	name       string
 	statements string // with " ;; " between them
@@ -203,8 +203,8 @@ func TestWhoMaySeal(t *testing.T) {
 	}
 }
 
-// A trigger that is fired behind the seal's could store another mark than it has compared: Seal
-// refuses such a one, and verify.Check finds it.
+// A trigger that fires after the seal's trigger could store another mark than the compared mark. Seal refuses such a
+// trigger, and verify.Check reports it.
 func TestFiredBehind(t *testing.T) {
 	const lowers = "CREATE FUNCTION lower() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.fence_token := 1; RETURN NEW; END'; "
 	for name, text := range map[string]string{

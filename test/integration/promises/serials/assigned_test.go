@@ -220,7 +220,7 @@ func TestSerialAssignedUnseen(t *testing.T) {
 	})
 }
 
-// A stale token is told first, then the assignment, then the lock.
+// A stale token is reported first, then the assignment, then the lock.
 func TestSerialAssignedPrecedence(t *testing.T) {
 	for _, rules := range [][]sqlfence.Rule{{sqlfence.RowFence("fence_token")}, {sqlfence.Ledger()}, {sqlfence.RowFence("fence_token"), sqlfence.Ledger()}} {
 		harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
@@ -265,7 +265,7 @@ func TestSerialAssignedPrecedence(t *testing.T) {
 	}
 }
 
-// A lock keeps out an UPDATE that assigns the serial, whatever other rules say.
+// A lock refuses an UPDATE that assigns the serial, under every combination of other rules.
 func TestSerialAssignedUnderALock(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, rules := range [][]sqlfence.Rule{{}, {sqlfence.Key("id")}} {

@@ -75,7 +75,7 @@ func TestSerialOddStatements(t *testing.T) {
 	})
 }
 
-// Where a trigger keeps the row from being written, that is told, too.
+// A write that a trigger skips is also reported.
 func TestSerialWhereATriggerSkipsTheRow(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		if s.Dialect == sqlfence.MySQL {
@@ -184,7 +184,7 @@ func TestSerialPgxArguments(t *testing.T) {
 	})
 }
 
-// RETURNING gives what it would give without a serial, and the new one.
+// RETURNING returns the same columns as without a serial, with the new serial.
 func TestSerialReturning(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if !b.Returns() {
@@ -286,7 +286,7 @@ func TestSerialWhereAConstraintReplacesRows(t *testing.T) {
 	})
 }
 
-// Who waits for a row lock decides by what has been committed when it gets it.
+// A write that waits for a row lock decides by the row that is committed when the write gets the lock.
 func TestSerialWriteThatWaits(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh := serialShop(t, s)

@@ -146,7 +146,7 @@ func TestEditLockThatNeverLapses(t *testing.T) {
 	})
 }
 
-// Users of other types, and those that would break out of a text.
+// Users of other types, and user names that would break out of a string.
 func TestEditLockUsers(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := lockShop(t, harness.Setting{Base: b, Level: sql.LevelDefault}, "text")
@@ -176,7 +176,7 @@ func TestEditLockUsers(t *testing.T) {
 	})
 }
 
-// A stale token is told first, then a conflict, then the lock.
+// A stale token is reported first, then a conflict, then the lock.
 func TestEditLockBesideOtherRules(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {

@@ -53,7 +53,8 @@ func TestLedgerIsNotShadowed(t *testing.T) {
 	})
 }
 
-// A new row's only value with a type of its own, which asks the ledger, may be the last one. The serial stands behind it.
+// The only typed value of a new row, which queries the ledger, may be the last value. The serial comes after this
+// value.
 func TestLastValueOfNewRowAsksTheLedger(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh := askedShop(t, s)
@@ -220,7 +221,7 @@ func TestLedgerIsAskedInEveryKindOfStatement(t *testing.T) {
 						}
 						sh.Raise(t, "books", 8)
 						unchanged()
-						// The same with the newest token: what is refused is refused by another rule.
+						// With the newest token only other rules may refuse the statement.
 						if _, err := harness.Forms[0].Run(ctx, sh.DB, harness.Write{Query: tt.query}); errors.Is(err, sqlfence.ErrStale) || errors.Is(err, sqlfence.ErrUnguardable) {
 							t.Errorf("with the newest token: %v", err)
 						}

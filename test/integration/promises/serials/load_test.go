@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An editor reads a row, thinks, and writes what it made of it, each time in
-// another form: the price that it read, and 1. What is lost is missing at the end.
+// An editor reads a row, waits, and writes the read price plus 1, each time in another form. A lost update is missing
+// in the final price.
 type editor struct {
 	*harness.Shop
 	random *rand.Rand

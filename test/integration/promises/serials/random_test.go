@@ -15,10 +15,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Random writes that may assign the serial, each on the bare driver first, in a
-// transaction that is rolled back. The serial of a row that is written rises,
-// always. A statement is refused only where it wouldn't on the bare driver; any
-// other does what it does there.
+// Random writes that may assign the serial, each on the bare driver first, in a transaction that is rolled back. The
+// serial of a written row always increases. A statement is refused only if its serial wouldn't increase on the bare
+// driver; every other statement has the same effect as on the bare driver.
 func TestSerialRandomAssignments(t *testing.T) {
 	count := 400
 	if harness.RaceEnabled {
@@ -207,7 +206,7 @@ func (l *serialLab) fallen(r *trial) string {
 	return ""
 }
 
-// different returns what else is wrong: nothing else may differ from the bare driver.
+// different returns any further difference from the bare driver, which is an error.
 func (l *serialLab) different(r *trial) string {
 	switch {
 	case r.compared:
@@ -287,8 +286,8 @@ func (l *serialLab) odd(rows map[int64]labRow) bool {
 	return false
 }
 
-// floats reports whether MySQL may calculate with floating-point numbers, as it does where an operand is
-// one, a text or NULL. It rounds them otherwise where a guard compares than where it stores them.
+// floats reports whether MySQL may calculate with floating-point numbers, as it does where an operand is one, a text or
+// NULL. MySQL rounds these numbers differently in a guard's comparison than in storage.
 func (l *serialLab) floats(query string) bool {
 	if l.Dialect != sqlfence.MySQL {
 		return false

@@ -69,7 +69,7 @@ func TestSerialRequired(t *testing.T) {
 	})
 }
 
-// What only writes rows that are there isn't sent, in any place of a statement.
+// A write that only changes existing rows isn't sent, in any place of a statement.
 func TestSerialRequiredIsNotSent(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := requiredShop(t, harness.Setting{Base: b, Level: sql.LevelDefault})
@@ -98,7 +98,7 @@ func TestSerialRequiredIsNotSent(t *testing.T) {
 			}
 			sh.WantVersions(t, "1:10#7 2:10#1 3:10#1 9:10#1")
 		}
-		// Prepared without a context's serial, it is executed with one.
+		// The statement is prepared without a serial in the context, and executed with a serial.
 		stmt, err := db.PrepareContext(t.Context(), "UPDATE books SET price = 30 WHERE id = 1")
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +133,7 @@ func TestSerialRequiredWithTokens(t *testing.T) {
 	}
 }
 
-// Observe mode tells what would be refused, once, and sends it as it was written; Bypass passes.
+// Observe mode reports a refusable statement once, and sends the statement unchanged; Bypass lets it pass.
 func TestSerialRequiredPasses(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := requiredShop(t, s)

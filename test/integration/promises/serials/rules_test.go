@@ -255,7 +255,7 @@ func TestSerialRefusals(t *testing.T) {
 			// lib/pq counts none.
 			err := exec(harness.WithSerial(t, 7), "MERGE INTO books b USING pens p ON b.id = p.id WHEN MATCHED THEN DELETE")
 			harness.WantError(t, err, sqlfence.ErrUnguardable)
-			// It would add the pen and say that nothing has changed.
+			// The statement would add the pen and report zero changed rows.
 			err = exec(harness.WithSerial(t, 7), "UPDATE books SET price = 1 WHERE id = (SELECT id FROM books WHERE id = 1 FOR UPDATE SKIP LOCKED)")
 			harness.WantError(t, err, sqlfence.ErrUnguardable)
 			err = exec(harness.WithSerial(t, 7), "WITH i AS (INSERT INTO pens (id) VALUES (1)) UPDATE books SET price = 1 WHERE id = 99")

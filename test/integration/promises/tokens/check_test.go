@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Check says of a token what a guarded write with it would meet.
+// Check returns the error that a guarded write with the token would get.
 func TestCheck(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		store := setupStore(t, db)

@@ -78,7 +78,7 @@ func TestTokensOneStatementForEachCall(t *testing.T) {
 			if got := c.Texts(); len(got) != 1 {
 				t.Errorf("%s sent %q, want one statement", test.name, got)
 			}
-			// What takes tokens is a transaction there: it fails where another is open.
+			// On SQLite taking tokens is a transaction, which fails inside an open transaction.
 			if begins := slices.Contains(c.Kinds(), "begin"); begins != (b.Dialect == sqlfence.SQLite && test.takes) {
 				t.Errorf("%s sent %v", test.name, c.Kinds())
 			}
@@ -118,8 +118,8 @@ func TestTokensCoalesce(t *testing.T) {
 		harness.Eventually(t, "all callers wait", func() bool { return waiting() == 64 })
 		release()
 		wg.Wait()
-		// The first one's, one for the others, and those that were sent because one was late: each on a
-		// connection of its own, which asks the server about itself first.
+		// The first caller's statement, a shared statement, and statements that were sent because a statement was late: each
+		// on a separate connection, which first queries the server's properties.
 		if got := c.Texts(); len(got) > 32 {
 			t.Errorf("64 callers sent %d statements", len(got))
 		}

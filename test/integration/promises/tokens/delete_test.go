@@ -23,7 +23,7 @@ func mustDelete(t testing.TB, store *tokens.Store, names ...string) {
 	}
 }
 
-// A name that is deleted goes on above its tokens, however it gets its next one.
+// After its deletion a name continues above its former tokens, in every way to get the next token.
 func TestDeletedNamesGoOn(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		ctx := t.Context()
@@ -90,7 +90,7 @@ func floorRow(b harness.Base, floor int64) []string {
 	return []string{fmt.Sprintf("=%d", floor)}
 }
 
-// What would raise the floor too far stays, and so does what isn't a name.
+// Names that would increase the lower bound too far stay, and rows that aren't names stay.
 func TestDeleteLeavesWhatItHasTo(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		ctx := t.Context()

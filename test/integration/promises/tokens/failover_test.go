@@ -187,7 +187,7 @@ func TestG9TokensRiseAcrossPromotions(t *testing.T) {
 	}
 }
 
-// A backup that is restored by the server's recovery has a timeline of its own.
+// A backup that the server's recovery restores gets a new timeline.
 func TestG9TokensRiseAcrossARestore(t *testing.T) {
 	first, restored := harness.NewServer(t, ""), harness.NewServer(t, "")
 	first.Start(t)
@@ -225,8 +225,8 @@ func TestG9TokensRiseAcrossARestore(t *testing.T) {
 	}
 }
 
-// With synchronous_commit = off the server answers before a commit is on disk, and a
-// crash loses it. Not so what gives out a token, or a lease.
+// With synchronous_commit = off the server acknowledges a commit before it is on disk, and a crash loses the commit. A
+// commit that issues a token or a lease must survive.
 func TestTokensAndLeasesAreDurable(t *testing.T) {
 	const conf = "synchronous_commit = off\nwal_writer_delay = 10s\nautovacuum = off"
 	s := harness.NewServer(t, conf)

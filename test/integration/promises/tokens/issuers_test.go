@@ -97,7 +97,7 @@ var raises = []way{
 	}},
 }
 
-// raisesLater are those that need a token, or raise those of all names.
+// raisesLater are the ways that need an existing token, or increment the tokens of all names.
 var raisesLater = []way{
 	{"repair", func(ctx context.Context, r *recorded, name string) error {
 		_, err := r.store.Repair(ctx, r.stored(ctx, name)+1, tokens.AboveWarnToken())
@@ -140,7 +140,7 @@ func (r *recorded) stored(ctx context.Context, name string) int64 {
 	return token.Value
 }
 
-// issued returns what the ledger says of a name.
+// issued returns the ledger's record of a name.
 func (r *recorded) issued(t *testing.T, name string) (found tokens.Issued) {
 	t.Helper()
 	for issued, err := range r.store.ListIssued(t.Context(), name) {
@@ -332,15 +332,16 @@ func TestRecordIssuersSendsNothing(t *testing.T) {
 	})
 }
 
-// others are columns of the names that are another's.
+// others are foreign columns with the names issued_by and issued_at.
 var others = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {"issued_by integer", "issued_at timestamp", "issued_at bigint"},
 	sqlfence.MySQL:    {"issued_by varchar(100)", "issued_by varbinary(100)", "issued_at datetime"},
 	sqlfence.SQLite:   {"issued_at text"},
 }
 
-// A column of another type stays as it is, and so do tokens. One of the columns alone gets the other. What a client
-// inserts with a record of its own keeps that. What the triggers need can't be taken away.
+// A column of another type stays unchanged, and tokens stay unchanged. If one of the two columns exists, the missing
+// column is added. A row that a client inserts with a record keeps this record. Objects that the triggers need can't be
+// dropped.
 func TestRecordIssuersBesideOtherColumns(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))

@@ -42,7 +42,7 @@ var lowering = map[sqlfence.Dialect][]string{
 	},
 }
 
-// raising are statements by which a client of its own takes or raises tokens, as it did before.
+// raising are statements by which a client without sqlfence takes or increments tokens, as before.
 var raising = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {
 		"UPDATE fencing_tokens SET token = token + 1 WHERE name = 'books'", "UPDATE fencing_tokens SET token = token",
@@ -184,7 +184,7 @@ func TestSetupPutsTheTriggersRight(t *testing.T) {
 	}
 }
 
-// A ledger that was there before, made by other hands, is kept as well.
+// The triggers also protect an existing ledger that Setup didn't create.
 func TestTheLedgerOfOthersIsKept(t *testing.T) {
 	for dialect, creates := range map[sqlfence.Dialect][]string{
 		sqlfence.Postgres: {"CREATE TABLE fencing_tokens (id serial, name varchar(200) UNIQUE, token integer, seen timestamptz DEFAULT now())"},

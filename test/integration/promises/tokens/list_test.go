@@ -83,7 +83,7 @@ func TestList(t *testing.T) {
 	})
 }
 
-// Watch tells a name's token as it is, also that there is none yet, and then each change.
+// Watch yields a name's current token, or its absence, and then each change.
 func TestWatch(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		store := setupStore(t, db)
@@ -134,7 +134,7 @@ func wantPrice(t *testing.T, db *sql.DB, want int) {
 	}
 }
 
-// Of two that do the same work the later one's writes land, and the earlier one's no more.
+// After the second of two workers has started, only the second worker's writes land.
 func TestDo(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, plain *sql.DB) {
 		store := setupStore(t, plain)
@@ -165,7 +165,7 @@ func TestDo(t *testing.T) {
 	})
 }
 
-// A Source gives its tokens to all writes of its process from its Issue on, until another process has called its own.
+// After Issue a Source supplies its tokens to all writes of its process, until another process calls Issue.
 func TestSource(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, plain *sql.DB) {
 		harness.MustExec(t, plain, "CREATE TABLE books (id integer PRIMARY KEY, price integer)")

@@ -212,7 +212,7 @@ func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
 	}
 }
 
-// What the driver gives up by a time limit of its own is ended, too.
+// A statement that the driver gives up after its read timeout is also ended on the server.
 func TestTokensReadTimeoutOfMySQL(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := harness.MySQL.Raw(t, dsn)

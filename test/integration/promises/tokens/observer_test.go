@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Each call is an event, which says with how many others it has shared its statement.
+// Each call gives an event, with the number of calls that shared its statement.
 func TestTokensObserver(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)

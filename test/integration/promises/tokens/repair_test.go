@@ -64,7 +64,7 @@ func TestTokensRepair(t *testing.T) {
 		if err := store.Ensure(ctx, "hats"); err != nil {
 			t.Fatal(err)
 		}
-		// Names that are known, that are new, and another Store.
+		// Known names, new names, and a new Store.
 		for name, want := range map[string]int64{"books": 51, "pens": 91, "hats": 51, "cups": 51} {
 			for i := range int64(2) {
 				if got := harness.IssueToken(t, harness.NewStore(t, db), name); got != want+i {
@@ -131,8 +131,8 @@ func TestTokensRepairHoldsForNewNames(t *testing.T) {
 		app := s.Raw(t, sh.Source)
 		store, leases := harness.NewStore(t, app), harness.NewLeases(t, app)
 		for floor := int64(100); floor <= 300; floor += 100 {
-			// Statements that the driver has prepared take their snapshot before they
-			// wait; so do those that are on their way when Repair comes.
+			// Statements that the driver has prepared take their snapshot before waiting. Statements that are running when
+			// Repair begins do the same.
 			for i := range 4 {
 				harness.IssueToken(t, store, fmt.Sprintf("warm-%d-%d", floor, i))
 				issueMany(t, store, fmt.Sprintf("warmer-%d-%d", floor, i), fmt.Sprintf("warmest-%d-%d", floor, i))
@@ -192,8 +192,7 @@ func TestTokensRepairHoldsForNewNames(t *testing.T) {
 	})
 }
 
-// A server that keeps its timeline to itself: tokens are issued all the same, and the
-// log says once what that means.
+// If a server hides its timeline, tokens are still issued, and the log explains the consequence once.
 func TestTokensWithoutTimelines(t *testing.T) {
 	for _, test := range []struct{ name, ddl string }{
 		{"no privilege", "REVOKE EXECUTE ON FUNCTION pg_catalog.pg_walfile_name(pg_lsn) FROM PUBLIC"},
@@ -204,7 +203,7 @@ func TestTokensWithoutTimelines(t *testing.T) {
 				if b.Dialect != sqlfence.Postgres {
 					t.Skip("SQLite has no timelines")
 				}
-				// Functions are a database's own, so this needs one.
+				// Functions belong to a database, so the test needs a separate database.
 				admin := b.Raw(t, harness.PostgresDSN(t))
 				role := "sqlfence_" + strings.ToLower(rand.Text())
 				t.Cleanup(func() {
@@ -241,7 +240,7 @@ func TestTokensWithoutTimelines(t *testing.T) {
 	}
 }
 
-// Two spellings of one text are one name, wherever it is given.
+// Two spellings of the same text are the same name, in every call.
 func TestNamesAreNormalized(t *testing.T) {
 	const composed, decomposed = "caf\u00e9", "cafe\u0301"
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

@@ -42,8 +42,8 @@ func TestRotateSeesALeaseThatIsTakenWhileItWaits(t *testing.T) {
 	})
 }
 
-// A lease that ended with its session isn't live, though its ttl isn't over: its name is retired. While the session is
-// open, the name isn't.
+// A lease that ended with its session isn't live, even before its TTL has passed, so its name is retired. While the
+// session is open, the name isn't retired.
 func TestRotateRetiresTheNameOfADeadSessionsLease(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {

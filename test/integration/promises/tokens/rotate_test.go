@@ -223,7 +223,7 @@ func TestTokensRotateWaitsForWritesUnderWay(t *testing.T) {
 	})
 }
 
-// Rows that the role can't see would keep their marks: it is told.
+// Rows that the role can't see would keep their marks, so Rotate returns an error.
 func TestTokensRotateBehindRowSecurity(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
@@ -257,7 +257,8 @@ func TestTokensRotateBehindRowSecurity(t *testing.T) {
 	})
 }
 
-// A name that a new release uses already isn't retired with the old one, nor one with a live lease, unless that is said.
+// A name that a new release already uses isn't retired with the old release, nor a name with a live lease, unless the
+// caller requests this.
 func TestRotateAsksBeforeItRetiresOtherNames(t *testing.T) {
 	eachRotating(t, func(t *testing.T, b harness.Base, r rotating) {
 		ctx := t.Context()

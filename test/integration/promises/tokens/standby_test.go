@@ -19,7 +19,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// deciding asks all that is asked in order to decide, of what is there and of what isn't.
+// deciding runs every deciding read, on existing and on missing tokens and leases.
 func deciding(t *testing.T, db *sql.DB, l *lease.Lease) map[string]error {
 	t.Helper()
 	store := harness.NewStore(t, db)
@@ -78,8 +78,8 @@ func shown(t *testing.T, db *sql.DB) error {
 	return err
 }
 
-// A standby that has stopped replaying knows nothing of a lease that is held, and of its token: it says so, rather than
-// that the lease is free. Once it is promoted it decides.
+// A standby that has stopped replaying knows neither a held lease nor its token. Deciding reads return an error there
+// instead of reporting the lease as free. Once promoted, the server decides.
 func TestStandbyDecidesNothing(t *testing.T) {
 	primary, standby := harness.NewServer(t, ""), harness.NewServer(t, "")
 	primary.Start(t)
@@ -143,7 +143,7 @@ func TestReadOnlyServerDecidesNothing(t *testing.T) {
 	}
 }
 
-// ownMariaDB starts a server that no other test uses, and returns its DSN. It ends with its stdin.
+// ownMariaDB starts a server that no other test uses, and returns its DSN. The server ends when its stdin is closed.
 func ownMariaDB(t *testing.T) string {
 	t.Helper()
 	harness.MySQLDSN(t) // or skips the test
@@ -175,8 +175,8 @@ func ownMariaDB(t *testing.T) string {
 	return dsn
 }
 
-// A standby answers no query of a session that is serializable. That says nothing of what it does once it is promoted,
-// so it isn't told to be a server that can't guard.
+// A standby fails every query of a serializable session. This failure proves nothing about the server after its
+// promotion, so the error must not report a server that can't guard.
 func TestWriteOnASerializableStandby(t *testing.T) {
 	primary, standby := harness.NewServer(t, ""), harness.NewServer(t, "")
 	primary.Start(t)

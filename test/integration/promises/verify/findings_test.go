@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A provocation is what has one finding come up, and nothing else.
+// A provocation causes exactly one finding.
 type provocation struct {
 	name     string
 	severity slog.Level
@@ -211,7 +211,7 @@ func insertKeyMark(mark string) []string {
 	return []string{"INSERT INTO fencing_tokens (name, token) VALUES ('books/1', 7), ('books/2', 3), ('books', 99), ('bookst/1', 99)", "INSERT INTO books (id, fence_token) VALUES (1, " + mark + "), (2, 3)"}
 }
 
-// Each finding comes up when it is provoked, and no other; and its SQL repairs it, where it can.
+// Each provocation gives its finding and no other finding, and the finding's SQL repairs the defect, if it has SQL.
 func TestFindings(t *testing.T) {
 	for _, p := range provocations {
 		t.Run(p.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A ledger that records who takes tokens is as right as one that doesn't; one that has ceased to is a finding.
+// A ledger is right with and without a record of issuers; a record that no longer works is a finding.
 func TestIssuers(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		registered := sqlfence.WithTable("books", both...)

@@ -122,7 +122,7 @@ func checked(t *testing.T, db *sql.DB) []verify.Finding {
 	return found
 }
 
-// news returns what is found that wasn't in the beginning.
+// news returns the findings that the fresh world didn't have.
 func (w *world) news(t *testing.T, opts ...sqlfence.Option) []verify.Finding {
 	t.Helper()
 	return slices.DeleteFunc(w.verify(t, opts...), func(f verify.Finding) bool { return slices.Contains(w.fresh, f) })

@@ -112,7 +112,7 @@ func TestAttachedDatabases(t *testing.T) {
 	}
 }
 
-// The ledger of another database isn't that of the session.
+// A ledger in another database doesn't count as the session's ledger.
 func TestLedgerOfAnotherDatabase(t *testing.T) {
 	w := newWorld(t, harness.MySQL)
 	newWorld(t, harness.MySQL) // has one
@@ -123,7 +123,7 @@ func TestLedgerOfAnotherDatabase(t *testing.T) {
 	wantOne(t, p.news(t, harness.Books(both...)), slog.LevelError, "missing-ledger")
 }
 
-// Stored code finds the tables of its own database, unless it names another.
+// Stored code resolves tables in its database, unless the code names another database.
 func TestCodeOfAnotherDatabase(t *testing.T) {
 	w, other := newWorld(t, harness.MySQL), newWorld(t, harness.MySQL)
 	var name string
@@ -141,7 +141,7 @@ func TestCodeOfAnotherDatabase(t *testing.T) {
 	wantOne(t, w.news(t, harness.Books(both...)), slog.LevelWarn, "side-effect")
 }
 
-// A table that is registered with its schema has another name where its file is attached twice.
+// A table that is registered with its schema gets a second name if its file is attached twice.
 func TestAttachedTwice(t *testing.T) {
 	for _, b := range bases[2:4] {
 		t.Run(b.Name, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestHundredsOfTables(t *testing.T) {
 	})
 }
 
-// Tables that a pattern stands for are looked at, but those that have a registration of their own.
+// Verify checks the tables that match a pattern, except tables with a separate registration.
 func TestPatterns(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		fence := sqlfence.RowFence("fence_token")

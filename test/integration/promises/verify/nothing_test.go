@@ -87,7 +87,7 @@ func TestBesideWriters(t *testing.T) {
 	})
 }
 
-// A temporary table hides the one that is registered.
+// A temporary table hides the registered table.
 func TestTemporaryTables(t *testing.T) {
 	for _, b := range bases[1:4] {
 		t.Run(b.Name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A foreign table is found, registered, behind a registered view, and as a part of a sealed table. Nothing asks
-// for its rows: its server is away.
+// A foreign table is found if registered, under a registered view, and as a part of a sealed table. Nothing queries the
+// table's rows: the remote server is unreachable.
 func TestForeignTables(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])
 	sealed := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed()}

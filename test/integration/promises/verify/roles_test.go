@@ -14,8 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A role with few privileges is told what it lacks, what it can't see as a Note, and nothing
-// that isn't so.
+// A role with few privileges gets its missing privileges as findings, unreadable objects as Notes, and no false
+// finding.
 func TestFewPrivileges(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])
 	role := "sqlfence_" + strings.ToLower(rand.Text())
@@ -50,15 +50,15 @@ func TestFewPrivileges(t *testing.T) {
 		t.Error("a write passes under a token that nobody has issued")
 	}
 
-	// Who else may write is a Note for the owner.
+	// The owner gets a Note about other writers.
 	notes := withCode(w.news(t, harness.Books(both...)), "other-writers")
 	if len(notes) != 1 || notes[0].Level != slog.LevelInfo || !strings.Contains(notes[0].Problem, role) {
 		t.Errorf("found %v, want that %s may write", notes, role)
 	}
 }
 
-// Who may switch a seal's triggers off in PostgreSQL, or create one behind them, is told: each but superusers and
-// the session's own role.
+// Verify reports each role that may disable a seal's triggers in PostgreSQL, or create a later trigger, except
+// superusers and the session's role.
 func TestUnsealersOnPostgres(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])
 	role := "sqlfence_" + strings.ToLower(rand.Text())
@@ -134,7 +134,8 @@ func TestFewPrivilegesOnMySQL(t *testing.T) {
 	}
 }
 
-// What MySQL's triggers don't see takes privileges that writers don't need, and who has them is told.
+// Changes that fire no triggers in MySQL require privileges that writers don't need. Verify reports the users with
+// these privileges.
 func TestPrivilegesPastSeals(t *testing.T) {
 	w := newWorld(t, harness.MySQL)
 	user := w.user(t)

@@ -151,7 +151,7 @@ func TestWaysAroundASeal(t *testing.T) {
 	}
 }
 
-// A seal names the ledger with the schema in which it was found: a session that finds another one is refused.
+// A seal names the ledger with its schema: a session that finds another ledger is refused.
 func TestSealOfAnotherLedger(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])
 	rules := harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed())
@@ -233,7 +233,7 @@ func TestEachPartOfASeal(t *testing.T) {
 	}
 }
 
-// A seal that takes a transaction's tokens, or doesn't, beside the other rule is found, and Seal mends it.
+// Verify finds a seal whose option FromTransaction differs from the rule, and Seal repairs the seal.
 func TestSealWithAnotherOption(t *testing.T) {
 	each := [][]sqlfence.Rule{{sqlfence.RowFence("fence_token"), sqlfence.Sealed()}, {sqlfence.RowFence("fence_token"), sqlfence.Sealed(sqlfence.FromTransaction())}}
 	for i, rules := range each {
