@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What a counter adds to an UPDATE of one row, and what its question takes.
+// BenchmarkCounter measures a counter's cost for an UPDATE of one row, and the cost of Count.
 func BenchmarkCounter(b *testing.B) {
 	for _, base := range harness.Bases {
 		db := base.Raw(b, base.DSN(b))

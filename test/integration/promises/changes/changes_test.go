@@ -62,7 +62,7 @@ func TestCount(t *testing.T) {
 	})
 }
 
-// A table that isn't counted has no count, rather than one that never changes.
+// A table without a counter has no count, rather than a constant count.
 func TestNotSetUp(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
@@ -129,7 +129,7 @@ func TestInvalid(t *testing.T) {
 	})
 }
 
-// Through a fenced database Setup may create what another client of it may not.
+// Through a fenced database Setup may create objects that other clients may not create.
 func TestFenced(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		b.AsWritten = true // verify.Check asks by the driver's own connection
@@ -188,7 +188,7 @@ func TestSetupAtOnce(t *testing.T) {
 	})
 }
 
-// Watch tells what it finds first, each change, and errors.
+// Watch yields the first count, each change, and errors.
 func TestWatch(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))

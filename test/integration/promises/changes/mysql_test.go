@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A cascade of InnoDB's fires no trigger, so a table that has one isn't counted.
+// A cascade of InnoDB fires no trigger, so a table with a cascade isn't counted.
 func TestMySQLRefusesCascades(t *testing.T) {
 	db := harness.MySQL.Raw(t, harness.MySQLDatabase(t))
 	exec(t, db, "CREATE TABLE shops (id int PRIMARY KEY)")
@@ -27,7 +27,7 @@ func TestMySQLRefusesCascades(t *testing.T) {
 	counting(t, db, "shops")
 }
 
-// A session that would read what isn't committed doesn't count it.
+// A READ UNCOMMITTED session doesn't count uncommitted changes.
 func TestMySQLReadsWhatIsCommitted(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := harness.MySQL.Raw(t, harness.MySQL.AtLevel(t, dsn, sql.LevelReadUncommitted))

@@ -115,7 +115,7 @@ func TestPostgresRole(t *testing.T) {
 	})
 }
 
-// A role that may create in the schema can't have the writers of another one's table run what it wants.
+// A role with CREATE on the schema can't make the writers of another role's table run its code.
 func TestPostgresForeignFunction(t *testing.T) {
 	const foreign = "CREATE FUNCTION sqlfence_changes_v1() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
 	for _, made := range []string{
@@ -186,7 +186,7 @@ func TestPostgresRefusesPartitions(t *testing.T) {
 	})
 }
 
-// A transaction that was prepared keeps what it has locked, and its session goes on: without waiting for it.
+// A prepared transaction keeps its locks, and its session continues without waiting for the transaction.
 func TestPostgresPrepared(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		server := harness.NewServer(t, "max_prepared_transactions = 10")
@@ -220,7 +220,7 @@ func TestPostgresPrepared(t *testing.T) {
 	})
 }
 
-// A snapshot that is older than what others have committed doesn't fail for that: each connection has its own row.
+// A snapshot that is older than another session's commit causes no failure, because each connection has a separate row.
 func TestPostgresSnapshot(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))

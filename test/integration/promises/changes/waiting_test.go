@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// levels are those at which a writer may write.
+// levels are the isolation levels of the writers.
 var levels = []sql.IsolationLevel{sql.LevelDefault, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
 
 // eachServer is EachBase for the databases with more than one writer.
@@ -124,7 +124,7 @@ func within(t *testing.T, b harness.Base, db *sql.DB, what string, do func() err
 	})
 }
 
-// What the tests above would see of a counter that is one row: two sessions that are given one place wait.
+// A control for the tests above: with a shared counter row two sessions wait for each other.
 func TestWritersOfOneRowWait(t *testing.T) {
 	eachServer(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))

@@ -87,7 +87,7 @@ func idFenced(ctx context.Context, s stage) error {
 	return err
 }
 
-// A claim by the name of its holder alone is that of the same holder's next turn, too.
+// A claim by the holder's name alone also matches the same holder's next claim.
 func lockedByHand(ctx context.Context, s stage) error {
 	db := s.open()
 	const take = "UPDATE jobs SET state = 'running', worker = $1 WHERE id = 1 AND worker IS NULL"
@@ -110,7 +110,7 @@ func lockedByFenced(ctx context.Context, s stage) error {
 	return err
 }
 
-// OpenBao's active node asks whether the lock is still its own, and writes then. It may be paused in between.
+// OpenBao's active node checks that it still holds the lock, and then writes. A pause may come between check and write.
 func selectByHand(ctx context.Context, s stage) error {
 	db := s.open()
 	s.exec(ctx, db, "UPDATE jobs SET worker = $1 WHERE id = 1", "a")
@@ -193,7 +193,7 @@ func TestCaseStudies(t *testing.T) {
 	})
 }
 
-// newStage returns a stage, and what tells the note that was written on it.
+// newStage returns a stage, and a function that returns the written note.
 func newStage(t *testing.T, b harness.Base) (s stage, notes func() string) {
 	t.Helper()
 	dsn := b.DSN(t)

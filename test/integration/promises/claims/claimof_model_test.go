@@ -164,7 +164,7 @@ func TestClaimOfModel(t *testing.T) {
 	})
 }
 
-// jobsOf returns those of the jobs that have results.
+// jobsOf returns the given jobs that have results.
 func (m *resultsModel) jobsOf(jobs ...int64) (found []int64) {
 	for _, x := range m.results {
 		if slices.Contains(jobs, x.job) {
@@ -174,8 +174,8 @@ func (m *resultsModel) jobsOf(jobs ...int64) (found []int64) {
 	return found
 }
 
-// While workers take jobs from each other and write results, no result of an older generation is added behind the
-// takeover that ended it: what a takeover counts then is all that there ever is.
+// While workers take jobs from each other and write results, no result of an older claim is added after the takeover
+// that ended the claim. So a takeover counts all results that the older claim will ever have.
 func TestClaimOfStorm(t *testing.T) {
 	const jobs, workers, rounds = 3, 4, 60
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

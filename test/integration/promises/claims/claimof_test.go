@@ -261,7 +261,7 @@ func restore(t *testing.T, plain *sql.DB, keys keyType) {
 	}
 }
 
-// lateWrites are writes beside job 2, and what they leave where they land.
+// lateWrites are writes for job 2, and the rows after a write that lands.
 var lateWrites = []struct {
 	statement
 	late string
@@ -276,8 +276,8 @@ var lateWrites = []struct {
 	{statement{sql: "WITH gone AS (DELETE FROM outbox RETURNING id) SELECT id FROM gone", postgres: true}, "old old old"},
 }
 
-// A write waits while another worker takes its job over, and is refused by what that has committed. Without the lock it
-// doesn't wait, and lands behind the takeover.
+// A write waits while another worker takes over its job, and is refused because of the committed takeover. Without the
+// lock the write doesn't wait, and lands after the takeover.
 func TestClaimOfJobThatIsTakenOverWhileItsResultIsWritten(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		db, plain := withResults(t, s.Base, keyTypes[0])
@@ -409,7 +409,7 @@ func TestTakeoverWaitsForTheWriteThatPresentedTheClaim(t *testing.T) {
 	})
 }
 
-// The modes and rules that let writes pass do so, and tell of it.
+// The modes and rules that let writes pass do so, and report the writes.
 func TestClaimOfInEachMode(t *testing.T) {
 	const query = "UPDATE results SET note = 'new' WHERE job_id = 2"
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

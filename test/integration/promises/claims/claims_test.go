@@ -12,7 +12,7 @@ import (
 
 const noRow = "none"
 
-// Writes of rows that are there prove their claims.
+// Writes of existing rows prove their claims.
 var proving = []struct {
 	statement
 	worker worker
@@ -59,7 +59,7 @@ var proving = []struct {
 		worker{3, 1}, guard.Marker{Kind: guard.Stale, Current: 3}, "2 run 3, 3"},
 }
 
-// TestClaimIsProved sends each of them with its guard and, as a control, without: there it lands.
+// TestClaimIsProved sends each write with its guard and, as a control, without the guard: the control lands.
 func TestClaimIsProved(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		q := newQueue(t, b)
@@ -95,7 +95,7 @@ func TestClaimIsProved(t *testing.T) {
 	})
 }
 
-// changed returns the jobs with those that differ: "id state attempt", or the id of one that is gone.
+// changed returns the jobs with the given differences: "id state attempt", or the id of a deleted job.
 func changed(differ string) string {
 	var all []string
 	for _, job := range strings.Split(jobs, ", ") {

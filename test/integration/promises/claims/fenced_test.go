@@ -131,7 +131,7 @@ func TestClaims(t *testing.T) {
 	})
 }
 
-// The facts of the errors say what the row has.
+// The fields of the errors hold the row's values.
 func TestClaimErrors(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db, _ := fenced(t, b)
@@ -205,7 +205,7 @@ func TestClaimsAreObserved(t *testing.T) {
 	})
 }
 
-// A claim column that isn't of integers is told so: the claim that it shows isn't the token, though it looks alike.
+// A claim column that isn't an integer gives its own error: the column's value isn't the token, though both look alike.
 func TestClaimColumnOfAnotherType(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		typ := "numeric(10,2)"

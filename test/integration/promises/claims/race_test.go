@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// races are writes of job 2, and the state that each leaves behind a takeover that it doesn't see.
+// races are writes of job 2, and the state after a write that doesn't see a takeover.
 var races = []struct {
 	statement
 	late string
@@ -23,7 +23,7 @@ var races = []struct {
 	{statement{sql: "MERGE INTO jobs j USING done d ON d.job = j.id WHEN MATCHED AND d.job = 2 THEN UPDATE SET state = 'ok'", postgres: true}, "2 ok 3"},
 }
 
-// A write that waits for a takeover decides by what that has committed. Without the guard it lands.
+// A write that waits for a takeover decides by the committed takeover. Without the guard the write lands.
 func TestClaimThatIsTakenOverWhileItsWriteWaits(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		q := newQueue(t, s.Base)

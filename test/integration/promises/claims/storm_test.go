@@ -32,7 +32,7 @@ type storm struct {
 // stormJobs is how many jobs the workers fight for: few, so that they meet.
 const stormJobs = 24
 
-// newStorm returns one of jobs that are all queued. Unfenced statements are sent as they are written.
+// newStorm returns a storm with queued jobs only. Unfenced statements are sent unchanged.
 func newStorm(t *testing.T, b harness.Base, where string, fenced bool) *storm {
 	t.Helper()
 	dsn := b.DSN(t)
@@ -59,7 +59,7 @@ func newStorm(t *testing.T, b harness.Base, where string, fenced bool) *storm {
 	return s
 }
 
-// A taken job is one with the claim that its worker has.
+// A taken holds a job and its worker's claim.
 type taken struct{ id, claim int64 }
 
 // take takes some jobs that are queued or done, with one statement for all of them.
@@ -96,7 +96,7 @@ func (s *storm) take(ctx context.Context, worker int64, r *rand.Rand) (jobs []ta
 	return s.mine(ctx, worker, jobs)
 }
 
-// mine returns the jobs that the worker has got, of those that it wanted.
+// mine returns the wanted jobs that the worker has got.
 func (s *storm) mine(ctx context.Context, worker int64, wanted []taken) (jobs []taken, err error) {
 	for _, j := range wanted {
 		var got int64
@@ -111,8 +111,8 @@ func (s *storm) mine(ctx context.Context, worker int64, wanted []taken) (jobs []
 	return jobs, nil
 }
 
-// rescue takes a job from a worker that seems dead, and gives it to another process, of the same number if that
-// is the worker started again. It returns its claim, if no other worker was faster.
+// rescue takes a job from a worker that seems dead, and gives it to another process, of the same number if that is the
+// worker started again. rescue returns the new claim, unless another worker was faster.
 func (s *storm) rescue(ctx context.Context, j taken, worker int64) (again taken, ok bool, err error) {
 	raised := "" // the guard raises the claim
 	if s.db == s.plain {
@@ -163,8 +163,8 @@ func (s *storm) finish(ctx context.Context, j taken, worker int64) (lost bool, e
 	return false, err
 }
 
-// work takes jobs until so many claims are made. Of three jobs it completes one at once, completes one while it is
-// rescued, and is stopped over one until another worker has it.
+// work takes jobs until so many claims are made. Of three jobs the worker completes the first at once, completes the
+// second during a rescue, and is stopped over the third until another worker has the job.
 func (s *storm) work(ctx context.Context, worker, claims int64, r *rand.Rand) error {
 	for s.claims.Load() < claims {
 		jobs, err := s.take(ctx, worker, r)

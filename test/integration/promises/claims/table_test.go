@@ -44,7 +44,7 @@ var presentedOf = []struct {
 	claims []int64
 }{{"no token", nil}, {"claim 2", []int64{1, 2}}, {"claim 1", []int64{1, 1}}, {"claim 3", []int64{1, 3}}, {"of job 2 only", []int64{2, 2}}}
 
-// outcomeWord returns what the table says of an error.
+// outcomeWord returns the table's word for an error.
 func outcomeWord(t *testing.T, err error) string {
 	for word, sentinel := range map[string]error{
 		"`ErrStale`": sqlfence.ErrStale, "`ErrNotIssued`": sqlfence.ErrNotIssued, "`ErrNoFence`": sqlfence.ErrNoFence,

@@ -51,7 +51,7 @@ func newClaimTables() []*claimTable {
 	}
 }
 
-// An act is what a statement does to a row that is there.
+// An act is a statement's effect on an existing row.
 type act struct {
 	key     string
 	raises  bool // it assigns the claim

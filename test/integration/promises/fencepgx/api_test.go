@@ -116,7 +116,7 @@ func TestTransparent(t *testing.T) {
 	}
 }
 
-// A query's options stand in front of its arguments, also where it is guarded.
+// A guarded query also accepts options before its arguments.
 func TestResultFormats(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		for _, option := range []any{pgx.QueryResultFormats{pgx.TextFormatCode}, pgx.QueryResultFormatsByOID{23: pgx.TextFormatCode}} {
@@ -222,7 +222,8 @@ func TestTxMethods(t *testing.T) {
 	})
 }
 
-// A savepoint ends with its transaction, also where the connection goes on: nothing is executed behind it.
+// A savepoint ends with its transaction, even if the connection continues: no statement runs in the savepoint
+// afterwards.
 func TestSavepointEndsWithTx(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		c, err := s.db.Acquire(t.Context())

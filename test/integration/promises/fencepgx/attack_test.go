@@ -65,7 +65,8 @@ func TestBatchSentBefore(t *testing.T) {
 	}
 }
 
-// In the simple protocol pgx joins the texts of a batch. One that leaves something open would take the next one in.
+// In the simple protocol pgx joins the texts of a batch. A text that leaves a string or comment open would swallow the
+// next text.
 func TestBatchJoined(t *testing.T) {
 	const write = "UPDATE books SET price = 30 WHERE id = 1"
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeExec} {
@@ -183,7 +184,7 @@ func TestExecuteUnseen(t *testing.T) {
 	}
 }
 
-// An odd key says 1 as what it is, and 2 by the methods that pgx asks.
+// An oddNumber has the Go value 1, but its pgx methods return 2.
 type oddNumber int64
 
 func (oddNumber) Int64Value() (pgtype.Int8, error) { return pgtype.Int8{Int64: 2, Valid: true}, nil }
@@ -276,7 +277,7 @@ func TestGivenUp(t *testing.T) {
 				harness.Eventually(t, "the write waits", func() bool { return s.Waiting(t, s.Plain) > 0 })
 				cancel()
 				err = task.Wait()
-				// A batch waits while pgx has its statements prepared, and then executes none of them.
+				// The batch waits while pgx prepares its statements, and then executes none.
 				unknown := w.name != "batch"
 				if errors.Is(err, sqlfence.ErrUnknownOutcome) != unknown || pgconn.SafeToRetry(err) || !errors.Is(err, context.Canceled) {
 					t.Errorf("%s: %v", w.name, err)
@@ -294,8 +295,8 @@ func TestGivenUp(t *testing.T) {
 	})
 }
 
-// What another user of the pool leaves behind in the session lets no stale write land. What that user can do besides is
-// in docs/pgx.md.
+// Session state of another user of the pool lets no stale write land. docs/pgx.md lists what this user can do
+// otherwise.
 func TestSessionOfOthers(t *testing.T) {
 	for _, fence := range harness.Fences {
 		s := newShop(t, fence.Rule)
@@ -333,7 +334,8 @@ func TestSessionOfOthers(t *testing.T) {
 	}
 }
 
-// The tokens that a transaction was begun with end with it, also where a text ends it, and where it is given up.
+// A transaction's tokens end with the transaction, even if a statement ends the transaction, or if the transaction is
+// given up.
 func TestTokensEndWithTransaction(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		_, db := s.both(t, func(*pgxpool.Config) {}, harness.Books(s.rule))

@@ -138,7 +138,7 @@ func TestBatchResults(t *testing.T) {
 	}, events.observer())
 }
 
-// A guard isn't sent behind a statement that may move its session in the same message.
+// A guard isn't sent after a statement of the same message that may move the session to another schema.
 func TestBatchMoves(t *testing.T) {
 	s := newShop(t, sqlfence.Ledger())
 	unchanged := s.Unchanged(t)
@@ -195,8 +195,8 @@ func TestBatchBeginsWithCommit(t *testing.T) {
 	})
 }
 
-// A statement that standard_conforming_strings decides about isn't sent behind others, which may change that setting
-// after the server was asked for it.
+// A statement whose meaning depends on standard_conforming_strings isn't sent after other statements, because they may
+// change the setting after it was queried.
 func TestBatchIsRefusedWhereAStatementMayBeReadOtherwise(t *testing.T) {
 	const behind = `) , y AS (UPDATE books SET price = 30 WHERE id = 1 RETURNING 1) SELECT 1 --') SELECT 1`
 	for _, mode := range harness.PgxModes {
@@ -236,7 +236,7 @@ func TestBatchIsRefusedWhereAStatementMayBeReadOtherwise(t *testing.T) {
 	}
 }
 
-// A guard isn't sent behind a guarded statement that may move its session, either.
+// A guard isn't sent after a guarded statement that may move the session to another schema.
 func TestBatchMovesByAGuardedStatement(t *testing.T) {
 	s := newShop(t, sqlfence.Ledger(), sqlfence.WithTable("shelves", sqlfence.Serial("serial")))
 	var home string

@@ -44,7 +44,7 @@ func TestCopyIsMarked(t *testing.T) {
 		if got := s.State(t, true); got != copied {
 			t.Errorf("%v left %s", mode, got)
 		}
-		// What it has marked is fenced, and nothing else can be marked.
+		// The copied rows are fenced, and the application can't set the fence column.
 		_, err := s.db.Exec(harness.Holding(t, 11), "UPDATE books SET price = 0 WHERE id = 7")
 		harness.WantStale(t, err, 11, 12)
 		_, err = s.db.CopyFrom(harness.Holding(t, 12), booksTable, []string{"id", "fence_token"}, pgx.CopyFromRows([][]any{{9, int64(0)}}))
@@ -67,7 +67,7 @@ func TestCopyIsMarked(t *testing.T) {
 	}
 }
 
-// In a transaction it has that one's tokens, and is undone with it.
+// In a transaction CopyFrom uses the transaction's tokens, and is rolled back with the transaction.
 func TestCopyInTransaction(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	undone := errors.New("undone")

@@ -124,8 +124,8 @@ func (s *shop) staleThenFresh(t *testing.T, name string, run func(ctx context.Co
 	}
 }
 
-// givenBack waits until the pool has all of its connections. It destroys a broken one in a goroutine of
-// its own, so the connection may still count as taken when the call that gave it back returns.
+// givenBack waits until the pool has all of its connections. The pool destroys a broken connection in a separate
+// goroutine, so the connection may still count as acquired after the call that released it.
 func (s *shop) givenBack(t *testing.T) {
 	t.Helper()
 	harness.Eventually(t, "all connections given back", func() bool { return s.db.Stat().AcquiredConns() == 0 })

@@ -89,7 +89,7 @@ func TestLostBefore(t *testing.T) {
 	})
 }
 
-// In a transaction it is the end of that, and its COMMIT isn't sent.
+// In a transaction a lost connection ends the transaction, and its COMMIT isn't sent.
 func TestLostInTransaction(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		tx, err := s.db.Begin(t.Context())

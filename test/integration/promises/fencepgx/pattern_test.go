@@ -46,7 +46,8 @@ func (s *shop) price(t *testing.T, table string) (price int64) {
 	return price
 }
 
-// By a pattern every way to write a table is guarded by the token of its own name, also of one that came later.
+// A pattern guards every way to write a table by the token of the table's name, including tables that are created
+// later.
 func TestPattern(t *testing.T) {
 	onPattern(t, func(t *testing.T, s *shop, db *fencepgx.DB) {
 		for i, w := range ways {

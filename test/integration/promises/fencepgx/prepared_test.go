@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What pgx runs for a text is the statement that has it as its name, if there is one. By whatever name, and
-// wherever it was prepared, it is guarded.
+// If a prepared statement has a text as its name, pgx runs this statement for the text. The statement is guarded under
+// every name, wherever it was prepared.
 func TestPreparedNames(t *testing.T) {
 	names := []string{
 		"set_price", "set price", " set_price", "SELECT 1", "SELECT id FROM books", "-- x",
@@ -51,7 +51,7 @@ func TestPreparedNames(t *testing.T) {
 			hooked.staleThenFresh(t, "a rewriter", func(ctx context.Context) error {
 				return ways[0].run(ctx, hooked.db, "anything", rewriteTo{"set price", []any{30, 1}})
 			})
-			// SQL's own EXECUTE runs what was prepared, past the guard.
+			// SQL's EXECUTE runs a prepared statement without the guard.
 			hooked.Reset(t, 9)
 			unchanged := hooked.Unchanged(t)
 			for _, text := range []string{

@@ -37,7 +37,7 @@ func TestWithoutFence(t *testing.T) {
 	}
 }
 
-// A batch that fails at its end says so, also where one of its writes was gone.
+// A batch that fails at its end returns the failure, even if the row of one of its writes was gone.
 func TestGoneAndFailed(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	s.Exec(t, "ALTER TABLE books ADD COLUMN version bigint NOT NULL DEFAULT 0")
@@ -70,7 +70,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A write at another serial than its caller has read is a conflict, and one to a row that isn't there is gone.
+// A write at another serial than its caller has read is a conflict, and a write to a missing row is gone.
 func TestSerials(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	s.Exec(t, "ALTER TABLE books ADD COLUMN version bigint NOT NULL DEFAULT 0")
@@ -191,7 +191,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// The packages that send SQL of their own do so over the same pool, and what they issue holds there.
+// The packages send their SQL over the same pool, and the pool's guards accept their tokens.
 func TestTokensOverThePool(t *testing.T) {
 	s := newShop(t, sqlfence.Ledger())
 	store, err := tokens.New(s.db.SQL())
@@ -240,7 +240,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// What is wrong in the options, or with what is registered, is said at once.
+// Opening fails if an option or a registration is invalid.
 func TestOpening(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	pool, err := pgxpool.New(t.Context(), s.Source)
@@ -269,7 +269,7 @@ func TestOpening(t *testing.T) {
 	}
 }
 
-// A connection is given back once; what another user does with it then is that user's.
+// A connection is released once. A second release doesn't affect the connection's next user.
 func TestReleasedTwice(t *testing.T) {
 	s := newShopBy(t, sqlfence.RowFence("fence_token"), func(c *pgxpool.Config) { c.MaxConns = 1 })
 	first, err := s.db.Acquire(t.Context())

@@ -100,7 +100,7 @@ func TestWrites(t *testing.T) {
 	})
 }
 
-// So it is in each of pgx's modes, with its options and names.
+// Writes are guarded in each of pgx's modes, with pgx's options and names.
 func TestModes(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		for _, mode := range harness.PgxModes {
@@ -123,7 +123,7 @@ func TestModes(t *testing.T) {
 	})
 }
 
-// Reads, and what else needs no guard, are pgx's own.
+// Reads and other statements without a guard run as in pgx.
 func TestPasses(t *testing.T) {
 	s := newShop(t, sqlfence.Ledger())
 	ctx := t.Context()

@@ -61,8 +61,8 @@ func TestQueriesThatAnswerForTheLedger(t *testing.T) {
 	}
 }
 
-// MariaDB releases the lock of the ledger's row at XA PREPARE. So no transaction that was checked
-// by it gets there; one that is committed in one phase does, and those that the ledger doesn't guard.
+// MariaDB releases the lock of the ledger's row at XA PREPARE. So a transaction that the ledger guards can't be
+// prepared. One-phase commits pass, and transactions without the ledger pass.
 func TestPreparedTransactions(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

@@ -75,7 +75,7 @@ func TestCharsetsThatSplitCharacters(t *testing.T) {
 	}
 }
 
-// Nor does a key or an editor's ID, which the guard passes as arguments of its own, end its string there.
+// A key or an editor's ID, which the guard passes as added arguments, doesn't end its string in these charsets either.
 func TestGuardsValuesInCharsetsThatSplitCharacters(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// By a session's own clock a lock would have expired that another holds.
+// By the session's changed clock another user's live lock would have expired.
 func TestClockThatIsSet(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

@@ -23,8 +23,8 @@ func isNumber(err error, numbers ...uint16) bool {
 	return false
 }
 
-// deadlock has the server choose tx, which changes one row, as the victim: another transaction
-// changes more rows, and both then want what the other has. victim is the statement of tx that fails.
+// deadlock makes the server choose tx, which changes one row, as the victim: a second transaction changes more rows,
+// and both then want the other transaction's lock. victim is the statement of tx that fails.
 func deadlock(t *testing.T, plain *sql.DB, tx *sql.Tx, victim func() error) {
 	t.Helper()
 	other, err := plain.Begin()

@@ -113,7 +113,7 @@ func TestNewRows(t *testing.T) {
 					}
 				}
 			}
-			// The row's own token passes, and doesn't move it to another key.
+			// The row's token passes, and doesn't move the row to another key.
 			for i, query := range upserts {
 				refill(t, plain)
 				_, err := guarded.ExecContext(of("books/1", 5), query, 1)
@@ -129,8 +129,8 @@ func of(name string, value int64) context.Context {
 	return sqlfence.WithFence(context.Background(), sqlfence.Token{Name: name, Value: value})
 }
 
-// The words that are functions without brackets aren't columns, so to assign one to a key of that
-// name is to assign another key.
+// A word that is a function without brackets isn't a column, so assigning the word to a key column of the same name
+// assigns another key.
 func TestKeysThatAreCalledAsFunctions(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
@@ -193,7 +193,7 @@ func TestKeyOfItself(t *testing.T) {
 	}, sqlfence.RowFence("fence_token"), sqlfence.Key("id"))
 }
 
-// One text of two statements is refused, also where the driver would send it.
+// A string with two statements is refused, even if the driver would send it.
 func TestTwoStatementsInOneText(t *testing.T) {
 	dsn := harness.MySQLWith(t, setup(t), func(c *mysql.Config) { c.MultiStatements = true })
 	plain, guarded := open(t, dsn), fence(t, dsn, sqlfence.RowFence("fence_token"))

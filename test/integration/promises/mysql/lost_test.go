@@ -193,8 +193,8 @@ func TestStormOnMySQL(t *testing.T) {
 	}
 }
 
-// A COMMIT that is sent as a statement is never called done, nor failed, unless it is known to be. On another
-// connection it would commit nothing, and succeed.
+// A COMMIT that is sent as a statement is reported as done or failed only if this is known. Sent again on another
+// connection, COMMIT would commit nothing, and succeed.
 func TestLostRepliesOfCommitStatementsOfMySQL(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

@@ -10,7 +10,7 @@ import (
 
 // Two minus signs begin a comment only if a blank, or the end of the statement, is behind them. So a comment that the
 // server executes in part, and a guard that begins with a blank, must not turn two signs into a comment, nor hide one.
-// Each kind of write gets them behind each of its words.
+// Each kind of write gets the two signs after each of its words.
 func TestTwoMinusSignsHideNoStaleWrite(t *testing.T) {
 	writes := []string{
 		"UPDATE books SET price = 99 ;",

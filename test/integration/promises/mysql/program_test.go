@@ -12,10 +12,10 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What programs see on MySQL and nowhere else: docs/mysql.md says it.
+// Effects that programs see only on MySQL, as docs/mysql.md describes.
 
-// A deadlock ends the transaction, and MySQL goes on with autocommit. What follows in the same
-// sql.Tx lands by itself without sqlfence; with it a write on a registered table is refused.
+// A deadlock ends the transaction, and MySQL goes on with autocommit. Later statements of the same sql.Tx land
+// separately without sqlfence. With sqlfence a write to a registered table is refused.
 func TestAfterADeadlock(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
@@ -84,8 +84,8 @@ func deadlocked(t *testing.T, db *sql.DB) *sql.Tx {
 	return victim
 }
 
-// By default the driver reports the rows that an UPDATE has changed. A mark that moves changes
-// the row, also where the program's own columns stay; so does ON UPDATE CURRENT_TIMESTAMP.
+// By default the driver reports the rows that an UPDATE has changed. A new mark changes the row, even if the program's
+// columns stay. ON UPDATE CURRENT_TIMESTAMP does the same.
 func TestUnchangedRows(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

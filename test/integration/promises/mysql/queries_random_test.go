@@ -19,7 +19,7 @@ var plans = []string{
 	"SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", "SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE", "SET innodb_snapshot_isolation = ON",
 }
 
-// queried are what the queries read, beside the pens.
+// queried creates the tables and views that the queries read in addition to the pens.
 var queried = []string{"CREATE TABLE nothing (id int, grp int, price int)", "CREATE TABLE single (id int PRIMARY KEY, grp int, price int)", "INSERT INTO single VALUES (1, 1, 1)",
 	"CREATE TABLE parts (id int PRIMARY KEY, grp int, price int) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (3), PARTITION p1 VALUES LESS THAN MAXVALUE)", "INSERT INTO parts SELECT * FROM pens",
 	"CREATE VIEW seen AS SELECT * FROM pens", "CREATE VIEW counted AS SELECT COUNT(*) AS id, 2 AS grp, 3 AS price FROM pens WHERE 1 = 0", "REPLACE INTO fencing_tokens VALUES ('books', 5)"}

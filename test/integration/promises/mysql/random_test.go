@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A book is a row; gone for one that isn't there.
+// A book is a row; a missing row is gone.
 type book struct {
 	rest            string // the columns that a guard leaves alone
 	touched         bool
@@ -225,9 +225,8 @@ func (r random) query() string {
 	return query
 }
 
-// joined writes a random write of the books and others; touch is as of statement. It assigns no
-// column that the condition of a join reads: by its plan MariaDB 10.11 joins a row with others by
-// what it has just assigned, also without a guard.
+// joined writes a random write of the books and others; touch is as of statement. The write assigns no column that the
+// condition of a join reads: with some plans MariaDB 10.11 joins by the newly assigned value, even without a guard.
 func (r random) joined() (query, touch string) {
 	deletes := r.IntN(2) == 0
 	inner := []string{" JOIN pens p ON p.id = b.id", " JOIN pens p ON b.grp = p.grp", ", pens p", " CROSS JOIN pens p", " STRAIGHT_JOIN pens p ON p.grp = b.grp AND p.price > ?",
@@ -293,8 +292,8 @@ var rulesets = map[string][]sqlfence.Rule{
 	"both":   {sqlfence.RowFence("fence_token"), sqlfence.Ledger()},
 }
 
-// TestRandomWrites compares what random writes do with what they do by the bare driver, with
-// tokens that are newer and older than the marks of the rows that they reach.
+// TestRandomWrites compares random writes with the same writes on the bare driver, with tokens above and below the
+// marks of the reached rows.
 func TestRandomWrites(t *testing.T) {
 	dsn := setup(t)
 	seed, count := harness.Seed(t), harness.Rounds(t, 40)

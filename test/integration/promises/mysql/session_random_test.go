@@ -21,10 +21,9 @@ const lockedBooks = `CREATE TABLE %s.books (
 	price int NOT NULL DEFAULT 0, title varchar(40) DEFAULT 'none', touched int NOT NULL DEFAULT 0,
 	fence_token bigint, serial bigint, lock_by varchar(20), lock_since bigint, lock_expiry bigint, KEY (grp)) ENGINE=InnoDB AUTO_INCREMENT=10`
 
-// TestRandomSessions has random callers write at random under random rules, settings of the session and
-// options of the driver. Whatever they are: a write that changes a row which its caller may not write
-// doesn't happen, and says so; another one does what it does by the bare driver, to a table
-// without rules, or is refused before it is sent.
+// TestRandomSessions makes random callers write under random rules, settings of the session and options of the driver.
+// In every case a write to a row that its caller may not write fails without effect. Any other write has the same
+// effect as on the bare driver and a table without rules, or is refused before it is sent.
 //
 // A failure names its seed: SQLFENCE_SEED=n SQLFENCE_ROUNDS=1 runs that session alone.
 func TestRandomSessions(t *testing.T) {
@@ -39,7 +38,7 @@ func TestRandomSessions(t *testing.T) {
 	}
 }
 
-// A world is two databases of the same content, of which one is fenced.
+// A world holds two databases with the same content: a fenced database and a plain one.
 type world struct {
 	*testing.T
 	dsns, names [2]string

@@ -38,7 +38,7 @@ var (
 		"lc_time_names": {"de_DE", "ja_JP"},
 		"binlog_format": {"STATEMENT", "MIXED"},
 	}
-	// Those that end the connection, show another database, or keep everything from being written.
+	// Variables that end the connection, show another database, or prevent every write.
 	noKnobs = []string{"max_session_mem_used", "pseudo_thread_id", "transaction_read_only", "tx_read_only", "gtid_next", "sql_log_off",
 		"net_buffer_length", "max_allowed_packet", "connection_memory_limit", "innodb_lock_wait_timeout", "lock_wait_timeout", "insert_id", "last_insert_id", "identity",
 		"debug_sync", "read_only", "innodb_read_only_compressed", "resultset_metadata", "max_statement_time", "max_join_size", "idle_transaction_timeout", "idle_write_transaction_timeout"}
@@ -147,7 +147,7 @@ func (r random) config(cfg *mysql.Config) (name string) {
 	return strings.TrimSuffix(name, ", ")
 }
 
-// A policy is a random set of rules, and what they say about a row.
+// A policy is a random set of rules, with their verdict about a row.
 type policy struct {
 	name                                            string
 	rules                                           []sqlfence.Rule
@@ -257,7 +257,7 @@ func (p policy) tokenName(s stored) string {
 	return "books"
 }
 
-// forbids says why the caller may not write a row that is there; empty where it may.
+// forbids returns the reason for which the caller may not write an existing row, or "".
 func (p policy) forbids(c caller, newest map[string]int64, s stored) string {
 	if p.fence || p.ledger {
 		token, held := c.tokens[p.tokenName(s)]
@@ -296,7 +296,7 @@ func isTyped(err error) bool {
 	return slices.ContainsFunc(typedErrors, func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// table returns what the books have, as a reader sees it who doesn't wait for others' COMMIT.
+// table returns the content of the books, as a reader without locks sees the content.
 func table(t *testing.T, q *sql.Conn, database string) map[string]stored {
 	t.Helper()
 	rows, err := q.QueryContext(context.Background(), `SELECT id, IFNULL(isbn, '-'), CONCAT_WS('|', grp, price, IFNULL(title, '-')), IFNULL(fence_token, 0), IFNULL(serial, 0), touched > 0,

@@ -95,7 +95,7 @@ func (v *verdict) mayBeRefused() bool {
 	return false
 }
 
-// landed says what was written that the caller may not write; empty for nothing.
+// landed returns the forbidden writes that landed, or "".
 func (v *verdict) landed() string {
 	p, c := v.policy, v.caller
 	for id, row := range v.before {
@@ -136,7 +136,7 @@ func (v *verdict) landed() string {
 // assignsPens finds an item of a SET list for the other one of the joined tables.
 var assignsPens = regexp.MustCompile(` SET (?:.*, )?p\.(?:grp|price) = `)
 
-// readsAssigned finds an item of joined tables that reads what one before it assigns.
+// readsAssigned finds an assignment of joined tables that reads an earlier assignment's column.
 var readsAssigned = regexp.MustCompile(` SET .*(?:b\.price = .*= b\.price|b\.isbn = .*= b\.isbn)`)
 
 // dependsOnThePlan reports whether the servers themselves do now this and now that: they may join by what they

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An UPDATE that sorts its rows and reads its own table again: MariaDB evaluates its SET list behind a temporary
-// table, with the mark of the row that it has read last.
+// An UPDATE sorts its rows and reads its table again: MariaDB evaluates the SET list after filling a temporary table,
+// with the mark of the row that was read last.
 func TestSortedUpdateOfWhatItReadsItself(t *testing.T) {
 	for name, rules := range map[string][]sqlfence.Rule{
 		"row":    {sqlfence.RowFence("fence_token")},

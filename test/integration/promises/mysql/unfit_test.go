@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// MariaDB reads information_schema by opening tables. The check of a table that Setup makes opens that table only, also
-// where the server has thousands of others.
+// MariaDB reads information_schema by opening tables. Setup's check of a table opens only this table, even if the
+// server has thousands of tables.
 func TestSetupChecksOneTableOnly(t *testing.T) {
 	db := open(t, harness.MySQLDatabase(t))
 	var mariadb bool

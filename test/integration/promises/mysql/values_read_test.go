@@ -172,8 +172,8 @@ func TestTextsOfTwoReadingsAreReadAsTheSessionDoes(t *testing.T) {
 	}
 }
 
-// executed executes a prepared statement. Exec of one that returns two columns is left out: go-sql-driver 1.10 waits for
-// packets there that MariaDB doesn't send.
+// executed executes a prepared statement. Exec of a statement that returns two columns is left out, because
+// go-sql-driver 1.10 then waits for packets that MariaDB doesn't send.
 func executed(stmt *sql.Stmt, query string) error {
 	if !strings.HasPrefix(query, "SELECT") {
 		_, err := stmt.ExecContext(holding(5))
@@ -188,7 +188,7 @@ func executed(stmt *sql.Stmt, query string) error {
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// otherwise has statements that write the books in one sql_mode, and the pens in another.
+// otherwise holds statements that write the books under one sql_mode, and the pens under another.
 var otherwise = []string{
 	`UPDATE (SELECT '\' AS a) q, books pens /*' AS a) q, pens /* */ SET pens.price = 9`,
 	`UPDATE (SELECT '\' AS a) q, pens /*' AS a) q, books pens /* */ SET pens.price = 9`,

@@ -30,7 +30,7 @@ func (r random) argument() any {
 	return values[r.IntN(len(values))]
 }
 
-// An answer is what an application sees of a write, and what it leaves.
+// An answer holds a write's visible results, and the rows afterwards.
 type answer struct {
 	err, counts, warnings, rows string
 }

@@ -15,8 +15,8 @@ import (
 
 var levels = []sql.IsolationLevel{sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
 
-// waits returns once a transaction of the server waits for a lock, or there is an answer. Where
-// it is another program's that waits, the write comes later than the newer one, and doesn't wait.
+// waits returns once any transaction of the server waits for a lock, or the write has ended. If the waiting transaction
+// is another program's, the write comes after the newer write, and doesn't wait.
 func waits(t testing.TB, db *sql.DB, done chan error) {
 	t.Helper()
 	harness.Eventually(t, "somebody waits", func() bool {

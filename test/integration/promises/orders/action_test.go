@@ -167,7 +167,7 @@ func (s *session) args(text string, o *op) []any {
 	return []any{o.tag}
 }
 
-// runner returns the session's open transaction, or its connection.
+// runner returns the session's open transaction, or its database handle.
 func (s *session) runner() runner {
 	if s.tx != nil {
 		return s.tx

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A role with the privileges of docs/privileges.md takes tokens, and is recorded. It can't have the database
-// record them: no GRANT on the ledger helps with that.
+// A role with the privileges of docs/privileges.md takes tokens, and is recorded. The role can't call RecordIssuers: no
+// GRANT on the ledger permits this.
 func TestARoleIsRecorded(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect == sqlfence.SQLite {

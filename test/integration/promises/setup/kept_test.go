@@ -35,7 +35,8 @@ var losing = map[sqlfence.Dialect][]string{
 }
 
 // A role with the privileges of docs/privileges.md works whether its Setup may create the ledger's triggers or not.
-// Where it may not it says so, and verify.Check reports it. Once the owner has created them, the role can't get past them.
+// Without the permission Setup logs a warning, and verify.Check reports the missing triggers. Once the owner has
+// created them, the role can't get past them.
 func TestTheLedgerIsKeptFromARole(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect == sqlfence.SQLite {

@@ -13,8 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A statement that fails because something isn't there: what is dropped, and rules that
-// need it.
+// missing lists objects to drop, with rules that need them, so that a statement fails.
 var missing = []struct {
 	name  string
 	drops string
@@ -37,8 +36,8 @@ var writes = []string{
 	"DELETE FROM books WHERE id = 1",
 }
 
-// The error says what is missing and how to add it, which then helps; in Observe mode the
-// event does, and the statement runs.
+// The error names the missing object and the SQL that adds it, and this SQL repairs the defect. In Observe mode the
+// event names them, and the statement runs.
 func TestMissing(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, m := range missing {
@@ -107,7 +106,7 @@ func write(ctx context.Context, db *sql.DB, query string, prepared bool) error {
 	return errors.Join(err, harness.CloseStmt(stmt))
 }
 
-// add does what an error says, and wants it to wrap the driver's own, unless nothing was sent.
+// add executes an error's SQL, and checks that the error wraps the driver's error, unless nothing was sent.
 func add(t *testing.T, sh *harness.Shop, b harness.Base, err error) {
 	t.Helper()
 	var setup *sqlfence.SetupError

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// What is missing on MySQL is told with the SQL that adds it.
+// On MySQL an error about a missing object has the SQL that adds the object.
 func TestMissingOnMySQL(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := harness.MySQL.Raw(t, dsn)

@@ -20,8 +20,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A part is what a role does, and the privileges that docs/privileges.md says it needs:
-// those that the application needs anyway, and those that sqlfence adds.
+// A part is a role's work, with the privileges that docs/privileges.md lists for it: privileges of the application, and
+// privileges that sqlfence adds.
 type part struct {
 	name       string
 	rules      []sqlfence.Rule // of books
@@ -53,8 +53,8 @@ var parts = []part{
 			"SELECT ON fencing_leases", "DELETE ON fencing_leases"}, "", (*role).administer},
 }
 
-// Each part succeeds with just its privileges, Setup included: none may create anything. Without one of those that sqlfence adds it
-// fails, and the error has a GRANT, which helps.
+// Each part succeeds with just its privileges, Setup included: none may create anything. Without any privilege that
+// sqlfence adds the part fails, and the error has a GRANT that repairs this.
 func TestPrivileges(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect == sqlfence.SQLite {

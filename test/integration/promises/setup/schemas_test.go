@@ -304,7 +304,7 @@ func TestWithSchemaIsChecked(t *testing.T) {
 	}
 }
 
-// verify.Check says where there are several ledgers, unless an option says which one it is.
+// verify.Check reports several ledgers, unless an option selects the ledger.
 func TestVerifyFindsSeveralLedgers(t *testing.T) {
 	eachTwo(t, func(t *testing.T, w two) {
 		ctx := t.Context()
@@ -342,8 +342,8 @@ func TestVerifyFindsSeveralLedgers(t *testing.T) {
 	})
 }
 
-// A session that was moved to where it finds another ledger is refused what needs one, also by sqlfence's packages, until it is
-// back; with the option it doesn't matter.
+// A session that resolves another ledger gets refusals of statements that need the ledger, including those of
+// sqlfence's packages, until the session is back. With the option such a session works.
 func TestSessionsDontMoveToAnotherLedger(t *testing.T) {
 	eachTwo(t, func(t *testing.T, w two) {
 		ctx := t.Context()
@@ -410,7 +410,7 @@ func TestSessionsDontMoveToAnotherLedger(t *testing.T) {
 	})
 }
 
-// A guarded text of several statements may move its session as well as one that isn't guarded: by its other statements.
+// A guarded multi-statement string may move its session by its other statements, like an unguarded string.
 func TestGuardedTextsMoveSessions(t *testing.T) {
 	eachTwo(t, func(t *testing.T, w two) {
 		if w.Dialect != sqlfence.Postgres {

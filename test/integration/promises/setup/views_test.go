@@ -249,7 +249,7 @@ func TestTenantsWriteWhereThereIsNoView(t *testing.T) {
 	})
 }
 
-// verify.Check reports a view that guarded writes go to, and one that they would go to by another search path.
+// verify.Check reports a view that guarded writes reach, and a view that they would reach by another search path.
 func TestVerifyFindsViewsOfATablesName(t *testing.T) {
 	eachShadowed(t, func(t *testing.T, w shadowed) {
 		for dsn, want := range map[string]struct {
