@@ -82,9 +82,9 @@ func thousandClients(t *testing.T, rule sqlfence.Rule) {
 	})
 }
 
-// delays holds clients back for a random time, without a clock: they are let go
-// in groups, shuffled, while others arrive. The one with token 1 is paused until
-// all others are done, so that without a fence its price would stay.
+// delays holds clients back for a random time, without a clock: clients are released in groups, shuffled, while further
+// clients arrive. The client with token 1 is paused until all other clients are done, so that without a fence its price
+// would stay.
 type delays struct {
 	mu      sync.Mutex
 	coming  int // who has yet to arrive

@@ -10,11 +10,10 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A stale write that waits for a lock decides by what has been committed when
-// it gets the lock, not by what it saw when it began.
+// A stale write that waits for a lock decides by the row that is committed when the write gets the lock, and not by its
+// first read.
 
-// wantRefused fails the test unless err says that token 8 is stale because of 9,
-// or that the isolation level forbids to go on.
+// wantRefused fails the test unless err reports token 8 as stale because of 9, or is a serialization failure.
 func wantRefused(t *testing.T, s *harness.Shop, err error) {
 	t.Helper()
 	if s.Level > sql.LevelReadCommitted && harness.RefusedByIsolation(err) {
@@ -71,7 +70,7 @@ func TestG2LedgerWriteThatWaitsWhileATokenIsIssued(t *testing.T) {
 			if token, err := sh.Issue(t.Context()); token != 9 || err != nil {
 				t.Fatalf("issue: %d, %v", token, err)
 			}
-			// Nothing changed, so that no isolation level has a reason of its own.
+			// Nothing changed, so no isolation level causes an error.
 			if err := b.Tx.Rollback(); err != nil {
 				t.Fatal(err)
 			}
@@ -132,8 +131,7 @@ func TestG1RowFenceWriteThatWaitsWhileANewerOneIsWritten(t *testing.T) {
 	})
 }
 
-// The same where the newer write is an INSERT, so that there is no row to lock
-// when the older one begins.
+// The newer write is an INSERT, so the older write finds no row to lock at its beginning.
 func TestG1RowFenceUpsertThatWaitsForANewerInsert(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))
@@ -159,7 +157,7 @@ func TestG1RowFenceUpsertThatWaitsForANewerInsert(t *testing.T) {
 	})
 }
 
-// SQLite's writers wait for the one that holds the file.
+// SQLite's writers wait for the writer that holds the file.
 func TestG1G2WriteThatWaitsForTheFile(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {
@@ -196,8 +194,8 @@ func TestG1G2WriteThatWaitsForTheFile(t *testing.T) {
 	})
 }
 
-// A transaction whose snapshot is older than the newer token doesn't get its
-// write through either. SQLite's begins with a read, so that it has one.
+// A transaction whose snapshot is older than the newer token can't write either. SQLite's transaction begins with a
+// read, to take a snapshot.
 func TestG1G2WriteAfterAnOldSnapshot(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {

@@ -25,7 +25,7 @@ const (
 	faults
 )
 
-// A job is a write that a breaker waits for: it knows it by a word that is in it.
+// A job is a write that a breaker waits for. The breaker recognises the write by a word in its text.
 type job struct {
 	fault  fault
 	commit bool   // the fault is for the COMMIT behind it

@@ -115,7 +115,7 @@ func begun(t *testing.T, r harness.Runner) harness.Runner {
 	return r
 }
 
-// A COMMIT behind nothing that is guarded, or behind what was committed before, keeps the driver's error.
+// A COMMIT after no guarded write, or after writes that were already committed, keeps the driver's error.
 func TestLostRepliesOfOtherCommits(t *testing.T) {
 	eachLossy(t, []sqlfence.Rule{sqlfence.RowFence("fence_token")}, func(t *testing.T, s *harness.Shop, c *cutter) {
 		for name, before := range map[string]func(context.Context, *sql.Conn) error{

@@ -119,7 +119,7 @@ func (c *cutter) replies(client, server net.Conn) {
 	}
 }
 
-// saw notes a completed command, and tells whether it is one to cut off.
+// saw records a completed command, and reports whether to cut off its response.
 func (c *cutter) saw(tag string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

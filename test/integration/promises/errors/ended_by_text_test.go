@@ -10,7 +10,7 @@ import (
 )
 
 // Once a text has ended a transaction, the outcome of its guarded writes is known. So Tx.Commit, for which some drivers
-// send nothing then, has the driver's own error, if any.
+// then send nothing, returns the driver's error, if any.
 func TestCommitOfATransactionThatATextHasEnded(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"))

@@ -121,7 +121,7 @@ func TestErrorsOfRows(t *testing.T) {
 	})
 }
 
-// What is refused before it is sent says where, in bytes.
+// The error of a statement that isn't sent has the position of the cause, in bytes.
 func TestErrorsUnguardable(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"))
@@ -148,8 +148,7 @@ func TestErrorsUnguardable(t *testing.T) {
 	})
 }
 
-// Errors that are none of ours come through as the base driver's own: same type,
-// same text, no sentinel.
+// Errors without a relation to sqlfence are passed on from the base driver: same type, same text, no sentinel.
 func TestErrorsUnrelated(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -214,9 +213,8 @@ func TestErrorsUnrelated(t *testing.T) {
 	}
 }
 
-// A cancelled statement that waits for a row comes back with the base driver's own
-// error, and the connection serves on. Only lib/pq asks the server what became of it; with
-// the others it is in ErrUnknownOutcome.
+// A cancelled statement that waits for a row returns the base driver's error, and the connection stays usable. Only
+// lib/pq asks the server for the outcome; with other drivers ErrUnknownOutcome wraps the driver's error.
 func TestErrorsCancelledWhileWaiting(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {

@@ -89,8 +89,8 @@ func eachLossy(t *testing.T, rules []sqlfence.Rule, test func(t *testing.T, s *h
 	}
 }
 
-// A write is applied once and reported as unknown, with the base driver's own error in
-// it, but for driver.ErrBadConn. Who then writes again with the same token isn't stale.
+// A write is applied once and reported as unknown, and the error wraps the base driver's error, except
+// driver.ErrBadConn. A repeated write with the same token isn't stale.
 func TestRetryOfLostReply(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for _, fence := range harness.Fences {

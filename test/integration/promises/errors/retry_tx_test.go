@@ -55,8 +55,7 @@ func TestRetryAfterSerializationFailure(t *testing.T) {
 	})
 }
 
-// A failure that only the commit tells of: at SERIALIZABLE, of two that read what
-// the other writes.
+// A failure that only the commit reports: at SERIALIZABLE two transactions read the rows that the other writes.
 func TestRetryAfterFailedCommit(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		if s.Level != sql.LevelSerializable {
@@ -93,7 +92,7 @@ func TestRetryAfterFailedCommit(t *testing.T) {
 	})
 }
 
-// Of two that wait for each other, PostgreSQL stops one; run again it succeeds.
+// If two transactions wait for each other, PostgreSQL stops one of them. Run again, this transaction succeeds.
 func TestRetryAfterDeadlock(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		if s.Level != sql.LevelReadCommitted {
@@ -132,7 +131,7 @@ func TestRetryAfterDeadlock(t *testing.T) {
 	})
 }
 
-// SQLite's other ways to say that someone else is at it.
+// Further errors of SQLite for a file that another connection uses.
 func TestRetryAfterBusy(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {
@@ -168,7 +167,7 @@ func TestRetryAfterBusy(t *testing.T) {
 	})
 }
 
-// What won't pass is returned at once, as the driver tells it.
+// A permanent error is returned at once, unchanged.
 func TestRetryDoesNotRepeatTheRest(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t)

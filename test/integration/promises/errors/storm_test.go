@@ -17,8 +17,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A storm is many writers whose connections break and whose contexts end at any
-// point. What they are told is compared with what the database has in the end.
+// A storm is many writers whose connections break and whose contexts end at any point. The test compares the writers'
+// errors with the final rows.
 type storm struct {
 	mu   sync.Mutex
 	told map[string]error // of each write, by the word that it inserts

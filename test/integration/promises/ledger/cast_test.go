@@ -134,7 +134,7 @@ func TestGuardsRaiseWhateverCastsTheDatabaseHas(t *testing.T) {
 	})
 }
 
-// Nor does it soften what keeps a lease from a token that was overtaken by another one.
+// A cast doesn't weaken the check that keeps an overtaken token from a lease either.
 func TestLeaseIsOvertakenWhateverCastsTheDatabaseHas(t *testing.T) {
 	for _, b := range harness.Chosen(harness.Bases[:2]) {
 		t.Run(b.Name, func(t *testing.T) {

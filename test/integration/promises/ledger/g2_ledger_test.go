@@ -37,7 +37,7 @@ func TestG2LedgerRefusesAnOlderToken(t *testing.T) {
 	})
 }
 
-// The newest token passes, also one from elsewhere once it has been adopted.
+// The newest token passes, including a foreign token after its adoption.
 func TestG2LedgerLetsTheNewestTokenPass(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
@@ -192,8 +192,8 @@ func TestG2LedgerWithKeyRefusesATokenThatNobodyIssued(t *testing.T) {
 	})
 }
 
-// Without a unique index a name may stand in the ledger twice, but in PostgreSQL's. The higher
-// one counts, so that no row hides it.
+// Without a unique index a name may stand in the ledger twice, except in PostgreSQL's. The higher token counts, so no
+// row hides it.
 func TestG2LedgerWithANameTwiceComparesWithTheHighest(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect == sqlfence.Postgres {
@@ -269,7 +269,7 @@ func TestRetryNeverRepeatsATokenThatNobodyIssued(t *testing.T) {
 	})
 }
 
-// A name that the ledger doesn't know would compare with nothing, so it fails.
+// A name without a row in the ledger has no token to compare with, so the write fails.
 func TestG2LedgerRefusesAnUnknownName(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
@@ -286,7 +286,7 @@ func TestG2LedgerRefusesAnUnknownName(t *testing.T) {
 	})
 }
 
-// Several tables may hang on one name, and a name guards only its own tables.
+// Several tables may share a name, and a name guards only its tables.
 func TestG2LedgerGuardsByResource(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t)
@@ -333,9 +333,8 @@ func TestG2LedgerTogetherWithRowFence(t *testing.T) {
 	})
 }
 
-// A transaction whose snapshot is older than its token can't know that the token is the
-// newest. That is a serialization failure, after which it is tried again, and no token
-// that was never issued.
+// A transaction whose snapshot is older than its token can't know that the token is the newest. The error is a
+// serialization failure, after which the caller tries again, and not ErrNotIssued.
 func TestG2TokenNewerThanTheSnapshot(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())

@@ -69,8 +69,8 @@ func (c *cost) add(after, before cost, writes int) {
 	c.writes += float64(writes)
 }
 
-// costs returns the counters of the server. CPU is that of its processes in microseconds,
-// where it runs on this machine.
+// costs returns the counters of the server. CPU is the CPU time of the server's processes in microseconds, if the
+// server runs on this machine.
 func costs(b *testing.B, db *sql.DB) (c cost) {
 	b.Helper()
 	exec(b, db, "CHECKPOINT")

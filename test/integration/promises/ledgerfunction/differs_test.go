@@ -30,7 +30,7 @@ func recreated(function, old, new string) string {
 BEGIN ASSERT strpos(was, $old$%s$old$) > 0; EXECUTE replace(was, $old$%[2]s$old$, $new$%[3]s$new$); END $do$`, function, old, new)
 }
 
-// differing is what makes the function, or what it relies on, another one than Setup's.
+// differing holds statements that change the function, or an object that the function relies on.
 var differing = []struct {
 	what       string
 	statements []string

@@ -56,7 +56,7 @@ func wantCalled(t *testing.T, count *harness.Counter) {
 	count.Reset()
 }
 
-// Setup installs the function, for pools that are open, too. A fresh pool writes nothing without all of it.
+// Setup installs the function, and open pools use it. A new pool writes nothing unless the function is complete.
 func TestFunctionIsRequired(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)
@@ -219,7 +219,7 @@ func TestFunctionComesAndGoesUnderAPreparedStatement(t *testing.T) {
 	})
 }
 
-// What the server is told about plans changes nothing.
+// Planner settings of the server change nothing.
 func TestFunctionUnderSettings(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, count := installed(t, b)
@@ -406,7 +406,8 @@ func walBytes(t *testing.T, plan string) (bytes int) {
 	return explained[0].Plan.WAL
 }
 
-// A write that was planned before another connection of its pool found the function calls it where that one has.
+// A write that was planned before another connection of its pool found the function calls the function in the schema
+// that this connection found.
 func TestFunctionThatAnotherConnectionHasFound(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b, sqlfence.Ledger())

@@ -1,5 +1,5 @@
-// Package ledgerfunction_test has the tests of the stored function by which guards ask the
-// ledger: that it is used where it is found, what it costs, and what else may happen to it.
+// Package ledgerfunction_test tests the stored function by which guards query the ledger: its use, its cost, and
+// changes by other clients.
 package ledgerfunction_test
 
 import (

@@ -14,9 +14,10 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Random REPLACE on random tables. What it deletes the bare driver tells: each row has a tag, which no key
-// contains. With sqlfence it is refused just if one of these rows has a newer mark, and then changes nothing; else it
-// leaves what the bare driver leaves, with its token in the new rows. Or it is refused because the keys are odd.
+// Random REPLACE on random tables. The bare driver shows the deleted rows: each row has a tag outside of all keys. With
+// sqlfence a REPLACE is refused without effect if and only if one of these rows has a newer mark. Otherwise the rows
+// are the same as with the bare driver, with the token in the new rows, or the REPLACE is refused because of unusual
+// keys.
 func TestRandomReplace(t *testing.T) {
 	first, count := harness.Seed(t), harness.Rounds(t, 150)
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
@@ -136,7 +137,7 @@ func (l *lab) reshape(t *testing.T) {
 	}
 }
 
-// value is one that others are equal to, by affinity or collation.
+// value returns a value that equals other values, by affinity or collation.
 func (l *lab) value() string {
 	return l.one("1", "2", "1.0", "'1'", "'1.0'", "'a'", "'A'", "'a '", "'b'", "NULL", "-1", "'-1'", "2", "'2'", "9007199254740993", "'9007199254740993.0'")
 }
@@ -178,7 +179,7 @@ func (l *lab) statement() (query string, args []any) {
 	return query, args
 }
 
-// A row is what the table has of one, but its mark.
+// A row holds a row's values without the mark, its key, and the mark.
 type row struct {
 	values, key string
 	mark        int64

@@ -138,8 +138,8 @@ func TestFirstReplaceWaitsForAnotherWriter(t *testing.T) {
 	})
 }
 
-// A REPLACE by which it can't be told what it deletes is refused, with a word about why, and changes nothing; once the
-// table is as it should be, the same statement passes.
+// A REPLACE whose deleted rows can't be determined is refused without effect, with a reason. After the table is
+// corrected, the same statement passes.
 func TestReplaceIsRefused(t *testing.T) {
 	const create = "id integer PRIMARY KEY, isbn text UNIQUE, price integer, fence_token bigint)"
 	plain := "REPLACE INTO books (id, isbn) VALUES (1, 'i1')"

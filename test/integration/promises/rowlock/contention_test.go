@@ -29,7 +29,7 @@ func (d *desk) repeat(ctx context.Context, operation func(*rowlock.Table) error)
 	})
 }
 
-// Of many who ask at once one gets the lock, and the others are told who.
+// If many users ask for the lock at once, one user gets it, and the other users get the holder's name.
 func TestRowLockOneHolder(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
 		users := make([]any, 12)
@@ -121,8 +121,8 @@ func TestRowLockNoLostUpdate(t *testing.T) {
 	})
 }
 
-// A request that waits decides, and tells, by what has been committed when its
-// turn has come. In PostgreSQL it does so in one statement.
+// A request that waits decides by the row that is committed when the wait ends, and reports this row. In PostgreSQL
+// this takes one statement.
 func TestRowLockDecidesOnTheNewest(t *testing.T) {
 	changes := []struct {
 		name, change string // %s: another user

@@ -108,7 +108,7 @@ func (d *desk) exec(t testing.TB, query string) {
 	harness.MustExec(t, d.plain, query)
 }
 
-// do runs one operation, in a transaction of its own where the desk says so.
+// do runs one operation, in a separate transaction if inTx is set.
 func (d *desk) do(ctx context.Context, operation func(*rowlock.Table) error) error {
 	if !d.inTx {
 		return operation(d.invoice)

@@ -77,7 +77,7 @@ func TestRowLockManagerKnowsTheLocks(t *testing.T) {
 			}
 		}
 
-		// It says what the row says, and a refusal adds nothing.
+		// The manager's record equals the row, and a refusal adds no record.
 		lock, err := d.invoice.Current(t.Context(), 7)
 		held, err2 := m.Locks(t.Context(), rowlock.Filter{Row: "[7]"})
 		if err != nil || err2 != nil || !held[0].Since.Equal(lock.Since) || !held[0].Expiry.Equal(lock.Expiry) {
@@ -87,7 +87,7 @@ func TestRowLockManagerKnowsTheLocks(t *testing.T) {
 		d.wantLocked(t, err, d.ada)
 		wantLocks(t, m, all, "[7] "+ada+" s1", "[8] "+bob)
 
-		// A lock that lapses isn't live, and whoever takes it over replaces it.
+		// A lapsed lock isn't live, and the next user's lock replaces it.
 		d.exec(t, "UPDATE invoice SET editedexpiry = "+d.time(-1)+" WHERE id = 7")
 		d.exec(t, "UPDATE rowlocks SET expiry = "+d.time(-1)+" WHERE row_key = '[7]'")
 		wantLocks(t, m, all, "[8] "+bob)
@@ -119,7 +119,7 @@ func TestRowLockManagerKnowsTheLocks(t *testing.T) {
 	})
 }
 
-// The lock and what the manager knows of it are of one transaction.
+// The lock and the manager's record are written in the same transaction.
 func TestRowLockManagerIsInTheTransaction(t *testing.T) {
 	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
 		tx, err := d.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: d.Level})
@@ -287,7 +287,7 @@ func TestRowLockManagerKeys(t *testing.T) {
 	})
 }
 
-// A refusal is no failure that another transaction could cure.
+// A refusal isn't repeated in another transaction.
 func TestRowLockManagerRefusesOnce(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		d := &desk{Setting: harness.Setting{Base: b, Level: sql.LevelDefault}, ada: "ada", bob: "bob"}

@@ -24,7 +24,7 @@ func TestRowLockManagerLeavesNewLocks(t *testing.T) {
 			by := taken.by
 			d.exec(t, "UPDATE invoice SET editedby = NULL")
 			d.take(t, 7, d.ada, "s1")
-			// Straight in the columns, so that rowlocks still tells of ada's first.
+			// Written directly into the columns, so that rowlocks still has ada's first lock.
 			d.exec(t, "UPDATE invoice SET editedby = "+d.user(by)+", editedsince = "+taken.since)
 			for _, free := range []func() (int, error){
 				func() (int, error) { return m.FreeSession(t.Context(), "s1") },

@@ -270,7 +270,7 @@ func TestRowLockNobody(t *testing.T) {
 	})
 }
 
-// Save and lock are one: neither stays without the other.
+// A save's write and its change of the lock succeed or fail together.
 func TestRowLockSaveIsWhole(t *testing.T) {
 	stop := errors.New("stop")
 	eachDesk(t, func(t *testing.T, d *desk) {

@@ -19,7 +19,7 @@ func (d *desk) transfer(t testing.TB, to any) (lock rowlock.Lock, err error) {
 	return lock, err
 }
 
-// What an administrator's transfer leaves, and what the old holder meets then.
+// The row after an administrator's transfer, and the old holder's errors afterwards.
 func TestRowLockTransfer(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
 		d.set(t, d.user(d.ada), d.time(1800))
@@ -78,7 +78,7 @@ func TestRowLockTransferToNobody(t *testing.T) {
 	})
 }
 
-// A lock that nobody holds is transferred as well, but not to one who can't hold it.
+// A free lock is transferred as well, but not to a user who can't hold a lock.
 func TestRowLockTransferFromNobody(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
 		d.exec(t, "UPDATE invoice SET serial = 3")

@@ -225,7 +225,7 @@ func TestAddFenceBesideSimilar(t *testing.T) {
 	})
 }
 
-// A name with a schema is of that one alone.
+// A name with a schema matches the table of this schema only.
 func TestAddFenceInSchema(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		plain := b.Raw(t, b.DSN(t))

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// AddFences gives each registered table its fence column, and leaves one that is there as it is.
+// AddFences gives each registered table its fence column, and doesn't change an existing column.
 func TestAddFences(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, plain *sql.DB) {
 		for _, query := range []string{

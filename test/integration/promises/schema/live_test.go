@@ -142,7 +142,7 @@ func stored(t *testing.T, b harness.Base, db *sql.DB) (place string) {
 	t.Helper()
 	query := "SELECT relfilenode FROM pg_class WHERE oid = to_regclass('books')"
 	if b.Dialect == sqlfence.MySQL {
-		// A table that was copied has a number of its own.
+		// A copied table has a new number.
 		query = "SELECT table_id FROM information_schema.innodb_sys_tables WHERE name = CONCAT(DATABASE(), '/books')"
 		if _, err := db.Exec(query); err != nil { // MySQL's name for it
 			query = "SELECT table_id FROM information_schema.innodb_tables WHERE name = CONCAT(DATABASE(), '/books')"
@@ -290,7 +290,7 @@ func TestAddFencePartitions(t *testing.T) {
 	})
 }
 
-// SQLite's file has one writer, who may hold it for longer than the busy timeout.
+// A SQLite file has one writer at a time, which may hold the file for longer than the busy timeout.
 func TestAddFenceBehindWriter(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {

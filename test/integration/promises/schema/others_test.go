@@ -11,10 +11,10 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What a new column costs those who go on, as docs/migrations.md says.
+// The effects of a new column on running programs, as docs/migrations.md describes.
 
-// What is prepared with all columns fails in PostgreSQL: what pgx has prepared by itself once on a
-// connection, and a sql.Stmt until it is closed. What names its columns goes on, guarded or not.
+// In PostgreSQL a prepared statement with `*` fails: a statement that pgx has prepared fails once on each connection,
+// and a sql.Stmt fails until it is closed. Statements that name their columns continue, guarded or not.
 func TestAddFenceBesidePrepared(t *testing.T) {
 	servers(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)

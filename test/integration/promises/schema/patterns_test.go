@@ -115,8 +115,8 @@ func TestAddFencesByPattern(t *testing.T) {
 	})
 }
 
-// A pattern of a schema is for its tables, but those that are registered or exempt with that schema; and a table of
-// the same name in another schema isn't exempt with them.
+// A pattern of a schema covers its tables, except tables that are registered or exempt with this schema. A table of the
+// same name in another schema isn't exempt.
 func TestAddFencesBySchema(t *testing.T) {
 	harness.NeedPostgres(t)
 	b := harness.Bases[0]

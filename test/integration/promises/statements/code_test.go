@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What a statement would write that can't be seen in its text is not written.
+// A write that a statement's text doesn't show doesn't happen.
 
 // hiddenCode would write to the books, whose name doesn't stand in it.
 var hiddenCode = []string{
@@ -71,7 +71,7 @@ func TestHiddenCodeIsRefused(t *testing.T) {
 	})
 }
 
-// PostgreSQL's own functions that run a text they are given let it only read.
+// PostgreSQL's functions that execute a given text permit only reads in the text.
 func TestTextRunByFunctionsOnlyReads(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

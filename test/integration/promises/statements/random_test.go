@@ -44,13 +44,12 @@ var randomRules = []struct {
 		rules: []sqlfence.Rule{sqlfence.ClaimOf("jobs"), sqlfence.Key("id")}},
 }
 
-// Random statements of PostgreSQL: a fenced statement returns the rows and leaves
-// the tables that it does without the fence, all rows that it wrote are marked, and
-// with an older token it is refused. None that is valid is refused for its form, but
-// for texts that pgx's simple protocol could misread.
+// Random statements of PostgreSQL: a fenced statement returns the same rows and leaves the same tables as without the
+// fence, marks all written rows, and is refused with an older token. No valid statement is refused for its form, except
+// texts that pgx's simple protocol could misread.
 //
-// Each statement has a seed of its own, which a failure tells: to run it alone, name
-// the subtest with -run and set SQLFENCE_ROUNDS=1 SQLFENCE_SEED=n.
+// Each statement has a separate seed, which a failure reports. To run one statement, name the subtest with -run and set
+// SQLFENCE_ROUNDS=1 SQLFENCE_SEED=n.
 func TestRandomStatements(t *testing.T) {
 	first, count := harness.Seed(t), harness.Rounds(t, 60)
 	for nth, b := range harness.Bases {

@@ -98,7 +98,7 @@ func (w *writer) one(of []string) string { return of[w.r.IntN(len(of))] }
 var statementForms = map[string]production{
 	"statement": {nested: []string{"{update}", "{update}", "{update}", "{delete}", "{delete}", "{upsert}", "{insert}", "{merge}"}},
 
-	// Those that tell the key of each row that they write.
+	// Statements that show the key of each written row.
 	"keyed": {nested: []string{"{update}", "{update}", "{update}", "{delete}", "{delete}", "{upsert}"}},
 
 	"update": {nested: []string{"{with} UPDATE {target} {alias} SET {sets} {from} {where} {returning}"}},

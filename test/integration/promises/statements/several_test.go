@@ -37,7 +37,7 @@ var severalParts = []string{
 	"",
 }
 
-// randomText returns some of them, with semicolons between them.
+// randomText returns some of the statements, joined with semicolons.
 func randomText(random *rand.Rand) string {
 	parts := make([]string, 2+random.IntN(3))
 	for i := range parts {
@@ -57,7 +57,7 @@ func eachScript(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	})
 }
 
-// Several statements in one text do what they do through the base driver.
+// A multi-statement string has the same effect as through the base driver.
 func TestSeveralStatements(t *testing.T) {
 	eachScript(t, func(t *testing.T, b harness.Base) {
 		for name, rules := range severalRules {
@@ -81,8 +81,8 @@ func TestSeveralStatements(t *testing.T) {
 	})
 }
 
-// A stale one changes no row that it guards, and what stood before it in the text stays or
-// goes as with any error.
+// A stale statement changes no guarded row, and the effects of earlier statements stay or are undone as after any
+// error.
 func TestSeveralStatementsStale(t *testing.T) {
 	eachScript(t, func(t *testing.T, b harness.Base) {
 		for name, rules := range severalRules {
@@ -136,7 +136,7 @@ func TestSeveralStatementsStale(t *testing.T) {
 	})
 }
 
-// Two tables, each with its token: the error is about the one that is stale.
+// Two tables, each with its token: the error names the stale token.
 func TestSeveralStatementsOfTwoTables(t *testing.T) {
 	eachScript(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)
@@ -160,7 +160,7 @@ func TestSeveralStatementsOfTwoTables(t *testing.T) {
 	})
 }
 
-// Each row has a token of its own, in whichever statement it is written.
+// Each row has a separate token, in every statement that writes the row.
 func TestSeveralStatementsByKey(t *testing.T) {
 	eachScript(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"), sqlfence.Key("id"))

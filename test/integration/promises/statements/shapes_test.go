@@ -114,8 +114,8 @@ func TestArmThatIsNeverReached(t *testing.T) {
 	})
 }
 
-// A row that is stale undoes all of an UPDATE OR FAIL, and one that breaks a
-// constraint stops it there, as it does without sqlfence.
+// A stale row undoes the whole UPDATE OR FAIL. A row that violates a constraint stops the statement at this row, as
+// without sqlfence.
 func TestUpdateOrFail(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {
@@ -175,8 +175,7 @@ func TestUpdateOrFail(t *testing.T) {
 	})
 }
 
-// A CASE behind an operator that ends in an asterisk: a DELETE reaches the rows that
-// it reaches without sqlfence.
+// A CASE behind an operator that ends in an asterisk: a DELETE reaches the same rows as without sqlfence.
 func TestCaseBehindAsterisk(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

@@ -10,9 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// To SQLite a blank that isn't ASCII is part of a name; mattn's driver cuts such
-// blanks off around what follows the first statement, so that `books` with one
-// behind it is the table books.
+// To SQLite a blank that isn't ASCII is part of a name; mattn's driver strips these blanks around the text after the
+// first statement, so `books` with a trailing blank is the table books.
 func TestUnicodeBlanksHideNoWrite(t *testing.T) {
 	var blanks []rune
 	for r := rune(0); r <= unicode.MaxRune; r++ {

@@ -14,11 +14,10 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What go-sql-driver/mysql has of its own works the same through sqlfence: how it
-// executes, and what comes back.
+// The particular behaviour of go-sql-driver/mysql is the same through sqlfence: execution and results.
 
-// With arguments the driver's connection refuses to execute by ErrSkip, which
-// database/sql knows by comparison, and is asked to prepare.
+// With arguments the driver's connection refuses to execute with ErrSkip. database/sql compares with ErrSkip, and then
+// prepares the statement.
 func TestMySQLErrSkip(t *testing.T) {
 	calls := func(db *sql.DB, c *harness.Counter) []harness.Call {
 		t.Helper()
@@ -64,8 +63,7 @@ func TestMySQLErrSkip(t *testing.T) {
 	})
 }
 
-// A row that an UPDATE leaves as it was doesn't count, unless clientFoundRows
-// says so.
+// A row that an UPDATE leaves unchanged doesn't count, unless clientFoundRows is set.
 func TestMySQLRowsAffected(t *testing.T) {
 	for _, tt := range []struct {
 		change func(*mysql.Config)

@@ -24,8 +24,8 @@ func mysqlWith(t testing.TB, dsn string, change func(*mysql.Config)) string {
 	return cfg.FormatDSN()
 }
 
-// besideMySQL runs do with the driver alone and with sqlfence around it, each on
-// a database of its own. do tells what it saw, which must be want both times.
+// besideMySQL runs do with the driver alone and with sqlfence around it, each on a separate database. Both results of
+// do must equal want.
 func besideMySQL(t *testing.T, change func(*mysql.Config), want string, do func(t *testing.T, db *sql.DB) string) {
 	t.Helper()
 	for name, open := range map[string]func(testing.TB, string) *sql.DB{
@@ -55,7 +55,7 @@ func createPens(t *testing.T, db *sql.DB) {
 	}
 }
 
-// saw joins what a test saw; an error is told by its type as well.
+// saw joins the values that a test observed; an error is shown with its type.
 func saw(values ...any) string {
 	var b strings.Builder
 	for _, v := range values {

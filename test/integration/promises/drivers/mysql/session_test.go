@@ -41,7 +41,7 @@ func TestMySQLCancel(t *testing.T) {
 	})
 }
 
-// The level of a transaction is told by what it sees of another.
+// A transaction's reads of another transaction's writes show its isolation level.
 func TestMySQLIsolation(t *testing.T) {
 	const dirty, committed, snapshot = "1 <nil>; 1 <nil>", "0 <nil>; 1 <nil>", "0 <nil>; 0 <nil>"
 	const locked = "0 Error 1205 (HY000): Lock wait timeout exceeded; try restarting transaction; 1 <nil>"
@@ -67,8 +67,8 @@ func TestMySQLIsolation(t *testing.T) {
 	}
 }
 
-// seenBy tells what a transaction sees of another that adds a pen, before and
-// after that commits, and whether it can write.
+// seenBy returns a transaction's reads of a pen that another transaction adds, before and after the commit, and whether
+// the transaction can write.
 func seenBy(t *testing.T, db *sql.DB, opts *sql.TxOptions) string {
 	t.Helper()
 	tx, err := db.BeginTx(t.Context(), opts)

@@ -38,8 +38,8 @@ func TestMySQLInterpolateParams(t *testing.T) {
 	})
 }
 
-// Arguments that only this driver takes: unsigned numbers over the range of
-// int64, Valuers that give such, JSON, and what it refuses itself.
+// Arguments that only this driver takes: unsigned numbers above the range of int64, Valuers that return unsigned
+// numbers, JSON, and values that the driver refuses.
 func TestMySQLArguments(t *testing.T) {
 	for _, change := range []func(*mysql.Config){nil, func(c *mysql.Config) { c.InterpolateParams = true }} {
 		run := func(t *testing.T, db *sql.DB) string {

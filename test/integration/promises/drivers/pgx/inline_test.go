@@ -16,10 +16,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// In the simple protocol pgx writes the arguments into the text. Where its scanner
-// and the server's read a text in different ways it is not sent at all; whatever is
-// sent says what it says in the extended protocol. The pieces of the texts are those
-// in which scanners differ.
+// In the simple protocol pgx writes the arguments into the text. If pgx's scanner and the server's read a text
+// differently, the text isn't sent. Every sent text has the same meaning as in the extended protocol. The texts consist
+// of pieces that scanners read differently.
 func TestPgxInlines(t *testing.T) {
 	pieces := []string{
 		"a$1", "$1", "$2", "'$1'", "'it''s'", `"a$1"`, "E'\\'$1'", "date'\\'", "time'$1'", "$$ $1 ' $$", "$x$ ' $x$",
@@ -86,8 +85,8 @@ func TestPgxInlinesNothing(t *testing.T) {
 	})
 }
 
-// An argument ends no string also in a statement that writes no registered table: what stands behind it would be one
-// that no plan has seen.
+// An argument ends no string, even in a statement that writes no registered table: the rest of the argument would be a
+// statement without a plan.
 func TestArgumentsOfOtherStatementsAreNoStatements(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		s.Reset(t, 9)

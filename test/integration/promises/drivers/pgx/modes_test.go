@@ -185,8 +185,7 @@ func TestPgxStatementCache(t *testing.T) {
 	})
 }
 
-// pgx's own connection is reached through Raw, and its COPY with it; the
-// observer is told.
+// Raw gives access to pgx's connection and its COPY, and the observer gets an event.
 func TestPgxCopyFromThroughRaw(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		var kinds []sqlfence.EventKind

@@ -14,10 +14,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What a query rewriter among the arguments makes of a statement is what the
-// server reads, so it is what has to be guarded.
+// The server gets the statement that a query rewriter among the arguments returns, so this statement must be guarded.
 
-// rewriter is an application's own QueryRewriter, which may write anything.
+// rewriter is an application's QueryRewriter, which may return any statement.
 type rewriter struct {
 	query string
 	args  []any
@@ -84,7 +83,7 @@ func TestPgxNamesThatAreKeywords(t *testing.T) {
 	})
 }
 
-// Of two who have read version 1, one writes.
+// If two callers have read version 1, one of them writes.
 func TestPgxNamesUnderSerial(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		s.Exec(t, "ALTER TABLE books ADD COLUMN serial integer")
@@ -102,7 +101,7 @@ func TestPgxNamesUnderSerial(t *testing.T) {
 	})
 }
 
-// With positional arguments the token is one, too: the text is the same each time.
+// With positional arguments the token is also an argument, so the text stays the same.
 func TestPgxNamesFillNoCache(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		c, err := s.DB.Conn(t.Context())
@@ -124,8 +123,7 @@ func TestPgxNamesFillNoCache(t *testing.T) {
 	})
 }
 
-// The text of an application's rewriter is the one that is guarded, and it gets
-// pgx's own connection.
+// The guard covers the text of an application's rewriter, and the rewriter gets pgx's connection.
 func TestPgxQueryRewriter(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		sneak := rewriter{query: "UPDATE books SET price = 30 WHERE id = 1"}
@@ -146,7 +144,7 @@ func TestPgxQueryRewriter(t *testing.T) {
 		if asked != 3 {
 			t.Errorf("the rewriter found %d, want 3", asked)
 		}
-		// A statement that touches no registered table is what the rewriter says, too.
+		// A statement without a registered table is also the rewriter's.
 		var got int
 		if err := s.DB.QueryRowContext(t.Context(), "SELECT 1", rewriter{"SELECT $1::int", []any{7}}).Scan(&got); err != nil || got != 7 {
 			t.Errorf("got %d, %v; want 7", got, err)
@@ -158,7 +156,7 @@ func TestPgxQueryRewriter(t *testing.T) {
 	})
 }
 
-// A prepared statement becomes another one by a rewriter among its arguments.
+// A rewriter among its arguments replaces a prepared statement.
 func TestPgxQueryRewriterOfPrepared(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		for _, query := range []string{"SELECT $1::int", "UPDATE pens SET price = $1", "UPDATE books SET price = $1 WHERE id = 3"} {
@@ -194,7 +192,7 @@ func TestPgxQueryRewriterRefused(t *testing.T) {
 				}
 			})
 		}
-		// Behind a wrapper that hides it no connection can be given.
+		// A wrapper that hides pgx's connection leaves no connection for the rewriter.
 		db, _ := s.Counted(t, s.Source, harness.Books())
 		_, err := db.ExecContext(harness.Holding(t, 10), "SELECT 1", rewriter{query: "SELECT 2"})
 		harness.WantOnly(t, err, sqlfence.ErrUnguardable)

@@ -52,7 +52,7 @@ func TestPqCopy(t *testing.T) {
 			}
 			unchanged()
 
-			// Under Bypass it is lib/pq's own on a registered table too.
+			// Under Bypass lib/pq's COPY also runs on a registered table.
 			bypass := sqlfence.Bypass(t.Context(), "an import")
 			s.Exec(t, "DELETE FROM books")
 			err := s.InTx(bypass, func(tx *sql.Tx) error { return copyIn(bypass, bypass, tx, copyBooks, 3) })
