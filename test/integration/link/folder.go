@@ -82,7 +82,8 @@ func (f *folder) read(context *build.Context) error {
 	return nil
 }
 
-// add adds the tests of a file. It refuses what looks like a test and can't be run, so that no test is lost.
+// add adds the tests of a file. A function that looks like a test but can't be run is an error, so that no test is
+// lost.
 func (f *folder) add(file *ast.File) error {
 	for _, d := range file.Decls {
 		fn, ok := d.(*ast.FuncDecl)

@@ -40,7 +40,7 @@ func (f *folder) list() string {
 	} else {
 		b.WriteString("\tm.Run()\n")
 	}
-	// A TestMain may return after m.Run. Then go test's own main function ends with this field, too.
+	// A TestMain may return after m.Run. go test's generated main function also exits with this field.
 	b.WriteString("\treturn int(reflect.ValueOf(m).Elem().FieldByName(\"exitCode\").Int())\n}\n")
 	return b.String()
 }

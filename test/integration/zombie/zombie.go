@@ -62,8 +62,8 @@ func (w *Worker) Wait() {
 	}
 }
 
-// Play starts A, stops it where it pauses, calls takeOver, has A go on, and returns what A says of its late write. Play
-// returns after A has ended.
+// Play starts A, stops A in its pause, calls takeOver, lets A continue, and returns A's report about its late write.
+// Play returns after A has ended.
 func Play(t *testing.T, dsn string, fence bool, takeOver func()) (said string) {
 	t.Helper()
 	a := exec.Command(os.Args[0])
