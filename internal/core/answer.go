@@ -7,29 +7,28 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// What an adapter asks about a guarded execution, to read its answer.
+// The methods below let an adapter inspect the response to a guarded execution.
 
 // Link returns the connection that the execution is sent on.
 func (e *Execution) Link() Link { return e.conn.link }
 
-// Sent returns what is sent. The adapter may set its Stmt, in [Call.Prepare].
+// Sent returns the request to the base driver. [Call.Prepare] may set the request's Stmt.
 func (e *Execution) Sent() *Request { return &e.sent }
 
-// Given returns how many arguments the application has given; those that are sent beyond it are the guard's.
+// Given returns the number of the application's arguments. All further arguments of Sent are the guard's.
 func (e *Execution) Given() int { return len(e.read.Args) }
 
-// Explain returns the error that the application gets of what was done for the execution with ctx.
+// Explain returns the application's error if an operation for the execution, with ctx, failed with err.
 func (e *Execution) Explain(ctx context.Context, err error) error { return e.conn.Explain(ctx, err) }
 
-// Raised reports whether the guard, or a seal, has raised err.
+// Raised reports whether the guard or a seal threw err.
 func (e *Execution) Raised(err error) bool {
 	_, raised := e.classify(err)
 	return raised
 }
 
-// InspectResult looks for a refusal in the answer to an Exec: affected returns the number of rows, as the driver
-// counts them. It refuses the result of a statement that may not have been executed to its end, and that of
-// a versioned one that reached no row.
+// InspectResult returns an error if the result of an Exec means a refusal. It refuses a statement that the driver may
+// have stopped early, and a versioned statement that affected no row.
 func (e *Execution) InspectResult(ctx context.Context, res interface{ RowsAffected() (int64, error) }) error {
 	if err := e.conn.muted(ctx); err != nil && e.enforces() {
 		return err
@@ -53,15 +52,15 @@ func (e *Execution) InspectResult(ctx context.Context, res interface{ RowsAffect
 	return e.gone(ctx)
 }
 
-// LooksAhead reports whether the first row has to be read before the application gets the rows: a refusal of a
-// versioned statement, or of a seal, comes no later than that; in Observe mode any error has to be known.
+// LooksAhead reports whether the adapter must read the first row before the application gets the rows. A versioned
+// statement, or a seal, is refused at the first row at the latest. In Observe mode every error must be known.
 func (e *Execution) LooksAhead() bool { return e.Observes() || e.plan.Versioned || e.writesSealed() }
 
-// InspectFirst looks for a refusal in the error that the rows had instead of a first row, or in their end. It returns
-// the error that the query fails with; nil where the rows go to the application as they are.
+// InspectFirst checks the error that the rows returned instead of a first row, or their end. It returns the query's
+// error, or nil if the rows go to the application unchanged.
 func (e *Execution) InspectFirst(ctx context.Context, err error, end bool) error {
 	switch {
-	case end && e.plan.Versioned: // the row that the statement is for is gone
+	case end && e.plan.Versioned: // the statement's row is gone
 		return e.gone(ctx)
 	case err == nil || end:
 		return nil
@@ -71,8 +70,8 @@ func (e *Execution) InspectFirst(ctx context.Context, err error, end bool) error
 	return nil
 }
 
-// RowError returns the error that the application gets for one of the rows of a guarded query. again: the rows
-// have been refused before, and may repeat it.
+// RowError returns the application's error if the rows of a guarded query failed with err. again: an earlier error of
+// these rows was a refusal, so err isn't reported a second time.
 func (e *Execution) RowError(ctx context.Context, err error, again bool) (_ error, refused bool) {
 	e.conn.FollowRollback(err)
 	if again {
@@ -85,11 +84,10 @@ func (e *Execution) RowError(ctx context.Context, err error, again bool) (_ erro
 	return typed, raised
 }
 
-// Answered reports whether err is the database's answer to a statement that failed for another reason than a
-// constraint.
+// Answered reports whether err is a database error other than a constraint violation.
 func (e *Execution) Answered(err error) bool {
 	return e.conn.settings.profile.Answers.Answered(err) && !dberr.IsConstraint(err)
 }
 
-// Spare gives the list of arguments that was sent back, for the connection's next execution.
+// Spare returns the sent argument list to the connection, which reuses it for the next execution.
 func (e *Execution) Spare() { e.conn.takeBack(e.sent.Args) }

@@ -6,10 +6,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
-// readOptions finds the driver's options among the arguments, and runs the query
-// rewriter if there is one: it sets what is read and its plan. The statement is sent as the
-// rewriter has made it, unless pgx makes the same of it again. reason is why the statement can't be
-// guarded; failed is the rewriter's own error.
+// readOptions finds the driver's options among the arguments, runs a query rewriter among the options, and plans the
+// rewritten statement. The rewritten statement is sent, unless pgx computes the same one again. reason is why the
+// statement can't be guarded; failed is the rewriter's own error.
 func (e *Execution) readOptions(ctx context.Context) (reason, failed error) {
 	if s := e.conn.settings; s.profile.NoOptions || len(s.tables) == 0 {
 		return nil, nil

@@ -9,24 +9,24 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A Batch is statements of one connection that are sent together, before the first of them is answered. All of them are
-// decided about before, so that nothing is sent if one is refused.
+// A Batch holds statements of one connection that are sent together, before the first response. Every statement is
+// classified before the batch is sent, so that one refusal stops the whole batch.
 type Batch struct {
 	conn    *Conn
 	queued  []queued
-	guarded bool // one of them
-	moves   bool // one of them may change the session that the guards of later ones rely on
-	joined  bool // the server gets one text of them all
+	guarded bool // some statement is guarded
+	moves   bool // some statement may change the session that the guards of later statements rely on
+	joined  bool // the server gets all statements as one SQL string
 }
 
 type queued struct {
 	*Execution
 	guarded bool
-	commits bool // it may commit guarded statements
+	commits bool // the statement may commit guarded statements
 	began   time.Time
 }
 
-// What is refused in a batch.
+// Reasons why a statement of a batch is refused, or sent without its guard.
 const (
 	needsOwnMessage = "an earlier statement of the batch may change the session that a guard relies on " +
 		"(search_path); send that statement separately"
@@ -40,10 +40,10 @@ const (
 		"the other statements"
 )
 
-// NewBatch returns an empty one. joined: the driver joins the statements to one text.
+// NewBatch returns an empty batch. joined: the driver joins the statements into one SQL string.
 func (s *Conn) NewBatch(joined bool) *Batch { return &Batch{conn: s, joined: joined} }
 
-// Add decides about a statement, by its plan, and returns what is sent for it. After an error nothing of the batch may
+// Add classifies a statement by its plan, and returns the request to send. After an error no statement of the batch may
 // be sent.
 func (b *Batch) Add(ctx context.Context, r Request, plan *rewrite.Plan) (Request, error) {
 	s := b.conn
@@ -67,7 +67,7 @@ func (b *Batch) Add(ctx context.Context, r Request, plan *rewrite.Plan) (Request
 	return q.sent, nil
 }
 
-// decideFor decides about a statement of a batch.
+// decideFor is [Execution.decide] with the limits of a batch.
 func (q *queued) decideFor(ctx context.Context, b *Batch) (outcome, error) {
 	decided, err := q.decide(ctx)
 	if decided == guarded && q.Observes() {
@@ -93,7 +93,7 @@ func (q *queued) decideFor(ctx context.Context, b *Batch) (outcome, error) {
 	return refused, err
 }
 
-// unobserved has the statement guarded for its enforced tables alone: what fails with others can't be sent again.
+// unobserved guards the statement for its enforced tables only, because a batch can't send a failed statement again.
 func (q *queued) unobserved(ctx context.Context) (outcome, error) {
 	event := q.event(Bypassed)
 	event.Reason = notObserved
@@ -106,7 +106,8 @@ func (q *queued) unobserved(ctx context.Context) (outcome, error) {
 	return decided, nil
 }
 
-// Ready looks whether the batch may be sent. An error means that nothing was sent: see [Tx] for a lost connection.
+// Ready returns nil if the batch may be sent. An error means that nothing was sent, as driver.ErrBadConn on a lost
+// connection.
 func (b *Batch) Ready(ctx context.Context) error {
 	for i := range b.queued {
 		if b.queued[i].guarded {
@@ -121,15 +122,15 @@ func (b *Batch) Ready(ctx context.Context) error {
 // Guards reports whether statement i was sent with a guard.
 func (b *Batch) Guards(i int) bool { return i < len(b.queued) && b.queued[i].guarded }
 
-// Began notes that the batch has begun a transaction, which goes on behind it.
+// Began records that the batch began a transaction that stays open after the batch.
 func (b *Batch) Began(ctx context.Context) {
 	_ = b.conn.Began(ctx, nil)
 	b.conn.guardedTx = b.guarded
 }
 
-// Answer returns the error that the application gets for statement i, which ended with err, and reports what became of
-// it. affected returns the number of its rows. It is asked once a statement; those behind the first error have not been
-// executed.
+// Answer returns the application's error for statement i, which ended with err, and reports the outcome to observers.
+// affected returns the number of affected rows. An adapter must call Answer once for each statement. The statements
+// after the first error were not executed.
 func (b *Batch) Answer(
 	ctx context.Context, i int, affected interface{ RowsAffected() (int64, error) }, err error,
 ) error {
@@ -165,8 +166,8 @@ func (b *Batch) answer(
 	return s.Explain(ctx, gone)
 }
 
-// End returns the error that the application gets where all statements were answered, and the batch ended with err:
-// outside of a transaction that is the answer to their commit.
+// End returns the application's error if the batch ended with err after the responses to all statements. Outside of a
+// transaction err is the response to their commit.
 func (b *Batch) End(ctx context.Context, err error) error {
 	s := b.conn
 	if typed, raised := s.settings.refusedBySeal(err); raised {
@@ -179,7 +180,7 @@ func (b *Batch) End(ctx context.Context, err error) error {
 	return err
 }
 
-// commits reports whether a COMMIT among the statements commits guarded ones.
+// commits reports whether a COMMIT of the batch commits guarded statements.
 func (b *Batch) commits() bool { return b.guarded || b.conn.pending || b.conn.guardedTx }
 
 // failed is Answer for an error of a guarded statement.

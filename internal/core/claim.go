@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// findTakeover makes the execution one that takes rows over, if the context says so and one of the registered tables
-// has claims; or it returns why it can't be.
+// findTakeover plans the statement to claim rows if the context is of [WithTakeover], or returns why the statement
+// can't claim rows.
 func (e *Execution) findTakeover(ctx context.Context) error {
 	if !takesOver(ctx) {
 		return nil
@@ -21,7 +21,7 @@ func (e *Execution) findTakeover(ctx context.Context) error {
 	return nil
 }
 
-// planFor returns the plan for a variant besides those that were taken, or why it is refused.
+// planFor returns the plan for v in addition to the execution's variants, or why the statement is refused.
 func (e *Execution) planFor(v guard.Variant) (*rewrite.Plan, error) {
 	plan := e.rewriter().PlanFor(e.read.Query, e.read.variant|v)
 	if plan.Verdict == guard.Refuse {
@@ -30,14 +30,14 @@ func (e *Execution) planFor(v guard.Variant) (*rewrite.Plan, error) {
 	return plan, nil
 }
 
-// take has the execution use the plan for a variant.
+// take makes the execution use the plan for v.
 func (e *Execution) take(plan *rewrite.Plan, v guard.Variant) {
 	e.plan = plan
 	e.read.variant |= v
 }
 
-// provesClaims reports whether the statement is nothing without a token: it writes rows with claims, and doesn't take
-// them over.
+// provesClaims reports whether the guard can't work without a token, because the statement writes rows with claims and
+// doesn't claim them.
 func (e *Execution) provesClaims() bool {
 	if !e.registry.claims {
 		return false

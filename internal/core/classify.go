@@ -10,10 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// answered returns the error that the application gets for the error of a guarded
-// statement, and whether the guard raised it, which is reported. In a transaction
-// database/sql sends nothing twice, and a lost connection commits nothing; where nothing
-// is enforced errors stay the base driver's.
+// answered returns the application's error for err, of a guarded statement, and whether the guard threw err. A refusal
+// is reported. In a transaction the outcome is known, because database/sql doesn't retry, and a lost connection commits
+// nothing. If no table is enforced, other errors stay the base driver's.
 func (e *Execution) answered(ctx context.Context, err error) (error, bool) {
 	typed, raised := e.reported(ctx, err)
 	switch {
@@ -25,7 +24,7 @@ func (e *Execution) answered(ctx context.Context, err error) (error, bool) {
 	return typed, raised
 }
 
-// reported is classify, and reports what a guard raised.
+// reported is classify. It also reports a refusal to observers, and explains any other error.
 func (e *Execution) reported(ctx context.Context, err error) (error, bool) {
 	typed, raised := e.classify(err)
 	if !raised {
@@ -37,8 +36,8 @@ func (e *Execution) reported(ctx context.Context, err error) (error, bool) {
 	return typed, true
 }
 
-// classify returns a typed error and true if the statement's guard raised err; else err
-// as it is, and false.
+// classify returns a typed error and true if the statement's guard or a seal threw err. Otherwise it returns err
+// unchanged, and false.
 func (e *Execution) classify(err error) (error, bool) {
 	m, ok := e.rewriter().ReadMarker(err, func() *rewrite.Values {
 		return &rewrite.Values{Tables: e.with.held.values(e)}
@@ -71,14 +70,14 @@ func (e *Execution) classify(err error) (error, bool) {
 			typed = e.serialError(m, err)
 		}
 	}
-	if typed == nil { // not this statement's guard
+	if typed == nil { // another statement's guard
 		return err, false
 	}
 	return typed, true
 }
 
-// forges reports whether the application's own statement, or an argument, holds what tells the
-// guard's errors from others: a user has seen one of those, and sends it as a value.
+// forges reports whether the application's statement or an argument contains the nonce that identifies the guard's
+// errors. A user who has seen the nonce in an error may send it as a value.
 func (e *Execution) forges() bool {
 	r := e.rewriter()
 	return r.Marks(e.asked.Query) || slices.ContainsFunc(e.asked.Args, func(a driver.NamedValue) bool {
@@ -109,7 +108,7 @@ func (e *Execution) refusedToken(m guard.Marker, err error) error {
 	switch m.Kind {
 	case guard.Stale, guard.NotNewest:
 		switch {
-		case column != "" && m.Current == token.Value: // as texts they differ: 3.00 isn't 3
+		case column != "" && m.Current == token.Value: // only their texts differ, as 3.00 and 3
 			return t.factory.Unguardable(Unguarded{Table: t.Name, Column: column, Offset: -1,
 				Reason: fmt.Sprintf("the claim column %q isn't an integer column; alter it to bigint", column)}, err)
 		case m.Kind == guard.Stale, m.Current > token.Value:

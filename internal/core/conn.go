@@ -12,10 +12,10 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A Link is a connection as an adapter has it: the base driver's beneath database/sql, or pgx's own. Like the
-// connection, only one goroutine at a time uses it.
+// A Link is an adapter's connection: the base driver's connection below database/sql, or pgx's own. Only one goroutine
+// may use a Link at a time.
 type Link interface {
-	// Query and Exec send statements without arguments for this package.
+	// Query and Exec send this package's own statements, without arguments.
 	session.Conn
 
 	// Rewrite runs the query rewriter among a statement's arguments: see [basedriver.Options.Rewrite].
@@ -23,54 +23,52 @@ type Link interface {
 		ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
 	) (to basedriver.Rewritten, refused string, err error)
 
-	// Misplaces returns why the driver may write an argument into the text where it ends a string, so that a statement
-	// stands behind it that no plan has seen; empty if it doesn't.
+	// Misplaces returns why the driver may write an argument into the SQL string where the argument ends a string literal,
+	// so that an unplanned statement follows; empty if the driver doesn't.
 	Misplaces(r Request, rows bool) string
 
-	// Keeps reports whether the adapter may keep a statement prepared, for rows or without.
+	// Keeps reports whether the adapter may cache the prepared statement. rows: the statement is a Query.
 	Keeps(query string, p *rewrite.Plan, rows bool) bool
 
-	// Follow drops what the adapter keeps prepared, if the statement, which is about to be sent, may change its
-	// meaning.
+	// Follow drops the adapter's cached prepared statements if query, which is about to be sent, may change their meaning.
 	Follow(query string)
 
-	// Follows reports whether Follow may do so.
+	// Follows reports whether Follow may drop statements for query.
 	Follows(query string) bool
 
 	// Close ends the session.
 	Close() error
 
-	// Alive reports whether the connection can be used, as far as can be known at little cost; ctx ends the look.
+	// Alive reports whether the connection is usable, as far as a cheap check shows. ctx cancels the check.
 	Alive(ctx context.Context) bool
 	// Touch notes that the server has just answered.
 	Touch()
-	// Open and Closed report what the driver knows of the connection; both are false where it knows nothing.
+	// Open and Closed report the connection's state. Both are false if the driver doesn't know it.
 	Open() bool
 	Closed() bool
 	// Invalid reports whether the driver's Validator rejects the connection.
 	Invalid() bool
 }
 
-// A Conn is the state that a connection and its statements share. Like a connection,
-// only one goroutine at a time uses it.
+// A Conn is the state that a connection and its statements share. Only one goroutine may use a Conn at a time.
 type Conn struct {
 	settings *Settings
 	link     Link
 	session  session.Session
-	found    *Found // in the connection's database
+	found    *Found // what is known of the connection's database
 
-	executing Execution           // while it is sent
-	spare     []driver.NamedValue // room for the arguments of the next execution
-	supplied  [1]Token            // room for what a source gives an Exec
+	executing Execution           // preallocated; its conn is nil while it is unused
+	spare     []driver.NamedValue // reusable list for the arguments of the next execution
+	supplied  [1]Token            // reusable list for the token that a source gives an Exec
 
 	transaction
-	pending  bool  // guarded statements may have been sent outside of one, and a COMMIT may be sent
-	finished bool  // the connection must not be used again, which the pool may not know
-	closed   bool  // the link is closed, although the pool has not asked for that
-	reported error // the last error that an event was reported of
+	pending  bool  // guarded statements were sent outside of a known transaction, and a COMMIT may follow
+	finished bool  // the connection must not be used again; the pool may not know that
+	closed   bool  // the link was closed without a request by the pool
+	reported error // the last error that was reported in an event
 }
 
-// A Found is what the connections of one database have found in it. The zero value has found nothing. It is safe for
+// A Found caches facts about one database for all of its connections. The zero value is empty. A Found is safe for
 // concurrent use.
 type Found struct {
 	session.Database
@@ -80,7 +78,8 @@ type Found struct {
 	check Check
 }
 
-// Check runs the options' check of a new connection, if they have one. A connection that it refuses has to be closed.
+// Check runs the options' check of a new connection, if there is one. After an error the caller must close the
+// connection.
 func (f *Found) Check(ctx context.Context, s *Settings, l Link) error {
 	if s.onConnect == nil {
 		return nil
@@ -89,33 +88,33 @@ func (f *Found) Check(ctx context.Context, s *Settings, l Link) error {
 	return f.check(ctx, s, l)
 }
 
-// NewConn returns the state of a connection. found is of its database.
+// NewConn returns the state of a connection. found belongs to the connection's database.
 func NewConn(s *Settings, l Link, found *Found) *Conn {
 	return &Conn{settings: s, link: l, found: found,
 		session: session.New(s.profile.Session, &found.Database, &s.wanted)}
 }
 
-// Settings returns those of its database.
+// Settings returns the settings of the connection's database.
 func (s *Conn) Settings() *Settings { return s.settings }
 
-// Facts returns what the connection knows of its server and session.
+// Facts returns the known capabilities of the server and settings of the session.
 func (s *Conn) Facts() session.Facts { return s.session.Facts }
 
-// IsClosed reports whether the link was closed because the session could not go on.
+// IsClosed reports whether the link was closed because the session couldn't continue.
 func (s *Conn) IsClosed() bool { return s.closed }
 
-// Finished reports whether the connection must not be used again: it is lost, or its session was ended. An error that
-// hides driver.ErrBadConn from the pool does not say so. An adapter sends nothing on a finished connection, and
-// returns driver.ErrBadConn.
+// Finished reports whether the connection must not be used again, because it is lost or its session was ended. The pool
+// doesn't know that if an error hides driver.ErrBadConn. An adapter must send nothing on a finished connection, and
+// return driver.ErrBadConn.
 func (s *Conn) Finished() bool { return s.finished }
 
-// RawAccess notes that the link was handed out, to do with it what isn't guarded.
+// RawAccess records that the application got the link, for unguarded use.
 func (s *Conn) RawAccess() {
 	s.settings.report(context.Background(), Event{Kind: RawAccess})
 	s.session.Changed()
 }
 
-// takeBack takes a list of arguments that was sent, for the next execution.
+// takeBack keeps a sent argument list for the next execution.
 func (s *Conn) takeBack(args []driver.NamedValue) {
 	clear(args)
 	s.spare = args[:0]
@@ -130,23 +129,23 @@ func (s *Conn) room(n int) []driver.NamedValue {
 	return make([]driver.NamedValue, 0, n)
 }
 
-// follows reports whether each execution of a statement that isn't guarded has to be
-// looked at.
+// follows reports whether each execution of an unguarded statement must be inspected, because the statement may change
+// the session or a transaction.
 func (s *Conn) follows(query string) bool {
 	return s.session.Follows(query) || len(s.settings.tables) > 0 && mayChangeTx(query) || s.changesTx(query) ||
 		s.inTx && s.settings.profile.Answers.CommitsAfter.Is() || s.link.Follows(query) || s.mayUnlock(query) ||
 		s.settings.profile.Answers.EndsTx(session.FirstWord(query), query)
 }
 
-// ReturnsCounts reports whether the session has each write return a row: the driver would leave a prepared one at
-// the first of them, with its transaction open. In doubt it does.
+// ReturnsCounts reports whether the session makes each write return a row. The driver would stop reading a prepared
+// write at its first row, with its transaction open. In doubt ReturnsCounts returns true.
 func (s *Conn) ReturnsCounts(ctx context.Context) bool {
 	err := s.know(ctx, session.Moment{InTx: s.inTx, Settings: true, Counts: true})
 	return err != nil || s.session.ReturnsCounts
 }
 
-// follow forgets what a statement that is about to be sent may change: where the session finds names, what it has
-// set, and what its kept statements mean. sqlfence's own statements leave names where they are.
+// follow forgets the facts that query, which is about to be sent, may change: the session's search path and settings,
+// and the meaning of cached prepared statements. sqlfence's own statements don't change the search path.
 func (s *Conn) follow(ctx context.Context, query string) {
 	s.link.Follow(query)
 	switch {
@@ -157,10 +156,10 @@ func (s *Conn) follow(ctx context.Context, query string) {
 	}
 }
 
-// Follow is follow for a text that an adapter sends beside the application's statements.
+// Follow is follow for a statement that an adapter sends in addition to the application's.
 func (s *Conn) Follow(ctx context.Context, query string) { s.follow(ctx, query) }
 
-// exec executes a statement of this package's own.
+// exec executes one of this package's own statements.
 func (s *Conn) exec(ctx context.Context, query string) error {
 	return (*asking)(s).Exec(ctx, query)
 }

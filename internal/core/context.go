@@ -22,7 +22,7 @@ func WithTokens(ctx context.Context, tokens []Token) context.Context {
 	return context.WithValue(ctx, tokensKey{}, tokens)
 }
 
-// TokensFrom returns the context's tokens. They must not be changed.
+// TokensFrom returns the context's tokens. The caller must not modify them.
 func TokensFrom(ctx context.Context) []Token {
 	tokens, _ := ctx.Value(tokensKey{}).([]Token)
 	return tokens
@@ -48,7 +48,7 @@ func WithEditor(ctx context.Context, user any) context.Context {
 	return context.WithValue(ctx, editorKey{}, user)
 }
 
-// WithTakeover returns a context under which rows are taken over.
+// WithTakeover returns a context under which statements claim rows.
 func WithTakeover(ctx context.Context) context.Context {
 	return context.WithValue(ctx, overKey{}, true)
 }
@@ -60,13 +60,13 @@ func bypassReason(ctx context.Context) (string, bool) {
 	return reason, reason != ""
 }
 
-// bypassesNothing reports whether the context's Bypass was given no reason.
+// bypassesNothing reports whether the context has a Bypass with an empty reason.
 func bypassesNothing(ctx context.Context) bool {
 	reason, given := ctx.Value(bypassKey{}).(string)
 	return given && reason == ""
 }
 
-// withoutReason is a refusal of a statement with a Bypass that was given no reason.
+// withoutReason is the refusal of a statement under a Bypass with an empty reason.
 type withoutReason struct{ error }
 
 func (e withoutReason) Error() string {
@@ -75,8 +75,8 @@ func (e withoutReason) Error() string {
 
 func (e withoutReason) Unwrap() error { return e.error }
 
-// tokens returns those of the tokens that are for the table; none if it takes none, or if
-// none is needed and there is none.
+// tokens returns the given tokens that are for the table; none if the table takes no tokens. If needed is set, a
+// missing token is an error.
 func (t *Table) tokens(given []Token, needed bool) ([]Token, error) {
 	if !t.Rules.Fenced() {
 		return nil, nil
@@ -118,7 +118,8 @@ func (t *Table) tokens(given []Token, needed bool) ([]Token, error) {
 	return found, nil
 }
 
-// otherNames says which tokens there are where that of a resource is missing: its name may be another one's by mistake.
+// otherNames describes the given tokens for an error about a missing token of resource: a given token may have a wrong
+// name by mistake.
 func otherNames(resource string, given []Token) string {
 	const most = 3
 	var names []string

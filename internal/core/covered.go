@@ -8,12 +8,12 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// maxCovered is how many tables are kept that patterns stand for. Names may come from requests.
+// maxCovered is the maximum number of cached tables that match a pattern. Their names may come from requests.
 const maxCovered = 10_000
 
-// covered are the tables of a registry that were written and that a pattern stands for. They are made of the
-// pattern and of the plan's name, and kept so that an execution need not make them again. The zero value is empty; it
-// is safe for concurrent use.
+// covered caches the written tables of a registry that match a pattern. A table is made from the pattern and the plan's
+// name, and cached so that later executions needn't make it again. The zero value is empty. A covered is safe for
+// concurrent use.
 type covered struct {
 	mu     sync.RWMutex
 	tables map[coveredName]*Table
@@ -24,7 +24,7 @@ type coveredName struct {
 	schema, name string
 }
 
-// coveredTable is table where patterns stand for tables.
+// coveredTable is [registry.table] for a registry with patterns.
 func (r *registry) coveredTable(p *rewrite.Plan, i int) *Table {
 	rules, pattern, ok := p.Covered(i)
 	if !ok {
@@ -41,7 +41,7 @@ func (r *registry) coveredTable(p *rewrite.Plan, i int) *Table {
 	return t
 }
 
-// add keeps a table, unless another goroutine has.
+// add caches t, unless another goroutine has cached a table for key.
 func (c *covered) add(key coveredName, t *Table) *Table {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,13 +58,13 @@ func (c *covered) add(key coveredName, t *Table) *Table {
 	return t
 }
 
-// exempt returns the table as no pattern stands for it.
+// exempt returns a copy of the table that no pattern matches.
 func (t *Table) exempt() *Table {
 	return &Table{Name: t.Name, Mode: Enforce, factory: t.factory,
 		Rules: rewrite.Table{Schema: t.Rules.Schema, Name: t.Rules.Name, Exempt: true}}
 }
 
-// of returns a table that the pattern stands for, by its normalised name.
+// of returns a table that matches the pattern, by its normalised name.
 func (t *Table) of(schema, name string) *Table {
 	table := *t
 	table.Rules.Pattern, table.Rules.Schema, table.Rules.Name = false, schema, name

@@ -8,14 +8,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
-// speaks has the dialect of each server that a base driver is known to reach.
+// speaks maps the server of a known base driver to its dialect.
 var speaks = [...]dialect.Dialect{
 	basedriver.PostgreSQL: dialect.Postgres,
 	basedriver.SQLite:     dialect.SQLite,
 	basedriver.MySQL:      dialect.MySQL,
 }
 
-// A profile has the facts about a base driver and its database.
+// A profile holds the capabilities of a base driver and its database.
 type profile struct {
 	*dialect.Database
 	basedriver.Driver
@@ -24,13 +24,13 @@ type profile struct {
 // remote reports whether the database is reached over a connection that can be lost.
 func (p profile) remote() bool { return p.Answers.Remote.Is() || p.Remote }
 
-// answered reports whether err is the database's answer to a statement that failed and was undone. A node of a replicated
-// SQLite reports an I/O error where it can't know whether the other nodes will apply the write.
+// answered reports whether err is the database's response to a failed statement that was undone. An I/O error of a
+// replicated SQLite isn't: the node doesn't know whether the other nodes will apply the write.
 func (p profile) answered(err error) bool {
 	return p.Answers.Answered(err) && !(p.Remote && dberr.IsIO(err))
 }
 
-// DialectOf returns the dialect of a driver that is fenced, or a known one, which v is or wraps.
+// DialectOf returns the dialect of v if v is a fenced driver, or is or wraps a known driver.
 func DialectOf(v any) (dialect.Dialect, bool) {
 	if fenced, ok := v.(interface{ Settings() *Settings }); ok {
 		return fenced.Settings().Dialect(), true
@@ -42,7 +42,7 @@ func DialectOf(v any) (dialect.Dialect, bool) {
 	return p.Dialect, true
 }
 
-// IsDialect reports whether there is such a dialect.
+// IsDialect reports whether d is a known dialect.
 func IsDialect(d dialect.Dialect) bool {
 	_, err := dialect.Of(d)
 	return err == nil
@@ -58,8 +58,7 @@ func Fits(v any) error {
 
 func (p profile) unfit(v any) error { return fmt.Errorf("the driver %T is refused: %s", v, p.Unfit) }
 
-// resolve returns the profile for a driver. The options may name its dialect, as d;
-// 0 is for none.
+// resolve returns the profile of the first known driver of bases, or else of the options' dialect d; 0 for none.
 func resolve(d dialect.Dialect, bases ...any) (profile, error) {
 	for _, base := range bases {
 		p, ok := profileOf(base)
@@ -80,7 +79,7 @@ func resolve(d dialect.Dialect, bases ...any) (profile, error) {
 	return profile{Database: db}, nil
 }
 
-// profileOf returns the profile of a known driver, which v is or wraps.
+// profileOf returns the profile of the known driver that v is or wraps.
 func profileOf(v any) (profile, bool) {
 	driver, ok := basedriver.Find(v)
 	if !ok {

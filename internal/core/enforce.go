@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
-// enforce sends an execution with guards that hold, once. What is known of the database decides how a guard is
-// written; where the error says that something of it wasn't so, it is asked for before the next execution.
+// enforce sends an execution with enforced guards once. Cached facts about the database decide how a guard is written.
+// If an error disproves a fact, the next execution queries the fact again.
 func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err error) {
 	if err := e.linked(ctx); err != nil {
 		return got, err
@@ -24,7 +24,7 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 		return got, nil
 	}
 	switch err = e.outdated(err); {
-	case basedriver.IsSkip(err): // no refusal: it is prepared next
+	case basedriver.IsSkip(err): // no refusal: database/sql prepares the statement next
 		return got, err
 	case !sent:
 		err, _ = e.reported(ctx, err)
@@ -37,8 +37,7 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 	return got, err
 }
 
-// attempt prepares the statement, where it is to be sent prepared, and sends it. Unless it was sent, nothing of it
-// was executed.
+// attempt prepares the statement, if it is sent prepared, and sends it. If sent is false, nothing was executed.
 func attempt[T any](ctx context.Context, e *Execution, c Call[T]) (got T, sent bool, err error) {
 	if err := c.Prepare(ctx, e); err != nil {
 		return got, false, err
@@ -49,7 +48,8 @@ func attempt[T any](ctx context.Context, e *Execution, c Call[T]) (got T, sent b
 	return got, true, err
 }
 
-// outdated returns err, and forgets the fact behind the statement's text that, by err, wasn't so: then it is temporary.
+// outdated forgets the cached fact that err disproves, and returns err as a temporary error. If err disproves no fact,
+// outdated returns err unchanged.
 func (e *Execution) outdated(err error) error {
 	fact := e.conn.found.Wrong(err, session.Written{Query: e.sent.Query, Proven: e.with.seals.proves,
 		Unproven: e.with.seals.unsealed, MaySeal: e.maySeal})
@@ -60,22 +60,21 @@ func (e *Execution) outdated(err error) error {
 	return &outdated{err, fact}
 }
 
-// outdated is the error of a guarded statement that was written by a fact which isn't so any more.
+// outdated is the error of a guarded statement that was written by an outdated fact.
 type outdated struct {
 	error
-	fact session.Fact // that isn't so; NoFact for another belief
+	fact session.Fact // that err disproves; NoFact for unique keys
 }
 
 func (e *outdated) Unwrap() error { return e.error }
 
-// Temporary returns true: see [Retry].
+// Temporary returns true: see [Retryable].
 func (e *outdated) Temporary() bool { return true }
 
-// staleFirst returns the error of a guarded statement that failed with err: the guard's, if a
-// holder that was replaced has met another error before its guard was asked. The database is
-// asked once more, where that can tell: the statement was understood, and no transaction is
-// over by the error. The guard of a plan that asks before the first row has been asked before
-// any constraint.
+// staleFirst returns the guard's error instead of err if the statement of a stale holder failed with err before its
+// guard was evaluated. It queries the guard's condition once more, if the query can tell: the database understood the
+// statement, and no transaction is open that err may have ended. A guard that is evaluated before the first row
+// precedes every constraint.
 func (e *Execution) staleFirst(ctx context.Context, err error) error {
 	state := dberr.SQLState(err)
 	switch s := e.conn; {
@@ -100,13 +99,13 @@ func (e *Execution) staleFirst(ctx context.Context, err error) error {
 		return err
 	}
 	if _, raised := e.classify(refused); !raised {
-		return err // the question wasn't answered
+		return err // the query failed for another reason
 	}
 	return refused
 }
 
-// isOfRow reports whether an error is of a class that the rows, constraints and triggers of a
-// statement have, which the database has understood.
+// isOfRow reports whether an SQLSTATE's class is caused by rows, constraints and triggers of a statement that the
+// database has understood.
 func isOfRow(state string) bool {
 	switch state[:min(2, len(state))] {
 	case "0A", "08", "25", "26", "28", "3D", "3F", "40", "42", "53", "55", "57", "58", "F0", "XX":

@@ -10,21 +10,21 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// A telling is what an execution tells observers.
+// A telling holds an execution's pending reports to observers.
 type telling struct {
 	events []Event       // to be reported once the statement is sent
-	took   time.Duration // of a guarded statement, from sending to the answer
-	timed  bool          // took is set, and is to be reported
-	cache  CacheUse      // of the text that was sent last
+	took   time.Duration // of a guarded statement, from sending to the response
+	timed  bool          // took is set, and not yet reported
+	cache  CacheUse      // of the SQL string that was sent last
 }
 
-// event returns an event about the Execution as it is now, with the Execution's own tokens.
+// event returns an event about the execution's current state. Its Tokens share the execution's memory.
 func (e *Execution) event(kind EventKind) Event {
 	return Event{Kind: kind, Query: e.asked.Query, Tables: e.registry.names(e.plan),
 		Tokens: e.with.held.all, Cache: e.told.cache}
 }
 
-// NoteCache notes how the connection's cache of statements was used.
+// NoteCache records how the connection's statement cache was used.
 func (e *Execution) NoteCache(use CacheUse) { e.told.cache = use }
 
 // refusal returns an event about a refusal.
@@ -40,14 +40,14 @@ func (e *Execution) note(event Event) {
 	e.told.events = append(e.told.events, event)
 }
 
-// notePassed notes that the statement needs no guard, if an observer listens for that.
+// notePassed keeps a Passed event if an observer listens for Passed events.
 func (e *Execution) notePassed() {
 	if e.conn.settings.told.Has(Passed) {
 		e.note(Event{Kind: Passed, Query: e.asked.Query})
 	}
 }
 
-// noteUnfenced notes which of the tables are written without a token, by the rule that allows it.
+// noteUnfenced keeps an event with the tables that are written without a token, for each rule that allows such writes.
 func (e *Execution) noteUnfenced() {
 	if !e.conn.settings.told.Has(Unfenced) {
 		return
@@ -62,7 +62,7 @@ func (e *Execution) noteUnfenced() {
 	}
 }
 
-// isUnfenced reports whether the plan's table i needs no token and there is none for it.
+// isUnfenced reports whether the plan's table i allows writes without a token, and the execution has no token for it.
 func (e *Execution) isUnfenced(i int) bool {
 	t := e.table(i)
 	return (t.Optional || t.Rules.UnfencedInserts) && t.Rules.Fenced() && len(e.with.held.of(i)) == 0
@@ -83,8 +83,8 @@ func (e *Execution) report(ctx context.Context, event Event) {
 	e.conn.settings.report(ctx, event)
 }
 
-// reportFailure reports the error that the application gets, if that is one of sqlfence's and no event has it yet.
-// Statements of sqlfence's packages have observers of their own.
+// reportFailure reports the application's error if it is one of sqlfence's errors and no event has reported it.
+// Statements of sqlfence's packages have separate observers.
 func (e *Execution) reportFailure(ctx context.Context, err error) {
 	if !e.conn.unreported(err) || trusted.Is(ctx, e.read.Query) {
 		return
@@ -94,7 +94,7 @@ func (e *Execution) reportFailure(ctx context.Context, err error) {
 	e.report(ctx, event)
 }
 
-// failureKind is the kind of the event of an error.
+// failureKind returns the kind of the event that reports err.
 func failureKind(err error) EventKind {
 	if errors.Is(err, ErrUnknownOutcome) {
 		return Unanswered
@@ -102,13 +102,13 @@ func failureKind(err error) EventKind {
 	return Refused
 }
 
-// unreported reports whether an error is one of sqlfence's that no event has.
+// unreported reports whether err is one of sqlfence's errors and no event has reported it.
 func (s *Conn) unreported(err error) bool {
 	return err != nil && s.settings.factory.Sentinel(err) != nil && (s.reported == nil || !errors.Is(err, s.reported))
 }
 
-// ReportFailure reports the error of what isn't an execution, if that is one of sqlfence's and no event has it yet.
-// database/sql gives a driver no text for the beginning and the end of a transaction: query is BEGIN or COMMIT then.
+// ReportFailure reports an error outside of an execution, if it is one of sqlfence's errors and no event has reported
+// it. query is BEGIN or COMMIT for a transaction, because database/sql passes a driver no SQL string for these.
 func (s *Conn) ReportFailure(ctx context.Context, query string, err error) {
 	if s.unreported(err) {
 		s.reported = err
@@ -116,18 +116,18 @@ func (s *Conn) ReportFailure(ctx context.Context, query string, err error) {
 	}
 }
 
-// ReportFailure reports one of sqlfence's errors; query is empty where a connection was refused.
+// ReportFailure reports one of sqlfence's errors; query is empty if a connection was refused.
 func (s *Settings) ReportFailure(ctx context.Context, query string, err error) {
 	s.report(ctx, Event{Kind: failureKind(err), Query: query, Err: err})
 }
 
-// reportSent reports the pending events once the statement was sent and ended with err. On ErrSkip it
-// drops them: database/sql will retry through Prepare.
+// reportSent reports the pending events once the statement was sent and ended with err. On ErrSkip it reports nothing,
+// because database/sql retries through Prepare.
 func (e *Execution) reportSent(ctx context.Context, err error) {
 	if basedriver.IsSkip(err) {
 		return
 	}
-	// Where the application gets an error of sqlfence's, the event with that error is the only one but for a Bypass's.
+	// If the application gets one of sqlfence's errors, only Bypassed events are reported before the event with the error.
 	err = e.conn.Explain(ctx, err)
 	failed := err != nil && e.registry.factory.Sentinel(err) != nil && !trusted.Is(ctx, e.read.Query)
 	for _, event := range e.told.events {
@@ -140,7 +140,7 @@ func (e *Execution) reportSent(ctx context.Context, err error) {
 	e.told.events = nil
 }
 
-// begin returns when the guarded statement begins to be sent, if that is of interest.
+// begin returns the time before the guarded statement is sent, or zero if no observer gets Guarded events.
 func (e *Execution) begin() (t time.Time) {
 	if e.conn.settings.told.Has(Guarded) {
 		t = time.Now()
@@ -148,8 +148,8 @@ func (e *Execution) begin() (t time.Time) {
 	return t
 }
 
-// end notes that the database has executed the statement with its guard, which
-// counts only if there was no reason to refuse it.
+// end records that the database executed the statement with its guard. A statement with a WouldRefuse event doesn't
+// count.
 func (e *Execution) end(began time.Time) {
 	refuses := func(event Event) bool { return event.Kind == WouldRefuse }
 	if !began.IsZero() && (!e.registry.observed || !slices.ContainsFunc(e.told.events, refuses)) {

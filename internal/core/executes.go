@@ -10,11 +10,12 @@ import (
 )
 
 // SQL's EXECUTE runs a prepared statement by its name in the server. A pool's hook, a raw connection, another user of
-// the pool or a Bypass may have prepared that statement without a guard, and the driver may not know of it. So the
-// session's prepared statements are read from the server, if the server lists them: see session.Dialect.Prepared.
+// the pool or a Bypass may have prepared that statement without a guard, and the driver may not know of it. So this
+// package reads the session's prepared statements from the server, if the server lists them: see
+// session.Dialect.Prepared.
 
-// preparedTexts returns the prepared statements of the session that the EXECUTEs of a text may run. Without an EXECUTE
-// nothing is sent.
+// preparedTexts returns the session's prepared statements that an EXECUTE in query may run. Without an EXECUTE it sends
+// nothing.
 func (s *Conn) preparedTexts(ctx context.Context, query string) (texts []string, err error) {
 	p := s.settings.profile
 	if p.Session.Prepared == "" {
@@ -26,7 +27,7 @@ func (s *Conn) preparedTexts(ctx context.Context, query string) (texts []string,
 	}
 	rows, err := (*asking)(s).Query(ctx, p.Session.Prepared)
 	switch {
-	case alone && dberr.SQLState(err) == dberr.InFailedTransaction: // where the server refuses the statement itself
+	case alone && dberr.SQLState(err) == dberr.InFailedTransaction: // the server refuses the EXECUTE
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -39,7 +40,7 @@ func (s *Conn) preparedTexts(ctx context.Context, query string) (texts []string,
 	return texts, nil
 }
 
-// MayExecute reports whether a text may run a prepared statement by SQL's EXECUTE, where the server has such.
+// MayExecute reports whether query may run a prepared statement by SQL's EXECUTE, on a server that lists them.
 func (s *Conn) MayExecute(query string) bool {
 	if s.settings.profile.Session.Prepared == "" {
 		return false
@@ -48,14 +49,14 @@ func (s *Conn) MayExecute(query string) bool {
 	return may
 }
 
-// readExecuted replaces the plan by a refusal if the statement executes a prepared one that needs a guard.
+// readExecuted replaces the plan by a refusal if the statement executes a prepared statement that needs a guard.
 func (e *Execution) readExecuted(ctx context.Context) (err error) {
 	e.read.executes, err = e.conn.preparedTexts(ctx, e.read.Query)
 	e.refuseExecuted()
 	return err
 }
 
-// refuseExecuted is the part of readExecuted that another registry repeats.
+// refuseExecuted is the second half of readExecuted, to be repeated after a change of the registry.
 func (e *Execution) refuseExecuted() {
 	if plan := needsGuard(e.rewriter(), e.read.executes); plan != nil {
 		e.plan = plan.Refused(executesUnguarded)
@@ -65,8 +66,8 @@ func (e *Execution) refuseExecuted() {
 const executesUnguarded = "EXECUTE would run a statement as it was prepared, without its guard; pass the " +
 	"statement's text, or with pgx its name, to Exec or Query"
 
-// needsGuard returns the plan of the first text that needs a guard, or is refused, or has a setting's name in an
-// argument, which EXECUTE would pass unseen; nil for none.
+// needsGuard returns the plan of the first prepared statement that needs a guard, is refused, or takes a setting's name
+// as an argument, because an EXECUTE's arguments aren't checked; nil for none.
 func needsGuard(r *rewrite.Rewriter, texts []string) *rewrite.Plan {
 	for _, text := range texts {
 		if plan := r.Plan(text); plan.Verdict != guard.Pass || len(plan.Settings) > 0 {

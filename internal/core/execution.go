@@ -11,60 +11,56 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// An Execution is one run of a statement, from what the application asked for to
-// what the database answers. It goes straight down: [Execution.admit] decides
-// whether it is to be guarded, [Execution.collect] finds what to guard it with,
-// [Execution.render] writes the guarded statement, [run] sends it, and
-// [Execution.classify] makes a typed error of what the guard raised.
+// An Execution is one run of a statement, from the application's request to the database's response. [Execution.admit]
+// decides whether the statement needs a guard, [Execution.collect] resolves the guard's tokens, [Execution.render]
+// builds the guarded SQL string, [run] sends it, and [Execution.classify] turns the guard's error into a typed error.
 type Execution struct {
 	conn     *Conn
-	registry *registry // of all tables, or of those that are enforced
-	rows     bool      // the application wants rows: it is a Query, not an Exec
+	registry *registry // of all tables, or of the enforced tables
+	rows     bool      // the application wants rows: the request is a Query, not an Exec
 	plan     *rewrite.Plan
-	asked    Request // by the application
-	read     reading // what is planned, by the registry
-	sent     Request // what goes to the base driver
+	asked    Request // the application's request
+	read     reading // the request that is planned
+	sent     Request // the request to the base driver
 	with     guards  // of a guarded execution
 	told     telling
 }
 
-// A Request is a statement with its arguments, and what executes it.
+// A Request is a statement, its arguments, and the prepared statement that executes it, if any.
 type Request struct {
 	Query string
 	Args  []driver.NamedValue
-	Added []rewrite.Arg // the guard's among them
+	Added []rewrite.Arg // the guard's arguments among Args
 
-	// Escapes is how its strings are read, where the session's settings decide that: a statement that was prepared
-	// under others may do something else.
+	// Escapes is how the server reads the statement's string literals, if that depends on the session's settings. A
+	// statement that was prepared under other settings may have another meaning.
 	Escapes lex.Escapes
 
-	// Stmt is the adapter's prepared statement: the application's, or one that the adapter keeps. Nil is for the
-	// connection itself.
+	// Stmt is the application's prepared statement, or a cached one of the adapter. Nil means the connection itself.
 	Stmt any
 }
 
-// A reading is the request that was asked for, or the one that a query rewriter among its
-// arguments made of it, as far as it is understood.
+// A reading is the request to plan: the application's request, or the result of a query rewriter among its arguments.
 type reading struct {
 	Request
-	options   int      // how many of the arguments are options of the driver, in front
-	unplanned error    // why it can't be guarded, whatever the plan is; nil for no such reason
-	executes  []string // the prepared statements that it may run by SQL's EXECUTE
-	keeps     bool     // the statement may be kept prepared
+	options   int      // number of driver options at the front of the arguments
+	unplanned error    // why the statement can't be guarded, whatever its plan is; nil if it can
+	executes  []string // the prepared statements that an EXECUTE may run
+	keeps     bool     // the adapter may cache the prepared statement
 	variant   guard.Variant
 
-	names      map[string]int // of the arguments, as argNames has them
+	names      map[string]int // places of the arguments, see argNames
 	namesKnown bool
 }
 
-// Guards are what the rows are compared with, and the ledger.
+// guards are the values that the rows and the ledger are compared with.
 type guards struct {
 	held   heldTokens
-	values rewrite.Values // but those of the tables, which are held
+	values rewrite.Values // without the tables' tokens, which are in held
 	seals  sealing
 }
 
-// An outcome is what is decided about an execution. The zero value sends nothing.
+// An outcome is the decision about an execution. The zero value sends nothing.
 type outcome uint8
 
 const (
@@ -73,27 +69,27 @@ const (
 	guarded                // send it with a guard
 )
 
-// A Call is what an adapter does for statements of a kind: its Exec, or its Query. T is what it returns.
+// A Call is an adapter's implementation of Exec or Query. T is the type of the result.
 type Call[T any] interface {
-	// Prepare prepares the statement of a guarded execution, where it is sent prepared. After an error of
-	// Prepare nothing was sent.
+	// Prepare prepares the statement of a guarded execution, if it is sent prepared. After an error of Prepare nothing was
+	// sent.
 	Prepare(ctx context.Context, e *Execution) error
 
 	// Send sends a request.
 	Send(ctx context.Context, l Link, r Request) (T, error)
 
-	// Inspect looks for a refusal in the answer to a guarded statement.
+	// Inspect checks the response to a guarded statement for a refusal.
 	Inspect(ctx context.Context, e *Execution, got T) (T, error)
 
-	// Failed lets go of what Prepare has prepared, after an error of Send or Inspect.
+	// Failed releases the statement that Prepare prepared, after an error of Send or Inspect.
 	Failed(e *Execution, err error)
 
-	// Finish returns what the application gets of a guarded statement.
+	// Finish returns the application's result of a guarded statement.
 	Finish(ctx context.Context, e *Execution, got T, err error) (T, error)
 }
 
-// NewExecution returns one of a request, by its plan, for [Execute]. rows: the application wants rows. It is mostly the
-// only one of its connection, and takes the place that is kept for it there.
+// NewExecution returns an execution of r by its plan, for [Execute]. rows: the application wants rows. NewExecution
+// reuses the connection's preallocated Execution unless that one is in use.
 func (s *Conn) NewExecution(r Request, plan *rewrite.Plan, rows bool) *Execution {
 	e := &s.executing
 	if e.conn != nil { // a token source may execute something on the connection
@@ -103,7 +99,7 @@ func (s *Conn) NewExecution(r Request, plan *rewrite.Plan, rows bool) *Execution
 	return e
 }
 
-// apart returns an execution beside that of the connection's place.
+// apart returns a separate execution, not the connection's preallocated one.
 func (s *Conn) apart(r Request, plan *rewrite.Plan, rows bool) *Execution {
 	return &Execution{conn: s, registry: &s.settings.registry, rows: rows, plan: plan, asked: r}
 }
@@ -126,7 +122,7 @@ func Execute[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	return got, err
 }
 
-// leave gives up the connection's place, and lets go of the values.
+// leave frees the connection's preallocated Execution and its values.
 func (s *Conn) leave(e *Execution) {
 	if e == &s.executing {
 		s.executing = Execution{}
@@ -157,8 +153,8 @@ func perform[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	return got, err
 }
 
-// followPassed notes what a statement without a guard, which ended with err, has changed, and returns the error that
-// the application gets. commits: it may have committed guarded ones.
+// followPassed records the changes of an unguarded statement that ended with err, and returns the application's error.
+// commits: the statement may have committed guarded statements.
 func (e *Execution) followPassed(ctx context.Context, commits bool, err error) error {
 	s := e.conn
 	if ended := s.muted(ctx); ended != nil && err == nil && !e.rows && trusted.Is(ctx, e.read.Query) {
@@ -178,7 +174,7 @@ func (e *Execution) followPassed(ctx context.Context, commits bool, err error) e
 	return err
 }
 
-// decide is all that is done of a statement before it is sent.
+// decide does all work on a statement before it is sent.
 func (e *Execution) decide(ctx context.Context) (outcome, error) {
 	decided, err := e.admit(ctx)
 	if decided == guarded {
@@ -187,8 +183,7 @@ func (e *Execution) decide(ctx context.Context) (outcome, error) {
 	return decided, err
 }
 
-// admit reads the statement and decides whether it is to be guarded, or refused, by
-// guard. It fills in the execution's requests.
+// admit reads the statement and decides whether guard has to guard or refuse it. It sets the execution's requests.
 func (e *Execution) admit(ctx context.Context) (outcome, error) {
 	e.read, e.sent = reading{Request: e.asked}, e.asked
 	var failed error
@@ -227,9 +222,9 @@ func (e *Execution) admit(ctx context.Context) (outcome, error) {
 	return passed, nil
 }
 
-// readBySettings plans a statement by the session's settings, where these decide how it is read; the server is
-// asked for what isn't known. In an encoding in which an argument could end its own string, the statement comes
-// again, prepared.
+// readBySettings plans a statement by the session's settings, if they decide how the statement is read. It queries
+// unknown settings. If an argument could end its own string literal in the connection's encoding, readBySettings
+// returns driver.ErrSkip, so that database/sql prepares the statement.
 func (e *Execution) readBySettings(ctx context.Context) error {
 	s := e.conn
 	splits := e.asked.Stmt == nil && s.session.HasCharset() && e.maySplit()
@@ -254,8 +249,8 @@ func (e *Execution) readBySettings(ctx context.Context) error {
 	return nil
 }
 
-// unseen refuses a statement with an argument that may be read as another statement, which no plan has seen, or that
-// names a setting which guards may depend on. Without the argument the statement is prepared, or fails.
+// unseen refuses a statement if an argument may be read as an unplanned statement, or names a setting that guards may
+// depend on. A statement without the argument is only prepared, or fails.
 func (e *Execution) unseen() error {
 	if e.plan.Verdict != guard.Refuse && len(e.asked.Args) > 0 && e.read.Escapes.Mode() != lex.EscapesAll {
 		if why := e.conn.link.Misplaces(e.asked, e.rows); why != "" {
@@ -277,7 +272,7 @@ func (e *Execution) unseen() error {
 // passes reports whether the statement needs no guard.
 func (e *Execution) passes() bool { return e.read.unplanned == nil && e.plan.Verdict == guard.Pass }
 
-// guard guards the statement, or refuses it, which is reported.
+// guard guards the statement, or refuses it and reports the refusal.
 func (e *Execution) guard(ctx context.Context) (outcome, error) {
 	decided, reason := e.build(ctx)
 	if decided == refused && e.registry != e.conn.settings.enforced {
@@ -292,8 +287,7 @@ func (e *Execution) guard(ctx context.Context) (outcome, error) {
 	return decided, reason
 }
 
-// build finds what the statement is to be guarded with, and writes it, or returns why
-// it is refused.
+// build resolves the guard's values and builds the guarded SQL string, or returns why the statement is refused.
 func (e *Execution) build(ctx context.Context) (outcome, error) {
 	switch {
 	case e.read.unplanned != nil:
@@ -320,18 +314,16 @@ func (e *Execution) build(ctx context.Context) (outcome, error) {
 	return e.render()
 }
 
-// Observes reports whether some of the tables that the statement writes to are observed.
+// Observes reports whether the statement writes to an observed table.
 func (e *Execution) Observes() bool { return e.registry.observed && e.writesTo(Observe) }
 
-// runsSeveral reports whether the execution runs all statements of a text, and each of them
-// once: an Exec of the connection itself, without arguments. For an observed table it might
-// send them a second time.
+// runsSeveral reports whether the execution runs each statement of a multi-statement string exactly once: an Exec on
+// the connection itself, without arguments. For an observed table the string may be sent twice.
 func (e *Execution) runsSeveral() bool {
 	return !e.rows && e.read.Stmt == nil && len(e.read.Args) == 0 && !e.Observes()
 }
 
-// collect finds what the statement is to be compared with: what the rules of the tables look for in the context, and
-// its tokens.
+// collect resolves the statement's tokens, and the other values of the context that the tables' rules use.
 func (e *Execution) collect(ctx context.Context) (outcome, error) {
 	for _, find := range e.registry.finds {
 		if err := find(e, ctx); err != nil && !e.tolerates(err) {
@@ -349,14 +341,14 @@ func (e *Execution) collect(ctx context.Context) (outcome, error) {
 	} else if e.registry.optional {
 		e.noteUnfenced()
 	}
-	if len(e.with.held.all) == 0 && !e.plan.Tokenless && !e.abortsUnfenced() { // no table needs any
+	if len(e.with.held.all) == 0 && !e.plan.Tokenless && !e.abortsUnfenced() { // no table needs a token
 		return passed, nil
 	}
 	return guarded, nil
 }
 
-// abortsUnfenced reports whether the statement needs the guard's OR ABORT although it needs
-// no token: a constraint's declaration could have it delete rows that are there.
+// abortsUnfenced reports whether the statement needs the guard's OR ABORT although it needs no token, because a
+// constraint's declaration could make the statement delete existing rows.
 func (e *Execution) abortsUnfenced() bool {
 	for i := range e.plan.Targets {
 		if t := &e.plan.Targets[i]; e.plan.Aborts && t.Free && !e.table(t.Table).Optional {
@@ -366,8 +358,8 @@ func (e *Execution) abortsUnfenced() bool {
 	return false
 }
 
-// findTokens finds the context's tokens for the plan's tables, and checks that the
-// keys which the statement writes are theirs.
+// findTokens resolves the tokens of the plan's tables, and checks that the tokens cover the keys that the statement
+// writes.
 func (e *Execution) findTokens(ctx context.Context) error {
 	if err := e.with.held.find(ctx, e); err != nil {
 		return err
@@ -394,7 +386,7 @@ func (e *Execution) findTokens(ctx context.Context) error {
 
 // run sends a guarded statement.
 func run[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
-	if e.rows { // which go on using it
+	if e.rows { // the rows use the execution after run has returned
 		held := *e
 		e = &held
 	}
@@ -421,7 +413,7 @@ func try[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 // table returns the plan's table i.
 func (e *Execution) table(i int) *Table { return e.registry.table(e.plan, i) }
 
-// find returns the number of the first of the plan's tables for which a condition holds, or -1.
+// find returns the index of the plan's first table that meets a condition, or -1.
 func (e *Execution) find(is func(*Table) bool) int {
 	for i := range e.plan.Tables {
 		if is(e.table(i)) {

@@ -5,8 +5,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// Explain returns what becomes of a statement, without sending anything: Guarded, Refused or Passed, the tables that it
-// writes to, and its text with the guard, or why it is refused.
+// Explain returns how a statement is handled, without sending it: Guarded, Refused or Passed, the tables that it writes
+// to, and its guarded SQL string, or why it is refused.
 func (s *Settings) Explain(query string) (kind EventKind, tables []string, text string, err error) {
 	plan := s.rewriter.Plan(query)
 	kind, tables, text = Passed, s.names(plan), query
@@ -23,10 +23,10 @@ func (s *Settings) Explain(query string) (kind EventKind, tables []string, text 
 	return kind, tables, text, nil
 }
 
-// Unregistered returns the tables that a statement writes and that aren't registered.
+// Unregistered returns the unregistered tables that a statement writes.
 func (s *Settings) Unregistered(query string) []string { return s.rewriter.Unregistered(query) }
 
-// show returns the guarded text of a plan for one token a table.
+// show returns the guarded SQL string of a plan for one token per table.
 func (r *registry) show(plan *rewrite.Plan) (string, error) {
 	if text, _, err := plan.Default(); err == nil {
 		return text, nil

@@ -11,23 +11,23 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// A hold is what a connection knows of a transaction in which tokens' Hold has locked the names of its tokens.
+// A hold is the state of a transaction in which tokens.Store.Hold has locked the names of its tokens.
 type hold struct {
 	on    bool
 	saved []string // the savepoints that are set, the oldest first
-	under int      // how many of them were set before the last Hold
+	under int      // the number of savepoints that were set before the last Hold
 }
 
-// followHold notes the statement of a Hold, and the savepoints that are set, released and rolled back to. err is the
+// followHold records a statement of Hold, and the savepoints that are set, released and rolled back to. err is the
 // statement's error.
 func (s *Conn) followHold(ctx context.Context, query string, err error) {
 	if h := trusted.HoldOf(ctx, query); h != nil {
 		h.Note(func() {
 			s.hold.on, s.hold.under = true, len(s.hold.saved)
-			s.inTx, s.guardedTx = true, true // the COMMIT is looked at
+			s.inTx, s.guardedTx = true, true // so that the COMMIT is checked
 		})
 	}
-	// A text of several statements may have failed behind the first.
+	// A multi-statement string may have failed after its first statement.
 	if basedriver.IsSkip(err) || !s.mayUnlock(query) || err != nil && strings.IndexByte(query, ';') < 0 {
 		return
 	}
@@ -36,7 +36,7 @@ func (s *Conn) followHold(ctx context.Context, query string, err error) {
 	}
 }
 
-// mayUnlock reports whether a text may set a savepoint or roll back to one, and so give up a lock.
+// mayUnlock reports whether query may set a savepoint or roll back to a savepoint, and so give up a Hold's lock.
 func (s *Conn) mayUnlock(query string) bool {
 	if !s.settings.profile.Answers.Unlocks.Is() {
 		return false
@@ -45,7 +45,7 @@ func (s *Conn) mayUnlock(query string) bool {
 	return word == "savepoint" || word == "release" || mayChangeTx(query)
 }
 
-// FollowSavepoint notes what an adapter, or a statement, does with a savepoint or with the transaction.
+// FollowSavepoint records the change of a savepoint or of the transaction by an adapter or a statement.
 func (s *Conn) FollowSavepoint(c lang.TxControl) {
 	h := &s.hold
 	at := len(h.saved) - 1
@@ -71,11 +71,12 @@ func (s *Conn) FollowSavepoint(c lang.TxControl) {
 	}
 }
 
-// FollowsRows reports whether an error that comes with the rows of a query may have ended a transaction with guarded
-// statements, or with a Hold, so that what follows commits by itself.
+// FollowsRows reports whether an error among a query's rows may have ended a transaction with guarded statements, or
+// with a Hold, so that later statements commit automatically.
 func (s *Conn) FollowsRows() bool { return s.guardedTx && s.settings.profile.Answers.CommitsAfter.Is() }
 
-// uncommitted returns why a text that commits must not be sent: its context has ended, or the lock of a Hold is gone.
+// uncommitted returns why a committing statement must not be sent: its context has ended, or the lock of a Hold is
+// gone.
 func (s *Conn) uncommitted(ctx context.Context) error {
 	if unlocked, ok := s.doomed.(*unlockedTx); ok {
 		return unlocked
@@ -83,8 +84,8 @@ func (s *Conn) uncommitted(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// endsHold refuses a statement that may commit a transaction in which names are held without ending the transaction
-// for the application, and each one behind an error with which the server has ended it: it would commit by itself.
+// endsHold refuses a statement that may silently commit a transaction with a Hold. After an error with which the server
+// ended the transaction, it also refuses each statement but ROLLBACK, because the statement would commit automatically.
 func (e *Execution) endsHold(ctx context.Context) error {
 	s := e.conn
 	if !s.hold.on || trusted.Is(ctx, e.read.Query) {

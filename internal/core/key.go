@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// keyedTokens returns those of the tokens that are for rows of the table.
+// keyedTokens returns the tokens that are for rows of the table.
 func (t *Table) keyedTokens(tokens []Token) (found []Token) {
 	for _, token := range tokens {
 		if t.takes(token.Name) {
@@ -24,7 +24,7 @@ func (t *Table) keyedTokens(tokens []Token) (found []Token) {
 	return found
 }
 
-// tokenName returns the name of the table's tokens, with this in the place of a key.
+// tokenName returns the name of the table's token for the row with this key.
 func (t *Table) tokenName(key string) string {
 	if !t.byRow() {
 		return t.Resource
@@ -51,14 +51,14 @@ func (t *Table) outOfScope(key string, err error) error {
 func (e *Execution) matchRows(i int) error {
 	target := &e.plan.Targets[i]
 	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
-	if len(tokens) == 0 { // none is needed, and there is none
+	if len(tokens) == 0 { // no token is needed
 		return nil
 	}
 	keys := make(map[string]int, len(tokens))
 	for n, token := range tokens {
 		keys[t.key(token)] = n
 	}
-	// A row that moves to the key of a new one would leave its token's scope.
+	// An existing row that gets a new row's key would leave its token's scope.
 	free := t.Rules.UnfencedInserts && !target.AssignsKey
 	rows := make([]int, len(target.Keys))
 	for row, k := range target.Keys {
@@ -85,8 +85,8 @@ func (e *Execution) matchRows(i int) error {
 	return nil
 }
 
-// oneKey refuses several tokens where the keys of new rows are checked once they are
-// stored, and a query, which would get what checks them.
+// oneKey refuses several tokens if the new rows' keys are only checked after the rows are stored. It also refuses a
+// query, because the query would return the check's values.
 func (e *Execution) oneKey(i int) error {
 	target := &e.plan.Targets[i]
 	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
@@ -102,15 +102,14 @@ func (e *Execution) oneKey(i int) error {
 	return nil
 }
 
-// keepKeys refuses an assignment of the key, by the plan's target i, that could
-// move a row out of its token's scope. With one token the guard lets only rows
-// with its key through, so they stay if the key assigned is that one; with
-// several it isn't known which row comes to be which.
+// keepKeys refuses an assignment of the key, by the plan's target i, that could move a row out of its token's scope.
+// With one token the guard lets only rows with the token's key through, so the assigned key must be the token's. With
+// several tokens it isn't known which row gets which key.
 func (e *Execution) keepKeys(i int) error {
 	target := &e.plan.Targets[i]
 	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
 	switch len(tokens) {
-	case 0: // none is needed, and there is none
+	case 0: // no token is needed
 		return nil
 	case 1:
 	default:
@@ -129,8 +128,8 @@ func (e *Execution) keepKeys(i int) error {
 	return nil
 }
 
-// keyText returns the text of a row's key: of a constant, or of an argument, which is
-// sent as the value that was read.
+// keyText returns a row's key as text, from a constant or from an argument. The argument is sent as the value that was
+// read.
 func (e *Execution) keyText(t *Table, k guard.KeyValue) (string, error) {
 	if k.Unknown {
 		return "", t.unguardable(nil, "the row's key is unknown before the statement runs; pass it as an "+
@@ -170,12 +169,12 @@ func (e *Execution) keyText(t *Table, k guard.KeyValue) (string, error) {
 		"pass an integer, a string or a UUID")
 }
 
-// givenTwice is the place of a name that several arguments have. Drivers differ in what they
-// bind there, and where names are mixed with places.
+// givenTwice is the place of a name that several arguments have. Drivers differ in the argument that they bind to such
+// a name, and if named and positional arguments are mixed.
 const givenTwice = -1
 
-// argNames returns the place of each argument by its name, if any of them has one. The
-// arguments are looked through once for all rows.
+// argNames maps the arguments' names to their places; nil if no argument has a name. The map is built once for all
+// rows.
 func (e *Execution) argNames(given []driver.NamedValue) map[string]int {
 	if e.read.namesKnown {
 		return e.read.names
@@ -194,8 +193,8 @@ func (e *Execution) argNames(given []driver.NamedValue) map[string]int {
 	return e.read.names
 }
 
-// keep sends v as the argument i, instead of what may answer otherwise when the
-// driver asks it again. The application's slice is not changed.
+// keep sends v as argument i instead of a Valuer or pointer, which may return another value to the driver. The
+// application's slice isn't changed.
 func (e *Execution) keep(i int, v any) {
 	if !basedriver.MayChange(e.read.Args[i].Value) {
 		return
@@ -206,7 +205,7 @@ func (e *Execution) keep(i int, v any) {
 	e.read.Args[i].Value = v
 }
 
-// A UUID in any of the spellings that PostgreSQL reads, and as it writes it.
+// anyUUID matches each spelling of a UUID that PostgreSQL reads, plainUUID the one that it prints.
 //
 // Source: string_to_uuid in PostgreSQL's src/backend/utils/adt/uuid.c.
 var (
@@ -219,10 +218,9 @@ var (
 // Source: pg_strtoint64_safe in PostgreSQL's src/backend/utils/adt/numutils.c.
 var otherBase = regexp.MustCompile(`^[+-]?0[xXoObB][0-9a-fA-F_]+$`)
 
-// canonical refuses a key that a database may store as another text than this: 07 or 7.0 in a
-// column of integers is 7, and that row has another token. What begins with \x is how PostgreSQL
-// writes bytes, and drivers take it for those. The database compares keys byte by byte with the
-// names of tokens, which are in Unicode's normalization form C.
+// canonical refuses a key that a database may store as a different text: 07 or 7.0 in an integer column is stored as 7,
+// and row 7 has another token. A key that begins with \x is refused, because drivers read \x as PostgreSQL's notation
+// of bytes. The database compares keys byte by byte with token names, which are in Unicode's normalization form C.
 func (t *Table) canonical(key string) error {
 	if n, err := strconv.ParseInt(key, 10, 64); err == nil && strconv.FormatInt(n, 10) == key {
 		return nil

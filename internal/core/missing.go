@@ -14,8 +14,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// explain returns the error of a guarded statement as a SetupError if it says that
-// something of the guard's is missing; else as it is.
+// explain returns a SetupError if err, of a guarded statement, means that the database lacks an object or privilege
+// that the guard needs. It returns an UnguardableError if a column's type or a table's rule is the cause, and otherwise
+// err.
 func (e *Execution) explain(ctx context.Context, err error) error {
 	if err == nil || len(e.plan.Tables) == 0 {
 		return err
@@ -36,7 +37,7 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 	}
 	var by *outdated
 	if errors.As(err, &by) && by.fact == session.Function {
-		return &outdated{e.missingFunction(ctx, err), by.fact} // it may have moved
+		return &outdated{e.missingFunction(ctx, err), by.fact} // the function may have moved
 	}
 	if typed := e.explainType(ctx, err); typed != nil {
 		return typed
@@ -44,7 +45,7 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 	return e.explainRule(err)
 }
 
-// ask asks the server, for what an error leaves open.
+// ask returns an Asker that queries the server for details that an error doesn't contain.
 func (e *Execution) ask(ctx context.Context) setuperr.Asker {
 	return func(query string) ([]string, error) {
 		rows, err := (*asking)(e.conn).Query(ctx, query)
@@ -56,15 +57,15 @@ func (e *Execution) ask(ctx context.Context) setuperr.Asker {
 	}
 }
 
-// missingFunction is the error of a statement with a guard that can't ask the ledger. err is the database's, or nil
-// where nothing was sent.
+// missingFunction returns the error of a guarded statement if the ledger's function is missing. err is the database's
+// error, or nil if nothing was sent.
 func (e *Execution) missingFunction(ctx context.Context, err error) error {
 	s := e.conn.settings
 	return s.factory.Missing(setuperr.LedgerFunction(s.profile.Database.Text, s.schema, e.ask(ctx)), err)
 }
 
-// explainType returns an UnguardableError where a number of the guard's doesn't fit the type of its column; else nil.
-// A transaction that the error has ended can't be asked for the type.
+// explainType returns an UnguardableError if one of the guard's numbers doesn't fit the type of its column; else nil.
+// The type can't be queried in a transaction that the error has ended.
 func (e *Execution) explainType(ctx context.Context, err error) error {
 	noInteger := e.conn.settings.profile.Database.Session.NoInteger
 	if noInteger == nil || !dberr.IsTypeMismatch(err) {
@@ -95,7 +96,7 @@ func (e *Execution) explainType(ctx context.Context, err error) error {
 	return nil
 }
 
-// needsClaims returns what the guard of a statement needs of the table that has the claims.
+// needsClaims returns the guard's requirements on the table that has the claims.
 func (t *Table) needsClaims(db *dialect.Database) setuperr.Table {
 	of := t.Rules.ClaimOf
 	key, claim := identifier(db, of.Key), identifier(db, of.Claim)
@@ -106,7 +107,7 @@ func (t *Table) needsClaims(db *dialect.Database) setuperr.Table {
 	return setuperr.Table{Name: of.Name, SQL: t.ClaimOf, Privileges: privileges}
 }
 
-// ledgerPrivileges are what the guard of a statement needs on the ledger.
+// ledgerPrivileges are the privileges that a guard needs on the ledger.
 func ledgerPrivileges(d sqltext.Dialect) string {
 	if lock := d.Facts().LockPrivilege; lock != "" {
 		return "SELECT, " + lock
@@ -114,8 +115,8 @@ func ledgerPrivileges(d sqltext.Dialect) string {
 	return "SELECT"
 }
 
-// explainRule returns an UnguardableError where the database has refused what the guard has
-// added, because of a rule of the table's or of a setting; else the error as it is.
+// explainRule returns an UnguardableError if the database refused the guard's fragment because of a rule of the table
+// or because of a setting; else err.
 func (e *Execution) explainRule(err error) error {
 	for i := range e.plan.Tables {
 		t := e.table(i)
@@ -139,8 +140,8 @@ func (e *Execution) explainRule(err error) error {
 	return err
 }
 
-// needs returns what the guard of a statement needs of the table. A column that the
-// statement names itself may be missing for another reason.
+// needs returns the guard's requirements on the table. Its Columns omit a column that the statement names itself,
+// because such a column may be missing for another reason.
 func (t *Table) needs(db *dialect.Database, query string) setuperr.Table {
 	needs := setuperr.Table{Name: t.Rules.Name, SQL: t.Name}
 	if find := db.Session.Unalterable; find != nil {
@@ -179,8 +180,8 @@ func (t *Table) needs(db *dialect.Database, query string) setuperr.Table {
 
 var plainIdentifier = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// identifier writes a name as it is where no database would read it otherwise, unless it
-// is a keyword; else in the database's quotes.
+// identifier returns a name unquoted if every database reads it unchanged, keywords aside; else in the database's
+// quotes.
 func identifier(db *dialect.Database, name string) string {
 	if plainIdentifier.MatchString(name) {
 		return name

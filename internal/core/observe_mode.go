@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// enforces reports whether some of them are enforced.
+// enforces reports whether the statement writes to an enforced table.
 func (e *Execution) enforces() bool { return !e.registry.observed || e.writesTo(Enforce) }
 
 // writesTo reports whether the statement writes to a table that is in this mode.
@@ -23,8 +23,8 @@ func (e *Execution) writesTo(m Mode) bool {
 	return false
 }
 
-// tolerates reports whether a reason to refuse the statement is only reported: all of
-// its tables are observed. The statement goes on with its other guards.
+// tolerates reports whether a refusal is only noted as an event, because all of the statement's tables are observed.
+// The statement continues with its other guards.
 func (e *Execution) tolerates(reason error) bool {
 	if e.enforces() {
 		return false
@@ -33,8 +33,8 @@ func (e *Execution) tolerates(reason error) bool {
 	return true
 }
 
-// withoutObserved decides about a statement that was refused for a reason as if the
-// observed tables weren't registered. If it isn't refused then, the reason is an event.
+// withoutObserved decides about a refused statement again, as if the observed tables weren't registered. If the
+// statement isn't refused again, the reason becomes an event.
 func (e *Execution) withoutObserved(ctx context.Context, reason error) (outcome, error) {
 	would := e.refusal(WouldRefuse, reason)
 	decided, err := e.enforceOnly(ctx)
@@ -44,7 +44,7 @@ func (e *Execution) withoutObserved(ctx context.Context, reason error) (outcome,
 	return decided, err
 }
 
-// enforceOnly begins anew with the enforced tables alone.
+// enforceOnly restarts the execution with the enforced tables only.
 func (e *Execution) enforceOnly(ctx context.Context) (outcome, error) {
 	s := e.conn.settings
 	e.sent, e.told = e.read.Request, telling{}
@@ -68,8 +68,8 @@ func (e *Execution) enforceOnly(ctx context.Context) (outcome, error) {
 	return e.build(ctx)
 }
 
-// refusePrepared reports that a statement can't be prepared, and returns the reason. It
-// returns nil where that is for observed tables: each execution reports it.
+// refusePrepared reports that a statement can't be prepared, and returns the reason. It returns nil if only observed
+// tables are the reason, because each execution reports the reason.
 func (e *Execution) refusePrepared(ctx context.Context, reason error) error {
 	switch s := e.conn.settings; {
 	case s.enforced == nil:
@@ -87,9 +87,9 @@ func (e *Execution) refusePrepared(ctx context.Context, reason error) error {
 	return reason
 }
 
-// observe runs a guarded execution so that nothing is refused and nothing breaks for an
-// observed table: as in Enforce mode first, and if that fails, as it was written. A failed attempt
-// has no effects. If an error would end a transaction, a savepoint is set before the attempt.
+// observe runs a guarded execution without refusing or breaking a write to an observed table. It sends the guarded
+// statement first and, if that fails, the original statement. A failed attempt has no effects. If an error would end a
+// transaction, observe sets a savepoint before the attempt.
 func observe[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err error) {
 	s := e.conn
 	if e.enforces() {
@@ -128,8 +128,7 @@ func observe[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 	return got, err
 }
 
-// enforceAlone sends a statement that failed with err once more, with the guards of the
-// enforced tables alone.
+// enforceAlone sends a statement that failed with err once more, with the guards of the enforced tables only.
 func enforceAlone[T any](ctx context.Context, e *Execution, c Call[T], err error) (T, error) {
 	var nothing T
 	typed, raised := e.classify(err)
@@ -150,20 +149,21 @@ func enforceAlone[T any](ctx context.Context, e *Execution, c Call[T], err error
 	return got, err
 }
 
-// relent sends a statement that failed with err as the application wrote it, if all of its tables are observed.
+// relent sends the application's statement unguarded after the guarded statement failed with err. All tables of the
+// statement are observed.
 func relent[T any](ctx context.Context, e *Execution, c Call[T], err error) (T, error) {
 	why, refused := e.classify(err)
 	if refused {
 		e.note(e.refusal(WouldRefuse, why))
 	} else {
-		why = e.explain(ctx, err) // while nothing else is under way
+		why = e.explain(ctx, err) // before the next statement is sent
 	}
 	e.sent = e.read.Request
 	noted := len(e.told.events)
 	got, errPlain := try(ctx, e, c)
-	e.told.events = e.told.events[:noted] // a second reason is no event
+	e.told.events = e.told.events[:noted] // a second reason isn't reported
 	switch {
-	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send again what was sent before
+	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send the statement again
 		return got, err
 	case errPlain == nil && !refused:
 		e.note(e.refusal(WouldRefuse, why))
@@ -171,9 +171,9 @@ func relent[T any](ctx context.Context, e *Execution, c Call[T], err error) (T, 
 	return got, errPlain
 }
 
-// savepoint sets one if an error would end the transaction, or must not be left in it, and reports whether it
-// did. Statements may have ended that transaction unnoticed; the server knows. An error says that the server has
-// rolled it back, for another one; the statement would have had it.
+// savepoint sets a savepoint if an error would end the transaction or leak the failed statement's changes, and reports
+// whether it did. A statement may have ended the transaction unnoticed; the server's error shows that. A non-nil error
+// means that the server already rolled the transaction back because of an earlier error.
 func (s *Conn) savepoint(ctx context.Context) (saved bool, _ error) {
 	ends := s.settings.profile.Session.ErrorEndsTx.Is() || s.session.Leaks
 	if !s.inTx || !ends || s.doomed != nil {
@@ -189,14 +189,14 @@ func (s *Conn) savepoint(ctx context.Context) (saved bool, _ error) {
 	return err == nil, nil
 }
 
-// undo returns to the savepoint, if there is one, after a statement failed with err; without an err there is nothing
-// to undo. If it returns nil behind an err, the statement can be run once more: it has changed nothing, and its
-// transaction is as it was. Else it returns the application's error: err, or that of the way back.
+// undo returns to the savepoint, if there is one, after a statement failed with err. If undo returns nil although err
+// isn't nil, the statement can be run once more: it changed nothing, and its transaction is unchanged. Otherwise undo
+// returns the application's error: err, or the error of the rollback.
 func (e *Execution) undo(ctx context.Context, err error, saved bool) error {
 	switch {
 	case err == nil, basedriver.IsSkip(err), errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:
 		return err
-	case dberr.IsPassing(err): // the guard has no part in it
+	case dberr.IsPassing(err): // the guard isn't its cause
 		return err
 	}
 	_, byGuard := e.classify(err)

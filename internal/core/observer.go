@@ -26,7 +26,7 @@ type Event struct {
 // An EventKind is the kind of an [Event]. The zero value is none.
 type EventKind int
 
-// The kinds: the public package says what they mean.
+// The kinds of events. Package sqlfence documents them.
 const (
 	Refused EventKind = iota + 1
 	WouldRefuse
@@ -41,7 +41,7 @@ const (
 // A CacheUse is the public package's CacheUse.
 type CacheUse int
 
-// The uses: the public package says what they mean.
+// The uses of a statement cache. Package sqlfence documents them.
 const (
 	Uncached CacheUse = iota
 	CacheHit
@@ -52,12 +52,11 @@ const (
 // Kinds is a set of kinds of events.
 type Kinds uint16
 
-// Unasked are the kinds that an observer gets which names none. The others are about
-// most of a program's statements.
+// Unasked are the kinds for an observer that names no kinds. The other kinds are about most of a program's statements.
 const Unasked = Kinds(1<<Refused | 1<<WouldRefuse | 1<<Bypassed | 1<<RawAccess | 1<<Unfenced |
 	1<<Unanswered)
 
-// Has reports whether a kind is among them.
+// Has reports whether the set contains k.
 func (s Kinds) Has(k EventKind) bool { return s>>k&1 != 0 }
 
 // A Listener is an observer with the kinds of events that it gets.
@@ -66,7 +65,8 @@ type Listener struct {
 	Kinds Kinds
 }
 
-// listen notes what is listened for. What Observe lets through is logged in any case: it is why there is the mode.
+// listen records the kinds that observers and the log get. Writes that Observe lets through are always logged, because
+// the log is the mode's purpose.
 func (s *Settings) listen(observes bool) {
 	if s.logger != nil {
 		s.told = Unasked
@@ -83,7 +83,7 @@ func (s *Settings) listen(observes bool) {
 func (s *Settings) report(ctx context.Context, e Event) {
 	e.Dialect, e.Settings = s.profile.Dialect, s
 	if e.Kind == Bypassed {
-		ctx = context.WithValue(ctx, bypassKey{}, nil) // it is for the statement, not for what an observer does
+		ctx = context.WithValue(ctx, bypassKey{}, nil) // the Bypass isn't for the observer's statements
 	}
 	for _, o := range s.observers {
 		if o.Kinds.Has(e.Kind) {

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
-// Options are those of one database, before they are checked. The zero value has none.
+// Options are the options of one database, before they are checked. The zero value has no options.
 type Options struct {
 	Tables     []*Table
 	Dialect    dialect.Dialect // 0 for the driver's
@@ -26,7 +26,7 @@ type Options struct {
 	faults []error
 }
 
-// OptionsOf applies options in their order. A nil option is a fault.
+// OptionsOf applies options in their order. A nil option is invalid.
 func OptionsOf[O ~func(*Options)](all []O) *Options {
 	o := new(Options)
 	for _, option := range all {
@@ -39,20 +39,19 @@ func OptionsOf[O ~func(*Options)](all []O) *Options {
 	return o
 }
 
-// Fail notes a fault of the options.
+// Fail records an invalid option.
 func (o *Options) Fail(fault error) { o.faults = append(o.faults, fault) }
 
-// A Source is where writes get their tokens if their context carries none: what WithTokenSource is given. It
-// appends them to given.
+// A Source supplies the tokens that a write's context lacks: see WithTokenSource. It appends the tokens to given.
 type Source func(ctx context.Context, given []Token, names []string) ([]Token, error)
 
-// A Check looks at a connection before the pool gets it. An error refuses the connection.
+// A Check checks a new connection before the pool gets the connection. An error refuses it.
 type Check func(ctx context.Context, s *Settings, l Link) error
 
-// A Mode decides what becomes of a write that the guard refuses.
+// A Mode decides whether a write that the guard refuses fails, or is only reported.
 type Mode uint8
 
-// The modes: the public package says what they mean.
+// The modes. Package sqlfence documents them.
 const (
 	Enforce Mode = iota
 	Observe

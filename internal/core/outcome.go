@@ -15,19 +15,18 @@ import (
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
-// What must not be sent twice, nor called failed when it may have been applied, is a
-// guarded statement outside of a transaction, and the COMMIT of a transaction with
-// guarded statements, by Tx.Commit or by a statement. In Observe mode errors stay the base driver's.
+// A guarded statement outside of a transaction, and the COMMIT of guarded statements by Tx.Commit or by a statement,
+// must not be sent twice. Nor may it be reported as failed if it may have been applied. In Observe mode errors stay the
+// base driver's.
 
-// ready looks whether such a thing may be sent. An error means that nothing was sent
-// or will be: it is the context's if that has ended, or driver.ErrBadConn if the
-// connection is lost, on which database/sql takes another.
+// ready returns nil if a guarded statement or its COMMIT may be sent. An error means that nothing was sent: the
+// context's error, or driver.ErrBadConn on a lost connection, so that database/sql retries on another one.
 func (s *Conn) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if s.finished || !s.link.Alive(ctx) {
-		if err := ctx.Err(); err != nil { // a Ping that was cut short tells nothing
+		if err := ctx.Err(); err != nil { // a canceled Ping proves nothing
 			return err
 		}
 		s.finished = true
@@ -36,7 +35,7 @@ func (s *Conn) ready(ctx context.Context) error {
 	return nil
 }
 
-// linked looks whether the guarded statement may be sent.
+// linked returns nil if the guarded statement may be sent.
 func (e *Execution) linked(ctx context.Context) error {
 	s := e.conn
 	if s.inTx {
@@ -50,30 +49,31 @@ func (e *Execution) linked(ctx context.Context) error {
 	return nil
 }
 
-// A Tx is a transaction as an adapter has it.
+// A Tx is an adapter's transaction.
 type Tx interface {
 	Commit() error
 	Rollback() error
 }
 
-// BeforeTx asks the server, before a transaction that may have guarded writes is begun, if an error would end it. It
-// returns driver.ErrBadConn where the connection is lost, and an error where the last transaction is still open.
+// BeforeTx queries the server's facts before a transaction that may have guarded writes, if an error would end the
+// transaction. It returns driver.ErrBadConn on a lost connection, and another error if the last transaction is still
+// open.
 func (s *Conn) BeforeTx(ctx context.Context, readOnly bool) error {
 	if s.txContext.begun && s.inTx {
 		return openTx{}
 	}
 	s.knowBefore(ctx, readOnly)
-	if s.finished { // database/sql takes another
+	if s.finished { // database/sql retries on another connection
 		return driver.ErrBadConn
 	}
 	return nil
 }
 
-// Began notes that a transaction was begun with ctx, unless err says that it wasn't.
+// Began records that a transaction was begun with ctx, or couldn't be begun because of err.
 func (s *Conn) Began(ctx context.Context, err error) error {
 	s.doomed, s.hold = nil, hold{}
 	if s.inTx = err == nil; err == nil {
-		s.pending = false // what was sent before is settled
+		s.pending = false // the outcome of earlier statements is known
 		s.begun(ctx)
 	}
 	err = s.Explain(ctx, err)
@@ -82,12 +82,12 @@ func (s *Conn) Began(ctx context.Context, err error) error {
 	return err
 }
 
-// Idle notes that no transaction is open. What was begun by Began is ended.
+// Idle records that no transaction is open.
 func (s *Conn) Idle() {
 	s.transaction, s.pending = transaction{}, false
 }
 
-// Commit commits a transaction that was begun with ctx. It fails if guarded writes of it were rolled back,
+// Commit commits a transaction that was begun with ctx. It fails if the transaction's guarded writes were rolled back,
 // or must not be committed.
 func (s *Conn) Commit(ctx context.Context, tx Tx) error {
 	s.reported = nil
@@ -103,7 +103,7 @@ func (s *Conn) Rollback(tx Tx) error {
 }
 
 func (s *Conn) commit(ctx context.Context, tx Tx) error {
-	guarded := s.guardedTx && !s.link.Closed() // else the base driver has nowhere to send it
+	guarded := s.guardedTx && !s.link.Closed() // a closed connection sends no COMMIT
 	doomed := s.doomed
 	s.transaction = transaction{}
 	switch {
@@ -120,7 +120,7 @@ func (s *Conn) commit(ctx context.Context, tx Tx) error {
 	return s.endTx(func() error {
 		err := tx.Commit()
 		if err != nil {
-			err = s.settle(err, false) // before the session is ended, which the driver would report
+			err = s.settle(err, false) // before endTx closes the link, which settle checks
 		}
 		return err
 	})
@@ -131,11 +131,10 @@ func (s *Conn) commits(query string) bool {
 	return (s.pending || s.guardedTx) && mayCommit(query) || s.guardedTx && s.commitsSilently(query)
 }
 
-// Commits reports whether a statement may commit guarded ones, before it is sent.
+// Commits reports whether a statement, before it is sent, may commit guarded statements.
 func (s *Conn) Commits(query string) bool { return s.commits(query) }
 
-// CommitFailed returns the error that the application gets for such a statement where its answer, err, came behind its
-// rows.
+// CommitFailed returns the application's error for a committing statement that failed with err after its rows.
 func (s *Conn) CommitFailed(ctx context.Context, err error) error {
 	s.reported = nil
 	err = s.Explain(ctx, s.followCommit(err))
@@ -143,9 +142,9 @@ func (s *Conn) CommitFailed(ctx context.Context, err error) error {
 	return err
 }
 
-// followCommit returns the error that the application gets for such a statement, which ended with err. It is
-// never driver.ErrBadConn, on which database/sql would send it on another connection: there it would
-// commit nothing, and succeed.
+// followCommit returns the application's error for a committing statement that ended with err. The error is never
+// driver.ErrBadConn: database/sql would send the statement on another connection, where it commits nothing and
+// succeeds.
 func (s *Conn) followCommit(err error) error {
 	switch {
 	case err == nil:
@@ -159,14 +158,14 @@ func (s *Conn) followCommit(err error) error {
 	return nil
 }
 
-// mayCommit reports whether a text commits a transaction that was begun before it. In doubt it does. A pool
-// may have lost the connection on which a script begins one of its own: that script is sent again.
+// mayCommit reports whether query commits a transaction that was begun before query. In doubt it returns true. A script
+// that begins its own transaction doesn't count: database/sql sends it again if the pool has lost the connection.
 func mayCommit(query string) bool {
 	switch word := session.FirstWord(query); {
 	case word == "":
 		return true
 	case strings.EqualFold(word, "COMMIT"), strings.EqualFold(word, "END"):
-		return !commitsPrepared.MatchString(query) // which is another transaction
+		return !commitsPrepared.MatchString(query) // COMMIT PREPARED commits another transaction
 	case strings.EqualFold(word, "BEGIN"), strings.EqualFold(word, "START"), strings.IndexByte(query, ';') < 0:
 		return false
 	}
@@ -179,8 +178,8 @@ var (
 	beginsOrCommits = regexp.MustCompile(`(?i);\s*(?:begin|start|(commit|end))\b`)
 )
 
-// muted returns the context's error after an Exec without an error, if the base driver may
-// have stopped there without saying so.
+// muted returns the context's error after a successful Exec, if the base driver may have stopped at the context's end
+// without an error.
 func (s *Conn) muted(ctx context.Context) error {
 	if !s.settings.profile.MutesEnd {
 		return nil
@@ -188,9 +187,9 @@ func (s *Conn) muted(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// endTx commits or rolls back. If that may have left the transaction open, endTx ends the session,
-// so that the server rolls it back: else the pool's next user would go on in it, and that user's
-// BEGIN would commit writes that were reported as failed.
+// endTx commits or rolls back. If the transaction may still be open after an error, endTx ends the session, so that the
+// server rolls back. Otherwise the pool's next user would continue in the open transaction, and that user's BEGIN would
+// commit writes that were reported as failed.
 func (s *Conn) endTx(end func() error) error {
 	err := end()
 	if err != nil && s.settings.profile.Answers.KeepsTx(err) {
@@ -199,26 +198,25 @@ func (s *Conn) endTx(end func() error) error {
 	return err
 }
 
-// endSession has the server roll back what is open. The session's error is another one.
+// endSession makes the server roll back an open transaction. The error of Close is not the caller's error.
 func (s *Conn) endSession() {
 	s.finished, s.closed = true, true
 	_ = s.link.Close()
 }
 
-// settle returns the error that the application gets for what was sent and failed with
-// err. resent: on driver.ErrBadConn database/sql would send it again.
+// settle returns the application's error for a statement or COMMIT that failed with err. resent: on driver.ErrBadConn
+// database/sql would send it again.
 func (s *Conn) settle(err error, resent bool) error {
 	if !s.mayHaveLanded(err) {
 		return err
 	}
-	// database/sql may not see that the connection is to be thrown away.
+	// database/sql may not see in unknownOutcome that it must discard the connection.
 	s.finished = s.finished || errors.Is(err, driver.ErrBadConn)
 	return &unknownOutcome{err: err, resent: resent}
 }
 
-// Explain returns the error of what was asked of the connection with ctx: ErrStale, if ctx has
-// ended because its holder has lost what its token stands for. Then nothing is sent again on
-// another connection.
+// Explain returns the error of an operation on the connection with ctx. If ctx has ended because the token's holder
+// lost its lease or lock, the error is ErrStale. It isn't driver.ErrBadConn then, so that database/sql doesn't retry.
 func (s *Conn) Explain(ctx context.Context, err error) error {
 	if err == nil || basedriver.IsSkip(err) {
 		return err
@@ -234,26 +232,25 @@ func (s *Conn) Explain(ctx context.Context, err error) error {
 	return lost.Because(cause, err)
 }
 
-// mayHaveLanded reports whether what was given to the base driver, and failed with err,
-// may have been applied.
+// mayHaveLanded reports whether a statement that failed with err in the base driver may have been applied.
 func (s *Conn) mayHaveLanded(err error) bool {
 	p := s.settings.profile
 	switch {
 	case basedriver.IsSkip(err), p.answered(err), basedriver.IsBeforeBatch(err):
 		return false
 	case errors.Is(err, driver.ErrBadConn):
-		// Drivers return it for statements that were sent, too: see docs/adr/0013.
+		// Drivers also return driver.ErrBadConn for statements that were sent: see docs/adr/0013.
 		return p.remote() && !s.link.Open() && !p.BadConnUnsent
 	case isInterrupted(err, p.remote()):
 		return !isUnsent(err)
 	case p.Remote && dberr.IsIO(err):
 		return true
 	}
-	return dberr.IsSessionEnd(err) || s.link.Closed() || s.link.Invalid() // which it wasn't before
+	return dberr.IsSessionEnd(err) || s.link.Closed() || s.link.Invalid() // the link wasn't closed or invalid before
 }
 
-// CommitUnanswered reports whether err, of a COMMIT by a driver without a fence, isn't the server's answer: the
-// transaction may have been committed. It returns false for a driver that isn't known.
+// CommitUnanswered reports whether err, of a COMMIT on an unfenced driver, isn't the server's response, so that the
+// transaction may have been committed. It returns false for an unknown driver.
 func CommitUnanswered(d any, err error) bool {
 	if _, fenced := d.(interface{ Settings() *Settings }); fenced || err == nil {
 		return false
@@ -263,9 +260,8 @@ func CommitUnanswered(d any, err error) bool {
 		!dberr.IsCommitRolledBack(err) && !(p.BadConnUnsent && errors.Is(err, driver.ErrBadConn))
 }
 
-// isInterrupted reports whether err is the end of a context or the network's. What has
-// a timeout is the network's only where there is one: drivers of SQLite say the same of
-// a busy file.
+// isInterrupted reports whether err is a context's end or a network error. A timeout counts only for a remote database,
+// because SQLite's drivers return one for a busy file.
 func isInterrupted(err error, remote bool) bool {
 	var network net.Error
 	var socket *net.OpError
@@ -274,8 +270,7 @@ func isInterrupted(err error, remote bool) bool {
 		errors.As(err, &socket) || remote && errors.As(err, &network)
 }
 
-// isUnsent reports whether pgx says of such an error that it came before a byte was
-// sent.
+// isUnsent reports whether err is an error of pgx from before the first byte was sent.
 func isUnsent(err error) bool {
 	var said interface{ SafeToRetry() bool }
 	return errors.As(err, &said) && said.SafeToRetry()

@@ -9,13 +9,13 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// PreparesPlain returns the text that a statement is prepared with by the driver alone, and true, if no execution of
-// it has to be looked at: it concerns no registered table, and its arguments can't change what it is.
+// PreparesPlain returns the SQL string to prepare with the driver alone, and true, if no execution of the statement
+// must be inspected: the statement concerns no registered table, and its arguments can't change its meaning.
 func (s *Conn) PreparesPlain(ctx context.Context, query string, plan *rewrite.Plan) (string, bool) {
 	s.reported = nil
 	s.follow(ctx, query)
-	// Where arguments may be options, each execution has to be looked at. So has what is
-	// followed or told.
+	// Each execution must be inspected if arguments may be options, if the statement may change the session or a
+	// transaction, or if an observer gets Passed events.
 	settings := s.settings
 	if plan.Verdict != guard.Pass || len(plan.Settings) > 0 || settings.told.Has(Passed) ||
 		!settings.profile.NoOptions && len(settings.tables) > 0 || s.follows(query) ||
@@ -25,20 +25,20 @@ func (s *Conn) PreparesPlain(ctx context.Context, query string, plan *rewrite.Pl
 	return settings.placed(ctx, query), true
 }
 
-// A Form is how a statement is prepared: its text with one token for each table, which is the most common, or with the
-// tokens that the context of Prepare carries.
+// A Form is the SQL string that a statement is prepared with, for one token per table, which is the most common case,
+// or for the tokens of Prepare's context.
 type Form struct {
 	Text  string
-	Added []rewrite.Arg // the guard's among its arguments
+	Added []rewrite.Arg // the guard's arguments
 
 	Escapes lex.Escapes // see [Request.Escapes]
 
-	// Inputs is the number of arguments that the statement takes of the application, where its driver leaves the
-	// counting to its bindings; else -1.
+	// Inputs is the number of the application's arguments if database/sql must check it, because the driver doesn't; else
+	// -1.
 	Inputs int
 }
 
-// PrepareForm returns the form in which a statement is prepared, or why nothing may be.
+// PrepareForm returns the form in which a statement is prepared, or why it must not be prepared.
 func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan) (Form, error) {
 	e := s.apart(Request{Query: query}, plan, false)
 	var reason error
@@ -48,14 +48,14 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 		reason = e.know(ctx, session.Moment{InTx: s.inTx})
 	}
 	if v := s.settings.variant(ctx); v != 0 && plan.Verdict == guard.Guard {
-		e.plan = e.rewriter().PlanFor(query, v) // it is likely to be executed with the same
+		e.plan = e.rewriter().PlanFor(query, v) // the executions likely have the same variant
 	}
 	if decided, err := e.admit(ctx); decided != guarded {
 		return Form{Text: e.sent.Query, Escapes: e.sent.Escapes, Inputs: -1}, err
 	}
 	plain := Form{Text: query, Escapes: e.read.Escapes, Inputs: -1}
 	switch {
-	case e.Observes(): // an error of the guard's must not be the application's: see observe
+	case e.Observes(): // the guard's error must not reach the application: see observe
 		return plain, nil
 	case reason != nil:
 	case e.plan.Verdict == guard.Refuse:
@@ -74,8 +74,8 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 	return plain, e.refusePrepared(ctx, reason)
 }
 
-// likely returns the statement for the context's tokens if there are several for its rows, or one that it doesn't
-// need, as database/sql prepares what it is about to execute once where the driver wants that; else the default form.
+// likely returns the statement for the context's tokens if there are several tokens, or one that the statement doesn't
+// need: some drivers make database/sql prepare a statement for one execution. Otherwise it returns the default form.
 func (e *Execution) likely(ctx context.Context) (text string, added []rewrite.Arg, err error) {
 	tokens := TokensFrom(ctx)
 	if len(tokens) > 0 && e.with.held.choose(e, tokens) == nil && len(e.with.held.all) > 0 &&
@@ -88,8 +88,8 @@ func (e *Execution) likely(ctx context.Context) (text string, added []rewrite.Ar
 	return e.plan.Default()
 }
 
-// inputs is [Form.Inputs]. The guard numbers the placeholders, and a driver may leave the counting of
-// those to its bindings. database/sql has to do it, or a missing argument is NULL.
+// inputs is [Form.Inputs]. The guard numbers the placeholders, and a driver may not count numbered placeholders. Then
+// database/sql must count the arguments, or a missing argument is NULL.
 func (s *Conn) inputs(plan *rewrite.Plan, added []rewrite.Arg) int {
 	if p := s.settings.profile; len(added) == 0 || p.Answers.CountsArgs.Is() || p.SkipsArgCheck {
 		return -1
@@ -97,7 +97,7 @@ func (s *Conn) inputs(plan *rewrite.Plan, added []rewrite.Arg) int {
 	return plan.Inputs
 }
 
-// PrepareFailed returns the error that the application gets for that of preparing a form.
+// PrepareFailed returns the application's error if preparing a form failed with err.
 func (s *Conn) PrepareFailed(ctx context.Context, query string, plan *rewrite.Plan, f Form, err error) error {
 	e := s.apart(Request{Query: query}, plan, false)
 	e.sent.Query = f.Text

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
-// The sentinels of the public package, which says what they mean.
+// The sentinel errors. Package sqlfence documents them.
 var (
 	ErrStale          = lost.ErrStale
 	ErrNotIssued      = errors.New("sqlfence: fencing token was not issued here")
@@ -27,28 +27,28 @@ var (
 )
 
 // An ErrorFactory turns the core's facts into the error types and log records of the public package. err is the base
-// driver's error, or nil for what was not sent.
+// driver's error, or nil if nothing was sent.
 type ErrorFactory interface {
 	// Stale: the row or the ledger has a newer value than the token; a claim has another value, or its row is gone.
 	Stale(c Compared, err error) error
-	// NotIssued: the ledger's newest value is below the token's; or the claim of the row is.
+	// NotIssued: the ledger's newest value, or the row's claim, is below the token's value.
 	NotIssued(c Compared, err error) error
 	// Unguardable: the statement can't be guarded.
 	Unguardable(u Unguarded, err error) error
-	// Conflict: the row has another serial than the one that was expected, or a number was assigned that doesn't raise
-	// the row's.
+	// Conflict: the row's serial isn't the expected one, or the statement assigned a number that doesn't increase the
+	// row's.
 	Conflict(c Conflict, err error) error
 	// Locked: another user holds the row's lock. anonymous: the write has no editor.
 	Locked(l Lock, anonymous bool, err error) error
-	// Missing: the database lacks something.
+	// Missing: the database lacks an object or a privilege.
 	Missing(m setuperr.Missing, err error) error
-	// Sentinel returns which of the sentinels an error is; nil for none.
+	// Sentinel returns the sentinel that err is; nil for none.
 	Sentinel(err error) error
-	// Log writes an event to a log; times is how many it stands for, and 0 for itself.
+	// Log writes an event to a log. times is the number of events that the record stands for, and 0 for the event alone.
 	Log(ctx context.Context, l *slog.Logger, e Event, times int64)
 }
 
-// Compared is a token with what it was compared with.
+// Compared is a token with the value that it was compared with.
 type Compared struct {
 	Table   string
 	Token   Token
@@ -57,7 +57,7 @@ type Compared struct {
 	Gone    bool // the row of the claim is gone
 }
 
-// Unguarded is why a statement can't be guarded. What isn't known is empty.
+// Unguarded is why a statement can't be guarded. Unknown fields are empty.
 type Unguarded struct {
 	Table  string
 	Column string // that guards can't compare, for its type or content
@@ -66,22 +66,22 @@ type Unguarded struct {
 	Offset int    // in the statement, in bytes; -1 for no place in it
 }
 
-// A Conflict is what a serial, or the claim of a row, was compared with.
+// A Conflict is a failed comparison of a row's serial or claim.
 type Conflict struct {
 	Table             string
 	Expected, Current int64
-	Assigned          bool // by the statement
-	Claim             bool // the number is a claim's
+	Assigned          bool // the statement assigned the number
+	Claim             bool // Current is a claim
 }
 
-// A Lock is that of a row, with the holder and the times that are known.
+// A Lock is a row's lock, with its owner and its known times.
 type Lock struct {
 	Table, By     string
 	Since, Expiry time.Time
 }
 
-// unguardable returns the error of a statement that can't be guarded, for no single place in it. err is the database's
-// error, or nil if nothing was sent.
+// unguardable returns the error of a statement that can't be guarded, without an offset. err is the database's error,
+// or nil if nothing was sent.
 func (r *registry) unguardable(err error, table, reason string) error {
 	return r.factory.Unguardable(Unguarded{Table: table, Reason: reason, Offset: -1}, err)
 }
@@ -91,8 +91,8 @@ func (t *Table) unguardable(err error, reason string) error {
 	return t.factory.Unguardable(Unguarded{Table: t.Name, Reason: reason, Offset: -1}, err)
 }
 
-// A Refusal is a sentinel with the reason of one statement, and the base driver's
-// error where it was the database that refused.
+// A Refusal is a sentinel with the reason of one statement, and the base driver's error if the database refused the
+// statement.
 type Refusal struct {
 	Sentinel error
 	Reason   string
@@ -106,7 +106,7 @@ func (e *Refusal) Error() string        { return fmt.Sprintf("%v: %s", e.Sentine
 func (e *Refusal) Is(target error) bool { return target == e.Sentinel }
 func (e *Refusal) Unwrap() error        { return e.Err }
 
-// About returns the table and the token that the refusal is about; empty where that is unknown.
+// About returns the table and the token that the refusal is about; empty if unknown.
 func (e *Refusal) About() (table, token string) {
 	if e.Token.Name != "" {
 		token = e.Token.String()
@@ -114,8 +114,8 @@ func (e *Refusal) About() (table, token string) {
 	return e.Table, token
 }
 
-// A tokenError is a token of the context that can't be used. Where that is ErrInvalid
-// the write has no token, so it is ErrNoFence, too.
+// A tokenError is an unusable token of the context. If the token is invalid, the write has no valid token, and the
+// error is also ErrNoFence.
 type tokenError struct {
 	table string
 	err   error
@@ -131,9 +131,8 @@ func (e *tokenError) Is(target error) bool {
 // About returns the table that the token is for.
 func (e *tokenError) About() (table, token string) { return e.table, "" }
 
-// An unknownOutcome is ErrUnknownOutcome with the base driver's error. If it was about
-// something that database/sql would send again on driver.ErrBadConn, that isn't found
-// in it.
+// An unknownOutcome is ErrUnknownOutcome with the base driver's error. If database/sql would send the statement again,
+// the error doesn't match driver.ErrBadConn.
 type unknownOutcome struct {
 	err    error
 	resent bool
@@ -143,14 +142,14 @@ func (e *unknownOutcome) Error() string   { return fmt.Sprintf("%v: %v", ErrUnkn
 func (e *unknownOutcome) As(to any) bool  { return errors.As(e.err, to) }
 func (e *unknownOutcome) Temporary() bool { return false }
 
-// SafeToRetry is for pgconn.SafeToRetry, on which programs of pgx's send something again: pgx calls some errors so that
-// came behind what was sent.
+// SafeToRetry is for pgconn.SafeToRetry, because programs retry by it. pgx also marks some errors from after the first
+// byte as safe to retry.
 func (e *unknownOutcome) SafeToRetry() bool { return false }
 
 // Cause returns the base driver's error, whatever it is.
 func (e *unknownOutcome) Cause() error { return e.err }
 
-// Is and As stand for Unwrap, which would show database/sql all of the error.
+// Is and As replace Unwrap, which would show database/sql the whole error.
 func (e *unknownOutcome) Is(target error) bool {
 	switch target {
 	case ErrUnknownOutcome:

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// A Registration is what a database was opened with, for other programs: the command line reads it.
+// A Registration describes the registered tables of an open database to other programs, as the command line.
 type Registration struct {
 	Dialect string       `json:"dialect"`
 	Schema  string       `json:"schema,omitempty"` // of sqlfence's own tables
 	Tables  []Registered `json:"tables"`
 }
 
-// A Registered is a table of a Registration. Its names are as the database stores them, so that two registrations
-// of one table can be compared; its rules are those of the command line's --table, in one order.
+// A Registered is a table of a Registration. Names are as the database stores them, so that two registrations of one
+// table can be compared. Rules are written as for the command line's --table, in a fixed order.
 type Registered struct {
 	Table string   `json:"table"`
 	Rules []string `json:"rules"`
@@ -62,7 +62,7 @@ func (t *Table) registered() Registered {
 	return r
 }
 
-// hasResource reports whether the table takes tokens of another name than a table registered as name would.
+// hasResource reports whether the table's tokens have another name than the default for a table registered as name.
 func (t *Table) hasResource(name string) bool {
 	if t.ClaimOf != "" || !t.Rules.Ledger && t.Rules.FenceColumn == "" && t.Rules.Claim == "" {
 		return false
@@ -76,7 +76,7 @@ func (t *Table) hasResource(name string) bool {
 	return again.Resource != t.Resource
 }
 
-// plain are names that every database reads as they are written.
+// plain matches names that every database reads unchanged.
 var plain = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
 // Written returns a name for a registration, each part in double quotes unless it is plain. schema may be empty.

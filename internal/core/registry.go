@@ -13,22 +13,22 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A registry has registered tables and what guards them. A database has one of all of
-// its tables, and if some are observed another one of those that are enforced: what that
-// one makes of a statement is what holds, whatever becomes of the observed tables.
+// A registry holds registered tables and their rewriter. A database has a registry of all tables and, if some tables
+// are observed, a second registry of the enforced tables. The second registry's decision about a statement always
+// holds, whatever happens to the observed tables.
 type registry struct {
 	factory  ErrorFactory
 	tables   []*Table
 	rewriter *rewrite.Rewriter
 
-	// finds are what the rules of the tables have an execution look for besides its tokens.
+	// finds resolve the context values that the tables' rules use in addition to tokens.
 	finds []func(*Execution, context.Context) error
 
 	serials  bool // some table has a serial
 	claims   bool // some table has claims
 	locks    bool // some table has locks
 	ledgers  bool // some table has a ledger
-	asks     bool // the same, or some table presents the claims of another
+	asks     bool // some table has a ledger, or presents another table's claims
 	optional bool // some table is Optional, or has UnfencedInserts
 	observed bool // some table is observed
 	sealed   bool // some table is Sealed
@@ -37,7 +37,7 @@ type registry struct {
 	covered covered
 }
 
-// add adds a table and checks its rules.
+// add adds a table and records its rules.
 func (r *registry) add(t *Table) {
 	r.tables = append(r.tables, t)
 	r.patterns = r.patterns || t.Rules.Pattern
@@ -51,7 +51,8 @@ func (r *registry) add(t *Table) {
 	r.observed = r.observed || t.Mode == Observe
 }
 
-// prepare makes the rewriter for the tables, with the ledger in a schema; empty for where the session finds it.
+// prepare makes the rewriter for the tables. schema is the ledger's; empty if the session's search path finds the
+// ledger.
 func (r *registry) prepare(d dialect.Dialect, schema string) (err error) {
 	rules := make([]rewrite.Table, len(r.tables))
 	for i, t := range r.tables {
@@ -81,7 +82,7 @@ func (r *registry) table(p *rewrite.Plan, i int) *Table {
 	return r.coveredTable(p, i)
 }
 
-// variant returns for what a statement is planned besides, by its context.
+// variant returns the plan's variant for the context's serial and takeover.
 func (r *registry) variant(ctx context.Context) (v guard.Variant) {
 	if !r.serials && !r.claims {
 		return 0
@@ -95,8 +96,8 @@ func (r *registry) variant(ctx context.Context) (v guard.Variant) {
 	return v
 }
 
-// names returns the names of the tables that a plan writes to, as registered, or the one
-// that its refusal is about.
+// names returns the registered names of the tables that a plan writes to, or of the table that the plan's refusal is
+// about.
 func (r *registry) names(p *rewrite.Plan) (names []string) {
 	switch {
 	case p.Verdict != guard.Refuse:
@@ -120,7 +121,7 @@ func (r *registry) refused(why *guard.Refusal) error {
 	return r.factory.Unguardable(Unguarded{Table: table, Reason: why.Reason, Offset: why.Offset}, nil)
 }
 
-// several returns the error of several statements that are refused for how they are sent.
+// several returns the error of a multi-statement string that can't be guarded in the way in which it is sent.
 func (r *registry) several(p *rewrite.Plan) error {
 	return r.factory.Unguardable(Unguarded{
 		Table: r.table(p, 0).Name,
@@ -139,14 +140,14 @@ func (r *registry) unrendered(err error) error {
 	return fmt.Errorf("sqlfence: %w", err)
 }
 
-// Calling are the rewriters of guards that ask the ledger by the function of a schema: for all tables, and for those
-// that are enforced.
+// calling holds the rewriters of guards that check the ledger by the function of a schema: for all tables, and for the
+// enforced tables.
 type calling struct {
 	schema        string
 	all, enforced *rewrite.Rewriter
 }
 
-// calling returns the rewriters for where the function is known to be; nil for nowhere.
+// calling returns the rewriters for the function's schema; nil if the schema is unknown.
 func (s *Conn) calling() *calling {
 	schema := s.found.Function()
 	if schema == "" {
@@ -163,7 +164,7 @@ func (s *Conn) calling() *calling {
 	return c
 }
 
-// Rewriter returns the rewriter for the connection's statements. Plans of another one are outdated.
+// Rewriter returns the rewriter for the connection's statements. Plans of another rewriter are outdated.
 func (s *Conn) Rewriter() *rewrite.Rewriter { return s.rewriterOf(&s.settings.registry) }
 
 func (s *Conn) rewriterOf(r *registry) *rewrite.Rewriter {
@@ -180,8 +181,7 @@ func (s *Conn) rewriterOf(r *registry) *rewrite.Rewriter {
 // rewriter returns the rewriter for the execution's registry.
 func (e *Execution) rewriter() *rewrite.Rewriter { return e.conn.rewriterOf(e.registry) }
 
-// changesDatabase has what was found in the database looked for again after a statement of
-// sqlfence's own that may have changed it.
+// changesDatabase forgets which tables are sealed after one of sqlfence's own statements that may have changed a seal.
 func (s *Conn) changesDatabase(ctx context.Context, query string) {
 	if !trusted.Is(ctx, query) {
 		return

@@ -8,8 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// render writes the guarded statement as the one to be sent, or refuses it where
-// that can't be done.
+// render builds the guarded statement to send, or refuses a statement that can't be built.
 func (e *Execution) render() (outcome, error) {
 	given := e.read.Args[e.read.options:]
 	e.read.keeps = e.mayKeep()
@@ -28,14 +27,14 @@ func (e *Execution) render() (outcome, error) {
 	return guarded, nil
 }
 
-// mayKeep reports whether the adapter may keep the statement prepared, with the guard's values as arguments. A
-// prepared statement of the application's is kept by the application.
+// mayKeep reports whether the adapter may cache the prepared statement, with the guard's values as arguments. The
+// application itself keeps its prepared statements.
 func (e *Execution) mayKeep() bool {
 	return !e.Observes() && e.read.Stmt == nil && e.read.options == 0 && e.conn.link.Keeps(e.read.Query, e.plan, e.rows)
 }
 
-// Keeps reports whether the adapter may keep what is sent prepared: its text is the same for other values of the
-// guard's.
+// Keeps reports whether the adapter may cache the sent statement prepared, because other values of the guard don't
+// change the SQL string.
 func (e *Execution) Keeps() bool {
 	if !e.read.keeps || e.with.values.Literal {
 		return false
@@ -47,10 +46,10 @@ func (e *Execution) Keeps() bool {
 	return err == nil && len(added) == 0 && text == e.sent.Query
 }
 
-// write writes the guarded statement with its arguments.
+// write builds the guarded SQL string and its arguments.
 func (e *Execution) write() error {
 	v := e.with.values
-	// Of one table and token, which is common, the values stay on the stack.
+	// In the common case of one table and one token the values stay on the stack.
 	var token [1]rewrite.Token
 	var table [1]rewrite.TableValues
 	if len(e.plan.Tables) == 1 && len(e.with.held.all) <= 1 && e.with.held.rows == nil {
@@ -68,7 +67,7 @@ func (e *Execution) write() error {
 	}
 	text, added, err := e.plan.Render(v)
 	if err != nil {
-		e.forgetKeys() // they may be others when it is sent again
+		e.forgetKeys() // the keys may have changed before a retry
 		return e.registry.unrendered(err)
 	}
 	e.sent = e.read.Request
@@ -80,7 +79,8 @@ func (e *Execution) write() error {
 	return nil
 }
 
-// splitsAdded is [Execution.maySplit] for the guard's own arguments. As literals they have no bytes beyond ASCII there.
+// splitsAdded is [Execution.maySplit] for the guard's own arguments. As literals the guard's values are ASCII in such a
+// session.
 func (e *Execution) splitsAdded() bool {
 	interpolates := e.asked.Stmt == nil && e.conn.session.HasCharset()
 	return interpolates && slices.ContainsFunc(e.sent.Added, func(a rewrite.Arg) bool {
@@ -88,7 +88,7 @@ func (e *Execution) splitsAdded() bool {
 	})
 }
 
-// learnKeys has the plan know the unique keys of the table that a REPLACE writes to.
+// learnKeys gives the plan the unique keys of the table that a REPLACE writes to.
 func (e *Execution) learnKeys(ctx context.Context) error {
 	keys, err := e.conn.session.UniqueKeys(ctx, (*asking)(e.conn), *e.plan.Replaces())
 	if err == nil {
@@ -97,20 +97,20 @@ func (e *Execution) learnKeys(ctx context.Context) error {
 	return err
 }
 
-// forgetKeys forgets these keys.
+// forgetKeys forgets the keys of learnKeys.
 func (e *Execution) forgetKeys() {
 	if replaced := e.plan.Replaces(); replaced != nil {
 		e.conn.found.ForgetKeys(*replaced)
 	}
 }
 
-// merge returns the statement's arguments, with the added ones in their places.
+// merge returns the statement's arguments, with the guard's added arguments in their places.
 func (e *Execution) merge(added []rewrite.Arg, v *rewrite.Values) []driver.NamedValue {
 	given := e.read.Args[e.read.options:]
 	args := append(e.conn.room(len(e.read.Args)+len(added)), e.read.Args[:e.read.options]...)
 	taken := 0
 	for i, a := range added {
-		before := a.Number - 1 - i // how many of the statement's own
+		before := a.Number - 1 - i // number of the statement's own arguments before a
 		args = append(args, given[taken:before]...)
 		taken = before
 		value := a.Value(v)
@@ -126,9 +126,8 @@ func (e *Execution) merge(added []rewrite.Arg, v *rewrite.Values) []driver.Named
 	return args
 }
 
-// needsLiteral reports whether the guard's values have to be written into the text.
-// Where the application passes no arguments, an argument of the guard's would cost a
-// round trip for most drivers.
+// needsLiteral reports whether the guard's values must be literals in the SQL string. If the application passes no
+// arguments, an argument of the guard would cost most drivers a round trip.
 func (e *Execution) needsLiteral(given []driver.NamedValue) bool {
 	switch {
 	case !e.plan.Params, len(given) != e.plan.Inputs, hasNamed(given):
@@ -147,14 +146,14 @@ func hasNamed(args []driver.NamedValue) bool {
 	return slices.ContainsFunc(args, func(a driver.NamedValue) bool { return a.Name != "" })
 }
 
-// misplaced reports whether pgx, in its simple protocol, would write values into the
-// text at other places than those that the server reads as placeholders.
+// misplaced reports whether pgx, in its simple protocol, would write values into the SQL string where the server reads
+// no placeholders.
 func (e *Execution) misplaced() bool {
 	return !e.conn.settings.profile.NoOptions && !e.plan.Inlines()
 }
 
-// NeedsPlaces is why such a statement is refused on every connection of pgx's: which protocol
-// one uses is unknown here.
+// NeedsPlaces is why a misplaced statement is refused on every pgx connection: the connection's protocol is unknown
+// here.
 const NeedsPlaces = "in its simple protocol pgx would write the arguments where the server reads " +
 	"no placeholders; " +
 	"write names that contain $ in double quotes, and a blank before each string, and pass strings that contain " +

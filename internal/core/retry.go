@@ -10,17 +10,17 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// Retrying is how often a transaction is run, and with which pauses.
+// Retrying is the number of attempts at a transaction, and their backoff.
 type Retrying struct {
 	Attempts            int
 	Backoff, MaxBackoff time.Duration
 }
 
-// DefaultRetrying is what the public packages document.
+// DefaultRetrying is the default that the public packages document.
 var DefaultRetrying = Retrying{Attempts: 10, Backoff: 10 * time.Millisecond, MaxBackoff: time.Second}
 
-// Run calls once, which runs a transaction, until there is no error, or once reports that to run it again is of
-// no use, or the attempts are used up, or ctx has ended.
+// Run calls once, which runs a transaction, until it succeeds or reports that a retry is useless, until the attempts
+// are used up, or until ctx has ended.
 func (r Retrying) Run(ctx context.Context, once func() (again bool, err error)) error {
 	backoff := dberr.Backoff{Pause: r.Backoff, Max: r.MaxBackoff}
 	for n := 1; ; n++ {
@@ -44,8 +44,8 @@ func attempted(err error, n int) error {
 	return fmt.Errorf("%w (after %d attempts)", err, n)
 }
 
-// Retryable reports whether a transaction that failed with err before its commit may succeed when it is run again. It
-// doesn't if err is one of final.
+// Retryable reports whether a transaction that failed with err before its commit may succeed when it is run again. An
+// error of final is not retryable.
 func Retryable(err error, final []error) bool {
 	for _, f := range append(final[:len(final):len(final)], context.Canceled, context.DeadlineExceeded) {
 		if errors.Is(err, f) {

@@ -11,14 +11,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A sealing is how the tables of a statement that may be sealed are written.
+// A sealing records how a statement writes to tables that may be sealed.
 type sealing struct {
-	proves   bool // one as a table that is sealed
-	unsealed bool // one as a table that isn't
+	proves   bool // some table is written as sealed
+	unsealed bool // some table is written as not sealed
 }
 
-// unseals reports whether the statement doesn't prove the tokens of one of its tables,
-// though that may be sealed, and notes it.
+// unseals reports whether the statement writes to t, which may be sealed, without presenting a token to the seal. It
+// records the answer.
 func (e *Execution) unseals(t *Table) bool {
 	s := &e.with.seals
 	proves := e.conn.found.IsSealed(t.spelled)
@@ -44,7 +44,7 @@ func (e *Execution) maySeal(name string) bool {
 	return e.find(func(t *Table) bool { return t.Rules.Sealed && t.isCalled(name) }) >= 0
 }
 
-// What the triggers of a seal say, in every database. The code says which of these it is.
+// The messages of a seal's triggers, in every database. The error code selects the pattern.
 var (
 	saysStale     = regexp.MustCompile(`(?s)sqlfence: stale token (\d+) for table (.+), which has (\d+)`)
 	saysNotIssued = regexp.MustCompile(`(?s)sqlfence: token (\d+) for table (.+) is not issued, the newest is (\d+)`)
@@ -53,8 +53,8 @@ var (
 // isCalled reports whether the table has this name in the database.
 func (t *Table) isCalled(name string) bool { return strings.EqualFold(t.Rules.Name, name) }
 
-// refusedBySeal returns the typed error for err if a seal has raised it, and true; else
-// err as it is, and false. The write may have been a trigger's, of another table.
+// refusedBySeal returns a typed error and true if a seal threw err. Otherwise it returns err unchanged, and false. The
+// refused write may be a trigger's, of another table.
 func (s *Settings) refusedBySeal(err error) (error, bool) {
 	refused := sqltext.ReadSealRefusal(err)
 	switch refused {
@@ -85,8 +85,8 @@ func (s *Settings) refusedBySeal(err error) (error, bool) {
 	return s.factory.NotIssued(compared, err), true
 }
 
-// unprovenWrite is the error of a write that proved no token to the seal of a table. Where the
-// table has Sealed, it was one that sqlfence didn't write: under Bypass, or a trigger's.
+// unprovenWrite is the error of a write that presented no token to a table's seal. If the table has Sealed, sqlfence
+// didn't guard the write: it was under Bypass, or a trigger's.
 func (s *Settings) unprovenWrite(name string, err error) error {
 	registered, _ := s.sealedTable(name)
 	write := "register it with Sealed"
@@ -100,8 +100,8 @@ func (s *Settings) unprovenWrite(name string, err error) error {
 			registered, write)}
 }
 
-// sealedTable returns the names, as registered, of a table that a seal names, and of its
-// tokens. The seal of one that isn't registered has its own name for both.
+// sealedTable returns the registered name of a table that a seal names, and the name of its tokens. For a table that
+// isn't registered both are the seal's name.
 func (s *Settings) sealedTable(name string) (table, resource string) {
 	for _, t := range s.tables {
 		if t.isCalled(name) {
@@ -112,6 +112,6 @@ func (s *Settings) sealedTable(name string) (table, resource string) {
 }
 
 func number(digits string) int64 {
-	n, _ := strconv.ParseInt(digits, 10, 64) // beyond all tokens it is the highest integer
+	n, _ := strconv.ParseInt(digits, 10, 64) // beyond int64 the result is the highest integer
 	return n
 }

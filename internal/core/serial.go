@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// findSerial makes the execution one on rows at the context's serial, if there is
-// one and the statement writes to such rows; or it returns why it can't be.
+// findSerial plans the statement for rows at the context's serial, if there is a serial and the statement writes to a
+// table with serials. Otherwise it may return why the statement is refused.
 func (e *Execution) findSerial(ctx context.Context) error {
 	if !e.plan.Serial {
 		return nil
@@ -38,7 +38,7 @@ func (e *Execution) findSerial(ctx context.Context) error {
 	return nil
 }
 
-// requireSerial refuses a write on rows that need a serial in its context.
+// requireSerial refuses a write without a serial to rows that require a serial.
 func (e *Execution) requireSerial() error {
 	for i := range e.plan.Targets {
 		target := &e.plan.Targets[i]
@@ -55,8 +55,7 @@ func noSerial(t *Table, err error) error {
 		Err: err, Table: t.Name}
 }
 
-// gone refuses a versioned statement that reached no row. In Observe mode it only
-// reports that.
+// gone refuses a versioned statement that affected no row. In Observe mode it only reports the refusal.
 func (e *Execution) gone(ctx context.Context) error {
 	err := e.goneError(nil)
 	if e.tolerates(err) {
@@ -74,7 +73,7 @@ func (e *Execution) goneError(err error) error {
 			e.with.values.Serial)}
 }
 
-// serialError returns the typed error for what the guard of a serial raised.
+// serialError returns the typed error for an error that a serial's guard threw.
 func (e *Execution) serialError(m guard.Marker, err error) error {
 	t := e.table(m.Table)
 	switch m.Kind {

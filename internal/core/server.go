@@ -15,29 +15,29 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// What a guard relies on, beside the statement's text, is the server's and the session's. A
-// connection asks for it before its first guarded write, and nothing is written without an answer.
+// A guard relies on capabilities of the server and on settings of the session. A connection queries them before its
+// first guarded write, and doesn't write without a response.
 
 const (
-	// needsLock has the rule, and where alone it holds.
+	// needsLock formats the rule and the condition under which the rule holds.
 	needsLock = "%s holds only where %s; compare the token in the row, with RowFence"
 
-	// assignsTwice is why nothing is written by an UPDATE or an upsert of MariaDB's.
+	// assignsTwice is why an UPDATE or an upsert is refused on MariaDB.
 	assignsTwice = "the sql_mode SIMULTANEOUS_ASSIGNMENT, which is a part of ORACLE, allows no column twice in SET, " +
 		"where the row is checked and marked; leave it out of the session's sql_mode"
 
-	// needsWidth has the column and its type.
+	// needsWidth formats the column and its type.
 	needsWidth = "the column %s is of type %s, and in a sql_mode that isn't strict, or under IGNORE, the server " +
 		"stores the highest number of that type in the place of a higher one, so that two holders would have one " +
 		"token; alter the column to bigint, or use a strict sql_mode without IGNORE"
 
-	// assignsKey is why an UPDATE writes nothing that assigns a row's key what a function makes of it, where the guard
-	// would be shown the key as it was.
+	// assignsKey is why an UPDATE that assigns a function's result to the key is refused on a server that shows a guard
+	// only the old key.
 	assignsKey = "%s shows a guard no key that an UPDATE has assigned, and LAST_INSERT_ID may make another one of " +
 		"it; leave the key column out"
 )
 
-// know has the connection ask for what it doesn't know of its server and session.
+// know queries the unknown facts about the server and the session.
 func (s *Conn) know(ctx context.Context, m session.Moment) error {
 	err := s.session.Know(ctx, (*asking)(s), m)
 	if err == nil {
@@ -49,12 +49,13 @@ func (s *Conn) know(ctx context.Context, m session.Moment) error {
 	return err
 }
 
-// asking is a connection as it is asked. One that is lost isn't, so that database/sql takes another.
+// asking sends the package's own queries. It returns driver.ErrBadConn on a lost connection, so that database/sql
+// retries on another one.
 type asking Conn
 
 func (a *asking) ready(ctx context.Context) error {
 	if a.inTx {
-		return ctx.Err() // pgx would say that the connection is bad
+		return ctx.Err() // pgx would return driver.ErrBadConn
 	}
 	return (*Conn)(a).ready(ctx)
 }
@@ -77,8 +78,8 @@ func (a *asking) Exec(ctx context.Context, query string) error {
 	return err
 }
 
-// knowBefore asks before a transaction that may have guarded writes, if an error would end it. That there is
-// no answer matters to the first of these writes, which asks again.
+// knowBefore queries the facts before a transaction that may have guarded writes, if an error would end the
+// transaction. An error is ignored, because the first guarded write queries the facts again.
 func (s *Conn) knowBefore(ctx context.Context, readOnly bool) {
 	guards := !readOnly && len(s.settings.tables) > 0 && s.settings.bypass == ""
 	if guards && s.settings.profile.Session.ErrorEndsTx.Is() {
@@ -86,8 +87,8 @@ func (s *Conn) knowBefore(ctx context.Context, readOnly bool) {
 	}
 }
 
-// refuses returns why nothing guarded is written on the server, after it couldn't prepare a guarded statement:
-// that may be the reason. It isn't asked in a transaction, which an error may have ended.
+// refuses returns why guarded writes are refused on the server, after the server couldn't prepare a guarded statement.
+// In a transaction it sends no query, because an error may have ended the transaction.
 func (s *Conn) refuses(ctx context.Context) error {
 	if s.inTx || s.settings.observes() {
 		return nil
@@ -109,8 +110,8 @@ func (s *Conn) refusedServer(r *session.Refusal) error {
 		Offset: -1}, r.Err)
 }
 
-// CheckServer asks the server what guards rely on, and returns why nothing guarded is written on it. err says why
-// that isn't known.
+// CheckServer queries the facts that guards rely on, and returns why guarded writes are refused on the server. err is
+// why the facts are unknown.
 func (s *Conn) CheckServer(ctx context.Context) (refusal *session.Refusal, err error) {
 	err = s.session.Know(ctx, (*asking)(s), session.Moment{})
 	if errors.As(err, &refusal) {
@@ -119,7 +120,7 @@ func (s *Conn) CheckServer(ctx context.Context) (refusal *session.Refusal, err e
 	return nil, err
 }
 
-// checkServer refuses a guarded write where the server or the session isn't as a guard needs it.
+// checkServer refuses a guarded write if the server or the session doesn't meet the guard's requirements.
 func (e *Execution) checkServer(ctx context.Context) error {
 	s := e.conn
 	reading := e.read.Escapes
@@ -152,7 +153,8 @@ func (e *Execution) checkServer(ctx context.Context) error {
 	return nil
 }
 
-// checkSession refuses a write where the session has, or may have, other names, views or columns than a guard needs.
+// checkSession refuses a write if the session has, or may have, another ledger, a view or a narrow column in the place
+// of a guard's object.
 func (e *Execution) checkSession(ctx context.Context) error {
 	if err := e.checkHome(ctx); err != nil {
 		return err
@@ -163,10 +165,10 @@ func (e *Execution) checkSession(ctx context.Context) error {
 	return e.checkViews()
 }
 
-// asksLedger reports whether the guard asks the ledger.
+// asksLedger reports whether the guard checks the ledger.
 func (e *Execution) asksLedger() bool { return e.registry.ledgers && e.find((*Table).HasLedger) >= 0 }
 
-// know has the connection ask for what it doesn't know, and has the statement planned by that.
+// know queries the unknown facts, and plans the statement by the result.
 func (e *Execution) know(ctx context.Context, m session.Moment) error {
 	s := e.conn
 	m.Ledger = e.asksLedger()
@@ -176,14 +178,14 @@ func (e *Execution) know(ctx context.Context, m session.Moment) error {
 	if m.Ledger && s.session.LacksFunction() {
 		return e.missingFunction(ctx, nil)
 	}
-	if r := e.rewriter(); !r.Wrote(e.plan) { // another connection may have found the function meanwhile
+	if r := e.rewriter(); !r.Wrote(e.plan) { // another connection may have found the function
 		e.plan = r.PlanFor(e.read.Query, e.read.variant)
 	}
 	return nil
 }
 
 // checkNarrow refuses a write that might store a lower number than its token, claim or serial: the next holder would
-// get the same one.
+// get the same number.
 func (e *Execution) checkNarrow(ctx context.Context) error {
 	s := e.conn
 	if !s.session.MayClip(e.plan.Ignores) {
@@ -196,7 +198,7 @@ func (e *Execution) checkNarrow(ctx context.Context) error {
 			continue
 		}
 		column, typ, err := s.session.Narrow(ctx, (*asking)(s), t.spelled, numbers)
-		if err == nil && column != "" { // else it doesn't matter what the session has set since it was asked
+		if err == nil && column != "" { // only a narrow column depends on the session's current settings
 			err = s.know(ctx, session.Moment{InTx: s.inTx, Settings: true})
 		}
 		switch {
@@ -209,8 +211,8 @@ func (e *Execution) checkNarrow(ctx context.Context) error {
 	return nil
 }
 
-// checkHome refuses a write that needs the ledger where the session finds another one than its pool's, or may
-// before it writes.
+// checkHome refuses a write that needs the ledger if the session finds, or may find before the write, another ledger
+// than its pool's.
 func (e *Execution) checkHome(ctx context.Context) error {
 	s := e.conn
 	i := e.find((*Table).HasLedger)
@@ -224,7 +226,7 @@ func (e *Execution) checkHome(ctx context.Context) error {
 	return s.checkHome(ctx, e.table(i).Name)
 }
 
-// checkHome refuses what needs the ledger, for a table, where the session finds another one than its pool's.
+// checkHome refuses a statement that needs the ledger if the session finds another ledger than its pool's.
 func (s *Conn) checkHome(ctx context.Context, table string) error {
 	err := s.session.CheckHome(ctx, (*asking)(s))
 	if moved := (*session.Moved)(nil); errors.As(err, &moved) {
@@ -233,7 +235,7 @@ func (s *Conn) checkHome(ctx context.Context, table string) error {
 	return err
 }
 
-// isView is why nothing is written to what has a table's name, by a rule with columns.
+// isView is why a write is refused if the table has a rule with columns and its name may stand for a view.
 const isView = "the name stands, or after SET search_path or USE may stand, for the view or foreign table %s.%s, and " +
 	"a guard can't rely on its columns; write the table's schema in the statement, or register the table behind it " +
 	"and write to that"
@@ -261,7 +263,7 @@ func (e *Execution) checkViews() error {
 	return nil
 }
 
-// checkOwn is checkHome for a statement of sqlfence's packages, if it names one of their tables.
+// checkOwn is checkHome for a statement of sqlfence's packages, if the statement names one of sqlfence's tables.
 func (s *Conn) checkOwn(ctx context.Context, query string) error {
 	if !s.session.MayHaveMoved() || sqltext.Place(s.settings.profile.Text, "s", query) == query {
 		return nil
@@ -269,8 +271,8 @@ func (s *Conn) checkOwn(ctx context.Context, query string) error {
 	return s.checkHome(ctx, sqltext.LedgerTable)
 }
 
-// checkApart refuses a write that compares a token with the ledger where the ledger's lock
-// doesn't hold off all others: a newer token may be issued at the same time, and both commit.
+// checkApart refuses a write that compares a token with the ledger if the ledger's lock doesn't block all other
+// clients: a newer token could be issued at the same time, and both would commit.
 func (e *Execution) checkApart(apart string) error {
 	for i := range e.plan.Tables {
 		if t := e.table(i); t.Rules.Ledger && len(e.with.held.of(i)) > 0 {
@@ -284,9 +286,9 @@ func (e *Execution) checkApart(apart string) error {
 	return nil
 }
 
-// maySplit reports whether a driver that writes arguments into the text may write one where the server reads no
-// placeholder, or what escapes a byte behind one beyond ASCII. In GBK, Big5 or Shift JIS the two may be one character,
-// and the argument end its string, or the driver find a placeholder in a string.
+// maySplit reports whether the query or an argument has a byte beyond ASCII before a byte that a driver escapes. In
+// GBK, Big5 or Shift JIS the byte and the escape may be one character. An argument that the driver writes into the SQL
+// string could then end its own string literal, or the driver could find a placeholder inside of a literal.
 func (e *Execution) maySplit() bool {
 	return len(e.asked.Args) > 0 && (escapedBehind(e.asked.Query) || slices.ContainsFunc(e.asked.Args, splits))
 }
@@ -312,7 +314,7 @@ func escapedBehind[T string | []byte](text T) bool {
 	return false
 }
 
-// wants notes what the rules of the tables need to know.
+// wants records the facts that the tables' rules need.
 func (s *Settings) wants() {
 	s.wanted.Schema, s.wanted.Ledger = s.schema, s.ledgers
 	for _, t := range s.tables {

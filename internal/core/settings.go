@@ -16,29 +16,28 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// Settings are the options of one database, checked. It is shared by the
-// connections and safe for concurrent use.
+// Settings are the checked options of one database. All connections share them. They are safe for concurrent use.
 type Settings struct {
 	profile   profile
 	schema    string    // of sqlfence's own tables, as the database stores it; empty for where the session finds them
 	registry            // all tables
-	enforced  *registry // those that aren't observed; nil if nothing is enforced
+	enforced  *registry // tables that aren't observed; nil if nothing is enforced
 	bypass    string    // the reason of WithoutGuards; empty for none
 	observers []Listener
 	logger    *slog.Logger
 	source    Source // nil for none
-	unheard   bool   // what Observe lets through goes to the default logger
-	told      Kinds  // of events that an observer listens for
-	tally     tally  // of what the log has of Observe
+	unheard   bool   // the default logger gets the writes that Observe lets through
+	told      Kinds  // kinds of events for the observers and the log
+	tally     tally  // of the writes that Observe lets through, for the log
 
-	wanted session.Wants // of what connections know
+	wanted session.Wants // facts that connections query
 
-	statements int          // that a connection keeps; -1 for the driver's default
+	statements int          // statements that a connection caches; -1 for the driver's default
 	onConnect  func() Check // nil for none
 }
 
-// NewSettings checks the options together; its error has all of their faults, and is [ErrInvalid]. bases
-// are where the base driver may be recognised. The factory makes the errors and log records of the database.
+// NewSettings checks the options together. Its error names all invalid options, and is [ErrInvalid]. bases are values
+// that may identify the base driver. The factory makes the errors and log records of the database.
 func NewSettings(o *Options, factory ErrorFactory, bases ...any) (*Settings, error) {
 	p, err := resolve(o.Dialect, bases...)
 	if err != nil {
@@ -62,7 +61,7 @@ func NewSettings(o *Options, factory ErrorFactory, bases ...any) (*Settings, err
 	return s, nil
 }
 
-// findSchema reads the name of the schema.
+// findSchema reads the schema's name from the options.
 func (s *Settings) findSchema(o *Options) {
 	if s.profile.Database == nil || o.Schema == "" {
 		return
@@ -80,7 +79,8 @@ func (s *Settings) findSchema(o *Options) {
 	}
 }
 
-// placed returns a statement with sqlfence's tables in the schema of the options, if it is one of its packages.
+// placed qualifies sqlfence's tables in a statement of sqlfence's packages with the options' schema. It returns any
+// other statement unchanged.
 func (s *Settings) placed(ctx context.Context, query string) string {
 	if s.schema == "" || !trusted.Is(ctx, query) {
 		return query
@@ -88,8 +88,8 @@ func (s *Settings) placed(ctx context.Context, query string) string {
 	return sqltext.Place(s.profile.Text, s.schema, query)
 }
 
-// addTables checks the tables and makes their registries. Where the dialect is
-// unknown, which is a fault already, their names can't be read.
+// addTables checks the tables and makes their registries. If the dialect is unknown, which is an error already, the
+// names can't be read.
 func (s *Settings) addTables(o *Options) {
 	enforced := &registry{factory: s.factory}
 	found := make([][]error, len(o.Tables))
@@ -130,7 +130,7 @@ func (s *Settings) addTables(o *Options) {
 	}
 	s.wants()
 	switch {
-	case o.Mode == Observe && len(enforced.tables) == 0: // sqlfence's own tables are observed, too
+	case o.Mode == Observe && len(enforced.tables) == 0: // sqlfence's own tables are also observed
 	case !s.observed:
 		s.enforced = &s.registry
 	default:
@@ -141,7 +141,7 @@ func (s *Settings) addTables(o *Options) {
 	}
 }
 
-// exemptObserved keeps the patterns that are enforced from standing for tables that are observed.
+// exemptObserved keeps enforced patterns from matching observed tables.
 func (s *Settings) exemptObserved(o *Options, enforced *registry) {
 	if !enforced.patterns {
 		return
@@ -157,7 +157,7 @@ func (s *Settings) exemptObserved(o *Options, enforced *registry) {
 	}
 }
 
-// Dialect returns the database's.
+// Dialect returns the database's dialect.
 func (s *Settings) Dialect() dialect.Dialect { return s.profile.Dialect }
 
 // Schema returns the schema of sqlfence's own tables, as the database stores its name; empty for where the session
@@ -167,8 +167,8 @@ func (s *Settings) Schema() string { return s.schema }
 // Remote reports whether the database is reached over a connection that can be lost.
 func (s *Settings) Remote() bool { return s.profile.remote() }
 
-// Misplaces reports whether the driver, if it is pgx in its simple protocol, might write an argument into a text where it
-// ends a string, and what stands behind it is a statement that no plan has seen.
+// Misplaces reports whether pgx, in its simple protocol, might write an argument into a string literal of text, so that
+// the argument ends the literal and an unplanned statement follows.
 func (s *Settings) Misplaces(text string, args []driver.NamedValue, rows bool) bool {
 	if s.profile.NoOptions || len(args) == 0 || len(s.tables) == 0 || !lang.Misplaces(s.profile.Dialect, text) {
 		return false
@@ -177,10 +177,10 @@ func (s *Settings) Misplaces(text string, args []driver.NamedValue, rows bool) b
 	return options.Count < len(args)
 }
 
-// Tables returns the registered tables, in the order of registration. They must not be changed.
+// Tables returns the registered tables, in the order of registration. The caller must not modify them.
 func (s *Settings) Tables() []*Table { return s.tables }
 
-// Enforces reports whether stale writes of a registered table are refused; with an empty name, whether any table's are.
+// Enforces reports whether stale writes of a registered table are refused. An empty name means any table.
 func (s *Settings) Enforces(table string) bool {
 	return s.enforced != nil && (table == "" || slices.ContainsFunc(s.enforced.tables, func(t *Table) bool {
 		return t.Name == table && !t.Rules.Exempt
@@ -193,8 +193,8 @@ func (s *Settings) ChecksConnections() bool { return s.onConnect != nil }
 // Logger returns the logger of the options; nil for none.
 func (s *Settings) Logger() *slog.Logger { return s.logger }
 
-// Statements returns how many guarded statements a connection to a driver keeps prepared, and whether of those that
-// return rows, too.
+// Statements returns how many guarded statements a connection to a driver caches prepared, and whether it caches
+// queries.
 func (s *Settings) Statements(d basedriver.Driver) (most int, rows bool) {
 	most = s.statements
 	if most < 0 {
@@ -209,8 +209,7 @@ func (s *Settings) Statements(d basedriver.Driver) (most int, rows bool) {
 // observes reports whether some refusals are only reported.
 func (s *Settings) observes() bool { return s.enforced != &s.registry }
 
-// bypassReason returns why a statement with this context isn't guarded, and whether
-// there is such a reason.
+// bypassReason returns why a statement with this context isn't guarded; false if there is no reason.
 func (s *Settings) bypassReason(ctx context.Context) (string, bool) {
 	if reason, ok := bypassReason(ctx); ok {
 		return reason, true
@@ -218,7 +217,7 @@ func (s *Settings) bypassReason(ctx context.Context) (string, bool) {
 	return s.bypass, s.bypass != ""
 }
 
-// optionsError has the faults of the options of one database. It is ErrInvalid.
+// optionsError holds the errors of one database's options. It is ErrInvalid.
 type optionsError struct{ faults []error }
 
 func (e *optionsError) Error() string        { return fmt.Sprintf("sqlfence: %v", errors.Join(e.faults...)) }

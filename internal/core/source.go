@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// lacks returns the names of the tokens that the plan's tables need and that given has
-// none for, and the first of these tables; nil if it has all.
+// lacks returns the names of the tokens that the plan's tables need and given lacks, and the first table that lacks a
+// token; nil if given has all tokens.
 func (e *Execution) lacks(given []Token) (names []string, first *Table) {
 	for i := range e.plan.Tables {
 		t := e.table(i)
@@ -26,20 +26,20 @@ func (e *Execution) lacks(given []Token) (names []string, first *Table) {
 	return names, first
 }
 
-// lacks reports whether the table needs a token, and none of these is for it.
+// lacks reports whether the table takes tokens and given has no token for the table.
 func (t *Table) lacks(given []Token) bool {
 	return t.Rules.Fenced() && !slices.ContainsFunc(given, func(token Token) bool { return t.takes(token.Name) })
 }
 
-// asksFor reports whether the source is asked for tokens of the plan's table i. Rows with a claim are taken over, and
-// added, without any, and no source issues the claim of another table's row; where a fence column may be without one,
-// the source is asked.
+// asksFor reports whether the source is called for tokens of the plan's table i. Rows with a claim are claimed and
+// added without a token, and no source issues claims of another table. For a fence column the source is called even if
+// the token is optional.
 func (e *Execution) asksFor(i int, given []Token) bool {
 	t := e.table(i)
 	return t.lacks(given) && t.Rules.ClaimOf.Name == "" && (t.Rules.Claim == "" || e.needsToken(i))
 }
 
-// supply returns the tokens that the source gives for what the context's leave out.
+// supply returns the source's tokens for the tables that lack a token in given.
 func (e *Execution) supply(ctx context.Context, given []Token) ([]Token, error) {
 	names, t := e.lacks(given)
 	if names == nil {
@@ -70,8 +70,8 @@ func (e *Execution) supply(ctx context.Context, given []Token) ([]Token, error) 
 	return got, nil
 }
 
-// roomForSupply returns an empty list for the source's tokens. That of an Exec, which mostly needs one, is kept for the
-// connection's next; the rows of a query go on using theirs.
+// roomForSupply returns an empty list for the source's tokens. An Exec, which mostly needs one token, reuses the
+// connection's list. A query gets a new list, because its rows use the tokens later.
 func (e *Execution) roomForSupply() []Token {
 	if e.rows {
 		return nil
@@ -79,7 +79,7 @@ func (e *Execution) roomForSupply() []Token {
 	return e.conn.supplied[:0]
 }
 
-// wants reports whether a token of this name is for a table that none of given is for.
+// wants reports whether a token of this name is for a table that lacks a token in given.
 func (e *Execution) wants(given []Token, name string) bool {
 	for i := range e.plan.Tables {
 		if e.asksFor(i, given) && e.table(i).takes(name) {
@@ -89,14 +89,14 @@ func (e *Execution) wants(given []Token, name string) bool {
 	return false
 }
 
-// misled refuses what a source returned.
+// misled returns the error of a wrong token from the source.
 func (t *Table) misled(format string, args ...any) error {
 	return &Refusal{Sentinel: ErrNoFence, Err: ErrInvalid, Table: t.Name,
 		Reason: fmt.Sprintf("table %q: ", t.Name) + fmt.Sprintf(format, args...)}
 }
 
-// A sourceError is ErrNoFence with the error of a token source. On driver.ErrBadConn
-// database/sql would throw the connection away and ask the source again; it isn't found.
+// A sourceError is ErrNoFence with the error of a token source. It doesn't match driver.ErrBadConn, because
+// database/sql would discard the connection and call the source again.
 type sourceError struct {
 	table string
 	err   error
@@ -111,7 +111,7 @@ func (e *sourceError) About() (table, token string) { return e.table, "" }
 
 func (e *sourceError) As(to any) bool { return errors.As(e.err, to) }
 
-// Is stands for Unwrap, which would show database/sql all of the error.
+// Is replaces Unwrap, which would show database/sql the whole error.
 func (e *sourceError) Is(target error) bool {
 	switch target {
 	case ErrNoFence:

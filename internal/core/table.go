@@ -14,15 +14,15 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A Table is one registered table with its rules. The public package's rules set its fields.
+// A Table is a registered table with its rules. The rules of package sqlfence set the fields.
 type Table struct {
 	Name     string // as registered
-	Resource string // empty for the default, until it is checked
+	Resource string // empty for the default, until check sets it
 	Optional bool
 	Mode     Mode
 	ModeSet  bool
 
-	// FromTransaction says that the seal takes the tokens of transactions. Statements are the same with it.
+	// FromTransaction: the seal accepts a transaction's tokens. The guarded statements don't depend on this.
 	FromTransaction bool
 
 	Rules   rewrite.Table
@@ -30,14 +30,14 @@ type Table struct {
 
 	factory ErrorFactory
 	spelled session.Name
-	asked   []string // the token's name, as a source is asked for it
+	asked   []string // the token's name, as the source gets it
 	faults  []error
 }
 
-// Fail notes a fault of the rules.
+// Fail records an invalid rule.
 func (t *Table) Fail(fault error) { t.faults = append(t.faults, fault) }
 
-// Once sets a rule's text and refuses an empty or a second, different one.
+// Once sets a rule's text. An empty text, or a second, different text, is invalid.
 func (t *Table) Once(field *string, rule, value string) {
 	switch {
 	case value == "":
@@ -48,8 +48,8 @@ func (t *Table) Once(field *string, rule, value string) {
 	*field = value
 }
 
-// check checks the rules together, reads the names as the database does, and returns
-// all faults. db is nil where it is unknown.
+// check checks the rules together, normalises the names as the database does, and returns all errors. db is nil for an
+// unknown database.
 func (t *Table) check(db *dialect.Database) []error {
 	switch {
 	case t.Rules.Exempt:
@@ -66,7 +66,7 @@ func (t *Table) check(db *dialect.Database) []error {
 	case t.ClaimOf != "":
 		t.checkClaimOf()
 	case t.Rules.FenceColumn == "":
-		// Serials and locks alone need no tokens; a rule about tokens says that there are some.
+		// Serials and locks alone need no tokens. Any rule about tokens means that the table has tokens.
 		if !t.Rules.Tokenless() || t.Rules.Key != "" || t.Resource != "" || t.Optional || t.Rules.UnfencedInserts {
 			t.Rules.Ledger = true
 		}
@@ -88,7 +88,7 @@ func (t *Table) check(db *dialect.Database) []error {
 	return t.faults
 }
 
-// checkExempt checks that the table has no other rule.
+// checkExempt checks that an exempt table has no second rule.
 func (t *Table) checkExempt() {
 	r := &t.Rules
 	if r.Fenced() || r.Tokenless() || r.Key != "" || r.SingleUse || r.Sealed || r.UnfencedInserts || t.Resource != "" ||
@@ -105,7 +105,7 @@ func (t *Table) readsRows() bool {
 	return slices.ContainsFunc(t.Rules.Columns(), func(c *string) bool { return *c != "" })
 }
 
-// byRow reports whether the table's tokens are for a row each: of its own, or of the table that has the claims.
+// byRow reports whether each token of the table is for one row, of the table or of the table that has the claims.
 func (t *Table) byRow() bool { return t.Rules.Key != "" || t.Rules.ClaimOf.Name != "" }
 
 // takes reports whether a token of this name is for the table, or for one of its rows:
@@ -136,7 +136,7 @@ func (t *Table) checkClaimOf() {
 	r.Ledger = true
 }
 
-// findClaims resolves ClaimOf, or returns why it can't, once all tables are checked.
+// findClaims resolves ClaimOf after all tables are checked, or returns why ClaimOf can't be resolved.
 func (t *Table) findClaims(d dialect.Dialect, tables []*Table) error {
 	schema, name, err := lang.ParseName(d, t.ClaimOf)
 	if err != nil {
@@ -154,7 +154,7 @@ func (t *Table) findClaims(d dialect.Dialect, tables []*Table) error {
 		t.ClaimOf)
 }
 
-// checkSealed checks the rules of a sealed table: none of its writes goes without a token.
+// checkSealed checks the rules of a sealed table: all of its writes must present a token.
 func (t *Table) checkSealed() {
 	switch {
 	case !t.Rules.Sealed:
@@ -172,8 +172,7 @@ func (t *Table) checkSealed() {
 	}
 }
 
-// readNames replaces the names of the table and its columns by what the database
-// makes of them.
+// readNames normalises the names of the table and its columns as the database does.
 func (t *Table) readNames(d dialect.Dialect) {
 	var err error
 	name := t.Name

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	logPause    = time.Minute // between two lines of the log about one statement
-	mostTallied = 1000        // statements that are counted by themselves
+	logPause    = time.Minute // between two log records about one statement
+	mostTallied = 1000        // statements that are counted separately
 	mostOfText  = 1 << 10     // bytes of a statement's text that are kept
 )
 
-// A tally counts the statements that Observe lets through, so that the log has a line for each different statement,
-// and not one for each write. It forgets a statement that was not sent for a minute.
+// A tally counts the statements that Observe lets through, so that the log has a record for each different statement,
+// not for each write. It forgets a statement that was not sent for a minute.
 type tally struct {
 	mu   sync.Mutex
 	seen map[tallied]*count
 }
 
-// A tallied is what the writes that are counted together have in common.
+// A tallied is the key of the writes that are counted together.
 type tallied struct {
 	text     string // the statement without its values
 	sentinel error
 }
 
-// A count is of the writes since the last line of the log.
+// A count is the number of writes since the last log record.
 type count struct {
 	times int64
 	last  Event
@@ -68,7 +68,7 @@ func (s *Settings) logObserved(ctx context.Context, logger *slog.Logger, e Event
 	}
 }
 
-// logTally logs what was counted since the last line of each statement, and forgets statements that weren't sent.
+// logTally logs the writes since the last record of each statement, and forgets statements that weren't sent.
 func (s *Settings) logTally(logger *slog.Logger) {
 	t := &s.tally
 	var lines []count

@@ -60,8 +60,7 @@ func ValidateName(name string) error {
 	return nil
 }
 
-// NameFault returns the fault of a token's name that is in normalization form
-// C; empty for nothing.
+// NameFault returns why a name in normalization form C is no valid token name; empty for a valid name.
 func NameFault(name string) string {
 	switch {
 	case name == "":

@@ -7,12 +7,11 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// heldTokens are the context's tokens for the tables of a plan, one table's after
-// the other's.
+// heldTokens are the resolved tokens of a plan's tables, in the order of the tables.
 type heldTokens struct {
 	all   []Token
-	first []int   // where in all those of each table begin; nil for one table
-	rows  [][]int // for each table the index among its tokens for each row to insert; nil for one token
+	first []int   // index in all of each table's first token; nil for one table
+	rows  [][]int // for each table and row to insert, the token's index among the table's tokens; nil for one token
 }
 
 // find looks up the tokens of the plan's tables, in the context and in the source.
@@ -36,7 +35,7 @@ func (h *heldTokens) find(ctx context.Context, e *Execution) error {
 	return e.keepTerm(got)
 }
 
-// choose takes the tokens for the plan's tables from those that are given.
+// choose selects the tokens of the plan's tables from given.
 func (h *heldTokens) choose(e *Execution, given []Token) (err error) {
 	if len(e.plan.Tables) == 1 {
 		h.all, err = e.table(0).tokens(given, e.needsToken(0))
@@ -54,8 +53,8 @@ func (h *heldTokens) choose(e *Execution, given []Token) (err error) {
 	return nil
 }
 
-// needsToken reports whether the statement is refused without a token for the plan's
-// table i: not if it only adds rows that need none.
+// needsToken reports whether the statement needs a token for the plan's table i. A statement that only adds rows may
+// need none.
 func (e *Execution) needsToken(i int) bool {
 	if e.table(i).Optional {
 		return false
@@ -68,8 +67,8 @@ func (e *Execution) needsToken(i int) bool {
 	return false
 }
 
-// drop leaves no tokens: in Observe mode serials are also counted where the write
-// would have been refused for want of a token.
+// drop removes all tokens: in Observe mode a write increments serials even if it would be refused because it lacks a
+// token.
 func (h *heldTokens) drop() {
 	h.all, h.rows = nil, nil
 	clear(h.first)
@@ -87,7 +86,7 @@ func (h *heldTokens) of(i int) []Token {
 	return h.all[lo:hi]
 }
 
-// tableOf returns which of the plan's tables a token is for.
+// tableOf returns the index of the plan's table that a token is for.
 func (h *heldTokens) tableOf(token int) int {
 	i := max(0, len(h.first)-1)
 	for i > 0 && token < h.first[i] {
@@ -96,7 +95,7 @@ func (h *heldTokens) tableOf(token int) int {
 	return i
 }
 
-// addRows records, for each row to insert into a table, which of its tokens covers it.
+// addRows records, for each row to insert into a table, the table's token that covers the row.
 func (h *heldTokens) addRows(i, tables int, rows []int) {
 	if h.rows == nil {
 		h.rows = make([][]int, tables)
@@ -129,7 +128,7 @@ func (t *Table) value(token Token) rewrite.Token {
 	return rewrite.Token{Name: token.Name, Key: t.key(token), Value: token.Value}
 }
 
-// values returns the tokens with which the table's writes are compared.
+// values returns the table's tokens, for a rendering.
 func (t *Table) values(tokens []rewrite.Token) rewrite.TableValues {
 	return rewrite.TableValues{Tokens: tokens, Unfenced: len(tokens) == 0 && t.Rules.Fenced()}
 }

@@ -12,11 +12,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
-// followTx follows transactions that are begun and ended by statements: by one
-// that ended with err. In doubt a transaction is taken for open: the next savepoint
-// shows whether it is.
+// followTx records that query, which ended with err, may have begun or ended a transaction. In doubt a transaction
+// counts as open: the next savepoint shows whether it is.
 func (s *Conn) followTx(query string, err error) {
-	if basedriver.IsSkip(err) { // it comes again, prepared
+	if basedriver.IsSkip(err) { // database/sql sends the statement again, prepared
 		return
 	}
 	s.pending = s.pending || s.commitsSilently(query)
@@ -25,35 +24,34 @@ func (s *Conn) followTx(query string, err error) {
 		return
 	case err == nil:
 		s.inTx = lang.InTransaction(s.settings.profile.Dialect, query, s.inTx)
-	default: // how far it got isn't known
+	default: // some of the statements may not have been executed
 		s.inTx = s.inTx || s.changesTx(query)
 	}
-	s.guardedTx = s.guardedTx && s.inTx // the guarded statements of a transaction that a text has ended are settled
+	s.guardedTx = s.guardedTx && s.inTx // an ended transaction has no guarded statements
 	s.hold.on = s.hold.on && s.inTx
 }
 
-// mayChangeTx reports whether a text may begin or end a transaction. In doubt it does.
+// mayChangeTx reports whether query may begin or end a transaction. In doubt it returns true.
 func mayChangeTx(query string) bool {
 	word := session.FirstWord(query)
 	return word == "" || strings.IndexByte(query, ';') >= 0 ||
 		slices.ContainsFunc(txWords, func(w string) bool { return strings.EqualFold(w, word) })
 }
 
-// commitsSilently reports whether a text may commit the transaction of BeginTx without ending it for database/sql.
+// commitsSilently reports whether query may commit the transaction of BeginTx while database/sql takes it for open.
 func (s *Conn) commitsSilently(query string) bool {
 	return s.inTx && s.txContext.begun && s.settings.profile.Answers.EndsTx(session.FirstWord(query), query)
 }
 
 var txWords = []string{"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
 
-// followsTx reports whether transactions that statements begin and end have to be
-// followed: Observe mode sets savepoints in them.
+// followsTx reports whether transactions that statements begin and end must be tracked, because Observe mode sets
+// savepoints in them.
 func (s *Conn) followsTx() bool {
 	return s.settings.observes() && s.settings.profile.Session.ErrorEndsTx.Is()
 }
 
-// changesTx reports whether the statement begins or ends transactions that have to be
-// followed.
+// changesTx reports whether the statement begins or ends a tracked transaction.
 func (s *Conn) changesTx(query string) bool {
 	if !s.followsTx() {
 		return false
@@ -62,38 +60,36 @@ func (s *Conn) changesTx(query string) bool {
 	return lang.InTransaction(d, query, false) || !lang.InTransaction(d, query, true)
 }
 
-// A transaction is what is known of the one of a connection, whatever has begun it. The zero transaction is none.
+// A transaction is the known state of a connection's transaction, however it was begun. The zero value means none.
 type transaction struct {
-	inTx      bool  // it is open, as far as is known
-	guardedTx bool  // it has guarded statements
-	hold      hold  // of tokens
-	doomed    error // why it can't be committed, as far as is known
+	inTx      bool  // a transaction is open, as far as is known
+	guardedTx bool  // the transaction has guarded statements
+	hold      hold  // locked token names
+	doomed    error // why the transaction must roll back, as far as is known
 	txContext txContext
 }
 
-// txContext is what a transaction of BeginTx keeps of the context that began it, for statements with a context
-// that has none of its own. database/sql runs Tx.Exec, Tx.Query and the statements of Tx.Prepare
-// and Tx.Stmt with context.Background, and doesn't tell the driver which transaction they are of;
-// but a connection has one at a time.
+// txContext keeps values of the context of BeginTx for statements with a context that lacks them. database/sql runs
+// Tx.Exec, Tx.Query and the statements of Tx.Prepare and Tx.Stmt with context.Background, and doesn't tell the driver
+// the transaction of a statement. But a connection has only one transaction at a time.
 //
-// A serial isn't kept: it is of one row, and most transactions write several. Nor is a
-// Bypass, which has to be said for each statement.
+// A serial isn't kept, because a serial is for one row and most transactions write several rows. A Bypass isn't kept,
+// because each statement must have its own.
 type txContext struct {
 	begun  bool
 	tokens []Token
 	editor any
 
-	supplied map[string]int64 // the tokens that the source gave in it, by their names
+	supplied map[string]int64 // the source's tokens in the transaction, by name
 }
 
-// begun notes the context that has begun a transaction of the connection.
+// begun keeps the values of the context that began a transaction.
 func (s *Conn) begun(ctx context.Context) {
 	s.txContext = txContext{begun: true, tokens: TokensFrom(ctx), editor: ctx.Value(editorKey{})}
 }
 
-// context returns the context that a statement of the connection runs with: its own,
-// with the transaction's tokens if it carries none, and with the transaction's editor
-// if it has none.
+// context returns the context that a statement runs with: ctx, with the transaction's tokens if ctx carries no tokens,
+// and with the transaction's editor if ctx has no editor.
 func (s *Conn) context(ctx context.Context) context.Context {
 	if len(s.txContext.tokens) > 0 && len(TokensFrom(ctx)) == 0 {
 		ctx = WithTokens(ctx, s.txContext.tokens)
@@ -104,9 +100,8 @@ func (s *Conn) context(ctx context.Context) context.Context {
 	return ctx
 }
 
-// keepTerm keeps a transaction of BeginTx from going on under other tokens than it began with:
-// what it has read and decided under a lease that was lost must not be written under the
-// next one.
+// keepTerm refuses to continue a transaction of BeginTx under other tokens than before. A decision that was made under
+// a lost lease must not be written under the next lease.
 func (e *Execution) keepTerm(got []Token) error {
 	tx := &e.conn.txContext
 	if !tx.begun {
@@ -129,7 +124,7 @@ func (e *Execution) keepTerm(got []Token) error {
 	return nil
 }
 
-// changedTerm refuses a token in a transaction that has used another one of this name.
+// changedTerm returns the error of a token in a transaction that has used another value of this name.
 func (e *Execution) changedTerm(before, now Token) error {
 	t := e.table(max(0, e.find(func(t *Table) bool { return t.takes(now.Name) })))
 	if before.Value < now.Value {
@@ -139,16 +134,16 @@ func (e *Execution) changedTerm(before, now Token) error {
 		"return a lower token", now, before)
 }
 
-// FollowRollback notes that the server has rolled back the transaction that a statement, which
-// failed with err, stood in, and goes on without one.
+// FollowRollback records that the server rolled back the transaction of a statement that failed with err, and continues
+// without a transaction.
 func (s *Conn) FollowRollback(err error) {
 	if err != nil && s.inTx && s.settings.profile.Answers.CommitsAfter.Is() && dberr.IsRolledBack(err) {
 		s.doomed = &rolledBackTx{err}
 	}
 }
 
-// followRefusal notes that a guard has refused a statement with an error: a transaction that goes on behind it must not
-// be committed where the server leaks. One that a text has begun ends with its session.
+// followRefusal records that a guard refused a statement with err. If the server leaks, the open transaction must not
+// be committed. A transaction that a statement began ends with its session.
 func (s *Conn) followRefusal(ctx context.Context, err error) {
 	switch {
 	case !s.session.Leaks || s.doomed != nil:
@@ -159,14 +154,16 @@ func (s *Conn) followRefusal(ctx context.Context, err error) {
 	}
 }
 
-// textBegan reports whether a transaction is open that a text has begun, or the lack of autocommit. In doubt it is.
+// textBegan reports whether a transaction is open that a statement, or disabled autocommit, began. In doubt it returns
+// true.
 func (s *Conn) textBegan(ctx context.Context) bool {
 	rows, err := (*asking)(s).Query(ctx, "SELECT @@in_transaction")
 	return err != nil || len(rows) != 1 || rows[0][0] != "0"
 }
 
-// openTx is the error of a transaction that would begin in an open one. MySQL would commit the open transaction. Its
-// rollback, which database/sql sends some time after the end of its context, would end the second transaction.
+// openTx is the error of a transaction that would begin in an open one. MySQL would commit the open transaction.
+// database/sql sends the open transaction's rollback some time after its context has ended, and would roll back the
+// second transaction.
 type openTx struct{}
 
 func (openTx) Error() string {
@@ -174,10 +171,10 @@ func (openTx) Error() string {
 		"context has ended, database/sql is about to roll it back: begin again after a pause)"
 }
 
-// Temporary returns true: see [Retry].
+// Temporary returns true: see [Retryable].
 func (openTx) Temporary() bool { return true }
 
-// leakingTx is the error of what follows in a transaction that would leak.
+// leakingTx is the error of later statements in a transaction that would leak.
 type leakingTx struct{ err error }
 
 func (e *leakingTx) Error() string {
@@ -186,7 +183,7 @@ func (e *leakingTx) Error() string {
 }
 func (e *leakingTx) Unwrap() error { return e.err }
 
-// rolledBackTx is the error of what follows in a transaction that the server has rolled back.
+// rolledBackTx is the error of later statements in a transaction that the server has rolled back.
 type rolledBackTx struct{ err error }
 
 func (e *rolledBackTx) Error() string {
@@ -194,5 +191,5 @@ func (e *rolledBackTx) Error() string {
 }
 func (e *rolledBackTx) Unwrap() error { return e.err }
 
-// Temporary returns true: see [Retry].
+// Temporary returns true: see [Retryable].
 func (e *rolledBackTx) Temporary() bool { return true }
