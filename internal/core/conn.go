@@ -23,14 +23,15 @@ type Link interface {
 		ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
 	) (to basedriver.Rewritten, refused string, err error)
 
-	// Misplaces returns why the driver may write an argument into the SQL string where the argument ends a string literal,
-	// so that an unplanned statement follows; empty if the driver doesn't.
+	// Misplaces returns why the driver may write an argument into the SQL string where the argument ends a string
+	// literal, so that an unplanned statement follows; empty if the driver doesn't.
 	Misplaces(r Request, rows bool) string
 
 	// Keeps reports whether the adapter may cache the prepared statement. rows: the statement is a Query.
 	Keeps(query string, p *rewrite.Plan, rows bool) bool
 
-	// Follow drops the adapter's cached prepared statements if query, which is about to be sent, may change their meaning.
+	// Follow drops the adapter's cached prepared statements if query, which is about to be sent, may change their
+	// meaning.
 	Follow(query string)
 
 	// Follows reports whether Follow may drop statements for query.

@@ -127,7 +127,8 @@ func (e *Execution) reportSent(ctx context.Context, err error) {
 	if basedriver.IsSkip(err) {
 		return
 	}
-	// If the application gets one of sqlfence's errors, only Bypassed events are reported before the event with the error.
+	// If the application gets one of sqlfence's errors, only Bypassed events are reported before the event with the
+	// error.
 	err = e.conn.Explain(ctx, err)
 	failed := err != nil && e.registry.factory.Sentinel(err) != nil && !trusted.Is(ctx, e.read.Query)
 	for _, event := range e.told.events {

@@ -33,8 +33,8 @@ type Form struct {
 
 	Escapes lex.Escapes // see [Request.Escapes]
 
-	// Inputs is the number of the application's arguments if database/sql must check it, because the driver doesn't; else
-	// -1.
+	// Inputs is the number of the application's arguments if database/sql must check it, because the driver doesn't;
+	// else -1.
 	Inputs int
 }
 

@@ -44,7 +44,8 @@ type ErrorFactory interface {
 	Missing(m setuperr.Missing, err error) error
 	// Sentinel returns the sentinel that err is; nil for none.
 	Sentinel(err error) error
-	// Log writes an event to a log. times is the number of events that the record stands for, and 0 for the event alone.
+	// Log writes an event to a log. times is the number of events that the record stands for, and 0 for the event
+	// alone.
 	Log(ctx context.Context, l *slog.Logger, e Event, times int64)
 }
 

@@ -1,6 +1,6 @@
-// Package guard has what guards are described with. What one says in the SQL of a database is filled in by
-// the folders of internal/dialect, and asked for by package rewrite. What it finds in a statement, and what it
-// raises, is filled in by package rewrite, and asked for by internal/core.
+// Package guard has the types that describe guards. The folders of internal/dialect fill in a guard's SQL for each
+// database, and package rewrite uses it. Package rewrite fills in a guard's findings in a statement and its errors, and
+// internal/core uses them.
 package guard
 
 import (
@@ -8,145 +8,137 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// A Dialect is what the guard says in the SQL of one database. What follows from how the database is read, as its
-// grammar has it, is no fact here.
+// A Dialect describes the guard's SQL for one database. Facts that follow from the database's grammar are not repeated
+// here.
 type Dialect struct {
 	Facts
 	Texts
 	Ground
 	Search
 
-	// Unsealable says why no table can be sealed; empty where one can.
+	// Unsealable is why no table can be sealed; empty if tables can be sealed.
 	Unsealable string
 
-	// MaxInputs is how many arguments a statement may have, and MaxAdded how many values the guard may
-	// add as arguments, also before others with numbers: where there are more, the guard has constants.
+	// MaxInputs is the maximum number of a statement's arguments. MaxAdded is the maximum number of arguments that the
+	// guard may add, also before numbered arguments. Above it the guard uses constants.
 	MaxInputs, MaxAdded int
 
-	// DefiningTables have rows that are the definitions of tables, triggers and the like. They are in DefiningSchema,
-	// and another schema's table of such a name isn't one; without a DefiningSchema they are in every schema.
+	// DefiningTables have rows that define tables, triggers and the like. Only the tables in DefiningSchema count;
+	// without a DefiningSchema the tables in every schema do.
 	DefiningTables []string
 	DefiningSchema string
 
 	// RowNumbers are other names for a table's key.
 	RowNumbers []string
 
-	// KeyReturner is the function that returns its value, and has the statement return it as the last
-	// inserted key; empty for none.
+	// KeyReturner is the function that returns its argument, and makes the statement report it as the last inserted
+	// key; empty for none.
 	KeyReturner string
 
-	// RowCounter is the function that counts the rows as they are selected; empty without one.
+	// RowCounter is the function that counts rows during their selection; empty for none.
 	RowCounter string
 
-	// FoundCounter is the function that counts the rows of the last query, also of one inside of its own statement;
-	// empty without one.
+	// FoundCounter is the function that counts the rows of the last query, even of a subquery in the same statement;
+	// empty for none.
 	FoundCounter string
 
-	// LedgerCheck writes the condition that is true or raises: it compares a token with
-	// the newest one of its name.
+	// LedgerCheck writes the condition that compares a token with the newest token of its name. The condition is true
+	// or throws an error.
 	LedgerCheck func(w Writer, token int)
 
-	// LedgerFirst writes the condition that asks the ledger before the first row: the same, or,
-	// where that stands in WITH, one that raises for an older token alone.
+	// LedgerFirst writes the condition that checks the ledger before the first row: LedgerCheck's condition or, if
+	// LedgerCheck's stands in WITH, a condition that throws an error for an older token only.
 	LedgerFirst func(w Writer, token int)
 
-	// LedgerTail writes a clause behind the query of an INSERT that asks the ledger before the
-	// query's first row.
+	// LedgerTail writes a clause after the query of an INSERT that checks the ledger before the query's first row.
 	LedgerTail func(w Writer)
 
-	// ClaimsAtOnce is from how many claims on the guard of a row compares them as one argument, which is looked up by
-	// the condition that AmongClaims writes; 0 for never: it compares a list.
+	// ClaimsAtOnce is the number of claims from which a row's guard passes them as one argument, with the condition
+	// that AmongClaims writes. 0 means that the guard always compares a list.
 	ClaimsAtOnce int
 	AmongClaims  func(w Writer, of Lookup)
 
-	// SpellsKey writes a condition for a row that is taken over: a token with another value than the row's claim may
-	// name the row's key otherwise than the database prints it, as 01 names 1. It holds if the key's type takes the two
-	// for equal, and for types that the server can't compare without an error.
+	// SpellsKey writes a condition for a row that is claimed: a token with another value than the row's claim may spell
+	// the row's key differently, as 01 instead of 1. The condition holds if the key's type takes both for equal, and
+	// for types that the server can't compare without an error.
 	SpellsKey func(w Writer)
 
-	// ClaimsCheck is LedgerCheck where tokens are compared with the claims of rows: of all of the table's
-	// tokens. ClaimsFirst and ClaimsTail are LedgerFirst and LedgerTail.
+	// ClaimsCheck, ClaimsFirst and ClaimsTail are LedgerCheck, LedgerFirst and LedgerTail for tokens that are compared
+	// with the claims of rows. ClaimsCheck compares all of the table's tokens.
 	ClaimsCheck, ClaimsFirst, ClaimsTail func(w Writer)
 
-	// ProveDelete writes a condition that is always true and, as a side effect, proves the tokens
-	// of the statement's deletes to a sealed table, or [ProvenHere].
+	// ProveDelete writes a condition that is always true. Its side effect presents the tokens of the statement's
+	// deletes, or [ProvenHere], to a sealed table.
 	ProveDelete func(w Writer)
 }
 
-// ProvenHere is what a DELETE proves to a sealed table where its own condition has compared the claim of each row.
+// ProvenHere is what a DELETE presents to a sealed table if the DELETE's own condition has compared each row's claim.
 const ProvenHere = "="
 
-// Facts are how a database executes what a guard relies on.
+// Facts are the properties of a database's execution that guards depend on.
 type Facts struct {
-	// SetsInOrder: an expression of a SET list sees what those before it have
-	// assigned. The rows are checked before the first of them then, and what the rules
-	// assign stands behind the last. A column may be assigned twice, and be qualified.
+	// SetsInOrder: an expression of a SET list sees the assignments before it. Then the guard checks rows before the
+	// first assignment, and the rules assign columns after the last one. A column may be assigned twice, and be
+	// qualified.
 	SetsInOrder fact.Fact
 
-	// ReadsNewRow: a value of a row to insert reads the columns before it as
-	// they will be stored; those of a query don't. There a row's key is compared, which the
-	// database may change in silence.
+	// ReadsNewRow: a value of a row to insert reads the row's earlier columns as they will be stored. A query's values
+	// don't. The guard compares the key there, because the database may silently change the key.
 	ReadsNewRow fact.Fact
 
-	// ReadsWith: WITH begins a statement behind a bracket where a column
-	// of that name is used.
+	// ReadsWith: after a bracket, WITH begins a statement even if a column has that name.
 	ReadsWith fact.Fact
 
 	// SkipsLocked: SKIP LOCKED leaves rows out.
 	SkipsLocked fact.Fact
 
-	// WritesInWith: WITH may write rows. There the ledger's check stands in WITH before the statement, and
-	// else in the WHERE of each write.
+	// WritesInWith: WITH may write rows. Then the ledger's check stands in WITH before the statement, otherwise in the
+	// WHERE of each write.
 	WritesInWith fact.Fact
 
-	// ChecksBeyondLimit: a write with LIMIT is guarded by a condition, which may be
-	// evaluated for rows that the limit leaves out: it may be refused for one of them.
+	// ChecksBeyondLimit: the condition that guards a write with LIMIT may be evaluated for rows beyond the limit, so
+	// that such a row may cause a refusal.
 	ChecksBeyondLimit fact.Fact
 
-	// SortsAside: the rows of an UPDATE that are sorted may be written from a
-	// temporary table, if the statement has a subquery.
+	// SortsAside: an UPDATE with ORDER BY and a subquery may write its rows from a temporary table.
 	SortsAside fact.Fact
 
-	// FindsDatesByNull: IS NULL holds for other values than NULL as the condition of a
-	// query, and not elsewhere.
+	// FindsDatesByNull: IS NULL holds for some values other than NULL, but only in the condition of a query.
 	FindsDatesByNull fact.Fact
 
-	// LedgerInRow: of an INSERT, the ledger's check stands around a value of the first row,
-	// and else in a WHERE that the rows pass.
+	// LedgerInRow: the ledger's check of an INSERT encloses a value of the first row. Otherwise it stands in a WHERE
+	// that filters the rows.
 	LedgerInRow fact.Fact
 
-	// SeeksFirst: a condition isn't evaluated where an index has no row, though it
-	// has no column.
+	// SeeksFirst: a condition isn't evaluated if an index finds no row, even if the condition has no column.
 	SeeksFirst fact.Fact
 
-	// PlansMatch: a virtual table's plan evaluates MATCH, and a comparison of the column with its own name, which
-	// have another meaning inside of an expression.
+	// PlansMatch: the plan of a virtual table evaluates MATCH, and a comparison of the column with the table's name.
+	// Inside of an expression both have another meaning.
 	PlansMatch fact.Fact
 
-	// OwnLedgers: each schema has a ledger of its own, for its tables, and so it has the table of their claims.
+	// OwnLedgers: each schema has a separate ledger and a separate table of claims for its tables.
 	OwnLedgers fact.Fact
 }
 
-// Around is what stands before, between and behind expressions.
+// Around is the text before, between and after expressions.
 type Around struct{ Before, Between, Behind string }
 
-// Parts returns them one by one, and Ends the outer two.
+// Parts returns the three texts, and Ends the outer two.
 func (a *Around) Parts() (before, between, behind string) { return a.Before, a.Between, a.Behind }
 
 func (a *Around) Ends() (before, behind string) { return a.Before, a.Behind }
 
-// Texts are what stands around a guard's expressions.
+// Texts are the SQL texts around a guard's expressions.
 type Texts struct {
-	// Size makes a number that is never NULL, nor negative, of a column that stores a token. The
-	// lowest integer has none, and becomes the highest, above all tokens.
+	// Size makes a column that stores a token a number that is never NULL or negative. The lowest integer, which has no
+	// absolute value, becomes the highest integer, above all tokens.
 	Size Around
 
-	// KeyText makes text that is compared byte by byte of a column, whatever its type
-	// and collation.
+	// KeyText makes a column a text that is compared byte by byte, whatever the column's type and collation.
 	KeyText Around
 
-	// ClaimText makes one text of a key, as KeyText makes it, and an integer, with a colon between
-	// them. It is NULL for a key that is.
+	// ClaimText joins a key, as KeyText writes it, and an integer with a colon. The result is NULL if the key is NULL.
 	ClaimText Around
 
 	// Equal, Less and LessOrEqual compare two integers; neither is NULL.
@@ -158,20 +150,19 @@ type Texts struct {
 	// Unless returns the first of two integers, or NULL if they are equal.
 	Unless Around
 
-	// Assigns assigns an expression to a column, of an UPDATE only: what it writes is an
-	// error where a condition stands.
+	// Assigns assigns an expression to a column. Its text is valid only in an UPDATE, and an error in a condition.
 	Assigns Around
 
-	// NotInteger is a condition that holds for a column with another value than an
-	// integer or NULL; empty if there can't be any.
+	// NotInteger is a condition that holds for a column's value that is neither an integer nor NULL; empty if no such
+	// value exists.
 	NotInteger Around
 
-	// Assigned makes an integer of a value that the statement assigns to an integer
-	// column, as it is stored there, or of what the column has if the value is NULL. The
-	// column also gives an argument its type.
+	// Assigned makes an integer of a value that the statement assigns to an integer column, as the column will store
+	// it. If the value is NULL, Assigned uses the column's current value. The column also gives an argument its type.
 	Assigned Around
 
-	// Strict are the functions of these that take integers only: the database lacks one for another column.
+	// Strict are the functions in these texts that take integers only. For a column of another type the database
+	// reports a missing function.
 	Strict []string
 }
 
@@ -185,7 +176,7 @@ const (
 	LessOrEqual
 )
 
-// Compares returns what stands around two integers that are compared.
+// Compares returns the text around two integers for an operator.
 func (t *Texts) Compares(c Comparison) *Around {
 	switch c {
 	case Less:
@@ -196,29 +187,29 @@ func (t *Texts) Compares(c Comparison) *Around {
 	return &t.Equal
 }
 
-// A Ground is what guards rely on besides tables, which no statement may change.
+// A Ground holds the objects and settings, other than tables, that guards depend on and no statement may change.
 type Ground struct {
-	Code string // the language of functions, which may be dropped with all of them; empty for none
-	Home string // the schema in which tables are made by default; empty for none
+	Code string // language of the functions; dropping it drops the functions; empty for none
+	Home string // the default schema of new tables; empty for none
 
-	// Cascades: a schema is dropped with what is in it only by CASCADE.
+	// Cascades: only CASCADE drops a schema together with its objects.
 	Cascades fact.Fact
 
-	// Setting returns the name of a setting at a token, if it is one to be kept; nil for none. A read
-	// may change one only if it has one of the names; if there are none, in any way.
+	// Setting returns the name of a setting at a token, if the setting must not change; nil for none. Only a read with
+	// a name in Setters may change a setting; without Setters any read may.
 	Setting func(t *lex.Scanned, i int32) string
 	Setters []string
 
-	// Unseen returns why what stands at a token may change a setting that the text doesn't show; nil
-	// where nothing can. Argument returns the number of the argument that has the setting's name there; ok is false
-	// if none has.
+	// Unseen returns why the expression at a token may change a setting that the text doesn't show; nil if no
+	// expression can. Argument returns the number of the argument with the setting's name; ok is false if no argument
+	// has it.
 	Unseen   func(t *lex.Scanned, i int32) string
 	Argument func(t *lex.Scanned, i int32) (number int, ok bool)
 }
 
-// Search is what has a text read beside the names of tables, where some are registered.
+// Search lists the words, in addition to table names, that make a text worth reading if tables are registered.
 type Search struct {
-	Names     []string // wherever they stand
+	Names     []string // at any place
 	Words     []string
 	LockWords []string // where a table has locks
 }

@@ -2,63 +2,62 @@ package guard
 
 import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
-// A Verdict says what to do with a statement.
+// A Verdict is the decision about a statement.
 type Verdict string
 
 // The verdicts.
 const (
-	Pass   Verdict = "pass"   // it writes to no registered table; it is sent as it is
-	Guard  Verdict = "guard"  // it writes to one; it is sent with its guard
-	Refuse Verdict = "refuse" // it writes or may write to one in a way that can't be guarded
+	Pass   Verdict = "pass"   // the statement writes to no registered table, and is sent unchanged
+	Guard  Verdict = "guard"  // the statement writes to a registered table, and is sent with a guard
+	Refuse Verdict = "refuse" // the statement may write to a registered table in a way that can't be guarded
 )
 
-// A Refusal says why a statement can't be guarded. It is an error.
+// A Refusal is the error of a statement that can't be guarded.
 type Refusal struct {
 	Table  int    // index among the registered tables, or -1
-	Name   string // of the table where Table alone doesn't say it: of sqlfence's own, or covered by the pattern Table
+	Name   string // name of one of sqlfence's tables, or of a table that matches the pattern Table
 	Reason string // what is wrong and what to write instead
 	Offset int    // in bytes from the statement's start, or -1
 
-	// Ambiguous: it is read in several ways by settings of the session. Where these are known, the plan for them,
-	// by [Reading], is another one.
+	// Ambiguous: the statement's meaning depends on the session's settings. Known settings, by [Reading], give another
+	// plan.
 	Ambiguous bool
 }
 
 // Error returns the reason.
 func (r *Refusal) Error() string { return "rewrite: " + r.Reason }
 
-// A Variant says what a statement is planned for besides. Variants can be combined by |; the zero
-// Variant is none.
+// A Variant modifies a statement's plan. Variants can be combined by |; the zero Variant is none.
 type Variant uint8
 
-// The variants. The first two differ for tables with the rule alone.
+// The variants. The first two only matter for tables with the rule.
 const (
-	// Versioned: it is to be applied only to rows at one version, of tables with a serial column. An
-	// INSERT isn't concerned.
+	// Versioned: the statement applies only to rows at one version, in tables with a serial column. An INSERT isn't
+	// affected.
 	Versioned Variant = 1 << iota
 
-	// TakesOver: an UPDATE of a table with claims takes its rows over, also if it doesn't assign
-	// the column: then the guard adds 1 to it. So does an upsert where it updates. A DELETE is refused.
+	// TakesOver: an UPDATE of a table with claims claims its rows, and so does an upsert for rows that it updates. The
+	// guard adds 1 to the claim unless the statement assigns the column. A DELETE is refused.
 	TakesOver
 
-	// The bits from here on are how the session's settings have the text read: see [Reading].
+	// The higher bits hold how the session's settings have the text read: see [Reading].
 	reading
 
-	// Variants is how many combinations there are.
+	// Variants is the number of combinations.
 	Variants = reading << lex.EscapesBits
 )
 
-// Reading returns the variant for a session that is known to have backslashes escape there.
+// Reading returns the variant for a session with a known reading of string literals.
 func Reading(e lex.Escapes) Variant { return Variant(e) * reading }
 
-// Escapes returns how the text is read.
+// Escapes returns the reading of string literals in a Variant.
 func (v Variant) Escapes() lex.Escapes { return lex.Escapes(v / reading) }
 
 // A Target is one write to a registered table.
 type Target struct {
-	Table int // index among those that the statement writes to
+	Table int // index among the tables that the statement writes to
 
-	// Schema and Name are those of the table, normalised, as the statement has them; Schema is empty without one.
+	// Schema and Name are the table's, normalised, as in the statement. Schema is empty if the statement has none.
 	Schema, Name string
 
 	// Keys has the source of the value of the table's key column: one for each row of an INSERT,
@@ -66,29 +65,28 @@ type Target struct {
 	// tables without a key.
 	Keys []KeyValue
 
-	// AssignsKey reports whether an UPDATE or upsert assigns the key column. Its rows
-	// stay in their token's scope only if the table has a single token and the assigned
-	// key is that token's, which the caller has to check; the guard checks the old key.
-	// NewKeys has the source of each assigned value that isn't a row's of Keys.
+	// AssignsKey reports whether an UPDATE or upsert assigns the key column. The guard only checks the old key. The
+	// caller must check that the table has a single token and that the assigned key is the token's, so that the rows
+	// stay in the token's scope. NewKeys has the source of each assigned value that isn't a row's of Keys.
 	AssignsKey bool
 	NewKeys    []KeyValue
 
-	// OneKey reports whether the rows' keys don't show, so that Keys is nil, and each row's is
-	// compared with the token once it is stored. The caller has to refuse several tokens.
+	// OneKey reports whether the statement doesn't show the rows' keys. Keys is nil then, and each row's key is
+	// compared with the token after the row is stored. The caller must refuse several tokens.
 	OneKey bool
 
-	// Free reports whether the write needs no token: it can only add rows, to a table with
-	// new rows without tokens, or it adds rows or takes them over, of a table with claims.
+	// Free reports whether the write needs no token: it can only add rows to a table with new rows without tokens, or
+	// it adds or claims rows of a table with claims.
 	Free bool
 
-	// Changes reports whether the write changes existing rows: UPDATE, DELETE, or a
-	// MERGE with such an arm. It is false for an upsert, which may insert.
+	// Changes reports whether the write changes existing rows: UPDATE, DELETE, or a MERGE with such an arm. It is false
+	// for an upsert, because an upsert may insert.
 	Changes bool
 }
 
-// A KeyValue is the source of a row's key in a statement: the argument called Name or, if no
-// argument has a name, the one numbered Ordinal; or else a constant. It is Unknown if the statement
-// doesn't show the key, for a new row that needs no token.
+// A KeyValue is the source of a row's key in a statement: the argument called Name or, if no argument has a name, the
+// one numbered Ordinal; or else a constant. It is Unknown if the statement doesn't show the key of a new row that needs
+// no token.
 type KeyValue struct {
 	Unknown bool
 	Name    string // of a named argument, without its prefix; "" for none
@@ -96,7 +94,7 @@ type KeyValue struct {
 	Text    string // of a constant, where Name is "" and Ordinal is 0
 }
 
-// NoToken stands for the token of a new row that none covers.
+// NoToken stands for the token of a new row that no token covers.
 const NoToken = -1
 
 // A Lock names the columns of the lock that a person takes on a row to edit it.
@@ -106,11 +104,10 @@ type Lock struct {
 	Expiry string // the time at which it expires; NULL means that it has expired
 }
 
-// Claims are those of a table's rows, which the tokens of another table's writes are compared with, as
-// those of a ledger are with the newest ones issued: the key is the name of each, and the claim its
-// newest value. The names are normalised.
+// Claims names the columns of a table's claims, which the tokens of another table's writes are compared with. Key has
+// the name of each claim, and Claim its newest value, like a ledger's. The names are normalised.
 type Claims struct {
-	Schema string // empty for where the session finds the table; on SQLite for the written table's file
+	Schema string // empty for the search path; on SQLite for the written table's file
 	Name   string
 	Key    string
 	Claim  string

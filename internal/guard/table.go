@@ -2,51 +2,50 @@ package guard
 
 import "strings"
 
-// A Table says which table to guard and how.
+// A Table is a table to guard, with its rules.
 type Table struct {
 	Schema      string // normalised; empty means any schema
 	Name        string // normalised
 	FenceColumn string // column that stores the token of the row's last write; empty for none
 	Key         string // column that selects the row's token; empty for one token per table
 	Ledger      bool   // compare with fencing_tokens
-	SingleUse   bool   // refuse a token equal to the row's
+	SingleUse   bool   // refuse a token that equals the stored token
 
-	// UnfencedInserts lets a write that only adds rows run without a token (its target is Free then), also
-	// if the statement doesn't show the rows' keys. Their fence column is left to its default.
+	// UnfencedInserts lets a write that only adds rows run without a token (its target is Free then), even if the
+	// statement doesn't show the rows' keys. The new rows' fence column gets its default.
 	UnfencedInserts bool
 
-	// Sealed says that the database may refuse each write of the table that doesn't prove its
-	// token: the mark is written as the token's negative, or the claim as its own, which the database makes positive,
-	// and what deletes says the token besides. Unsealed values are without the proof.
+	// Sealed: the database may refuse each write of the table that presents no token. The guard assigns the negative
+	// token to the fence column, or the negative claim to the claim column, and the seal makes the value positive. A
+	// DELETE presents its token separately. Unsealed values don't present it.
 	Sealed bool
 
-	// Claim is the column of the row's generation, an integer that only rises; empty for none. It goes
-	// with Key, and besides with Sealed alone. An UPDATE that assigns the column takes its rows over: it needs
-	// no token, and raises unless it raises each row's; a token that names one of its rows is compared. So does
-	// any UPDATE that is planned to take over. Every
-	// other UPDATE and DELETE proves its rows' claims: each has the key of a token, and is of the
-	// generation that is the token's value. A new row needs no token.
+	// Claim is the column of the row's claim, an integer that only increases; empty for none. It goes with Key and,
+	// optionally, Sealed. An UPDATE that assigns the column, or is planned to claim, claims its rows: it needs no
+	// token, and throws an error unless it increases each row's claim. A token that names one of its rows is compared.
+	// Every other UPDATE and DELETE must present its rows' claims: each row has the key of a token, and the token's
+	// value as its claim. A new row needs no token.
 	Claim string
 
-	// ClaimOf has Ledger compare the tokens with the claims of another table's rows, by equality, instead of
-	// with fencing_tokens: each token's Key is a row's there. Without a Key of this table's, a write presents
-	// all of its tokens. Without a Name it is fencing_tokens.
+	// ClaimOf makes Ledger compare the tokens with the claims of another table's rows, by equality, instead of with
+	// fencing_tokens: each token's Key is a row's there. Without a Key of this table, a write presents all of its
+	// tokens. Without a Name, tokens are compared with fencing_tokens.
 	ClaimOf Claims
 
-	Serial string // column of the row's version, which every write raises; empty for none
+	Serial string // column of the row's version, which every write increments; empty for none
 
-	// SerialRequired refuses writes of existing rows unless their statement is versioned.
-	// The caller has to refuse statements that only write existing rows, by the Changes of
-	// their targets; an upsert raises if it would update.
+	// SerialRequired refuses writes of existing rows unless the statement is versioned. The caller must refuse
+	// statements that only write existing rows, by the Changes of their targets. An upsert throws an error if it would
+	// update.
 	SerialRequired bool
 
 	Lock Lock // columns of the lock that keeps others from editing a row; empty for none
 
-	// Pattern says that it stands for each table of Schema, or of any, that no other Table is. A written one has its
-	// rules by its own name; without a Schema, its schema is empty. Name tells of the pattern in errors.
+	// Pattern: the Table stands for each table of Schema, or of any schema, without a Table of its own. A written table
+	// gets these rules under its own name; its schema is empty if Schema is. Errors name the pattern by Name.
 	Pattern bool
 
-	// Exempt says that no pattern stands for the table. It has no rules, and its writes pass.
+	// Exempt: no pattern matches the table. The table has no rules, and its writes pass.
 	Exempt bool
 }
 
@@ -56,19 +55,19 @@ func (t *Table) Fenced() bool { return t.FenceColumn != "" || t.Ledger || t.Clai
 // FreesInserts reports whether a new row needs no token.
 func (t *Table) FreesInserts() bool { return t.UnfencedInserts || t.Claim != "" }
 
-// ClaimsOther reports whether writes to the table present another's claims.
+// ClaimsOther reports whether writes to the table present another table's claims.
 func (t *Table) ClaimsOther() bool { return t.ClaimOf != (Claims{}) }
 
 // Locks reports whether the table's rows may be locked.
 func (t *Table) Locks() bool { return t.Lock.By != "" }
 
-// Tokenless reports whether a rule of the table's has something to do without a token.
+// Tokenless reports whether a rule of the table works without a token.
 func (t *Table) Tokenless() bool { return t.Claim != "" || t.Serial != "" || t.Locks() }
 
-// FullName returns the table's name with its schema, if it has one.
+// FullName returns the table's name, qualified if Schema is set.
 func (t *Table) FullName() string { return strings.TrimPrefix(t.Schema+"."+t.Name, ".") }
 
-// Columns returns the columns that the table's rules are about, to be normalised.
+// Columns returns the columns of the table's rules. The caller may normalise them.
 func (t *Table) Columns() (columns []*string) {
 	for _, column := range []*string{&t.Key, &t.FenceColumn, &t.Claim, &t.Serial} {
 		if *column != "" {

@@ -1,7 +1,7 @@
 package guard
 
-// A Writer writes one rendering of a guarded statement. Its methods take one text each: several would have to be
-// allocated, as they go by an interface.
+// A Writer writes one rendering of a guarded statement. Each method takes one text, because several texts would be
+// allocated for a call through an interface.
 type Writer interface {
 	Write(sql string)
 	Int(n int64)
@@ -13,41 +13,41 @@ type Writer interface {
 	TypedName(token int)
 	TypedValue(token int)
 
-	// Tokens returns the first of the written table's tokens, and the one behind the last.
+	// Tokens returns the index range of the written table's tokens: lo is included, hi isn't.
 	Tokens() (lo, hi int)
 
-	// ProvenTokens writes them with commas between them, the highest first, or [ProvenHere], as the arguments of a
-	// function that joins texts.
+	// ProvenTokens writes the table's tokens, the highest first, or [ProvenHere], as the arguments of a function that
+	// joins texts.
 	ProvenTokens()
 
 	// Compare writes the comparison of a stored number with a token's value.
 	Compare(c Comparison, token int, stored string)
 
-	// Raise writes an expression that raises a marker with a detail, which is an expression, and RaiseCondition
-	// a condition that does: false if the raise should yield NULL.
+	// Raise writes an expression that throws a marker with a detail, which is an expression. RaiseCondition writes a
+	// condition that does the same, and is false if Raise's expression should yield NULL.
 	Raise(k Kind, token int, detail string)
 	RaiseCondition(k Kind, token int, detail string)
-	Nonce() string // of the markers
+	Nonce() string // the nonce of the markers
 
-	// Table is the name of the written table, and Schema its schema as a qualifier, or empty.
+	// Table returns the name of the written table, and Schema its schema as a qualifier, or empty.
 	Table() string
 	Schema() string
 
-	// Ledger is the ledger's table as the guard names it, and LedgerHome the schema, quoted, of the function that asks
-	// it; empty for guards that ask by themselves.
+	// Ledger returns the ledger's table as the guard names it. LedgerHome returns the quoted schema of the function
+	// that checks the ledger; empty if guards don't use the function.
 	Ledger() string
 	LedgerHome() string
 
-	// CheckLedger writes the condition that asks the ledger, and Item the name of the item of WITH that has a
-	// token's.
+	// CheckLedger writes the condition that checks the ledger. Item writes the name of the WITH item with the condition
+	// for a token.
 	CheckLedger()
 	Item(token int)
 
-	// AsksAlone reports whether no statement stands behind the question.
+	// AsksAlone reports whether the text is only the query of a guard, without a statement.
 	AsksAlone() bool
 
-	// Presented writes the tokens' claims, which are the names of a JSON object, and RowsText the text of the written
-	// row that is looked up in the object.
+	// Presented writes the tokens' claims as the names of a JSON object. RowsText writes the text of the written row to
+	// look up in the object.
 	Presented(of Lookup)
 	RowsText(of Lookup)
 
@@ -57,22 +57,22 @@ type Writer interface {
 	KeyText() string
 	Spelling(token int, s Spelling)
 
-	// Claimed returns the columns of the claims where their table is read, ClaimedRows writes the table and
-	// the condition for the rows that the tokens name, for a FROM, and CompareClaims the condition over these rows
-	// that is true or raises.
+	// Claimed returns the columns of the claims in their table. ClaimedRows writes, for a FROM, the table and the
+	// condition for the rows that the tokens name. CompareClaims writes the condition over these rows that is true or
+	// throws an error.
 	Claimed() ClaimColumns
 	ClaimedRows()
 	CompareClaims(row ClaimColumns)
 }
 
-// A Lookup says what a guard looks up among the claims that a context presents.
+// A Lookup is the kind of text that a guard looks up among a context's claims.
 type Lookup uint8
 
 // The lookups.
 const (
-	OfClaim      Lookup = iota // the row's claim, its key and generation as [Texts.ClaimText]
-	OfTakenClaim               // the same for a row that is taken over: the object has the keys as well
-	OfTakenKey                 // the key of such a row, with a colon behind it
+	OfClaim      Lookup = iota // the row's key and claim as [Texts.ClaimText]
+	OfTakenClaim               // the same for a row that is claimed: the object also has the keys
+	OfTakenKey                 // the key of a row that is claimed, followed by a colon
 )
 
 // A Spelling is a way to write a key.
@@ -83,12 +83,12 @@ const (
 	Number Spelling = iota // a number, without leading zeros and the like
 	UUID                   // a UUID in lower case, with its hyphens
 	ASCII                  // a text of ASCII characters alone
-	Wide                   // a text with others
+	Wide                   // a text with other characters
 )
 
-// ClaimColumns are columns of the table that has the claims as expressions: the key as text, and the claim, which
-// is never NULL.
+// ClaimColumns are expressions for columns of the table that has the claims: the key as text, and the claim, which is
+// never NULL.
 type ClaimColumns struct{ Key, Claim string }
 
-// ClaimedTable is what that table is called in the question.
+// ClaimedTable is the alias of the table with the claims in the guard's query.
 const ClaimedTable = "sqlfence_claimed"

@@ -5,22 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// A Database is what the connections of one pool know together: what is there in the database. It
-// is safe for concurrent use, and the zero value knows nothing.
+// A Database caches facts about the objects in a database for the connections of one pool. It is safe for concurrent
+// use. The zero value is empty.
 type Database struct {
-	seals      sync.Map    // of Name to whether the table is sealed
-	sealsKnown atomic.Bool // of all tables
-	unique     sync.Map    // of Name to the table's *UniqueKeys
-	wide       sync.Map    // of Name, of a table without a narrow column
+	seals      sync.Map    // maps a Name to whether the table is sealed
+	sealsKnown atomic.Bool // the seals of all tables are known
+	unique     sync.Map    // maps a Name to the table's *UniqueKeys
+	wide       sync.Map    // set of Names of tables without a narrow column
 
-	function atomic.Pointer[string] // the schema of the ledger's function; nil if it isn't known to be there
-	last     atomic.Pointer[string] // where it was known to be last; nil if it never was
+	function atomic.Pointer[string] // schema of the ledger's function; nil if unknown
+	last     atomic.Pointer[string] // last known schema of the function; nil if none
 
 	home home
 }
 
-// Function returns the schema of the function that asks the ledger; empty if it isn't known to
-// be there.
+// Function returns the schema of the function that checks the ledger; empty if unknown.
 func (d *Database) Function() string {
 	if schema := d.function.Load(); schema != nil {
 		return *schema
@@ -28,17 +27,17 @@ func (d *Database) Function() string {
 	return ""
 }
 
-// IsSealed reports whether a table is known to be sealed. In doubt it isn't: a sealed table
-// refuses what is written to another, but one without a seal would store a negative mark.
+// IsSealed reports whether a table is known to be sealed. In doubt it returns false: a seal refuses a write for an
+// unsealed table, but a table without a seal would store a negative token.
 func (d *Database) IsSealed(name Name) bool {
 	sealed, known := d.seals.Load(name)
 	return known && sealed.(bool)
 }
 
-// Seal notes whether a table is sealed.
+// Seal records whether a table is sealed.
 func (d *Database) Seal(name Name, sealed bool) { d.seals.Store(name, sealed) }
 
-// learn notes what a connection was answered.
+// learn stores the facts that a connection has read.
 func (d *Database) learn(w *Wanted) {
 	if w.Function && w.Schema != "" {
 		d.function.Store(&w.Schema)

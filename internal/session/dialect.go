@@ -10,75 +10,73 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Dialect is how the server of one database is asked.
+// A Dialect holds the queries for the facts of one kind of database.
 type Dialect struct {
 	Text sqltext.Dialect
 
-	// Canary is a statement that has to raise the mark, by [Raising], in the shape of a guard, and with facts
-	// behind it. It reads no table of the application's, and takes no lock. Where an error ends the
-	// transaction that it occurs in, it raises in an open one only if inTx is set.
+	// Canary is a statement that must throw the mark, by [Raising], in the shape of a guard, and with facts after the
+	// mark. It reads none of the application's tables, and takes no lock. If an error ends its transaction, Canary
+	// throws in an open transaction only if inTx is set.
 	Canary func(w *Wanted, inTx bool) string
 
-	// ReadProof reads what stands behind the mark.
+	// ReadProof reads the facts after the mark.
 	ReadProof func(w *Wanted, detail string) error
 
 	// Settings is a query for the facts of the server and its session that aren't in the proof; empty for none.
-	// Questions returns others for what is wanted and isn't in the proof; none where there is nothing to ask.
+	// Questions returns further queries for wanted facts that aren't in the proof; none if no fact is missing.
 	Settings  string
 	Questions func(w *Wanted) []string
 
-	// Read reads a row of their answers.
+	// Read reads a row of a result of Settings or Questions.
 	Read func(w *Wanted, row []string)
 
-	// Strings is a query for how the session has strings read, and ReadStrings reads its answer, where that isn't among
-	// the facts.
+	// Strings is a query for the session's reading of string literals, and ReadStrings reads the result; empty if the
+	// facts have the reading.
 	Strings     string
 	ReadStrings func(rows [][]string) lex.Escapes
 
-	// Unique is how a statement asks for a table's unique keys; nil where it can't.
+	// Unique holds the queries for a table's unique keys; nil if a guard doesn't use them.
 	Unique *Unique
 
 	// Columns returns a query for the names of a table's columns and their types. Narrow reports whether a column of a
-	// type can't store each token, so that it matters whether the session Clips; nil where none ever does.
+	// type can't store every token, so that it matters whether the session Clips; nil if no session clips.
 	Columns func(Name) string
 	Narrow  func(columnType string) bool
 
-	// Unalterable is a query for what to do where a relation lacks a column and is none that ALTER TABLE adds one to,
-	// such as a virtual table; it has no row for another one. It is nil where there are none.
+	// Unalterable is a query for the remedy if a relation lacks a column that ALTER TABLE can't add, as a virtual
+	// table's. It returns no row for another relation. It is nil if all relations can be altered.
 	Unalterable func(Name) string
 
-	// NoInteger is a query for the type of a column that isn't an integer's; it has no row for one that is. It is nil
-	// where a guard raises for such a column.
+	// NoInteger is a query for the type of a column if the type isn't an integer's; no row for an integer column. It is
+	// nil if a guard throws an error for such a column.
 	NoInteger func(table Name, column string) string
 
 	// Prepared is a query for the names and texts of the session's prepared statements, which SQL's EXECUTE runs by
 	// name; empty where the server lists none.
 	Prepared string
 
-	// Version is a query for what the server says of itself.
+	// Version is a query for the server's version string.
 	Version string
 
-	// Standby is an expression: whether the server that evaluates it takes no writes, and may be behind the one
-	// that does.
+	// Standby is a boolean expression. It is true on a server that takes no writes and may lag behind the primary.
 	Standby string
 
-	// Others are servers that speak the same protocol, and have locks or an isolation of their own. Itself is how
-	// the database's own code says its version, also as others package and host it; nil where it is no server. What
-	// says another one is refused by the name in it.
+	// Others are servers with the same protocol but with different locks or isolation. Itself matches the version of
+	// the database's own code, also if others package and host it; nil without a server. A version that Itself doesn't
+	// match is refused by the name in the version.
 	Others []Server
 	Itself *regexp.Regexp
 
-	ErrorEndsTx fact.Fact // an error ends the transaction that it occurs in
+	ErrorEndsTx fact.Fact // an error ends its transaction
 	HasSettings fact.Fact // a statement can change one of the facts
-	HasCharset  fact.Fact // the connection's encoding is one of these
-	HasCounts   fact.Fact // a session may have each write return a row
+	HasCharset  fact.Fact // the connection's encoding is such a fact
+	HasCounts   fact.Fact // a session may make each write return a row
 }
 
 // A Server is known by a word in its version or its comment, in small letters.
 type Server struct{ Word, Name string }
 
-// unlike returns the name of the server, by its facts, if guards aren't known to hold on it; else the
-// empty text.
+// unlike returns the server's name, by its facts, if guards aren't known to hold on the server; else the empty string.
 func (d *Dialect) unlike(f *Facts) string {
 	for _, s := range d.Others {
 		if s.Name == f.Known {
@@ -96,8 +94,8 @@ func (d *Dialect) unlike(f *Facts) string {
 	return build(f.Version)
 }
 
-// build returns the name that a version has for the build of another's code: "PostgreSQL 18.4 (IvorySQL 5.4) on
-// …" and "8.0.30-Other-v1"; all of it if it has none.
+// build returns the name of a derived product in a version string, as in "PostgreSQL 18.4 (IvorySQL 5.4) on …" and
+// "8.0.30-Other-v1"; the whole string if it has no name.
 func build(version string) string {
 	made, _, _ := strings.Cut(version, " on ")
 	made, _, _ = strings.Cut(made, ", compiled by ")
@@ -111,24 +109,24 @@ func build(version string) string {
 
 var buildName = regexp.MustCompile(`(?:^|[ (-])([A-Za-z][A-Za-z_]*[A-Za-z])`)
 
-// Wanted is what is asked for, and what was answered.
+// Wanted is a request for facts, with the responses.
 type Wanted struct {
 	Server   bool
-	Counts   bool   // whether writes return them, too
+	Counts   bool   // whether writes return counts
 	Home     string // the schema of the ledger, as in Wants
 	Function bool
-	Sealed   []Name // of those that may be, what nothing is known about
-	Read     Names  // of what may be a view
+	Sealed   []Name // tables that may be sealed, and aren't known
+	Read     Names  // tables with names that may stand for a view
 
-	Unlogged bool // just now: the server keeps no binary log
+	Unlogged bool // response: the server keeps no binary log
 
-	Proven bool // just now: the proof has been read
+	Proven bool // response: the proof has been read
 	Facts  Facts
-	Schema string       // of the function
-	found  map[int]bool // which of the tables are sealed
+	Schema string       // the function's schema
+	found  map[int]bool // indexes of the sealed tables
 }
 
-// FoundSeal notes that the table with this index, among those that were asked for, is sealed.
+// FoundSeal records that the wanted table with this index is sealed.
 func (w *Wanted) FoundSeal(index int) {
 	if w.found == nil {
 		w.found = make(map[int]bool)
@@ -136,7 +134,7 @@ func (w *Wanted) FoundSeal(index int) {
 	w.found[index] = true
 }
 
-// EachSeal returns a query with a query for each table that may be sealed, by its index; empty for none.
+// EachSeal joins a query for each table that may be sealed, by the table's index; empty without tables.
 func (w *Wanted) EachSeal(query func(index string, name Name) string) string {
 	queries := make([]string, len(w.Sealed))
 	for i, name := range w.Sealed {
@@ -145,16 +143,16 @@ func (w *Wanted) EachSeal(query func(index string, name Name) string) string {
 	return strings.Join(queries, " UNION ALL ")
 }
 
-// A standby answers by what it has replayed so far, without an error. Behind a proxy each statement may be another
-// server's. So what reads in order to decide asks in the same statement who answers.
+// A standby answers from replayed data, without an error. A proxy may send each statement to another server. So a query
+// for a decision also checks, in the same statement, which server answers.
 
-// Front is how many columns Deciding puts in front.
+// Front is the number of columns that Deciding adds at the front.
 const Front = 3
 
-// Deciding returns a query with columns in front: whether the server that has answered may be behind the one that takes
-// writes; whether the query has a row, without which all others are NULL; and one that isn't NULL if it has. Its own
-// columns need different names. pgpool sends such a query to the primary, as what asks for a standby may change
-// from one time to the next.
+// Deciding returns query with columns at the front: whether the answering server may lag behind the primary, whether
+// query has a row, and a column that isn't NULL if query has a row. Without a row all further columns are NULL. The
+// columns of query need different names. pgpool sends the result to the primary, because a standby expression may
+// change its value.
 func (d *Dialect) Deciding(query string) string {
 	return sqltext.Whole(d.Text, "SELECT "+d.Standby+", d.found IS NOT NULL, d.* FROM (SELECT 1 AS one) AS s "+
 		"LEFT JOIN (SELECT 1 AS found, q.* FROM ("+query+") AS q) AS d ON 1 = 1")

@@ -6,18 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// A session may be told to find names in another schema, and finds another ledger there. Without a schema by the
-// options, a pool has the ledger that its sessions find in the beginning. A session that may have moved is asked before
-// each statement that needs the ledger, since a transaction's end may move it back.
+// A setting may make a session find names in another schema, and so another ledger. Without a schema in the options, a
+// pool's ledger is the one that its sessions find at first. A session that may have moved is queried before each
+// statement that needs the ledger, because a transaction's end may move the session back.
 
-// A home is the schema in which a pool's sessions find the ledger; nil while that isn't known, and empty for none.
+// A home is the schema in which a pool's sessions find the ledger; nil if unknown, and empty without a ledger.
 type home struct{ schema atomic.Pointer[string] }
 
-// A Moved is the error of a session that finds another ledger than the sessions of its pool did in the
-// beginning.
+// A Moved is the error of a session that finds another ledger than the pool's sessions found at first.
 type Moved struct {
-	Found string // where it finds one
-	Was   string // where the pool's is
+	Found string // the schema of the session's ledger
+	Was   string // the schema of the pool's ledger
 }
 
 func (m *Moved) Error() string {
@@ -27,22 +26,22 @@ func (m *Moved) Error() string {
 		"schema a pool of its own; if the schema was renamed, open the pool anew", m.Found, m.Was)
 }
 
-// findsLedger reports whether the session finds the ledger by itself.
+// findsLedger reports whether the session's search path finds the ledger.
 func (s *Session) findsLedger() bool { return s.wants.Ledger && s.wants.Schema == "" }
 
-// MayMove reports whether a statement may have the session find another ledger.
+// MayMove reports whether a statement may make the session find another ledger.
 func (s *Session) MayMove(query string) bool { return s.findsLedger() && s.mayStray(query) }
 
-// mayStray reports whether a statement may have the session find names in another schema, where that matters.
+// mayStray reports whether a statement may make the session find names in another schema, if guards depend on names.
 func (s *Session) mayStray(query string) bool {
 	return (s.findsLedger() || s.wants.Read.Any()) && s.dialect.Text.MayMove(query, Changes(query))
 }
 
-// MayHaveMoved reports whether the session may find another ledger than in the beginning.
+// MayHaveMoved reports whether the session may find another ledger than at first.
 func (s *Session) MayHaveMoved() bool { return s.strayed && s.findsLedger() }
 
-// leave notes that a statement which is about to be sent may move the session, and asks where its ledger is now, if
-// no session of the pool has. Without an answer the pool's ledger isn't known.
+// leave records that a statement which is about to be sent may move the session. First it queries the ledger's schema,
+// if no session of the pool has. If the query fails, the pool's ledger stays unknown.
 func (s *Session) leave(ctx context.Context, c Conn) {
 	if s.strayed {
 		return
@@ -55,7 +54,7 @@ func (s *Session) leave(ctx context.Context, c Conn) {
 	s.strayed = true
 }
 
-// findLedger asks in which schema the session finds the ledger.
+// findLedger queries the schema in which the session finds the ledger.
 func (s *Session) findLedger(ctx context.Context, c Conn) (string, error) {
 	rows, err := c.Query(ctx, s.dialect.Text.Facts().FindOwnHome)
 	if err != nil || len(rows) == 0 {
@@ -64,8 +63,8 @@ func (s *Session) findLedger(ctx context.Context, c Conn) (string, error) {
 	return rows[0][0], nil
 }
 
-// CheckHome returns a [*Moved] if the session finds another ledger than the pool's; another error is that of the
-// question. Without a ledger it is nil: the statement itself fails.
+// CheckHome returns a [*Moved] if the session finds another ledger than the pool's, or the query's error. Without a
+// ledger it returns nil, because the statement itself fails.
 func (s *Session) CheckHome(ctx context.Context, c Conn) error {
 	if !s.MayHaveMoved() {
 		return nil
@@ -78,7 +77,7 @@ func (s *Session) CheckHome(ctx context.Context, c Conn) error {
 		return nil
 	}
 	home := &s.database.home.schema
-	if was := home.Load(); was != nil && *was == "" { // there was none to write by
+	if was := home.Load(); was != nil && *was == "" { // the pool had no ledger
 		home.CompareAndSwap(was, &found)
 	}
 	switch was := home.Load(); {

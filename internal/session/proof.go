@@ -10,18 +10,17 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A guard is worth what its raise is worth: a server that folds the expression, or gives a value
-// where it should fail, applies every stale write. So each connection has to fail a statement with
-// the same expression first, and with the code and the text of a raise. Its dialect says which server it
-// should be; the proof says what it does.
+// A guard depends on its error: a server that folds the expression, or returns a value instead of failing, applies
+// every stale write. So each connection must first fail a statement with the same expression, and with the code and the
+// text of a guard's error. The dialect names the expected server; the probe verifies how the server behaves.
 
-// A Refusal is why nothing that is guarded is written on a server.
+// A Refusal is why guarded writes are refused on a server.
 type Refusal struct {
-	Server  string // its name, if guards aren't known to hold on it
-	Version string // what it says of itself; empty if it says nothing
+	Server  string // its name, if guards aren't known to hold there
+	Version string // its version string; empty if unknown
 
-	Unproven bool  // it didn't raise what a guard raises
-	Err      error // what it answered instead; nil if it raised nothing
+	Unproven bool  // it didn't throw a guard's error
+	Err      error // the error that it returned instead; nil for none
 }
 
 func (r *Refusal) Error() string {
@@ -37,23 +36,23 @@ func (r *Refusal) Error() string {
 		r.Server, r.Version)
 }
 
-// Unwrap returns what the server answered instead.
+// Unwrap returns the error that the server returned instead.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// mark begins what is raised. Its halves stand apart in the statement, so that an error which
-// quotes the statement isn't taken for one that it has raised.
+// mark begins the thrown error's text. The statement contains the halves of mark separately, so that an error that
+// quotes the statement isn't taken for the thrown error.
 var mark = sqltext.NewMark("server")
 
-// Raising is an expression that raises the mark, with a detail behind it.
+// Raising returns an expression that throws an error with the mark followed by detail.
 func Raising(d sqltext.Dialect, detail string) string {
 	half := len(mark) / 2
 	return sqltext.Raise(d, d.Text(mark[:half]), d.Text(mark[half:]), detail)
 }
 
-// IsCanary reports whether a statement is one that has to raise.
+// IsCanary reports whether a statement is a canary, which must throw an error.
 func IsCanary(query string) bool { return strings.Contains(query, mark[len(mark)/2:]) }
 
-// prove has the server raise, and reads what that says.
+// prove makes the server throw a guard's error, and reads the facts in it.
 func (s *Session) prove(ctx context.Context, c Conn, m Moment, w *Wanted) error {
 	raised, err := s.raise(ctx, c, m, w)
 	if err != nil {
@@ -68,13 +67,13 @@ func (s *Session) prove(ctx context.Context, c Conn, m Moment, w *Wanted) error 
 	}
 	version, err := s.version(ctx, c, m)
 	if err != nil && raised != nil && (!isAnswer(ctx, err) || isSame(err, raised)) {
-		return raised // it is about any statement, as on a standby in serializable mode
+		return raised // each statement fails with it, as on a standby in serializable mode
 	}
 	return &Refusal{Unproven: true, Err: raised, Version: version}
 }
 
-// raise has the server raise. Where that would end a transaction, one may be open that isn't known of, and one
-// that is believed to be open may have ended.
+// raise makes the server throw the canary's error. If the error would end a transaction, raise considers that an
+// unknown transaction may be open, and that a known one may have ended.
 func (s *Session) raise(ctx context.Context, c Conn, m Moment, w *Wanted) (raised, err error) {
 	ends := s.dialect.ErrorEndsTx.Is()
 	inTx := func() (open bool, err error) {
@@ -91,7 +90,7 @@ func (s *Session) raise(ctx context.Context, c Conn, m Moment, w *Wanted) (raise
 	return raised, err
 }
 
-// version asks the server what it says of itself.
+// version queries the server's version string.
 func (s *Session) version(ctx context.Context, c Conn, m Moment) (version string, err error) {
 	var rows [][]string
 	ask := func() { rows, err = c.Query(ctx, s.dialect.Version) }
@@ -99,7 +98,7 @@ func (s *Session) version(ctx context.Context, c Conn, m Moment) (version string
 	if m.InTx && s.dialect.ErrorEndsTx.Is() {
 		var lost error
 		if open, lost = behindSavepoint(ctx, c, ask); lost != nil {
-			return "", lost // nothing more can be asked
+			return "", lost // no further query can be sent
 		}
 	}
 	if !open {
@@ -111,7 +110,7 @@ func (s *Session) version(ctx context.Context, c Conn, m Moment) (version string
 	return version, err
 }
 
-// behindSavepoint does what may fail so that a transaction lives on, if one is open.
+// behindSavepoint calls do after a savepoint if a transaction is open, so that an error in do doesn't end it.
 func behindSavepoint(ctx context.Context, c Conn, do func()) (open bool, err error) {
 	switch err := c.Exec(ctx, "SAVEPOINT sqlfence_server"); {
 	case dberr.SQLState(err) == dberr.NoActiveTransaction:
@@ -128,8 +127,8 @@ func behindSavepoint(ctx context.Context, c Conn, do func()) (open bool, err err
 	return true, nil
 }
 
-// proves reports whether err is what [Raising] raises, and returns the text behind the mark. An error that quotes the
-// statement beside it proves nothing: every other error of a guarded statement would quote the guard's mark.
+// proves reports whether err is the error of [Raising], and returns the text after the mark. An error that also quotes
+// the statement proves nothing: any other error of a guarded statement would then quote the guard's mark.
 func proves(d *Dialect, err error) (detail string, ok bool) {
 	if err == nil {
 		return "", false
@@ -140,22 +139,22 @@ func proves(d *Dialect, err error) (detail string, ok bool) {
 	return detail, ok && found && !quotes
 }
 
-// isAnswer reports whether an error that proves nothing is the server's answer, rather than about what is going on
-// around it.
+// isAnswer reports whether an error that proves nothing is the server's response to the statement, rather than caused
+// by the context, the connection or the transaction.
 func isAnswer(ctx context.Context, err error) bool {
 	return (dberr.SQLState(err) != "" || isResult(err)) && ctx.Err() == nil && !dberr.IsPassing(err) &&
 		!dberr.IsSessionEnd(err) && dberr.SQLState(err) != dberr.InFailedTransaction
 }
 
-// isResult reports whether an error is a result of SQLite's, and not that another connection has the file.
+// isResult reports whether an error is a result code of SQLite other than a busy file.
 func isResult(err error) bool {
 	_, ok := dberr.SQLiteCode(err)
 	return ok && !dberr.IsBusy(err)
 }
 
-// isSame reports whether the server has answered two statements with the same error. One that has no version answers
-// each with what is wrong in it.
+// isSame reports whether two statements failed with the same error. A server without the version query returns a
+// different error for each statement.
 func isSame(a, b error) bool { return dberr.SQLState(a) == dberr.SQLState(b) && a.Error() == b.Error() }
 
-// ErrNoFacts is the error of a ReadProof.
+// ErrNoFacts is the error of a ReadProof that can't read the facts.
 var ErrNoFacts = errors.New("sqlfence: the server's answer can't be read")

@@ -1,6 +1,6 @@
-// Package session keeps what a connection knows of its server and of its session: that the server
-// raises what guards raise, and facts that guards rely on, which no statement's text shows. They are
-// asked for in one place, before the first guarded write of a connection, and forgotten in one.
+// Package session keeps the facts that a connection knows about its server and its session: that the server throws
+// guards' errors, and capabilities and settings that guards rely on and no statement's text shows. One place queries
+// the facts before a connection's first guarded write, and one place forgets them.
 package session
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// A Conn is a connection of the base driver's.
+// A Conn is a connection of the base driver.
 type Conn interface {
 	// Query sends a query without arguments, and returns its rows. NULL is the empty text.
 	Query(ctx context.Context, query string) ([][]string, error)
@@ -22,105 +22,101 @@ type Conn interface {
 	Exec(ctx context.Context, query string) error
 }
 
-// Wants are what a fenced database needs to know beside the facts of every server.
+// Wants are the facts that a fenced database needs in addition to each server's facts.
 type Wants struct {
-	Schema   string   // of the ledger by the options; empty for where the session finds it
-	Ledger   bool     // some table is compared with the ledger: where it is, and which function asks it
+	Schema   string   // ledger's schema by the options; empty for the search path's
+	Ledger   bool     // some table is compared with the ledger
 	Sealed   []Name   // the tables that may be sealed
-	Untested []string // the names of servers that the application takes the risk of
-	Nothing  bool     // there is no server, but a mock
+	Untested []string // names of servers that the application accepts untested
+	Nothing  bool     // the server is a mock
 
-	Read Names // of the tables with columns that guards read
+	Read Names // tables with columns that guards read
 }
 
-// A Name is a table's name as the database stores it; Schema is empty for the one that the
-// session finds by itself.
+// A Name is a table's name as the database stores it. An empty Schema means the session's search path.
 type Name struct{ Schema, Table string }
 
-// A Session is what one connection knows. Like the connection, one goroutine at a time uses it.
+// A Session holds the facts that one connection knows. Only one goroutine may use a Session at a time.
 type Session struct {
-	// Facts are what the server has answered; those of nothing if it wasn't asked.
+	// Facts are read from the server; the zero value before the first query.
 	Facts
 
 	dialect  *Dialect
 	database *Database
 	wants    *Wants
-	looks    bool // for the ledger's function
-	proven   bool // that it raises
-	asked    bool // for the facts
-	counted  bool // whether writes return counts is one of them
-	changed  bool // the session may have, since it was asked
-	strayed  bool // the session may find names elsewhere than in the beginning
+	looks    bool // guards use the ledger's function
+	proven   bool // the server throws guards' errors
+	asked    bool // the facts are known
+	counted  bool // the facts include ReturnsCounts
+	changed  bool // the session may have changed since the query
+	strayed  bool // the session may find names in another schema than at first
 	refusal  error
 }
 
-// Facts are those of a server and a session. The zero value is that nothing stands in the way of
-// a guard.
+// Facts are capabilities of a server and settings of a session. The zero value hinders no guard.
 type Facts struct {
-	// Version is what the server says of itself, and Comment what its makers do, or an extension that makes another
-	// server of it.
+	// Version is the server's version string. Comment is the vendor's, or an extension that turns the server into
+	// another product.
 	Version, Comment string
 
-	// Apart says where alone the lock of a row that isn't written holds off who changes that row, and why this isn't
-	// there; empty where it holds them off.
+	// Apart is the condition under which a lock of an unwritten row blocks changes of that row, and why the server
+	// doesn't meet the condition; empty if such a lock blocks changes.
 	Apart string
 
-	// Leaks: in a transaction that goes on behind a statement which has failed, the other servers get what had been
-	// changed by its rows that have triggers.
+	// Leaks: if a transaction continues after a failed statement, the other servers get the changes of the statement's
+	// rows that have triggers.
 	Leaks bool
 
-	// Known is the name of one of the Others that guards are known to hold on. Unfit is why they don't hold there by
-	// what the session has set; empty where they do.
+	// Known is the name of a server in Others if guards are known to hold there. Unfit is why guards don't hold there
+	// with the session's settings; empty if guards hold.
 	Known, Unfit string
 
-	// Standby: it takes no writes, and may be behind the server that does.
+	// Standby: the server takes no writes, and may lag behind the primary.
 	Standby bool
 
-	// Escapes is how the session has strings read.
+	// Escapes is how the session's settings have the server read string literals.
 	Escapes lex.Escapes
 
-	// AssignsAtOnce: the columns of a SET list get their values all at once, so that one which is
-	// assigned twice doesn't get its last value.
+	// AssignsAtOnce: the columns of a SET list get their values at once, so that a column with two assignments doesn't
+	// get the last value.
 	AssignsAtOnce bool
 
-	// AssignsUnseen: what stands in the SET list of an UPDATE sees the row as it was, and nothing that the list has
-	// assigned.
+	// AssignsUnseen: an expression in the SET list of an UPDATE sees the old row, and no assignment of the list.
 	AssignsUnseen bool
 
-	// Clips: the highest number of a column's type is stored in the place of a higher one.
+	// Clips: the server stores the highest number of a column's type instead of a higher number.
 	Clips bool
 
-	// ReturnsCounts: the session has each write return a row, which no text shows.
+	// ReturnsCounts: the session makes each write return a row, which no statement's text shows.
 	ReturnsCounts bool
 
-	// Views are what has the name of a table with columns that guards read and isn't one, in any schema.
+	// Views are views and foreign tables, in any schema, with the name of a table with columns that guards read.
 	Views []View
 }
 
-// New returns what a new connection knows, which is nothing.
+// New returns the session of a new connection, without facts.
 func New(d *Dialect, db *Database, w *Wants) Session {
 	looks := w.Ledger && d.Text.Facts().CreateLedgerFunction != ""
 	return Session{dialect: d, database: db, wants: w, looks: looks, proven: w.Nothing, asked: w.Nothing}
 }
 
-// A Moment is when a connection asks.
+// A Moment is the situation in which a connection needs facts.
 type Moment struct {
 	// InTx: a transaction is open.
 	InTx bool
 
-	// Settings: it matters what the session has set. Else what was known before the session may
-	// have changed will do.
+	// Settings: the session's current settings matter. Otherwise facts from before a change will do.
 	Settings bool
 
-	// Counts: it matters whether writes return counts, which isn't asked for otherwise.
+	// Counts: it matters whether writes return counts. Otherwise this fact isn't queried.
 	Counts bool
 
-	// Ledger: it matters where the function is that asks the ledger.
+	// Ledger: the schema of the ledger's function matters.
 	Ledger bool
 }
 
-// Know asks the server for what isn't known. The error is a [*Refusal] if guards don't hold on the
-// server, or aren't known to; another one is that of the question, and nothing is known then.
+// Know queries the unknown facts. The error is a [*Refusal] if guards don't hold on the server, or aren't known to
+// hold. Any other error is the query's, and the facts stay unknown.
 func (s *Session) Know(ctx context.Context, c Conn, m Moment) error {
 	if s.knows(m) {
 		return s.refusal
@@ -150,7 +146,7 @@ func (s *Session) ask(ctx context.Context, c Conn, m Moment, w *Wanted) error {
 	return nil
 }
 
-// question asks for what isn't in the proof.
+// question queries the facts that aren't in the proof.
 func (s *Session) question(ctx context.Context, c Conn, w *Wanted) error {
 	for _, query := range s.dialect.queries(w) {
 		rows, err := c.Query(ctx, query)
@@ -164,7 +160,7 @@ func (s *Session) question(ctx context.Context, c Conn, w *Wanted) error {
 	return nil
 }
 
-// queries returns those for what is wanted and isn't in the proof.
+// queries returns the queries for wanted facts that aren't in the proof.
 func (d *Dialect) queries(w *Wanted) []string {
 	queries := d.Questions(w)
 	if w.Server && d.Settings != "" {
@@ -173,9 +169,9 @@ func (d *Dialect) queries(w *Wanted) []string {
 	return queries
 }
 
-// unanswered returns the error of a query of this package's that failed with err. Unless the server has refused the
-// query for what it says, that is err itself, because the application's own statement would have met it: a connection
-// that is busy with open rows, or is lost, a context that has ended, a timeout.
+// unanswered returns the error of one of this package's queries that failed with err. If the server refused the query's
+// text, unanswered adds context. Otherwise it returns err, because the application's statement would have failed with
+// err as well: on a busy or lost connection, an ended context, or a timeout.
 func unanswered(ctx context.Context, err error) error {
 	if !isAnswer(ctx, err) {
 		return err
@@ -183,7 +179,7 @@ func unanswered(ctx context.Context, err error) error {
 	return fmt.Errorf("sqlfence: asking the server about itself: %w", err)
 }
 
-// judge refuses a server on which guards aren't known to hold, unless its risk is taken.
+// judge refuses a server on which guards aren't known to hold, unless the application accepts the server untested.
 func (s *Session) judge() error {
 	name := s.dialect.unlike(&s.Facts)
 	risked := func(taken string) bool { return strings.EqualFold(taken, name) }
@@ -193,26 +189,27 @@ func (s *Session) judge() error {
 	return &Refusal{Server: name, Version: s.Version}
 }
 
-// knows reports whether nothing is missing at a moment.
+// knows reports whether all facts for a moment are known.
 func (s *Session) knows(m Moment) bool {
 	return s.asked && !(s.changed && m.Settings) && !s.missesCounts(m) &&
 		(len(s.wants.Sealed) == 0 || s.database.sealsKnown.Load()) &&
 		!(m.Ledger && s.LacksFunction()) || s.wants.Nothing
 }
 
-// LacksFunction reports whether guards ask the ledger by a function, and none is known to be in the database.
+// LacksFunction reports whether guards check the ledger by a function, and no such function is known.
 func (s *Session) LacksFunction() bool {
 	return s.looks && !s.wants.Nothing && s.database.Function() == ""
 }
 
-// missesCounts reports whether it isn't known, and matters, whether writes return counts.
+// missesCounts reports whether the fact ReturnsCounts matters and is unknown.
 func (s *Session) missesCounts(m Moment) bool {
 	return m.Counts && !s.counted && s.dialect.HasCounts.Is()
 }
 
-// missing returns what has to be asked for at a moment.
+// missing returns the facts to query for a moment.
 func (s *Session) missing(m Moment) *Wanted {
-	// To look for the function takes most of the time of a connection's first question, and the pool may know.
+	// The search for the function takes most of the time of a connection's first query, and the pool may know the
+	// function.
 	w := &Wanted{Home: s.wants.Schema, Server: !s.asked || s.changed && m.Settings || s.missesCounts(m),
 		Counts: m.Counts, Facts: Facts{Version: s.Version}, Function: s.LacksFunction()}
 	if w.Server {
@@ -226,22 +223,22 @@ func (s *Session) missing(m Moment) *Wanted {
 	return w
 }
 
-// Changed notes that the session may have been changed.
+// Changed records that the session may have changed.
 func (s *Session) Changed() { s.changed = s.changed || s.asked && s.dialect.HasSettings.Is() }
 
-// InQuestion reports whether what the session has may not do for a guarded statement: it may find names elsewhere than
-// in the beginning, finds views by tables' names, or may clip numbers, as a statement that ignores errors may.
+// InQuestion reports whether the session may not suit a guarded statement: the session may find names in another schema
+// than at first, finds views by tables' names, or may clip numbers, as may a statement that ignores errors.
 func (s *Session) InQuestion(ignores bool) bool {
 	return s.strayed || len(s.Views) > 0 || s.dialect.Narrow != nil && s.MayClip(ignores)
 }
 
-// Reading returns how the session has strings read. Where a transaction's end, or a function, may change that unseen, the
-// server is asked each time.
+// Reading returns how the session's settings have the server read string literals. If a transaction's end or a function
+// may change these settings unseen, Reading queries the server each time.
 func (s *Session) Reading(ctx context.Context, c Conn, inTx bool) (lex.Escapes, error) {
 	if s.dialect.Strings == "" {
 		err := s.Know(ctx, c, Moment{InTx: inTx, Settings: true})
 		if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
-			err = nil // it is about guards
+			err = nil // a Refusal is only about guards
 		}
 		return s.Escapes, err
 	}
@@ -255,7 +252,7 @@ func (s *Session) Reading(ctx context.Context, c Conn, inTx bool) (lex.Escapes, 
 // HasCharset reports whether an encoding that a session can change is among the facts.
 func (s *Session) HasCharset() bool { return s.dialect.HasCharset.Is() }
 
-// Follow forgets what a statement, which is about to be sent, may change.
+// Follow forgets the facts that a statement, which is about to be sent, may change.
 func (s *Session) Follow(ctx context.Context, c Conn, query string) {
 	if s.asked && !s.changed && s.dialect.HasSettings.Is() && Changes(query) {
 		s.changed = true
@@ -265,15 +262,15 @@ func (s *Session) Follow(ctx context.Context, c Conn, query string) {
 	}
 }
 
-// Follows reports whether a statement has to be looked at each time that it is sent.
+// Follows reports whether each execution of a statement must be inspected.
 func (s *Session) Follows(query string) bool { return s.Unsettles(query) || s.mayStray(query) }
 
-// Unsettles reports whether a statement may change what is known of the session, or where its ledger is.
+// Unsettles reports whether a statement may change the facts about the session, or the session's ledger.
 func (s *Session) Unsettles(query string) bool {
 	return s.dialect.HasSettings.Is() && Changes(query) || s.MayMove(query)
 }
 
-// Apart asks for the fact of this name.
+// Apart queries the fact Apart.
 func Apart(ctx context.Context, d *Dialect,
 	query func(ctx context.Context, query string) ([][]string, error)) (string, error) {
 	w := &Wanted{Server: true, Proven: true}

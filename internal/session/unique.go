@@ -2,15 +2,15 @@ package session
 
 import "context"
 
-// UniqueKeys are what the rows of a table are unique by: by these a guard finds the rows that a REPLACE deletes.
-// A statement that goes by them compares their shape as it is executed, and raises where it is another one.
+// UniqueKeys are the unique keys of a table. A REPLACE guard uses them to find the rows that the REPLACE deletes. A
+// guard built from these keys fails if the table's shape has changed.
 type UniqueKeys struct {
-	// Shape is the definitions of the table and of its indexes.
+	// Shape is the definitions of the table and its indexes.
 	Shape string
 
 	Keys [][]KeyColumn
 
-	// Odd is why the rows in the way of a new one can't be found by the keys; empty where they can.
+	// Odd is why the keys can't find the rows that conflict with a new row; empty if they can.
 	Odd string
 }
 
@@ -18,26 +18,26 @@ type UniqueKeys struct {
 type KeyColumn struct {
 	Name      string
 	Collation string // empty for none
-	Default   string // what a row without a value of its own gets, a constant in SQL; empty for NULL
+	Default   string // default value, a constant in SQL; empty for NULL
 	NotNull   bool
 }
 
-// Unique is how the unique keys of a table are asked for.
+// Unique holds the queries for a table's unique keys.
 type Unique struct {
-	// Shape and Detail return expressions of a text, for a table by its schema and name: the shape, and what
-	// Read reads, with the shape in it.
+	// Shape and Detail return text expressions for a table by its schema and name. Shape's value is the table's shape.
+	// Detail's value includes the shape, and is parsed by Read.
 	Shape, Detail func(schema, table string) string
 	Read          func(detail string) (*UniqueKeys, error)
 
-	// Lock is a query, of a schema, that waits for the lock which its writers take: a transaction that has begun by
-	// reading may not write any more once another has written.
+	// Lock is a query of a schema that waits for the lock of the schema's writers: a transaction that begins by reading
+	// can't write after another transaction has written.
 	Lock func(schema string) string
 
-	Home   string // the schema of a name without one
-	Hidden string // the one that a name without a schema is looked for first, which isn't supported
+	Home   string // default schema of a name
+	Hidden string // schema that is searched first, which isn't supported
 }
 
-// UniqueKeys returns the unique keys of a table: those that the pool knows, or what the database says.
+// UniqueKeys returns the unique keys of a table, from the pool's cache or from the database.
 func (s *Session) UniqueKeys(ctx context.Context, c Conn, table Name) (*UniqueKeys, error) {
 	if keys, known := s.database.unique.Load(table); known {
 		return keys.(*UniqueKeys), nil

@@ -9,13 +9,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Fact is one that a guarded statement is written by, and that may not be so any more when the
-// statement is executed. The database says so by an error, and has applied nothing of the statement.
+// A Fact is a cached fact that decides how a guarded statement is written, and that may be outdated when the statement
+// is executed. Then the database returns an error, and applies nothing of the statement.
 type Fact uint8
 
 const (
 	NoFact   Fact = iota
-	Function      // where the function is that asks the ledger
+	Function      // the schema of the ledger's function
 	Seals         // which tables are sealed
 )
 
@@ -23,14 +23,14 @@ const (
 type Written struct {
 	Query string // as it was sent
 
-	Proven   bool // some table that may be sealed was written as one that is
-	Unproven bool // some table that may be sealed was written as one that isn't
+	Proven   bool // some table that may be sealed was written as sealed
+	Unproven bool // some table that may be sealed was written as not sealed
 
-	// MaySeal reports whether it writes to a table of this name that may be sealed.
+	// MaySeal reports whether the statement writes to a table of this name that may be sealed.
 	MaySeal func(name string) bool
 }
 
-// Wrong returns the fact that err, of a guarded statement, says is not so any more. It is to be forgotten.
+// Wrong returns the fact that err, of a guarded statement, disproves. The caller must forget the fact.
 func (d *Database) Wrong(err error, w Written) Fact {
 	switch {
 	case err == nil:
@@ -43,7 +43,7 @@ func (d *Database) Wrong(err error, w Written) Fact {
 	return NoFact
 }
 
-// Forget has a fact that was wrong asked for again, by the next connection that needs it.
+// Forget forgets an outdated fact. The next connection that needs the fact queries it again.
 func (d *Database) Forget(f Fact) {
 	switch f {
 	case Function:
@@ -54,8 +54,8 @@ func (d *Database) Forget(f Fact) {
 	}
 }
 
-// misjudges reports whether err may be about a statement that was written for a sealed table which isn't,
-// or the reverse. Only the database knows.
+// misjudges reports whether err may mean that the statement was written as sealed for an unsealed table, or the
+// reverse. Only the database knows.
 func (w *Written) misjudges(err error) bool {
 	if !w.Proven && !w.Unproven {
 		return false
@@ -69,9 +69,9 @@ func (w *Written) misjudges(err error) bool {
 	return false
 }
 
-// missesFunction reports whether err, of a guard that called the function, says that it can't be
-// called, nor the table that it names be found: it was dropped, renamed or restored
-// without. Another connection may have missed or found the function meanwhile.
+// missesFunction reports whether err, of a guard that called the ledger's function, means that the function or its
+// table can't be found or used, because it was dropped, renamed or not restored. Another connection may have missed or
+// found the function before.
 func (d *Database) missesFunction(err error) bool {
 	last := d.last.Load()
 	if last == nil {
@@ -81,7 +81,7 @@ func (d *Database) missesFunction(err error) bool {
 	switch dberr.SQLState(err) {
 	case dberr.UndefinedFunction:
 		return dberr.NamesFunction(err, sqltext.LedgerFunction)
-	case dberr.UndefinedTable: // without the schema it is the guard's own
+	case dberr.UndefinedTable: // without the schema the table is the guard's
 		return isAbout(err, schema+"."+sqltext.LedgerTable)
 	case dberr.UndefinedSchema:
 		return isAbout(err, schema)
@@ -91,8 +91,8 @@ func (d *Database) missesFunction(err error) bool {
 	return false
 }
 
-// isAbout reports whether err names something, and not something longer, which a value that is cast
-// to regclass may name.
+// isAbout reports whether err contains name as a whole identifier. A value that is cast to regclass may contain a
+// longer name.
 func isAbout(err error, name string) bool {
 	_, behind, found := strings.Cut(err.Error(), name)
 	next, _ := utf8.DecodeRuneInString(behind)
