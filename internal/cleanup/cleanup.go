@@ -1,9 +1,9 @@
-// Package cleanup does the work that outlives its caller: it releases what an attempt may have taken after its caller
-// has gone, and ends the attempt's statement on the server.
+// Package cleanup does work that outlives its caller: it releases a lock or lease that an attempt may have taken after
+// its caller left, and ends the attempt's statement on the server.
 //
-// This work must not compete with callers that wait. So a database has one [Queue] for it, with one goroutine and
-// at most one connection. While the pool has no connection to spare, the queue takes one for a quarter of the time:
-// what isn't undone may keep a lease from the very callers that wait.
+// Cleanup must not compete with waiting callers. So a database has a single [Queue], with a single goroutine and at
+// most one connection. While the pool has no free connection, the queue takes a connection for a quarter of the time: a
+// lease that isn't released may block the very callers that wait.
 package cleanup
 
 import (
@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// most is how many tasks wait at most. After that, one is dropped for each new one: the first that has been done
-	// once and is repeated, or else the oldest.
+	// most is the maximum number of waiting tasks. Beyond it, each new task drops a waiting task: the oldest task that
+	// has been done once and is repeated, or else the oldest of all.
 	most = 1000
 
 	// limit bounds one try, with the wait for a connection.
 	limit = 2 * time.Second
 
-	// firstPause is the time between two tries of a task. Each further pause is twice as long, up to lastPause if the
-	// tries fail.
+	// firstPause is the time between the first two tries of a task. Each further pause is twice as long, up to
+	// lastPause if the tries fail.
 	firstPause = 50 * time.Millisecond
 	lastPause  = 2 * time.Second
 
-	// turn is how long a queue does tasks although the pool has no connection to spare, and between is the time until
-	// its next turn.
+	// turn is how long a queue does tasks although the pool has no free connection. between is the time until the next
+	// turn.
 	turn    = 100 * time.Millisecond
 	between = 300 * time.Millisecond
 )
@@ -43,18 +43,19 @@ type Queue struct {
 
 	mu      sync.Mutex
 	tasks   []*Task       // in the order of next
-	added   chan struct{} // holds a value if a task has been added since the goroutine has looked
+	added   chan struct{} // has a value if a task was added since the goroutine last looked
 	running bool
 }
 
 // New returns a queue without tasks, for connections of db.
 func New(db *sql.DB) *Queue { return &Queue{db: db, added: make(chan struct{}, 1)} }
 
-// A Task is tried until it is done, or its time is over.
+// A Task is tried until it is done or its time is over.
 type Task struct {
-	// Do tries the task once, and reports whether it is done. If not, it is tried again after a pause.
+	// Do tries the task once, and reports whether the task is done. Otherwise the queue tries the task again after a
+	// pause.
 	Do func(ctx context.Context, db *sql.DB) (done bool, err error)
-	// For is how long the task is tried, from when it is added.
+	// For is how long the queue tries the task after Add.
 	For time.Duration
 	// Dropped is called if the task isn't done in time, unless the database has been closed. err is the last error,
 	// or nil. Dropped may be nil.
@@ -62,7 +63,7 @@ type Task struct {
 
 	added, until, next time.Time
 	pause              time.Duration
-	repeated           bool // it has been done once
+	repeated           bool // the task has been done once
 	err                error
 }
 
@@ -98,7 +99,7 @@ func (q *Queue) Add(t *Task) {
 	}
 }
 
-// insert puts a task in its place. The caller holds mu.
+// insert puts a task in its place. The caller must hold mu.
 func (q *Queue) insert(t *Task) {
 	at, _ := slices.BinarySearchFunc(q.tasks, t, func(a, b *Task) int {
 		if a.next.After(b.next) {
@@ -111,7 +112,7 @@ func (q *Queue) insert(t *Task) {
 
 // run does the tasks until none is left.
 func (q *Queue) run() {
-	ended := time.Now() // when the last turn has ended, or will
+	ended := time.Now() // end of the last or current turn
 	for {
 		t, wait := q.first()
 		switch {
@@ -130,7 +131,7 @@ func (q *Queue) run() {
 	}
 }
 
-// first returns the task that comes next and how long to wait for its time. Without a task it records that the
+// first returns the task that comes next and how long to wait for its time. Without a task, first records that the
 // goroutine ends.
 func (q *Queue) first() (*Task, time.Duration) {
 	q.mu.Lock()
@@ -179,7 +180,7 @@ func (q *Queue) try(t *Task) {
 		return
 	}
 	at := slices.Index(q.tasks, t)
-	if at < 0 { // it was dropped meanwhile
+	if at < 0 { // the task was dropped
 		return
 	}
 	q.tasks = slices.Delete(q.tasks, at, at+1)

@@ -33,7 +33,7 @@ type Request struct {
 	Added []rewrite.Arg // the guard's arguments among Args
 
 	// Escapes is how the server reads the statement's string literals, if that depends on the session's settings. A
-	// statement that was prepared under other settings may have another meaning.
+	// statement prepared under different settings may have a different meaning.
 	Escapes lex.Escapes
 
 	// Stmt is the application's prepared statement, or a cached one of the adapter. Nil means the connection itself.

@@ -104,7 +104,7 @@ func (e *Execution) oneKey(i int) error {
 
 // keepKeys refuses an assignment of the key, by the plan's target i, that could move a row out of its token's scope.
 // With one token the guard lets only rows with the token's key through, so the assigned key must be the token's. With
-// several tokens it isn't known which row gets which key.
+// several tokens the new key of each row is unknown.
 func (e *Execution) keepKeys(i int) error {
 	target := &e.plan.Targets[i]
 	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
@@ -205,7 +205,7 @@ func (e *Execution) keep(i int, v any) {
 	e.read.Args[i].Value = v
 }
 
-// anyUUID matches each spelling of a UUID that PostgreSQL reads, plainUUID the one that it prints.
+// anyUUID matches each spelling of a UUID that PostgreSQL reads, plainUUID the spelling that PostgreSQL prints.
 //
 // Source: string_to_uuid in PostgreSQL's src/backend/utils/adt/uuid.c.
 var (

@@ -159,7 +159,7 @@ func (s *Conn) followCommit(err error) error {
 }
 
 // mayCommit reports whether query commits a transaction that was begun before query. In doubt it returns true. A script
-// that begins its own transaction doesn't count: database/sql sends it again if the pool has lost the connection.
+// that begins its own transaction doesn't count, because database/sql may retry the script on a lost connection.
 func mayCommit(query string) bool {
 	switch word := session.FirstWord(query); {
 	case word == "":
@@ -216,7 +216,8 @@ func (s *Conn) settle(err error, resent bool) error {
 }
 
 // Explain returns the error of an operation on the connection with ctx. If ctx has ended because the token's holder
-// lost its lease or lock, the error is ErrStale. It isn't driver.ErrBadConn then, so that database/sql doesn't retry.
+// lost its lease or lock, the error is ErrStale. The result is never driver.ErrBadConn then, because database/sql would
+// retry.
 func (s *Conn) Explain(ctx context.Context, err error) error {
 	if err == nil || basedriver.IsSkip(err) {
 		return err

@@ -1,4 +1,4 @@
-// Package fenced finds what a fenced database was opened with, for the packages that work on one.
+// Package fenced returns the settings of a fenced database to sqlfence's other packages.
 package fenced
 
 import (
@@ -10,16 +10,16 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// A Driver is a driver that sqlfence has put around another.
+// A Driver is sqlfence's wrapper of a base driver.
 type Driver interface{ Settings() *core.Settings }
 
-// A Conn is a connection that sqlfence has put around another.
+// A Conn is sqlfence's wrapper of a base driver's connection.
 type Conn interface {
 	Fenced() (*core.Settings, core.Link)
 }
 
-// SettingsOf returns the settings of a fenced database, for a function that asks for them. Of a database that
-// isn't fenced, or with a driver around the fenced one, it is core.ErrInvalid.
+// SettingsOf returns the settings of a fenced database, for a function that asks for them. If the database isn't
+// fenced, or its fenced driver is wrapped, the error is core.ErrInvalid.
 func SettingsOf(function string, db *sql.DB) (*core.Settings, error) {
 	if db == nil {
 		return nil, fmt.Errorf("%w: %s: nil database", core.ErrInvalid, function)
@@ -31,7 +31,7 @@ func SettingsOf(function string, db *sql.DB) (*core.Settings, error) {
 		"sqlfence.Open, OpenDB or a registered driver", core.ErrInvalid, function, db.Driver())
 }
 
-// Schema returns the schema of sqlfence's own tables by WithSchema, of a driver that may be fenced; empty without.
+// Schema returns the schema of sqlfence's tables by WithSchema; empty without WithSchema or for an unfenced driver.
 func Schema(driver any) string {
 	if d, ok := driver.(Driver); ok {
 		return d.Settings().Schema()
@@ -44,7 +44,7 @@ type Queries interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// Texts returns the rows of a query as texts. NULL is the empty one.
+// Texts returns the rows of a query as texts. NULL is the empty text.
 func Texts(ctx context.Context, conn Queries, query string, args ...any) (all [][]string, err error) {
 	err = dberr.Reprepared(func() (err error) {
 		all, err = texts(ctx, conn, query, args)

@@ -60,9 +60,8 @@ type Target struct {
 	// Schema and Name are the table's, normalised, as in the statement. Schema is empty if the statement has none.
 	Schema, Name string
 
-	// Keys has the source of the value of the table's key column: one for each row of an INSERT,
-	// and one for each SELECT, as all of its rows have the same key. Nil for other writes and for
-	// tables without a key.
+	// Keys has the source of the key column's value for each row of an INSERT. A SELECT has one source, because all of
+	// its rows have the same key. Keys is nil for other writes and for tables without a key.
 	Keys []KeyValue
 
 	// AssignsKey reports whether an UPDATE or upsert assigns the key column. The guard only checks the old key. The

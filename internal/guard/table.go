@@ -22,9 +22,9 @@ type Table struct {
 
 	// Claim is the column of the row's claim, an integer that only increases; empty for none. It goes with Key and,
 	// optionally, Sealed. An UPDATE that assigns the column, or is planned to claim, claims its rows: it needs no
-	// token, and throws an error unless it increases each row's claim. A token that names one of its rows is compared.
-	// Every other UPDATE and DELETE must present its rows' claims: each row has the key of a token, and the token's
-	// value as its claim. A new row needs no token.
+	// token, and throws an error unless it increases each row's claim. If a token names one of the rows, the row's
+	// claim is compared with the token. Every other UPDATE and DELETE must present its rows' claims: each row has the
+	// key of a token, and the token's value as its claim. A new row needs no token.
 	Claim string
 
 	// ClaimOf makes Ledger compare the tokens with the claims of another table's rows, by equality, instead of with
@@ -42,7 +42,7 @@ type Table struct {
 	Lock Lock // columns of the lock that keeps others from editing a row; empty for none
 
 	// Pattern: the Table stands for each table of Schema, or of any schema, without a Table of its own. A written table
-	// gets these rules under its own name; its schema is empty if Schema is. Errors name the pattern by Name.
+	// has the rules under its own name, with the schema Schema. Errors name the pattern by Name.
 	Pattern bool
 
 	// Exempt: no pattern matches the table. The table has no rules, and its writes pass.

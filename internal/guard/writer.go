@@ -38,8 +38,8 @@ type Writer interface {
 	Ledger() string
 	LedgerHome() string
 
-	// CheckLedger writes the condition that checks the ledger. Item writes the name of the WITH item with the condition
-	// for a token.
+	// CheckLedger writes the condition that checks the ledger. Item writes the name of the WITH item that has a token's
+	// newest value.
 	CheckLedger()
 	Item(token int)
 

@@ -1,7 +1,7 @@
-// Package hedge sends the next statement of a key although the one under way has no answer yet.
-// Statements of a key are sent one after the other, until one of them is late: it may have gone to a
-// server that can't be reached. Or it waits there for another client's transaction, and holds a
-// connection, so that only a few may be late at once.
+// Package hedge lets the next statement of a key be sent although an earlier statement has no response yet. Statements
+// of a key are sent one after the other until a statement is late, because its server may be unreachable. A late
+// statement may instead wait for a client's transaction, and holds a connection. So only a few statements may be late
+// at once.
 package hedge
 
 import (
@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// Patience is how long a statement may take before it is late, if no other one is: twice as long for
-// each that is, so that a slow database isn't flooded.
+// Patience is the time after which a statement is late, if no other statement is. The time doubles for each late
+// statement, so that a slow database isn't flooded.
 const Patience = 100 * time.Millisecond
 
-// most is how many statements of a key may be late at once.
+// most is the maximum number of late statements of a key.
 const most = 3
 
-// A Lane has the statements of one key. The mutex of its owner guards it.
+// A Lane tracks the statements of one key. The mutex of its owner guards the Lane.
 type Lane struct{ late int }
 
 // Idle reports whether no statement is late.
 func (l *Lane) Idle() bool { return l.late == 0 }
 
-// A Statement is one under way.
+// A Statement is a statement without a response yet.
 type Statement struct {
 	lane        *Lane
 	overdue     *time.Timer
 	ended, late bool
 }
 
-// Start records that a statement is sent, on a connection of db; a nil db stands for a pool without
-// a limit. When the statement is late, and not too many are, overtaken is called under mu. The caller
-// holds mu, and needs to call End.
+// Start records that a statement is sent, on a connection of db; a nil db stands for a pool without a limit. When the
+// statement is late, and the limit isn't reached, overtaken is called under mu. The caller must hold mu, and must call
+// End.
 func (l *Lane) Start(mu sync.Locker, db *sql.DB, overtaken func()) *Statement {
 	s := &Statement{lane: l}
 	s.overdue = time.AfterFunc(l.patience(), func() {
@@ -51,8 +51,7 @@ func (l *Lane) Start(mu sync.Locker, db *sql.DB, overtaken func()) *Statement {
 	return s
 }
 
-// End records that the statement has ended, and reports whether it was late. The caller holds the
-// mutex.
+// End records that the statement has ended, and reports whether it was late. The caller must hold the mutex.
 func (s *Statement) End() (wasLate bool) {
 	s.ended = true
 	s.overdue.Stop()
@@ -64,8 +63,8 @@ func (s *Statement) End() (wasLate bool) {
 
 func (l *Lane) patience() time.Duration { return Patience << min(l.late, most) }
 
-// room returns how many statements of a key may be late at once. In a pool of limited size those of
-// one key leave three quarters to others, among them the transactions that they wait for.
+// room returns how many statements of a key may be late at once. In a pool of limited size a key leaves three quarters
+// of the connections to other work, such as the transactions that its late statements wait for.
 func room(db *sql.DB) int {
 	if db == nil {
 		return most

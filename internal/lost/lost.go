@@ -1,5 +1,4 @@
-// Package lost gives an error its reason where a context has ended because a holder has lost
-// what its token stands for.
+// Package lost adds the reason to an error if a context has ended because a holder lost its lease or lock.
 package lost
 
 import (
@@ -12,8 +11,8 @@ import (
 // ErrStale is sqlfence.ErrStale.
 var ErrStale = errors.New("sqlfence: stale fencing token")
 
-// Explain returns the error of a call with ctx. If the [Cause] of ctx's end is a loss, that is
-// the reason, as [Because] returns it.
+// Explain returns the error of a call with ctx. If ctx has ended by a loss, with a [Cause], Explain returns [Because]
+// of the cause.
 func Explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -24,7 +23,7 @@ func Explain(ctx context.Context, err error) error {
 	return err
 }
 
-// Cause returns the cause of ctx's end if that is [ErrStale], else nil.
+// Cause returns the cause of ctx's end if the cause is [ErrStale], else nil.
 func Cause(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -35,9 +34,9 @@ func Cause(ctx context.Context) error {
 	return nil
 }
 
-// Because returns the error of work that failed with err, or not at all, and has lost what it
-// held by cause. It is both, but it is not the end of a context: a program that ignores that, as
-// it stops its work itself in this way, must not ignore a loss.
+// Because returns the error of work that lost its lease or lock by cause, and failed with err, or didn't fail. The
+// result matches cause and err, but not a context's end: a program that stops its own work by ending a context ignores
+// such an error, and must not ignore a loss.
 func Because(cause, err error) error {
 	switch {
 	case err == nil, err == context.Canceled, err == context.DeadlineExceeded:
@@ -48,7 +47,7 @@ func Because(cause, err error) error {
 	return &explained{cause, WithoutContext(err)}
 }
 
-// explained is an error with its cause.
+// explained is an error together with its cause.
 type explained struct{ cause, err error }
 
 func (e *explained) Error() string {
@@ -61,8 +60,7 @@ func (e *explained) Error() string {
 
 func (e *explained) Unwrap() []error { return []error{e.cause, e.err} }
 
-// WithoutContext returns err so that it isn't found to be the end of a context. It is still
-// all else that it was.
+// WithoutContext returns an error that matches all targets of err except for a context's end.
 func WithoutContext(err error) error {
 	if !isContextEnd(err) {
 		return err
@@ -74,7 +72,7 @@ func isContextEnd(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// withoutContext has Is and As in place of Unwrap, which would show all of the error.
+// withoutContext has Is and As instead of Unwrap, which would also show the context's end.
 type withoutContext struct{ err error }
 
 func (e withoutContext) Error() string  { return e.err.Error() }

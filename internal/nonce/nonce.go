@@ -1,5 +1,5 @@
-// Package nonce makes what no user's value can hold: by it sqlfence knows its own errors from
-// those that a database raised for a value, which it quotes.
+// Package nonce makes random texts that no user's value can contain. sqlfence recognises its own errors by a nonce. An
+// error that a database throws for a value may quote the value, but never the nonce.
 package nonce
 
 import (
@@ -7,12 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// fixed is what New returns in tests that compare texts; nil for a random one.
+// fixed is the result of New in tests that compare texts; nil for random results.
 var fixed atomic.Pointer[string]
 
-// New returns 80 random bits, as 16 letters and digits that mean themselves in every
-// text constant. Longer ones would leave less room in MySQL's messages, which end after about
-// 100 bytes in MariaDB.
+// New returns 80 random bits, as 16 letters and digits that need no escaping in any text constant. A longer nonce would
+// leave less room in MySQL's messages, which end after about 100 bytes in MariaDB.
 func New() string {
 	if f := fixed.Load(); f != nil {
 		return *f
@@ -20,6 +19,5 @@ func New() string {
 	return rand.Text()[:16]
 }
 
-// Fix has New return the same text from now on, for tests that compare what is sent with texts
-// that they know.
+// Fix makes New return text from now on, for tests that compare SQL strings.
 func Fix(text string) { fixed.Store(&text) }

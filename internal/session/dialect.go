@@ -144,7 +144,7 @@ func (w *Wanted) EachSeal(query func(index string, name Name) string) string {
 }
 
 // A standby answers from replayed data, without an error. A proxy may send each statement to another server. So a query
-// for a decision also checks, in the same statement, which server answers.
+// for a decision checks the answering server in the same statement.
 
 // Front is the number of columns that Deciding adds at the front.
 const Front = 3

@@ -43,7 +43,7 @@ func (d *Database) Wrong(err error, w Written) Fact {
 	return NoFact
 }
 
-// Forget forgets an outdated fact. The next connection that needs the fact queries it again.
+// Forget forgets an outdated fact. The next connection with a need for the fact queries it again.
 func (d *Database) Forget(f Fact) {
 	switch f {
 	case Function:

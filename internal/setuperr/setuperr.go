@@ -1,5 +1,5 @@
-// Package setuperr recognises the errors of a database that isn't set up: it lacks a table, a
-// column or a privilege that sqlfence needs. It writes the SQL that adds what is missing.
+// Package setuperr recognises the errors of a database that lacks a table, a column or a privilege that sqlfence needs.
+// The result has the SQL to add the missing object.
 package setuperr
 
 import (
@@ -13,26 +13,25 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Table is what a statement needs of a table.
+// A Table describes a statement's requirements on a table.
 type Table struct {
 	Name   string // as the database stores it
 	SQL    string // the name as SQL, with its schema if that is known
-	Create string // the statement that creates it; empty for one of the application's
+	Create string // the statement that creates the table; empty for the application's tables
 
-	// Privileges are what the role needs, as in GRANT; empty where the error isn't about
-	// what sqlfence adds.
+	// Privileges are the role's required privileges, as in GRANT; empty if sqlfence adds nothing that needs privileges.
 	Privileges string
 
-	Columns []Column // those that sqlfence adds to statements
+	Columns []Column // columns that sqlfence adds to statements
 
-	Unalterable string // a query for what to do where ALTER TABLE adds no column; no row for a table
+	Unalterable string // query for the remedy if ALTER TABLE can't add a column; no row for a table
 
-	own       sqltext.Dialect // of one of sqlfence's own tables; nil for one of the application's
-	elsewhere string          // a query for the other schemas that have it; empty if there can't be any
+	own       sqltext.Dialect // dialect of one of sqlfence's tables; nil for the application's tables
+	elsewhere string          // query for the other schemas that have the table; empty if no other schema can
 }
 
-// Own returns what a statement needs of one of sqlfence's own tables, in a schema or, if that is empty, where
-// the session finds it.
+// Own returns a statement's requirements on one of sqlfence's tables, in schema or, if schema is empty, in the
+// session's search path.
 func Own(d sqltext.Dialect, schema, table, create, privileges string) Table {
 	return Table{
 		Name: table, SQL: sqltext.Place(d, schema, table), Create: sqltext.Place(d, schema, create),
@@ -40,14 +39,13 @@ func Own(d sqltext.Dialect, schema, table, create, privileges string) Table {
 	}
 }
 
-// Ledger returns the objects of the ledger of a database that a statement needs, with the
-// privileges it needs of them.
+// Ledger returns a statement's requirements on a database's ledger, with the statement's privileges.
 func Ledger(d sqltext.Dialect, schema, privileges string) Table {
 	return Own(d, schema, sqltext.LedgerTable, d.Facts().CreateLedger, privileges)
 }
 
-// LedgerFunction returns what is missing where no function asks the ledger for guards: the ledger's table, or the
-// function that Setup installs beside it.
+// LedgerFunction returns the missing object if guards find no function that checks the ledger: the ledger's table, or
+// the function that Setup installs with the table.
 func LedgerFunction(d sqltext.Dialect, schema string, ask Asker) Missing {
 	t, facts := Ledger(d, schema, ""), d.Facts()
 	found, err := ask(sqltext.Place(d, schema, facts.FindOwnHome))
@@ -62,8 +60,8 @@ func LedgerFunction(d sqltext.Dialect, schema string, ask Asker) Missing {
 	}
 }
 
-// An Asker returns the only column of a query's rows. One that can't ask, because an error has ended its
-// transaction, returns an error.
+// An Asker returns the only column of a query's rows. It returns an error if it can't send the query, because an error
+// has ended the transaction.
 type Asker func(query string) ([]string, error)
 
 // A Column is a column of a Table.
@@ -73,15 +71,15 @@ type Column struct {
 	Type string // as in ALTER TABLE ... ADD COLUMN
 }
 
-// A Missing is what is missing, and the SQL that adds it. Where that may be wrong, Remedy says what to do.
+// A Missing is a missing object, and the SQL that adds the object. If the SQL may be wrong, Remedy is the advice.
 type Missing struct{ Name, SQL, Remedy string }
 
 // Role stands in a GRANT for the role that the application connects as.
 const Role = "<role>"
 
-// Find returns what err says is missing of tables, and whether it is one of these. It
-// reads codes and names only, as PostgreSQL translates its messages. Before it advises to create one of sqlfence's
-// own tables it looks, by ask, whether another schema has it.
+// Find returns the object of tables that is missing by err, if any. It reads only codes and names, because PostgreSQL
+// translates its messages. Before recommending to create one of sqlfence's tables, Find queries, with ask, whether
+// another schema has the table.
 func Find(err error, ask Asker, tables ...Table) (Missing, bool) {
 	if err == nil {
 		return Missing{}, false
@@ -90,7 +88,7 @@ func Find(err error, ask Asker, tables ...Table) (Missing, bool) {
 	others := dberr.SQLState(err) == dberr.UndefinedColumn &&
 		slices.ContainsFunc(tables, func(t Table) bool { return mentions(message, t.Name) })
 	for _, t := range tables {
-		if others && !mentions(message, t.Name) { // another of them may have a column of this name
+		if others && !mentions(message, t.Name) { // another of the tables may have a column of this name
 			continue
 		}
 		if t.Create != "" && lacksTable(err, message, t.Name) {
@@ -121,8 +119,8 @@ func (t Table) unalterable(ask Asker) ([]string, error) {
 	return ask(t.Unalterable)
 }
 
-// roleOf returns the role of a session that was refused for want of a privilege, as SQL. It is Role in a transaction
-// that the error has ended, as the session can't be asked there.
+// roleOf returns, as SQL, the role of a session that lacks a privilege. It returns Role in a transaction that the error
+// has ended, because the session can't be queried there.
 func roleOf(err error, ask Asker) string {
 	if ask == nil {
 		return Role
@@ -138,7 +136,7 @@ func roleOf(err error, ask Asker) string {
 	return quote(found[0])
 }
 
-// Account returns an account of MySQL's, which CURRENT_USER() has as user@host, as SQL.
+// Account returns a MySQL account, in the form user@host of CURRENT_USER(), as SQL.
 func Account(account string) string {
 	at := strings.LastIndexByte(account, '@')
 	if at < 0 {
@@ -148,8 +146,8 @@ func Account(account string) string {
 	return quote(account[:at]) + "@" + quote(account[at+1:])
 }
 
-// missing is what to do where the table isn't found. A second one splits what the first one keeps: tokens that
-// one ledger takes for stale would pass the other.
+// missing returns the remedy for a table that isn't found. A second ledger would split the tokens: a token that is
+// stale in one ledger would pass in the other.
 func (t Table) missing(ask Asker) Missing {
 	m := Missing{Name: "table " + t.SQL, SQL: t.Create}
 	if t.elsewhere == "" {
@@ -169,8 +167,8 @@ func (t Table) missing(ask Asker) Missing {
 	return m
 }
 
-// Elsewhere returns the other schemas that have the table, where those that a session sees are, as a rule, one
-// application's. Without an answer there are none.
+// Elsewhere returns the other schemas that have the table, if a session's schemas usually belong to one application. It
+// returns none if the query fails.
 func (t Table) Elsewhere(ask Asker) []string {
 	if t.own == nil || !t.own.Facts().Application.Is() {
 		return nil
@@ -190,7 +188,7 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Lacks reports whether err says that there is no such table.
+// Lacks reports whether err means that t doesn't exist.
 func Lacks(err error, t Table) bool { return err != nil && lacksTable(err, err.Error(), t.Name) }
 
 func lacksTable(err error, message, name string) bool {
@@ -201,11 +199,10 @@ func lacksTable(err error, message, name string) bool {
 		return code == dberr.UndefinedTable && mentions(message, name)
 	}
 	before, rest, found := strings.Cut(message, "no such table: ")
-	return found && !strings.Contains(before, "'") && named(rest, name) // behind a quote it is a value
+	return found && !strings.Contains(before, "'") && named(rest, name) // after a quote the text is a value
 }
 
-// lacksColumn looks for the table as well: a statement may name columns of others that
-// are called alike.
+// lacksColumn reports whether the column is missing. Only SQLite's message about an INSERT also names the table.
 func lacksColumn(err error, message, table, name string) bool {
 	if code := dberr.SQLState(err); code != "" {
 		return code == dberr.UndefinedColumn && mentions(message, name)
@@ -216,14 +213,14 @@ func lacksColumn(err error, message, table, name string) bool {
 	return strings.Contains(message, "table "+table+" has no column named "+name)
 }
 
-// lacksPrivilege: with the same code row-level security refuses a row, and names the
-// table in double quotes.
+// lacksPrivilege excludes a refusal by row-level security, which has the same code and names the table in double
+// quotes.
 func lacksPrivilege(err error, message, name string) bool {
 	return dberr.SQLState(err) == dberr.InsufficientPrivilege && mentions(message, name) &&
 		!strings.Contains(message, `"`+name+`"`)
 }
 
-// mentions reports whether a message has a name in it, not as a part of another.
+// mentions reports whether a message contains name as a whole identifier.
 func mentions(message, name string) bool {
 	for rest := message; ; {
 		before, after, found := strings.Cut(rest, name)
@@ -237,7 +234,7 @@ func mentions(message, name string) bool {
 	}
 }
 
-// named reports whether a message goes on with a name, which may be qualified.
+// named reports whether a message begins with name, which may be qualified.
 func named(message, name string) bool {
 	word := message
 	if i := strings.IndexFunc(message, func(r rune) bool { return r == ' ' || r == '\n' }); i >= 0 &&

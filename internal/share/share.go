@@ -1,4 +1,4 @@
-// Package share has concurrent calls share the statements that they send.
+// Package share lets concurrent calls share statements.
 package share
 
 import (
@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// A Batcher lets concurrent calls share statements, and with them round trips, commits and
-// writes to the disk. As long as few statements are under way a call sends its own at
-// once. Further calls wait until one of those has ended, and then share one.
+// A Batcher lets concurrent calls share statements, and so round trips, commits and disk writes. While fewer than Width
+// statements are under way, a call sends its own statement at once. Further calls wait until a statement ends, and then
+// share the next statement.
 //
-// A batch leaves to its members what it can't settle without waiting. Each then sends a statement
-// of its own: so no member waits for another's lock or fails by another's error.
+// A batch doesn't settle a call that would have to wait. The caller of such a call sends a separate statement. So a
+// member never waits for the lock of another member, or fails with that member's error.
 //
-// Width, Send and Left are set before its first use; then it is safe for concurrent use.
+// Width, Send and Left must be set before the first use. Then a Batcher is safe for concurrent use.
 type Batcher[T any] struct {
-	Width int // how many statements are under way before the next calls share one
-	// Send sends one statement for all members, and sets what it has settled.
+	Width int // number of statements under way before further calls share a statement
+	// Send sends one statement for all members, and sets Settled of the members that the statement settled.
 	Send func(ctx context.Context, members []*Member[T])
-	// Left is called for the members that had gone before their batch ended, if there are any; it may be nil.
+	// Left is called for the members that left before their batch ended, if there are any. Left may be nil.
 	Left func(gone []*Member[T])
 
 	off atomic.Bool
@@ -29,47 +29,47 @@ type Batcher[T any] struct {
 	mu       sync.Mutex
 	underWay int
 	forming  []*Member[T]
-	keys     map[string]bool // of forming
+	keys     map[string]bool // keys of forming
 }
 
 const (
-	// size is how many calls a statement serves at most.
+	// size is the maximum number of calls that share a statement.
 	size = 64
-	// patience is how long a statement may take before the next ones don't wait for
-	// it any more: it may wait for a lock, or its server can't be reached.
+	// patience is how long further statements wait for a statement. A slower statement may be waiting for a lock, or
+	// its server may be unreachable.
 	patience = 10 * time.Millisecond
 )
 
 // A Member is a call that waits for a batch.
 type Member[T any] struct {
 	Call    T
-	Settled bool // by the batch
+	Settled bool // the batch settled the call
 
 	key   string
 	ready chan Place // gets a value when the batch has ended
 
 	// Batcher.mu guards these.
-	leave func() // leaves its batch; nil while that forms
+	leave func() // leaves the batch; nil while the batch forms
 	gone  bool
-	ended bool // its batch has
+	ended bool // the batch has ended
 }
 
-// A Place is that of a statement under way. The zero value holds none.
+// A Place is the place of a statement under way. The zero value holds no place.
 type Place struct{ end func() }
 
-// Leave ends it.
+// Leave gives up the place.
 func (p Place) Leave() {
 	if p.end != nil {
 		p.end()
 	}
 }
 
-// Off has each call send a statement of its own from now on: statements can't be shared here.
+// Off makes each later call send a separate statement, because the database can't share statements.
 func (b *Batcher[T]) Off() { b.off.Store(true) }
 
-// Share has a call wait for its turn. It reports whether a batch has settled the call; if not, the
-// caller sends its own statement and then leaves its place. Two calls of one key
-// don't share a statement. The error is that of ctx; if a batch was sent for the call, Left is called.
+// Share makes a call wait for its turn. It reports whether a batch has settled the call. Otherwise the caller must send
+// a separate statement and then leave the place. Two calls of one key don't share a statement. The error is ctx's. If a
+// batch was sent for a call that left, Left is called.
 func (b *Batcher[T]) Share(ctx context.Context, key string, call T) (_ Place, settled bool, _ error) {
 	if b.off.Load() {
 		return Place{}, false, nil
@@ -87,8 +87,7 @@ func (b *Batcher[T]) Share(ctx context.Context, key string, call T) (_ Place, se
 	}
 }
 
-// enter returns a member of the batch that forms, or nil and the place of a statement
-// of the caller's own.
+// enter returns a member of the forming batch, or nil and a place for the caller's own statement.
 func (b *Batcher[T]) enter(key string, call T) (*Member[T], Place) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,7 +107,7 @@ func (b *Batcher[T]) enter(key string, call T) (*Member[T], Place) {
 	return m, Place{}
 }
 
-// place returns a place, which ends by itself if its statement is late.
+// place returns a place, which ends automatically if the statement is late.
 func (b *Batcher[T]) place() Place {
 	late := time.AfterFunc(patience, b.next)
 	return Place{func() {
@@ -118,7 +117,7 @@ func (b *Batcher[T]) place() Place {
 	}}
 }
 
-// next gives the place of a statement that has ended to the batch that forms.
+// next gives the place of an ended statement to the forming batch.
 func (b *Batcher[T]) next() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -168,7 +167,7 @@ func (b *Batcher[T]) serve(ctx context.Context, cancel context.CancelFunc, batch
 	}
 }
 
-// abandon takes a member out after its caller has stopped waiting. A batch that all have left ends.
+// abandon removes a member after its caller has stopped waiting. A batch without present members is canceled.
 func (b *Batcher[T]) abandon(m *Member[T]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -177,7 +176,7 @@ func (b *Batcher[T]) abandon(m *Member[T]) {
 		delete(b.keys, m.key)
 		return
 	}
-	if m.leave == nil { // it has just got a place of its own
+	if m.leave == nil { // the member has just got a place
 		go func() { (<-m.ready).Leave() }()
 		return
 	}

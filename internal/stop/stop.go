@@ -1,8 +1,7 @@
-// Package stop ends, on MySQL's and MariaDB's servers, statements that their callers have given up.
-// Their driver closes the connection when a context ends, or a time limit of its own, and the
-// servers don't look at that before the statement ends: one that waits for a lock goes on waiting,
-// for up to innodb_lock_wait_timeout, has others wait behind it, and is executed in the end, though
-// no caller wants it.
+// Package stop ends abandoned statements on MySQL and MariaDB servers. The driver closes the connection when a context
+// or the driver's time limit ends. The server doesn't notice before the statement ends: a statement that waits for a
+// lock waits for up to innodb_lock_wait_timeout, blocks other statements, and is executed in the end, though no caller
+// wants it.
 package stop
 
 import (
@@ -21,16 +20,15 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// limit is how long a statement is looked for, so that it can be ended.
+// limit bounds the search for a statement to end.
 const limit = 2 * time.Second
 
-// Abandoned calls send with a text to send, and ends it on the server if ctx has ended, or the
-// connection broke, before the answer came. Behind the text stands a comment that identifies it in
-// the server's list. A user sees his own sessions there, and may end them, without any privilege. A
-// statement that can't be found or ended stays.
+// Abandoned calls send with text and a comment, and ends the statement on the server if ctx ended, or the connection
+// broke, before the response. The comment identifies the statement in the server's process list. A user needs no
+// privilege to see and end the user's own sessions. A statement that can't be found or ended stays.
 //
-// It is ended in the background, by the queue: the pool may have no connection free before the caller has given back
-// that of his transaction, and the server may be one that can't be reached.
+// The queue ends the statement in the background: the pool may have no free connection before the caller returns its
+// transaction's connection, and the server may be unreachable.
 func Abandoned(ctx context.Context, queue *cleanup.Queue, text string, send func(text string) error) error {
 	mark := "sqlfence-" + rand.Text()
 	err := send(text + " /* " + mark + " */")
@@ -42,9 +40,9 @@ func Abandoned(ctx context.Context, queue *cleanup.Queue, text string, send func
 	return err
 }
 
-// unanswered reports whether err means that a statement was sent, or may have been, and the server hasn't answered. It
-// returns false for an error that it doesn't know, because that may come from reading an answer: the session lives
-// then, and the KILL would end its next statement.
+// unanswered reports whether err means that a statement was or may have been sent, and the server hasn't responded. It
+// returns false for an unknown error, which may come from reading a response: the session continues then, and the KILL
+// would end the session's next statement.
 func unanswered(err error) bool {
 	var dialing *net.OpError
 	if errors.Is(err, driver.ErrBadConn) || errors.As(err, &dialing) && dialing.Op == "dial" {
@@ -55,9 +53,8 @@ func unanswered(err error) bool {
 		dberr.IsMySQLInvalidConn(err)
 }
 
-// end ends the statement of another session that has mark in it. In a transaction a pooler leaves it
-// all to one server; and as the KILL stands in a prepared text, none takes the number for that of a
-// session of its own.
+// end ends another session's statement, found by mark. Within a transaction a pooler sends all statements to one
+// server. The KILL is in a prepared text, so that no pooler takes the number for a session of the pooler.
 func end(ctx context.Context, db *sql.DB, mark string) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

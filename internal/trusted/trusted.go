@@ -1,5 +1,5 @@
-// Package trusted marks the statements that sqlfence's packages send on its own tables, which a
-// fenced database sends as they are.
+// Package trusted marks the statements that sqlfence's packages send on sqlfence's tables. A fenced database sends
+// marked statements unguarded.
 package trusted
 
 import (
@@ -9,15 +9,14 @@ import (
 
 type key struct{}
 
-// Context returns the context to send one statement with. Drivers, and what is put around them,
-// show the context to hooks of the application: in their hands it is worth nothing for another
-// text.
+// Context returns the context to send query with. Drivers and their wrappers pass the context to hooks of the
+// application. A hook can't use the context for another statement.
 func Context(ctx context.Context, query string) context.Context {
 	return context.WithValue(ctx, key{}, query)
 }
 
-// Is reports whether ctx comes from [Context] for query. A wrapper between the package and the
-// fence may have put a comment behind it, as for tracing.
+// Is reports whether ctx comes from [Context] for query. A wrapper between the package and the fenced driver may have
+// appended a comment to query, as for tracing.
 func Is(ctx context.Context, query string) bool {
 	text, ok := ctx.Value(key{}).(string)
 	if !ok {
@@ -33,17 +32,17 @@ func isComment(s string) bool {
 	return opened && closed && !strings.Contains(inner, "*/")
 }
 
-// A Hold is a call of tokens' Hold, on its way to the connection that its transaction uses.
+// A Hold passes a call of tokens.Store.Hold to the connection of its transaction.
 type Hold struct{ noted func() }
 
 type holdKey struct{}
 
-// Context is the package's Context for a statement of the Hold.
+// Context is the function Context for a statement of the Hold.
 func (h *Hold) Context(ctx context.Context, query string) context.Context {
 	return context.WithValue(Context(ctx, query), holdKey{}, h)
 }
 
-// HoldOf returns the Hold that query is a statement of, or nil.
+// HoldOf returns the Hold of the statement query, or nil.
 func HoldOf(ctx context.Context, query string) *Hold {
 	if h, ok := ctx.Value(holdKey{}).(*Hold); ok && Is(ctx, query) {
 		return h
@@ -51,10 +50,11 @@ func HoldOf(ctx context.Context, query string) *Hold {
 	return nil
 }
 
-// Note has a fenced connection call f if the Hold succeeds.
+// Note makes Succeeded call f, which belongs to a fenced connection.
 func (h *Hold) Note(f func()) { h.noted = f }
 
-// Succeeded tells the connection that the transaction holds the tokens. One that isn't fenced is told nothing.
+// Succeeded informs the fenced connection that the transaction holds the tokens. On an unfenced connection it does
+// nothing.
 func (h *Hold) Succeeded() {
 	if h.noted != nil {
 		h.noted()
