@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// newDB returns a pool of at most two connections, to a database that answers everything.
+// newDB returns a pool of at most two connections, to a database without errors.
 func newDB(t *testing.T) *sql.DB {
 	db := sql.OpenDB(fakedb.New(func(context.Context, fakedb.Call) (fakedb.Answer, error) { return fakedb.Answer{}, nil }))
 	db.SetMaxOpenConns(2)
@@ -23,7 +23,7 @@ func newDB(t *testing.T) *sql.DB {
 
 var errDown = errors.New("no answer")
 
-// A task that fails is tried again after pauses that grow, until it is done or its time is over.
+// A failing task is tried again after growing pauses, until the task is done or its time is over.
 func TestTaskIsTriedUntilItIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := cleanup.New(newDB(t))
@@ -102,8 +102,8 @@ func TestTasksLeaveTheConnectionsToCallers(t *testing.T) {
 	})
 }
 
-// There are at most 1,000 tasks: then the oldest is dropped. None is left, nor reported, when the database has been
-// closed.
+// There are at most 1,000 tasks: then the oldest is dropped. After the database is closed, all tasks are dropped
+// without a report.
 func TestTasksAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := newDB(t)
@@ -138,8 +138,7 @@ func TestTasksAreBounded(t *testing.T) {
 	})
 }
 
-// A task that fails keeps no other from its first try, and when there are too many, the ones that were done once go
-// first.
+// A failing task doesn't delay another task's first try. If there are too many tasks, repeated tasks are dropped first.
 func TestTaskThatFailsKeepsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := cleanup.New(newDB(t))

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A refusal for want of a token says which tokens there are, and one in a Bypass without a reason that it
-// bypasses nothing.
+// The refusal of a missing token lists the context's tokens. Under a Bypass without a reason it says that the Bypass
+// has no effect.
 func TestRefusalsSayWhatTheContextHas(t *testing.T) {
 	db := open(t, &fakedb.Recorder{}, sqlfence.WithTable("customers", fenced))
 	orders := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "orders", Value: 7})
@@ -51,7 +51,7 @@ func TestRefusalsSayWhatTheContextHas(t *testing.T) {
 	}
 }
 
-// What Observe lets through is logged by default, unless it goes elsewhere.
+// By default the log gets the writes that Observe lets through, unless an observer or logger does.
 func TestObserveIsHeard(t *testing.T) {
 	var text bytes.Buffer
 	before := slog.Default()

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A database with WithoutGuards sends everything as it is, and tells of what would have been guarded or
-// refused, once a statement.
+// A database with WithoutGuards sends every statement unchanged, and reports each statement that would have been
+// guarded or refused once.
 func TestWithBypass(t *testing.T) {
 	for name, opts := range map[string][]sqlfence.Option{
 		"alone": nil, "observed": observeMode, "with a statement cache": {sqlfence.WithStatementCache(8)},

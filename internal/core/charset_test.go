@@ -12,10 +12,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A connection is asked for its encoding before the first guarded write, and after a statement that may have changed it
-// before one with an argument in which that may matter: a byte beyond ASCII before a quote. So is one that has written
-// nothing guarded yet, before any statement with such an argument. A text is refused only where an encoding that isn't
-// known may have it read otherwise.
+// The connection's encoding is queried before the first guarded write. After a statement that may have changed the
+// encoding, it is queried again before a statement with an argument that depends on it: a byte beyond ASCII before a
+// quote. A connection without guarded writes queries it before any such statement. A statement is refused only if an
+// unknown encoding may change its meaning.
 func TestCharsetIsAskedFor(t *testing.T) {
 	down := errors.New("no answer")
 	const ascii, beyond, others = "UPDATE books SET title = ?", "UPDATE books SET title = ?, note = 'é'", "UPDATE others SET title = ?"

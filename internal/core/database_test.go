@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 )
 
-// Each dialect has its database, so that one which is added asks for it here.
+// Each dialect has a database, so that this test fails for a new dialect without one.
 func TestEachDialectHasADatabase(t *testing.T) {
 	n := 0
 	for d := dialect.Dialect(1); d.String() != dialect.Dialect(0).String(); d++ {
@@ -39,8 +39,7 @@ func TestEachDialectHasADatabase(t *testing.T) {
 	}
 }
 
-// A failure of the driver's own, without a code of the server's, may have left
-// anything.
+// An error of the driver, without a server's code, may have left any state.
 func TestLeftNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -70,7 +69,7 @@ func TestLeftNothing(t *testing.T) {
 	}
 }
 
-// numbered is as the driver's errors are.
+// numbered has the form of the MySQL driver's errors.
 type numbered struct {
 	Number  uint16
 	Message string
@@ -88,7 +87,7 @@ type coded string
 func (e coded) Error() string    { return "ERROR " + string(e) }
 func (e coded) SQLState() string { return string(e) }
 
-// sqliteCode is an error with a code of SQLite's.
+// sqliteCode is an error with an SQLite result code.
 type sqliteCode int
 
 func (e sqliteCode) Error() string { return "SQL logic error" }

@@ -14,7 +14,7 @@ import (
 
 var editLock = sqlfence.EditLock("by", "since", "expiry")
 
-// A named type of the application's, and one that says itself what it is.
+// An application's named integer type, and a type that converts itself to a text.
 type (
 	userID   int32
 	userName struct{ name string }
@@ -47,7 +47,7 @@ func TestEditLockSendsTheEditor(t *testing.T) {
 	}
 }
 
-// An inner context's editor is the one, also if it is none.
+// An inner context's editor replaces the outer editor, even with nil.
 func TestWithEditorReplaces(t *testing.T) {
 	base := new(fakedb.Recorder)
 	db := open(t, base, sqlfence.WithTable("books", editLock))

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// An endingDriver records what a closed base connection is asked for, which is nothing.
+// An endingDriver records calls of a closed base connection. There must be none.
 type endingDriver struct {
 	form   string // the optional interfaces of its connections
 	galera bool
@@ -26,10 +26,10 @@ type endingDriver struct {
 	mu         sync.Mutex
 	fail       map[string]func() error // by the call that fails, once
 	opened     []*endingConn
-	strayed    []string      // what came to a closed connection, or began in an open transaction
+	strayed    []string      // calls of a closed connection, and transactions that began in an open one
 	rolledBack chan struct{} // gets a value at the next rollback; nil for none
-	lands      bool          // what fails is executed nevertheless
-	met        string        // the call that has failed, and whether it would commit a write; empty for none
+	lands      bool          // a failing call is executed nevertheless
+	met        string        // the failed call, and whether it would commit a write; empty for none
 	landed     bool          // a write of a registered table was committed
 }
 
@@ -42,7 +42,7 @@ func (d *endingDriver) awaitRollback() func() {
 	return func() { <-begun }
 }
 
-// take returns what has strayed since the last take, and has the calls of fail fail from now on.
+// take returns and clears strayed, and makes the calls of fail fail from now on.
 func (d *endingDriver) take(fail map[string]func() error) (strayed []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,7 +58,7 @@ func (d *endingDriver) connections() []*endingConn {
 	return slices.Clone(d.opened)
 }
 
-// call records a call of a connection, and returns the error that it fails with.
+// call records a call of a connection, and returns the call's error.
 func (d *endingDriver) call(c *endingConn, what string) error {
 	d.mu.Lock()
 	if c.closed || c.bad && what != "rollback" && what != "close" {
@@ -127,13 +127,13 @@ func (d *endingDriver) Connect(context.Context) (driver.Conn, error) {
 	return c, nil
 }
 
-// An endingConn is a connection that is unaware of its own end.
+// An endingConn is a connection that doesn't notice its end.
 type endingConn struct {
 	driver *endingDriver
 	closed bool
-	bad    bool // it has returned driver.ErrBadConn
+	bad    bool // the connection has returned driver.ErrBadConn
 	inTx   bool
-	wrote  bool // to a registered table, in the transaction
+	wrote  bool // the transaction has written to a registered table
 }
 
 type endingResetter struct{ conn *endingConn }
@@ -160,7 +160,7 @@ func (c *endingConn) apply(what string) {
 	case "update":
 		c.wrote = c.inTx
 		c.driver.landed = c.driver.landed || !c.inTx
-	case "commit", "create": // which commits on MySQL
+	case "commit", "create": // CREATE commits on MySQL
 		c.driver.landed = c.driver.landed || c.wrote
 		c.wrote = false
 	case "rollback", "close":
@@ -234,7 +234,7 @@ func (c *endingConn) QueryContext(_ context.Context, query string, _ []driver.Na
 		rows.all = [][]driver.Value{{"log_bin", "OFF"}, {"wsrep_provider", "/usr/lib/galera.so"}}
 	}
 	if strings.Contains(query, "information_schema.tables") {
-		return rows, nil // what a connection asks of views before its first guarded write
+		return rows, nil // the connection's query for views before its first guarded write
 	}
 	return rows, c.execute(query)
 }
@@ -289,12 +289,12 @@ const (
 	endingPlain   = "DELETE FROM others"
 )
 
-// inOpenTx is recorded of a transaction that begins where another one is open.
+// inOpenTx is recorded if a transaction begins inside of an open transaction.
 const inOpenTx = "a transaction in an open one"
 
 var errEnding = errors.New("it failed")
 
-// An ending is how something that is under way on a connection ends.
+// An ending is how work on a connection ends.
 type ending struct {
 	fail   map[string]func() error
 	galera bool
@@ -303,7 +303,7 @@ type ending struct {
 	do     func(ctx context.Context, on endingUse)
 }
 
-// endings are all ends, by the name of the test.
+// endings are all endings, by the name of the test.
 var endings = map[string]ending{
 	"rollback fails":                {keeps: true, fail: failing("rollback"), do: endTx(endingGuarded, (*sql.Tx).Rollback)},
 	"rollback of a read fails":      {keeps: true, fail: failing("rollback"), do: endTx("", (*sql.Tx).Rollback)},
@@ -375,7 +375,7 @@ var endings = map[string]ending{
 			}
 			defer rows.Close()
 			rows.Next()
-			_ = rows.Scan(new(sql.RawBytes), new(sql.RawBytes)) // the rows can't be closed, nor what they are of ended
+			_ = rows.Scan(new(sql.RawBytes), new(sql.RawBytes)) // neither the rows nor their transaction can be closed
 			cancel()
 			_ = tx.Commit()
 			if conn, ok := on.(*sql.Conn); ok {
@@ -392,7 +392,7 @@ var endings = map[string]ending{
 // endingCancel ends the context of a transaction that is about to begin.
 var endingCancel context.CancelFunc
 
-// errStaleMySQL is how MySQL words the refusal of a token by a mark of 9.
+// errStaleMySQL is MySQL's refusal of a token by the stored token 9.
 var errStaleMySQL = &mysqlError{3057, "Incorrect user-level lock name 'sqlfence:nonce:stale:0:9 .....'"}
 
 func failingWith(call string, err error) map[string]func() error {
@@ -467,9 +467,9 @@ func endingUses(t *testing.T, db *sql.DB) map[string]func(ctx context.Context) e
 	return uses
 }
 
-// However something ends, a base connection that sqlfence has closed gets nothing more: the pool opens another one, and
-// an application that keeps the connection gets driver.ErrBadConn. On MySQL, where a rollback that failed may
-// leave its transaction open, no other transaction begins in it.
+// However work on a base connection ends, sqlfence sends nothing to the connection after closing it. The pool opens
+// another connection, and an application that keeps the connection gets driver.ErrBadConn. On MySQL a failed rollback
+// may leave its transaction open, and no other transaction begins in it.
 func TestClosedConnectionIsNotUsedAgain(t *testing.T) {
 	forms := []string{"neither", "resets", "validates", "resets and validates", "begins without a context"}
 	for name, ending := range endings {
@@ -495,7 +495,7 @@ func TestClosedConnectionIsNotUsedAgain(t *testing.T) {
 								t.Errorf("%s afterwards: %v", how, err)
 							}
 							strayed = append(strayed, base.take(nil)...)
-							if dialect != sqlfence.MySQL { // elsewhere a failed end leaves what the base driver leaves
+							if dialect != sqlfence.MySQL { // elsewhere the base driver decides the state
 								strayed = slices.DeleteFunc(strayed, func(s string) bool { return s == inOpenTx })
 							}
 							if len(strayed) > 0 {
@@ -512,8 +512,7 @@ func TestClosedConnectionIsNotUsedAgain(t *testing.T) {
 // tellsNothing reports whether a base connection of this form has no way to tell the pool that it is invalid.
 func tellsNothing(form string) bool { return form == "neither" || form == "begins without a context" }
 
-// end has something end on a connection of the pool, which has only this one left, and returns what came to a
-// closed connection.
+// end runs an ending on the pool's only free connection, and returns the calls of a closed connection.
 func (d *endingDriver) end(t *testing.T, db *sql.DB, e ending, held bool) []string {
 	ctx := with(t.Context(), 7)
 	db.SetMaxOpenConns(db.Stats().InUse + 1) // after a panic database/sql keeps a connection for ever
@@ -538,8 +537,8 @@ func (d *endingDriver) end(t *testing.T, db *sql.DB, e ending, held bool) []stri
 	}
 	strayed := d.take(nil)
 	switch {
-	case !held, panicked != nil: // behind a panic database/sql waits for the connection's transaction for ever
-	case e.later && d.form != "resets and validates": // database/sql closes it meanwhile, and may panic in its methods
+	case !held, panicked != nil: // after a panic database/sql waits for the connection's transaction forever
+	case e.later && d.form != "resets and validates": // database/sql closes the connection, and may panic in its methods
 		_ = conn.Close()
 	default:
 		_, err := conn.ExecContext(ctx, endingPlain)
@@ -552,7 +551,7 @@ func (d *endingDriver) end(t *testing.T, db *sql.DB, e ending, held bool) []stri
 		_ = conn.PingContext(ctx)
 		_ = conn.Close()
 	}
-	if e.later { // the pool has its connection back when it gives out another one
+	if e.later { // the pool has the connection back when it hands out another one
 		again, err := db.Conn(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -563,8 +562,8 @@ func (d *endingDriver) end(t *testing.T, db *sql.DB, e ending, held bool) []stri
 	return append(strayed, d.take(nil)...)
 }
 
-// A pool's prepared statement, also one that sqlfence leaves to the base driver, is not executed on a connection that
-// sqlfence has closed.
+// A pool's prepared statement isn't executed on a connection that sqlfence has closed, even if sqlfence leaves the
+// statement to the base driver.
 func TestPreparedStatementLeavesAClosedConnection(t *testing.T) {
 	for _, form := range []string{"neither", "resets", "validates", "resets and validates", "begins without a context"} {
 		t.Run(form, func(t *testing.T) {

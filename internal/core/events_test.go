@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// allKinds are asked for by name.
+// allKinds are requested by name.
 var allKinds = []sqlfence.EventKind{sqlfence.Refused, sqlfence.WouldRefuse, sqlfence.Bypassed, sqlfence.RawAccess,
 	sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed}
 
@@ -25,7 +25,7 @@ func (all *told) option(kinds ...sqlfence.EventKind) sqlfence.Option {
 	return sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { *all = append(*all, e) }, kinds...)
 }
 
-// take returns what was told, without the time it took, and forgets it.
+// take returns the collected events without their durations, and clears the collection.
 func (all *told) take(t *testing.T) []sqlfence.Event {
 	t.Helper()
 	events := *all
@@ -42,7 +42,7 @@ func (all *told) take(t *testing.T) []sqlfence.Event {
 	return events
 }
 
-// What each kind of event says.
+// The fields of each kind of event.
 func TestEventFacts(t *testing.T) {
 	const write, guardedWrite = "UPDATE books SET price = 1", "UPDATE OR ABORT books SET price = 1, `fence` = CASE WHEN " +
 		"abs(max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), -9223372036854775807)) <= 7 THEN 7 ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence`) END"
@@ -89,7 +89,7 @@ func TestEventFacts(t *testing.T) {
 					got[i].Err = nil
 				}
 				want := slices.Clone(tt.want)
-				if way != "exec" && len(want) > 0 && len(got) == len(want) { // in other forms the values are arguments
+				if way != "exec" && len(want) > 0 && len(got) == len(want) { // other ways pass the values as arguments
 					want[0].Sent = got[0].Sent
 					if (got[0].Sent == "") != (tt.want[0].Sent == "") {
 						t.Errorf("sent %q", got[0].Sent)
@@ -105,8 +105,8 @@ func TestEventFacts(t *testing.T) {
 
 func holding7(ctx context.Context) context.Context { return with(ctx, 7) }
 
-// Without kinds an observer isn't told of what is about most statements; with kinds it is told of these
-// alone, and of what nobody listens for nothing is made.
+// An observer without kinds gets no event that most statements cause. An observer with kinds gets only these kinds. An
+// event without an observer isn't made.
 func TestKindsOfObserver(t *testing.T) {
 	var few, all, guarded told
 	db := open(t, &fakedb.Recorder{}, few.option(), all.option(allKinds...), guarded.option(sqlfence.Guarded), sqlfence.WithTable("books", fenced))
@@ -127,7 +127,7 @@ func TestKindsOfObserver(t *testing.T) {
 	}
 }
 
-// A query is told as guarded once, when its rows are closed without a refusal.
+// A query is reported as guarded once, when its rows are closed without a refusal.
 func TestGuardedQuery(t *testing.T) {
 	var events told
 	base := &fakedb.Recorder{}
@@ -154,8 +154,8 @@ func TestGuardedQuery(t *testing.T) {
 	}
 }
 
-// A statement with a token for one of its tables and none for another, Optional one, is guarded
-// for one and unfenced for the other.
+// If a statement has a token for one table and none for an Optional table, it is reported as guarded for the first and
+// unfenced for the second.
 func TestPartlyUnfenced(t *testing.T) {
 	var events told
 	base := &fakedb.Recorder{}
@@ -174,7 +174,7 @@ func TestPartlyUnfenced(t *testing.T) {
 	}
 }
 
-// A driver that wants a statement prepared gets it twice, and the observer once.
+// A driver that returns ErrSkip gets a statement twice, and the observer gets one event.
 func TestToldOnceAfterSkip(t *testing.T) {
 	for _, tt := range []struct {
 		query string
@@ -204,7 +204,7 @@ func TestToldOnceAfterSkip(t *testing.T) {
 	}
 }
 
-// skippingConn executes only what is prepared.
+// skippingConn executes only prepared statements.
 type skippingConn struct{ *fakedb.RecorderConn }
 
 func (skippingConn) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
@@ -214,7 +214,7 @@ func (skippingConn) QueryContext(context.Context, string, []driver.NamedValue) (
 	return nil, driver.ErrSkip
 }
 
-// Verb and Fingerprint are those of the event's dialect.
+// Verb and Fingerprint follow the event's dialect.
 func TestEventText(t *testing.T) {
 	e := sqlfence.Event{Query: "update books SET price = 7", Dialect: sqlfence.SQLite, Duration: time.Second}
 	if e.Verb() != "UPDATE" || e.Fingerprint() != "update books SET price = ?" {

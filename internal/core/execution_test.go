@@ -12,8 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A statement that comes twice, as database/sql prepares it after ErrSkip, is
-// reported once.
+// A statement that database/sql prepares after ErrSkip, and so sends twice, is reported once.
 func TestSkippedExecutionIsReportedOnce(t *testing.T) {
 	for _, opts := range [][]sqlfence.Option{nil, observeMode} {
 		var o observed
@@ -45,7 +44,7 @@ func (c refusingConn) QueryContext(ctx context.Context, query string, args []dri
 	return refusingRows{rows}, err
 }
 
-// A refusal that the rows repeat is reported once.
+// A refusal that the rows return repeatedly is reported once.
 func TestRefusalOfRowsIsReportedOnce(t *testing.T) {
 	var o observed
 	base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return refusingConn{c} }}
@@ -63,7 +62,7 @@ func TestRefusalOfRowsIsReportedOnce(t *testing.T) {
 	}
 }
 
-// A row that was read ahead is given out once.
+// A row that was read ahead is returned once.
 func TestRowReadAheadIsGivenOutOnce(t *testing.T) {
 	db := open(t, new(fakedb.Recorder), serialRule)
 	rows, err := db.QueryContext(sqlfence.WithSerial(t.Context(), 3), serialUpdate+" RETURNING id")
@@ -85,8 +84,8 @@ func TestRowReadAheadIsGivenOutOnce(t *testing.T) {
 	}
 }
 
-// In the simple protocol pgx might write a value over a part of a name. What can't be
-// sent in Enforce mode is sent as it was written in Observe mode.
+// In the simple protocol pgx might write a value over a part of a name. Such a statement is refused in Enforce mode,
+// and sent unchanged in Observe mode.
 func TestStatementThatPgxMisreads(t *testing.T) {
 	const update = "UPDATE books SET a$1 = $1"
 	for _, opts := range [][]sqlfence.Option{nil, observeMode} {
@@ -107,7 +106,7 @@ func TestStatementThatPgxMisreads(t *testing.T) {
 	}
 }
 
-// A countingStmt counts the placeholders of its guarded text, and notes its end.
+// A countingStmt counts the placeholders of its guarded SQL string, and records its end.
 type countingStmt struct {
 	*fakedb.RecorderStmt
 	closed *int
@@ -131,8 +130,8 @@ func (c countingConn) PrepareContext(_ context.Context, query string) (driver.St
 	return countingStmt{&fakedb.RecorderStmt{BareStmt: fakedb.BareStmt{Recorder: c.Recorder, Text: query}}, c.closed}, nil
 }
 
-// A prepared statement takes the application's own arguments; where an execution needs
-// another form of the text, the one before is closed.
+// A prepared statement takes the application's own arguments. If an execution needs another form of the SQL string, the
+// previous form is closed.
 func TestPreparedStatementCountsItsOwnArguments(t *testing.T) {
 	closed := 0
 	base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return countingConn{c, &closed} }}
@@ -161,7 +160,7 @@ func TestPreparedStatementCountsItsOwnArguments(t *testing.T) {
 	}
 }
 
-// What can't be guarded isn't prepared either, but in Observe mode.
+// A statement that can't be guarded is prepared only in Observe mode.
 func TestPrepareOfWhatCannotBeGuarded(t *testing.T) {
 	for _, opts := range [][]sqlfence.Option{nil, observeMode} {
 		var o observed
@@ -187,7 +186,7 @@ func TestPrepareOfWhatCannotBeGuarded(t *testing.T) {
 	}
 }
 
-// The argument of set_config may name a setting of the application's, and none that guards depend on.
+// The argument of set_config may name an application's setting, but no setting that guards depend on.
 func TestSettingsThatArgumentsName(t *testing.T) {
 	const query = "SELECT set_config($1, $2, true)"
 	base := &fakedb.Recorder{}

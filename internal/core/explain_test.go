@@ -20,13 +20,13 @@ func TestExplain(t *testing.T) {
 	for query, want := range map[string]struct {
 		kind   sqlfence.EventKind
 		tables []string
-		sql    string // a part of it
+		sql    string // a part of the SQL string
 		offset int    // of the refusal
 	}{
 		"SELECT 1":                                     {sqlfence.Passed, nil, "SELECT 1", 0},
 		"SELECT price FROM books":                      {sqlfence.Passed, nil, "SELECT price FROM books", 0},
 		"UPDATE books SET price = ?":                   {sqlfence.Guarded, []string{"books"}, "<= ?2 THEN ?2", 0},
-		"UPDATE books SET price = :price":              {sqlfence.Guarded, []string{"books"}, "<= 1 THEN 1", 0}, // no numbers beside names
+		"UPDATE books SET price = :price":              {sqlfence.Guarded, []string{"books"}, "<= 1 THEN 1", 0}, // no numbers with names
 		"INSERT INTO pens (id) VALUES (:a), (:b)":      {sqlfence.Guarded, []string{"pens"}, "fencing_tokens", 0},
 		"UPDATE bills SET total = :total":              {sqlfence.Guarded, []string{"bills"}, "`version` = ", 0},
 		"UPDATE books SET fence = 9":                   {sqlfence.Refused, []string{"books"}, "", 17},
@@ -71,7 +71,7 @@ func TestExplainOfAnotherDatabase(t *testing.T) {
 	}
 }
 
-// What a statement becomes, or why it is refused, without a database.
+// The guarded form of a statement, or the reason of its refusal, without a database.
 func ExampleExplain() {
 	db, err := sqlfence.OpenDB(&fakedb.Recorder{}, sqlfence.WithDialect(sqlfence.Postgres),
 		sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))

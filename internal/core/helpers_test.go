@@ -37,11 +37,11 @@ func openAs(t testing.TB, d sqlfence.Dialect, r *fakedb.Recorder, opts []sqlfenc
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = db.Close() }) // some tests close it themselves
+	t.Cleanup(func() { _ = db.Close() }) // some tests close the database themselves
 	return db
 }
 
-// A coded error is one of lib/pq or pgx, as far as Retry can see.
+// A coded error looks to Retry like an error of lib/pq or pgx.
 type coded string
 
 func (c coded) Error() string    { return "SQLSTATE " + string(c) }
@@ -51,7 +51,8 @@ type baseError struct{ text string }
 
 func (e *baseError) Error() string { return e.text }
 
-// checkRefusal wants the base driver's error untouched, or one that is want alone, has the text, and wraps it.
+// checkRefusal expects the base driver's error unchanged, or an error that wraps it, matches only want, and has the
+// text.
 func checkRefusal(t *testing.T, err error, base *baseError, want error, text string) {
 	t.Helper()
 	if want == nil {

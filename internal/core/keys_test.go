@@ -15,7 +15,7 @@ import (
 
 var keyed = sqlfence.WithTable("books", fenced, sqlfence.Key("id"))
 
-// Each row of an INSERT is compared with its own token, and stores that.
+// Each row of an INSERT is compared with the row's token, and stores the token.
 func TestKeysOfInsertedRows(t *testing.T) {
 	const insert = "INSERT INTO books (id, price) VALUES (?, 10), ('b', 20)"
 	two := sqlfence.WithFence(t.Context(), token("books/b", 8), token("books/7", 7))
@@ -46,7 +46,7 @@ func TestKeysOfInsertedRows(t *testing.T) {
 	}
 }
 
-// A key may be assigned only if that keeps the row with its token.
+// A key may be assigned only if the row stays in its token's scope.
 func TestKeysAreKept(t *testing.T) {
 	const update = "UPDATE books SET id = ?, price = 1"
 	one := sqlfence.WithFence(t.Context(), token("books/7", 7))
@@ -70,7 +70,7 @@ func TestKeysAreKept(t *testing.T) {
 	}
 }
 
-// A key's argument may have a name, if each has one of its own.
+// The argument of a key may have a name, if each argument has a unique name.
 func TestKeysByName(t *testing.T) {
 	const insert = "INSERT INTO books (id, price) VALUES (:id, :price)"
 	ctx := sqlfence.WithFence(t.Context(), token("books/7", 7))
@@ -92,7 +92,7 @@ func TestKeysByName(t *testing.T) {
 	}
 }
 
-// A keyValuer returns another key each time it is asked.
+// A keyValuer returns a different key at each call.
 type keyValuer struct{ asked *int }
 
 func (k keyValuer) Value() (driver.Value, error) {
@@ -100,13 +100,12 @@ func (k keyValuer) Value() (driver.Value, error) {
 	return int64(6 + *k.asked), nil
 }
 
-// checker passes arguments to the driver as they are.
+// checker passes arguments to the driver unchanged.
 type checker struct{ *fakedb.RecorderConn }
 
 func (checker) CheckNamedValue(*driver.NamedValue) error { return nil }
 
-// The value that was compared is the one that is sent, and the application's
-// arguments stay as they are.
+// The compared value is sent, and the application's arguments stay unchanged.
 func TestKeysAreReadOnce(t *testing.T) {
 	asked := 0
 	base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return checker{c} }}

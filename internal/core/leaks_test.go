@@ -11,10 +11,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A leaking server is a node of Galera's without a binary log; its guards refuse, or what it is told fails.
+// A leaking server is a Galera node without a binary log. Its guards throw errors, or its statements fail.
 type leaking struct {
 	*fakedb.DB
-	byText string // whether a transaction is open, as it says
+	byText string // whether a transaction is open, as the server reports
 	fails  map[string]error
 	sent   string
 }
@@ -45,8 +45,8 @@ func newLeaking(vars [][]any) *leaking {
 	return l
 }
 
-// Behind a refusal nothing is committed on a node that would give the others a part of what was refused; elsewhere
-// it is, and the server isn't asked.
+// After a refusal nothing is committed on a node that would replicate a part of the refused statement. On other servers
+// the transaction commits, and no query is sent.
 func TestRefusalOnALeakingNode(t *testing.T) {
 	provider := []any{"wsrep_provider", "libgalera_smm.so"}
 	for _, test := range []struct {
@@ -103,8 +103,8 @@ func TestRefusalOnALeakingNode(t *testing.T) {
 	}
 }
 
-// In Observe mode the transaction goes on from a savepoint; what the server says of the transaction by an error
-// of the savepoint's is the statement's.
+// In Observe mode the transaction continues from a savepoint. An error of the savepoint that is about the transaction
+// becomes the statement's error.
 func TestObserveOnALeakingNode(t *testing.T) {
 	deadlock := &mysqlError{1213, "Deadlock found"}
 	for _, test := range []struct {
@@ -127,7 +127,7 @@ func TestObserveOnALeakingNode(t *testing.T) {
 			}
 			defer db.Close()
 			ctx := sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books", Value: 5})
-			if _, err := db.ExecContext(ctx, "UPDATE books SET price = 0"); err != nil { // the connection has asked
+			if _, err := db.ExecContext(ctx, "UPDATE books SET price = 0"); err != nil { // the facts are queried before
 				t.Fatal(err)
 			}
 			tx, err := db.Begin()

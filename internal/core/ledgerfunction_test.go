@@ -17,12 +17,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A catalogue takes the place of a PostgreSQL whose ledger has the function, or not.
+// A catalogue stands for a PostgreSQL server. Its ledger may have the function.
 type catalogue struct {
 	*fakedb.DB
 	schema string // of the function; empty without one
-	fails  error  // of the question
-	kinds  string // of what was sent
+	fails  error  // of the query for facts
+	kinds  string // kinds of the sent statements
 }
 
 type codedError string
@@ -32,7 +32,7 @@ func (e codedError) Error() string {
 }
 func (e codedError) SQLState() string { return string(e) }
 
-// asked are what the statements sent were: the question, and writes with and without the function.
+// asked returns the kinds of the sent statements: the query for facts, and writes with and without the function.
 func (c *catalogue) asked() string {
 	kinds := c.kinds
 	c.kinds = ""
@@ -50,12 +50,12 @@ func (c *catalogue) note(query string) {
 	}
 }
 
-// facts answers the question.
+// facts returns the response to the query for facts.
 func (c *catalogue) facts(query string) (string, error) {
 	return fmt.Sprintf(`{"version": %q, "function": %q}`, fakedb.Version, c.schema), c.fails
 }
 
-// openCatalogue opens it with a driver that is taken for a known one of PostgreSQL's.
+// openCatalogue opens a catalogue with a driver that looks like a known PostgreSQL driver.
 func openCatalogue(t *testing.T, opts ...sqlfence.Option) (*sql.DB, *catalogue) {
 	t.Helper()
 	c := new(catalogue)
@@ -87,7 +87,7 @@ func setBooks(t *testing.T, db *sql.DB) error {
 	return err
 }
 
-// wantMissing wants a write to be refused for want of the function, after what was sent.
+// wantMissing expects the refusal of a write because the function is missing, after the statements in sent.
 func (c *catalogue) wantMissing(t *testing.T, err error, sent string) {
 	t.Helper()
 	var missing *sqlfence.SetupError
@@ -99,7 +99,8 @@ func (c *catalogue) wantMissing(t *testing.T, err error, sent string) {
 	}
 }
 
-// Without the function nothing is written. It is asked for until it is found, and after a guard has missed it.
+// Without the function nothing is written. The function is searched until it is found, and after a guard didn't find
+// it.
 func TestLedgerFunctionIsRequired(t *testing.T) {
 	db, c := openCatalogue(t)
 	want := func(kinds string) {
@@ -132,7 +133,7 @@ func TestLedgerFunctionIsRequired(t *testing.T) {
 	want("?f")
 }
 
-// In two minutes a pool sends its writes, each once, and what its connection asks the server first.
+// In two minutes a pool sends each write once, and the connection's first query.
 func TestAWriteIsSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, c := openCatalogue(t, sqlfence.WithTable("pens", sqlfence.RowFence("fence"), sqlfence.Ledger(), sqlfence.Sealed()))
@@ -151,7 +152,7 @@ func TestAWriteIsSentOnce(t *testing.T) {
 	})
 }
 
-// A new connection asks only if the pool doesn't know the function.
+// A new connection sends the query only if the pool doesn't know the function.
 func TestLedgerFunctionIsAskedForByThePool(t *testing.T) {
 	db, c := openCatalogue(t)
 	c.schema = "public"
@@ -173,7 +174,7 @@ func TestLedgerFunctionIsAskedForByThePool(t *testing.T) {
 	}
 }
 
-// The question is asked before a transaction that may write.
+// The query for facts is sent before a transaction that may write.
 func TestLedgerFunctionInATransaction(t *testing.T) {
 	db, c := openCatalogue(t)
 	c.schema = "public"
@@ -227,8 +228,8 @@ func TestLedgerFunctionIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// A statement is prepared for the function, which is asked for before; each connection's is prepared anew where it has
-// moved.
+// A statement is prepared with the function's schema, which is queried first. After the function has moved, each
+// connection prepares the statement again.
 func TestLedgerFunctionOfAPreparedStatement(t *testing.T) {
 	db, c := openCatalogue(t)
 	ctx := sqlfence.WithFence(t.Context(), token("books", 7))

@@ -16,7 +16,7 @@ type emptyWrapper struct{ driver.Conn }
 
 func (emptyWrapper) Raw() driver.Conn { return nil }
 
-// A wrapper may have no connection beneath it to show.
+// A wrapper may have no underlying connection.
 func TestWrapperWithoutAConnection(t *testing.T) {
 	base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return emptyWrapper{c} }}
 	if err := openPostgres(t, base, sqlfence.WithTable("books", fenced)).Ping(); err != nil {
@@ -31,7 +31,7 @@ type hangingConn struct {
 
 func (c hangingConn) Ping(ctx context.Context) error { return c.ping(ctx) }
 
-// A context that ends while the connection is asked is the reason; the connection is kept.
+// If the context ends during the connection's check, the context's error is returned, and the connection is kept.
 func TestContextEndsWhileTheConnectionIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := true

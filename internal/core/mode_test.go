@@ -25,7 +25,7 @@ func openMixed(t *testing.T, base *fakedb.Recorder, opts ...sqlfence.Option) *sq
 	return db
 }
 
-// What becomes of a statement by the tables that it concerns, whatever the default is.
+// The modes of a statement's tables decide the statement's outcome, whatever the default mode is.
 func TestModeByTable(t *testing.T) {
 	const both = "WITH p AS (UPDATE pens SET a = 1) UPDATE books SET a = 1"
 	is := func(kind sqlfence.EventKind, err error) []sqlfence.Event {
@@ -38,7 +38,7 @@ func TestModeByTable(t *testing.T) {
 		tokens  []sqlfence.Token
 		err     error
 		want    []sqlfence.Event // Kind and Err
-		guarded []string         // the tables that the text is guarded for; nil if nothing is sent
+		guarded []string         // the tables that the sent statement is guarded for; nil if nothing is sent
 	}{
 		{"enforced", "DELETE FROM books", nil, sqlfence.ErrNoFence, is(sqlfence.Refused, sqlfence.ErrNoFence), nil},
 		{"enforced, with a token", "DELETE FROM books", []sqlfence.Token{books}, nil, nil, []string{"books"}},
@@ -62,7 +62,7 @@ func TestModeByTable(t *testing.T) {
 		{"sqlfence's own", "DELETE FROM fencing_tokens", nil, sqlfence.ErrUnguardable, is(sqlfence.Refused, sqlfence.ErrUnguardable), nil},
 	} {
 		if tt.name == "several statements" {
-			continue // told by the reader's own tests
+			continue // covered by the reader's own tests
 		}
 		for _, mode := range []sqlfence.Mode{sqlfence.Enforce, sqlfence.Observe} {
 			for way, run := range runs {
@@ -93,7 +93,7 @@ func TestModeByTable(t *testing.T) {
 	}
 }
 
-// With no table enforced, WithMode(Observe) observes all, also what concerns no table.
+// If no table is enforced, WithMode(Observe) observes all statements, even statements on no table.
 func TestModeOfAll(t *testing.T) {
 	for name, tt := range map[string]struct {
 		opts    []sqlfence.Option
@@ -118,15 +118,15 @@ func TestModeOfAll(t *testing.T) {
 	}
 }
 
-// The database refuses a statement on both: if the observed table's guard is at fault, the
-// statement is sent once more with the other one's alone, else it is refused.
+// The database refuses a statement on both tables. If the observed table's guard threw the error, the statement is sent
+// again with the enforced table's guard only; otherwise the statement is refused.
 func TestMixedRefusedByTheDatabase(t *testing.T) {
 	const query = "WITH p AS (UPDATE pens SET a = 1) UPDATE books SET a = 1"
 	ctx := sqlfence.WithFence(context.Background(), token("books", 7), token("pens", 7))
 	stale := func(table string) func(string) error {
 		return func(query string) error {
 			if strings.Contains(query, `"`+table+`"."fence"`) {
-				// The token's index in the text that was sent.
+				// The token's index in the sent SQL string.
 				n := "0"
 				if table == "books" && strings.Contains(query, `"pens"."fence"`) {
 					n = "1"
@@ -190,7 +190,7 @@ func TestInModeFaults(t *testing.T) {
 	}
 }
 
-// What would have been refused isn't told as guarded, too, though it is sent with the other guards.
+// A statement that would have been refused isn't also reported as guarded, though it is sent with its other guards.
 func TestToleratedIsNotGuarded(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -28,10 +28,10 @@ func TestEventKindString(t *testing.T) {
 
 type ctxKey struct{}
 
-// An observed is what observers and log were told, and by which context.
+// An observed holds the events of the observers, their contexts, and the log.
 type observed struct {
 	events []sqlfence.Event
-	marks  []any // of the events' contexts
+	marks  []any // marks of the events' contexts
 	log    bytes.Buffer
 }
 
@@ -71,7 +71,7 @@ func TestEvents(t *testing.T) {
 		opts  []sqlfence.Option
 		fails func(string) error
 		do    func(ctx context.Context, d *observedDB) error
-		err   error // what the application gets
+		err   error // the application's error
 		query string
 		want  []want
 		log   string
@@ -166,7 +166,7 @@ func TestObserversInOrder(t *testing.T) {
 	}
 }
 
-// A logger's level decides, as with any logger.
+// A logger's level decides what is logged.
 func TestLoggerLevel(t *testing.T) {
 	var log bytes.Buffer
 	db := open(t, &fakedb.Recorder{}, sqlfence.WithTable("books"), sqlfence.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))))
@@ -176,7 +176,7 @@ func TestLoggerLevel(t *testing.T) {
 	}
 }
 
-// In Observe mode a refused write is sent again without what refuses.
+// In Observe mode a refused write is sent again without the guard that refused it.
 func TestObserveSendsAgain(t *testing.T) {
 	base := &fakedb.Recorder{Fails: func(query string) error {
 		if strings.Contains(query, "sqlfence:nonce:stale") {
@@ -198,8 +198,7 @@ func TestObserveSendsAgain(t *testing.T) {
 	}
 }
 
-// An observedDB runs one statement, with a token of that value unless it is 0,
-// and returns its error.
+// An observedDB runs one statement and returns its error. The token has the given value, or is left out for 0.
 type observedDB struct {
 	t  *testing.T
 	db *sql.DB

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A resettingConn runs a function of the test when it is taken from the pool, and
-// says by the pointers whether it is valid and answers.
+// A resettingConn runs a function of the test when the pool hands it out. The pointers hold whether the connection is
+// valid and responds.
 type resettingConn struct {
 	*fakedb.RecorderConn
 	reset func()
@@ -26,7 +26,7 @@ type resettingConn struct {
 // A fakeLink is the state of the connections of a test.
 type fakeLink struct {
 	opened, pings int
-	invalid, dead bool // of those open now
+	invalid, dead bool // state of the open connections
 }
 
 func (c resettingConn) ResetSession(context.Context) error {
@@ -43,7 +43,7 @@ func (c resettingConn) Ping(context.Context) error {
 	return nil
 }
 
-// linked returns a fake whose connections have the link, and an open database of it.
+// linked gives the fake's connections the link, and opens a database.
 func (l *fakeLink) linked(t *testing.T, base *fakedb.Recorder, reset func()) *sql.DB {
 	base.Form = func(c *fakedb.RecorderConn) driver.Conn {
 		l.opened++
@@ -55,11 +55,11 @@ func (l *fakeLink) linked(t *testing.T, base *fakedb.Recorder, reset func()) *sq
 	return db
 }
 
-// idleLimit is how long a connection may be idle without being asked.
+// idleLimit is how long a connection may be idle without a check.
 const idleLimit = time.Second
 
-// A connection that the base driver calls invalid, or that is asked for the first time
-// in a while and doesn't answer, gets no write; database/sql takes another.
+// A connection gets no write if the base driver reports it as invalid, or if it was idle and doesn't respond to a
+// check. database/sql retries on another connection.
 func TestOutcomeOnALostConnection(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
@@ -75,10 +75,10 @@ func TestOutcomeOnALostConnection(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				base, link := new(fakedb.Recorder), new(fakeLink)
-				db := link.linked(t, base, func() { link.invalid = tt.invalid }) // database/sql has looked
+				db := link.linked(t, base, func() { link.invalid = tt.invalid }) // after database/sql's own check
 				for _, query := range []string{outcomeWrite, "UPDATE others SET price = 1", outcomeWrite} {
 					if query != outcomeWrite && tt.idle > idleLimit {
-						continue // it would count as use
+						continue // the check would count as use
 					}
 					if _, err := db.ExecContext(with(t.Context(), 7), query); err != nil {
 						t.Fatal(err)
@@ -95,8 +95,7 @@ func TestOutcomeOnALostConnection(t *testing.T) {
 	}
 }
 
-// The commit isn't sent on a connection that no longer answers: the transaction went
-// with it.
+// The commit isn't sent on a connection that no longer responds: the transaction was lost with the connection.
 func TestOutcomeOfCommitOnALostConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base, link := new(fakedb.Recorder), new(fakeLink)
@@ -118,7 +117,7 @@ func TestOutcomeOfCommitOnALostConnection(t *testing.T) {
 	})
 }
 
-// After a write whose outcome is unknown the connection isn't used for another.
+// After a write with an unknown outcome the connection isn't used again.
 func TestOutcomeThrowsTheConnectionAway(t *testing.T) {
 	fail := true
 	base, opened := new(fakedb.Recorder), 0
@@ -139,15 +138,14 @@ func TestOutcomeThrowsTheConnectionAway(t *testing.T) {
 	}
 }
 
-// Where the base driver has lost its connection meanwhile, any error leaves the outcome
-// unknown, but the database's own.
+// If the base driver has lost its connection, any error but the database's own leaves the outcome unknown.
 func TestOutcomeWhereTheConnectionIsLost(t *testing.T) {
 	for _, tt := range []struct {
 		err     error
 		unknown bool
 	}{
 		{errors.New("unexpected message"), true},
-		{coded("08P01"), true}, // a pooler has lost its server
+		{coded("08P01"), true}, // a pooler has lost the server
 		{coded("23505"), false},
 	} {
 		for _, commits := range []bool{false, true} {
@@ -171,8 +169,7 @@ func TestOutcomeWhereTheConnectionIsLost(t *testing.T) {
 	}
 }
 
-// A commit on a connection that the base driver had lost before is the base driver's
-// affair: it has nowhere to send it.
+// A commit on a connection that was lost before is left to the base driver, which can't send the commit.
 func TestOutcomeOfCommitWithoutAConnection(t *testing.T) {
 	base, link := new(fakedb.Recorder), new(fakeLink)
 	db := link.linked(t, base, nil)
@@ -185,14 +182,13 @@ func TestOutcomeOfCommitWithoutAConnection(t *testing.T) {
 	err := inTx(t, db, func() { link.invalid, link.dead = true, true })
 	wantOutcome(t, err, driver.ErrBadConn, false, false)
 
-	// It may say so of one that it has, and only doesn't want in the pool.
+	// The base driver may report an open connection as invalid only to keep it out of the pool.
 	base.Sent = nil
 	err = inTx(t, db, func() { link.invalid = true })
 	wantOutcome(t, err, driver.ErrBadConn, true, false)
 }
 
-// A connection that isn't for the pool any more, but answers, can still be written on
-// by an application that keeps it.
+// An application that keeps a connection can still write on it if it responds, even if the pool would reject it.
 func TestOutcomeOnAConnectionNotForThePool(t *testing.T) {
 	base, link := new(fakedb.Recorder), new(fakeLink)
 	conn, err := link.linked(t, base, nil).Conn(t.Context())
@@ -206,7 +202,7 @@ func TestOutcomeOnAConnectionNotForThePool(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if link.pings != 3 || len(base.Sent) != 2 { // one before the question
+	if link.pings != 3 || len(base.Sent) != 2 { // one before the query for facts
 		t.Errorf("%d pings, sent %q", link.pings, base.Sent)
 	}
 }

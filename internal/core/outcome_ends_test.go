@@ -20,9 +20,9 @@ import (
 type outcomeEnd struct {
 	name    string
 	cancels bool  // the context of the application's call ends
-	err     error // nil with panics, or for an answer
+	err     error // nil with panics, or for success
 	panics  bool
-	known   bool // the error tells that nothing is left of what was sent
+	known   bool // the error shows that the statement left nothing
 }
 
 // outcomeEnds are the ends of a call on a database.
@@ -41,7 +41,7 @@ func outcomeEnds(d sqlfence.Dialect) []outcomeEnd {
 		{name: "the network is reset", err: errReset},
 		{name: "panics", panics: true},
 	}
-	if d != sqlfence.SQLite { // nothing there can be lost
+	if d != sqlfence.SQLite { // SQLite has no connection to lose
 		ends = append(ends,
 			outcomeEnd{name: "the connection is bad", err: driver.ErrBadConn},
 			outcomeEnd{name: "the server ends the session", err: ended})
@@ -49,19 +49,20 @@ func outcomeEnds(d sqlfence.Dialect) []outcomeEnd {
 	return ends
 }
 
-// calls are those of the base driver that may end so, by what they are for.
+// outcomeCalls are the calls of the base driver that may end in such a way, by purpose.
 var outcomeCalls = []string{"reset", "ping", "prepare", "begin", "savepoint", "select", "select row", "update", "update row",
 	"update close", "delete", "create", "commit", "rollback"}
 
-// outcomeSettling are those that commit a write.
+// outcomeSettling are the calls that commit a write.
 var outcomeSettling = []string{"update", "update row", "update close", "create", "commit"}
 
-// An outcomeUse is what a program does. rows: it reads rows, whose context database/sql watches, too.
+// An outcomeUse is a program's use of the database. rows: the use reads rows, and database/sql also watches their
+// context.
 type outcomeUse struct {
-	mySQL bool // on this database alone
+	mySQL bool // the use is for MySQL only
 	rows  bool
-	texts bool // texts begin and end the transaction, which isn't followed
-	write bool // it commits a guarded write, unless it fails
+	texts bool // statements begin and end the transaction, untracked
+	write bool // the use commits a guarded write unless it fails
 	do    func(ctx context.Context, db *sql.DB) error
 }
 
@@ -73,7 +74,7 @@ func outcomeTx(end func(*sql.Tx) error, queries ...string) func(context.Context,
 		}
 		for _, query := range queries {
 			if _, err := tx.ExecContext(ctx, query); err != nil {
-				_ = tx.Rollback() // not deferred: behind a panic of the base driver it would wait for ever
+				_ = tx.Rollback() // not deferred: after a panic of the base driver it would wait forever
 				return err
 			}
 		}
@@ -81,7 +82,7 @@ func outcomeTx(end func(*sql.Tx) error, queries ...string) func(context.Context,
 	}
 }
 
-// outcomeLeave lets go of a transaction that is over.
+// outcomeLeave releases an ended transaction.
 func outcomeLeave(tx *sql.Tx) error { _ = tx.Commit(); return nil }
 
 func outcomeExec(query string) func(context.Context, *sql.DB) error {
@@ -152,9 +153,9 @@ var outcomeUses = map[string]outcomeUse{
 	}},
 }
 
-// A write of unknown outcome is one that was sent, by itself or with a COMMIT, and has no answer: not one that was
-// never sent, nor a read, and each that may have landed without an answer. With -short the race detector, under which
-// a case takes ten times as long, sees a tenth of the cases.
+// A write has an unknown outcome if it was sent, directly or with a COMMIT, without a response. An unsent write or a
+// read never has an unknown outcome; a write that may have landed without a response always has. With -short the race
+// detector, which makes a case ten times as slow, runs a tenth of the cases.
 func TestUnknownOutcomeAtAllEnds(t *testing.T) {
 	counts := make(map[string]int)
 	for _, d := range []sqlfence.Dialect{sqlfence.Postgres, sqlfence.MySQL, sqlfence.SQLite} {
@@ -204,7 +205,7 @@ type outcomeTest struct {
 	lands   bool
 }
 
-// run returns what became of the use, empty if it has no such call.
+// run returns the outcome of the use; empty if the use has no such call.
 func (o outcomeTest) run(t *testing.T, name string) (kind string) {
 	base := &endingDriver{form: o.form}
 	db, err := sqlfence.OpenDB(base, sqlfence.WithDialect(o.dialect), sqlfence.WithTable("books", fenced))
@@ -214,7 +215,7 @@ func (o outcomeTest) run(t *testing.T, name string) (kind string) {
 	db.SetMaxOpenConns(1)
 	ctx, cancel := context.WithCancel(with(t.Context(), 7))
 	defer cancel()
-	if err := o.use.do(ctx, db); err != nil { // what is asked once of a connection has been asked then
+	if err := o.use.do(ctx, db); err != nil { // so that the connection's first queries are done
 		t.Fatalf("%s: %v", name, err)
 	}
 	base.take(map[string]func() error{o.call: func() error {
@@ -234,7 +235,7 @@ func (o outcomeTest) run(t *testing.T, name string) (kind string) {
 		err = o.use.do(ctx, db)
 		return nil
 	}()
-	if panicked == nil { // nothing goes on in the background when the connection is back
+	if panicked == nil { // no work continues in the background when the connection is back
 		if again, err := db.Conn(t.Context()); err == nil {
 			_ = again.Close()
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// errSaid is an error by which pgx says that nothing was sent.
+// errSaid is an error of pgx that marks a statement as unsent.
 type errSaid struct{ error }
 
 func (errSaid) SafeToRetry() bool { return true }
@@ -25,7 +25,7 @@ func (e errSaid) Unwrap() error   { return e.error }
 
 var errReset = &net.OpError{Op: "read", Err: syscall.ECONNRESET}
 
-// sentErrors are what a driver of PostgreSQL may return for what it has sent.
+// sentErrors are the errors that a PostgreSQL driver may return for a sent statement.
 var sentErrors = []struct {
 	name    string
 	err     error
@@ -103,8 +103,7 @@ func TestOutcomeOfWrite(t *testing.T) {
 	}
 }
 
-// An error in place of a row leaves the outcome unknown, too, also of the first row
-// that was read ahead.
+// An error instead of a row also leaves the outcome unknown, even of the first row, which is read ahead.
 func TestOutcomeOfRows(t *testing.T) {
 	for _, tt := range sentErrors {
 		for _, rule := range []sqlfence.Option{sqlfence.WithTable("books", fenced), serialRule} {
@@ -124,8 +123,8 @@ func TestOutcomeOfRows(t *testing.T) {
 	}
 }
 
-// So it is with the commit of a transaction that has guarded statements. In it, and of
-// others, errors are the base driver's own.
+// The commit of a transaction with guarded statements is sent once, and an error may leave its outcome unknown. Errors
+// inside of the transaction, and of other transactions, are the base driver's.
 func TestOutcomeOfCommit(t *testing.T) {
 	for _, tt := range sentErrors {
 		for _, query := range []string{outcomeWrite, "UPDATE others SET price = 1", ""} {
@@ -151,8 +150,8 @@ func TestOutcomeOfCommit(t *testing.T) {
 	}
 }
 
-// What isn't guarded, is in a transaction, or runs in Observe mode keeps the base
-// driver's error, and database/sql sends it again on driver.ErrBadConn.
+// A statement that is unguarded, in a transaction, or in Observe mode keeps the base driver's error, and database/sql
+// retries it on driver.ErrBadConn.
 func TestOutcomeIsTheDriversElsewhere(t *testing.T) {
 	for _, tt := range sentErrors {
 		base := &fakedb.Recorder{Fails: func(sent string) error {
@@ -185,7 +184,7 @@ func TestOutcomeIsTheDriversElsewhere(t *testing.T) {
 func TestOutcomeOfAnEndedContext(t *testing.T) {
 	base, link := new(fakedb.Recorder), new(fakeLink)
 	ctx, cancel := context.WithCancel(with(t.Context(), 7))
-	db := link.linked(t, base, cancel) // after database/sql has looked
+	db := link.linked(t, base, cancel) // after database/sql's own check
 	if err := db.Ping(); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +241,7 @@ func (timeoutError) Error() string   { return "busy" }
 func (timeoutError) Timeout() bool   { return true }
 func (timeoutError) Temporary() bool { return true }
 
-// Without a network a timeout isn't the network's.
+// On a database without a network a timeout is no network error.
 func TestOutcomeOfATimeoutInSQLite(t *testing.T) {
 	base := &fakedb.Recorder{Fails: func(string) error { return timeoutError{} }}
 	_, err := open(t, base, sqlfence.WithTable("books", fenced)).ExecContext(with(t.Context(), 7), outcomeWrite)

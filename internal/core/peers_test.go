@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// mysqlError is an error as go-sql-driver/mysql has it.
+// mysqlError has the form of go-sql-driver/mysql's errors.
 type mysqlError struct {
 	Number  uint16
 	Message string
@@ -20,8 +20,8 @@ type mysqlError struct {
 
 func (e *mysqlError) Error() string { return e.Message }
 
-// A connection asks once about its server. It doesn't write what is compared with the ledger if other
-// servers write to the database, nor anything without an answer.
+// A connection queries its server's facts once. It refuses a write that is compared with the ledger if other servers
+// write to the database, and every write without a response.
 func TestPeersAreAskedOnce(t *testing.T) {
 	down := errors.New("no answer")
 	for name, tt := range map[string]struct {
@@ -83,8 +83,8 @@ func TestPeersAreAskedOnce(t *testing.T) {
 	}
 }
 
-// A transaction that its server keeps, because it executes no COMMIT and no ROLLBACK, isn't left
-// to the pool's next user.
+// A transaction that the server keeps open, because the server executes neither COMMIT nor ROLLBACK, isn't left to the
+// pool's next user.
 func TestKeptTransactionEndsWithItsSession(t *testing.T) {
 	refuse := &mysqlError{1047, "WSREP has not yet prepared node for application use"}
 	for name, end := range map[string]func(tx *sql.Tx) error{
@@ -137,7 +137,7 @@ func (c noQueryer) ExecContext(ctx context.Context, query string, args []driver.
 	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
 }
 
-// A connection without queries of its own is asked by a prepared statement.
+// A connection without a query method gets the query for facts as a prepared statement.
 func TestServersAreAskedPrepared(t *testing.T) {
 	for _, down := range []error{nil, errors.New("no answer")} {
 		base := &fakedb.Recorder{NoRow: true, Form: func(c *fakedb.RecorderConn) driver.Conn { return noQueryer{c} }, Fails: func(query string) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// These stand for pgx: a connection of the driver's, which its query rewriters get.
+// These types stand for pgx: the driver's connection, which query rewriters get.
 type (
 	rawConn struct{}
 	pgxLike struct {
@@ -36,7 +36,7 @@ func (r rewriter) RewriteQuery(_ context.Context, c *rawConn, _ string, _ []any)
 	return r.query, r.args, r.err
 }
 
-// What a query rewriter makes of a statement is what is planned, guarded and sent.
+// The result of a query rewriter is planned, guarded and sent.
 func TestQueryRewriterIsRunFirst(t *testing.T) {
 	errRewrite := errors.New("no such query")
 	write := rewriter{query: "UPDATE books SET price = $1", args: []any{int64(30)}}
@@ -47,7 +47,7 @@ func TestQueryRewriterIsRunFirst(t *testing.T) {
 		form func(*fakedb.RecorderConn) driver.Conn
 		args []any
 		is   error
-		sent string // its beginning; empty for nothing
+		sent string // beginning of the sent statement; empty for none
 		want []driver.Value
 	}{
 		{"guarded", ours, []any{write}, nil, "UPDATE books SET price = $1, (\"fence\")", []driver.Value{int64(30), int64(7)}},

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// Once a server that goes on after a deadlock has rolled back a transaction, no guarded write
-// follows in it, and its COMMIT fails if it had one. Other tables are left to the application.
+// If a server rolls back a transaction after a deadlock and continues, no guarded write follows in the transaction, and
+// the COMMIT fails if the transaction had a guarded write. Other tables are left to the application.
 func TestRolledBackTransaction(t *testing.T) {
 	deadlock := &mysqlError{1213, "Deadlock found when trying to get lock; try restarting transaction"}
 	timeout := &mysqlError{1205, "Lock wait timeout exceeded; try restarting transaction"}
@@ -24,7 +24,7 @@ func TestRolledBackTransaction(t *testing.T) {
 		victim     string
 		option     sqlfence.Option
 		bypass     bool
-		refused    bool // a guarded write behind it
+		refused    bool // a later guarded write is refused
 		commitFail bool
 	}{
 		"a guarded write":           {err: deadlock, victim: books, refused: true, commitFail: true},
@@ -99,7 +99,7 @@ func wantRolledBack(t *testing.T, want bool, cause error, do func() error) {
 	}
 }
 
-// Retry runs a function again that has gone on after a deadlock as if nothing had happened.
+// Retry runs a function again if the function ignored a deadlock.
 func TestRetryOfRolledBackTransaction(t *testing.T) {
 	for _, number := range []uint16{1213, 1020, 1205, 1047} {
 		runs := 0

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// kindsOf shortens guarded statements to how they refuse.
+// kindsOf shortens guarded statements to the kind of their guard.
 func kindsOf(sent []string) (kinds []string) {
 	for _, query := range sent {
 		switch {
@@ -26,8 +26,8 @@ func kindsOf(sent []string) (kinds []string) {
 	return kinds
 }
 
-// In Observe mode an error of a guard must not end the application's transaction: on
-// PostgreSQL, where any error does, a savepoint is put before it.
+// In Observe mode a guard's error must not end the application's transaction. On PostgreSQL, where any error would, a
+// savepoint precedes the statement.
 func TestObserveSetsSavepoints(t *testing.T) {
 	const (
 		update   = "UPDATE books SET price = $1"
@@ -68,7 +68,7 @@ func TestObserveSetsSavepoints(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			if _, err := c.ExecContext(with(t.Context(), 7), update, 30); err != nil { // what a connection asks once
+			if _, err := c.ExecContext(with(t.Context(), 7), update, 30); err != nil { // the connection's first query
 				t.Fatal(err)
 			}
 			begin := tt.begin
@@ -90,7 +90,7 @@ func TestObserveSetsSavepoints(t *testing.T) {
 	}
 }
 
-// So with a transaction of database/sql's, whose end is known.
+// In a transaction of database/sql, which has a known end, a savepoint precedes the statement.
 func TestObserveFollowsTransactions(t *testing.T) {
 	base := new(fakedb.Recorder)
 	db := openPostgres(t, base, sqlfence.WithTable("books", fenced), sqlfence.WithMode(sqlfence.Observe))
@@ -129,9 +129,8 @@ func TestObserveFollowsTransactions(t *testing.T) {
 	}
 }
 
-// A query's rows are open when it returns, so its savepoint stays. A transaction that
-// the server doesn't know has no savepoints from then on, and one that a prepared
-// statement begins has.
+// The savepoint of a query stays, because the rows are open when the query returns. If the server knows no transaction,
+// no more savepoints are set. A transaction that a prepared statement begins gets savepoints.
 func TestObserveSavepointsByStatement(t *testing.T) {
 	base := new(fakedb.Recorder)
 	db := openPostgres(t, base, sqlfence.WithTable("books", fenced), sqlfence.WithMode(sqlfence.Observe))

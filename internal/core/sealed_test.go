@@ -13,21 +13,21 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// A sealable takes the place of a PostgreSQL whose table books is sealed, or not.
+// A sealable stands for a PostgreSQL server. Its table books may be sealed.
 type sealable struct {
 	*fakedb.DB
 	sealed bool
-	fails  error  // of the question
-	sent   string // kinds
+	fails  error  // of the query for facts
+	sent   string // kinds of the sent statements
 }
 
-// A sealError is an error with its code, and as pgx has them the constraint.
+// A sealError is an error with its code and constraint, in the form of pgx.
 type sealError struct{ message, state, ConstraintName string }
 
 func (e *sealError) Error() string    { return e.message }
 func (e *sealError) SQLState() string { return e.state }
 
-// A sealNumber is one of MySQL's.
+// A sealNumber is a MySQL error.
 type sealNumber struct {
 	Number  uint16
 	Message string
@@ -40,7 +40,7 @@ var (
 	notNegative = &sealError{`ERROR: new row for relation "books" violates check constraint "sqlfence_mark"`, "23514", "sqlfence_mark"}
 )
 
-// openSealable opens a fenced database whose table books can be sealed.
+// openSealable opens a fenced database with a table books that can be sealed.
 func openSealable(t *testing.T) (*sql.DB, *sealable) {
 	t.Helper()
 	s := new(sealable)
@@ -67,7 +67,7 @@ func openSealable(t *testing.T) (*sql.DB, *sealable) {
 	return db, s
 }
 
-// kindOf tells the question, and the sealed and the unsealed form of a statement.
+// kindOf distinguishes the query for facts, and the sealed and unsealed forms of a statement.
 func kindOf(query string) string {
 	switch {
 	case strings.Contains(query, "pg_trigger"):
@@ -85,7 +85,7 @@ func (s *sealable) kinds() (kinds string) {
 	return kinds
 }
 
-// facts answers the question.
+// facts returns the response to the query for facts.
 func (s *sealable) facts() (string, error) {
 	if s.sealed {
 		return `{"version": "` + fakedb.Version + `", "sealed": [0]}`, s.fails
@@ -93,8 +93,8 @@ func (s *sealable) facts() (string, error) {
 	return `{"version": "` + fakedb.Version + `"}`, s.fails
 }
 
-// What is written follows the seal: where it has come or gone since it was asked for, one write fails, and the error is
-// temporary.
+// The form of a write follows the seal. If the seal was added or removed since the query for facts, one write fails
+// with a temporary error.
 func TestTheFormFollowsTheSeal(t *testing.T) {
 	const query = "UPDATE books SET price = $1 WHERE id = $2"
 	noAnswer := errors.New("no answer")
@@ -153,8 +153,8 @@ func TestASealInATransaction(t *testing.T) {
 	}
 }
 
-// The seal is asked for again once package schema has changed it, and not after other statements
-// of sqlfence's own, such as those that issue tokens.
+// The seal is queried again after package schema has changed it, but not after other statements of sqlfence's packages,
+// such as issuing a token.
 func TestSealingIsNoticed(t *testing.T) {
 	db, s := openSealable(t)
 	ctx := sqlfence.WithFence(t.Context(), token("books", 7))
@@ -177,7 +177,7 @@ func TestSealingIsNoticed(t *testing.T) {
 	}
 }
 
-// raising returns what the application gets where a statement that passes unguarded raises an error.
+// raising returns a function that returns the application's error if an unguarded statement fails with cause.
 func raising(t *testing.T) func(cause error) error {
 	var raised error
 	db, err := sqlfence.OpenDB(fakedb.New(func(context.Context, fakedb.Call) (fakedb.Answer, error) {
@@ -194,7 +194,7 @@ func raising(t *testing.T) func(cause error) error {
 	}
 }
 
-// What a seal says is typed, also where the write passed unguarded.
+// A seal's error becomes a typed error, even if the write was unguarded.
 func TestSealsRefusalsAreTyped(t *testing.T) {
 	s := raising(t)
 	for _, test := range []struct {
@@ -223,7 +223,7 @@ func TestSealsRefusalsAreTyped(t *testing.T) {
 	}
 }
 
-// No text of a seal's makes an error a seal's: a user may have written it.
+// The text of a seal's error alone doesn't make an error a seal's, because a user may have written the text.
 func TestSealsRefusalsCannotBeForged(t *testing.T) {
 	s := raising(t)
 	for _, text := range []string{
@@ -244,14 +244,14 @@ func TestSealsRefusalsCannotBeForged(t *testing.T) {
 	}
 }
 
-// A refusal that the database doesn't confirm is an error in the end, and the form stays.
+// If the database doesn't confirm a seal's refusal, the write fails, and its form stays.
 func TestARefusalIsAQuestion(t *testing.T) {
 	sent := ""
 	db, err := sqlfence.OpenDB(fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {
 		kind := kindOf(call.Query)
 		sent += kind
 		if kind == "u" {
-			return fakedb.Answer{}, notProven // by a function that raises the seal's code
+			return fakedb.Answer{}, notProven // from a function that throws the seal's code
 		}
 		return fakedb.Answer{Columns: []string{"sealed"}}, nil
 	}), sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Sealed()))
@@ -264,7 +264,7 @@ func TestARefusalIsAQuestion(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// The connection's first question isn't one of these.
+	// The connection's first query isn't recorded.
 	if want := "u?u"; sent != want {
 		t.Errorf("sent %s, want %s", sent, want)
 	}
@@ -293,7 +293,7 @@ func TestSealedRules(t *testing.T) {
 	}
 }
 
-// SQLite's refusal says where it is explained.
+// The error on SQLite names the page that explains it.
 func TestSealedOnSQLite(t *testing.T) {
 	_, err := sqlfence.OpenDB(new(fakedb.DB), sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", sqlfence.RowFence("mark"), sqlfence.Sealed()))
 	if !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), "docs/sealed.md") {
@@ -301,7 +301,7 @@ func TestSealedOnSQLite(t *testing.T) {
 	}
 }
 
-// The question is about the table as it was registered: MySQL may tell capital letters apart.
+// The query has the table's name as registered, because MySQL may distinguish capital letters.
 func TestSealOfTableInCapitals(t *testing.T) {
 	asked := ""
 	db, err := sqlfence.OpenDB(fakedb.New(func(_ context.Context, call fakedb.Call) (fakedb.Answer, error) {

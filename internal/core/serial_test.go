@@ -16,8 +16,8 @@ const serialUpdate = "UPDATE books SET price = 1"
 
 var serialRule = sqlfence.WithTable("books", sqlfence.Serial("version"))
 
-// A table with Serial and no rule about tokens needs none; with one that says
-// there are tokens, the default stays the ledger.
+// A table with Serial and without a rule about tokens needs no token. With a rule that implies tokens the default is
+// still the ledger.
 func TestSerialAlone(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -45,8 +45,8 @@ func TestSerialAlone(t *testing.T) {
 	}
 }
 
-// The serial goes the way of the tokens: as an argument after the statement's
-// own, or into the text where the statement has none.
+// The serial is passed as tokens are: as an argument after the statement's own, or as a literal if the statement has no
+// arguments.
 func TestSerialIsAnArgument(t *testing.T) {
 	base := new(fakedb.Recorder)
 	db := open(t, base, serialRule)
@@ -82,7 +82,7 @@ func TestSerialIsAnArgument(t *testing.T) {
 	}
 }
 
-// Whether there was a row is read off the driver's count, or the first row.
+// The driver's count, or the first row, shows whether the row existed.
 func TestSerialOfNoRow(t *testing.T) {
 	var told []sqlfence.EventKind
 	observer := sqlfence.WithObserver(func(_ context.Context, e sqlfence.Event) { told = append(told, e.Kind) })
@@ -135,7 +135,7 @@ func (u uncounted) RowsAffected() (int64, error) { return 0, u.err }
 func TestSerialRefusalsByTheDatabase(t *testing.T) {
 	for _, tt := range []struct {
 		name, message string
-		is            error // nil: not one of ours
+		is            error // nil for no error of sqlfence
 		text          string
 	}{
 		{"conflict", "bad JSON path: 'sqlfence:nonce:conflict:0:43'", sqlfence.ErrConflict,
@@ -171,7 +171,7 @@ func TestSerialRefusalsByTheDatabase(t *testing.T) {
 	}
 }
 
-// What contradicts is refused when the database is opened.
+// Contradictory options are refused when the database is opened.
 func TestSerialOptions(t *testing.T) {
 	required := sqlfence.Required()
 	for _, tt := range []struct {
@@ -196,7 +196,7 @@ func TestSerialOptions(t *testing.T) {
 	}
 }
 
-// A write that needs a serial isn't sent without one; an INSERT needs none.
+// A write that needs a serial isn't sent without a serial. An INSERT needs no serial.
 func TestSerialRequired(t *testing.T) {
 	base := new(fakedb.Recorder)
 	db := open(t, base, sqlfence.WithTable("books", sqlfence.Serial("version", sqlfence.Required())), sqlfence.WithTable("pens", sqlfence.Serial("version")))
@@ -210,7 +210,7 @@ func TestSerialRequired(t *testing.T) {
 		{serialUpdate, sqlfence.WithSerial(t.Context(), 0), nil},
 		{serialUpdate, sqlfence.Bypass(t.Context(), "a repair"), nil},
 		{"INSERT INTO books (id) VALUES (1)", t.Context(), nil},
-		{"INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET price = 1", t.Context(), nil}, // the database tells
+		{"INSERT INTO books (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET price = 1", t.Context(), nil}, // the database decides
 		{"UPDATE pens SET price = 1", t.Context(), nil},
 	} {
 		base.Sent = nil

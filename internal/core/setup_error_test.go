@@ -17,7 +17,7 @@ func TestSetupError(t *testing.T) {
 		rules []sqlfence.Rule
 		query string
 		base  string
-		want  string // empty for the base driver's error as it is
+		want  string // empty for the base driver's error
 	}{
 		{"fence column", []sqlfence.Rule{fenced}, query, "no such column: fence",
 			"ALTER TABLE books ADD COLUMN fence bigint NOT NULL DEFAULT 0"},

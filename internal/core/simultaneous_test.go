@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A connection asks how its session assigns before the first guarded write, and again before an upsert
-// after a SET. It doesn't write where a column would keep its first value, or without an answer.
+// A connection queries the session's sql_mode before the first guarded write, and again before an upsert after a SET.
+// It refuses the write if a column would keep its first value, or without a response.
 func TestUpsertsAskHowTheSessionAssigns(t *testing.T) {
 	const upsert, update = "INSERT INTO books (id) VALUES (1) ON DUPLICATE KEY UPDATE price = 1", "UPDATE books SET price = 1"
 	down := errors.New("no answer")

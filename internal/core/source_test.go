@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A supplier is a source that has some tokens, and notes what it is asked.
+// A supplier is a source with some tokens. It records the requested names.
 type supplier struct {
 	tokens []sqlfence.Token
 	err    error
@@ -46,8 +46,7 @@ var (
 	errNotLeading = errors.New("not leading")
 )
 
-// A source is asked for the tokens that a statement needs and the context hasn't got,
-// once, and for nothing else.
+// A source is called once, only for the tokens that a statement needs and the context lacks.
 func TestSourceIsAskedForWhatIsMissing(t *testing.T) {
 	const both = "WITH b AS (DELETE FROM books RETURNING id) UPDATE shelves SET price = 1"
 	has := []sqlfence.Token{token("books", 7), token("shelves", 8), token("pens/1", 9), token("pens/2", 10)}
@@ -139,8 +138,8 @@ func containsAll(text string, values []driver.Value) bool {
 	return !slices.ContainsFunc(values, func(v driver.Value) bool { return !strings.Contains(text, fmt.Sprint(v)) })
 }
 
-// What a source does wrong, or says, refuses the statement before it reaches the database,
-// and is reported once. In Observe mode it passes.
+// A source's mistake or error refuses the statement before it reaches the database, and is reported once. In Observe
+// mode the statement passes.
 func TestSourceThatRefuses(t *testing.T) {
 	const update, insert = "UPDATE books SET price = 1", "INSERT INTO pens (id) VALUES (1)"
 	for _, tt := range []struct {
@@ -196,7 +195,7 @@ func TestSourceThatRefuses(t *testing.T) {
 	}
 }
 
-// A source can't replace what the context has.
+// A source can't replace the context's tokens.
 func TestSourceGivesWhatTheContextHas(t *testing.T) {
 	base := new(fakedb.Recorder)
 	db := openPostgres(t, base, append(suppliedTables, sqlfence.WithTokenSource(func(context.Context, []string) ([]sqlfence.Token, error) {
@@ -208,7 +207,7 @@ func TestSourceGivesWhatTheContextHas(t *testing.T) {
 	}
 }
 
-// A name in another spelling is the same name; the source's slice stays as it is.
+// A name in another normalization form is the same name. The source's slice stays unchanged.
 func TestSourceNamesAreNormalised(t *testing.T) {
 	given := []sqlfence.Token{token("cafe\u0301", 7)}
 	base := new(fakedb.Recorder)
@@ -230,8 +229,8 @@ func TestBypassWinsOverTheSource(t *testing.T) {
 	}
 }
 
-// A transaction goes on under the tokens that it has written with: the next lease of this
-// process doesn't stand for what was read under the one before.
+// A transaction can only continue under the tokens of its earlier writes, because its reads were made under that lease
+// and not under the process's next lease.
 func TestTransactionKeepsItsTerm(t *testing.T) {
 	base, s := new(fakedb.Recorder), &supplier{tokens: []sqlfence.Token{token("books", 7), token("shelves", 1)}}
 	db := open(t, base, append(suppliedTables, sqlfence.WithTokenSource(s.source))...)
@@ -240,7 +239,7 @@ func TestTransactionKeepsItsTerm(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		begun context.Context
-		own   context.Context // of the second write
+		own   context.Context // the second write's context
 		first int64
 		then  int64
 		check func(error) bool
@@ -274,7 +273,7 @@ func TestTransactionKeepsItsTerm(t *testing.T) {
 		if _, err := tx.Exec("UPDATE shelves SET price = ?", 1); err != nil && tt.begun == t.Context() {
 			t.Errorf("%s: another resource: %v", tt.name, err)
 		}
-		// The next one, and what comes without one, know nothing of it.
+		// The next transaction, and statements outside of a transaction, don't use this transaction's tokens.
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +299,7 @@ func TestTransactionKeepsItsTerm(t *testing.T) {
 	}
 }
 
-// A source is needed, one, and not nil.
+// WithTokenSource takes exactly one source, which must not be nil.
 func TestWithTokenSourceIsChecked(t *testing.T) {
 	none := func(context.Context, []string) ([]sqlfence.Token, error) { return nil, nil }
 	for _, opts := range [][]sqlfence.Option{

@@ -14,8 +14,8 @@ import (
 
 const twoWrites = "WITH b AS (UPDATE books SET price = $1 RETURNING id), p AS (DELETE FROM pens WHERE id = $2) SELECT id FROM b"
 
-// Of a statement that writes to several tables each is guarded by its own token, and
-// a refusal names the table whose token it is about.
+// If a statement writes to several tables, each table is guarded by its own token. A refusal names the table of the
+// refused token.
 func TestTokensOfSeveralTables(t *testing.T) {
 	base := new(fakedb.Recorder)
 	db := openPostgres(t, base, sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", fenced, sqlfence.Optional()))
@@ -52,8 +52,7 @@ func TestTokensOfSeveralTables(t *testing.T) {
 	}
 }
 
-// In Observe mode a token that was never issued isn't stored: it would be above all
-// that are.
+// In Observe mode a token that was never issued isn't stored, because it would be higher than every issued token.
 func TestObserveStoresNoTokenThatWasNotIssued(t *testing.T) {
 	base := &fakedb.Recorder{Fails: func(query string) error {
 		if strings.Contains(query, "sqlfence:nonce:ledger") {
@@ -75,7 +74,7 @@ func TestObserveStoresNoTokenThatWasNotIssued(t *testing.T) {
 	}
 }
 
-// A pgError is an error of PostgreSQL's.
+// A pgError is a PostgreSQL error.
 type pgError struct{ code, text string }
 
 func (e pgError) Error() string    { return e.text }

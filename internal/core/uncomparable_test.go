@@ -17,8 +17,7 @@ type listError struct{ faults []string }
 
 func (e listError) Error() string { return strings.Join(e.faults, "; ") }
 
-// Whatever the type of a driver's error, it comes through as it is, and the marker of
-// a guard is read in it.
+// A driver's error of any type is returned unchanged, and a guard's marker is read from it.
 func TestErrorsThatCannotBeCompared(t *testing.T) {
 	unrelated := listError{[]string{"disk full"}}
 	stale := listError{[]string{"near line 1", fakedb.ErrStaleAt9.Error()}}
@@ -46,7 +45,7 @@ func TestErrorsThatCannotBeCompared(t *testing.T) {
 
 const uncomparableWrite = "UPDATE books SET price = ?"
 
-// uncomparableWays run a statement that fails at once, or late: with its first row.
+// uncomparableWays run a statement that fails at once or, if late, at its first row.
 var uncomparableWays = map[string]func(ctx context.Context, db *sql.DB, fail func(late bool)) error{
 	"exec": func(ctx context.Context, db *sql.DB, fail func(bool)) error {
 		fail(false)
@@ -96,7 +95,7 @@ var uncomparableWays = map[string]func(ctx context.Context, db *sql.DB, fail fun
 	},
 }
 
-// failGuarded fails the statements with a guard; in Enforce mode all.
+// failGuarded fails the guarded statements, and in Enforce mode all statements.
 func failGuarded(err error, mode sqlfence.Mode) func(string) error {
 	return func(query string) error {
 		if mode == sqlfence.Observe && !strings.Contains(query, "sqlfence:") {
@@ -120,7 +119,7 @@ func checkUncomparable(t *testing.T, err error, serial, stale bool, mode sqlfenc
 	}
 }
 
-// So do those of transactions.
+// Errors of transactions are returned unchanged.
 func TestTransactionErrorsThatCannotBeCompared(t *testing.T) {
 	failure := listError{[]string{"connection lost"}}
 	base := &fakedb.Recorder{Fails: func(query string) error {

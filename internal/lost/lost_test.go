@@ -11,7 +11,7 @@ import (
 
 var errTaken = fmt.Errorf("taken over: %w", ErrStale)
 
-// A context that has ended by a loss gives it as the reason, of whatever has failed.
+// If a context has ended by a loss, the loss is the reason of any error.
 func TestExplain(t *testing.T) {
 	ctx, end := context.WithCancelCause(context.Background())
 	end(errTaken)
@@ -42,13 +42,13 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Any other end of a context leaves an error as it is.
+// Any other end of a context leaves an error unchanged.
 func TestExplainLeavesOtherErrors(t *testing.T) {
 	plain, cancel := context.WithCancel(context.Background())
 	cancel()
 	caused, end := context.WithCancelCause(context.Background())
 	end(io.EOF)
-	// What ends after its caller has given up isn't why it gave up.
+	// A loss after the context's first end isn't the reason.
 	first, cancelFirst := context.WithCancelCause(plain)
 	cancelFirst(errTaken)
 	for _, ctx := range []context.Context{context.Background(), plain, caused, first} {

@@ -1,4 +1,5 @@
 package session
 
-// The databases' values. They are below no folder of a database, so the external tests fill them.
+// The dialects of the databases. The external tests fill them, because this package can't import the databases'
+// folders.
 var Postgres, SQLite, MySQL = new(Dialect), new(Dialect), new(Dialect)

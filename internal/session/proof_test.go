@@ -9,13 +9,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// A state is an error of PostgreSQL's: its code, a blank, and its message.
+// A state is a PostgreSQL error: the code, a blank, and the message.
 type state string
 
 func (e state) Error() string    { return string(e) }
 func (e state) SQLState() string { return string(e[:5]) }
 
-// A strange server answers no guard as it should.
+// A strange server doesn't throw a guard's error correctly.
 type strange struct {
 	canary, version, savepoint error
 	asked                      []string
@@ -38,7 +38,7 @@ func (s *strange) Exec(_ context.Context, query string) error {
 	return nil
 }
 
-// A server that doesn't raise is refused by name, and one that answers nothing at all isn't.
+// A server that doesn't throw the guard's error is refused by name. A server that doesn't respond isn't refused.
 func TestNoAnswerIsNoRefusal(t *testing.T) {
 	const (
 		standby = state("0A000 cannot use serializable mode in a hot standby")

@@ -13,9 +13,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// An answering server raises, with what its text says, and answers questions by what stands in them.
+// An answering server throws the guard's error with the facts in says, and answers each query by the words in it.
 type answering struct {
-	raises error // nil for what is to be raised
+	raises error // nil for the guard's error
 	says   string
 	rows   map[string][][]string
 	fails  error
@@ -54,7 +54,7 @@ func (s *answering) wantAsked(t *testing.T, want ...string) {
 	s.asked = nil
 }
 
-// What the session has set is asked for again where it matters, once it may have changed.
+// The session's settings are queried again, if they matter, after they may have changed.
 func TestSettingsAreForgotten(t *testing.T) {
 	srv := &answering{says: "8.4.0 ......", rows: map[string][][]string{"SHOW": {{"character_set_client", "gbk"}, {"sql_mode", "A,SIMULTANEOUS_ASSIGNMENT"}, {"Wsrep_provider", "lib"}}}}
 	s := New(MySQL, new(Database), new(Wants))
@@ -81,7 +81,7 @@ func TestSettingsAreForgotten(t *testing.T) {
 	}
 }
 
-// A server is TiDB by a variable of its own, whatever it calls itself; by its name alone it isn't.
+// A server is TiDB if it has TiDB's variable, whatever its version string is. The name TiDB alone isn't enough.
 func TestTiDBIsKnown(t *testing.T) {
 	for _, says := range []string{"8.0.11-TiDB-v8.5.6 ....", "8.0.11 ...."} {
 		srv := &answering{says: says, rows: map[string][][]string{"SHOW": {{"character_set_client", "utf8mb4"}, {"sql_mode", ""}, {"version_comment", "TiDB Server"}, {"tidb_txn_mode", ""}}}}
@@ -104,7 +104,7 @@ func TestTiDBIsKnown(t *testing.T) {
 	}
 }
 
-// Without an answer nothing is known, and the next write asks again.
+// Without a response the facts stay unknown, and the next write queries them again.
 func TestWithoutAnAnswer(t *testing.T) {
 	srv := &answering{says: `{"version": "` + fakedb.Version + `"}`, fails: errors.New("down")}
 	s := New(Postgres, new(Database), &Wants{Ledger: true})
@@ -123,7 +123,7 @@ func TestWithoutAnAnswer(t *testing.T) {
 	srv.wantAsked(t, "pg_proc")
 }
 
-// A driver whose errors quote the statement tells no refusal from another error.
+// With a driver that quotes the statement in its errors, a refusal can't be told from another error.
 func TestAnErrorThatQuotesTheStatementProvesNothing(t *testing.T) {
 	for _, d := range []*Dialect{SQLite, Postgres, MySQL} {
 		s := New(d, new(Database), new(Wants))
@@ -149,7 +149,7 @@ func (s quoting) Exec(ctx context.Context, query string) error {
 	return nil
 }
 
-// Seals are the pool's. A table whose seal isn't known is asked for.
+// The pool caches the seals. A table with an unknown seal is queried.
 func TestSealsAreAskedForTogether(t *testing.T) {
 	books, pens := Name{"", `it's "x"`}, Name{"shop", "pens"}
 	for d, want := range map[*Dialect][]string{

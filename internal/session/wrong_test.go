@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Other errors say nothing about the function.
+// Other errors don't mean that the function is missing.
 func TestLedgerFunctionIsNotLost(t *testing.T) {
 	d := new(Database)
 	if d.missesFunction(says("42883", "")) {
@@ -24,7 +24,7 @@ func TestLedgerFunctionIsNotLost(t *testing.T) {
 		says("42501", "permission denied for schema other"),
 		says("42501", "permission denied for table shop"),
 
-		// These are of values.
+		// Errors about values.
 		quoted(`function "shop.` + sqltext.LedgerFunction + `(text)" does not exist`),
 		quoted(`function "" shop.` + sqltext.LedgerFunction + `(" (text)" does not exist`),
 		says("3F000", `schema "shops" does not exist`),
@@ -46,13 +46,13 @@ func TestLedgerFunctionIsNotLost(t *testing.T) {
 	}
 }
 
-// quoted is the error of a function that a value names.
+// quoted is an error about a function that a value names.
 type quoted string
 
 func (e quoted) Error() string  { return string(e) }
 func (quoted) SQLState() string { return "42883" }
 
-// says is an error of the server's.
+// says returns a server's error.
 func says(code, text string) error { return fmt.Errorf("%s: %w", text, coded(code)) }
 
 type coded string

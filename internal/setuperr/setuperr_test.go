@@ -71,7 +71,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Two tables may have a column of the same name, of which one is missing.
+// Two tables may have columns of the same name, and one column is missing.
 func TestFindNamesTheTable(t *testing.T) {
 	tables := []Table{
 		{Name: "books", SQL: "books", Columns: []Column{{"fence", "fence", "bigint"}}},
@@ -84,14 +84,14 @@ func TestFindNamesTheTable(t *testing.T) {
 	}
 }
 
-// Of a table of sqlfence's own that another schema has, the advice is that schema; where that can't be asked,
-// to look first.
+// If another schema has one of sqlfence's tables, the advice is to use that schema. If the schemas can't be queried,
+// the advice is to look first.
 func TestAnotherSchemaIsLookedFor(t *testing.T) {
 	gone := stateError{"42P01", `relation "fencing_tokens" does not exist`}
 	for _, test := range []struct {
 		name    string
 		ask     Asker
-		has     []string // of the remedy; none for an empty one
+		has     []string // parts of the remedy; none for an empty remedy
 		without string
 	}{
 		{"none", func(string) ([]string, error) { return nil, nil }, nil, ""},

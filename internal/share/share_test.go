@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A caller that goes after its batch has ended, and before it has heard of that, is one that has gone.
+// A caller that leaves after its batch has ended, but before it gets the result, counts as gone.
 func TestLeftIsCalledForACallerThatGoesAsItsBatchEnds(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that the batch ends before its callers run
 	gone, left, heard := 0, 0, 0

@@ -19,7 +19,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/stop"
 )
 
-// mysqlError is one of the server's, as it is known by.
+// mysqlError has the form of a server's error.
 type mysqlError struct {
 	Number  uint16
 	Message string
@@ -27,7 +27,7 @@ type mysqlError struct {
 
 func (e *mysqlError) Error() string { return e.Message }
 
-// The server is asked to end what it hasn't answered, and only that; the error stays.
+// The server ends only a statement that it hasn't answered. The error stays unchanged.
 func TestAbandoned(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -85,8 +85,8 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// The caller waits for no connection, nor for a server that can't be reached; what he has given up is ended
-// once there is a connection, which may be that of his own transaction.
+// The caller waits neither for a connection nor for an unreachable server. The abandoned statement is ended when a
+// connection is free, perhaps the one of the caller's own transaction.
 func TestAbandonedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := fakedb.New(fakedb.Script(fakedb.Answer{Rows: [][]any{{int64(7)}}}, fakedb.Answer{}, fakedb.Answer{}, fakedb.Answer{}))

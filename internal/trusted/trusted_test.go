@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A context is for one text, with a comment behind it at the most.
+// A context is for one statement, with at most a comment after the statement.
 func TestIs(t *testing.T) {
 	const query = "DELETE FROM rowlocks"
 	ctx := Context(context.Background(), query)
