@@ -106,7 +106,7 @@ func (q *queued) unobserved(ctx context.Context) (outcome, error) {
 	return decided, nil
 }
 
-// Ready returns nil if the batch may be sent. An error means that nothing was sent, as driver.ErrBadConn on a lost
+// Ready returns nil if the batch may be sent. An error means that nothing was sent. It is driver.ErrBadConn on a lost
 // connection.
 func (b *Batch) Ready(ctx context.Context) error {
 	for i := range b.queued {

@@ -42,7 +42,7 @@ type Link interface {
 
 	// Alive reports whether the connection is usable, as far as a cheap check shows. ctx cancels the check.
 	Alive(ctx context.Context) bool
-	// Touch notes that the server has just answered.
+	// Touch records that the server has just responded.
 	Touch()
 	// Open and Closed report the connection's state. Both are false if the driver doesn't know it.
 	Open() bool
@@ -63,7 +63,7 @@ type Conn struct {
 	supplied  [1]Token            // reusable list for the token that a source gives an Exec
 
 	transaction
-	pending  bool  // guarded statements were sent outside of a known transaction, and a COMMIT may follow
+	pending  bool  // guarded statements may have been sent outside of a transaction, and a COMMIT may follow
 	finished bool  // the connection must not be used again; the pool may not know that
 	closed   bool  // the link was closed without a request by the pool
 	reported error // the last error that was reported in an event

@@ -25,7 +25,7 @@ type profile struct {
 func (p profile) remote() bool { return p.Answers.Remote.Is() || p.Remote }
 
 // answered reports whether err is the database's response to a failed statement that was undone. An I/O error of a
-// replicated SQLite isn't: the node doesn't know whether the other nodes will apply the write.
+// replicated SQLite is no such response: the node doesn't know whether the other nodes will apply the write.
 func (p profile) answered(err error) bool {
 	return p.Answers.Answered(err) && !(p.Remote && dberr.IsIO(err))
 }

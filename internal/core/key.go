@@ -24,7 +24,7 @@ func (t *Table) keyedTokens(tokens []Token) (found []Token) {
 	return found
 }
 
-// tokenName returns the name of the table's token for the row with this key.
+// tokenName returns the name of the table's token, with the row's key if each row has its own token.
 func (t *Table) tokenName(key string) string {
 	if !t.byRow() {
 		return t.Resource

@@ -159,7 +159,7 @@ func (s *Conn) followCommit(err error) error {
 }
 
 // mayCommit reports whether query commits a transaction that was begun before query. In doubt it returns true. A script
-// that begins its own transaction doesn't count, because database/sql may retry the script on a lost connection.
+// that begins its own transaction doesn't count, because database/sql may retry the script after losing the connection.
 func mayCommit(query string) bool {
 	switch word := session.FirstWord(query); {
 	case word == "":

@@ -17,8 +17,8 @@ type sealing struct {
 	unsealed bool // some table is written as not sealed
 }
 
-// unseals reports whether the statement writes to t, which may be sealed, without presenting a token to the seal. It
-// records the answer.
+// unseals reports whether the statement writes to t, which may be sealed, without presenting a token to the seal. The
+// result is recorded.
 func (e *Execution) unseals(t *Table) bool {
 	s := &e.with.seals
 	proves := e.conn.found.IsSealed(t.spelled)

@@ -19,7 +19,7 @@ import (
 // Settings are the checked options of one database. All connections share them. They are safe for concurrent use.
 type Settings struct {
 	profile   profile
-	schema    string    // of sqlfence's own tables, as the database stores it; empty for where the session finds them
+	schema    string    // of sqlfence's tables, as the database stores it; empty if the search path finds them
 	registry            // all tables
 	enforced  *registry // tables that aren't observed; nil if nothing is enforced
 	bypass    string    // the reason of WithoutGuards; empty for none
@@ -160,8 +160,8 @@ func (s *Settings) exemptObserved(o *Options, enforced *registry) {
 // Dialect returns the database's dialect.
 func (s *Settings) Dialect() dialect.Dialect { return s.profile.Dialect }
 
-// Schema returns the schema of sqlfence's own tables, as the database stores its name; empty for where the session
-// finds them.
+// Schema returns the schema of sqlfence's tables, as the database stores its name; empty if the session's search path
+// finds the tables.
 func (s *Settings) Schema() string { return s.schema }
 
 // Remote reports whether the database is reached over a connection that can be lost.

@@ -18,8 +18,8 @@ type Conn interface {
 	Fenced() (*core.Settings, core.Link)
 }
 
-// SettingsOf returns the settings of a fenced database, for a function that asks for them. If the database isn't
-// fenced, or its fenced driver is wrapped, the error is core.ErrInvalid.
+// SettingsOf returns the settings of a fenced database, for the named function. If the database isn't fenced, or its
+// fenced driver is wrapped, the error is core.ErrInvalid.
 func SettingsOf(function string, db *sql.DB) (*core.Settings, error) {
 	if db == nil {
 		return nil, fmt.Errorf("%w: %s: nil database", core.ErrInvalid, function)

@@ -14,7 +14,7 @@ const (
 	Gone        Kind = "gone"     // the row doesn't exist
 	Locked      Kind = "locked"   // another user holds the row's lock
 	NotSerial   Kind = "serial"   // the serial or claim column holds no integer, or the highest one
-	Assigned    Kind = "assigned" // the statement assigned a serial or claim that doesn't raise the row's
+	Assigned    Kind = "assigned" // the statement assigned a serial or claim that doesn't increase the row's
 	Required    Kind = "required" // the statement would update a row without a serial
 	Reshaped    Kind = "reshaped" // the table's unique keys have changed since the statement was built
 )

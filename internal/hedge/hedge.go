@@ -17,7 +17,7 @@ const Patience = 100 * time.Millisecond
 // most is the maximum number of late statements of a key.
 const most = 3
 
-// A Lane tracks the statements of one key. The mutex of its owner guards the Lane.
+// A Lane tracks the statements of one key. The owner's mutex guards the Lane.
 type Lane struct{ late int }
 
 // Idle reports whether no statement is late.
