@@ -130,7 +130,7 @@ func (c countingConn) PrepareContext(_ context.Context, query string) (driver.St
 	return countingStmt{&fakedb.RecorderStmt{BareStmt: fakedb.BareStmt{Recorder: c.Recorder, Text: query}}, c.closed}, nil
 }
 
-// A prepared statement takes the application's own arguments. If an execution needs another form of the SQL string, the
+// A prepared statement takes the application's own arguments. If an execution needs a different SQL string, the
 // previous form is closed.
 func TestPreparedStatementCountsItsOwnArguments(t *testing.T) {
 	closed := 0

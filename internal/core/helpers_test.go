@@ -51,8 +51,7 @@ type baseError struct{ text string }
 
 func (e *baseError) Error() string { return e.text }
 
-// checkRefusal expects the base driver's error unchanged, or an error that wraps it, matches only want, and has the
-// text.
+// checkRefusal expects base unchanged, or an error that wraps base, matches only want, and has the text.
 func checkRefusal(t *testing.T, err error, base *baseError, want error, text string) {
 	t.Helper()
 	if want == nil {

@@ -188,7 +188,8 @@ func TestOutcomeOfCommitWithoutAConnection(t *testing.T) {
 	wantOutcome(t, err, driver.ErrBadConn, true, false)
 }
 
-// An application that keeps a connection can still write on it if it responds, even if the pool would reject it.
+// An application that keeps a connection can still write while the connection responds, even if the pool would reject
+// it.
 func TestOutcomeOnAConnectionNotForThePool(t *testing.T) {
 	base, link := new(fakedb.Recorder), new(fakeLink)
 	conn, err := link.linked(t, base, nil).Conn(t.Context())
