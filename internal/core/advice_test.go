@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// The refusal of a missing token lists the context's tokens. Under a Bypass without a reason it says that the Bypass
-// has no effect.
+// The refusal of a missing token lists the context's tokens. Under a Bypass without a reason the error states that the
+// Bypass has no effect.
 func TestRefusalsSayWhatTheContextHas(t *testing.T) {
 	db := open(t, &fakedb.Recorder{}, sqlfence.WithTable("customers", fenced))
 	orders := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "orders", Value: 7})

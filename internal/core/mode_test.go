@@ -190,7 +190,7 @@ func TestInModeFaults(t *testing.T) {
 	}
 }
 
-// A statement that would have been refused isn't also reported as guarded, though it is sent with its other guards.
+// Observe mode doesn't report a would-be refusal as guarded, though the statement is sent with the remaining guards.
 func TestToleratedIsNotGuarded(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -229,8 +229,8 @@ func TestBypassWinsOverTheSource(t *testing.T) {
 	}
 }
 
-// A transaction can only continue under the tokens of its earlier writes, because the reads were made under the
-// previous lease.
+// A transaction can only continue under the tokens of its earlier writes, because its reads were made under the lease
+// of these tokens.
 func TestTransactionKeepsItsTerm(t *testing.T) {
 	base, s := new(fakedb.Recorder), &supplier{tokens: []sqlfence.Token{token("books", 7), token("shelves", 1)}}
 	db := open(t, base, append(suppliedTables, sqlfence.WithTokenSource(s.source))...)
