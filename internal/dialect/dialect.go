@@ -1,5 +1,6 @@
-// Package dialect names the databases, and has all that is different from one to another. Each has a folder with the
-// same files, and [All] has their values side by side; a server that shares a database's drivers is a file there.
+// Package dialect names the databases, and has all differences between databases. Each database has a folder with the
+// same files, and [All] returns their values. A server that shares a database's drivers, such as TiDB, is a file in
+// its folder.
 package dialect
 
 import (
@@ -19,23 +20,23 @@ import (
 // A Dialect is the SQL that a database speaks. The zero Dialect is none.
 type Dialect uint8
 
-// The dialects. MySQL is MariaDB's, too.
+// The dialects. MySQL is also the dialect of MariaDB.
 const (
 	Postgres Dialect = iota + 1
 	SQLite
 	MySQL
 )
 
-// A Database is what is known of one. It is immutable.
+// A Database holds the capabilities of a database. It is immutable.
 type Database struct {
 	Dialect Dialect
 	Name    string // as its makers write it
 
-	Text    sqltext.Dialect  // what sqlfence's own statements are written in
-	Grammar *lex.Grammar     // how it is read
-	Guard   *guard.Dialect   // what a guard says in it
-	Session *session.Dialect // how its server is asked
-	Answers *dberr.Answers   // how it answers
+	Text    sqltext.Dialect  // builds sqlfence's own statements
+	Grammar *lex.Grammar     // parses statements
+	Guard   *guard.Dialect   // builds guards
+	Session *session.Dialect // queries the server
+	Answers *dberr.Answers   // classifies errors
 }
 
 var databases = [...]Database{
@@ -68,7 +69,7 @@ func Of(d Dialect) (*Database, error) {
 	return nil, fmt.Errorf("%v can't be guarded yet, only %s", d, strings.Join(can, " and "))
 }
 
-// String returns the dialect's name as its makers write it.
+// String returns the database's name, such as "PostgreSQL".
 func (d Dialect) String() string {
 	if d != 0 && int(d) < len(databases) {
 		return databases[d].Name
@@ -76,8 +77,8 @@ func (d Dialect) String() string {
 	return "unknown dialect"
 }
 
-// IsQuestion reports whether a statement is one that a connection asks its server, for tests that look at all
-// that is sent.
+// IsQuestion reports whether query is sqlfence's own query of a server's settings, for tests that record all
+// statements.
 func IsQuestion(query string) bool {
 	if session.IsCanary(query) {
 		return true

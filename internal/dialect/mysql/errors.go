@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Answers are how MySQL and MariaDB answer.
+// Answers classifies the errors of MySQL and MariaDB.
 var Answers = &dberr.Answers{
 	Remote:       fact.Yes,
 	CommitsAfter: fact.Yes,
@@ -31,10 +31,10 @@ func answered(err error) bool {
 	return ok && (number == nodeNotReady || !dberr.IsSessionEnd(err))
 }
 
-// keepsTx: only nodeNotReady is known to; others may.
+// keepsTx: nodeNotReady is the only error known to keep the transaction open; others may.
 func keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
 
-// endsTx: DDL does, as do most statements that aren't listed. What a CALL or an EXECUTE runs may be such a statement.
+// endsTx: DDL commits, as do most statements that keepingTx doesn't list. CALL and EXECUTE may run such a statement.
 func endsTx(word, query string) bool {
 	query = strings.ToLower(query)
 	if strings.EqualFold(word, "set") {
@@ -43,7 +43,7 @@ func endsTx(word, query string) bool {
 	return !slices.Contains(keepingTx, strings.ToLower(word)) || isSeveral(query)
 }
 
-// isSeveral reports whether a text has several statements. In doubt it has.
+// isSeveral reports whether query is a multi-statement string; true in doubt.
 func isSeveral(query string) bool {
 	if strings.IndexByte(query, ';') < 0 {
 		return false
@@ -63,8 +63,8 @@ var keepingTx = []string{"select", "insert", "update", "delete", "replace", "wit
 // 0 unless sql_mode is strict.
 func choosesKey(key string) bool { return key == "0" || key == "" }
 
-// leftNothing: a deadlock's error has rolled back the transaction, and so have some others: not those about
-// what isn't there, or is another role's.
+// leftNothing: a deadlock and some other errors roll the transaction back. Errors about a missing column, table or
+// privilege don't.
 func leftNothing(f dberr.Failure) bool {
 	if f.ByGuard {
 		return true

@@ -1,21 +1,22 @@
 package mysql
 
-// A server of a group writes beside others, each with locks of its own. These global variables say so; they can't be
-// set while the server runs, or not while it is part of a group. wsrep_on is a session's, too, and may be set by a
-// connection. Galera's provider is named also where it is switched off.
+// Global variables that show a cluster in which several servers write, each with separate row locks. They can't be set
+// while the server runs, or while it is part of a group; a session can set wsrep_on. wsrep_provider names a provider
+// even if Galera is switched off.
 const (
 	galera = "wsrep_provider"
 	group  = "group_replication_single_primary_mode"
 )
 
-// peers is where alone the lock of another row holds.
+// peers is the condition under which a lock of another row, such as the ledger's, holds.
 const peers = "one server writes to the database, and this is one of several (Galera, or Group Replication with " +
 	"several primaries)"
 
 // FindGroup is a query for these variables, and TiDB's.
 const FindGroup = "SHOW GLOBAL VARIABLES WHERE variable_name IN ('" + galera + "', '" + group + "', '" + tidb + "')"
 
-// CountsNot returns why triggers can't count by connection where such a variable has this value; empty where they can.
+// CountsNot returns why triggers can't count by connection if a variable of FindGroup has this value; empty if they
+// can.
 func CountsNot(variable, value string) string {
 	switch {
 	case writesBesideOthers(variable, value):
@@ -26,7 +27,7 @@ func CountsNot(variable, value string) string {
 	return ""
 }
 
-// writesBesideOthers reports whether the value of such a variable says so.
+// writesBesideOthers reports whether a variable's value shows that several servers write.
 func writesBesideOthers(variable, value string) bool {
 	switch variable {
 	case galera:

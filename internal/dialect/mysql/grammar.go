@@ -7,15 +7,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Grammar is the grammar of MySQL 8 and 9 and of MariaDB 10.11 and 11, sql/sql_yacc.yy of
-// both. What only one of them knows is read as that one reads it; the other refuses it.
+// Grammar is the grammar of MySQL 8 and 9 and of MariaDB 10.11 and 11, sql/sql_yacc.yy of both. Syntax of only one
+// database is parsed as in that database, because the other refuses the statement.
 //
-// A word that one of them reserves and the other takes for a name is a name where an
-// operand is wanted, and a keyword elsewhere: RETURNING, OFFSET, WINDOW, EXCEPT,
-// INTERSECT. END and ESCAPE are reserved by neither.
+// A word that only one database reserves (RETURNING, OFFSET, WINDOW, EXCEPT, INTERSECT) is a name where an operand
+// must follow, and a keyword elsewhere. Neither database reserves END and ESCAPE.
 //
-// A statement of MariaDB may be a block with semicolons of its own. So one that isn't known
-// takes the rest of the text with it.
+// A MariaDB block contains semicolons. So an unknown statement extends to the end of the string.
 var Grammar = &lex.Grammar{
 	Lex:    Lex,
 	Blocks: fact.Yes,

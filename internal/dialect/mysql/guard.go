@@ -9,31 +9,29 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Guard is what the guard says in MySQL and MariaDB. They read the rows that a statement writes in their newest
-// committed version, with a lock, at every isolation level; so a check may stand in WHERE as
-// well as in SET. What it says doesn't depend on sql_mode, nor on the session's character set.
+// Guard builds guards for MySQL and MariaDB. At every isolation level a write reads the newest committed version of
+// its rows, with a lock; so a check may stand in WHERE as well as in SET. A guard works under every sql_mode and
+// character set.
 var Guard = &guard.Dialect{
 	Facts: guard.Facts{
 		SetsInOrder: fact.Yes,
 
-		// An empty sql_mode cuts '4x' to 4, and every one rounds 4.6 to 5.
+		// An empty sql_mode cuts '4x' to 4, and every sql_mode rounds 4.6 to 5.
 		ReadsNewRow: fact.Yes,
 
 		ReadsWith:    fact.No,
 		SkipsLocked:  fact.Yes,
 		WritesInWith: fact.No,
 
-		// The rows are sorted first, and their conditions evaluated for that. Without ORDER
-		// BY no row is read behind the last one.
+		// Sorting evaluates the conditions of all rows. Without ORDER BY no row after the last of LIMIT is read.
 		ChecksBeyondLimit: fact.Yes,
 
-		// If a subquery of an UPDATE reads the same table, be it through a view, MariaDB
-		// executes it as one of joined tables. Sorted by anything but a column of the first one, such as
-		// RAND(), it collects the rows in a temporary table. It evaluates SET after that, with the columns'
-		// values of the last row that it read.
+		// If a subquery of an UPDATE reads the updated table, even through a view, MariaDB executes a multi-table UPDATE. To
+		// sort by anything but a column of the first table, such as RAND(), MariaDB collects the rows in a temporary table,
+		// and then evaluates SET with the column values of the last row read.
 		SortsAside: fact.Yes,
 
-		// In WHERE a DATE or DATETIME that is NOT NULL is NULL where it is 0000-00-00.
+		// In WHERE the value 0000-00-00 of a DATE or DATETIME column that is NOT NULL is NULL.
 		FindsDatesByNull: fact.Yes,
 
 		LedgerInRow: fact.Yes,
@@ -42,9 +40,9 @@ var Guard = &guard.Dialect{
 		OwnLedgers:  fact.No,
 	},
 	Texts: guard.Texts{
-		// A text would be compared as a floating number.
+		// Without the cast a text would be compared as a floating-point number.
 		Size: guard.Around{Before: "ABS(GREATEST(COALESCE(CAST(", Behind: " AS SIGNED), 0), -9223372036854775807))"},
-		// Most collations take "books" for "BOOKS", and all but a few for "books ".
+		// In most collations "books" equals "BOOKS", and in nearly all "books ".
 		KeyText:     guard.Around{Before: "CAST(CONVERT(", Behind: " USING utf8mb4) AS BINARY)"},
 		ClaimText:   guard.Around{Before: "CONCAT(", Between: ", ':', ", Behind: ")"},
 		Equal:       guard.Around{Between: " = "},
@@ -53,35 +51,34 @@ var Guard = &guard.Dialect{
 		Greatest:    guard.Around{Before: "GREATEST(", Between: ", ", Behind: ")"},
 		Unless:      guard.Around{Before: "NULLIF(", Between: ", ", Behind: ")"},
 		Assigns:     guard.Around{Between: " = "},
-		// As an integer a higher number would be cut to the highest one, also where storing it is an error.
+		// A cast to an integer would cut a higher number to the highest integer, even if storing the number is an error.
 		Assigned: guard.Around{Before: "CAST(COALESCE((", Between: "), ", Behind: ") AS DECIMAL(65))"},
 	},
 	Ground: guard.Ground{Cascades: fact.No, Setting: keptSetting},
 
-	// PREPARE, EXECUTE IMMEDIATE and CALL run a text that may be put together in the
-	// database, and a block may do so. BINLOG changes rows of tables that it doesn't name, and so do
-	// statements of TiDB's.
+	// PREPARE, EXECUTE IMMEDIATE, CALL and blocks may run dynamic SQL. BINLOG and statements of TiDB change rows of
+	// tables that the statements don't name.
 	Search: guard.Search{
 		Words: []string{"prepare", "immediate", "call", "binlog", "session_states", "replayer", "flashback", charset,
 			"character_set_results", "names", "charset", sqltext.SeenVariable, "schema", "database"},
 		LockWords: []string{"timestamp"},
 	},
-	MaxInputs: 65535, MaxAdded: 65535, // they are counted in two bytes
+	MaxInputs: 65535, MaxAdded: 65535, // the protocol counts them in two bytes
 
 	RowNumbers:  []string{"_rowid"}, // another name for a primary key of one integer column
-	KeyReturner: "last_insert_id",   // it makes an unsigned integer of what it returns
+	KeyReturner: "last_insert_id",   // last_insert_id(x) returns x as an unsigned integer
 	RowCounter:  "rownum",           // MariaDB's; without brackets it is a column
 
 	FoundCounter: "found_rows",
 
-	// LedgerFirst stands in the query.
+	// LedgerFirst is a condition of the query.
 	LedgerCheck: ledgerCheck, LedgerFirst: ledgerCheck, LedgerTail: func(guard.Writer) {},
 	ClaimsCheck: claimsCheck, ClaimsFirst: claimsCheck, ClaimsTail: func(guard.Writer) {},
 	ProveDelete: proveDelete,
 	SpellsKey:   spellsKey,
 }
 
-// keptSetting returns the name of a variable at token i, if it is one that is to be kept.
+// keptSetting returns the variable's name if token i is a variable that statements must not change.
 func keptSetting(t *lex.Scanned, i int32) string {
 	name := strings.Trim(t.TokenText(i), "@`'\"")
 	if t.Tokens[i].Kind == lex.Variable && lex.EqualFold(name, sqltext.SeenVariable) {
@@ -90,10 +87,10 @@ func keptSetting(t *lex.Scanned, i int32) string {
 	return ""
 }
 
-// spellsKey goes by the type of the key, as in a strict sql_mode it is an error to compare a column with what can't be
-// read. COERCIBILITY is 5 for all but texts. These are compared by the column's collation, but for what a column of
-// another character set may not have; that is compared by the collations that take the most texts for equal.
-// Numbers and UUIDs have a plain spelling, and a key of another type, such as a time, may be any.
+// spellsKey depends on the key's type, because under a strict sql_mode comparing a column with an unreadable value is
+// an error. COERCIBILITY is 5 for all types but texts. ASCII texts are compared by the column's collation. Texts that
+// the column's character set may lack are compared by the collations with the most equal texts. Numbers and UUIDs have
+// a plain spelling. A key of another type, such as a time, may equal any token's key.
 func spellsKey(w guard.Writer) {
 	row := w.Row()
 	collated := " = CONVERT(" + row.Key + " USING utf8mb4) COLLATE utf8mb4_"
@@ -137,9 +134,9 @@ func spellsKey(w guard.Writer) {
 	w.Write(") END")
 }
 
-// proveDelete: a variable is the session's. NOW is when the statement began, also to its
-// triggers. Of IS NOT NULL MySQL evaluates nothing that can't be NULL, which CONCAT can only be in a strict
-// sql_mode.
+// proveDelete: the variable outlives the statement, so the proof has NOW, the statement's start, which triggers see as
+// well. LENGTH() > 0, because MySQL doesn't evaluate CONCAT() IS NOT NULL: only under a strict sql_mode CONCAT can be
+// NULL.
 func proveDelete(w guard.Writer) {
 	w.Write("LENGTH(@" + sqltext.DeleteProofVariable + " := CONCAT(")
 	w.Write(Text.Text(w.Table() + ":"))
@@ -150,10 +147,10 @@ func proveDelete(w guard.Writer) {
 	w.Write(")) > 0")
 }
 
-// ledgerCheck locks the ledger's row, which reads its newest committed version whatever the
-// isolation level, and holds off the next token until this transaction ends. Without a unique index
-// a name may have several rows: the highest counts. As a table without one of its own it is asked
-// once, and before the first row: also where no row is met.
+// ledgerCheck locks the ledger's row, which reads its newest committed version whatever the isolation level, and holds
+// off the next token until this transaction ends. Without a unique index a name may have several rows: the highest
+// counts. The derived table reads no other table, so it is evaluated once, before the first row, even if no row
+// matches.
 func ledgerCheck(w guard.Writer, token int) {
 	const newest = "COALESCE(MAX(CAST(" + sqltext.LedgerTable + ".token AS SIGNED)), 0)"
 	w.Write("(SELECT newest FROM (SELECT (SELECT CASE WHEN ")
@@ -169,7 +166,7 @@ func ledgerCheck(w guard.Writer, token int) {
 	w.Write(" LOCK IN SHARE MODE) AS newest) AS sqlfence_newest)")
 }
 
-// claimsCheck locks the rows and is asked once, as ledgerCheck.
+// claimsCheck locks the rows and is evaluated once, as ledgerCheck.
 func claimsCheck(w guard.Writer) {
 	w.Write("(SELECT newest FROM (SELECT (SELECT ")
 	w.CompareClaims(w.Claimed())

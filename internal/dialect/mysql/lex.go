@@ -5,19 +5,18 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Lex is how MySQL and MariaDB read, whatever sql_mode and character_set_client are: a
-// text that reads otherwise under one of them is an error. So is one that the two, or
-// their versions, read differently.
+// Lex has the lexical rules of MySQL and MariaDB under every sql_mode and character_set_client. SQL whose tokens
+// depend on these settings, on the database or on its version is an error.
 //
-//   - A backslash escapes a quote, unless sql_mode has NO_BACKSLASH_ESCAPES. Where it stands
-//     before one, a string ends at two places.
-//   - "..." is a string or, with ANSI_QUOTES, a name. It has the same end; it is a [lex.Text] that
-//     may be a name.
-//   - What /*!, /*M! and TiDB's /*T! begin is code for some servers or versions, and a comment for the others.
+//   - A backslash escapes a quote, unless sql_mode has NO_BACKSLASH_ESCAPES. So a string with a backslash before a
+//     quote has two possible ends.
+//   - "..." is a string or, with ANSI_QUOTES, a name. Either way it ends at the same place. The token is a [lex.Text]
+//     that may be a name.
+//   - A comment after /*!, /*M! or TiDB's /*T! is code for some servers or versions.
 //   - $ begins a name, or in MySQL 9 a string; [ a name with MSSQL; \N is NULL in MariaDB.
-//   - In GBK, Big5, Shift JIS and the like a backslash may be the second byte of a character,
-//     and 0xA0 is a blank in single-byte encodings. A backquote may be that, too: so that names
-//     in other languages can be quoted, a connection with such an encoding is left to who opens it.
+//   - In GBK, Big5, Shift JIS and the like a backslash may be the second byte of a character, and 0xA0 is a blank in
+//     single-byte encodings. So may a backquote, but names in other languages need quotes. The application must not
+//     use such an encoding.
 //
 // A setting that changes how operators bind, such as PIPES_AS_CONCAT, changes no token.
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Session is how a server of MySQL or MariaDB is asked.
+// Session has the queries of a MySQL or MariaDB server's capabilities.
 var Session = &session.Dialect{
 	Text:   Text,
 	Canary: canary, ReadProof: readProof,
@@ -38,13 +38,13 @@ var others = []session.Server{
 	{Word: "mysql cluster", Name: "NDB Cluster"},
 }
 
-// itself: behind the number, and that of a package, stands who has built it: MariaDB, or an edition, a
-// stage, or a host of MySQL's.
+// itself matches versions of MySQL and MariaDB. The version and the package's revision precede the builder: MariaDB,
+// or an edition, a stage or a host of MySQL.
 var itself = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9][0-9a-z.+~:]*)*(-MariaDB.*|(-(log|debug|valgrind|asan|` +
 	`commercial|enterprise|community|advanced|standard|alpha|beta|dmr|m[0-9]+|rc[0-9]*|labs|lts|innovation|` +
 	`azure|google|cloud|u[0-9]+|rds[.0-9]*))*)$`)
 
-// canary: the version is all that the message has room for.
+// canary: the error message has room for the version alone.
 func canary(*session.Wanted, bool) string {
 	return "SELECT 1 FROM (SELECT 1 AS n) AS q WHERE CASE WHEN q.n <= 0 THEN TRUE ELSE " +
 		session.Raising(Text, "VERSION()") + " IS NOT NULL END"
@@ -55,7 +55,8 @@ func readProof(w *session.Wanted, detail string) error {
 	return nil
 }
 
-// The variables that are asked for. A server has some of them only; so they are shown, not read.
+// The variables of showVariables. A server has only some of the variables, and reading an unknown variable is an
+// error.
 const (
 	charset        = "character_set_client"
 	sqlMode        = "sql_mode"
@@ -69,7 +70,7 @@ var showVariables = "SHOW VARIABLES WHERE Variable_name IN ('" + versionComment 
 	"', '" + sqlMode + "', '" + readOnly + "', '" + binaryLog + "', '" + galera + "', '" + group + "', '" +
 	strings.Join(tidbVariables, "', '") + "')"
 
-// columns shows those of temporary tables and views as well.
+// columns also works for temporary tables and views.
 func columns(table session.Name) string {
 	name := Text.Quote(table.Table)
 	if table.Schema != "" {
@@ -86,10 +87,10 @@ func isNarrow(columnType string) bool {
 
 var decimal = regexp.MustCompile(`^decimal\(([0-9]{2}),0\)`)
 
-// sealFact is the name of a row that says that a table is sealed, by its index.
+// sealFact begins a row with the index of a sealed table.
 const sealFact = "sealed"
 
-// viewFact is that of a row that has a view: its schema, its name, and whether it is in the session's database.
+// viewFact begins a row with a view: its schema, its name, and whether the session's database has the view.
 const viewFact = "view"
 
 // questions: a table is sealed once it has all three triggers.
@@ -160,7 +161,7 @@ func readAnswer(w *session.Wanted, row []string) {
 	case readOnly:
 		f.Standby = value != "OFF"
 	case sqlMode:
-		// MariaDB stores the first value then, and crashes where there are three. Of an UPDATE it is an error.
+		// For a column assigned twice MariaDB then stores the first value, crashes with three, and refuses an UPDATE.
 		modes := strings.Split(value, ",")
 		f.AssignsAtOnce = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
 		switch {
@@ -183,7 +184,7 @@ func readAnswer(w *session.Wanted, row []string) {
 	}
 }
 
-// splitting returns in which way a byte of ASCII may be a part of another character in an encoding.
+// splitting returns how an encoding uses ASCII bytes inside other characters.
 func splitting(charset string) lex.Escapes {
 	switch {
 	case charset == "gbk", charset == "gb18030":
@@ -198,8 +199,8 @@ func splitting(charset string) lex.Escapes {
 	return lex.AnyEncoding
 }
 
-// plainCharsets are all others that a client may have, but the Swedish of seven bits. In EUC-KR a character's second
-// byte may be a letter, which ends nothing.
+// plainCharsets are all other character sets that a client may use, except Swedish with seven bits (swe7). In EUC-KR a
+// character's second byte may be a letter, which ends nothing.
 var plainCharsets = []string{
 	"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii", "binary",
 	"armscii8", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866", "dec8", "geostd8", "greek", "hebrew",

@@ -1,4 +1,4 @@
-// Package mysql is all that sqlfence knows of MySQL and MariaDB, a file a subject. Other databases have the same files.
+// Package mysql has all that is specific to MySQL and MariaDB, a file a subject. Other databases have the same files.
 package mysql
 
 import (
@@ -13,24 +13,23 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Text is what MySQL and MariaDB are written, on InnoDB. What it writes reads alike under every sql_mode,
-// character set, time zone and isolation level of the session.
+// Text builds SQL for MySQL and MariaDB, on InnoDB. The SQL means the same under every sql_mode, character set, time
+// zone and isolation level of the session.
 //
-// Names and keys of sqlfence's tables are bytes (VARBINARY): a text would be compared by its
-// collation, and most take "books " for "books" and "Books" for both.
+// Names and keys of sqlfence's tables are bytes (VARBINARY): in most collations of text columns "books", "books " and
+// "Books" are equal.
 var Text sqltext.Dialect = text{}
 
 type text struct{}
 
-// Quote writes backquotes: double quotes are a text unless sql_mode has ANSI_QUOTES.
+// Quote writes backquotes: double quotes begin a string unless sql_mode has ANSI_QUOTES.
 func (text) Quote(name string) string {
 	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
 }
 
-// Text is in UTF-8 whatever the session's character set. A quote or a backslash in it would
-// read in two ways, by NO_BACKSLASH_ESCAPES, and other bytes by the client's character set; so
-// such a text is written in hexadecimal. So is the empty one, which would be NULL by MariaDB's
-// EMPTY_STRING_IS_NULL.
+// Text is in UTF-8 whatever the session's character set. Quotes and backslashes depend on NO_BACKSLASH_ESCAPES, and
+// other bytes on the client's character set; so such a text is written in hexadecimal. The empty text is written so
+// because MariaDB's EMPTY_STRING_IS_NULL would make it NULL.
 func (text) Text(s string) string {
 	if s == "" {
 		return "_utf8mb4 X''"
@@ -67,19 +66,18 @@ func (text) Convert(x string, t sqltext.Type) string {
 // a TIMESTAMP means two times in the hour that comes twice in autumn, which UNIX_TIMESTAMP
 // then mixes up.
 //
-// It is the time at which the statement started. What has to be later than a wait for a lock
-// is a statement of its own, behind one that locks.
+// Now is the statement's start. A time that must be later than a wait for a lock needs a separate statement after the
+// locking statement.
 //
-// SET timestamp moves that time for a session, and with it the clock of all that goes by it. SYSDATE stays, so that
-// the two tell a session where they are apart, and then SYSDATE's time counts. It is local, and means two times in
-// that hour in autumn; so a statement that has only waited goes by its start. On a server with sysdate-is-now both
-// move.
+// SET timestamp moves NOW in a session, but not SYSDATE. If they differ by more than 10 s, SYSDATE counts. Otherwise
+// the statement's start counts, because SYSDATE is local and means two times in that hour in autumn. On a server with
+// sysdate-is-now both move.
 func (text) Now() string {
 	return "CASE WHEN TIMESTAMPDIFF(MICROSECOND, NOW(6), SYSDATE(6)) BETWEEN 0 AND 10000000 THEN " + started +
 		" ELSE CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS SIGNED) END"
 }
 
-// started is when the statement started by the session's clock.
+// started is the statement's start by the session's clock.
 const started = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
 func (d text) After(ticks string) string { return "(" + d.Now() + " + " + ticks + ")" }
@@ -88,21 +86,20 @@ func (text) Ticks(d time.Duration) int64 { return sqltext.Ticks(d, time.Microsec
 
 func (text) Micros(time string) string { return "(" + time + ")" }
 
-// CommitsAlone is a condition of MySQL's that holds where a statement commits by itself, and
-// begins no other transaction by that. Only MariaDB says whether the text BEGIN has begun one.
+// CommitsAlone is a condition: a statement commits automatically, and no new transaction begins with the commit. Only
+// MariaDB shows a transaction that the SQL statement BEGIN has begun.
 const CommitsAlone = "@@autocommit = 1 AND @@completion_type = _utf8mb4'NO_CHAIN' /*M! AND @@in_transaction = 0 */"
 
-// Raising is error 1059 of MariaDB, 3057 or 4163 of MySQL. All of them show the name that no lock can
-// have; no sql_mode and no IGNORE softens them. If a server took such a name, the sum would be out
-// of range, which is error 1690. The name is never NULL, for which MariaDB raises nothing, nor
-// empty, which is NULL by EMPTY_STRING_IS_NULL; what the function yields behind its error may be,
-// or the second error would hide the first.
+// Raising is error 1059 of MariaDB, 3057 or 4163 of MySQL. These errors show the invalid lock name; no sql_mode and no
+// IGNORE softens them. If a server accepted the name, the sum would be out of range, which is error 1690. The name is
+// never NULL, for which MariaDB throws no error, nor empty, which is NULL under EMPTY_STRING_IS_NULL. The function may
+// return NULL after its error; otherwise the second error would hide the first.
 func (text) Raising() (before, between, behind string) {
 	return "(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(COALESCE(CONVERT(CONCAT(", ", ",
 		", ' ') USING utf8mb4), _utf8mb4'-'), 200, _utf8mb4'.'))))"
 }
 
-// Raised: error 1690 quotes the expression, and not what its values were.
+// Raised: error 1690 quotes the expression without its values.
 func (text) Raised(err error) (text string, ok bool) {
 	if number, ok, own := dberr.MySQLError(err); ok {
 		return own.Error(), number == 1059 || number == 3057 || number == 4163
@@ -110,7 +107,7 @@ func (text) Raised(err error) (text string, ok bool) {
 	return err.Error(), true
 }
 
-// Turn: the locks of a row are granted in the order of the requests.
+// Turn: row locks are granted in the order of the requests.
 func (text) Turn(string, bool) string { return "" }
 
 func (d text) FindElsewhere(schema, table string) string {
@@ -122,10 +119,10 @@ func (d text) FindElsewhere(schema, table string) string {
 		" AND table_schema <> "+home+" ORDER BY table_schema")
 }
 
-// MayMove: a block may have a USE in it, and so may a text that is executed, which the server refuses.
+// MayMove: a block may contain USE. The server refuses USE in dynamic SQL.
 func (text) MayMove(query string, more bool) bool { return more && moves.MatchString(query) }
 
-// A comment that is executed counts as a word's end, as well.
+// A comment with code ends a word.
 var moves = regexp.MustCompile(`(?is)(?:^|[;\s/*!])use\b`)
 
 func (d text) PlaceInCatalogue(schema, text string) string {
@@ -158,7 +155,7 @@ var facts = sync.OnceValue(func() *sqltext.Facts {
 	}
 })
 
-// SessionLock is the name of the lock that the session with an id holds.
+// SessionLock returns the name of the lock that the session with this id holds.
 func SessionLock(id string) string { return "CONCAT(_utf8mb4'sqlfence:', " + id + ")" }
 
 func alive(row string) string {

@@ -8,18 +8,18 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// TiDB speaks MySQL's protocol. It reads a row that it writes in its newest version, with a lock, or finds at COMMIT
-// that another has written it since; either way the whole statement is evaluated on what it writes over, so that what
-// a guard compares in the row holds. A subquery without columns of the row it executes when it plans the statement,
-// and not again when that has waited. It has no triggers, and no locks for reading.
+// TiDB speaks MySQL's protocol. A write reads the newest version of its rows with a lock, or COMMIT fails if another
+// transaction has written the rows since. Either way a guard's comparison with the row holds. TiDB executes a subquery
+// without columns of the row while planning the statement, and not again after a wait for a lock. TiDB has no triggers
+// and no shared row locks.
 const (
 	tidbName = "TiDB"
 
-	// tidb is a variable that all versions of it have, and no other server.
+	// tidb is a variable of all versions of TiDB, and of no other server.
 	tidb = "tidb_txn_mode"
 )
 
-// Variables of a session that may take a statement apart, or change its error.
+// Session variables that may split a statement into several transactions, or change its error.
 const (
 	tidbLazily = "tidb_constraint_check_in_place_pessimistic"
 	tidbBulk   = "tidb_dml_type"
@@ -30,7 +30,7 @@ var (
 	tidbVariables = append([]string{tidb, tidbLazily, tidbBulk}, tidbBatches...)
 )
 
-// unfitTiDB returns why nothing is guarded where the variable has this value; empty where it may be.
+// unfitTiDB returns why a variable's value prevents guards; empty if guards work.
 func unfitTiDB(variable, value string) string {
 	on := value == "ON" || value == "1"
 	switch {
@@ -45,14 +45,14 @@ func unfitTiDB(variable, value string) string {
 	return ""
 }
 
-// replans is where alone the lock of another row holds.
+// replans is the condition under which a lock of another row, such as the ledger's, holds.
 const replans = "a statement that has waited asks for other rows again, and TiDB asks once, before it waits"
 
 // IsTiDB is an expression that is true on TiDB alone, on a server that a pooler may have chosen.
 const IsTiDB = "@@version_comment LIKE _utf8mb4'TiDB%'"
 
-// ShareLock sends a query with a clause behind it that locks the rows: for those who write, or on TiDB, which
-// has no such lock, for all who lock them.
+// ShareLock sends a query with a clause that locks the rows against writers, or on TiDB, which has no shared locks,
+// against all other lockers.
 func ShareLock(send func(clause string) error) error {
 	const notSupported = 1235
 	err := send(" LOCK IN SHARE MODE")

@@ -5,12 +5,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fact"
 )
 
-// Answers are how PostgreSQL answers.
+// Answers classifies the errors of PostgreSQL.
 var Answers = &dberr.Answers{
 	Remote:       fact.Yes,
 	CommitsAfter: fact.No,
 	Unlocks:      fact.Yes,
-	BytesAreText: fact.No, // they may become \x3432, by column and driver
+	BytesAreText: fact.No, // bytes may become \x3432, depending on column and driver
 	CountsRows:   fact.Yes,
 	CountsArgs:   fact.Yes,
 	TimeType:     "timestamptz",
@@ -27,8 +27,8 @@ func answered(err error) bool {
 	return code != "" && code != dberr.ProtocolViolation && !dberr.IsSessionEnd(err)
 }
 
-// leftNothing: without a savepoint a failed statement has left nothing if the server says so;
-// an error without a code may be the driver's, about an answer that it can't read.
+// leftNothing: without a savepoint a failed statement has changed nothing if the server reports an error; an error
+// without a code may be the driver's, about an unreadable response.
 func leftNothing(f dberr.Failure) bool {
 	return f.Saved || !f.InTx && dberr.SQLState(f.Err) != ""
 }

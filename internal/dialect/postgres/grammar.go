@@ -9,9 +9,8 @@ import (
 
 // Grammar is the grammar of PostgreSQL, src/backend/parser/gram.y.
 //
-// It reserves the words that begin a clause (src/include/parser/kwlist.h), and takes
-// none of these for a label without AS; CASE, WHEN, THEN, ELSE and END it takes for
-// one behind an operand.
+// The keywords that begin a clause are reserved (src/include/parser/kwlist.h), and can't be a label without AS. After
+// an operand CASE, WHEN, THEN, ELSE and END can be a label.
 var Grammar = &lex.Grammar{
 	Lex: Lex,
 

@@ -9,12 +9,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// unseenText is why a statement is refused that runs a text.
+// unseenText is the reason for refusing a function that runs dynamic SQL.
 const unseenText = "this function runs a text, which may change a setting that keeps triggers from firing; " +
 	"write a text without set_config as a constant, send it as a statement of its own, or run it under Bypass"
 
-// keptSetting returns the name of a setting at token i, if it is one that is to be kept: as a word,
-// in quotes, or as a string.
+// keptSetting returns the setting's name if token i names a setting that statements must not change: as an identifier,
+// quoted or not, or as a string.
 func keptSetting(t *lex.Scanned, i int32) string {
 	name, ok := t.Name(int(i))
 	switch {
@@ -32,7 +32,7 @@ func keptSetting(t *lex.Scanned, i int32) string {
 	return strings.ToLower(name)
 }
 
-// setterNames are what can change a setting of PostgreSQL in a statement that reads or writes rows.
+// setterNames are the names that can change a setting of PostgreSQL in a statement that reads or writes rows.
 var setterNames = append([]string{setConfig, settingsView}, runnerNames()...)
 
 const (
@@ -40,8 +40,9 @@ const (
 	settingsView = "pg_settings"
 )
 
-// runners are functions of PostgreSQL that run a text, with the places of their arguments that are a part of
-// it. They run what only reads, and so may call set_config. What dblink runs is another session's.
+// runners are functions of PostgreSQL that run dynamic SQL, with the positions of the arguments that contain SQL. The
+// functions allow only queries, but a query may call set_config. dblink isn't listed, because it runs SQL in another
+// session.
 var runners = map[string][]int{
 	"query_to_xml": {0}, "query_to_xmlschema": {0}, "query_to_xml_and_xmlschema": {0}, "ts_stat": {0},
 	"ts_rewrite": {1}, "crosstab": {0, 1}, "crosstab2": {0}, "crosstab3": {0}, "crosstab4": {0},
@@ -56,8 +57,8 @@ func runnerNames() (names []string) {
 	return names
 }
 
-// unseenSetting returns why what stands at token i of a text may change a setting that isn't shown;
-// empty if it doesn't.
+// unseenSetting returns why the expression at token i may change a setting that the statement doesn't name; empty if
+// it doesn't.
 //
 //	set_config(name, ...) | UPDATE pg_settings | query_to_xml(query, ...)
 func unseenSetting(t *lex.Scanned, i int32) string {
@@ -90,7 +91,7 @@ func settingArgument(t *lex.Scanned, i int32) (number int, ok bool) {
 	return number, err == nil && number > 0
 }
 
-// arguments returns what stands in the brackets behind token i.
+// arguments returns the range inside the brackets after token i.
 func arguments(t *lex.Scanned, i int32) lex.Span { return lex.Span{Lo: i + 2, Hi: t.Tokens[i+1].Mate} }
 
 // isShown reports whether an expression is one constant without escapes.
@@ -110,7 +111,7 @@ func withoutCast(t *lex.Scanned, s lex.Span) lex.Span {
 	return s
 }
 
-// runsShown reports whether the texts that a function runs are shown and change no setting.
+// runsShown reports whether the SQL that a function runs is constant and changes no setting.
 func runsShown(t *lex.Scanned, runner string, args lex.Span) bool {
 	if runner == "ts_rewrite" && t.Item(args, 2).Lo < args.Hi {
 		return true // three queries, and no text
@@ -124,7 +125,7 @@ func runsShown(t *lex.Scanned, runner string, args lex.Span) bool {
 	return true
 }
 
-// mayChangeSettings reports whether a text that is run may change a setting.
+// mayChangeSettings reports whether dynamic SQL may change a setting.
 func mayChangeSettings(code string) bool {
 	code = strings.ToLower(code)
 	return strings.Contains(code, `u&"`) ||
@@ -144,8 +145,8 @@ func isUpdated(t *lex.Scanned, i int32) bool {
 	return i > 0 && t.Word(i-1, "update")
 }
 
-// catalogue are the tables of pg_catalog, which superusers may write to, and its views that can be written; pg_settings
-// has a rule of its own.
+// catalogue lists the tables of pg_catalog, which superusers may write to, and the writable views of pg_catalog.
+// unseenSetting handles pg_settings.
 var catalogue = strings.Fields(`
 	pg_aggregate pg_am pg_amop pg_amproc pg_attrdef pg_attribute pg_auth_members pg_authid pg_cast pg_class
 	pg_collation pg_constraint pg_conversion pg_database pg_db_role_setting pg_default_acl pg_depend

@@ -6,12 +6,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Guard is what the guard says in PostgreSQL. What it calls is named with its schema, and casts and
-// operators that an application can make are left alone: a cast of its own from text
-// to bigint might give NULL where the built-in function raises.
+// Guard builds guards for PostgreSQL. Functions are named with their schema, and no cast or operator that an
+// application can define is used: an application's cast from text to bigint might return NULL where the built-in
+// function throws an error.
 //
-// PostgreSQL evaluates an expression without columns while planning, so what raises has
-// to depend on one.
+// PostgreSQL evaluates an expression without columns while planning, so an expression that throws an error must depend
+// on a column.
 var Guard = &guard.Dialect{
 	Facts: guard.Facts{
 		SetsInOrder:       fact.No,
@@ -30,17 +30,17 @@ var Guard = &guard.Dialect{
 	Texts: guard.Texts{
 		Size:    guard.Around{Before: "pg_catalog.int8abs(GREATEST(COALESCE(", Behind: ", 0), -9223372036854775807))"},
 		KeyText: guard.Around{Behind: `::pg_catalog.text COLLATE pg_catalog."C"`},
-		// concat alone would make a text of a key that is NULL.
+		// concat alone would turn a NULL key into a text.
 		ClaimText: guard.Around{Before: "pg_catalog.textcat(", Between: ", pg_catalog.concat(':', ", Behind: "))"},
-		// The functions take integers only. Compared with a column of a floating type, a token is equal to those
-		// near it.
+		// The functions take integers only. Compared with a column of a floating-point type, a token equals the tokens near
+		// it.
 		Equal:       guard.Around{Before: "pg_catalog.int8eq(", Between: ", ", Behind: ")"},
 		Less:        guard.Around{Before: "pg_catalog.int8lt(", Between: ", ", Behind: ")"},
 		LessOrEqual: guard.Around{Before: "pg_catalog.int8le(", Between: ", ", Behind: ")"},
 		Greatest:    guard.Around{Before: "GREATEST(", Between: ", ", Behind: ")"},
-		// NULLIF finds its operator by the search path, and array_remove by the type.
+		// NULLIF looks up its operator in the search path, and array_remove by the type.
 		Unless: guard.Around{Before: "(pg_catalog.array_remove(ARRAY[", Between: "], ", Behind: "))[1]"},
-		// A condition would compare a number with a record.
+		// As a condition this would compare a number with a record.
 		Assigns:  guard.Around{Before: "(", Between: ") = ROW(", Behind: ")"},
 		Assigned: guard.Around{Before: "COALESCE((", Between: "), ", Behind: ")::bigint"},
 		Strict:   []string{"pg_catalog.int8le", "pg_catalog.int8lt", "pg_catalog.int8eq", "pg_catalog.int8abs"},
@@ -56,7 +56,7 @@ var Guard = &guard.Dialect{
 		// "names" is of SET NAMES.
 		Words: append([]string{"names", sqltext.TriggerSetting, "schema", "owned", "plpgsql"}, setterNames...),
 	},
-	MaxInputs: 65535, MaxAdded: 65535, // they are counted in two bytes
+	MaxInputs: 65535, MaxAdded: 65535, // the protocol counts them in two bytes
 
 	DefiningTables: catalogue, DefiningSchema: "pg_catalog",
 
@@ -67,8 +67,8 @@ var Guard = &guard.Dialect{
 	ClaimsAtOnce: 1, AmongClaims: amongClaims, SpellsKey: spellsKey,
 }
 
-// amongClaims: in a jsonb object a name is found by halves, whatever the plan. A list would be searched from its
-// beginning for each row, unless the statement is planned anew with its values.
+// amongClaims: names of a jsonb object are found by binary search under every plan. A list would be searched from its
+// beginning for each row, unless the statement is planned again with its values.
 func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.Write("pg_catalog.jsonb_exists(")
 	w.Presented(of)
@@ -77,12 +77,12 @@ func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.Write(")")
 }
 
-// spellsKey goes by the type of the key, as a key that the type can't read would be an error. Texts are compared by the
-// column's collation, those of char(n) without blanks at the end, and those of citext in lower case. Enums have one
-// spelling, and integers and UUIDs have a plain one. A key of another type, such as a time, may be any.
+// spellsKey depends on the key's type, because a key that the type can't parse would be an error. Texts are compared
+// by the column's collation, char(n) without trailing blanks, and citext in lower case. An enum has a single spelling;
+// integers and UUIDs have a plain spelling. A key of another type, such as a time, may equal any token's key.
 //
-// Outside of its quotes each text reads as tokens as well: the user's text may be one that PostgreSQL refuses under
-// another setting for backslashes, and has to stay so.
+// Every string must also be valid SQL tokens without its quotes: under another setting for backslashes PostgreSQL may
+// refuse the application's statement, and must still refuse the statement with a guard.
 func spellsKey(w guard.Writer) {
 	row := w.Row()
 	taken := func(condition string) {
@@ -111,17 +111,17 @@ func spellsKey(w guard.Writer) {
 		"WHERE d.oid OPERATOR(pg_catalog.=) pg_catalog.pg_typeof(" + row.Key + "))")
 }
 
-// proveDelete: the setting is the transaction's, and is cleared before each statement.
+// proveDelete: the setting lasts until the transaction ends, and is cleared before each statement.
 func proveDelete(w guard.Writer) {
 	w.Write("pg_catalog.set_config('" + sqltext.DeleteSetting(w.Table()) + "', pg_catalog.concat(")
 	w.ProvenTokens()
 	w.Write("), true) IS NOT NULL")
 }
 
-// ledgerCheck has the function that Setup installs compare the token with the newest one, behind the name's turn. It
-// is named with its schema, where that is known, and its arguments are of the types that it is declared with, so that no
-// other function can take its place; it gets the table that the session finds. As a query of its own it is called
-// once, whether the ledger has a row for the name or not.
+// ledgerCheck calls the function that Setup installs, which takes the name's advisory lock and compares the token with
+// the newest token. The call names the function's schema, if known, and has the declared argument types, so that no
+// other function matches; its argument is the table that the session finds. In a separate subquery the function is
+// called once, whether the ledger has a row for the name or not.
 func ledgerCheck(w guard.Writer, token int) {
 	w.Write("COALESCE((SELECT ")
 	if home := w.LedgerHome(); home != "" {
@@ -146,7 +146,7 @@ func ledgerFirst(w guard.Writer, token int) {
 	w.Write(" IS NULL")
 }
 
-// ledgerTail: an offset is evaluated first, and NULL is none.
+// ledgerTail: PostgreSQL evaluates OFFSET first, and OFFSET NULL skips nothing.
 func ledgerTail(w guard.Writer) {
 	w.Write(" OFFSET (")
 	lo, hi := w.Tokens()
@@ -159,9 +159,8 @@ func ledgerTail(w guard.Writer) {
 	w.Write(")")
 }
 
-// ledgerNewer takes no turn and locks nothing: the statement may still have to wait for rows.
-// Only the snapshot that has a newer token says something of this one: an older token may be
-// the snapshot's age.
+// ledgerNewer takes no lock: the statement may still have to wait for rows. Only a newer token in the snapshot is
+// conclusive: an older token may be due to an old snapshot.
 func ledgerNewer(w guard.Writer, token int) {
 	const stored = sqltext.LedgerTable + ".token"
 	w.Write("(SELECT ")
@@ -175,8 +174,8 @@ func ledgerNewer(w guard.Writer, token int) {
 	w.Write(")")
 }
 
-// claimsCheck compares what it has locked, as ledgerCheck does. It takes no turn: only the workers with
-// these claims share the lock, so that no crowd of them holds off a takeover for ever.
+// claimsCheck compares the rows that it has locked, as ledgerCheck does. It takes no advisory lock: only workers with
+// these claims share the row lock, too few to delay a takeover for ever.
 func claimsCheck(w guard.Writer) {
 	row := w.Claimed()
 	w.Write("(SELECT ")
@@ -190,8 +189,8 @@ func claimsCheck(w guard.Writer) {
 	w.Write(" FOR SHARE OF " + guard.ClaimedTable + ") AS held)")
 }
 
-// claimsFirst locks the rows before the statement's own are read, as the check is evaluated once; so it doesn't
-// matter whether the statement changes them.
+// claimsFirst locks the claimed rows before the statement reads rows, because the check is evaluated once; so the
+// statement may change the claimed rows.
 func claimsFirst(w guard.Writer) {
 	if w.AsksAlone() {
 		claimsCheck(w)
@@ -203,7 +202,7 @@ func claimsFirst(w guard.Writer) {
 	w.Write(")")
 }
 
-// claimsTail: an offset is evaluated first, and NULL is none.
+// claimsTail: PostgreSQL evaluates OFFSET first, and OFFSET NULL skips nothing.
 func claimsTail(w guard.Writer) {
 	lo, _ := w.Tokens()
 	w.Write(" OFFSET (SELECT CASE WHEN NOT newest THEN 0 END FROM ")

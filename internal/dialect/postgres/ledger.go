@@ -10,26 +10,24 @@ import (
 	"github.com/sqlfence/sqlfence/schema/postgres"
 )
 
-// What a PostgreSQL database may have besides the ledger's table: a function that asks the
-// ledger at less cost than a statement can, and triggers that hold off those who raise
-// tokens without taking the ledger's turn, and refuse to lower or to lose one. docs/adr/0015 and
-// docs/adr/0030 have the reasons.
+// A PostgreSQL database may have, in addition to the ledger's table, a function that queries the ledger at less cost
+// than a statement, and triggers. The triggers block clients that increase tokens without the name's advisory lock,
+// and refuse to decrease or delete tokens. docs/adr/0015 and docs/adr/0030 have the reasons.
 
-// CreateLedgerFunction creates both, for the table fencing_tokens that the search path
-// leads to, or brings them up to date. It fails, and changes nothing, where the guard
-// would not be the same: unless the table is an ordinary one, with a unique name that is
-// compared byte by byte, and the role has the powers of its owner. The file's functions are texts for format, of the
-// ledger's schema and of the ledger with its schema.
+// CreateLedgerFunction creates or updates the function and the triggers for the table fencing_tokens that the search
+// path leads to. It fails, and changes nothing, unless the table is an ordinary table with a unique name that is
+// compared byte by byte, and the role has the privileges of the table's owner. The file's functions are templates for
+// format, with the ledger's schema and the ledger's qualified name.
 var CreateLedgerFunction = sqltext.Statements(postgres.Files, "00004_ledger_function.up.sql")[0]
 
-// LedgerFunctionIsNamed is a condition: the function p is the one that guards call by its name, in the schema n.
+// LedgerFunctionIsNamed is a condition: guards call the function p, in the schema n.
 const LedgerFunctionIsNamed = "p.pronamespace = n.oid AND p.proname = '" + sqltext.LedgerFunction +
 	"' AND p.proargtypes " +
 	"= '25 20 23 25 2205'::pg_catalog.oidvector"
 
-// LedgerFunctionAsCreated and LedgerTriggerAsCreated are conditions: the function p, of [LedgerFunctionIsNamed],
-// and the trigger g, of the ledger c in the schema n, are what [CreateLedgerFunction] creates. Each function
-// belongs to a role that has the powers of the ledger's owner anyway.
+// LedgerFunctionAsCreated and LedgerTriggerAsCreated are conditions: the function p, of [LedgerFunctionIsNamed], and
+// the trigger g, of the ledger c in the schema n, are what [CreateLedgerFunction] creates. Each function belongs to a
+// role that already has the privileges of the ledger's owner.
 var (
 	LedgerFunctionAsCreated = "p.prorettype = 16 AND p.proargnames = '{wanted,given,number,nonce,asked}' AND " +
 		"p.proargmodes IS NULL AND " + asCreated("p", ledgerBody(sqltext.LedgerFunction), "IS NULL")
@@ -44,10 +42,10 @@ var (
 		asCreated("t", ledgerBody(sqltext.LedgerFloorTrigger), pathSet) + " END)"
 )
 
-// ledgerBody is the body of one of the functions.
+// ledgerBody returns the body of a function of CreateLedgerFunction.
 func ledgerBody(name string) string { return bodyOf(CreateLedgerFunction, "FUNCTION %1$I."+name+"(") }
 
-// bodyOf is the body of a function in a statement, behind a text that stands in front of it.
+// bodyOf returns the body of the function in statement that follows the text front.
 func bodyOf(statement, front string) string {
 	_, behind, _ := strings.Cut(statement, front)
 	_, body, _ := strings.Cut(behind, "$function$")
@@ -58,12 +56,12 @@ func bodyOf(statement, front string) string {
 	return body
 }
 
-// pathSet is what a function with a search path of its own has for settings.
+// pathSet is a condition for the settings of a function that sets its search path.
 const pathSet = `= '{"search_path=pg_catalog, pg_temp"}'`
 
-// asCreated compares a function with a body by its hash, which is shorter: the text of a question that raises
-// is in the server's log. What the function has is made into a text for format again, its percent signs first,
-// so that no other body leads to the same text. Bytes are compared in the database's encoding: no conversion fails.
+// asCreated compares a function's body by its hash, which is shorter: the server logs a query that throws an error.
+// The stored body is converted back to a template for format, percent signs first, so that no other body leads to the
+// same template. Bytes are compared in the database's encoding: no conversion fails.
 func asCreated(p, body, settings string) string {
 	const ledger = "pg_catalog.concat(pg_catalog.replace(pg_catalog.quote_ident(n.nspname), '%', '%%'), '." +
 		sqltext.LedgerTable + "')"
@@ -80,8 +78,8 @@ func asCreated(p, body, settings string) string {
 	AND pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to({text}, pg_catalog.getdatabaseencoding())), 'hex') = '{hash}'`)
 }
 
-// FindLedgerFunction returns the schema of the function if a guard can call it: it belongs to the
-// ledger that the search path leads to; it and the triggers are what [CreateLedgerFunction] creates; and the
+// FindLedgerFunction returns the schema of the function if a guard can call it: the function belongs to the ledger
+// that the search path leads to; the function and the triggers are as [CreateLedgerFunction] creates them; and the
 // role has the privileges.
 var FindLedgerFunction = Qualified(`SELECT n.nspname::pg_catalog.text
 FROM pg_catalog.pg_class AS c
@@ -93,9 +91,9 @@ WHERE c.oid = pg_catalog.to_regclass('` + sqltext.LedgerTable + `') AND c.relkin
 	LedgerTriggerAsCreated + `) = 3
 	AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')`)
 
-// issuers: a row that is inserted has them by the columns' defaults, which cost less than a trigger, as Issue inserts
-// also where the name is there. The trigger doesn't fire in a session that calls itself a replica, which copies what
-// another server has recorded. It names the columns, so that these can't be dropped, or get another type, without it.
+// issuers: an inserted row gets the values from column defaults, which cost less than a trigger, because Issue inserts
+// even if the name exists. The trigger doesn't fire under session_replication_role = replica, where rows keep the
+// values of the origin server. The trigger names the columns, so that PostgreSQL refuses to drop or change them.
 var issuers = sqltext.Issuers{
 	Columns: []sqltext.IssuerColumn{{Name: sqltext.IssuedBy, Type: "text"},
 		{Name: sqltext.IssuedAt, Type: "timestamp with time zone"}},
@@ -103,7 +101,7 @@ var issuers = sqltext.Issuers{
 	Read:  "issued_by, " + Text.Micros("issued_at"),
 }
 
-// IssuedTrigger is the name of the trigger, and of its function.
+// IssuedTrigger is the name of the trigger of issuers, and of its function.
 const IssuedTrigger = "sqlfence_issued_v1"
 
 // IssuersAsCreated is a condition: the trigger g, of the ledger c in the schema n, is what [recordIssuers] creates.
@@ -111,6 +109,6 @@ var IssuersAsCreated = "g.tgname = '" + IssuedTrigger + "' AND g.tgtype = 19 AND
 	"EXISTS (SELECT FROM pg_catalog.pg_proc AS t WHERE t.oid = g.tgfoid AND t.pronamespace = n.oid AND t.proname = '" +
 	IssuedTrigger + "' AND " + asCreated("t", bodyOf(recordIssuers, "body text := "), "IS NULL") + ")"
 
-// recordIssuers adds the columns, the function and the trigger to the table fencing_tokens that the search path
-// leads to, or brings them up to date. Where all is there it locks nothing, and needs no privilege.
+// recordIssuers adds the columns, the function and the trigger to the table fencing_tokens that the search path leads
+// to, or brings them up to date. If all exist it locks nothing, and needs no privilege.
 var recordIssuers = sqltext.Statements(recording.Files, "postgres/00001_ledger_issuers.up.sql")[0]

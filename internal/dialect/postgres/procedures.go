@@ -10,15 +10,15 @@ import (
 	"github.com/sqlfence/sqlfence/schema/postgres"
 )
 
-// What creates procedures in the schema of the ledger that the search path leads to, or brings them up to date. They
-// take tokens or leases for a program that doesn't use the Go packages, and set a search_path with pg_catalog first, so
-// their operators are PostgreSQL's. docs/adr/0049 explains why they are no functions.
+// These statements create or update procedures in the schema of the ledger that the search path leads to. The
+// procedures issue tokens or leases for programs without the Go packages, and set a search_path with pg_catalog first,
+// so that all operators are PostgreSQL's. docs/adr/0049 explains why they are no functions.
 var (
 	CreateTokenProcedures = sqltext.Statements(postgres.Files, "00005_token_procedures.up.sql")[0]
 	CreateLeaseProcedures = sqltext.Statements(postgres.Files, "00006_lease_procedures.up.sql")[0]
 )
 
-// FindProcedures is a query that has a row where all are as they would be created.
+// FindProcedures returns a query that has a row if all named procedures are as created.
 func FindProcedures(names ...string) string {
 	texts := make([]string, len(names))
 	for i, name := range names {
@@ -31,8 +31,8 @@ WHERE c.oid = pg_catalog.to_regclass('` + sqltext.LedgerTable + `')
 		strconv.Itoa(len(names)))
 }
 
-// ProcedureHashes are those of the procedures in the shipped files, of their parameters and bodies. Verify recognises
-// a procedure by its hash.
+// ProcedureHashes are the hashes of the shipped procedures' parameters and bodies. Verify recognises a procedure by
+// its hash.
 var ProcedureHashes = map[string]string{
 	"sqlfence_adopt":         "e9018b4d017a2738306bf5e191f60da0a2e4f4f4c9c1b515c6bca557cded0a34",
 	"sqlfence_issue":         "67fb26b742612a1d202618541ee089f029b4c2b0ae6f9d265a98a8c6112e4888",
@@ -41,8 +41,8 @@ var ProcedureHashes = map[string]string{
 	"sqlfence_lease_release": "18973897cf68c9b966c4e1eed393306175590f718be7d4e7c5251cc5c52bca1b",
 }
 
-// ProcedureAsCreated is a condition: the function p, in the schema n of the ledger c, is the procedure of its name.
-// Tables that are named with the ledger's schema are those that the path leads to, too.
+// ProcedureAsCreated is a condition: the function p, in the schema n of the ledger c, is the procedure of its name. A
+// table named with the ledger's schema counts as the table named without a schema.
 func ProcedureAsCreated() string {
 	var hashes []string
 	for _, name := range slices.Sorted(maps.Keys(ProcedureHashes)) {

@@ -11,9 +11,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Session is how PostgreSQL's server is asked.
+// Session has the queries of a PostgreSQL server's capabilities.
 //
-// HasSettings: how strings are read is asked for before each statement that it matters to.
+// HasSettings is No: the setting for backslashes in strings is queried before each statement that depends on it.
 var Session = &session.Dialect{
 	Text:   Text,
 	Canary: canary, ReadProof: readProof,
@@ -32,7 +32,7 @@ var Session = &session.Dialect{
 	NoInteger: noInteger,
 }
 
-// noInteger finds the table as a statement does.
+// noInteger resolves the table's name as a statement does.
 func noInteger(table session.Name, column string) string {
 	name := Text.Quote(table.Table)
 	if table.Schema != "" {
@@ -59,17 +59,17 @@ var others = []session.Server{
 	{Word: "bdr", Name: "BDR"},
 }
 
-// spreading are the extensions that have several servers write to the same tables.
+// spreading lists the extensions with which several servers write to the same tables.
 const spreading = "'citus', 'spock', 'bdr'"
 
-// itself is what PostgreSQL's build makes, to its end. Behind the number stands who has packaged it, as a
-// distribution with its package's version, and Neon by a revision.
+// itself matches the whole version string of a PostgreSQL build. After the number stands the packager: a distribution
+// with its package's version, or for Neon a revision.
 var itself = regexp.MustCompile(`^PostgreSQL [0-9.]+(devel|alpha[0-9]+|beta[0-9]+|rc[0-9]+)?` +
 	`( \(([A-Za-z]+ [0-9][^ ()]*-[^ ()]*|Homebrew|Postgres\.app|[0-9a-f]{7,40})\)` +
 	`| - Percona (Distribution|Server for PostgreSQL [0-9.]+))?( on [^ ,]+)?, compiled by .+, (32|64)-bit$`)
 
-// canary: the start of a statement is that of its transaction only where it stands alone. All facts are in
-// the text, which PostgreSQL quotes in full.
+// canary: a statement and its transaction start at the same time only outside of a transaction. PostgreSQL quotes the
+// text with all facts in full.
 func canary(w *session.Wanted, inTx bool) string {
 	unless := ""
 	if !inTx {
@@ -94,8 +94,8 @@ func serverFacts(w *session.Wanted) string {
 		", 'function', " + function + ", 'sealed', " + sealed + ", 'views', " + findViews(&w.Read) + ")"
 }
 
-// findViews is an expression of type json: what can be written and is a view or a foreign table, by some names. No
-// operator is looked for in the search_path. Another session's temporary views are no others'.
+// findViews returns an expression of type json: the writable views and foreign tables with these names, without other
+// sessions' temporary views. No operator is looked up in the search_path.
 func findViews(names *session.Names) string {
 	if !names.Any() {
 		return "NULL"

@@ -1,4 +1,4 @@
-// Package postgres is all that sqlfence knows of PostgreSQL, a file a subject. Other databases have the same files.
+// Package postgres has all that is specific to PostgreSQL, a file a subject. Other databases have the same files.
 package postgres
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Text is what PostgreSQL is written. Functions are named with their schema, so that nothing of the
-// same name in the search path stands before them.
+// Text builds SQL for PostgreSQL. Functions are named with their schema, so that no function in the search path
+// shadows them.
 //
-// Beside the pieces that every dialect has, its statements know {durable}, {turn name},
-// {try name}, which is true if the turn is free and taken, {share name}, which is true if the turn is shared because
-// no session has the turn alone or waits for that, {seen name}, and {holds number}, which is true if this session holds
-// the lock that stands for the session of ephemeral leases with that number.
+// In addition to the fragments of every dialect, PostgreSQL's statements have {durable}, {turn name}, {try name},
+// {share name}, {seen name} and {holds number}. {try name} takes the name's advisory lock if it is free, and is true
+// then. {share name} takes the lock shared if no session holds or awaits the exclusive lock, and is true then. {holds
+// number} is true if this session holds the lock of the session of ephemeral leases with that number.
 var Text sqltext.Dialect = text{}
 
 type text struct{}
@@ -45,7 +45,7 @@ func (text) Text(s string) string {
 
 func (text) Bool(b bool) string { return strconv.FormatBool(b) }
 
-// Cast: PostgreSQL takes an untyped argument for text in most places.
+// Cast: PostgreSQL reads an untyped argument as text in most places.
 func (text) Cast(t sqltext.Type) string {
 	switch t {
 	case sqltext.Text:
@@ -56,29 +56,28 @@ func (text) Cast(t sqltext.Type) string {
 	return ""
 }
 
-// Now: now() would be the start of the transaction, and a lease shorter by the time that
-// its statement waited.
+// Now: now() would be the start of the transaction, so that a wait of its statement would shorten a lease.
 func (text) Now() string { return "pg_catalog.clock_timestamp()" }
 
 func (d text) After(ticks string) string {
 	return "pg_catalog.timestamptz_pl_interval(" + d.Now() + ", " + Micros(ticks) + ")"
 }
 
-// Micros makes an interval of an integer expression.
+// Micros returns an interval of an integer expression.
 func Micros(n string) string { return "pg_catalog.mul_d_interval(" + n + ", interval '1 microsecond')" }
 
 func (text) Ticks(d time.Duration) int64 { return sqltext.Ticks(d, time.Microsecond) }
 
-// Micros: timestamps go on for some years after the last that is a bigint of microseconds. Before PostgreSQL 14
-// extract returns a double, and this is the last one that is a bigint.
+// Micros: the last timestamps exceed a bigint of microseconds. The limit is the highest double that fits a bigint,
+// because before PostgreSQL 14 extract returns a double.
 func (text) Micros(time string) string {
 	return "CASE WHEN pg_catalog.isfinite(" + time + ") THEN LEAST(extract(epoch FROM " + time +
 		") OPERATOR(pg_catalog.*) 1000000, " +
 		"9223372036854774784) END::bigint"
 }
 
-// Raising is of type bigint, and raises 22P02. No cast of the database's own softens it:
-// concat is never NULL, and int8in reads its text by itself.
+// Raising is of type bigint, and throws the error 22P02. No user-defined cast prevents the error: concat is never
+// NULL, and int8in parses text without a cast.
 func (text) Raising() (before, between, behind string) {
 	return "pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat(", ", ", ")))"
 }
@@ -104,47 +103,44 @@ func turning(lock string) (before, behind string) {
 	return "pg_catalog." + lock + before, behind + ")"
 }
 
-// TurnOf returns the number of the advisory lock that is the turn of a name, which is an expression, too.
+// TurnOf returns an expression for the number of the advisory lock of a name, which is an expression.
 func TurnOf(name string) string {
 	return "pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', " + name + "), 0)"
 }
 
-// epoch is another one for each timeline of the server, which a promotion begins, or the end of a restore: it
-// has 10^10 tokens. Behind the first one it rises with the clock, since two standbys that are promoted one
-// after the other from the same past have the same timeline: docs/adr/0031.
+// epoch has a different value on each timeline of the server, which begins at a promotion or at the end of a restore.
+// A timeline has 10^10 tokens. After the first timeline, epoch increases with the clock, because two standbys that are
+// promoted one after the other from the same past have the same timeline: docs/adr/0031.
 //
-// It reads the timeline from the first eight hexadecimal digits of the name of the
-// WAL file that is being written. The bound keeps the product within a bigint; there it
-// has reached the highest token. Beyond the first timeline the tenths of seconds since 2026 are added, up to
-// the timeline's last number; the time is that of the statement's start, so that the value is the same throughout it.
+// The timeline is the first eight hexadecimal digits of the current WAL file's name. The bound keeps the product
+// within a bigint, at the highest token. After the first timeline, the tenths of seconds from 2026 to the statement's
+// start are added, up to the timeline's last number; so the value is constant in a statement.
 const epoch = "(SELECT pg_catalog.int8pl(pg_catalog.int8mul(LEAST(t.n, 90000), 10000000000), " +
 	"pg_catalog.int8mul(LEAST(t.n, 1), LEAST(GREATEST(pg_catalog.int8mi((extract(epoch FROM " +
 	"pg_catalog.statement_timestamp()) OPERATOR(pg_catalog.*) 10)::bigint, 17672256000), 0), 9999999999)))" +
 	" FROM (SELECT pg_catalog.int8mi(pg_catalog.concat('x', pg_catalog.substr(pg_catalog.pg_walfile_name(" +
 	"pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint, 1) AS n OFFSET 0) AS t)"
 
-// durable is an expression that has the statement's transaction wait until its commit is on disk,
-// also where synchronous_commit is off: a server that crashed would else give the same tokens
-// again. It is volatile, so that it is evaluated though its value isn't used, and holds for this
-// transaction only.
+// durable is an expression that makes the transaction's commit wait for the disk even if synchronous_commit is off;
+// otherwise a server that crashes would issue the same tokens again. The expression is volatile, so that PostgreSQL
+// evaluates it although its value isn't used, and affects this transaction only.
 const durable = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting('synchronous_commit'), 'off')" +
 	" THEN pg_catalog.set_config('synchronous_commit', 'on', true) END"
 
 // readsCommitted is a condition: each statement sees what was committed before it.
 const readsCommitted = "pg_catalog.starts_with(pg_catalog.current_setting('transaction_isolation'), 'read ')"
 
-// seen is a condition for a statement that may add the name to the ledger, an
-// expression of type text, above the floor. Above READ COMMITTED the statement's snapshot
-// may be older than a Repair that it has waited for; a name that Repair has raised
-// is a serialization failure then, but one that is new would begin too low. So it
-// raises there, [sqltext.Seen], and the name has to be added first.
+// seen returns a condition for a statement that may add the name, an expression of type text, to the ledger above the
+// lower bound. Above READ COMMITTED the statement's snapshot may be older than a Repair that the statement has waited
+// for. An existing name that Repair has increased is then a serialization failure, but a new name would begin too low.
+// So the condition throws [sqltext.Seen], and the caller must add the name first.
 func seen(name string) string {
 	return "CASE WHEN " + readsCommitted + " THEN true" +
 		" WHEN EXISTS (SELECT FROM " + sqltext.LedgerTable + " WHERE name = " + name + ") THEN true" +
 		" ELSE " + sqltext.Raise(Text, "'"+sqltext.Seen+"'", name) + " IS NOT NULL END"
 }
 
-// FindElsewhere: a temporary table is another session's, or stands before them all.
+// FindElsewhere: a temporary table belongs to another session, or shadows all other tables.
 func (d text) FindElsewhere(schema, table string) string {
 	other := "NOT pg_catalog.pg_table_is_visible(c.oid)"
 	if schema != "" {
@@ -157,15 +153,15 @@ func (d text) FindElsewhere(schema, table string) string {
 		"" + other + " ORDER BY n.nspname")
 }
 
-// MayMove: SET SCHEMA is another way to write SET search_path, RESET ALL and DISCARD ALL undo it,
-// RESET ROLE and code may do so, too. A role's own schema may be in the path.
+// MayMove: SET SCHEMA is SET search_path. RESET ALL, DISCARD ALL, RESET ROLE and code may change search_path. The
+// schema of the role may be in the path.
 func (text) MayMove(query string, more bool) bool {
 	return mentions(query, "search", "_path") || more && movesPostgres.MatchString(query) || setsUnseen(query) ||
 		mentions(query, "set", "_config") && setsRole.MatchString(query)
 }
 
-// setsUnseen reports whether a text may set a setting without showing its name: that of set_config
-// is no plain constant, a view changes them, or names are spelled in Unicode.
+// setsUnseen reports whether query may change a setting without showing the setting's name: set_config has no plain
+// constant, an UPDATE of a view changes settings, or names are spelled in Unicode.
 func setsUnseen(query string) bool {
 	spells := strings.Contains(query, `U&"`) || strings.Contains(query, `u&"`)
 	return spells || mentions(query, "pg", "_settings") && changesSettings.MatchString(query) ||
@@ -180,8 +176,7 @@ var (
 	setsRole              = regexp.MustCompile(`(?i)'(?:role|session_authorization)'`)
 )
 
-// mentions reports whether a name stands in a text, in any case; behind is what it has from its
-// underscore on.
+// mentions reports whether query contains a name, in any case; behind is the name's part from its underscore on.
 func mentions(query, before, behind string) bool {
 	for at := 0; ; at++ {
 		i := strings.IndexByte(query[at:], '_')
@@ -244,8 +239,9 @@ func vocabulary() sqltext.Pieces {
 	return v
 }
 
-// alive: a session that can share the lock of a row's session knows that it has ended, unless the lock is its own. A
-// session always shares its own locks; and behind a pooler the holder's may be the one that executes this.
+// alive: if the lock of a lease's session can be shared, the session has ended, unless the executing session holds the
+// lock itself: PostgreSQL grants a session its own locks again, and behind a pooler the executing session may be the
+// holder's.
 func alive(row string) string {
 	return "CASE WHEN " + row + ".session IS NULL OR NOT pg_catalog.pg_try_advisory_xact_lock_shared(" + row +
 		".session) THEN true ELSE " + holds(row+".session") + " END"

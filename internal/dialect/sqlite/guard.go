@@ -6,7 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Guard is what the guard says in SQLite, where a column of any type holds values of all types.
+// Guard builds guards for SQLite, where a column of any type holds values of all types.
 var Guard = &guard.Dialect{
 	Facts: guard.Facts{
 		SetsInOrder:       fact.No,
@@ -23,7 +23,7 @@ var Guard = &guard.Dialect{
 		OwnLedgers:        fact.Yes,
 	},
 	Texts: guard.Texts{
-		// A text column would be compared as text without the cast.
+		// Without the cast a text column would be compared as text.
 		Size:        guard.Around{Before: "abs(max(COALESCE(CAST(", Behind: " AS INTEGER), 0), -9223372036854775807))"},
 		KeyText:     guard.Around{Before: "CAST(", Behind: " AS TEXT) COLLATE BINARY"},
 		ClaimText:   guard.Around{Between: " || ':' || "},
@@ -34,7 +34,7 @@ var Guard = &guard.Dialect{
 		Unless:      guard.Around{Before: "NULLIF(", Between: ", ", Behind: ")"},
 		Assigns:     guard.Around{Between: " = "},
 		NotInteger:  guard.Around{Before: "typeof(", Behind: ") NOT IN ('integer', 'null')"},
-		// A cast to INTEGER alone would take '9e18' for 9.
+		// A cast to INTEGER alone would read '9e18' as 9.
 		Assigned: guard.Around{Before: "CAST(CAST(COALESCE((", Between: "), ", Behind: ") AS NUMERIC) AS INTEGER)"},
 	},
 	Ground: guard.Ground{Cascades: fact.No}, // there are neither functions nor schemas that a statement drops
@@ -43,23 +43,23 @@ var Guard = &guard.Dialect{
 	Unsealable: "each program with the file can drop its triggers; leave Sealed out, and open the file " +
 		"through sqlfence alone",
 
-	// The first is the default of SQLITE_MAX_VARIABLE_NUMBER. As for the second, SQLite looks for a number that isn't
-	// the highest so far in the list of those that were written, from its beginning.
+	// MaxInputs is the default of SQLITE_MAX_VARIABLE_NUMBER. MaxAdded is low because SQLite searches the list of
+	// parameter numbers from its beginning for a number that isn't the highest so far.
 	MaxInputs: 32766, MaxAdded: 64,
 
-	// They can be written under PRAGMA writable_schema.
+	// PRAGMA writable_schema makes these tables writable.
 	//
 	// Source: https://sqlite.org/schematab.html.
 	DefiningTables: []string{"sqlite_schema", "sqlite_master", "sqlite_temp_schema", "sqlite_temp_master"},
 
-	// They are other names for an INTEGER PRIMARY KEY.
+	// RowNumbers are aliases of an INTEGER PRIMARY KEY.
 	RowNumbers: []string{"rowid", "oid", "_rowid_"},
 
 	LedgerCheck: ledgerCheck, LedgerFirst: ledgerCheck, LedgerTail: ledgerTail,
 	ClaimsCheck: claimsCheck, ClaimsFirst: claimsCheck, ClaimsTail: ledgerTail,
 	ProveDelete: func(guard.Writer) {},
 
-	// A list is quicker as long as it is short, and longer ones differ in their text, which is compiled then.
+	// A short list is quicker. Longer lists make different statements, which SQLite compiles each time.
 	ClaimsAtOnce: 17, AmongClaims: amongClaims, SpellsKey: spellsKey,
 }
 
@@ -71,7 +71,7 @@ func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.Write("))")
 }
 
-// spellsKey compares the column itself with the keys: by its affinity and collation, and without an error.
+// spellsKey compares the column itself with the keys: by the column's affinity and collation, and without an error.
 func spellsKey(w guard.Writer) {
 	row := w.Row()
 	w.Write("EXISTS (SELECT 1 FROM json_each(")
@@ -81,9 +81,9 @@ func spellsKey(w guard.Writer) {
 		"AND sqlfence_taken.value <> " + row.Claim + ")")
 }
 
-// ledgerCheck: a database file has one writer, so what is read there stays true to the end of the
-// statement, and of its transaction. Without a unique index a name may have several rows: the
-// highest counts. The ledger is in the written table's schema.
+// ledgerCheck: a database file has one writer, so the ledger's token stays the newest until the transaction ends.
+// Without a unique index a name may have several rows: the highest counts. The ledger is in the written table's
+// schema.
 func ledgerCheck(w guard.Writer, token int) {
 	const newest = "max(COALESCE(CAST(" + sqltext.LedgerTable + ".token AS INTEGER), 0))"
 	w.Write("(SELECT CASE WHEN ")
@@ -99,7 +99,7 @@ func ledgerCheck(w guard.Writer, token int) {
 	w.Write(")")
 }
 
-// ledgerTail: a limit is evaluated first, and a negative one is none.
+// ledgerTail: SQLite evaluates LIMIT first, and a negative LIMIT limits nothing.
 func ledgerTail(w guard.Writer) {
 	w.Write(" LIMIT CASE WHEN ")
 	w.CheckLedger()

@@ -12,12 +12,12 @@ const ledgerState = "CREATE TABLE IF NOT EXISTS " + sqltext.SQLiteLedgerState + 
 	token bigint NOT NULL
 )`
 
-// ledgerTriggers: an upsert fires those of INSERT before it finds the row, whatever it is going to
-// make of it; only REPLACE then inserts. The name is remembered as it is inserted: to a ledger that others have made
-// 'Books' may be 'books'.
+// ledgerTriggers: an upsert fires the INSERT triggers before it finds the row, even if it then updates or ignores the
+// row; only REPLACE inserts. The triggers remember the name as inserted: in a ledger created without sqlfence 'Books'
+// may equal 'books'.
 func ledgerTriggers() []sqltext.Trigger { return sqltext.Triggers(sqlite.Files, "*.sql") }
 
-// issuers: SQLite knows of no sessions, so that there is no who.
+// issuers has no column for the session, because SQLite has no sessions.
 func issuers() sqltext.Issuers {
 	return sqltext.Issuers{
 		Columns:  []sqltext.IssuerColumn{{Name: sqltext.IssuedAt, Type: "bigint"}},

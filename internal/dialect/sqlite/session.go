@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
-// Session is how SQLite is asked: there is no server.
+// Session has the queries of SQLite's capabilities; there is no server.
 var Session = &session.Dialect{
 	Text:   Text,
 	Canary: canary, ReadProof: func(*session.Wanted, string) error { return nil },
@@ -24,7 +24,7 @@ var Session = &session.Dialect{
 	Unalterable: unalterable,
 }
 
-// unalterable: the definition of a virtual table begins as SQLite writes it, whatever the statement was.
+// unalterable: SQLite normalizes the beginning of a virtual table's definition.
 func unalterable(table session.Name) string {
 	const view = "it is a view, and the marks of its rows are in the tables behind it: register those, and write them"
 	const virtual = "it is a virtual table, which ALTER TABLE adds no column to: create it with the column, as " +

@@ -1,4 +1,4 @@
-// Package sqlite is all that sqlfence knows of SQLite, a file a subject. Other databases have the same files.
+// Package sqlite has all that is specific to SQLite, a file a subject. Other databases have the same files.
 package sqlite
 
 import (
@@ -11,24 +11,22 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Text is what SQLite is written. SQLite runs in the process, and those who share a file share a machine: its clock is
-// the server's. Within one statement it stands still, and it is read after the wait for
-// the file's one writer.
+// Text builds SQL for SQLite. SQLite runs in the process, and processes that share a file share a machine and its
+// clock. SQLite reads the clock once in a statement, after the wait for the file's write lock.
 var Text sqltext.Dialect = text{}
 
 type text struct{}
 
 func (text) Convert(x string, t sqltext.Type) string { return sqltext.Convert(x, t) }
 
-// Quote writes backquotes: SQLite would take a name in double quotes for a text where
-// there is no such column.
+// Quote writes backquotes: SQLite would read a name in double quotes as a string if there is no such column.
 func (text) Quote(name string) string {
 	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
 }
 
 func (text) Text(s string) string { return sqltext.QuoteText(s) }
 
-// Bool: true and false would be columns where a table has such.
+// Bool: true and false would be columns if a table has columns with these names.
 func (text) Bool(b bool) string {
 	if b {
 		return "1"
@@ -51,9 +49,8 @@ func (d text) After(ticks string) string { return "(" + d.Now() + " + " + ticks 
 
 func (text) Ticks(d time.Duration) int64 { return sqltext.Ticks(d, time.Millisecond) }
 
-// Micros: the cast keeps what is beyond all integers at the highest, rather than
-// as a floating number. Nor has it the type that a column was declared with, which
-// drivers go by.
+// Micros: the cast limits a product that is too large to the highest integer, where SQLite would return a
+// floating-point number. The cast also drops the column's declared type, by which drivers convert values.
 func (text) Micros(time string) string { return "CAST((" + time + ") * 1000 AS INTEGER)" }
 
 // Raising is an error of the kind SQLITE_ERROR, with the text in the message.
@@ -70,7 +67,7 @@ func (text) Raised(err error) (text string, ok bool) {
 
 func (text) Turn(string, bool) string { return "" }
 
-// FindElsewhere: each attached file has its own.
+// FindElsewhere: each attached file has separate tables of sqlfence.
 func (text) FindElsewhere(string, string) string { return "" }
 
 func (text) MayMove(string, bool) bool { return false }

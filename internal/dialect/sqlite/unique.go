@@ -12,9 +12,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// unique: a statement reads the definitions of a table and its indexes in sqlite_schema. No other
-// connection can change one before the statement's transaction ends. Names are compared as SQLite does. What a
-// definition means, the pragmas say.
+// unique: a statement reads the definitions of a table and its indexes in sqlite_schema. No other connection can
+// change one before the statement's transaction ends. Names are compared as SQLite does. The pragmas show what a
+// definition means.
 var unique = &session.Unique{
 	Shape: shape, Detail: func(schema, table string) string {
 		return "json_array(" + shape(schema, table) + " || '', " + kinds(schema, table) + " || '', " +
@@ -32,14 +32,14 @@ func shape(schema, table string) string {
 		" UNION ALL SELECT sql FROM " + Text.Quote(schema) + ".sqlite_schema" + rows + "))"
 }
 
-// kinds are those of the tables that the name may stand for, each behind its schema.
+// kinds returns the types of the tables that the name may mean, each after its schema.
 func kinds(schema, table string) string {
 	return "(SELECT json_group_array(schema || ' ' || type) FROM pragma_table_list(" + table + ") " +
 		"WHERE schema IN ('temp', " + Text.Text(schema) + "))"
 }
 
-// keyColumns are the columns of the unique keys, each with the number of its key. An INTEGER PRIMARY KEY has no index.
-// pragma_index_xinfo may look for an index among those of the schema temp first.
+// keyColumns returns the columns of the unique keys, each with the number of its key. An INTEGER PRIMARY KEY has no
+// index. pragma_index_xinfo may look for an index among those of the schema temp first.
 func keyColumns(schema, table string) string {
 	of := ", " + Text.Text(schema) + ")"
 	indexes, columns := "pragma_index_list("+table+of+" AS i", "pragma_table_xinfo("+table+of+" AS c"
@@ -88,8 +88,8 @@ func readUnique(detail string) (*session.UniqueKeys, error) {
 	return u, nil
 }
 
-// writing is a trigger that writes: SQLite resolves the conflicts of its rows, and of those of the triggers that it
-// fires in turn, as the statement says that has fired it. own is one of sqlfence's.
+// writing matches triggers that write: SQLite applies the conflict clause of the application's statement to the writes
+// of its triggers and of nested triggers. own matches sqlfence's triggers.
 //
 // Source: https://sqlite.org/lang_createtrigger.html.
 var (
@@ -123,7 +123,7 @@ func (c *keyColumn) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// odd returns why a row in the way can't be found by the column; empty where it can.
+// odd returns why the column can't find a conflicting row; empty if it can.
 func (c *keyColumn) odd() string {
 	switch {
 	case c.hidden || c.Name == "":
@@ -140,8 +140,8 @@ func (c *keyColumn) odd() string {
 // literal is a default that is the same for each row.
 var literal = regexp.MustCompile(`^([+-]?[0-9.]+|'([^']|'')*')$`)
 
-// isReal reports whether a column of a declared type stores integers as floating numbers, which may be others then.
-// SQLite takes letters of either case for the same in ASCII alone.
+// isReal reports whether a column of a declared type stores integers as floating-point numbers, which may round them.
+// SQLite ignores the case of ASCII letters alone.
 //
 // Source: https://sqlite.org/datatype3.html, 3.1.
 func isReal(declared string) bool {

@@ -11,10 +11,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// sealed is a table as its seal is written.
+// sealed builds the triggers of a table's seal.
 type sealed struct{ *seal.Table }
 
-// A Trigger is one of MySQL's, of rows before an event: there are no others.
+// A Trigger is a MySQL trigger that runs for each row before an event.
 type Trigger struct{ Event, Body string }
 
 // Triggers returns the triggers of a table's seal.
@@ -28,8 +28,8 @@ func Triggers(of *seal.Table) []Trigger {
 		t.trigger("delete", sealDelete)}
 }
 
-// OpenTriggers returns those of a table that isn't sealed any more, which refuse negative marks: a
-// constraint would copy the table, and IGNORE would skip its rows.
+// OpenTriggers returns the triggers of an unsealed table, which refuse negative tokens in the fence column: adding a
+// constraint would copy the table, and IGNORE would skip rows.
 func OpenTriggers(of *seal.Table) []Trigger {
 	t := sealed{of}
 	return []Trigger{t.trigger("insert", sealOpen), t.trigger("update", sealOpen)}
@@ -45,8 +45,8 @@ func (t sealed) trigger(event, text string) Trigger {
 	return Trigger{event, body}
 }
 
-// ledger names the ledger, and writes its database. In a trigger a name without a database is that of its
-// table's, as is DATABASE(), also after the database was restored by another name.
+// ledger returns the ledger's name, and an expression for its database. In a trigger an unqualified name and
+// DATABASE() mean the database of the trigger's table, even after the database was restored under another name.
 func (t sealed) ledger() (table, home string) {
 	d := mysql.Text
 	if t.LedgerIn == "" {
@@ -55,7 +55,7 @@ func (t sealed) ledger() (table, home string) {
 	return d.Quote(t.LedgerIn) + "." + d.Quote(sqltext.LedgerTable), d.Text(t.LedgerIn)
 }
 
-// pieces are what the triggers' texts name.
+// pieces returns the fragments that the triggers' SQL names in braces.
 func (t sealed) pieces(event string) sqltext.Pieces {
 	d := mysql.Text
 	raw := func(parts ...string) sqltext.Piece { return sqltext.Raw(strings.Join(parts, "")) }
@@ -116,8 +116,8 @@ func (t sealed) pieces(event string) sqltext.Pieces {
 	}
 }
 
-// sealWrite declares its variables where it needs them, which is seldom. Behind NOT stands a bracket, as a sql_mode
-// may read it otherwise.
+// sealWrite declares variables only in the rare branch that uses them. NOT needs brackets, because its precedence
+// depends on sql_mode.
 const sealWrite = `{takenover}IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT (-NEW.{mark} {less} {held}){raised}{samekey}{seen -NEW.{mark}} THEN
 	SET NEW.{mark} = -NEW.{mark};
 ELSE BEGIN
@@ -128,19 +128,19 @@ ELSE BEGIN
 	SET NEW.{mark} = given;
 END; END IF`
 
-// sealTaken lets a row pass that is taken over: its generation rises.
+// sealTaken lets a takeover pass, which increases the row's claim.
 const sealTaken = `IF COALESCE(NEW.{mark} > {held}, FALSE) THEN
 	SET NEW.{mark} = NEW.{mark};
 ELSE`
 
-// sealNew is the trigger of new rows where these prove nothing.
+// sealNew is the INSERT trigger of a table with Claim, whose new rows present no token.
 const sealNew = `BEGIN
 	IF NEW.{mark} < 0 THEN
 		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {noproof}, MESSAGE_TEXT = {unproven};
 	END IF;
 END`
 
-// sealDelete reads a proof of this statement: it has the time at which that began.
+// sealDelete accepts only this statement's proof, which contains the statement's start.
 const sealDelete = `BEGIN
 	DECLARE given, held, newest BIGINT DEFAULT 0;
 	DECLARE refusal INT DEFAULT {isstale};
@@ -152,14 +152,13 @@ const sealDelete = `BEGIN
 	END IF;{refuses}
 END`
 
-// sealClaim is of a DELETE that has compared the row's claim itself, as a guard does, or has it among
-// those that it gives.
+// sealClaim lets a DELETE pass that has compared the row's claim itself, as a guard does, or that presents the claim.
 const sealClaim = `IF proof = '` + guard.ProvenHere + `' OR FIND_IN_SET(held, proof) > 0 THEN
 			SET given = held;
 		ELSE
 			`
 
-// sealRefuse compares the token that was given.
+// sealRefuse compares the presented token.
 const sealRefuse = `
 	IF given <= 0 THEN
 		SET refusal = {noproof}, problem = {unproven};
@@ -173,9 +172,9 @@ const sealRefuse = `
 		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = refusal, MESSAGE_TEXT = problem;
 	END IF;`
 
-// sealLedger notes the tokens that it has compared, and with which ledger, for the statement's
-// other rows; a statement may have several ledgers. It notes none where the session's time may
-// stand still, and be that of a later statement, too. With --sysdate-is-now both times do.
+// sealLedger notes the compared token and its ledger for the statement's other rows; a statement may use several
+// ledgers. sealLedger notes nothing if the session's clock may stand still, because a later statement would have the
+// same time. With --sysdate-is-now both clocks stand still.
 const sealLedger = `
 	IF problem IS NULL AND NOT (TRUE{seen given}) THEN
 		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger} AS t WHERE t.name = {name} LOCK IN SHARE MODE), 0);{several}
@@ -188,7 +187,7 @@ const sealLedger = `
 		END IF;
 	END IF;`
 
-// sealSeveral: of a proof's tokens it may be any.
+// sealSeveral accepts any of a proof's tokens.
 const sealSeveral = `
 		IF FIND_IN_SET(newest, proof) > 0 THEN
 			SET given = newest;
@@ -199,14 +198,15 @@ const sealKey = `
 	ELSEIF {moves} THEN
 		SET refusal = {noproof}, problem = {otherkey};`
 
-// sealSerial refuses an UPDATE that a holder of an older version would overwrite unseen.
+// sealSerial refuses an UPDATE that keeps the serial: a reader of the older version would overwrite the UPDATE
+// unnoticed.
 const sealSerial = `
 	IF problem IS NULL AND NOT {raises} THEN
 		SET refusal = {isserial}, problem = {sameold};
 	END IF;`
 
-// seen returns a condition: the statement has the lock of the ledger's row already, and so no
-// client has raised the token.
+// seen returns a condition: the statement already holds the lock of the ledger's row, so that no client has issued a
+// newer token.
 func (t sealed) seen(given, home, name string) string {
 	if !t.Ledger {
 		return ""

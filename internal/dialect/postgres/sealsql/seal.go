@@ -10,22 +10,21 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// sealed is a table as its seal is written.
+// sealed builds the triggers of a table's seal.
 type sealed struct{ *seal.Table }
 
-// A Function is one of those that PostgreSQL's triggers call. What it calls is named with its schema, and no
-// operator is used that the search path could lead elsewhere: a setting of its own would take
-// longer than all the rest.
+// A Function is a function of a seal in PostgreSQL. It names the schemas of all functions, and uses no operator that
+// the search path could replace, because setting a search_path would take longer than all the rest.
 type Function struct {
 	Name string
 	text string   // for format
-	args []string // of format, behind the schema and the ledger: what a table with partitions has besides
+	args []string // of format, after the schema and the ledger: additions for a table with partitions
 
-	proof bool // it is no trigger's function: it returns a token of the transaction
-	looks bool // it looks at the transaction's memory, with the rights of the table's owner
+	proof bool // it returns a token of the transaction, and no trigger calls it directly
+	looks bool // it reads the size of the transaction's memory, with the privileges of the table's owner
 }
 
-// Takes are the types of its arguments.
+// Takes returns the types of the function's arguments.
 func (f *Function) Takes() string {
 	if f.proof {
 		return "pg_catalog.text"
@@ -33,7 +32,7 @@ func (f *Function) Takes() string {
 	return ""
 }
 
-// Declares is what it returns, and how it is run.
+// Declares returns the function's RETURNS clause and attributes.
 func (f *Function) Declares() string {
 	returns := "RETURNS trigger"
 	if f.proof {
@@ -45,11 +44,11 @@ func (f *Function) Declares() string {
 	return returns
 }
 
-// Definer reports whether it runs with the rights of its owner.
+// Definer reports whether the function runs with the privileges of its owner.
 func (f *Function) Definer() bool { return f.looks }
 
-// Body is an expression of PostgreSQL's for the function's body, where there are the columns or variables home, the
-// table's schema, ledger, the ledger's name with its schema in quotes, and parted, whether the table has partitions.
+// Body returns an expression for the function's body. It uses the columns or variables home (the table's schema),
+// ledger (the ledger's quoted, qualified name) and parted (whether the table has partitions).
 func (f *Function) Body() string {
 	body := "pg_catalog.format($sqlfence_create$" + f.text + "$sqlfence_create$, home, ledger"
 	for _, part := range f.args {
@@ -58,8 +57,8 @@ func (f *Function) Body() string {
 	return body + ")"
 }
 
-// LedgerName is the ledger's name as to_regclass reads it. own is the schema of sqlfence's own
-// tables; empty for the one that the session finds.
+// LedgerName returns the ledger's name for to_regclass. own is the schema of sqlfence's tables, or empty for the
+// ledger that the session finds.
 func LedgerName(own string) string {
 	if own == "" {
 		return sqltext.LedgerTable
@@ -67,9 +66,9 @@ func LedgerName(own string) string {
 	return postgres.Text.Quote(own) + "." + sqltext.LedgerTable
 }
 
-// Functions returns the functions of a table's seal: of rows that are written and deleted, of
-// statements that delete, of TRUNCATE, and if the seal takes a transaction's tokens, the one that
-// reads them and the one that looks at them again.
+// Functions returns the functions of a table's seal: for written rows, deleted rows, DELETE statements and TRUNCATE.
+// If the seal accepts a transaction's tokens, a function that reads them and a function that verifies them at the end
+// follow.
 func Functions(of *seal.Table) []Function {
 	t := sealed{of}
 	write := func(text string) string { return t.fill(text, true) }
@@ -87,9 +86,9 @@ func Functions(of *seal.Table) []Function {
 	return all
 }
 
-// triggerRows are rows of the triggers of a seal, in the order in which they are created: the number, the
-// trigger, its function, and its timing and events as pg_trigger has them in tgtype; NULL where the table has none.
-// What a statement on a parent deletes doesn't clear before it, so what is left is cleared behind it.
+// triggerRows are rows of the triggers of a seal, in the order in which they are created: the number, the trigger, its
+// function, and its timing and events as pg_trigger has them in tgtype; NULL where the table has none. A DELETE on a
+// parent doesn't fire the children's clearing trigger before the statement, so a trigger after it clears the rest.
 func triggerRows(t *seal.Table) string {
 	f := Functions(t)
 	text := postgres.Text.Text
@@ -104,9 +103,9 @@ func triggerRows(t *seal.Table) string {
 		"(5, '~sqlfence_truncate', " + text(f[3].Name) + ", 34)" + late
 }
 
-// Wanted are items of WITH RECURSIVE: wanted has the triggers that a table, its partitions and its children have to
-// have, and made is whether they are created there, and not on a parent. source is a query for the table's oid, its
-// schema, and whether it has partitions.
+// Wanted returns items of WITH RECURSIVE: wanted has the triggers that a table, its partitions and its children must
+// have; made is whether a trigger is created on that table, and not on a parent. source is a query for the table's
+// oid, its schema, and whether it has partitions.
 func Wanted(t *seal.Table, source string) string {
 	return `source (root, home, parted) AS (` + source + `),
 	tree (oid) AS (SELECT s.root FROM source AS s UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid),
@@ -119,7 +118,7 @@ func Wanted(t *seal.Table, source string) string {
 		WHERE c.relkind IN ('r', 'p') AND v.type IS NOT NULL)`
 }
 
-// Definition is an expression: what of a trigger w of wanted stands behind CREATE.
+// Definition is an expression: the definition, after CREATE, of the trigger w of wanted.
 const Definition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn +
 	" THEN 'CONSTRAINT ' END, 'TRIGGER ', pg_catalog.quote_ident(w.name), " +
 	"CASE WHEN pg_catalog.int4and(w.type, 2) <> 0 THEN ' BEFORE ' ELSE ' AFTER ' END, " +
@@ -133,7 +132,7 @@ const Definition = "pg_catalog.concat(CASE WHEN w.turn = " + lateTurn +
 	"CASE WHEN w.turn = " + lateTurn + " THEN $sqlfence_when$ WHEN (" + inDoubt +
 	")$sqlfence_when$ END, ' EXECUTE FUNCTION ', w.calls)"
 
-// Same is a condition: the trigger g of pg_trigger is w of wanted, and nothing else.
+// Same is a condition: the trigger g of pg_trigger equals the trigger w of wanted.
 const Same = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AND g.tgtype = w.type AND " +
 	"CASE WHEN w.turn = " + lateTurn + " THEN g.tgdeferrable AND g.tginitdeferred AND " +
 	"pg_catalog.strpos(pg_catalog.replace(pg_catalog.pg_get_triggerdef(g.oid), 'pg_catalog.', ''), '" + doubted +
@@ -141,7 +140,7 @@ const Same = "g.tgrelid = w.part AND g.tgname = w.name AND g.tgfoid = w.calls AN
 	"ELSE g.tgqual IS NULL END AND " +
 	"g.tgattr::pg_catalog.text = '' AND g.tgnargs = 0 AND g.tgoldtable IS NULL AND g.tgnewtable IS NULL"
 
-// fill fills in a text. In one for format percent signs in the table's names are doubled.
+// fill fills in a template. In a template for format it doubles the percent signs of the table's names.
 func (t sealed) fill(text string, forFormat bool) string {
 	d := postgres.Text
 	in := func(part string) string {
@@ -251,8 +250,8 @@ BEGIN{taken over}
 	RETURN NEW;
 END `
 
-// movedHere lets a row in that comes from another partition, where it was compared: it has the same token,
-// and with Key the same name.
+// movedHere accepts a row from another partition, where its token was compared: token and, with Key, name must be
+// equal.
 const movedHere = `
 		IF pg_catalog.texteq(TG_OP, 'INSERT') AND pg_catalog.texteq(pg_catalog.current_setting({move}, true), pg_catalog.concat('to:', NEW.{mark}, ':', {name of new})) THEN
 			PERFORM pg_catalog.set_config({move}, '', true);
@@ -263,7 +262,7 @@ const movesAway = `IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
 			PERFORM pg_catalog.set_config({move}, pg_catalog.concat('from:', NEW.{mark}, ':', {name of new}), true);
 		END IF;`
 
-// takenOver lets a row in that is new, or taken over: its generation rises.
+// takenOver accepts a new row and a takeover, which increases the row's claim.
 const takenOver = `
 	IF (CASE WHEN pg_catalog.texteq(TG_OP, 'INSERT') THEN COALESCE(pg_catalog.int8ge(NEW.{mark}, 0), true)
 		ELSE COALESCE(pg_catalog.int8gt(NEW.{mark}, COALESCE(pg_catalog.int8abs(OLD.{mark}), 0)), false) END) THEN{presented}
@@ -272,8 +271,8 @@ const takenOver = `
 		RETURN NEW;
 	END IF;`
 
-// presentedClaim compares the transaction's claim of a row that is taken over, if there is one: the transaction's client
-// was replaced where it isn't the row's.
+// presentedClaim compares the transaction's claim, if any, with the row that is taken over: if they differ, another
+// worker has replaced the transaction's client.
 const presentedClaim = `
 		IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
 			stored := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
@@ -287,13 +286,13 @@ const presentedClaim = `
 			END IF;
 		END IF;`
 
-// takenClaim is the transaction's claim of a row, for a write that assigns the column no other one.
+// takenClaim is the transaction's claim of a row, for a write that keeps the claim column.
 const takenClaim = `
 		IF COALESCE(pg_catalog.int8eq(NEW.{mark}, OLD.{mark}), false) THEN{taken}
 		END IF;`
 
-// takenForMove: an UPDATE that changes the row's key needs the transaction's token of the old key and that of the new
-// one. Neither may be older than the mark.
+// takenForMove: an UPDATE that changes the row's key needs the transaction's tokens of the old key and of the new key.
+// Neither may be older than the stored token.
 const takenForMove = `
 		IF ` + movesKey + ` THEN
 			newest := {taken for old};
@@ -302,8 +301,7 @@ const takenForMove = `
 			END IF;
 		END IF;`
 
-// hasClaim lets a DELETE pass that has compared the row's claim itself, as a guard does, or has it among
-// those that it gives.
+// hasClaim accepts a DELETE that has compared the row's claim itself, as a guard does, or that presents the claim.
 const hasClaim = `
 	IF pg_catalog.texteq(proof, '` + guard.ProvenHere + `') OR pg_catalog.int8gt(stored, 0) AND pg_catalog.int4gt(
 		pg_catalog.strpos(pg_catalog.concat(',', proof, ','), pg_catalog.concat(',', stored, ',')), 0) THEN
@@ -343,7 +341,7 @@ BEGIN
 	RETURN OLD;
 END `
 
-// deletedMove has the UPDATE that moves a row delete it by its own proof.
+// deletedMove lets an UPDATE that moves a row to another partition delete the old row with the UPDATE's proof.
 const deletedMove = `
 	move := pg_catalog.current_setting({move}, true);
 	IF pg_catalog.starts_with(move, 'from:'){of this row} THEN
@@ -354,7 +352,7 @@ const deletedMove = `
 		END IF;
 	END IF;`
 
-// ofThisRow: a takeover proves nothing, so it moves no other row than its own.
+// ofThisRow: a takeover presents no token, so it may move only the row that it takes over.
 const ofThisRow = " AND pg_catalog.texteq(pg_catalog.substr(move, pg_catalog.int4pl(" +
 	"pg_catalog.strpos(pg_catalog.substr(move, 6), ':'), 6)), {name of old})"
 
@@ -364,7 +362,8 @@ BEGIN
 	RETURN NULL;
 END `
 
-// clearedMove clears the move beside a DELETE, which may have found its rows already.
+// clearedMove clears the move setting, and for statements other than DELETE keeps the DELETE setting, because a DELETE
+// may already have found its rows.
 const clearedMove = `PERFORM pg_catalog.set_config({move}, '', true);
 	IF NOT pg_catalog.texteq(TG_OP, 'DELETE') THEN
 		RETURN NULL;
@@ -380,22 +379,20 @@ BEGIN
 		USING ERRCODE = 'FT001';
 END `
 
-// appliedHere is a condition: this is a worker of a subscription, and it applies writes that were
-// compared at their origin. The triggers are ENABLE ALWAYS, so that a session which calls itself a
-// replica is refused, as any other is.
+// appliedHere is a condition: a subscription's worker applies writes whose tokens were compared at the origin. The
+// triggers are ENABLE ALWAYS, so that setting session_replication_role to replica doesn't avoid them.
 const appliedHere = "pg_catalog.texteq(pg_catalog.current_setting('session_replication_role'), 'replica') AND " +
 	"EXISTS (SELECT FROM pg_catalog.pg_stat_get_subscription(NULL) AS s WHERE pg_catalog.int4eq(s.pid, " +
 	"pg_catalog.pg_backend_pid()))"
 
-// seenLedger is a condition: the transaction has the lock of the ledger's row already, and so no
-// client has raised the token. A rollback of the statement that took the lock undoes the setting
-// that notes it. The setting names the ledger: a transaction may write to tables that have
-// different ones.
+// seenLedger is a condition: the transaction already holds the lock of the ledger's row, so that no client has issued
+// a newer token. A rollback of the locking statement undoes the setting sqlfence.seen. The setting names the ledger,
+// because a transaction may write to tables with different ledgers.
 const seenLedger = " AND COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.seen', true)," +
 	" pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', {given}, ':', %2$L, ':', {token name})), false)"
 
-// sealLedger compares with the ledger: it takes the ledger's turn and locks its row, as a guard
-// does.
+// sealLedger compares the token with the ledger: it takes the name's advisory lock and locks the ledger's row, as a
+// guard does.
 const sealLedger = `
 	token_name := {token name};
 	PERFORM pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', token_name), 0));
@@ -408,11 +405,12 @@ const sealLedger = `
 	END IF;
 	PERFORM pg_catalog.set_config('sqlfence.seen', pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', given, ':', %2$L, ':', token_name), true);`
 
-// raisesSerial is a condition: an UPDATE raises the row's version.
+// raisesSerial is a condition: an UPDATE increases the row's version.
 const raisesSerial = "(pg_catalog.texteq(TG_OP, 'INSERT') OR COALESCE(pg_catalog.int8gt(NEW.{serial}, " +
 	"COALESCE(OLD.{serial}, 0)), false))"
 
-// sealSerial refuses an UPDATE that a holder of an older version would overwrite unseen.
+// sealSerial refuses an UPDATE that keeps the serial: a reader of the older version would overwrite the UPDATE
+// unnoticed.
 const sealSerial = `
 	IF NOT ` + raisesSerial + ` THEN
 		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write doesn''t raise the serial (set %% to itself plus 1)', {name}, {serial name}
@@ -429,11 +427,12 @@ const sealKey = `
 			USING ERRCODE = 'FT001';
 	END IF;`
 
-// sealProvenKey refuses an UPDATE that changes a row's key by a token of its own, which is that of one name.
+// sealProvenKey refuses an UPDATE that changes a row's key and presents a token itself, because that token covers a
+// single name.
 var sealProvenKey = strings.Replace(sealKey, "IF "+movesKey, "IF COALESCE(pg_catalog.int8gt(given, 0), false) AND "+
 	movesKey, 1)
 
-// oneOfSeveral accepts whichever of a proof's tokens is that of the row's name.
+// oneOfSeveral accepts any token of a proof that is the newest of the row's name.
 const oneOfSeveral = `
 	IF pg_catalog.int4gt(pg_catalog.strpos(pg_catalog.concat(',', proof, ','), pg_catalog.concat(',', newest, ',')), 0) THEN
 		RETURN OLD;

@@ -2,43 +2,43 @@ package sealsql
 
 import "strings"
 
-// TokensSetting is the setting of PostgreSQL that has a transaction's tokens.
+// TokensSetting is the PostgreSQL setting with a transaction's tokens.
 const TokensSetting = "sqlfence.tokens"
 
-// takenToken is an expression: the transaction's token of a row's name, or NULL. What was found for
-// the row before is kept in two settings, with the transaction's number and its tokens.
+// takenToken is an expression: the transaction's token of a row's name, or NULL. Two settings cache the previous row's
+// result, with the transaction's number and its tokens.
 const takenToken = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting({proof of}, true), " +
 	"pg_catalog.concat({token name}, ' ', pg_catalog.txid_current(), ' ', " +
 	"pg_catalog.current_setting('sqlfence.tokens', true))) THEN " +
 	"pg_catalog.int8in(pg_catalog.textout(pg_catalog.current_setting({proof token}, true))) ELSE {proof}({token " +
 	"name}) END"
 
-// lateTurn is the number of the trigger that looks at the tokens when the transaction ends, as SQL.
-// Its condition is inDoubt, and doubted a part of that as the catalogue shows it.
+// lateTurn is the number, as SQL, of the trigger that verifies the tokens when the transaction ends. inDoubt is the
+// trigger's condition, and doubted a part of the condition as the catalogue shows it.
 const (
 	lateTurn = "6"
 	inDoubt  = "pg_catalog.textne(pg_catalog.current_setting('sqlfence.doubt', true), '')"
 	doubted  = "WHEN (textne(current_setting(''sqlfence.doubt''::text, true), ''''::text))"
 )
 
-// sealProof returns the transaction's token of a name, or NULL. No function of PostgreSQL's says whether a setting
-// holds for the transaction or for the session, so the value has to show it, in one of two ways:
+// sealProof returns the transaction's token of a name, or NULL. No function of PostgreSQL shows whether a setting
+// holds for the transaction or for the session. So the value must prove it, in one of two ways:
 //
-//   - It has the transaction's number among its tokens.
-//   - A setting that was changed in a transaction has a place on a stack, in the memory of the transaction; one more
-//     change at the same level of subtransactions takes no further place. So the setting is set to what it is, and the
-//     memory compared: where it grows, the value is older than the level, and may be the session's. As a control the
-//     memory has to grow by a setting that has no place yet.
+//   - The value has the transaction's number among its tokens.
+//   - A setting changed in a transaction has an entry on a stack, in the transaction's memory; another change at the
+//     same level of subtransactions adds no entry. So the function sets the setting to its current value, and compares
+//     the memory. If the memory grows, the value is older than the level, and may be the session's. As a control the
+//     memory must grow for a setting without an entry.
 //
-// In a subtransaction the value may be that of the transaction around it, which can't be seen from
-// there. So such a write passes in doubt, and the look is taken when the transaction ends, by
-// sealLate. That sees one list of tokens, so no other one is taken in doubt.
+// In a subtransaction the value may be that of the outer transaction, which the memory doesn't show. So the write
+// passes in doubt, and sealLate verifies the value when the transaction ends. sealLate verifies a single list of
+// tokens, so no second list passes in doubt.
 //
-// What was found is noted with the transaction's number, in a setting that a rollback to a savepoint takes back
-// like the tokens. Where the value is refused an error takes back the place: else it would count at the next look.
+// The result is noted with the transaction's number, in a setting that a rollback to a savepoint undoes like the
+// tokens. If the value is refused, an error undoes the stack entry, which would otherwise make the next check pass.
 //
-// The function is STABLE to have no snapshot of its own in that memory, and runs with the rights of
-// the table's owner, who may read it.
+// The function is STABLE so that its snapshot takes no transaction memory, and runs with the privileges of the table's
+// owner, who may read the memory's size.
 var sealProof = `
 DECLARE
 	tokens pg_catalog.text := pg_catalog.current_setting('sqlfence.tokens', true);
@@ -93,9 +93,9 @@ BEGIN
 	END LOOP;
 END `
 
-// sealLate is fired when the transaction ends, for each row that was written in doubt: the tokens
-// have to be the same, and the transaction's. For the second row there is a note of the look at the
-// first; RESET ALL takes away both, and nothing passes.
+// sealLate fires when the transaction ends, for each row written in doubt: the tokens must be unchanged, and the
+// transaction's. A note of the first row's check lets later rows pass; RESET ALL removes tokens and note, so that
+// nothing passes.
 var sealLate = `
 DECLARE
 	tokens pg_catalog.text := pg_catalog.current_setting('sqlfence.tokens', true);
@@ -114,12 +114,13 @@ BEGIN
 	RETURN NULL;
 END `
 
-// doubtLock is the first number of the lock that a transaction has since its first write in doubt,
-// the second being its session's. It says so also where RESET ALL has taken the note away, and a
-// rollback to a savepoint takes back both.
+// doubtLock is the first number of the advisory lock that a transaction holds since its first write in doubt; the
+// second number is the session's. The lock shows the doubt even after RESET ALL has removed the note. A rollback to a
+// savepoint undoes lock and note.
 const doubtLock = "1936683110"
 
-// doubts is a condition: the transaction has that lock. PL/pgSQL evaluates it before it takes one, from left to right.
+// doubts is a condition: the transaction holds doubtLock. PL/pgSQL evaluates doubts before it takes the lock, from
+// left to right.
 const doubts = "EXISTS (SELECT FROM pg_catalog.pg_locks AS l WHERE pg_catalog.texteq(l.locktype, 'advisory') " +
 	"AND pg_catalog.int4eq(l.pid, pg_catalog.pg_backend_pid()) AND pg_catalog.oideq(l.classid, '" + doubtLock +
 	"'::pg_catalog.oid) " +
@@ -131,18 +132,18 @@ const lookVariables = `before pg_catalog.int8;
 	nested pg_catalog.bool := false;
 	found_here pg_catalog.bool;`
 
-// memory reads how much the transaction has of it. A subtransaction has a context of its own, which
-// may stay when it is released.
+// memory reads the size of the transaction's memory. A subtransaction has a separate memory context, which may remain
+// after its release.
 const memory = `pg_catalog.pg_get_backend_memory_contexts() AS m WHERE pg_catalog.texteq(m.name, ` +
 	`'TopTransactionContext')`
 
-// look finds out whether the setting was set at this level, unless that may be one of a
-// subtransaction, and notes the tokens. RESET sets it, too: to what a role, a database or the
-// connection's options have for each session, so that proves nothing.
+// look finds out whether the setting was set at this level, unless the level may be a subtransaction, and notes the
+// tokens. RESET changes the setting to the default of the role, the database or the connection, so a value equal to
+// that default proves nothing.
 var look = strings.NewReplacer("{noted}", "sqlfence.taken", "{looks}", "NOT nested").Replace(lookText)
 
-// lookAgain looks at every level, as a transaction that ends has the contexts of former
-// subtransactions. It has a note of its own, since that of the first look may have a place.
+// lookAgain looks at every level, because an ending transaction has the memory contexts of former subtransactions. It
+// uses a separate note, because the note of look may already have a stack entry.
 var lookAgain = strings.NewReplacer("{noted}", "sqlfence.looked", "{looks}", "true").Replace(lookText)
 
 const lookText = `IF COALESCE(pg_catalog.has_function_privilege(pg_catalog.to_regprocedure('pg_catalog.pg_get_backend_memory_contexts()')::pg_catalog.oid, 'EXECUTE'), false) THEN
