@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// A Builder writes a statement. Its Dialect has to be set before anything else than
-// plain text is written. A Builder must not be copied after it has been used.
+// A Builder writes a statement. The caller must set Dialect before writing anything but plain text. A Builder must not
+// be copied after it has been used.
 //
-// A statement of sqlfence's own is best written as one text by [Builder.SQL], or by [Render]. One
-// that is made out of an application's goes piece by piece, which allocates nothing but the text.
+// sqlfence's own statements are best written as one template by [Builder.SQL] or [Render]. A statement made from the
+// application's is written in fragments, which allocates nothing but the SQL string.
 type Builder struct {
 	Dialect Dialect
 
@@ -35,7 +35,7 @@ func (b *Builder) Len() int { return len(b.buf) }
 // Grow makes room for n bytes more.
 func (b *Builder) Grow(n int) { b.buf = slices.Grow(b.buf, n) }
 
-// Cap returns how many bytes there is room for.
+// Cap returns the capacity in bytes.
 func (b *Builder) Cap() int { return cap(b.buf) }
 
 // Reset empties the builder and keeps its room.
@@ -55,9 +55,9 @@ func (b *Builder) Text(s string) { b.WriteString(b.Dialect.Text(s)) }
 // Bool writes a truth value.
 func (b *Builder) Bool(v bool) { b.WriteString(b.Dialect.Bool(v)) }
 
-// Placeholder writes the placeholder of the argument number n, from 1, which the caller keeps, with the cast that the
-// database needs to know its type. It is without the number where the database has none: arguments come in the order of
-// the text then, and once for each use.
+// Placeholder writes the placeholder of the argument number n, from 1, with the cast that the database needs to know
+// the type. The caller keeps the arguments. If the database has no numbers, the caller must pass the arguments in the
+// order of the placeholders, once for each use.
 func (b *Builder) Placeholder(n int, t Type) {
 	facts := b.Dialect.Facts()
 	b.buf = append(b.buf, facts.Mark)
@@ -67,8 +67,8 @@ func (b *Builder) Placeholder(n int, t Type) {
 	b.WriteString(b.Dialect.Cast(t))
 }
 
-// Arg adds an argument and writes its placeholder: one for each use, in the order of the
-// text, because drivers differ in how they count them.
+// Arg adds an argument and writes its placeholder: one for each use, in the order of the SQL, because drivers count
+// placeholders differently.
 func (b *Builder) Arg(value any) {
 	facts := b.Dialect.Facts()
 	b.args = append(b.args, value)

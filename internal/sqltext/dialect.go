@@ -1,6 +1,5 @@
-// Package sqltext says once what several packages say in SQL: how each database quotes
-// and numbers, its clock, the ledger's table and its turn, and the [Builder] that
-// statements are written with.
+// Package sqltext has the SQL that several packages share: quoting, placeholders and the clock of each database, the
+// ledger's table and its advisory locks, and the [Builder] of statements.
 package sqltext
 
 import (
@@ -14,35 +13,34 @@ import (
 // LedgerTable is the name of the ledger's table.
 const LedgerTable = "fencing_tokens"
 
-// FloorName is the name of a row of the ledger's own, where tokens have an epoch; see [Floor]. Elsewhere, and for
-// where the first timeline starts, the empty name is that of the ledger's own row.
+// FloorName is the name of the ledger row with the lower bound of all tokens if tokens have an epoch; see [Floor].
+// Without epochs, and for the start of the first timeline, the row's name is empty.
 const FloorName = "sqlfence:floor"
 
-// CreateLedger creates it, as most databases have it.
+// CreateLedger creates the ledger's table in most databases.
 const CreateLedger = `CREATE TABLE IF NOT EXISTS ` + LedgerTable + ` (
 	name  text   NOT NULL PRIMARY KEY,
 	token bigint NOT NULL
 )`
 
-// A Dialect is how one database writes what sqlfence's packages have to say in SQL.
-// The packages of internal/dialect implement it. A package that adds texts of its own embeds it.
+// A Dialect builds the SQL of one database for sqlfence's packages. The packages of internal/dialect implement it. A
+// package with additional SQL embeds a Dialect.
 //
-// What the methods return are expressions, without a blank around them, that stand in a
-// statement as they are.
+// The methods return expressions without blanks around them, to be inserted into a statement unchanged.
 type Dialect interface {
-	// Quote writes a name so that the database reads just that.
+	// Quote returns a quoted name.
 	Quote(name string) string
 
-	// Text writes a text constant, which reads alike under all settings.
+	// Text returns a text constant that means the same under all settings.
 	Text(s string) string
 
-	// Bool writes a truth value.
+	// Bool returns a truth value.
 	Bool(b bool) string
 
-	// Cast is what stands behind a placeholder for its type; empty for [Untyped].
+	// Cast returns the cast after a placeholder of a type; empty for [Untyped].
 	Cast(t Type) string
 
-	// Convert makes a value of the type of an expression.
+	// Convert casts an expression to a type.
 	Convert(expression string, t Type) string
 
 	// Now is the database's clock at the time of evaluation, which comes after any wait
@@ -51,94 +49,92 @@ type Dialect interface {
 	// MySQL, milliseconds and microseconds since 1970.
 	Now() string
 
-	// After is the time as many ticks from now as an integer expression says, in the
-	// past if it is negative. See Ticks.
+	// After is the time that is ticks, an integer expression, after Now; negative ticks are in the past. See Ticks.
 	After(ticks string) string
 
-	// Ticks returns a duration in the database's unit of time. What is finer makes it
-	// longer, in both directions: a lease is never shorter than asked for.
+	// Ticks returns a duration in the database's unit of time, rounded away from zero, so that a lease is never shorter
+	// than requested.
 	Ticks(d time.Duration) int64
 
-	// Micros turns a time, or a difference of times, into an integer of microseconds, of
-	// a time since 1970: [time.UnixMicro] and [time.Time.UnixMicro] read and write it
-	// whatever the database. NULL and infinity become NULL, and what is later than all
-	// integers the last of them.
+	// Micros converts a time, or a difference of times, to an integer of microseconds, a time since 1970:
+	// [time.UnixMicro] and [time.Time.UnixMicro] convert it for every database. NULL and infinity become NULL; times
+	// beyond the highest integer become the highest integer.
 	Micros(time string) string
 
-	// Raising returns what stands before, between and behind the parts of a [Raise].
+	// Raising returns the SQL before, between and after the expressions of a [Raise].
 	Raising() (before, between, behind string)
 
-	// Raised returns the text of the database's error in err's chain, without what a wrapper adds
-	// to it; ok is false if its code isn't that of a [Raise]. What has no code is an error of a driver
-	// that isn't known: ok is true then, and the text alone has to tell.
+	// Raised returns the text of the database's error in err's chain, without the text of wrappers; ok is false if its
+	// code isn't that of a [Raise]. An error without a code comes from an unknown driver: ok is then true, and the caller
+	// must compare the text alone.
 	Raised(err error) (text string, ok bool)
 
-	// Turn is the lock at the ledger that orders those who raise the token of a name and,
-	// shared, those who write under the ledger's guard, in the order of their requests.
-	// name is an expression of type text. Empty where there is one writer only, who has
-	// the turn by that, and where the locks of the ledger's row are given in that order.
+	// Turn takes the lock of a name's queue, which clients that issue a token take alone, and guarded writes take shared,
+	// in the order of their requests. name is an expression of type text. Turn is empty if the database has a single
+	// writer, or grants the locks of the ledger's row in the order of the requests.
 	Turn(name string, shared bool) string
 
-	// FindElsewhere is a query for the other schemas that have one of sqlfence's own tables than the one in which it is
-	// looked for, or, if that is empty, where the session finds it. Empty where a table belongs to the file of
-	// those that it guards.
+	// FindElsewhere is a query for all schemas with one of sqlfence's tables except schema, or, if schema is empty,
+	// except the schema in which the session finds the table. The query is empty if each database file has its own
+	// tables.
 	FindElsewhere(schema, table string) string
 
-	// MayMove reports whether a statement may change the schema that [Facts.FindOwnHome] finds; the caller says
-	// whether it does more than read and write rows.
+	// MayMove reports whether a statement may change the schema that [Facts.FindOwnHome] finds; more is whether the
+	// statement does more than read and write rows.
 	MayMove(query string, more bool) bool
 
-	// PlaceInCatalogue has what asks the catalogue for one of sqlfence's own tables ask for that of a schema.
+	// PlaceInCatalogue changes catalogue queries for sqlfence's tables so that they find the tables of schema.
 	PlaceInCatalogue(schema, text string) string
 
-	// Facts are what depends on no argument.
+	// Facts returns the database's capabilities and constants.
 	Facts() *Facts
 }
 
-// Facts are what is so of a [Dialect], whatever it is to write.
+// Facts are the capabilities and constants of a [Dialect].
 type Facts struct {
 	Mark        byte      // the first byte of placeholders
 	Numbers     fact.Fact // a placeholder can have a number
-	OwnNumbers  fact.Fact // and has one in a statement of a package's own
-	Application fact.Fact // the schemas that a session sees are, as a rule, one application's
+	OwnNumbers  fact.Fact // placeholders of sqlfence's own statements have a number
+	Application fact.Fact // usually all schemas that a session sees belong to one application
 
-	// Schema and Path are what messages call a schema, and where the session finds names without one.
+	// Schema is the word for a schema in messages, and Path describes where the session finds unqualified names.
 	Schema, Path string
 
 	// Unlimited ends a query without a LIMIT, if a setting of the session would cut its rows; empty for none.
 	Unlimited string
 
-	// LockPrivilege is the privilege on the ledger that a guard's lock of its row takes, beside
-	// SELECT; empty for none.
+	// LockPrivilege is the privilege on the ledger that a guard needs to lock its row, in addition to SELECT; empty for
+	// none.
 	LockPrivilege string
 
-	// Epoch is the number that all tokens of the server's timeline are above; empty where there is one only.
-	// See [Floored].
+	// Epoch is an expression for the lower bound of the tokens of the server's timeline; empty if the database has no
+	// timelines. See [Floored].
 	Epoch string
 
-	// BuiltIn stands before a function or an operator of the database's, so that none of the application's takes its
-	// place; empty where no application has operators. Qualified names the comparisons of a statement so; nil as well.
+	// BuiltIn is the schema prefix of built-in functions and operators, so that an application's operator can't replace
+	// them; empty if applications can't define operators. Qualified adds the prefix to a statement's comparisons; nil if
+	// BuiltIn is empty.
 	BuiltIn   string
 	Qualified func(statement string) string
 
 	// CreateLedger creates the ledger's table if there is none, and LedgerState a table that its triggers need.
 	CreateLedger, LedgerState string
 
-	// LedgerTriggers keep the ledger's tokens from falling, and its names from being lost.
+	// LedgerTriggers keep the ledger's tokens from decreasing, and its names from being deleted.
 	LedgerTriggers []Trigger
 
-	// Issuers is what records who has taken a token; a ledger has it where that is wanted.
+	// Issuers records which role issued a token; optional in a ledger.
 	Issuers Issuers
 
-	// CreateLedgerFunction creates, in place of them, triggers and a function that asks the ledger, and
-	// FindLedgerFunction returns the function's schema if a guard can call it; empty for none.
+	// CreateLedgerFunction replaces LedgerTriggers: it creates triggers and a function that queries the ledger.
+	// FindLedgerFunction returns the function's schema if a guard can call it. Both are empty for none.
 	CreateLedgerFunction, FindLedgerFunction string
 
-	// FindOwnHome is a query for the schema in which the session finds the ledger, the empty text
-	// where it finds none; empty where no session can be moved.
+	// FindOwnHome is a query for the schema in which the session finds the ledger, or the empty text if it finds none.
+	// The query is empty if sessions can't change schemas.
 	FindOwnHome string
 
-	// Vocabulary has the pieces that every statement knows; see [Vocabulary].
+	// Vocabulary has the fragments available to every statement; see [Vocabulary].
 	Vocabulary Pieces
 }
 
@@ -147,12 +143,12 @@ type Type uint8
 
 // The types.
 const (
-	Untyped Type = iota // as the database finds out by itself
+	Untyped Type = iota // the database infers the type
 	Text                // text
 	Bigint              // an integer of 8 bytes
 )
 
-// Floor is the number that all tokens are above: see [Floored].
+// Floor is an expression for the lower bound of all tokens: see [Floored].
 func Floor(d Dialect) string { return floor(d, d.Facts().Epoch) }
 
 func floor(d Dialect, epoch string) string {
@@ -162,13 +158,13 @@ func floor(d Dialect, epoch string) string {
 	return "GREATEST(" + start(d) + " OPERATOR(" + d.Facts().BuiltIn + "+) " + epoch + ", " + served(d, epoch) + ")"
 }
 
-// start is what [Floor] is on the first timeline: 0 unless tokens' Repair has
-// stored more, under the name that no token can have.
+// start is [Floor] on the first timeline: 0 unless tokens' Repair has stored a higher number, under the empty name,
+// which no token can have.
 func start(d Dialect) string { return stored(d, "") }
 
-// served is the highest number that names without a row may have had. It is that of start, but where timelines
-// have numbers of their own: start is counted from the timeline's first there, and this one from 0, so that it holds
-// whatever becomes of the clock, of the timeline and of the right to read it.
+// served is the highest token that a name without a row may have had. Without timelines it equals start. With
+// timelines, start counts from the timeline's first token, but served counts from 0, so that it stays valid whatever
+// happens to the clock, the timeline and the privilege to read the timeline.
 func served(d Dialect, epoch string) string {
 	if epoch == "" {
 		return start(d)
@@ -180,8 +176,8 @@ func stored(d Dialect, name string) string {
 	return "COALESCE((SELECT token FROM " + LedgerTable + " WHERE name = " + d.Text(name) + "), 0)"
 }
 
-// Vocabulary returns the pieces that are the same for all dialects but for d's spelling, for the epoch of its [Facts],
-// and for alive: a condition that the session of a lease's row hasn't ended.
+// Vocabulary returns the fragments that all dialects share, in d's SQL. epoch is that of d's [Facts]. alive is a
+// condition that the session of a lease's row hasn't ended.
 func Vocabulary(d Dialect, epoch string, alive Func) Pieces {
 	return Pieces{
 		"ledger": Raw(LedgerTable),
@@ -202,8 +198,8 @@ func Vocabulary(d Dialect, epoch string, alive Func) Pieces {
 	}
 }
 
-// Whole returns a query so that a setting of the session doesn't cut its rows, and no operator of the application's
-// takes the place of the database's.
+// Whole changes a query so that no setting of the session limits its rows, and no operator of the application replaces
+// a built-in operator.
 func Whole(d Dialect, query string) string {
 	if qualified := d.Facts().Qualified; qualified != nil {
 		query = qualified(query)

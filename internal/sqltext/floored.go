@@ -7,12 +7,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// A Floored is a statement that names {floor}, and the same one as on the first timeline, for a
-// server that doesn't show its own.
+// A Floored is a statement with {floor}, and its variant for the first timeline, for a server that doesn't show its
+// timeline.
 type Floored struct{ full, lower, epoch string }
 
-// NewFloored returns the statement of a text, as [Render] writes it. Its arguments are
-// numbered by hand.
+// NewFloored returns the statement of a template, as [Render] writes it. The template must number its arguments.
 func NewFloored(d Dialect, text string, pieces ...Pieces) Floored {
 	full, _ := Render(d, text, pieces...)
 	first := d.Facts().Epoch
@@ -27,17 +26,15 @@ func NewFloored(d Dialect, text string, pieces ...Pieces) Floored {
 // that it can. It is safe for concurrent use.
 type Timelines struct{ unreadable atomic.Bool }
 
-// Send sends f, with the floor if the server's timeline can be read. If f fails, and the
-// floor's own expression as well, but f without the floor succeeds, then it can't be
-// read; Timelines remembers that, and found is true, once. ask sends a text without
-// arguments.
+// Send sends f, with the floor if the server's timeline can be read. If f and a query of the epoch alone fail, but f
+// without the floor succeeds, the timeline can't be read; Timelines remembers the result, and found is true once. ask
+// sends a query without arguments.
 func (t *Timelines) Send(f Floored, send, ask func(text string) error) (found bool, err error) {
 	if t.unreadable.Load() {
 		return false, send(f.lower)
 	}
 	err = send(f.full)
-	// The same codes have other causes, too: a missing privilege on the table, or a
-	// plan of a changed table in pgx's cache.
+	// The codes also have other causes: a missing privilege on the table, or a plan of a changed table in pgx's cache.
 	if !refused(err) || f.full == f.lower || !refused(ask("SELECT "+f.epoch)) {
 		return false, err
 	}
@@ -51,7 +48,7 @@ func (t *Timelines) Send(f Floored, send, ask func(text string) error) (found bo
 const Unreadable = "the server's timeline can't be read, so tokens may repeat after a failover or a restore that " +
 	"loses some; raise them after one: tokens.Store.Repair, sqlfence tokens repair"
 
-// refused reports whether the server has no such function, or doesn't allow it.
+// refused reports whether the server lacks a function of the epoch, or doesn't allow the call.
 func refused(err error) bool {
 	switch dberr.SQLState(err) {
 	case dberr.UndefinedFunction, dberr.InsufficientPrivilege, dberr.FeatureNotSupported:
@@ -60,8 +57,8 @@ func refused(err error) bool {
 	return false
 }
 
-// Exhausted says why no token above value is issued for name: none is above limit, and a value
-// beyond it is a name's that was retired.
+// Exhausted returns the reason why no token above value is issued for name: limit is the highest token, and a value
+// above limit marks a retired name.
 func Exhausted(name string, value, limit int64) string {
 	if value > limit {
 		return fmt.Sprintf("%q was retired; take another name", name)

@@ -2,22 +2,23 @@ package sqltext
 
 import "strings"
 
-// Issuers is what a ledger may have besides: columns in which the database records who has raised the token of a
-// name last, and when, whatever client did, and the triggers that fill them in. docs/adr/0045 has the reasons.
+// Issuers has optional columns of a ledger, in which the database records which role last issued the name's token, and
+// when, from any client, and the triggers that fill the columns. docs/adr/0045 has the reasons.
 type Issuers struct {
 	Columns  []IssuerColumn
 	Triggers []Trigger
 
-	// Whole is one statement that adds all or brings it up to date, in place of single ones; empty for none.
+	// Whole is a statement that adds or updates all columns and triggers, instead of single statements; empty for none.
 	Whole string
 
-	// Read are the expressions of who, a text, and of when, in microseconds since 1970, of a ledger with the columns.
+	// Read has the expressions of the role, a text, and of the time, in microseconds since 1970, in a ledger with the
+	// columns.
 	Read string
 }
 
-// An IssuerColumn is a column to be added, which is NULL in the rows that are there.
+// An IssuerColumn is a column to be added, which is NULL in existing rows.
 //
-// Type is as the catalogue has it, or the beginning of that.
+// Type is the type's name in the catalogue, or a prefix of the name.
 type IssuerColumn struct{ Name, Type string }
 
 // The columns of [Issuers].

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// A Trigger is one that keeps the ledger's tokens from falling and its names from being lost,
-// whatever client writes. docs/adr/0030 has the reasons.
+// A Trigger keeps the ledger's tokens from decreasing and its names from being deleted, by any client. docs/adr/0030
+// has the reasons.
 type Trigger struct {
 	Name string
 
-	// Create creates it if there is none of its name, and Body is the end of that text, which
-	// the catalogue shows of a trigger that is there.
+	// Create creates the trigger unless its name exists. Body is the end of Create, as the catalogue shows an existing
+	// trigger.
 	Create, Body string
 }
 
-// LedgerTriggerPrefix begins their names.
+// LedgerTriggerPrefix begins the triggers' names.
 const LedgerTriggerPrefix = "sqlfence_ledger_"
 
 // Triggers returns the triggers that migration files create, in the order of the files.
@@ -37,7 +37,7 @@ func Triggers(files fs.FS, names string) (all []Trigger) {
 	return all
 }
 
-// Statements returns the statements of a migration file, those that its comments say are whole.
+// Statements returns a migration file's statements between the comments StatementBegin and StatementEnd.
 func Statements(files fs.FS, name string) (statements []string) {
 	text, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -50,8 +50,8 @@ func Statements(files fs.FS, name string) (statements []string) {
 	return statements
 }
 
-// ServedToken is what the triggers say of a first token that a name without a row may have had before. As the state of
-// a serialization failure says, what is sent again sees the floor.
+// ServedToken is the triggers' error for a first token that a deleted row may have had. It has the SQLSTATE of a
+// serialization failure, because a repeated statement sees the floor.
 const ServedToken = "sqlfence: the first token of a name has to be above those of names that were deleted"
 
 // Differs reports whether a trigger of the name has another body than t. found has the
@@ -61,7 +61,7 @@ func (t Trigger) Differs(found map[string]string) bool {
 	return ok && !strings.HasSuffix(strings.TrimSpace(text), t.Body)
 }
 
-// WithoutRowID are the triggers for a ledger that has no numbers of rows.
+// WithoutRowID returns the triggers for a ledger without row IDs (WITHOUT ROWID).
 func WithoutRowID(triggers []Trigger) (all []Trigger) {
 	for _, t := range triggers {
 		if strings.Contains(t.Body, "t.rowid = NEW.rowid") {

@@ -2,32 +2,30 @@ package sqltext
 
 import "strings"
 
-// Pieces are what a statement's text names in braces: {now}, {micros expires_at}. What
-// stands behind the name is given to a [Func]; it may hold braces itself. A brace that
-// no lower-case letter follows is text.
+// Pieces are the fragments that a statement's template names in braces: {now}, {micros expires_at}. The text after the
+// name is the argument of a [Func], and may contain braces. A brace that no lower-case letter follows is text.
 //
-// Every statement knows {ledger}, {now}, {after ticks}, {micros time}, {start},
-// {epoch}, {floor} and {served}, of a lease's row {alive row} and {live row}, and what its dialect adds to them.
+// Every statement has {ledger}, {now}, {after ticks}, {micros time}, {start}, {epoch}, {floor} and {served}, for a
+// lease's row {alive row} and {live row}, and the fragments of its dialect.
 type Pieces map[string]Piece
 
-// A Piece is what a name in a statement's text stands for: [SQL], [Raw], [Func] or an
-// argument, from [Value].
+// A Piece is the meaning of a name in a template: [SQL], [Raw], [Func] or an argument, from [Value].
 type Piece interface {
 	write(b *Builder, argument string, known []Pieces)
 }
 
-// SQL is text in which names in braces stand for pieces.
+// SQL is a template in which names in braces stand for pieces.
 type SQL string
 
-// Raw is text that stands as it is, such as a quoted name.
+// Raw is text that is inserted unchanged, such as a quoted name.
 type Raw string
 
-// Func writes what its argument, an expression, is made into.
+// Func returns the SQL for its argument, an expression.
 type Func func(argument string) string
 
 type value struct{ any }
 
-// Value is an argument, which is sent beside the text; each use has a placeholder.
+// Value is an argument, which is sent separately from the SQL; each use has a placeholder.
 func Value(v any) Piece { return value{v} }
 
 func (p SQL) write(b *Builder, _ string, known []Pieces)     { b.expand(string(p), known) }
@@ -42,9 +40,8 @@ func Render(d Dialect, text string, pieces ...Pieces) (statement string, args []
 	return Whole(d, b.String()), b.Args()
 }
 
-// SQL writes text, in which names in braces stand for pieces; the first that has a name decides,
-// and the dialect's come last. An unknown name panics: texts are written by programmers, never by
-// users.
+// SQL writes a template, in which names in braces stand for pieces. The first map with a name decides, and the
+// dialect's vocabulary is last. An unknown name panics: programmers write templates, never users.
 func (b *Builder) SQL(text string, pieces ...Pieces) {
 	b.expand(text, append(pieces[:len(pieces):len(pieces)], b.Dialect.Facts().Vocabulary))
 }
@@ -62,7 +59,7 @@ func (b *Builder) expand(text string, known []Pieces) {
 	}
 }
 
-// argument expands what is given to a Func. The placeholders in it are b's.
+// argument expands the argument of a Func. The arguments of its placeholders are added to b.
 func (b *Builder) argument(text string, known []Pieces) string {
 	if strings.IndexByte(text, '{') < 0 {
 		return text
@@ -82,7 +79,7 @@ func find(name string, known []Pieces) Piece {
 	panic("sqltext: no piece is named {" + name + "}")
 }
 
-// cutPiece finds the first piece of text, and what stands in its braces.
+// cutPiece finds the first piece of text, and returns the inside of its braces.
 func cutPiece(text string) (before, inner, after string, found bool) {
 	for start := 0; start+1 < len(text); start++ {
 		if text[start] != '{' || text[start+1] < 'a' || text[start+1] > 'z' {

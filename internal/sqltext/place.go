@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Place returns a statement of sqlfence's own with its tables in a schema; as it is if schema is empty.
-// The schema is a name as the database stores it. Constants and names in quotes stay as they are, and so
-// does what is qualified already; what asks the catalogue for one of the tables asks for that of the schema.
+// Place adds a schema to the tables of sqlfence's own statement; if schema is empty the statement is unchanged. schema
+// is the name as the database stores it. Constants, quoted names and qualified names are unchanged; catalogue queries
+// find the table of the schema.
 func Place(d Dialect, schema, text string) string {
 	if schema == "" {
 		return text
@@ -36,13 +36,12 @@ func Place(d Dialect, schema, text string) string {
 	return b.String()
 }
 
-// isPlaced reports whether a word is a name that has a schema: that of a table, or of MySQL's triggers on
-// the ledger.
+// isPlaced reports whether a word is the name of a table or of MySQL's triggers on the ledger, which need a schema.
 func isPlaced(word string) bool {
 	return slices.Contains(OwnTables, word) || strings.HasPrefix(word, LedgerTriggerPrefix)
 }
 
-// behind returns where the text goes on behind an end.
+// behind returns the position after the next occurrence of end.
 func behind(text string, from int, end string) int {
 	if i := strings.Index(text[from:], end); i >= 0 {
 		return from + i + len(end)

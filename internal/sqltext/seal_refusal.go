@@ -7,33 +7,33 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// A SealRefusal is what a seal, or what is left of one, has refused.
+// A SealRefusal is the reason for which a seal, or the rest of a removed seal, has refused a write.
 type SealRefusal uint8
 
 // The refusals, in the order of their codes.
 const (
 	NoSealRefusal SealRefusal = iota
 	NotProven                 // the write carries no token
-	StaleProof                // a stale one
-	NotIssuable               // one that the ledger doesn't know
+	StaleProof                // the token is stale
+	NotIssuable               // the ledger hasn't issued the token
 	SerialKept                // the write doesn't raise the row's serial
 	NotSealed                 // the write carries a proof, and the table isn't sealed
 )
 
-// SealState and SealErrno have the codes of the refusals, but for PostgreSQL's NotSealed, which is a constraint's. They
-// are sqlfence's own: no value that a statement writes makes the server raise one. MySQL leaves the numbers
-// from 50,000 to 51,999 to others.
+// SealState and SealErrno have the codes of the refusals, except PostgreSQL's NotSealed, which is a constraint
+// violation. Only sqlfence uses the codes: no value that a statement writes makes the server return one. MySQL
+// reserves the numbers from 50,000 to 51,999 for applications.
 var (
 	SealState = [...]string{NotProven: "FT001", StaleProof: "FT002", NotIssuable: "FT003", SerialKept: "FT004"}
 	SealErrno = [...]uint16{NotProven: 51001, StaleProof: 51002, NotIssuable: 51003, SerialKept: 51004,
 		NotSealed: 51005}
 )
 
-// checkViolation is PostgreSQL's.
+// checkViolation is PostgreSQL's SQLSTATE check_violation.
 const checkViolation = "23514"
 
-// ReadSealRefusal returns what a seal says by an error. It reads the codes alone, never the text, in which there may
-// be what a user has written.
+// ReadSealRefusal returns the refusal that err reports. It reads only codes, never the text, because the text may
+// contain a user's input.
 func ReadSealRefusal(err error) SealRefusal {
 	if err == nil {
 		return NoSealRefusal
@@ -51,7 +51,7 @@ func ReadSealRefusal(err error) SealRefusal {
 
 var saysSealed = regexp.MustCompile(`(?s)sqlfence: table (.+) is sealed: `)
 
-// SealOf returns the table that is sealed against the write; empty if the message doesn't name it.
+// SealOf returns the sealed table that err names; empty if the message names none.
 func SealOf(err error) string {
 	if m := saysSealed.FindStringSubmatch(err.Error()); m != nil {
 		return m[1]

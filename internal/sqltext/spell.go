@@ -22,18 +22,18 @@ func Ticks(d, unit time.Duration) int64 {
 	return n
 }
 
-// Raise is an expression that fails when it is evaluated, with a text of the parts, which are expressions. Something in
-// them has to depend on the row or the time, or the planner evaluates it.
+// Raise is an expression that throws an error when evaluated, with a text of the parts, which are expressions. A part
+// must depend on the row or the time; otherwise the planner evaluates the expression.
 func Raise(d Dialect, parts ...string) string {
 	before, between, behind := d.Raising()
 	return before + strings.Join(parts, between) + behind
 }
 
-// NewMark returns the text that a package's own statement raises with, which no value holds: it
-// is another one in each process.
+// NewMark returns the text by which a package recognises an error that its own statement throws. No stored value
+// contains the text, because each process has a new one.
 func NewMark(kind string) string { return "sqlfence:" + nonce.New() + ":" + kind + ":" }
 
-// IsRaised reports whether err is what a statement has raised with a mark.
+// IsRaised reports whether err is an error that a statement has thrown with the text mark.
 func IsRaised(d Dialect, err error, mark string) bool {
 	if err == nil {
 		return false
@@ -42,7 +42,7 @@ func IsRaised(d Dialect, err error, mark string) bool {
 	return ok && strings.Contains(text, mark)
 }
 
-// Convert casts to a type by the name that most databases know it by.
+// Convert casts to a type by the name that the type has in most databases.
 func Convert(expression string, t Type) string {
 	switch t {
 	case Text:
@@ -53,6 +53,6 @@ func Convert(expression string, t Type) string {
 	return expression
 }
 
-// Seen is what PostgreSQL's piece {seen name} raises where the statement's snapshot may be older than the
-// name that it is about to add.
+// Seen is the error text of PostgreSQL's fragment {seen name} if the statement's snapshot may be older than the name
+// that the statement adds.
 var Seen = NewMark("unseen")

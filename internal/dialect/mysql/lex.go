@@ -5,8 +5,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Lex has the lexical rules of MySQL and MariaDB under every sql_mode and character_set_client. SQL whose tokens
-// depend on these settings, on the database or on its version is an error.
+// Lex has the lexical rules of MySQL and MariaDB under every sql_mode and character_set_client. SQL is an error if its
+// tokens depend on these settings, on the database or on its version.
 //
 //   - A backslash escapes a quote, unless sql_mode has NO_BACKSLASH_ESCAPES. So a string with a backslash before a
 //     quote has two possible ends.

@@ -50,7 +50,7 @@ func (d text) After(ticks string) string { return "(" + d.Now() + " + " + ticks 
 func (text) Ticks(d time.Duration) int64 { return sqltext.Ticks(d, time.Millisecond) }
 
 // Micros: the cast limits a product that is too large to the highest integer, where SQLite would return a
-// floating-point number. The cast also drops the column's declared type, by which drivers convert values.
+// floating-point number. The cast also drops the column's declared type, which drivers use to convert values.
 func (text) Micros(time string) string { return "CAST((" + time + ") * 1000 AS INTEGER)" }
 
 // Raising is an error of the kind SQLITE_ERROR, with the text in the message.

@@ -133,7 +133,7 @@ const sealTaken = `IF COALESCE(NEW.{mark} > {held}, FALSE) THEN
 	SET NEW.{mark} = NEW.{mark};
 ELSE`
 
-// sealNew is the INSERT trigger of a table with Claim, whose new rows present no token.
+// sealNew is the INSERT trigger of a table with Claim: its new rows present no token.
 const sealNew = `BEGIN
 	IF NEW.{mark} < 0 THEN
 		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {noproof}, MESSAGE_TEXT = {unproven};

@@ -379,8 +379,8 @@ BEGIN
 		USING ERRCODE = 'FT001';
 END `
 
-// appliedHere is a condition: a subscription's worker applies writes whose tokens were compared at the origin. The
-// triggers are ENABLE ALWAYS, so that setting session_replication_role to replica doesn't avoid them.
+// appliedHere is a condition: a subscription's worker applies writes, and their tokens were compared at the origin.
+// The triggers are ENABLE ALWAYS, so that setting session_replication_role to replica doesn't avoid them.
 const appliedHere = "pg_catalog.texteq(pg_catalog.current_setting('session_replication_role'), 'replica') AND " +
 	"EXISTS (SELECT FROM pg_catalog.pg_stat_get_subscription(NULL) AS s WHERE pg_catalog.int4eq(s.pid, " +
 	"pg_catalog.pg_backend_pid()))"
