@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// How an Exec and a Query are sent, and how their answers are read: see [core.Call].
+// How Exec and Query are sent, and their results read: see [core.Call].
 
 type (
 	execCall  struct{ keptCall }
@@ -20,10 +20,10 @@ var (
 	_ core.Call[driver.Rows]   = queryCall{}
 )
 
-// keptCall is what both do with statements that are sent prepared.
+// keptCall has the methods of execCall and queryCall for prepared statements.
 type keptCall struct{}
 
-// Prepare prepares the statement, if it is to be sent prepared and isn't.
+// Prepare prepares a statement that is to be sent prepared, unless it is prepared.
 func (keptCall) Prepare(ctx context.Context, e *core.Execution) error {
 	r := e.Sent()
 	if s, ok := r.Stmt.(*stmt); ok {
@@ -40,15 +40,14 @@ func (keptCall) Prepare(ctx context.Context, e *core.Execution) error {
 	return err
 }
 
-// Failed ends the use of a kept statement that failed with err, and drops it if it could
-// be the reason.
+// Failed releases a cached statement that failed with err, and drops the statement if it may be the cause.
 func (keptCall) Failed(e *core.Execution, err error) {
 	if k := release(e); k != nil && !e.Raised(err) && e.Answered(err) {
 		e.Link().(*link).cache.drop(k)
 	}
 }
 
-// release ends the use of a kept statement; nil for none.
+// release releases the execution's cached statement, and returns it; nil for none.
 func release(e *core.Execution) *keptStmt {
 	k, ok := e.Sent().Stmt.(*keptStmt)
 	if !ok {
@@ -59,7 +58,7 @@ func release(e *core.Execution) *keptStmt {
 	return k
 }
 
-// prepared returns the base driver's statement that executes a request; nil for the connection itself.
+// prepared returns the base driver's prepared statement for a request; nil if the connection executes the request.
 func prepared(ctx context.Context, r core.Request) (driver.Stmt, error) {
 	switch s := r.Stmt.(type) {
 	case *stmt:
@@ -88,7 +87,7 @@ func (execCall) Inspect(ctx context.Context, e *core.Execution, res driver.Resul
 	return res, e.InspectResult(ctx, res)
 }
 
-// Finish implements core.Call. The driver is done with the arguments of a kept statement that was executed.
+// Finish implements core.Call. After the execution of a cached statement the driver no longer uses the arguments.
 func (execCall) Finish(ctx context.Context, e *core.Execution, res driver.Result, err error) (driver.Result, error) {
 	if err != nil {
 		return res, err
@@ -112,8 +111,8 @@ func (queryCall) Send(ctx context.Context, l core.Link, r core.Request) (driver.
 	return basedriver.Query(ctx, l.(*link).base, r.Query, r.Args)
 }
 
-// Inspect implements core.Call: it reads the first row where a refusal, or an error, has to be known before the
-// application gets the rows.
+// Inspect implements core.Call. It reads the first row if a refusal or an error must be known before the application
+// gets the rows.
 func (queryCall) Inspect(ctx context.Context, e *core.Execution, rows driver.Rows) (driver.Rows, error) {
 	if !e.LooksAhead() {
 		return rows, nil
@@ -148,7 +147,7 @@ func (queryCall) Finish(ctx context.Context, e *core.Execution, rows driver.Rows
 	return e.Link().(*link).sqlmw.wrap(ctx, guarded)
 }
 
-// query runs a query, and follows its rows if they may end with the transaction.
+// query runs a query, and wraps its rows if an error of a row may end the transaction.
 func (c *conn) query(ctx context.Context, e *core.Execution) (driver.Rows, error) {
 	rows, err := core.Execute(ctx, e, core.Call[driver.Rows](queryCall{}))
 	if err != nil || !c.state.FollowsRows() {

@@ -25,12 +25,11 @@ var (
 type conn struct {
 	link  *link
 	state *core.Conn
-	plain bool // a statement that concerns no registered table is the base driver's own
+	plain bool // for statements on no registered table, PrepareContext returns the base driver's statement
 }
 
-// newConn fences base. database/sql keeps a connection after a transaction's
-// context was cancelled only if it has both SessionResetter and Validator, so
-// the two are there exactly if base has them.
+// newConn fences base. After the cancellation of a transaction's context database/sql keeps a connection only if it
+// implements SessionResetter and Validator. So the fenced connection implements each exactly if base does.
 func newConn(ctx context.Context, s *core.Settings, base driver.Conn, f *core.Found) (driver.Conn, error) {
 	l := newLink(s, base)
 	if err := f.Check(ctx, s, l); err != nil {
@@ -46,7 +45,7 @@ func newConn(ctx context.Context, s *core.Settings, base driver.Conn, f *core.Fo
 	}
 	_, resets := base.(driver.SessionResetter)
 	_, validates := base.(driver.Validator)
-	c.plain = resets || validates // else the pool would execute the statement on a connection that is finished
+	c.plain = resets || validates // otherwise the pool would execute the statement on a finished connection
 	switch {
 	case resets && validates:
 		return struct {
@@ -68,7 +67,7 @@ func newConn(ctx context.Context, s *core.Settings, base driver.Conn, f *core.Fo
 	return c, nil
 }
 
-// A resetter keeps the pool from handing out a connection that is finished.
+// A resetter keeps the pool from handing out a finished connection.
 type resetter struct{ conn *conn }
 
 // ResetSession implements driver.SessionResetter.
@@ -79,7 +78,7 @@ func (r resetter) ResetSession(ctx context.Context) error {
 	return r.conn.link.base.(driver.SessionResetter).ResetSession(ctx)
 }
 
-// A validator keeps the pool from taking back a connection that is finished.
+// A validator keeps the pool from taking back a finished connection.
 type validator struct{ conn *conn }
 
 // IsValid implements driver.Validator.
@@ -90,7 +89,7 @@ func (v validator) IsValid() bool {
 // Close implements driver.Conn.
 func (c *conn) Close() error {
 	if c.state.IsClosed() {
-		return nil // a driver may not expect it twice
+		return nil // a driver may not expect a second Close
 	}
 	c.link.cache.expire()
 	return c.link.Close()
@@ -122,9 +121,8 @@ func (c *conn) Prepare(query string) (driver.Stmt, error) {
 	return c.PrepareContext(context.Background(), query)
 }
 
-// PrepareContext implements driver.ConnPrepareContext. A statement that concerns
-// no registered table is the base driver's own, where its arguments can't
-// change what it is.
+// PrepareContext implements driver.ConnPrepareContext. For a statement on no registered table it returns the base
+// driver's statement, unless arguments can change the SQL.
 func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	s, err := c.prepare(ctx, query)
 	err = c.state.Explain(ctx, err)
@@ -162,9 +160,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return c.query(ctx, c.execution(query, args, true))
 }
 
-// execution returns one of a text. pgx runs a text that is the name of a prepared statement as that statement, which a
-// hook of the pool may have prepared: then it is the text behind the name that is planned, and sent if it
-// needs a guard.
+// execution returns an execution of query. pgx executes the name of a prepared statement, which a hook of the pool may
+// have prepared, as that statement. So execution plans the named statement, and sends its SQL if it needs a guard.
 func (c *conn) execution(query string, args []driver.NamedValue, rows bool) *core.Execution {
 	plan := c.state.Rewriter().Plan(query)
 	if behind, named := c.link.prepared.Text(query); named && behind != query {
@@ -175,8 +172,7 @@ func (c *conn) execution(query string, args []driver.NamedValue, rows bool) *cor
 	return c.state.NewExecution(core.Request{Query: query, Args: args}, plan, rows)
 }
 
-// CheckNamedValue implements driver.NamedValueChecker. For a base that has none
-// it leaves the argument to database/sql's next choice.
+// CheckNamedValue implements driver.NamedValueChecker. If base has none, database/sql converts the argument.
 func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	if checker, ok := c.link.base.(driver.NamedValueChecker); ok {
 		return checker.CheckNamedValue(v)
@@ -184,11 +180,11 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-// Fenced implements fenced.Conn: package verify asks over the connection.
+// Fenced implements fenced.Conn: package verify queries the database over the connection.
 func (c *conn) Fenced() (*core.Settings, core.Link) { return c.state.Settings(), c.link }
 
-// Raw returns the base driver's connection, for sql.Conn.Raw. What is done with
-// it isn't guarded; the observer gets an event that it was handed out.
+// Raw returns the base driver's connection, for sql.Conn.Raw. Calls on that connection aren't guarded; observers get a
+// RawAccess event.
 func (c *conn) Raw() driver.Conn {
 	c.state.RawAccess()
 	c.link.cache.expire()

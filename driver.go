@@ -95,8 +95,8 @@ func wrapDriver(d driver.Driver, opts []Option) (*fencedDriver, error) {
 	return &fencedDriver{base: d, settings: s}, nil
 }
 
-// newSettings checks the options together; its error has all of their faults. bases
-// are where the base driver may be recognised.
+// newSettings checks all options; its error lists all invalid options. bases are the values that identify the base
+// driver.
 func newSettings(opts []Option, bases ...any) (*core.Settings, error) {
 	o := core.OptionsOf(opts)
 	if slices.ContainsFunc(bases, isFenced) {
@@ -122,7 +122,7 @@ type fencedDriver struct {
 	found sync.Map // of connections without a connector: the *core.Found of each dsn
 }
 
-// Settings implements fenced.Driver: packages with SQL of their own ask for them.
+// Settings implements fenced.Driver, for packages that send their own SQL.
 func (d *fencedDriver) Settings() *core.Settings { return d.settings }
 
 // Open implements driver.Driver.
@@ -148,7 +148,7 @@ func (d *fencedDriver) fence(ctx context.Context, base driver.Conn, f *core.Foun
 	return nil, err
 }
 
-// OpenConnector implements driver.DriverContext, for a base that doesn't too.
+// OpenConnector implements driver.DriverContext, even if base doesn't.
 func (d *fencedDriver) OpenConnector(dsn string) (driver.Connector, error) {
 	opener, ok := d.base.(driver.DriverContext)
 	if !ok {
@@ -188,7 +188,7 @@ func (c *connector) Close() error {
 	return nil
 }
 
-// dsnConnector does for a driver without connectors what database/sql does.
+// dsnConnector is a connector for a driver without connectors, as in database/sql.
 type dsnConnector struct {
 	driver driver.Driver
 	dsn    string

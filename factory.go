@@ -67,7 +67,7 @@ func (errorFactory) Log(ctx context.Context, logger *slog.Logger, e core.Event, 
 	logEvent(ctx, logger, publicEvent(e), times)
 }
 
-// publicEvent returns an event as observers get it.
+// publicEvent converts an event for observers.
 func publicEvent(e core.Event) Event {
 	public := Event{
 		Kind: EventKind(e.Kind), Query: e.Query, Sent: e.Sent, Tables: e.Tables,
@@ -87,8 +87,7 @@ func publicEvent(e core.Event) Event {
 	return public
 }
 
-// about returns what a refusal is about, as attributes of the log: the table, what the write carried, and
-// what the database holds.
+// about returns a refusal's attributes for the log: the table, the write's token or serial, and the database's value.
 func about(err error) (attrs []slog.Attr) {
 	var typed interface{ attrs() []slog.Attr }
 	var inner interface{ About() (table, token string) }
@@ -105,7 +104,7 @@ func about(err error) (attrs []slog.Attr) {
 	return attrs
 }
 
-// about is what an error is about, with the event's table where the error doesn't name it.
+// about returns the attributes of the event's error, with the event's table if the error names none.
 func (e Event) about() []slog.Attr {
 	attrs := about(e.Err)
 	if len(e.Tables) == 1 && !slices.ContainsFunc(attrs, func(a slog.Attr) bool { return a.Key == "table" }) {
@@ -114,7 +113,7 @@ func (e Event) about() []slog.Attr {
 	return attrs
 }
 
-// tableOf returns the table that a refusal is about; empty if that is unknown.
+// tableOf returns the table of a refusal; empty if unknown.
 func tableOf(err error) string {
 	for _, a := range about(err) {
 		if a.Key == "table" {

@@ -13,7 +13,7 @@ import (
 
 var _ core.Link = (*link)(nil)
 
-// A link is the base driver's connection as the core uses it.
+// A link adapts the base driver's connection for the core.
 type link struct {
 	basedriver.Liveness
 	base     driver.Conn
@@ -46,7 +46,7 @@ func (l *link) Exec(ctx context.Context, query string) error {
 	return basedriver.Closing(s.Close, err)
 }
 
-// Query implements core.Link: it returns the rows as texts, and NULL as the empty one.
+// Query implements core.Link: it returns the rows as texts, and NULL as an empty text.
 func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
 	rows, err := basedriver.Query(ctx, l.base, query, l.Unprepared())
 	if basedriver.IsSkip(err) {

@@ -5,8 +5,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
-// The exported declarations use these names for what they take from internal packages, because go doc prints a
-// declaration as it is written, and users can't look up a name of an internal package.
+// Exported declarations use these aliases of internal types, because go doc prints a declaration as written, and users
+// can't look up the name of an internal package.
 type (
 	options      = core.Options
 	registration = core.Table

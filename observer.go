@@ -127,7 +127,7 @@ func newListener(fn Observer, asked []EventKind) (core.Listener, error) {
 	return l, nil
 }
 
-// logEvent writes an event to a log, with the number of writes that it stands for, if that isn't 0.
+// logEvent logs an event. times, unless 0, is the number of counted writes.
 func logEvent(ctx context.Context, logger *slog.Logger, e Event, times int64) {
 	level := slog.LevelInfo
 	switch e.Kind {

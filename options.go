@@ -92,7 +92,7 @@ func WithSchema(name string) Option {
 	}
 }
 
-// giveOnce sets what an option gives: a text that isn't empty, nor another one than before.
+// giveOnce sets an option's text, which must not be empty or contradict an earlier text.
 func giveOnce(o *options, option, what string, to *string, text string) {
 	switch {
 	case text == "":

@@ -77,7 +77,7 @@ func attemptTx(
 	if err != nil {
 		return core.Retryable(err, notRetried), err
 	}
-	// After a commit it does nothing. It runs also when fn panics.
+	// Rollback does nothing after a commit, and also runs if fn panics.
 	defer tx.Rollback()
 	if err := fn(ctx, tx); err != nil {
 		return core.Retryable(err, notRetried), err
@@ -92,5 +92,5 @@ func attemptTx(
 	return dberr.IsRolledBack(err), err
 }
 
-// notRetried are the errors that running a transaction again can't change.
+// notRetried are the errors that a new transaction can't change.
 var notRetried = []error{ErrStale, ErrNotIssued, ErrGone, ErrNoSerial, ErrLocked, ErrUnknownOutcome}

@@ -8,22 +8,21 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// guardedRows are the rows of a guarded query, or of any in a transaction that has to be followed. The guard may refuse
-// a row, and the server may end the transaction, after the query has returned.
+// guardedRows are the rows of a guarded query, or of any query in a transaction whose end must be noticed. After the
+// query has returned, the guard may still refuse a row, or the server may end the transaction.
 type guardedRows struct {
 	ctx       context.Context // the query's
 	execution *core.Execution // nil for a query that isn't guarded
-	state     *core.Conn      // of that query
+	state     *core.Conn      // of a query that isn't guarded
 	base      driver.Rows
 	first     *firstRow // read ahead; nil if none is left
 	failed    bool      // with any error
 	refused   bool      // the refusal is reported; the rows may repeat it
 }
 
-// A firstRow is the first row of a query, read before the rows are given out, or the
-// error instead of it.
+// A firstRow is the first row of a query, or its error, read before the application gets the rows.
 type firstRow struct {
-	driver.Rows // behind it
+	driver.Rows // the rows after the first
 	values      []driver.Value
 	err         error
 }
@@ -38,7 +37,7 @@ func (r *guardedRows) next(dest []driver.Value) error {
 	return r.Answered(r.base.Next(dest))
 }
 
-// close closes the rows. The refusal may come when the rest of them is read.
+// close closes the rows. The driver then reads the remaining rows, and may get a refusal.
 func (r *guardedRows) close() error {
 	err := r.base.Close()
 	if r.execution != nil {
@@ -65,8 +64,7 @@ func (r *guardedRows) Answered(err error) error {
 	return err
 }
 
-// failedRows are the rows of a query that failed with its first row. They hold only the
-// error, which the application gets from Next.
+// failedRows are the rows of a query that failed at its first row. Next returns the error.
 type failedRows struct {
 	columns []string
 	err     error

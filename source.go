@@ -37,7 +37,7 @@ func WithTokenSource(source func(ctx context.Context, names []string) ([]Token, 
 	}
 }
 
-// fromSource returns the source as the core asks it.
+// fromSource adapts a source for the core.
 func fromSource(source func(context.Context, []string) ([]Token, error)) core.Source {
 	return func(ctx context.Context, given []core.Token, names []string) ([]core.Token, error) {
 		tokens, err := source(ctx, names)

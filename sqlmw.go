@@ -11,10 +11,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// An interceptor uses ngrok/sqlmw for what outlives the call that began it: transactions, as their
-// end has to be noticed, and the rows of guarded queries, as a refusal may arrive with any row.
-// sqlmw wraps rows of any driver so that they have exactly the driver's own optional interfaces;
-// there are dozens of combinations. Nothing else goes through it: see docs/adr/0003.
+// An interceptor uses ngrok/sqlmw for transactions, because their end must be noticed, and for rows of guarded
+// queries, because any row may bring a refusal. sqlmw wraps a driver's rows with exactly the optional interfaces that
+// they implement; there are dozens of combinations. sqlmw is used for nothing else: see docs/adr/0003.
 type interceptor struct {
 	sqlmw.NullInterceptor
 	state *core.Conn
@@ -24,14 +23,14 @@ type interceptor struct {
 
 var _ sqlmw.Interceptor = (*interceptor)(nil)
 
-// middleware is what sqlmw's connection is used for.
+// middleware has the used methods of sqlmw's connection.
 type middleware interface {
 	driver.QueryerContext
 	driver.ConnBeginTx
 }
 
-// newInterceptor returns an interceptor for one connection: sqlmw doesn't tell an
-// interceptor which connection calls it.
+// newInterceptor returns an interceptor for a single connection, because sqlmw doesn't pass the connection to an
+// interceptor.
 func newInterceptor(base driver.Conn, state *core.Conn) (*interceptor, error) {
 	i := &interceptor{state: state, base: base}
 	c, err := sqlmw.Driver(opened{base}, i).Open("")
@@ -46,9 +45,8 @@ func newInterceptor(base driver.Conn, state *core.Conn) (*interceptor, error) {
 	return i, nil
 }
 
-// opened is a driver with a single connection that is open already, so that sqlmw wraps a
-// connection that a connector made. sqlmw intercepts queries only of a connection with a
-// QueryContext; this one is never called.
+// opened is a driver that returns an open connection, so that sqlmw wraps a connector's connection. sqlmw intercepts
+// queries only of connections with a QueryContext; opened's QueryContext is never called.
 type opened struct{ driver.Conn }
 
 func (o opened) Open(string) (driver.Conn, error) { return o, nil }
@@ -62,7 +60,7 @@ func (i *interceptor) wrap(ctx context.Context, r *guardedRows) (driver.Rows, er
 	if err != nil {
 		return nil, err
 	}
-	if r.first != nil { // a row has been read ahead, and can't be scanned again
+	if r.first != nil { // the first row was read ahead, and can't be scanned again
 		return rows, nil
 	}
 	return basedriver.WithScanner(rows, r.base, r), nil
@@ -73,7 +71,7 @@ type rowsKey struct{}
 
 func rowsFrom(ctx context.Context) *guardedRows { return ctx.Value(rowsKey{}).(*guardedRows) }
 
-// ConnQueryContext gives sqlmw the rows to wrap. They are there already.
+// ConnQueryContext returns the rows of the context, for sqlmw to wrap.
 func (i *interceptor) ConnQueryContext(
 	ctx context.Context, _ driver.QueryerContext, _ string, _ []driver.NamedValue,
 ) (context.Context, driver.Rows, error) {
@@ -109,7 +107,7 @@ func (i *interceptor) ConnBeginTx(
 	return ctx, tx, i.state.Began(ctx, err)
 }
 
-// TxCommit commits a transaction; ctx is the one that it was begun with.
+// TxCommit commits a transaction; ctx is the context of BeginTx.
 func (i *interceptor) TxCommit(ctx context.Context, tx driver.Tx) error {
 	return i.state.Commit(ctx, tx)
 }

@@ -18,21 +18,20 @@ var (
 	_ driver.StmtQueryContext = (*stmt)(nil)
 )
 
-// stmt is a prepared statement that may need a guard. The token is only known when
-// it is executed, so it holds the base driver's statement for one form of its text,
-// and prepares another when an execution needs that. In the default form, with one
-// token for each table passed as an argument, it never does.
+// stmt is a prepared statement that may need a guard. Only an execution has the token. So stmt holds the base driver's
+// statement for one form of the SQL, and prepares another form if an execution needs it. The default form, with a
+// token for each table as an argument, is never prepared again.
 type stmt struct {
 	conn   *conn
 	query  string
 	plan   *rewrite.Plan
-	by     *rewrite.Rewriter // plan is
-	inputs int               // as NumInput
+	by     *rewrite.Rewriter // the rewriter that made plan
+	inputs int               // the result of NumInput
 
 	base  driver.Stmt
-	text  string        // what base was prepared from
-	added []rewrite.Arg // the guard's among its arguments
-	read  lex.Escapes   // in the session, when base was prepared
+	text  string        // the SQL of base
+	added []rewrite.Arg // the guard's arguments
+	read  lex.Escapes   // the session's string settings when base was prepared
 }
 
 // prepare prepares the default form of a statement.
@@ -54,7 +53,7 @@ func (s *stmt) prepare(ctx context.Context) error {
 	return nil
 }
 
-// current returns the plan, which is made anew where the connection writes guards otherwise than before.
+// current returns the plan. If the connection has a new rewriter, current plans the statement again.
 func (s *stmt) current() *rewrite.Plan {
 	if by := s.conn.state.Rewriter(); by != s.by {
 		s.plan, s.by = by.Plan(s.query), by
@@ -62,8 +61,8 @@ func (s *stmt) current() *rewrite.Plan {
 	return s.plan
 }
 
-// use prepares base from text, which the guard adds arguments to, unless it was prepared from it, and by the same
-// settings.
+// use prepares base from text, with the guard's arguments added, unless base was prepared from text under the same
+// string settings.
 func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg, read lex.Escapes) error {
 	if s.base != nil && s.text == text && s.read == read {
 		return nil
@@ -83,7 +82,7 @@ func (s *stmt) use(ctx context.Context, text string, added []rewrite.Arg, read l
 // Close implements driver.Stmt.
 func (s *stmt) Close() error { return s.base.Close() }
 
-// NumInput implements driver.Stmt: the application's own arguments.
+// NumInput implements driver.Stmt. It counts the application's arguments.
 func (s *stmt) NumInput() int { return s.inputs }
 
 // Exec implements driver.Stmt.
@@ -110,8 +109,7 @@ func (s *stmt) execution(args []driver.NamedValue, rows bool) *core.Execution {
 	return s.conn.state.NewExecution(core.Request{Query: s.query, Args: args, Stmt: s}, s.current(), rows)
 }
 
-// place returns the number, among the arguments of base, of the application's own
-// argument n.
+// place returns the position of the application's argument n among the arguments of base.
 func (s *stmt) place(n int) int {
 	for _, a := range s.added {
 		if a.Number > n {
@@ -122,7 +120,7 @@ func (s *stmt) place(n int) int {
 	return n
 }
 
-// checkedStmt is for a base statement that checks its arguments itself.
+// checkedStmt is for a base statement with a NamedValueChecker.
 type checkedStmt struct{ *stmt }
 
 var _ driver.NamedValueChecker = checkedStmt{}
@@ -136,7 +134,7 @@ func (s checkedStmt) CheckNamedValue(v *driver.NamedValue) error {
 	return err
 }
 
-// convertingStmt is for a base statement that says how to convert arguments.
+// convertingStmt is for a base statement with a ColumnConverter.
 type convertingStmt struct{ *stmt }
 
 var _ driver.ColumnConverter = convertingStmt{}
@@ -146,7 +144,7 @@ func (s convertingStmt) ColumnConverter(i int) driver.ValueConverter {
 	return s.base.(driver.ColumnConverter).ColumnConverter(s.place(i+1) - 1)
 }
 
-// A bothStmt is for a base statement that does either.
+// A bothStmt is for a base statement with both interfaces.
 type bothStmt struct{ checkedStmt }
 
 var _ driver.ColumnConverter = bothStmt{}
@@ -156,9 +154,8 @@ func (s bothStmt) ColumnConverter(i int) driver.ValueConverter {
 	return convertingStmt{s.stmt}.ColumnConverter(i)
 }
 
-// withOptional returns s with the base statement's optional interfaces. Without
-// one of them database/sql turns to the connection's NamedValueChecker, or to
-// its own default.
+// withOptional returns s with the base statement's optional interfaces. If it has none, database/sql uses the
+// connection's NamedValueChecker, or a default.
 func (s *stmt) withOptional() driver.Stmt {
 	_, checks := s.base.(driver.NamedValueChecker)
 	_, converts := s.base.(driver.ColumnConverter)

@@ -10,23 +10,22 @@ import (
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
-// A stmtCache keeps the guarded statements that a connection has executed prepared: see
-// [WithStatementCache]. Like the connection, only one goroutine at a time uses it. The zero
-// value is of size 0 and keeps none.
+// A stmtCache is a connection's cache of prepared guarded statements: see [WithStatementCache]. Like the connection,
+// it is used by one goroutine at a time. The zero value caches none.
 type stmtCache struct {
 	base driver.Conn
 	size int
-	rows bool                       // of statements that return rows, too
+	rows bool                       // whether to cache statements that return rows
 	none func(context.Context) bool // whether nothing can be prepared at present; nil for never
 
-	direct bool // base is the driver's own, which keeps no arguments
+	direct bool // base is the connection of a known driver, which keeps no arguments
 
 	stmts   map[string]*list.Element // by text
 	recent  list.List                // of *keptStmt, the most recently used first
 	dropped []driver.Stmt            // to be closed
 }
 
-// A keptStmt is a statement of the base driver's. It has one execution at a time.
+// A keptStmt is a cached statement of the base driver. It has one execution at a time.
 type keptStmt struct {
 	text    string
 	base    driver.Stmt
@@ -34,15 +33,15 @@ type keptStmt struct {
 	dropped bool // while it was in use
 }
 
-// What is kept may hold on to its text and the arguments of its last execution.
+// A cached statement may keep its SQL and the arguments of its last execution in memory.
 const (
 	maxKeptText = 16 << 10 // bytes
 	maxKeptArgs = 64 << 10 // bytes, of all arguments together
 )
 
-// newStmtCache returns the cache of a connection, which only one of SQLite's has. Without the option a
-// driver's default holds where its own connection is used, and not a wrapper's that could tell a prepared
-// statement from another one.
+// newStmtCache returns the cache of a connection to SQLite; for other databases the cache is empty. Without the option
+// the driver's default applies, unless the connection is a wrapper's, which could treat prepared statements
+// differently.
 func newStmtCache(s *core.Settings, base driver.Conn) stmtCache {
 	d, direct := basedriver.Known(base)
 	most, rows := s.Statements(d)
@@ -52,8 +51,8 @@ func newStmtCache(s *core.Settings, base driver.Conn) stmtCache {
 	return stmtCache{base: base, size: most, rows: rows, direct: direct, stmts: make(map[string]*list.Element)}
 }
 
-// take returns the statement for a text, prepared now unless it was, and nil if it can't be
-// used at the moment. It is to be released. It also returns what that was for the cache.
+// take returns the prepared statement of text, and how the cache was used. It prepares text if necessary. The caller
+// must release the statement. It is nil if the cache can't be used at present.
 func (c *stmtCache) take(ctx context.Context, text string) (*keptStmt, core.CacheUse, error) {
 	c.closeDropped()
 	if e := c.stmts[text]; e != nil {
@@ -92,7 +91,7 @@ func (c *stmtCache) release(k *keptStmt) {
 	}
 }
 
-// drop forgets a statement, which is closed before the next one is used.
+// drop removes a statement, which is closed before the next take.
 func (c *stmtCache) drop(k *keptStmt) {
 	e := c.stmts[k.text]
 	if e == nil || e.Value != k {
@@ -115,8 +114,8 @@ func (c *stmtCache) expire() {
 	c.closeDropped()
 }
 
-// closeDropped closes the statements that were dropped. If one can't be closed, the
-// connection is broken, and what is sent on it next says so.
+// closeDropped closes the dropped statements. A failed Close means that the connection is broken, which the next
+// statement reports.
 func (c *stmtCache) closeDropped() {
 	for i, base := range c.dropped {
 		c.dropped[i] = nil
@@ -125,17 +124,16 @@ func (c *stmtCache) closeDropped() {
 	c.dropped = c.dropped[:0]
 }
 
-// follow expires the statements if another one is about to be sent, or prepared, that may change
-// what they mean: SQLite executes some as it prepares them. The database sees that itself where it
-// changes a table; but not that a name means another table now, or that the session has forgotten
-// its statements.
+// follow expires the cached statements before query is sent or prepared, if query may change their meaning: SQLite
+// executes some statements while preparing them. The database notices changes of tables, but not that a name means
+// another table now, or that the session has dropped its statements.
 func (c *stmtCache) follow(query string) {
 	if len(c.stmts) > 0 && session.Changes(query) {
 		c.expire()
 	}
 }
 
-// sizeOf returns how many bytes the arguments hold that can be long.
+// sizeOf returns the bytes in strings and byte slices of args.
 func sizeOf(args []driver.NamedValue) (n int) {
 	for i := range args {
 		switch v := args[i].Value.(type) {

@@ -55,9 +55,8 @@ func (t *Token) UnmarshalText(text []byte) error {
 // ParseToken parses the form of [Token.String]. The name may contain colons. Another form is [ErrInvalid]; an
 // invalid name or value is an error as of [Token.Validate].
 func ParseToken(s string) (Token, error) {
-	// The bound comes first, so that an error never quotes a megabyte of input. A
-	// text is at most three times as long before it is normalised.
-	// Source: https://www.unicode.org/faq/normalization.html
+	// The bound comes first, so that an error never quotes a megabyte of input. Before normalisation a text is at most
+	// three times as long. Source: https://www.unicode.org/faq/normalization.html
 	if len(s) <= 3*core.MaxName+1+core.FenceDigits {
 		s = nfc.String(s)
 	}

@@ -33,7 +33,7 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 	}
 	decided := s.state.NewBatch(s.simple)
 	got := &results{ctx: ctx, conn: c, decided: decided, release: release}
-	sent := *b // with the options of its transaction, and none of the state that pgx keeps in a query
+	sent := *b // with the options of b's transaction, and without the state that pgx keeps in a query
 	sent.QueuedQueries = make([]*pgx.QueuedQuery, len(b.QueuedQueries))
 	for i, q := range b.QueuedQueries {
 		r, plan := s.request(q.SQL, q.Arguments, nil)
@@ -60,8 +60,8 @@ func (c *Conn) sendBatch(ctx context.Context, b *pgx.Batch, release func()) (pgx
 	return got, nil
 }
 
-// checkBegins checks the options of the transaction that a batch begins. pgx keeps the text that commits it in an
-// unexported field; the text that begins it is the batch's first statement.
+// checkBegins checks the options of the transaction that a batch begins. pgx keeps its COMMIT statement in an
+// unexported field; its BEGIN statement is the batch's first statement.
 func (s *session) checkBegins(ctx context.Context, b *pgx.Batch) error {
 	commit, ok := basedriver.BatchCommit(b)
 	switch {
@@ -91,8 +91,8 @@ type results struct {
 	release func()
 }
 
-// answer returns the application's error of statement i, which ended with err. The first error is that of all later
-// statements.
+// answer returns the application's error for statement i, which ended with err. All later statements return the first
+// error.
 func (r *results) answer(i int, tag pgconn.CommandTag, err error) error {
 	switch {
 	case r.err != nil && err != nil:
@@ -111,7 +111,7 @@ func (r *results) answer(i int, tag pgconn.CommandTag, err error) error {
 
 // take returns the number of the next statement.
 func (r *results) take() int {
-	if r.open != nil { // pgx reads the rest of it
+	if r.open != nil { // pgx reads the remaining rows
 		r.open.Close()
 		r.open = nil
 	}
@@ -164,7 +164,7 @@ func (r *results) QueryRow() pgx.Row {
 	return row{got}
 }
 
-// Close reads what is left, calls the callbacks, and returns the first error.
+// Close reads the remaining results, calls the callbacks, and returns the first error.
 func (r *results) Close() error {
 	if r.closed {
 		return r.err

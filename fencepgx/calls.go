@@ -40,7 +40,7 @@ func (execCall) Finish(
 	if err == nil {
 		e.ReportGuarded(ctx)
 		if n := len(e.Sent().Args); n > e.Given() && n <= spared {
-			e.Spare() // pgx was given a list of its own
+			e.Spare() // plain made a separate list for pgx
 		}
 	}
 	return tag, err

@@ -13,14 +13,13 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A Conn is a connection of a DB's pool. It must not be used concurrently. Its methods work as those of pgx's
-// connection, with the guard.
+// A Conn is a connection of a DB's pool. It must not be used concurrently. The methods work as in pgx, with the guard.
 type Conn struct {
 	acquired *pgxpool.Conn
 	session  *session
 }
 
-// A session is what is known of a connection while it lives.
+// A session holds the state of a connection.
 type session struct {
 	link   *link
 	state  *core.Conn
@@ -50,7 +49,7 @@ func (c *Conn) Release() {
 	}
 	c.session = nil
 	if s.lost {
-		_ = s.link.Close() // it is lost
+		_ = s.link.Close() // the error is ignored, because the connection is lost
 	}
 	c.acquired.Release()
 }
@@ -99,7 +98,7 @@ func (c *Conn) WaitForNotification(ctx context.Context) (*pgconn.Notification, e
 func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	s := c.session
 	room := s.given
-	s.given = nil // a query rewriter or a source may execute something, too
+	s.given = nil // a query rewriter or a token source may execute statements
 	r, plan := s.request(sql, args, room)
 	got, err := run(ctx, s, r, plan, false, core.Call[pgconn.CommandTag](execCall{}))
 	if len(r.Args) <= spared {
@@ -109,7 +108,7 @@ func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comman
 	return got, err
 }
 
-// spared is how many arguments the lists may have that a connection keeps for its next Exec.
+// spared is the greatest length of an argument list that a connection reuses for the next Exec.
 const spared = 256
 
 // Query executes a statement that returns rows. A refused write fails here.
@@ -154,7 +153,7 @@ func run[T any](
 	return got, s.noted(err)
 }
 
-// noted notes that the connection is lost, if err says so.
+// noted marks the connection as lost if err is driver.ErrBadConn, and returns err.
 func (s *session) noted(err error) error {
 	s.lost = s.lost || errors.Is(err, driver.ErrBadConn)
 	return err
@@ -173,7 +172,7 @@ func rewrites(args []any) bool {
 	return false
 }
 
-// follow notes that the server reports no open transaction: a text may have ended that of Begin.
+// follow notes that the server reports no open transaction: a statement may have ended the transaction of Begin.
 func (s *session) follow() {
 	if c := s.link.conn.PgConn(); c.TxStatus() == 'I' && !c.IsBusy() {
 		s.state.Idle()

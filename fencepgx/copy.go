@@ -15,7 +15,7 @@ import (
 // A COPY is planned as the INSERT of one of its rows. If the guard only adds a column and its value, the COPY gets the
 // same column, and the value in each row. Any other guard, such as the ledger's, has no place in a COPY.
 
-// CopyFrom copies rows into a table. Of a registered table with a fence column, and no other guard for new rows, each
+// CopyFrom copies rows into a table. If a registered table has a fence column, and no other guard for new rows, each
 // row gets the token, and observers get the events of an INSERT. For another registered table the error is
 // [sqlfence.ErrUnguardable]; use INSERT INTO ... SELECT ... FROM unnest($1::bigint[], $2::text[]), with an array for
 // each column. In Observe mode rows are copied as they are.

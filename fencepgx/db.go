@@ -19,8 +19,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
-// A DB is a pool with the fence around it. It is safe for concurrent use. Its methods work as those of pgxpool.Pool,
-// with the guard.
+// A DB is a pool with the fence around it. It is safe for concurrent use. The methods work as in pgxpool, with the
+// guard.
 type DB struct {
 	pool     *pgxpool.Pool
 	settings *core.Settings
@@ -37,8 +37,8 @@ var opened atomic.Int64
 // a version of pgx with unknown prepared statements are [sqlfence.ErrInvalid]; the error lists all faults of the
 // options.
 //
-// The pool's hooks get connections without the fence. Statements that they prepare by name are guarded when a DB
-// executes them.
+// The pool's hooks get connections without the fence. If a hook prepares a statement by name, the statement is guarded
+// when a DB executes it.
 func New(pool *pgxpool.Pool, opts ...sqlfence.Option) (*DB, error) {
 	if pool == nil {
 		return nil, fmt.Errorf("%w: nil pool", sqlfence.ErrInvalid)
@@ -55,7 +55,7 @@ func New(pool *pgxpool.Pool, opts ...sqlfence.Option) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	over.SetMaxIdleConns(0) // they are the pool's, as is the limit, which a listener has to know
+	over.SetMaxIdleConns(0) // the pool keeps idle connections and has the limit, which a listener must know
 	over.SetMaxOpenConns(int(pool.Config().MaxConns))
 	key := fmt.Sprintf("sqlfence %d", opened.Add(1))
 	return &DB{pool: pool, settings: settings, key: key, sql: over}, nil
@@ -114,8 +114,8 @@ func (db *DB) AcquireFunc(ctx context.Context, f func(*Conn) error) error {
 // mostConns is how many lost connections are tried for a statement, as with database/sql.
 const mostConns = 3
 
-// on calls do with a connection of the pool, and with another one if the connection was lost before anything was sent.
-// With keep, a successful do keeps the connection.
+// on calls do with a connection of the pool, and with another connection if the first was lost before anything was
+// sent. With keep, a successful do keeps the connection.
 func on[T any](ctx context.Context, db *DB, keep bool, do func(*Conn) (T, error)) (T, error) {
 	for turn := 1; ; turn++ {
 		c, err := db.Acquire(ctx)

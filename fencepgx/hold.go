@@ -95,7 +95,7 @@ func attempt(
 		return core.Retryable(err, notRetried), err
 	}
 	defer func() {
-		// After a commit it does nothing. It runs also when fn panics, and after ctx has ended.
+		// Rollback does nothing after a commit. It also runs if fn panics, and after ctx has ended.
 		_ = begun.Rollback(context.WithoutCancel(ctx))
 	}()
 	if err := fn(ctx, begun); err != nil {

@@ -19,7 +19,7 @@ import (
 
 var _ core.Link = (*link)(nil)
 
-// A link is pgx's connection for the core.
+// A link adapts pgx's connection for the core.
 type link struct {
 	basedriver.Liveness
 	conn     *pgx.Conn
@@ -37,7 +37,7 @@ func (l *link) Exec(ctx context.Context, query string) error {
 	return err
 }
 
-// Query returns the rows as texts, and NULL as the empty one.
+// Query returns the rows as texts, and NULL as an empty text.
 func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
 	results, err := l.conn.PgConn().Exec(ctx, query).ReadAll()
 	if err != nil {
@@ -56,7 +56,7 @@ func (l *link) Query(ctx context.Context, query string) ([][]string, error) {
 	return all, nil
 }
 
-// Rewrite runs the rewriter once, because pgx might get another statement of the same arguments.
+// Rewrite runs the rewriter once, because a second run might return a different statement.
 func (l *link) Rewrite(
 	ctx context.Context, o basedriver.Options, query string, args []driver.NamedValue,
 ) (to basedriver.Rewritten, refused string, err error) {
@@ -105,7 +105,7 @@ func (l *link) Close() error {
 	return l.conn.Close(ctx)
 }
 
-// Alive: what arrives on a busy connection is an answer.
+// Alive: data that arrives on a busy connection is a response.
 func (l *link) Alive(ctx context.Context) bool {
 	return l.conn.PgConn().IsBusy() || l.Liveness.Alive(ctx)
 }
@@ -131,9 +131,8 @@ func plain(args []driver.NamedValue) []any {
 	return all
 }
 
-// pgx executes a text that is the name of a prepared statement as that statement. So a name is planned as its
-// statement, and no other text may reach pgx as a name. The connection has the names, because the pool's hooks prepare
-// statements as well.
+// pgx executes the name of a prepared statement as that statement. So a name is planned as its statement, and no other
+// SQL may reach pgx as a name. The names come from the connection, because the pool's hooks also prepare statements.
 
 // byName is the Stmt of a request by a name.
 type byName struct{ name, text string }
@@ -158,7 +157,7 @@ func (l *link) text(r core.Request) (string, error) {
 	return r.Query, l.isNoName(r.Query)
 }
 
-// isNoName refuses a text that is the name of another statement.
+// isNoName refuses SQL that is the name of a different prepared statement.
 func (l *link) isNoName(text string) error {
 	if behind, ok := l.prepared.Text(text); ok && behind != text {
 		return &sqlfence.UnguardableError{Offset: -1,

@@ -8,12 +8,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// rows are those of a query. The guard may refuse a row after the query has returned.
+// rows are the rows of a query. The guard may refuse a row after the query has returned.
 type rows struct {
 	pgx.Rows
 	ahead   bool                                         // the first row has been read
-	answer  func(tag pgconn.CommandTag, err error) error // makes the error of their end; may be nil
-	release func()                                       // gives the connection back; may be nil
+	answer  func(tag pgconn.CommandTag, err error) error // returns the error at the end of the rows; may be nil
+	release func()                                       // releases the connection; may be nil
 	raw     func()                                       // notes that the connection is handed out
 	ended   bool
 	err     error
@@ -71,7 +71,7 @@ func (r *rows) Conn() *pgx.Conn {
 	return c
 }
 
-// end reads how the rows have ended, and gives the connection back.
+// end reads the error at the end of the rows, and releases the connection.
 func (r *rows) end() {
 	if r.ended {
 		return
@@ -101,7 +101,7 @@ func (failedRows) RawValues() [][]byte                          { return nil }
 func (failedRows) Conn() *pgx.Conn                              { return nil }
 func (failedRows) TypeMap() *pgtype.Map                         { return nil }
 
-// A row is the first of its rows.
+// A row is the first row of a query.
 type row struct{ rows pgx.Rows }
 
 func (r row) Scan(dest ...any) error {

@@ -42,7 +42,7 @@ func (c *Conn) begin(ctx context.Context, opts pgx.TxOptions, release func()) (p
 // and follows what these texts may change.
 func (s *session) checkOptions(ctx context.Context, opts pgx.TxOptions) error {
 	for _, text := range []string{beginText(opts), cmp.Or(opts.CommitQuery, "commit"), "rollback"} {
-		// What an EXECUTE runs may be prepared anew before the transaction is committed.
+		// The statement of an EXECUTE may be prepared again before the transaction is committed.
 		if plan := s.state.Rewriter().Plan(text); plan.Verdict != guard.Pass || s.state.MayExecute(text) {
 			return &sqlfence.UnguardableError{Offset: -1,
 				Reason: "the transaction's options hold a statement that writes to a " +
@@ -81,7 +81,7 @@ type tx struct {
 	saved     *int   // how many savepoints the transaction has had
 	parent    *tx    // of a savepoint
 	savepoint string // its name
-	release   func() // gives the connection back; nil for keeping it
+	release   func() // releases the connection; nil to keep it
 	closed    bool
 }
 
@@ -115,7 +115,7 @@ func (t *tx) follow(verb lang.TxVerb) {
 	t.conn.session.state.FollowSavepoint(lang.TxControl{Verb: verb, Name: t.savepoint})
 }
 
-// An ending is a transaction as the core ends it.
+// An ending adapts a transaction for the core's Commit and Rollback.
 type ending struct {
 	ctx   context.Context
 	inner pgx.Tx
@@ -180,7 +180,7 @@ func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	if t.over() {
 		return pgx.FailedBatchResults(b, pgx.ErrTxClosed)
 	}
-	if pgx.FailedBatchResults(b, nil).Tx() != nil { // its COMMIT would be this one's
+	if pgx.FailedBatchResults(b, nil).Tx() != nil { // the batch's COMMIT would commit t
 		return pgx.FailedBatchResults(b, errors.New("Batch.BeginTx cannot be used within a transaction")) // as pgx says it
 	}
 	return t.conn.SendBatch(ctx, b)

@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// Text returns the text that a database makes of an integer, a string or a UUID,
-// and the plain value behind it. Of a fmt.Stringer pgx may send the text or the plain
-// value, depending on the column, so the two have to be the same; and so it is with what has a method of
-// pgx's such as Int64Value. bytesAreText is whether bytes are stored in a column of text as the text that they spell.
+// Text returns the text that a database stores for an integer, a string or a UUID, and the plain value. For a
+// fmt.Stringer pgx sends the text or the plain value, depending on the column, so the two must be equal; the same
+// applies to types with a method of pgx such as Int64Value. bytesAreText is whether a text column stores bytes as the
+// text that they spell.
 func Text(v any, bytesAreText bool) (text string, read any, ok bool) {
 	text, read, ok = plainText(v, bytesAreText)
 	if s, prints := v.(fmt.Stringer); ok && prints && s.String() != text {
@@ -23,7 +23,7 @@ func Text(v any, bytesAreText bool) (text string, read any, ok bool) {
 	return text, read, ok
 }
 
-// agrees reports whether all methods of v that pgx may ask for a value give this text.
+// agrees reports whether all methods of v from which pgx may get a value return this text.
 func agrees(v any, text string) bool {
 	switch v.(type) {
 	case string, []byte, [16]byte, int64, int, int32, int16, int8, uint64, uint, uint32, uint16, uint8:
@@ -48,7 +48,7 @@ func agrees(v any, text string) bool {
 	return true
 }
 
-// givesValue reports whether a method is such as func() (pgtype.Int8, error), or BytesValue.
+// givesValue reports whether a method is like func() (pgtype.Int8, error), or is BytesValue.
 func givesValue(m reflect.Method) bool {
 	t := m.Type // its receiver first
 	return t.NumIn() == 1 && t.NumOut() == 2 && t.Out(1) == errorType && (ofPgx(t.Out(0)) || m.Name == "BytesValue")
@@ -91,8 +91,7 @@ func isNil(v any) bool {
 	return r.Kind() == reflect.Pointer && r.IsNil()
 }
 
-// MayChange reports whether an argument may have another value when the driver asks for it again: a
-// Valuer, or what a pointer points to.
+// MayChange reports whether the driver may later get another value from an argument: from a Valuer or a pointer.
 func MayChange(v any) bool {
 	_, ok := v.(driver.Valuer)
 	return ok || reflect.TypeOf(v).Kind() == reflect.Pointer

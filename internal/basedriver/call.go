@@ -9,8 +9,7 @@ import (
 	"io"
 )
 
-// How database/sql calls a connection that may lack the newer interfaces, and reads
-// its errors.
+// The functions call a connection that may lack newer interfaces as database/sql does, and read its errors.
 
 // IsSkip reports whether a driver wants the statement prepared first. Like database/sql
 // it doesn't unwrap err.
@@ -19,11 +18,11 @@ import (
 // the same uncomparable type, and the sentinel holds a pointer.
 func IsSkip(err error) bool { return err == driver.ErrSkip }
 
-// IsEnd reports whether rows have come to their end. As for IsSkip, drivers return
-// the sentinel bare, and the comparison can't panic.
+// IsEnd reports whether err is the end of rows. As for IsSkip, drivers return the sentinel bare, and the comparison
+// can't panic.
 func IsEnd(err error) bool { return err == io.EOF }
 
-// CanExec reports whether a connection executes a text.
+// CanExec reports whether a connection executes SQL without preparing it.
 func CanExec(c driver.Conn) bool {
 	switch c.(type) {
 	case driver.ExecerContext, driver.Execer:
@@ -47,7 +46,7 @@ func Exec(ctx context.Context, c driver.Conn, query string, args []driver.NamedV
 	return nil, driver.ErrSkip
 }
 
-// CanQuery reports whether a connection queries by a text.
+// CanQuery reports whether a connection executes a query without preparing it.
 func CanQuery(c driver.Conn) bool {
 	switch c.(type) {
 	case driver.QueryerContext, driver.Queryer:
@@ -113,7 +112,7 @@ func Begin(ctx context.Context, c driver.Conn, opts driver.TxOptions) (driver.Tx
 	if c, ok := c.(driver.ConnBeginTx); ok {
 		tx, err := c.BeginTx(ctx, opts)
 		if err != nil {
-			return nil, err // modernc.org/sqlite returns a nil *tx with it, which isn't a nil driver.Tx
+			return nil, err // modernc.org/sqlite returns a nil *tx with err, which isn't a nil driver.Tx
 		}
 		return tx, nil
 	}
@@ -151,8 +150,7 @@ func Named(values []driver.Value) []driver.NamedValue {
 	return args
 }
 
-// Closing closes a resource that err has made useless, and returns err, or else the error
-// of closing.
+// Closing closes a resource, and returns err, or the error of close if err is nil.
 func Closing(close func() error, err error) error {
 	if closeErr := close(); err == nil {
 		return closeErr
@@ -160,8 +158,8 @@ func Closing(close func() error, err error) error {
 	return err
 }
 
-// Answers are what an application gets for the errors of rows.
+// Answers converts the errors of rows for the application.
 type Answers interface {
-	// Answered returns the error that the application gets for that of a row.
+	// Answered returns the application's error for the error of a row.
 	Answered(err error) error
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ConstraintName returns the name that an error of PostgreSQL's has in a field, apart from the
-// texts that a user may have written: of the constraint that was violated; empty for none.
+// ConstraintName returns the name of the violated constraint from a field of a PostgreSQL error, because the error's
+// text may contain a user's input; empty for none.
 func ConstraintName(err error) string {
 	v, ok := fields(err)
 	if !ok {
@@ -20,8 +20,8 @@ func ConstraintName(err error) string {
 	return ""
 }
 
-// MySQLCode returns the number and the SQLSTATE of an error of github.com/go-sql-driver/mysql's; ok is
-// false for another error.
+// MySQLCode returns the number and the SQLSTATE of an error of github.com/go-sql-driver/mysql; ok is false for other
+// errors.
 func MySQLCode(err error) (number uint16, state string, ok bool) {
 	v, ok := fields(err)
 	if !ok {
@@ -39,12 +39,12 @@ func MySQLCode(err error) (number uint16, state string, ok bool) {
 	return uint16(field.Uint()), state, true
 }
 
-// SQLiteCode returns the result code of an error of SQLite's, the extended one if the driver has it: ncruces/go-sqlite3
-// has a method that returns a type of its own, mattn/go-sqlite3 a field. ok is false for another error.
-// That of modernc.org/sqlite's is in the method Code, for which no reflection is needed.
+// SQLiteCode returns the result code of a SQLite error, if possible the extended code. ncruces/go-sqlite3 has a method
+// with a result of its own type, mattn/go-sqlite3 a field. ok is false for other errors. modernc.org/sqlite has a
+// method Code, which needs no reflection.
 func SQLiteCode(err error) (code int, ok bool) {
 	if v := reflect.ValueOf(err); packageOf(v.Type()) == "github.com/ncruces/go-sqlite3" && v.CanUint() {
-		return int(v.Uint()), true // the code is an error by itself
+		return int(v.Uint()), true // the code itself is the error
 	}
 	m := reflect.ValueOf(err).MethodByName("ExtendedCode")
 	if isGetter(m) && m.Type().Out(0).Kind() == reflect.Uint16 {
@@ -67,7 +67,7 @@ func SQLiteCode(err error) (code int, ok bool) {
 	return int(extended.Int()), true
 }
 
-// fields returns the struct that an error is, or points to.
+// fields returns the struct of an error that is a struct or a pointer to one.
 func fields(err error) (reflect.Value, bool) {
 	v := reflect.Indirect(reflect.ValueOf(err))
 	return v, v.Kind() == reflect.Struct

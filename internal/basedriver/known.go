@@ -13,7 +13,7 @@ func Find(v any) (Driver, bool) {
 	return find(reflect.ValueOf(v), wrapped)
 }
 
-// Known returns the facts about the driver that a connection is of. A wrapper's is of none.
+// Known returns the facts about a connection's driver. A wrapper's connection has no known driver.
 func Known(base driver.Conn) (Driver, bool) {
 	d, ok := drivers[packageOf(reflect.TypeOf(base))]
 	return d, ok
@@ -29,19 +29,18 @@ const (
 	MySQL
 )
 
-// A Driver has the facts about a known driver. The zero value is for one that isn't.
+// A Driver has the facts about a known driver. The zero value is for unknown drivers.
 type Driver struct {
 	Server Server
 
-	// Unfit is why nothing can be guarded over the driver; empty for one over which it can.
+	// Unfit is the reason why the driver prevents guards; empty if guards work.
 	Unfit string
 
-	// RowsUnfit is why no guarded statement may return rows over the driver; empty where it may.
+	// RowsUnfit is the reason why guarded statements must not return rows with the driver; empty if they may.
 	RowsUnfit string
 
-	// CachesQueries: a query without arguments goes through a cache of prepared
-	// statements. A token written into its text would be prepared anew each
-	// time, at a round trip more; so it is passed as an argument.
+	// CachesQueries: the driver caches prepared statements of queries without arguments. A token in the SQL would need a
+	// new prepared statement each time, at another round trip; so tokens are passed as arguments.
 	CachesQueries bool
 
 	// NoOptions: arguments are never options of the execution (see [Options]).
@@ -50,31 +49,29 @@ type Driver struct {
 	// SkipsArgCheck: NumInput is -1 although placeholders are numbered.
 	SkipsArgCheck bool
 
-	// MutesEnd: an Exec may report success although it stopped when its context ended, with
-	// none of the text executed or a part of it.
+	// MutesEnd: an Exec may report success although its context ended before all of the SQL was executed.
 	MutesEnd bool
 
 	// BadConnUnsent: driver.ErrBadConn means that the server can't have executed the statement,
 	// as database/sql assumes.
 	BadConnUnsent bool
 
-	// Remote: the driver reaches its database over a connection that can be lost, though others of the same
-	// kind of database have a file.
+	// Remote: the driver uses a network connection that can be lost, although other drivers of the same database use a
+	// file.
 	Remote bool
 
 	// Statements is how many guarded statements a connection keeps prepared by default.
 	Statements int
 
-	// KeepsRows: statements that return rows can be kept, too. By Exec the driver runs them
-	// to their end, and for a query it names the columns that the rows have at that time.
+	// KeepsRows: statements that return rows can be cached. In Exec the driver runs such a statement to the end of its
+	// rows, and for a query it returns the current names of the columns.
 	KeepsRows bool
 
-	// reach returns the network connection of one of the driver's connections, and
-	// what tells whether the driver has closed it; nil for what can't be reached.
+	// reach returns the network connection of a driver's connection, and a closer; nil for values that can't be reached.
 	reach func(driver.Conn) (net.Conn, closer)
 }
 
-// drivers are those that are known, by the import path of their package.
+// drivers are the known drivers, by the import path of their package.
 var drivers = map[string]Driver{
 	"github.com/lib/pq":              {Server: PostgreSQL, NoOptions: true, reach: reachPq},
 	"github.com/jackc/pgx/v5/stdlib": {Server: PostgreSQL, CachesQueries: true, reach: reachPgx},
@@ -83,8 +80,7 @@ var drivers = map[string]Driver{
 		KeepsRows: true},
 	"github.com/go-sql-driver/mysql": {Server: MySQL, NoOptions: true, BadConnUnsent: true}, // since its version 1.4
 
-	// A fork of modernc's driver. To prepare a statement it copies the text, so that there is
-	// nothing to keep.
+	// A fork of modernc's driver. Its Prepare only copies the SQL, so a cache saves nothing.
 	"github.com/glebarez/go-sqlite": {Server: SQLite, NoOptions: true, SkipsArgCheck: true, MutesEnd: true},
 
 	dqlite + "/v3/driver": {Server: SQLite, NoOptions: true, Remote: true, reach: reachDqlite,
@@ -105,10 +101,10 @@ const dqlite = "github.com/canonical/go-dqlite"
 
 const oldDqlite = "its nodes may acknowledge an INSERT … RETURNING that they haven't replicated; use version 3"
 
-// mocks are drivers without a database, which expect each statement: there is no server to be asked.
+// mocks are drivers without a database, which expect each statement, so that no other query may be sent.
 var mocks = []string{"github.com/DATA-DOG/go-sqlmock", "github.com/zhashkevych/go-sqlxmock"}
 
-// IsMock reports whether a driver or connector is of such a driver.
+// IsMock reports whether base is a driver or connector of mocks.
 func IsMock(base any) bool {
 	return base != nil && slices.Contains(mocks, packageOf(reflect.TypeOf(base)))
 }
@@ -118,7 +114,7 @@ var (
 	connectorType = reflect.TypeFor[driver.Connector]()
 )
 
-// find reads types only, so that fields a wrapper keeps to itself will do.
+// find reads types only, so that unexported fields of a wrapper suffice.
 func find(v reflect.Value, depth int) (Driver, bool) {
 	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
 		v = v.Elem()
@@ -143,8 +139,7 @@ func find(v reflect.Value, depth int) (Driver, bool) {
 	return Driver{}, false
 }
 
-// packageOf returns the import path of a type's package, or of the type's that it
-// points to.
+// packageOf returns the import path of a type's package, or for a pointer that of its element's package.
 func packageOf(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -156,7 +151,7 @@ func packageOf(t reflect.Type) string {
 	return path
 }
 
-// unwrap returns the connection that a wrapper has beneath it, such as otelsql's; nil if base is none.
+// unwrap returns the connection inside a wrapper, such as otelsql's; nil if base is no wrapper.
 func unwrap(base driver.Conn) driver.Conn {
 	wrapper, ok := base.(interface{ Raw() driver.Conn })
 	if !ok {
@@ -165,5 +160,5 @@ func unwrap(base driver.Conn) driver.Conn {
 	return wrapper.Raw()
 }
 
-// wrapped is how many wrappers are looked behind.
+// wrapped is the greatest number of nested wrappers.
 const wrapped = 8

@@ -6,18 +6,17 @@ import (
 	"time"
 )
 
-// A Liveness is what can be found out about a connection without sending a statement
-// on it. The zero value is for a database without a network, and knows nothing.
+// A Liveness checks whether a connection is alive without sending a statement. The zero value is for a database
+// without a network, and finds every connection alive.
 type Liveness struct {
 	validator driver.Validator // nil if the driver has none
 	pinger    driver.Pinger    // nil if the driver has none
 	state     closer           // pgx's connection, else nil
-	socket    *socket          // nil if it can't be reached
-	used      time.Time        // when it was last known to be alive; only without a socket
+	socket    *socket          // nil if the socket can't be reached
+	used      time.Time        // when the connection was last known to be alive; only without a socket
 }
 
-// NewLiveness returns the liveness of a connection over a network, also of one behind a
-// wrapper such as otelsql's.
+// NewLiveness returns the liveness of a network connection, which may be inside a wrapper such as otelsql's.
 func NewLiveness(base driver.Conn) Liveness {
 	l := Liveness{used: time.Now()}
 	l.validator, _ = base.(driver.Validator)
@@ -26,11 +25,10 @@ func NewLiveness(base driver.Conn) Liveness {
 	return l
 }
 
-// idleLimit is how long a connection may be idle before a Ping asks it, if its socket can't be
-// reached. pgx takes the same.
+// idleLimit is the idle time after which a connection without a reachable socket is pinged. pgx has the same limit.
 const idleLimit = time.Second
 
-// Open reports whether the driver is known to have a connection still.
+// Open reports whether the driver's connection is known to be open.
 func (l *Liveness) Open() bool { return l.state != nil && !l.state.IsClosed() }
 
 // Closed reports whether the driver is known to have closed the connection.
@@ -40,9 +38,8 @@ func (l *Liveness) Closed() bool { return l.state != nil && l.state.IsClosed() }
 // broken.
 func (l *Liveness) Invalid() bool { return l.validator != nil && !l.validator.IsValid() }
 
-// Alive reports whether the connection can be used, as far as is known. It costs no
-// round trip on a valid connection on which nothing has come in; what has, unasked, may be
-// the server's last words, and a Ping shows whether it is.
+// Alive reports whether the connection can be used, as far as is known. A valid connection without pending data costs
+// no round trip. Unrequested data may announce that the server has closed the connection, which a Ping finds out.
 func (l *Liveness) Alive(ctx context.Context) bool {
 	switch pending, err := l.pending(); {
 	case l.Closed() || err != nil:
@@ -55,8 +52,8 @@ func (l *Liveness) Alive(ctx context.Context) bool {
 	return l.pinger == nil || l.pinger.Ping(ctx) == nil
 }
 
-// pending reports whether something has come in on the socket, or might have, as far as
-// is known; an error says that the other side has closed it.
+// pending reports whether the socket has, or may have, unread data; an error means that the server has closed the
+// connection.
 func (l *Liveness) pending() (bool, error) {
 	if l.socket != nil {
 		return l.socket.peek()
@@ -64,7 +61,7 @@ func (l *Liveness) pending() (bool, error) {
 	return l.pinger != nil && time.Since(l.used) > idleLimit, nil
 }
 
-// Touch notes that the connection has served.
+// Touch notes that the connection was just used.
 func (l *Liveness) Touch() {
 	if l.socket == nil && l.pinger != nil {
 		l.used = time.Now()

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// closer tells whether the driver has closed its connection.
+// closer reports whether the driver has closed its connection.
 type closer interface{ IsClosed() bool }
 
-// network returns the socket of a known driver's connection, which base is or wraps by a
-// method Raw, as otelsql's does; nil for what can't be reached.
+// network returns the socket and the closer of a known driver's connection, which base is or wraps (with a method Raw,
+// as otelsql does); nil for values that can't be reached.
 func network(base driver.Conn) (*socket, closer) {
 	for range wrapped {
 		if d, ok := Known(base); ok {
@@ -50,8 +50,8 @@ func isGetter(method reflect.Value) bool {
 	return method.IsValid() && method.Type().NumIn() == 0 && method.Type().NumOut() == 1
 }
 
-// reachPq returns the network connection of lib/pq's conn. It has no method for that,
-// only a field; in a version without this field there is none.
+// reachPq returns the network connection of lib/pq's conn from its field, because there is no method; nil in a version
+// without this field.
 func reachPq(base driver.Conn) (net.Conn, closer) {
 	v := reflect.ValueOf(base)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -72,7 +72,7 @@ func reachDqlite(base driver.Conn) (net.Conn, closer) {
 	return held(v), nil
 }
 
-// held returns the network connection that an interface in a field has, which isn't exported.
+// held returns the network connection in an unexported field that is an interface.
 func held(field reflect.Value) net.Conn {
 	if !field.IsValid() || field.Kind() != reflect.Interface || field.Elem().Kind() != reflect.Pointer {
 		return nil
@@ -82,8 +82,7 @@ func held(field reflect.Value) net.Conn {
 	return socket
 }
 
-// socketOf returns the socket of a network connection, also of one with TLS; nil if
-// it can't be reached.
+// socketOf returns the socket of a network connection, with or without TLS; nil if the socket can't be reached.
 func socketOf(conn net.Conn) *socket {
 	if wrapper, ok := conn.(interface{ NetConn() net.Conn }); ok { // as *tls.Conn
 		conn = wrapper.NetConn()

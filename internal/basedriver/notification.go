@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// Notifications returns what waits for the next notification that a connection of pgx's gets, and
-// returns its channel and payload; nil for a driver that can't wait for one.
+// Notifications returns a function that waits for the next notification of a pgx connection, and returns its channel
+// and payload; nil for drivers that can't wait for notifications.
 func Notifications(base driver.Conn) func(context.Context) (channel, payload string, err error) {
 	for range wrapped {
 		if m := reflect.ValueOf(base).MethodByName("Conn"); isGetter(m) && ofPgx(m.Type().Out(0)) {

@@ -12,23 +12,21 @@ import (
 	"time"
 )
 
-// pgx takes options of an execution in front of its arguments, and among them a
-// QueryRewriter, which makes another text and other arguments of those it is
-// given. What is planned has to be what the server will read, so a rewriter is run
-// before the statement is planned, in the way of pgx's Conn.Exec and Conn.Query.
+// pgx takes options of an execution before the arguments. An option may be a QueryRewriter, which changes the SQL and
+// the arguments. The plan must match the SQL that the server reads, so the rewriter runs before the statement is
+// planned, as in pgx's Conn.Exec and Conn.Query.
 
 // Options are the leading arguments that pgx takes for options.
 type Options struct {
 	Count int // how many arguments are options
 
-	rewriter reflect.Value // the method RewriteQuery of one of them
+	rewriter reflect.Value // the method RewriteQuery of the option at place
 	place    int           // which
-	pure     bool          // it is pgx's own: it needs no connection, and comes to the same result each time
+	pure     bool          // the rewriter is pgx's: it needs no connection, and always returns the same result
 }
 
-// FindOptions recognises the options that pgx takes before the arguments: an
-// execution mode, a QueryRewriter and, for a query, result formats. refused is why
-// it isn't sure what pgx will make of them; empty if it is.
+// FindOptions recognises the options that pgx takes before the arguments: an execution mode, a QueryRewriter and, for
+// a query, result formats. refused is the reason if pgx's interpretation of args isn't certain; else empty.
 func FindOptions(args []driver.NamedValue, rows bool) (o Options, refused string) {
 	for i, arg := range args {
 		switch what, t := optionOf(arg.Value); {
@@ -58,18 +56,18 @@ func (o *Options) Rewriter(args []driver.NamedValue) any {
 	return args[o.place].Value
 }
 
-// A Rewritten statement is the one that a QueryRewriter has made.
+// A Rewritten is the statement that a QueryRewriter returns.
 type Rewritten struct {
 	Query   string
 	Args    []driver.NamedValue
 	Options int // how many of the arguments are options
 
-	// Pure: pgx's own rewriter has made it, and makes the same of what it was given each time.
+	// Pure: the rewriter is pgx's, and always returns the same result.
 	Pure bool
 }
 
-// Rewrite runs the rewriter among the options on the connection base, with the statement that
-// the application gave. refused is why the statement can't be guarded; err is the rewriter's own.
+// Rewrite runs the rewriter among the options on the connection base, with the application's statement. refused is the
+// reason if the statement can't be guarded; err is the rewriter's error.
 func (o *Options) Rewrite(
 	ctx context.Context, base driver.Conn, query string, args []driver.NamedValue,
 ) (to Rewritten, refused string, err error) {
@@ -110,7 +108,7 @@ func (o *Options) Rewrite(
 	return to, refused, nil
 }
 
-// An option is what pgx takes an argument for.
+// An option is pgx's interpretation of a leading argument.
 type option uint8
 
 const (
@@ -120,7 +118,7 @@ const (
 	rewriterOption
 )
 
-// optionOf returns what pgx takes a leading argument for, and its type.
+// optionOf returns pgx's interpretation of a leading argument, and the argument's type.
 func optionOf(v any) (option, reflect.Type) {
 	switch v.(type) {
 	case nil, int64, float64, bool, []byte, string, time.Time, int, int32:
@@ -172,8 +170,8 @@ func connOf(base driver.Conn, connType reflect.Type) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-// Unprepared returns the argument that has pgx, beneath database/sql, send a query without a prepared statement, which
-// the session could have dropped; none for another driver.
+// Unprepared returns the argument with which pgx, under database/sql, sends a query without a prepared statement,
+// which the session could have dropped; none for other drivers.
 func (l *Liveness) Unprepared() []driver.NamedValue {
 	if l.state == nil {
 		return nil
@@ -195,8 +193,9 @@ func (l *Liveness) Unprepared() []driver.NamedValue {
 	return nil
 }
 
-// BatchCommit returns the text that commits the transaction which a *pgx.Batch begins, and the empty one where it
-// begins none. pgx keeps it in a field, and sends it as it is. ok is false if this version of pgx keeps it elsewhere.
+// BatchCommit returns the COMMIT statement of the transaction that a *pgx.Batch begins; empty if the batch begins
+// none. pgx keeps the statement in a field, and sends it unchanged. ok is false if this version of pgx has no such
+// field.
 func BatchCommit(batch any) (text string, ok bool) {
 	options := reflect.ValueOf(batch).Elem().FieldByName("txOptions")
 	if !options.IsValid() || options.Kind() != reflect.Pointer {
@@ -212,8 +211,8 @@ func BatchCommit(batch any) (text string, ok bool) {
 	return cmp.Or(commit.String(), "commit"), true
 }
 
-// IsBeforeBatch reports whether err is that of a step before pgx executed the first statement of a batch: it prepares
-// the statements, and encodes their arguments. After an error there it may close the connection.
+// IsBeforeBatch reports whether err occurred before pgx executed the first statement of a batch: pgx first prepares
+// the statements, and encodes their arguments. After such an error pgx may close the connection.
 func IsBeforeBatch(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if t := reflect.TypeOf(err); ofPgx(t) && strings.HasSuffix(t.Name(), "PreprocessingBatch") {

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Prepared are the statements that were prepared by name on a *pgx.Conn. pgx runs a text that is such a name as that
-// statement, whichever text it is, and has no method that tells them. The zero value has none. Like the connection,
-// only one goroutine at a time uses it.
+// Prepared holds the statements prepared by name on a *pgx.Conn. pgx executes any string that equals a name as the
+// named statement, and has no method that lists the names. The zero value has none. Like the connection, Prepared is
+// used by one goroutine at a time.
 type Prepared struct {
 	statements reflect.Value
-	name       *string       // that is looked up: kept, so that a look allocates nothing
-	key        reflect.Value // what name points to
+	name       *string       // the name to look up: kept, so that a lookup allocates nothing
+	key        reflect.Value // the value that name points to
 }
 
-// PreparedOn returns those of a *pgx.Conn; ok is false if this version of pgx keeps them elsewhere.
+// PreparedOn returns the prepared statements of a *pgx.Conn; ok is false if this version of pgx has no such field.
 func PreparedOn(conn any) (p Prepared, ok bool) {
 	v := reflect.ValueOf(conn)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -38,13 +38,13 @@ func PreparedOn(conn any) (p Prepared, ok bool) {
 	return Prepared{field, name, reflect.ValueOf(name).Elem()}, true
 }
 
-// Prepared returns those that were prepared on pgx's connection beneath database/sql; none of another driver's.
+// Prepared returns the prepared statements of pgx's connection under database/sql; none for other drivers.
 func (l *Liveness) Prepared() Prepared {
 	p, _ := PreparedOn(l.state)
 	return p
 }
 
-// None reports whether there is none.
+// None reports whether no statement is prepared by name.
 func (p Prepared) None() bool { return !p.statements.IsValid() || p.statements.Len() == 0 }
 
 // Text returns the text of the statement that pgx runs for a name, if there is one.
@@ -61,14 +61,14 @@ func (p Prepared) Text(name string) (text string, ok bool) {
 	return "", false
 }
 
-// A Ping asks the server whether a connection is alive.
+// A Ping checks with the server whether a connection is alive.
 type Ping func(ctx context.Context) error
 
 // Ping implements driver.Pinger.
 func (p Ping) Ping(ctx context.Context) error { return p(ctx) }
 
-// LivenessOf returns the liveness of a connection apart from database/sql, with its socket, what tells whether it is
-// closed, and what asks the server.
+// LivenessOf returns the liveness of a connection without database/sql. state reports whether the connection is
+// closed, and ping checks with the server.
 func LivenessOf(conn net.Conn, state interface{ IsClosed() bool }, ping Ping) Liveness {
 	return Liveness{pinger: driver.Pinger(ping), state: state, socket: socketOf(conn), used: time.Now()}
 }

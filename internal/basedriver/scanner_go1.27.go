@@ -18,7 +18,7 @@ var (
 	_ driver.RowsColumnTypePrecisionScale   = scannerRows{}
 )
 
-// WithScanner returns rows that wrap those of base, with base's RowsColumnScanner if it has one.
+// WithScanner adds the RowsColumnScanner of base, if base has one, to rows, which wraps base.
 func WithScanner(rows, base driver.Rows, a Answers) driver.Rows {
 	if scanner, ok := base.(driver.RowsColumnScanner); ok {
 		return scannerRows{rows, scanner, a}
@@ -26,9 +26,8 @@ func WithScanner(rows, base driver.Rows, a Answers) driver.Rows {
 	return rows
 }
 
-// scannerRows are rows that scan their columns themselves. Other
-// optional interfaces are those of Rows; where Rows lack one, the method returns what
-// database/sql assumes without it.
+// scannerRows are rows with a RowsColumnScanner. Other optional methods call Rows; if Rows lacks a method, the result
+// is database/sql's default.
 type scannerRows struct {
 	driver.Rows
 	scanner driver.RowsColumnScanner

@@ -4,7 +4,7 @@ package basedriver
 
 import "syscall"
 
-// A socket can't be looked at here.
+// A socket can't be peeked on this system.
 type socket struct{}
 
 func newSocket(syscall.RawConn) *socket { return nil }

@@ -8,11 +8,10 @@ import (
 	"syscall"
 )
 
-// A socket is one that can be looked at without reading from it. It is used by one
-// goroutine at a time.
+// A socket can be peeked without consuming data. Only one goroutine at a time uses a socket.
 type socket struct {
 	conn syscall.RawConn
-	recv func(fd uintptr) // fills in the rest; made once, so that a look allocates nothing
+	recv func(fd uintptr) // sets the fields below; made once, so that peek allocates nothing
 
 	next [1]byte
 	n    int
@@ -32,9 +31,8 @@ func newSocket(conn syscall.RawConn) *socket {
 	return s
 }
 
-// peek looks whether something has come in, and leaves it there. It doesn't wait. An
-// error means that the peer has closed or reset the connection, or that it is closed
-// here.
+// peek reports whether unread data is available, without consuming data or waiting. An error means that either side
+// has closed the connection, or that the peer has reset it.
 func (s *socket) peek() (pending bool, err error) {
 	if err := s.conn.Control(s.recv); err != nil {
 		return false, err

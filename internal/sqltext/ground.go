@@ -88,7 +88,7 @@ const (
 	// LedgerTruncateTrigger is the name of the trigger for TRUNCATE, which calls the function of LedgerTrigger.
 	LedgerTruncateTrigger = "sqlfence_kept_v1"
 
-	// LedgerKept is the SQLSTATE of that function's refusal to decrease or delete a token.
+	// LedgerKept is the SQLSTATE of the triggers' refusal to decrease or delete a token.
 	LedgerKept = "FTL01"
 
 	// LedgerKeptState is the SQLSTATE of the refusals of MySQL's triggers.
