@@ -161,7 +161,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 }
 
 // execution returns an execution of query. pgx executes the name of a prepared statement, which a hook of the pool may
-// have prepared, as that statement. So execution plans the named statement, and sends its SQL if it needs a guard.
+// have prepared, as that statement. So execution plans the named statement, and sends the SQL if a guard is needed.
 func (c *conn) execution(query string, args []driver.NamedValue, rows bool) *core.Execution {
 	plan := c.state.Rewriter().Plan(query)
 	if behind, named := c.link.prepared.Text(query); named && behind != query {

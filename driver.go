@@ -122,7 +122,7 @@ type fencedDriver struct {
 	found sync.Map // of connections without a connector: the *core.Found of each dsn
 }
 
-// Settings implements fenced.Driver, for packages that send their own SQL.
+// Settings implements fenced.Driver, for packages such as tokens that send SQL.
 func (d *fencedDriver) Settings() *core.Settings { return d.settings }
 
 // Open implements driver.Driver.

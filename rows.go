@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// guardedRows are the rows of a guarded query, or of any query in a transaction whose end must be noticed. After the
+// guardedRows are the rows of a guarded query, or of any query in a transaction if its end must be noticed. After the
 // query has returned, the guard may still refuse a row, or the server may end the transaction.
 type guardedRows struct {
 	ctx       context.Context // the query's

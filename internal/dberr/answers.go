@@ -2,37 +2,35 @@ package dberr
 
 import "github.com/sqlfence/sqlfence/internal/fact"
 
-// Answers are how a database and its drivers answer: what an error says of a statement and its transaction,
-// and what is particular to the values that they take and return.
+// Answers has the error classification of a database and its drivers: the state of the statement and the transaction
+// after an error. It also has the peculiarities of values.
 type Answers struct {
-	Remote       fact.Fact // it is reached over a connection that can be lost
-	CommitsAfter fact.Fact // rolling back for a deadlock or the like, it commits each statement behind that by itself
-	Unlocks      fact.Fact // rolling back to a savepoint gives up the locks that were taken after it was set
-	BytesAreText fact.Fact // bytes are stored in a column of text as the text that they spell
-	CountsRows   fact.Fact // drivers count the rows of a statement with RETURNING that is run by Exec
+	Remote       fact.Fact // the database uses a network connection that can be lost
+	CommitsAfter fact.Fact // after an error that rolls back, such as a deadlock, each later statement commits separately
+	Unlocks      fact.Fact // a rollback to a savepoint releases the locks that were taken after the savepoint
+	BytesAreText fact.Fact // a text column stores bytes as the text that they spell
+	CountsRows   fact.Fact // drivers count the rows of a statement with RETURNING in Exec
 	CountsArgs   fact.Fact // a driver without NumInput refuses a wrong number of arguments for numbered placeholders
 
-	// TimeType is the type of a column that holds a lock's time.
+	// TimeType is the type of a column with a lock's time.
 	TimeType string
 
-	// Answered reports whether err is the database's answer to a statement, or to a
-	// COMMIT, that failed and was undone. It isn't if the session ended with it.
+	// Answered reports whether err is the database's response to a statement or COMMIT that failed and was undone. It
+	// returns false if the session ended with err.
 	Answered func(err error) bool
 
-	// KeepsTx reports whether the server may have the transaction open still, in a session that
-	// goes on, after a COMMIT or ROLLBACK that failed with err.
+	// KeepsTx reports whether the transaction may still be open, in a session that continues, after a COMMIT or ROLLBACK
+	// that failed with err.
 	KeepsTx func(err error) bool
 
-	// EndsTx reports whether a statement, which begins with this word, may commit the transaction that it stands in
-	// though it isn't a COMMIT. Then the server commits each later statement on its own.
+	// EndsTx reports whether a statement, which begins with word and isn't COMMIT, may commit its transaction. The server
+	// then commits each later statement separately.
 	EndsTx func(word, query string) bool
 
-	// LeftNothing reports whether a failed statement has changed nothing, and its
-	// transaction is as it was. In doubt it is false.
+	// LeftNothing reports whether a failed statement changed neither data nor its transaction; false in doubt.
 	LeftNothing func(f Failure) bool
 
-	// ChoosesKey reports whether a new row may get another key than this one, which the
-	// database chooses.
+	// ChoosesKey reports whether the database may choose another key for a new row than key.
 	ChoosesKey func(key string) bool
 }
 
@@ -40,14 +38,14 @@ type Answers struct {
 type Failure struct {
 	Err     error
 	Query   string // as the application wrote it
-	ByGuard bool   // Err is what a guard raised
+	ByGuard bool   // a guard threw Err
 	InTx    bool
-	Saved   bool // a savepoint stands before it
+	Saved   bool // a savepoint precedes the statement
 	Aborts  bool // the statement said OR ABORT
 }
 
-// Never is the answer of a database in which something doesn't happen.
+// Never is a function of [Answers] that always returns false.
 func Never[T any](T) bool { return false }
 
-// Nowhere is [Answers.EndsTx] of a database in which only a COMMIT commits.
+// Nowhere is [Answers.EndsTx] for databases in which only COMMIT commits.
 func Nowhere(_, _ string) bool { return false }

@@ -6,7 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
-// IsConstraint reports whether err says that a constraint was violated, in any database.
+// IsConstraint reports whether err is a constraint violation, in any database.
 func IsConstraint(err error) bool {
 	if state := SQLState(err); state != "" {
 		return strings.HasPrefix(state, "23")
@@ -15,8 +15,7 @@ func IsConstraint(err error) bool {
 	return ok && code&sqlitePrimary == sqliteConstraint
 }
 
-// Constraint returns the name of the constraint that PostgreSQL says was violated; empty for another
-// error.
+// Constraint returns the name of the violated constraint in PostgreSQL; empty for other errors.
 func Constraint(err error) string {
 	for _, e := range chain(err, nil) {
 		if SQLState(e) == "" {

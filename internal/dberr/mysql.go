@@ -8,12 +8,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
-// mysqlStates are the errors of MySQL and MariaDB that something depends on, as the SQLSTATE
-// that PostgreSQL has for them: their own, which are on the right, put apart less.
-// Source: https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html
-// and https://mariadb.com/kb/en/mariadb-error-code-reference/
+// mysqlStates has the errors of MySQL and MariaDB that sqlfence depends on, with PostgreSQL's SQLSTATE. MySQL's
+// SQLSTATEs, in the comments, are less specific. Source:
+// https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html and
+// https://mariadb.com/kb/en/mariadb-error-code-reference/
 var mysqlStates = map[uint16]string{
-	// HY000: a record has changed since the transaction has read it (innodb_snapshot_isolation)
+	// HY000: a record has changed since the transaction read it (innodb_snapshot_isolation)
 	1020: SerializationFailure,
 	1213: SerializationFailure, // 40001: a deadlock; the transaction was rolled back
 	1206: SerializationFailure, // HY000: no room for more locks; the transaction was rolled back
@@ -36,8 +36,7 @@ var mysqlStates = map[uint16]string{
 	3169: "57P01",                                              // HY000: the same, by MySQL
 	1158: "08006", 1159: "08006", 1160: "08006", 1161: "08006", // 08S01: the network
 	1153: "54000", // 08S01: a packet that is too large: nothing of it was executed; the server ends the session
-	// HY000: an error during COMMIT; some part of the server, such as Galera or the binary log, may
-	// have it
+	// HY000: an error during COMMIT; a part of the server, such as Galera or the binary log, may have committed
 	1180: CompletionUnknown,
 	3100: CompletionUnknown, // HY000: the same, of Group Replication: the node left the group while it waited for it
 	1317: "57014",           // 70100: the statement was interrupted
@@ -71,14 +70,13 @@ const (
 	unknownVariable = 1193
 
 	errorDuringCommit = 1180
-	// deadlock is InnoDB's number of an error during COMMIT that has rolled back, as a change of another node of Group
-	// Replication has taken the transaction's locks.
+	// deadlock is InnoDB's number of an error during COMMIT that rolled back, because a change from another node of Group
+	// Replication took the transaction's locks.
 	deadlock = "error 149 "
 )
 
-// IsMySQLBusy reports whether another transaction held a lock for longer than
-// innodb_lock_wait_timeout, or whether a Galera node has no quorum; another one may. The statement was
-// not executed then, and its transaction may be open still.
+// IsMySQLBusy reports whether another transaction held a lock for longer than innodb_lock_wait_timeout, or whether a
+// Galera node has no quorum. The statement was not executed, and its transaction may still be open.
 func IsMySQLBusy(err error) bool {
 	number, ok := MySQLNumber(err)
 	return ok && (number == lockWaitTimeout || number == nodeNotReady)
@@ -90,17 +88,16 @@ func IsUnknownVariable(err error) bool {
 	return ok && number == unknownVariable
 }
 
-// generalError is MySQL's state of an error without one.
+// generalError is MySQL's SQLSTATE of an error without a specific one.
 const generalError = "HY000"
 
-// MySQLNumber returns the number of an error of MySQL's or MariaDB's in err's chain, and
-// whether there is one.
+// MySQLNumber returns the number of a MySQL or MariaDB error in err's chain; ok is false if there is none.
 func MySQLNumber(err error) (number uint16, ok bool) {
 	number, ok, _ = MySQLError(err)
 	return number, ok
 }
 
-// MySQLError returns the number of the error in err's chain that has one, and that error.
+// MySQLError returns the first error of MySQL or MariaDB in err's chain, and its number.
 func MySQLError(err error) (number uint16, ok bool, own error) {
 	for _, e := range chain(err, nil) {
 		if number, _, ok := basedriver.MySQLCode(e); ok {
@@ -111,19 +108,20 @@ func MySQLError(err error) (number uint16, ok bool, own error) {
 }
 
 // IsMySQLInvalidConn reports whether err's chain has ErrInvalidConn of github.com/go-sql-driver/mysql, with which the
-// driver reports a connection that broke after a statement was sent. The error has no type, so its text is compared.
+// driver reports a connection that broke after a statement was sent. ErrInvalidConn has no type, so the text is
+// compared.
 func IsMySQLInvalidConn(err error) bool {
 	return slices.ContainsFunc(chain(err, nil), func(e error) bool { return e.Error() == "invalid connection" })
 }
 
-// IsAssignedTwice reports whether err is MariaDB's for a SET list that assigns a column twice,
-// which its sql_mode SIMULTANEOUS_ASSIGNMENT doesn't allow.
+// IsAssignedTwice reports whether err is MariaDB's error for a SET list that assigns a column twice, under sql_mode
+// SIMULTANEOUS_ASSIGNMENT.
 func IsAssignedTwice(err error, column string) bool {
 	number, ok := MySQLNumber(err)
 	return ok && number == 4140 && strings.Contains(strings.ToLower(err.Error()), "`"+column+"`")
 }
 
-// mysqlState returns an error of MySQL's, with its number and its own state, as a SQLSTATE.
+// mysqlState returns the SQLSTATE of a MySQL error from its number and its own SQLSTATE.
 func mysqlState(number uint16, own string, err error) string {
 	if number == errorDuringCommit && strings.Contains(err.Error(), deadlock) {
 		return SerializationFailure

@@ -1,5 +1,5 @@
-// Package dberr reads the databases' error codes, whichever driver reports them, and
-// sends again what may then succeed.
+// Package dberr reads the databases' error codes from the errors of all drivers, and repeats statements after
+// temporary errors.
 package dberr
 
 import (
@@ -10,8 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
-// SQLSTATEs that the packages depend on, besides whole classes.
-// Source: PostgreSQL's documentation, appendix A.
+// SQLSTATEs that sqlfence depends on, in addition to whole classes. Source: PostgreSQL's documentation, appendix A.
 const (
 	FeatureNotSupported   = "0A000"
 	ProtocolViolation     = "08P01"
@@ -36,13 +35,12 @@ const (
 
 	ConnectionClass   = "08"  // such as 08P01
 	ConstraintClass   = "23"  // such as 23505
-	SyntaxClass       = "42"  // such as 42P01; also what lacks a privilege
+	SyntaxClass       = "42"  // such as 42P01; also a missing privilege
 	InterventionClass = "57P" // such as 57P01, admin_shutdown
 )
 
-// SQLState returns the code in err's chain; empty for another error and for nil. lib/pq
-// and pgx return it from the same method. The errors of MySQL that something depends on have the
-// code of PostgreSQL that means the same, others their own.
+// SQLState returns the code in err's chain; empty for other errors and for nil. The errors of lib/pq and pgx have a
+// method SQLState. MySQL errors in mysqlStates get PostgreSQL's equivalent code; other MySQL errors keep MySQL's code.
 func SQLState(err error) string {
 	if code, ok, _ := PostgresError(err); ok {
 		return code
@@ -55,7 +53,7 @@ func SQLState(err error) string {
 	return ""
 }
 
-// chain appends err and all that it wraps.
+// chain appends err and all wrapped errors.
 func chain(err error, to []error) []error {
 	if err == nil {
 		return to
@@ -72,8 +70,8 @@ func chain(err error, to []error) []error {
 	return to
 }
 
-// PostgresError returns the SQLSTATE of the error in err's chain that has one, as those of lib/pq
-// and pgx have, and that error.
+// PostgresError returns the first error in err's chain with a method SQLState, such as an error of lib/pq or pgx, and
+// its SQLSTATE.
 func PostgresError(err error) (code string, ok bool, own error) {
 	var coded interface {
 		error
@@ -85,13 +83,13 @@ func PostgresError(err error) (code string, ok bool, own error) {
 	return "", false, nil
 }
 
-// IsTypeMismatch reports whether PostgreSQL refused a value for its type.
+// IsTypeMismatch reports whether PostgreSQL refused a value because of its type.
 func IsTypeMismatch(err error) bool {
 	code, ok, _ := PostgresError(err)
 	return ok && (code == "42804" || code == "42846") // datatype_mismatch, cannot_coerce
 }
 
-// IsTypeMismatchOf reports whether that is about a column, or a COALESCE, which the statement as it was written hasn't.
+// IsTypeMismatchOf reports whether err names column, or a COALESCE, that the application's statement doesn't contain.
 func IsTypeMismatchOf(err error, column, query string) bool {
 	for _, word := range [...]string{`"` + column + `"`, "COALESCE"} {
 		absent := !strings.Contains(strings.ToLower(query), strings.ToLower(strings.Trim(word, `"`)))
@@ -102,9 +100,9 @@ func IsTypeMismatchOf(err error, column, query string) bool {
 	return false
 }
 
-// NamesFunction reports whether PostgreSQL says, in a message of any language, that there is no
-// function of this name to be called. A value that is cast to regprocedure has the same code, but
-// stands in quotes; none stand before what a statement calls.
+// NamesFunction reports whether PostgreSQL, in a message of any language, reports that a called function of this name
+// doesn't exist. The error of a cast to regprocedure has the same code, but quotes the name; no quote precedes the
+// name of a called function.
 func NamesFunction(err error, name string) bool {
 	code, _, own := PostgresError(err)
 	if code != UndefinedFunction {
@@ -114,9 +112,9 @@ func NamesFunction(err error, name string) bool {
 	return found && !strings.ContainsAny(before, "\"'`«»‹›„“”‚‘’「」『』")
 }
 
-// LacksTable reports whether PostgreSQL says, in a message of any language, that there is no table of
-// this name, in whichever schema. What a value that is cast to regclass says has the same code, and stands
-// in the message's only quotes, too.
+// LacksTable reports whether PostgreSQL, in a message of any language, reports that a table of this name doesn't exist
+// in some schema. The name is the message's only quoted text. The error of a cast to regclass has the same code and
+// form.
 func LacksTable(err error, name string) bool {
 	code, _, own := PostgresError(err)
 	if code != UndefinedTable {
@@ -133,20 +131,19 @@ func LacksTable(err error, name string) bool {
 	return quoted == name || strings.HasSuffix(quoted, "."+name)
 }
 
-// IsSerialization reports whether err is a serialization failure: the statement has
-// changed nothing because another transaction came first.
+// IsSerialization reports whether err is a serialization failure: the statement changed nothing because another
+// transaction came first.
 func IsSerialization(err error) bool { return SQLState(err) == SerializationFailure }
 
-// IsRolledBack reports whether the server says that it has rolled back for the sake of
-// another transaction: a serialization failure or a deadlock.
+// IsRolledBack reports whether the server rolled back because of another transaction: a serialization failure or a
+// deadlock.
 func IsRolledBack(err error) bool {
 	code := SQLState(err)
 	return code == SerializationFailure || code == DeadlockDetected
 }
 
-// IsCreated reports whether a CREATE ... IF NOT EXISTS failed only because
-// another process did the same at once: in PostgreSQL, IF NOT EXISTS doesn't keep
-// the two from a collision.
+// IsCreated reports whether a CREATE ... IF NOT EXISTS failed only because of a concurrent CREATE: PostgreSQL's IF NOT
+// EXISTS doesn't prevent a collision.
 func IsCreated(err error) bool {
 	switch SQLState(err) {
 	case UniqueViolation, DuplicateTable, DuplicateObject:
@@ -155,31 +152,30 @@ func IsCreated(err error) bool {
 	return false
 }
 
-// IsClosed reports whether the program has closed the database: package sql sends nothing then, and has no value to
-// compare the error with.
+// IsClosed reports whether the program has closed the sql.DB, so that nothing was sent. Package sql exports no value
+// of this error.
 func IsClosed(err error) bool {
 	return err != nil && strings.HasSuffix(err.Error(), "sql: database is closed")
 }
 
-// IsSessionEnd reports whether the server, or a pooler in front of it, says that the
-// session ended, or that it doesn't know what became of the statement: err tells nothing
-// of that. A [ProtocolViolation] may be the statement's, or a pooler's that has lost
-// its server; the session has ended if the driver has closed the connection.
+// IsSessionEnd reports whether the server or a pooler reports that the session ended, or that the statement's outcome
+// is unknown. A [ProtocolViolation] may be due to the statement, or to a pooler that has lost its server; the session
+// has ended if the driver has closed the connection.
 func IsSessionEnd(err error) bool {
 	code := SQLState(err)
 	return code != ProtocolViolation && (strings.HasPrefix(code, ConnectionClass) ||
 		strings.HasPrefix(code, InterventionClass) || code == CompletionUnknown)
 }
 
-// IsCommitRolledBack reports whether a driver of PostgreSQL says that a COMMIT has rolled the transaction back, which an
-// error had ended before: pgx by the first of these texts, lib/pq by the second.
+// IsCommitRolledBack reports whether a driver of PostgreSQL reports that a COMMIT rolled the transaction back because
+// of an earlier error: pgx by the first of these texts, lib/pq by the second.
 func IsCommitRolledBack(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "commit unexpectedly resulted in rollback") ||
 		strings.Contains(err.Error(), "Could not complete operation in a failed transaction"))
 }
 
-// IsPassing reports whether the server says that a statement failed for what was going
-// on around it, such as a deadlock, a timeout or a shutdown, and not for what it says.
+// IsPassing reports whether a statement failed because of circumstances such as a deadlock, a timeout or a shutdown,
+// and not because of its SQL.
 func IsPassing(err error) bool {
 	code := SQLState(err)
 	if len(code) != 5 {
@@ -192,12 +188,12 @@ func IsPassing(err error) bool {
 	return code == lockNotAvailable
 }
 
-// IsLockTimeout reports whether a statement has waited for a lock for as long as the session
-// lets it, and has changed nothing. The transaction may go on in MySQL.
+// IsLockTimeout reports whether a statement changed nothing because its wait for a lock timed out. In MySQL the
+// transaction may continue.
 func IsLockTimeout(err error) bool { return SQLState(err) == lockNotAvailable }
 
-// IsWithByRule reports whether err is PostgreSQL's for a statement with WITH that a rule turns into
-// several. Its messages are translated, but for the keywords.
+// IsWithByRule reports whether err is PostgreSQL's error for a statement with WITH that a rule rewrites to several
+// statements. PostgreSQL translates its messages, except keywords.
 func IsWithByRule(err error) bool {
 	return SQLState(err) == FeatureNotSupported && strings.Contains(err.Error(), "WITH")
 }

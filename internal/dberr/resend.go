@@ -7,19 +7,16 @@ import (
 	"time"
 )
 
-// The pauses of [Resend]: others get on in about the time of a statement, and a crowd of
-// callers is spread over many.
+// The pauses of [Resend]. The first is about the duration of a statement; later pauses spread many callers.
 const (
 	firstPause = time.Millisecond
 	maxPause   = 250 * time.Millisecond
 )
 
-// Resend calls send, and does so again after a pause as long as it fails with an error
-// that again holds for, and ctx has not ended. The pauses grow from at most 1 ms to at
-// most 250 ms; see [Backoff].
+// Resend calls send, and repeats the call after a pause while send fails with an error for which again is true, and
+// ctx has not ended. The pauses grow from at most 1 ms to at most 250 ms; see [Backoff].
 //
-// It returns nil, or the last error of send as it is, with that of ctx
-// joined to it if ctx has ended.
+// Resend returns nil or the last error of send, which also wraps the error of ctx if ctx has ended.
 func Resend(ctx context.Context, again func(error) bool, send func() error) error {
 	backoff := Backoff{Pause: firstPause, Max: maxPause}
 	for {
@@ -33,12 +30,12 @@ func Resend(ctx context.Context, again func(error) bool, send func() error) erro
 	}
 }
 
-// mostHandles is how many connections of a pool may lack a prepared statement, one after the other.
+// mostHandles is how many connections of a pool in succession may lack a prepared statement.
 const mostHandles = 8
 
-// Reprepared calls send, and calls it again if the session lacks the prepared statement that the driver keeps for the
-// text: the application may have dropped it, as by DEALLOCATE ALL. The server has executed nothing then, and the driver
-// prepares the text again. send must not be a part of a transaction, because the error has ended that.
+// Reprepared calls send again if the session lacks the driver's prepared statement: the application may have dropped
+// it, for example by DEALLOCATE ALL. The server has then executed nothing, and the driver prepares the SQL again. send
+// must not be part of a transaction, because the error ends the transaction.
 func Reprepared(send func() error) error {
 	err := send()
 	for n := 0; n < mostHandles && SQLState(err) == UnknownStatement; n++ {
@@ -47,15 +44,14 @@ func Reprepared(send func() error) error {
 	return err
 }
 
-// A Backoff spaces out attempts at what others stand in the way of.
+// A Backoff spaces out attempts that conflict with other clients.
 type Backoff struct {
-	Pause time.Duration // the longest that the next pause may be
-	Max   time.Duration // where the doubling ends
+	Pause time.Duration // the upper bound of the next pause
+	Max   time.Duration // the upper bound of Pause
 }
 
-// Wait pauses for a random time between half of Pause and the whole, so that those who
-// met don't meet again, and doubles Pause. If ctx has ended, or ends, it returns the
-// cause at once.
+// Wait pauses for a random time between half of Pause and Pause, so that clients that collided don't collide again,
+// and doubles Pause. When ctx ends, Wait returns the cause at once.
 func (b *Backoff) Wait(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -6,9 +6,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/basedriver"
 )
 
-// SQLite's result codes that something depends on. A primary code stands in the lowest
-// byte of an extended one.
-// Source: https://sqlite.org/rescode.html
+// SQLite's result codes that sqlfence depends on. The lowest byte of an extended code is the primary code. Source:
+// https://sqlite.org/rescode.html
 const (
 	SQLiteGeneral    = 1
 	sqliteBusy       = 5
@@ -29,11 +28,10 @@ const (
 	sqliteDatatype = sqliteConstraint | 12<<8
 )
 
-// LeftNothing reports whether a statement that failed in SQLite with err has changed
-// nothing, and left its transaction as it was; false where that isn't sure. A full disk
-// may end the transaction; a broken constraint too, or leave the rows written before it,
-// as the table declares or a trigger says, unless aborts means that the statement says
-// OR ABORT. The caller has to handle another OR clause of the statement.
+// LeftNothing reports whether a statement that failed in SQLite with err changed neither data nor its transaction;
+// false in doubt. A full disk may end the transaction. A constraint violation may end the transaction or keep the rows
+// written so far, depending on the table or a trigger, unless aborts reports that the statement has OR ABORT. The
+// caller must handle the other OR clauses.
 func LeftNothing(err error, aborts bool) bool {
 	code, ok := SQLiteCode(err)
 	if !ok {
@@ -65,20 +63,20 @@ func IsIO(err error) bool {
 	return ok && code&sqlitePrimary == sqliteIO
 }
 
-// SQLiteCode returns SQLite's result code in err's chain, the extended one if the driver
-// has it, and whether there is one.
+// SQLiteCode returns SQLite's result code in err's chain, extended if the driver has the extended code; ok is false if
+// there is none.
 func SQLiteCode(err error) (code int, ok bool) {
 	code, ok, _ = sqliteErrorOf(err)
 	return code, ok
 }
 
-// SQLiteError returns the primary code of the error in err's chain that has one, and that error.
+// SQLiteError returns the first SQLite error in err's chain, and its primary code.
 func SQLiteError(err error) (primary int, ok bool, own error) {
 	code, ok, own := sqliteErrorOf(err)
 	return code & sqlitePrimary, ok, own
 }
 
-// sqliteErrorOf finds it: modernc.org/sqlite has a method for the code.
+// sqliteErrorOf finds a SQLite error in err's chain. Errors of modernc.org/sqlite have a method Code.
 func sqliteErrorOf(err error) (code int, ok bool, own error) {
 	var coded interface {
 		error

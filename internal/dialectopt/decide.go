@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/session"
 )
 
-// Decide is [EachRow] for what is read in order to decide: it is [sqlfence.ErrStandby], and scan isn't called, where
-// the server that answers may be behind. It takes no further round trip.
+// Decide is [EachRow] for a query that decides something: if the server may lag behind the primary, the error is
+// [sqlfence.ErrStandby], and scan isn't called. Decide takes no additional round trip.
 func Decide(
 	ctx context.Context, db Queries, d *session.Dialect, scan func(Row) error, query string, args ...any,
 ) error {
@@ -26,13 +26,13 @@ func Decide(
 	}, d.Deciding(query), args...)
 }
 
-// A Row is one of a query's.
+// A Row is a row of a query.
 type Row interface{ Scan(dest ...any) error }
 
-// decided reads the columns in front of a row.
+// decided reads the columns that Deciding adds before the query's.
 func decided(rows *sql.Rows) (standby, found bool, err error) {
 	columns, err := rows.Columns()
-	if err == nil && len(columns) < session.Front { // a mock's
+	if err == nil && len(columns) < session.Front { // of a mock
 		err = fmt.Errorf("the answer has %d columns, and doesn't say who has answered", len(columns))
 	}
 	if err != nil {
@@ -47,7 +47,7 @@ func decided(rows *sql.Rows) (standby, found bool, err error) {
 	return standby, found, err
 }
 
-// A decidedRow is a row without the columns in front.
+// A decidedRow is a row without the columns that Deciding adds.
 type decidedRow struct{ rows *sql.Rows }
 
 func (r *decidedRow) Scan(dest ...any) error {

@@ -11,14 +11,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
-// Parts are a package's part for each dialect that it supports.
+// Parts has a package's part for each dialect that the package supports.
 type Parts[T any] struct {
 	dialects []sqlfence.Dialect
 	parts    []T
 }
 
-// For returns the parts for all dialects that sqlfence's packages support. A package
-// that lacks one doesn't compile.
+// For returns the parts for all dialects that sqlfence's packages support. A package that lacks a dialect doesn't
+// compile.
 func For[T any](postgres, sqlite, mysql T) Parts[T] {
 	return Parts[T]{
 		[]sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite, sqlfence.MySQL},
@@ -26,13 +26,12 @@ func For[T any](postgres, sqlite, mysql T) Parts[T] {
 	}
 }
 
-// All returns the parts, for tests that walk through them.
+// All returns the parts, for tests.
 func (p Parts[T]) All() []T { return p.parts }
 
-// Find returns the part for the dialect of a driver, which is known or named by WithDialect, and
-// the schema of sqlfence's tables. It records in o an unknown driver without a named dialect, a
-// named dialect that contradicts a known driver, and a dialect without a part. The dialect returned
-// is then 0, and also after a WithDialect that failed.
+// Find returns the part for the dialect of a driver, which is known or named by WithDialect, and sets o.Schema. It
+// records in o an unknown driver without a named dialect, a named dialect that contradicts a known driver, and a
+// dialect without a part. After these errors, or an invalid WithDialect, the returned dialect is 0.
 func (p Parts[T]) Find(o *Options, d driver.Driver) (part T, dialect sqlfence.Dialect) {
 	if schema := fenced.Schema(d); schema != "" {
 		o.Schema = schema
@@ -51,7 +50,7 @@ func (p Parts[T]) Find(o *Options, d driver.Driver) (part T, dialect sqlfence.Di
 	return part, dialect
 }
 
-// Of returns the part for a dialect, or an error that names those that have one.
+// Of returns the part for a dialect, or an error that names the supported dialects.
 func (p Parts[T]) Of(d sqlfence.Dialect) (part T, err error) {
 	if i := slices.Index(p.dialects, d); i >= 0 {
 		return p.parts[i], nil
@@ -59,7 +58,7 @@ func (p Parts[T]) Of(d sqlfence.Dialect) (part T, err error) {
 	return part, fmt.Errorf("%v is not supported, only %s are", d, list(p.dialects))
 }
 
-// resolve returns the dialect of a driver, which the caller may name; zero names none.
+// resolve returns the dialect of a driver. The caller may name a dialect; zero names none.
 func resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) {
 	if err := core.Fits(d); err != nil {
 		return 0, err
@@ -76,7 +75,7 @@ func resolve(d driver.Driver, named sqlfence.Dialect) (sqlfence.Dialect, error) 
 	return found, nil
 }
 
-// list writes dialects as in a sentence: "a, b and c".
+// list returns the dialects as in a sentence: "a, b and c".
 func list(dialects []sqlfence.Dialect) string {
 	var names []string
 	for _, d := range dialects {

@@ -1,5 +1,4 @@
-// Package dialectopt reads the options of the packages that send SQL of their own, and
-// finds the dialect that they have to speak.
+// Package dialectopt reads the options of the packages that send their own SQL, and resolves their dialect.
 package dialectopt
 
 import (
@@ -10,17 +9,16 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Options are what the options of a package have in common: the dialect, and the faults
-// of all options. A package's configuration embeds it. The zero value is ready.
+// Options has the common settings of all packages: the dialect, the logger, the schema, and the errors of invalid
+// options. A package's configuration embeds Options. The zero value is ready.
 type Options struct {
 	named   sqlfence.Dialect
 	unclear bool // WithDialect was given no dialect, or two
 	errs    []error
 
-	Logger *slog.Logger // that of WithLogger; nil without
+	Logger *slog.Logger // of WithLogger; nil for none
 
-	// Schema is that of sqlfence's own tables, as the database was opened with it; empty for where a
-	// session finds them.
+	// Schema is the schema of sqlfence's tables from the options of Open; empty if the session finds the tables.
 	Schema string
 }
 
@@ -35,7 +33,7 @@ func Apply[C interface{ Fail(error) }, O ~func(C)](config C, opts []O) {
 	}
 }
 
-// Fail records a fault of an option.
+// Fail records the error of an invalid option.
 func (o *Options) Fail(err error) { o.errs = append(o.errs, err) }
 
 // NameDialect records the dialect that the option WithDialect names.
@@ -68,7 +66,7 @@ func (o *Options) Log() *slog.Logger {
 	return o.Logger
 }
 
-// WarnOfLimit logs a token from [sqlfence.WarnToken] on, in a line of package pkg.
+// WarnOfLimit logs a warning of package pkg for a token from [sqlfence.WarnToken] on.
 func (o *Options) WarnOfLimit(pkg string, token sqlfence.Token) {
 	if token.Value >= sqlfence.WarnToken {
 		o.Log().Warn(pkg+": fencing tokens are running out; replace the name before the limit (docs/tokens.md)",
@@ -76,8 +74,7 @@ func (o *Options) WarnOfLimit(pkg string, token sqlfence.Token) {
 	}
 }
 
-// Err returns all faults of the options, with a prefix, as one error that is
-// [sqlfence.ErrInvalid]; nil if there are none.
+// Err returns the recorded errors, with a prefix, as one error that is [sqlfence.ErrInvalid]; nil for none.
 func (o *Options) Err(prefix string) error {
 	if len(o.errs) == 0 {
 		return nil
@@ -85,10 +82,10 @@ func (o *Options) Err(prefix string) error {
 	return Invalid(prefix, errors.Join(o.errs...))
 }
 
-// Invalid returns an error with a prefix as one that is [sqlfence.ErrInvalid].
+// Invalid returns fault, with a prefix, as an error that is [sqlfence.ErrInvalid].
 func Invalid(prefix string, fault error) error { return &invalidError{prefix, fault} }
 
-// An invalidError is ErrInvalid without its text, which would stand before the prefix.
+// An invalidError is ErrInvalid without the text of ErrInvalid, which would precede the prefix.
 type invalidError struct {
 	prefix string
 	fault  error

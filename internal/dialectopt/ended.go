@@ -10,9 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// Ended returns the error of a call with ctx so that it is the error of ctx as well, if ctx has ended. Depending on the
-// moment, drivers and database/sql return another one, such as driver.ErrBadConn or sql.ErrTxDone: these are not found
-// in it, because they would tell the caller to try again, or that its own transaction is over.
+// Ended adds the error of ctx to the error of a call with ctx, if ctx has ended. At the end of ctx drivers and
+// database/sql may return driver.ErrBadConn, sql.ErrTxDone or sql.ErrConnDone. Ended doesn't wrap these errors,
+// because a caller would retry, or believe that the caller's transaction is over.
 func Ended(ctx context.Context, err error) error {
 	end := ctx.Err()
 	if deadline, ok := ctx.Deadline(); ok && end == nil && !time.Now().Before(deadline) {

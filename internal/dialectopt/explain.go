@@ -17,9 +17,9 @@ type Queries interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// Explain returns err as a [sqlfence.SetupError] if it says that one of tables is missing, or
-// privileges on it; else as it is, but for a context's end by a loss and what [Ended] does. Whether another schema has
-// the table it asks db, which is the transaction where there is one.
+// Explain returns err as a [sqlfence.SetupError] if err reports a missing table of tables, or a missing privilege on a
+// table. Otherwise it adds the loss that ended ctx, if any, and applies [Ended]. In a transaction db must be the
+// transaction; Explain queries db for the table in other schemas.
 func Explain(ctx context.Context, db Queries, err error, tables ...setuperr.Table) error {
 	if missing, ok := setuperr.Find(err, asker(ctx, db), tables...); ok {
 		return &sqlfence.SetupError{Missing: missing.Name, SQL: missing.SQL, Remedy: missing.Remedy, Err: err}
@@ -27,8 +27,8 @@ func Explain(ctx context.Context, db Queries, err error, tables ...setuperr.Tabl
 	return Ended(ctx, lost.Explain(ctx, err))
 }
 
-// WarnOfSecond logs that another schema has the table that Setup is about to create, unless an option says in
-// which one it has to be.
+// WarnOfSecond logs a warning if another schema has the table that Setup is about to create, unless WithSchema names
+// the schema.
 func (o *Options) WarnOfSecond(ctx context.Context, db Queries, t setuperr.Table) {
 	if o.Schema != "" {
 		return
@@ -39,7 +39,7 @@ func (o *Options) WarnOfSecond(ctx context.Context, db Queries, t setuperr.Table
 	}
 }
 
-// patience is for a pool that has no connection to spare: the answer only makes a message better.
+// patience limits the wait for a connection of a full pool, because the result only improves a message.
 const patience = 2 * time.Second
 
 func asker(ctx context.Context, db Queries) setuperr.Asker {
@@ -50,7 +50,7 @@ func asker(ctx context.Context, db Queries) setuperr.Asker {
 	}
 }
 
-// Texts returns the only column of the rows of one of sqlfence's own queries.
+// Texts returns the single column of one of sqlfence's own queries.
 func Texts(ctx context.Context, db Queries, query string) (all []string, err error) {
 	err = EachRow(ctx, db, func(rows *sql.Rows) error {
 		var text string
@@ -61,8 +61,8 @@ func Texts(ctx context.Context, db Queries, query string) (all []string, err err
 	return all, err
 }
 
-// EachRow sends one of sqlfence's own queries and calls scan at each of its rows, to the very end: a
-// database may answer with a row first and then fail to commit.
+// EachRow sends one of sqlfence's own queries and calls scan for each row. It reads to the very end, because a
+// database may return a row and then fail to commit.
 func EachRow(
 	ctx context.Context, db Queries, scan func(*sql.Rows) error, query string, args ...any,
 ) error {

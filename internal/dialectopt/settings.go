@@ -10,13 +10,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// restoring is how long the statements that restore a session's settings may take.
+// restoring is the timeout of the statements that restore a session's settings.
 const restoring = 5 * time.Second
 
-// Exec sends statements of sqlfence's own on a connection, one after the other: change, which changes settings of its
-// session, texts, and restore, which restores the settings. The settings are restored also after ctx has ended. If a
-// statement of change or restore fails, the connection is closed, so that no other user of the pool gets it with these
-// settings.
+// Exec sends sqlfence's own statements on a connection in turn: change, which changes session settings, texts, and
+// restore, which restores the settings, even after ctx has ended. If a statement of change or restore fails, Exec
+// closes the connection, so that no other user of the pool gets the changed settings.
 func Exec(ctx context.Context, conn *sql.Conn, change, texts, restore []string) error {
 	if len(change) == 0 {
 		return execEach(ctx, conn, texts)

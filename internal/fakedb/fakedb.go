@@ -1,12 +1,9 @@
-// Package fakedb is a database/sql driver for tests without a database: a function
-// of the test answers each statement, and the driver records what it was sent. It
-// is test support only; no package that users import may import it.
+// Package fakedb is a database/sql driver for tests without a database: a function of the test answers each statement,
+// and the driver records all calls. Only tests, and packages for tests, may import fakedb.
 //
-// The driver reads no SQL and keeps no rows. A test that wants a database that
-// behaves writes a function that does; one that wants to replay uses [Script].
-// sqlfence doesn't know the driver, so a test names the dialect that it is to
-// stand for by WithDialect. It proves by itself that it raises what a guard raises, which is not
-// recorded: see [Proof].
+// The driver reads no SQL and keeps no rows. A test writes a function that behaves like the database, or replays
+// answers with [Script]. sqlfence doesn't know the driver, so a test must name a dialect by WithDialect. The driver
+// answers sqlfence's probe for the errors of guards itself, without recording the probe: see [Proof].
 package fakedb
 
 import (
@@ -21,22 +18,21 @@ import (
 	"sync"
 )
 
-// A Handler answers a call. It is called on the goroutine that sent the call, on
-// several at once if the test uses several, and may wait; ctx is the statement's,
-// or that of BeginTx, and is never nil. Its error stands for the database's. A panic
-// becomes an error too, because database/sql would keep its locks and hang; for the
-// same reason it must not call t.Fatal.
+// A Handler answers a call. It runs on the goroutine of the call, concurrently if the test uses several goroutines,
+// and may wait. ctx is the context of the statement or of BeginTx, and never nil. The returned error is the
+// database's. A panic becomes an error, because database/sql would keep its locks and hang; for that reason a Handler
+// must not call t.Fatal.
 type Handler func(ctx context.Context, c Call) (Answer, error)
 
-// A Call is what a connection was asked for.
+// A Call is a call of a connection.
 type Call struct {
 	Kind  Kind
-	Conn  int    // the connection, counted from 1; a transaction has one to itself
-	Query string // the text as it was sent; of a transaction's begin and end what [DB] says
-	Args  []any  // as database/sql converted them: driver.Values
+	Conn  int    // the number of the connection, from 1; a transaction has a separate connection
+	Query string // the SQL as sent; for the begin and end of a transaction see [DB]
+	Args  []any  // driver.Values, as database/sql converts arguments
 }
 
-// String returns the text, with the arguments as Go writes them behind it.
+// String returns the SQL, followed by the arguments in Go syntax.
 func (c Call) String() string {
 	var b strings.Builder
 	b.WriteString(c.Query)
@@ -47,39 +43,36 @@ func (c Call) String() string {
 	return b.String()
 }
 
-// Kind says what a [Call] is.
+// Kind is the kind of a [Call].
 type Kind int
 
 const (
 	Exec     Kind = iota + 1 // a statement sent for its count only
 	Query                    // a statement sent for its rows
 	Begin                    // the begin of a transaction
-	Commit                   // its end; if it fails the transaction is over as well
-	Rollback                 // the same of a rollback
+	Commit                   // a commit; a failed commit also ends the transaction
+	Rollback                 // a rollback; a failed rollback also ends the transaction
 )
 
-// An Answer is what the database says to a statement. The zero value is no row,
-// and none affected.
+// An Answer is the database's response to a statement. The zero value has no rows, and no affected rows.
 type Answer struct {
-	// Columns are the names of the rows' columns. Nil gives as many as the first
-	// row has values, without names.
+	// Columns are the names of the columns. Nil means unnamed columns, as many as the first row has values.
 	Columns []string
 	// Rows are the rows of a query; their values are driver.Values.
 	Rows [][]any
-	// RowsErr comes after the last row, in place of the end.
+	// RowsErr is returned after the last row instead of io.EOF.
 	RowsErr error
 	// Affected is how many rows an execution changed.
 	Affected int64
 }
 
-// A DB is a database, as a connector: open it with sql.OpenDB, or fenced with
-// sqlfence.OpenDB. It is safe for concurrent use if its [Handler] is.
+// A DB is a database, as a connector: open it with sql.OpenDB, or fenced with sqlfence.OpenDB. A DB is safe for
+// concurrent use if its [Handler] is.
 //
-// Transactions are calls too, of the texts BEGIN, COMMIT and ROLLBACK; a begin
-// with an isolation level or for reading has these behind it, as in "BEGIN Read
-// Committed, read-only".
+// The begin and end of a transaction are calls with the SQL BEGIN, COMMIT and ROLLBACK. The isolation level and
+// read-only follow BEGIN, as in "BEGIN Read Committed, read-only".
 type DB struct {
-	// Facts is what the server says of itself where it proves that it raises; nil for [Facts].
+	// Facts returns the server's facts in the response to sqlfence's probe; nil for [Facts].
 	Facts func(question string) (string, error)
 
 	handle Handler
@@ -89,11 +82,11 @@ type DB struct {
 	sent  []Call
 }
 
-// New returns a database that answers by handle.
+// New returns a database that calls handle for each call.
 func New(handle Handler) *DB { return &DB{handle: handle} }
 
-// Script returns a Handler that gives one answer after the other to the
-// statements, and lets transactions begin and end. A statement too many is an error.
+// Script returns a Handler that returns the answers in turn, one for each statement, and lets transactions begin and
+// end. Further statements are errors.
 func Script(answers ...Answer) Handler {
 	var mu sync.Mutex
 	return func(_ context.Context, c Call) (Answer, error) {
@@ -111,8 +104,7 @@ func Script(answers ...Answer) Handler {
 	}
 }
 
-// Sent returns the calls since the last Sent, also those that failed, in the
-// order in which they came.
+// Sent returns the calls since the last Sent, including failed calls, in order.
 func (d *DB) Sent() []Call {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,7 +139,7 @@ func (d *DB) Driver() driver.Driver { return Driver{} }
 // Driver is the type that identifies the databases' driver.
 type Driver struct{}
 
-// Open fails: a database is opened by its connector.
+// Open fails, because only a connector opens a database.
 func (Driver) Open(string) (driver.Conn, error) {
 	return nil, errors.New("fakedb: open with sql.OpenDB")
 }
@@ -220,7 +212,7 @@ func (t tx) Rollback() error {
 	return err
 }
 
-// A stmt is a prepared statement; it is sent when it is executed.
+// A stmt is a prepared statement, which is sent only when executed.
 type stmt struct {
 	*conn
 	query string

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Plain returns a query without the schemas of PostgreSQL's operators and types, for handlers that read it.
+// Plain returns a query without the schemas of PostgreSQL's operators and types, for handlers that compare queries.
 func Plain(query string) string {
 	return strings.NewReplacer("::pg_catalog.", "::", "AS pg_catalog.text", "AS text").Replace(
 		qualified.ReplaceAllString(query, "$1"))

@@ -5,10 +5,10 @@ import (
 	"regexp"
 )
 
-// Version is what a server says of itself that names its schema.
+// Version is the version string of a PostgreSQL server.
 const Version = "PostgreSQL 15.4 on x86_64-pc-linux-gnu, compiled by gcc (GCC) 9.5.0, 64-bit"
 
-// Facts is what a server says of itself that sqlfence takes for one of the database it stands for.
+// Facts returns the facts of a supported server of the dialect of question.
 func Facts(question string) (string, error) {
 	if names.MatchString(question) {
 		return `{"version": "` + Version + `", "function": "public"}`, nil
@@ -17,15 +17,15 @@ func Facts(question string) (string, error) {
 }
 
 var (
-	// names: PostgreSQL's question names the schema of all that it calls.
+	// names matches PostgreSQL's query, which qualifies all functions.
 	names = regexp.MustCompile(`\bpg_catalog\.`)
 
-	// halves are those of the mark that a server has to raise.
+	// halves matches the two halves of the text that a server must throw.
 	halves = regexp.MustCompile(`'(sqlfence:[A-Za-z0-9]+)'.{1,20}'([A-Za-z0-9]*:server:)'`)
 )
 
-// Proof returns the error of a database that raises the errors of guards, for a test's driver
-// without a database; nil if the statement asks for something else. facts may be nil.
+// Proof returns the error of a database that throws the errors of guards, for a test's driver without a database; nil
+// if query isn't sqlfence's probe. facts may be nil.
 func Proof(query string, facts func(question string) (string, error)) error {
 	m := halves.FindStringSubmatch(query)
 	if m == nil {

@@ -2,5 +2,5 @@
 
 package fakedb
 
-// Race says whether the race detector is on, which allocates.
+// Race reports whether the race detector, which allocates, is on.
 const Race = true

@@ -11,17 +11,16 @@ import (
 	"testing"
 )
 
-// A Recorder is a base driver without a database. It records the statements that
-// reach it, "BEGIN", "COMMIT" and "ROLLBACK" among them.
+// A Recorder is a base driver without a database. It records all statements, including "BEGIN", "COMMIT" and
+// "ROLLBACK".
 type Recorder struct {
-	// Form wraps each new connection, to give it more or less of the optional
-	// interfaces; nil leaves it with all that most drivers have.
+	// Form wraps each new connection, to add or hide optional interfaces; nil keeps the interfaces of most drivers.
 	Form func(*RecorderConn) driver.Conn
-	// Fails returns the error of a statement; nil lets all succeed.
+	// Fails returns the error of a statement; if nil, all statements succeed.
 	Fails func(query string) error
 	// FailsNext is the error of the rows' first Next.
 	FailsNext error
-	// Result is of each execution; nil for one row.
+	// Result is the result of each Exec; nil means one affected row.
 	Result driver.Result
 	// NoRow leaves the rows of a query empty.
 	NoRow bool
@@ -32,7 +31,7 @@ type Recorder struct {
 	Closed int                 // calls of the connector's Close
 }
 
-// WantSent compares the statements since the last call.
+// WantSent compares the statements since the last WantSent with want.
 func (f *Recorder) WantSent(t testing.TB, want ...string) {
 	t.Helper()
 	f.Mu.Lock()
@@ -43,7 +42,7 @@ func (f *Recorder) WantSent(t testing.TB, want ...string) {
 	f.Sent = nil
 }
 
-// Values returns those of the last arguments that the base driver got.
+// Values returns the values of the last statement's arguments.
 func (f *Recorder) Values() (values []driver.Value) {
 	for _, a := range f.Args {
 		values = append(values, a.Value)
@@ -73,7 +72,7 @@ func (f *Recorder) executed(query string, args []driver.NamedValue) (driver.Resu
 	return result, f.record(query, args)
 }
 
-// A Recorder is its own driver and connector.
+// A Recorder is a driver and a connector.
 
 func (f *Recorder) Open(string) (driver.Conn, error) { return f.Connect(context.Background()) }
 func (f *Recorder) Driver() driver.Driver            { return f }
@@ -86,7 +85,7 @@ func (f *Recorder) Connect(context.Context) (driver.Conn, error) {
 	return f.Form(c), nil
 }
 
-// A BareConn has what every connection has; a RecorderConn has what most have.
+// A BareConn has no optional interfaces; a RecorderConn has the optional interfaces of most drivers.
 type BareConn struct{ Recorder *Recorder }
 
 func (c BareConn) Close() error { return nil }
@@ -119,7 +118,7 @@ type recorderTx BareConn
 func (tx recorderTx) Commit() error   { return tx.Recorder.record("COMMIT", nil) }
 func (tx recorderTx) Rollback() error { return tx.Recorder.record("ROLLBACK", nil) }
 
-// A BareStmt is a statement of the time before contexts.
+// A BareStmt is a statement without methods for contexts.
 type BareStmt struct {
 	Recorder *Recorder
 	Text     string
@@ -151,7 +150,7 @@ func numbered(values []driver.Value) []driver.NamedValue {
 	return args
 }
 
-// OneRow is one row that holds 1, or an error in its place.
+// OneRow is rows with the single value 1, or with an error.
 type OneRow struct {
 	Err  error
 	Done bool
@@ -171,5 +170,5 @@ func (r *OneRow) Next(dest []driver.Value) error {
 	return nil
 }
 
-// ErrStaleAt9 is how SQLite words the refusal of a token by a mark of 9.
+// ErrStaleAt9 is SQLite's error for a stale token if the stored token is 9.
 var ErrStaleAt9 = errors.New("bad JSON path: 'sqlfence:nonce:stale:0:9'")

@@ -1,15 +1,15 @@
-// Package golden reads the statements of the golden files in rewrite/testdata, for the
-// tests of package rewrite and for those that run them on real databases.
+// Package golden reads the statements of the golden files in rewrite/testdata, for the tests of package rewrite and
+// for tests that run the statements on real databases.
 //
-// A file is a list of samples, each with a blank line behind it:
+// A file is a list of samples, each followed by a blank line:
 //
 //	## hazard: what is special about it {rules rules}
 //	the statement, on one or more lines
 //	=> rules: the verdict
 //	the statement with its guard
 //
-// The rules are names of the tests; without any they are row. A statement with bytes
-// that don't show is written as a Go string behind "go ".
+// The rules are names of the tests; the default is row. A statement with invisible bytes is written as a Go string
+// after "go ".
 package golden
 
 import (

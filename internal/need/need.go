@@ -1,6 +1,6 @@
-// Package need returns what tests need of the machine: servers and programs. Where one is missing the test is skipped,
-// or fails if the environment variable SQLFENCE_REQUIRE requires it. It is test support only; no package that users
-// import may import it.
+// Package need returns what tests need of the machine: servers and programs. If a server or program is missing, the
+// test is skipped, or fails if the environment variable SQLFENCE_REQUIRE names it. Only tests, and packages for tests,
+// may import need.
 //
 // SQLFENCE_REQUIRE is a list of names, separated by blanks, such as "postgres mysql". The name "all" requires
 // everything, except the names with a minus before them: "all -tidb".

@@ -1,4 +1,4 @@
-// Package poll asks a database again and again.
+// Package poll queries a database periodically.
 package poll
 
 import (
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Changes yields what ask answers first, and from then on each answer that isn't the same as the last,
-// until the loop is left or ctx ends. It rests for the interval, over 0, between two questions. An error
-// of ask is yielded each time, beside the zero value.
+// Changes yields the first result of ask, and then each result that differs from the last, until the loop is left or
+// ctx ends. It waits for interval, which must be over 0, between two calls of ask. It yields each error of ask with
+// the zero value.
 func Changes[T any](
 	ctx context.Context, interval time.Duration, ask func(context.Context) (T, error), same func(a, b T) bool,
 ) iter.Seq2[T, error] {

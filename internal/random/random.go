@@ -32,7 +32,7 @@ func Rounds(t testing.TB, usual int) int {
 	return int(number(t, "SQLFENCE_ROUNDS", uint64(usual)))
 }
 
-// Sample returns all inputs of a test. With -short it returns every tenth of them, always the same.
+// Sample returns all inputs of a test. With -short it returns every tenth input, the same in each run.
 func Sample[T any](all []T) []T {
 	if !testing.Short() {
 		return all
@@ -44,8 +44,8 @@ func Sample[T any](all []T) []T {
 	return some
 }
 
-// Keep reports whether a test runs the case of that name. With -short it keeps a tenth of the cases, always the same:
-// those of a large product, such as drivers by statements by faults, are spread over all of its factors.
+// Keep reports whether a test runs the case of that name. With -short it keeps a tenth of the cases, the same in each
+// run. In a large product, such as drivers × statements × faults, the kept cases are spread over all factors.
 func Keep(t testing.TB, name string) bool {
 	if !testing.Short() {
 		return true

@@ -1,4 +1,4 @@
-// Package refusal has the names of refusals for other systems: the same in answers of HTTP and gRPC and in metrics.
+// Package refusal has the names of refusals for other systems: the same in responses of HTTP and gRPC and in metrics.
 package refusal
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// names are a bounded list; of an error that is several of them the first one counts.
+// names is a bounded list. If an error matches several entries, the first entry counts.
 var names = []struct {
 	is   error
 	name string
@@ -26,10 +26,10 @@ var names = []struct {
 	{sqlfence.ErrNotSetUp, "not-set-up"},
 	{sqlfence.ErrInvalid, "invalid"},
 	{sqlfence.ErrStandby, "standby"},
-	{sqlfence.ErrNoFence, "no-fence"}, // also where the error of a source says more
+	{sqlfence.ErrNoFence, "no-fence"}, // last, because a token source's error may match a more specific entry
 }
 
-// Name returns the name of a refusal; empty for another error.
+// Name returns the name of a refusal; empty for other errors.
 func Name(err error) string {
 	for _, n := range names {
 		if errors.Is(err, n.is) {
@@ -39,7 +39,7 @@ func Name(err error) string {
 	return ""
 }
 
-// Named returns the refusal of a name; nil for another name.
+// Named returns the refusal of a name; nil for other names.
 func Named(name string) error {
 	for _, n := range names {
 		if n.name == name {

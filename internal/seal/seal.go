@@ -1,5 +1,5 @@
-// Package seal says what a sealed table is. The folders of internal/dialect have its triggers: package schema creates
-// them, and package verify compares a database's with them.
+// Package seal describes a sealed table. The folders of internal/dialect have its triggers: package schema creates the
+// triggers, and package verify compares a database's triggers with them.
 package seal
 
 import (
@@ -7,31 +7,31 @@ import (
 	"encoding/hex"
 )
 
-// MaxToken is that of package sqlfence.
+// MaxToken is sqlfence.MaxToken.
 const MaxToken = "900000000000000"
 
 // A Table is a table to be sealed, as the database stores its names.
 type Table struct {
 	Name     string // without its schema
-	Mark     string // the column of the fence or of the claim
+	Mark     string // the fence column or the claim column
 	Resource string // of its tokens
 	Key      string // the column; empty for none
 	Serial   string // the column; empty for none
 
 	Ledger, SingleUse bool
 
-	// Claim says that the mark is the row's own generation: a write that raises it takes the row over and proves
-	// nothing, as a new row does, and every other one proves the generation that the row has.
+	// Claim is set if Mark is a claim column. A write that increases the claim takes the row over. Takeovers and new rows
+	// present no token; other writes must present the row's claim.
 	Claim bool
 
-	FromTransaction bool // a write without a proof takes its transaction's; PostgreSQL's alone
+	FromTransaction bool // a write without a token may present the transaction's token; PostgreSQL only
 
-	// LedgerIn is the schema of the ledger where that isn't the table's own. MySQL alone asks for it.
+	// LedgerIn is the schema of the ledger if it differs from the table's. Only MySQL uses LedgerIn.
 	LedgerIn string
 }
 
-// Than returns one of three comparisons of a row's mark with a token: where that may write the row once only, or again,
-// or where it has to be the mark.
+// Than returns the comparison of a row's stored token with a write's token: once if a token may write the row only
+// once, again if it may write again, same if it must equal the row's claim.
 func (t *Table) Than(once, again, same string) string {
 	switch {
 	case t.Claim:
@@ -42,7 +42,7 @@ func (t *Table) Than(once, again, same string) string {
 	return again
 }
 
-// Own returns a name that belongs to a table, of limited length.
+// Own returns a name for an object of a table, of limited length.
 func Own(kind, table string) string {
 	if len(table) > 32 {
 		sum := sha256.Sum256([]byte(table))
@@ -51,5 +51,5 @@ func Own(kind, table string) string {
 	return kind + table
 }
 
-// Own returns a name that belongs to the table.
+// Own returns a name for an object of the table.
 func (t *Table) Own(kind string) string { return Own(kind, t.Name) }

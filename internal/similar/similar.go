@@ -1,4 +1,4 @@
-// Package similar finds names that are most like another one.
+// Package similar finds names with a small edit distance.
 package similar
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Propose proposes the names that are most like one that isn't there; empty for none.
+// Propose returns a sentence with up to three known names similar to an unknown name; empty for none.
 func Propose(name string, known []string) string {
 	best, near := max(1, min(3, len(name)/3)), []string(nil)
 	for _, k := range known {
@@ -30,8 +30,7 @@ func IsNear(a, b string) bool {
 	return strings.EqualFold(a, b) || min(len(a), len(b)) > 2 && distance(strings.ToLower(a), strings.ToLower(b)) == 1
 }
 
-// distance counts the letters that have to be added, left out, changed or swapped with the next
-// one to make one name of another.
+// distance counts the letters to insert, delete, change or swap with the next letter to turn a into b.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	before, last := []int(nil), make([]int, len(y)+1)

@@ -83,7 +83,7 @@ type Dialect interface {
 	// statement does more than read and write rows.
 	MayMove(query string, more bool) bool
 
-	// PlaceInCatalogue changes catalogue queries for sqlfence's tables so that they find the tables of schema.
+	// PlaceInCatalogue changes catalogue queries for sqlfence's tables to find the tables of schema.
 	PlaceInCatalogue(schema, text string) string
 
 	// Facts returns the database's capabilities and constants.

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// The database objects that guards and seals depend on. Package rewrite refuses statements that change them,
-// verify.Check compares them, and Setup and Seal create them. A new database object must be listed here, or must have
-// a name that [OwnsName] accepts.
+// The database objects that guards and seals depend on. Setup and Seal create the objects, package rewrite refuses
+// statements that change the objects, and verify.Check compares the objects. A new database object must be listed
+// here, or must have a name that [OwnsName] accepts.
 
 // OwnTables are the tables that sqlfence's packages keep, in any schema.
 var OwnTables = []string{LedgerTable, LeaseTable, LocksTable, ChangesTable, SQLiteLedgerState}
@@ -25,8 +25,8 @@ const (
 	SQLiteLedgerState = "sqlfence_ledger"
 )
 
-// OwnPrefix begins the names of all functions, triggers and constraints that sqlfence makes. A name may begin with ~,
-// which sorts it last.
+// OwnPrefix begins the names of all functions, triggers and constraints that sqlfence makes. A name may begin with ~
+// to be sorted last.
 const OwnPrefix = "sqlfence"
 
 // OwnsName reports whether a function, trigger or constraint of this name is sqlfence's: the name begins with the

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Names of a sealed table's triggers, which refuse every write that doesn't prove its token. docs/adr/0025 has the
+// Names of a sealed table's triggers. The triggers refuse every write without proof of a token. docs/adr/0025 has the
 // reasons.
 const (
 	// SealedMark begins the name of the constraint that keeps PostgreSQL from storing a negative token, while the table

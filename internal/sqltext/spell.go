@@ -29,8 +29,8 @@ func Raise(d Dialect, parts ...string) string {
 	return before + strings.Join(parts, between) + behind
 }
 
-// NewMark returns the text by which a package recognises an error that its own statement throws. No stored value
-// contains the text, because each process has a new one.
+// NewMark returns a text for the errors that a package's own statement throws. No stored value contains the text,
+// because it differs in each process.
 func NewMark(kind string) string { return "sqlfence:" + nonce.New() + ":" + kind + ":" }
 
 // IsRaised reports whether err is an error that a statement has thrown with the text mark.

@@ -122,8 +122,8 @@ const epoch = "(SELECT pg_catalog.int8pl(pg_catalog.int8mul(LEAST(t.n, 90000), 1
 	"pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint, 1) AS n OFFSET 0) AS t)"
 
 // durable is an expression that makes the transaction's commit wait for the disk even if synchronous_commit is off;
-// otherwise a server that crashes would issue the same tokens again. The expression is volatile, so that PostgreSQL
-// evaluates it although its value isn't used, and affects this transaction only.
+// otherwise a server that crashes would issue the same tokens again. The expression is volatile, so PostgreSQL
+// evaluates it although the value isn't used, and affects this transaction only.
 const durable = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting('synchronous_commit'), 'off')" +
 	" THEN pg_catalog.set_config('synchronous_commit', 'on', true) END"
 

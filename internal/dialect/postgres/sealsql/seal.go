@@ -352,7 +352,7 @@ const deletedMove = `
 		END IF;
 	END IF;`
 
-// ofThisRow: a takeover presents no token, so it may move only the row that it takes over.
+// ofThisRow: a takeover presents no token, and may move only the row that is taken over.
 const ofThisRow = " AND pg_catalog.texteq(pg_catalog.substr(move, pg_catalog.int4pl(" +
 	"pg_catalog.strpos(pg_catalog.substr(move, 6), ':'), 6)), {name of old})"
 
@@ -380,7 +380,7 @@ BEGIN
 END `
 
 // appliedHere is a condition: a subscription's worker applies writes, and their tokens were compared at the origin.
-// The triggers are ENABLE ALWAYS, so that setting session_replication_role to replica doesn't avoid them.
+// The triggers are ENABLE ALWAYS, so setting session_replication_role to replica doesn't disable the triggers.
 const appliedHere = "pg_catalog.texteq(pg_catalog.current_setting('session_replication_role'), 'replica') AND " +
 	"EXISTS (SELECT FROM pg_catalog.pg_stat_get_subscription(NULL) AS s WHERE pg_catalog.int4eq(s.pid, " +
 	"pg_catalog.pg_backend_pid()))"
