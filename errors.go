@@ -67,16 +67,15 @@ var (
 	ErrInvalid = errInvalid
 )
 
-// sentinels are all of them.
+// sentinels are all sentinel errors.
 var sentinels = []error{ErrStale, ErrNotIssued, ErrNoFence, ErrOutOfScope, ErrUnguardable, ErrUnknownName, ErrConflict,
 	ErrGone, ErrNoSerial, ErrLocked, ErrUnknownOutcome, ErrStandby, ErrTokenLimit, ErrInvalid, ErrNotSetUp}
 
-// refusedAs is what the errors share that say why a write was refused: each is the sentinel of its kind,
-// wraps the base driver's error if the write was sent, and isn't temporary, as the same write would be
-// refused again.
+// refusedAs is embedded in the error types of refusals. It matches the sentinel of its kind, wraps the base driver's
+// error if the write was sent, and isn't temporary, because the same write would be refused again.
 type refusedAs[K kind] struct{ err error }
 
-// A kind is that of a refusal. It is a type, so that the zero value of an error has it, too.
+// A kind is the kind of a refusal. A type parameter holds the kind, so that the zero value of an error has a kind.
 type kind interface{ sentinel() error }
 
 func (refusedAs[K]) Is(target error) bool { var k K; return target == k.sentinel() }
@@ -130,7 +129,7 @@ func (e *StaleError) Error() string {
 	case e.gone:
 		return fmt.Sprintf("%v: table %q: token %s, but the row that it claims is gone; "+
 			"stop working, don't retry", ErrStale, e.Table, e.Token)
-	case e.Current < e.Token.Value: // the row of a claim was made anew
+	case e.Current < e.Token.Value: // the row was deleted and inserted again
 		return fmt.Sprintf("%v: table %q: token %s, but the row's claim is %d: the row is gone or was made again; "+
 			"stop working, don't retry", ErrStale, e.Table, e.Token, e.Current)
 	}

@@ -39,8 +39,8 @@ type Driver struct {
 	// RowsUnfit is the reason why guarded statements must not return rows with the driver; empty if they may.
 	RowsUnfit string
 
-	// CachesQueries: the driver caches prepared statements of queries without arguments. A token in the SQL would need a
-	// new prepared statement each time, at another round trip; so tokens are passed as arguments.
+	// CachesQueries: the driver caches prepared statements of queries without arguments. A token in the SQL would need
+	// a new prepared statement each time, at another round trip; so tokens are passed as arguments.
 	CachesQueries bool
 
 	// NoOptions: arguments are never options of the execution (see [Options]).
@@ -67,7 +67,8 @@ type Driver struct {
 	// rows, and for a query it returns the current names of the columns.
 	KeepsRows bool
 
-	// reach returns the network connection of a driver's connection, and a closer; nil for values that can't be reached.
+	// reach returns the network connection of a driver's connection, and a closer; nil for values that can't be
+	// reached.
 	reach func(driver.Conn) (net.Conn, closer)
 }
 

@@ -19,12 +19,12 @@ type Answers struct {
 	// returns false if the session ended with err.
 	Answered func(err error) bool
 
-	// KeepsTx reports whether the transaction may still be open, in a session that continues, after a COMMIT or ROLLBACK
-	// that failed with err.
+	// KeepsTx reports whether the transaction may still be open, in a session that continues, after a COMMIT or
+	// ROLLBACK that failed with err.
 	KeepsTx func(err error) bool
 
-	// EndsTx reports whether a statement, which begins with word and isn't COMMIT, may commit its transaction. The server
-	// then commits each later statement separately.
+	// EndsTx reports whether a statement, which begins with word and isn't COMMIT, may commit its transaction. The
+	// server then commits each later statement separately.
 	EndsTx func(word, query string) bool
 
 	// LeftNothing reports whether a failed statement changed neither data nor its transaction; false in doubt.

@@ -20,8 +20,8 @@ type Table struct {
 
 	Ledger, SingleUse bool
 
-	// Claim is set if Mark is a claim column. A write that increases the claim takes the row over. Takeovers and new rows
-	// present no token; other writes must present the row's claim.
+	// Claim is set if Mark is a claim column. A write that increases the claim takes the row over. Takeovers and new
+	// rows present no token; other writes must present the row's claim.
 	Claim bool
 
 	FromTransaction bool // a write without a token may present the transaction's token; PostgreSQL only

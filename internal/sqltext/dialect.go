@@ -65,13 +65,13 @@ type Dialect interface {
 	Raising() (before, between, behind string)
 
 	// Raised returns the text of the database's error in err's chain, without the text of wrappers; ok is false if its
-	// code isn't that of a [Raise]. An error without a code comes from an unknown driver: ok is then true, and the caller
-	// must compare the text alone.
+	// code isn't that of a [Raise]. An error without a code comes from an unknown driver: ok is then true, and the
+	// caller must compare the text alone.
 	Raised(err error) (text string, ok bool)
 
-	// Turn takes the lock of a name's queue, which clients that issue a token take alone, and guarded writes take shared,
-	// in the order of their requests. name is an expression of type text. Turn is empty if the database has a single
-	// writer, or grants the locks of the ledger's row in the order of the requests.
+	// Turn takes the lock of a name's queue, which clients that issue a token take alone, and guarded writes take
+	// shared, in the order of their requests. name is an expression of type text. Turn is empty if the database has a
+	// single writer, or grants the locks of the ledger's row in the order of the requests.
 	Turn(name string, shared bool) string
 
 	// FindElsewhere is a query for all schemas with one of sqlfence's tables except schema, or, if schema is empty,
@@ -111,9 +111,9 @@ type Facts struct {
 	// timelines. See [Floored].
 	Epoch string
 
-	// BuiltIn is the schema prefix of built-in functions and operators, so that an application's operator can't replace
-	// them; empty if applications can't define operators. Qualified adds the prefix to a statement's comparisons; nil if
-	// BuiltIn is empty.
+	// BuiltIn is the schema prefix of built-in functions and operators, so that an application's operator can't
+	// replace them; empty if applications can't define operators. Qualified adds the prefix to a statement's
+	// comparisons; nil if BuiltIn is empty.
 	BuiltIn   string
 	Qualified func(statement string) string
 

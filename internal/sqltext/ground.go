@@ -20,8 +20,8 @@ const (
 	// ChangesTable has the counts of package changes.
 	ChangesTable = "fencing_changes"
 
-	// SQLiteLedgerState is a table in SQLite. In it the ledger's triggers remember a stored token that is higher than an
-	// INSERT's, because REPLACE deletes a row without firing a DELETE trigger.
+	// SQLiteLedgerState is a table in SQLite. In it the ledger's triggers remember a stored token that is higher than
+	// an INSERT's, because REPLACE deletes a row without firing a DELETE trigger.
 	SQLiteLedgerState = "sqlfence_ledger"
 )
 
@@ -75,8 +75,8 @@ const SeenVariable = "sqlfence_seen"
 // Objects that a PostgreSQL database may have in addition to the ledger's table: see package
 // internal/dialect/postgres.
 const (
-	// LedgerFunction is the name of the function, in the schema of the ledger. Its number changes with the meaning of the
-	// arguments or of the locks.
+	// LedgerFunction is the name of the function, in the schema of the ledger. Its number changes with the meaning of
+	// the arguments or of the locks.
 	LedgerFunction = "sqlfence_newest_v2"
 
 	// LedgerTrigger is the name of the trigger for changed rows, and of its function.

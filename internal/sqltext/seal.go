@@ -16,8 +16,8 @@ const (
 	// names.
 	SealTrigger = "~sqlfence_write"
 
-	// FiredBehindSeal is a condition of PostgreSQL for a row g of pg_trigger: the trigger is fired after SealTrigger, and
-	// may change the new row.
+	// FiredBehindSeal is a condition of PostgreSQL for a row g of pg_trigger: the trigger is fired after SealTrigger,
+	// and may change the new row.
 	FiredBehindSeal = "g.tgname > '" + SealTrigger + "' AND pg_catalog.int4and(g.tgtype, 3) = 3 AND " +
 		"pg_catalog.int4and(g.tgtype, 20) <> 0"
 

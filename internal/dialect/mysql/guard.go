@@ -26,9 +26,9 @@ var Guard = &guard.Dialect{
 		// Sorting evaluates the conditions of all rows. Without ORDER BY no row after the last of LIMIT is read.
 		ChecksBeyondLimit: fact.Yes,
 
-		// If a subquery of an UPDATE reads the updated table, even through a view, MariaDB executes a multi-table UPDATE. To
-		// sort by anything but a column of the first table, such as RAND(), MariaDB collects the rows in a temporary table,
-		// and then evaluates SET with the column values of the last row read.
+		// If a subquery of an UPDATE reads the updated table, even through a view, MariaDB executes a multi-table
+		// UPDATE. To sort by anything but a column of the first table, such as RAND(), MariaDB collects the rows in a
+		// temporary table, and then evaluates SET with the column values of the last row read.
 		SortsAside: fact.Yes,
 
 		// In WHERE the value 0000-00-00 of a DATE or DATETIME column that is NOT NULL is NULL.
@@ -51,7 +51,8 @@ var Guard = &guard.Dialect{
 		Greatest:    guard.Around{Before: "GREATEST(", Between: ", ", Behind: ")"},
 		Unless:      guard.Around{Before: "NULLIF(", Between: ", ", Behind: ")"},
 		Assigns:     guard.Around{Between: " = "},
-		// A cast to an integer would cut a higher number to the highest integer, even if storing the number is an error.
+		// A cast to an integer would cut a higher number to the highest integer, even if storing the number is an
+		// error.
 		Assigned: guard.Around{Before: "CAST(COALESCE((", Between: "), ", Behind: ") AS DECIMAL(65))"},
 	},
 	Ground: guard.Ground{Cascades: fact.No, Setting: keptSetting},

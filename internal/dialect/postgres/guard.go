@@ -32,8 +32,8 @@ var Guard = &guard.Dialect{
 		KeyText: guard.Around{Behind: `::pg_catalog.text COLLATE pg_catalog."C"`},
 		// concat alone would turn a NULL key into a text.
 		ClaimText: guard.Around{Before: "pg_catalog.textcat(", Between: ", pg_catalog.concat(':', ", Behind: "))"},
-		// The functions take integers only. Compared with a column of a floating-point type, a token equals the tokens near
-		// it.
+		// The functions take integers only. Compared with a column of a floating-point type, a token equals the tokens
+		// near it.
 		Equal:       guard.Around{Before: "pg_catalog.int8eq(", Between: ", ", Behind: ")"},
 		Less:        guard.Around{Before: "pg_catalog.int8lt(", Between: ", ", Behind: ")"},
 		LessOrEqual: guard.Around{Before: "pg_catalog.int8le(", Between: ", ", Behind: ")"},
