@@ -8,12 +8,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// WithFence returns a context that carries tokens in addition to those of ctx. A token replaces a token of the
-// same name. The context's token of a table's resource guards writes on the table (see [Resource], [Key]).
+// WithFence returns a context that carries tokens in addition to those of ctx. A token replaces a token of the same
+// name. Writes present the token of their table's resource (see [Resource], [Key]).
 //
-// Tokens are checked when a write needs them. A value over [MaxToken] is [ErrTokenLimit]. Another invalid token
-// is [ErrInvalid] and [ErrNoFence]. On a table with [RowFence] and without [Ledger] a made-up token passes if
-// it is high enough, so that tokens must not come from outside.
+// Tokens are checked when a write needs them. A value over [MaxToken] is [ErrTokenLimit]. Another invalid token is
+// [ErrInvalid] and [ErrNoFence]. With [RowFence] and without [Ledger] a made-up token passes if it is high enough, so
+// tokens must not come from untrusted input.
 func WithFence(ctx context.Context, tokens ...Token) context.Context {
 	held := core.TokensFrom(ctx)
 	all := make([]core.Token, len(held), len(held)+len(tokens))
@@ -70,9 +70,9 @@ func FencesFrom(ctx context.Context) []Token {
 	return tokens
 }
 
-// Bypass returns a context that sends statements without guards, for migrations and repairs. Observers receive
-// the reason with every statement that would have been guarded or refused. If reason is empty, the guards stay
-// in force. See [WithoutGuards] for a whole database.
+// Bypass returns a context that sends statements without guards, for migrations and repairs. Observers receive reason
+// with every statement that would have been guarded or refused. If reason is empty, guards stay in force. See
+// [WithoutGuards] for a whole database.
 func Bypass(ctx context.Context, reason string) context.Context {
 	return core.WithBypass(ctx, reason)
 }

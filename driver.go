@@ -20,11 +20,10 @@ var (
 	_ io.Closer            = (*connector)(nil)
 )
 
-// Open opens a database as sql.Open does, with a registered driver, and fences it. It doesn't necessarily
-// connect.
+// Open opens and fences a database with a registered driver, as sql.Open does. It doesn't necessarily connect.
 //
-// Invalid options, a driver that is already fenced, and an unknown driver without [WithDialect] are
-// [ErrInvalid]; one error reports all of them. Other errors are those of sql.Open.
+// Invalid options, an already fenced driver, and an unknown driver without [WithDialect] are [ErrInvalid]; one error
+// reports all. Other errors are those of sql.Open.
 func Open(driverName, dsn string, opts ...Option) (*sql.DB, error) {
 	// database/sql gives a registered driver only through an opened DB.
 	probe, err := sql.Open(driverName, dsn)
@@ -46,7 +45,7 @@ func Open(driverName, dsn string, opts ...Option) (*sql.DB, error) {
 	return sql.OpenDB(c), nil
 }
 
-// OpenDB opens a database as sql.OpenDB does, and fences it. Errors are as for [Open], and a nil connector is
+// OpenDB opens and fences a database as sql.OpenDB does. Errors are as for [Open], and a nil connector is
 // [ErrInvalid]. On an error c isn't closed.
 func OpenDB(c driver.Connector, opts ...Option) (*sql.DB, error) {
 	if c == nil {
@@ -70,8 +69,8 @@ func WrapDriver(d driver.Driver, opts ...Option) (driver.Driver, error) {
 	return fenced, nil
 }
 
-// Register registers a fenced driver for sql.Open under name. A name that is taken is [ErrInvalid]; other
-// errors are as for [WrapDriver].
+// Register registers a fenced driver for sql.Open under name. A taken name is [ErrInvalid]; other errors are as for
+// [WrapDriver].
 func Register(name string, d driver.Driver, opts ...Option) error {
 	fenced, err := wrapDriver(d, opts)
 	if err != nil {

@@ -5,20 +5,19 @@ import (
 	"fmt"
 )
 
-// Sentinel errors, for use with errors.Is. A refused statement has changed nothing. Only after [ErrUnknownOutcome] the
+// Sentinel errors, for errors.Is. A refused statement has changed nothing; only after [ErrUnknownOutcome] the
 // statement may have changed rows.
 //
-// Error types such as [StaleError] have the details of a sentinel error. Their method Unwrap returns the base driver's
-// error, or nil if nothing was sent. Their method Temporary returns whether the same write can succeed later: only
-// a [ConflictError] can.
+// Error types such as [StaleError] have a sentinel error's details. Unwrap returns the base driver's error, or nil if
+// nothing was sent. Temporary returns whether the same write can succeed later: only a [ConflictError] can.
 var (
-	// ErrStale: another holder has taken over the resource. Stop working; a retry with the same token can't
-	// succeed. A call also fails with ErrStale if the [context.Cause] of its ended context is an ErrStale, such
-	// as package lease's LostError; if the error is also ErrUnknownOutcome, the write may have been applied.
+	// ErrStale: another holder has taken over the resource. Stop working; a retry with the same token can't succeed.
+	// If the [context.Cause] of a call's ended context is an ErrStale, such as package lease's LostError, the call
+	// fails with ErrStale; if also with ErrUnknownOutcome, the write may have been applied.
 	ErrStale = errStale
 
-	// ErrNotIssued: the token is higher than the newest of the [Ledger]. It was never issued or adopted here,
-	// or a failover or restore lost it. With [Claim]: a takeover presents a higher token than the row's claim.
+	// ErrNotIssued: the token is higher than the newest in the [Ledger]. It was never issued or adopted here, or a
+	// failover or restore lost it. With [Claim]: a takeover presents a higher token than the row's claim.
 	ErrNotIssued = errNotIssued
 
 	// ErrNoFence: the context carries no token for the table, or an invalid token (then also [ErrInvalid]). If
@@ -31,12 +30,11 @@ var (
 	// ErrUnguardable: the statement may write to a registered table and can't be guarded.
 	ErrUnguardable = errors.New("sqlfence: statement can't be guarded")
 
-	// ErrUnknownName: the ledger has no row for the token's name. Ensure, Issue and Adopt of package tokens
-	// create it.
+	// ErrUnknownName: the ledger has no row for the token's name. Package tokens creates rows (Ensure, Issue, Adopt).
 	ErrUnknownName = errUnknownName
 
-	// ErrConflict: the row has another serial than the caller read ([WithSerial]), or the statement doesn't
-	// raise a serial or claim that it assigns.
+	// ErrConflict: the row's serial isn't the one that the caller read ([WithSerial]), or the statement doesn't
+	// increase a serial or claim that it assigns.
 	ErrConflict = errors.New("sqlfence: serial conflict")
 
 	// ErrGone: the row that the caller read no longer exists ([WithSerial]).
@@ -48,15 +46,13 @@ var (
 	// ErrLocked: another user holds the row's lock ([EditLock]).
 	ErrLocked = errors.New("sqlfence: row is locked")
 
-	// ErrUnknownOutcome: a guarded write, or the commit of guarded writes, was sent and received no response,
-	// so that the database may have applied it. The error wraps the driver's error, except a driver.ErrBadConn
-	// that would make database/sql repeat the write. If a context ends while rows are read, database/sql may
-	// return only the context's error.
+	// ErrUnknownOutcome: a guarded write, or the commit of guarded writes, received no response, so that the database
+	// may have applied it. The error wraps the driver's error, except a driver.ErrBadConn that would make database/sql
+	// repeat the write. If a context ends while rows are read, database/sql may return only the context's error.
 	ErrUnknownOutcome = errUnknownOutcome
 
-	// ErrStandby: package tokens or lease queried a standby or read-only server, which may lag behind the
-	// primary. The result is unknown; connect to the primary alone. Writes fail with the server's own error
-	// instead.
+	// ErrStandby: package tokens or lease queried a standby or read-only server, which may lag behind the primary. The
+	// result is unknown; connect only to the primary. Writes fail with the server's error instead.
 	ErrStandby = errors.New("sqlfence: the server that answered is a standby or read-only, and may be behind; " +
 		"ask the primary")
 
@@ -168,9 +164,9 @@ type UnguardableError struct {
 	Reason string // what is wrong and what to write instead
 	Column string // with a type or value that the guard can't compare; empty for other reasons
 
-	Server string // an untested server, as [WithUntestedServer] takes it; empty for other reasons
+	Server string // an untested server, for [WithUntestedServer]; empty for other reasons
 
-	// Offset is the position in bytes, or -1, in the statement or in what a pgx.QueryRewriter made of it.
+	// Offset is the position in bytes, or -1, in the statement or the result of a pgx.QueryRewriter.
 	Offset int
 }
 

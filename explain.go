@@ -9,15 +9,15 @@ import (
 // An Explanation describes what happens to a statement.
 type Explanation struct {
 	Kind   EventKind // Guarded, Refused or Passed
-	Tables []string  // the registered tables that the statement writes to, as in an [Event]
-	SQL    string    // the statement that is sent, with one token for each table; empty if it is refused
+	Tables []string  // as in an [Event]
+	SQL    string    // the statement sent, with one token for each table; empty if refused
 	Err    error     // the [*UnguardableError] of a refused statement, else nil
 }
 
-// Explain returns how db would guard a statement, or why it would refuse it, without sending anything or
-// calling an observer. It doesn't consider tokens, modes and [Bypass]. A guard's values are shown as
-// placeholders, or as the token 1. Explain is safe for concurrent use. A database that sqlfence didn't open, or
-// with another wrapper around sqlfence, is [ErrInvalid].
+// Explain returns how db would guard or why it would refuse a statement, without sending anything or calling an
+// observer. It ignores tokens, modes and [Bypass]. A guard's values are shown as placeholders, or as the token 1.
+// Explain is safe for concurrent use. A database that sqlfence didn't open, or with another wrapper around sqlfence,
+// is [ErrInvalid].
 func Explain(db *sql.DB, query string) (Explanation, error) {
 	s, err := fenced.SettingsOf("Explain", db)
 	if err != nil {

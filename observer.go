@@ -10,27 +10,26 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
-// An Observer receives events about statements on registered tables (see [WithObserver]). The driver calls it
-// on the statement's goroutine before the call returns, so that it must be fast and safe for concurrent use. It
-// must not panic, nor use the statement's connection or transaction. ctx is the statement's, without its
-// [Bypass].
+// An Observer receives events about statements on registered tables (see [WithObserver]). It runs on the statement's
+// goroutine before the call returns, so it must be fast and safe for concurrent use. It must not panic, nor use the
+// statement's connection or transaction. ctx is the statement's, without [Bypass].
 type Observer func(ctx context.Context, e Event)
 
 // An Event is what an [Observer] receives. The observer must not change it.
 type Event struct {
 	Kind EventKind
 
-	// Query is the statement as the application wrote it; BEGIN, COMMIT or SAVEPOINT for such a method; BATCH
-	// for a refused batch of pgx; empty for a connection.
+	// Query is the application's statement; BEGIN, COMMIT or SAVEPOINT for these methods; BATCH for a refused batch of
+	// pgx; empty for a connection.
 	Query string
 
-	Sent string // the statement that the driver received last; empty if nothing was sent
+	Sent string // the last statement sent; empty for none
 
-	// Tables are the registered tables that the statement writes to; if it can't be guarded, the table that
-	// the reason concerns. Tables written without a token are in Unfenced, the others in Guarded.
+	// Tables are the registered tables that the statement writes to, or, if it can't be guarded, the error's table.
+	// Tables written without a token are in Unfenced, the others in Guarded.
 	Tables []string
 
-	Tokens []Token // that the statement was compared with, in no particular order
+	Tokens []Token // the compared tokens, in no particular order
 
 	// Reason is the reason passed to [Bypass] or [WithoutGuards], or for Unfenced "Optional" or
 	// "UnfencedInserts".
@@ -69,32 +68,31 @@ func (u CacheUse) String() string {
 	return ""
 }
 
-// Verb returns INSERT, UPDATE, DELETE or MERGE for a write, also after WITH or EXPLAIN, else the first word of
-// the statement in capitals, or "" if the statement can't be parsed. Each call parses the statement.
+// Verb parses the statement, and returns INSERT, UPDATE, DELETE or MERGE for a write, also after WITH or EXPLAIN, else
+// the first word in capitals, or "" if parsing fails.
 func (e Event) Verb() string { return lang.Verb(e.Dialect, e.Query) }
 
-// Fingerprint returns the statement without comments and values: ? for constants and placeholders, (?) for
-// lists of them. If the statement can't be parsed, it returns the first word and "…". Each call parses the
-// statement.
+// Fingerprint parses the statement, and returns the text without comments and values: ? for constants and
+// placeholders, (?) for their lists. If parsing fails, the result is the first word and "…".
 func (e Event) Fingerprint() string { return lang.Fingerprint(e.Dialect, e.Query) }
 
 // An EventKind is the kind of an [Event]. The zero value is none.
 type EventKind int
 
 const (
-	// Refused: a statement failed with an error of this package, or verify.OnConnect refused a connection.
+	// Refused: a statement failed with this package's error, or verify.OnConnect refused a connection.
 	Refused EventKind = iota + 1
 	// WouldRefuse: [Observe] mode sent a statement that [Enforce] would have refused.
 	WouldRefuse
 	// Bypassed: a statement that would have been guarded or refused was sent under [Bypass].
 	Bypassed
-	// RawAccess: sql.Conn.Raw passed on the base driver's connection, which isn't guarded. Query is empty.
+	// RawAccess: sql.Conn.Raw passed on the unguarded base connection. Query is empty.
 	RawAccess
 	// Unfenced: a write was sent without a token, because [Optional] or [UnfencedInserts] allows it.
 	Unfenced
 	// Guarded: a guarded statement was executed. For a query the event comes when its rows are closed.
 	Guarded
-	// Passed: a statement that writes to no registered table was sent as it was written.
+	// Passed: a statement that writes to no registered table was sent unchanged.
 	Passed
 	// Unanswered: a guarded write, or its COMMIT, was sent without a response, with [ErrUnknownOutcome].
 	Unanswered

@@ -25,15 +25,15 @@ type Mode uint8
 const (
 	// Enforce, the default, refuses the write.
 	Enforce Mode = iota
-	// Observe reports the write as [WouldRefuse] and sends it without its guard, also if the guard fails for
-	// another reason, such as a missing column. Other writes advance the tokens in their rows. docs/adopting.md
-	// describes what Observe costs.
+	// Observe reports the write as [WouldRefuse] and sends it without the guard, even if the guard fails with another
+	// error, such as a missing column. Other writes advance the tokens in their rows. docs/adopting.md describes the
+	// cost.
 	Observe
 )
 
-// An Option configures a fenced database. Opening the database checks all options and rules, and reports all
-// invalid ones in one error, which is [ErrInvalid]. A nil, empty, negative or unknown argument is invalid, and
-// so is a second option or rule with another argument than the first, unless its comment says otherwise.
+// An Option configures a fenced database. Opening the database reports all invalid options and rules in one error,
+// which is [ErrInvalid]. A nil, empty, negative or unknown argument is invalid, and so is a repeated option or rule
+// with a different argument, unless its comment allows it.
 type Option func(*options)
 
 // WithTable registers a table. name is an SQL identifier, "books" or "shop.books", folded as the database folds
@@ -41,13 +41,12 @@ type Option func(*options)
 // an unqualified books. A write with a name that matches several registrations is refused. Package verify
 // checks that the table exists.
 //
-// A table without rules is guarded by [Ledger]. Contradicting rules, and registering a table twice are
-// [ErrInvalid]. So is registering fencing_tokens, fencing_leases, rowlocks or fencing_changes, which are always
-// guarded.
+// A table without rules is guarded by [Ledger]. Contradicting rules, and registering a table twice are [ErrInvalid].
+// So is registering fencing_tokens, fencing_leases, rowlocks or fencing_changes: these tables are always guarded.
 //
-// The name "*" registers all tables without a registration of their own, and "shop.*" all such tables of a
-// schema. Each table takes tokens of its own name, unless [Resource] names others. [Exempt] excludes a table.
-// [Claim] and [Sealed] don't go with these patterns, under which DO and CALL are refused if they may write.
+// The name "*" registers all other tables, and "shop.*" all other tables of a schema. Tokens have the table's name
+// unless [Resource] sets another name. [Exempt] excludes a table. [Claim] and [Sealed] don't work with patterns. Under
+// a pattern DO and CALL are refused if they may write.
 //
 // docs/rules.md describes how to register PostgreSQL's partitions, parents and children.
 func WithTable(name string, rules ...Rule) Option {
@@ -64,8 +63,7 @@ func WithTable(name string, rules ...Rule) Option {
 	}
 }
 
-// WithDialect names the dialect of a driver that sqlfence doesn't know. A dialect that contradicts a known
-// driver is [ErrInvalid].
+// WithDialect names the dialect of an unknown driver. A dialect that contradicts a known driver is [ErrInvalid].
 func WithDialect(d Dialect) Option {
 	return func(o *options) {
 		if !core.IsDialect(d) {
@@ -79,13 +77,12 @@ func WithDialect(d Dialect) Option {
 	}
 }
 
-// WithSchema names the schema, in MySQL the database, in which guards and packages tokens, lease, rowlock and
-// schema find fencing_tokens, fencing_leases and rowlocks. The schema must exist. name is an SQL identifier as
-// for [WithTable].
+// WithSchema names the existing schema, in MySQL the database, of fencing_tokens, fencing_leases and rowlocks for
+// guards and packages tokens, lease, rowlock and schema. name is an SQL identifier as for [WithTable].
 //
-// By default the session finds these tables, by PostgreSQL's search_path or in MySQL's current database. All
-// processes must use the same schema, because a stale write of one ledger's process passes another ledger. On
-// SQLite each file has a ledger, so that WithSchema is [ErrInvalid].
+// By default the session finds these tables, by PostgreSQL's search_path or in MySQL's current database. All processes
+// must use the same schema, because one ledger doesn't refuse the stale tokens of another. On SQLite each file has a
+// ledger, so that WithSchema is [ErrInvalid].
 func WithSchema(name string) Option {
 	return func(o *options) {
 		giveOnce(o, "WithSchema", "name", &o.Schema, name)
@@ -103,9 +100,8 @@ func giveOnce(o *options, option, what string, to *string, text string) {
 	*to = text
 }
 
-// WithMode sets the mode of tables without [InMode]. The default is [Enforce]. With Observe and any
-// InMode(Enforce), statements that are refused for no single table, and those that write to sqlfence's own
-// tables are still refused.
+// WithMode sets the mode of tables without [InMode]. The default is [Enforce]. With Observe and any InMode(Enforce),
+// writes to sqlfence's own tables, and statements that are refused for no single table are still refused.
 func WithMode(m Mode) Option {
 	return func(o *options) {
 		if m > Observe {
@@ -118,20 +114,19 @@ func WithMode(m Mode) Option {
 	}
 }
 
-// WithoutGuards sends every statement of the database as under [Bypass], for migration tools that take no
-// context. Each statement that would have been guarded or refused is a [Bypassed] event, with reason or with
-// the context's own Bypass reason. WithoutGuards takes precedence over modes and token sources, so that it can
-// be added to the application's options. Open a separate database for the migration and close it afterwards.
+// WithoutGuards sends every statement as under [Bypass], for migration tools that take no context. Each statement that
+// would have been guarded or refused is a [Bypassed] event, with the context's Bypass reason or else reason.
+// WithoutGuards takes precedence over modes and token sources, so that it can be added to the application's options.
+// Open a separate database for the migration and close it afterwards.
 func WithoutGuards(reason string) Option {
 	return func(o *options) {
 		giveOnce(o, "WithoutGuards", "reason", &o.Bypass, reason)
 	}
 }
 
-// WithUntestedServer permits guarded writes on a server on which guards were never tested, such as
-// "CockroachDB". Without the option these writes fail with an [UnguardableError] that has the server's name
-// (docs/servers.md). The option may be repeated. Each connection still tests that the server throws the error
-// of a guard.
+// WithUntestedServer permits guarded writes on a server on which guards were never tested, such as "CockroachDB".
+// Without the option these writes fail with an [UnguardableError] that names the server (docs/servers.md). The option
+// may be repeated. Each connection still tests that the server throws a guard's error.
 func WithUntestedServer(name string) Option {
 	return func(o *options) {
 		if name == "" {
@@ -157,11 +152,11 @@ func WithObserver(fn Observer, kinds ...EventKind) Option {
 	}
 }
 
-// WithLogger sets the logger for refusals, would-be refusals and writes without a response (warn), bypasses and
-// raw access (info), and [Unfenced] writes (debug). By default only would-be refusals that no observer receives
-// are logged, by [slog.Default]. The last WithLogger is used.
+// WithLogger sets the logger for refusals, would-be refusals and writes without a response (warn), bypasses and raw
+// access (info), and [Unfenced] writes (debug). The default logs only would-be refusals that no observer receives,
+// with [slog.Default]. The last WithLogger is used.
 //
-// The first would-be refusal of a statement is logged at once. Further ones are counted in one line a minute.
+// The first would-be refusal of a statement is logged at once; repetitions are counted in a line a minute.
 // docs/telemetry.md lists the attributes.
 func WithLogger(l *slog.Logger) Option {
 	return func(o *options) {
@@ -172,10 +167,10 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithStatementCache sets how many guarded statements each connection to SQLite keeps prepared for DB.Exec,
-// Tx.Query and similar calls. 0 keeps none. The default is 64 with mattn/go-sqlite3 and modernc.org/sqlite, and
-// 0 with other drivers, and if another wrapper is between sqlfence and the driver. The last WithStatementCache
-// is used. It has no effect on other databases. docs/sqlite.md says which statements are kept.
+// WithStatementCache sets how many guarded statements each connection to SQLite keeps prepared for DB.Exec, Tx.Query
+// and similar calls. The default is 64 with mattn/go-sqlite3 and modernc.org/sqlite, and 0 with other drivers, and if
+// another wrapper is between sqlfence and the driver. The last WithStatementCache is used. It has no effect on other
+// databases. docs/sqlite.md describes which statements are kept.
 func WithStatementCache(n int) Option {
 	return func(o *options) {
 		if n < 0 {

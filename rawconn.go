@@ -9,8 +9,8 @@ import "database/sql/driver"
 //		...
 //	})
 //
-// It looks through wrappers with a method Raw() driver.Conn, such as otelsql's, and returns another connection
-// as it is. Calls on the connection aren't guarded. It must not be used after the function has returned.
+// It unwraps wrappers with a method Raw() driver.Conn, such as otelsql's, and returns other connections unchanged.
+// Calls on the connection aren't guarded. The connection must not be used after the function has returned.
 func BaseConn(driverConn any) any {
 	for {
 		wrapper, ok := driverConn.(interface{ Raw() driver.Conn })

@@ -8,24 +8,23 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// A Rule is a way to guard a registered table. See [WithTable]. docs/rules.md compares the rules, and
-// docs/data/rules.md describes how they differ by database.
+// A Rule guards a registered table (see [WithTable]). docs/rules.md compares the rules, and docs/data/rules.md
+// describes differences between databases.
 type Rule func(*registration)
 
 // RowFence stores the highest token that has written a row in column, a 64-bit integer column (bigint) that
 // only sqlfence writes. A write with a lower token fails with [ErrStale]. NULL and 0 mean that no token has
 // written the row.
 //
-// RowFence doesn't know which tokens were issued: a made-up high token passes and makes all lower tokens stale.
-// A deleted row has no token, so that an INSERT with an older token brings the row back. Add [Ledger] to refuse
-// both.
+// RowFence doesn't know which tokens were issued: a made-up high token passes and makes all lower tokens stale. A
+// deleted row has no token, so an INSERT with an older token restores the row. Add [Ledger] to refuse both.
 func RowFence(column string) Rule {
 	return func(t *registration) { t.Once(&t.Rules.FenceColumn, "RowFence", column) }
 }
 
-// Ledger lets a write pass only with the newest token that was issued or adopted for its name (package tokens),
-// which the table fencing_tokens holds. A lower token is [ErrStale], a higher one [ErrNotIssued]. The guarded
-// table needs no column. Ledger is the default for a table without rules, and can be combined with [RowFence].
+// Ledger requires the newest token that package tokens has issued or adopted for the name in the table fencing_tokens.
+// A lower token is [ErrStale], a higher token [ErrNotIssued]. The guarded table needs no column. Ledger is the default
+// for a table without rules, and can be combined with [RowFence].
 //
 // On SQLite the ledger must be in the guarded table's file. If several servers write to one database, as in a
 // Galera cluster, writes fail with an [UnguardableError].
@@ -33,8 +32,8 @@ func Ledger() Rule {
 	return func(t *registration) { t.Rules.Ledger = true }
 }
 
-// Resource sets the name of the tokens that guard the table. The default is the registered name of the table.
-// [Token] describes which names are valid.
+// Resource sets the name of the table's tokens. The default is the table's registered name. [Token] describes valid
+// names.
 func Resource(name string) Rule {
 	return func(t *registration) {
 		if fault := core.NameFault(nfc.String(name)); fault != "" {
@@ -45,25 +44,23 @@ func Resource(name string) Rule {
 	}
 }
 
-// SingleUse refuses a token that the row already holds, so that each token writes a row only once. It needs
-// [RowFence]. A driver's retry of an applied write is then refused.
+// SingleUse refuses a token that the row already holds, so that each token writes a row only once, and a driver's
+// retry of an applied write is refused. It needs [RowFence].
 func SingleUse() Rule {
 	return func(t *registration) { t.Rules.SingleUse = true }
 }
 
-// Optional sends writes without a token unguarded, each with an [Unfenced] event. Writes with a token are
-// guarded. Use Optional while you convert an application.
+// Optional sends writes without a token unguarded, each with an [Unfenced] event. Writes with a token are guarded. Use
+// Optional while you convert an application.
 func Optional() Rule {
 	return func(t *registration) { t.Optional = true }
 }
 
-// UnfencedInserts lets a statement that only adds rows run without a token. It is for tables with keys that the
-// database makes, because no context can carry the token of such a row. If the context carries a token, the
-// statement uses the token.
+// UnfencedInserts lets a statement that only adds rows run without a token, for tables with generated keys, because no
+// context can carry the token of a new row. If the context carries a token, the statement presents it.
 //
-// A process that has lost its token can still add rows. A row that is added without a token has an empty fence
-// column, which must be nullable or have the default 0, and the first token to write the row passes, however
-// old.
+// A process with a stale token can still add rows without it. Such a row has an empty fence column, which must be
+// nullable or have the default 0, and the first token to write the row passes, however old.
 func UnfencedInserts() Rule {
 	return func(t *registration) { t.Rules.UnfencedInserts = true }
 }
@@ -74,10 +71,10 @@ func Exempt() Rule {
 	return func(t *registration) { t.Rules.Exempt = true }
 }
 
-// InMode sets the mode of the table and of all its rules, in place of [WithMode].
+// InMode sets the table's mode, in place of [WithMode].
 //
-// If a statement concerns tables of both modes, the rules of enforced tables hold as if the observed tables
-// weren't registered (docs/adopting.md).
+// In a statement on tables of both modes, enforced rules hold as if observed tables weren't registered
+// (docs/adopting.md).
 func InMode(m Mode) Rule {
 	return func(t *registration) {
 		switch {

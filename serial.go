@@ -8,13 +8,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// Serial counts the versions of a row in an integer column (bigint): INSERT sets it to 1 and every UPDATE adds
-// 1, unless the statement assigns the column. NULL counts as 0. [WithSerial] makes a statement apply only to a
-// row at one version.
+// Serial counts a row's versions in an integer column (bigint): INSERT sets 1 and every UPDATE adds 1, unless the
+// statement assigns the column. NULL counts as 0. [WithSerial] makes a statement apply only to one version.
 //
-// A value that UPDATE, DO UPDATE SET or MERGE assigns must be higher than the row's, otherwise the statement
-// fails with a [ConflictError] that has Assigned set. An object-relational mapper should read the column and
-// not write it.
+// A value that UPDATE, DO UPDATE SET or MERGE assigns must be higher than the row's, otherwise the statement fails
+// with a [ConflictError] that has Assigned set. An object-relational mapper should only read the column.
 //
 // A table with Serial alone needs no tokens. [Key], [Resource] and [Optional] imply [Ledger] unless there is a
 // [RowFence]. A stale token is reported before a conflict.
@@ -54,15 +52,14 @@ func Required() SerialOption {
 	return func(o *serialOptions) { o.required++ }
 }
 
-// WithSerial returns a context in which UPDATEs and DELETEs of tables with [Serial] apply only to rows at this
-// version, which the caller has read. A statement that reaches a row at another version fails with a
-// [ConflictError]. A statement that writes no row fails with [ErrGone]; its WHERE should select the row by its
-// key alone. Neither changes anything or takes another round trip. A plain INSERT isn't compared. A negative
-// serial is [ErrInvalid].
+// WithSerial returns a context in which UPDATEs and DELETEs of tables with [Serial] apply only to rows at the version
+// that the caller has read. A statement that reaches another version fails with a [ConflictError]. A statement that
+// writes no row fails with [ErrGone], so WHERE should select the row by its key alone. Neither changes anything or
+// takes another round trip. A plain INSERT isn't compared. A negative serial is [ErrInvalid].
 //
-// A statement with an ambiguous result is [ErrUnguardable]. docs/data/refusals.md lists these statements, and
-// docs/data/rules.md reasons for ErrGone other than a missing row. If a driver repeats an applied write, the
-// second one is a conflict.
+// A statement with an ambiguous result is [ErrUnguardable] (docs/data/refusals.md lists such statements).
+// docs/data/rules.md has reasons for ErrGone other than a missing row. If a driver repeats an applied write, the
+// repetition is a conflict.
 func WithSerial(ctx context.Context, serial int64) context.Context {
 	return core.WithSerial(ctx, serial)
 }

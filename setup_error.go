@@ -18,8 +18,8 @@ type SetupError struct {
 	// transaction.
 	SQL string
 
-	// Remedy, if not empty, describes what to do instead of SQL, for example because another schema has the
-	// table, or the registered name is a view's.
+	// Remedy, if not empty, is advice in place of SQL, for example because another schema has the table, or the
+	// registered name is a view's.
 	Remedy string
 
 	Err error // the base driver's error; nil if nothing was sent

@@ -7,21 +7,20 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// WithTokenSource sets a function that supplies tokens for programs that write without a context.
-// Election.Tokens of package lease is one. A database has only one source.
+// WithTokenSource sets the database's only source of tokens for writes without a context, such as Election.Tokens of
+// package lease.
 //
-// The driver calls the source before it sends a write if neither the context nor the transaction carries a
-// token of the table, usually once for each execution. names has the [Resource] of each such table, or with
-// [Key] the resource and a slash, such as "books/". The source returns at most one token for a plain name, and
-// any number of row tokens, such as "books/42", for a name with a slash. The driver doesn't call the source for
-// writes that claim or add rows of a table with [Claim].
+// The driver calls the source before a write if neither the context nor the transaction carries a token of the table,
+// usually once for each execution. names has the [Resource] of each such table, or with [Key] the resource and a
+// slash, such as "books/". The source returns at most one token for a plain name, and any number of row tokens, such
+// as "books/42", for a name with a slash. Writes that claim or add rows of a table with [Claim] don't call the source.
 //
 // If the source returns no token, the write fails with [ErrNoFence], unless [Optional] or [UnfencedInserts]
 // allows it. If the source fails, ErrNoFence wraps its error. Unrequested names, two tokens of one name, and
 // invalid tokens are ErrNoFence and [ErrInvalid].
 //
-// The source runs on the goroutine and with the context of the write. It must be fast and safe for concurrent
-// use, and must not use the write's connection or transaction. Neither side may change the other's slice.
+// The source runs on the write's goroutine with its context. It must be fast and safe for concurrent use, and must not
+// use the write's connection or transaction. Neither side may change the other's slice.
 //
 // A transaction fails with a [StaleError] if the source returns a newer token than for an earlier statement.
 // docs/adopting.md describes how to keep tokens apart outside of transactions.

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// WarnToken is the value from which issuing a token is logged as a warning, a tenth of [MaxToken].
+	// WarnToken is the value, a tenth of [MaxToken], from which issuing a token logs a warning.
 	WarnToken = 90_000_000_000_000
 
 	// MaxToken is the highest value of a token. It has 15 decimal digits, and a float64 holds it exactly.
@@ -20,8 +20,8 @@ const (
 // A Token is a fencing token of the resource called Name. Of two tokens of one name the higher Value is the
 // newer. The zero Token means "no token". A Token is safe to copy and to share.
 //
-// Name is valid UTF-8 of 1 to 512 bytes without NUL, and not "sqlfence:floor". Functions that take names
-// normalize them to Unicode's form C. Value is in 1..[MaxToken].
+// Name is valid UTF-8 of 1 to 512 bytes without NUL, and not "sqlfence:floor". Functions normalize names to Unicode's
+// form C. Value is in 1..[MaxToken].
 type Token struct {
 	Name  string
 	Value int64
@@ -52,8 +52,8 @@ func (t *Token) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseToken parses the form of [Token.String]. The name may contain colons. Another form is [ErrInvalid]; an
-// invalid name or value is an error as of [Token.Validate].
+// ParseToken parses the form of [Token.String]. The name may contain colons. Another form is [ErrInvalid]; for an
+// invalid name or value see [Token.Validate].
 func ParseToken(s string) (Token, error) {
 	// The bound comes first, so that an error never quotes a megabyte of input. Before normalisation a text is at most
 	// three times as long. Source: https://www.unicode.org/faq/normalization.html

@@ -6,7 +6,7 @@ import "github.com/sqlfence/sqlfence/internal/fact"
 // after an error. It also has the peculiarities of values.
 type Answers struct {
 	Remote       fact.Fact // the database uses a network connection that can be lost
-	CommitsAfter fact.Fact // after an error that rolls back, such as a deadlock, each later statement commits separately
+	CommitsAfter fact.Fact // after a rollback for a deadlock or the like, later statements commit separately
 	Unlocks      fact.Fact // a rollback to a savepoint releases the locks that were taken after the savepoint
 	BytesAreText fact.Fact // a text column stores bytes as the text that they spell
 	CountsRows   fact.Fact // drivers count the rows of a statement with RETURNING in Exec
