@@ -12,8 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// What an execution costs in allocations beside the same one on the bare driver: a
-// statement that isn't guarded costs none.
+// The test compares an execution's allocations with those of the bare driver. An unguarded statement adds none.
 func TestAllocationsOfAnExecution(t *testing.T) {
 	if fakedb.Race {
 		t.Skip("the race detector has pools lose what they hold")
@@ -22,7 +21,7 @@ func TestAllocationsOfAnExecution(t *testing.T) {
 	raw := sql.OpenDB(bare)
 	defer raw.Close()
 	base := &fakedb.Recorder{}
-	// An observer that isn't told of guarded statements costs nothing.
+	// An observer without the kind Guarded costs nothing.
 	observer := sqlfence.WithObserver(func(context.Context, sqlfence.Event) { t.Error("an event") })
 	db := open(t, base, observer, sqlfence.WithTable("books", fenced), sqlfence.WithTable("pens", fenced, sqlfence.Key("id")))
 	ctx := sqlfence.WithFence(t.Context(), token("books", 7), token("pens/1", 7))
@@ -132,8 +131,7 @@ func TestAllocationsOfManyTables(t *testing.T) {
 	}
 }
 
-// A source costs nothing of its own where the context has the tokens, nor for one that
-// returns what it has.
+// A source adds no allocations if the context has the tokens, or if the source returns an existing slice.
 func TestAllocationsOfASource(t *testing.T) {
 	if fakedb.Race {
 		t.Skip("the race detector has pools lose what they hold")

@@ -83,8 +83,7 @@ func TestWithFenceDoesNotAlias(t *testing.T) {
 	}
 }
 
-// WithFence takes any token; the write that needs it refuses an invalid one. It
-// is never skipped as if it weren't there.
+// WithFence accepts any token. A write that needs an invalid token is refused; the token is never ignored.
 func TestInvalidTokenIsKept(t *testing.T) {
 	for _, tt := range []struct {
 		token sqlfence.Token
@@ -136,7 +135,7 @@ func TestBypassNeedsAReason(t *testing.T) {
 	}
 }
 
-// What is passed on to another process is a copy.
+// FencesFrom returns a copy.
 func TestFencesFrom(t *testing.T) {
 	books, pens := sqlfence.Token{Name: "books", Value: 7}, sqlfence.Token{Name: "pens", Value: 9}
 	ctx := sqlfence.WithFence(sqlfence.WithFence(t.Context(), books), pens)

@@ -78,8 +78,8 @@ func TestSentinelsDiffer(t *testing.T) {
 	}
 }
 
-// The refusal by a database is found wherever it comes up, with the facts that
-// its message carries and the driver's error behind it.
+// A database's refusal is recognised in each call that may return it. The error has the message's facts, and wraps the
+// driver's error.
 func TestRefusalsByTheDatabase(t *testing.T) {
 	rowFence := sqlfence.WithTable("books", fenced)
 	ledger := sqlfence.WithTable("books")

@@ -57,8 +57,7 @@ func ExampleWithFence() {
 	// Output: books:000000000000042 shops:000000000000007 false
 }
 
-// A write without a token is refused before it reaches the database, and so is
-// one that can't be guarded.
+// Writes without a token, and unguardable writes are refused before they reach the database.
 func ExampleOpenDB() {
 	var connector = &fakedb.Recorder{} // your driver's connector
 	db, err := sqlfence.OpenDB(connector,

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A logger as it comes tells of a refused write, and what it is about.
+// A logger logs a refused write with the refusal's attributes.
 func TestRefusalsAreLogged(t *testing.T) {
 	for _, test := range []struct {
 		name  string

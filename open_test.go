@@ -125,8 +125,7 @@ func TestOptionErrors(t *testing.T) {
 	}
 }
 
-// Nobody mends one fault to be told the next: the error has those of all options, of
-// all tables, and each one's.
+// The error lists the invalid arguments of all options and all tables, so that users can mend them in one step.
 func TestOptionErrorsAreReportedTogether(t *testing.T) {
 	_, err := sqlfence.OpenDB(&fakedb.Recorder{},
 		nil,
@@ -252,7 +251,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// badDSN is a driver that reads its DSN when a connector is made of it.
+// badDSN is a driver that parses the DSN in OpenConnector.
 type badDSN struct{ *fakedb.Recorder }
 
 var errBadDSN = errors.New("bad dsn")

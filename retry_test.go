@@ -95,7 +95,7 @@ func TestRetryCommitsOnceAndRollsBackTheRest(t *testing.T) {
 	f.WantSent(t, "BEGIN Serializable", "ROLLBACK", "BEGIN Serializable", "ROLLBACK", "BEGIN Serializable", "COMMIT")
 }
 
-// What a failed commit did is known only where the database says so.
+// The outcome of a failed commit is known only if the database reports it.
 func TestRetryOfCommit(t *testing.T) {
 	for _, test := range []struct {
 		err  error

@@ -98,7 +98,7 @@ func (p *preparing) wantCalls(t *testing.T, want ...string) {
 	p.calls = nil
 }
 
-// prepared opens a database with one connection that keeps statements.
+// prepared opens a database with one connection that caches prepared statements.
 func prepared(t *testing.T, d sqlfence.Dialect, size int, opts ...sqlfence.Option) (*preparing, *sql.DB, context.Context) {
 	t.Helper()
 	p := &preparing{open: map[*countedStmt]bool{}}
@@ -138,7 +138,7 @@ func TestStatementsAreKept(t *testing.T) {
 	if want := int64(7); p.Args[1].Value != want {
 		t.Errorf("arguments %v, want the token %d where it is placed", p.Args, want)
 	}
-	// Of two the one that was used less recently goes.
+	// The least recently used of two statements is evicted.
 	exec(t, db, ctx, "UPDATE books SET price = 1")
 	exec(t, db, sqlfence.WithFence(ctx, token("books", 8)), "UPDATE books SET price = ? WHERE id = ?", 1, 1)
 	exec(t, db, ctx, "DELETE FROM books")
@@ -196,7 +196,7 @@ type coding int
 func (e coding) Error() string { return fmt.Sprintf("SQLite's error %d", int(e)) }
 func (e coding) Code() int     { return int(e) }
 
-// What a statement fails with decides whether it stays. It isn't sent again.
+// The error of a failed statement decides whether the statement stays cached. The statement isn't repeated.
 func TestKeptStatementsThatFail(t *testing.T) {
 	stays := []string{"prepare", "stmt exec", "stmt exec"}
 	for name, tt := range map[string]struct {
@@ -221,8 +221,7 @@ func TestKeptStatementsThatFail(t *testing.T) {
 	}
 }
 
-// A statement that can't be prepared was not executed: database/sql may try it on another
-// connection.
+// A failed Prepare has executed nothing: database/sql may repeat the statement on another connection.
 func TestKeptStatementThatCannotBePrepared(t *testing.T) {
 	p, db, ctx := prepared(t, sqlfence.SQLite, 4)
 	broken := coding(1)
@@ -239,8 +238,8 @@ func TestKeptStatementThatCannotBePrepared(t *testing.T) {
 	p.wantCalls(t, "prepare", "end, 0 open", "prepare", "stmt exec")
 }
 
-// Statements that may change what others mean are followed, by text and prepared, and so is
-// the way around.
+// Statements that may change the meaning of cached statements expire the cache, sent directly or prepared, as does
+// access to the base connection.
 func TestKeptStatementsExpire(t *testing.T) {
 	p, db, ctx := prepared(t, sqlfence.SQLite, 4)
 	bypass := sqlfence.Bypass(ctx, "migration")

@@ -155,8 +155,7 @@ func TestTokenInJSON(t *testing.T) {
 	}
 }
 
-// The texts of two tokens of one name compare as the tokens do, so that a store
-// that only knows text can compare them too.
+// The texts of two tokens of one name sort like the tokens, so that a store that knows only text can compare tokens.
 func TestFenceOrder(t *testing.T) {
 	values := []int64{1, 2, 9, 10, 11, 99, 100, 1 << 31, 1 << 32, sqlfence.WarnToken - 1, sqlfence.WarnToken, sqlfence.MaxToken - 1, sqlfence.MaxToken}
 	var fences []string

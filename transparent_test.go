@@ -12,8 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// What the base driver's connections can do and can't, the fenced ones can and
-// can't: database/sql behaves by it.
+// Fenced connections have exactly the optional interfaces of the base driver's, because database/sql depends on them.
 
 type resetter struct{ calls *int }
 
@@ -253,8 +252,7 @@ func TestConnectorIsClosed(t *testing.T) {
 	}
 }
 
-// What concerns no registered table reaches the base driver as it was written,
-// in each way to run it.
+// A statement on no registered table reaches the base driver unchanged, in each way to run it.
 func TestUnregisteredPassByteForByte(t *testing.T) {
 	base := &fakedb.Recorder{}
 	db := open(t, base, sqlfence.WithTable("books", fenced))

@@ -107,8 +107,7 @@ func TestStatementOfADatabaseRunInATransaction(t *testing.T) {
 	}
 }
 
-// A statement's own token wins, and with one for something else it has none of the
-// transaction's.
+// If a statement's context carries any token, even for another table, the transaction's tokens are ignored.
 func TestStatementsOwnTokenWins(t *testing.T) {
 	base := &fakedb.Recorder{}
 	db := open(t, base, sqlfence.WithTable("books", fenced))

@@ -18,7 +18,7 @@ var (
 	_ pgx.Row          = row{}
 )
 
-// Prepared statements are found where this version of pgx keeps them; New refuses one that keeps them elsewhere.
+// fencepgx finds the prepared statements of this version of pgx; New refuses versions with another field.
 func TestPreparedAreFound(t *testing.T) {
 	if _, ok := basedriver.PreparedOn(new(pgx.Conn)); !ok {
 		t.Error("pgx keeps prepared statements elsewhere")

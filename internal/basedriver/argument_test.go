@@ -6,7 +6,7 @@ type labelled int64
 
 func (labelled) String() string { return "42" }
 
-// bytesOf says by a method what pgx would store, or the type itself.
+// bytesOf has a method that returns the bytes that pgx would store.
 type bytesOf string
 
 func (b bytesOf) BytesValue() ([]byte, error) { return []byte(b)[:1], nil }

@@ -160,8 +160,7 @@ func (bareDriverConn) Prepare(string) (driver.Stmt, error) { return nil, driver.
 func (bareDriverConn) Close() error                        { return nil }
 func (bareDriverConn) Begin() (driver.Tx, error)           { return nil, driver.ErrSkip }
 
-// pgx tells whether it has closed its connection: an error that came while it is open
-// was met before anything was sent.
+// pgx reports whether it has closed its connection: an error on an open connection occurred before anything was sent.
 func TestLinkOfPgx(t *testing.T) {
 	raw := new(pgxConnLike)
 	l := Liveness{state: raw}

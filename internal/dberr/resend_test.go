@@ -58,7 +58,7 @@ func TestResendEndsWithItsContext(t *testing.T) {
 		if took := time.Since(start); took != limit {
 			t.Errorf("it took %v, want %v", took, limit)
 		}
-		// At most one try in half of the longest pause, and those before it.
+		// At most one try in half of the longest pause, plus the tries with shorter pauses.
 		if most := int(limit/(maxPause/2)) + 10; tries < 10 || tries > most {
 			t.Errorf("%d tries, want 10 to %d", tries, most)
 		}

@@ -9,14 +9,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fact"
 )
 
-// Each database has everything, and says yes or no to each fact. A fact that it left out would have its texts read
-// and written like another one's.
+// Each database sets all fields, and each fact to Yes or No. A missing fact would silently get another database's
+// behaviour.
 func TestDatabasesAreComplete(t *testing.T) {
 	all := dialect.All()
 	if len(all) != 3 {
 		t.Errorf("%d databases", len(all))
 	}
-	// What is empty where a database has no such thing.
+	// Fields that may be empty if a database lacks the feature.
 	optional := map[string][]string{
 		"Facts": {"LockPrivilege", "Unlimited", "Epoch", "LedgerState", "LedgerTriggers", "CreateLedgerFunction", "FindLedgerFunction", "FindOwnHome", "BuiltIn", "Qualified"},
 		"Rules": {"PlainStrings", "EscapeStrings", "Encoding", "MaxName"}, "Grammar": {"Own", "NameWords"},
@@ -41,8 +41,7 @@ func TestDatabasesAreComplete(t *testing.T) {
 	}
 }
 
-// unsaid returns the fields of a struct that are facts without an answer, or bools, of which
-// that isn't known.
+// unsaid returns the fields of a struct that are unset facts, or bools, which can't show whether they were set.
 func unsaid(v reflect.Value) (names []string) {
 	for i := range v.NumField() {
 		field, f := v.Type().Field(i), v.Field(i)

@@ -41,7 +41,7 @@ func TestMissingProgramSkipsOrFails(t *testing.T) {
 	}
 }
 
-// A recorder is a test that records how it ends.
+// A recorder is a test that records its outcome.
 type recorder struct {
 	testing.TB
 	ended string

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Each refusal has a name of its own, and is found by it.
+// Each refusal has a separate name, and Named returns the refusal of the name.
 func TestNames(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, n := range names {
@@ -20,7 +20,7 @@ func TestNames(t *testing.T) {
 	if Name(errors.New("another")) != "" || Named("") != nil {
 		t.Error("another error has a name")
 	}
-	// It is both: what says more counts.
+	// An error with both sentinels gets the name of ErrInvalid, which is more specific.
 	if got := Name(errors.Join(sqlfence.ErrNoFence, sqlfence.ErrInvalid)); got != "invalid" {
 		t.Error(got)
 	}

@@ -12,8 +12,7 @@ type stateError string
 func (e stateError) Error() string    { return "state " + string(e) }
 func (e stateError) SQLState() string { return string(e) }
 
-// A server answers the texts that hold the floor, those that don't, and the question
-// for the timeline.
+// A server has the errors of statements with the floor, of statements without the floor, and of the timeline query.
 type server struct{ full, lower, timeline error }
 
 func (s server) send(sent *[]string) func(text string) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// FuzzReaders shows that what reads an application's text, a name or an error does so whatever it has.
+// FuzzReaders shows that the functions that read an application's SQL, names or errors don't panic on any input.
 func FuzzReaders(f *testing.F) {
 	for _, s := range []string{
 		"SET search_path = shop", "SELECT set_config('search_path', 'shop', false)", "UPDATE pg_settings SET setting = 'shop'", `SET U&"\0073earch_path" = a`,

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Tables of sqlfence's own get the schema, wherever a statement names them; constants, columns and names that
-// have one don't.
+// sqlfence's tables get the schema everywhere in a statement; constants, columns and qualified names don't.
 func TestPlace(t *testing.T) {
 	for _, test := range []struct {
 		d          Dialect
@@ -35,7 +34,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// What may move a session is seen, and what only reads and writes rows isn't taken for it.
+// MayMove recognises statements that may change the session's schema, and no statement that only reads and writes
+// rows.
 func TestMayMove(t *testing.T) {
 	for _, test := range []struct {
 		d    Dialect
@@ -77,7 +77,7 @@ func TestMayMove(t *testing.T) {
 	}
 }
 
-// An application's own setting has a dot in its name; nothing that guards depend on has.
+// An application's setting has a dot in its name; no setting that guards depend on has a dot.
 func TestIsApplicationSetting(t *testing.T) {
 	for name, want := range map[string]bool{
 		"app.user": true, "App.tenant_id": true, "a.b.c": true,

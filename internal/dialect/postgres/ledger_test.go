@@ -22,7 +22,7 @@ func TestLedgerFunctionTakesTheTurn(t *testing.T) {
 	}
 }
 
-// The function is called under any search_path, and has none of its own: it says pg_catalog with each name.
+// The function runs under the caller's search_path, so its body must qualify each name with pg_catalog.
 func TestLedgerFunctionNamesTheCatalogue(t *testing.T) {
 	body := strings.ReplaceAll(ledgerBody(sqltext.LedgerFunction), "OPERATOR(pg_catalog.=)", "")
 	if !strings.Contains(body, "FOR SHARE") {

@@ -15,7 +15,7 @@ func TestPostgresPieces(t *testing.T) {
 	}
 }
 
-// What Seen raises is recognised whatever stands around it.
+// The error text of Seen is recognised inside any message.
 func TestSeenRaisesWhatSeenIs(t *testing.T) {
 	text := seen("$1")
 	at := strings.Index(text, "'sqlfence:")
