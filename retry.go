@@ -19,8 +19,8 @@ type RetryOptions struct {
 	// Attempts is the highest number of runs. 0 means 10; 1 never repeats.
 	Attempts int
 
-	// Backoff is the longest pause before the second attempt, and doubles for each later attempt. Pauses are random,
-	// from half of the longest. 0 means 10 ms.
+	// Backoff is the longest pause before the second attempt, and doubles for each later attempt. A pause is random,
+	// at least half of the longest. 0 means 10 ms.
 	Backoff time.Duration
 
 	// MaxBackoff limits the doubling. 0 means 1 s, or Backoff if that is longer.

@@ -15,15 +15,15 @@ import (
 // slash, such as "books/". The source returns at most one token for a plain name, and any number of row tokens, such
 // as "books/42", for a name with a slash. Writes that claim or add rows of a table with [Claim] don't call the source.
 //
-// If the source returns no token, the write fails with [ErrNoFence], unless [Optional] or [UnfencedInserts]
-// allows it. If the source fails, ErrNoFence wraps its error. Unrequested names, two tokens of one name, and
-// invalid tokens are ErrNoFence and [ErrInvalid].
+// Without a token from the source the write fails with [ErrNoFence], unless [Optional] or [UnfencedInserts] allows it.
+// ErrNoFence wraps an error of the source. Unrequested names, two tokens of one name, and invalid tokens are
+// ErrNoFence and [ErrInvalid].
 //
 // The source runs on the write's goroutine with its context. It must be fast and safe for concurrent use, and must not
 // use the write's connection or transaction. Neither side may change the other's slice.
 //
 // A transaction fails with a [StaleError] if the source returns a newer token than for an earlier statement.
-// docs/adopting.md describes how to keep tokens apart outside of transactions.
+// docs/adopting.md describes how to separate tokens outside of transactions.
 func WithTokenSource(source func(ctx context.Context, names []string) ([]Token, error)) Option {
 	return func(o *options) {
 		switch {

@@ -33,9 +33,9 @@ func Resend(ctx context.Context, again func(error) bool, send func() error) erro
 // mostHandles is how many connections of a pool in succession may lack a prepared statement.
 const mostHandles = 8
 
-// Reprepared calls send again if the session lacks the driver's prepared statement: the application may have dropped
-// it, for example by DEALLOCATE ALL. The server has then executed nothing, and the driver prepares the SQL again. send
-// must not be part of a transaction, because the error ends the transaction.
+// Reprepared calls send, and calls send again if the session lacks the driver's prepared statement: the application
+// may have dropped it, for example by DEALLOCATE ALL. The server has then executed nothing, and the driver prepares
+// the SQL again. send must not be part of a transaction, because the error ends the transaction.
 func Reprepared(send func() error) error {
 	err := send()
 	for n := 0; n < mostHandles && SQLState(err) == UnknownStatement; n++ {

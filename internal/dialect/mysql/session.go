@@ -161,7 +161,8 @@ func readAnswer(w *session.Wanted, row []string) {
 	case readOnly:
 		f.Standby = value != "OFF"
 	case sqlMode:
-		// For a column assigned twice MariaDB then stores the first value, crashes with three, and refuses an UPDATE.
+		// With SIMULTANEOUS_ASSIGNMENT MariaDB stores the first of two values for a column, and crashes with three. In
+		// an UPDATE two values are an error.
 		modes := strings.Split(value, ",")
 		f.AssignsAtOnce = slices.Contains(modes, "SIMULTANEOUS_ASSIGNMENT")
 		switch {

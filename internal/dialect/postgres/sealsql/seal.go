@@ -88,7 +88,7 @@ func Functions(of *seal.Table) []Function {
 
 // triggerRows are rows of the triggers of a seal, in the order in which they are created: the number, the trigger, its
 // function, and its timing and events as pg_trigger has them in tgtype; NULL where the table has none. A DELETE on a
-// parent doesn't fire the children's clearing trigger before the statement, so a trigger after it clears the rest.
+// parent without seal fires no clearing trigger, so a trigger clears the proof after each DELETE on the table as well.
 func triggerRows(t *seal.Table) string {
 	f := Functions(t)
 	text := postgres.Text.Text
