@@ -18,29 +18,28 @@ import (
 // nothing and returns nil. table and column are names as for [sqlfence.WithTable] and
 // RowFence; the table need not be registered.
 //
-// No row is written, however many there are. The column needs the table for itself for a moment,
-// and every statement that comes while it waits for that has to wait behind it. So it gives up
-// soon, lets the others pass, and tries again after a pause, until ctx ends:
+// No row is written, however many rows the table has. Adding a column needs an exclusive table lock for a moment, and
+// statements that arrive while AddFence waits for the lock queue behind AddFence. So AddFence gives up soon, lets the
+// queued statements run, and tries again after a backoff, until ctx ends:
 //
-//   - PostgreSQL: it waits 100 ms at a time for open transactions, with pauses of at most 1.6 s. A
-//     VACUUM, and what else writers needn't wait for, it first waits for without being in
-//     their way.
+//   - PostgreSQL: it waits 100 ms at a time for open transactions, with pauses of at most 1.6 s. It first waits for
+//     VACUUM, and for other operations that don't block writers, without blocking writers.
 //   - MySQL and MariaDB: 1 s at a time, the shortest time that all versions have, with pauses of at most
-//     16 s, with ALGORITHM=INSTANT. It fails where that can't be done, as with a
-//     table that isn't of InnoDB, rather than copy the table.
+//     16 s, with ALGORITHM=INSTANT. It fails rather than copy the table if INSTANT isn't possible, for example without
+//     InnoDB.
 //   - SQLite: as long as the connection's busy timeout.
 //
-// What it can't do without: a transaction that is left open on the table lets it wait for ever;
-// give ctx a deadline. Programs that have SELECT * or RETURNING * prepared notice it in PostgreSQL,
-// as they do any new column; docs/migrations.md says how, and what was measured.
+// Give ctx a deadline, because AddFence waits for ever for a transaction that is left open on the table. In PostgreSQL
+// any new column affects programs with a prepared SELECT * or RETURNING *: docs/migrations.md describes the effect, and
+// has measurements.
 //
-// db may be fenced or not. Through a fenced one it needs no [sqlfence.Bypass], and is no
-// event. It uses one connection, outside of any transaction. The role has to own the table,
-// or in MySQL to have the privileges ALTER and SELECT.
+// db may be fenced or not. A fenced database needs no [sqlfence.Bypass], and reports no event. AddFence uses one
+// connection, outside of any transaction. The role must own the table, or in MySQL to have the privileges ALTER and
+// SELECT.
 //
-// Errors, with nothing changed: [sqlfence.ErrInvalid] for a nil db, a driver that sqlfence
-// doesn't know (see [AddFenceSQL]) and an invalid name; an untyped one for a column of that name with
-// another type; or the database's, joined with ctx's if that has ended.
+// Errors, with nothing changed: [sqlfence.ErrInvalid] for a nil db, a driver that sqlfence doesn't know (see
+// [AddFenceSQL]) and an invalid name; an untyped error for an existing column with another type; or the database's
+// error, joined with ctx's error if ctx has ended.
 func AddFence(ctx context.Context, db *sql.DB, table, column string) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()
 	if db == nil {
@@ -66,18 +65,17 @@ func AddFence(ctx context.Context, db *sql.DB, table, column string) (err error)
 	return nil
 }
 
-// AddFences adds the column of [sqlfence.RowFence] to each table that db registers with one, as [AddFence] does: to
-// one after the other, in the order of registration. db has to be fenced. Open it with the options of the program
-// that is to write to the tables, so that none is forgotten. Without such a table it does nothing, and returns nil.
+// AddFences calls [AddFence] for each table that db registers with [sqlfence.RowFence], in the order of registration.
+// db must be fenced. Open db with the options of the program that writes to the tables, so that no table is missing.
+// Without a table to change, AddFences returns nil.
 //
-// A pattern ("*", "shop.*") stands for the tables that the database has now, after the others and in the order of
-// their names: "*" for those that the session finds by a name without a schema, "shop.*" for those of that
-// schema. Exempt are those with [sqlfence.Exempt], sqlfence's own, and what gets no column by itself: views,
-// temporary, foreign and virtual tables, and partitions, which have that of their table. What is kept by a migration
-// tool is a table like any other.
+// A pattern ("*", "shop.*") stands for the tables that the database has now, after the other tables and in the order of
+// their names: "*" for tables that the session finds by a name without a schema, "shop.*" for tables of the schema
+// shop. Exempt are tables with [sqlfence.Exempt], sqlfence's tables, views, temporary, foreign and virtual tables, and
+// partitions, which inherit the column. A migration tool's table isn't exempt.
 //
-// Errors are those of AddFence, of a query of the catalogue, and [sqlfence.ErrInvalid] for a db that isn't fenced. The
-// tables before the one that the error is about have their column; call it again for the others.
+// Errors are those of AddFence, of a query of the catalogue, and [sqlfence.ErrInvalid] for a db that isn't fenced.
+// After an error, earlier tables keep the new column; call AddFences again for the remaining tables.
 func AddFences(ctx context.Context, db *sql.DB) error {
 	columns, err := catalogue.FenceColumns(ctx, "schema.AddFences", db)
 	if err != nil {
@@ -91,19 +89,17 @@ func AddFences(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// AddFenceSQL returns the statements of [AddFence], for a migration of your own; send them one
-// by one, in this order, on one connection. table and column are names as for
-// [sqlfence.WithTable] and [sqlfence.RowFence].
+// AddFenceSQL returns the statements of [AddFence] for a migration. Send the statements one by one, in this order, on
+// one connection. table and column are names as for [sqlfence.WithTable] and [sqlfence.RowFence].
 //
-//   - PostgreSQL: one DO, which needs the language plpgsql. It tries for about a minute, by
-//     itself, and may run again. It holds no lock between the tries; but what its
-//     transaction has locked before stays locked, so let it be the first of its
-//     migration, or the only one.
-//   - MySQL and MariaDB: the second sets how long the session waits for the table, and the last
-//     sets it back. The third fails with error 1205 where others hold the table, and may be sent again.
+//   - PostgreSQL: one DO, which needs the language plpgsql. The DO retries for about a minute, and may run again. The
+//     DO holds no lock between attempts; but the transaction's earlier locks remain, so the DO should be the first or
+//     only statement of the migration.
+//   - MySQL and MariaDB: the second statement sets the session's lock timeout, and the last one restores it. The third
+//     statement fails with error 1205 if another session holds the table, and may be sent again.
 //   - SQLite: one ALTER TABLE.
 //
-// In the last two a second run fails, since there is a column of that name, and changes nothing.
+// On MySQL, MariaDB and SQLite a second run fails and changes nothing, because the column exists.
 //
 // Errors: [sqlfence.ErrInvalid] for an unknown dialect or an invalid name.
 func AddFenceSQL(d sqlfence.Dialect, table, column string) ([]string, error) {
@@ -129,14 +125,14 @@ type fence struct {
 	stored        string // the column's, as the database stores it
 }
 
-// Steps are the statements that add a column. What is after comes also where add has failed.
+// Steps are the statements that add a column. The statements in after are also sent if add has failed.
 type steps struct {
 	before []string
 	add    string
 	after  []string
 }
 
-// errOther is a column of the fence's name that is no fence column.
+// errOther reports an existing column of the name that can't be a fence column.
 var errOther = errors.New("there is a column of this name that can't be a fence column")
 
 func (d *dialect) named(table, column string) (fence, error) {
@@ -158,8 +154,8 @@ func (d *dialect) named(table, column string) (fence, error) {
 	return f, nil
 }
 
-// addUntilDone adds the column unless it is there, again after each time that others were in the
-// way. Another error may mean that another client has just added the column.
+// addUntilDone adds the column unless the column exists, and retries while other sessions block the table. Any other
+// error may mean that another client has just added the column.
 func (f fence) addUntilDone(ctx context.Context, conn *sql.Conn, d *dialect) error {
 	steps, pause := d.steps(f, 1), dberr.Backoff{Pause: d.pause, Max: 8 * d.pause}
 	for {
@@ -187,7 +183,7 @@ func (f fence) addUntilDone(ctx context.Context, conn *sql.Conn, d *dialect) err
 	}
 }
 
-// there reports whether the column is there; one that can't be a fence column is an error.
+// there reports whether the column exists. An existing column that can't be a fence column is an error.
 func (f fence) there(ctx context.Context, conn *sql.Conn, d *dialect) (there bool, err error) {
 	err = dialectopt.EachRow(ctx, conn, func(rows *sql.Rows) error {
 		typ, err := d.scan(rows)

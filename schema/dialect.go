@@ -9,23 +9,24 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A dialect is what one database needs to be told.
+// A dialect holds the statements and rules of one database.
 type dialect struct {
 	sqltext.Dialect
 	names sqlfence.Dialect
 
-	// find is a query for the column. From its row, scan reads the type, and the fault of a column
-	// that isn't a plain one. fits says which may be fence columns, and typ is what a new one gets.
+	// find is a query for the column. scan reads the column's type from the row, or the fault of a column that isn't a
+	// plain column. fits reports whether a column of the type can be a fence column. typ is the type of a new fence
+	// column.
 	find func(fence) string
 	scan func(*sql.Rows) (string, error)
 	fits func(typ string) bool
 	typ  string
 
-	// steps add the column, trying as often as it says by themselves, if they can.
+	// steps returns the statements that add the column. If the database allows it, the statements retry up to tries times.
 	steps func(f fence, tries int) steps
 	pause time.Duration // after the first time that others were in the way
 
-	// explain says what to do about an error of the steps; nil for nothing.
+	// explain adds advice to an error of the steps; nil for none.
 	explain func(error) error
 }
 

@@ -13,8 +13,8 @@ import (
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 )
 
-// mysql is MySQL and MariaDB. SHOW COLUMNS finds the table as the server does, whether or not it
-// tells capital letters apart. Columns don't, but they do accents, which SHOW wouldn't by itself.
+// mysql is MySQL and MariaDB. SHOW COLUMNS finds the table as the server does, whether or not the server distinguishes
+// case in table names. Column names ignore case but not accents; the CAST is there because SHOW alone ignores accents.
 var mysql = dialect{
 	Dialect: my.Text,
 	names:   sqlfence.MySQL,

@@ -7,17 +7,17 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
-// Registration returns the tables that a fenced database was opened with, and their rules, as JSON. The command
-// line reads it with --tables, in place of the tables and rules on its own line:
+// Registration returns the tables that a fenced database was opened with, and their rules, as JSON. With --tables the
+// command line reads this JSON instead of tables and rules given as arguments:
 //
 //	{"dialect": "PostgreSQL", "tables": [{"table": "books", "rules": ["row-fence:fence_token", "ledger"]}]}
 //
-// Names are as the database stores them, and the rules are in one order, so that programs which register a table in
-// the same way have the same text for it; `sqlfence verify` says where two don't. Options that aren't about a table
-// have no part in it, but for the schema of [sqlfence.WithSchema]. docs/cli.md has how to write the file.
+// Names are as the database stores them, and the rules have a fixed order, so programs that register a table in the
+// same way produce equal JSON for the table; `sqlfence verify` reports differences. Of the options that don't concern a
+// table, the JSON contains only the schema of [sqlfence.WithSchema]. docs/cli.md describes the file.
 //
-// It sends nothing to the database, and may be called by several goroutines at once. A nil db, and one that
-// sqlfence hasn't opened, are [sqlfence.ErrInvalid].
+// Registration sends nothing to the database, and is safe for concurrent use. A nil db, or a database that sqlfence
+// hasn't opened, is [sqlfence.ErrInvalid].
 func Registration(db *sql.DB) ([]byte, error) {
 	s, err := fenced.SettingsOf("schema.Registration", db)
 	if err != nil {

@@ -22,22 +22,20 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// Seal seals the tables that db, which has to be fenced, registers with [sqlfence.Sealed]: from
-// then on the database refuses every write to them that doesn't prove its token, from any client.
-// Programs that write to them with Sealed go on while it runs. It may be run again, and has to be
-// after a partition or a child was added, the table or its fence column was renamed, or a rule was
-// changed.
+// Seal seals the tables that db registers with [sqlfence.Sealed]; db must be fenced. From then on the database refuses
+// every write to these tables that doesn't present a valid token, from any client. Programs that register the tables
+// with Sealed can write while Seal runs. Seal may run again, and must run again after a partition or a child was added,
+// the table or its fence column was renamed, or a rule was changed.
 //
-// It waits for transactions that have written to a table, a second at a time, so that others aren't
-// held up for longer, until ctx ends. The role has to own the tables and, in PostgreSQL, to have
-// CREATE on their schemas, or in MySQL the privileges TRIGGER and LOCK TABLES, and with
-// [sqlfence.Ledger] the ledger has to be there.
+// Until ctx ends, Seal waits for transactions that have written to a table, a second at a time, so that Seal blocks
+// other sessions for at most a second. On PostgreSQL the role must own the tables and have CREATE on their schemas; on
+// MySQL the role needs the privileges TRIGGER and LOCK TABLES. With [sqlfence.Ledger] the ledger must exist.
 //
 // Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, that registers no table with Sealed, or is of SQLite,
-// where no table can be sealed, and for [sqlfence.FromTransaction] on another database than PostgreSQL; an untyped one
-// for a table that can't be sealed, which says why; else the database's. Tables that were
-// registered before the one that the error is about are sealed; that one is as it was, unless the
-// connection to MySQL or MariaDB broke meanwhile: then run Seal again.
+// where no table can be sealed, and for [sqlfence.FromTransaction] on another database than PostgreSQL; an untyped
+// error, with the reason, for a table that can't be sealed; or the database's error. After an error, tables that were
+// registered before the failing table are sealed. The failing table is unchanged, unless the connection to MySQL or
+// MariaDB broke: then run Seal again.
 func Seal(ctx context.Context, db *sql.DB) error {
 	return eachSeal(ctx, db, nil, sealsTables, runs(ctx, db))
 }
@@ -56,9 +54,9 @@ type TablePlan struct {
 	Statements []string // in their order, for one connection
 }
 
-// SealSQL returns the statements of [Seal] for these tables, by their names as registered, or for all that are
-// registered with [sqlfence.Sealed], for a migration of your own; send those of a table one by one, in this order,
-// on one connection. It asks nothing of the database, so it may be called before there is one.
+// SealSQL returns the statements of [Seal] for these tables, by their names as registered, or for all tables that are
+// registered with [sqlfence.Sealed], for a migration. Send the statements of a table one by one, in this order, on one
+// connection. SealSQL sends no query, so the database need not exist.
 //
 // Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, or is of SQLite, and for a name that isn't registered
 // with Sealed.
@@ -72,8 +70,8 @@ func UnsealSQL(db *sql.DB, tables ...string) ([]TablePlan, error) {
 }
 
 // SealPlan returns the statements that [Seal] would run now, for people to read, or for a
-// migration. Unlike [SealSQL] it looks at the tables, and refuses those that Seal would refuse.
-// Nothing is changed. Errors are as for Seal.
+// migration. Unlike [SealSQL], SealPlan reads the catalogue, and refuses the tables that Seal would refuse. Nothing is
+// changed. Errors are as for Seal.
 func SealPlan(ctx context.Context, db *sql.DB) ([]TablePlan, error) {
 	return plansOf(ctx, db, nil, sealsTables)
 }
@@ -127,11 +125,11 @@ func eachSeal(ctx context.Context, db *sql.DB, names []string, how int, do func(
 	return nil
 }
 
-// A sealer writes what seals a table of one database, and takes its seal away.
+// A sealer builds the SQL that seals and unseals a table, for one database.
 type sealer struct {
 	seal, unseal func(sealing) []string
 
-	// lookAround looks for what the statements can't look for themselves; nil for nothing.
+	// lookAround makes the checks that the statements can't make; nil for none.
 	lookAround func(ctx context.Context, db *sql.DB, s *sealing, seals bool) error
 
 	level             sql.IsolationLevel // of each statement's own transaction; the default for no transaction
@@ -223,7 +221,7 @@ func sealOf(db *sql.DB, t *core.Table) (*sealer, sealing, error) {
 	return part, s, nil
 }
 
-// runs returns what runs a table's statements, all of them again after each time that others were in the way.
+// runs returns a function that runs a table's statements, and repeats all of them while other sessions block the table.
 func runs(ctx context.Context, db *sql.DB) func(*sealer, TablePlan) error {
 	return func(part *sealer, p TablePlan) error {
 		backoff := dberr.Backoff{Pause: 100 * time.Millisecond, Max: 2 * time.Second}
@@ -239,8 +237,8 @@ func runs(ctx context.Context, db *sql.DB) func(*sealer, TablePlan) error {
 	}
 }
 
-// run runs statements on one connection, each in a transaction of its own where they need a level. Else the connection
-// is closed if one fails: it may hold locks.
+// run runs statements on one connection. If the sealer needs an isolation level, each statement has a separate
+// transaction. Otherwise run closes the connection after an error, because the connection may hold locks.
 func (p *sealer) run(ctx context.Context, db *sql.DB, statements []string) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {

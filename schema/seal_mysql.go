@@ -13,16 +13,15 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// sealMySQL seals by triggers of rows: there are no others. A table that isn't sealed any more
-// has two that refuse negative marks: a constraint would copy the table, and IGNORE
-// would skip its rows.
+// sealMySQL seals by row triggers, because MySQL has no statement triggers. An unsealed table keeps two triggers that
+// refuse negative stored tokens: adding a constraint would copy the table, and IGNORE would skip the rows.
 //
 // The table is locked meanwhile, so that writers find all of the triggers, or none.
 var sealMySQL = sealer{seal: sealing.sealMySQL, unseal: sealing.unsealMySQL, lookAround: lookAroundMySQL}
 
-// sealMySQL: what the table has of a seal is dropped, and its triggers created one by one, while other triggers refuse
-// all writes: with a part of a seal a negative mark could be stored. They stay if that is interrupted, and would be
-// dropped by another Seal.
+// sealMySQL drops the table's existing seal, and creates the triggers one by one. Meanwhile other triggers refuse all
+// writes, because an incomplete seal could let a negative stored token in. If Seal is interrupted, the refusing
+// triggers stay until the next Seal.
 func (s sealing) sealMySQL() []string {
 	shut, open := s.busy()
 	var lift []string
@@ -74,9 +73,9 @@ func lookAroundMySQL(ctx context.Context, db *sql.DB, s *sealing, seals bool) (e
 	return err
 }
 
-// obstaclesMySQL is a query for what keeps a seal from holding, a text a row: a cascade fires no triggers, and what
-// isn't a signed bigint takes no negative token. That the fence column is missing the server would say, too, but not
-// what adds it.
+// obstaclesMySQL is a query for the obstacles to a seal, one text a row: a cascade fires no triggers, and only a signed
+// bigint can store a negative token. The query reports a missing fence column because the server's error wouldn't name
+// AddFence.
 func obstaclesMySQL(s *sealing) string {
 	what, types, adds := "fence column is", "bigint", "; schema.AddFence or sqlfence add-fence adds it"
 	if s.Rules.Claim != "" {
@@ -98,10 +97,9 @@ UNION ALL SELECT CONCAT(_utf8mb4'it is a table of the engine ', engine, _utf8mb4
 FROM information_schema.tables WHERE table_schema = {home} AND table_name = {table} AND engine <> 'InnoDB'`)
 }
 
-// locked returns statements that have the table to themselves; they wait a second for that. A
-// trigger is read and run in the sql_mode that it was created in, for every writer:
-// HIGH_NOT_PRECEDENCE changes the meaning of a comparison. With ORACLE the server can't read a
-// block at all, once the former triggers are gone.
+// locked returns the statements under an exclusive table lock, for which they wait a second at most. A trigger is read
+// and run in the sql_mode that it was created in, for every writer: HIGH_NOT_PRECEDENCE changes the meaning of a
+// comparison. With ORACLE the server can't read a block at all, once the former triggers are gone.
 func (s sealing) locked(statements []string) []string {
 	all := append([]string{
 		"SET @sqlfence_lock_wait_timeout = @@SESSION.lock_wait_timeout",
@@ -114,8 +112,8 @@ func (s sealing) locked(statements []string) []string {
 		"= @sqlfence_lock_wait_timeout")
 }
 
-// trigger returns the name of a trigger, which is unique in the table's schema: another table may have one of
-// its name, as it was called like this one, or is by another letter's case.
+// trigger returns a trigger name that is unique in the table's schema. The plain name may be taken by another table
+// that had this table's name before, or whose name differs only in case.
 func (s sealing) trigger(prefix, kind string) string {
 	name := seal.Own(prefix+kind+":", s.proof)
 	for slices.ContainsFunc(s.taken, func(other string) bool { return strings.EqualFold(other, name) }) {
@@ -175,9 +173,9 @@ func (s sealing) busy() (on, off []string) {
 	return on, off
 }
 
-// try creates triggers by another name, with what does nothing should one stay, and drops them. Nothing brings
-// back what was dropped, and who may drop triggers may not be let create any, or the column that they name
-// may be missing.
+// try creates each trigger under another name, with a body that does nothing in case the trigger stays, and drops it.
+// try runs before the old triggers are dropped, because a dropped trigger can't be restored: the role may be allowed to
+// drop triggers but not to create them, or the column may be missing.
 func (s sealing) try(triggers []sealsql.Trigger) (statements []string) {
 	name := s.trigger(sqltext.OpenPrefix, "try")
 	for _, t := range triggers {

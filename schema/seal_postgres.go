@@ -47,8 +47,8 @@ func write(text string, s sealing) string {
 	).Replace(text)
 }
 
-// createFunction creates a function, and gives one of another role to the table's owner: its own might
-// replace it.
+// createFunction creates a function, and gives a function of another role to the table's owner, because the other role
+// could replace the function.
 const createFunction = `
 	EXECUTE pg_catalog.concat('CREATE OR REPLACE FUNCTION ', pg_catalog.quote_ident(home), '.', ` +
 	`pg_catalog.quote_ident({function}), '({takes}) {declares} LANGUAGE plpgsql AS $sqlfence_body$', {body}, ` +
@@ -62,8 +62,8 @@ const createFunction = `
 	END IF;
 	EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION %I.%I({takes}) TO PUBLIC', home, {function});`
 
-// sealLevel: what others have just committed isn't seen at another level, where a transaction looks
-// at the catalogue as it was before it waited for them.
+// sealLevel requires READ COMMITTED, because at a higher level a transaction reads the catalogue as it was before the
+// wait for a lock, and misses the changes that were committed meanwhile.
 const sealLevel = `IF pg_catalog.current_setting('transaction_isolation') NOT IN ('read committed', ` +
 	`'read uncommitted') THEN
 		RAISE EXCEPTION 'sqlfence: a seal comes and goes at the level READ COMMITTED, this transaction is at %', ` +
@@ -78,7 +78,7 @@ const sealSameTable = `IF pg_catalog.to_regclass({table text}) IS DISTINCT FROM 
 	END IF;
 `
 
-// sealPostgresText waits a second at most for those who write, who wait behind it.
+// sealPostgresText waits a second at most for writers, because later writers queue behind it.
 const sealPostgresText = `DO $sqlfence$
 DECLARE
 	sealed pg_catalog.oid := pg_catalog.to_regclass({table text});

@@ -38,18 +38,17 @@ func (e *Error) Is(target error) bool { return target == sqlfence.ErrNotSetUp }
 // Temporary reports that trying again doesn't help.
 func (e *Error) Temporary() bool { return false }
 
-// OnConnect does what [Check] does, but for the rows, when the database is first connected to. A
-// fault refuses the connection with an [*Error], and so does an error of a query: no
-// statement runs on a database in which a registration is wrong, such as one with a misspelt
-// name, which would guard nothing. Each further connection looks again, until one has passed;
-// then none does any more. Connections that begin at the same time look once. What else is found is
-// logged, with [sqlfence.WithLogger]: warnings as such, notes as information.
+// OnConnect runs [Check], without reading rows, when the program first connects to the database. A fault or a failed
+// query refuses the connection with an [*Error]. So no statement runs on a database in which a registration is wrong: a
+// misspelt name, for example, would guard nothing. Each new connection repeats the check until a check has passed;
+// later connections skip it. Connections that begin at the same time share one check. [sqlfence.WithLogger] logs the
+// other findings: warnings as warnings, notes as information.
 //
-// It takes about a dozen queries, within the deadline of the context that the connection is
-// made for. The tables have to be there: a program that creates them itself does so over a database of its
-// own, such as one with [sqlfence.WithoutGuards], where OnConnect does nothing. What
-// refuses no connection is a ledger that isn't there yet, since package tokens creates it over this
-// database; and a fault of a table in [sqlfence.Observe] mode, which promises to refuse nothing.
+// The check takes about a dozen queries, within the deadline of the connection's context. The tables must exist: a
+// program that creates its tables must create them through a separate database, for example with
+// [sqlfence.WithoutGuards], where OnConnect does nothing. Two faults refuse no connection: a missing ledger, because
+// package tokens creates the ledger over this database, and a fault of a table in [sqlfence.Observe] mode, because
+// Observe refuses nothing.
 func OnConnect() sqlfence.Option {
 	return func(o *core.Options) {
 		o.OnConnect = func() core.Check {
@@ -60,7 +59,7 @@ func OnConnect() sqlfence.Option {
 	}
 }
 
-// An admission is what the connections of one database know about it. It is safe for concurrent use.
+// An admission holds the result of the checks for all connections of one database. It is safe for concurrent use.
 type admission struct {
 	passed  atomic.Bool
 	refused atomic.Int64 // how often a connection has looked and was refused
@@ -68,8 +67,8 @@ type admission struct {
 	turn chan *Error // the last refusal; empty while a connection looks
 }
 
-// admit lets a new connection through if the database is right. It looks unless another connection
-// has found that before; if others look now, it waits for their result.
+// admit accepts a new connection if the database passes the check. It skips the check if an earlier connection has
+// passed. If another connection is running the check, admit waits for the result.
 func (a *admission) admit(ctx context.Context, s *core.Settings, l core.Link) error {
 	if a.passed.Load() {
 		return nil

@@ -1,7 +1,7 @@
-// Package verify compares what a program registers with what its database has.
+// Package verify compares a program's registrations with its database.
 //
-// A registration is a promise about a database that sqlfence hasn't seen: a misspelt name guards nothing, in silence.
-// [Check] reports what is wrong with the registered tables, and the ways around sqlfence that the database's catalogue
-// knows of. [OnConnect] is an option of [sqlfence.Open] that does so when the database is first connected to, and
-// refuses connections as long as a registration is wrong. docs/data/verify.md lists all findings.
+// sqlfence can't verify a registration when the program opens the database: a misspelt name silently guards nothing.
+// [Check] reports defects of the registered tables, and ways around sqlfence that the database's catalogue shows.
+// [OnConnect] is an option of [sqlfence.Open] that runs these checks at the first connection, and refuses connections
+// while a registration is wrong. docs/data/verify.md lists all findings.
 package verify

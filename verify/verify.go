@@ -10,26 +10,25 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
-// A Finding is something that [Check] has found.
+// A Finding is a defect, a risk or a note that [Check] reports.
 type Finding struct {
-	// Level says how bad it is. [slog.LevelError] is a fault, a registration that doesn't do what it says: it guards
-	// nothing, or every guarded write fails. [slog.LevelWarn] is a warning, of what lets a write without a token, or a
-	// stale one, land, or makes writes fail that need not. [slog.LevelInfo] is a note: nothing has to be done.
+	// Level is the severity. [slog.LevelError] is a fault: the registration guards nothing, or every guarded write fails.
+	// [slog.LevelWarn] is a warning: a write without a token or with a stale token can succeed, or valid writes can fail.
+	// [slog.LevelInfo] is a note: nothing has to be done.
 	Level slog.Level
 
-	// Code says what it is, as a word that stays the same, such as "missing-table";
-	// docs/data/verify.md lists all codes.
+	// Code is the kind of finding, stable across versions, such as "missing-table"; docs/data/verify.md lists all codes.
 	Code string
 
-	// Table is the table, as registered with [sqlfence.WithTable]; empty if it is about the database.
+	// Table is the table, as registered with [sqlfence.WithTable]; empty if the finding concerns the whole database.
 	Table string
 
-	// Problem is a sentence that says what is wrong, and Remedy what to do.
+	// Problem is a sentence about the defect, and Remedy is the advice.
 	Problem, Remedy string
 
-	// SQL is a statement that repairs it; empty where none does. A GRANT names the role of db's session. Where it
-	// isn't known which role the application connects as, <role> stands for that. It isn't for a fenced database,
-	// which refuses most such statements: see docs/migrations.md.
+	// SQL is a statement that repairs the defect; empty if no statement can. A GRANT names the role of db's session. If
+	// the application's role is unknown, SQL has the placeholder <role>. Don't run SQL on a fenced database, because a
+	// fenced database refuses most DDL: see docs/migrations.md.
 	SQL string
 }
 
@@ -53,8 +52,7 @@ func (f Finding) String() string {
 	return line
 }
 
-// Check compares what is registered with what the database has, and looks for ways around
-// sqlfence. It finds
+// Check compares the registrations with the database, and looks for ways around sqlfence. It finds
 //
 //   - registered tables and columns that don't exist, and columns of a wrong type;
 //   - a ledger that is missing or can't be used, and several of them;
@@ -69,20 +67,19 @@ func (f Finding) String() string {
 // It returns the worst first; no finding at all is an empty list. docs/data/verify.md
 // lists all findings.
 //
-// What it looks at is what db's session sees, with its role, search path and attached databases. What the
-// role can't see is a note. A table that is registered without a schema is the one that the session
-// finds by that name, or if it finds none those of all schemas. Stored code is searched for the
-// names of the registered tables; code that puts a name together can't be seen.
+// Check sees the catalogue with the role, search path and attached databases of db's session. An object that the role
+// can't see is a note. For a table that is registered without a schema, Check uses the table that the session finds by
+// the name, or the tables of all schemas if the session finds none. Check searches stored code for the names of the
+// registered tables, but can't recognize a name that the code builds at run time.
 //
-// It asks by about a dozen queries, however many tables there are, and one more for each hundred
-// tables with a fence column. That one reads the marks of all rows: it takes the time of a query
-// for the highest and lowest value. It writes nothing, and holds off no writer. Check may be
-// called by several goroutines at once.
+// Check sends about a dozen queries, however many tables there are, and one more for each hundred tables with a fence
+// column. The additional query reads the fence columns of all rows, so it takes as long as a query for the highest and
+// lowest value. Check writes nothing, and blocks no writer. It is safe for concurrent use.
 //
-// db is one of [sqlfence.Open] or [sqlfence.OpenDB], or opened by a driver of [sqlfence.WrapDriver] or
-// [sqlfence.Register]; any other is [sqlfence.ErrInvalid], also if sqlfence is beneath another wrapper such as otelsql.
-// Other errors are those of a query or a connection. Where [OnConnect] refuses all connections, Check
-// returns what it has found, for which no rows are read.
+// db must come from [sqlfence.Open] or [sqlfence.OpenDB], or use a driver of [sqlfence.WrapDriver] or
+// [sqlfence.Register]. Any other database is [sqlfence.ErrInvalid], even if sqlfence is beneath another wrapper such as
+// otelsql. Check can fail with the error of a query or of a connection. If [OnConnect] refuses all connections, Check
+// returns the findings of OnConnect, which doesn't read rows.
 func Check(ctx context.Context, db *sql.DB) ([]Finding, error) {
 	if _, err := fenced.SettingsOf("verify.Check", db); err != nil {
 		return nil, err

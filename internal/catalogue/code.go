@@ -24,7 +24,7 @@ func hearCode(l *look, r []string) {
 		bare: r[5], home: r[6], hidden: r[7] == "1"})
 }
 
-// codeWords are the words that make stored code worth a look: it has to have one of them.
+// codeWords returns the identifiers to search stored code for. Code without any of these identifiers isn't read.
 func (l *look) codeWords() []string {
 	var words []string
 	for _, t := range l.targets {
@@ -39,8 +39,8 @@ func (l *look) codeWords() []string {
 	return slices.Compact(words)
 }
 
-// checkCode looks for stored code that writes to registered tables: what it does, no statement
-// shows.
+// checkCode looks for stored code that writes to registered tables, because the statements of a program don't show the
+// writes of stored code.
 func checkCode(l *look) {
 	var hidden []string
 	for _, c := range l.code {
@@ -98,8 +98,8 @@ func (l *look) judgeCode(t target, c code, b *body) {
 	l.add(t.Table, f)
 }
 
-// A body is what is known of some stored code: which tables it writes to, and which words it has,
-// also in its constants, which it may execute.
+// A body holds the tables that some stored code writes to, and the identifiers in the code and in its constants,
+// because the code may execute a constant as SQL.
 type body struct {
 	db      *Database
 	home    string
@@ -109,7 +109,7 @@ type body struct {
 	hides   string          // why it may do more than shows
 }
 
-// newBody reads some code. Of one that can't be read, each word may be anything.
+// newBody reads some code. If the code can't be read, each word counts as an assigned column.
 func newBody(db *Database, c code) *body {
 	b := &body{db: db, home: c.home, words: make(map[string]bool), assigns: make(map[string]bool)}
 	if !b.read(c.body) {
@@ -118,7 +118,7 @@ func newBody(db *Database, c code) *body {
 	return b
 }
 
-// read reads a body, or one of its constants, and reports whether it could.
+// read reads a body, or a constant in the body, and reports whether the lexer could read the text.
 func (b *body) read(src string) bool {
 	t := b.db.text(src)
 	if !t.read {
@@ -142,7 +142,7 @@ func (b *body) read(src string) bool {
 	return t.read
 }
 
-// What may stand between a verb and its table.
+// beforeTable lists the keywords that are allowed between a verb and its table.
 var beforeTable = []string{"or", "replace", "ignore", "abort", "fail", "rollback", "low_priority", "high_priority",
 	"delayed", "quick",
 	"into", "from", "only", "table"}

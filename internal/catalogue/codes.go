@@ -1,12 +1,12 @@
 package catalogue
 
-// missingLedger is the code of a ledger that isn't there: package tokens makes it.
+// missingLedger is the code of a missing ledger, which package tokens creates.
 const missingLedger = "missing-ledger"
 
 // DifferentRegistration is the code of programs that register a table differently: the command line compares them.
 const DifferentRegistration = "different-registration"
 
-// A Kind is what findings with one code have in common.
+// A Kind holds the texts that findings with one code share.
 type Kind struct {
 	Code    string
 	Levels  string // the levels that a finding may have, the worst first: fault, warning, note
@@ -15,8 +15,8 @@ type Kind struct {
 	Remedy  string // what to do, unless the finding has a remedy of its own
 }
 
-// Kinds are the kinds of findings. Findings with the same remedy have the same code, and their problems say which case
-// it is. docs/data/verify.md is generated from them.
+// Kinds are the kinds of findings. Findings with one remedy share a code, and Problem distinguishes the cases.
+// docs/data/verify.md is generated from Kinds.
 var Kinds = []Kind{
 	{"missing-table", "fault",
 		"A registered table doesn't exist, or the role can't see the table. The registration guards nothing.", "",

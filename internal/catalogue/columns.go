@@ -28,7 +28,7 @@ func (l *look) uses(t target) []use {
 	return slices.DeleteFunc(all, func(u use) bool { return u.name == "" })
 }
 
-// column is what messages call the column by its role.
+// column returns the column's name in messages, from its role.
 func (u use) column() string {
 	if u.role == "user" || u.role == "time" {
 		return "lock column"
@@ -151,8 +151,8 @@ func hearKey(l *look, r []string) {
 	k.reads += " " + r[4]
 }
 
-// checkKeys looks for fence columns that are part of a key: a guard gives each row that it
-// writes another mark, and so another key.
+// checkKeys looks for fence columns that are part of a key, because a guard would change the key of each row that a
+// statement writes.
 func checkKeys(l *look) {
 	for _, t := range l.targets {
 		if t.ClaimOf != "" {

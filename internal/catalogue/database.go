@@ -14,11 +14,11 @@ import (
 type Database struct {
 	sqltext.Dialect
 
-	// known is what is known of it beside its catalogue.
+	// known holds the database's properties outside the catalogue.
 	known *dialect.Database
 
-	// same returns a text that is the same for two names exactly if the database takes them for
-	// the same, of tables and of columns.
+	// same normalizes a table's or a column's name. Two names have equal results exactly if the database treats the names
+	// as equal.
 	same func(name string) string
 
 	// length returns how long the database takes a name in the ledger to be.
@@ -51,7 +51,8 @@ type Database struct {
 
 	pastSeals string // how the roles that may write past a seal can do it
 
-	// alter is the statement that gives a column another declaration; nil where there is none, nor one for a default.
+	// alter returns the statement that changes a column's declaration; nil if the database has none, not even for a
+	// default.
 	alter func(table, column, declare string) string
 }
 
@@ -67,7 +68,7 @@ func newDatabase(d dialect.Dialect, db Database) Database {
 	return db
 }
 
-// ownLedgers reports whether each schema has a ledger of its own, for its tables.
+// ownLedgers reports whether each schema has a separate ledger for its tables.
 func (db *Database) ownLedgers() bool { return db.known.Guard.OwnLedgers.Is() }
 
 // writesJoined reports whether an UPDATE or DELETE may write any of the tables that it joins.

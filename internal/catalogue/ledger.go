@@ -36,8 +36,8 @@ func checkLedger(l *look) {
 	l.checkSeveralLedgers()
 }
 
-// checkSeveralLedgers looks for ledgers that guards don't ask, and other processes may. An option
-// that names the schema says that all processes have the same.
+// checkSeveralLedgers looks for ledgers that this process's guards don't read, but other processes may use. With an
+// option that names the schema, all processes use one ledger.
 func (l *look) checkSeveralLedgers() {
 	others := l.otherLedgers()
 	if len(l.ledgers) == 0 || len(others) == 0 || l.opts.Schema != "" {
@@ -98,8 +98,8 @@ func (l *look) ledgerOf(t target) *relation {
 	return nil
 }
 
-// checkFit looks at the table of the ledger. It reports one fault, of the first table that asks it;
-// without one, what else isn't as Setup creates it.
+// checkFit checks the ledger's table. It reports at most one fault, for the first registered table that uses the
+// ledger. Without a fault it reports differences from the table that Setup creates.
 func (l *look) checkFit(t *Table, ledger *relation) {
 	token, hasToken := ledger.column(l.db, "token")
 	name, hasName := ledger.column(l.db, "name")
@@ -139,8 +139,8 @@ func (l *look) checkFit(t *Table, ledger *relation) {
 	l.checkRoutines(t, ledger)
 }
 
-// checkRoutines reports the function that guards ask by, and procedures for other languages, that aren't what Setup
-// creates. There need not be procedures.
+// checkRoutines reports the guards' function, and procedures for other languages, if they differ from those that Setup
+// creates. The procedures may be missing.
 func (l *look) checkRoutines(t *Table, ledger *relation) {
 	const remedy = ", as a role with the powers of the table's owner; drop one of another role, or with other " +
 		"parameters, before."
@@ -168,8 +168,8 @@ func (l *look) wrongLedger(t *Table, level slog.Level, remedy, problem string, a
 	l.add(t, Finding{Level: level, Code: "wrong-ledger", Problem: fmt.Sprintf(problem, args...), Remedy: remedy})
 }
 
-// wrongTriggers says which of the ledger's triggers are missing or have another text, where the role
-// sees them, and which cascades fire none.
+// wrongTriggers describes the ledger's triggers that are missing or have a different text, as far as the role sees the
+// triggers, and the cascades that fire no trigger.
 func (l *look) wrongTriggers(ledger *relation) (wrong []string) {
 	for _, x := range l.links {
 		if x.id == ledger.id && x.kind == "cascade" && l.db.silentCascades.Is() {

@@ -14,7 +14,7 @@ type link struct {
 	detail       string // what the problem has to say of it
 }
 
-// What a link is called, and what to do about it. Some go past seals.
+// linkTexts has the code, problem and remedy of each kind of link. A link with pierces writes past seals.
 var linkTexts = map[string]struct {
 	code, problem, remedy string
 	pierces               bool
@@ -52,13 +52,13 @@ func hearLink(l *look, r []string) {
 	l.links = append(l.links, link{r[0], r[1], r[2], r[3], strings.TrimSpace(r[4])})
 }
 
-// A view is one that can be written, with the text of its query.
+// A view is a writable view, with the tables of its query.
 type view struct {
 	schema, name string
 	from         []relationName
 }
 
-// hearView adds a view, by its schema, name and query, which is empty for who may not see it.
+// hearView adds a view, from its schema, name and query. The query is empty if the role may not see it.
 func hearView(l *look, r []string) {
 	if r[2] == "" {
 		l.hiddenViews++
@@ -119,8 +119,8 @@ func checkLinks(l *look) {
 	}
 }
 
-// otherParts returns the names of the parts like x that aren't registered, or take tokens of another name, as under a
-// pattern: a write by such a name carries none of the table's tokens.
+// otherParts returns the names of the parts like x that aren't registered, or that present tokens of another name, for
+// example under a pattern. A write to such a part presents none of the table's tokens.
 func (l *look) otherParts(t target, x link, links []link) (names []string) {
 	for _, other := range links {
 		shares := func(u Table) bool { return u.Resource == t.Resource && l.names(&u, other.schema, other.name) }
@@ -131,7 +131,7 @@ func (l *look) otherParts(t target, x link, links []link) (names []string) {
 	return names
 }
 
-// like reports whether two links are those of one table to parts of one kind.
+// like reports whether two links connect one table to parts of one kind.
 func (x link) like(y link) bool { return x.kind == y.kind && x.id == y.id && x.detail == y.detail }
 
 func (l *look) addLink(t target, x link, names []string, registered bool) {

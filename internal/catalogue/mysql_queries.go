@@ -17,7 +17,7 @@ const mysqlFenced = `SELECT table_name FROM information_schema.columns
 UNION SELECT event_object_table FROM information_schema.triggers
 	WHERE %s AND trigger_name LIKE '` + sqltext.SealPrefix + `%%' ORDER BY 1`
 
-// The role's privileges on a column are those on its table, too.
+// mysqlColumns: a role's privileges on a column include the privileges on the table.
 const mysqlColumns = `SELECT CONCAT(table_schema, '.', table_name), column_name, LOWER(data_type), column_type,
 	CASE WHEN is_nullable = 'YES' THEN 1 ELSE 0 END, COALESCE(column_default, ''),
 	CASE WHEN COALESCE(generation_expression, '') <> '' THEN 'computed' ELSE '' END,
@@ -59,7 +59,7 @@ FROM information_schema.referential_constraints WHERE {asked k}
 	AND (update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'))
 ORDER BY 2, 3, 4, constraint_name`
 
-// What begins a condition, behind which stand the words of the code.
+// mysqlCode ends with the beginning of a condition; the caller appends the words of codeWords.
 const mysqlCode = `SELECT kind, CASE WHEN home = DATABASE() OR kind = 'trigger' THEN bare
 	ELSE CONCAT(home, '.', bare) END, fires, shown, COALESCE(code, ''), bare, home, CASE WHEN code IS NULL THEN 1
 	ELSE 0 END FROM (

@@ -68,8 +68,8 @@ func (l *look) covered(rel *relation) (t Table, ok bool) {
 	return t, true
 }
 
-// patternTargets returns the tables that the patterns among some tables stand for, by their schemas and names.
-// Not among them is what has no column of its own: a foreign table, a virtual one, a partition.
+// patternTargets returns the tables that match the patterns among some tables, by schema and name. The result excludes
+// relations without a separate column: foreign tables, virtual tables and partitions.
 func patternTargets(ctx context.Context, db Database, ask Ask, tables []Table) (found []target, err error) {
 	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables}
 	takePatterns(l)

@@ -172,9 +172,9 @@ func sessionPostgres(l *look) {
 		" SET idle_in_transaction_session_timeout = '1min'")
 }
 
-// applicationRole returns the role that the application connects as, as SQL, where that is known. An operator who is a
-// superuser isn't the application; a role that alone may write is, and so is the only one that may and doesn't own
-// the tables.
+// applicationRole returns the role that the application connects as, as SQL, where that is known. A superuser is an
+// operator: the application is then the only role that may write and doesn't own the tables. Otherwise the session's
+// role is the application, if no other role may write.
 func (l *look) applicationRole() string {
 	var others []string
 	owners := false

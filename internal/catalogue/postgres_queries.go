@@ -74,7 +74,7 @@ LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid = p.partrelid AND a.attnum 
 WHERE p.partrelid IN ({of})
 ORDER BY 1, 2, 3, 6`
 
-// Views are followed to those that depend on them; 28 is INSERT, UPDATE and DELETE. OFFSET 0 keeps PostgreSQL from
+// postgresViews follows views to dependent views; 28 is INSERT, UPDATE and DELETE. OFFSET 0 keeps PostgreSQL from
 // reading the definitions of all the database's views first, which takes 25 ms.
 const postgresViews = `WITH RECURSIVE used(oid) AS (
 	SELECT c.oid FROM pg_catalog.pg_class AS c WHERE c.oid IN ({of})
@@ -87,9 +87,8 @@ FROM (SELECT c.* FROM used AS u JOIN pg_catalog.pg_class AS c ON c.oid = u.oid W
 	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 WHERE pg_catalog.int4and(pg_catalog.pg_relation_is_updatable(c.oid, false), 28) <> 0 ORDER BY 1, 2`
 
-// A foreign table may stand behind a view, or be a partition or a child. The constraints of
-// partitions are those of their parents. A subscription writes to partitions, too; every role may
-// read that much of it.
+// A foreign table may be behind a view, or be a partition or a child. Partitions have the constraints of their parents.
+// A subscription can write to partitions; every role may read the columns of pg_subscription that this query reads.
 const postgresLinks = `WITH RECURSIVE
 down(root, oid) AS (
 	SELECT i.inhparent, i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent IN ({of})
@@ -162,8 +161,8 @@ WHERE EXISTS (SELECT FROM pg_catalog.unnest(ARRAY[{words}]::pg_catalog.text[]) A
 	WHERE pg_catalog.strpos(pg_catalog.lower(p.body), w) > 0)
 ORDER BY 1, 2, p.oid`
 
-// What makes tokens of one name come twice, the triggers that don't keep them, and a function that
-// isn't the ledger's: [CreateLedgerFunction] wants the same.
+// postgresLedger reports the reasons for which a token could be issued twice, the missing or changed triggers, and a
+// function that differs from the ledger's. [CreateLedgerFunction] makes the same checks.
 const postgresLedger = `SELECT c.oid::pg_catalog.text, 'unfit', CASE
 	WHEN c.relkind <> 'r' THEN 'it is not an ordinary table'
 	WHEN c.relpersistence = 'u' THEN 'it is UNLOGGED, so that a crash of the server empties it, and tokens begin again at 1'
@@ -222,8 +221,8 @@ UNION ALL SELECT 'replicas', COALESCE(pg_catalog.string_agg(x.name, ', ' ORDER B
 WHERE EXISTS (SELECT FROM pg_catalog.unnest(x.config) AS c
 	WHERE pg_catalog.lower(c) = 'session_replication_role=replica')`
 
-// postgresGrantees are those who have one of some privileges on relations, and their owners.
-// Superusers may do anything anyway.
+// postgresGrantees returns the roles that own relations or have certain privileges on them. Superusers are omitted,
+// because they may do anything.
 const postgresGrantees = `SELECT c.oid::pg_catalog.text, COALESCE(r.rolname::pg_catalog.text, 'PUBLIC'),
 	pg_catalog.bool_or(g.privilege_type IS NULL OR g.privilege_type IN ('INSERT', 'UPDATE', 'DELETE',
 	'TRUNCATE'))::pg_catalog.text,

@@ -63,7 +63,8 @@ func checkPrivileges(l *look) {
 	}
 }
 
-// checkClaimPrivileges looks at the table with the claims: its own writes say what they lack to read.
+// checkClaimPrivileges checks the privileges on the table with the claims. Missing privileges to read are reported for
+// the writes of that table.
 func (l *look) checkClaimPrivileges(t target) {
 	for _, of := range l.targets {
 		if of.Registered != t.ClaimOf || of.Claim == "" || l.db.Facts().LockPrivilege == "" {
@@ -93,7 +94,8 @@ func (l *look) checkLedgerPrivileges(t *Table, ledger *relation) bool {
 	return len(grants) > 0
 }
 
-// lacks adds that the role lacks privileges: a fault where that stops every write that it has privileges for.
+// lacks adds a finding about missing privileges. It is a fault if no write that the role has privileges for can
+// succeed.
 func (l *look) lacks(t *Table, level slog.Level, name, quoted string, grants []string) {
 	stops := "some guarded writes need"
 	if level == Fault {

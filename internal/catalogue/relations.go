@@ -60,9 +60,8 @@ func (l *look) isAsked(ledger *relation) bool {
 	return ledger.visible || l.db.ownLedgers()
 }
 
-// named returns the relations that a name stands for. Without a schema it is the one that the
-// session finds; where it finds none, those of all schemas, with which statements then have to name
-// it.
+// named returns the relations of a name. Without a schema it returns the relation that the session finds, or, if the
+// session finds none, the relations of all schemas: statements must then write the schema.
 func (l *look) named(schema, name string) (found []*relation) {
 	for _, rel := range l.relations {
 		if l.db.same(rel.name) == l.db.same(name) && (schema == "" || l.db.same(rel.schema) == l.db.same(schema)) {
@@ -98,7 +97,7 @@ func checkNames(l *look) {
 	}
 }
 
-// spell writes a name for people: as it is where every database reads it so.
+// spell writes a name for people, with quotes only if a database would need quotes.
 func (l *look) spell(schema, name string) string {
 	if schema == "" {
 		return l.quoteIfNeeded(name)

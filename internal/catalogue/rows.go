@@ -39,8 +39,9 @@ func checkRows(l *look) {
 	}
 }
 
-// decided is rows for what is judged by the rows of tables. It asks in the same statement whether a standby answers, so
-// that a pooler which spreads reads has the primary answer; where there is none, that is a finding of its own.
+// decided is rows for findings that depend on the rows of tables. The same statement checks whether the server is a
+// standby, so that a pooler that distributes reads sends the statement to the primary. Another finding reports a
+// standby.
 func (l *look) decided(what, query string) (found [][]string) {
 	for _, row := range l.rows(what, l.db.known.Session.Deciding(query)) {
 		if len(row) < session.Front {
@@ -164,7 +165,7 @@ func isLedger(l *look, rel *relation) bool {
 	return ok && ok2 && name.reads && token.reads && l.db.judge("fence", token).level != Fault
 }
 
-// number reads an integer, also one that the database writes as 7.0.
+// number parses an integer, even if the database writes it as 7.0.
 func number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

@@ -31,7 +31,7 @@ func (l *look) sealOf(t target) (s seals, has bool) {
 
 func (t target) mark() string { return cmp.Or(t.FenceColumn, t.Claim) }
 
-// differs says by the first difference of two definitions that there is one.
+// differs describes the first difference between two definitions.
 func differs(what, wants, is string) string {
 	at := 0
 	for at < min(len(wants), len(is)) && wants[at] == is[at] {
@@ -40,16 +40,15 @@ func differs(what, wants, is string) string {
 	return what + " has `" + around(is, at) + "`, where Seal would write `" + around(wants, at) + "`"
 }
 
-// around returns the part of a definition in which it begins to differ from another one.
+// around returns the part of a definition near the offset at, where the difference begins.
 func around(definition string, at int) string {
 	const before, behind = 30, 150
 	part := definition[max(0, at-before):min(len(definition), at+behind)]
 	return strings.Join(strings.Fields(strings.ToValidUTF8(part, "")), " ")
 }
 
-// checkSeals compares the seals with what is registered. A trigger that is fired behind a seal
-// makes it compare in vain if it may write the mark or the key; Seal knows those that were there
-// before.
+// checkSeals compares the seals with the registrations. A trigger that fires after a seal's trigger defeats the
+// comparison if the later trigger may write the stored token or the key. Seal handles the triggers that existed before.
 func checkSeals(l *look) {
 	for _, t := range l.targets {
 		s, has := l.sealOf(t)

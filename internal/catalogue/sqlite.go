@@ -30,8 +30,8 @@ var SQLite = newDatabase(dialect.SQLite, Database{
 	session:     sessionSQLite,
 })
 
-// each writes a question to every database that is attached, by its name as a constant and as a
-// name. What else is to be filled in comes in pairs.
+// each writes a query for every attached database. {text} is the database's name as a constant, {schema} as a quoted
+// name. fill holds further placeholders and values in pairs.
 func each(l *look, order, query string, fill ...string) string {
 	parts := make([]string, len(l.schemas))
 	for i, s := range l.schemas {
@@ -72,7 +72,7 @@ func relationsSQLite(l *look, names []string) (found []*relation) {
 	return found
 }
 
-// tableNamesSQLite are without the tables in which a virtual one keeps its rows.
+// tableNamesSQLite omits the shadow tables in which virtual tables keep their rows.
 func tableNamesSQLite(l *look) string {
 	return each(l, "1", `SELECT name FROM {schema}.sqlite_master WHERE type = 'table' `+
 		`AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT IN (SELECT t.name FROM pragma_table_list AS t `+
@@ -167,8 +167,8 @@ func storageSQLite(_ *look, rel *relation) judgement {
 	return fine
 }
 
-// sessionSQLite looks for a file that is attached twice: a table that is registered with its
-// schema isn't guarded by its other name. The settings are the files of the session's databases.
+// sessionSQLite looks for a file that is attached twice, because a table registered under one schema name isn't guarded
+// under the second name. The settings are the files of the session's databases.
 func sessionSQLite(l *look) {
 	for i := range l.tables {
 		t := &l.tables[i]

@@ -7,8 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// A text is some SQL that the database keeps, as tokens. One that can't be read has none but the
-// last.
+// A text is SQL that the database stores, as lexical tokens. SQL that can't be read has only the End token.
 type text struct {
 	db   *Database
 	src  string
@@ -40,7 +39,7 @@ func (t text) name(i int) string {
 	return t.db.same(name)
 }
 
-// find returns the first place of some keywords, one behind another; -1 for none.
+// find returns the first index of a sequence of keywords; -1 for none.
 func (t text) find(words ...string) int {
 	for i := range t.toks {
 		k := 0
@@ -54,7 +53,7 @@ func (t text) find(words ...string) int {
 	return -1
 }
 
-// names returns the names and keywords, as same has them; not those inside of constants.
+// names returns the names and keywords, normalized by same, without the contents of constants.
 func (t text) names() map[string]bool {
 	found := make(map[string]bool)
 	for i := range t.toks {
@@ -83,8 +82,7 @@ func (t text) table(i int) (n relationName, next int, ok bool) {
 	return relationName{t.db.same(schema), t.db.same(name)}, next, ok
 }
 
-// tables returns the names from i on to one of the keywords that end them, those in brackets as
-// well.
+// tables returns the table names from i up to an ending keyword, including names in brackets.
 func (t text) tables(i int, ends ...string) (found []relationName) {
 	for depth := 0; t.toks[i].Kind != lex.End; {
 		switch n, next, ok := t.table(i); {

@@ -72,7 +72,7 @@ func run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options
 	return l, nil
 }
 
-// A look is one run, and what it has read so far.
+// A look is one run, with the facts read so far.
 type look struct {
 	ctx    context.Context
 	ask    Ask
@@ -112,7 +112,7 @@ type target struct {
 	rel *relation
 }
 
-// add adds a finding about a table. Without a remedy it has that of its code.
+// add adds a finding about a table. A finding without a remedy gets the remedy of its code.
 func (l *look) add(t *Table, f Finding) {
 	if t != nil {
 		f.Table = t.Registered
