@@ -52,20 +52,20 @@ func New(db *sql.DB, opts ...Option) (*Counter, error) {
 	return &Counter{db: db, dialect: d, schema: c.Schema}, nil
 }
 
-// Count returns how often the tables have changed, added up; it takes one question, of one state of the database.
-// Of two counts of the same tables the later one is higher if a transaction that has changed one of them was committed
-// in between; if they are the same, none was. tables are names as for [sqlfence.WithTable].
+// Count returns the sum of the tables' change counts, from one query on one snapshot. If a transaction that has changed
+// one of the tables commits between two calls, the second count is higher. If the counts are equal, no such transaction
+// has committed. tables are names as for [sqlfence.WithTable].
 //
-// Ask before what is to be cached is read, and ask the same server: a standby may be behind in both. After a
-// failover or a restore that has lost changes the count is lower than it was, and comes to the same number
-// again; drop then what was cached before.
+// Call Count before reading the data to be cached, and on the same server, because a standby may lag behind. After a
+// failover or a restore that has lost changes, the count is lower, and later reaches the old value again: drop the
+// cached data then.
 //
-// It takes the privilege SELECT on fencing_changes, and in MySQL TRIGGER on the tables, without which their triggers
-// can't be seen.
+// Count needs the privilege SELECT on fencing_changes, and in MySQL the privilege TRIGGER on the tables to see their
+// triggers.
 //
 // Errors: [sqlfence.ErrInvalid] for no table and for an invalid name; [*sqlfence.SetupError] (which is
-// [sqlfence.ErrNotSetUp]) for a table without the triggers, as after it was renamed or created anew, and for
-// one that Setup refuses by now; or the database's.
+// [sqlfence.ErrNotSetUp]) for a table without the triggers, for example after the table was renamed or recreated, and
+// for a table that Setup would now refuse; or the database's error.
 func (c *Counter) Count(ctx context.Context, tables ...string) (int64, error) {
 	named, err := c.named(tables)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A dialect is what one database needs to be told. In its texts stand
+// A dialect holds the statements of one database, with these placeholders:
 //
 //	{table} {name} {schema}  the table as SQL, its name and schema as constants; DATABASE() for MySQL's own
 //	{key}                    the name as the database compares it, as a constant
@@ -40,7 +40,7 @@ type dialect struct {
 
 var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
 
-// A table is one that is to be counted.
+// A table is a table whose changes are counted.
 type table struct {
 	given        string // the name as the caller has written it
 	schema, name string // as it has to be sent; schema may be empty

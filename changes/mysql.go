@@ -7,9 +7,9 @@ import (
 	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 )
 
-// mysql counts rows: there are no triggers of statements. A connection keeps the lock of a slot's name for as long as
-// it lives, so it waits for no other one. A duplicate of a primary key locks the row, and no gap that a new row may
-// have to come into.
+// mysql counts rows, because MySQL has no statement triggers. A connection holds the named lock of its slot until it
+// closes, so it never waits for another connection. A duplicate of a primary key locks only the row, and no gap that
+// would block an INSERT.
 var mysql = dialect{
 	Dialect: my.Text,
 	names:   sqlfence.MySQL,

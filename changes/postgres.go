@@ -33,13 +33,14 @@ FROM pg_catalog.pg_subscription_rel AS s WHERE s.srrelid = pg_catalog.to_regclas
 	install: []string{installPostgres},
 }
 
-// The function has its owner's powers, so that writers need no privilege; so nothing in it is found by the search
-// path. A connection counts in the row of its place in the server, which no other one has meanwhile: so
-// it waits for none, and a snapshot is never older than what a former one has committed there. What a prepared
-// transaction has locked outlasts its session's use of it; where there may be such, another lane is taken then.
+// The function has its owner's powers, so that writers need no privilege; therefore no name in the function depends on
+// the search_path. A connection counts in the row of its backend slot, which no other live connection has. So no
+// connection waits, and a snapshot is never older than the previous commits to the row. A prepared transaction keeps
+// its row lock after the session has left the slot; if the server allows prepared transactions, the function uses a
+// different row in that case.
 //
-// Each counter begins at the time, so that a table never comes to a number of another one that had its name. It is
-// raised where the trigger comes back: the table may have changed without.
+// Each count starts at the current time, so that a new table never reaches a count of a dropped table with the same
+// name. Reinstalling the trigger increases the count, because the table may have changed without the trigger.
 const installPostgres = `DO $install$
 DECLARE
 	counted pg_catalog.regclass := pg_catalog.to_regclass({'table'});

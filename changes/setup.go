@@ -13,19 +13,18 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Setup has the database count the changes of the tables from now on: it creates fencing_changes if there is none,
-// and triggers on the tables that lack them. Where that is done it changes nothing and locks nothing; it may be called
-// at every start, by several processes at once. tables are names as for [sqlfence.WithTable]; they need not be
-// registered.
+// Setup makes the database count the changes of the tables: it creates fencing_changes and the triggers, if they are
+// missing. If nothing is missing, Setup changes nothing and locks nothing. Several processes may call Setup at every
+// start, at the same time. tables are names as for [sqlfence.WithTable]; they need not be registered.
 //
-// For its triggers it needs a table for itself for a moment. It waits a second at a time for open transactions, and
-// tries again after a pause, until ctx ends. The role has to own the tables, or to have the privileges TRIGGER and
-// CREATE; in MySQL the triggers have the powers of the role.
+// Creating triggers needs an exclusive lock on the table for a moment. Setup waits a second at a time for open
+// transactions, and tries again after a backoff, until ctx ends. The role must own the tables, or have the privileges
+// TRIGGER and CREATE; in MySQL the triggers run with the role's privileges.
 //
-// Errors: [sqlfence.ErrInvalid] for no table and for an invalid name; an untyped one for a table that may change
-// without a trigger, such as a partitioned one of PostgreSQL's, or one of MySQL's with a foreign key that cascades,
-// and on a cluster like Galera; or the database's. In PostgreSQL that is also where the counts belong to another role,
-// which lacks the powers of the table's owner. The tables before the one that the error is about are counted.
+// Errors: [sqlfence.ErrInvalid] for no table and for an invalid name; an untyped error for a table that may change
+// without a trigger, such as a partitioned table in PostgreSQL or a MySQL table with a cascading foreign key, and on a
+// cluster such as Galera; or the database's error. In PostgreSQL, Setup also fails if fencing_changes belongs to a role
+// that lacks the powers of the table's owner. After an error, the tables before the failing table are counted.
 func (c *Counter) Setup(ctx context.Context, tables ...string) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()
 	named, err := c.named(tables)
@@ -90,7 +89,8 @@ func (c *Counter) setup(ctx context.Context, t table) error {
 	}
 }
 
-// installed looks for the triggers. MariaDB may not show them while another process installs them again.
+// installed looks for the triggers, and retries because MariaDB may hide triggers while another process reinstalls
+// them.
 func (c *Counter) installed(ctx context.Context, t table) error {
 	pause := dberr.Backoff{Pause: time.Millisecond, Max: time.Second}
 	for tries := 1; ; tries++ {

@@ -65,11 +65,11 @@ type Reason struct {
 	Open bool `json:"open"`
 }
 
-// guardsWork are the refusals that a program has to expect.
+// guardsWork are the refusals that every program must expect.
 var guardsWork = []error{sqlfence.ErrStale, sqlfence.ErrNotIssued, sqlfence.ErrConflict, sqlfence.ErrGone,
 	sqlfence.ErrLocked, sqlfence.ErrUnknownOutcome}
 
-// reasonOf returns the reason that an event has, if it has one.
+// reasonOf returns the reason of an event; ok is false if the event has none.
 func reasonOf(e *sqlfence.Event) (r Reason, ok bool) {
 	r.Offset = -1
 	switch e.Kind {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// A Collector counts what became of statements. Create it with [New]. It is safe for
-// concurrent use, also by several databases.
+// A Collector counts the outcomes of statements. Create a Collector with [New]. It is safe for concurrent use by
+// several databases.
 type Collector struct {
 	limit   int
 	callers bool
@@ -43,17 +43,16 @@ const (
 // An Option changes a [Collector].
 type Option func(*Collector)
 
-// WithCallers notes where in the program each statement was sent, as file and line. That is the
-// innermost function of the stack that isn't of Go's standard library, of sqlfence, or of a module
-// in the module cache or a vendor folder. It also skips packages with a path that begins with one
-// of skip, such as that of the program's own database layer. For a query it may be the place where
-// its rows were closed. At most 20 places are kept of a statement.
+// WithCallers records where in the program each statement was sent, as file and line: the innermost function of the
+// stack outside of Go's standard library, sqlfence, the module cache and vendor folders. It skips packages whose path
+// begins with an element of skip, such as the program's database layer. For a query the place may be the line that
+// closed the rows. A statement keeps at most 20 places.
 func WithCallers(skip ...string) Option {
 	return func(c *Collector) { c.callers, c.skip = true, append(c.skip, skip...) }
 }
 
-// WithLimit sets how many fingerprints are kept; others are only counted, as
-// [Report.Dropped]. The default is 10,000; a number below 1 means that.
+// WithLimit sets how many fingerprints are kept; further statements only increment [Report.Dropped]. The default is
+// 10,000, also for a number below 1.
 func WithLimit(n int) Option {
 	return func(c *Collector) { c.limit = n }
 }
@@ -72,8 +71,8 @@ func New(opts ...Option) *Collector {
 	return c
 }
 
-// Option returns the option that has a database tell the collector of its statements. It may
-// be given to several databases.
+// Option returns the option with which a database reports its statements to the collector. Several databases may have
+// the option.
 func (c *Collector) Option() sqlfence.Option {
 	observe := sqlfence.WithObserver(c.Observe, sqlfence.Refused, sqlfence.WouldRefuse, sqlfence.Bypassed,
 		sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed, sqlfence.Unanswered)
@@ -83,9 +82,8 @@ func (c *Collector) Option() sqlfence.Option {
 	}
 }
 
-// Observe counts an event. It is a [sqlfence.Observer]; one that is given to
-// sqlfence.WithObserver without kinds isn't told of guarded statements. Which tables aren't registered
-// only [Collector.Option] can tell. It is safe for concurrent use.
+// Observe counts an event, as a [sqlfence.Observer]. Without kinds, sqlfence.WithObserver doesn't report guarded
+// statements. Only [Collector.Option] reports unregistered tables. Observe is safe for concurrent use.
 func (c *Collector) Observe(_ context.Context, e sqlfence.Event) {
 	if e.Query == "" && e.Err == nil {
 		return
@@ -110,7 +108,7 @@ func (c *Collector) Observe(_ context.Context, e sqlfence.Event) {
 	}
 }
 
-// observeOthers counts an event that Observe has counted for the tables that aren't registered.
+// observeOthers counts an event for unregistered tables, after Observe has counted the event.
 func (c *Collector) observeOthers(_ context.Context, e core.Event) {
 	others := e.Settings.Unregistered(e.Query)
 	if len(others) == 0 {
@@ -136,7 +134,7 @@ func count(of map[string]*Counts, tables []string, e *sqlfence.Event) {
 	}
 }
 
-// fingerprint returns an event's, which is remembered for texts that come often.
+// fingerprint returns an event's fingerprint, which is cached by SQL string.
 func (c *Collector) fingerprint(e *sqlfence.Event) string {
 	if e.Query == "" {
 		return "(a connection)"
@@ -154,7 +152,7 @@ func (c *Collector) fingerprint(e *sqlfence.Event) string {
 	return f
 }
 
-// statement returns that of a fingerprint; nil if there is no room for another one.
+// statement returns the statement of a fingerprint; nil if the fingerprint is new and the limit is reached.
 func (c *Collector) statement(fingerprint string) *statement {
 	s := c.statements[fingerprint]
 	if s == nil && len(c.statements) < c.limit {

@@ -1,6 +1,5 @@
-// Package coverage tells what becomes of a program's statements: which are guarded, which
-// need no guard, which are refused and why. It is for converting a program to sqlfence, and for
-// a test that keeps it converted.
+// Package coverage reports which of a program's statements are guarded, need no guard, or are refused, and why. Use it
+// to convert a program to sqlfence, and in a test that keeps the program converted.
 //
 // A [Collector] is an observer of a fenced database:
 //
@@ -10,14 +9,13 @@
 //	seen.Report().WriteText(os.Stdout)
 //	err = seen.Report().Check()
 //
-// It names the tables that the program writes and doesn't register, too.
+// The report also names unregistered tables that the program writes.
 //
-// It tells statements by their fingerprints ([sqlfence.Event.Fingerprint]), which hold no values. Reasons of
-// refusals may hold keys of rows.
+// The report identifies statements by fingerprints ([sqlfence.Event.Fingerprint]), which contain no values. The reasons
+// of refusals may contain keys of rows.
 //
-// # What it is not
+// # Limits
 //
-// It sees what has run, and nothing of the statements that haven't. It isn't for
-// production under load: each statement is counted under a lock, and with [WithCallers] its stack
-// is read.
+// A Collector sees only statements that have run. Don't use it in production under load: each statement is counted
+// under a lock, and [WithCallers] reads the stack of each statement.
 package coverage

@@ -29,13 +29,13 @@ type Report struct {
 	Dropped int64 `json:"dropped"`
 }
 
-// A Table is what became of the writes of one table.
+// A Table counts the outcomes of the writes to one table.
 type Table struct {
 	Name string `json:"name"` // as registered, or as statements name it
 	Counts
 }
 
-// A Statement is what became of the statements with one fingerprint.
+// A Statement counts the outcomes of the statements with one fingerprint.
 type Statement struct {
 	Fingerprint string   `json:"fingerprint"`
 	Tables      []string `json:"tables,omitempty"` // registered, written to
@@ -43,7 +43,7 @@ type Statement struct {
 	Reasons []Reason `json:"reasons,omitempty"`
 	Places  []string `json:"places,omitempty"` // in the program, with WithCallers
 
-	// Unregistered are the other tables that it writes to.
+	// Unregistered are the unregistered tables that the statement writes to.
 	Unregistered []string `json:"unregistered,omitempty"`
 }
 
@@ -155,10 +155,9 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Check returns an error that lists the statements with open reasons, and nil if there
-// are none: all that ran is guarded, needs no guard, was refused as the guard is there to
-// do, or was bypassed for a reason. It is for a test that runs the program's own tests on an
-// observed database. A report that has dropped statements fails, too.
+// Check returns an error that lists the statements with open reasons. It returns nil if every statement was guarded,
+// needs no guard, was rightly refused by a guard, or was bypassed for a reason. Call Check in a test that runs the
+// program's tests on an observed database. Check fails for a report that has dropped statements.
 func (r Report) Check() error {
 	var open []string
 	for i := range r.Statements {

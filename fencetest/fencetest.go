@@ -26,9 +26,9 @@ type DB struct {
 	hooks *hooks
 }
 
-// Open returns a database with the tables that schema creates, an SQL text of any number of statements,
-// and with sqlfence's own. Its options are those of [sqlfence.Open]. The database is a file in the
-// test's temporary folder; it is closed when the test has ended. Writers wait up to 5 s for one another.
+// Open returns a database with sqlfence's tables and the tables of schema, which is SQL of any number of statements.
+// Its options are those of [sqlfence.Open]. The database is a file in the test's temporary folder; it is closed when
+// the test has ended. A writer waits up to 5 s for other writers.
 func Open(t testing.TB, schema string, opts ...sqlfence.Option) *DB {
 	t.Helper()
 	db := &DB{t: t, hooks: &hooks{}}
@@ -58,8 +58,8 @@ func (db *DB) check(what string, err error) {
 	}
 }
 
-// Hold returns a context with a new token for each name, the newest of that name. It takes them over
-// from every context that has held them until then.
+// Hold issues a new token for each name, and returns a context with the tokens. Earlier contexts with the same names
+// are stale from then on.
 func (db *DB) Hold(ctx context.Context, names ...string) context.Context {
 	db.t.Helper()
 	held, err := db.Tokens.IssueMany(ctx, names...)
@@ -67,8 +67,8 @@ func (db *DB) Hold(ctx context.Context, names ...string) context.Context {
 	return sqlfence.WithFence(ctx, held...)
 }
 
-// EndLease ends the lease of a key as if its time were over. Its holder doesn't notice: it is what a
-// process that stands still finds when it goes on.
+// EndLease ends the lease of a key as if its TTL had passed. The holder isn't notified, like a process that was paused
+// past the end of its lease.
 func (db *DB) EndLease(ctx context.Context, key string) {
 	db.t.Helper()
 	result, err := db.ExecContext(sqlfence.Bypass(ctx, "fencetest: end a lease"),

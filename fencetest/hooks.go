@@ -32,7 +32,8 @@ func (h *hooks) add(text string, do func()) *hook {
 	return added
 }
 
-// before calls the hooks that wait for a statement. One that it leads to isn't waited for, too.
+// before calls the hooks that wait for a statement. Each hook runs once, so a statement that the hook sends doesn't
+// call the hook again.
 func (h *hooks) before(query string) {
 	h.mu.Lock()
 	all := h.all

@@ -221,8 +221,8 @@ UNION ALL SELECT 'replicas', COALESCE(pg_catalog.string_agg(x.name, ', ' ORDER B
 WHERE EXISTS (SELECT FROM pg_catalog.unnest(x.config) AS c
 	WHERE pg_catalog.lower(c) = 'session_replication_role=replica')`
 
-// postgresGrantees returns the roles that own relations or have certain privileges on them. Superusers are omitted,
-// because they may do anything.
+// postgresGrantees returns the owners of relations, and the roles with certain privileges. It omits the current role,
+// and superusers because a superuser may do anything.
 const postgresGrantees = `SELECT c.oid::pg_catalog.text, COALESCE(r.rolname::pg_catalog.text, 'PUBLIC'),
 	pg_catalog.bool_or(g.privilege_type IS NULL OR g.privilege_type IN ('INSERT', 'UPDATE', 'DELETE',
 	'TRUNCATE'))::pg_catalog.text,

@@ -1,4 +1,4 @@
-// Package child runs a command that can be ended together with what it has started.
+// Package child runs a command, and can end the command together with its descendants.
 package child
 
 import (
@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// A Child is a command that runs. On Unix it has a process group of its own, so that what it
-// starts gets its signals, too; but not on a terminal, which sends signals itself, and lets
-// only one group read. On Linux all that it has started is ended with it, in whatever group or session: this
-// process becomes the parent of what loses its own, and finds its descendants in /proc. There the command is
-// killed when this process dies.
+// A Child is a running command. On Unix the command has a separate process group, so that its children get its signals.
+// On a terminal the command stays in this process's group, because the terminal sends signals itself, and lets only one
+// group read. On Linux, End ends all descendants of the command, in any group or session: this process adopts orphaned
+// descendants, and finds all descendants in /proc. Linux kills the command when this process dies.
 type Child struct {
 	cmd      *exec.Cmd
 	grouped  bool
@@ -25,7 +24,8 @@ type Child struct {
 	finished bool
 }
 
-// Start starts a command. terminal says whether this process's input is one, or it is in the foreground of one.
+// Start starts a command. terminal reports whether this process's input is a terminal, or the process runs in a
+// terminal's foreground.
 func Start(cmd *exec.Cmd, terminal bool) (*Child, error) {
 	c := &Child{cmd: cmd, grouped: !terminal && groups, ended: make(chan struct{})}
 	started := make(chan error)
@@ -65,8 +65,8 @@ func (c *Child) Status() (int, error) {
 	return state.ExitCode(), nil
 }
 
-// Forward passes a signal on that this process has got, unless the command has got it, too:
-// a terminal sends its signals to all processes of a group. A command may have left ours.
+// Forward passes on a signal that this process received, unless the command received the signal as well: a terminal
+// signals all processes of a group. A command may have left this process's group.
 func (c *Child) Forward(s os.Signal) {
 	if !c.grouped && groups && (s == os.Interrupt || s == syscall.SIGQUIT) && inOurGroup(c.cmd.Process.Pid) {
 		return
@@ -74,7 +74,7 @@ func (c *Child) Forward(s os.Signal) {
 	c.send(s)
 }
 
-// send sends a signal to the command, and to its group if that is its own.
+// send sends a signal to the command, or to its whole group if the command leads a separate group.
 func (c *Child) send(s os.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,11 +90,11 @@ func (c *Child) send(s os.Signal) {
 	}
 }
 
-// killLimit is how long what can't be killed at once is waited for.
+// killLimit is how long End waits for processes that don't die at once.
 const killLimit = time.Second
 
-// End ends the command and what it has started: it asks by SIGTERM, and kills after the grace what hasn't
-// ended then, until nothing is left. It returns when the command has ended.
+// End ends the command and its descendants: it sends SIGTERM, and after the grace period kills the remaining processes
+// until none is left. End returns when the command has ended.
 func (c *Child) End(grace time.Duration) {
 	late := time.NewTimer(grace)
 	defer late.Stop()
@@ -119,10 +119,10 @@ func (c *Child) sendAll(s os.Signal) {
 	}
 }
 
-// pause is that between two looks at what is left.
+// pause is the time between two checks for remaining processes.
 const pause = 20 * time.Millisecond
 
-// gone waits until the command and what it has started have ended, or it is late.
+// gone waits until the command and its descendants have ended, or late fires.
 func (c *Child) gone(late <-chan time.Time) bool {
 	select {
 	case <-c.ended:

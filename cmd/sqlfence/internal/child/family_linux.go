@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process is one, by the time at which it began: its number may be given to another one.
+// A process is identified by pid and start time, because pids are reused.
 type process struct {
 	pid, parent, group int
 	began              string
 }
 
-// InForeground reports whether this process's group is the one that its terminal reads for. In a pipe of a shell's
-// it is, whatever its input is.
+// InForeground reports whether this process's group is the terminal's foreground group. In a shell's pipeline it is,
+// even if its input is no terminal.
 func InForeground() bool {
 	const group, terminal, foreground = 2, 4, 5
 	line, err := os.ReadFile("/proc/self/stat")
@@ -61,8 +61,8 @@ func (c *Child) leaves() bool {
 	return slices.ContainsFunc(descendants(c.others), func(p process) bool { return p.pid != c.cmd.Process.Pid })
 }
 
-// descendants returns what this process has started, directly or not, and is alive, but for others and what
-// those have started.
+// descendants returns the living direct and indirect children of this process, without others and the descendants of
+// others.
 func descendants(others []process) (found []process) {
 	children := make(map[int][]process)
 	for _, p := range processes(false) {
@@ -77,7 +77,7 @@ func descendants(others []process) (found []process) {
 	return found
 }
 
-// processes returns all that run, or those that have ended and aren't waited for.
+// processes returns all running processes, or all zombies if dead is set.
 func processes(dead bool) (all []process) {
 	entries, _ := os.ReadDir("/proc") // without it none is known
 	for _, e := range entries {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// A process is one that a command has started; here they aren't known.
+// A process is a command's descendant, which is unknown on this system.
 type process struct{ pid, group int }
 
 func (process) signal(os.Signal) {}

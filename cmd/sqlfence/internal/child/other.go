@@ -21,5 +21,5 @@ func inOurGroup(int) bool { return false }
 
 func killedBy(*os.ProcessState) (status int, ok bool) { return 0, false }
 
-// Signals are those that are passed on to a command.
+// Signals are the signals that are passed on to a command.
 var Signals = []os.Signal{os.Interrupt}

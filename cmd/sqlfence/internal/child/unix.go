@@ -38,6 +38,6 @@ func killedBy(state *os.ProcessState) (status int, ok bool) {
 	return 128 + int(wait.Signal()), true
 }
 
-// Signals are those that are passed on to a command.
+// Signals are the signals that are passed on to a command.
 var Signals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 	syscall.SIGUSR2}

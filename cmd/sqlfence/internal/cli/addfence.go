@@ -115,7 +115,7 @@ func addFences(
 	return done, err
 }
 
-// fenceChanges returns the SQL that adds the columns, and what takes them away.
+// fenceChanges returns the SQL that adds the fence columns, and the SQL that drops them.
 func fenceChanges(source database.Source, fences []catalogue.FenceColumn) (changes []change, err error) {
 	for _, f := range fences {
 		statements, err := schema.AddFenceSQL(source.Dialect, f.Table, f.Column)
@@ -147,7 +147,7 @@ func dropFence(source database.Source, f catalogue.FenceColumn) (string, error) 
 	return "ALTER TABLE " + table + " DROP COLUMN " + source.Text.Quote(column), err
 }
 
-// applyFlags adds --apply and --timeout, for what waits for others who use a table.
+// applyFlags adds --apply and --timeout, for commands that wait for a table's other sessions.
 func applyFlags(cmd *cobra.Command, apply *bool, limit *time.Duration) {
 	cmd.Flags().BoolVar(apply, "apply", false, "do it instead of printing the SQL")
 	cmd.Flags().DurationVar(limit, "timeout", time.Minute, "with --apply, how long to wait for "+

@@ -19,7 +19,7 @@ const (
 	mostCompleted  = 200
 )
 
-// first completes the first argument, and no other one.
+// first completes only the first argument.
 func first(complete completion) completion {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {

@@ -17,8 +17,7 @@ import (
 
 const dsnVariable = "SQLFENCE_DSN"
 
-// source returns the database that the command is about. Where it is a file that doesn't
-// exist, create says whether it may be made.
+// source returns the command's database. If create is set, a missing database file is created.
 func (a *app) source(create bool) (database.Source, error) {
 	dsn, err := a.dataSource()
 	if err != nil {
@@ -70,8 +69,8 @@ func (a *app) dataSource() (string, error) {
 	return dsn, nil
 }
 
-// withDatabase calls f with the database that the command is about, fenced if there are options. create says
-// that a file which isn't there is made.
+// withDatabase calls f with the command's database, which is fenced if there are options. If create is set, a missing
+// database file is created.
 func (a *app) withDatabase(create bool, f func(database.Source, *sql.DB) error, options ...sqlfence.Option) error {
 	source, err := a.text(create)
 	if err != nil {
@@ -105,8 +104,8 @@ func (a *app) dialectFlag(cmd *cobra.Command) {
 		cobra.ShellCompDirectiveNoFileComp))
 }
 
-// text returns the database that a command writes SQL for: that of --dialect, or of
-// the data source name. create says whether a file may be named that isn't there.
+// text returns the database that a command writes SQL for, from --dialect or from the data source name. If create is
+// set, the data source name may name a missing file.
 func (a *app) text(create bool) (database.Source, error) {
 	if a.dialect == "" {
 		return a.source(create)

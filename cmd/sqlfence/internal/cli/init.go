@@ -83,7 +83,7 @@ type change struct {
 	Name string `json:"name"` // the file of package schema, or what the SQL is for
 	SQL  string `json:"sql"`
 
-	// Statements are those of SQL, one by one; of a file there are none.
+	// Statements are the statements of SQL in order; empty for a file.
 	Statements []string `json:"statements,omitempty"`
 
 	Down  string   `json:"down,omitempty"`  // takes it back; empty if nothing should
@@ -130,8 +130,8 @@ func (a *app) writeChanges(changes []change, text func()) error {
 	}{false, append([]change{}, changes...)}, text)
 }
 
-// createAll creates sqlfence's own tables, and what records who takes tokens if that is wanted, and adds the fence
-// columns.
+// createAll creates sqlfence's tables and adds the fence columns. If issuers is set, createAll adds the columns and
+// triggers that record who takes tokens.
 func (a *app) createAll(ctx context.Context, limit time.Duration, fences []catalogue.FenceColumn, issuers bool) error {
 	return a.withDatabase(true, func(source database.Source, db *sql.DB) error {
 		lacking, unknown := lacks(ctx, source, db)

@@ -43,7 +43,7 @@ func (a *app) withLeases(f func(*lease.Leases) error) error {
 	})
 }
 
-// withoutLosses leaves out of the log that a lease was lost: the command that holds it says so.
+// withoutLosses drops log records about a lost lease, because the command that holds the lease reports the loss.
 type withoutLosses struct{ slog.Handler }
 
 func (h withoutLosses) Handle(ctx context.Context, record slog.Record) error {

@@ -64,8 +64,8 @@ func lacks(ctx context.Context, source database.Source, db *sql.DB) (lacking []c
 	return lacking, nil
 }
 
-// isDone reports whether a file has run, or Setup. A file creates the table that it is called
-// after, unless the database says how else it is seen.
+// isDone reports whether a file or Setup has run. isDone checks for the table in the file's name, unless LaterFiles has
+// a query for the file.
 func isDone(ctx context.Context, source database.Source, db *sql.DB, file string) (bool, error) {
 	if question, ok := source.LaterFiles[file]; ok {
 		var found int

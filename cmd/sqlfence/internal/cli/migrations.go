@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A folder of migrations, and the tool that reads it.
+// A folder has migrations for one tool.
 type folder struct{ dir, format string }
 
 // The tools, by what their files are called.
@@ -32,8 +32,8 @@ func (f *folder) flags(cmd *cobra.Command) {
 		cobra.ShellCompDirectiveNoFileComp))
 }
 
-// writeMigrations writes changes into the folder, or prints them where there is none. What has a file of
-// its title is left out, so that it can be run again.
+// writeMigrations writes changes into the folder, or prints the changes if there is no folder. It skips a change whose
+// title has a file already, so that the command can run again.
 func (a *app) writeMigrations(f folder, changes []change) error {
 	switch {
 	case f.dir == "":

@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// answers is the standard output. It keeps the first error, so that no command has to look at each line's.
+// answers is the standard output. It keeps the first error, so that commands needn't check each write.
 type answers struct {
 	w   io.Writer
 	err error
@@ -49,7 +49,7 @@ func writeTable(out io.Writer, names []string, rows [][]string) {
 	w.Flush()
 }
 
-// visible returns a cell that keeps to its place, whatever the database has in it.
+// visible returns a table cell without characters that would break the layout.
 func visible(cell string) string {
 	if cell == "" {
 		return "-"

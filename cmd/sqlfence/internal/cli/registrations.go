@@ -157,7 +157,8 @@ func merged(tables []*sharedTable, compares bool) (options []sqlfence.Option, er
 	return options, nil
 }
 
-// registrations reads the files of --tables. Their schema is that of sqlfence's own tables, unless --schema names it.
+// registrations reads the files of --tables. The files' schema is the schema of sqlfence's tables, unless --schema is
+// set.
 func (a *app) registrations() (all []registration, err error) {
 	for _, file := range a.tableFiles {
 		r, err := readRegistration(file)

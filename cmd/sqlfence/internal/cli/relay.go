@@ -43,7 +43,7 @@ func (r *relay) pass(s os.Signal) {
 	r.child.Forward(s)
 }
 
-// start starts a command, which gets all further signals, also those that come meanwhile.
+// start starts a command. The command gets all later signals, including signals that arrive during start.
 func (r *relay) start(start func() (*child.Child, error)) (*child.Child, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

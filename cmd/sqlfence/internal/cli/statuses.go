@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// The statuses of the program. Those of run are for itself; else it has the command's.
+// The exit statuses of the program. Otherwise `run` has the status of its command.
 const (
 	statusDone     = 0
 	statusFailed   = 1
@@ -28,10 +28,10 @@ const (
 	statusSignalBase = 128
 )
 
-// errNo: what was asked is answered by no, and the answer is written.
+// errNo reports that the answer is no, and that the answer has been written.
 var errNo = errors.New("no")
 
-// no ends a command that answers no; err is that of writing the answer.
+// no ends a command whose answer is no; err is the error of writing the answer.
 func no(err error) error {
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ type reportedError struct{ err error }
 func (e *reportedError) Error() string { return e.err.Error() }
 func (e *reportedError) Unwrap() error { return e.err }
 
-// message returns what is to be said of an error; empty if the answer or the command has said it.
+// message returns an error's text; empty if the answer or the command has reported the error.
 func message(err error) string {
 	var signal *signalError
 	var lacks *sqlfence.SetupError

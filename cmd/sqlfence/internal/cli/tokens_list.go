@@ -74,7 +74,7 @@ func newListedRow(i tokens.Issued) listedRow {
 	return row
 }
 
-// tokenTable writes the table, without those columns behind the first three that have nothing in them.
+// tokenTable writes the table. After the first three columns, it omits empty columns.
 func (a *app) tokenTable(found []listedRow) {
 	rows := [][]string{{"NAME", "TOKEN", "FENCE", "RANGE", "ISSUED AT", "ISSUED BY"}}
 	for _, t := range found {

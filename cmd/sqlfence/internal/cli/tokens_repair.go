@@ -86,7 +86,7 @@ func (a *app) planRepair(ctx context.Context, l *ledger, floor int64) error {
 	return a.write(answer, func() { a.printRepaired(answer, "would rise", "would rise") })
 }
 
-// printRepaired says for people what has risen; several and one are the verb.
+// printRepaired prints the names whose tokens have increased. several and one are the verb, in plural and singular.
 func (a *app) printRepaired(done repaired, several, one string) {
 	for _, r := range done.Raised {
 		fmt.Fprintf(a.out, "%s: %d -> %d, %s of the highest\n", visible(r.Name), r.From, r.To, percent(r.To))
@@ -102,7 +102,7 @@ func (a *app) printRepaired(done repaired, several, one string) {
 	fmt.Fprintf(a.out, "new names begin above %d, %s of the highest\n", done.NewAbove, percent(done.NewAbove))
 }
 
-// percent says how much of the tokens that a name can have are below a token.
+// percent returns the share of a name's token range that is below a token.
 func percent(token int64) string {
 	part := 100 * float64(token) / float64(sqlfence.MaxToken)
 	if part < 0.1 {

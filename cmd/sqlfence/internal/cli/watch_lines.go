@@ -70,8 +70,8 @@ type (
 	}
 )
 
-// changed returns the names and waits that are gone, and then those that are new or have changed; and what was counted
-// since.
+// changed returns the names and waits that are gone, then new and changed names and waits, then the increments of the
+// counts.
 func changed(before, now look) (all []news) {
 	at := moment(time.Now())
 	gone, added := differences(before.names, now.names, func(w watched) any { return w.Name })
@@ -105,7 +105,8 @@ func changed(before, now look) (all []news) {
 	return all
 }
 
-// differences returns those that are gone, by their keys, and those that weren't there as they are.
+// differences compares two lists. gone has the elements whose keys are missing from now; added has the elements that
+// are new or changed.
 func differences[T comparable](before, now []T, key func(T) any) (gone, added []T) {
 	there, known := make(map[any]bool, len(now)), make(map[T]bool, len(before))
 	for _, t := range now {

@@ -26,7 +26,7 @@ type look struct {
 	unshown []string // why something isn't shown
 }
 
-// A watched name has its newest token and its lease, without what changes while that is held.
+// A watched name has its newest token and its lease, without the lease's fields that change while it is held.
 type watched struct {
 	tokenRow
 	Lease      string `json:"lease,omitempty"` // held or none; empty if no leases are kept
@@ -82,8 +82,7 @@ func (w *watcher) look(ctx context.Context) (look, error) {
 
 func (w *watcher) isLeftOut(name string) bool { return len(w.only) > 0 && name != w.only[0] }
 
-// watch returns the names in their order, and why they come without their leases, if these are not set up for
-// the one who asks.
+// watch returns the names in order. unread is the reason if the leases are missing because the role can't read leases.
 func (l *ledger) watch(ctx context.Context, leases *lease.Leases) (all []watched, unread, err error) {
 	var names []tokenRow
 	for token, err := range l.List(ctx, "") {
@@ -99,8 +98,8 @@ func (l *ledger) watch(ctx context.Context, leases *lease.Leases) (all []watched
 	return withLeases(names, held, "none"), nil, err
 }
 
-// withLeases adds to each name its lease, or what is said of a name without one. A lease has an older token
-// than its name if a later one was issued without a lease, and a newer one if it was read later.
+// withLeases adds to each name its lease, or none for a name without a lease. A lease has an older token than its name
+// if a later one was issued without a lease, and a newer one if it was read later.
 func withLeases(names []tokenRow, held []lease.Info, none string) []watched {
 	byKey := make(map[string]lease.Info, len(held))
 	for _, h := range held {
@@ -147,7 +146,7 @@ func count(ctx context.Context, address string, to map[counted]int64) error {
 	return nil
 }
 
-// String says what was counted, in the words that a count stands in front of.
+// String describes the counted event, as text to follow the count.
 func (c counted) String() string {
 	if c.Resource != "" {
 		return fmt.Sprintf("%s: the lease of %s", c.What, c.Resource)

@@ -87,7 +87,7 @@ func (p *page) text(found look) string {
 	return b.String()
 }
 
-// waitLines returns a wait in lines of its own, so that a narrow terminal shows the session that has to end.
+// waitLines returns a wait as separate lines, so that a narrow terminal shows the blocking session.
 func waitLines(w database.Wait) string {
 	text := fmt.Sprintf("%s: a session waits since %s\n  waiting  %s\n", visible(w.Name), w.Since, visible(w.Who))
 	if w.For != "" {

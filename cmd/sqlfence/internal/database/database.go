@@ -30,18 +30,18 @@ type Database struct {
 	// IsMissing reports whether an error says that a table doesn't exist.
 	IsMissing func(error) bool
 
-	// leases are the options that let a release wake the waiters; nil where these poll.
+	// leases returns the options with which a release wakes waiters; nil if waiters poll.
 	leases func(dsn string) []lease.Option
 
-	// waits asks who waits for a name, as [Source.Waits] reads it; nil where the database doesn't know.
+	// waits returns the query of [Source.Waits]; nil if the database doesn't show waiting sessions.
 	waits func(home Source) string
 
-	// delimiter is what the database's own client needs behind a statement that has semicolons in it; empty
-	// if it knows where such a statement ends.
+	// delimiter ends a statement that contains semicolons, for the database's client; empty if the client finds the end
+	// without a delimiter.
 	delimiter string
 
-	// LaterFiles are the files of package schema that make no table, each with the question whether
-	// it was applied: a row says yes.
+	// LaterFiles maps each file of package schema that creates no table to a query that returns a row if the file was
+	// applied.
 	LaterFiles map[string]string
 }
 
@@ -125,8 +125,8 @@ func (s Source) Leases(db *sql.DB, options ...lease.Option) (*lease.Leases, erro
 	return lease.New(db, options...)
 }
 
-// File returns a file of package schema for the database's own client. Goose's lines say where
-// statements with semicolons in them begin and end, which a client has to know, too.
+// File returns a file of package schema for the database's own client. Goose's comment lines mark the beginning and end
+// of statements that contain semicolons; a client needs delimiters instead.
 func (d *Database) File(text string) string {
 	const begin, end = "-- +goose StatementBegin\n", "-- +goose StatementEnd\n"
 	head, rest, found := strings.Cut(text, begin)

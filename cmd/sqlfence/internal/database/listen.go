@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A listener receives PostgreSQL's notifications, so that those who wait for a lease needn't ask
-// again and again. All that release leases have to have one.
+// A listener receives PostgreSQL's notifications, so that waiting callers needn't poll for a lease. Every process that
+// releases leases must have a listener.
 type listener string // a data source name
 
 func (dsn listener) Listen(ctx context.Context, channel string, notify func(payload string)) error {

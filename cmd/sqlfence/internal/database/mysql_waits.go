@@ -2,8 +2,8 @@ package database
 
 import "github.com/sqlfence/sqlfence/internal/sqltext"
 
-// waitsMySQL: MariaDB knows which row of an index a transaction waits for. Transactions that have written nothing share
-// the number 0, so that the blocker may be one of several, and isn't told then.
+// waitsMySQL: MariaDB knows which row of an index a transaction waits for. All transactions that have written nothing
+// have the id 0. If several have the blocker's id, the query reports no blocker.
 func waitsMySQL(home Source) string {
 	session := func(trx, process string) string {
 		return "CONCAT(COALESCE(CONCAT(" + process + ".user, '@', SUBSTRING_INDEX(" + process +

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// errURL says nothing of the URL: net/url's errors quote the part that they fail at, which
-// may be the password.
+// errURL contains no part of the URL, because net/url's errors quote the faulty part, which may be the password.
 var errURL = errors.New("the data source name isn't a URL; a special character in a password is written as %40 " +
 	"for @, %2F for /, %3A for :, %23 for # and %25 for %")
 

@@ -20,7 +20,7 @@ type Wait struct {
 	Began string `json:"began"` // when its transaction began
 }
 
-// ID is the same for one wait, whatever the session that it is for does meanwhile.
+// ID identifies a wait. It stays the same when the blocking session changes its state.
 func (w Wait) ID() string { return w.Who + w.Since }
 
 // Waits returns who waits for one of the names, or for the row of a lease, for more than a second. Errors are the
