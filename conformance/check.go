@@ -8,15 +8,14 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A check is one thing that must hold. Exactly one of steps and guarantee is set.
+// A check tests one property. Exactly one of steps and guarantee is set.
 type check struct {
 	name, explanation string
 
 	// steps are taken with the driver alone and with sqlfence around it.
 	steps func(s *side)
-	// varies says that some drivers alone are not the same each time. What is
-	// seen with sqlfence must then have been seen with the driver alone in one
-	// of several attempts.
+	// varies marks a check whose results differ from run to run with some drivers alone. A result with sqlfence must then
+	// equal the result of the driver alone in at least one of several attempts.
 	varies bool
 
 	// guarantee is checked on a fenced database.
@@ -77,12 +76,12 @@ func (c check) run(t testing.TB, h Harness, d sqlfence.Dialect) []Result {
 	return results
 }
 
-// paused is how long an attempt takes if the machine, or the database, stood still meanwhile. That decides
-// what a driver says: some give up by themselves after 5 s.
+// paused is the duration from which an attempt counts as paused by the machine or the database. A pause can change a
+// driver's results, because some drivers give up after 5 s.
 const paused = 4 * time.Second
 
-// attempts returns why a comparison fails, or "". It is made again where it varies, and a few times where
-// there may have been a pause. A guarantee isn't: it holds through any pause.
+// attempts returns the reason if a comparison fails, or "". It repeats a comparison that varies, and a few times a
+// comparison that may have been paused. Guarantees aren't repeated, because a guarantee must hold through any pause.
 func (c check) attempts(try func(attempt int) (reason string)) (reason string) {
 	for attempt := 0; ; attempt++ {
 		began := time.Now()

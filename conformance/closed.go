@@ -129,7 +129,7 @@ func observer(f *fenced) {
 			what = fence.name + ", " + what
 			f.reset(9)
 			f.events.take()
-			// What comes of the writes is other checks' matter.
+			// Separate checks test the results of the writes.
 			_ = send(holding(8), db)
 			f.wantEvents(what+", stale", sqlfence.Refused)
 			_ = send(context.Background(), db)

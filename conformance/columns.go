@@ -102,7 +102,7 @@ func resultSets(s *side) {
 	}
 }
 
-// emptyStatements doesn't prepare them: that crashes too many drivers.
+// emptyStatements doesn't prepare empty statements, because preparing them crashes too many drivers.
 func emptyStatements(s *side) {
 	for _, query := range []string{"", ";", " ", "-- nothing", "/* nothing */", ";;"} {
 		s.show("query "+query, rowsText(s.db.QueryContext(s.ctx, query)))

@@ -15,8 +15,7 @@ import (
 type Harness struct {
 	// Connector returns a connector of the base driver to a fresh, empty database that
 	// allows several connections at once, which wait for each other's locks. It is
-	// called several times for every check. It must remove with t.Cleanup what it
-	// creates, and report its own errors to t.
+	// called several times for every check. It must remove its databases with t.Cleanup, and report errors to t.
 	Connector func(t testing.TB) driver.Connector
 
 	// Options are passed to sqlfence in addition to those of the check, such as
@@ -28,13 +27,13 @@ type Harness struct {
 	// test.
 	Skip map[string]string
 
-	// Open opens the fenced database; nil means [sqlfence.OpenDB]. Set it to test
-	// another wrapper together with sqlfence's.
+	// Open opens the fenced database; nil means [sqlfence.OpenDB]. Set Open to test sqlfence together with another
+	// wrapper.
 	Open func(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, error)
 }
 
-// Run makes all checks as subtests of t, and returns their results also if some
-// failed. It doesn't run in parallel with itself unless the caller does that.
+// Run makes all checks as subtests of t, and returns their results even if some failed. The subtests don't run in
+// parallel.
 func Run(t *testing.T, h Harness) Report {
 	t.Helper()
 	var report Report

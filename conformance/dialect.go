@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A dialect is what the checks say to one database.
+// A dialect holds the SQL of the checks for one database.
 type dialect struct {
 	named       sqlfence.Dialect
 	blob        string   // the type of a column of bytes

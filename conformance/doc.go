@@ -1,6 +1,6 @@
-// Package conformance tests whether sqlfence works around a database/sql driver. It
-// lets the author of a driver or wrapper check compatibility on their own. It is a module
-// of its own, and imports the standard library and sqlfence only.
+// Package conformance tests whether sqlfence works around a database/sql driver. Authors of drivers and wrappers can
+// check compatibility with it. Package conformance is a separate module, which imports only the standard library and
+// sqlfence.
 //
 //	func TestSQLFence(t *testing.T) {
 //		conformance.Run(t, conformance.Harness{

@@ -15,7 +15,7 @@ import (
 )
 
 // A fenced is a database with the tables books and pens and a ledger, for the
-// checks of the guarantees. Each opens the databases that it needs on it.
+// checks of the guarantees. Each check opens the fenced databases that it needs.
 type fenced struct {
 	kit
 	store  *tokens.Store
@@ -73,8 +73,8 @@ func (f *fenced) reset(mark int64) {
 	f.issue(mark)
 }
 
-// issue leaves token as the newest one of the books in the ledger. As the database keeps it from
-// falling, a lower one needs another ledger.
+// issue sets the newest token of books in the ledger. For a lower token issue creates a new ledger, because the
+// ledger's triggers refuse to lower a token.
 func (f *fenced) issue(token int64) {
 	var newest int64
 	f.must(f.plain.QueryRow("SELECT token FROM fencing_tokens WHERE name = 'books'").Scan(&newest))

@@ -39,7 +39,7 @@ func newKit(t testing.TB, h Harness, d sqlfence.Dialect) kit {
 	return k
 }
 
-// sharing hides io.Closer, so that the connector outlives one of its databases.
+// sharing hides io.Closer, so that the connector stays open when a database that uses it is closed.
 type sharing struct{ driver.Connector }
 
 func holding(value int64) context.Context {
@@ -49,7 +49,7 @@ func holding(value int64) context.Context {
 // stopped is the panic that ends a check early, with the reason.
 type stopped string
 
-// endIfStopped recovers from that panic, and notes its reason as a failure; it is deferred.
+// endIfStopped, which must be deferred, recovers from a panic with stopped, and records the reason as a failure.
 func (k *kit) endIfStopped() {
 	switch r := recover().(type) {
 	case nil:

@@ -17,7 +17,7 @@ func preparedStatements(s *side) {
 		s.bind("SELECT id, price FROM books WHERE id >= ? ORDER BY id")))
 	insert := must(s.db.PrepareContext(context.Background(), s.bind("INSERT INTO books (id, isbn) VALUES (?, ?)")))
 
-	// The connection that they were prepared on is taken.
+	// s.db.Conn takes the connection on which the statements were prepared.
 	c := must(s.db.Conn(s.ctx))
 	s.show("on another connection", resultText(write.ExecContext(s.ctx, 31, 1)))
 	s.show("on another connection, query", rowsText(read.QueryContext(s.ctx, 1)))

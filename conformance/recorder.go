@@ -88,7 +88,7 @@ func (r *recorder) opened(kind string, n int) {
 	r.open[kind] += n
 }
 
-// Driver implements driver.Connector. It is the base's, which tells sqlfence the database.
+// Driver implements driver.Connector. It returns the base's driver, from which sqlfence recognizes the database.
 func (r *recorder) Driver() driver.Driver { return r.base.Driver() }
 
 // Connect implements driver.Connector.

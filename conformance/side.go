@@ -35,8 +35,7 @@ type side struct {
 	log []entry
 }
 
-// An entry is what one step showed: a text that must be the same on both sides, or abilities that
-// all have to be kept.
+// An entry is the result of one step: a text that must be equal on both sides, or abilities that the wrapper must keep.
 type entry struct {
 	step, shown string
 	abilities   []string
@@ -94,8 +93,8 @@ func (s *side) offers(step string, abilities []string) {
 	s.log = append(s.log, entry{step: step, abilities: abilities})
 }
 
-// compare returns how the log of other differs from those of the driver alone; there are several
-// where it isn't the same each time. It is empty if each entry is equal in one of them.
+// compare returns the differences between the log of other and the logs of the driver alone. raw has several logs if
+// the check varies. The result is empty if each entry of other equals the entry in at least one log.
 func compare(raw []*side, other *side) string {
 	for _, s := range append(raw[:len(raw):len(raw)], other) {
 		if len(s.failures) > 0 {
@@ -125,7 +124,7 @@ func compare(raw []*side, other *side) string {
 func differs(raw, other *side, i int) string {
 	a, b := raw.log[i], other.log[i]
 	if other.variant == wrappedRegistered {
-		// The guard is part of the statement, so what follows it is elsewhere.
+		// The guard is part of the statement, so the text after the guard has a different position.
 		for _, shown := range []*string{&a.shown, &b.shown} {
 			*shown = positions.ReplaceAllString(rests.ReplaceAllString(*shown, "near"), "$1 N")
 		}

@@ -12,10 +12,10 @@ import (
 // addresses are how %#v prints pointers, which some drivers have in their errors.
 var addresses = regexp.MustCompile(`\(0x[0-9a-f]+\)`)
 
-// positions are where drivers say that an error stands in the statement.
+// positions match an error's position in the statement, in the errors of drivers.
 var positions = regexp.MustCompile(`(column|position|line|character|offset) \d+(:\d+)?`)
 
-// rests are what MySQL's errors show of the statement behind the place where one stands.
+// rests match the rest of the statement, from the error's position, in MySQL's errors.
 var rests = regexp.MustCompile(`(?s)right syntax to use near '.*' at line`)
 
 // A plain is a text that needs no quotes in the log.
@@ -80,7 +80,7 @@ func resultText(res sql.Result, err error) (t plain) {
 	return plain(fmt.Sprintf("last id %d %s, affected %d %s", id, text(idErr), n, text(nErr)))
 }
 
-// resultAffected is resultText without the last id, which depends on who else inserts.
+// resultAffected is resultText without the last id, which depends on concurrent inserts.
 func resultAffected(res sql.Result, err error) string {
 	if err != nil {
 		return text(err)
@@ -131,7 +131,7 @@ func stoppedRowsText(rows *sql.Rows, err error, of func(error) error) plain {
 	return plain(b.String())
 }
 
-// statsText formats those of a pool's statistics that are the same each time.
+// statsText formats the pool statistics that don't vary between runs.
 func statsText(s sql.DBStats) plain {
 	return plain(fmt.Sprintf("max %d, open %d, in use %d, idle %d, closed: %d idle, %d idle time, %d lifetime",
 		s.MaxOpenConnections, s.OpenConnections, s.InUse, s.Idle, s.MaxIdleClosed, s.MaxIdleTimeClosed, s.MaxLifetimeClosed))

@@ -33,7 +33,7 @@ type (
 	ownStruct struct{ N int }
 )
 
-// sentValues are arguments of all kinds, those that drivers refuse among them.
+// sentValues are arguments of all kinds, including values that drivers refuse.
 func sentValues() []any {
 	n, s := 7, "seven"
 	var none *int
@@ -138,7 +138,7 @@ func argumentCounts(s *side) {
 		query = s.bind(query)
 		for _, args := range [][]any{nil, {90}, {91, 92}, {93, 94, 95}, {nil, nil, nil, nil}} {
 			step := fmt.Sprintf("%d arguments for %s", len(args), query)
-			// go-sql-driver/mysql waits for ever when it executes a SELECT that it prepared.
+			// go-sql-driver/mysql waits for ever if Exec runs a prepared SELECT.
 			executable := !strings.HasPrefix(query, "SELECT")
 			if executable {
 				s.show(step, resultText(s.db.ExecContext(s.ctx, query, args...)))

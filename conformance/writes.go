@@ -55,7 +55,7 @@ func (k *kit) eachWrite(do func(what string, w write, send sender)) {
 	}
 }
 
-// marked returns what the write leaves, with mark on the rows that it wrote.
+// marked returns the table's rows after the write, with mark as the stored token of the written rows.
 func (w write) marked(mark int64) string {
 	if w.name == "DELETE" || w.name == "DELETE RETURNING" {
 		return w.after

@@ -5,9 +5,9 @@
 //	ctx, err = fenceetcd.WithMutex(ctx, store, "books", session, mutex)
 //	_, err = db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // ErrStale if another has locked it since
 //
-// The name is that of the tokens: the table's, or its [sqlfence.Resource]. One name belongs to one lock of one
-// cluster: revisions are the cluster's, and a cluster that was restored from a backup may count lower ones, which are
-// ErrStale until they have passed the old ones ([tokens.Store.Adopt]).
+// The name is the table's name or its [sqlfence.Resource]. Use each name for one lock of one cluster, because the
+// cluster counts revisions. A cluster that was restored from a backup may count from a lower revision: its tokens are
+// ErrStale until the revisions exceed the old tokens ([tokens.Store.Adopt]).
 package fenceetcd
 
 import (
@@ -24,10 +24,10 @@ import (
 var errEnded = fmt.Errorf("fenceetcd: etcd's session has ended: %w", sqlfence.ErrStale)
 
 // WithMutex returns a context with the token of a mutex that this process has locked in the session: the revision at
-// which it got the lock, which is higher than that of each holder before. The token is adopted first, so from then on
-// the database refuses theirs where the table has [sqlfence.Ledger]. The context ends with the session, with a cause
-// that is [sqlfence.ErrStale]. It is watched until it ends: where many locks are taken in one session, give each a ctx
-// that is cancelled behind Unlock.
+// which the process got the lock, which is higher than the revision of each earlier holder. WithMutex adopts the token,
+// so a table with [sqlfence.Ledger] refuses the tokens of earlier holders from then on. The context ends with the
+// session, with a cause that is [sqlfence.ErrStale]. A goroutine watches ctx until it ends: if a session takes many
+// locks, give each lock a ctx that is cancelled after Unlock.
 //
 // Errors: [sqlfence.ErrInvalid] if the mutex isn't locked, or not any more; those of [tokens.Store.Adopt], ErrStale
 // among them if another process has taken the lock since, and adopted.

@@ -12,7 +12,7 @@
 // A lock alone doesn't keep a process that was paused from writing when it wakes up. The token does, on tables that
 // are registered with the job's name as their [sqlfence.Resource]. With an [Elector] one process runs all jobs.
 //
-// gocron skips a job that another process holds, and tells an AfterLockError listener, with an error that is
-// [lease.ErrHeld]. A job that was refused returns an error that is [sqlfence.ErrStale], which
-// gocron counts as a failure and doesn't repeat: another process runs the job.
+// If another process holds a job, gocron skips the job, and calls an AfterLockError listener with an error that is
+// [lease.ErrHeld]. If the fence refuses a job's write, the job returns an error that is [sqlfence.ErrStale]. gocron
+// counts this error as a failure, without a retry: another process runs the job.
 package fencegocron

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// An Elector is a [gocron.Elector]: the jobs run in the process that leads by an election. The program runs it
-// itself (see [lease.Election.Run]). NewElector returns one; it is safe for concurrent use.
+// An Elector is a [gocron.Elector]: the jobs run in the leader of an election, which the program runs (see
+// [lease.Election.Run]). An Elector is safe for concurrent use.
 type Elector struct{ election *lease.Election }
 
 var _ gocron.Elector = (*Elector)(nil)
@@ -24,9 +24,9 @@ func (e *Elector) IsLeader(context.Context) error {
 	return err
 }
 
-// Task returns a task: run gets a context with the token of the leadership in which it has begun, which ends with that
-// leadership. Where this process doesn't lead, the task fails with a *lease.NotLeaderError, and run isn't
-// called. So a run that goes on into a later leadership of the same process, after another one has led, writes nothing.
+// Task returns a task. run gets a context with the token of the current leadership, and the context ends with the
+// leadership. If this process doesn't lead, the task fails with a *lease.NotLeaderError, and run isn't called. A run
+// that continues into a later leadership of this process, after another process has led, can write nothing.
 func (e *Elector) Task(run func(ctx context.Context) error) gocron.Task {
 	return gocron.NewTask(func(ctx context.Context) error {
 		l, err := e.election.Lease()

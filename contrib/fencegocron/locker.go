@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A Locker is a [gocron.Locker] on leases: that of a job has the job's name as its key. Heartbeats keep it while the
-// job runs. NewLocker returns one; it is safe for concurrent use.
+// A Locker is a [gocron.Locker] on leases. The key of a job's lease is the job's name. Heartbeats extend the lease
+// while the job runs. A Locker is safe for concurrent use.
 type Locker struct {
 	leases *lease.Leases
 	terms  []lease.Term
@@ -22,9 +22,9 @@ type Locker struct {
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker returns a Locker. The terms are those of its leases: with [lease.MinHold], a little less than the
-// interval, a process with a clock that is behind doesn't run the job again. Unless [lease.Wait] says otherwise, a
-// job that another process runs is skipped at once.
+// NewLocker returns a Locker whose leases have these terms. With [lease.MinHold], a little less than the interval, a
+// process whose clock is slow doesn't run the job again. Without [lease.Wait], a process skips a job at once while
+// another process runs the job.
 func NewLocker(leases *lease.Leases, terms ...lease.Term) *Locker {
 	return &Locker{
 		leases: leases,

@@ -15,10 +15,10 @@ import (
 // Key is the key of the metadata with a call's tokens.
 const Key = "fencing-tokens"
 
-// DialOptions returns a client's interceptors: they send the tokens of a call's context, and turn the refusals of a
-// server with [ServerOptions] into the errors that they were. A token that isn't valid is [sqlfence.ErrInvalid], and the call isn't sent. They
-// are added to those that the client has. gRPC's own retries send the same value again, which the server
-// takes once.
+// DialOptions returns a client's interceptors, in addition to other interceptors of the client. The interceptors send
+// the tokens of a call's context, and turn the refusals of a server with [ServerOptions] into the original errors. A
+// token that isn't valid is [sqlfence.ErrInvalid], and the call isn't sent. A retry by gRPC sends an unchanged value,
+// which the server accepts only once.
 func DialOptions(proof fencehttp.Proof) []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
@@ -44,10 +44,9 @@ func DialOptions(proof fencehttp.Proof) []grpc.DialOption {
 	}
 }
 
-// ServerOptions returns a server's interceptors: they put the tokens of a call into the context of its handler, and send
-// back what the handler refused with. A call without tokens has none, and its writes are refused by the fence. One with
-// tokens that aren't taken is answered with Unauthenticated, and the handler isn't called. They are added to those that
-// the server has.
+// ServerOptions returns a server's interceptors, in addition to other interceptors of the server. The interceptors put
+// the tokens of a call into the context of its handler, and send the handler's refusals to the client. If a call has no
+// tokens, the fence refuses its writes. A call with invalid tokens fails with Unauthenticated before the handler.
 func ServerOptions(proof fencehttp.Proof) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *grpc.UnaryServerInfo,
@@ -70,8 +69,8 @@ func ServerOptions(proof fencehttp.Proof) []grpc.ServerOption {
 	}
 }
 
-// seal returns the context with the tokens in the call's metadata. What was there under the key is replaced: only what
-// this process holds is sent.
+// seal returns the context with the tokens in the call's metadata. A previous value under the key is replaced, so that
+// only tokens of this process are sent.
 func seal(ctx context.Context, proof fencehttp.Proof, method string) (context.Context, error) {
 	md, _ := metadata.FromOutgoingContext(ctx) // a copy
 	tokens := sqlfence.FencesFrom(ctx)

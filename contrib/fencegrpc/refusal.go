@@ -12,8 +12,8 @@ import (
 // domain is that of the ErrorInfo of a refusal. Its reason is the refusal's [fencehttp.Kind].
 const domain = "sqlfence"
 
-// Code returns the code of a refusal, and whether err is one. A server's interceptors use it; so can a service of
-// Connect, which has the same codes.
+// Code returns the code of a refusal, and whether err is a refusal. The interceptors of [ServerOptions] use Code. A
+// service of Connect can use Code, because Connect has the codes of gRPC.
 //
 //	ErrStale, ErrNotIssued, ErrUnknownName, ErrNoFence, ErrNoSerial   FailedPrecondition: the same call can't succeed
 //	ErrConflict, ErrGone, ErrLocked                                   Aborted: read again, or wait
@@ -50,8 +50,8 @@ func sent(err error) error {
 	return s.Err()
 }
 
-// A refusal is what a client gets of it. It is the error that the server's handler had, for errors.Is, and gRPC's
-// status, for status.FromError and errors.As.
+// A refusal is the client's error. It wraps the handler's error, for errors.Is, and gRPC's status, for status.FromError
+// and errors.As.
 type refusal struct{ is, status error }
 
 func (r *refusal) Error() string   { return r.status.Error() }

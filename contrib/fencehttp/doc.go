@@ -5,11 +5,12 @@
 //	server.Handler = fencehttp.Handler(mux, signer)                     // puts them into the context of the handler's request
 //
 // A handler that writes with its request's context is fenced then, and answers a refusal by [WriteError]: 409 for
-// [sqlfence.ErrStale], 412 for a serial that has changed, 428 for a missing token. The client's [CheckResponse] makes
-// the same error of the answer, so the holder learns that it has lost the lock.
+// [sqlfence.ErrStale], 412 for a serial that has changed, 428 for a missing token. The client's [CheckResponse] turns
+// the response into the original error, so the holder learns that its lock is lost.
 //
-// A token in a header is a claim. So a [Signer] signs it for one request: another one's token, another request and an
-// old one are refused. [Unsigned] is for networks in which each client is trusted.
+// A token in a header proves nothing by its number. A [Signer] therefore signs a token for one request: the server
+// refuses a forged token, a token for a different request, and an old request. [Unsigned] is for networks in which each
+// client is trusted.
 //
 // [Handler] takes If-Match for [sqlfence.WithSerial], and [ETag] makes the value that the client sends back.
 //

@@ -58,8 +58,9 @@ const anySerial = -1
 // entityTags is a list of them, as If-Match has. Source: https://www.rfc-editor.org/rfc/rfc9110#name-etag
 var entityTags = regexp.MustCompile(`^\s*(W/)?"[!#-~\x80-\xff]*"(\s*,\s*(W/)?"[!#-~\x80-\xff]*")*\s*$`)
 
-// serialOf reads If-Match: one ETag that ETag wrote, or "*". A list that isn't of this service's, as where a proxy has
-// made its ETags weak, matches no row, which is 412; what is no list, or more than one of this service's, is 400.
+// serialOf reads If-Match: one ETag that ETag wrote, or "*". A list without an ETag of this service, for example
+// because a proxy has made its ETags weak, matches no row: 412. A malformed list, or a list with several ETags of this
+// service, is 400.
 func serialOf(match string) (serial int64, _ *problem) {
 	if match == "*" {
 		return anySerial, nil

@@ -48,8 +48,8 @@ var (
 	changed   = of(sqlfence.ErrConflict, http.StatusPreconditionFailed, "The row has changed")
 )
 
-// WriteError answers a request with err if a fence has refused its write, and reports whether it was such a refusal; else
-// it writes nothing. The answer is application/problem+json (RFC 9457); its text names no table and no token.
+// WriteError writes err as the response if err is a fence's refusal, and reports whether it wrote. The response is
+// application/problem+json (RFC 9457), without the names of tables and tokens.
 //
 //	ErrStale, ErrNotIssued, ErrUnknownName   409 Conflict
 //	ErrConflict, ErrGone                     412 Precondition Failed
@@ -58,7 +58,7 @@ var (
 //	ErrLocked                                423 Locked
 //	ErrUnknownOutcome                        502 Bad Gateway: the write may have been applied
 //
-// Other errors, such as [sqlfence.ErrUnguardable], are faults of the service.
+// Any different error, such as [sqlfence.ErrUnguardable], is a defect of the service.
 func WriteError(w http.ResponseWriter, err error) bool {
 	p := problemOf(err)
 	if p == nil {
@@ -78,8 +78,8 @@ func problemOf(err error) *problem {
 	return nil
 }
 
-// Kind returns the name of a refusal, as in the type of its answer: "stale", "no-fence"; or "" if err is none that
-// [WriteError] answers. Other protocols carry it, and [KindError] makes the error of it.
+// Kind returns the name of a refusal, as in the type of its response: "stale", "no-fence"; or "" if [WriteError] would
+// not write err. A service with a different protocol can send the name, and [KindError] returns the error of the name.
 func Kind(err error) string {
 	if p := problemOf(err); p != nil {
 		return p.name
@@ -111,8 +111,8 @@ func write(w http.ResponseWriter, p *problem, detail string) {
 	_ = json.NewEncoder(w).Encode(body{pages + p.name, p.title, p.status, detail}) // the client has gone
 }
 
-// A ResponseError is a refusal that another service has answered. errors.Is finds the error that [WriteError] wrote
-// there, or [ErrRefused] for tokens that [Handler] didn't take.
+// A ResponseError is a refusal in a service's response. errors.Is finds the error that the service passed to
+// [WriteError], or [ErrRefused] for tokens that [Handler] rejected.
 type ResponseError struct {
 	Status int    // of HTTP
 	Title  string // in words
@@ -131,8 +131,8 @@ func (e *ResponseError) Error() string {
 
 func (e *ResponseError) Unwrap() error { return e.is }
 
-// CheckResponse returns a *[ResponseError] if the answer is a refusal that [WriteError] or [Handler] wrote. It has read
-// and closed the body then; else it returns nil, and the body is as it was.
+// CheckResponse returns a *[ResponseError] if [WriteError] or [Handler] wrote the response, after reading and closing
+// the body. Otherwise it returns nil, and leaves the body unread.
 func CheckResponse(r *http.Response) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/problem+json" {
 		return nil

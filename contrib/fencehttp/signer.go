@@ -32,8 +32,9 @@ const (
 	nonceBytes = 16
 )
 
-// A Proof turns tokens into the value of a header, and that back into tokens. A [Signer] is one, and what [Unsigned]
-// returns. A target is what the tokens are for: the same text on both sides, such as one of a request.
+// A Proof turns tokens into a header's value, and a header's value back into tokens. [Signer] and the result of
+// [Unsigned] implement Proof. A target identifies the request that carries the tokens: client and server must compute
+// equal targets.
 type Proof interface {
 	// Seal returns the header's value for tokens. A token that isn't valid is [sqlfence.ErrInvalid].
 	Seal(target string, tokens ...sqlfence.Token) (string, error)
@@ -42,9 +43,9 @@ type Proof interface {
 	Open(target, value string) ([]sqlfence.Token, error)
 }
 
-// A Signer is a [Proof] by HMAC-SHA-256, for one target and a short time, and taken once: a value that was opened is
-// refused from then on, by the same Signer. Where several processes serve the same target each takes it once, unless
-// [Once] has them share what they have seen. It is safe for concurrent use.
+// A Signer is a [Proof] by HMAC-SHA-256, for one target and a short time. A Signer opens each value only once. If
+// several processes serve one target, each process accepts a value once, unless [Once] shares the used values between
+// the processes. A Signer is safe for concurrent use.
 type Signer struct {
 	secrets  [][]byte
 	lifetime time.Duration
@@ -72,9 +73,10 @@ func Once(f func(nonce string, until time.Time) (fresh bool, err error)) SignerO
 	return func(s *Signer) { s.once = f }
 }
 
-// NewSigner returns a Signer that signs by the first secret and takes what any of them has signed. So a secret is
-// changed without a stop: append the new one in all processes, then move it to the front, then remove the old one.
-// Errors: [sqlfence.ErrInvalid] for no secret, one of less than [MinSecret] bytes, or a lifetime out of range.
+// NewSigner returns a Signer that signs with the first secret and accepts signatures of any of the secrets. To change a
+// secret without downtime, append the new secret in all processes, then move the new secret to the front, then remove
+// the old secret. Errors: [sqlfence.ErrInvalid] for no secret, one of less than [MinSecret] bytes, or a lifetime out of
+// range.
 func NewSigner(secrets [][]byte, options ...SignerOption) (*Signer, error) {
 	s := &Signer{lifetime: DefaultLifetime, now: time.Now, used: make(map[string]time.Time)}
 	for _, o := range options {
@@ -167,7 +169,7 @@ func (s *Signer) fresh(nonce string, until time.Time) (bool, error) {
 	return true, nil
 }
 
-// An unknownUse is a refusal because [Once] has failed. Its text goes to the client, so it has nothing of the cause.
+// An unknownUse is a refusal because [Once] has failed. Its text omits the cause, because the text goes to the client.
 type unknownUse struct{ cause error }
 
 func (e *unknownUse) Error() string {
@@ -185,8 +187,8 @@ func (s *Signer) signed(target string, head []byte, text string, mac []byte) boo
 	return found
 }
 
-// sign returns the signature. Each part but the last one has its length in front, so that no two requests have the
-// same text to be signed.
+// sign returns the signature. Each part but the last has its length in front, so that two different requests never have
+// equal texts.
 func sign(secret []byte, target string, head []byte, text string) []byte {
 	h := hmac.New(sha256.New, secret)
 	fmt.Fprintf(h, "sqlfence-%s\n%d\n%s%d\n%s%s", version, len(target), target, len(head), head, text)

@@ -13,8 +13,8 @@ const Header = "Fencing-Tokens"
 // A Target is what a request's tokens are signed for, as both sides see it.
 type Target func(*http.Request) string
 
-// RequestTarget is the [Target] by default: the method, the host, and the path with its query. Give both sides another
-// one if a proxy between them changes one of these.
+// RequestTarget is the [Target] by default: the method, the host, and the path with its query. If a proxy changes any
+// of the three, pass a different Target on both sides.
 func RequestTarget(r *http.Request) string {
 	host := r.Host
 	if host == "" {
@@ -25,11 +25,11 @@ func RequestTarget(r *http.Request) string {
 
 // Transport returns a RoundTripper that sends the tokens of a request's context ([sqlfence.WithFence]) in its
 // [Header]; a request without tokens is sent as it is, without the header. The base is http.DefaultTransport if it is nil.
-// A token that isn't valid is an error that is [sqlfence.ErrInvalid], and nothing is sent. All tokens of the context go to
-// each host that a request with it goes to, so don't use this client for other people's.
+// For an invalid token the error is [sqlfence.ErrInvalid], and nothing is sent. Every host that gets a request with the
+// context gets all of its tokens, so don't use this client for untrusted hosts.
 //
-// Each attempt that the client makes is signed anew, also one behind a redirect. It is safe for concurrent use if the
-// base is.
+// Each attempt of the client gets a new signature, even after a redirect. Transport is safe for concurrent use if base
+// is.
 func Transport(base http.RoundTripper, proof Proof, target ...Target) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport

@@ -9,10 +9,10 @@ import (
 )
 
 // Unsigned returns a [Proof] without a signature: the tokens as [sqlfence.Token.String] writes them, percent-encoded,
-// with blanks between them. The risk: any client that reaches the server can write any number. On a
-// table with [sqlfence.RowFence] alone a made-up one passes, and refuses each honest holder from then on; with
-// [sqlfence.Ledger] one that was never issued is refused, but the newest one can be guessed. Use it where each client
-// is trusted, such as between processes of one host.
+// with blanks between them. The risk: any client that reaches the server can write any number. On a table with
+// [sqlfence.RowFence] alone, a forged high token passes, and then makes each honest holder's token stale. With
+// [sqlfence.Ledger] a token that was never issued is refused, but a client can guess the newest token. Use Unsigned
+// only if each client is trusted, for example between processes of one host.
 func Unsigned() Proof { return unsigned{} }
 
 type unsigned struct{}
@@ -46,7 +46,7 @@ func join(tokens []sqlfence.Token) (string, error) {
 	return strings.Join(texts, " "), nil
 }
 
-// split reads what join wrote, and nothing else: each list of tokens has one form.
+// split parses only the exact output of join, so that each list of tokens has one form.
 func split(text string) ([]sqlfence.Token, error) {
 	var tokens []sqlfence.Token
 	for part := range strings.SplitSeq(text, " ") {

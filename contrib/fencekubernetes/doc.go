@@ -16,6 +16,6 @@
 //	lock.Use(leases)
 //	leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{Lock: lock, …})
 //
-// In both an identity belongs to one process: give each one of its own, such as the pod's name with a random text
-// behind it, as client-go advises. Two processes of one identity count as one holder.
+// In both ways an identity must belong to one process, such as the pod's name followed by a random text, as client-go
+// advises. Two processes with one identity count as one holder.
 package fencekubernetes

@@ -11,13 +11,13 @@ import (
 )
 
 // WithLeader returns a context with the token of an election that this process has won, for OnStartedLeading of
-// client-go: one more than the record's leaderTransitions, which count up each time that another identity takes the
-// lock. The token is adopted first, so from then on the database refuses that of each leader before where the table
-// has [sqlfence.Ledger].
+// client-go: one more than the record's leaderTransitions, which increases whenever a different identity takes the
+// lock. WithLeader adopts the token, so a table with [sqlfence.Ledger] refuses the tokens of earlier leaders from then
+// on.
 //
-// The name is that of the tokens: the table's, or its [sqlfence.Resource]; one name belongs to one object of one
-// cluster. If the object is deleted it counts anew, and its tokens are ErrStale until they have passed the old ones:
-// take another name then.
+// The name is the table's name or its [sqlfence.Resource]; use each name for one object of one cluster. A deleted
+// object counts from the beginning, so its tokens are ErrStale until the count exceeds the old tokens: choose a new
+// name after a deletion.
 //
 // Errors: [sqlfence.ErrStale] if another identity leads, or none; those of [tokens.Store.Adopt], ErrStale among them
 // if a later leader has adopted; and those of the API.
@@ -38,8 +38,8 @@ func WithLeader(ctx context.Context, store *tokens.Store, name string, lock reso
 	return sqlfence.WithFence(ctx, token), nil
 }
 
-// apart returns a lock that reads the same record. client-go's keeps what it reads for its next Update, and the elector
-// uses it at the same time.
+// apart returns a second lock on the record of lock, because client-go's lock caches each record for its next Update,
+// and the elector uses lock concurrently.
 func apart(lock resourcelock.Interface) resourcelock.Interface {
 	if of, ok := lock.(*resourcelock.LeaseLock); ok {
 		return &resourcelock.LeaseLock{LeaseMeta: of.LeaseMeta, Client: of.Client, LockConfig: of.LockConfig}

@@ -18,13 +18,14 @@ import (
 )
 
 // A Lock is a resourcelock.Interface on a lease of package lease. The database's clock decides when a leader's time is
-// over, so the clocks of the nodes needn't agree. NewLock returns one; it is safe for concurrent use.
+// over, so the clocks of the nodes needn't agree. A Lock is safe for concurrent use.
 //
-// While the lease is free, or has ended, Get says that there is no record, and the next elector creates one at once:
-// it doesn't wait for the lease's duration by its own clock.
+// While the lease is free or has ended, Get reports that no record exists, so the next elector creates a record at once
+// instead of waiting for the lease's duration by the elector's clock.
 //
-// A leader that has lost its lease, such as by a pause, doesn't get it again before its elector has noticed, and stopped
-// leading: another process may have led meanwhile, and what this one has read before would be written with a new token.
+// A leader that has lost its lease, for example by a pause, doesn't get the lease again before its elector has noticed
+// the loss and has stopped leading. Another process may have led meanwhile, and the first leader would write outdated
+// data under a new token.
 type Lock struct {
 	key, identity string
 
@@ -93,8 +94,7 @@ func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.Update(ctx, record)
 }
 
-// Update implements resourcelock.Interface: it takes the lease if it is free, extends it if it is this process's, or
-// releases it.
+// Update implements resourcelock.Interface: it takes a free lease, and extends or releases this process's lease.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	leases, held, leads := l.now()
 	ttl := time.Duration(record.LeaseDurationSeconds) * time.Second

@@ -5,8 +5,8 @@
 //	ctx, err = fencenats.WithRevision(ctx, store, "books", revision)
 //	_, err = db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // ErrStale if another has locked it since
 //
-// Revisions count the writes of a bucket. So one name belongs to one key of one bucket, and the bucket must not be
-// deleted: a new bucket counts from 1, and its tokens are ErrStale until they have passed the old ones.
+// Revisions count the writes of a bucket. So each name must belong to one key of one bucket, and the bucket must not be
+// deleted: a new bucket counts from 1, and its tokens are ErrStale until the revisions exceed the old tokens.
 //
 // The tokens are as durable as the bucket. By default a server of NATS acknowledges a write up to two minutes before its
 // fsync, so a crash can lose the write, and the same revision may be given to two holders. Set sync_interval to always.
@@ -21,9 +21,9 @@ import (
 )
 
 // WithRevision returns a context with the token of a key that this process has created as its lock: the revision that
-// Create of jetstream.KeyValue returned, also after Update has renewed it. It is higher than that of each holder
-// before. The token is adopted first, so from then on the database refuses theirs where the table has
-// [sqlfence.Ledger].
+// Create of jetstream.KeyValue returned, also after Update has renewed it. The revision is higher than the revisions of
+// earlier holders. WithRevision adopts the token, so a table with [sqlfence.Ledger] refuses the tokens of earlier
+// holders from then on.
 //
 // Errors: those of [tokens.Store.Adopt], [sqlfence.ErrStale] among them if another process has taken the lock since, and
 // adopted; [sqlfence.ErrInvalid] for the revision 0, and [sqlfence.ErrTokenLimit] for one over [sqlfence.MaxToken].

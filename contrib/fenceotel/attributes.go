@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// other is what the conventions call an error that isn't on a list.
+// other is the conventions' value for an error outside of a list.
 const other = "_OTHER"
 
 // An about is all that the attributes of a write depend on.

@@ -29,7 +29,7 @@ const (
 	reasonKey   = attribute.Key("sqlfence.bypass.reason")
 )
 
-// A Telemetry has the instruments of a program's databases and leases; one is enough. New returns one; it is safe
+// A Telemetry has the instruments of a program's databases and leases; a program needs only one. A Telemetry is safe
 // for concurrent use.
 type Telemetry struct {
 	writes    table[about]
@@ -65,7 +65,8 @@ func New(options ...Option) (*Telemetry, error) {
 	return t, nil
 }
 
-// The boundaries of histograms: those that the conventions advise for db.client.operation.duration, and others.
+// The bucket boundaries of histograms. ofStatements has the boundaries of the conventions for
+// db.client.operation.duration.
 var (
 	ofStatements = metric.WithExplicitBucketBoundaries(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10)
 	ofWaits      = metric.WithExplicitBucketBoundaries(0.001, 0.01, 0.1, 0.5, 1, 5, 10, 30, 60, 300)

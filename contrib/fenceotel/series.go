@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// A series is what is measured under the same attributes. An instrument of OpenTelemetry's takes half a microsecond for
-// each of its calls; so a series counts by itself, and is asked when metrics are collected.
+// A series has the measurements of one set of attributes. Because each call of an OpenTelemetry instrument takes half a
+// microsecond, a series counts without OpenTelemetry, and reports its count when metrics are collected.
 type series struct {
 	of     metric.MeasurementOption
 	record []metric.RecordOption // the same, as a histogram takes it without an allocation
@@ -31,9 +31,10 @@ type table[K comparable] struct {
 	all   map[attribute.Distinct]*series
 }
 
-// The bounds of a table. Many keys have the same attributes where a program writes values into its statements, and few
-// of these are seen twice. OpenTelemetry's own limit for series is 2000, and its attribute for what is beyond
-// counts all that it sees later as beyond, too; so that of a table is another one.
+// The bounds of a table. If a program writes values into its statements, many keys have equal attributes, and few keys
+// occur twice. OpenTelemetry's limit for series is 2000. A table uses a different overflow attribute
+// (sqlfence.overflow), because the SDK counts every new series as overflow after a series with the SDK's overflow
+// attribute.
 const (
 	mostKeys   = 1024
 	mostSeries = 1000

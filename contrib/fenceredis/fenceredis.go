@@ -32,11 +32,11 @@ var numberOf = redis.NewScript(`
 	return redis.call("INCR", KEYS[2])`)
 
 // WithLock returns a context with a token for a lock that this process has obtained: the next number of the counter
-// "{key}:fence", with the lock's key. It is higher than that of each holder before. The token is adopted
-// first, so from then on the database refuses theirs where the table has [sqlfence.Ledger].
+// "{key}:fence", with the lock's key. The number is higher than the numbers of earlier holders. WithLock adopts the
+// token, so a table with [sqlfence.Ledger] refuses the tokens of earlier holders from then on.
 //
-// The name is that of the tokens: the table's, or its [sqlfence.Resource]; one name belongs to one lock. Call it once
-// for each lock: the second call's token makes the first one stale.
+// The name is the table's name or its [sqlfence.Resource]; use each name for one lock. Call WithLock once for each
+// lock: a second call makes the first call's token stale.
 //
 // Errors: [sqlfence.ErrStale] if the lock has ended meanwhile; those of [tokens.Store.Adopt], ErrStale among them if
 // another process has taken the lock since, and adopted; and those of Redis.

@@ -1,11 +1,11 @@
 // Package fenceriver has the database refuse what an attempt of a job of River writes after the job was taken from it.
 //
-// River's rescuer gives a job that runs for too long to another worker. The first one may still run, or have been
-// paused: its writes land over the newer ones, and it ends the job by its id alone, so that it ends the other's
-// attempt. The column attempt can't tell the two apart, as it falls when a job snoozes or its client stops. So
-// [Migration] gives River's table a column of its own, claim, which a trigger raises when a job is taken, or taken
-// away. On the fenced database it is the [sqlfence.Claim], and other tables follow by [sqlfence.ClaimOf]. River's own
-// client needs a database or pool without the fence:
+// River's rescuer gives a job that runs for too long to a second worker. The first worker may still run, or have been
+// paused: its writes overwrite newer data, and it ends the second worker's attempt, because River ends a job by its id
+// alone. The column attempt can't distinguish the two attempts, because attempt decreases when a job snoozes or its
+// client stops. So [Migration] adds the column claim to River's table. A trigger increments claim when a job is taken,
+// or taken away. On the fenced database claim is the [sqlfence.Claim], and further tables use it by [sqlfence.ClaimOf].
+// River's client needs a database or pool without the fence:
 //
 //	db, err := sqlfence.Open("pgx", dsn,
 //		sqlfence.WithTable("river_job", sqlfence.Key("id"), sqlfence.Claim("claim")),
@@ -51,11 +51,11 @@ type Row interface{ Scan(dest ...any) error }
 // It asks queryRow for the claim, by the key, before the attempt and after it: the QueryRowContext of a *sql.DB, fenced
 // or not, or the QueryRow of a pool of pgx.
 //
-// An attempt that the job was taken from doesn't begin; and if it has begun, River isn't told of its end, whatever the
-// worker has returned: then the middleware returns an error that is [sqlfence.ErrStale] and that River reports for no
-// job. Middleware that is listed before this one must return that error as it is. River is told of a panic, and of the
-// end of an attempt after which the claim can't be read within 10 s. If it can't be read before the attempt, that is a
-// failure of the attempt.
+// If the job was taken away, the attempt doesn't begin. If the attempt has begun, River doesn't learn of its end,
+// whatever the worker returns: the middleware returns an error that is [sqlfence.ErrStale] and that River reports for
+// no job. Middleware that is listed earlier must return this error unchanged. River learns of a panic, and of the end
+// of an attempt if the claim can't be read within 10 s after the attempt. If the claim can't be read before the
+// attempt, the attempt fails.
 func Middleware[R Row](queryRow func(ctx context.Context, query string, args ...any) R) rivertype.WorkerMiddleware {
 	type next = func(context.Context) error
 	return river.WorkerMiddlewareFunc(func(ctx context.Context, job *rivertype.JobRow, work next) error {

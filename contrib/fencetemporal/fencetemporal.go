@@ -1,9 +1,9 @@
 // Package fencetemporal gives each attempt of an activity of Temporal a fencing token, so that the database refuses
 // what an attempt writes after a later one has begun.
 //
-// Temporal begins another attempt when an activity has sent no heartbeat in time, or runs for too long. The first
-// worker may have been paused; it writes over what the other has written, before the server tells it that its attempt
-// has ended.
+// Temporal begins a new attempt when an activity has sent no heartbeat in time, or runs for too long. The first worker
+// may only have been paused, and can overwrite the data of the new attempt before the server reports that the first
+// attempt has ended.
 //
 //	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("orders", sqlfence.Key("id"), sqlfence.Ledger()))
 //	store, err := tokens.New(db)
@@ -12,9 +12,9 @@
 //	})
 //	w := worker.New(client, "shop", worker.Options{Interceptors: []interceptor.WorkerInterceptor{fence}})
 //
-// The server ignores what an attempt returns after another one has begun: a refused one is neither a failure of the
-// activity, nor is it retried. If the attempt is still the activity's own, something else has taken the name over, and
-// the server begins another attempt by the retry policy.
+// The server ignores the result of an attempt after a new attempt has begun: a refused attempt is neither a failure of
+// the activity, nor is it retried. If the refused attempt is still the current attempt, another holder has taken the
+// token's name, and the server begins a new attempt by the retry policy.
 package fencetemporal
 
 import (
@@ -34,11 +34,12 @@ import (
 // retry policies name it.
 const Refused = "sqlfence.Refused"
 
-// Interceptor returns an interceptor that issues a token to each attempt of an activity, also of a local one, and adds
-// it to the attempt's context. name returns the token's name: that of what the activity writes, such as the row
-// "orders/42", as the store keeps each name until it is deleted ([tokens.Store.Delete]). It has the activity's context,
-// for activity.GetInfo, and its arguments. Two activities with one name take it from each other; if they may run at the
-// same time, have each take a lease (package lease) in place of this. With an empty name the attempt gets no token.
+// Interceptor returns an interceptor that issues a token to each attempt of an activity, including local activities,
+// and adds the token to the attempt's context. name returns the token's name, which should be the name of the written
+// data, such as the row "orders/42", because the store keeps each name until it is deleted ([tokens.Store.Delete]).
+// name gets the activity's context, for activity.GetInfo, and the activity's arguments. Two activities with one name
+// make each other's tokens stale; activities that may run at the same time should take leases instead (package lease).
+// With an empty name the attempt gets no token.
 //
 // An attempt that gets no token because of an error fails with it, and the activity isn't called. An activity's error
 // that is [sqlfence.ErrStale] or [lease.ErrHeld] becomes a [temporal.ApplicationError] of the type Refused. It may be

@@ -19,14 +19,14 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Lock takes the lock of a path, as [zk.Lock] does, and returns it and a context with its token: the czxid of its node,
-// which is higher than that of each holder before, as ZooKeeper gives the lock in the order of the nodes. The token is
-// adopted first, so from then on the database refuses theirs where the table has [sqlfence.Ledger].
+// Lock takes the lock of a path, as [zk.Lock] does, and returns the lock and a context with its token: the czxid of the
+// lock's node, which is higher than the czxid of each earlier holder because ZooKeeper grants the lock in the order of
+// the nodes. Lock adopts the token, so a table with [sqlfence.Ledger] refuses the tokens of earlier holders from then
+// on.
 //
-// The name is that of the tokens: the table's, or its [sqlfence.Resource]; one name belongs to one path of one ensemble.
-// A czxid has the ensemble's epoch in its upper 32 bits, so tokens jump with each of its elections; [sqlfence.MaxToken]
-// is reached in epoch 209,546. The wait for the lock doesn't end with the context, since zk's doesn't; close the
-// connection for that.
+// The name is the table's name or its [sqlfence.Resource]; use each name for one path of one ensemble. A czxid has the
+// ensemble's epoch in its upper 32 bits, so tokens jump with each of its elections; [sqlfence.MaxToken] is reached in
+// epoch 209,546. The wait for the lock doesn't end with the context, since zk's doesn't; close the connection for that.
 //
 // Errors, after which the lock is released: [sqlfence.ErrStale] if the session ended meanwhile, and its node with it; those
 // of [tokens.Store.Adopt], ErrStale among them if another process has taken the lock since, and adopted; and

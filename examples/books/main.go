@@ -6,9 +6,9 @@
 //	go run ./examples/books -dsn postgres://...    # a schema of its own, dropped at the end
 //	go run ./examples/books -dsn mysql://...       # a database of its own, on MySQL or MariaDB
 //
-// The program itself is in internal/demo. With empty caches SQLite and the drivers of the other databases take some
-// minutes to compile; so this one, which is compiled in seconds, says what is going on,
-// builds it and runs it, with the same flags and the same status.
+// The program itself is in internal/demo. With an empty build cache, SQLite and the database drivers take some minutes
+// to compile. So this program, which compiles in seconds, shows progress, builds internal/demo and runs it with its own
+// flags and exit status.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// run builds the program, which it announces on w, and runs it.
+// run builds and runs the program, and announces the build on w.
 func run(ctx context.Context, w io.Writer, args []string) (err error) {
 	folder, err := os.MkdirTemp("", "sqlfence-books-build-")
 	if err != nil {
@@ -62,7 +62,7 @@ func run(ctx context.Context, w io.Writer, args []string) (err error) {
 	return command(ctx, program, args...).Run()
 }
 
-// tick says now and then that the build goes on.
+// tick reports every 10 s that the build is still running.
 func tick(w io.Writer, done <-chan struct{}) {
 	start := time.Now()
 	ticker := time.NewTicker(10 * time.Second)
@@ -77,8 +77,8 @@ func tick(w io.Writer, done <-chan struct{}) {
 	}
 }
 
-// command shares this program's input and output. When ctx ends it is interrupted, so
-// that it can clean up.
+// command shares this program's input and output. When ctx ends, the command gets an interrupt, so that it can clean
+// up.
 func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

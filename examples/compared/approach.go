@@ -7,31 +7,31 @@ import (
 	"fmt"
 )
 
-// An approach is a way to keep a holder from writing once another has taken over.
+// An approach is a way to keep a holder from writing after another holder has taken over.
 type approach struct {
 	name string
 
-	// create is what the table books needs for it.
+	// create has the statements that prepare the table books for the approach.
 	create []string
 
-	// ledger: it needs the ledger, too, which its tokens come from.
+	// ledger: the approach takes its tokens from the ledger.
 	ledger bool
 
 	// open returns a process's pool; nil for the bare driver.
 	open func(db *database) (*sql.DB, error)
 
-	// hold makes a process the holder, or errors if another is. Done again, it is what a
-	// process does that reads what it works on again, without knowing that it has lost.
+	// hold makes a process the holder, or returns errHeld if another process is. A second call stands for a process that
+	// reads its data again without knowing about the takeover.
 	hold func(ctx context.Context, p *process) error
 
-	// write sends a statement as the approach wants it, and returns how many rows it wrote.
+	// write sends a statement in the way of the approach, and returns the number of written rows.
 	write func(ctx context.Context, p *process, s statement) (int64, error)
 
-	// locks: it is held by a session, and for one write only where each is true.
+	// locks: a session holds the lock. If each is true, the session holds the lock for one write only.
 	locks, each bool
 }
 
-// A statement is one of those that a holder writes with. The approaches add to its parts.
+// A statement is a holder's write. The approaches add to the statement's parts.
 type statement struct {
 	verb  string // "UPDATE books SET price = 20" or "DELETE FROM books"
 	where string
@@ -59,7 +59,7 @@ type process struct {
 	tx       *sql.Tx
 }
 
-// errHeld: another process holds what this one wants to.
+// errHeld: another process is the holder.
 var errHeld = errors.New("held by another process")
 
 // A sender is a pool, a session or a transaction.
@@ -86,7 +86,7 @@ func (p *process) close() {
 	_ = p.db.Close()
 }
 
-// nothing: a process that believes it is the holder writes.
+// nothing: each process that considers itself the holder writes.
 var nothing = approach{
 	name:  "nothing",
 	hold:  func(context.Context, *process) error { return nil },
@@ -118,8 +118,8 @@ var version = approach{
 	},
 }
 
-// triggerOnColumn has each statement write its token into a column, which a trigger compares
-// with the one that is there.
+// triggerOnColumn makes each statement write its token into a column. A trigger compares the token with the stored
+// token.
 func triggerOnColumn(trigger ...string) approach {
 	return approach{
 		name:   "trigger on a token's column",

@@ -26,7 +26,7 @@ type situation struct {
 	admin *sql.DB // the table's owner, by the bare driver
 }
 
-// A late is a write that comes too late.
+// A late is a write after the writer has lost its right to write.
 type late struct {
 	head      [2]string // of its column
 	statement statement
@@ -44,12 +44,12 @@ var cases = []late{
 	{[2]string{"the owner,", "by psql"}, updateOne, false, byOwner},
 }
 
-// asWanted: A writes as the approach wants it.
+// asWanted: A writes in the way of the approach.
 func asWanted(ctx context.Context, s *situation, st statement) (int64, error) {
 	return s.write(ctx, s.a, st)
 }
 
-// again: A takes what it holds, and reads, once more before it writes.
+// again: A calls hold and reads a second time before writing.
 func again(ctx context.Context, s *situation, st statement) (int64, error) {
 	if err := s.hold(ctx, s.a); err != nil {
 		return 0, err

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A database is an empty one of the example's own.
+// A database is an empty database that the example has created.
 type database struct {
 	name       string
 	cost       string // the head of the last column

@@ -149,8 +149,8 @@ var policies = []string{
 		"'')::bigint)",
 }
 
-// inTransaction tells the server the token by a setting, which holds for a transaction. The
-// statement assigns it, too, where that is needed.
+// inTransaction passes the token to the server in a transaction's setting. If assigns isn't empty, the statement also
+// writes the token into a column.
 func inTransaction(name, assigns string, create ...string) approach {
 	return approach{
 		name: name, create: create,

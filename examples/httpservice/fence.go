@@ -40,7 +40,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, sql.ErrNoRows):
 		http.NotFound(w, r)
 	default:
-		// What it says is for the operator, not for the client.
+		// The error's text is for the operator, not for the client.
 		slog.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 	}

@@ -61,8 +61,8 @@ func newService(ctx context.Context, db *sql.DB) (*service, error) {
 	return &service{db, store}, nil
 }
 
-// handler returns the service's routes. The middleware stands before all of
-// them, so a new route that writes is fenced without a line of its own.
+// handler returns the service's routes. The middleware wraps all routes, so a new route that writes is fenced without
+// additional code.
 func (s *service) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /tokens/{name}", s.issueToken)

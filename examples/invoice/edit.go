@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/rowlock"
 )
 
-// show is for looking only: it takes no lock, and tells who has it.
+// show displays the invoice without taking the lock, and names the lock's holder.
 func (s *service) show(w http.ResponseWriter, r *http.Request, id int64, user string) {
 	s.showAs(w, r, id, user, http.StatusOK)
 }
@@ -32,7 +32,7 @@ func (s *service) showAs(w http.ResponseWriter, r *http.Request, id int64, user 
 	render(w, status, "show", p)
 }
 
-// edit takes the lock and gives the form; a user who is too late learns who has it.
+// edit takes the lock and shows the form. If another user has the lock, edit names that user.
 func (s *service) edit(w http.ResponseWriter, r *http.Request, id int64, user string) {
 	i := invoice{ID: id}
 	lock, err := s.invoices.LoadLocked(r.Context(), rowlock.Edit{ID: id, User: user}, columns, i.dest()...)

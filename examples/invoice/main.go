@@ -1,7 +1,6 @@
 // Invoice is a small web page on which two people may want to edit the same
-// invoice. Who comes second is told who is editing it, and since when, before
-// the work; a lock that was left behind lapses; and a save of an old version
-// shows what has changed instead of overwriting it.
+// invoice. Before editing, the second user learns who is editing the invoice, and since when. An abandoned lock lapses.
+// A save of an old version shows the newer changes instead of overwriting them.
 //
 //	go run ./examples/invoice
 //

@@ -61,7 +61,7 @@ func render(w http.ResponseWriter, status int, name string, p page) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	// Going back must not show who was editing then.
+	// The browser's Back button must not show an outdated lock holder.
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = body.WriteTo(w)

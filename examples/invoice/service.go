@@ -126,7 +126,7 @@ func (s *service) logout(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// fail answers a request that failed for another reason than another user.
+// fail answers a request that failed, unless the cause is another user.
 func (s *service) fail(w http.ResponseWriter, r *http.Request, id int64, err error) {
 	if errors.Is(err, sqlfence.ErrGone) {
 		var deleted bool
@@ -135,12 +135,12 @@ func (s *service) fail(w http.ResponseWriter, r *http.Request, id int64, err err
 			return
 		}
 	}
-	// What it says is for the operator, not for the client.
+	// The error's text is for the operator, not for the client.
 	slog.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 }
 
-// gone says that there is no such invoice, and shows what was typed into its form.
+// gone reports a missing invoice, and shows the submitted form.
 func (s *service) gone(w http.ResponseWriter, r *http.Request, id int64, deleted bool) {
 	d, _ := fromForm(r)
 	render(w, http.StatusNotFound, "gone", page{User: userOf(r), ID: id, Form: d, Deleted: deleted})

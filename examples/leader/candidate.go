@@ -54,7 +54,7 @@ func newCandidate(ctx context.Context, name string, source *scratch.Database) (c
 	return c, nil
 }
 
-// lead is the leader's work. Here it waits; what it is to do comes from outside.
+// lead is the leader's work. In this example lead only waits, and main makes the writes.
 func (c *candidate) lead(ctx context.Context) {
 	c.elected <- ctx
 	<-ctx.Done() // it must not outlive its leadership

@@ -4,8 +4,8 @@
 //	go run ./examples/leader                       # SQLite, in a temporary folder
 //	go run ./examples/leader -dsn postgres://...   # in a schema of its own, dropped at the end
 //
-// Here both are in one process, so that the output is the same each time. They share nothing
-// but the database, as two processes would. For one that is paused see examples/worker.
+// Both candidates run in one process, so that each run prints the same output. They share only the database, as two
+// processes would. examples/worker shows a paused process.
 package main
 
 import (

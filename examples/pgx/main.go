@@ -103,7 +103,7 @@ func setPrice(ctx context.Context, db *fencepgx.DB, price int) error {
 	return err
 }
 
-// add adds three books behind the first ones, in one round trip.
+// add adds three books after the first books, in one round trip.
 func add(ctx context.Context, db *fencepgx.DB, first int) error {
 	var batch pgx.Batch
 	for i := range 3 {

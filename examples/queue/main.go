@@ -1,10 +1,10 @@
-// Queue has two workers take jobs from a table. The first one is paused, a rescuer gives its jobs to the second, and
-// then the first one wakes up and completes what is no longer its own.
+// Queue has two workers take jobs from a table. The first worker is paused, and a rescuer gives its jobs to the second
+// worker. Then the first worker wakes up, and tries to complete jobs that belong to the second.
 //
 //	go run ./examples/queue                       # SQLite, in a temporary folder
 //	go run ./examples/queue -dsn postgres://...   # or mysql://...; what it makes there is dropped at the end
 //
-// Both workers are in one process, so that the output is the same each time. They share nothing but the database.
+// Both workers run in one process, so that each run prints equal output. The workers share only the database.
 package main
 
 import (

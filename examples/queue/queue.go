@@ -9,7 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A queue is the table jobs. A job that was taken is the token of its row: its id, and how often it was taken.
+// A queue is the table jobs. A taken job is represented by its row's token: the id, and the number of times the job was
+// taken.
 type queue struct {
 	db      *sql.DB
 	locking bool // the database locks rows
@@ -46,7 +47,7 @@ func (q *queue) take(ctx context.Context, n int) (taken []sqlfence.Token, err er
 	if err := rows.Err(); err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	// It raises the attempt, so it needs no token.
+	// The statement increments the claim (attempt), so it needs no token.
 	_, err = tx.ExecContext(ctx, "UPDATE jobs SET state = 'running', attempt = attempt + 1 WHERE id IN ("+strings.Join(ids, ", ")+")")
 	if err != nil {
 		return nil, err
@@ -60,8 +61,8 @@ func (q *queue) rescue(ctx context.Context) error {
 	return err
 }
 
-// store stores a job's result. It presents the claim of the job as well as what completes it, so that each may be a
-// transaction of its own.
+// store stores a job's result. Both store and the completing statement present the job's claim, so they may run in
+// separate transactions.
 func (q *queue) store(ctx context.Context, worker string, job sqlfence.Token) error {
 	id := strings.TrimPrefix(job.Name, "jobs/")
 	_, err := q.db.ExecContext(sqlfence.WithFence(ctx, job), "INSERT INTO results (job, worker) VALUES ("+id+", '"+worker+"')")

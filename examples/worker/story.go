@@ -103,7 +103,7 @@ func (s *story) disturbed() bool {
 	return false
 }
 
-// A worker is a process that tells the story what it does.
+// A worker is a process that reports its actions to the story.
 type worker struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when the process has ended, with err
@@ -144,7 +144,7 @@ func (w *worker) wait() error {
 	return w.err
 }
 
-// kill ends the process if it hasn't ended: its database can be removed then.
+// kill ends the process if it is still running, so that its database can be removed.
 func (w *worker) kill() {
 	_ = w.cmd.Process.Kill()
 	<-w.ended

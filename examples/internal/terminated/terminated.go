@@ -1,4 +1,4 @@
-// Package terminated tests what becomes of an example that is told to end.
+// Package terminated tests how an example behaves after a signal to end.
 package terminated
 
 import (

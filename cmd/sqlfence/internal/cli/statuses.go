@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// The exit statuses of the program. Otherwise `run` has the status of its command.
+// The exit statuses of the program. `run` exits with its command's status unless run itself fails.
 const (
 	statusDone     = 0
 	statusFailed   = 1

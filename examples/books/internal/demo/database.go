@@ -72,10 +72,9 @@ func newMySQL(ctx context.Context, dsn string) (*source, error) {
 }
 
 // create makes the table with its one book. It uses the bare driver, as a
-// migration would. Besides the blog's columns there are two:
-// fence_token is sqlfence's mark, and the application never names it;
-// writes numbers the row's writes, so that the program can tell afterwards in
-// which order the database applied them.
+// migration would. The table has two columns in addition to the blog's columns. fence_token is the fence column, which
+// the application never names. writes numbers the row's writes, so that the program can find the order in which the
+// database applied the writes.
 func (s *source) create(ctx context.Context) error {
 	db, err := sql.Open(s.driver, s.dsn)
 	if err != nil {

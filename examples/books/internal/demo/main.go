@@ -78,8 +78,7 @@ type program struct {
 	progress func(total int, what string) (step func())
 }
 
-// run runs everything and writes the report. The error says what the fence
-// failed to keep.
+// run runs everything and writes the report. The error describes the guarantee that the fence failed to keep.
 func (p *program) run(ctx context.Context, w io.Writer) error {
 	with, err := p.stress(ctx, p.guarded, "with sqlfence")
 	if err != nil {

@@ -39,7 +39,7 @@ type bar struct {
 
 const barWidth = 40
 
-// eraseLine also removes what the terminal echoed behind the bar, such as ^C.
+// eraseLine also removes text that the terminal echoed after the bar, such as ^C.
 const eraseLine = "\r\x1b[2K"
 
 // step notes that one more is done. The last one erases the bar.

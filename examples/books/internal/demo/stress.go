@@ -101,8 +101,7 @@ func (r *result) stale() int {
 	return n
 }
 
-// newest returns the accepted write with the highest token. Its price is the
-// one that has to stay.
+// newest returns the accepted write with the highest token. The price of this write must be the final price.
 func (r *result) newest() write {
 	if len(r.accepted) == 0 {
 		return write{}
