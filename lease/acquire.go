@@ -45,7 +45,7 @@ func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
 	limited, cancel := r.limited(ctx)
 	defer cancel()
 	a := acquisition{request: r}
-	// A caller that resumes may hold the lease that the others wait for.
+	// A caller with [Resume] may hold the lease for which the queue waits.
 	if r.resumes && m.queues.busy(r.key) {
 		if lease, _, err := m.ask(ctx, limited, &a); lease != nil || err != nil {
 			return lease, err
@@ -123,8 +123,8 @@ func (r *request) wrap(err error) error {
 	return fmt.Errorf("lease: acquire %q: %w", r.key, err)
 }
 
-// ask makes one attempt and keeps the outcome in a. limited is ctx with the request's time limit. The lease is nil if
-// another holder has it.
+// ask makes one attempt and keeps the outcome in a. limited is ctx with the request's time limit. The result is nil if
+// another holder has the lease.
 func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *outcome, error) {
 	a.attempts++
 	for {

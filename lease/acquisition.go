@@ -87,8 +87,8 @@ func randomly(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// gaveUp is the error when the time is over. ctx is the caller's. A caller without an answer uses that of another
-// waiter.
+// gaveUp is the error when the time is over. ctx is the caller's. If the caller got no response, gaveUp uses the last
+// response to a waiter of the queue.
 func (a *acquisition) gaveUp(ctx context.Context, w *waiter) error {
 	if err := ctx.Err(); err != nil {
 		return a.wrap(lost.Explain(ctx, err))

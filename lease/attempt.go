@@ -224,7 +224,7 @@ func (m *Leases) settle(ctx context.Context, t *taking) error {
 	return m.takeAlone(ctx, t, at)
 }
 
-// takeAll sends one statement for several attempts. It leaves to takeAlone what it doesn't settle. takeAlone also finds
+// takeAll sends one statement for several attempts. takeAlone makes the attempts that takeAll doesn't settle, and finds
 // the leases that a statement took before its connection broke.
 func (m *Leases) takeAll(ctx context.Context, batch []*share.Member[*taking]) {
 	var asked []*taking
@@ -274,7 +274,7 @@ func (m *Leases) undoAbandoned(gone []*share.Member[*taking]) {
 	}
 }
 
-// undoAll releases leases, and one by one the leases that another transaction has locked.
+// undoAll releases several leases in one statement. A lease that another transaction has locked is released separately.
 func (m *Leases) undoAll(won []*taking) {
 	var longest time.Duration
 	for _, t := range won {

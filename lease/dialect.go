@@ -29,7 +29,7 @@ type dialect struct {
 	// probe fails if take would, with waits also a take that is going to wait for a notification. It changes nothing.
 	probe func(ctx context.Context, db *database, waits bool) error
 
-	// take makes one attempt and sets o to its outcome. If the lease has the request's lock id already, an earlier take
+	// take makes one attempt and stores the outcome in o. If the lease has the request's lock id already, an earlier take
 	// got the lease and its answer was lost: then the outcome is this lease.
 	take func(ctx context.Context, db *database, r *request, o *outcome) error
 

@@ -128,7 +128,7 @@ func (l *Lease) keep(ctx context.Context, ttl, every time.Duration) {
 	}
 }
 
-// beatOnce extends the lease. It gives up after limit, so that the next heartbeat can use another connection.
+// beatOnce extends the lease. It gives up after limit, so the next heartbeat can use a new connection.
 func (l *Lease) beatOnce(ctx context.Context, ttl, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -17,7 +17,7 @@ var (
 	// ErrNotHeld: no live lease has this lock id ([NotHeldError]).
 	ErrNotHeld = errors.New("lease: not held")
 
-	// ErrLeaseLost: the lease ended before its holder released it ([LostError]).
+	// ErrLeaseLost: the lease ended before the holder had released the lease ([LostError]).
 	ErrLeaseLost = errors.New("lease: lost")
 
 	// ErrReleased: the holder has released the lease.

@@ -105,7 +105,7 @@ func (l *Lease) public() Info {
 	return info
 }
 
-// Context returns the context of Acquire with the token. It ends with the lease, and its cause is then a [*LostError]
+// Context returns the context of Acquire with the token. The context ends with the lease; its cause is a [*LostError]
 // or [ErrReleased].
 func (l *Lease) Context() context.Context { return l.ctx }
 
@@ -132,7 +132,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	if ttl <= l.margin {
 		return invalid("a ttl of %v, want more than the margin of %v", ttl, l.margin)
 	}
-	// One at a time, so that the answers arrive in the order of the updates.
+	// Extensions run one at a time, so that responses arrive in the order of the updates.
 	select {
 	case l.extending <- struct{}{}:
 		defer func() { <-l.extending }()

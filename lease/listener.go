@@ -81,7 +81,7 @@ func (s *listenerState) listens() bool { return s.on.Load() > 0 }
 func (s *listenerState) run(ctx context.Context) {
 	for {
 		on := int32(0)
-		// Its error is ignored: until it listens again, waiters poll.
+		// The error is ignored, because waiters poll until Listen succeeds again.
 		_ = s.listener.Listen(ctx, channel, func(payload string) {
 			if on == 0 {
 				on = s.on.Add(1)
@@ -133,7 +133,7 @@ var (
 		"(SetMaxOpenConns)")
 )
 
-// Listen pauses before it tries again, not after it failed, because until it returns it counts as listening.
+// Listen pauses before a new attempt, not after a failure, because a call that hasn't returned counts as listening.
 func (l *poolListener) Listen(ctx context.Context, channel string, notify func(payload string)) error {
 	select {
 	case <-ctx.Done():
@@ -187,7 +187,8 @@ func (l *poolListener) hear(
 		return err
 	}
 	defer unlisten(ctx, base, channel)
-	// On another connection: the answer to its own statement brings the notification even through such a pooler.
+	// The notification is sent on another connection: even a sharing pooler delivers a notification to the session that
+	// sent it.
 	if _, err := l.db.ExecContext(trusted.Context(limited, send), send); err != nil {
 		return errTaken
 	}
@@ -209,7 +210,7 @@ func unlisten(ctx context.Context, base driver.Conn, channel string) {
 	_, _ = basedriver.Exec(trusted.Context(limited, unlisten), base, unlisten, nil) // else it is lost
 }
 
-// pass passes on notifications until other callers need its connection.
+// pass forwards notifications until other callers need the connection.
 func (l *poolListener) pass(ctx context.Context, wait notifications, notify func(payload string)) error {
 	before := l.db.Stats().WaitCount
 	for {

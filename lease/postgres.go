@@ -165,7 +165,7 @@ FROM seen LEFT JOIN (
 ) AS won ON true`
 
 // waitingPieces are for an attempt that will wait for a notification. It has another argument: for how long at most, in
-// µs. Marks last a minute longer, so that one mark serves many attempts.
+// µs. Each mark lasts a minute longer, so one mark serves many attempts.
 var waitingPieces = sqltext.Pieces{
 	"marked": sqltext.Func(func(when string) string {
 		if when == "before" {
@@ -215,8 +215,8 @@ RETURNING key`
 
 // undoPostgres: key, lock id. It doesn't wait for the turn at the ledger, because writers would queue after it. It
 // shares the turn as writers do, which fails while a take has the turn or waits for it: then undo fails and is
-// repeated, unless the lease's row shows that the take has ended. As an upsert it finds a row that was added after its
-// snapshot.
+// repeated, unless the lease's row shows that the take has ended. undo is an upsert, so that it finds a row that was
+// added after the snapshot.
 const undoPostgres = `INSERT INTO fencing_leases AS l (key, holder, token, acquired_at, expires_at)
 SELECT $1::text, '', 0, {now}, {now}
 FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM fencing_leases WHERE key = $1::text AND lock_id = $2::text)

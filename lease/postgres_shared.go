@@ -11,9 +11,9 @@ import "encoding/json"
 // won reads the clock and decides again on the newest row, and ledger raises the token. No session waits while it has a
 // turn or a lock, so there is no deadlock.
 //
-// A lease that another process holds is settled as well. Not settled are a key that another transaction has locked, an
-// owner's live lease, and a token that is out of range; and all keys above READ COMMITTED, because the snapshot may be
-// older than the locks.
+// A live lease of another process is settled. Not settled are a key that another transaction has locked, an owner's
+// live lease, and a token that is out of range; and all keys above READ COMMITTED, because the snapshot may be older
+// than the locks.
 const takeAllPostgres = `WITH asked AS MATERIALIZED (
 	SELECT r.key, r.lock_id, r.holder, r.ttl, clock.now, clock.shared, held.lock_id AS held_id, held.holder AS held_holder, held.expires_at,
 		held.key IS NOT NULL AS kept, ledger.name IS NOT NULL AS known,
@@ -68,7 +68,7 @@ FROM (SELECT r.lock_id, r.release, l.key
 WHERE l.key = locked.key AND l.lock_id = locked.lock_id AND l.expires_at > {now} AND {alive l}
 RETURNING locked.lock_id, l.key`
 
-// inJSON is for texts and numbers alone, so that it can't fail.
+// inJSON encodes only texts and numbers, so it can't fail.
 func inJSON(v []map[string]any) string {
 	text, _ := json.Marshal(v)
 	return string(text)

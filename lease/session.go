@@ -131,7 +131,7 @@ func isShut(db *sql.DB) bool {
 	return dberr.IsClosed(err)
 }
 
-// endLeases ends the leases of the session, before other sessions can see that it ends.
+// endLeases ends the session's leases before other sessions can see the end of the session.
 func (s *session) endLeases() {
 	s.mu.Lock()
 	ending := s.leases
@@ -180,9 +180,9 @@ func findPeers(ctx context.Context, conn *sql.Conn, d *facts.Dialect) error {
 const proofRounds = 6
 
 // prove returns [ErrNoSessions] if a pooler hands the session of conn to other clients. Such a pooler gives each
-// statement outside of a transaction any free session. So either conn loses its mark, which shows with many clients; or
-// another client finds the mark in a transaction, which shows with few clients. A pooler that is missed shows when a
-// lease is taken.
+// statement outside of a transaction any free session. prove marks the session. With many clients conn loses the mark;
+// with few clients another client finds the mark in a transaction. If prove misses a pooler, taking a lease detects the
+// pooler.
 func (s *sessions) prove(ctx context.Context, conn *sql.Conn) error {
 	if s.proven || s.dialect.owned == nil {
 		return nil
@@ -235,7 +235,7 @@ func (s *session) number() sql.NullInt64 {
 	return sql.NullInt64{Int64: s.id, Valid: true}
 }
 
-// leave ends the session with its last user. A nil session is that of a lease without one.
+// leave ends the session with its last user. A lease without a session has a nil session.
 func (s *session) leave() {
 	if s == nil {
 		return

@@ -76,7 +76,7 @@ RETURNING key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}
 const issueSQLite = `INSERT INTO {ledger} (name, token) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET token = excluded.token`
 
-// seenSQLite: key. It follows a takeSQLite that returned no row, in its transaction.
+// seenSQLite: key. It runs after a takeSQLite without a row, in the same transaction.
 const seenSQLite = `SELECT COALESCE(l.expires_at > {now}, 0), 1, 0,
 	CASE WHEN t.token < 0 THEN t.token ELSE max(COALESCE(t.token, 0), {floor}) END, COALESCE(l.holder, ''),
 	{micros l.expires_at}, {micros l.expires_at - {now}},

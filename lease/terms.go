@@ -35,8 +35,8 @@ func TTL(d time.Duration) Term { return func(t *terms) { t.ttl = d } }
 func Holder(name string) Term { return func(t *terms) { t.holder, t.hasHolder = name, true } }
 
 // Resume lets a restarted program continue with its previous lease: callers with the same id share one live lease, its
-// token and its end, and one release ends it for all. The id must belong to one program. It has the form of a [Holder],
-// with up to 512 bytes, and is shown as the holder.
+// token and its end, and one release ends it for all. The id must belong to one program. The id has the form of a
+// [Holder], with up to 512 bytes, and is shown as the holder.
 func Resume(id string) Term { return func(t *terms) { t.id, t.resumes = id, true } }
 
 // Refresh extends the lease to its TTL when [Resume] resumes it. It is invalid without Resume.

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
-// ErrNotHeld: neither the user who renews the lock nor another user holds it. [Table.Request] can take it.
+// ErrNotHeld: no user holds the lock to be renewed. [Table.Request] can take the lock.
 var ErrNotHeld = errors.New("rowlock: the user does not hold the lock")
 
 func invalid(format string, args ...any) error {

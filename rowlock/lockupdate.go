@@ -103,7 +103,7 @@ func fromMicros(n sql.NullInt64) time.Time {
 }
 
 // readState runs a statement that yields one row at most, with {state} first, and returns sql.ErrNoRows without a row.
-// A sixth column says whether a lockUpdate was granted. Then dest gets the columns after the first own columns.
+// A sixth column reports whether a lockUpdate was granted. Then dest gets the columns after the first own columns.
 func readState(ctx context.Context, q owned, text string, args, dest []any, own int) (s rowState, err error) {
 	found := false
 	err = q.each(ctx, func(rows *sql.Rows) error {

@@ -17,8 +17,8 @@ import (
 )
 
 // A Manager lists the locks of the tables that have it ([WithManager]), and frees locks that a user or a session has
-// left. The table rowlocks has a row for each lock, written in the lock's transaction. Processes may share it: a
-// Manager lists all locks, but frees only those of its own tables. It is safe for concurrent use.
+// left. The table rowlocks has a row for each lock, written in the lock's transaction. Processes may share the table: a
+// Manager lists all locks, but frees only locks of its tables. A Manager is safe for concurrent use.
 type Manager struct {
 	db      *sql.DB
 	options dialectopt.Options
@@ -81,7 +81,7 @@ func (m *Manager) Setup(ctx context.Context) (err error) {
 	return nil
 }
 
-// fit checks a table that another program may have created.
+// fit checks the table rowlocks, which any program may have created.
 func (m *Manager) fit(ctx context.Context, db owned) error {
 	text := m.dialect.unfit
 	if text == "" {

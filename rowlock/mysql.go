@@ -74,8 +74,8 @@ func storedMySQL(value string) string {
 	return "COALESCE(" + binaryMySQL("CONVERT("+value+" USING utf8mb4)") + ", " + my.Text.Text("") + ")"
 }
 
-// sendUpdateMySQL locks and reads the row, decides, and writes. It decides by the time of the call, so a lock that
-// lapses while it waits for the row still refuses it.
+// sendUpdateMySQL locks and reads the row, decides, and writes. It decides by the time of the call: a lock that lapses
+// during the wait for the row still refuses the request.
 func sendUpdateMySQL(ctx context.Context, q owned, t *Table, u lockUpdate) (rowState, error) {
 	send := func(text string, dest []any) (rowState, error) {
 		text, args := sqltext.Render(my.Text, text, u.pieces(t), t.pieces)

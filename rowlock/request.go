@@ -153,10 +153,10 @@ func (t *Table) unrecord(ctx context.Context, q owned, key []any) error {
 	return err
 }
 
-// SaveRelease saves the user's work and releases the lock, both or neither. In a transaction, or that of [Table.In], it
-// checks that the row is at e.Serial and that no other user holds its lock, frees the lock, and calls save, which
-// changes the row and must increment its version. Until the commit no other client can change the row. A user without a
-// lock can save as well.
+// SaveRelease saves the user's work and releases the lock, both or neither. In a new transaction, or in the transaction
+// of [Table.In], it checks that the row is at e.Serial and that no other user holds its lock, frees the lock, and calls
+// save, which changes the row and must increment its version. Until the commit no other client can change the row. A
+// user without a lock can save as well.
 //
 // Errors are those of [Table.Request], and that of save, after a rollback (with In, the caller must roll back). A panic
 // rolls back. SaveRelease isn't repeated after a serialization failure, because save may have other effects; use In

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// owned is a database or a transaction. A fenced database sends its statements as they are, because they are marked as
+// owned is a database or a transaction. A fenced database sends its statements unchanged, because they are marked as
 // sqlfence's.
 type owned struct {
 	db interface {

@@ -139,7 +139,7 @@ func (s *Store) refuses(ctx context.Context, tx *sql.Tx, floor int64) error {
 	return err
 }
 
-// about returns a statement that names {names}, and its arguments.
+// about replaces {names} in a statement, and returns the statement and its arguments.
 func (d *dialect) about(text string, names []string) (statement string, args []any) {
 	listed, args := d.listed(names)
 	statement, _ = sqltext.Render(d, text, sqltext.Pieces{"names": sqltext.Raw(listed)})

@@ -12,7 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// dialects are the databases that a [Store] can keep the ledger in. A program makes the statements of those it uses.
+// dialects are the databases that a [Store] can keep the ledger in. A program builds only the statements of the
+// databases it uses.
 var dialects = dialectopt.For(postgres, sqlite, mysql)
 
 // A dialect has the statements that a [Store] sends to a database. A comment begins with a statement's arguments. Each
@@ -24,8 +25,8 @@ type dialect struct {
 
 	// issue takes n tokens of name and returns the last; sql.ErrNoRows if they don't fit under the limit.
 	issue func(ctx context.Context, s *Store, name string, n int64) (last int64, err error)
-	// shared is issue for several names. It waits for no other transaction, and leaves out the names that such a
-	// transaction holds. ok is false if this database can't share statements; shared is nil if no such database can.
+	// shared is issue for several names. It never waits for another transaction, and leaves out names that a transaction
+	// has locked. ok is false if this database can't share statements; shared is nil if no such database can.
 	shared func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error)
 	// writers is how many statements are sent at a time before the next names share one.
 	writers int
@@ -74,9 +75,9 @@ type dialect struct {
 	level *sql.TxOptions
 	begin []string // sent first
 	lock  []string // keeps other sessions from raising tokens
-	// name: waits for transactions that write under its guard
+	// name: waits for open guarded writes of the name
 	turn []string
-	// keeps other sessions from writing to a table; nil if there is one writer
+	// keeps other sessions from writing to a table; nil if the database has only one writer
 	lockRows func(table string) string
 	// floor: stores where names without a token start
 	start sqltext.Floored
@@ -88,7 +89,7 @@ type dialect struct {
 	serve string
 	// a first token that is refused at any lower bound above 0; empty if the role sees the triggers
 	refused string
-	// {names}: those that no open transaction uses, locked, and their tokens; it doesn't wait
+	// {names}: locks the names that no open transaction uses, and returns their tokens; doesn't wait
 	unused string
 	// the text of {names}, and its arguments
 	listed func(names []string) (string, []any)

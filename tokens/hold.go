@@ -32,16 +32,16 @@ type Tx interface {
 }
 
 // Hold fences the whole transaction tx. It checks that each token is the newest of its name, and locks the names: until
-// the transaction ends, no token is issued for them. So the transaction commits only under the newest tokens, whatever
-// its statements are. No table must be registered. Without tokens, Hold uses those of ctx.
+// the transaction ends, no token is issued for them. So the transaction, with any statements, commits only under the
+// newest tokens. No table must be registered. Without tokens, Hold uses those of ctx.
 //
 // Call Hold first, in the ledger's database and outside of savepoints. Rolling back to an earlier savepoint gives up
 // the lock; on MySQL and MariaDB so do DDL, TRUNCATE and procedures that commit. Only a fenced database refuses these
 // statements, or the commit. On SQLite, tx becomes the file's writer.
 //
-// [Store.Issue] waits for transactions that hold its name, so a transaction must not issue a token for it. Transactions
-// with the same token don't wait for each other. Pass all tokens in one call: two calls can deadlock. After an error,
-// roll the transaction back. docs/hold.md describes each database.
+// [Store.Issue] waits for transactions that hold its name, so a transaction must not issue a token for a held name.
+// Transactions with equal tokens don't wait for each other. Pass all tokens in one call: two calls can deadlock. After
+// an error, roll the transaction back. docs/hold.md describes each database.
 //
 // Errors:
 //
@@ -115,7 +115,7 @@ type Claim struct {
 }
 
 // HoldClaim is [Store.Hold] for the claim of a row: it locks the row until the transaction ends, and compares the
-// stored claim. So no other client claims the row before the commit. Call it once for each row.
+// stored claim. So no client can claim the row before the commit. Call it once for each row.
 //
 //	err := store.HoldClaim(ctx, tx, tokens.Claim{Table: "jobs", Key: "id", Column: "attempt"}, job.ID, job.Attempt)
 //

@@ -22,9 +22,9 @@ import (
 // mysql is MySQL and MariaDB. An UPDATE returns what it wrote as its LAST_INSERT_ID, because clientFoundRows changes
 // the number of affected rows.
 //
-// A session with autocommit = 0 doesn't commit single statements. So a statement that is sent alone does nothing there,
-// by {alone}, and is then sent in a transaction. Reads always have a transaction, or such a session would see the same
-// rows for ever.
+// A session with autocommit = 0 doesn't commit single statements. In such a session the condition {alone} makes a
+// single statement do nothing, and the statement is sent again in a transaction. Reads always have a transaction, or
+// such a session would see the same rows for ever.
 //
 // Names are constants in the texts: an argument would take another round trip, and be in the session's character set.
 // Issue shares a lock of the row with the empty name, and Repair locks it alone; it is added with the first name.
@@ -174,8 +174,8 @@ func startMySQL(ctx context.Context, tx *sql.Tx) (start int64, err error) {
 	return start, err
 }
 
-// addStartMySQL has its own transaction, because sessions that lock a missing row and then insert the row deadlock (gap
-// locks).
+// addStartMySQL needs a separate transaction, because sessions that lock a missing row and then insert the row deadlock
+// (gap locks).
 func addStartMySQL(ctx context.Context, tx *sql.Tx) error {
 	return execAll(ctx, tx, []string{mysqlText(addTextMySQL, sqltext.Pieces{"name": sqltext.Raw(my.Text.Text(""))})})
 }
@@ -215,7 +215,7 @@ func ensureMySQL(ctx context.Context, s *Store, names []string) error {
 // retiredMySQL finds a name, and by the index the names of its rows: 0 comes after the slash.
 const retiredMySQL = `(name = {name} OR name >= {first} AND name < {last})`
 
-// addMySQL returns a statement that adds names: its verb, the names, and its end.
+// addMySQL returns a statement that adds names, from a verb and an end.
 func addMySQL(verb string, names []string, end string) string {
 	rows := make([]string, len(names))
 	for i, name := range names {
@@ -240,8 +240,8 @@ func retireMySQL(ctx context.Context, tx *sql.Tx, name string) (found bool, err 
 }
 
 // writeID sends a text alone and returns its LAST_INSERT_ID. If the text did nothing, writeID sends it in a
-// transaction, after first and after adding the name; sql.ErrNoRows if it does nothing there. rises says that the text
-// changes each row it finds.
+// transaction, after first and after adding the name; sql.ErrNoRows if it does nothing there. rises reports whether the
+// text changes each row it finds.
 func (s *Store) writeID(
 	ctx context.Context, text string, p sqltext.Pieces, rises bool, first func(context.Context, *sql.Tx) error,
 ) (id int64, err error) {
@@ -355,7 +355,7 @@ func holdMySQL(held []sqlfence.Token) string {
 		my.Text.Facts().Unlimited+" LOCK IN SHARE MODE", nil)
 }
 
-// holdClaimMySQL is holdMySQL for the row of a claim. Its key is a constant, so that MySQL uses an index of any type.
+// holdClaimMySQL is holdMySQL for the row of a claim. The key is a constant, so that MySQL uses an index of any type.
 func holdClaimMySQL(c Claim, key, claim string) string {
 	return strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column, "{name}", key, "{claim}", claim,
 		"{other}", raiseHeld(my.Text, otherValue, "0", "h.v"), "{older}", raiseHeld(my.Text, olderSnapshot, "0", "h.v"),

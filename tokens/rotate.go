@@ -174,7 +174,7 @@ func (s *Store) Rotate(ctx context.Context, name string, options ...RotateOption
 		return 0, fmt.Errorf("tokens: rotate %q: %w", name, err)
 	}
 	err = s.transact(sqlfence.Bypass(ctx, "tokens: rotate"), func(ctx context.Context, tx *sql.Tx) error {
-		// Tables are locked before the ledger, in the order of those who write to them. Then no name is added.
+		// Tables are locked before the ledger, in the lock order of writers. After the locks no session can add a name.
 		if err := execAll(ctx, tx, append(locks[:len(locks):len(locks)], s.dialect.lock...)); err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func (s *Store) setBack(ctx context.Context, tx *sql.Tx, retired []Retiring, res
 // that sets the others to the number between set and above. A sealed table's tokens may be negative.
 type reset struct{ highest, set, above string }
 
-// resets returns the statements that lock the tables, and those that reset the fence columns.
+// resets returns the statements that lock the tables, and the statements that reset the fence columns.
 func (s *Store) resets(marks []Mark) (locks []string, resets []reset, err error) {
 	d := s.dialect
 	for _, m := range marks {

@@ -171,8 +171,8 @@ func names(columns []column) string {
 
 // A keeping is how the database itself refuses to lower a token or to lose a name, whatever client writes.
 type keeping struct {
-	// whole is a statement that installs or updates everything, and installed is a query with a row if that is there.
-	// Both are empty if triggers are installed one by one.
+	// whole is a statement that installs or updates everything. installed is a query that returns a row if everything is
+	// installed. Both are empty if triggers are installed one by one.
 	whole, installed string
 
 	// hidden is a query with a row if a policy may hide rows, and with them the lower bound, from a role.
@@ -201,7 +201,7 @@ func (s *Store) keepLedger(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if found, _ := s.has(ctx, k.installed); k.installed == "" || !found {
-		// On MySQL a role that may not create them doesn't see them, either.
+		// On MySQL a role that may not create triggers can't see triggers.
 		s.options.Log().Warn("tokens: this role can't install the triggers that keep tokens from falling; unless "+
 			"another one has, every client that may write to "+sqltext.LedgerTable+" can lower one; see docs/tokens.md",
 			"error", err)

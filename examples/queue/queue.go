@@ -61,8 +61,8 @@ func (q *queue) rescue(ctx context.Context) error {
 	return err
 }
 
-// store stores a job's result. Both store and the completing statement present the job's claim, so they may run in
-// separate transactions.
+// store stores a job's result. store and complete both present the job's claim, so they may run in separate
+// transactions.
 func (q *queue) store(ctx context.Context, worker string, job sqlfence.Token) error {
 	id := strings.TrimPrefix(job.Name, "jobs/")
 	_, err := q.db.ExecContext(sqlfence.WithFence(ctx, job), "INSERT INTO results (job, worker) VALUES ("+id+", '"+worker+"')")
