@@ -13,10 +13,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lang"
 )
 
-// AddFence adds the column of [sqlfence.RowFence] to a table, while programs go on writing to
-// it: a 64-bit integer, NOT NULL DEFAULT 0. If the column is there it changes nothing, locks
-// nothing and returns nil. table and column are names as for [sqlfence.WithTable] and
-// RowFence; the table need not be registered.
+// AddFence adds the column of [sqlfence.RowFence] to a table while programs keep writing to the table: a 64-bit
+// integer, NOT NULL DEFAULT 0. If the column exists, AddFence changes nothing, locks nothing and returns nil. table and
+// column are names as for [sqlfence.WithTable] and RowFence; the table need not be registered.
 //
 // No row is written, however many rows the table has. Adding a column needs an exclusive table lock for a moment, and
 // statements that arrive while AddFence waits for the lock queue behind AddFence. So AddFence gives up soon, lets the

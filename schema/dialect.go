@@ -24,7 +24,7 @@ type dialect struct {
 
 	// steps returns the statements that add the column. If the database allows it, the statements retry up to tries times.
 	steps func(f fence, tries int) steps
-	pause time.Duration // after the first time that others were in the way
+	pause time.Duration // after the first attempt that other sessions blocked
 
 	// explain adds advice to an error of the steps; nil for none.
 	explain func(error) error

@@ -1,20 +1,18 @@
-// Package schema is what sqlfence needs in a database, as migrations: its own tables as
-// versioned files of SQL, and the fence column and the seals of the application's tables.
+// Package schema has the database objects that sqlfence needs, as migrations: sqlfence's tables as versioned SQL files,
+// and the fence column and the seals of the application's tables.
 //
-// [Files] has the files that goose, golang-migrate, atlas and bun run as they are. They
-// have, byte for byte, what the Setup methods of the packages tokens, lease and rowlock
-// send, so an application needs one of the two. [AddFence] adds the fence column of
-// [sqlfence.RowFence] to a table that programs are writing to, and [AddFenceSQL] writes
-// the statements for a migration of your own. [Seal] seals the tables that are registered with
-// [sqlfence.Sealed], and [SealSQL] and [SealPlan] return the statements for that; [Unseal] takes the
-// seals away.
+// [Files] has the files that goose, golang-migrate, atlas and bun run as they are. The files contain exactly the
+// statements of the Setup methods of the packages tokens, lease and rowlock, so an application needs either the files
+// or the methods. [AddFence] adds the fence column of [sqlfence.RowFence] to a table that programs are writing to, and
+// [AddFenceSQL] returns the statements for a migration. [Seal] seals the tables that are registered with
+// [sqlfence.Sealed]; [SealSQL] and [SealPlan] return the statements of Seal. [Unseal] removes the seals.
 //
-// # What it is not
+// # Limits
 //
-// No tool for migrations: it keeps no versions, and has nothing to go back with. Once the
-// ledger is dropped, tokens begin again at 1, below the marks in the rows; once a fence
-// column is dropped, its marks are gone for good.
+// Package schema is no migration tool: it keeps no versions, and has no down migrations. After the ledger is dropped,
+// tokens begin again at 1, below the tokens stored in the rows. After a fence column is dropped, its stored tokens are
+// lost.
 //
-// It doesn't find out which tables an application should fence, nor whether a database is as
-// the registered tables need it.
+// It doesn't find the tables that an application should fence, and doesn't check whether a database meets the
+// registrations.
 package schema

@@ -35,8 +35,8 @@ var mysql = dialect{
 // signed is a bigint as the servers write it.
 var signed = regexp.MustCompile(`^bigint(\([0-9]+\))?$`)
 
-// stepsMySQL: MySQL has no shorter wait than a second, and no other way to say it than by the
-// session. With ALGORITHM=INSTANT the server fails where it would have to copy the table.
+// stepsMySQL: a second is MySQL's shortest lock timeout, and only a session variable can set the timeout. With
+// ALGORITHM=INSTANT the server fails where it would have to copy the table.
 func stepsMySQL(f fence, _ int) steps {
 	return steps{
 		before: []string{

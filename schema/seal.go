@@ -41,9 +41,9 @@ func Seal(ctx context.Context, db *sql.DB) error {
 }
 
 // Unseal takes the seals away from these tables, by their names as registered, or from
-// all that are registered with [sqlfence.Sealed]. What stays refuses negative marks: a program
-// that takes the table for sealed would store one, and finds out by that. Programs go on
-// while it runs. Errors are as for [Seal], and ErrInvalid for a name that isn't registered with Sealed.
+// all that are registered with [sqlfence.Sealed]. A check that refuses negative stored tokens stays, so that a program
+// that still considers the table sealed fails instead of storing a negative token. Programs can write while Unseal
+// runs. Errors are as for [Seal], and ErrInvalid for a name that isn't registered with Sealed.
 func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 	return eachSeal(ctx, db, tables, 0, runs(ctx, db))
 }
@@ -64,7 +64,7 @@ func SealSQL(db *sql.DB, tables ...string) ([]TablePlan, error) {
 	return plansOf(context.Background(), db, tables, sealsTables|blind)
 }
 
-// UnsealSQL returns the statements of [Unseal] as SealSQL does those of Seal.
+// UnsealSQL returns the statements of [Unseal], as SealSQL does for Seal.
 func UnsealSQL(db *sql.DB, tables ...string) ([]TablePlan, error) {
 	return plansOf(context.Background(), db, tables, blind)
 }
@@ -84,8 +84,8 @@ func UnsealPlan(ctx context.Context, db *sql.DB, tables ...string) ([]TablePlan,
 
 // How seals are changed.
 const (
-	sealsTables = 1 << iota // else their seals are taken away
-	blind                   // the database isn't asked
+	sealsTables = 1 << iota // otherwise seals are removed
+	blind                   // no query is sent
 )
 
 func plansOf(ctx context.Context, db *sql.DB, names []string, how int) (plans []TablePlan, err error) {
@@ -151,17 +151,17 @@ func sealerOf(d sqlfence.Dialect) (*sealer, error) {
 type sealing struct {
 	*core.Table
 	fence          // its names, and the fence column's or the claim's
-	proof string   // what the table is called in a proof and in messages
+	proof string   // the table's name in presented tokens and in messages
 	found []string // names of triggers that the table has by a former seal
-	taken []string // and those of other tables, where a trigger's name is the schema's
+	taken []string // and of other tables, if trigger names are unique in a schema
 
 	own      string // the schema of sqlfence's own tables by WithSchema; empty without
 	ledgerIn string // where Seal looks for that itself: the schema of the ledger, if it isn't the table's
-	negative bool   // where Seal looks for that itself: some marks are below 0
+	negative bool   // where Seal looks for them: some stored tokens are below 0
 	text     sqltext.Dialect
 }
 
-// sealed returns what the triggers of the seal depend on.
+// sealed returns the table's properties that the seal's triggers depend on.
 func (s sealing) sealed() *seal.Table {
 	return &seal.Table{Name: s.proof, Mark: s.stored, Claim: s.Rules.Claim != "",
 		Resource: s.Resource, Key: s.Rules.Key,
@@ -195,7 +195,7 @@ func sealed(db *sql.DB, names []string) (found []*core.Table, err error) {
 	return found, nil
 }
 
-// sealOf returns who seals a table of db's, and its names.
+// sealOf returns the sealer for a table of db, and the table's sealing.
 func sealOf(db *sql.DB, t *core.Table) (*sealer, sealing, error) {
 	s := sealing{Table: t, own: fenced.Schema(db.Driver())}
 	mark := cmp.Or(t.Rules.FenceColumn, t.Rules.Claim)

@@ -59,8 +59,8 @@ func lookAroundMySQL(ctx context.Context, db *sql.DB, s *sealing, seals bool) (e
 	if !seals {
 		return err
 	}
-	// Marks are negative that were stored while the table lacked triggers, as when a migration had made it anew. They
-	// count by their size.
+	// A negative stored token was written while the table lacked triggers, for example after a migration had recreated the
+	// table. Its absolute value counts.
 	s.negative = len(ask("SELECT 1 FROM "+s.table+" WHERE "+s.column+" < 0 LIMIT 1")) > 0
 	if s.Rules.Ledger {
 		found := ask(ledgerMySQL(s))
@@ -131,8 +131,8 @@ func (s sealing) of(name string) string {
 	return quoted
 }
 
-// sealTriggers is a query for the triggers of seals that the table has, of a former name's, too; or with <> for those
-// of the other tables in its schema.
+// sealTriggers is a query for the table's seal triggers, including triggers from a former name; with <> it finds the
+// seal triggers of the other tables in the schema.
 func (s sealing) sealTriggers(comparison string) string {
 	text := s.text.Text
 	return "SELECT trigger_name FROM information_schema.triggers WHERE event_object_schema = " + s.home() +
@@ -185,7 +185,7 @@ func (s sealing) try(triggers []sealsql.Trigger) (statements []string) {
 	return statements
 }
 
-// drop drops all of the triggers that the table may have of seals, but for those that refuse all writes.
+// drop drops all seal triggers of the table, except the triggers that refuse all writes.
 func (s sealing) drop() (statements []string) {
 	for _, prefix := range []string{sqltext.OpenPrefix, sqltext.SealPrefix} {
 		for _, name := range s.found {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// sealPostgres seals by triggers, which package seal has. The constraint is checked last, by itself, as that reads the
-// table and needs no lock that writers wait for.
+// sealPostgres seals by triggers, which package seal has. The constraint is validated last, in a separate statement,
+// because validation reads the whole table and needs no lock that blocks writers.
 var sealPostgres = sealer{
 	seal: func(s sealing) []string {
 		return []string{
@@ -175,9 +175,9 @@ BEGIN
 END
 $sqlfence$`
 
-// liftPostgresText makes marks positive that were stored negative while the table had neither triggers nor the
-// constraint, as when a migration had made it anew: they count by their size. They are looked for before writers
-// have to wait.
+// liftPostgresText makes negative stored tokens positive. A negative token was written while the table had neither
+// triggers nor the constraint, for example after a migration had recreated the table; its absolute value counts. They
+// are looked for before writers have to wait.
 const liftPostgresText = `DO $sqlfence$
 DECLARE
 	negative pg_catalog.tid[];

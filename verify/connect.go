@@ -103,7 +103,7 @@ func (a *admission) admit(ctx context.Context, s *core.Settings, l core.Link) er
 	return nil
 }
 
-// log logs what has refused no connection.
+// log logs the findings that refuse no connection.
 func log(ctx context.Context, logger *slog.Logger, found []Finding) {
 	if logger == nil {
 		return

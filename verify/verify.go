@@ -55,17 +55,16 @@ func (f Finding) String() string {
 // Check compares the registrations with the database, and looks for ways around sqlfence. It finds
 //
 //   - registered tables and columns that don't exist, and columns of a wrong type;
-//   - a ledger that is missing or can't be used, and several of them;
+//   - a missing or unusable ledger, and several ledgers;
 //   - fence columns that are part of a key;
 //   - views, rules, triggers, functions, foreign keys, partitions, foreign tables and subscriptions
 //     that can write the rows in other ways;
 //   - seals that aren't whole or don't go well with a trigger;
 //   - settings that tokens depend on;
-//   - marks in the rows, which are the tokens in their fence columns, that can't be right, and
-//     names with tokens near [sqlfence.MaxToken].
+//   - impossible tokens in fence columns, and names with tokens near [sqlfence.MaxToken].
 //
-// It returns the worst first; no finding at all is an empty list. docs/data/verify.md
-// lists all findings.
+// Check returns the worst findings first, and an empty list if there is no finding. docs/data/verify.md lists all
+// findings.
 //
 // Check sees the catalogue with the role, search path and attached databases of db's session. An object that the role
 // can't see is a note. For a table that is registered without a schema, Check uses the table that the session finds by

@@ -147,7 +147,7 @@ var beforeTable = []string{"or", "replace", "ignore", "abort", "fail", "rollback
 	"delayed", "quick",
 	"into", "from", "only", "table"}
 
-// statement notes what the statement that a word begins writes to.
+// statement records the tables that the statement at token i writes to.
 func (b *body) statement(t text, i int) {
 	verb := t.word(i)
 	switch {
@@ -176,8 +176,8 @@ func (b *body) statement(t text, i int) {
 	}
 }
 
-// assignment notes the column of the new row that is assigned, as NEW.a := 1, or NEW.a = 1 where a
-// statement begins: else that compares.
+// assignment records an assigned column of the new row: NEW.a := 1, or NEW.a = 1 at the beginning of a statement.
+// Elsewhere NEW.a = 1 is a comparison.
 func (b *body) assignment(t text, i int) {
 	if t.word(i) != "new" || !t.toks[i+1].Is('.') {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/similar"
 )
 
-// A use is a column of a registered table with what its rule needs of it.
+// A use is a column of a registered table, with the requirements of its rule.
 type use struct {
 	target
 	role, name string // the role as judge has it, and the column
@@ -109,7 +109,7 @@ func (l *look) judgeColumn(u use, c column) {
 	}
 }
 
-// checkDefault looks at the mark of rows that are added without a token.
+// checkDefault checks the stored token of rows that are inserted without a token.
 func (l *look) checkDefault(u use, c column, wrong func(level slog.Level, problem, remedy, sql string)) {
 	const toZero = "Give it the default 0."
 	var set string
@@ -133,14 +133,14 @@ func (l *look) checkDefault(u use, c column, wrong func(level slog.Level, proble
 	}
 }
 
-// A key is what a relation's rows are unique, found, linked or divided by.
+// A key is a unique constraint, index, foreign key or partition key of a relation.
 type key struct {
 	id, kind, name string // the relation's id; the kind as "primary key", "unique index", "index"
 	columns        []string
 	reads          string // the texts of its expressions and its condition
 }
 
-// hearKey adds a column of a key. Those of one key are one behind another.
+// hearKey adds a column of a key. The rows of one key follow one another.
 func hearKey(l *look, r []string) {
 	same := func(k key) bool { return k.id == r[0] && k.kind == r[1] && k.name == r[2] }
 	if last := len(l.keys) - 1; last < 0 || !same(l.keys[last]) {
@@ -215,7 +215,7 @@ func (l *look) refusesView(t target) bool {
 	return l.db.refusesViews.Is() && (t.rel.kind == "view" || t.rel.kind == "foreign table") && len(l.uses(t)) > 0
 }
 
-// checkStorage looks at what registered names stand for that isn't an ordinary table.
+// checkStorage checks registered names of relations that aren't ordinary tables.
 func checkStorage(l *look) {
 	for _, t := range l.targets {
 		f := Finding{Level: Warning, Code: "storage",

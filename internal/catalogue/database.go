@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Database is the kind of database to ask: [Postgres], [SQLite] or [MySQL].
+// A Database is the kind of database to query: [Postgres], [SQLite] or [MySQL].
 type Database struct {
 	sqltext.Dialect
 
@@ -26,12 +26,12 @@ type Database struct {
 
 	user string // the type of the column of a lock's holder
 
-	silentCascades fact.Fact // what a foreign key does to other rows doesn't fire their triggers
+	silentCascades fact.Fact // a foreign key's changes to other rows fire no triggers
 	refusesViews   fact.Fact // guards that read columns write to no view
 
 	// The rows of queries are texts, in an order that doesn't change from one time to the next.
 
-	// relations returns what has one of the names, in any schema. Names are as same has them.
+	// relations returns the relations with one of the names, in any schema. Names are normalized by same.
 	relations func(l *look, names []string) []*relation
 
 	questions   func(l *look) []question // about the relations that were found
@@ -45,8 +45,8 @@ type Database struct {
 	storage func(l *look, rel *relation) judgement // how a table is kept, which is more than its kind
 	session func(l *look)                          // looks at the settings
 
-	// seal reads what there is of a table's seal; has is false if there is nothing. It is nil where no table can be
-	// sealed.
+	// seal reads a table's seal, complete or not; has is false if the table has no part of a seal. It is nil where no
+	// table can be sealed.
 	seal func(l *look, t target) (s seals, has bool)
 
 	pastSeals string // how the roles that may write past a seal can do it
@@ -76,7 +76,7 @@ func (db *Database) writesJoined() bool { return db.known.Grammar.QualifiedSet.I
 
 func (db *Database) rules() *lex.Rules { return db.known.Grammar.Lex }
 
-// A judgement is what is wrong with something; without a problem it is right.
+// A judgement describes a defect. An empty problem means no defect.
 type judgement struct {
 	level                slog.Level
 	problem, remedy, sql string
@@ -87,10 +87,10 @@ var fine judgement
 func fault(problem string) judgement   { return judgement{level: Fault, problem: problem} }
 func warning(problem string) judgement { return judgement{level: Warning, problem: problem} }
 
-// A relation is a table, or something else that has a table's name.
+// A relation is a table, a view or another object that shares the namespace of tables.
 type relation struct {
 	id, schema, name string
-	visible          bool   // it is what the name without a schema stands for
+	visible          bool   // the session finds it by the name without a schema
 	kind             string // "table", "partitioned table", "view" and so on
 	storage          string // PostgreSQL: "unlogged", "temporary"; MySQL: the engine
 	partition        bool   // of another table, which has its columns
@@ -101,11 +101,12 @@ type relation struct {
 
 	seal    [][]string // rows about its seal
 	sealed  bool       // the database refuses writes without a token
-	writers []string   // who else may write it
-	past    []string   // who may write past its seal
+	writers []string   // other roles that may write it
+	past    []string   // roles that may write past its seal
 
-	// faults are the ledger's, by their kinds in the database's query: "unfit", "unkept" for what doesn't keep its
-	// tokens, "unrecorded" for what doesn't record who takes tokens, "no function", "function" and "procedure".
+	// faults are the ledger's faults, by kind in the database's query: "unfit", "unkept" for missing or changed triggers
+	// that keep tokens from falling, "unrecorded" for triggers that record who takes tokens, "no function", "function" and
+	// "procedure".
 	faults        map[string][]string
 	triggers      map[string]string // of the ledger, by their names
 	hidesTriggers bool              // the role wouldn't see them

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// checkLedger looks for the ledger of the tables that are compared with it.
+// checkLedger looks for the ledger of the tables with [sqlfence.Ledger].
 func checkLedger(l *look) {
 	for i := range l.targets {
 		t := l.targets[i]
@@ -57,8 +57,8 @@ func (l *look) checkSeveralLedgers() {
 	})
 }
 
-// otherLedgers returns the schemas of ledgers that guards don't ask: where those that a session
-// sees may well be other applications', only such as have a registered table.
+// otherLedgers returns the schemas of ledgers that guards don't read. If a ledger in another schema may belong to
+// another application, only schemas with a registered table count.
 func (l *look) otherLedgers() (schemas []string) {
 	for _, ledger := range l.others {
 		registered := func(t target) bool { return t.rel.schema == ledger.schema }
@@ -88,7 +88,7 @@ func (l *look) noLedger(t target) Finding {
 	return f
 }
 
-// ledgerOf returns the ledger that the guards of a table ask; nil if there is none.
+// ledgerOf returns the ledger that a table's guards read; nil for none.
 func (l *look) ledgerOf(t target) *relation {
 	for _, ledger := range l.ledgers {
 		if !l.db.ownLedgers() || l.db.same(ledger.schema) == l.db.same(t.rel.schema) {
@@ -188,7 +188,7 @@ func (l *look) wrongTriggers(ledger *relation) (wrong []string) {
 	return append(wrong, ledger.differing(triggers, "Setup")...)
 }
 
-// differing says which of a ledger's triggers are missing, or have another text than a method creates.
+// differing describes a ledger's triggers that are missing or differ from the triggers that a method creates.
 func (r *relation) differing(triggers []sqltext.Trigger, method string) (wrong []string) {
 	for _, t := range triggers {
 		if _, there := r.triggers[t.Name]; !there {
@@ -200,8 +200,8 @@ func (r *relation) differing(triggers []sqltext.Trigger, method string) (wrong [
 	return wrong
 }
 
-// checkIssuers looks whether a ledger with the columns for who takes tokens, and when, gets them filled in. Columns
-// of another type are the application's own.
+// checkIssuers checks that the triggers fill in a ledger's columns for the issuer and the time, if the columns exist.
+// Columns of a different type belong to the application.
 func (l *look) checkIssuers(t *Table, ledger *relation) {
 	issuers, lacks := l.db.Facts().Issuers, []string(nil)
 	for _, own := range issuers.Columns {

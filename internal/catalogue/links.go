@@ -66,8 +66,8 @@ func hearView(l *look, r []string) {
 	l.views = append(l.views, view{r[0], r[1], l.db.text(r[2]).from()})
 }
 
-// viewsOf returns the links of the views that show rows of a relation, also by way of other views.
-// A table has to stand in the FROM of the view's query, and not only in a condition.
+// viewsOf returns the links of the views that show rows of a relation, directly or through views. A table counts only
+// if it is in the FROM of the view's query, not in a condition.
 func (l *look) viewsOf(rel *relation) (links []link) {
 	reached := []relationName{{l.db.same(rel.schema), l.db.same(rel.name)}}
 	for i := 0; i < len(reached); i++ {
@@ -168,7 +168,7 @@ func (l *look) names(t *Table, schema, name string) bool {
 	return l.db.same(t.Name) == l.db.same(name) && (t.Schema == "" || l.db.same(t.Schema) == l.db.same(schema))
 }
 
-// nameOf writes a name with its schema, unless that is where names without one are looked for.
+// nameOf writes a name with its schema, or without if the session finds the schema's relations unqualified.
 func (l *look) nameOf(schema, name string) string {
 	for _, rel := range l.relations {
 		if rel.visible && rel.schema == schema {

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// MySQL is MySQL and MariaDB. Names that differ in case alone count as the same, as a server may
-// take them; see lower_case_table_names.
+// MySQL is MySQL and MariaDB. Names that differ only in case count as equal, because a server may treat them as equal;
+// see lower_case_table_names.
 var MySQL = newDatabase(dialect.MySQL, Database{
 	same:   strings.ToLower,
 	length: func(s string) int { return len(s) }, // a name is bytes
@@ -104,9 +104,9 @@ func questionsMySQL(l *look) []question {
 	}
 }
 
-// hearMySQLGrant adds a role that may write, or write past a seal: it has DROP for TRUNCATE, ALTER
-// for EXCHANGE PARTITION or a cascade, and TRIGGER to drop those that are there. Of this session it
-// shows whether it sees the ledger's triggers.
+// hearMySQLGrant adds a role that may write, or may write past a seal: by DROP for TRUNCATE, ALTER for EXCHANGE
+// PARTITION or a cascade, and TRIGGER to drop the seal's triggers. The grants of this session show whether the session
+// sees the ledger's triggers.
 func hearMySQLGrant(l *look, r []string) {
 	grantee, pattern, table, privilege, self := r[0], r[1], r[2], r[3], r[4]
 	l.settings[ownRole] = setuperr.Account(self)

@@ -7,7 +7,7 @@ import (
 
 // The queries about the catalogue. What stands in braces is filled in.
 
-// mysqlTables are the names of all tables. A sequence of MariaDB's is one of them in the catalogue.
+// mysqlTables are the names of all tables. MariaDB's catalogue lists a sequence as a table.
 const mysqlTables = `SELECT DISTINCT table_name FROM information_schema.tables
 	WHERE table_schema ` + my.NotTheServers + ` AND table_type NOT IN ('VIEW', 'SEQUENCE') ORDER BY 1`
 
@@ -75,9 +75,8 @@ WHERE code IS NULL `
 const mysqlSettings = `SHOW VARIABLES WHERE Variable_name IN ('sql_mode', 'binlog_format', 'log_bin',
 	'innodb_flush_log_at_trx_commit', 'idle_transaction_timeout', 'innodb_lock_wait_timeout')`
 
-// A role sees the privileges of others if it may read the tables of the schema mysql. Who has a
-// privilege on all tables is an administrator, and not asked for but for the triggers that this
-// session sees.
+// A role sees the privileges of others if it may read the tables of the schema mysql. A role with a privilege on all
+// tables is an administrator, and is omitted, except for the triggers that this session sees.
 //
 // The query has no constant with a quote in it: under NO_BACKSLASH_ESCAPES MySQL can't read the
 // catalogue's views with one.

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// takePatterns takes the patterns, and the tables that none stands for, out of the tables to look at.
+// takePatterns removes patterns and exempt tables from the tables to check.
 func takePatterns(l *look) {
 	var tables []Table
 	for _, t := range l.tables {
@@ -36,8 +36,9 @@ func takePatterns(l *look) {
 	}
 }
 
-// covered returns the table that a relation is by a pattern; ok is false if none stands for it. A pattern without a
-// schema stands for what the session finds by a name without one: other schemas may be other programs'.
+// covered returns the table for a relation that matches a pattern; ok is false if no pattern matches. A pattern without
+// a schema matches only tables that the session finds without a schema, because other schemas may belong to other
+// programs.
 func (l *look) covered(rel *relation) (t Table, ok bool) {
 	name := l.db.same(rel.name)
 	isNamed := func(t Table) bool {

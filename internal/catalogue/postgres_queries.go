@@ -8,7 +8,7 @@ import (
 
 // The queries about the catalogue. What stands in braces is filled in.
 
-// Another session's temporary tables are no others'.
+// Temporary tables of other sessions are omitted.
 const postgresRelations = `SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text,
 	pg_catalog.pg_table_is_visible(c.oid)::pg_catalog.text, c.relkind::pg_catalog.text, c.relpersistence::pg_catalog.text,
 	pg_catalog.has_table_privilege(c.oid, 'DELETE')::pg_catalog.text, c.relispartition::pg_catalog.text
@@ -23,14 +23,14 @@ const postgresTables = `SELECT c.relname::pg_catalog.text FROM pg_catalog.pg_cla
 WHERE c.relkind IN ('r', 'p', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 	AND NOT pg_catalog.starts_with(n.nspname::pg_catalog.text, 'pg_')`
 
-// postgresFenced is a condition behind that: the tables with a fence column, or a seal.
+// postgresFenced is a condition to append: tables with a fence column, or a seal.
 const postgresFenced = ` AND (EXISTS (SELECT FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = c.oid
 	AND a.attname = '` + recognisedColumn + `' AND NOT a.attisdropped)
 	OR EXISTS (SELECT FROM pg_catalog.pg_trigger AS g WHERE g.tgrelid = c.oid
 	AND g.tgname = '` + sqltext.SealTrigger + `'))
 ORDER BY 1`
 
-// A domain's type is that at the end of its bases.
+// A domain's type is the last base type.
 const postgresColumns = `SELECT a.attrelid::pg_catalog.text, a.attname::pg_catalog.text,
 	(WITH RECURSIVE b(oid, base) AS (
 		SELECT t.oid, t.typbasetype FROM pg_catalog.pg_type AS t WHERE t.oid = a.atttypid
@@ -48,8 +48,8 @@ LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.a
 LEFT JOIN pg_catalog.pg_collation AS o ON o.oid = a.attcollation
 WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid IN ({asked}) ORDER BY a.attrelid, a.attnum`
 
-// A column of an index may be an expression, and one that is generated has one. An exclusion
-// constraint is as good as unique.
+// A column of an index may be an expression, and a generated column has an expression. An exclusion constraint is as
+// good as unique.
 const postgresKeys = `SELECT i.indrelid::pg_catalog.text,
 	CASE WHEN i.indisprimary THEN 'primary key' WHEN i.indisunique THEN 'unique index'
 	WHEN i.indisexclusion THEN 'exclusion constraint' ELSE 'index' END AS kind,
@@ -137,8 +137,8 @@ SELECT DISTINCT x.kind, x.root::pg_catalog.text, CASE WHEN x.kind = 'subscriptio
 FROM links AS x JOIN pg_catalog.pg_class AS c ON c.oid = x.oid
 	JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace ORDER BY 1, 2, 5, 3, 4, 6`
 
-// Of a function that has a body of SQL's own form, the text is made from that. What the catalogue's
-// own functions do is known.
+// For a function with a SQL-standard body, the text is built from the body. The catalogue's functions are omitted,
+// because their effects are known.
 const postgresCode = `SELECT p.kind,
 	pg_catalog.concat(CASE WHEN p.kind = 'trigger' THEN 'function ' END, p.name), p.tables,
 	p.shown, p.body, p.proname::pg_catalog.text, '', '' FROM (
@@ -203,8 +203,8 @@ FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_proc AS p ON p.pronamespace = c
 	`JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
 WHERE p.proname IN ({procedures}) AND ({procedure}) IS NOT TRUE AND c.oid IN ({ledgers}) ORDER BY 1, 2, 3`
 
-// The last three aren't settings: the session's role, whether that is a superuser, and who has the setting of a
-// replica, in any session.
+// The last three aren't settings: the session's role, whether the role is a superuser, and the roles whose sessions
+// always have the setting of a replica.
 const postgresSettings = `SELECT name, setting FROM pg_catalog.pg_settings
 	WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role',
 	'lock_timeout')
@@ -237,9 +237,8 @@ LEFT JOIN pg_catalog.pg_roles AS r ON r.oid = g.grantee
 WHERE NOT COALESCE(r.rolsuper, false) AND (r.rolname IS NULL OR r.rolname <> CURRENT_USER) AND c.oid IN ({of})
 GROUP BY 1, 2 ORDER BY 1, 2`
 
-// postgresSeal is a query for the parts of a table's seal: the kind, the name, what Seal would
-// create, what is there, and what is wrong with it. A table's partitions and children have triggers
-// of their own.
+// postgresSeal is a query for the parts of a table's seal: kind, name, the definition that Seal would create, the
+// existing definition, and the problem. A table's partitions and children have separate triggers.
 const postgresSeal = `SELECT {id}, parts.* FROM (WITH RECURSIVE {wanted},
 	about (root, home, parted, ledger) AS MATERIALIZED (SELECT s.root, s.home, s.parted,
 	(SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)

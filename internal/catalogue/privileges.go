@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// checkPrivileges looks whether the role may do what the guards of its writes do.
+// checkPrivileges checks that the role has the privileges that the guards of its writes need.
 func checkPrivileges(l *look) {
 	lacking := make(map[*relation]bool) // ledgers
 	for _, t := range l.targets {

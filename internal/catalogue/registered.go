@@ -20,8 +20,8 @@ func wrongServer(refused *session.Refusal) Finding {
 		Problem: "Guarded writes are refused: " + refused.Error() + "."}
 }
 
-// Refuses reports whether a finding refuses connections: not what is no fault, nor that of a table which is only
-// observed, nor a ledger that isn't there yet.
+// Refuses reports whether a finding refuses connections. Only faults do, except faults of tables in Observe mode and a
+// missing ledger.
 func Refuses(s *core.Settings, f Finding) bool {
 	return f.Level == Fault && f.Code != missingLedger && s.Enforces(f.Table)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// findRelations finds what the names of the registered tables stand for, and the ledger.
+// findRelations finds the relations of the registered names, and the ledger.
 func findRelations(l *look) {
 	names := []string{l.db.same(sqltext.LedgerTable)}
 	for i := range l.tables {
@@ -32,7 +32,7 @@ func findRelations(l *look) {
 	l.findTargets()
 }
 
-// findTargets finds the relations of the registered tables, and makes tables of those that patterns stand for.
+// findTargets finds the relations of the registered tables, and adds a table for each relation that matches a pattern.
 func (l *look) findTargets() {
 	registered := len(l.tables)
 	var of []*relation
@@ -149,7 +149,7 @@ func (l *look) guarded() (list []*relation) {
 	return list
 }
 
-// ids writes a list of the ids of relations, as constants; of one that none has, if there are none.
+// ids writes a list of relation ids, as constants. For no relations it writes an id that no relation has.
 func (l *look) ids(of []*relation) string {
 	list := []string{""}
 	for _, rel := range of {
@@ -167,8 +167,7 @@ func (l *look) of(id string) (list []target) {
 	return list
 }
 
-// asked returns the relations that the catalogue is asked about: those of the registered tables,
-// and the ledgers.
+// asked returns the relations for the catalogue queries: the registered tables and the ledgers.
 func (l *look) asked() []*relation {
 	of := l.guarded()
 	for _, ledger := range l.ledgers {

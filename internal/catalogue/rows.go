@@ -13,8 +13,8 @@ import (
 // together is how many tables one query reads.
 const together = 100
 
-// checkRows reads the marks in the rows, and compares them with the ledger. One statement reads both as they are at one
-// time: what is issued and written meanwhile raises the ledger before the mark.
+// checkRows reads the tokens stored in the rows, and compares them with the ledger. One statement reads both from one
+// snapshot, in which the ledger can't be behind a row, because a token is issued before it is written.
 func checkRows(l *look) {
 	if !l.opts.Rows {
 		return

@@ -7,12 +7,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/seal"
 )
 
-// A seals is what a table has of the triggers that refuse writes without a token.
+// A seals holds a table's triggers that refuse writes without a token.
 type seals struct {
 	problem string // what isn't as it has to be; empty for nothing
 	remedy  string // empty for another Seal
 	shape   string // what isn't as Seal would create it now
-	late    []text // triggers of the application's that are fired behind it
+	late    []text // triggers of the application that fire after the seal's
 	names   []string
 }
 

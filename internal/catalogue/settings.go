@@ -42,7 +42,7 @@ func checkSettings(l *look) {
 	}
 }
 
-// locksOther reports whether a write of the table locks a row of another one until its transaction ends.
+// locksOther reports whether a write of the table locks a row of another table until the transaction ends.
 func (t *Table) locksOther() bool { return t.Ledger || t.ClaimOf != "" }
 
 func (l *look) setting(level slog.Level, problem, remedy, sql string) {

@@ -15,18 +15,18 @@ import (
 // recognisedColumn is the name of a fence column that makes a table known without a registration.
 const recognisedColumn = "fence_token"
 
-// A Survey is what was found in a database.
+// A Survey holds the findings about a database.
 type Survey struct {
 	Findings      []Finding
 	Version       string            // of the server, as it reports it
-	Ledger        string            // the name of the table that guards ask; empty if there is none
+	Ledger        string            // the name of the table that guards read; empty for none
 	HidesTriggers bool              // the role can't see which triggers the ledger has
 	Tables        []string          // the tables that were looked at, in the order of their names
 	Settings      map[string]string // that findings are about, by their names
 }
 
-// SurveyOf looks at the tables that a fenced database registers, or without any at those that it recognises, and reads
-// the marks in the rows.
+// SurveyOf checks the tables that a fenced database registers, or, without registrations, the tables that it
+// recognises. It also reads the tokens stored in the rows.
 func SurveyOf(ctx context.Context, db *sql.DB) (found Survey, err error) {
 	err = onConn(ctx, db, func(s *core.Settings, l core.Link) error {
 		found, err = Connection(ctx, s, l, true)
@@ -54,8 +54,8 @@ func onConn(ctx context.Context, db *sql.DB, f func(*core.Settings, core.Link) e
 	})
 }
 
-// Connection is SurveyOf by one connection, and without rows of the catalogue alone: nothing is recognised then. Where
-// guards don't hold on the server, nothing else is looked for.
+// Connection is SurveyOf by one connection, and without rows of the catalogue alone: nothing is recognised then. If
+// guards don't work on the server, Connection makes no further check.
 func Connection(ctx context.Context, s *core.Settings, l core.Link, rows bool) (found Survey, err error) {
 	c := core.NewConn(s, l, new(core.Found))
 	recognise := rows && len(s.Tables()) == 0
@@ -107,7 +107,7 @@ func (l *look) survey() Survey {
 // recognised is a pattern for the tables that may be recognised.
 var recognised = Table{Registered: "*", Table: rewrite.Table{Pattern: true, Name: "*", FenceColumn: recognisedColumn}}
 
-// recognise leaves the tables with a fence column to be looked at, and says what isn't known without registrations.
+// recognise selects the tables with a fence column, and adds a note about facts that only registrations have.
 func recognise(l *look) {
 	if !l.opts.Recognise {
 		return

@@ -33,7 +33,7 @@ func (t text) word(i int) string {
 
 func (t text) is(i int, words ...string) bool { return slices.Contains(words, t.word(i)) }
 
-// name returns the name that token i may be, as same has it; empty for none.
+// name returns the name at token i, normalized by same; empty for none.
 func (t text) name(i int) string {
 	name, _ := t.db.rules().Name(t.src, &t.toks[i])
 	return t.db.same(name)
@@ -73,7 +73,7 @@ func (t text) constant(i int) string {
 	return lex.Unquote(s[strings.IndexAny(s, `'"`):])
 }
 
-// A relationName is that of a table in a text, as same has it; schema may be empty.
+// A relationName is a table's name in a text, normalized by same; schema may be empty.
 type relationName struct{ schema, name string }
 
 // table reads the name of a table, and returns the index behind it.
@@ -102,7 +102,7 @@ func (t text) tables(i int, ends ...string) (found []relationName) {
 	return found
 }
 
-// from returns the tables of a query's FROM. Of a text that can't be read it returns all words.
+// from returns the tables of a query's FROM. For a text that can't be read, from returns all words.
 func (t text) from() []relationName {
 	if !t.read {
 		return t.unread()

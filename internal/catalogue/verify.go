@@ -50,14 +50,14 @@ type Ask func(ctx context.Context, query string) ([][]string, error)
 
 // Options of a run.
 type Options struct {
-	Rows      bool   // the rows of the tables are read for marks that can't be right
+	Rows      bool   // the rows of the tables are read for impossible stored tokens
 	Recognise bool   // there are no tables: those with a fence column, or a seal, are looked for
 	Schema    string // of the ledger by the options; empty for where the session finds it
 	session.Facts
 }
 
-// run looks for what is wrong, the worst first. Its error is that of a query, or of ctx;
-// what the role isn't allowed to ask is a Note.
+// run returns the findings, the worst first. It fails with the error of a query, or of ctx. A query that the role may
+// not run is a Note.
 func run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options) (*look, error) {
 	l := &look{ctx: ctx, ask: ask, db: &db, tables: tables, opts: opts}
 	for _, step := range []func(*look){
@@ -86,7 +86,7 @@ type look struct {
 
 	relations []*relation // with the name of a registered table, or of the ledger
 	targets   []target
-	ledgers   []*relation // the tables that guards ask, and others of that name in other schemas
+	ledgers   []*relation // the tables that guards read, and tables of that name in other schemas
 	others    []*relation
 
 	// What the catalogue has of the relations.
@@ -103,10 +103,10 @@ type look struct {
 	expression string   // MySQL: the column that has an index's expression
 
 	found []Finding
-	err   error // of the first query that has failed; none is sent behind it
+	err   error // of the first query that has failed; no query is sent after it
 }
 
-// A target is a registered table with a relation of the database that its name stands for.
+// A target is a registered table with its relation in the database.
 type target struct {
 	*Table
 	rel *relation
@@ -136,8 +136,7 @@ func askCatalogue(l *look) {
 	}
 }
 
-// rows sends a query. Where the role may not ask, there are no rows, and a Note says what can't
-// be seen.
+// rows sends a query. If the role may not run the query, there are no rows, and a Note reports the gap.
 func (l *look) rows(about, query string) [][]string {
 	if l.err != nil {
 		return nil

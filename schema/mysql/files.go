@@ -1,10 +1,9 @@
-// Package mysql has MySQL's migration files, for the packages that send the same. Others take them from package
-// schema.
+// Package mysql has MySQL's migration files, for the packages that send this SQL. Other packages use package schema.
 package mysql
 
 import "embed"
 
-// Files are those of this folder.
+// Files has the files of this folder.
 //
 //go:embed *.sql
 var Files embed.FS

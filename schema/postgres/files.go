@@ -1,10 +1,10 @@
-// Package postgres has PostgreSQL's migration files, for the packages that send the same. Others take them from package
+// Package postgres has PostgreSQL's migration files, for the packages that send this SQL. Other packages use package
 // schema.
 package postgres
 
 import "embed"
 
-// Files are those of this folder.
+// Files has the files of this folder.
 //
 //go:embed *.sql
 var Files embed.FS
