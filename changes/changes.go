@@ -21,7 +21,7 @@ import (
 type Counter struct {
 	db      *sql.DB
 	dialect *dialect
-	schema  string // that of sqlfence's own tables; empty for where a session finds them
+	schema  string // of sqlfence's tables; empty if the session finds the tables without a schema
 }
 
 // An Option configures a [Counter].
@@ -92,16 +92,16 @@ func (c *Counter) count(ctx context.Context, tables []table) (sum int64, err err
 
 var errNoTriggers = errors.New("its triggers are missing, or this role can't see them")
 
-// Watch tells the count of the tables: first as it is, and then whenever it has changed, until the loop is left or ctx
-// ends. It asks the database every interval, over 0; a cache that is dropped by it is out of date for at
-// most an interval, and the time of a question.
+// Watch yields the count of the tables: first the current count, and then each changed count, until the loop is left or
+// ctx ends. Watch queries the database every interval, which must be above 0. A cache that Watch invalidates is
+// outdated for at most an interval and the duration of a query.
 //
 //	for _, err := range counter.Watch(ctx, time.Second, "books") {
 //		clear(cache) // on an error, too: nothing is known then
 //	}
 //
-// Errors are [sqlfence.ErrInvalid] for the tables or the interval, after which the loop ends; or those of
-// [Counter.Count], each time that it fails, with a count of 0 that says nothing.
+// An [sqlfence.ErrInvalid] for the tables or the interval ends the loop. Each failure of [Counter.Count] is yielded
+// with a meaningless count of 0.
 func (c *Counter) Watch(ctx context.Context, interval time.Duration, tables ...string) iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
 		named, err := c.named(tables)
@@ -117,7 +117,7 @@ func (c *Counter) Watch(ctx context.Context, interval time.Duration, tables ...s
 	}
 }
 
-// ask returns of each table whether it is counted, and its count.
+// ask returns, for each table, whether it is counted, and its count.
 func (c *Counter) ask(ctx context.Context, tables []table) (ok []bool, counts []int64, err error) {
 	var parts []string
 	for i, t := range tables {
@@ -140,7 +140,7 @@ func (c *Counter) ask(ctx context.Context, tables []table) (ok []bool, counts []
 	return ok, counts, err
 }
 
-// inTx calls do in a transaction, which what a session without autocommit has left open is no part of.
+// inTx calls do in a new transaction, even if a session without autocommit has left a transaction open.
 func (c *Counter) inTx(ctx context.Context, do func(tx *sql.Tx) error) error {
 	conn, err := c.db.Conn(ctx)
 	if err != nil {

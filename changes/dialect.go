@@ -28,13 +28,13 @@ type dialect struct {
 	obstacles string         // a query for what keeps changes from firing triggers; empty for nothing
 	install   []string       // adds what is missing
 	before    []string       // is sent before install
-	behind    []string       // and behind it, whatever has become of it
-	beside    bool           // the counts are in the table's schema, not in that of the ledger
+	behind    []string       // sent after install, even if install has failed
+	beside    bool           // the counts are in the table's schema, not in the ledger's
 	attached  bool           // a table in another schema than main can't be counted
-	reads     *sql.TxOptions // of the transaction that count is sent in; nil where it may stand alone
+	reads     *sql.TxOptions // of the transaction for count; nil if count needs no transaction
 	end       string         // ends a transaction before that
 
-	group   string // a query for variables; servers returns what one says that stands in the way; empty for nothing
+	group   string // a query for variables; servers returns the obstacle that a variable reveals; empty for none
 	servers func(variable, value string) string
 }
 

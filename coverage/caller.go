@@ -26,8 +26,8 @@ func (c *Collector) caller() string {
 	}
 }
 
-// skips reports whether a function stands between the program and the database: one of sqlfence (its tests have a path
-// of their own), of a module in the module cache, also where that is built with -trimpath, or of a vendor folder.
+// skips reports whether a function is between the program and the database: a function of sqlfence (except its tests),
+// of a module in the module cache, even with -trimpath, or of a vendor folder.
 func (c *Collector) skips(frame runtime.Frame) bool {
 	path := packageOf(frame.Function)
 	own, isOwn := strings.CutPrefix(path, "github.com/sqlfence/sqlfence")
@@ -36,8 +36,7 @@ func (c *Collector) skips(frame runtime.Frame) bool {
 		slices.ContainsFunc(c.skip, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
 
-// packageOf returns the path of a function's package: what stands before the first dot of
-// its last part.
+// packageOf returns the path of a function's package: the text before the first dot after the last slash.
 func packageOf(function string) string {
 	slash := strings.LastIndexByte(function, '/')
 	if dot := strings.IndexByte(function[slash+1:], '.'); dot >= 0 {
@@ -50,5 +49,5 @@ func packageOf(function string) string {
 var between = []string{"database/sql", "runtime", "reflect", "sync", "context", "iter", "slices", "maps", "testing",
 	"net/http"}
 
-// ownBetween are the packages of sqlfence that stand between a program and the driver.
+// ownBetween are the packages of sqlfence between a program and the driver.
 var ownBetween = []string{"", "/internal/core", "/fencepgx", "/coverage", "/tokens", "/lease", "/rowlock"}

@@ -8,9 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Counts are how often statements were executed or refused, by what became of them. One
-// execution may count as several: a write of two tables is guarded for one and unfenced for the
-// other.
+// Counts are the numbers of executed and refused statements, by outcome. One execution may count as several: a write of
+// two tables is guarded for one and unfenced for the other.
 type Counts struct {
 	Guarded  int64 `json:"guarded"`  // executed with the guard
 	Refused  int64 `json:"refused"`  // see Reasons
@@ -22,7 +21,7 @@ type Counts struct {
 	// Unanswered were sent and got no answer: sqlfence.ErrUnknownOutcome.
 	Unanswered int64 `json:"unanswered,omitempty"`
 
-	// Time is what the guarded ones took together, as sqlfence.Event.Duration; in JSON nanoseconds.
+	// Time is the total sqlfence.Event.Duration of the guarded statements; in JSON in nanoseconds.
 	Time time.Duration `json:"guarded_ns"`
 }
 
@@ -60,8 +59,8 @@ type Reason struct {
 	Offset int `json:"offset"`
 
 	// Open is true if the program has to be changed before the statement can be enforced:
-	// it can't be guarded, or its context lacks something. It is false for what the guard is
-	// there to refuse, such as stale tokens, for a Bypass, and for new rows under UnfencedInserts.
+	// it can't be guarded, or its context lacks something. It is false for refusals that a guard exists for, such as stale
+	// tokens, for a Bypass, and for new rows under UnfencedInserts.
 	Open bool `json:"open"`
 }
 
@@ -110,7 +109,7 @@ func (s *statement) addReason(e *sqlfence.Event) {
 		return
 	}
 	if len(s.Reasons) >= maxReasons {
-		// The last one is of all others.
+		// The last reason counts all further reasons.
 		last := &s.Reasons[maxReasons-1]
 		*last = Reason{Text: "other reasons", Offset: -1, Count: last.Count + 1, Open: last.Open || r.Open}
 		return

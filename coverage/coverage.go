@@ -31,7 +31,7 @@ type statement struct {
 	places map[string]bool
 }
 
-// What a collector holds is bounded.
+// A collector's memory is bounded.
 const (
 	defaultLimit = 10_000  // fingerprints
 	maxText      = 4 << 10 // bytes, of a fingerprint
@@ -169,7 +169,7 @@ func addTo(set map[string]bool, all ...string) {
 	}
 }
 
-// clip returns a text of at most n bytes and what shows that there was more.
+// clip cuts a text to at most n bytes, and appends a mark if it has cut.
 func clip(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -11,18 +11,18 @@ import (
 	"text/tabwriter"
 )
 
-// A Report is what a [Collector] has seen. It encodes as JSON.
+// A Report holds the counts of a [Collector]. It encodes as JSON.
 type Report struct {
 	// Tables has the statements of each registered table that was written, or would have
 	// been, in the order of their names.
 	Tables []Table `json:"tables"`
 
-	// Unregistered has the statements of each other table that was written, also in part, in the order of their names.
-	// A table may have two, with its schema and without, as statements name it. Exempt tables aren't among them.
+	// Unregistered has the counts of each unregistered table that was written, in the order of their names. A table may
+	// have two, with its schema and without, as statements name it. Exempt tables aren't among them.
 	Unregistered []Table `json:"unregistered,omitempty"`
 
-	// Statements are in the order of what is to be done: first those with open reasons,
-	// then those that were refused, bypassed, guarded, passed; of equal ones the more frequent first.
+	// Statements are in order of urgency: statements with open reasons, then refused, bypassed, guarded and passed
+	// statements, the more frequent first.
 	Statements []Statement `json:"statements"`
 
 	// Dropped is how many executions aren't in Statements, for [WithLimit].
@@ -52,8 +52,7 @@ func (s *Statement) IsOpen() bool {
 	return slices.ContainsFunc(s.Reasons, func(r Reason) bool { return r.Open })
 }
 
-// Report returns what was seen until now. The collector goes on counting; the report is
-// a copy.
+// Report returns a copy of the counts so far. The collector continues to count.
 func (c *Collector) Report() Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,9 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A DB is a fenced SQLite database of a test. What it can't do fails the test. It is safe for concurrent
-// use, but for what [testing.TB.FailNow] says: Open, Hold and EndLease are called by the test's
-// goroutine.
+// A DB is a fenced SQLite database of a test. An operation that fails also fails the test. It is safe for concurrent
+// use, except that the test's goroutine must call Open, Hold and EndLease, because of [testing.TB.FailNow].
 type DB struct {
 	*sql.DB
 	Tokens *tokens.Store // of its ledger
@@ -81,8 +80,8 @@ func (db *DB) EndLease(ctx context.Context, key string) {
 
 // Before has do called once, right before the next statement that [Match] takes for text is sent to the
 // database, by the goroutine that sends it. The beginning of a statement will do, and letters' case
-// doesn't matter. To the database it is as if the process stood still there. In a transaction that has
-// the file's write lock no other process can write: do must not wait for one.
+// doesn't matter. For the database, the process seems to be paused at this statement. If the statement's transaction
+// has the file's write lock, do must not wait for a write, because no other connection can write.
 //
 // The test fails at its end if no such statement was sent.
 func (db *DB) Before(text string, do func()) {

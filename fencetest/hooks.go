@@ -10,7 +10,7 @@ import (
 	"github.com/ngrok/sqlmw"
 )
 
-// hooks are what has to happen before statements reach the database.
+// hooks holds the functions to call before statements reach the database.
 type hooks struct {
 	sqlmw.NullInterceptor
 

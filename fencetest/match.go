@@ -7,17 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// Match returns nil if actual is expected with the guard that sqlfence adds to a statement, which is
-// inserted between words; else an error that shows both. White space doesn't matter. It is for a mock
-// under a fenced database:
+// Match returns nil if actual equals expected plus a guard, which sqlfence inserts between words. Otherwise the error
+// shows both statements. White space doesn't matter. It is for a mock under a fenced database:
 //
 //	raw, mock, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherFunc(fencetest.Match)))
 //	db, err := sqlfence.OpenDB(connector, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books")) // of raw.Driver()
 //	mock.ExpectExec("UPDATE books SET price = $1 WHERE id = $2").WithArgs(30, 1, sqlmock.AnyArg(), sqlmock.AnyArg())
 //
 // The guard's own arguments come last on PostgreSQL: the token's value with RowFence, its name and value
-// with Ledger. A mock that stands for a fenced database needs none of this: it gets the statements as
-// they are written, and returns a *sqlfence.StaleError.
+// with Ledger. A mock of a fenced database doesn't need Match: it receives the original statements, and returns a
+// *sqlfence.StaleError.
 func Match(expected, actual string) error {
 	if word, ok := follows(expected, actual); !ok {
 		return fmt.Errorf("fencetest: %q isn't, behind what comes before it, in what was sent\nwant %s\ngot  %s",
@@ -26,8 +25,8 @@ func Match(expected, actual string) error {
 	return nil
 }
 
-// follows reports whether the words and signs of text stand in sent, in their order; else it returns the
-// first that doesn't.
+// follows reports whether sent contains the words and signs of text, in order. Otherwise it returns the first missing
+// word or sign.
 func follows(text, sent string) (missing string, ok bool) {
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
 		n := strings.IndexFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })

@@ -130,8 +130,8 @@ func (l *look) checkMarks(of []target) {
 	}
 }
 
-// highMark: nothing tells whether the ledger has lost tokens, or the mark was never issued. Raising the ledger is safe
-// in both cases. If the ledger had lost tokens, a lowered mark lets an older holder's write land.
+// highMark can't distinguish a ledger that has lost tokens from a stored token that was never issued. Raising the
+// ledger is safe in both cases. If the ledger has lost tokens, lowering the stored token lets an older holder write.
 func (l *look) highMark(t target, high, newest int64) Finding {
 	name := strconv.Quote(t.Resource)
 	if t.Key != "" {

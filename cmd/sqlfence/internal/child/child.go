@@ -30,7 +30,7 @@ func Start(cmd *exec.Cmd, terminal bool) (*Child, error) {
 	c := &Child{cmd: cmd, grouped: !terminal && groups, ended: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The kernel counts the thread that has started a process as its parent.
+		// For the kernel, the parent of a process is the thread that started the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		prepare(cmd, c.grouped)

@@ -68,7 +68,7 @@ command asks the database for the tables.`,
 
 func (a *app) registers() bool { return len(a.tables)+len(a.tableFiles) > 0 }
 
-// fences returns the columns of the arguments, or those of the registered tables.
+// fences returns the columns of the arguments, or, without arguments, the columns of the registered tables.
 func (a *app) fences(ctx context.Context, args []string) ([]catalogue.FenceColumn, error) {
 	switch {
 	case len(args) == 2 && !a.registers():

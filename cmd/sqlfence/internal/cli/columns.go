@@ -50,7 +50,7 @@ func folded(text string, columns int, indent string) string {
 }
 
 // excerpt returns the part of a line around a place, in bytes from its start, that fits into the columns, and
-// the place in it. What it leaves out is an ellipsis.
+// the place in it. An ellipsis marks omitted text.
 func excerpt(line string, at, columns int) (string, int) {
 	before, behind := line[:at], line[at:]
 	room := columns - 2 // for the ellipses

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A completion returns what a word of the command line may become. A shell shows no error.
+// A completion returns the possible completions of a word of the command line. A shell shows no error.
 type completion = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)
 
 const (
@@ -65,7 +65,7 @@ func (a *app) completeKeys(
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// appendWord appends a word to those that a shell may show, unless it is an argument already. A shell takes a tab for
+// appendWord appends a word to the shell's suggestions, unless the word is already an argument. A shell takes a tab for
 // the end of the word, and a terminal acts on other hidden characters.
 func appendWord(found, args []string, word string) []string {
 	if strings.ContainsFunc(word, isHidden) || slices.Contains(args, word) {

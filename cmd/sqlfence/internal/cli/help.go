@@ -49,7 +49,7 @@ const (
 	appliedOf  = `; with --apply {"applied": true}`
 )
 
-// jsonHelp is what a command writes with --json.
+// jsonHelp describes the output of a command with --json.
 var jsonHelp = map[string]string{
 	"init": sqlJSON + `; statements has the statements of sql one by one, except for sqlfence's own tables; down ` +
 		`drops a fence column; files are the files of --dir` + appliedOf + `, with created if something was missing`,

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 )
 
-// Main runs the command that args say, and returns the program's status.
+// Main runs the command in args, and returns the exit status.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	answers := &answers{w: out}
 	a := &app{in: in, out: answers, errs: database.NewRedactor(errs)}
@@ -61,10 +61,10 @@ type app struct {
 	tables     []string
 	tableFiles []string
 	dialect    string
-	reason     string // of what is done by hand
+	reason     string // for a manual change
 
 	started bool // the command line is understood
-	runs    bool // the command is run, and its statuses are those of the command that it runs
+	runs    bool // the command is `run`, which exits with the status of the command that it runs
 }
 
 func (a *app) root() *cobra.Command {
@@ -124,8 +124,8 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
-// noteStart has each command note that it has been started: what fails before is a mistake in the
-// command line. It also completes the help.
+// noteStart makes each command set started when the command starts: an earlier failure is a mistake in the command
+// line. noteStart also completes the help.
 func (a *app) noteStart(cmd *cobra.Command) {
 	cmd.Long = helpOf(cmd)
 	if run := cmd.RunE; run != nil {
@@ -139,7 +139,7 @@ func (a *app) noteStart(cmd *cobra.Command) {
 	}
 }
 
-// group returns a command that only has others.
+// group returns a command that has only subcommands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	g := &cobra.Command{Use: use, Short: short}
 	g.AddCommand(commands...)
@@ -157,7 +157,7 @@ func asGroup(g *cobra.Command) {
 	}
 }
 
-// interrupted returns the signal that ended ctx, if err comes from that.
+// interrupted replaces err by the signal that ended ctx, if there was a signal.
 func interrupted(ctx context.Context, err error) error {
 	var s *signalError
 	if err != nil && errors.As(context.Cause(ctx), &s) {

@@ -108,7 +108,8 @@ func create(path, text string) (err error) {
 // numbered is the name of a file of a migration.
 var numbered = regexp.MustCompile(`^([0-9]{1,18})_(.+?)(\.up|\.down)?\.sql$`)
 
-// numbering returns the numbers after those of a folder, with as many digits, and its files by their titles.
+// numbering returns a function for the next numbers of a folder, with the folder's number of digits, and the folder's
+// files by title.
 func numbering(entries []os.DirEntry) (next func() string, there map[string]string) {
 	last, digits := int64(0), 5
 	there = make(map[string]string)
@@ -128,10 +129,10 @@ func numbering(entries []os.DirEntry) (next func() string, there map[string]stri
 	}, there
 }
 
-// odd is what a file's name has to go without.
+// odd matches characters that a file's name must not contain.
 var odd = regexp.MustCompile(`[^a-z0-9_]+`)
 
-// titleOf returns the name of a table or a column for that of a file. No two names have the same one.
+// titleOf turns the name of a table or a column into a part of a file's name. Different names have different titles.
 func titleOf(name string) string {
 	parts := strings.Split(name, ".")
 	if !slices.ContainsFunc(parts, odd.MatchString) {

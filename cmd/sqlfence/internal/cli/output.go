@@ -62,8 +62,8 @@ func visible(cell string) string {
 	}, cell)
 }
 
-// quoted returns a text that a program reads as it is, or as a string of Go's where a terminal would
-// do something else with it than show it.
+// quoted returns a text unchanged, or quoted as a Go string if a terminal would interpret a character instead of
+// showing it.
 func quoted(text string) string {
 	if strings.ContainsFunc(text, isHidden) {
 		return strconv.QuoteToASCII(text)
@@ -71,7 +71,7 @@ func quoted(text string) string {
 	return text
 }
 
-// isHidden reports whether a terminal acts on a character, or writes others in another order for it.
+// isHidden reports whether a terminal interprets a character, or reorders the neighbouring characters because of it.
 func isHidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
 
 // moment is a time as all commands write it, in whole milliseconds.

@@ -33,7 +33,7 @@ func (x *explanation) point(query string, columns int) string {
 	return fmt.Sprintf("%d:%d\n%s%s\n%s%*s\n", x.Line, x.Column, indent, shown, indent, before+1, "^")
 }
 
-// shownLine returns a line as a terminal can show it, and the cells that it takes. What isn't to be seen, such as a
+// shownLine returns a line in a form that a terminal can show, and its width in cells. What isn't to be seen, such as a
 // control character, is written as in a string of Go's.
 func shownLine(line string) (shown string, cells int) {
 	var b strings.Builder
@@ -47,7 +47,8 @@ func shownLine(line string) (shown string, cells int) {
 	return b.String(), cells
 }
 
-// shownRune returns a character, which is written as text, as a terminal can show it, and the cells that it takes.
+// shownRune returns a character in a form that a terminal can show, and its width in cells. text is the character as
+// written.
 func shownRune(r rune, text string) (string, int) {
 	if r == utf8.RuneError && len(text) == 1 || !unicode.IsGraphic(r) {
 		quoted := strconv.QuoteToASCII(text)

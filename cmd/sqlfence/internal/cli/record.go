@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A record says who did something by hand, when and why.
+// A record holds who made a manual change, when and why.
 type record struct {
 	At     string `json:"at"`
 	By     string `json:"by"` // the user of this machine's system, and its name
@@ -26,8 +26,8 @@ func whoami() string {
 	return name
 }
 
-// writeDone writes what was done by hand: an answer with its record as JSON, or the
-// answer for people, and the record as a line of the log, which is the standard error.
+// writeDone reports a manual change: as JSON with the record, or as text for people with the record as a log line on
+// standard error.
 func (a *app) writeDone(answer any, done string, people func()) error {
 	if !a.json {
 		a.log.Info(done, "by", whoami(), "reason", a.reason)

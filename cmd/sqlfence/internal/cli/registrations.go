@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A registration is what a program has registered, as schema.Registration writes it.
+// A registration holds a program's registered tables, as schema.Registration writes them.
 type registration struct {
 	file string
 	core.Registration
@@ -55,7 +55,7 @@ func option(t core.Registered) (sqlfence.Option, error) {
 	return sqlfence.WithTable(t.Table, given...), nil
 }
 
-// A sharedTable is one table, as each program has registered it.
+// A sharedTable is a table with the registrations of all programs.
 type sharedTable struct {
 	schema, name string
 	by           []registered
@@ -93,7 +93,7 @@ func shared(d sqlfence.Dialect, all []registration) (tables []*sharedTable, err 
 	return tables, nil
 }
 
-// differs returns two registrations of the table that aren't the same.
+// differs returns two different registrations of the table.
 func (s *sharedTable) differs() (a, b registered, differ bool) {
 	for _, other := range s.by[1:] {
 		if other.Table != s.by[0].Table || !slices.Equal(other.Rules, s.by[0].Rules) {
@@ -176,6 +176,6 @@ func (a *app) registrations() (all []registration, err error) {
 	return all, nil
 }
 
-// errNoTables says how tables are registered.
+// errNoTables explains how to register tables.
 var errNoTables = errors.New(`no --table: which tables are registered? For example --table ` +
 	`"books=row-fence:fence_token,ledger", or --tables with a file that schema.Registration has written`)

@@ -9,8 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/child"
 )
 
-// A relay passes the signals that this process gets on to a command. Until there is one, a signal
-// ends ctx.
+// A relay passes the signals that this process gets on to a command. Before the child has started, a signal ends ctx.
 type relay struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc

@@ -89,7 +89,7 @@ command can't be found.`,
 		"host/pid/random)")
 	flags.StringVar(&j.resume, "resume", "", "take the live lease of this id again, with the same token; two commands "+
 		"that run at the same time must not have the same id")
-	cmd.MarkFlagsMutuallyExclusive("holder", "resume") // others see the id as the holder
+	cmd.MarkFlagsMutuallyExclusive("holder", "resume") // other processes see the id as the holder
 	return cmd
 }
 
@@ -122,8 +122,7 @@ func (a *app) runJob(j *job) error {
 	})
 }
 
-// terms are those of the lease. The lease ends for us by the grace earlier, in which the command
-// is ended.
+// terms returns the terms of the lease. The lease ends for us by the grace earlier, in which the command is ended.
 func (j *job) terms() []lease.Term {
 	terms := []lease.Term{lease.TTL(j.ttl), lease.Margin(j.grace)}
 	if j.wait == 0 {

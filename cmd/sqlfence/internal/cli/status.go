@@ -234,7 +234,7 @@ func (o *overview) screen(columns int) string {
 	return strings.Join(append(lines, o.wrong(columns, screenLines-len(lines))...), "\n") + "\n"
 }
 
-// wrong returns what is wrong as so many lines, the worst first.
+// wrong returns the defects as at most room lines, the worst first.
 func (o *overview) wrong(columns, room int) (lines []string) {
 	counts := make(map[string]int)
 	for _, f := range o.Findings {

@@ -46,7 +46,7 @@ func usage(err error) error { return &usageError{err} }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// A signalError says that a signal has ended this program's work.
+// A signalError reports that a signal has ended this program.
 type signalError struct{ signal os.Signal }
 
 func (e *signalError) Error() string { return "ended by signal: " + e.signal.String() }
@@ -91,7 +91,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// shortly says in a line what is missing.
+// shortly describes in one line the object that is missing.
 func shortly(lacks *sqlfence.SetupError) string {
 	if remedy, _, _ := strings.Cut(lacks.Remedy, "; "); strings.HasPrefix(remedy, "there is") {
 		return "the database has no " + lacks.Missing + " (" + lacks.Err.Error() + "; " +

@@ -55,8 +55,8 @@ func (a *app) tableFlag(cmd *cobra.Command) {
 	cmd.Long += "\n\n" + tableHelp
 }
 
-// registered returns the tables of --tables and --table as options; create is as in text. With compared, what programs
-// register differently is returned, and else refused.
+// registered returns the tables of --tables and --table as options; create is as in text. If compared is set, different
+// registrations are returned as findings; otherwise they are an error.
 func (a *app) registered(create bool, compared *[]verify.Finding) (options []sqlfence.Option, err error) {
 	all, err := a.registrations()
 	if err != nil {
@@ -118,7 +118,7 @@ func parseRule(word string) (sqlfence.Rule, error) {
 	return rule.make(args), nil
 }
 
-// splitOutsideQuotes splits a text where separator stands outside of double quotes.
+// splitOutsideQuotes splits a text at each separator outside of double quotes.
 func splitOutsideQuotes(text string, separator byte) (parts []string) {
 	quoted, from := false, 0
 	for i := range len(text) {
@@ -133,7 +133,7 @@ func splitOutsideQuotes(text string, separator byte) (parts []string) {
 	return append(parts, text[from:])
 }
 
-// unquoted returns a name that is no SQL identifier without its double quotes.
+// unquoted removes the double quotes from a name that isn't a SQL identifier.
 func unquoted(name string) string {
 	if len(name) >= 2 && name[0] == '"' && name[len(name)-1] == '"' {
 		return strings.ReplaceAll(name[1:len(name)-1], `""`, `"`)

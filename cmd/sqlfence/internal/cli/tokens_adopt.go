@@ -60,7 +60,7 @@ func tooHigh(err error) error {
 	return err
 }
 
-// notAdopted answers that the ledger has a newer token, or that the name has none and its first token is too low.
+// notAdopted reports that the ledger has a newer token, or that the token is too low for the first token of the name.
 func (a *app) notAdopted(ctx context.Context, l *ledger, stale *sqlfence.StaleError) error {
 	newest, floor := sqlfence.Token{Name: stale.Token.Name, Value: stale.Current}, int64(0)
 	current, err := l.Current(ctx, newest.Name)

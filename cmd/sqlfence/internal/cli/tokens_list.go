@@ -59,7 +59,7 @@ issuers (sqlfence init --issuers), the list has who raised the token, and when.`
 	return cmd
 }
 
-// A listedRow is the newest token of a name, and who has raised it to that, and when, where that is recorded.
+// A listedRow is the newest token of a name, with the issuer and the time if the ledger records them.
 type listedRow struct {
 	tokenRow
 	IssuedBy string `json:"issued_by,omitempty"`
@@ -90,7 +90,7 @@ func (a *app) tokenTable(found []listedRow) {
 	a.table(rows[0], rows[1:])
 }
 
-// worn says of a token near the end of its range how much of that is used up; empty for another.
+// worn returns how much of its range a token near the limit has used up; empty for other tokens.
 func worn(token int64) string {
 	switch {
 	case token > sqlfence.MaxToken:

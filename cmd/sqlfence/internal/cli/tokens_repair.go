@@ -55,7 +55,7 @@ token.`,
 	return cmd
 }
 
-// repaired is what a repair has raised, or would, as JSON.
+// repaired holds the tokens that a repair has raised or would raise, as JSON.
 type repaired struct {
 	Floor    int64      `json:"floor"`
 	Raised   []riseLine `json:"raised"`

@@ -67,11 +67,11 @@ program exports its metrics to Prometheus, or Prometheus's /federate.`,
 	return cmd
 }
 
-// errEnough ends a watch that has shown as much as was asked for.
+// errEnough ends a watch that has shown the requested number of lines.
 var errEnough = errors.New("enough")
 
-// watchAll asks until ctx ends or enough is shown. The first question has to succeed; what fails later is said, and
-// asked again.
+// watchAll repeats the queries until ctx ends or enough is shown. The first round must succeed; a later failure is
+// shown, and the next round tries again.
 func (a *app) watchAll(
 	ctx context.Context, ask func(context.Context) (look, error), show func(look) error, interval time.Duration,
 ) error {

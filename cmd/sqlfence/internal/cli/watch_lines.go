@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 )
 
-// Lines writes what a watch has found as a line each, and then what has changed.
+// Lines writes a watch's first results, and then each change, one per line.
 type lines struct {
 	*app
 	most int // 0 for any number
@@ -41,7 +41,7 @@ func (l *lines) show(found look) error {
 	return nil
 }
 
-// News are what a line says, to programs and to people.
+// News is a line's content, for programs (row) and for people (text).
 type news struct {
 	row      any
 	at, text string
@@ -94,7 +94,7 @@ func changed(before, now look) (all []news) {
 	for _, c := range inOrder(now.counts) {
 		total := now.counts[c]
 		more := total - before.counts[c]
-		if more < 0 { // the program has begun anew
+		if more < 0 { // the program has restarted
 			more = total
 		}
 		if more > 0 {

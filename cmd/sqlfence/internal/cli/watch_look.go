@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A look is what a watch has found by asking once.
+// A look holds the results of one round of a watch's queries.
 type look struct {
 	names   []watched
 	waits   []database.Wait
@@ -44,7 +44,7 @@ type counted struct {
 	Program   string `json:"program"`             // host and port, or as Prometheus calls it
 }
 
-// A watcher asks the database and the programs.
+// A watcher queries the database and the programs.
 type watcher struct {
 	ledger  *ledger
 	leases  *lease.Leases
@@ -119,7 +119,7 @@ func withLeases(names []tokenRow, held []lease.Info, none string) []watched {
 // patience is how long a program may take to answer.
 const patience = 5 * time.Second
 
-// count adds what the program at an address has counted, by the names that OpenTelemetry's exporter gives the metrics.
+// count adds the counts of the program at an address. The metrics have the names of OpenTelemetry's exporter.
 func count(ctx context.Context, address string, to map[counted]int64) error {
 	u, err := url.Parse(address)
 	if err != nil {

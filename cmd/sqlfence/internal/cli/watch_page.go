@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 )
 
-// A page is what a watch draws on a terminal, again and again in the same place.
+// A page draws a watch's results on a terminal, and redraws them in place.
 type page struct {
 	*app
 	columns, rows int
@@ -33,8 +33,8 @@ func (a *app) screen() (columns, rows int) {
 // The sequences that a terminal draws by. Source: ECMA-48
 const (
 	home      = "\x1b[H" // to the first place
-	clearLine = "\x1b[K" // behind here
-	clearRest = "\x1b[J" // behind and below here
+	clearLine = "\x1b[K" // to the end of the line
+	clearRest = "\x1b[J" // to the end of the screen
 )
 
 func (p *page) show(found look) error {

@@ -1,5 +1,5 @@
-// Package database is the databases that the command line reaches, each by the scheme of its
-// data source name, and what they are called in a text that people may see.
+// Package database opens the databases of the command line, by the scheme of the data source name, and removes secrets
+// from texts that people may see.
 package database
 
 import (
@@ -85,11 +85,11 @@ func (s Source) In(schema string) (Source, error) {
 	return s, err
 }
 
-// Place returns a statement of sqlfence's own with its tables in the schema.
+// Place puts the schema before sqlfence's tables in a statement.
 func (s Source) Place(statement string) string { return sqltext.Place(s.Text, s.Schema, statement) }
 
-// Parse reads a data source name. No error of it has a part of the name but its scheme.
-// create is true if the database may be made where it is a file that doesn't exist.
+// Parse reads a data source name. Its errors contain no part of the name except the scheme. If create is set, a missing
+// database file may be created.
 func Parse(dsn string, create bool) (Source, error) {
 	for _, d := range all {
 		for _, scheme := range d.schemes {
@@ -106,7 +106,7 @@ func Parse(dsn string, create bool) (Source, error) {
 // Nowhere returns a source that nothing may be sent to, for what needs no connection.
 func (d *Database) Nowhere() Source { return Source{Database: d, dsn: d.nowhere} }
 
-// Open opens it, fenced if there are options or a schema.
+// Open opens the database, which is fenced if there are options or a schema.
 func (s Source) Open(options ...sqlfence.Option) (*sql.DB, error) {
 	if s.schema != "" {
 		options = append(options, sqlfence.WithSchema(s.schema))

@@ -35,8 +35,8 @@ const ledgerTriggerMySQL = "SELECT 1 FROM (SELECT trigger_name, event_object_sch
 	"event_object_table AS table_name FROM information_schema.triggers) AS t " +
 	"WHERE t.table_schema = DATABASE() AND t.table_name = _utf8mb4'fencing_tokens' AND t.trigger_name = "
 
-// parseMySQL makes a URL what the driver takes. The parameters are the driver's own, and
-// socket, the path of a Unix socket.
+// parseMySQL turns a URL into the driver's data source name. The parameters are the driver's own, and socket, the path
+// of a Unix socket.
 func parseMySQL(dsn string, _ bool) (string, []string, error) {
 	u, secrets, err := parseURL(dsn)
 	if err != nil && strings.Contains(dsn, "@tcp(") {

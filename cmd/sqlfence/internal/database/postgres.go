@@ -42,8 +42,8 @@ func procedure(name string) string {
 		"WHERE c.oid = pg_catalog.to_regclass('fencing_tokens')) LIMIT 1"
 }
 
-// parsePostgres leaves the URL as it is. The driver reads it by its own rules: where it takes another
-// part for the password, as before the first of two @, its errors would show the rest as the host.
+// parsePostgres returns the URL unchanged, and refuses a URL if pgx finds a different password in it, for example
+// because of a second @. The driver's errors would then show a part of the password as the host.
 func parsePostgres(dsn string, _ bool) (string, []string, error) {
 	u, secrets, err := parseURL(dsn)
 	if err != nil {
@@ -52,7 +52,7 @@ func parsePostgres(dsn string, _ bool) (string, []string, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		reason := err.Error()
-		reason = reason[strings.LastIndex(reason, "`: ")+1:] // behind the name itself
+		reason = reason[strings.LastIndex(reason, "`: ")+1:] // after the name itself
 		return "", secrets, errors.New("a part of the data source name is invalid" + reason)
 	}
 	if password, _ := u.User.Password(); password != "" && !slices.Contains(secrets, cfg.Password) {

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// A Redactor writes texts for people, without the secrets that it knows. A text has to be
-// passed to it in one call.
+// A Redactor writes texts for people, without the known secrets. Each text must be passed in one call of Write.
 type Redactor struct {
 	w       io.Writer
 	secrets []string
@@ -18,11 +17,11 @@ type Redactor struct {
 // NewRedactor returns a Redactor that writes to w and knows no secrets yet.
 func NewRedactor(w io.Writer) *Redactor { return &Redactor{w: w} }
 
-// A secret of fewer bytes is a part of so many words that it is hidden only where a data source name or a
-// driver's error has it: behind a colon, an equals sign or a quotation mark, and as a whole.
+// A secret of fewer bytes occurs in many words. So it is hidden only as a whole, after a colon, an equals sign or a
+// quotation mark, as in data source names and drivers' errors.
 const shortSecret = 4
 
-// Hide adds secrets. Call it before anything is done with them.
+// Hide adds secrets. Call Hide before the secrets are used.
 func (r *Redactor) Hide(secrets []string) {
 	for _, s := range secrets {
 		if s == "" {
@@ -34,7 +33,7 @@ func (r *Redactor) Hide(secrets []string) {
 		}
 		r.secrets = append(r.secrets, s)
 	}
-	// One may be a part of another.
+	// Longer secrets come first, because a secret may be a part of a longer secret.
 	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 

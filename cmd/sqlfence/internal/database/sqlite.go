@@ -34,8 +34,8 @@ var sqlite = &Database{
 }
 
 // parseSQLite makes sqlite:PATH?PARAMETERS a URI of SQLite's. A file that doesn't exist is
-// an error unless it may be created: a slip in a path would make an empty database. A
-// connection waits for another one's write.
+// an error unless it may be created: a slip in a path would make an empty database. A connection waits while another
+// connection writes.
 func parseSQLite(dsn string, create bool) (string, []string, error) {
 	path, parameters, _ := strings.Cut(strings.TrimPrefix(dsn, "sqlite:"), "?")
 	path, err := url.PathUnescape(strings.TrimPrefix(path, "//"))

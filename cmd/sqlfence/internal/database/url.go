@@ -42,7 +42,7 @@ func isSecret(key string) bool {
 	return strings.Contains(key, "pass") || strings.Contains(key, "pwd") || strings.Contains(key, "secret")
 }
 
-// appendForms appends a password as it is, and as it may stand in a URL.
+// appendForms appends a password in plain form, and in the forms that a URL may contain.
 func appendForms(to []string, password string) []string {
 	if password == "" {
 		return to

@@ -9,14 +9,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialectopt"
 )
 
-// A Wait is of a session that waits for a name: to issue its next token, to take its lease, or to write under it. A
-// text is empty where the database doesn't say, or not to this role.
+// A Wait describes a session that waits for a name: to issue the name's next token, to take its lease, or to write
+// under it. A field is empty if the database doesn't show the value to this role.
 type Wait struct {
 	Name  string `json:"name"`
 	Who   string `json:"who"`   // the session: user@address, pid N, application
 	Since string `json:"since"` // when its statement or its wait began
 	For   string `json:"for"`   // the session that has to end its transaction first, as in Who
-	Does  string `json:"does"`  // what that one does, such as "idle in transaction"
+	Does  string `json:"does"`  // that session's state, such as "idle in transaction"
 	Began string `json:"began"` // when its transaction began
 }
 

@@ -1,4 +1,4 @@
-// Package metrics reads what a program tells Prometheus.
+// Package metrics reads a program's metrics for Prometheus.
 package metrics
 
 import (
@@ -24,7 +24,7 @@ type Sample struct {
 // most is how many bytes are read of an answer.
 const most = 64 << 20
 
-// Read asks an address for the samples with names that begin with a prefix. Errors are that it can't be reached, or
+// Read fetches from an address the samples whose names begin with a prefix. Errors are that it can't be reached, or
 // answers otherwise than in Prometheus's text format; they name the host alone, as the rest may have a password in it.
 func Read(ctx context.Context, client *http.Client, address, prefix string) ([]Sample, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
