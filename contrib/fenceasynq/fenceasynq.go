@@ -1,9 +1,9 @@
-// Package fenceasynq gives each attempt of a task of asynq a fencing token, so that the database refuses what an
-// attempt writes after a later one has begun.
+// Package fenceasynq gives each attempt of a task of asynq a fencing token, so that the database refuses the writes of
+// an attempt after a later attempt has begun.
 //
-// asynq gives a task to another worker when the first one's lease in Redis has run out, which 30 s without a heartbeat
-// are enough for. The first worker may have been paused, or cut off from Redis alone; when it goes on, it writes over
-// what the other has written.
+// asynq gives a task to a second worker when the first worker's lease in Redis has expired, after 30 s without a
+// heartbeat. The first worker may only have been paused, or cut off from Redis: when it continues, it overwrites the
+// second worker's data.
 //
 //	db, err := sqlfence.Open("pgx", dsn, sqlfence.WithTable("orders", sqlfence.Key("id"), sqlfence.Ledger()))
 //	store, err := tokens.New(db)
@@ -11,10 +11,10 @@
 //	mux.Use(fenceasynq.Middleware(store, func(task *asynq.Task) string { return "orders/" + orderOf(task) }))
 //	server := asynq.NewServer(redis, asynq.Config{IsFailure: fenceasynq.IsFailure})
 //
-// An attempt that was refused isn't counted as a failure of the task. If its lease has run out, asynq doesn't look at
-// what it returns, and the task is the later attempt's. If it hasn't, it was another task that has taken the name over,
-// or an attempt that has begun late, and asynq runs the task again. asynq compares a lease with the worker's own clock,
-// so the clocks of all servers must agree.
+// A refused attempt isn't counted as a failure of the task. If the attempt's lease in Redis has expired, asynq ignores
+// its result, and the task belongs to the later attempt. If the lease is live, a different task or a late attempt has
+// taken the name over, and asynq runs the task again. asynq compares a lease with the worker's clock, so the clocks of
+// all servers must agree.
 package fenceasynq
 
 import (
@@ -30,9 +30,10 @@ import (
 )
 
 // Middleware returns middleware that issues a token to each attempt and adds it to the attempt's context. name returns
-// the token's name: that of what the task writes, such as the row "orders/42", as the store keeps each name until it is
-// deleted ([tokens.Store.Delete]). Two tasks with one name take it from each other; if they may run at the same time,
-// have each take a lease (package lease) in place of this. With an empty name the attempt gets no token.
+// the token's name, which should be the name of the written data, such as the row "orders/42", because the store keeps
+// each name until it is deleted ([tokens.Store.Delete]). Two tasks with one name make each other's tokens stale; tasks
+// that may run at the same time should take leases instead (package lease). With an empty name the attempt gets no
+// token.
 //
 // An attempt that gets no token because of an error fails with it, and the handler isn't called.
 func Middleware(store *tokens.Store, name func(*asynq.Task) string) asynq.MiddlewareFunc {
@@ -50,9 +51,9 @@ func Middleware(store *tokens.Store, name func(*asynq.Task) string) asynq.Middle
 	}
 }
 
-// IsFailure is for [asynq.Config]: a refusal by a token ([sqlfence.ErrStale]) and a lease that another holds
-// ([lease.ErrHeld]) are no failures of a task. asynq runs such a task again, without counting that as a retry. Only a
-// task without a retry left is archived, as asynq asks for those first.
+// IsFailure is for [asynq.Config]: a refused token ([sqlfence.ErrStale]) and a lease of another holder
+// ([lease.ErrHeld]) are no failures of a task. asynq runs the task again, without counting a retry. But asynq archives
+// a task that has no retry left, because asynq checks the retries before IsFailure.
 func IsFailure(err error) bool {
 	return err != nil && !errors.Is(err, sqlfence.ErrStale) && !errors.Is(err, lease.ErrHeld)
 }

@@ -1,5 +1,5 @@
-// Package fenceetcd fences what is written under etcd's locks and elections: their revisions are fencing tokens, and the
-// database refuses an older one.
+// Package fenceetcd fences writes under etcd's locks and elections: their revisions are fencing tokens, and the
+// database refuses an older revision.
 //
 //	err := mutex.Lock(ctx)
 //	ctx, err = fenceetcd.WithMutex(ctx, store, "books", session, mutex)
@@ -41,7 +41,8 @@ func WithMutex(ctx context.Context, store *tokens.Store, name string, s *concurr
 }
 
 // WithElection returns a context with the token of an election that this process has won in the session, by Campaign:
-// the revision of the leader's key, which is higher than that of each leader before. The rest is as for [WithMutex].
+// the revision of the leader's key, which is higher than the revision of each earlier leader. The rest is as for
+// [WithMutex].
 func WithElection(ctx context.Context, store *tokens.Store, name string, s *concurrency.Session,
 	e *concurrency.Election) (context.Context, error) {
 	if e.Header() == nil || e.Key() == "" { // as Resign leaves it; the header stays

@@ -18,7 +18,7 @@ var _ gocron.Elector = (*Elector)(nil)
 // NewElector returns an Elector.
 func NewElector(e *lease.Election) *Elector { return &Elector{e} }
 
-// IsLeader returns nil if this process leads, else a *lease.NotLeaderError.
+// IsLeader returns nil if this process leads, or a *lease.NotLeaderError.
 func (e *Elector) IsLeader(context.Context) error {
 	_, err := e.election.Lease()
 	return err

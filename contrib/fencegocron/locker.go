@@ -17,7 +17,7 @@ type Locker struct {
 	terms  []lease.Term
 
 	mu   sync.Mutex
-	held map[string]*lock // those that no run has asked for yet
+	held map[string]*lock // locks that no run has fetched yet
 }
 
 var _ gocron.Locker = (*Locker)(nil)

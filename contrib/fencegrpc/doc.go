@@ -1,4 +1,4 @@
-// Package fencegrpc carries fencing tokens from the process that holds the lock to the one that writes, over gRPC.
+// Package fencegrpc carries fencing tokens over gRPC, from the process that holds the lock to the process that writes.
 //
 //	signer, err := fencehttp.NewSigner([][]byte{secret}) // the same secret in both
 //	conn, err := grpc.NewClient(address, append(fencegrpc.DialOptions(signer), credentials)...)

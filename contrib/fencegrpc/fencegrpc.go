@@ -108,7 +108,7 @@ type serverStream struct {
 
 func (s serverStream) Context() context.Context { return s.ctx }
 
-// A clientStream turns errors of a stream into what they were; io.EOF stays as it is.
+// A clientStream turns the errors of a stream into the server's refusals; io.EOF stays unchanged.
 type clientStream struct{ grpc.ClientStream }
 
 func (s clientStream) SendMsg(m any) error { return received(s.ClientStream.SendMsg(m)) }

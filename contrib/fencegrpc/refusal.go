@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/contrib/fencehttp"
 )
 
-// domain is that of the ErrorInfo of a refusal. Its reason is the refusal's [fencehttp.Kind].
+// domain is the domain in a refusal's ErrorInfo. The reason in the ErrorInfo is the refusal's [fencehttp.Kind].
 const domain = "sqlfence"
 
 // Code returns the code of a refusal, and whether err is a refusal. The interceptors of [ServerOptions] use Code. A
@@ -34,8 +34,8 @@ func Code(err error) (code codes.Code, ok bool) {
 	}
 }
 
-// sent is what a server sends of a handler's error: of a refusal its kind, and neither table nor token; other errors as
-// they are.
+// sent returns the error that a server sends for a handler's error: for a refusal an error with the kind, but without
+// table and token; any other error unchanged.
 func sent(err error) error {
 	code, ok := Code(err)
 	if !ok {
@@ -57,10 +57,10 @@ type refusal struct{ is, status error }
 func (r *refusal) Error() string   { return r.status.Error() }
 func (r *refusal) Unwrap() []error { return []error{r.is, r.status} }
 
-// GRPCStatus is what status.FromError asks.
+// GRPCStatus returns the status for status.FromError.
 func (r *refusal) GRPCStatus() *status.Status { return status.Convert(r.status) }
 
-// received is sent's other side.
+// received turns an error made by sent into the refusal, on the client.
 func received(err error) error {
 	if err == nil {
 		return nil

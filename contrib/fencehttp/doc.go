@@ -1,4 +1,4 @@
-// Package fencehttp carries fencing tokens from the process that holds the lock to the one that writes, over HTTP.
+// Package fencehttp carries fencing tokens over HTTP, from the process that holds the lock to the process that writes.
 //
 //	signer, err := fencehttp.NewSigner([][]byte{secret}) // the same secret in both
 //	client := &http.Client{Transport: fencehttp.Transport(nil, signer)} // sends the tokens of the request's context

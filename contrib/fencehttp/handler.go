@@ -16,8 +16,9 @@ import (
 // tokens, and its writes are refused by the fence: next answers by [WriteError]. The target is [RequestTarget] if none
 // is given.
 //
-// Tokens that aren't taken are answered with 403, an If-Match with other ETags than this service's with 412, and what is
-// no ETag with 400; next isn't called. "If-Match: *" sets no serial. It is safe for concurrent use if next is.
+// Handler answers rejected tokens with 403, an If-Match without an ETag of this service with 412, and a malformed
+// If-Match with 400, without calling next. "If-Match: *" sets no serial. The handler is safe for concurrent use if next
+// is.
 func Handler(next http.Handler, proof Proof, target ...Target) http.Handler {
 	of := chosen(target)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +53,7 @@ func Handler(next http.Handler, proof Proof, target ...Target) http.Handler {
 // the quotes.
 func ETag(serial int64) string { return strconv.Quote(strconv.FormatInt(serial, 10)) }
 
-// anySerial is what "*" stands for.
+// anySerial stands for "If-Match: *".
 const anySerial = -1
 
 // entityTags is a list of them, as If-Match has. Source: https://www.rfc-editor.org/rfc/rfc9110#name-etag

@@ -23,7 +23,7 @@ type problem struct {
 // pages is where the types of problems are explained.
 const pages = "https://github.com/sqlfence/sqlfence/blob/main/docs/services.md#"
 
-// problems are those of refusals that a client can do something about.
+// problems are the problems of refusals that a client can handle.
 var problems = []*problem{
 	of(sqlfence.ErrUnknownOutcome, http.StatusBadGateway, "The write may have been applied"),
 	of(sqlfence.ErrStale, http.StatusConflict, "The fencing token is stale"),
@@ -41,7 +41,7 @@ func of(is error, status int, title string) *problem {
 	return &problem{refusal.Name(is), status, title, is}
 }
 
-// The answers of [Handler] itself; changed is that of a refusal, too.
+// The problems that [Handler] writes; changed is also the problem of a refusal.
 var (
 	forbidden = &problem{"refused", http.StatusForbidden, "The request's fencing tokens are not taken", ErrRefused}
 	malformed = &problem{"malformed", http.StatusBadRequest, "If-Match is not an ETag of this service", nil}

@@ -16,15 +16,15 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// ErrRefused: the tokens of a request aren't taken: they are unsigned, signed by another secret or for another
-// request, too old, used before, or no tokens at all. The text says which.
+// ErrRefused: the tokens of a request are rejected: unsigned, signed with a different secret or for a different
+// request, too old, used before, or malformed. The error's text has the reason.
 var ErrRefused = errors.New("fencehttp: tokens refused")
 
 const (
 	// MinSecret is the least number of bytes in a secret of [NewSigner].
 	MinSecret = 32
 
-	// DefaultLifetime is how long what a [Signer] has signed is taken.
+	// DefaultLifetime is how long the signature of a [Signer] is valid.
 	DefaultLifetime = 30 * time.Second
 
 	version    = "1"
@@ -39,7 +39,7 @@ type Proof interface {
 	// Seal returns the header's value for tokens. A token that isn't valid is [sqlfence.ErrInvalid].
 	Seal(target string, tokens ...sqlfence.Token) (string, error)
 
-	// Open returns the tokens of a value. What isn't taken is [ErrRefused].
+	// Open returns the tokens of a value. For a rejected value the error is [ErrRefused].
 	Open(target, value string) ([]sqlfence.Token, error)
 }
 
@@ -53,7 +53,7 @@ type Signer struct {
 	now      func() time.Time
 
 	mu    sync.Mutex
-	used  map[string]time.Time // the nonces that were taken, each until its value has ended by itself
+	used  map[string]time.Time // the used nonces, each until its value expires
 	sweep time.Time            // when those that have ended are forgotten
 }
 

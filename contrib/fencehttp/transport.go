@@ -10,7 +10,7 @@ import (
 // Header is the header with a request's tokens. A request has at most one.
 const Header = "Fencing-Tokens"
 
-// A Target is what a request's tokens are signed for, as both sides see it.
+// A Target returns the text that a request's tokens are signed for, equal on both sides.
 type Target func(*http.Request) string
 
 // RequestTarget is the [Target] by default: the method, the host, and the path with its query. If a proxy changes any
@@ -63,7 +63,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.base.RoundTrip(sent)
 }
 
-// CloseIdleConnections closes those of the base: http.Client looks for this method.
+// CloseIdleConnections closes the idle connections of the base, because http.Client calls this method.
 func (t *transport) CloseIdleConnections() {
 	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()

@@ -1,4 +1,4 @@
-// Package fencekubernetes fences what the leader of client-go's leader election writes, in two ways.
+// Package fencekubernetes fences the writes of the leader of client-go's leader election, in two ways.
 //
 // Where the election stays in Kubernetes, in an object of kind Lease, [WithLeader] makes a token of it:
 //

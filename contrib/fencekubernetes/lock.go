@@ -32,7 +32,7 @@ type Lock struct {
 	mu     sync.Mutex
 	leases *lease.Leases
 	held   *lease.Lease
-	leads  bool // by what the elector says
+	leads  bool // according to the elector's events
 }
 
 var _ resourcelock.Interface = (*Lock)(nil)
@@ -50,8 +50,8 @@ func NewLock(key, identity string) (*Lock, error) {
 	return &Lock{key: key, identity: identity}, nil
 }
 
-// Use says where the lease is: before the election runs. It is apart from NewLock, as the database may be opened with
-// the lock's Tokens.
+// Use sets the leases of the lock. Call it before the election runs. Use is separate from NewLock, because the database
+// may be opened with the lock's Tokens.
 func (l *Lock) Use(leases *lease.Leases) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,8 +135,8 @@ func (l *Lock) release(ctx context.Context, held *lease.Lease) error {
 	return nil
 }
 
-// stopped is the event of an elector that leads no longer. Its other one is that it leads. A version of client-go that
-// calls it otherwise has a process that lost the lease lead no more before it is restarted.
+// stopped is the event of an elector that has stopped leading. The elector's only other event is that it leads. If a
+// version of client-go renames the event, a process that has lost the lease can't lead again before a restart.
 const stopped = "stopped leading"
 
 // RecordEvent implements resourcelock.Interface. It records nothing (use [lease.WithObserver]), but follows whether the
@@ -165,5 +165,5 @@ func (l *Lock) hold(held *lease.Lease) {
 	l.held = held
 }
 
-// resource is what errors of Kubernetes's kinds name; client-go asks for the kind alone.
+// resource is the resource in errors of Kubernetes's kinds; client-go checks only the kind of error.
 var resource = schema.GroupResource{Group: "sqlfence", Resource: "leases"}

@@ -1,5 +1,5 @@
-// Package fencenats fences what is written under a lock in a key-value bucket of NATS: the revision that created the key is a
-// fencing token, and the database refuses an older one.
+// Package fencenats fences writes under a lock in a key-value bucket of NATS: the revision that created the key is a
+// fencing token, and the database refuses an older revision.
 //
 //	revision, err := bucket.Create(ctx, "locks.books", nil) // or jetstream.ErrKeyExists
 //	ctx, err = fencenats.WithRevision(ctx, store, "books", revision)

@@ -1,5 +1,5 @@
-// Package fenceotel reports what a fence does by OpenTelemetry: metrics of guarded and refused writes and of leases, and
-// what was refused as an event of the span that is under way.
+// Package fenceotel reports to OpenTelemetry: metrics of guarded and refused writes and of leases, and each refusal as
+// an event of the current span.
 //
 //	telemetry, err := fenceotel.New()
 //	db, err := sqlfence.Open("pgx", dsn, telemetry.Writes(), sqlfence.WithTable("books"))
@@ -7,9 +7,9 @@
 //	store, err := tokens.New(db, telemetry.Tokens())
 //
 // Attributes follow OpenTelemetry's stable conventions for databases
-// (https://opentelemetry.io/docs/specs/semconv/db/): db.system.name, db.operation.name, db.collection.name, error.type. Names
-// of tables, kinds of statements and resources are bounded, so the metrics are, too: the row's key in a token's name
-// ("books/42") is left out.
+// (https://opentelemetry.io/docs/specs/semconv/db/): db.system.name, db.operation.name, db.collection.name, error.type.
+// The metrics are bounded, because the numbers of table names, statement kinds and resources are bounded: the row's key
+// in a token's name ("books/42") is left out.
 //
 //	sqlfence.writes                  counter: outcome guarded, refused, would refuse, bypassed, unfenced, raw access
 //	sqlfence.write.duration          seconds, of guarded statements, from sending to the answer

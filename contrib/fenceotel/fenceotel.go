@@ -93,7 +93,7 @@ func (t *Telemetry) instrument(m metric.Meter) error {
 	return errors.Join(failed[:]...)
 }
 
-// Writes returns the option for [sqlfence.Open] and the others that open a database.
+// Writes returns the option for [sqlfence.Open] and the other functions that open a database.
 func (t *Telemetry) Writes() sqlfence.Option {
 	return sqlfence.WithObserver(t.observeWrite, sqlfence.Guarded, sqlfence.Refused, sqlfence.WouldRefuse,
 		sqlfence.Bypassed, sqlfence.Unfenced, sqlfence.RawAccess, sqlfence.Unanswered)

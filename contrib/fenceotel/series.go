@@ -21,13 +21,13 @@ type series struct {
 
 func (s *series) set(value float64) { s.last.Store(math.Float64bits(value)) }
 
-// A table has the series of what K is, by its attributes: making them takes longer than counting. It is safe for
+// A table caches the series of each key, because building attributes takes longer than counting. It is safe for
 // concurrent use.
 type table[K comparable] struct {
 	attributes func(K) []attribute.KeyValue
 
 	mu    sync.RWMutex
-	known map[K]*series // those that are forgotten are found again by their attributes
+	known map[K]*series // a forgotten key's series is found again in all
 	all   map[attribute.Distinct]*series
 }
 
@@ -43,7 +43,7 @@ const (
 
 var beyond = attribute.Bool("sqlfence.overflow", true)
 
-// series returns that of a key.
+// series returns the series of a key.
 func (t *table[K]) series(key K) *series {
 	t.mu.RLock()
 	found, ok := t.known[key]
@@ -87,7 +87,7 @@ func (t *table[K]) each(f func(*series)) {
 	}
 }
 
-// counts returns what an instrument asks for the counts of a table.
+// counts returns the callback with which an instrument reads the counts of a table.
 func counts[K comparable](t *table[K]) metric.Int64Callback {
 	return func(_ context.Context, o metric.Int64Observer) error {
 		t.each(func(s *series) { o.Observe(s.count.Load(), s.of) })
@@ -95,7 +95,7 @@ func counts[K comparable](t *table[K]) metric.Int64Callback {
 	}
 }
 
-// lasts returns what an instrument asks for the last values of a table, of the series that have one.
+// lasts returns the callback with which an instrument reads the last values of a table's series.
 func lasts[K comparable](t *table[K]) metric.Float64Callback {
 	return func(_ context.Context, o metric.Float64Observer) error {
 		t.each(func(s *series) {

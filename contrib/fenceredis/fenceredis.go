@@ -1,15 +1,15 @@
-// Package fenceredis fences what is written under a lock in Redis, of package redislock: the lock gets a number, which is
-// a fencing token, and the database refuses an older one.
+// Package fenceredis fences writes under a lock in Redis, of package redislock: the lock gets a number as its fencing
+// token, and the database refuses a lower number.
 //
 //	lock, err := locker.Obtain(ctx, "locks/books", time.Minute, nil)
 //	ctx, err = fenceredis.WithLock(ctx, store, "books", client, lock)
 //	_, err = db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // ErrStale if another has locked it since
 //
-// The number is that of a counter beside the lock, and is taken by a script that looks whether the lock is still this
-// process's. So the tokens are as durable as the counter. A Redis that loses writes (a failover, appendfsync everysec or
-// none) may give a number again. The database refuses those that are lower than the ledger's, also to honest
-// holders, until the counter has passed it; but one that was given out, and not yet adopted when Redis lost it, may have two
-// holders. Where that matters use a lease of package lease: it is in the database itself.
+// The number comes from a counter next to the lock. A script increments the counter if this process still has the lock.
+// So the tokens are as durable as the counter. A Redis that loses writes (a failover, appendfsync everysec or none) may
+// issue a number twice. Until the counter exceeds the ledger's token, the database refuses the lower numbers, even of
+// honest holders. A number that wasn't adopted before Redis lost it may have two holders. If such a loss matters, use a
+// lease of package lease, which is stored in the database.
 package fenceredis
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// numberOf raises the counter, unless the lock has another value than ours, or none.
+// numberOf increments the counter, unless the lock is missing or has the value of a different holder.
 var numberOf = redis.NewScript(`
 	if redis.call("GET", KEYS[1]) ~= ARGV[1] then
 		return 0
@@ -57,8 +57,9 @@ func WithLock(ctx context.Context, store *tokens.Store, name string, client redi
 	return sqlfence.WithFence(ctx, token), nil
 }
 
-// counter returns the counter's key, in the lock's slot of a cluster: that of what is in the first braces, or of the whole
-// key. Source: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags
+// counter returns the counter's key. The counter is in the lock's cluster slot, which depends on the text in the first
+// braces, or on the whole key. Source:
+// https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags
 func counter(key string) string {
 	if _, tag, found := strings.Cut(key, "{"); found {
 		if i := strings.IndexByte(tag, '}'); i > 0 {

@@ -1,4 +1,5 @@
-// Package fenceriver has the database refuse what an attempt of a job of River writes after the job was taken from it.
+// Package fenceriver makes the database refuse the writes of a River job's attempt after the job was taken from the
+// attempt.
 //
 // River's rescuer gives a job that runs for too long to a second worker. The first worker may still run, or have been
 // paused: its writes overwrite newer data, and it ends the second worker's attempt, because River ends a job by its id
@@ -15,10 +16,11 @@
 //		// ...
 //	})
 //
-// A worker writes with its context. A write that comes after the job was taken from it is [sqlfence.ErrStale]. To have
-// writes in one transaction with the job's end, call River's JobCompleteTx with one of the fenced database. A refusal
-// is no failure of the job, which is the other attempt's: [Middleware] keeps it from River. A unique job that is
-// there already can't be inserted in a fenced transaction, as River writes its row: insert such jobs by the client.
+// A worker must write with its context. After the job was taken away, a write fails with [sqlfence.ErrStale]. To write
+// in one transaction with the job's end, call River's JobCompleteTx with a transaction of the fenced database. A
+// refusal is no failure of the job, which belongs to a later attempt, so [Middleware] hides the refusal from River. A
+// fenced transaction can't insert a unique job that exists already, because River updates the existing row: insert
+// unique jobs with the client.
 package fenceriver
 
 import (
@@ -32,10 +34,10 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Migration is the SQL that gives River's table on PostgreSQL the column claim, and the trigger that raises it with
-// each change of the state but the one to completed, so that a worker's transaction may write after JobCompleteTx. Run
-// it once after River's own migrations, where search_path finds river_job, and before the first client has the
-// middleware. To run it again does no harm. It rewrites no row.
+// Migration is the SQL that adds the column claim to River's table on PostgreSQL, and a trigger that increments claim
+// with each change of the state. A change to completed doesn't increment claim, so that a worker's transaction can
+// write after JobCompleteTx. Run it once after River's own migrations, where search_path finds river_job, and before
+// the first client has the middleware. Migration may run again. It rewrites no row.
 const Migration = `ALTER TABLE river_job ADD COLUMN IF NOT EXISTS claim bigint NOT NULL DEFAULT 0;
 CREATE OR REPLACE FUNCTION river_job_claim() RETURNS trigger LANGUAGE plpgsql AS
 	$$ BEGIN NEW.claim := OLD.claim + 1; RETURN NEW; END $$;
@@ -43,7 +45,7 @@ DROP TRIGGER IF EXISTS river_job_claim ON river_job;
 CREATE TRIGGER river_job_claim BEFORE UPDATE ON river_job FOR EACH ROW
 	WHEN (NEW.state <> OLD.state AND NEW.state <> 'completed') EXECUTE FUNCTION river_job_claim();`
 
-// A Row is a row that was asked for, such as a *sql.Row or a pgx.Row.
+// A Row is the result of a query, such as a *sql.Row or a pgx.Row.
 type Row interface{ Scan(dest ...any) error }
 
 // Middleware returns the middleware that gives the context of each attempt the token of its claim, as
@@ -83,15 +85,15 @@ func Middleware[R Row](queryRow func(ctx context.Context, query string, args ...
 	})
 }
 
-// claimed asks for the claim of a job as long as this attempt of it is running, else for 0.
+// claimed reads the claim of a job while this attempt is running, and 0 otherwise.
 const claimed = `SELECT coalesce((SELECT claim FROM river_job
 	WHERE id = $1 AND attempt = $2 AND attempted_at = $3 AND state = 'running'), 0)`
 
-// holds asks whether a job has this claim.
+// holds checks whether a job has this claim.
 const holds = `SELECT EXISTS (SELECT 1 FROM river_job WHERE id = $1 AND claim = $2)`
 
-// A lostError is what an attempt returns that the job was taken from. River takes an error with these methods for those
-// of several jobs, and reports each; here there is none.
+// A lostError is the error of an attempt that has lost its job. River treats an error with these methods as the errors
+// of several jobs, and reports each; a lostError contains none.
 type lostError struct {
 	id  int64
 	err error // the worker's

@@ -1,5 +1,5 @@
-// Package fencetemporal gives each attempt of an activity of Temporal a fencing token, so that the database refuses
-// what an attempt writes after a later one has begun.
+// Package fencetemporal gives each attempt of an activity of Temporal a fencing token, so that the database refuses the
+// writes of an attempt after a later attempt has begun.
 //
 // Temporal begins a new attempt when an activity has sent no heartbeat in time, or runs for too long. The first worker
 // may only have been paused, and can overwrite the data of the new attempt before the server reports that the first

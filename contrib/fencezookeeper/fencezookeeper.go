@@ -1,5 +1,5 @@
-// Package fencezookeeper fences what is written under ZooKeeper's locks: the transaction in which a lock's node was made is
-// a fencing token, and the database refuses an older one.
+// Package fencezookeeper fences writes under ZooKeeper's locks: the transaction that created a lock's node is a fencing
+// token, and the database refuses the token of an older node.
 //
 //	ctx, lock, err := fencezookeeper.Lock(ctx, store, "books", conn, "/locks/books", zk.WorldACL(zk.PermAll))
 //	defer lock.Unlock()
@@ -46,7 +46,8 @@ func Lock(ctx context.Context, store *tokens.Store, name string, conn *zk.Conn, 
 	return sqlfence.WithFence(ctx, token), lock, nil
 }
 
-// adopt adopts the czxid of the node that has the mark as its data. zk doesn't say which one is its own.
+// adopt adopts the czxid of the node that has mark as its data. The mark identifies the lock's node, because zk doesn't
+// report the node.
 func adopt(ctx context.Context, store *tokens.Store, name string, conn *zk.Conn, path string, mark []byte) (
 	sqlfence.Token, error) {
 	nodes, _, err := conn.Children(path)
@@ -69,7 +70,7 @@ func adopt(ctx context.Context, store *tokens.Store, name string, conn *zk.Conn,
 	return sqlfence.Token{}, fmt.Errorf("the session has ended: %w", sqlfence.ErrStale)
 }
 
-// unlock releases a lock that may have gone with its session.
+// unlock releases a lock that may have ended with its session.
 func unlock(lock *zk.Lock) error {
 	if err := lock.Unlock(); err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err
