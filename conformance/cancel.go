@@ -46,7 +46,7 @@ func cancelledBefore(s *side) {
 	s.show("left", rowsText(s.db.QueryContext(s.ctx, "SELECT id, price FROM books ORDER BY id")))
 }
 
-// settle waits until no connection is in use, and shows what the pool has left.
+// settle waits until no connection is in use, and logs the state of the pool.
 func (s *side) settle(step string) {
 	s.eventually("the connection is free", func() bool { return s.db.Stats().InUse == 0 })
 	s.show(step+", pool", statsText(s.db.Stats()))

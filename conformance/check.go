@@ -44,8 +44,7 @@ func (c check) results() []string {
 	return []string{c.name}
 }
 
-// run makes the check. Failures are values here, so that the suite itself can
-// be tested.
+// run makes the check. run returns failures as values, so that tests can check the suite.
 func (c check) run(t testing.TB, h Harness, d sqlfence.Dialect) []Result {
 	t.Helper()
 	var raw []*side

@@ -17,8 +17,8 @@ var columnChecks = []check{
 			"effect as with the driver alone."},
 }
 
-// queried are queries with columns of all kinds. None names the mark, which
-// differs where the table is registered.
+// queried are queries with columns of all kinds. No query names the fence column, whose values differ if the table is
+// registered.
 func (k *kit) queried() []string {
 	const all = "id, isbn, price, weight, cover, printed, list"
 	queries := []string{
@@ -91,7 +91,7 @@ func resultSets(s *side) {
 		s.prepared(query, func(prepared *sql.Stmt) {
 			s.show(query+", prepared", rowsText(prepared.QueryContext(s.ctx)))
 		})
-		// The columns of each set, which a caller asks for before its rows.
+		// Columns is called for each result set before its rows.
 		rows, err := s.db.QueryContext(s.ctx, query)
 		for more := err == nil; more; more = rows.NextResultSet() {
 			s.show(query+", a set's columns", columnsText(rows))

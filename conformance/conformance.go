@@ -18,13 +18,12 @@ type Harness struct {
 	// called several times for every check. It must remove its databases with t.Cleanup, and report errors to t.
 	Connector func(t testing.TB) driver.Connector
 
-	// Options are passed to sqlfence in addition to those of the check, such as
-	// [sqlfence.WithDialect] for a driver it doesn't know. They must not register tables.
+	// Options are passed to sqlfence in addition to the check's options, such as [sqlfence.WithDialect] for a driver that
+	// sqlfence doesn't know. Options must not register tables.
 	Options []sqlfence.Option
 
-	// Skip names checks that the driver can't pass, each with the reason. A name is
-	// that of a [Result], or the part of it before the slash. An unknown name fails the
-	// test.
+	// Skip names checks that the driver can't pass, each with the reason. A name is a [Result]'s name, or the part before
+	// the slash. An unknown name fails the test.
 	Skip map[string]string
 
 	// Open opens the fenced database; nil means [sqlfence.OpenDB]. Set Open to test sqlfence together with another
@@ -60,7 +59,7 @@ func Run(t *testing.T, h Harness) Report {
 }
 
 // Check is [Run], except that a failed check doesn't fail t and only appears in the
-// report. The databases are opened with t, and an error there fails it.
+// report. The databases are opened with t, and an error in opening fails t.
 func Check(t testing.TB, h Harness) Report {
 	t.Helper()
 	var report Report
@@ -107,7 +106,7 @@ func (h Harness) open(c driver.Connector, opts ...sqlfence.Option) (*sql.DB, err
 	return sqlfence.OpenDB(c, opts...)
 }
 
-// skip returns why a result is not looked for, and whether that is so.
+// skip reports whether a check is skipped, and returns the reason.
 func (h Harness) skip(name string) (string, bool) {
 	reason, ok := h.Skip[name]
 	if !ok {

@@ -14,12 +14,12 @@ type dialect struct {
 	numbered    bool     // placeholders are $1 rather than ?
 	returning   bool     // a write may have RETURNING
 	oneWriter   bool     // a transaction that has begun may keep all others from writing
-	ownTypes    []string // queries with columns of types that others don't have
+	ownTypes    []string // queries with columns of types that only this database has
 	name        string   // a query for the database's name, where errors contain it
-	transaction string   // a query for what a transaction is like, where it can be asked
+	transaction string   // a query for a transaction's properties; empty if there is none
 	slow        string   // an expression that takes much longer than the checks' deadlines, but ends: see deadline
-	upsert      string   // what is said for the clause upsert, if it isn't that
-	unguardable []string // statements that no guard is known for, besides those of all
+	upsert      string   // the database's clause in place of upsert; empty for upsert itself
+	unguardable []string // statements that can't be guarded, in addition to the statements for all databases
 }
 
 var dialects = []*dialect{&postgres, &sqlite, &mysql}

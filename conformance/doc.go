@@ -11,12 +11,10 @@
 //
 // The checks come in two halves.
 //
-// Transparency: the suite takes the same steps with the driver alone and with sqlfence
-// around it, each on a database of its own. It logs the results of each step: values
-// with their Go types, errors with the types of all that they wrap, column types,
-// affected rows, pool statistics. The logs must be equal. Each check is made twice: with
-// nothing registered, and, as ".../registered", with the table that it uses registered
-// and a token in the context.
+// Transparency: the suite takes the same steps with the driver alone and with sqlfence around the driver, each on a
+// separate database. It logs the results of each step: values with their Go types, errors with the types of all that
+// they wrap, column types, affected rows, pool statistics. The logs must be equal. Each check is made twice: with
+// nothing registered, and, as ".../registered", with the table that it uses registered and a token in the context.
 //
 // Fencing: sqlfence's guarantees hold on this driver, by every way of sending a
 // statement.

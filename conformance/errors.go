@@ -37,7 +37,7 @@ func driverErrors(s *side) {
 		s.show(query, resultText(s.db.ExecContext(s.ctx, query)))
 		s.show(query+", query", rowsText(s.db.QueryContext(s.ctx, query)))
 		s.prepared(query, func(prepared *sql.Stmt) {
-			for range 2 { // again: what a failure leaves of the statement
+			for range 2 { // twice, because a failure may leave the statement in a bad state
 				s.show(query+", prepared exec", resultText(prepared.ExecContext(s.ctx)))
 				s.show(query+", prepared query", rowsText(prepared.QueryContext(s.ctx)))
 			}

@@ -65,8 +65,8 @@ var fences = []struct {
 	{"ledger", sqlfence.Ledger},
 }
 
-// reset leaves the books 1, 2 and 3 at price 10, with mark as the token of each and as
-// the ledger's newest.
+// reset sets the books 1, 2 and 3 to price 10. mark becomes the stored token of each book and the ledger's newest
+// token.
 func (f *fenced) reset(mark int64) {
 	f.exec("DELETE FROM books")
 	f.exec(fmt.Sprintf("INSERT INTO books (id, isbn, fence_token) VALUES (1, 'i1', %d), (2, 'i2', %[1]d), (3, 'i3', %[1]d)", mark))
@@ -85,7 +85,7 @@ func (f *fenced) issue(token int64) {
 	f.exec(fmt.Sprintf("UPDATE fencing_tokens SET token = %d WHERE name = 'books'", token))
 }
 
-// state returns the books as "id:price@mark".
+// state returns the books as "id:price@token".
 func (f *fenced) state() string {
 	rows := must(f.plain.Query("SELECT id, price, COALESCE(fence_token, 0) FROM books ORDER BY id"))
 	defer rows.Close()
@@ -99,7 +99,7 @@ func (f *fenced) state() string {
 	return strings.Join(all, " ")
 }
 
-// changesNothing notes a failure unless the books are as before when do has returned, from the mark 9 on.
+// changesNothing resets the books with the token 9, and records a failure if do changes the books.
 func (f *fenced) changesNothing(what string, do func()) {
 	f.reset(9)
 	before := f.state()
@@ -141,8 +141,8 @@ func (f *fenced) wantStale(what string, err error, token, current int64) {
 	}
 }
 
-// observed returns the events since the last call, and notes a failure unless there are
-// some and all are of this kind. The check "observer" counts them.
+// observed returns the events since the last call, and records a failure if there are none or if an event has a
+// different kind. The check "observer" counts the events.
 func (f *fenced) observed(what string, want sqlfence.EventKind) []sqlfence.Event {
 	events := f.events.take()
 	for _, e := range events {

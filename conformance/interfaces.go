@@ -89,7 +89,7 @@ func rowsInterfaces(s *side) {
 	})
 }
 
-// queryConn sends a query as database/sql does; driver.ErrSkip says to prepare it.
+// queryConn sends a query as database/sql does: it prepares the query after driver.ErrSkip.
 func queryConn(ctx context.Context, c driver.Conn, query string) (driver.Rows, error) {
 	switch c := c.(type) {
 	case driver.QueryerContext:

@@ -90,7 +90,7 @@ func (k *kit) must(err error) {
 
 func (k *kit) reason() string { return shorten(k.failures) }
 
-// shorten joins the first few: more of them say nothing new.
+// shorten joins the first few failures, because further failures add no information.
 func shorten(failures []string) string {
 	const most = 8
 	if n := len(failures); n > most {
@@ -99,7 +99,7 @@ func shorten(failures []string) string {
 	return strings.Join(failures, "\n")
 }
 
-// closing sees to it that db is closed when the check ends.
+// closing closes db when the check ends.
 func (k *kit) closing(db *sql.DB, err error) *sql.DB {
 	k.must(err)
 	k.closers = append(k.closers, db.Close)

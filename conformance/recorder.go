@@ -12,16 +12,15 @@ import (
 	every "github.com/sqlfence/sqlfence/internal/dialect"
 )
 
-// A recorder is a connector that records the calls of the driver beneath. Its
-// connections claim every optional interface and do without it, where the
-// driver lacks it, what database/sql would do: good enough for counting calls,
-// not for comparing interfaces.
+// A recorder is a connector that records the calls of the driver beneath. Its connections implement every optional
+// interface. If the driver lacks an interface, they act as database/sql would without the interface: this is enough to
+// count calls, but not to compare interfaces.
 type recorder struct {
 	base driver.Connector
 
 	mu    sync.Mutex
 	calls calls
-	open  map[string]int // by kind, what was opened and not closed
+	open  map[string]int // by kind, the number of objects that are still open
 }
 
 // A call is one call of the driver that sends something to the database.
@@ -40,7 +39,7 @@ func (f *kit) recorder() *recorder {
 	return &recorder{base: f.connector, open: map[string]int{}}
 }
 
-// take returns the calls since the last take, but for what a connection asks its server.
+// take returns the calls since the last take, without the queries that sqlfence sends about the server.
 func (r *recorder) take() calls {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -126,7 +126,7 @@ func (s *recStmt) Close() error {
 	return s.Stmt.Close()
 }
 
-// CheckNamedValue asks the statement or the connection, as database/sql does.
+// CheckNamedValue calls the statement's or the connection's checker, as database/sql does.
 func (s *recStmt) CheckNamedValue(v *driver.NamedValue) error {
 	if n, ok := s.Stmt.(driver.NamedValueChecker); ok {
 		return n.CheckNamedValue(v)

@@ -38,7 +38,7 @@ func (o Outcome) String() string {
 type Result struct {
 	Name        string // "values"; "values/registered" with the table registered
 	Half        string // Transparency or Fencing
-	Explanation string // what is checked
+	Explanation string // the checked property
 	Outcome     Outcome
 	Reason      string // why it failed or was skipped; empty if it passed
 }

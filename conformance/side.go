@@ -88,7 +88,7 @@ func (s *side) prepared(query string, do func(*sql.Stmt)) {
 	}
 }
 
-// offers logs abilities: the other side may have more of them.
+// offers logs abilities. The other side may have additional abilities.
 func (s *side) offers(step string, abilities []string) {
 	s.log = append(s.log, entry{step: step, abilities: abilities})
 }
@@ -139,11 +139,10 @@ func differs(raw, other *side, i int) string {
 	return ""
 }
 
-// patience is far longer than anything takes: a busy machine may stand still for a while.
+// patience is far longer than any step takes, because a busy machine may pause.
 const patience = 2 * time.Minute
 
-// eventually waits until seen returns true, with a limit: for what database/sql
-// does in a goroutine of its own.
+// eventually waits, with a limit, until seen returns true. It is for effects of database/sql's background goroutines.
 func (k *kit) eventually(what string, seen func() bool) {
 	limit := time.After(patience)
 	tick := time.NewTicker(time.Millisecond)

@@ -28,7 +28,7 @@ func staleWrites(f *fenced) {
 	for _, fence := range fences {
 		db := f.open(nil, books(fence.rule()))
 		f.eachWrite(func(what string, w write, send sender) {
-			if fence.name == "ledger" || w.meets { // by row fence a new row has no mark yet
+			if fence.name == "ledger" || w.meets { // under a row fence, a new row has no stored token
 				what = fence.name + ", " + what
 				f.changesNothing(what, func() { f.wantStale(what, send(holding(8), db), 8, 9) })
 			}
@@ -46,7 +46,7 @@ func currentWrites(f *fenced) {
 				f.issue(token)
 				f.wantPassed(what, send(holding(token), db))
 				left := w.marked(token)
-				if fence.name == "ledger" { // the rows' marks are left alone, new ones have none
+				if fence.name == "ledger" { // the rows' stored tokens stay, and new rows have none
 					left = w.marked(9)
 					if !w.meets {
 						left = w.marked(0)

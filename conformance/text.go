@@ -43,7 +43,7 @@ func text(v any) string {
 	return fmt.Sprintf("%T(%+v)", v, v)
 }
 
-// chain lists the types of an error and of all that it wraps.
+// chain lists the types of an error and of all wrapped errors.
 func chain(err error) string {
 	if err == nil {
 		return "nil"
@@ -64,8 +64,8 @@ func chain(err error) string {
 	return name
 }
 
-// resultText formats a result. Some drivers return a nil result for an empty statement,
-// on which database/sql panics; that is logged, too.
+// resultText formats a result. Some drivers return a nil result for an empty statement, on which database/sql panics;
+// resultText logs the panic.
 func resultText(res sql.Result, err error) (t plain) {
 	if err != nil {
 		return plain(text(err))

@@ -71,8 +71,8 @@ func pausedWriter(f *fenced) {
 	}
 }
 
-// alone reports whether an open transaction that has sent nothing keeps all others from
-// writing, as one of SQLite does that is begun by BEGIN IMMEDIATE.
+// alone reports whether an open transaction that has sent nothing blocks all other writers, as BEGIN IMMEDIATE does in
+// SQLite.
 func (f *fenced) alone() bool {
 	if !f.dialect.oneWriter {
 		return false

@@ -77,7 +77,7 @@ func values(s *side) {
 	})
 }
 
-// A counting is a Valuer that counts how often it is asked.
+// A counting is a Valuer that counts the calls of Value.
 type counting struct {
 	value driver.Value
 	err   error

@@ -11,8 +11,8 @@ import (
 type write struct {
 	name, query string
 	args        []any
-	after       string // what it leaves of the books of reset, with a token of 10 on row fences
-	meets       bool   // whether it meets a row that is there already
+	after       string // the books of reset after the write; %d is the stored token
+	meets       bool   // whether it writes an existing row
 }
 
 var writes = []write{
@@ -31,7 +31,7 @@ var writes = []write{
 // upsert is the clause that lets an INSERT update, in the checks; see [dialect.bind].
 const upsert = "ON CONFLICT (id) DO UPDATE SET price = excluded.price"
 
-// writes are those that the database knows.
+// writes returns the writes that the database supports.
 func (k *kit) writes() (known []write) {
 	for _, w := range writes {
 		if k.dialect.returning || !strings.Contains(w.query, "RETURNING") {
@@ -44,7 +44,7 @@ func (k *kit) writes() (known []write) {
 // A sender sends one write in one way.
 type sender func(ctx context.Context, db *sql.DB) error
 
-// eachWrite calls do for each write and each way to send it, with what the two are called.
+// eachWrite calls do for each write and each way to send the write, with the names of both.
 func (k *kit) eachWrite(do func(what string, w write, send sender)) {
 	for _, w := range k.writes() {
 		for _, way := range ways {

@@ -29,8 +29,8 @@ var errEnded = fmt.Errorf("fenceetcd: etcd's session has ended: %w", sqlfence.Er
 // session, with a cause that is [sqlfence.ErrStale]. A goroutine watches ctx until it ends: if a session takes many
 // locks, give each lock a ctx that is cancelled after Unlock.
 //
-// Errors: [sqlfence.ErrInvalid] if the mutex isn't locked, or not any more; those of [tokens.Store.Adopt], ErrStale
-// among them if another process has taken the lock since, and adopted.
+// Errors: [sqlfence.ErrInvalid] if the mutex isn't locked, or no longer; those of [tokens.Store.Adopt], such as
+// ErrStale if a later holder of the lock has adopted its token.
 func WithMutex(ctx context.Context, store *tokens.Store, name string, s *concurrency.Session,
 	m *concurrency.Mutex) (context.Context, error) {
 	header := m.Header()

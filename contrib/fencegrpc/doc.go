@@ -4,10 +4,10 @@
 //	conn, err := grpc.NewClient(address, append(fencegrpc.DialOptions(signer), credentials)...)
 //	server := grpc.NewServer(fencegrpc.ServerOptions(signer)...)
 //
-// A client sends the tokens of a call's context in its metadata, signed for the method and for one use ([fencehttp.Signer]).
-// A server puts the tokens into the context of its handler, which fences the handler's writes. If the handler returns a
-// refusal, the client gets an error of the same kind: errors.Is finds [sqlfence.ErrStale], so the holder learns that
-// its lock is lost.
+// A client sends the tokens of a call's context in the metadata, signed for the method and for one use
+// ([fencehttp.Signer]). A server puts the tokens into the context of its handler, which fences the handler's writes. If
+// the handler returns a refusal, the client gets an error of the same kind: errors.Is finds [sqlfence.ErrStale], so the
+// holder learns that its lock is lost.
 //
 // For Connect, [fencehttp.Handler] and [fencehttp.Transport] carry the tokens, and [Code] has the code of a refusal.
 package fencegrpc

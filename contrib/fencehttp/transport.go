@@ -24,8 +24,8 @@ func RequestTarget(r *http.Request) string {
 }
 
 // Transport returns a RoundTripper that sends the tokens of a request's context ([sqlfence.WithFence]) in its
-// [Header]; a request without tokens is sent as it is, without the header. The base is http.DefaultTransport if it is nil.
-// For an invalid token the error is [sqlfence.ErrInvalid], and nothing is sent. Every host that gets a request with the
+// [Header]; a request without tokens is sent unchanged, without the header. A nil base is http.DefaultTransport. For an
+// invalid token the error is [sqlfence.ErrInvalid], and nothing is sent. Every host that gets a request with the
 // context gets all of its tokens, so don't use this client for untrusted hosts.
 //
 // Each attempt of the client gets a new signature, even after a redirect. Transport is safe for concurrent use if base

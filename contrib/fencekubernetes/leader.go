@@ -19,8 +19,8 @@ import (
 // object counts from the beginning, so its tokens are ErrStale until the count exceeds the old tokens: choose a new
 // name after a deletion.
 //
-// Errors: [sqlfence.ErrStale] if another identity leads, or none; those of [tokens.Store.Adopt], ErrStale among them
-// if a later leader has adopted; and those of the API.
+// Errors: [sqlfence.ErrStale] if this identity doesn't lead; those of [tokens.Store.Adopt], such as ErrStale if a later
+// leader has adopted its token; and those of the API.
 func WithLeader(ctx context.Context, store *tokens.Store, name string, lock resourcelock.Interface) (context.Context,
 	error) {
 	record, _, err := apart(lock).Get(ctx)

@@ -8,8 +8,8 @@
 // Revisions count the writes of a bucket. So each name must belong to one key of one bucket, and the bucket must not be
 // deleted: a new bucket counts from 1, and its tokens are ErrStale until the revisions exceed the old tokens.
 //
-// The tokens are as durable as the bucket. By default a server of NATS acknowledges a write up to two minutes before its
-// fsync, so a crash can lose the write, and the same revision may be given to two holders. Set sync_interval to always.
+// The tokens are as durable as the bucket. By default a server of NATS acknowledges a write up to two minutes before
+// its fsync, so a crash can lose the write, and two holders may get one revision. Set sync_interval to always.
 package fencenats
 
 import (
@@ -25,8 +25,8 @@ import (
 // earlier holders. WithRevision adopts the token, so a table with [sqlfence.Ledger] refuses the tokens of earlier
 // holders from then on.
 //
-// Errors: those of [tokens.Store.Adopt], [sqlfence.ErrStale] among them if another process has taken the lock since, and
-// adopted; [sqlfence.ErrInvalid] for the revision 0, and [sqlfence.ErrTokenLimit] for one over [sqlfence.MaxToken].
+// Errors: those of [tokens.Store.Adopt], such as [sqlfence.ErrStale] if a later holder of the lock has adopted its
+// token; [sqlfence.ErrInvalid] for the revision 0, and [sqlfence.ErrTokenLimit] for one over [sqlfence.MaxToken].
 func WithRevision(ctx context.Context, store *tokens.Store, name string, revision uint64) (context.Context, error) {
 	token := sqlfence.Token{Name: name, Value: int64(min(revision, sqlfence.MaxToken+1))}
 	if err := store.Adopt(ctx, token); err != nil {

@@ -38,8 +38,8 @@ var numberOf = redis.NewScript(`
 // The name is the table's name or its [sqlfence.Resource]; use each name for one lock. Call WithLock once for each
 // lock: a second call makes the first call's token stale.
 //
-// Errors: [sqlfence.ErrStale] if the lock has ended meanwhile; those of [tokens.Store.Adopt], ErrStale among them if
-// another process has taken the lock since, and adopted; and those of Redis.
+// Errors: [sqlfence.ErrStale] if the lock has ended; those of [tokens.Store.Adopt], such as ErrStale if a later holder
+// of the lock has adopted its token; and those of Redis.
 func WithLock(ctx context.Context, store *tokens.Store, name string, client redis.Scripter,
 	lock *redislock.Lock) (context.Context, error) {
 	keys := []string{lock.Key(), counter(lock.Key())}

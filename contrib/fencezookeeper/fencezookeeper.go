@@ -28,9 +28,9 @@ import (
 // ensemble's epoch in its upper 32 bits, so tokens jump with each of its elections; [sqlfence.MaxToken] is reached in
 // epoch 209,546. The wait for the lock doesn't end with the context, since zk's doesn't; close the connection for that.
 //
-// Errors, after which the lock is released: [sqlfence.ErrStale] if the session ended meanwhile, and its node with it; those
-// of [tokens.Store.Adopt], ErrStale among them if another process has taken the lock since, and adopted; and
-// those of zk.
+// After an error the lock is released. Errors: [sqlfence.ErrStale] if the session has ended, and with it the node; the
+// errors of [tokens.Store.Adopt], such as ErrStale if a later holder of the lock has adopted its token; and the errors
+// of zk.
 func Lock(ctx context.Context, store *tokens.Store, name string, conn *zk.Conn, path string,
 	acl []zk.ACL) (context.Context, *zk.Lock, error) {
 	mark := make([]byte, 16)

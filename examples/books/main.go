@@ -1,6 +1,5 @@
-// Books shows what sqlfence keeps out: 1,000 clients change the price of one book, on a
-// fenced database and then on the bare driver; and a holder is paused while another one
-// takes over.
+// Books shows the writes that sqlfence refuses: 1,000 clients change the price of one book, on a fenced database and
+// then on the bare driver; and a holder is paused while another holder takes over.
 //
 //	go run ./examples/books                        # SQLite in a temporary folder
 //	go run ./examples/books -dsn postgres://...    # a schema of its own, dropped at the end
@@ -47,7 +46,7 @@ func run(ctx context.Context, w io.Writer, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	program := filepath.Join(folder, "books.exe") // Windows wants the ending, others don't mind
+	program := filepath.Join(folder, "books.exe") // Windows needs the extension, other systems ignore it
 
 	fmt.Fprintln(w, "Building the example: some minutes the first time, for SQLite and the drivers of all databases, then a second or two.")
 	fmt.Fprintln(w, "Then clients change the price of one book, with sqlfence and without it, for a few seconds.")

@@ -50,7 +50,7 @@ func (s statement) setting(assignment string) statement {
 
 const deletes = "DELETE FROM books"
 
-// A process is A or B, with what it keeps in memory.
+// A process is A or B, with its data in memory.
 type process struct {
 	db       *sql.DB
 	token    int64
@@ -75,7 +75,8 @@ func send(ctx context.Context, to sender, s statement) (int64, error) {
 	return result.RowsAffected()
 }
 
-// close ends what the process has open; a session that the server has ended errors.
+// close closes the process's transaction, session and pool. It ignores errors, because the server may have ended the
+// session.
 func (p *process) close() {
 	if p.tx != nil {
 		_ = p.tx.Rollback()
@@ -93,7 +94,7 @@ var nothing = approach{
 	write: func(ctx context.Context, p *process, s statement) (int64, error) { return send(ctx, p.db, s) },
 }
 
-// version writes only rows that are at the version that was read.
+// version writes only rows whose version is still the version that the process read.
 var version = approach{
 	name:   "version column",
 	create: []string{"ALTER TABLE books ADD COLUMN version bigint NOT NULL DEFAULT 1"},

@@ -85,7 +85,7 @@ func (a approach) try(ctx context.Context, db *database) (string, error) {
 	return strings.Join(append(cells, waits, cost), "\t"), err
 }
 
-// play has B take over from A, and tells what became of the case's write.
+// play lets B take over from A, makes the case's late write, and returns the verdict.
 func (a approach) play(ctx context.Context, db *database, c late) (string, error) {
 	s, err := a.begin(ctx, db)
 	if err != nil {
@@ -112,7 +112,7 @@ func (a approach) play(ctx context.Context, db *database, c late) (string, error
 	return verdict(before, after, c.statement.rows, refused), nil
 }
 
-// verdict says in a word how many of the rows were written.
+// verdict describes in a word how many of the rows were written.
 func verdict(before, after map[int]int64, rows []int, refused error) string {
 	written := 0
 	for _, id := range rows {
@@ -156,7 +156,7 @@ func (s *situation) end() {
 	}
 }
 
-// process opens a pool of its own, and takes the next token, where there are some.
+// process opens a separate pool, and takes the next token.
 func (a approach) process(ctx context.Context, db *database) (*process, error) {
 	open := a.open
 	if open == nil {
@@ -180,8 +180,8 @@ func (a approach) process(ctx context.Context, db *database) (*process, error) {
 	return p, err
 }
 
-// takeOver makes B the holder. Where A holds by its session, B can do so only when the
-// server has ended that.
+// takeOver makes B the holder. If A's session holds a lock, B can become the holder only after the server has ended the
+// session.
 func (s *situation) takeOver(ctx context.Context, db *database) (err error) {
 	if s.b, err = s.process(ctx, db); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (s *situation) takeOver(ctx context.Context, db *database) (err error) {
 	return s.hold(ctx, s.b)
 }
 
-// measure counts what a holder sends for a write, when it has written before.
+// measure counts the statements and round trips of a holder's write, after some warm-up writes.
 func (a approach) measure(ctx context.Context, db *database) (string, error) {
 	s, err := a.begin(ctx, db)
 	if err != nil {
@@ -222,7 +222,7 @@ func (a approach) measure(ctx context.Context, db *database) (string, error) {
 		}
 	}
 	nowStatements, nowTurns := db.counted()
-	// Rounded: where the machine is slow, pgx reads ahead of what it writes, and a turn isn't seen.
+	// The average is rounded, because on a slow machine pgx may read before it writes, and a round trip isn't counted.
 	each := func(n int) int { return (n + counted/2) / counted }
 	return db.costs(each(nowStatements-statements), each(nowTurns-turns)), nil
 }

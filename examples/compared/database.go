@@ -21,14 +21,14 @@ type database struct {
 
 	bare       func() (*sql.DB, error)
 	fenced     func(opts ...sqlfence.Option) (*sql.DB, error)
-	reset      []string // drops what an approach has created
+	reset      []string // drops the objects that an approach has created
 	counted    func() (statements, roundTrips int)
 	costs      func(statements, roundTrips int) string
 	endSession func(ctx context.Context, p *process) error
 	drop       func() error
 }
 
-// create makes the table anew, with what an approach adds.
+// create recreates the table, with the additions of an approach.
 func (d *database) create(ctx context.Context, a approach) error {
 	d.token = 0
 	for _, query := range append(append(d.reset,

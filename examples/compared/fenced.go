@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// fenced is sqlfence with the rules. The statements are the application's own.
+// fenced is sqlfence with the rules. The application's statements stay unchanged.
 func fenced(name string, rules ...sqlfence.Rule) approach {
 	return approach{
 		name:   name,

@@ -1,5 +1,5 @@
-// Compared lets a holder that has lost its turn write, under several approaches that are
-// meant to prevent it, and prints what became of the write.
+// Compared lets a former holder write, under several approaches that are meant to prevent such a write, and prints the
+// outcomes.
 //
 //	go run ./examples/compared                       # SQLite, in a temporary folder
 //	go run ./examples/compared -dsn postgres://...   # in a schema of its own, dropped at the end

@@ -194,7 +194,7 @@ func endSession(ctx context.Context, admin *sql.DB, p *process) error {
 	return err
 }
 
-// traffic counts the statements that pgx sends, and how often it then waits for the server.
+// traffic counts the statements that pgx sends, and the round trips.
 type traffic struct{ statements, turns atomic.Int64 }
 
 func (t *traffic) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {

@@ -9,9 +9,9 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// withFence puts the request's tokens into its context, where sqlfence finds them. Whether they
-// were ever issued is for the ledger to say. A request may carry several, one for each resource;
-// one without any is passed on, since only a write on a guarded table needs one.
+// withFence puts the request's tokens into its context, where sqlfence finds them. The ledger decides whether the
+// tokens were issued. A request may carry several tokens, one for each resource. A request without a token is passed
+// on, because only a write on a guarded table needs a token.
 func withFence(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()

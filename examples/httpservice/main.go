@@ -1,6 +1,6 @@
-// Httpservice shows fencing tokens over HTTP: a client asks for a token, sends
-// it in a header with each write, and gets 409 Conflict once a newer one has been
-// issued, and 403 Forbidden for one that never was.
+// Httpservice shows fencing tokens over HTTP. A client requests a token, and sends the token in a header with each
+// write. The response is 409 Conflict if a newer token has been issued, and 403 Forbidden for a token that was never
+// issued.
 //
 //	go run ./examples/httpservice
 //	curl -i -X POST localhost:8080/tokens/books

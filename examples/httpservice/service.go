@@ -17,8 +17,7 @@ import (
 // tokenHeader carries a token both ways, as "books:000000000000042".
 const tokenHeader = "Fencing-Token"
 
-// resources are the names that tokens are issued for: callers can't fill the
-// ledger with names of their own.
+// resources are the names that tokens are issued for, so that callers can't fill the ledger with arbitrary names.
 var resources = []string{"books"}
 
 // A service holds books. None of its statements mentions a token.
@@ -34,7 +33,7 @@ func openDB(driver, dsn string) (*sql.DB, error) {
 		sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger()))
 }
 
-// newService returns the service on db, and creates what is missing there.
+// newService returns the service on db, and creates missing tables.
 func newService(ctx context.Context, db *sql.DB) (*service, error) {
 	store, err := tokens.New(db)
 	if err != nil {

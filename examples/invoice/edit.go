@@ -47,15 +47,14 @@ func (s *service) edit(w http.ResponseWriter, r *http.Request, id int64, user st
 	}
 }
 
-// form gives the form of an invoice that the user holds the lock of.
+// form shows the form of an invoice that the user has locked.
 func (s *service) form(w http.ResponseWriter, status int, user string, i invoice, lock rowlock.Lock) {
 	shown := i.texts()
 	render(w, status, "edit", page{
 		User: user, ID: i.ID, Lock: s.countdown(lock), Form: draft{Serial: i.Serial, Yours: shown, Shown: shown}})
 }
 
-// save saves over the version that the user has seen. Then the user goes on
-// editing or gives the lock back.
+// save saves over the version that the user has seen. Then the user continues editing or releases the lock.
 func (s *service) save(w http.ResponseWriter, r *http.Request, id int64, user string) {
 	d, err := fromForm(r)
 	if err != nil {
@@ -88,7 +87,7 @@ func (s *service) save(w http.ResponseWriter, r *http.Request, id int64, user st
 	}
 }
 
-// correct gives a form back that can't be saved as it is, with all that was typed.
+// correct shows a form with invalid input again, with all that the user typed.
 func (s *service) correct(w http.ResponseWriter, r *http.Request, id int64, user string, d draft) {
 	lock, err := s.invoices.Current(r.Context(), id)
 	if err != nil {
@@ -106,8 +105,8 @@ func (s *service) correct(w http.ResponseWriter, r *http.Request, id int64, user
 	render(w, http.StatusBadRequest, "edit", p)
 }
 
-// compare shows what a save would have overwritten. If no other user is editing, the user gets the
-// lock, and a form in which the others' changes stand beside the user's.
+// compare shows the changes that a save would have overwritten. If no other user is editing, the user gets the lock,
+// and a form with both the user's and the saved changes.
 func (s *service) compare(w http.ResponseWriter, r *http.Request, edit rowlock.Edit, d draft) {
 	theirs := invoice{ID: edit.ID.(int64)}
 	p := page{User: edit.User.(string), ID: theirs.ID, Form: d}

@@ -10,15 +10,14 @@ import (
 	"github.com/sqlfence/sqlfence/examples/internal/sqlite"
 )
 
-// openDB opens the database. Every write of an invoice counts its version, and
-// none passes over a person who is editing it.
+// openDB opens the database. Every write of an invoice increments the row version, and respects the lock of a user who
+// is editing.
 func openDB(dsn string) (*sql.DB, error) {
 	return sqlfence.Open(sqlite.Driver, dsn, sqlfence.WithTable("invoice",
 		sqlfence.Serial("serial"), sqlfence.EditLock("editedby", "editedsince", "editedexpiry")))
 }
 
-// schema is the application's; the last three columns are the lock's. The number of a
-// deleted invoice isn't given to another one.
+// schema is the application's; the last three columns are the lock's. The number of a deleted invoice isn't reused.
 const schema = `CREATE TABLE IF NOT EXISTS invoice (
 	id           integer PRIMARY KEY AUTOINCREMENT,
 	customer     text    NOT NULL,
@@ -41,7 +40,7 @@ type invoice struct {
 	Notes    string
 }
 
-// columns are what a page shows, for SELECT; dest takes them.
+// columns are the columns of a page, for SELECT; dest returns their destinations.
 const columns = "customer, total, notes"
 
 func (i *invoice) dest() []any { return []any{&i.Customer, &i.Total, &i.Notes} }
@@ -81,8 +80,7 @@ func existed(ctx context.Context, db *sql.DB, id int64) (existed bool, err error
 	return existed, err
 }
 
-// update writes an invoice over the version that it was read as, and over no
-// other.
+// update writes an invoice only if the row still has the version that was read.
 func (i invoice) update(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(sqlfence.WithSerial(ctx, i.Serial), "UPDATE invoice SET customer = ?, total = ?, notes "+
 		"= ? WHERE id = ?",

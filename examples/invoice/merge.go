@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A draft is what a user has typed, beside the invoice that the user was shown: from
-// both together can be told which fields the user has changed.
+// A draft holds a user's input, and the invoice as the user saw it: the difference shows the fields that the user has
+// changed.
 type draft struct {
 	Serial int64 // the version that was shown
 	Yours  texts
@@ -24,7 +24,7 @@ func (i invoice) texts() texts {
 	return texts{"customer": i.Customer, "total": strconv.FormatInt(i.Total, 10), "notes": i.Notes}
 }
 
-// fromForm reads what a user has sent. It fails if the version is none.
+// fromForm reads the submitted form. It fails if the version is none.
 func fromForm(r *http.Request) (draft, error) {
 	serial, err := strconv.ParseInt(r.PostFormValue("serial"), 10, 64)
 	d := draft{Serial: serial, Yours: texts{}, Shown: texts{}}
@@ -41,7 +41,7 @@ func fromForm(r *http.Request) (draft, error) {
 // drop a line break at the beginning.
 func tidy(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 
-// invoice returns what the user wants saved, over the version that was shown.
+// invoice returns the invoice that the user wants to save, with the version that was shown.
 func (d draft) invoice(id int64) (invoice, error) {
 	total, err := strconv.ParseInt(d.Yours["total"], 10, 64)
 	return invoice{ID: id, Serial: d.Serial, Customer: d.Yours["customer"], Total: total, Notes: d.Yours["notes"]}, err
@@ -51,13 +51,13 @@ func (d draft) invoice(id int64) (invoice, error) {
 type difference struct {
 	Field, Yours, Theirs string
 	Both                 bool // both changed it: the user has to decide
-	Taken                bool // only the others changed it: theirs is taken
+	Taken                bool // only another user changed it: the saved value is taken
 }
 
-// merge returns what a user's draft becomes on top of theirs, the invoice that is saved now: a
-// field that the others have changed is theirs, any other the user's. So the merged invoice can be
-// saved without undoing another user's change. Where both changed a field, the differences show the
-// user's text. A field that the draft doesn't say was shown counts as changed.
+// merge applies a user's draft to theirs, the invoice that is saved now: a field that another user has changed keeps
+// the saved value, every other field gets the user's value. So saving the merged invoice undoes no change of another
+// user. Where both changed a field, the differences show the user's text. A field without a shown value in the draft
+// counts as changed.
 func merge(yours draft, theirs invoice) (merged texts, all []difference) {
 	merged = theirs.texts()
 	for _, field := range fields {

@@ -21,13 +21,13 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"number": func(key string) string { return strings.Trim(key, "[]") },
 }).Parse(pages))
 
-// A page is what the templates show; each uses a part of it.
+// A page holds the data of the templates; each template uses a part.
 type page struct {
 	User        string
 	ID          int64
 	Saved       texts             // the invoice as it is saved
 	Form        draft             // the invoice as the user wants it
-	Faults      map[string]string // what is wrong with a field of the form
+	Faults      map[string]string // errors by field of the form
 	Lock        *countdown        // the user's own, or nil
 	Holder      *rowlock.Lock     // another user's, or nil
 	Differences []difference
@@ -41,8 +41,7 @@ func (p page) Merged() bool {
 	return slices.ContainsFunc(p.Differences, func(d difference) bool { return !d.Both && !d.Taken })
 }
 
-// A countdown is a lock beside the time that is left of it: the browser's clock
-// may be wrong.
+// A countdown is a lock with its remaining time, because the browser's clock may be wrong.
 type countdown struct {
 	Expiry     time.Time
 	Left, Warn int64 // milliseconds; the page warns when Warn are left

@@ -22,7 +22,7 @@ type service struct {
 	ttl      time.Duration // of a lock
 }
 
-// newService returns the service on db, and creates what is missing there.
+// newService returns the service on db, and creates missing tables.
 func newService(ctx context.Context, db *sql.DB, ttl time.Duration) (*service, error) {
 	if _, err := db.ExecContext(sqlfence.Bypass(ctx, "create the invoices"), schema); err != nil {
 		return nil, fmt.Errorf("create invoices: %w", err)
@@ -60,8 +60,8 @@ func (s *service) handler() http.Handler {
 	return http.NewCrossOriginProtection().Handler(mux)
 }
 
-// asUser calls next for a user who has said a name, with what the user wants to
-// edit. A real application would ask for more than a name.
+// asUser calls next for a user who has given a name, with the invoice's id. A real application would authenticate the
+// user.
 func (s *service) asUser(next func(w http.ResponseWriter, r *http.Request, id int64, user string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		user := userOf(r)
@@ -114,7 +114,7 @@ func plain(s string) bool {
 	return true
 }
 
-// logout leaves nothing locked behind.
+// logout releases all locks of the user.
 func (s *service) logout(w http.ResponseWriter, r *http.Request) {
 	if user := userOf(r); user != "" {
 		if _, err := s.manager.FreeUser(r.Context(), user); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// ttl is long: no leader loses the lease because the machine stands still for a while. Here a
-// leader hands over; where it may die, the others wait for as long.
+// ttl is long, so that no leader loses the lease because the machine pauses. In this example leaders hand over. If a
+// leader can die, the other candidates wait for the ttl.
 const ttl = limit
 
 // A candidate leads while it has the lease of the books.
@@ -74,7 +74,7 @@ func (c *candidate) wins(ctx context.Context, w io.Writer) (context.Context, err
 	}
 }
 
-// setPrice has no context, like code that was written before there were any.
+// setPrice has no context, like code from before package context.
 func (c *candidate) setPrice(w io.Writer, price int) {
 	_, err := c.db.Exec("UPDATE books SET price = $1", price)
 	report(w, c.name, price, err)

@@ -81,7 +81,7 @@ func play(ctx context.Context, w io.Writer, source *scratch.Database) (err error
 	b.setPrice(w, 40)
 	a.setPrice(w, 50)
 
-	// It was begun under A's lease, and doesn't look whether that has ended.
+	// The request began under A's lease, and doesn't check whether the lease has ended.
 	fmt.Fprintln(w, "A's slow request, begun under token 1, writes at last.")
 	_, err = a.db.ExecContext(context.WithoutCancel(request), "UPDATE books SET price = 60")
 	report(w, "A", 60, err)
@@ -100,7 +100,7 @@ func play(ctx context.Context, w io.Writer, source *scratch.Database) (err error
 	return nil
 }
 
-// report writes what became of a write.
+// report prints the outcome of a write.
 func report(w io.Writer, name string, price int, err error) {
 	switch {
 	case err == nil:

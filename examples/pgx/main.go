@@ -1,5 +1,5 @@
-// Pgx has two workers write through a pool of pgx's, without database/sql: by Exec, by a batch and in a transaction. The
-// second worker takes a newer token, and what the first one sends then is refused.
+// Pgx has two workers write through a pool of pgx's, without database/sql: by Exec, by a batch and in a transaction.
+// The second worker takes a newer token, and the first worker's later writes are refused.
 //
 //	go run ./examples/pgx -dsn postgres://...   # a schema of its own, dropped at the end
 package main

@@ -55,7 +55,7 @@ func (q *queue) take(ctx context.Context, n int) (taken []sqlfence.Token, err er
 	return taken, tx.Commit()
 }
 
-// rescue gives the jobs back that are running: here all, else those with a worker that shows no sign of life.
+// rescue requeues running jobs: in this example all, in a real queue only jobs of workers without a sign of life.
 func (q *queue) rescue(ctx context.Context) error {
 	_, err := q.db.ExecContext(sqlfence.WithTakeover(ctx), "UPDATE jobs SET state = 'queued' WHERE state = 'running'")
 	return err

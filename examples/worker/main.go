@@ -1,8 +1,8 @@
 //go:build unix
 
-// Worker runs two processes that work off one queue, one at a time: the holder of the lease. It
-// stops the leader as kill -STOP does, lets the other take over, wakes the first, and shows that
-// the first one's late writes are refused.
+// Worker runs two processes that work off one queue, one at a time: the holder of the lease. It stops the leader as
+// kill -STOP does, lets the second process take over, wakes the first, and shows that the first process's late writes
+// are refused.
 //
 //	go run ./examples/worker                        # SQLite in a temporary folder
 //	go run ./examples/worker -dsn postgres://...    # a schema of its own, dropped at the end

@@ -19,7 +19,7 @@ import (
 	"github.com/sqlfence/sqlfence/examples/internal/scratch"
 )
 
-// A story is what the workers do, written line by line for a person to read.
+// A story prints the workers' actions line by line for people.
 type story struct {
 	start time.Time
 	w     io.Writer
@@ -35,15 +35,14 @@ const (
 	stopped = "is stopped: kill -STOP"
 	resumed = "is resumed: kill -CONT"
 
-	// What a worker tells begins with these words.
+	// A worker's reports begin with these words.
 	begins   = "begins job "
 	finishes = "finishes job "
 	loses    = "has lost the lease"
 	fails    = "fails: "
 )
 
-// errDisturbed: the machine stood still for as long as a job takes, or as the lease lives, and the story took
-// another course.
+// errDisturbed: the machine was paused for as long as a job or the lease's TTL, and the story took a different course.
 var errDisturbed = errors.New("the machine stood still for too long: others than A were stopped, too; try again")
 
 func newStory(w io.Writer) *story {
@@ -83,8 +82,8 @@ func (s *story) wait(ctx context.Context, who, what string) error {
 	}
 }
 
-// disturbed reports whether a worker lost the lease, or took it over, out of the story's order: A
-// has it until it is stopped in the middle of its job, and loses it by that, and B keeps it.
+// disturbed reports whether a worker lost or took the lease out of the story's order. In the story, A has the lease
+// until A is stopped in the middle of its job, and then B takes and keeps the lease.
 func (s *story) disturbed() bool {
 	told := func(what string) int {
 		if i := slices.IndexFunc(s.steps, func(st step) bool { return st.what == what }); i >= 0 {
@@ -138,7 +137,7 @@ func startWorker(ctx context.Context, st *story, name string, src *scratch.Datab
 
 func (w *worker) signal(s syscall.Signal) error { return w.cmd.Process.Signal(s) }
 
-// wait waits until the process has ended by itself.
+// wait waits until the process has ended without a signal.
 func (w *worker) wait() error {
 	<-w.ended
 	return w.err

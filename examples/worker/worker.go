@@ -66,7 +66,7 @@ func workOff(ctx context.Context, name, driver, dsn string, fenced bool) error {
 	}
 }
 
-// lead finishes one job after the other, as the holder of the lease.
+// lead finishes the jobs one by one, as the holder of the lease.
 func lead(ctx context.Context, db *sql.DB, name, finish string) error {
 	token, _ := sqlfence.FenceFrom(ctx, "jobs")
 	fmt.Println("leads with token", token.Value)
@@ -83,9 +83,8 @@ func lead(ctx context.Context, db *sql.DB, name, finish string) error {
 		fmt.Print(begins, job, "\n")
 		time.Sleep(work)
 
-		// A worker that wakes up here can't know yet that the lease is lost. Its context would stop
-		// most, but not a request that is on its way already: only the fence is sure to. So the
-		// context is left out of it.
+		// A worker that wakes up here can't know yet that the lease is lost. The context would stop most writes, but not a
+		// request that is already under way; only the fence stops every write. So this write ignores the context.
 		_, err = db.ExecContext(context.WithoutCancel(ctx), finish, name, job)
 		var stale *sqlfence.StaleError
 		if errors.As(err, &stale) {

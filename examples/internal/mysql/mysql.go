@@ -19,12 +19,12 @@ const (
 	// Driver is the name of the driver.
 	Driver = "mysql"
 
-	// Scheme is what the URL of a server begins with.
+	// Scheme is the beginning of a server's URL.
 	Scheme = "mysql://"
 )
 
 // Fresh makes a database of the caller's own, with a name that begins with prefix, on the server of
-// dsn, which is a URL. It returns the database's name for the driver; drop removes it.
+// dsn, which is a URL. source is the driver's data source name of the database; drop removes the database.
 func Fresh(ctx context.Context, dsn, prefix string) (source string, drop func() error, err error) {
 	cfg, err := parse(dsn)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package removal is for what the examples have made and remove again.
+// Package removal removes the objects that the examples have created.
 package removal
 
 import (

@@ -1,4 +1,4 @@
-// Package scratch gives an example a fresh database of its own.
+// Package scratch creates a temporary database for an example.
 package scratch
 
 import (

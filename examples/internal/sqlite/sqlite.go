@@ -1,7 +1,6 @@
-// Package sqlite gives the examples an embedded SQLite: through
-// mattn/go-sqlite3 where there is a C compiler, else through modernc.org/sqlite,
-// which needs none. The go command itself turns cgo off where it finds no C
-// compiler, so the examples run either way.
+// Package sqlite gives the examples an embedded SQLite: mattn/go-sqlite3 if there is a C compiler, or
+// modernc.org/sqlite, which needs no C compiler. The go command itself turns cgo off where it finds no C compiler, so
+// the examples run either way.
 package sqlite
 
 import "net/url"

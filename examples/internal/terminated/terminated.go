@@ -9,13 +9,12 @@ import (
 	"testing"
 )
 
-// tries is how often a program may come to its end before the signal, as it does where this process stands still.
+// tries is how often a program may end before the signal, for example because this process was paused.
 const tries = 10
 
-// Run runs this test's program as the example, which SQLFENCE_EXAMPLE_MAIN asks for, and sends it
-// the signal when it has written the line that middle is true for. It returns the program's status,
-// and what was in its temporary folder when the signal was sent. It is an error of the test if
-// something is left there.
+// Run runs this test's program as the example, by setting SQLFENCE_EXAMPLE_MAIN, and sends the signal when the example
+// has written a line for which middle returns true. Run returns the exit status, and the entries of the example's
+// temporary folder at the time of the signal. The test fails if the example leaves entries there.
 func Run(t *testing.T, signal os.Signal, middle func(line string) bool) (status int, while []os.DirEntry) {
 	t.Helper()
 	for try := 1; ; try++ {

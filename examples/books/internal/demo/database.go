@@ -62,7 +62,7 @@ func newPostgres(ctx context.Context, dsn string) (*source, error) {
 	}, nil
 }
 
-// newMySQL makes a database of its own on a server of MySQL or MariaDB.
+// newMySQL creates a temporary database on a server of MySQL or MariaDB.
 func newMySQL(ctx context.Context, dsn string) (*source, error) {
 	dsn, drop, err := mysql.Fresh(ctx, dsn, "sqlfence_books_")
 	if err != nil {

@@ -1,6 +1,5 @@
-// Demo runs a small book service on a fenced database, with many clients at once, and
-// shows what the fence kept out; then the same on the bare driver. Run it by
-// examples/books.
+// Demo runs a small book service on a fenced database, with many clients at once, and shows the refused writes; then it
+// does the same on the bare driver. examples/books runs Demo.
 //
 // It exits with status 1 if a stale write landed in spite of the fence.
 package main

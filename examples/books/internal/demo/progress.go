@@ -24,7 +24,7 @@ func progress(ctx context.Context, out *os.File) func(total int, what string) (s
 	}
 }
 
-// A bar says how much of the work is done. It is safe for concurrent use.
+// A bar shows how much of the work is done. It is safe for concurrent use.
 type bar struct {
 	w     io.Writer
 	total int
@@ -42,7 +42,7 @@ const barWidth = 40
 // eraseLine also removes text that the terminal echoed after the bar, such as ^C.
 const eraseLine = "\r\x1b[2K"
 
-// step notes that one more is done. The last one erases the bar.
+// step counts a finished client. The last step erases the bar.
 func (b *bar) step() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// opener opens a database: fenced or bare. All else is the same for both.
+// opener opens a database: fenced or bare. Everything after opening is equal for both.
 type opener func(driver, dsn string) (*sql.DB, error)
 
 func fenced(driver, dsn string) (*sql.DB, error) {
@@ -67,8 +67,7 @@ type write struct {
 	order int64 // among the row's writes; the first is 1
 }
 
-// setPrice is all that an application does: the token goes into the context,
-// the statement stays what it was.
+// setPrice is all that an application has to do: the token goes into the context, and the statement stays unchanged.
 func (s *service) setPrice(ctx context.Context, t sqlfence.Token, price int64) (write, error) {
 	ctx = sqlfence.WithFence(ctx, t)
 	w := write{token: t.Value, price: price}

@@ -36,7 +36,7 @@ func newClients(n int, seed uint64) []client {
 	return clients
 }
 
-// A result is what became of the clients' writes.
+// A result holds the outcomes of the clients' writes.
 type result struct {
 	accepted []write // in the order in which the database applied them
 	refused  int     // with sqlfence.ErrStale
@@ -44,7 +44,7 @@ type result struct {
 	final    book
 }
 
-// stress lets all clients loose at once, and calls done when one has finished.
+// stress starts all clients at once, and calls done for each finished client.
 func stress(ctx context.Context, s *service, clients []client, done func()) (*result, error) {
 	var (
 		r  result
@@ -88,8 +88,7 @@ func (r *result) add(w write, err error) {
 	}
 }
 
-// stale counts the writes that landed after one with a higher token: each of
-// them overwrote newer work.
+// stale counts the writes that were applied after a write with a higher token: each stale write overwrote newer work.
 func (r *result) stale() int {
 	n, highest := 0, int64(0)
 	for _, w := range r.accepted {
