@@ -40,7 +40,7 @@ type dialect struct {
 
 var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
 
-// A table is a table whose changes are counted.
+// A table identifies a table with counted changes.
 type table struct {
 	given        string // the name as the caller has written it
 	schema, name string // as it has to be sent; schema may be empty

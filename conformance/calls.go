@@ -26,7 +26,7 @@ func roundTrips(f *fenced) {
 		f.eachWrite(func(what string, w write, send sender) {
 			what = fence.name + ", " + what
 			f.reset(9)
-			if w.name == writes[0].name || w.name == "upsert" { // once per connection, sqlfence may query the facts that a guard needs
+			if w.name == writes[0].name || w.name == "upsert" { // once, sqlfence may query the server
 				_ = send(holding(8), db)
 			}
 			f.must(plain.Ping())

@@ -14,8 +14,8 @@ type check struct {
 
 	// steps are taken with the driver alone and with sqlfence around it.
 	steps func(s *side)
-	// varies marks a check whose results differ from run to run with some drivers alone. A result with sqlfence must then
-	// equal the result of the driver alone in at least one of several attempts.
+	// varies marks a check with results that differ from run to run with some drivers alone. A result with sqlfence
+	// must then equal the result of the driver alone in at least one of several attempts.
 	varies bool
 
 	// guarantee is checked on a fenced database.

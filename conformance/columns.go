@@ -17,8 +17,8 @@ var columnChecks = []check{
 			"effect as with the driver alone."},
 }
 
-// queried are queries with columns of all kinds. No query names the fence column, whose values differ if the table is
-// registered.
+// queried are queries with columns of all kinds. No query names the fence column, because its values differ if the
+// table is registered.
 func (k *kit) queried() []string {
 	const all = "id, isbn, price, weight, cover, printed, list"
 	queries := []string{

@@ -18,12 +18,12 @@ type Harness struct {
 	// called several times for every check. It must remove its databases with t.Cleanup, and report errors to t.
 	Connector func(t testing.TB) driver.Connector
 
-	// Options are passed to sqlfence in addition to the check's options, such as [sqlfence.WithDialect] for a driver that
-	// sqlfence doesn't know. Options must not register tables.
+	// Options are passed to sqlfence in addition to the check's options, such as [sqlfence.WithDialect] for a driver
+	// that sqlfence doesn't know. Options must not register tables.
 	Options []sqlfence.Option
 
-	// Skip names checks that the driver can't pass, each with the reason. A name is a [Result]'s name, or the part before
-	// the slash. An unknown name fails the test.
+	// Skip names checks that the driver can't pass, each with the reason. A name is a [Result]'s name, or the part
+	// before the slash. An unknown name fails the test.
 	Skip map[string]string
 
 	// Open opens the fenced database; nil means [sqlfence.OpenDB]. Set Open to test sqlfence together with another

@@ -59,8 +59,8 @@ type Reason struct {
 	Offset int `json:"offset"`
 
 	// Open is true if the program has to be changed before the statement can be enforced:
-	// it can't be guarded, or its context lacks something. It is false for refusals that a guard exists for, such as stale
-	// tokens, for a Bypass, and for new rows under UnfencedInserts.
+	// it can't be guarded, or its context lacks something. It is false for refusals that a guard exists for, such as
+	// stale tokens, for a Bypass, and for new rows under UnfencedInserts.
 	Open bool `json:"open"`
 }
 

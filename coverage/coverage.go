@@ -44,8 +44,8 @@ const (
 type Option func(*Collector)
 
 // WithCallers records where in the program each statement was sent, as file and line: the innermost function of the
-// stack outside of Go's standard library, sqlfence, the module cache and vendor folders. It skips packages whose path
-// begins with an element of skip, such as the program's database layer. For a query the place may be the line that
+// stack outside of Go's standard library, sqlfence, the module cache and vendor folders. It skips packages with a path
+// that begins with an element of skip, such as the program's database layer. For a query the place may be the line that
 // closed the rows. A statement keeps at most 20 places.
 func WithCallers(skip ...string) Option {
 	return func(c *Collector) { c.callers, c.skip = true, append(c.skip, skip...) }

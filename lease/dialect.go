@@ -29,8 +29,8 @@ type dialect struct {
 	// probe fails if take would, with waits also a take that is going to wait for a notification. It changes nothing.
 	probe func(ctx context.Context, db *database, waits bool) error
 
-	// take makes one attempt and stores the outcome in o. If the lease has the request's lock id already, an earlier take
-	// got the lease and its answer was lost: then the outcome is this lease.
+	// take makes one attempt and stores the outcome in o. If the lease has the request's lock id already, an earlier
+	// take got the lease and its answer was lost: then the outcome is this lease.
 	take func(ctx context.Context, db *database, r *request, o *outcome) error
 
 	// takeAll makes attempts at leases of different keys in one statement, and sets the outcomes that it settles. It

@@ -49,8 +49,8 @@ WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND co
 				"SELECT 1 FROM fencing_leases WHERE lock_id = {lock}")
 		},
 		sweep: texts(nil, "DELETE FROM fencing_leases WHERE expires_at <= {now} OR NOT {alive fencing_leases}"),
-		// The server drops a lock by name when the session ends. Each server has its own: see [ErrNoSessions]. A pooler that
-		// recognizes GET_LOCK, such as ProxySQL, doesn't share a session that holds a lock.
+		// The server drops a lock by name when the session ends. Each server has its own: see [ErrNoSessions]. A pooler
+		// that recognizes GET_LOCK, such as ProxySQL, doesn't share a session that holds a lock.
 		session: func(id int64) (lock, unlock statement) {
 			name := my.SessionLock(strconv.FormatInt(id, 10))
 			return statement{text: "SELECT GET_LOCK(" + name + ", 10)"},

@@ -22,7 +22,8 @@ type dialect struct {
 	fits func(typ string) bool
 	typ  string
 
-	// steps returns the statements that add the column. If the database allows it, the statements retry up to tries times.
+	// steps returns the statements that add the column. If the database allows it, the statements retry up to tries
+	// times.
 	steps func(f fence, tries int) steps
 	pause time.Duration // after the first attempt that other sessions blocked
 

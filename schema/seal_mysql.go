@@ -59,8 +59,8 @@ func lookAroundMySQL(ctx context.Context, db *sql.DB, s *sealing, seals bool) (e
 	if !seals {
 		return err
 	}
-	// A negative stored token was written while the table lacked triggers, for example after a migration had recreated the
-	// table. Its absolute value counts.
+	// A negative stored token was written while the table lacked triggers, for example after a migration had recreated
+	// the table. Its absolute value counts.
 	s.negative = len(ask("SELECT 1 FROM "+s.table+" WHERE "+s.column+" < 0 LIMIT 1")) > 0
 	if s.Rules.Ledger {
 		found := ask(ledgerMySQL(s))
@@ -113,7 +113,7 @@ func (s sealing) locked(statements []string) []string {
 }
 
 // trigger returns a trigger name that is unique in the table's schema. The plain name may be taken by another table
-// that had this table's name before, or whose name differs only in case.
+// that had this table's name before, or that has a name which differs only in case.
 func (s sealing) trigger(prefix, kind string) string {
 	name := seal.Own(prefix+kind+":", s.proof)
 	for slices.ContainsFunc(s.taken, func(other string) bool { return strings.EqualFold(other, name) }) {

@@ -25,8 +25,9 @@ type dialect struct {
 
 	// issue takes n tokens of name and returns the last; sql.ErrNoRows if they don't fit under the limit.
 	issue func(ctx context.Context, s *Store, name string, n int64) (last int64, err error)
-	// shared is issue for several names. It never waits for another transaction, and leaves out names that a transaction
-	// has locked. ok is false if this database can't share statements; shared is nil if no such database can.
+	// shared is issue for several names. It never waits for another transaction, and leaves out names that a
+	// transaction has locked. ok is false if this database can't share statements; shared is nil if no such database
+	// can.
 	shared func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error)
 	// writers is how many statements are sent at a time before the next names share one.
 	writers int

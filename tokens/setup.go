@@ -171,8 +171,8 @@ func names(columns []column) string {
 
 // A keeping is how the database itself refuses to lower a token or to lose a name, whatever client writes.
 type keeping struct {
-	// whole is a statement that installs or updates everything. installed is a query that returns a row if everything is
-	// installed. Both are empty if triggers are installed one by one.
+	// whole is a statement that installs or updates everything. installed is a query that returns a row if everything
+	// is installed. Both are empty if triggers are installed one by one.
 	whole, installed string
 
 	// hidden is a query with a row if a policy may hide rows, and with them the lower bound, from a role.

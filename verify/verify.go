@@ -12,12 +12,13 @@ import (
 
 // A Finding is a defect, a risk or a note that [Check] reports.
 type Finding struct {
-	// Level is the severity. [slog.LevelError] is a fault: the registration guards nothing, or every guarded write fails.
-	// [slog.LevelWarn] is a warning: a write without a token or with a stale token can succeed, or valid writes can fail.
-	// [slog.LevelInfo] is a note: nothing has to be done.
+	// Level is the severity. [slog.LevelError] is a fault: the registration guards nothing, or every guarded write
+	// fails. [slog.LevelWarn] is a warning: a write without a token or with a stale token can succeed, or valid writes
+	// can fail. [slog.LevelInfo] is a note: nothing has to be done.
 	Level slog.Level
 
-	// Code is the kind of finding, stable across versions, such as "missing-table"; docs/data/verify.md lists all codes.
+	// Code is the kind of finding, stable across versions, such as "missing-table"; docs/data/verify.md lists all
+	// codes.
 	Code string
 
 	// Table is the table, as registered with [sqlfence.WithTable]; empty if the finding concerns the whole database.

@@ -22,8 +22,8 @@ type Locker struct {
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker returns a Locker whose leases have these terms. With [lease.MinHold], a little less than the interval, a
-// process whose clock is slow doesn't run the job again. Without [lease.Wait], a process skips a job at once while
+// NewLocker returns a Locker with these terms for its leases. With [lease.MinHold], a little less than the interval, a
+// process with a slow clock doesn't run the job again. Without [lease.Wait], a process skips a job at once while
 // another process runs the job.
 func NewLocker(leases *lease.Leases, terms ...lease.Term) *Locker {
 	return &Locker{

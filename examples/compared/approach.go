@@ -20,8 +20,8 @@ type approach struct {
 	// open returns a process's pool; nil for the bare driver.
 	open func(db *database) (*sql.DB, error)
 
-	// hold makes a process the holder, or returns errHeld if another process is. A second call stands for a process that
-	// reads its data again without knowing about the takeover.
+	// hold makes a process the holder, or returns errHeld if another process is. A second call stands for a process
+	// that reads its data again without knowing about the takeover.
 	hold func(ctx context.Context, p *process) error
 
 	// write sends a statement in the way of the approach, and returns the number of written rows.
@@ -94,7 +94,7 @@ var nothing = approach{
 	write: func(ctx context.Context, p *process, s statement) (int64, error) { return send(ctx, p.db, s) },
 }
 
-// version writes only rows whose version is still the version that the process read.
+// version writes only rows that still have the version that the process read.
 var version = approach{
 	name:   "version column",
 	create: []string{"ALTER TABLE books ADD COLUMN version bigint NOT NULL DEFAULT 1"},

@@ -83,8 +83,8 @@ func lead(ctx context.Context, db *sql.DB, name, finish string) error {
 		fmt.Print(begins, job, "\n")
 		time.Sleep(work)
 
-		// A worker that wakes up here can't know yet that the lease is lost. The context would stop most writes, but not a
-		// request that is already under way; only the fence stops every write. So this write ignores the context.
+		// A worker that wakes up here can't know yet that the lease is lost. The context would stop most writes, but
+		// not a request that is already under way; only the fence stops every write. So this write ignores the context.
 		_, err = db.ExecContext(context.WithoutCancel(ctx), finish, name, job)
 		var stale *sqlfence.StaleError
 		if errors.As(err, &stale) {

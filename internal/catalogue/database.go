@@ -17,8 +17,8 @@ type Database struct {
 	// known holds the database's properties outside the catalogue.
 	known *dialect.Database
 
-	// same normalizes a table's or a column's name. Two names have equal results exactly if the database treats the names
-	// as equal.
+	// same normalizes a table's or a column's name. Two names have equal results exactly if the database treats the
+	// names as equal.
 	same func(name string) string
 
 	// length returns how long the database takes a name in the ledger to be.
@@ -104,9 +104,9 @@ type relation struct {
 	writers []string   // other roles that may write it
 	past    []string   // roles that may write past its seal
 
-	// faults are the ledger's faults, by kind in the database's query: "unfit", "unkept" for missing or changed triggers
-	// that keep tokens from falling, "unrecorded" for triggers that record who takes tokens, "no function", "function" and
-	// "procedure".
+	// faults are the ledger's faults, by kind in the database's query: "unfit", "unkept" for missing or changed
+	// triggers that keep tokens from falling, "unrecorded" for triggers that record who takes tokens, "no function",
+	// "function" and "procedure".
 	faults        map[string][]string
 	triggers      map[string]string // of the ledger, by their names
 	hidesTriggers bool              // the role wouldn't see them

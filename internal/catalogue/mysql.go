@@ -41,8 +41,8 @@ var MySQL = newDatabase(dialect.MySQL, Database{
 	},
 })
 
-// ownSchemas is a condition on a schema. A server has databases of several programs, so without registered tables only the
-// session's database is looked at, and the schema that the ledger is in by the options.
+// ownSchemas is a condition on a schema. A server has databases of several programs, so without registered tables only
+// the session's database and the ledger's schema from the options are checked.
 func (l *look) ownSchemas(column string) string {
 	condition := column + " " + my.NotTheServers
 	if l.opts.Recognise {

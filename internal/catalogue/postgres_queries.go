@@ -203,8 +203,8 @@ FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_proc AS p ON p.pronamespace = c
 	`JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
 WHERE p.proname IN ({procedures}) AND ({procedure}) IS NOT TRUE AND c.oid IN ({ledgers}) ORDER BY 1, 2, 3`
 
-// The last three aren't settings: the session's role, whether the role is a superuser, and the roles whose sessions
-// always have the setting of a replica.
+// The last three aren't settings: the session's role, whether the role is a superuser, and the roles, databases and
+// functions with a stored setting of a replica.
 const postgresSettings = `SELECT name, setting FROM pg_catalog.pg_settings
 	WHERE name IN ('synchronous_commit', 'fsync', 'idle_in_transaction_session_timeout', 'session_replication_role',
 	'lock_timeout')

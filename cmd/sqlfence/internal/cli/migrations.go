@@ -32,8 +32,8 @@ func (f *folder) flags(cmd *cobra.Command) {
 		cobra.ShellCompDirectiveNoFileComp))
 }
 
-// writeMigrations writes changes into the folder, or prints the changes if there is no folder. It skips a change whose
-// title has a file already, so that the command can run again.
+// writeMigrations writes changes into the folder, or prints the changes if there is no folder. It skips a change if the
+// folder has a file with its title, so that the command can run again.
 func (a *app) writeMigrations(f folder, changes []change) error {
 	switch {
 	case f.dir == "":

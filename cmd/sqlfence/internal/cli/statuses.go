@@ -31,7 +31,7 @@ const (
 // errNo reports that the answer is no, and that the answer has been written.
 var errNo = errors.New("no")
 
-// no ends a command whose answer is no; err is the error of writing the answer.
+// no ends a command with the answer no; err is the error of writing the answer.
 func no(err error) error {
 	if err != nil {
 		return err

@@ -86,7 +86,7 @@ func (a *app) planRepair(ctx context.Context, l *ledger, floor int64) error {
 	return a.write(answer, func() { a.printRepaired(answer, "would rise", "would rise") })
 }
 
-// printRepaired prints the names whose tokens have increased. several and one are the verb, in plural and singular.
+// printRepaired prints the names with increased tokens. several and one are the verb, in plural and singular.
 func (a *app) printRepaired(done repaired, several, one string) {
 	for _, r := range done.Raised {
 		fmt.Fprintf(a.out, "%s: %d -> %d, %s of the highest\n", visible(r.Name), r.From, r.To, percent(r.To))

@@ -105,8 +105,8 @@ func changed(before, now look) (all []news) {
 	return all
 }
 
-// differences compares two lists. gone has the elements whose keys are missing from now; added has the elements that
-// are new or changed.
+// differences compares two lists. gone has the elements with keys that are missing from now; added has the new and
+// changed elements.
 func differences[T comparable](before, now []T, key func(T) any) (gone, added []T) {
 	there, known := make(map[any]bool, len(now)), make(map[T]bool, len(before))
 	for _, t := range now {

@@ -24,8 +24,9 @@ type Sample struct {
 // most is how many bytes are read of an answer.
 const most = 64 << 20
 
-// Read fetches from an address the samples whose names begin with a prefix. Errors are that it can't be reached, or
-// answers otherwise than in Prometheus's text format; they name the host alone, as the rest may have a password in it.
+// Read fetches the samples from an address, and returns the samples with names that begin with a prefix. An error means
+// that the address can't be reached, or that the response isn't in Prometheus's text format. Errors contain only the
+// host, because the rest of the address may contain a password.
 func Read(ctx context.Context, client *http.Client, address, prefix string) ([]Sample, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
