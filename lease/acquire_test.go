@@ -29,7 +29,7 @@ func TestSetup(t *testing.T) {
 		if err := leases.Setup(t.Context()); err != nil {
 			t.Error(err)
 		}
-		// What installs the ledger's function does nothing where it is.
+		// The statement that installs the ledger's function does nothing if the function exists.
 		if sent := strings.ReplaceAll(sprint(d.Sent()), tokens.LedgerFunction(), ""); strings.Contains(sent, "CREATE") || strings.Contains(sent, "probe") && !strings.Contains(sent, "EXPLAIN") {
 			t.Errorf("a second Setup changes something:%s", sent)
 		}
@@ -39,7 +39,7 @@ func TestSetup(t *testing.T) {
 	})
 }
 
-// Another process may create the table at the same moment; anything else is an error.
+// Setup succeeds if another process creates the table concurrently; any other failure is an error.
 func TestSetupFails(t *testing.T) {
 	for _, test := range []struct {
 		code    string
@@ -67,7 +67,7 @@ func TestSetupFails(t *testing.T) {
 			}
 		})
 	}
-	// A privilege on the table that is missing isn't that of creating one.
+	// A missing privilege on the table differs from a missing privilege to create a table.
 	onPostgres(t, func(t *testing.T, d *database) {
 		d.failing(func(_ context.Context, c fakedb.Call) error {
 			if strings.HasPrefix(c.Query, "EXPLAIN") && strings.Contains(c.Query, "fencing_leases") {

@@ -44,8 +44,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// Only a lease that is held, on whose row the waiter has its mark, wakes it by its release. Else it asks
-// again at once: the mark of a lease that was free may have been swept away with its row.
+// A release wakes a waiter only if the lease was held and its row has the waiter's mark. Otherwise the waiter tries
+// again at once, because the mark of a free lease may have been swept away with the row.
 func TestPauseWithoutANotification(t *testing.T) {
 	for _, last := range []outcome{{live: true, marked: true}, {live: true}, {marked: true}, {}} {
 		synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A candidate runs in an election, and notes what it is told.
+// A candidate runs in an election, and records its callbacks.
 type candidate struct {
 	*lease.Election
 	t     *testing.T
@@ -75,7 +75,7 @@ func (c *candidate) tell(what string) {
 	c.told = append(c.told, what)
 }
 
-// wantTold compares what it has been told since the last call, when all is quiet.
+// wantTold compares the callbacks since the last call, after all goroutines are idle.
 func (c *candidate) wantTold(want ...string) {
 	c.t.Helper()
 	synctest.Wait()
@@ -87,7 +87,7 @@ func (c *candidate) wantTold(want ...string) {
 	c.told = nil
 }
 
-// run runs the election, and returns what ends it.
+// run starts the election, and returns a function that ends it.
 func (c *candidate) run(leases *lease.Leases) (stop func()) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	ended := make(chan error, 1)

@@ -51,7 +51,7 @@ func TestDo(t *testing.T) {
 	})
 }
 
-// Do extends the lease, so that it outlives its ttl.
+// Do extends the lease, so the lease lives longer than its TTL.
 func TestDoBeats(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -86,7 +86,7 @@ func TestDoBeats(t *testing.T) {
 	}
 }
 
-// Heartbeats that fail are tried again until the lease would end; then it is lost.
+// Failed heartbeats are repeated until the end of the lease. Then the lease is lost.
 func TestDoLoses(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -123,7 +123,7 @@ func TestDoLoses(t *testing.T) {
 	})
 }
 
-// The work may return why its context has ended; that isn't told twice.
+// If the work returns the cause of its context's end, the error reports the cause only once.
 func TestDoTellsALossOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -171,7 +171,7 @@ func TestDoIsGivenUpBeforeTheLoss(t *testing.T) {
 	})
 }
 
-// What begins with the context of a lease that is lost fails by the loss of that one.
+// An operation that begins with a lost lease's context fails with the loss of that lease.
 func TestDoWithinALease(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -193,8 +193,7 @@ func TestDoWithinALease(t *testing.T) {
 	})
 }
 
-// A heartbeat on a connection that says nothing is given up, so that the next one can
-// go by another.
+// A heartbeat on an unresponsive connection is given up, so that the next heartbeat can use another connection.
 func TestDoGivesHeartbeatsUp(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// One leads, and when it stops, the other does, with the next token.
+// One candidate leads. When the leader stops, the second candidate leads with the next token.
 func TestElection(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		a, b := newCandidate(t), newCandidate(t)
@@ -119,8 +119,7 @@ func TestElectionTakenAway(t *testing.T) {
 	})
 }
 
-// It is told once that time is short, and again after another extension; not while
-// heartbeats succeed.
+// The candidate is warned once that time is short, and again after a new extension, but not while heartbeats succeed.
 func TestElectionIsShortOfTime(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		c := newCandidate(t, lease.TTL(30*time.Second), lease.Margin(2*time.Second), lease.Heartbeat(20*time.Second)) // of 28 s
@@ -168,7 +167,7 @@ func TestResign(t *testing.T) {
 	})
 }
 
-// Work that is told to end has the lease, and its token, until it has ended.
+// The leader's work keeps the lease and the token until the work has ended.
 func TestElectionWaitsForTheWork(t *testing.T) {
 	for name, end := range map[string]func(c *candidate, cancel func()){
 		"end":    func(_ *candidate, cancel func()) { cancel() },
@@ -228,8 +227,7 @@ func TestElectionWithoutWork(t *testing.T) {
 	})
 }
 
-// Whatever the terms say about waiting, a candidate waits; also on a connection that says
-// nothing, which it gives up.
+// A candidate waits under all terms. It gives up an unresponsive connection.
 func TestElectionCampaigns(t *testing.T) {
 	for name, term := range map[string]lease.Term{
 		"default": lease.TTL(9 * time.Second), "Retries": lease.Retries(0), "Timeout": lease.Timeout(time.Second), "Wait": lease.NoWait(),
@@ -266,7 +264,7 @@ func TestElectionCampaigns(t *testing.T) {
 	}
 }
 
-// What doesn't get better ends the campaign, and says why.
+// A permanent failure ends the campaign, and is returned.
 func TestRunFails(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		c := newCandidate(t)
@@ -344,7 +342,7 @@ func TestElectionThatPanics(t *testing.T) {
 	})
 }
 
-// It has a token for its key alone, in whichever way that is asked for.
+// An election has a token only for its own key, in all forms of a token's name.
 func TestElectionTokens(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -36,7 +36,7 @@ func (s *server) sessions() int {
 	return len(s.locks)
 }
 
-// Ephemeral leases share one session, which is kept as long as there are any.
+// Ephemeral leases share one session, which stays open while at least one of the leases lives.
 func TestEphemeral(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

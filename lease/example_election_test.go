@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A program that writes without contexts: while it leads, its writes have the token of
-// its lease, and else they fail before they are sent.
+// A program that writes without contexts. While the program leads, its writes have the lease's token; otherwise writes
+// fail before they are sent.
 func ExampleElection() {
 	elected, lost := make(chan bool), make(chan bool)
 	election, err := lease.NewElection("books", lease.Callbacks{

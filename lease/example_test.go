@@ -101,7 +101,7 @@ func ExampleLeases_Acquire() {
 	// second releases: <nil>
 }
 
-// A process that finds another at work leaves the work to it.
+// A process skips the work if another process has the lease.
 func ExampleLeases_TryAcquire() {
 	db, leases := openLeases()
 	defer db.Close()
@@ -152,7 +152,7 @@ func ExampleLeases_Do() {
 	// Output: done
 }
 
-// A job that every process starts, each by its own clock, is run by one of them: also if it takes no time.
+// Every process starts a job by its own clock, but only one process runs the job, even if the job takes no time.
 func ExampleMinHold() {
 	db, leases := openLeases()
 	defer db.Close()
@@ -201,7 +201,7 @@ func ExampleLease_Extend() {
 	// after its release: lease: released
 }
 
-// A lease is known by its lock id, too, which a process can hand to another.
+// A lease can be used by its lock id, which a process can pass to another process.
 func ExampleLeases_Extend() {
 	db, leases := openLeases()
 	defer db.Close()
@@ -264,7 +264,7 @@ func ExampleLeases_List() {
 	// pens worker-7
 }
 
-// Sweep keeps the table small. The next token is the same with or without it.
+// Sweep keeps the table small. Sweep doesn't change the next token.
 func ExampleLeases_Sweep() {
 	db, leases := openLeases()
 	defer db.Close()
@@ -284,7 +284,7 @@ func ExampleLeases_Sweep() {
 	// books:000000000000002
 }
 
-// A worker that restarts gets its own lease back, with the same token.
+// A restarted worker gets its previous lease back, with an unchanged token.
 func ExampleResume() {
 	db, leases := openLeases()
 	defer db.Close()

@@ -18,8 +18,9 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A database answers the statements of package lease, and a test can look at them and
-// have them fail. PostgreSQL's are recognised by a [server], SQLite's by a [file]. Its clock is that of the test's bubble: it moves only when everybody waits.
+// A database is a fake that answers the statements of package lease. A test can read the statements, and can make them
+// fail. A [server] recognises PostgreSQL's statements, a [file] SQLite's. The clock is the synctest bubble's, which
+// moves only when all goroutines wait.
 type database struct {
 	*fakedb.DB
 	db      *sql.DB

@@ -29,7 +29,7 @@ type file struct {
 // none is no connection; a test itself is 0.
 const none = -1
 
-// tables are those of a file; nil is a table that isn't there.
+// tables are the tables of a file; nil is a missing table.
 type tables struct {
 	tokens  map[string]int64
 	leases  map[string]row

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A lease ends here when it ends there, without asking.
+// A lease ends in the process when it ends in the database, without a query.
 func TestLeaseExpires(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -51,7 +51,7 @@ func TestLeaseExpires(t *testing.T) {
 	})
 }
 
-// A margin ends the lease for its holder before it ends for others.
+// With a margin, the lease ends for its holder before it ends in the database.
 func TestMargin(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t, lease.WithDefaults(lease.Margin(2*time.Second)))
@@ -217,7 +217,7 @@ func TestExtendAndReleaseByID(t *testing.T) {
 	})
 }
 
-// A lease that was released by its id is lost to whoever holds it.
+// A lease that was released by its lock id is lost for its holder.
 func TestLeaseTakenAway(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A lease that is released early ends when it has been held for its time, for all others; one that is released
-// later is free at once.
+// A lease that is released early stays taken for other processes until its minimum time has passed. A lease that is
+// released later is free at once.
 func TestMinHold(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -88,7 +88,7 @@ func TestMinHoldAndLockIDs(t *testing.T) {
 	})
 }
 
-// A release that was sent twice, as its answer got lost, finds its own work.
+// A release that is sent twice, because the response was lost, recognizes its first effect.
 func TestMinHoldAnswerLost(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -54,7 +54,7 @@ func TestQueue(t *testing.T) {
 	qs.wake("k")
 }
 
-// A waiter without an answer lets the next one ask, and comes back behind it.
+// A waiter that gets no response lets the next waiter try, and rejoins the queue after that waiter.
 func TestQueueStepsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var qs queues

@@ -35,7 +35,7 @@ func (d *database) takes(c fakedb.Call) bool {
 	return d.server != nil && isAcquire(c) || c.Kind == fakedb.Commit
 }
 
-// An attempt that is sent again finds what it has taken.
+// An attempt that is sent again finds the lease that it has taken.
 func TestAcquireSentAgain(t *testing.T) {
 	for name, terms := range map[string][]lease.Term{
 		"plain":   nil,
@@ -92,8 +92,8 @@ func TestAcquireIsUndoneIfItCannotBeSentAgain(t *testing.T) {
 	})
 }
 
-// A release that is sent again finds what it has done, and a work that was covered to its
-// end isn't told that its lease was lost.
+// A release that is sent again recognizes its first effect. The loss of the lease isn't reported for work that the
+// lease covered to the end.
 func TestReleaseSentAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -117,8 +117,8 @@ func TestReleaseSentAgain(t *testing.T) {
 	})
 }
 
-// Another may have taken the lease before the release is sent again: nothing tells then
-// who ended it, and that is no reason to call it lost.
+// Another process may have taken the lease before the release is sent again. Then the cause of the lease's end is
+// unknown, and the lease isn't reported as lost.
 func TestReleaseSentAgainAfterTheNext(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -143,7 +143,7 @@ func TestReleaseSentAgainAfterTheNext(t *testing.T) {
 	})
 }
 
-// What had ended before its release is told so, also if that is sent twice.
+// The release of an expired lease reports the expiry, even if the release is sent twice.
 func TestReleaseSentAgainOfAnExpiredLease(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -14,10 +14,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A server stands for PostgreSQL. It tells the statements of package lease by what
-// stands in them, and does what they ask for; one that it doesn't know is an error.
-// Whether a real server takes the texts, and what becomes of two at once, is for the
-// tests with one to show.
+// A server is a fake PostgreSQL. It recognizes the statements of package lease by their text, and has their effects; an
+// unknown statement is an error. Tests with a real server check that the server accepts the statements, and check
+// concurrent statements.
 type server struct {
 	mu       sync.Mutex
 	tokens   map[string]int64 // nil: there is no table
@@ -108,7 +107,7 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 	return fakedb.Answer{}, nil
 }
 
-// answerSetup answers what is about the tables as such, and says so.
+// answerSetup answers statements about the tables themselves, and reports whether the statement was one of them.
 func (s *server) answerSetup(has func(parts ...string) bool) (answer fakedb.Answer, err error, known bool) {
 	creates := has("CREATE TABLE")
 	switch {

@@ -90,7 +90,7 @@ func TestManyCallersShareAStatement(t *testing.T) {
 			t.Helper()
 			got := 0
 			for _, c := range d.Sent() {
-				// SQLite has transactions; a release of its own is one statement.
+				// On SQLite an attempt is a transaction; a separate release is one statement.
 				if d.isCommit(c) && (c.Kind == fakedb.Commit || d.server != nil) {
 					got++
 				}
@@ -130,7 +130,7 @@ func TestManyCallersShareAStatement(t *testing.T) {
 	})
 }
 
-// A batch tells who holds a lease, as a statement of the caller's own does.
+// A batch reports a lease's holder, as a separate statement does.
 func TestABatchFindsLeasesHeld(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		held := d.take(t, d.ready(t), 5)
@@ -249,8 +249,7 @@ func TestALostBatchIsUndone(t *testing.T) {
 	})
 }
 
-// A caller that doesn't wait for its batch any more leaves no lease behind; the others get
-// theirs.
+// A caller that stops waiting for its batch leaves no lease behind. The other callers of the batch get their leases.
 func TestACallerLeavesItsBatch(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -173,7 +173,7 @@ func TestUnknownOutcomeIsUndone(t *testing.T) {
 	})
 }
 
-// What can't be undone ends with its ttl, and a debug message says so.
+// A lease that can't be undone ends with its TTL, and a debug message reports the failure.
 func TestUndoGivesUp(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

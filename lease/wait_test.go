@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// Acquire asks as often as the terms say, and then returns who holds the lease.
+// Acquire makes as many attempts as the terms allow, and then returns the holder of the lease.
 func TestAcquireGivesUp(t *testing.T) {
 	const ms = time.Millisecond
 	for _, test := range []struct {
@@ -130,8 +130,8 @@ func TestWaitersStandInLine(t *testing.T) {
 	})
 }
 
-// A waiter that times out without having asked returns the last answer that its queue has
-// got; without one its error is DeadlineExceeded.
+// A waiter that times out before its first attempt returns the queue's last response, or DeadlineExceeded if the queue
+// has no response.
 func TestTimeoutInLine(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -246,7 +246,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("after the first ttl: %v, refreshed %v", first.Err(), refreshed.Err())
 		}
 
-		// The owner doesn't wait for those who wait for its release.
+		// The owner doesn't queue behind callers that wait for its release.
 		var waiter sync.WaitGroup
 		waiter.Go(func() {
 			l, err := leases.Acquire(t.Context(), "k", lease.Resume("you"), lease.Timeout(time.Hour), lease.Interval(time.Minute))
@@ -283,7 +283,7 @@ func TestDefaults(t *testing.T) {
 	})
 }
 
-// A limit of time that runs out before there was an answer says so.
+// A time limit that passes before any response is reported as such.
 func TestNoAnswerInTime(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -310,7 +310,7 @@ func TestNoAnswerInTime(t *testing.T) {
 	})
 }
 
-// Without a term that limits it, Acquire waits for a lease that ends much later.
+// Without a limiting term, Acquire waits even for a lease that ends much later.
 func TestAcquireWaitsUntilItsContextEnds(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

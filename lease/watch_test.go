@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// Each change is seen once: also that nobody leads, and who leads with another token.
+// Watch yields each change once, including no leader, and the same leader with a new token.
 func TestWatch(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -19,10 +19,8 @@ import (
 )
 
 // A desk is a database with the table invoice, whose rows people edit, and the
-// table rowlocks. It tells the statements of package rowlock by what stands in
-// them and does what they ask for; one that it doesn't know is an error, and so
-// is a column that the table doesn't have. Whether a real database takes the texts
-// is for the tests with one to show.
+// table rowlocks. It recognizes the statements of package rowlock by their text and has their effects. An unknown
+// statement or column is an error. Tests with a real database check that the database accepts the statements.
 type desk struct {
 	*fakedb.DB
 	db      *sql.DB
@@ -199,7 +197,7 @@ func (d *desk) execute(s statement) (fakedb.Answer, error) {
 	return fakedb.Answer{}, fmt.Errorf("the desk doesn't know: %s", s.text)
 }
 
-// find returns the key that WHERE names, and its row.
+// find returns the key in WHERE, and the row with the key.
 func (d *desk) find(s statement) (key string, r row, ok bool, err error) {
 	parts := make([]string, len(d.keys))
 	for i, name := range d.keys {
@@ -249,7 +247,7 @@ func (d *desk) rowState(r row) []any {
 	return []any{r.serial, by, d.stamp(r.since), d.stamp(r.expiry), d.live(r)}
 }
 
-// loads finds the end of what a lockUpdate returns, and what it loads.
+// loads matches the end of a lockUpdate's columns, and the loaded columns.
 var loads = regexp.MustCompile(`(?:rowlock_ok|\), 1)(?:, (total))?(?:, (total))?(?: \)|$)`)
 
 // update is a lockUpdate, what frees or gives a lock, or the work of a save.

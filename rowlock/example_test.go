@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/rowlock"
 )
 
-// openInvoices returns a database with the table invoice, whose rows 7 and 8 nobody
-// has locked, at noon. It is a fake one that is known as SQLite.
+// openInvoices returns a database with the table invoice, with the unlocked rows 7 and 8, at noon. The database is a
+// fake that sqlfence takes for SQLite.
 func openInvoices() *sql.DB {
 	db, err := sqlfence.OpenDB(newDesk(sqlfence.SQLite).DB, sqlfence.WithDialect(sqlfence.SQLite))
 	if err != nil {
@@ -143,7 +143,7 @@ func ExampleTable_SaveKeep() {
 	// changed: true - go on from version 2 with a total of 120
 }
 
-// A Manager knows who edits what, and frees what a session leaves behind.
+// A Manager lists the users' locks, and frees the locks that a session has left.
 func ExampleManager() {
 	db := openInvoices()
 	defer db.Close()

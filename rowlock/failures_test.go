@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/rowlock"
 )
 
-// Whatever call fails: the error says what was done to which table, the database's
-// error is in it, and nothing stays of what came before.
+// For each failing call, the error names the operation and the table, and wraps the database's error. Earlier effects
+// of the operation are rolled back.
 func TestFailuresLeaveNothing(t *testing.T) {
 	broken := errors.New("broken")
 	eachOperation(t, slices.Concat(ofTable, ofManager), func(t *testing.T, d *desk, op operation) {
@@ -143,7 +143,7 @@ type sqlState string
 func (s sqlState) Error() string    { return "SQLSTATE " + string(s) }
 func (s sqlState) SQLState() string { return string(s) }
 
-// A context that has ended is its own error, and nothing is sent any more.
+// After the end of a context its error is returned, and nothing is sent.
 func TestEndedContext(t *testing.T) {
 	eachOperation(t, slices.Concat(ofTable, ofManager), func(t *testing.T, d *desk, op operation) {
 		table, m := d.managed(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/rowlock"
 )
 
-// On a fenced database the statements pass as they are, also those on invoice, which is
-// registered, and no observer hears of them.
+// On a fenced database the statements pass unchanged, even on the registered table invoice, and no observer gets an
+// event.
 func TestStatementsPassUnreported(t *testing.T) {
 	eachOperation(t, slices.Concat(ofTable, ofManager), func(t *testing.T, d *desk, op operation) {
 		table, m := d.managed(t)

@@ -177,7 +177,7 @@ func TestSaving(t *testing.T) {
 	}
 }
 
-// What a save returns comes as it is, and neither it nor the lock stays.
+// The error of a save is returned unchanged, and neither the save's changes nor the lock stays.
 func TestSaveFails(t *testing.T) {
 	for name, save := range saves {
 		t.Run(name, func(t *testing.T) {

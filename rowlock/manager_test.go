@@ -288,8 +288,7 @@ func TestFreeingComesTooLate(t *testing.T) {
 	}
 }
 
-// A lock that can't be freed doesn't keep the Manager from the others, and those
-// of other Managers' tables are not its affair.
+// A Manager frees its other locks even if one lock can't be freed, and leaves the locks of other Managers' tables.
 func TestFreeingGoesOn(t *testing.T) {
 	eachDialect(t, func(t *testing.T, d *desk) {
 		_, m := d.managed(t)

@@ -139,7 +139,7 @@ func TestEditIsChecked(t *testing.T) {
 			if !errors.Is(err, sqlfence.ErrInvalid) {
 				t.Errorf("check = %v, want ErrInvalid", err)
 			}
-			// What is refused never gets as far as the database, which would say so.
+			// A refused request sends nothing; the fake database would return an error.
 			if _, err := test.table.Request(t.Context(), test.edit); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("Request = %v, want %q", err, test.want)
 			}
@@ -160,7 +160,7 @@ func TestUserIDsOwnError(t *testing.T) {
 	}
 }
 
-// Each dialect has all texts, and they only name pieces that there are.
+// Each dialect has all statements, and the statements use only defined pieces.
 func TestDialectsAreWhole(t *testing.T) {
 	for i, of := range dialects.All() {
 		d := of()

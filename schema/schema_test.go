@@ -82,7 +82,7 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// The errors by which a server says that it would copy the table.
+// The errors of a server that would have to copy the table.
 func TestExplainMySQL(t *testing.T) {
 	for number, copies := range map[uint16]bool{1845: true, 1846: true, 4092: true, 1142: false} {
 		err := explainMySQL(&mysqlError{Number: number, Message: "no"})

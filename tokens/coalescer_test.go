@@ -294,7 +294,7 @@ func TestManyCallersGetDistinctRisingTokens(t *testing.T) {
 	wg.Wait()
 }
 
-// A statement that is late holds up nobody but its own callers.
+// A late statement delays only its own callers.
 func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := new(ledger)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What the session's variable has is taken only if it is what the statement leaves.
+// The session variable's value is used only if the statement has set the variable.
 func TestReadEach(t *testing.T) {
 	names := []string{"books", "pens"}
 	for _, test := range []struct {

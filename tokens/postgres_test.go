@@ -20,9 +20,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A server takes the place of PostgreSQL: it tells the statements apart by what stands in
-// them, and does what they ask for, as far as a test needs it. Whether PostgreSQL takes
-// the texts is for the tests with one to show.
+// A server is a fake PostgreSQL: it recognizes statements by their text, and has their effects as far as a test needs.
+// Tests with a real PostgreSQL check that PostgreSQL accepts the statements.
 type server struct {
 	*fakedb.DB
 	store *tokens.Store
@@ -259,12 +258,12 @@ func TestPostgresFailuresWithinATransaction(t *testing.T) {
 	}
 }
 
-// unseenBy is what PostgreSQL says of a name that a statement may not add.
+// unseenBy returns PostgreSQL's error for a name that a statement may not add.
 func unseenBy(name string) error {
 	return stateError{"22P02", `invalid input syntax: "` + sqltext.Seen + name + `"`}
 }
 
-// fullBy is what it says where a name has no token left.
+// fullBy returns PostgreSQL's error for a name that has no token left.
 func fullBy() error { return stateError{"22P02", `invalid input syntax: "` + tokens.Full + `f"`} }
 
 // A name that a statement may not add, for its snapshot is too old, is added first.

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// unknownDriver is one that sqlfence doesn't know; it opens nothing.
+// unknownDriver is a driver that sqlfence doesn't know. Open fails.
 type unknownDriver struct{}
 
 func (unknownDriver) Open(string) (driver.Conn, error) { return nil, errors.New("no database") }

@@ -73,7 +73,7 @@ func (c *catalogue) open(t *testing.T, opts ...sqlfence.Option) *sql.DB {
 	return db
 }
 
-// connect opens a connection that no other has been.
+// connect opens a new connection.
 func connect(t *testing.T, db *sql.DB) error {
 	t.Helper()
 	conn, err := db.Conn(t.Context())
@@ -115,7 +115,7 @@ func TestOnConnectRefusesUntilRepaired(t *testing.T) {
 	}
 }
 
-// Connections that begin at the same time look once, whatever comes of it.
+// Connections that begin at the same time share one check, with any result.
 func TestConcurrentConnectionsLookOnce(t *testing.T) {
 	for _, fit := range []bool{true, false} {
 		c := newCatalogue()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What to do is said to programmers and to operators: a text that names a call names the command, too.
+// Remedies are for programmers and for operators: a text that names a function also names the command.
 func TestRemediesNameCommands(t *testing.T) {
 	commands := map[string]string{
 		"tokens.Store.Setup": "sqlfence init --apply", "tokens.Store.Rotate": "sqlfence tokens rotate",

@@ -160,7 +160,7 @@ func TestAffinity(t *testing.T) {
 	}
 }
 
-// Every finding says what is wrong and what to do.
+// Every finding has a problem and a remedy.
 func TestLinkTexts(t *testing.T) {
 	l := &look{db: &Postgres}
 	for kind := range linkTexts {
