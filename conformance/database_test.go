@@ -18,8 +18,8 @@ import (
 	modernc "modernc.org/sqlite"
 )
 
-// A Form says which of the optional interfaces a driver has. Each form has what the one before it
-// has, or something newer in its place.
+// A Form is a set of a driver's optional interfaces. Each form has the interfaces of the previous form, or newer
+// replacements.
 type Form int
 
 const (
@@ -30,7 +30,7 @@ const (
 	Old
 	// Contexts has the methods that take a context, Pinger, and rows with types.
 	Contexts
-	// Skips answers driver.ErrSkip to what has arguments, so that it is prepared.
+	// Skips returns driver.ErrSkip for a statement with arguments, so that database/sql prepares the statement.
 	Skips
 	// Checks has NamedValueChecker, on connections and statements.
 	Checks

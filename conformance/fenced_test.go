@@ -18,7 +18,7 @@ var onFake = Harness{
 	Options:   []sqlfence.Option{sqlfence.WithDialect(sqlfence.SQLite)},
 }
 
-// What a guarantee notes as a failure, and what not.
+// The results that a guarantee records as failures, and the results that it accepts.
 func TestFailuresAreNoted(t *testing.T) {
 	refused := sqlfence.Event{Kind: sqlfence.Refused}
 	for _, test := range []struct {
@@ -100,8 +100,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// Where the driver alone isn't the same each time, sqlfence may do what it has
-// done once, and nothing else.
+// If the driver alone varies, a result with sqlfence must equal a result of the driver alone in at least one run.
 func TestVaryingChecks(t *testing.T) {
 	for _, test := range []struct {
 		varies bool

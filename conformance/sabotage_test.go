@@ -245,7 +245,7 @@ func TestClaimedInterfacesAreNoticed(t *testing.T) {
 	})
 }
 
-// A hole in one kind of statement, by one way of sending it, is noticed.
+// The suite detects a hole for a single kind of statement that is sent in a single way.
 func TestEachKindOfWriteIsTriedByEachWay(t *testing.T) {
 	for kind, is := range map[string]func(query string) bool{
 		"UPDATE":           func(q string) bool { return strings.HasPrefix(q, "UPDATE") && !strings.Contains(q, "RETURNING") },

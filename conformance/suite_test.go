@@ -17,7 +17,7 @@ import (
 )
 
 // The suite is tested on SQLite here, most of it in synctest's bubbles, where deadlines take no time.
-// What it says of other drivers is tested with them.
+// The modules of other drivers test the suite with these drivers.
 
 // harness is of SQLite, by a driver of the form.
 func harness(form conformance.Form) conformance.Harness {
@@ -87,7 +87,7 @@ func chosen(name string) bool { return strings.Contains(flag.Lookup("test."+name
 
 const failing = "SQLFENCE_CONFORMANCE_FAILING"
 
-// Run has to fail its test for a check that fails, which is seen in a process of its own.
+// Run must fail its test if a check fails. A separate process shows the failure.
 func TestRunFailsItsTest(t *testing.T) {
 	if os.Getenv(failing) != "" {
 		h := sabotaged(fault{ping: errSabotage})
@@ -166,8 +166,7 @@ func TestWrongHarnessFailsTheTest(t *testing.T) {
 	}
 }
 
-// A driver that can't even be set up fails each check with its own error, and no
-// sooner than there.
+// If the driver can't be set up, each check fails with the driver's error, and Run doesn't fail earlier.
 func TestUnusableDatabaseFailsEachCheck(t *testing.T) {
 	h := harness(conformance.Full)
 	h.Connector = func(t testing.TB) driver.Connector {

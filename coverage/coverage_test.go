@@ -99,7 +99,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A program that writes its values into its texts, or has ever other reasons, doesn't fill the memory.
+// The memory stays bounded if a program writes values into its SQL strings, or if the reasons always differ.
 func TestBounds(t *testing.T) {
 	c := coverage.New(coverage.WithLimit(3))
 	for i := range 5000 {

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/fencetest"
 )
 
-// raisePrice is a program's own: it reads, and writes what it has made of that.
+// raisePrice is the program under test: it reads the price, and writes a new price.
 func raisePrice(ctx context.Context, db *sql.DB, book int) error {
 	var price int
 	if err := db.QueryRowContext(ctx, "SELECT price FROM books WHERE id = ?", book).Scan(&price); err != nil {

@@ -22,7 +22,7 @@ func price(t *testing.T, db *fencetest.DB) (price int) {
 	return price
 }
 
-// A holder writes; one that another has taken over from while it stood still is refused, however it writes.
+// A holder can write. A paused holder is refused after a takeover, in every way of writing.
 func TestStoppedWriter(t *testing.T) {
 	ways := map[string]func(ctx context.Context, db *fencetest.DB) error{
 		"db": func(ctx context.Context, db *fencetest.DB) error { return raisePrice(ctx, db.DB, 1) },

@@ -342,7 +342,7 @@ func TestElectionThatPanics(t *testing.T) {
 	})
 }
 
-// An election has a token only for its own key, in all forms of a token's name.
+// An election has a token only for its key, requested by name or by prefix.
 func TestElectionTokens(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

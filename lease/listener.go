@@ -187,8 +187,8 @@ func (l *poolListener) hear(
 		return err
 	}
 	defer unlisten(ctx, base, channel)
-	// The notification is sent on another connection: even a sharing pooler delivers a notification to the session that
-	// sent it.
+	// The notification is sent on another connection, because even a pooler that shares sessions delivers a
+	// notification to its sender.
 	if _, err := l.db.ExecContext(trusted.Context(limited, send), send); err != nil {
 		return errTaken
 	}

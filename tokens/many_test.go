@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The session variable's value is used only if the statement has set the variable.
+// The session variable's value is accepted only if it has exactly one token for each name.
 func TestReadEach(t *testing.T) {
 	names := []string{"books", "pens"}
 	for _, test := range []struct {

@@ -34,7 +34,7 @@ func issue(t *testing.T, store *tokens.Store, name string) int64 {
 	return token.Value
 }
 
-// onlyRefuses returns a Store on a database to check that no statement is sent.
+// onlyRefuses returns a Store on a database, and fails the test if a statement is sent.
 func onlyRefuses(t *testing.T) *tokens.Store {
 	t.Helper()
 	fake := fakedb.New(fakedb.Script())

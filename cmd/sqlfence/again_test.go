@@ -80,8 +80,8 @@ func (a *attempt) Verbose() bool { return testing.Verbose() }
 // standstill is the shortest pause that a script may fail by.
 const standstill = 250 * time.Millisecond
 
-// watch looks for how long this process, and the server of dsn, don't get on. The function that it returns ends
-// that, and returns the longest time.
+// watch measures pauses of this process and of dsn's server. The returned function ends the measurement, and returns
+// the longest pause.
 func watch(t *testing.T, dsn string) (longest func() time.Duration) {
 	source, err := database.Parse(dsn, false)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 func freshSQLite(t testing.TB) string {
-	// The file is there before sqlfence init makes it, as in the other databases.
+	// The file exists before sqlfence init, as the other databases do.
 	path := filepath.Join(t.TempDir(), "books.db")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -25,8 +25,8 @@ func freshSQLite(t testing.TB) string {
 	return "sqlite:" + path + "?_pragma=busy_timeout(" + strconv.FormatInt(patience.Milliseconds(), 10) + ")"
 }
 
-// freshPostgres makes a database of its own: in one that tests share, whoever takes a token of the same
-// name waits for the others.
+// freshPostgres creates a separate database, because in a shared database tests that issue tokens of one name wait for
+// each other.
 func freshPostgres(t testing.TB) string {
 	dsn := need.Server(t, "POSTGRES", "scripts/with-postgres")
 	name := "sqlfence_cli_" + strings.ToLower(rand.Text()[:10])

@@ -129,7 +129,7 @@ func opened(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-// shell returns what a command writes, but for its moments and the person who runs it.
+// shell returns a command's output, without times and the name of the person who runs it.
 func shell(t *testing.T, dsn, command string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)

@@ -88,8 +88,8 @@ func TestTerminalBesideAnotherInput(t *testing.T) {
 	}
 }
 
-// Ctrl-C on a terminal reaches the command once, also one that has left the group of processes which the
-// terminal sends it to; and its status is the program's.
+// Ctrl-C on a terminal reaches the command once, even if the command has left the terminal's process group. The program
+// exits with the command's status.
 func TestInterruptOnATerminal(t *testing.T) {
 	const script = `trap 'echo interrupted; exit 9' INT; echo ready; while :; do sleep 0.05; done`
 	for name, command := range map[string][]string{

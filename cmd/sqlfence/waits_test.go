@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Who waits for a name is found with the transaction that keeps it: one that has written under its token, or has
-// its row.
+// Sessions that wait for a name are listed with the blocking transaction, which has written under the name's token, or
+// has locked the name's row.
 func TestWaits(t *testing.T) {
 	const name = "bücher/o'neil"
 	for dialect, fresh := range map[string]func(t testing.TB) (dsn string){"postgres": freshPostgres, "mysql": freshMySQL} {
@@ -72,7 +72,7 @@ func TestWaits(t *testing.T) {
 					if found, err = source.Waits(ctx, db); err != nil {
 						t.Fatal(err)
 					}
-					// MariaDB answers with what it last found until that wasn't read for 100 ms.
+					// MariaDB returns cached rows until the rows haven't been read for 100 ms.
 					time.Sleep(150 * time.Millisecond)
 				}
 				w := found[0]

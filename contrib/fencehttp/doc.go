@@ -8,9 +8,9 @@
 // [sqlfence.ErrStale], 412 for a serial that has changed, 428 for a missing token. The client's [CheckResponse] turns
 // the response into the original error, so the holder learns that its lock is lost.
 //
-// A token in a header proves nothing by its number. A [Signer] therefore signs a token for one request: the server
-// refuses a forged token, a token for a different request, and an old request. [Unsigned] is for networks in which each
-// client is trusted.
+// Any client could write a token into a header. So a [Signer] signs the token for one request: the server refuses a
+// forged token, a token for a different request, and an old request. [Unsigned] is for networks in which each client is
+// trusted.
 //
 // [Handler] takes If-Match for [sqlfence.WithSerial], and [ETag] makes the value that the client sends back.
 //

@@ -81,7 +81,7 @@ func TestTokensArrive(t *testing.T) {
 	}
 }
 
-// A redirect is another request, and is signed as one.
+// A redirect is a new request with a new signature.
 func TestRedirect(t *testing.T) {
 	client, url := serve(t, newSigner(t), func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/from" {

@@ -20,7 +20,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// newTelemetry returns one, and what lists its metrics as "name{attributes} value", times as their number.
+// newTelemetry returns a Telemetry, and a function that lists its metrics as "name{attributes} value". The value of a
+// duration histogram is its count.
 func newTelemetry(t *testing.T) (*Telemetry, func() []string) {
 	t.Helper()
 	reader := sdk.NewManualReader()
@@ -186,7 +187,7 @@ func TestManyTexts(t *testing.T) {
 	}
 }
 
-// A long text, such as one with a file in it, isn't kept, and counts as any of its verb.
+// A long SQL string, for example with a file's content, isn't kept, and is counted by its verb.
 func TestLongTexts(t *testing.T) {
 	tel, metrics := newTelemetry(t)
 	for _, verb := range []string{"INSERT INTO", "UPDATE", "DELETE FROM", "MERGE INTO"} {

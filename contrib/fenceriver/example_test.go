@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/contrib/fenceriver"
 )
 
-// ReportArgs are those of a job that makes a report.
+// ReportArgs are the arguments of a job that makes a report.
 type ReportArgs struct{}
 
 func (ReportArgs) Kind() string { return "report" }

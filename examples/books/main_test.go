@@ -55,7 +55,7 @@ func TestBuildsAndRuns(t *testing.T) {
 	}
 }
 
-// Interrupted in the middle, it passes that on, and leaves nothing behind.
+// After an interrupt the program interrupts its child, and leaves no files.
 func TestTerminated(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(fmt.Sprint(signal), func(t *testing.T) {

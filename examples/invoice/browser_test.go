@@ -71,7 +71,7 @@ func newBrowser(t *testing.T) context.Context {
 	return ctx
 }
 
-// A person has a session of their own in the browser: other cookies, other pages.
+// A person has a separate browser session, with separate cookies and pages.
 type person struct {
 	t   *testing.T
 	url string
@@ -122,7 +122,7 @@ func (p *person) fill(field, value string) {
 	}
 }
 
-// text returns what can be read in the first element that fits, "" without one.
+// text returns the visible text of the first matching element, or "" without a match.
 func (p *person) text(selector string) string {
 	p.t.Helper()
 	const script = `(s => { const e = document.querySelector(s); return e ? e.innerText : "" })`
@@ -169,7 +169,7 @@ func (p *person) wantField(field, want string) {
 	}
 }
 
-// press presses a button that leads to no other page.
+// press presses a button that doesn't leave the page.
 func (p *person) press(id string) {
 	p.t.Helper()
 	if err := chromedp.Do(p.ctx, chromedp.Click(chromedp.ID(id), chromedp.NodeEnabled)); err != nil {
@@ -231,7 +231,7 @@ func saveReleases(ada, bob *person) {
 	bob.want("#total", "130")
 }
 
-// takeOverLapsed: a lock that lapsed is taken over, and the first one's save is told so.
+// takeOverLapsed: a second user takes over a lapsed lock, and the first user's save reports the takeover.
 func takeOverLapsed(ada, bob *person, db *sql.DB) {
 	ada.click("edit", 200)
 	ada.fill("total", "140")

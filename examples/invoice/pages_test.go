@@ -15,8 +15,7 @@ import (
 
 var screenshots = flag.String("screenshots", "", "folder for pictures of the pages")
 
-// What another person has saved survives the save that the conflict's page proposes, and
-// so does one's own change.
+// The save that the conflict page proposes keeps both the other user's saved change and the user's change.
 func TestDefaultSaveKeepsTheOthersChange(t *testing.T) {
 	url, db := newServer(t)
 	browser := newBrowser(t)
@@ -198,7 +197,7 @@ func (p *person) look(name string) {
 			if !p.holds(fmt.Sprintf("innerWidth == %d && document.documentElement.scrollWidth <= innerWidth", screen.width)) {
 				p.t.Errorf("%s: the page is wider than a %s screen", name, screen.name)
 			}
-			// The red of the background says how light it is: it has hardly any colour.
+			// The background's red value shows its brightness, because the background has hardly any colour.
 			if !p.holds(fmt.Sprintf(`(parseInt(getComputedStyle(document.body).backgroundColor.slice(4)) < 100) == %v`, dark)) {
 				p.t.Errorf("%s: the page isn't %s", name, scheme)
 			}

@@ -41,8 +41,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// build compiles a program of the page in a folder of its own. Its work is shorter and its lease longer than on the page,
-// so that a machine that stands still for some seconds loses no lease.
+// build compiles a program of the page in a folder of its own. The program's work is shorter and its lease longer than
+// on the page, so that a pause of the machine for some seconds loses no lease.
 func build(t *testing.T, program string) (binary string) {
 	t.Helper()
 	program = strings.NewReplacer("time.Sleep(10 * ", "time.Sleep(2 * ", "lease.TTL(5*", "lease.TTL(15*").Replace(program)

@@ -76,7 +76,7 @@ func TestWorkerUnfenced(t *testing.T) {
 	})
 }
 
-// Each line comes as it happens, and a program that is told to end removes its folder.
+// Each line is printed when its event happens. After a signal to end, the program removes its folder.
 func TestTerminated(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(fmt.Sprint(signal), func(t *testing.T) {

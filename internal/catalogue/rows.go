@@ -40,8 +40,8 @@ func checkRows(l *look) {
 }
 
 // decided is rows for findings that depend on the rows of tables. The same statement checks whether the server is a
-// standby, so that a pooler that distributes reads sends the statement to the primary. Another finding reports a
-// standby.
+// standby, so that a pooler that distributes reads sends the statement to the primary. If only a standby answers, a
+// separate finding reports the standby.
 func (l *look) decided(what, query string) (found [][]string) {
 	for _, row := range l.rows(what, l.db.known.Session.Deciding(query)) {
 		if len(row) < session.Front {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// What a command has started is ended with it, in a group or session of its own or without, on a terminal or not; also what
-// ignores SIGTERM, and what has lost its parent, before or by that. What was there before is left alone.
+// End ends a command with its descendants, in any process group or session, on a terminal or not. This includes
+// processes that ignore SIGTERM, and orphans. Processes from before the command stay.
 func TestEndAll(t *testing.T) {
 	before := exec.Command("sleep", "600")
 	if err := before.Start(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What takes too long says which flag would let it wait longer; what is interrupted doesn't.
+// A timeout names the flag for a longer wait; an interrupt doesn't.
 func TestWithinSaysWhatToDo(t *testing.T) {
 	wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	err := within(t.Context(), time.Millisecond, wait)

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 )
 
-// program runs a command line, wants its status, and returns what it has written.
+// program runs a command line, checks the exit status, and returns both outputs.
 func program(t *testing.T, status int, args ...string) (out, errs string) {
 	t.Helper()
 	var stdout, stderr strings.Builder
@@ -82,7 +82,7 @@ func TestCompletionKnowsNames(t *testing.T) {
 	}
 }
 
-// A command says what it has changed, and what it hasn't found.
+// A command reports its changes, and the objects that it hasn't found.
 func TestCommandsSayWhatTheyChanged(t *testing.T) {
 	freshDatabase(t)
 	if out, _ := program(t, statusDone, "init", "--apply"); out != "sqlfence's tables are there; created: fencing_tokens, fencing_leases, rowlocks, ledger_triggers\n" {

@@ -149,7 +149,7 @@ func TestCommandsOfThePageExist(t *testing.T) {
 	}
 }
 
-// A password of a letter is hidden where it stands for one, and nowhere else.
+// A password of one letter is hidden only in the places of a password.
 func TestRedactorOfAShortPassword(t *testing.T) {
 	for _, dsn := range []string{"postgres://ada:a@h/db", "mysql://ada:a@h/db", "postgres://ada@h/db?password=a&x=y", "postgres://ada@h/db?password=a"} {
 		s, err := database.Parse(dsn, false)

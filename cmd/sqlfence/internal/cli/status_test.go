@@ -38,7 +38,7 @@ fault: the database (wrong-ledger): The function sqlfence_newest_v2 is missing:
 	}
 }
 
-// However much there is to say, it is one screen, and what is wrong has a place on it.
+// The status fits one screen with any amount of content, and the screen always shows defects.
 func TestStatusFitsOneScreen(t *testing.T) {
 	var o overview
 	o.Ledger = ledgerOverview{strings.Repeat("x", 40), "right", 1e6, tokenRow{Name: strings.Repeat("n", 60), Value: 1e14}, 7, 9}

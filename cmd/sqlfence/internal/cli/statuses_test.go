@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// What a database lacks is said in a line, with what to do.
+// A missing object is reported in one line, with the remedy.
 func TestMessages(t *testing.T) {
 	lacks := func(missing, sql string) error {
 		return fmt.Errorf("lease: lookup: %w", &sqlfence.SetupError{Missing: missing, SQL: sql, Err: errors.New("denied")})

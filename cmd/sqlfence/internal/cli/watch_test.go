@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// The newest token is shown, be it that of the name or of its lease.
+// The newest token is shown, from the name or from the name's lease.
 func TestWatchedToken(t *testing.T) {
 	names := []tokenRow{{Name: "books", Value: 5}, {Name: "hats", Value: 5}, {Name: "pens", Value: 5}}
 	held := []lease.Info{
@@ -147,7 +147,7 @@ func TestPageShowsTheSessionThatHasToEnd(t *testing.T) {
 	}
 }
 
-// A watch of a name that isn't there says so, once.
+// A watch reports once that its name doesn't exist.
 func TestWatchOfAMissingName(t *testing.T) {
 	freshDatabase(t)
 	program(t, statusDone, "init", "--apply")

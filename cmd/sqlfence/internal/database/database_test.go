@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A script is what the database's own client takes.
+// A script has the form that the database's client accepts.
 func TestScript(t *testing.T) {
 	statements := []string{"SELECT 1;\n", "BEGIN SELECT 1; END"}
 	for name, want := range map[string]string{
