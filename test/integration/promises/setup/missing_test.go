@@ -116,7 +116,7 @@ func add(t *testing.T, sh *harness.Shop, b harness.Base, err error) {
 	if state := (interface{ SQLState() string })(nil); setup.Err != nil && b.Dialect == sqlfence.Postgres && !errors.As(err, &state) {
 		t.Errorf("the driver's error isn't to be found in %v", err)
 	}
-	if setup.Missing == "" || setup.Err == nil && !strings.Contains(setup.Missing, "fencing_tokens") || strings.Contains(err.Error(), "nil") {
+	if setup.Missing == "" || setup.Err == nil && !strings.Contains(setup.Missing, "fencing_tokens") || strings.Contains(err.Error(), "<nil>") {
 		t.Errorf("%+v lacks something", setup)
 	}
 	sh.Exec(t, setup.SQL)
