@@ -170,8 +170,8 @@ func TestLeader(t *testing.T) {
 
 func TestLease(t *testing.T) {
 	db, leases, store := open(t, books)
-	check, ctx := checking(t), t.Context()
 	var err error
+	check, ctx := checking(t), t.Context()
 	err = leases.Do(ctx, "books", func(ctx context.Context) error { // waits for the lease, and extends it
 		_, err := db.ExecContext(ctx, "UPDATE books SET price = 30 WHERE id = 1") // presents the lease's token
 		return err
