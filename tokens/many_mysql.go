@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/stop"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -81,8 +80,8 @@ func execEach(ctx context.Context, in session, text string, names []string) (map
 		return nil, err
 	}
 	var left string
-	text = render(my.Text, "SELECT @sqlfence_issued")
-	if err := in.QueryRowContext(trusted.Context(ctx, text), text).Scan(&left); err != nil {
+	const issued = "SELECT @sqlfence_issued"
+	if err := in.QueryRowContext(trusted.Context(ctx, issued), issued).Scan(&left); err != nil {
 		return nil, err
 	}
 	return readEach(left, names)

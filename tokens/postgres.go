@@ -14,14 +14,6 @@ import (
 
 // postgres casts its arguments, because PostgreSQL takes an untyped one for text.
 var postgres = sync.OnceValue(func() *dialect {
-	// The function that guards call, for each token in the order of the list.
-	hold := sync.OnceValue(func() string {
-		return render(pg.Text, "SELECT CASE WHEN "+pg.Session.Standby+" THEN "+
-			raiseHeld(pg.Text, onStandby, "0", "asked.place")+" IS NULL ELSE "+sqltext.LedgerFunction+
-			"(asked.name, asked.token, asked.place, '"+holdNonce+"'::pg_catalog.text, '{ledger}'::pg_catalog.regclass) "+
-			"END FROM pg_catalog.json_to_recordset($1::text::json) AS asked(place integer, name pg_catalog.text, "+
-			"token bigint)")
-	})
 	return &dialect{
 		Dialect: pg.Text,
 		names:   sqlfence.Postgres,
@@ -65,7 +57,7 @@ WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attis
 				asked[i] = holdRequest{i, t.Name, t.Value}
 			}
 			list, _ := json.Marshal(asked) // of texts and numbers
-			return hold(), []any{string(list)}
+			return holdPostgres(), []any{string(list)}
 		},
 		holdsClaim: func(c Claim, key any, _ string, claim int64) (string, []any) {
 			names := strings.NewReplacer("{of}", c.Table, "{key}", c.Key, "{column}", c.Column)
@@ -168,15 +160,24 @@ type holdRequest struct {
 	Token int64  `json:"token"`
 }
 
+// holdPostgres calls the function that guards call, for each token in the order of the list.
+var holdPostgres = sync.OnceValue(func() string {
+	return render(pg.Text, "SELECT CASE WHEN "+pg.Session.Standby+" THEN "+
+		raiseHeld(pg.Text, onStandby, "0", "asked.place")+" IS NULL ELSE "+sqltext.LedgerFunction+
+		"(asked.name, asked.token, asked.place, '"+holdNonce+"'::pg_catalog.text, '{ledger}'::pg_catalog.regclass) "+
+		"END FROM pg_catalog.json_to_recordset($1::text::json) AS asked(place integer, name pg_catalog.text, "+
+		"token bigint)")
+})
+
 // holdClaimPostgres: locking a row that has changed since the transaction's snapshot reads the row again, or fails. A
 // standby refuses the lock.
-func holdClaimPostgres() string {
+var holdClaimPostgres = sync.OnceValue(func() string {
 	return "SELECT CASE WHEN h.n OPERATOR(pg_catalog.=) 1 AND h.claim OPERATOR(pg_catalog.=) $2::bigint THEN true " +
 		"ELSE " + raiseHeld(pg.Text, otherValue, "0", "h.claim") +
 		" IS NULL END FROM (SELECT pg_catalog.count(*) AS n, COALESCE(pg_catalog.max(t.claim), 0) AS claim " +
 		"FROM (SELECT r.{column} AS claim FROM {of} AS r " +
 		"WHERE r.{key} OPERATOR(pg_catalog.=) $1 FOR SHARE) AS t) AS h"
-}
+})
 
 // withinPostgres: LOCK TABLE fails outside of a transaction. Until the transaction ends, its lock keeps other sessions
 // from disabling the triggers that the function relies on.
