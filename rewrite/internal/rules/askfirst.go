@@ -51,7 +51,7 @@ func (p inserting) askBeforeRows(w *read.Write, ins *read.Insertion) {
 		p.insertText(at, "*/ WHERE ")
 		p.insert(at, render.OpAnd, render.SetOf(render.RuleLedger), "")
 		return
-	case p.asksInMark(w, ins), p.insertion.asked:
+	case p.insertion.asks, p.insertion.asked:
 		return
 	}
 	p.plan.AsksLate = true
@@ -61,7 +61,7 @@ func (p inserting) askBeforeRows(w *read.Write, ins *read.Insertion) {
 // only on VALUES with several rows, or with values that aren't bare, and reports whether such a value exists.
 func (p inserting) askInValue(w *read.Write, ins *read.Insertion) bool {
 	values := w.Verb != read.Merge && ins.Source == read.Values && !ins.Rows.Empty()
-	if !values || p.isBareRow(ins) || p.asksInMark(w, ins) || len(ins.Arms) != 1 || len(ins.Arms[0].Rows) == 0 {
+	if !values || p.isBareRow(ins) || p.insertion.asks || len(ins.Arms) != 1 || len(ins.Arms[0].Rows) == 0 {
 		return false
 	}
 	row := ins.Arms[0].Rows[0]
