@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
+
+// ownDatabase is the name of a test's database, which is another one in each run.
+var ownDatabase = regexp.MustCompile(`sqlfence_[a-z0-9]{26}`)
 
 var updateEffects = flag.Bool("update-effects", false, "write which statements the bare drivers refuse into the golden files")
 
@@ -57,7 +61,7 @@ func TestEffects(t *testing.T) {
 			run++
 			if err := l.effects(t, s); err != nil {
 				first, _, _ := strings.Cut(err.Error(), "\n")
-				refused = append(refused, s.name+" | "+first+"\n")
+				refused = append(refused, s.name+" | "+ownDatabase.ReplaceAllString(first, "test")+"\n")
 			}
 		}
 		t.Logf("%d statements, %d of them refused by the bare driver; %d executions refused as stale", run, len(refused), l.stale)
