@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	my "github.com/sqlfence/sqlfence/internal/dialect/mysql"
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 	"github.com/sqlfence/sqlfence/internal/stop"
 	"github.com/sqlfence/sqlfence/internal/trusted"
@@ -80,7 +81,7 @@ func execEach(ctx context.Context, in session, text string, names []string) (map
 		return nil, err
 	}
 	var left string
-	const issued = "SELECT @sqlfence_issued"
+	issued := sqltext.Whole(my.Text, "SELECT @sqlfence_issued")
 	if err := in.QueryRowContext(trusted.Context(ctx, issued), issued).Scan(&left); err != nil {
 		return nil, err
 	}

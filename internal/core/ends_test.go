@@ -230,8 +230,11 @@ func (c *endingConn) QueryContext(_ context.Context, query string, _ []driver.Na
 	switch {
 	case query == "SELECT name FROM others":
 		rows.all = [][]driver.Value{{"a", "b"}}
-	case strings.HasPrefix(query, "SHOW VARIABLES") && c.driver.galera:
-		rows.all = [][]driver.Value{{"log_bin", "OFF"}, {"wsrep_provider", "/usr/lib/galera.so"}}
+	case strings.HasPrefix(query, "SHOW VARIABLES"):
+		rows.all = [][]driver.Value{{"sql_select_limit", "18446744073709551615"}}
+		if c.driver.galera {
+			rows.all = append(rows.all, []driver.Value{"log_bin", "OFF"}, []driver.Value{"wsrep_provider", "/usr/lib/galera.so"})
+		}
 	}
 	if strings.Contains(query, "information_schema.tables") {
 		return rows, nil // the connection's query for views before its first guarded write

@@ -20,7 +20,7 @@ func TestDatabasesAreComplete(t *testing.T) {
 	optional := map[string][]string{
 		"Facts": {"LockPrivilege", "Unlimited", "Epoch", "LedgerState", "LedgerTriggers", "CreateLedgerFunction", "FindLedgerFunction", "FindOwnHome", "BuiltIn", "Qualified"},
 		"Rules": {"PlainStrings", "EscapeStrings", "Encoding", "MaxName"}, "Grammar": {"Own", "NameWords"},
-		"Dialect": {"Settings", "Prepared", "Others", "Itself", "Unsealable", "DefiningTables", "DefiningSchema", "RowNumbers", "KeyReturner", "RowCounter", "FoundCounter", "Search",
+		"Dialect": {"Settings", "Uncut", "Prepared", "Others", "Itself", "Unsealable", "DefiningTables", "DefiningSchema", "RowNumbers", "KeyReturner", "RowCounter", "FoundCounter", "Search",
 			"ClaimsAtOnce", "AmongClaims", "Unique", "Columns", "Narrow", "NoInteger", "Unalterable", "Strings", "ReadStrings"},
 		"Texts": {"NotInteger", "Strict"}, "Ground": {"Code", "Home", "Setting", "Setters", "Unseen", "Argument"},
 	}

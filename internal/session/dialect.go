@@ -27,7 +27,11 @@ type Dialect struct {
 	Settings  string
 	Questions func(w *Wanted) []string
 
-	// Read reads a row of a result of Settings or Questions.
+	// Uncut is the query Settings in another form, whose rows no setting of the session limits. It is sent too if the
+	// response to Settings lacks rows: Questions sets Wanted.Cut, and Read clears it at a row that shows the limit.
+	Uncut string
+
+	// Read reads a row of a result of Settings, Uncut or Questions.
 	Read func(w *Wanted, row []string)
 
 	// Strings is a query for the session's reading of string literals, and ReadStrings reads the result; empty if the
@@ -119,6 +123,7 @@ type Wanted struct {
 	Read     Names  // tables with names that may stand for a view
 
 	Unlogged bool // response: the server keeps no binary log
+	Cut      bool // response: the session's settings may limit the rows of the response
 
 	Proven bool // response: the proof has been read
 	Facts  Facts

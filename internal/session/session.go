@@ -140,33 +140,32 @@ func (s *Session) ask(ctx context.Context, c Conn, m Moment, w *Wanted) error {
 		}
 		s.proven = true
 	}
-	if err := s.question(ctx, c, w); err != nil {
+	err := s.dialect.ask(w, func(query string) ([][]string, error) { return c.Query(ctx, query) })
+	if err != nil {
 		return unanswered(ctx, err)
 	}
 	return nil
 }
 
-// question queries the facts that aren't in the proof.
-func (s *Session) question(ctx context.Context, c Conn, w *Wanted) error {
-	for _, query := range s.dialect.queries(w) {
-		rows, err := c.Query(ctx, query)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			s.dialect.Read(w, row)
-		}
-	}
-	return nil
-}
-
-// queries returns the queries for wanted facts that aren't in the proof.
-func (d *Dialect) queries(w *Wanted) []string {
+// ask queries the facts that aren't in the proof.
+func (d *Dialect) ask(w *Wanted, send func(query string) ([][]string, error)) error {
 	queries := d.Questions(w)
 	if w.Server && d.Settings != "" {
 		queries = append([]string{d.Settings}, queries...)
 	}
-	return queries
+	for i := 0; i < len(queries); i++ {
+		rows, err := send(queries[i])
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			d.Read(w, row)
+		}
+		if i == 0 && w.Cut {
+			queries = slices.Insert(queries, 1, d.Uncut)
+		}
+	}
+	return nil
 }
 
 // unanswered returns the error of one of this package's queries that failed with err. If the server refused the query's
@@ -274,14 +273,8 @@ func (s *Session) Unsettles(query string) bool {
 func Apart(ctx context.Context, d *Dialect,
 	query func(ctx context.Context, query string) ([][]string, error)) (string, error) {
 	w := &Wanted{Server: true, Proven: true}
-	for _, question := range d.queries(w) {
-		rows, err := query(ctx, question)
-		if err != nil {
-			return "", unanswered(ctx, err)
-		}
-		for _, row := range rows {
-			d.Read(w, row)
-		}
+	if err := d.ask(w, func(text string) ([][]string, error) { return query(ctx, text) }); err != nil {
+		return "", unanswered(ctx, err)
 	}
 	return w.Facts.Apart, nil
 }

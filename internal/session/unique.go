@@ -1,6 +1,10 @@
 package session
 
-import "context"
+import (
+	"context"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
+)
 
 // UniqueKeys are the unique keys of a table. A REPLACE guard uses them to find the rows that the REPLACE deletes. A
 // guard built from these keys fails if the table's shape has changed.
@@ -46,7 +50,7 @@ func (s *Session) UniqueKeys(ctx context.Context, c Conn, table Name) (*UniqueKe
 	if _, err := c.Query(ctx, u.Lock(table.Schema)); err != nil {
 		return nil, unanswered(ctx, err)
 	}
-	rows, err := c.Query(ctx, "SELECT "+u.Detail(table.Schema, s.dialect.Text.Text(table.Table)))
+	rows, err := c.Query(ctx, sqltext.Whole(s.dialect.Text, "SELECT "+u.Detail(table.Schema, s.dialect.Text.Text(table.Table))))
 	if err != nil {
 		return nil, unanswered(ctx, err)
 	}

@@ -3,6 +3,8 @@ package mysql
 import (
 	"strconv"
 	"strings"
+
+	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
 // A Kept is a column of one of sqlfence's tables on MySQL.
@@ -45,5 +47,5 @@ func Unfit(table string, columns []Kept, unique ...string) string {
 	}
 	b.WriteString(" END\nFROM information_schema.tables AS t WHERE t.table_schema = DATABASE() " +
 		"AND t.table_name = " + text(table))
-	return b.String()
+	return sqltext.Whole(Text, b.String())
 }

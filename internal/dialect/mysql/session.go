@@ -16,7 +16,9 @@ import (
 var Session = &session.Dialect{
 	Text:   Text,
 	Canary: canary, ReadProof: readProof,
-	Settings: showVariables, Questions: questions, Read: readAnswer,
+	Settings: "SHOW VARIABLES" + variables, Questions: questions, Read: readAnswer,
+	Uncut: "SELECT variable_name, variable_value FROM /*M! information_schema */ /*!50713 performance_schema */ " +
+		".session_variables" + variables + " LIMIT 1000",
 	Version: "SELECT VERSION(), @@version_comment",
 	Columns: columns, Narrow: isNarrow,
 	Standby: "@@global.read_only NOT IN ('0', 'OFF')", // a number, or a word in newer versions
@@ -55,7 +57,7 @@ func readProof(w *session.Wanted, detail string) error {
 	return nil
 }
 
-// The variables of showVariables. A server has only some of the variables, and reading an unknown variable is an
+// The variables of variables. A server has only some of the variables, and reading an unknown variable is an
 // error.
 const (
 	charset        = "character_set_client"
@@ -64,11 +66,12 @@ const (
 	memSQL         = "memsql_version"
 	readOnly       = "read_only"
 	binaryLog      = "log_bin" // it comes before those of groups
+	selectLimit    = "sql_select_limit"
 )
 
-var showVariables = "SHOW VARIABLES WHERE Variable_name IN ('" + versionComment + "', '" + memSQL + "', '" + charset +
-	"', '" + sqlMode + "', '" + readOnly + "', '" + binaryLog + "', '" + galera + "', '" + group + "', '" +
-	strings.Join(tidbVariables, "', '") + "')"
+var variables = " WHERE Variable_name IN ('" + versionComment + "', '" + memSQL + "', '" + charset +
+	"', '" + sqlMode + "', '" + readOnly + "', '" + binaryLog + "', '" + selectLimit + "', '" + galera + "', '" + group +
+	"', '" + strings.Join(tidbVariables, "', '") + "')"
 
 // columns also works for temporary tables and views.
 func columns(table session.Name) string {
@@ -97,6 +100,7 @@ const viewFact = "view"
 func questions(w *session.Wanted) []string {
 	if w.Server {
 		w.Facts.Escapes, w.Facts.AssignsAtOnce, w.Facts.Clips = lex.AnyEncoding, true, true
+		w.Cut = true
 	}
 	seals := w.EachSeal(func(index string, name session.Name) string {
 		home := "DATABASE()"
@@ -116,7 +120,7 @@ func questions(w *session.Wanted) []string {
 	if seals == "" {
 		return nil
 	}
-	return []string{seals}
+	return []string{sqltext.Whole(Text, seals)}
 }
 
 // findViews is a query for the views of some names; empty without any.
@@ -158,6 +162,8 @@ func readAnswer(w *session.Wanted, row []string) {
 		f.Escapes = f.Escapes.Mode() | splitting(value)
 	case binaryLog:
 		w.Unlogged = value == "OFF"
+	case selectLimit: // it limits the rows of SHOW, too
+		w.Cut = len(value) < len("100")
 	case readOnly:
 		f.Standby = value != "OFF"
 	case sqlMode:

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/mod/module"
 	modzip "golang.org/x/mod/zip"
 
-	"github.com/sqlfence/sqlfence/internal/need"
 )
 
 const (
@@ -89,7 +88,6 @@ import (
 	"log"
 
 	"github.com/sqlfence/sqlfence"
-	"github.com/sqlfence/sqlfence/internal/need"
 	"github.com/sqlfence/sqlfence/tokens"
 	_ "modernc.org/sqlite"
 )

@@ -396,7 +396,8 @@ func TestAnswersUnderEachSetting(t *testing.T) {
 		}
 		for _, setting := range settings[b.Dialect] {
 			for _, way := range []string{"DSN", "hook"} {
-				if !harness.Keep(t, setting+" by "+way) {
+				// The strictest setting of all: the server returns no row of a query without a LIMIT.
+				if setting != "sql_select_limit=0" && !harness.Keep(t, setting+" by "+way) {
 					continue
 				}
 				t.Run(setting+" by "+way, func(t *testing.T) {
