@@ -41,7 +41,7 @@ func (t *Text) Value(a Assignment, column string) (value lex.Span, ok bool) {
 		equals = int(t.Tokens[i].Mate) + 1
 	}
 	lo := int(t.behindEquals(int32(equals)))
-	if lo == 0 || lo >= end { // a part of it
+	if lo == 0 || lo >= end { // the item assigns only a part of the column, such as column[1]
 		return lex.Span{}, false
 	}
 	if !list || columns == 1 && !t.grammar.RowKeyword.Is() {
@@ -78,7 +78,7 @@ func (t *Text) placeOf(list lex.Span, column string) (place, columns int, ok boo
 	return place, columns, ok
 }
 
-// rowValue returns one of the values of a row that is all of the tokens lo to end.
+// rowValue returns the value at a place of the row (value, ...) that fills the tokens from lo to end.
 func (t *Text) rowValue(lo, end, place, columns int) (value lex.Span, ok bool) {
 	row := t.grammar.RowKeyword.Is() && t.isWord(&t.Tokens[lo], "row")
 	if row {
@@ -103,8 +103,8 @@ func (t *Text) rowValue(lo, end, place, columns int) (value lex.Span, ok bool) {
 	return value, values == columns && !value.Empty()
 }
 
-// Excluded returns the column of a value that is a column of the row that was to be
-// inserted: excluded.column, or MySQL's VALUES(column).
+// Excluded returns the column c of a value that reads the row that was to be inserted: excluded.c, or MySQL's
+// VALUES(c).
 func (t *Text) Excluded(value lex.Span) (column string, ok bool) {
 	if !t.grammar.OnDuplicate.Is() {
 		of, column, ok := t.Qualified(value)

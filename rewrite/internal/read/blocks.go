@@ -2,7 +2,7 @@ package read
 
 import "github.com/sqlfence/sqlfence/rewrite/internal/advise"
 
-// blocks walk through the statements of MySQL and MariaDB.
+// blocks parses the statements of MySQL and MariaDB, which have blocks of several statements.
 type blocks struct{ walker }
 
 // mysqlWrite reads the statement of the region if it is a write of rows, or a statement that ANALYZE runs.
@@ -189,7 +189,7 @@ func (t blocks) mysqlRows(w *Write) bool {
 	return ok
 }
 
-// endsAtAlias ends a SET list before an alias of the row.
+// endsAtAlias cuts a SET list off before AS and the alias of the row.
 func (t blocks) endsAtAlias(set *Assignments) bool {
 	last := &set.Items[len(set.Items)-1]
 	for i := int(set.Lo); i < int(set.Hi); i = t.Skip(i) {
@@ -205,7 +205,7 @@ func (t blocks) endsAtAlias(set *Assignments) bool {
 	return true
 }
 
-// rowAlias reads the alias of the rows behind VALUES or SET, and of their columns.
+// rowAlias parses the alias of the rows after VALUES or SET, and the aliases of their columns.
 func (t blocks) rowAlias(ins *Insertion) bool {
 	if ins.Source == Query || !t.accept("as") {
 		return true
@@ -223,7 +223,7 @@ func (t blocks) rowAlias(ins *Insertion) bool {
 	return true
 }
 
-// onDuplicate reads what follows the rows.
+// onDuplicate parses the clauses after the rows of an INSERT: ON DUPLICATE KEY UPDATE and RETURNING.
 func (t blocks) onDuplicate(w *Write) bool {
 	w.ConflictsAt = int32(t.i)
 	if w.Verb == Insert && t.accept("on", "duplicate", "key", "update") {

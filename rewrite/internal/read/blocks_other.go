@@ -138,7 +138,7 @@ func (t blocks) textAt(i int, word string) Class {
 	return Call
 }
 
-// executes returns the token of the statement's that executes or prepares a text, or -1.
+// executes returns the token of the statement that executes or prepares a string, or -1.
 func (t *Text) executes() int32 {
 	for i := t.Lo; i < t.Hi; i++ {
 		if t.isWord(&t.Tokens[i], "execute", "prepare") {
@@ -239,7 +239,7 @@ func (t *Text) inExecuted(find func(*Text) int32) int32 {
 	return -1
 }
 
-// unquoted returns what a plain string in single quotes holds.
+// unquoted returns the content of a plain string in single quotes.
 func unquoted(s string) string { return strings.ReplaceAll(s[1:len(s)-1], "''", "'") }
 
 // finds reports whether find finds something in a statement of a text, or the text can't be read.

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// Code returns the code that a DO runs and its token, or p.Hi for a DO without code, which the database refuses. A
-// reason other than [Readable] tells why token at can't be read.
+// Code returns the code that a DO runs, and the token with the code. For a DO without code, which the database refuses,
+// the token is p.Hi. If reason isn't [Readable], the token at can't be read for this reason.
 //
 //	DO [LANGUAGE name] 'code' [LANGUAGE name]
 func (t *Text) Code(p Part) (code string, at int32, reason advise.Code) {
@@ -77,8 +77,8 @@ func Executes(g *lex.Grammar, code string) bool {
 	return count > 0
 }
 
-// namesFunction holds for the EXECUTE at token i if no statement of PL/pgSQL can
-// begin there, as none follows these words or a bracket.
+// namesFunction reports whether the EXECUTE at token i names a trigger's function or a privilege: after the tokens
+// before it, no statement of PL/pgSQL can begin.
 //
 //	FOR EACH {ROW | STATEMENT} [WHEN (condition)] EXECUTE {FUNCTION | PROCEDURE}
 //	{GRANT | REVOKE} EXECUTE ON

@@ -47,9 +47,9 @@ func (t *Text) Repeatable(s lex.Span) (parts []lex.Span) {
 	return parts
 }
 
-// mayFail holds for a part of a condition that may raise an error for some rows, as a subquery with two rows does.
-// These rows may be excluded by a part that isn't repeated, and is evaluated later. In SQLite ->> fails for a column
-// without JSON, and in PostgreSQL a cast fails for a text that is no number.
+// mayFail reports whether a part of a condition may raise an error for some rows, as a subquery with two rows does. A
+// part that isn't repeated, and is evaluated later, may exclude these rows. In SQLite ->> fails for a column without
+// JSON, and in PostgreSQL a cast fails for a text that is no number.
 func (t *Text) mayFail(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
 		i = t.pastPlain(i)
@@ -80,8 +80,8 @@ func (t *Text) mayFail(lo, hi int) bool {
 	return false
 }
 
-// isPure holds for an expression that calls only a few well-known functions. Its subqueries have no clause that locks
-// rows, or chooses among equal rows.
+// isPure reports whether an expression calls only a few well-known functions, and has no subquery with a clause that
+// locks rows or chooses among equal rows.
 func (t *Text) isPure(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
 		i = t.pastPlain(i)

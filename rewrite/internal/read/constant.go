@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// Constant reads a placeholder, an integer or a plain string, optionally with a cast that keeps the text; ok is false
-// for any other value. The caller must call [Text.NumberInputs] first.
+// Constant parses a value that is a placeholder, an integer or a plain string, optionally with a cast that keeps the
+// text; ok is false for any other value. The caller must call [Text.NumberInputs] first.
 //
 //	constant [::type ...] | CAST(constant AS type) | type 'constant'
 func (t *Text) Constant(value lex.Span) (c guard.KeyValue, ok bool) {
@@ -29,7 +29,8 @@ func (t *Text) Constant(value lex.Span) (c guard.KeyValue, ok bool) {
 	return c, ok && next == int(t.Tokens[i+1].Mate) && next+1 == hi
 }
 
-// castConstant reads a constant without CAST, and returns the index of the token after the constant.
+// castConstant parses a constant with an optional type before it or ::type after it, and returns the index of the token
+// after the constant.
 func (t *Text) castConstant(i int) (c guard.KeyValue, next int, ok bool) {
 	if typed, ok := t.keepingType(i); ok && t.grammar.TypedConstants.Is() {
 		c, ok = t.constant(&t.Tokens[typed])

@@ -5,10 +5,10 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// tok returns the current token, or the end.
+// tok returns the current token, or the token that marks the end of the text.
 func (t *Text) tok() *lex.Token { return t.peek(0) }
 
-// peek returns the token n places ahead, or the end.
+// peek returns the token n places ahead, or the token that marks the end of the text.
 func (t *Text) peek(n int) *lex.Token { return &t.Tokens[min(t.i+n, len(t.Tokens)-1)] }
 
 // isWord reports whether tok is one of the words, unquoted, in any case.
@@ -50,8 +50,8 @@ func (t *Text) pastPlain(i int) int {
 // maxDepth is how deeply statements may be nested.
 const maxDepth = 100
 
-// enter makes the inside of the bracket at the current token the region, up to leave; false means that the nesting is
-// too deep.
+// enter makes the tokens inside the bracket at the current token the region, until the caller calls leave with stop. ok
+// is false if the nesting is too deep.
 func (t *Text) enter() (stop int, ok bool) {
 	if t.depth == maxDepth {
 		return 0, false
@@ -61,10 +61,10 @@ func (t *Text) enter() (stop int, ok bool) {
 	return stop, true
 }
 
-// leave moves to the token after the bracket, and restores the region up to stop.
+// leave moves to the token after the bracket, and makes the tokens up to stop the region again.
 func (t *Text) leave(stop int) { t.i, t.stop, t.depth = t.stop+1, stop, t.depth-1 }
 
-// fail notes why the write can't be read, and returns false; the first reason stays.
+// fail records why the write can't be read, unless an earlier reason is recorded, and returns false.
 func (t *Text) fail(reason advise.Code, at int) bool {
 	if t.failure.Reason == advise.Readable {
 		t.failure = Failure{reason, int32(at)}

@@ -8,10 +8,10 @@ import (
 
 // Inputs describes the placeholders of a text.
 type Inputs struct {
-	Count    int  // the highest number
-	Named    bool // some have a name, so that their numbers depend on their order
-	Numbered bool // some have a number
-	Bare     int  // how many have neither name nor number: SQLite's ?
+	Count    int  // the highest number of a placeholder
+	Named    bool // some placeholders have a name, so that their numbers depend on their order
+	Numbered bool // some placeholders have a number
+	Bare     int  // how many placeholders have neither name nor number, such as ?
 
 	counted bool
 }
@@ -20,7 +20,7 @@ type Inputs struct {
 // order of the text.
 func (in Inputs) OnlyBare() bool { return in.Bare > 0 && !in.Named && !in.Numbered }
 
-// NumberInputs gives each placeholder its number: Token.Mate.
+// NumberInputs stores each placeholder's number in the field Mate of its token.
 func (t *Text) NumberInputs() Inputs {
 	if t.inputs.counted {
 		return t.inputs

@@ -27,7 +27,7 @@ func (t walker) insert(verb Verb) {
 	}
 }
 
-// columnList reads the columns.
+// columnList parses an INSERT's list of columns, if there is one.
 func (t walker) columnList(ins *Insertion) bool {
 	open := t.tok()
 	if !open.Is('(') || t.grammar.InBrackets.Is() && t.isQueryInBrackets() {
@@ -111,7 +111,7 @@ func (t walker) mergedRow(ins *Insertion) bool {
 	return ok
 }
 
-// defaults ends DEFAULT VALUES, behind these words.
+// defaults completes an INSERT with DEFAULT VALUES, after these words.
 func (t walker) defaults(ins *Insertion) bool {
 	ins.Source = Defaults
 	if ins.List.Lo > 0 {
@@ -121,7 +121,8 @@ func (t walker) defaults(ins *Insertion) bool {
 	return true
 }
 
-// addSpan adds a span to the spans from first on. done of all tokens are read so far.
+// addSpan appends a span to t.spans, where the spans of the current list begin at first. done of the list's all tokens
+// are read so far, from which addSpan estimates the memory to reserve.
 func (t walker) addSpan(s lex.Span, first, done, all int) {
 	if n := len(t.spans); n == cap(t.spans) {
 		t.spans = lex.More(t.spans, n-first, done, all)
@@ -129,7 +130,7 @@ func (t walker) addSpan(s lex.Span, first, done, all int) {
 	t.spans = append(t.spans, s)
 }
 
-// rows reads the rows behind VALUES.
+// rows parses the rows after VALUES.
 func (t walker) rows() bool {
 	begin, first, ok := t.i, len(t.spans), true
 	for {
@@ -245,7 +246,7 @@ func (t walker) selection() bool {
 	return true
 }
 
-// upserts reads what follows the rows.
+// upserts parses the clauses after the rows of an INSERT: ON CONFLICT and RETURNING.
 func (t walker) upserts(w *Write) bool {
 	w.ConflictsAt = int32(t.i)
 	first := len(t.conflicts)

@@ -69,8 +69,8 @@ func (t walker) behindOwnName(begin int) int {
 	return begin
 }
 
-// wrapped returns the first token of the statement that a PREPARE prepares, or that a SET STATEMENT sets variables for;
-// or 0.
+// wrapped returns the first token of the inner statement that a PREPARE prepares, or that a SET STATEMENT sets
+// variables for. It returns 0 for any other statement.
 //
 //	PREPARE name [(types)] AS statement
 //	SET STATEMENT variable = x, ... FOR statement
@@ -82,7 +82,7 @@ func (t walker) wrapped(begin int) int {
 	case t.grammar.Code.Is() && t.isWord(first, "prepare") && t.grammar.Lex.IsName(t.Src, second):
 	case t.grammar.Blocks.Is() && t.isWord(first, "set") && t.isWord(second, "statement") &&
 		blocks{t}.runs() == Unknown:
-		word = "for" // what runs a text would read it in the sql_mode that is set here
+		word = "for" // a statement that executes a string would read the string under the sql_mode that is set here
 	default:
 		return 0
 	}
@@ -94,7 +94,7 @@ func (t walker) wrapped(begin int) int {
 	return 0
 }
 
-// Referenced returns the end of the name of the table that a foreign key at a token refers to, or i.
+// Referenced returns the token after the name of a foreign key's table, if REFERENCES stands at token i; otherwise i.
 //
 //	REFERENCES name
 func (t *Text) Referenced(i int32) int32 {
@@ -106,7 +106,7 @@ func (t *Text) Referenced(i int32) int32 {
 	return i
 }
 
-// isRead holds for statements that only read, unless the statement hides a write.
+// isRead reports whether the statement only reads, unless it hides a write.
 func (t walker) isRead() bool {
 	i := t.i
 	for t.Tokens[i].Is('(') {
@@ -124,7 +124,7 @@ func (t walker) isRead() bool {
 	}
 }
 
-// isCopyTo holds for COPY name [(columns)] TO and COPY (query) TO.
+// isCopyTo reports whether the statement is COPY name [(columns)] TO or COPY (query) TO.
 func (t walker) isCopyTo() bool {
 	i := t.i + 1
 	if !t.Tokens[i].Is('(') {
@@ -139,8 +139,8 @@ func (t walker) isCopyTo() bool {
 	return t.isWord(&t.Tokens[i], "to")
 }
 
-// isDefinition holds for a statement that creates an object, and neither changes rows of existing tables nor changes
-// them automatically later. It also holds for a statement that drops an object without rows.
+// isDefinition reports whether the statement creates an object, and neither changes rows of existing tables nor changes
+// them automatically later. It also reports true for a statement that drops an object without rows.
 func (t walker) isDefinition() bool {
 	if !t.isWord(t.tok(), "create") {
 		return t.dropsNoTable()
@@ -154,15 +154,15 @@ func (t walker) isDefinition() bool {
 		"statistics", "policy", "publication", "role", "user")
 }
 
-// dropsNoTable holds for a DROP of an object with a name in a namespace apart from tables; a table may have the same
-// name.
+// dropsNoTable reports whether the statement is a DROP of a function, role or other object with a separate namespace. A
+// table may have the same name.
 func (t walker) dropsNoTable() bool {
 	return t.isWord(t.tok(), "drop") && t.isWord(t.peek(1), "function", "procedure", "routine", "aggregate",
 		"role", "user")
 }
 
-// joins holds for a CREATE TABLE that makes a table a part of another table: a write to either table may then reach
-// rows of the other table.
+// joins reports whether the statement is a CREATE TABLE that makes a table a part of another table: a write to either
+// table may then reach rows of the other table.
 //
 //	CREATE TABLE name PARTITION OF parent ...
 //	CREATE TABLE name (...) INHERITS (parent, ...)
@@ -179,9 +179,10 @@ func (t walker) joins() bool {
 	return false
 }
 
-// ChangesEncoding returns the token of a statement that may change the encoding of the following statements, or -1. In
-// some encodings the second byte of a character is a backslash to a reader of UTF-8. The text doesn't show all ways to
-// change the encoding, so package lex refuses a text with a meaning that depends on the encoding.
+// ChangesEncoding returns a token of the statement that may change the connection's encoding for the following
+// statements, or -1. In some encodings the second byte of a character is a backslash to a reader of UTF-8. The text
+// doesn't show all ways to change the encoding, so package lex refuses a text with a meaning that depends on the
+// encoding.
 func (t *Text) ChangesEncoding() int32 {
 	if t.grammar.Blocks.Is() {
 		return t.changesCharset()

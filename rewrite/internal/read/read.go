@@ -7,12 +7,12 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// A Text reads the statements of a text one by one. It is not safe for concurrent use.
+// A Text parses the statements of an SQL string one by one: see [Text.Next]. It is not safe for concurrent use.
 type Text struct {
 	lex.Scanned
 
-	// NeedsSCSOn reports whether PostgreSQL refuses the text unless
-	// standard_conforming_strings is on; it was read as if it were.
+	// NeedsSCSOn reports whether the text was read as with standard_conforming_strings = on, because PostgreSQL rejects
+	// the text with the setting off.
 	NeedsSCSOn bool
 
 	Statement
@@ -20,14 +20,14 @@ type Text struct {
 	grammar *lex.Grammar
 	i       int     // the current token
 	stop    int     // the end of the region that is being read
-	depth   int     // how many brackets it is inside of
-	failure Failure // of the write that is being read
-	filled  bool    // there is a statement, or a part of one
+	depth   int     // number of brackets around the region
+	failure Failure // the failure in the write that is being read
+	filled  bool    // Statement isn't empty
 	inputs  Inputs
-	verbs   []int32 // the words INSERT, UPDATE, DELETE, MERGE and REPLACE that writes consist of
-	mayHide bool    // other such words are looked for
+	verbs   []int32 // the tokens INSERT, UPDATE, DELETE, MERGE and REPLACE that belong to parsed writes
+	mayHide bool    // strays must look for such tokens that belong to no parsed write
 
-	// Room for what the statement consists of.
+	// Reused memory for the fields of Statement.
 	items     []Assignment
 	spans     []lex.Span
 	rowArms   []RowArm
@@ -36,7 +36,7 @@ type Text struct {
 	joined    []Target
 }
 
-// Open splits src into tokens, as the session's settings have it read.
+// Open splits src into tokens, under the session's settings for string literals.
 func Open(g *lex.Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
 	t, err := open(g, src, escapes)
 	if err != nil && err.Fault == lex.Ambiguous && g.Lex.ConformingStrings.Is() && g.Lex.NeedsSCSOn(src) {
@@ -59,7 +59,7 @@ func open(g *lex.Grammar, src string, escapes lex.Escapes) (*Text, *lex.Error) {
 	return t, nil
 }
 
-// texts are the closed ones, for their room.
+// texts are closed Texts with memory to reuse.
 var texts = sync.Pool{New: func() any { return new(Text) }}
 
 // maxKept is the largest number of tokens, spans and so on for which memory is kept for the next text.
@@ -120,7 +120,7 @@ func (t *Text) region() bool {
 	return t.i < t.stop
 }
 
-// statement reads the statement of the region.
+// statement parses the statement of the region.
 func (t walker) statement() {
 	t.CTEAt, t.HasWith = t.tok().Start, false
 	begin := t.i
@@ -144,7 +144,7 @@ func (t walker) statement() {
 	}
 }
 
-// write reads the statement of the region if it is a write of rows.
+// write parses the statement of the region if it is a write of rows.
 func (t walker) write() bool {
 	switch {
 	case t.grammar.Blocks.Is():
@@ -165,8 +165,7 @@ func (t walker) write() bool {
 	return true
 }
 
-// explain reads EXPLAIN, after its first word. It runs its statement only with
-// ANALYZE.
+// explain parses EXPLAIN, after its first word. EXPLAIN runs its statement only with ANALYZE.
 //
 //	EXPLAIN [(options)] [ANALYZE] [VERBOSE] statement
 func (t walker) explain(begin int) {
@@ -189,7 +188,7 @@ func (t walker) explain(begin int) {
 	}
 }
 
-// part adds a part about the tokens from begin to the end of the region.
+// part adds a part of the statement, with the tokens from begin to the end of the region.
 func (t walker) part(kind PartKind, begin, at int) {
 	t.Parts = append(t.Parts, Part{Kind: kind, At: int32(at), Span: span(begin, t.stop)})
 }
@@ -199,7 +198,8 @@ func (t walker) unreadable(begin int) {
 	t.Parts[len(t.Parts)-1].Reason = t.versioning(begin)
 }
 
-// versioning returns the reason against a MariaDB write that concerns versions or periods of rows.
+// versioning returns why a MariaDB write that changes versions or periods of rows is unreadable, or Readable if the
+// write is of another kind.
 //
 //	DELETE HISTORY FROM name [BEFORE SYSTEM_TIME x]
 //	{UPDATE | DELETE FROM} name FOR PORTION OF period FROM x TO x ...

@@ -4,7 +4,7 @@ package read
 type SelectCondition struct {
 	Condition
 	Having bool
-	NoFrom bool // there is no FROM, behind which a WHERE that is added has to stand
+	NoFrom bool // the SELECT has no FROM; an added WHERE must follow a FROM
 }
 
 // SelectCondition returns the condition that decides whether a SELECT in an INSERT's query has rows; the SELECT ends at
@@ -52,7 +52,7 @@ func (t *Text) groupsBySets(lo, hi int) bool {
 	return false
 }
 
-// hasWindow reports whether a function of a window is called.
+// hasWindow reports whether an expression calls a window function.
 func (t *Text) hasWindow(lo, hi int) bool {
 	for i := lo; i < hi; i++ {
 		if t.isWord(&t.Tokens[i], "over") {
@@ -114,7 +114,7 @@ func (t *Text) clauseAt(i int) int {
 	case t.isWord(tok, "for") && t.isWord(next, "system_time"): // of a table
 		return noClause
 	case t.isWord(tok, "window", "procedure", "into", "for", "lock", "offset", "fetch", "qualify", "with"),
-		t.isWord(tok, "rows") && t.isWord(next, "examined"): // which counts what the ledger's question reads, too
+		t.isWord(tok, "rows") && t.isWord(next, "examined"): // the limit counts the guard's rows as well
 		return unknownClause
 	}
 	return noClause

@@ -13,14 +13,14 @@ import (
 type Statement struct {
 	lex.Span // its tokens; Hi is a semicolon or the end
 
-	// CTEAt is the offset in bytes at which a common table expression can be added: before the statement, or after the
-	// statement's WITH [RECURSIVE].
+	// CTEAt is the offset in bytes at which the caller can add a common table expression: before the statement, or
+	// after the statement's WITH [RECURSIVE]. HasWith reports whether the statement has a WITH.
 	CTEAt   int32
 	HasWith bool
 
-	Explained bool // it is run by EXPLAIN ANALYZE
-	Tabular   bool // it is run by MariaDB's ANALYZE without FORMAT
-	Wrapped   bool // PREPARE prepares it, or SET STATEMENT sets variables for it
+	Explained bool // EXPLAIN ANALYZE runs the statement
+	Tabular   bool // MariaDB's ANALYZE without FORMAT runs the statement
+	Wrapped   bool // the statement follows PREPARE name AS, or SET STATEMENT ... FOR
 
 	Parts  []Part
 	Writes []Write
@@ -49,17 +49,18 @@ const (
 	OtherPart
 )
 
-// A Part is a piece of a statement that may matter for the question which tables are written.
+// A Part is a range of a statement's tokens that shows, or may hide, a table that the statement writes to: a write of
+// rows, the name of a WITH item, a verb that may begin a hidden write, or tokens that can't be read. Kind says which.
 type Part struct {
 	Kind  PartKind
-	Class Class // of OtherPart
+	Class Class // for OtherPart: the kind of statement
 
-	Reason advise.Code // of UnreadablePart; Readable where none is known
+	Reason advise.Code // for UnreadablePart: why the tokens can't be read; Readable if the reason is unknown
 
-	Write    int32 // of WritePart
-	At       int32
-	Name     string // normalised
-	lex.Span        // the tokens that it concerns: where other names stand that it may be about
+	Write    int32  // for WritePart: index of the write in Statement.Writes
+	At       int32  // the token that a refusal of the part points at
+	Name     string // for NamePart and IntoPart: normalised
+	lex.Span        // the tokens in which the part may name tables
 }
 
 // Class is the kind of a statement that isn't a write, judged by its first words.

@@ -4,7 +4,7 @@ import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
 // claim notes that the verb at a token is a part of a parsed write.
 func (t walker) claim(verb int) {
-	if n := len(t.verbs); n == 0 || t.verbs[n-1] != int32(verb) { // joined tables share one
+	if n := len(t.verbs); n == 0 || t.verbs[n-1] != int32(verb) { // the writes of joined tables share a verb
 		t.verbs = append(t.verbs, int32(verb))
 	}
 	t.mayHide = true
@@ -37,7 +37,7 @@ func (t walker) strays() {
 	}
 }
 
-// hides adds a part for a write that may begin at a token, and ends with the brackets around it.
+// hides adds a HiddenPart for a write that may begin at a token and ends before the closing bracket around it.
 func (t walker) hides(at int) {
 	end := at
 	for end < int(t.Hi) && !t.Tokens[end].Is(')') && !t.Tokens[end].Is(']') {

@@ -5,12 +5,12 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// A source has the tables, queries and functions from which MySQL's UPDATE or DELETE takes its rows.
+// A source holds the tables, queries and functions from which MySQL's UPDATE or DELETE takes its rows.
 type source struct {
-	tables []Target // those that it names
-	joined bool     // with each other or with a query, or there are brackets
+	tables []Target // the named tables
+	joined bool     // the tables are joined, with each other or with a query, or stand in brackets
 	join   Join
-	others []string // what the queries and functions among them are called
+	others []string // aliases of the queries and functions
 }
 
 // tables reads the tables of an UPDATE or DELETE, up to the next clause.
@@ -23,7 +23,7 @@ func (t blocks) tables() (from source, ok bool) {
 	return from, ok && len(from.tables) > 0
 }
 
-// tableList reads joined tables.
+// tableList parses joined tables.
 //
 //	table [[NATURAL] [INNER | CROSS | {LEFT | RIGHT} [OUTER]] JOIN | STRAIGHT_JOIN | ,] table
 //	[ON condition | USING (columns)] ...
@@ -84,7 +84,7 @@ func (t blocks) beginsQuery() bool {
 	return t.isWord(&t.Tokens[i], "select", "with", "values", "table")
 }
 
-// maxTables is how many tables the servers join: MAX_TABLES of both.
+// maxTables is the largest number of tables in a join: MAX_TABLES of MySQL and MariaDB.
 const maxTables = 61
 
 func (t blocks) namedTable(from *source) bool {
@@ -178,7 +178,7 @@ func (t blocks) deletedNames() (names []Target, ok bool) {
 	}
 }
 
-// called reports whether a name in the statement may mean the table.
+// called reports whether a name in the statement may mean this table.
 func (table *Target) called(schema, name string) bool {
 	if table.Alias != "" {
 		return name == table.Alias
@@ -186,8 +186,8 @@ func (table *Target) called(schema, name string) bool {
 	return name == table.Name && (schema == "" || table.Schema == "" || schema == table.Schema)
 }
 
-// resolve returns the tables that names mean. ok is false if a name means no table: it may be no name, as HISTORY in
-// MariaDB.
+// resolve returns the tables of the statement that the names mean. ok is false if a name means none of them: the token
+// may be no name, as HISTORY in MariaDB.
 func (from *source) resolve(names []Target) (tables []Target, ok bool) {
 	for _, n := range names {
 		before := len(tables)
@@ -231,9 +231,9 @@ func (t blocks) writesTo(head *Write, from source, targets []Target) {
 	clear(t.joined)
 }
 
-// assigned reports whether a SET list assigns, or may assign, a column of a table; at is the first item that doesn't
-// show its table, or -1. If there is only one table, a column without a table belongs to this table: columns of queries
-// and functions can't be assigned.
+// assigned reports whether a SET list assigns, or may assign, a column of a table. at is the first item that doesn't
+// show its table, or -1. If there is only one table, a column without a table's name belongs to this table, because
+// columns of queries and functions can't be assigned.
 func (t blocks) assigned(items []Assignment, table *Target, from source) (assigned bool, at int32) {
 	at = -1
 	for _, a := range items {
@@ -261,9 +261,9 @@ func (t blocks) assigned(items []Assignment, table *Target, from source) (assign
 
 // A Join describes how the tables of MySQL's UPDATE or DELETE are joined.
 type Join struct {
-	On      []lex.Span // the conditions behind ON
-	Outer   bool       // LEFT or RIGHT JOIN
-	Columns bool       // NATURAL JOIN or USING: there are conditions that don't show
+	On      []lex.Span // the conditions after ON
+	Outer   bool       // there is a LEFT or RIGHT JOIN
+	Columns bool       // there is a NATURAL JOIN or USING, with conditions that the text doesn't show
 
 	// Another table of the statement has the target's name or alias, ignoring the case of letters and the schema.
 	SameName bool
@@ -284,7 +284,7 @@ func (t blocks) joinCondition(join *Join) bool {
 		t.i = t.Skip(t.i)
 	}
 	if t.i == lo {
-		t.i-- // ON without a condition: what reads on finds it there
+		t.i-- // ON without a condition: the caller fails at ON
 		return false
 	}
 	t.spans = append(t.spans, span(lo, t.i))
@@ -313,7 +313,7 @@ func (t blocks) joinWords(join *Join) bool {
 	return false
 }
 
-// visible is the table's name in the rest of the statement: its alias, or else its name.
+// visible returns the name by which the rest of the statement refers to the table: its alias, or else its name.
 func (table *Target) visible() string {
 	if table.Alias != "" {
 		return table.Alias
@@ -321,7 +321,7 @@ func (table *Target) visible() string {
 	return table.Name
 }
 
-// sameName reports whether another table of the statement has the same visible name, as far as folded names show.
+// sameName reports whether another table of the statement has the same visible name. It compares normalised names.
 func (from *source) sameName(table *Target) bool {
 	n := 0
 	for i := range from.tables {

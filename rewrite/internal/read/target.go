@@ -5,9 +5,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/advise"
 )
 
-// target reads the name and alias of the written table, starting after the verb and the verb's words, which head has.
-// It adds the write. A nil result means a missing name. follow has the words that may come next; a bare word among them
-// is no alias.
+// target parses the name and alias of the written table, starting after the verb and the words that head already holds,
+// and adds a write to the statement. It returns nil if the table's name is missing. follow lists the words that may
+// come next: such a word, unquoted, isn't read as an alias.
 func (t walker) target(head *Write, follow ...string) *Write {
 	verb, bracket := int(head.At), false
 	if t.grammar.Only.Is() && t.isWord(t.tok(), "only") && !t.isWord(t.peek(1), follow...) {

@@ -115,8 +115,7 @@ func (t walker) columnsUpToSet() bool {
 	return true
 }
 
-// constantsUpTo skips a constant, including a type before the constant and fields after the constant, up to a reserved
-// word.
+// constantsUpTo skips the tokens up to a reserved word: a constant, with a type before it and fields after it.
 func (t walker) constantsUpTo(reserved string) {
 	for t.i < t.stop && !t.isWord(t.tok(), reserved) {
 		t.i = t.Skip(t.i)

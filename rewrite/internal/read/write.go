@@ -36,24 +36,26 @@ import (
 type Write struct {
 	Verb   Verb
 	At     int32 // the verb
-	Depth  int32 // how many brackets it is inside of
+	Depth  int32 // number of brackets around the write
 	Or     Or    // SQLite's OR x, and MySQL's IGNORE
-	OrAt   int32 // x
+	OrAt   int32 // the word after OR, or IGNORE
 	Target Target
-	Joined bool // of MySQL's UPDATE and DELETE: its rows come from several tables; each written to has a Write
-	Join   Join // how
+	// Joined is set if MySQL's UPDATE or DELETE takes its rows from several tables, as Join describes. Each table that
+	// the statement writes to has a Write.
+	Joined bool
+	Join   Join
 
-	Set   Assignments // of UPDATE, and MySQL's INSERT ... SET
-	From  int32       // of UPDATE and DELETE: where FROM or USING stands or would stand
-	Where Condition   // of UPDATE and DELETE
-	Limit int32       // of UPDATE and DELETE: ORDER BY or LIMIT
+	Set   Assignments // for UPDATE and MySQL's INSERT ... SET
+	From  int32       // for UPDATE and DELETE: the token FROM or USING, or the token before which it could be added
+	Where Condition   // for UPDATE and DELETE
+	Limit int32       // for UPDATE and DELETE: the token ORDER or LIMIT
 
-	Insertion    Insertion // of INSERT and REPLACE
+	Insertion    Insertion // for INSERT and REPLACE
 	Conflicts    []Conflict
-	ConflictsAt  int32 // where the first ON CONFLICT stands or would stand
-	ConflictsEnd int32 // behind the last one
+	ConflictsAt  int32 // the first ON CONFLICT, or the token before which it could be added
+	ConflictsEnd int32 // the token after the last ON CONFLICT
 
-	Arms []Arm // of MERGE
+	Arms []Arm // for MERGE
 
 	Returning int32
 	Failure   Failure
@@ -72,10 +74,10 @@ const (
 	Merge
 )
 
-// Or is SQLite's way of dealing with a broken constraint.
+// Or is the clause OR x of a write in SQLite, which decides what happens if a row breaks a constraint.
 type Or uint8
 
-// The ways.
+// The clauses. OrIgnore also means MySQL's IGNORE.
 const (
 	OrNone Or = iota
 	OrAbort
@@ -89,13 +91,13 @@ const (
 // A Target is the table that is written to.
 type Target struct {
 	Schema, Name string // normalised
-	Alias        string // normalised; empty for none
-	At           int32  // the first token of the name
-	NameAt       int32  // the token of Name, as it is spelled
-	AliasAt      int32  // that of Alias; 0 for none
+	Alias        string // normalised; empty if the table has no alias
+	At           int32  // first token of the name
+	NameAt       int32  // token of Name
+	AliasAt      int32  // token of Alias; 0 if the table has no alias
 }
 
-// Assignments are a SET list. Span is empty where reading failed in it.
+// Assignments are the items of a SET list. Span is empty if reading failed inside the list.
 type Assignments struct {
 	lex.Span
 	Items []Assignment
@@ -104,7 +106,7 @@ type Assignments struct {
 // An Assignment is an item of a SET list; see [Text.Assigns] and [Text.Value].
 type Assignment struct {
 	lex.Span
-	Names lex.Span // the column, or the tokens in the bracket of several
+	Names lex.Span // the assigned column, or the columns in the brackets of (column, ...) = ...
 }
 
 // A Condition is a WHERE, or the AND of a MERGE's arm. At is the keyword, or the token before which the keyword could
@@ -119,17 +121,17 @@ func (c Condition) End() int32 { return max(c.At, c.Hi) }
 
 // An Insertion has the columns and rows of an INSERT, or of the INSERT in a MERGE's arm.
 type Insertion struct {
-	List    lex.Span // what is in the bracket of the columns; zero for none. MySQL's may be empty, which is as none
+	List    lex.Span // tokens in the brackets of the columns; zero without brackets. MySQL accepts () for no columns
 	Columns []lex.Span
 
-	Overriding int32 // the word behind OVERRIDING, SYSTEM or USER
+	Overriding int32 // the token SYSTEM or USER after OVERRIDING
 
 	Source   Source
-	SourceAt int32    // its first token, also where it can't be read
+	SourceAt int32    // first token of the source, even if reading the source failed
 	Rows     lex.Span // the rows, up to ON CONFLICT or RETURNING; zero if reading failed there
 	Arms     []RowArm
 
-	// MySQL's alias for the rows, and for their columns; zero for none.
+	// MySQL's alias for the rows to insert, and the aliases for their columns. Both are zero if the statement has none.
 	RowAlias   string
 	RowColumns lex.Span
 }
@@ -139,22 +141,21 @@ type Source uint8
 
 // The sources.
 const (
-	NoSource Source = iota // it can't be read
+	NoSource Source = iota // reading failed before or in the source
 	Defaults               // DEFAULT VALUES
-	Values                 // it begins with VALUES
-	Query                  // it begins otherwise
-	Assigned               // MySQL's INSERT ... SET: Write.Set
+	Values                 // a query that begins with VALUES
+	Query                  // any other query
+	Assigned               // MySQL's INSERT ... SET, see Write.Set
 )
 
-// A RowArm is one of the VALUES and SELECT that UNION and the like combine, in the
-// order of the text.
+// A RowArm is one VALUES or SELECT in the query of an [Insertion]. UNION, INTERSECT and EXCEPT combine several.
 type RowArm struct {
-	Rows    []lex.Span // of VALUES: what is in the brackets
-	Columns lex.Span   // of SELECT: its columns, with DISTINCT or ALL
+	Rows    []lex.Span // for VALUES: the values in each row's brackets
+	Columns lex.Span   // for SELECT: the columns, including DISTINCT or ALL
 	Select  bool
-	Empty   bool  // of SELECT: it names no column
-	After   int32 // the token behind
-	Last    bool  // of VALUES: nothing is combined with it, also behind ORDER BY or LIMIT
+	Empty   bool  // for SELECT: it selects no column
+	After   int32 // the token after the arm
+	Last    bool  // for VALUES: neither UNION, INTERSECT nor EXCEPT follows
 }
 
 // A Conflict is an ON CONFLICT clause, or ON DUPLICATE KEY UPDATE.
@@ -162,10 +163,10 @@ type Conflict struct {
 	At     int32 // ON
 	Update bool  // DO UPDATE, not DO NOTHING
 	Set    Assignments
-	Where  Condition // its Lo is 0 where there is none
+	Where  Condition // Lo is 0 if there is no WHERE
 }
 
-// An Arm is a WHEN of a MERGE.
+// An Arm is one WHEN clause of a MERGE.
 type Arm struct {
 	At        int32 // WHEN
 	Kind      Match
@@ -175,17 +176,18 @@ type Arm struct {
 	Insertion Insertion
 }
 
-// Match says for which rows an [Arm] is.
+// Match is the kind of rows that an [Arm] is executed for.
 type Match uint8
 
-// The rows.
+// The kinds of rows.
 const (
 	Matched Match = iota
 	NotMatched
 	NotMatchedBySource
 )
 
-// A Failure is a place where a write can't be read, and the reason. The zero Failure means none.
+// A Failure is the token at which reading a write failed, and the reason. The zero Failure means that reading
+// succeeded.
 type Failure struct {
 	Reason advise.Code
 	At     int32 // the token
