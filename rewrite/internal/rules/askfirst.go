@@ -16,7 +16,7 @@ func (p writing) asksTwice() bool {
 	return p.target.rules.Ledger && !p.Dialect.LedgerInWhere()
 }
 
-// asksInMark reports whether the fence column's value in the first of several inserted rows contains the ledger's
+// asksInMark reports whether the value of the fence column in the first of several inserted rows contains the ledger's
 // check.
 func (p inserting) asksInMark(w *read.Write, ins *read.Insertion) bool {
 	return p.asksTwice() && w.Verb != read.Merge && p.target.rules.FenceColumn != "" && !p.insertion.unmarked &&
@@ -29,7 +29,7 @@ func (p inserting) asksInMark(w *read.Write, ins *read.Insertion) bool {
 // VALUES and the brackets stay, in comments. A query gets an OFFSET, which the database evaluates first; the OFFSET is
 // NULL, which skips no rows.
 func (p inserting) askBeforeRows(w *read.Write, ins *read.Insertion) {
-	if w.Verb == read.Merge { // its arm asks
+	if w.Verb == read.Merge { // armCheck adds the check
 		return
 	}
 	at := p.After(ins.Rows.Hi)
@@ -75,12 +75,13 @@ func (p inserting) askInValue(w *read.Write, ins *read.Insertion) bool {
 	return false
 }
 
-// limits reports whether a query may end with a clause that no OFFSET can follow. A bracketed query and the clauses
-// after the bracket form one query, unless UNION, INTERSECT or EXCEPT combines the bracketed query with another.
+// limits reports whether the query of an INSERT may end with a clause that no OFFSET can follow. A query in brackets
+// and the clauses after the brackets form one query, unless UNION, INTERSECT or EXCEPT combines the query in brackets
+// with another query.
 func (p inserting) limits(rows lex.Span) bool { return p.endsLimited(rows, "offset", "fetch", "for") }
 
-// endsLimited reports whether a query may end with one of the clauses. If the query consists of a bracketed query, a
-// LIMIT in the bracket counts like the clauses.
+// endsLimited reports whether the query of an INSERT may end with one of the clauses. If a query in brackets is the
+// whole query, a LIMIT, OFFSET, FETCH or FOR inside the brackets counts like these clauses.
 func (p inserting) endsLimited(rows lex.Span, clauses ...string) bool {
 	bare, limited, combined := false, false, false
 	for i := rows.Lo; i < rows.Hi; i++ {
@@ -125,9 +126,9 @@ func (p inserting) isBareRow(ins *read.Insertion) bool {
 	}
 }
 
-// askInKeys has the ledger asked where the value of a column is compared that an index may have no
-// row for. A constant is compared once more, before the condition, as the index of some rows is
-// known by it.
+// askInKeys adds the ledger's check to the parts column = value of a condition. SQLite looks such a value up in an
+// index, and evaluates nothing else of the condition if the index has no row for the value. A constant is also compared
+// once before the condition, because SQLite finds the index of some rows by the constant.
 func (p writing) askInKeys(c read.Condition, at int32) {
 	const most = 4 // each is a subquery more for SQLite to compile
 	ask := render.SetOf(render.RuleLedger)

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// checkTables returns all faults of the tables, joined; nil for none. It adds the tables
-// to an index.
+// checkTables adds the tables to an index, and returns all faults of their registrations, joined, or nil if there are
+// none.
 func checkTables(tables []render.Registered, index *index) error {
 	var faults []error
 	for i := range tables {
@@ -22,7 +22,7 @@ func checkTables(tables []render.Registered, index *index) error {
 	return errors.Join(faults...)
 }
 
-// faultsOf returns the faults of the table alone.
+// faultsOf returns the faults in a table's registration, apart from conflicts with other tables.
 func faultsOf(t *render.Registered) (faults []error) {
 	if t.Name == "" {
 		return []error{errors.New("a table has no name")}
@@ -77,7 +77,7 @@ func faultsOf(t *render.Registered) (faults []error) {
 	return faults
 }
 
-// sharedColumn returns a column of the lock that also has a second meaning, or "".
+// sharedColumn returns a column of the EditLock rule that the registration also gives another role, or an empty string.
 func sharedColumn(t *render.Registered) string {
 	var seen []string
 	for _, column := range t.Columns() {

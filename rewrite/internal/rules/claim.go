@@ -6,15 +6,15 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A claim is a row's claim value, such as the attempt of a job. A writer that increments the value has taken the row
-// over, and every other write must present the current value. A token in the context is always compared, even if the
-// write needs no token (takeover). The token's value is compared by equality, because nothing is stored: a higher value
-// was never issued. NULL counts as 0.
+// A claim is the rule Claim: a column counts how often a row was taken over, such as the attempt of a job. A writer
+// that increments the column takes the row over, and every other write must present the current value. A token in the
+// context is always compared, even if the write needs no token (see takeover). The values must be equal: the guard
+// stores nothing, so a higher value was never issued. NULL counts as 0.
 type claim struct{ addsNothing }
 
 func (claim) inserted(inserting, string, int32, int) bool { return true }
 
-// assigned guards an item of a SET list that increments the claim.
+// assigned guards an item of a SET list that assigns the claim: the new value must be higher than the row's.
 func (claim) assigned(p writing, a *read.Assignment, _ bool) bool {
 	return p.assignsNumber(a, p.target.rules.Claim, "claim", "assign it column + 1")
 }
@@ -54,18 +54,22 @@ func (p writing) keepsRow(set *read.Assignments) bool {
 	return true
 }
 
-// inWhere: a write without a takeover compares the claim in the condition, because the write assigns no claim.
+// inWhere returns true unless the write takes rows over: a write that presents a claim assigns none, so its guard
+// compares the claim in the condition.
 func (claim) inWhere(_ *render.Registered, how rowWrite) bool { return !how.takesOver }
 
-// A takeover needs no token for the rows that it claims. A token in the context is compared as for any other write: a
-// caller that was replaced is refused, and doesn't become the holder again by incrementing the claim.
+// A takeover is the check of rows that are taken over. It needs no token for these rows. But a token in the context is
+// compared as for any other write: a caller that was replaced is refused, and doesn't become the holder again by
+// incrementing the claim.
 type takeover struct {
 	addsNothing
 	setsNothing
 }
 
-// inWhere: the SET list, which increments the claim, also compares the row. The statement's condition keeps its index.
+// inWhere returns false: the SET list, which increments the claim, also compares the row. So the database can use an
+// index for the statement's condition.
 func (takeover) inWhere(*render.Registered, rowWrite) bool { return false }
 
-// inSet: if the caller takes over and the statement doesn't assign the column, the guard increments the claim.
+// inSet returns true if the guard must increment the claim: the caller uses WithTakeover, and the statement doesn't
+// assign the column.
 func (claim) inSet(_ *render.Registered, how rowWrite) bool { return how.takesOver && !how.setsNumber }

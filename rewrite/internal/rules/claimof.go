@@ -8,11 +8,11 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// isComplete reports whether the claims' table has a name, a key and a claim.
+// isComplete reports whether the table with the claims has a name, a key column and a claim column.
 func isComplete(c *guard.Claims) bool { return c.Name != "" && c.Key != "" && c.Claim != "" }
 
-// findsClaims refuses a statement, with the targets from first on, in which the guard wouldn't find the claims of a
-// table: a WITH item has the name of the claims' table, or the statement writes the claims' table.
+// findsClaims refuses a statement in which the guard of a ClaimOf table wouldn't find the table with the claims: a WITH
+// item has that table's name, or the statement writes that table. The statement's targets begin at first.
 func (p *planner) findsClaims(first int) bool {
 	for _, t := range p.targets[first:] {
 		table := p.written[t.Table]

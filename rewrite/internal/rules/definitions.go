@@ -14,20 +14,21 @@ import (
 // System tables hold the definitions of all tables, triggers and functions. A client that writes to system tables can
 // replace a registered table, or switch off the objects that guards and seals depend on. Reads of system tables pass.
 
-// isDefining reports whether a table, by its normalised name, is a system table with definitions that matter here.
+// isDefining reports whether a table, by its normalised name, is a system table that defines tables, triggers or
+// functions.
 func (p *planner) isDefining(schema, name string) bool {
 	return len(p.Tables) > 0 && defines(p.Dialect, schema, name)
 }
 
-// defines reports whether a table's rows are definitions.
+// defines reports whether the rows of a table are definitions of tables, triggers or functions.
 func defines(d *render.Dialect, schema, name string) bool {
 	g := d.Guard
 	return slices.Contains(g.DefiningTables, name) &&
 		(schema == "" || g.DefiningSchema == "" || schema == g.DefiningSchema)
 }
 
-// keepsDefinitions refuses a statement that is neither read as a write of rows nor as code, and nevertheless writes to
-// a system table with definitions.
+// keepsDefinitions refuses a statement that the parser has read neither as a write of rows nor as code, and that writes
+// to a system table with definitions.
 func (p ground) keepsDefinitions(s lex.Span) bool {
 	if len(p.Tables) == 0 {
 		return true
@@ -36,7 +37,7 @@ func (p ground) keepsDefinitions(s lex.Span) bool {
 	return at < 0 || p.refuse(-1, at, advise.DefinesTables)
 }
 
-// writesDefinitions returns the token of a system table with definitions that some tokens write to, or -1.
+// writesDefinitions returns the token of a system table with definitions that the tokens of s write to, or -1.
 func writesDefinitions(d *render.Dialect, t *read.Text, s lex.Span) int32 {
 	alters, creates := false, false
 	for i := s.Lo; i < s.Hi; i++ {
@@ -127,7 +128,7 @@ func (p ground) keepsPlaces(part *read.Part) bool {
 
 // keepsViews refuses a view with the name of a table with columns that guards read.
 func (p ground) keepsViews(name string, at int32) bool {
-	_, alone := p.index.exact[schemaAndName{"", name}] // no pattern stands for it
+	_, alone := p.index.exact[schemaAndName{"", name}] // no pattern covers the name
 	alone = alone || p.index.isExempt("", name)
 	table := slices.IndexFunc(p.Tables, func(t render.Registered) bool {
 		return len(t.Owned) > 0 && (t.Pattern && !alone || !t.Pattern && t.Name == name)

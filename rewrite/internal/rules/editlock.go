@@ -2,11 +2,12 @@ package rules
 
 import "github.com/sqlfence/sqlfence/rewrite/internal/render"
 
-// An editLock keeps other users than the lock's holder from writing a row.
+// An editLock is the rule EditLock: it lets only the user who holds a row's lock write the row.
 type editLock struct {
 	addsNothing
 	setsNothing
 }
 
-// inWhere: a serial that the statement assigns is checked first, and its check includes the lock.
+// inWhere returns true unless the statement assigns the row version: then the check of the row version comes first and
+// includes the lock.
 func (editLock) inWhere(_ *render.Registered, how rowWrite) bool { return !how.setsNumber }

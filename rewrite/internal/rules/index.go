@@ -9,23 +9,23 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// An index finds tables by their names, as fast among many as among few.
+// An index finds the registered table with a name. The time doesn't depend on the number of tables.
 type index struct {
 	tables []render.Registered
-	named  map[string]int        // the first table of a name
-	exact  map[schemaAndName]int // a table of each schema and name
-	again  map[string]bool       // the names of more than one table
+	named  map[string]int        // index of the first table with a name
+	exact  map[schemaAndName]int // index of the table with a schema and name
+	again  map[string]bool       // names of more than one table
 	folded func() map[string][]known
 
-	patterns []int                  // the tables that stand for others
-	exempt   map[schemaAndName]bool // the tables that none stands for
+	patterns []int                  // indexes of the registrations with a pattern, such as shop.*
+	exempt   map[schemaAndName]bool // tables with the rule Exempt, which no pattern covers
 
-	ledger, locks bool // whether a table has the rule
+	ledger, locks bool // some table has the rule Ledger, or EditLock
 }
 
 type schemaAndName struct{ schema, name string }
 
-// known is a name that the rules know: of the table with the index, or of the table's columns.
+// A known is the name of a registered table or of one of its columns, with the table's index.
 type known struct {
 	name  string
 	table int
@@ -61,7 +61,7 @@ func (x *index) add(i int, t *render.Registered) {
 	x.exact[schemaAndName{t.Schema, t.Name}] = i
 }
 
-// covering returns the index of the pattern that stands for a table by its normalised name, or -1.
+// covering returns the index of the pattern that covers a table, by the table's normalised name, or -1.
 func (x *index) covering(schema, name string) int {
 	if len(x.patterns) == 0 || x.isExempt(schema, name) {
 		return -1
@@ -78,8 +78,8 @@ func (x *index) covering(schema, name string) int {
 	return pattern
 }
 
-// isOneOfSeveral reports whether a table by its normalised name, without a schema, may belong to one of several
-// registrations, and so take the tokens of any of them.
+// isOneOfSeveral reports whether a normalised name without a schema may mean tables of several registrations, so that
+// the guard can't know the tokens.
 func (x *index) isOneOfSeveral(name string) bool {
 	i, named := x.named[name]
 	if named && x.tables[i].Schema == "" || x.isExempt("", name) {
@@ -97,17 +97,18 @@ func (x *index) isOneOfSeveral(name string) bool {
 	return n > 1 || x.again[name]
 }
 
-// guards reports whether a normalised name may mean a table that is guarded, by its name or by a pattern.
+// guards reports whether a normalised name may mean a guarded table: a registered table, or one that a pattern covers.
 func (x *index) guards(schema, name string) bool {
 	return x.covering(schema, name) >= 0 || x.find(schema, name) >= 0
 }
 
-// isExempt reports whether a table is exempt. An exempt table with a schema doesn't exempt a name without a schema.
+// isExempt reports whether a table has the rule Exempt. An exempt table with a schema doesn't exempt a name without a
+// schema.
 func (x *index) isExempt(schema, name string) bool {
 	return x.exempt[schemaAndName{"", name}] || x.exempt[schemaAndName{schema, name}]
 }
 
-// overlaps reports whether one name could mean both t and a table that was added earlier.
+// overlaps reports whether one name in a statement could mean both t and a table that was added earlier.
 func (x *index) overlaps(t *render.Registered) bool {
 	if t.Pattern {
 		return slices.ContainsFunc(x.patterns, func(i int) bool { return x.tables[i].Schema == t.Schema })
@@ -123,8 +124,7 @@ func (x *index) overlaps(t *render.Registered) bool {
 	return anywhere || there
 }
 
-// find returns the index of the table that a normalised name may mean, or -1. schema may
-// be empty.
+// find returns the index of the registered table that a normalised name may mean, or -1. schema may be empty.
 func (x *index) find(schema, name string) int {
 	i, ok := x.named[name]
 	if !ok {
@@ -139,8 +139,8 @@ func (x *index) find(schema, name string) int {
 	return -1
 }
 
-// mayBe returns the index of a table that knows a different name which equals this name in some locale; or -1. Indexes
-// after the registered tables mean sqlfence's tables.
+// mayBe returns the index of a table with a name, or a column's name, that differs from this name but may equal it
+// after the database's locale has folded both; or -1. Indexes after the registered tables mean sqlfence's tables.
 func (x *index) mayBe(name string) int {
 	for _, k := range x.folded()[strings.Map(lex.FoldRune, name)] {
 		if k.name != name {
@@ -150,8 +150,8 @@ func (x *index) mayBe(name string) int {
 	return -1
 }
 
-// fold returns all names that the rules know, in the order of the tables. The map's key is the spelling that all
-// locales share. Most databases never need the map.
+// fold returns the names of all registered tables and of their rules' columns, in the order of the tables. The map's
+// key is the name's form that all locales share. Most databases never need the map.
 func (x *index) fold() map[string][]known {
 	folded := make(map[string][]known, len(x.tables))
 	add := func(name string, table int) {

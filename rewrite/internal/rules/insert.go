@@ -16,16 +16,16 @@ type inserting struct{ writing }
 
 // An insertion has the facts about the columns of an INSERT that is being planned.
 type insertion struct {
-	listed   bool           // it names its columns, or none has a value
-	empty    bool           // none has a value
-	key      int            // which of them is the key, or -1
-	names    render.RuleSet // the rules with a column among them
-	queried  bool           // its rows come from a query
-	doubtful bool           // the rows' keys may be others than those that show
-	returned bool           // the rows' keys don't show, but each row's is checked once it is stored
-	unmarked bool           // the rows' keys don't show, so their tokens are left to the default
-	asks     bool           // the mark of the first row asks the ledger
-	asked    bool           // a value of the first row does
+	listed   bool           // the INSERT lists its columns, or no column gets a value
+	empty    bool           // no column gets a value
+	key      int            // index of the key among the listed columns, or -1
+	names    render.RuleSet // rules with a column that the INSERT lists
+	queried  bool           // the rows come from a query
+	doubtful bool           // the stored keys may differ from the keys in the text
+	returned bool           // the text doesn't show the keys, and the guard checks each row's key after it is stored
+	unmarked bool           // the text doesn't show the keys, so the fence column gets its default
+	asks     bool           // the fence column's value in the first row contains the ledger's check
+	asked    bool           // another value of the first row contains the ledger's check
 }
 
 // insertInto plans an INSERT.
@@ -54,7 +54,7 @@ func (p inserting) insertInto(w *read.Write) bool {
 	return p.readable(w)
 }
 
-// orClause decides about the OR clause.
+// orClause refuses INSERT OR FAIL and an OR clause with an unknown word, and plans INSERT OR REPLACE.
 func (p inserting) orClause(w *read.Write) bool {
 	if w.Or == read.OrFail || w.Or == read.OrOther {
 		return p.refuseTarget(w.At, advise.InsertOr, strings.ToUpper(p.TokenText(w.OrAt)), p.Dialect.Upsert(nil))
@@ -92,7 +92,7 @@ func isEmpty(ins *read.Insertion) bool {
 	return true
 }
 
-// inserts lets the rules decide about column n that the INSERT names, at a token.
+// inserts lets each rule decide about column n of the INSERT's list, which is named at a token.
 func (p inserting) inserts(column string, token int32, n int) bool {
 	for _, r := range p.target.rules.Has {
 		if !precedence[r].inserted(p, column, token, n) {
@@ -131,7 +131,8 @@ func (p inserting) addList(ins *read.Insertion) {
 	}
 }
 
-// eachSeparated is eachAdded in the order of addList, with the separator before each column.
+// eachSeparated calls f for each column that the rules add, in the order of addList, with the separator before the
+// column.
 func (p inserting) eachSeparated(f func(r int, a added, separator string)) {
 	separator := ""
 	for _, always := range [...]bool{true, false} {
@@ -154,7 +155,7 @@ func (p inserting) eachAdded(f func(r int, a added)) {
 	}
 }
 
-// addColumn adds a rule's column, behind a separator.
+// addColumn adds a rule's column to a list of columns, after a separator.
 func (p inserting) addColumn(at int32, r int, a added, separator string) {
 	if a.value != "" {
 		p.insertText(at, separator+a.column)
@@ -163,7 +164,7 @@ func (p inserting) addColumn(at int32, r int, a added, separator string) {
 	p.insert(at, render.OpColumn, render.SetOf(r), separator+a.column)
 }
 
-// addValue adds a rule's value to a row, behind a separator.
+// addValue adds the value of a rule's column to a row, after a separator.
 func (p inserting) addValue(at int32, r int, a added, separator string, row int32) {
 	if a.value != "" {
 		p.insertText(at, separator+a.value)
@@ -187,10 +188,10 @@ func (p inserting) namesTwice(column string, lo, token int32) bool {
 	return false
 }
 
-// rowSource plans the source of the rows, and adds the rules' columns and values.
+// rowSource plans the VALUES or query that provides the rows of an INSERT, and adds the rules' columns and values.
 func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 	if ins.SourceAt == 0 {
-		return true // it can't be read
+		return true // readable refuses the write, which couldn't be read
 	}
 	if !p.showsKeys(w, ins) {
 		return false
@@ -230,7 +231,7 @@ func (p inserting) rowSource(w *read.Write, ins *read.Insertion) bool {
 		return p.checkQuery(w, ins)
 	}
 	if asks && !p.Dialect.Guard.LedgerInRow.Is() {
-		// The ledger's condition is evaluated for each row.
+		// The rows pass through a WHERE with the ledger's check, which SQLite evaluates for each row.
 		p.insertText(p.Offset(ins.SourceAt), "SELECT * FROM (")
 		p.ledgerBehind(p.After(ins.Rows.Hi))
 	}
@@ -247,7 +248,7 @@ func (p inserting) columnsKnown(at int32) bool {
 	return p.refuseTarget(at, advise.NoColumnList, which)
 }
 
-// rowArm plans one VALUES or SELECT.
+// rowArm plans one VALUES or SELECT of an INSERT's query.
 func (p inserting) rowArm(w *read.Write, arm *read.RowArm) bool {
 	if arm.Select {
 		return p.selection(arm)
@@ -317,8 +318,7 @@ func (p inserting) addValues(at, row int32, first bool) {
 	p.eachAdded(func(r int, a added) { add(r, a, ", ") })
 }
 
-// passesLedger reports whether the rows of an INSERT have to pass through the ledger's
-// condition.
+// passesLedger reports whether the ledger's check must stand in a condition that the rows of an INSERT pass through.
 func (p inserting) passesLedger() bool {
 	return p.target.rules.Ledger && p.Dialect.LedgerInWhere()
 }
@@ -334,7 +334,7 @@ func (p inserting) ledgerBehind(at int32) {
 // defaultValues replaces DEFAULT VALUES, at a token, with a row of only the rules' values. The words DEFAULT VALUES
 // stay, in comments. If no rule adds a value, the row gets NULL for its number, which means the next free number.
 func (p inserting) defaultValues(token int32) {
-	first, firstRule := added{}, 0 // one that is always there, where a rule has such
+	first, firstRule := added{}, 0 // preferably a column that is added in every form of the guard
 	p.eachAdded(func(r int, a added) {
 		if first.column == "" || first.value == "" && a.value != "" {
 			first, firstRule = a, r
@@ -394,7 +394,7 @@ func (p inserting) onConflict(w *read.Write, c *read.Conflict) bool {
 }
 
 // readsItself returns the token of the written table's name in the FROM of an INSERT's query, if the name stands there
-// without an alias; or -1. Brackets are skipped, because a bracketed query has a scope of its own.
+// without an alias; or -1. It skips brackets, because a bracketed query has a separate scope for names.
 func (p inserting) readsItself(w *read.Write) int32 {
 	rows, depth := w.Insertion.Rows, 0
 	for i := rows.Lo; p.insertion.queried && i < rows.Hi; i++ {

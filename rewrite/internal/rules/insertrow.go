@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// assignedRow plans an INSERT with a SET list for its row.
+// assignedRow plans MySQL's INSERT ... SET, which has a SET list for its row.
 func (p inserting) assignedRow(w *read.Write) bool {
 	p.insertion = insertion{listed: true, key: -1}
 	set := &w.Set
@@ -63,15 +63,16 @@ func (p inserting) assignedRow(w *read.Write) bool {
 	return true
 }
 
-// addRowColumn adds a rule's column to the aliases of the row's columns, if there are any.
+// addRowColumn adds a rule's column to the aliases for the columns of MySQL's row alias, if the statement has such
+// aliases.
 func (p inserting) addRowColumn(ins *read.Insertion, r int, a added) {
 	if !ins.RowColumns.Empty() {
 		p.addColumn(p.After(ins.RowColumns.Hi), r, a, ", ")
 	}
 }
 
-// asksByMark reports whether the fence column's value in the first row contains the ledger's check, and not a value of
-// the application or the WHERE of a query.
+// asksByMark reports whether the guard puts the ledger's check into the value of the fence column in the first row,
+// rather than into a value of the application or into the WHERE of a query.
 func (p inserting) asksByMark() bool {
 	return !p.insertion.queried && p.passesLedger() && p.Dialect.Guard.LedgerInRow.Is() &&
 		p.target.rules.FenceColumn != "" && !p.insertion.unmarked
@@ -140,8 +141,9 @@ func (p inserting) checkQuery(w *read.Write, ins *read.Insertion) bool {
 	return true
 }
 
-// checkInRow puts the check of rules around the first plain value of a row, after the key's value if the rules compare
-// the key. If no value is plain, it uses the first value that keeps its type inside a CASE.
+// checkInRow puts the check of the rules around the first plain value of a row. If the rules compare the key, that
+// value must follow the key's value. If no value is plain, checkInRow uses the first value that keeps its type inside a
+// CASE.
 func (p inserting) checkInRow(value func(n int) lex.Span, rules render.RuleSet, row int32) bool {
 	first := 0
 	if rules.Has(render.RuleKey) {

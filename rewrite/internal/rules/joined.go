@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// joined decides about a write to the target among joined tables. The statement may also write to tables without a
-// registration. A second registered table is refused.
+// joined plans a write to the target in a statement that joins tables. The statement may also write to tables without a
+// registration. It is refused if it writes to a second registered table.
 func (p writing) joined(w *read.Write) bool {
 	p.target.joined = true
 	registered := 0
@@ -41,8 +41,8 @@ func (p writing) isOfTarget(a *read.Assignment) bool {
 	return !ok || p.Dialect.Quote(of) == p.target.qualifier
 }
 
-// readsWhatIsAssigned refuses an item that assigns a column of another table from a column that the guard assigns. The
-// query plan would decide whether the item reads the old or the new value.
+// readsWhatIsAssigned refuses an item of a SET list that assigns a column of another table from a column that the guard
+// assigns, because the query plan would decide whether the item reads the old or the new value.
 func (p writing) readsWhatIsAssigned(a *read.Assignment) bool {
 	t := p.target.rules
 	for i := a.Names.Hi; i < a.Hi; i++ {

@@ -11,11 +11,12 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A key is the column that selects each row's token. A row without a token is out of the tokens' scope.
+// A key is the rule Key: the value of the key column decides which token guards a row. If the context carries no token
+// for a row, the row is out of scope.
 type key struct{ addsNothing }
 
-// assigned notes the position of a value that is assigned to the key. A value other than the row's key would move the
-// row out of its token's scope, so the guard must be able to compare the value with the key.
+// assigned records the position of a value that an item of a SET list assigns to the key. A value other than the row's
+// key would move the row out of its token's scope, so the guard must be able to compare the value with the key.
 func (key) assigned(p writing, a *read.Assignment, upsert bool) bool {
 	for i := a.Names.Lo; i < a.Names.Hi; i++ {
 		column, ok := p.Name(int(i))
@@ -69,9 +70,9 @@ func (p writing) isColumn(token int32, a *read.Assignment) bool {
 	return false
 }
 
-// newKey notes the key that an item assigns, if the text shows the key: a constant, or the key of the row that was to
-// be inserted, which is one of the target's Keys. If the table is named excluded, excluded.key may be the table's
-// column.
+// newKey records the key that an item assigns, if the text shows the key: a constant, or the key of the row that was to
+// be inserted, which is one of the target's Keys. If the table itself is named excluded, excluded.key may be the
+// table's column.
 func (p writing) newKey(a *read.Assignment, upsert bool) bool {
 	value, to := p.PlainValue(*a), p.to()
 	p.target.newKey = true
@@ -107,7 +108,8 @@ func (key) inserted(p inserting, column string, token int32, n int) bool {
 	return true
 }
 
-// showsKeys decides about rows if the statement doesn't show their keys or columns.
+// showsKeys decides what happens to the rows of an INSERT if the statement doesn't show their keys or columns: it
+// refuses them, leaves them without a token, or has the guard check their keys after they are stored.
 func (p inserting) showsKeys(w *read.Write, ins *read.Insertion) bool {
 	t := p.target.rules
 	p.insertion.doubtful = p.insertion.doubtful || t.Key != "" && p.groupsBySets(ins)
@@ -152,7 +154,7 @@ func (p inserting) groupsBySets(ins *read.Insertion) bool {
 	return false
 }
 
-// readsKeys reports whether each row's key is read.
+// readsKeys reports whether the planner reads each row's key from the text.
 func (p inserting) readsKeys() bool {
 	return p.insertion.key >= 0 && !p.insertion.unmarked && !p.insertion.returned
 }
@@ -208,11 +210,11 @@ func (p inserting) checkStored(w *read.Write) {
 // what the database stores.
 func (p inserting) selectsKeys(ins *read.Insertion) bool {
 	if p.Dialect.Guard.ReadsNewRow.Is() {
-		return false // they can't be compared as they are stored
+		return false // the guard can't compare the keys as they are stored
 	}
 	selects := func(arm read.RowArm) bool {
 		if !arm.Select {
-			return true // its rows are looked at one by one
+			return true // rowArm reads the key of each row
 		}
 		item, ok := p.Selected(arm.Columns, p.insertion.key)
 		if ok {
@@ -224,7 +226,7 @@ func (p inserting) selectsKeys(ins *read.Insertion) bool {
 		!slices.ContainsFunc(ins.Arms, func(arm read.RowArm) bool { return !selects(arm) })
 }
 
-// rowKey notes the key's value: an item of a row, or of the selected columns.
+// rowKey records the key's value: an item of a row, or of the selected columns.
 func (p inserting) rowKey(item lex.Span) bool {
 	key, ok := p.Constant(item)
 	key.Unknown = !ok
@@ -232,13 +234,14 @@ func (p inserting) rowKey(item lex.Span) bool {
 	return ok || p.target.rules.UnfencedInserts || p.refuseTarget(item.Lo, advise.KeyUnknown)
 }
 
-// inSet: if a row is checked before the first assignment, a key that the statement assigns is compared again, as
-// stored. With a fence column the assignment of the token compares the key.
+// inSet returns true if the row is checked before the first assignment and the statement assigns the key: then the
+// guard compares the assigned key again, as stored. With a fence column, the assignment of the token compares the key
+// instead.
 func (key) inSet(t *render.Registered, how rowWrite) bool {
 	return how.checked && (how.newKey || how.returnsKey) && t.FenceColumn == ""
 }
 
-// inWhere: the check of the fence column or of the claim also covers the key.
+// inWhere returns true unless the table has a fence column or a claim, because their check in the row covers the key.
 func (key) inWhere(t *render.Registered, _ rowWrite) bool {
 	return t.FenceColumn == "" && t.Claim == ""
 }

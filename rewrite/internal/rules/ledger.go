@@ -2,7 +2,7 @@ package rules
 
 import "github.com/sqlfence/sqlfence/rewrite/internal/render"
 
-// A ledger compares the tokens with the newest issued tokens, which a separate table stores.
+// A ledger is the rule Ledger: it compares the write's tokens with the newest tokens in the table fencing_tokens.
 type ledger struct {
 	addsNothing
 	setsNothing

@@ -19,7 +19,7 @@ func (p inserting) merge(w *read.Write) bool {
 	return p.readable(w)
 }
 
-// arm plans the action of one arm.
+// arm plans the action of one WHEN of a MERGE.
 func (p inserting) arm(w *read.Write, a *read.Arm) bool {
 	switch a.Action {
 	case read.Delete:
@@ -42,8 +42,8 @@ func (p inserting) arm(w *read.Write, a *read.Arm) bool {
 	return true
 }
 
-// armCheck adds the check of some rules for the row to the condition of an arm, after the ledger's check. The check may
-// only be evaluated if the arm is taken.
+// armCheck adds the ledger's check, and then the check of the other rules for the row, to the condition of a MERGE's
+// arm. The rules' check may only be evaluated for rows that the arm is executed for.
 func (p inserting) armCheck(c read.Condition, rules render.RuleSet) {
 	asks, at := p.asksTwice(), p.After(c.At)
 	if !c.Empty() {

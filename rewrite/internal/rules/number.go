@@ -10,8 +10,8 @@ import (
 // number, as applications do that compare the number in their WHERE. The guard surrounds the assigned value where it
 // stands, so that the value is evaluated once: the value must be higher than the row's number.
 
-// assignsNumber guards an item of a SET list that assigns the named column. A refusal names the column by what, and
-// suggests instead.
+// assignsNumber guards an item of a SET list that assigns the named column, the row version or the claim. If the item
+// can't be guarded, the error calls the column by what, and advises instead.
 func (p writing) assignsNumber(a *read.Assignment, column, what, instead string) bool {
 	t := &p.target
 	if !p.Assigns(*a, column) {

@@ -11,7 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// searchOwn makes the search find texts about the objects, other than tables, that sqlfence keeps in the database.
+// searchOwn makes the search find texts that may define or change the functions, triggers and constraints that sqlfence
+// keeps in the database.
 func (s *search) searchOwn(tables []render.Registered) {
 	s.names.add(sqltext.OwnPrefix, noTable)
 	for _, word := range ownKinds {
@@ -27,7 +28,8 @@ var ownKinds = []string{"function", "procedure", "routine", "aggregate", "trigge
 	"language", "extension"}
 
 // A ground plans the parts of a statement that aren't writes of rows: it refuses changes of the objects and settings
-// that guards and seals depend on.
+// that guards and seals depend on. Its methods with names that begin with keeps return true if the statement passes,
+// and false after they have recorded a refusal in the plan.
 type ground struct{ *planner }
 
 // keepsGround refuses a statement that changes objects or settings, other than tables, that guards and seals depend on.
@@ -36,8 +38,8 @@ func (p ground) keepsGround() bool {
 		p.keepsErrors() && p.keepsClock() && p.keepsLocks()
 }
 
-// keepsObjects refuses a statement that defines, changes or drops a function, trigger or constraint of
-// sqlfence's, or drops the language of its functions.
+// keepsObjects refuses a statement, and returns false, if the statement defines, changes or drops a function, trigger
+// or constraint of sqlfence, or drops the language of sqlfence's functions.
 func (p ground) keepsObjects() bool {
 	if !p.mayDefine() || !p.hasWord(ownKinds...) {
 		return true
@@ -76,8 +78,8 @@ func (p *planner) hasWord(words ...string) bool {
 	return false
 }
 
-// keepsSettings refuses a statement that may change a setting that keeps triggers from firing or comparing. A statement
-// that only reads a setting passes.
+// keepsSettings refuses a statement, and returns false, if the statement may change a setting that keeps triggers from
+// firing, or from comparing tokens. A statement that only reads a setting passes.
 //
 //	SET name = x | ALTER ROLE y SET name = x | SELECT set_config('name', x, false) | SET @name = x
 func (p ground) keepsSettings() bool {
@@ -102,7 +104,8 @@ func (p ground) keepsSettings() bool {
 	return true
 }
 
-// takesSetting reports whether the statement passes the name of a setting as an argument, and notes the argument.
+// takesSetting reports whether the function call at token i names its setting by an argument of the statement, and
+// records the argument, so that its value is checked at each execution.
 //
 //	SELECT set_config($1, ...)
 func (p ground) takesSetting(i int32) bool {
@@ -134,7 +137,8 @@ func (p ground) names(names []string) bool {
 	return false
 }
 
-// firesTriggers reports whether a SET, of the setting at token i, makes triggers fire as usual.
+// firesTriggers reports whether the statement is a SET of the setting at token i to a value with which triggers fire as
+// usual.
 func (p ground) firesTriggers(name string, i int32) bool {
 	value := strings.ToLower(strings.Trim(p.TokenText(p.Hi-1), "'"))
 	return name == sqltext.TriggerSetting && p.Word(p.Lo, "set") && i+3 == p.Hi &&

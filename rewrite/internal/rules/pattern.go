@@ -10,12 +10,12 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A pattern stands for all tables of a schema, or of all schemas, that aren't registered by name. A written table gets
-// the pattern's rules while its statement is planned. The table belongs only to the plan and isn't registered, so that
-// a table of a later release is guarded from its first write on.
+// A pattern covers all tables of a schema, or of all schemas, that aren't registered by name. A written table gets the
+// pattern's rules while its statement is planned. The covered table belongs only to the plan and isn't registered, so
+// that a table of a later release of the application is guarded from its first write on.
 
-// cover returns the index of a written table that a pattern stands for, or -1. Covered tables follow sqlfence's tables.
-// ok is false if the table's name can't be read.
+// cover returns the index of a written table that a pattern covers, or -1. The indexes of covered tables follow those
+// of sqlfence's tables. ok is false if the table's name can't be read.
 func (p *planner) cover(t *read.Target) (table int, ok bool) {
 	pattern := p.index.covering(t.Schema, t.Name)
 	if pattern < 0 {

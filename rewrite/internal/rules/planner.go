@@ -14,34 +14,34 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A planner goes through a parsed text, and notes the edits that guard the text. A method that meets a part without a
-// possible guard calls refuse and returns false. No method guesses.
+// A planner goes through a parsed SQL string, and records the insertions that guard it. If a method meets a part of the
+// string that can't be guarded, it calls refuse and returns false. No method guesses.
 type planner struct {
 	values
 	*Registration
 	render.TableList
-	versioned bool // the caller has a serial
-	takesOver bool // the caller takes rows over
+	versioned bool // the caller presents a row version by WithSerial
+	takesOver bool // the caller takes rows over by WithTakeover
 	escapes   lex.Escapes
-	unsettled bool // a statement before may have changed the session
+	unsettled bool // an earlier statement of the text may have changed the session
 
 	plan    *render.Planned // nil until a registered table is written to
 	edits   []render.Edit
 	repeats render.Repeats
-	written []int // distinct registered tables written to, as indexes in tables
+	written []int // indexes of the registered tables that the text writes to, each once
 	targets []render.Written
-	assigns []bool // whether the serial of each of written is assigned, as far as it goes
+	assigns []bool // for each of written, whether the text assigns the row version; may be shorter than written
 	refused *guard.Refusal
 
 	settings []int // as Plan.Settings
 
 	replacement *render.Replacement
 
-	target    target    // of the write that is being planned
-	insertion insertion // of the INSERT, or arm of a MERGE, that is being planned
-	explained bool      // a statement is run by EXPLAIN
-	comments  bool      // words of the statement are put into comments
-	apart     bool      // a statement is one that none which is guarded may stand beside
+	target    target    // the table of the write that is being planned
+	insertion insertion // the columns of the INSERT, or arm of a MERGE, that is being planned
+	explained bool      // EXPLAIN runs a statement of the text
+	comments  bool      // the guard puts words of the statement into comments
+	apart     bool      // a statement of the text may share the text with no guarded statement
 }
 
 // maxRead is the largest statement in bytes that is read.
@@ -49,7 +49,7 @@ const maxRead = 64 << 20
 
 var planners = sync.Pool{New: func() any { return new(planner) }}
 
-// Read makes the plan of a text that has to be read.
+// Read returns the plan of a text for which Finds has reported true.
 func (r *Registration) Read(query string, v guard.Variant) *render.Plan {
 	if len(query) > maxRead {
 		return Refuse(0, advise.TooLong, len(query), maxRead)
@@ -72,7 +72,7 @@ func (r *Registration) Read(query string, v guard.Variant) *render.Plan {
 	return plan
 }
 
-// release keeps a planner for another text.
+// release empties the planner and keeps it for another text.
 func (p *planner) release() {
 	p.plan, p.refused, p.explained, p.apart, p.comments = nil, nil, false, false, false
 	p.repeats, p.written, p.targets, p.assigns, p.settings = render.Repeats{}, nil, nil, nil, nil
@@ -148,14 +148,14 @@ func (p *planner) guarded() *render.Plan {
 	return plan
 }
 
-// takesParams reports whether the guard's placeholders can get numbers. No placeholder may have a name. Among bare
-// placeholders the guard's numbers are counted in between; otherwise the guard's numbers follow all numbers of the
-// text.
+// takesParams reports whether the guard can use numbered placeholders. It can't if a placeholder of the text has a
+// name. If all placeholders are bare, the guard's placeholders are counted among them; otherwise the guard's numbers
+// follow all numbers of the text.
 func (p *planner) takesParams(inputs read.Inputs) bool {
 	return !inputs.Named && (!inputs.Numbered || inputs.Bare == 0 && inputs.Count <= p.Dialect.MaxNumbered())
 }
 
-// countInputs notes the number of placeholders before each edit.
+// countInputs records for each edit the number of the statement's placeholders before the edit.
 func (p *planner) countInputs() {
 	i, last := 0, int32(0)
 	p.EachBare(lex.Span{Hi: int32(len(p.Tokens))}, func(at int32, number int) {
@@ -169,9 +169,9 @@ func (p *planner) countInputs() {
 	}
 }
 
-// endsAlone notes whether only blanks follow the statement's semicolon; a comment is more than blanks. It refuses a
-// versioned statement with text after the semicolon, because a driver may read this text as a second statement and
-// report the second statement's row count.
+// endsAlone records whether only blanks follow the statement's semicolon; a comment is more than blanks. It refuses a
+// statement under WithSerial with text after the semicolon, because a driver may read this text as a second statement
+// and report the second statement's row count.
 func (p *planner) endsAlone(count int) bool {
 	if p.plan == nil {
 		return true
@@ -181,7 +181,8 @@ func (p *planner) endsAlone(count int) bool {
 		p.refuse(p.written[0], p.Hi, advise.SerialNotAlone)
 }
 
-// refuse notes why the statement can't be guarded; the first reason stays.
+// refuse records why the statement can't be guarded, unless an earlier reason is recorded, and returns false. table is
+// the index of the table that the error names, or -1, and token is the place that the error points at.
 func (p *planner) refuse(table int, token int32, code advise.Code, of ...any) bool {
 	if p.refused == nil {
 		p.refused = &guard.Refusal{Table: table, Reason: code.Sentence(of...), Offset: int(p.Offset(token))}
@@ -196,7 +197,7 @@ func (p *planner) refuse(table int, token int32, code advise.Code, of ...any) bo
 	return false
 }
 
-// refuseTarget refuses a write of the target's.
+// refuseTarget calls refuse for the target's table.
 func (p *planner) refuseTarget(token int32, code advise.Code, of ...any) bool {
 	return p.refuse(p.target.table, token, code, of...)
 }
@@ -245,8 +246,8 @@ func (r *Registration) readsAnyway(query string, offset int) bool {
 // rows and of reads. Any other statement may hold semicolons, as CREATE TRIGGER does, or begin or end a transaction.
 // The text can't have arguments, because drivers assign arguments to the statements of a text in different ways.
 
-// isTogether notes whether the statement may share a text with a guarded statement, and refuses the text if a guarded
-// statement can't share the text.
+// isTogether records whether the statement may share a text with a guarded statement, and refuses the text if a guarded
+// statement shares it with a statement that it can't share it with.
 func (p *planner) isTogether(count int) bool {
 	p.apart = p.apart || !p.writesOrReads()
 	switch {
@@ -306,7 +307,8 @@ func (p *planner) isOwn(table int) bool {
 	return len(p.Tables) <= table && table < len(p.Tables)+len(render.OwnTables)
 }
 
-// mention finds the name of a registered table among some tokens. It returns the table's index and the token, or -1.
+// mention searches some tokens for the name of a registered table, of a table that a pattern may cover, or of an
+// sqlfence table. It returns the table's index and the token, or -1.
 func (p *planner) mention(s lex.Span) (table int, at int32) {
 	table, at = p.named(s)
 	if table < 0 && len(p.index.patterns) > 0 {
@@ -315,12 +317,12 @@ func (p *planner) mention(s lex.Span) (table int, at int32) {
 	return table, at
 }
 
-// named is mention without patterns.
+// named is mention, but it ignores patterns.
 func (p *planner) named(s lex.Span) (table int, at int32) {
 	return p.Find(s, func(name string) int { return p.registered("", name) })
 }
 
-// mentionGuarded is mention without sqlfence's own tables.
+// mentionGuarded is mention, but it ignores sqlfence's own tables.
 func (p *planner) mentionGuarded(s lex.Span) (table int, at int32) {
 	if len(p.index.patterns) > 0 {
 		return p.index.patterns[0], s.Lo
@@ -334,7 +336,8 @@ func (p *planner) refuseOwn(s lex.Span) bool {
 	return table < 0 || p.refuse(table, at, advise.OwnTable)
 }
 
-// foldsClearly refuses a text with a word that the database's locale may fold to a name that the rules know.
+// foldsClearly refuses a text with a word that the database's locale may fold to the name of a registered table or of a
+// rule's column.
 func (p *planner) foldsClearly() bool {
 	table, at := p.FoldsByLocale(p.index.mayBe)
 	return table < 0 || p.refuse(table, at,

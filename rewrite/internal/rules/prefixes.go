@@ -11,12 +11,12 @@ import (
 // prefixes is a tree of names, byte by byte. It finds names in either case, folded by any locale, anywhere in a text,
 // even inside a longer word. The search time depends on the length of the names, not on their number.
 type prefixes struct {
-	first [256]bool        // the bytes with which a name begins in a text
-	next  map[uint64]int32 // the node that follows a node by a byte
-	ends  []int32          // for each node the number of the name that ends there, or noName
+	first [256]bool        // the first bytes of names, in every form that a text may have them
+	next  map[uint64]int32 // the next node, by a node and a byte
+	ends  []int32          // for each node, the number of the name that ends there, or noName
 }
 
-// noName is the number of no name.
+// noName means that no name was found.
 const noName = math.MaxInt32
 
 // add adds a name with a number. Of names that are alike the lowest number stays.

@@ -17,8 +17,8 @@ import (
 // A Registration has the tables of one database, and plans the statements that write to these tables. It is safe for
 // concurrent use.
 type Registration struct {
-	Dialect *render.Dialect // nil for one that can't be guarded: it has no tables
-	Nonce   string          // of the guards' markers
+	Dialect *render.Dialect // nil for a database that sqlfence can't guard; then there are no tables
+	Nonce   string          // the random text that marks the errors of these guards
 	index   *index
 	search  *search // nil without a dialect
 }
@@ -50,10 +50,11 @@ func New(d databases.Dialect, described []guard.Table) (*Registration, error) {
 	return r, nil
 }
 
-// Finds reports whether a text has to be read.
+// Finds reports whether Read must parse a text, because the text may contain the name of a registered table, or change
+// what guards depend on.
 func (r *Registration) Finds(query string) bool { return r.search.finds(query) }
 
-// Speaking returns the registration with guards in another form.
+// Speaking returns a copy of the registration with guards in the form of the dialect says.
 func (r *Registration) Speaking(says *render.Dialect) *Registration {
 	with := *r
 	with.Dialect = says

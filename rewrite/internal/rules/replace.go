@@ -60,8 +60,8 @@ func (p inserting) refuseReplace(w *read.Write, why advise.Code) bool {
 	return p.refuseTarget(w.At, why, p.Dialect.Upsert(columns))
 }
 
-// givenColumns reads the columns of a REPLACE. A row number is refused, because REPLACE could delete a row by its
-// number, which isn't among the table's keys.
+// givenColumns reads the columns of a REPLACE. It refuses a column for the row number, because REPLACE could delete a
+// row by its number, which isn't among the table's unique keys.
 func (p inserting) givenColumns(w *read.Write, r *render.Replacement) bool {
 	for _, c := range w.Insertion.Columns {
 		name, ok := p.Name(int(c.Lo))
@@ -78,7 +78,8 @@ func (p inserting) givenColumns(w *read.Write, r *render.Replacement) bool {
 	return true
 }
 
-// given reads a value of a row in a form that the guard can repeat in its comparison.
+// given reads a value of a REPLACE's row in a form that the guard can repeat when it compares the value with the
+// table's keys.
 func (p inserting) given(item lex.Span) render.Given {
 	g := render.Given{At: p.Offset(item.Lo)}
 	if item.Empty() || !p.isPlain(item) && !p.isNegative(item) {

@@ -6,7 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A rowFence keeps in each row the token of its last write. NULL counts as 0.
+// A rowFence is the rule RowFence: a column stores the token of the row's last write. NULL counts as 0.
 type rowFence struct{}
 
 func (rowFence) adds(t *render.Registered) added { return added{what: "fence", column: t.Quoted.Fence} }
@@ -25,8 +25,8 @@ func (rowFence) inserted(p inserting, column string, token int32, _ int) bool {
 		p.refuseTarget(token, advise.NamesFence)
 }
 
-// inWhere: an updated row is checked in the assignment of its token, which the database evaluates for the newest
-// version of the row, at any isolation level.
+// inWhere returns false for an UPDATE: its guard compares the tokens in the assignment of the fence column, which the
+// database evaluates for the newest version of the row, at any isolation level.
 func (rowFence) inWhere(_ *render.Registered, how rowWrite) bool { return !how.updates }
 
 func (rowFence) inSet(*render.Registered, rowWrite) bool { return true }

@@ -22,21 +22,21 @@ var precedence = [...]rule{
 // A rule is one way of guarding a table. The methods with a planner decide about a part of the planned write, and
 // return false, after a refusal, if the part can't be guarded. The rule's [ruleText] writes its SQL.
 type rule interface {
-	// adds returns the column that INSERT adds to a row; the zero value for none.
+	// adds returns the column that the rule adds to the rows of an INSERT; its zero value if the rule adds no column.
 	adds(t *render.Registered) added
 
-	// assigned decides about an item of a SET list of a table with columns of the rule; upsert tells whether there is
-	// an excluded row.
+	// assigned decides about an item of the SET list of an UPDATE or upsert. upsert reports whether the item can refer
+	// to the row that was to be inserted, as excluded.
 	assigned(p writing, a *read.Assignment, upsert bool) bool
 
-	// inserted decides about column n that an INSERT names, at a token.
+	// inserted decides about column n of an INSERT's list of columns, which is named at a token.
 	inserted(p inserting, column string, token int32, n int) bool
 
 	// inSet reports whether the rule adds an assignment to an UPDATE of t.
 	inSet(t *render.Registered, how rowWrite) bool
 
-	// inWhere reports whether the condition must check a row of t. Otherwise the rule's assignment checks the row, or
-	// there is nothing to check.
+	// inWhere reports whether the WHERE must check a row of t. Otherwise the rule's assignment in the SET list checks
+	// the row, or there is nothing to check.
 	inWhere(t *render.Registered, how rowWrite) bool
 }
 
@@ -45,7 +45,8 @@ type addsNothing struct{}
 
 func (addsNothing) adds(*render.Registered) added { return added{} }
 
-// setsNothing is embedded in a rule that accepts all columns that a statement names, and assigns no column.
+// setsNothing is embedded in a rule that has no objection to a column that the statement assigns or inserts, and that
+// adds no assignment to an UPDATE.
 type setsNothing struct{}
 
 func (setsNothing) assigned(writing, *read.Assignment, bool) bool { return true }
@@ -63,17 +64,18 @@ type added struct {
 
 // A rowWrite is the way in which an existing row is written.
 type rowWrite struct {
-	updates    bool // or else it is deleted
-	setsNumber bool // the statement assigns the serial or the claim itself
-	takesOver  bool // it raises the claim, and needs no token
-	versioned  bool // the row has to be at the caller's serial
-	checked    bool // before the first assignment
-	joined     bool // its row is one of several that are joined
-	newKey     bool // the statement assigns a value that has to be the row's key
-	returnsKey bool // it gives the key its own value by a function, which may have changed it
+	updates    bool // the row is updated, not deleted
+	setsNumber bool // the statement itself assigns the row version or the claim
+	takesOver  bool // the write increments the claim, and needs no token
+	versioned  bool // the row's version must be the caller's
+	checked    bool // the guard checks the row before the first assignment
+	joined     bool // the row is joined with rows of other tables
+	newKey     bool // the statement assigns the key a value, which must be the row's key
+	returnsKey bool // the statement assigns the key to itself by a function, which may change the value
 }
 
-// checks returns the rules that a row must meet. The ledger's check is left out, because it doesn't depend on the row.
+// checks returns the rules that check a row of this write. The ledger's check is left out, because it doesn't depend on
+// the row.
 func (how rowWrite) checks() render.RuleSet {
 	if how.takesOver {
 		return render.AllRules &^ render.SetOf(render.RuleLedger, render.RuleClaim)

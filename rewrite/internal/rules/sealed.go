@@ -9,13 +9,15 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A sealed table refuses each write without a valid token: in the fence column, or in the claim that is assigned here.
+// A sealed is the rule Sealed: the table's triggers refuse each write without a valid token. A write presents the token
+// in the fence column, or in the claim that this rule assigns.
 type sealed struct {
 	addsNothing
 	setsNothing
 }
 
-// inSet: in a takeover, the incremented claim is the proof for the seal.
+// inSet returns true if the rule must assign the claim, so that the seal's triggers see it: if the table has a claim,
+// and the statement neither takes the row over nor assigns the claim itself.
 func (sealed) inSet(t *render.Registered, how rowWrite) bool {
 	return t.Claim != "" && !how.takesOver && !how.setsNumber
 }

@@ -19,14 +19,14 @@ import (
 // words is searched at every byte of a text that contains the longest of these words.
 type search struct {
 	rules   *lex.Rules
-	words   wordSet  // of names, and others
-	names   prefixes // the tables' by their index; sqlfence's own follow
-	spelled bool     // texts with U&"" are found
-	code    finding  // texts with a statement that runs code are: PostgreSQL's DO
-	anyByte bool     // a name has no word
-	divided bool     // a name isn't one word
-	all     bool     // any name may be one of a table: all texts are found
-	cut     int      // a longer word may be cut to a name
+	words   wordSet  // words of names, and keywords
+	names   prefixes // the names of the tables, numbered by the tables' indexes; sqlfence's own tables follow
+	spelled bool     // finds texts with U&"", which can spell any name
+	code    finding  // finds texts with a statement that runs code, such as PostgreSQL's DO
+	anyByte bool     // some name contains no word, so names are searched at every byte
+	divided bool     // some name consists of several words
+	all     bool     // a pattern may cover any name: all texts are found
+	cut     int      // the database may cut words of more bytes
 }
 
 // newSearch returns the search for tables of a dialect, and for sqlfence's tables.
@@ -50,9 +50,9 @@ func newSearch(d *render.Dialect, tables []render.Registered) *search {
 	return s
 }
 
-// searchDialect makes the search find texts by features of a database: U&"\0062ooks" spells any name, and in the code
-// of DO and CALL a name may be part of a word. A DO is found even without a name, and so is a statement that changes
-// the encoding of later statements.
+// searchDialect makes the search find texts by features of a database. U&"\0062ooks" can spell any name, and in the
+// code of DO and CALL a name may be a part of a word. A DO is found even without a name, and so is a statement that
+// changes the encoding of later statements.
 func (s *search) searchDialect(d *render.Dialect, tables []render.Registered) {
 	if d.Grammar.Lex.UnicodeEscapes.Is() {
 		s.findSpelled()
@@ -81,7 +81,7 @@ func (s *search) searchDialect(d *render.Dialect, tables []render.Registered) {
 	}
 }
 
-// noTable is the number of a name that isn't a table's.
+// noTable is the number of a searched name that is no table's name.
 const noTable = noName - 1
 
 // find makes the search find texts that may contain a name.
@@ -102,7 +102,7 @@ func (s *search) find(name string, number int32) {
 	}
 }
 
-// findWord has texts found with this whole word.
+// findWord makes the search find texts with this whole word.
 func (s *search) findWord(word string) { s.words.add(word, complete) }
 
 // findNamesWith makes the search find texts with this whole word and a name, even inside a longer word.
@@ -175,9 +175,9 @@ func (s *search) wordIn(text string) (find finding) {
 	if len(text) < 8 {
 		return s.wordInShort(text)
 	}
-	begin := -1       // of a word that goes on in the next bytes
-	isWide := false   // some have bytes beyond ASCII
-	var before uint64 // the bytes of words before these
+	begin := -1       // where a word begins that continues in the next bytes
+	isWide := false   // the word contains bytes beyond ASCII
+	var before uint64 // the bits names of the previous 64 bytes
 	for base := 0; base < len(text) && find != complete; base += 64 {
 		names, wide := nameBytes(text, base)
 		shifted := names<<1 | before>>63
@@ -214,7 +214,7 @@ func (s *search) wordIn(text string) (find finding) {
 	return find
 }
 
-// wordInShort is wordIn for less than eight bytes.
+// wordInShort is wordIn for a text of less than eight bytes.
 func (s *search) wordInShort(text string) (find finding) {
 	for i := 0; i < len(text); i++ {
 		begin := i
@@ -307,7 +307,7 @@ func (s *search) runsCode(text string, i int) bool {
 	return i < len(text) && lex.HasPrefixFold(text[i:], "do") && isWhole(text, i, i+len("do"))
 }
 
-// isWhole reports whether no name goes on before i or at j.
+// isWhole reports whether s[i:j] is not a part of a longer name.
 func isWhole(s string, i, j int) bool {
 	return (i == 0 || !lex.IsNamePart(s[i-1])) && (j == len(s) || !lex.IsNamePart(s[j]))
 }

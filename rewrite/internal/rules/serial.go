@@ -7,12 +7,14 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A serial is a row's version: INSERT sets 1, and every UPDATE adds 1 unless the UPDATE assigns a higher number to the
-// column. In a versioned plan a row with a serial other than the caller's raises. NULL counts as 0.
+// A serial is the rule Serial, a row version: INSERT sets 1, and every UPDATE adds 1 unless the UPDATE itself assigns a
+// higher number to the column. NULL counts as 0. In a plan for WithSerial, the guard throws an error for a row with a
+// version other than the caller's.
 type serial struct{}
 
-// versions notes that the target's rows are compared with the caller's serial, if the caller has a serial. It refuses a
-// write that is only a part of its statement, because the caller doesn't learn how many rows the write reached.
+// versions records that the target's rows are compared with the caller's row version, if the caller presents one by
+// WithSerial. It refuses a write that is only a part of its statement, because the caller doesn't learn how many rows
+// the write reached.
 func (p writing) versions(w *read.Write) bool {
 	if !p.versioned || p.target.rules.Serial == "" {
 		return true
@@ -30,8 +32,8 @@ func (p writing) versions(w *read.Write) bool {
 	return true
 }
 
-// namesNoSerial refuses a condition of versioned rows that reads the serial, or excludes locked rows: if no row met the
-// condition, the row would seem to be gone.
+// namesNoSerial refuses a statement under WithSerial with a condition that reads the row version, or that skips locked
+// rows: if no row met such a condition, the row would seem to be deleted.
 func (p writing) namesNoSerial(s lex.Span) bool {
 	if !p.target.versioned {
 		return true
@@ -62,8 +64,8 @@ func (p writing) isOfAnother(token, lo int32) bool {
 	return ok && p.Dialect.Quote(of) != p.target.qualifier
 }
 
-// versionedUpsert makes an INSERT that may update raise if the statement inserts a row that the caller had read. A
-// RETURNING sees the outcome of each row.
+// versionedUpsert plans an INSERT with an ON CONFLICT DO UPDATE under WithSerial. The caller has read the row, so the
+// guard throws an error if the statement inserts it. A RETURNING sees the outcome of each row.
 func (p writing) versionedUpsert(w *read.Write) bool {
 	switch {
 	case !p.target.versioned:
@@ -101,7 +103,8 @@ func (serial) inserted(p inserting, column string, _ int32, _ int) bool {
 
 func (serial) adds(t *render.Registered) added { return added{"serial", t.Quoted.Serial, "1"} }
 
-// inWhere: an updated row is compared where its next serial is assigned.
+// inWhere returns true for a DELETE under WithSerial. The guard of an UPDATE compares the row version where it assigns
+// the next one.
 func (serial) inWhere(_ *render.Registered, how rowWrite) bool { return how.versioned && !how.updates }
 
 func (serial) inSet(_ *render.Registered, how rowWrite) bool { return !how.setsNumber }

@@ -23,8 +23,8 @@ func (p *planner) statement() bool {
 	return p.findsClaims(first)
 }
 
-// ledgerEdit adds the ledger's check before the statement, unless the dialect checks the ledger in WHERE. The statement
-// has the targets from first on.
+// ledgerEdit adds the ledger's check in a WITH before the statement, unless the dialect checks the ledger in WHERE. The
+// statement's targets begin at first.
 func (p *planner) ledgerEdit(first int) {
 	if p.Dialect.LedgerInWhere() {
 		return
@@ -76,7 +76,7 @@ func (p *planner) part(part *read.Part) bool {
 	return true
 }
 
-// other decides about a statement that isn't a write of rows.
+// other decides whether a statement that isn't a write of rows passes.
 func (p ground) other(part *read.Part) bool {
 	table, at := p.mention(part.Span)
 	if part.Class == read.Call {
@@ -151,8 +151,8 @@ func (p ground) inBulkElsewhere(table int, part *read.Part) bool {
 	})
 }
 
-// do decides about PostgreSQL's DO, which runs code. A DO passes if the text shows all the code that can run, and the
-// code names no registered table.
+// do decides whether PostgreSQL's DO, which runs code, passes: the text must show all the code that can run, and the
+// code must not name a registered table.
 func (p ground) do(part *read.Part) bool {
 	code, at, reason := p.Code(*part)
 	switch {
@@ -172,7 +172,8 @@ func (p ground) do(part *read.Part) bool {
 	return true
 }
 
-// call decides about a CALL: the procedure may run a string.
+// call refuses a CALL with a string argument that contains the name of a registered table, because the procedure may
+// execute the string.
 func (p ground) call(part *read.Part) bool {
 	for i := part.Lo; i < part.Hi; i++ {
 		if p.Tokens[i].Kind == lex.Text && !p.passesAlone(i) && !p.codeNamesNothing(i, p.TokenText(i)) {

@@ -13,10 +13,10 @@ import (
 // A target is the table of the write that is being planned.
 type target struct {
 	table     int // index of the registered table
-	index     int // among the plan's targets
+	index     int // index among the plan's targets
 	rules     *render.Registered
-	qualifier string // what its columns are qualified with in the guard
-	proves    bool   // it proves claims
+	qualifier string // the name before the table's columns in the guard
+	proves    bool   // the write must present the rows' claims
 	rowWrite
 }
 
@@ -80,7 +80,7 @@ func (p writing) rows(w *read.Write) bool {
 	return inserting{p}.insertInto(w)
 }
 
-// isFree reports whether a planned write needs no token.
+// isFree reports whether a planned write needs no token in the context.
 func (p writing) isFree(w *read.Write) bool {
 	if p.target.rules.Claim != "" {
 		return !p.target.proves
@@ -89,7 +89,7 @@ func (p writing) isFree(w *read.Write) bool {
 	return p.target.rules.UnfencedInserts && !p.to().Changes && !replaces(w) && !updates
 }
 
-// addTarget notes a write to a registered table.
+// addTarget adds the table of a write to the plan's targets.
 func (p *planner) addTarget(table int, t *read.Target) {
 	if p.plan == nil {
 		p.plan = new(render.Planned)
@@ -118,8 +118,8 @@ func (p *planner) addTarget(table int, t *read.Target) {
 	p.plan.Locks = p.plan.Locks || p.target.rules.Locks()
 }
 
-// spelled returns the qualifier of a table's columns as the statement spells it, where the
-// database may tell names apart by the case of letters.
+// spelled returns the qualifier of a table's columns in the spelling of the statement, because the database may
+// distinguish names by the case of letters.
 func (p *planner) spelled(t *read.Target, qualifier string) string {
 	at, name := t.NameAt, t.Name
 	if t.Alias != "" {
@@ -139,7 +139,7 @@ func (p *planner) spelled(t *read.Target, qualifier string) string {
 // to returns the plan's entry for the target.
 func (p *planner) to() *render.Written { return &p.targets[p.target.index] }
 
-// changes notes that the write affects existing rows.
+// changes records that the write affects existing rows.
 func (p writing) changes() { p.to().Changes = true }
 
 // readable refuses a write that couldn't be read. The planner calls it last, so that an earlier problem in the text is
@@ -159,8 +159,8 @@ func (p writing) readable(w *read.Write) bool {
 // REPLACE.
 func replaces(w *read.Write) bool { return w.Verb == read.Replace || w.Or == read.OrReplace }
 
-// mayReplace reports whether a write may delete conflicting rows: one token covers the whole table, and the deleted
-// rows hold no data of the rules.
+// mayReplace reports whether a REPLACE may delete conflicting rows without a check of each: one token covers the whole
+// table, and the rules store nothing in the rows.
 func (p writing) mayReplace() bool { return p.target.rules.Ledger && len(p.target.rules.Owned) == 0 }
 
 // orAbort inserts OR ABORT, which is SQLite's default, to override an ON CONFLICT clause of the table's constraints.

@@ -9,8 +9,8 @@ import (
 
 // update plans an UPDATE.
 //
-// OR FAIL keeps the rows that were changed before a constraint failed, and these rows have their tokens. An error that
-// a guard raises undoes the statement.
+// Under OR FAIL, SQLite keeps the rows that were changed before a constraint failed; these rows have their tokens. An
+// error that a guard throws undoes the whole statement.
 func (p writing) update(w *read.Write) bool {
 	if replaces(w) && !p.mayReplace() || w.Or == read.OrOther {
 		return p.refuseTarget(w.At+1, advise.UpdateOr, p.TokenText(w.OrAt))
@@ -117,7 +117,7 @@ func (p writing) delete(w *read.Write) bool {
 }
 
 // assignments plans a SET list. It adds the rules' assignments and, if the SET list must check the row, the checks.
-// upsert tells whether there is an excluded row.
+// upsert reports whether items can refer to the row that was to be inserted, as excluded.
 func (p writing) assignments(w *read.Write, set *read.Assignments, upsert bool) bool {
 	t := &p.target
 	t.rowWrite = rowWrite{updates: true, versioned: t.versioned, joined: t.joined}
@@ -135,7 +135,7 @@ func (p writing) assignments(w *read.Write, set *read.Assignments, upsert bool) 
 		}
 	}
 	if set.Empty() {
-		return true // it can't be read
+		return true // readable refuses the write, which couldn't be read
 	}
 	if !p.claims(w, true) {
 		return false

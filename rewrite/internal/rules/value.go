@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/read"
 )
 
-// values are the values that a text shows.
+// values has methods about the values that a parsed text contains.
 type values struct{ *read.Text }
 
 // isPlain reports whether a value is a placeholder, NULL, or a plain constant.
@@ -42,7 +42,7 @@ func (t values) keepsType(value lex.Span) bool {
 		t.Word(first, keepingTypes...)
 }
 
-// keepingTypes are functions with such values.
+// keepingTypes are functions with results that are stored unchanged inside a CASE.
 var keepingTypes = []string{"uuid", "uuid_to_bin", "unhex", "hex", "sha2", "lower", "upper", "concat",
 	"inet_aton", "inet6_aton", "json_object", "json_array", "last_insert_id", "unix_timestamp"}
 
@@ -93,7 +93,7 @@ func (t values) hasType(value lex.Span) bool {
 	return t.Word(first, "coalesce", "greatest", "least", "abs", "concat", "length", "lower", "md5", "now", "upper")
 }
 
-// conjuncts returns the parts of a condition that AND connects; no parts in doubt.
+// conjuncts returns the parts of a condition that AND connects. If the parts are unclear, it returns none.
 func (t values) conjuncts(s lex.Span) (parts []lex.Span) {
 	from := s.Lo
 	for i := s.Lo; i < s.Hi; i++ {
@@ -110,7 +110,7 @@ func (t values) conjuncts(s lex.Span) (parts []lex.Span) {
 	return append(parts, lex.Span{Lo: from, Hi: s.Hi})
 }
 
-// comparedValue returns the placeholder or constant of a part that is column = value.
+// comparedValue returns the value of a condition's part of the form column = value with a placeholder or a constant.
 func (t values) comparedValue(part lex.Span) (value lex.Span, ok bool) {
 	value = lex.Span{Lo: part.Hi - 1, Hi: part.Hi}
 	switch column := value.Lo - 1 - part.Lo; {

@@ -34,22 +34,21 @@ func (p writing) where(w *read.Write) bool {
 	return rules == 0 || p.check(w, w.Where, rules)
 }
 
-// returns notes that the statement returns rows.
+// returns records that the statement returns rows.
 func (p writing) returns(w *read.Write) {
 	if w.Returning > 0 && w.Depth == 0 {
 		p.plan.Returns = true
 	}
 }
 
-// check has the rows that meet a condition checked by some rules.
+// check adds the check of some rules to the condition of a write.
 //
 // The ledger's check doesn't depend on a row. It precedes the condition, so that the ledger is checked first, even if
 // the condition excludes all rows that are read.
 //
-// The other rules' check raises, so it may only be evaluated for rows that the user's own
-// condition holds for; AND gives no order, CASE does. The condition inside of
-// CASE is no use to an index, so the parts of it that may be evaluated twice
-// are repeated outside.
+// The check of the other rules throws an error, so it may only be evaluated for rows that meet the statement's own
+// condition. AND gives no order of evaluation; CASE does. But the database can't use an index for a condition inside a
+// CASE. So the parts of the condition that may be evaluated twice are repeated after the CASE.
 func (p writing) check(w *read.Write, c read.Condition, rules render.RuleSet) bool {
 	if !c.Empty() && p.Dialect.Guard.ReadsWith.Is() && p.Word(c.Lo, "with") {
 		return p.refuseTarget(c.Lo, advise.ColumnNamedWith)
@@ -134,14 +133,14 @@ func (p writing) isCursor(c read.Condition) bool {
 	return c.At > 0 && !c.Empty() && p.Word(c.Lo, "current") && p.Word(c.Lo+1, "of")
 }
 
-// asksInWhere reports whether the ledger is checked in a condition, and again at the end.
+// asksInWhere reports whether the ledger is checked in a condition, and again at the end of the statement.
 func (p writing) asksInWhere(c read.Condition) bool {
 	late := p.isCursor(c)
 	p.plan.AsksLate = p.plan.AsksLate || late && p.asksTwice()
 	return p.asksTwice() && !late
 }
 
-// repeat adds a copy of a condition's part at an offset after the condition.
+// repeat adds a copy of a part of a condition at an offset after the condition.
 func (p *planner) repeat(part lex.Span, at int32) {
 	begin, r := p.Offset(part.Lo), &p.repeats
 	known := len(r.Bare)

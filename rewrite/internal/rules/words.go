@@ -10,10 +10,10 @@ import (
 // doesn't depend on the number of words: the look-up compares hashes, and then the bytes of the only word with the
 // text's hash. The zero set is empty.
 type wordSet struct {
-	fewer   uint     // of a hash: what is left is the index of a bit
-	likely  []uint64 // a bit for the first bytes of each word and its length; 32 bits a word, and more
-	buckets []bucket // a power of two, at least four for each word
-	shift   uint     // of a hash: what is left is the index of a bucket
+	fewer   uint     // a hash shifted right by fewer bits is the index of a bit in likely
+	likely  []uint64 // a bit for the first bytes and the length of each word; at least 32 bits for each word
+	buckets []bucket // the number is a power of two, at least four for each word
+	shift   uint     // a hash shifted right by shift bits is the index of a bucket
 	words   []word
 }
 
@@ -30,11 +30,11 @@ type finding uint8
 
 const (
 	absent   finding = iota
-	part             // it may be a part of a name
-	complete         // it is one
+	part             // the word may be a part of a name
+	complete         // the word is a name, or a keyword to look for
 )
 
-// add adds a word. If the set has the word already, the stronger finding stays.
+// add adds a word to the set. If the set has the word already, the stronger finding stays.
 func (s *wordSet) add(text string, find finding) {
 	if i := s.index(text, 0, len(text)); i >= 0 {
 		s.words[i].find = max(s.words[i].find, find)
@@ -48,7 +48,7 @@ func (s *wordSet) add(text string, find finding) {
 	s.place(len(s.words) - 1)
 }
 
-// grow doubles the room.
+// grow doubles the memory of the set.
 func (s *wordSet) grow() {
 	n := max(64, 2*len(s.buckets))
 	s.buckets, s.shift = make([]bucket, n), uint(64-bits.TrailingZeros(uint(n)))
@@ -70,7 +70,7 @@ func (s *wordSet) place(i int) {
 	s.buckets[at] = bucket{tag(h), uint32(i + 1)}
 }
 
-// find returns what text[i:j] means.
+// find returns the finding of the word text[i:j]; absent if the set lacks the word.
 func (s *wordSet) find(text string, i, j int) finding {
 	if found := s.index(text, i, j); found >= 0 {
 		return s.words[found].find
@@ -128,10 +128,10 @@ func first(word string) uint64 {
 // spread mixes all bits of a hash and the word's length into the highest bits.
 func spread(h uint64, n int) uint64 { return (h ^ uint64(n)) * 0x9E3779B97F4A7C15 }
 
-// isWordByte holds for the bytes of words: all bytes of names except $.
+// isWordByte reports whether a byte may belong to a word: all bytes of names except $.
 func isWordByte(c byte) bool { return c != '$' && lex.IsNamePart(c) }
 
-// each has 1 in each of its bytes, top the highest bit.
+// each has the value 1 in each of its eight bytes, and top has the highest bit set in each.
 const (
 	each = 0x0101010101010101
 	top  = 0x80 * each
