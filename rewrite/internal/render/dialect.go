@@ -59,9 +59,9 @@ func (d *Dialect) WithLedgerFunction(schema string) *Dialect {
 	return &with
 }
 
-// ShadowsLedger reports whether a WITH item of this name would hide the ledger, or an item that the guard adds to query
-// the ledger. A nested item may have the name of the check, and the raises inside the nested item would then query the
-// nested item.
+// ShadowsLedger reports whether a WITH item of this name in the application's statement would hide the ledger's table,
+// or a WITH item sqlfence_newest_… that the guard adds to query the ledger. An item inside a nested query counts as
+// well, because a guard fragment in that query would read the nested item instead of the guard's.
 func (d *Dialect) ShadowsLedger(item string) bool {
 	return item == LedgerTable || d.Guard.WritesInWith.Is() && isLedgerItem(item)
 }
