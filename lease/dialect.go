@@ -12,85 +12,96 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A dialect is how one database keeps leases. Times in rows are microseconds since 1970, and durations are
-// microseconds. A database lacks what has an empty text, or a function that is nil.
+// A dialect has the statements with which one kind of database keeps leases in the table fencing_leases. Times in rows
+// are microseconds since 1970, and durations are microseconds. If a text is empty or a function is nil, the database
+// lacks the feature.
 type dialect struct {
 	sqltext.Dialect
-	server *facts.Dialect // how its server is asked about itself
+	server *facts.Dialect // the queries about the server and its settings
 
-	create   string // creates the table if there is none
-	addMarks string // adds the column that waiters for notifications need, which an older table lacks
+	create   string // creates the table if it is missing
+	addMarks string // adds the column for waiters that want a notification, which a table of an older version lacks
 
-	// createIndex creates the index on expires_at, and hasIndex is a query with a row if there is such an index.
+	// createIndex creates the index on expires_at. hasIndex is a query that returns a row if the index exists.
 	createIndex, hasIndex string
 
-	procedures, hasProcedures string // creates those of [WithProcedures], and finds them
+	// procedures creates the procedures of [WithProcedures]. hasProcedures is a query that returns a row if they exist.
+	procedures, hasProcedures string
 
-	// probe fails if take would, with waits also a take that is going to wait for a notification. It changes nothing.
+	// probe fails if a missing table, column or privilege would make take fail. With waits it also fails if a take that
+	// waits for a notification would fail. probe changes nothing.
 	probe func(ctx context.Context, db *database, waits bool) error
 
-	// take makes one attempt and stores the outcome in o. If the lease has the request's lock id already, an earlier
-	// take got the lease and its answer was lost: then the outcome is this lease.
+	// take tries once to take the lease of r, without waiting for its holder, and stores the outcome in o. If the lease
+	// has r's lock id already, an earlier take got the lease and its response was lost: then the outcome is this lease.
 	take func(ctx context.Context, db *database, r *request, o *outcome) error
 
-	// takeAll makes attempts at leases of different keys in one statement, and sets the outcomes that it settles. It
-	// waits for no lock, and settles nothing that a lock or an unusual state keeps from it. ok is false if statements
-	// can't be shared in this database.
+	// takeAll tries once to take leases of different keys, in one statement. It waits for no lock: if another
+	// transaction has locked a lease's row, or the row is in an unusual state, takeAll leaves that lease's outcome
+	// unset, and the caller sends take. ok is false if statements can't be shared in this database. committing is as in
+	// an outcome.
 	takeAll func(ctx context.Context, db *database, asked []*taking) (ok, committing bool, _ error)
 
-	// writers is how many statements are worth sending at a time before the next calls share one.
+	// writers is the number of statements under way before further calls wait and share the next statement.
 	writers int
 
-	// undo releases what a take of unknown outcome may have taken.
+	// undo returns a statement that releases the lease of key if it has the lock id, for a take with an unknown
+	// outcome.
 	undo func(key, lockID string) statement
 
-	// extend returns a row if the lease is live: its end, and how long that is from now.
+	// extend returns a statement that moves the end of a live lease to ttl from now. If the lease was live, the
+	// statement returns a row: the lease's new end, and the time until then.
 	extend func(lockID string, ttl time.Duration) statement
 
-	// release returns a row if the lease was live: its key. In the table the lease then has no lock id, and release as
-	// its holder; or, until hold after it was acquired, release as its lock id, and no holder. With notify it wakes the
-	// listeners, and the row has one more column.
+	// release returns a statement that ends a live lease. If the lease was live, the statement returns a row with the
+	// lease's key. In the table the ended lease then has no lock id, and the text release as its holder. But until the
+	// time hold has passed since the lease was acquired, no holder can take the key: meanwhile the row has release as
+	// its lock id, and no holder. With notify, the statement wakes the listeners, and its row has one more column.
 	release func(lockID, release string, hold time.Duration, notify bool) statement
 
-	// releaseAll releases leases in one statement, without waiting for a lock, and sets the keys of those that it has
-	// released. committing is as in an outcome.
+	// releaseAll releases leases in one statement, without waiting for a lock, and sets the keys of the leases that it
+	// has released. committing is as in an outcome.
 	releaseAll func(ctx context.Context, db *database, all []*releasing, notify bool) (committing bool, _ error)
 
-	// released returns the key of the lease that this release has ended, until another holder takes it.
+	// released returns a query for the key of the lease that the statement with the text release has ended. The query
+	// returns no row after another holder has taken the lease.
 	released func(release string) statement
 
-	// list returns the live leases, by key, or the one with a value in a column (key or lock_id): key, lock id, holder,
-	// token, since when, until when, whether ephemeral.
+	// list returns a query for the live leases, ordered by key, or for the live lease with value in the column key or
+	// lock_id. Its columns are key, lock id, holder, token, acquisition time, end, and whether the lease is ephemeral.
 	list func(column, value string) statement
 
-	// ended returns a row if there is a lease with the lock id, live or not.
+	// ended returns a query that has a row if the table has a lease with the lock id, live or not.
 	ended func(lockID string) statement
 
 	sweep statement // removes the rows of leases that have ended
 
-	// session locks and unlocks the number of a session.
+	// session returns the statements that lock and unlock an advisory lock with the number of a session, which shows to
+	// other sessions whether this session is alive.
 	session func(id int64) (lock, unlock statement)
 
-	// owned marks a session, and returns whether the session that executes it has the mark. A database has none if no
-	// pooler is known that hands a session with a lock to other clients.
+	// owned returns a statement that stores a mark in a session, and a query for whether the session that executes it
+	// has the mark: a pooler may have handed the session with its lock to another client. It is nil for a database
+	// without such poolers.
 	owned func(mark string) (set, get statement)
 }
 
 var dialects = dialectopt.For(postgres, sqlite, mysql)
 
-// A statement is one text with its arguments. It is atomic, together with those before it.
+// A statement is an SQL string with its arguments. It is executed atomically, together with the statements in before.
 type statement struct {
 	text string
 	args []any
 
-	before []string       // sent first, only in a transaction
-	tx     *sql.TxOptions // of its transaction; nil for none
+	before []string       // statements to send first; they need a transaction
+	tx     *sql.TxOptions // options of the transaction for the statement; nil if the statement needs no transaction
 
-	// alone does the same without a transaction. If alone changes a row, answer replaces the transaction.
+	// alone is an SQL string with the same effect that needs no transaction. If alone changes a row, answer is the
+	// query for the result, and the transaction isn't begun.
 	alone, answer string
 }
 
-// createIndex is for list, because few of all leases are live.
+// createIndex creates the index that the query of list uses, because only few of all leases are live.
 const createIndex = "CREATE INDEX IF NOT EXISTS fencing_leases_expires_at ON fencing_leases (expires_at)"
 
 var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}

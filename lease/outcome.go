@@ -11,15 +11,15 @@ import (
 type outcome struct {
 	sent time.Time // when the statement was sent, by the clock of this process
 	won  *grant    // nil if the lease was not taken
-	live bool      // another holds it
-	// session is false if the caller's session has ended, and NULL if it isn't the caller's own.
+	live bool      // another holder has the lease
+	// session is false if the caller's session has ended, and NULL if the lease belongs to no session of the caller.
 	session    sql.NullBool
-	marked     bool  // the release will notify
-	committing bool  // from here on an error may hide a commit
-	token      int64 // the ledger's
-	holder     string
-	until      sql.NullInt64 // µs since 1970
-	left       sql.NullInt64 // µs
+	marked     bool          // the statement that releases the lease will send a notification
+	committing bool          // a statement that commits was sent, so an error may hide a successful commit
+	token      int64         // the newest token of the key in the ledger
+	holder     string        // the other holder
+	until      sql.NullInt64 // end of the other holder's lease, in µs since 1970
+	left       sql.NullInt64 // time until that end, in µs
 }
 
 // held returns the outcome for other waiters: nil unless the lease is held.
@@ -51,7 +51,7 @@ func (o *outcome) fields(w *wonRow) []any {
 	return append([]any{&o.live, &o.session, &o.marked, &o.token, &o.holder, &o.until, &o.left}, w.fields()...)
 }
 
-// scanWon reads a row with the lease alone.
+// scanWon reads a row that has only the columns of a wonRow.
 func (o *outcome) scanWon(rows *sql.Rows) error {
 	var w wonRow
 	if err := rows.Scan(w.fields()...); err != nil {
@@ -64,11 +64,11 @@ func (o *outcome) scanWon(rows *sql.Rows) error {
 // A grant is a lease that was taken.
 type grant struct {
 	Info
-	left     time.Duration // how long it lived when the database had granted it
-	deadline time.Time     // its end by this process's clock, never later than by the server's
+	left     time.Duration // time from the grant to the lease's end, by the database's clock
+	deadline time.Time     // the lease's end by this process's clock, never later than by the server's clock
 }
 
-// A wonRow has the columns of a lease, or NULLs.
+// A wonRow has the columns of a taken lease. They are NULL if the attempt took no lease.
 type wonRow struct {
 	key, lockID, holder   sql.NullString
 	token, acquired, ends sql.NullInt64
@@ -98,7 +98,7 @@ func (w *wonRow) grant() *grant {
 	}
 }
 
-// scanTimes reads the end of a lease, and how long that is from now.
+// scanTimes reads a row with the end of a lease and the time from now to the end.
 func scanTimes(rows *sql.Rows) (until time.Time, left time.Duration, err error) {
 	var at, in int64
 	err = rows.Scan(&at, &in)

@@ -15,15 +15,15 @@ import (
 	facts "github.com/sqlfence/sqlfence/internal/session"
 )
 
-// sessions keeps the session that stands for the holder of ephemeral leases: a connection with an advisory lock. When
-// the session ends, the server drops the lock, and every session sees that those leases are dead. Leases are taken and
-// extended on any connection.
+// sessions manages the session to which the ephemeral leases of a process are tied: a connection with an advisory lock.
+// When the session ends, the server drops the lock, and every other session sees that these leases are over. Leases are
+// taken and extended on any connection.
 type sessions struct {
 	db      *sql.DB
 	dialect *dialect
-	turn    chan struct{} // holds a value while the rest is free to be used
+	turn    chan struct{} // holds a value while no goroutine uses the fields below
 	current *session
-	proven  bool // sessions belong to their clients
+	proven  bool // no pooler hands a session to another client
 }
 
 type session struct {
@@ -31,11 +31,11 @@ type session struct {
 	conn     *sql.Conn
 	id       int64 // of the advisory lock
 	unlock   statement
-	users    int
-	ended    chan struct{} // closed with its last user
+	users    int           // number of leases and attempts that use the session
+	ended    chan struct{} // closed when users becomes 0
 
 	mu     sync.Mutex
-	leases map[*Lease]bool // that end with it; nil once it has ended
+	leases map[*Lease]bool // leases that end with the session; nil after the session has ended
 }
 
 const (
@@ -50,8 +50,8 @@ func newSessions(db *sql.DB, d *dialect) *sessions {
 	return s
 }
 
-// enter returns the session, and opens it if there is none; nil if the database can't see a session end. Each call
-// needs one of leave.
+// enter returns the session, and opens it if it isn't open. It returns nil if the database can't see a session end. The
+// caller must call leave once for each call of enter that returned a session.
 func (s *sessions) enter(ctx context.Context) (*session, error) {
 	select {
 	case <-s.turn:
@@ -142,7 +142,7 @@ func (s *session) endLeases() {
 	}
 }
 
-// stands makes the lease end with the session; nil stands for no session.
+// stands makes the lease l end when the session ends. It does nothing if the session is nil.
 func (s *session) stands(l *Lease) {
 	if s == nil {
 		return
@@ -227,7 +227,7 @@ func (s *sessions) proveOnce(ctx context.Context, conn *sql.Conn, get statement)
 	return nil
 }
 
-// number is the session's number in a row of a lease: NULL without a session.
+// number returns the session's number for the row of a lease, or NULL if the session is nil.
 func (s *session) number() sql.NullInt64 {
 	if s == nil {
 		return sql.NullInt64{}
@@ -235,7 +235,8 @@ func (s *session) number() sql.NullInt64 {
 	return sql.NullInt64{Int64: s.id, Valid: true}
 }
 
-// leave ends the session with its last user. A lease without a session has a nil session.
+// leave gives up one use of the session, and ends the session after its last use. It does nothing if the session is
+// nil.
 func (s *session) leave() {
 	if s == nil {
 		return
@@ -270,7 +271,8 @@ func (s *session) lost() {
 	s.sessions.turn <- struct{}{}
 }
 
-// discard keeps a connection that may hold the lock out of the pool.
+// discard closes the session's connection instead of returning it to the pool, because the connection may still have
+// the advisory lock.
 func (s *session) discard() {
 	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = s.conn.Close()

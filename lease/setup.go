@@ -31,7 +31,10 @@ func (m *Leases) Setup(ctx context.Context) error {
 	return m.index(ctx)
 }
 
-// usable probes the table, and again after creating or changing it. A table without a privilege exists.
+// usable checks with the dialect's probe that leases can be taken from the table fencing_leases; waits is passed to the
+// probe. If the probe fails, usable executes the statement change, which creates the table or adds a column, and probes
+// once more. If the role lacks a privilege on the table, the table exists, so usable returns an error without executing
+// change.
 func (m *Leases) usable(ctx context.Context, waits bool, change string) error {
 	err := m.dialect.probe(ctx, &m.database, waits)
 	if err == nil {
