@@ -12,12 +12,12 @@ import (
 // A coalescer shares statements among concurrent calls for one name. A caller may join a batch only until the batch's
 // statement starts, so that each token is higher than all tokens that were returned before its call.
 type coalescer struct {
-	// take takes n tokens of name, or as many as are left.
+	// take issues n tokens of name, or as many as are left.
 	take func(ctx context.Context, name string, n int64) (taking, error)
-	db   *sql.DB // take uses its connections; nil for any number of them
+	db   *sql.DB // the pool of take's connections, which limits the statements; nil if nothing limits them
 
 	mu     sync.Mutex
-	byName map[string]*queue // of the names that have a statement under way
+	byName map[string]*queue // the queues of the names that have a statement under way
 }
 
 // A queue has the callers and the statements of one name. coalescer.mu guards its fields.
@@ -27,10 +27,10 @@ type queue struct {
 	lane    hedge.Lane
 }
 
-// A taking is what a statement took for a name.
+// A taking is the result of a statement that issued tokens of a name.
 type taking struct {
 	last, taken int64
-	calls       int64 // how many it has served, also of other names
+	calls       int64 // number of callers that the statement served, including callers of other names
 }
 
 // A batch is the callers of one statement.

@@ -16,52 +16,65 @@ import (
 // databases it uses.
 var dialects = dialectopt.For(postgres, sqlite, mysql)
 
-// A dialect has the statements that a [Store] sends to a database. A comment begins with a statement's arguments. Each
-// statement is atomic.
+// A dialect has the statements that a [Store] sends to a database of one kind. Each statement is atomic. Where the
+// comment of a field begins with words before a colon, such as "name:", these are the statement's arguments, in order.
 type dialect struct {
 	sqltext.Dialect
-	names  sqlfence.Dialect // how the names of tables and columns are read
-	server *facts.Dialect   // how its server is asked about itself
+	names  sqlfence.Dialect // the database's rules for parsing names of tables and columns
+	server *facts.Dialect   // the queries about the server and its settings
 
-	// issue takes n tokens of name and returns the last; sql.ErrNoRows if they don't fit under the limit.
+	// issue issues n tokens of name in one statement, and returns the highest of them. If fewer than n tokens are left
+	// up to the limit, issue issues none and returns sql.ErrNoRows.
 	issue func(ctx context.Context, s *Store, name string, n int64) (last int64, err error)
-	// shared is issue for several names. It never waits for another transaction, and leaves out names that a
-	// transaction has locked. ok is false if this database can't share statements; shared is nil if no such database
-	// can.
+	// shared issues the requested tokens of several names in one statement, and returns the highest token of each name.
+	// It never waits for another transaction: it issues no token for a name that a transaction has locked, and the
+	// result has 0 for this name. ok is false if this database can't share a statement among names. shared is nil if no
+	// database of this kind can.
 	shared func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error)
-	// writers is how many statements are sent at a time before the next names share one.
+	// writers is the number of statements that a Store has under way before further calls wait and share the next
+	// statement.
 	writers int
-	// each takes one token of each name, in order. It fails with the mark full.
+	// each issues one token for each of the names, in the slice's order, and returns the tokens by name. If a name has
+	// no token left, each issues none, and its error contains the mark full (see below).
 	each func(ctx context.Context, s *Store, names []string) (values map[string]int64, err error)
-	// adopt returns the higher token, of this and the stored one.
+	// adopt stores token in the ledger unless the stored token of its name is higher, and returns the higher of the
+	// two.
 	adopt func(ctx context.Context, s *Store, token sqlfence.Token) (current int64, err error)
-	// ensure adds missing names, in order.
+	// ensure adds a row with token 0 for each of the names that the ledger lacks. names must be sorted, so that two
+	// sessions can't deadlock.
 	ensure func(ctx context.Context, s *Store, names []string) error
-	// name: its last token, or the lower bound of its first; never NULL
+	// name: a query for the newest token of the name, or for the lower bound of its first token if that is higher. The
+	// result is never NULL.
 	reached sqltext.Floored
-	// name: the stored token
+	// name: a query for the token in the ledger's row
 	current string
-	// after, prefix: a condition on the names
+	// after, prefix: a condition for the rows of one page of a list, with names that begin with prefix and come after
+	// the name after
 	page string
 
-	// the ledger's columns: name, type, whether an INSERT must give a value; no rows without the table
+	// a query for the columns of the table fencing_tokens: name, type, and whether an INSERT must give a value. It
+	// returns no row if the table is missing.
 	columns string
-	// a query for a fault of the table, or NULL; empty if usable and probe find all faults
+	// a query for a fault of the table fencing_tokens that neither usable nor probe finds, or for NULL. It is empty if
+	// they find all faults.
 	unfit string
-	// the type of a column token that is too small for later timelines; empty for none
+	// narrow is an SQL type of the ledger's column token that is too small for the tokens after a failover (see
+	// checkNarrow). It is empty if Setup accepts no such type in this database.
 	narrow string
-	probe  sqltext.Floored // fails if issue would, and changes nothing
+	probe  sqltext.Floored // fails if a missing column or privilege makes issue fail, and changes nothing
 
-	// reads are the options of the transaction around a single statement, nil for none.
+	// reads are the options of the transaction that surrounds a single statement. If reads is nil, the statement is
+	// sent without a transaction.
 	reads *sql.TxOptions
-	// takes is reads for a statement that takes tokens: a session with an open transaction can't begin one, and a
-	// rollback of its transaction can't undo the token.
+	// takes is the same as reads for a statement that issues or adopts tokens. On SQLite takes begins a transaction,
+	// which fails in a session with an open transaction: a rollback of the open transaction would undo the issued
+	// token.
 	takes *sql.TxOptions
 
-	keeping keeping // the triggers, and the function that guards call
+	keeping keeping // the ledger's triggers, and the function that guards call
 
-	procedures    string        // creates those of [WithProcedures]; empty for none
-	hasProcedures func() string // finds them
+	procedures    string        // creates the procedures of [WithProcedures]; empty if the database can't have them
+	hasProcedures func() string // a query that returns a row if the procedures exist
 
 	// holds and holdsClaim are the statements of [Store.Hold] and [Store.HoldClaim]. They fail with a mark of raiseHeld
 	// unless the rows have these values.
@@ -70,37 +83,44 @@ type dialect struct {
 	// within sends a statement of these, which locks rows of table. Outside of a transaction it returns errOutside.
 	within func(s *Store, send sender, table, text string, args []any) error
 
-	// Within a transaction.
-	before string // sent before the transaction
-	// In this transaction each statement must see what was committed before the statement.
+	// The following fields are for transactions of several statements, which [Store.transact] begins.
+
+	before string // sent on the connection before the transaction begins
+	// level is the transaction's isolation: each statement must see what other sessions have committed before the
+	// statement begins.
 	level *sql.TxOptions
-	begin []string // sent first
-	lock  []string // keeps other sessions from raising tokens
-	// name: waits for open guarded writes of the name
+	begin []string // the transaction's first statements
+	lock  []string // locks the ledger, so that no other session advances a token before the transaction ends
+	// name: waits for the open transactions that have written with tokens of the name under the rule Ledger
 	turn []string
-	// keeps other sessions from writing to a table; nil if the database has only one writer
+	// lockRows returns a statement that keeps other sessions from writing to a table until the transaction ends. It is
+	// nil if the database has only one writer.
 	lockRows func(table string) string
-	// floor: stores where names without a token start
+	// floor: stores the lower bound above which the first token of a new name must lie
 	start sqltext.Floored
-	// floor: the names that raise changes, and their tokens
+	// floor: a query for the names that the statement raise would change, and their tokens
 	below string
-	// floor: advances the names that have a token
+	// floor: advances each name with a token below floor to floor
 	raise string
-	// floor: locks and raises the lower bound of names without a row
+	// floor: locks the lower bound for first tokens of names, and raises it to floor
 	serve string
-	// a first token that is refused at any lower bound above 0; empty if the role sees the triggers
+	// refused inserts a first token that the ledger's triggers must refuse if the lower bound is above 0. It is empty
+	// if a role can see the triggers, so that this test isn't needed.
 	refused string
-	// {names}: locks the names that no open transaction uses, and returns their tokens; doesn't wait
+	// unused locks those of {names} that no open transaction uses, and returns them with their tokens. It doesn't wait.
 	unused string
-	// the text of {names}, and its arguments
+	// listed returns the SQL that replaces {names} in a statement, and its arguments.
 	listed func(names []string) (string, []any)
-	// name: the name and the names of its rows, locked, and their tokens
+	// retires returns a query for the name and the names of its rows, such as books/42 for the name books, and their
+	// tokens. Where the statements of lock don't lock the ledger's rows, the query locks them.
 	retires func(name string) (text string, args []any)
-	// retire retires the name and the names of its rows.
+	// retire retires the name and the names of its rows: it stores a number above the highest token, so that no token
+	// of these names can be issued any more. found is false if the ledger has none of these names.
 	retire func(ctx context.Context, tx *sql.Tx, name string) (found bool, err error)
 }
 
-// issuing is an issue by a statement that returns the last token: name, count.
+// issuing returns the function issue of a dialect. f is a statement with the arguments name and count, which returns
+// the last of the issued tokens.
 func issuing(f sqltext.Floored) func(ctx context.Context, s *Store, name string, n int64) (int64, error) {
 	return func(ctx context.Context, s *Store, name string, n int64) (last int64, err error) {
 		err = s.sendFloored(ctx, f, func(text string) (err error) {
@@ -111,8 +131,9 @@ func issuing(f sqltext.Floored) func(ctx context.Context, s *Store, name string,
 	}
 }
 
-// sharing is a shared by a statement that takes a JSON array. It returns for each name whether statements can be shared
-// here, and the last token or NULL.
+// sharing returns the function shared of a dialect. f is a statement with a JSON array of requests as its argument. For
+// each name it returns whether this database can share statements, and the last issued token, or NULL if it issued
+// none.
 func sharing(
 	f sqltext.Floored,
 ) func(ctx context.Context, s *Store, all []*asking) (values map[string]int64, ok bool, err error) {
@@ -139,7 +160,8 @@ func sharing(
 	}
 }
 
-// issuingEach is an each by a statement that takes a JSON array and returns names and tokens.
+// issuingEach returns the function each of a dialect. f is a statement with a JSON array of names as its argument,
+// which returns each name and its token.
 func issuingEach(f sqltext.Floored) func(ctx context.Context, s *Store, names []string) (map[string]int64, error) {
 	return func(ctx context.Context, s *Store, names []string) (values map[string]int64, err error) {
 		list, err := json.Marshal(names)
@@ -156,10 +178,12 @@ func issuingEach(f sqltext.Floored) func(ctx context.Context, s *Store, names []
 	}
 }
 
-// full is the mark of the error that a statement throws if a name has no token left.
+// full is a text in the error that a statement of the function each throws if a name has no token left. The text
+// contains a random part, so that no other error contains it.
 var full = sqltext.NewMark("full")
 
-// fits makes a statement leave out rows that don't meet a condition, and raises makes it fail.
+// fits and raises are two ways of writing {fit condition} in a statement that issues tokens. With fits the statement
+// issues no token for a name that doesn't meet the condition; with raises it throws the error full instead.
 var fits = sqltext.Func(func(condition string) string { return condition })
 
 func raises(d sqltext.Dialect) sqltext.Func {
@@ -170,14 +194,15 @@ func raises(d sqltext.Dialect) sqltext.Func {
 	}
 }
 
-// adopting is an adopt by a statement that returns the token: name, token.
+// adopting returns the function adopt of a dialect. text is a statement with the arguments name and token, which
+// returns the stored token.
 func adopting(text string) func(ctx context.Context, s *Store, token sqlfence.Token) (int64, error) {
 	return func(ctx context.Context, s *Store, token sqlfence.Token) (int64, error) {
 		return s.queryIn(ctx, s.dialect.takes, text, token.Name, token.Value)
 	}
 }
 
-// ensuring is an ensure by a statement that takes a JSON array.
+// ensuring returns the function ensure of a dialect. text is a statement with a JSON array of names as its argument.
 func ensuring(text string) func(ctx context.Context, s *Store, names []string) error {
 	return func(ctx context.Context, s *Store, names []string) error {
 		list, err := json.Marshal(names)
@@ -188,7 +213,7 @@ func ensuring(text string) func(ctx context.Context, s *Store, names []string) e
 	}
 }
 
-// retiring is a retire by a statement: name, token.
+// retiring returns the function retire of a dialect. text is a statement with the arguments name and new token.
 func retiring(text string) func(ctx context.Context, tx *sql.Tx, name string) (bool, error) {
 	return func(ctx context.Context, tx *sql.Tx, name string) (found bool, err error) {
 		n, err := execCount(ctx, tx, text, name, int64(sqlfence.MaxToken+1))
@@ -198,7 +223,7 @@ func retiring(text string) func(ctx context.Context, tx *sql.Tx, name string) (b
 
 var pieces = sqltext.Pieces{"max": sqltext.Raw(strconv.FormatInt(sqlfence.MaxToken, 10))}
 
-// listing is a listed by a query of a JSON array.
+// listing returns the function listed of a dialect. query reads the names from a JSON array, which is its argument.
 func listing(query string) func(names []string) (string, []any) {
 	return func(names []string) (string, []any) {
 		list, _ := json.Marshal(names) // texts only: it can't fail
@@ -206,13 +231,13 @@ func listing(query string) func(names []string) (string, []any) {
 	}
 }
 
-// render writes a statement with hand-written placeholders.
+// render builds a statement from a template that contains its own placeholders.
 func render(d sqltext.Dialect, text string) string {
 	text, _ = sqltext.Render(d, text, pieces)
 	return text
 }
 
-// floored writes a statement that names {floor}.
+// floored builds a statement from a template that contains {floor}, the lower bound of all later tokens.
 func floored(d sqltext.Dialect, text string, more sqltext.Pieces) sqltext.Floored {
 	return sqltext.NewFloored(d, text, more, pieces)
 }

@@ -56,7 +56,7 @@ func (s *Store) Do(ctx context.Context, name string, f func(ctx context.Context)
 	return f(sqlfence.WithFence(ctx, token))
 }
 
-// take takes n tokens of name, or as many as are left.
+// take issues n tokens of name, or as many as are left.
 func (s *Store) take(ctx context.Context, name string, n int64) (taking, error) {
 	a := &asking{Name: name, Count: n}
 	at, settled, err := s.sharing.Share(ctx, name, a)
@@ -72,7 +72,7 @@ func (s *Store) take(ctx context.Context, name string, n int64) (taking, error) 
 	return taking{last, taken, n}, err
 }
 
-// takeAlone is take by a statement for this name alone.
+// takeAlone is take, but it never shares its statement with other names.
 func (s *Store) takeAlone(ctx context.Context, name string, n int64) (last, taken int64, err error) {
 	for {
 		last, err = s.dialect.issue(ctx, s, name, n)
@@ -132,12 +132,12 @@ type asking struct {
 	Count int64  `json:"count"`
 
 	last  int64 // 0 until it is settled
-	calls int64 // that the statement has served
+	calls int64 // number of callers that the statement has served
 }
 
-// takeAll sends one statement for several names. It leaves to takeAlone a name without a row, with too few tokens, or
-// locked by another transaction. If the statement fails, it leaves all names; tokens that the statement may have taken
-// are lost.
+// takeAll sends one statement for several names. For a name without a row, with too few tokens, or locked by another
+// transaction, the request stays unsettled, and its caller calls takeAlone. If the statement fails, all requests stay
+// unsettled; tokens that the statement may have issued are lost.
 func (s *Store) takeAll(ctx context.Context, batch []*share.Member[*asking]) {
 	all := make([]*asking, len(batch))
 	for i, m := range batch {

@@ -22,8 +22,8 @@ const manySize = 100
 // unless a trigger of the application suppresses the write of a row, which is an error. After an error of the
 // connection or of ctx, tokens may have been issued; they are lost.
 //
-// Concurrent calls don't deadlock, because each locks its names in byte order. A deadlock with a transaction that
-// writes under the names is repeated.
+// Concurrent calls don't deadlock, because each call locks its names in byte order. If a call deadlocks with a
+// transaction that writes under the names, IssueMany repeats the call.
 //
 // Errors: [sqlfence.ErrInvalid] for a name, for a repeated name, and for more than 100 names; otherwise those of Issue.
 func (s *Store) IssueMany(ctx context.Context, names ...string) ([]sqlfence.Token, error) {
@@ -67,7 +67,7 @@ func distinct(given []string) (names, inOrder []string, err error) {
 	return names, inOrder, nil
 }
 
-// takeEach takes a token of each name. The names must be in order.
+// takeEach issues a token for each name. The names must be sorted.
 func (s *Store) takeEach(ctx context.Context, names []string) (values map[string]int64, err error) {
 	for {
 		err = dberr.Resend(ctx, dberr.IsRolledBack, func() (err error) {
@@ -104,7 +104,7 @@ func (s *Store) whyFull(ctx context.Context, names []string) error {
 	return errNotStored
 }
 
-// queryEach returns the names and values that a query yields. NULL becomes the zero value.
+// queryEach returns the result of a query with two columns, a name and a value, by name. NULL becomes the zero value.
 func queryEach[T any](
 	ctx context.Context, db dialectopt.Queries, query string, args ...any,
 ) (map[string]T, error) {

@@ -15,9 +15,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// eachTextMySQL takes a token of each name of {asked}, in order, and leaves the tokens in a session variable, each
-// after the name's place. MySQL's UPDATE has no RETURNING, and there is only one LAST_INSERT_ID. It fails if a name has
-// no row or no token left.
+// eachTextMySQL issues a token for each name of {asked}, in order, and appends the name's place and the token to a
+// session variable. MySQL's UPDATE has no RETURNING, and LAST_INSERT_ID has room for only one number. The statement
+// fails if a name has no row or no token left.
 const eachTextMySQL = `UPDATE ({asked}) AS asked STRAIGHT_JOIN {ledger} AS base ON base.name = {empty} ` +
 	`LEFT JOIN {ledger} AS t ON t.name = asked.name
 SET t.token = CASE WHEN LENGTH(@sqlfence_issued := CONCAT(@sqlfence_issued, _utf8mb4' ', asked.place, _utf8mb4':', {next})) > 0 THEN {next} END
@@ -39,14 +39,15 @@ func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string
 	if values != nil || err != nil && !sqltext.IsRaised(s.dialect, err, full) {
 		return values, err
 	}
-	// In a session that doesn't commit by itself, or with a name that is new, or has no token left.
+	// The statement issued nothing, because the session isn't in autocommit mode, or a name is new or has no token
+	// left.
 	p["alone"] = always
 	err = s.withStart(ctx, func() error {
 		return s.transact(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 			if err := lockStartMySQL(ctx, tx); err != nil {
 				return err
 			}
-			// The names that are missing are added, and the rows of the others are locked.
+			// The INSERT adds the missing names, and locks the rows of the other names.
 			add := addMySQL("INSERT", names, " ON DUPLICATE KEY UPDATE token = token")
 			if err := execAll(ctx, tx, []string{add}); err != nil {
 				return err
@@ -58,7 +59,8 @@ func eachMySQL(ctx context.Context, s *Store, names []string) (values map[string
 	return values, err
 }
 
-// askedMySQL is a query for the names and their places, from 1. Its first row empties the variable.
+// askedMySQL returns a query for the names and their places, from 1. The query's first row empties the session
+// variable.
 func askedMySQL(names []string) string {
 	rows := make([]string, len(names))
 	for i, name := range names {
@@ -71,7 +73,7 @@ func askedMySQL(names []string) string {
 	return strings.Join(rows, " UNION ALL ")
 }
 
-// execEach executes a text and returns the tokens; nil if it took none.
+// execEach executes a text of eachTextMySQL and returns the issued tokens by name, or nil if the statement issued none.
 func execEach(ctx context.Context, in session, text string, names []string) (map[string]int64, error) {
 	result, err := in.ExecContext(trusted.Context(ctx, text), text)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// postgres casts its arguments, because PostgreSQL takes an untyped one for text.
+// postgres is the dialect of PostgreSQL. Its statements cast their arguments, because PostgreSQL takes an argument
+// without a type for text.
 var postgres = sync.OnceValue(func() *dialect {
 	return &dialect{
 		Dialect: pg.Text,
@@ -21,7 +22,7 @@ var postgres = sync.OnceValue(func() *dialect {
 
 		issue:   issuing(floored(pg.Text, issuePostgres, onePostgres("$1::text", "$2::bigint"))),
 		shared:  sharing(floored(pg.Text, sharedPostgres, nil)),
-		writers: 2, // one may wait for the disk while another is executed
+		writers: 2, // one statement may wait for the disk while the other is executed
 		each: issuingEach(floored(pg.Text, issuePostgres, sqltext.Pieces{
 			"asked": sqltext.Raw("SELECT n AS name FROM " + namesPostgres),
 			"count": sqltext.Raw("1"),
@@ -83,7 +84,8 @@ ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token
 			`WHERE token > 0 AND token < $1::bigint AND name <> ''`),
 		serve: render(pg.Text, `INSERT INTO {ledger} (name, token) VALUES ('`+sqltext.FloorName+`', $1::bigint)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)`),
-		// Guarded writes share the turn. A row that was changed meanwhile is read again.
+		// {try asked.name} fails while a transaction with a guarded write of the name is open. A row that another
+		// session has changed meanwhile is read again when it is locked.
 		unused: `SELECT t.name, COALESCE(t.token, 0)
 FROM (SELECT asked.name FROM ({names}) AS asked (name) WHERE {try asked.name} OFFSET 0) AS free
 JOIN {ledger} AS t ON t.name = free.name FOR UPDATE OF t SKIP LOCKED`,
@@ -102,16 +104,17 @@ const namesPostgres = "pg_catalog.json_array_elements_text($1::text::json) AS na
 const pagePostgres = "name > $1::text AND pg_catalog.starts_with(name, $2::text) " +
 	"AND name <> '" + sqltext.FloorName + "'"
 
-// onePostgres makes issuePostgres take count tokens of one name, or none.
+// onePostgres makes issuePostgres issue count tokens of one name, or no token if fewer are left.
 func onePostgres(name, count string) sqltext.Pieces {
 	return sqltext.Pieces{"asked": sqltext.Raw("SELECT " + name + " AS name"), "count": sqltext.Raw(count), "fit": fits,
 		"answer": sqltext.Raw("token")}
 }
 
-// issuePostgres takes {count} tokens of each name of {asked}, in order.
+// issuePostgres issues {count} tokens of each name of {asked}, in order.
 //
-// The ledger's guard shares the turn. Turns are granted in the order of requests, so overlapping writers can't hold off
-// the next token for ever, as they could by sharing the row.
+// {turn asked.name} waits for an advisory lock, the name's turn, which each guarded write under Ledger shares until its
+// transaction ends. PostgreSQL grants the turn in the order of the requests, so overlapping writers can't hold off the
+// next token for ever, as they could by sharing a lock of the ledger's row.
 //
 // The lower bound may have risen while the statement waited for its turn. For a name without a token the trigger
 // compares the first of the {count} tokens with the lower bound at that time.
@@ -125,16 +128,18 @@ ON CONFLICT (name) DO UPDATE SET
 WHERE {fit COALESCE({ledger}.token, 0) >= 0 AND COALESCE({ledger}.token, 0) <= pg_catalog.int8mi({max}, {count})}
 RETURNING {answer}`
 
-// adoptPostgres writes even if the stored token is higher, because only so one statement can return it.
+// adoptPostgres writes the row even if the stored token is higher, because only then one statement can return the
+// stored token.
 const adoptPostgres = `INSERT INTO {ledger} (name, token)
 SELECT $1::text, $2::bigint FROM (SELECT {turn $1::text}, {durable} OFFSET 0) AS turn
 WHERE $2::bigint > {served} OR EXISTS (SELECT FROM {ledger} WHERE name = $1::text AND token > 0)
 ON CONFLICT (name) DO UPDATE SET token = GREATEST({ledger}.token, excluded.token)
 RETURNING token`
 
-// sharedPostgres takes the requested tokens of each name. It leaves out a name without a token, and a name with a turn
-// or a row that another transaction holds: so it waits for no lock and can't deadlock. The row is read again once it is
-// locked. Above READ COMMITTED it leaves out all names, because the snapshot may be older than the row.
+// sharedPostgres issues the requested tokens of each name. It issues none for a name without a token, and none for a
+// name with a turn or a row that another transaction has locked: so it waits for no lock and can't deadlock. PostgreSQL
+// reads a row again once the row is locked. Above READ COMMITTED sharedPostgres issues no tokens, because the snapshot
+// may be older than the row.
 const sharedPostgres = `WITH asked AS MATERIALIZED (
 	SELECT r.name, r.count, base.floor, base.shared
 	FROM (SELECT {floor} AS floor, {durable},
@@ -153,14 +158,15 @@ const sharedPostgres = `WITH asked AS MATERIALIZED (
 )
 SELECT asked.name, asked.shared, issued.token FROM asked LEFT JOIN issued ON issued.name = asked.name`
 
-// A holdRequest is an element of the argument of holds.
+// A holdRequest is an element of the JSON array that is the argument of the dialect's statement holds.
 type holdRequest struct {
 	Place int    `json:"place"`
 	Name  string `json:"name"`
 	Token int64  `json:"token"`
 }
 
-// holdPostgres calls the function that guards call, for each token in the order of the list.
+// holdPostgres is the statement of [Store.Hold]. For each token, in the order of the array, it calls the function
+// through which guards compare a token with the ledger.
 var holdPostgres = sync.OnceValue(func() string {
 	return render(pg.Text, "SELECT CASE WHEN "+pg.Session.Standby+" THEN "+
 		raiseHeld(pg.Text, onStandby, "0", "asked.place")+" IS NULL ELSE "+sqltext.LedgerFunction+
@@ -169,8 +175,8 @@ var holdPostgres = sync.OnceValue(func() string {
 		"token bigint)")
 })
 
-// holdClaimPostgres: locking a row that has changed since the transaction's snapshot reads the row again, or fails. A
-// standby refuses the lock.
+// holdClaimPostgres is the statement of [Store.HoldClaim]. If the row has changed since the transaction's snapshot, FOR
+// SHARE reads the row again, or fails. A standby refuses FOR SHARE.
 var holdClaimPostgres = sync.OnceValue(func() string {
 	return "SELECT CASE WHEN h.n OPERATOR(pg_catalog.=) 1 AND h.claim OPERATOR(pg_catalog.=) $2::bigint THEN true " +
 		"ELSE " + raiseHeld(pg.Text, otherValue, "0", "h.claim") +
@@ -179,8 +185,8 @@ var holdClaimPostgres = sync.OnceValue(func() string {
 		"WHERE r.{key} OPERATOR(pg_catalog.=) $1 FOR SHARE) AS t) AS h"
 })
 
-// withinPostgres: LOCK TABLE fails outside of a transaction. Until the transaction ends, its lock keeps other sessions
-// from disabling the triggers that the function relies on.
+// withinPostgres sends a statement in the transaction of a Hold. LOCK TABLE fails outside of a transaction. Until the
+// transaction ends, its lock keeps other sessions from disabling the triggers that the ledger's function relies on.
 func withinPostgres(_ *Store, send sender, table, text string, args []any) error {
 	err := send("LOCK TABLE " + table + " IN ROW EXCLUSIVE MODE")
 	switch {

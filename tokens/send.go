@@ -10,14 +10,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// A session is the pool, a connection or a transaction.
+// A session is a pool, a connection or a transaction that statements are sent on.
 type session interface {
 	dialectopt.Queries
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// sendFloored sends a statement that names {floor}.
+// sendFloored sends a statement that contains {floor}, the lower bound of all later tokens.
 func (s *Store) sendFloored(ctx context.Context, f sqltext.Floored, send func(text string) error) error {
 	found, err := s.timelines.Send(f, send, func(text string) error { return s.exec(ctx, text) })
 	if found {
@@ -56,7 +56,7 @@ func (s *Store) queryIn(
 	return value, err
 }
 
-// reading calls do with a session to read the ledger on, and again after a serialization failure.
+// reading calls do with a session that reads the ledger, and calls it again after a serialization failure.
 func (s *Store) reading(ctx context.Context, do func(db session) error) error {
 	return s.resend(ctx, func() error { return s.in(ctx, s.dialect.reads, do) })
 }
@@ -108,7 +108,7 @@ func (s *Store) exec(ctx context.Context, query string, args ...any) error {
 	})
 }
 
-// transact calls do in a transaction, and again after a serialization failure or a deadlock.
+// transact calls do in a transaction, and in another transaction after a serialization failure or a deadlock.
 func (s *Store) transact(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) error) error {
 	return dberr.Resend(ctx, dberr.IsRolledBack, func() error {
 		tx, end, err := s.begin(ctx, s.dialect.level)

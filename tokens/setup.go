@@ -84,7 +84,8 @@ func (s *Store) has(ctx context.Context, query string) (found bool, err error) {
 	return found, err
 }
 
-// checkNarrow warns of a column token that holds no token after the first failover, and fails if it holds none now.
+// checkNarrow warns of a ledger with a column token of the dialect's type narrow, which can't store the tokens after
+// the first failover. It fails if the column can't store the current tokens.
 func (s *Store) checkNarrow(ctx context.Context) error {
 	floor, err := s.floor(ctx)
 	switch {
@@ -169,26 +170,28 @@ func names(columns []column) string {
 	return strings.Join(list, ", ")
 }
 
-// A keeping is how the database itself refuses to lower a token or to lose a name, whatever client writes.
+// A keeping holds the statements that install the ledger's triggers. The triggers refuse to lower a token or to delete
+// a name, for every client.
 type keeping struct {
 	// whole is a statement that installs or updates everything. installed is a query that returns a row if everything
 	// is installed. Both are empty if triggers are installed one by one.
 	whole, installed string
 
-	// hidden is a query with a row if a policy may hide rows, and with them the lower bound, from a role.
+	// hidden is a query that returns a row if row-level security may hide rows of the ledger from a role: a hidden row
+	// may be the lower bound of first tokens.
 	hidden string
 
-	// find is a query for the names and texts of the triggers. before and behind are sent before and after creating
-	// some, on the same connection.
+	// find is a query for the names and definitions of the ledger's triggers. before and behind are sent on the same
+	// connection before and after the statements that create triggers.
 	find           string
 	before, behind []string
 
-	// findRowID is a query for row ids, and noRowID is in its error for a table without them.
+	// findRowID is a query for a row id of the ledger. Its error contains noRowID if the table has no row ids.
 	findRowID, noRowID string
 }
 
-// keepLedger installs what keeps the ledger. It fails only if the context has ended, because another role may have
-// installed the triggers.
+// keepLedger installs the ledger's triggers. If it can't, it logs a warning, because another role may have installed
+// them. It fails only if the context has ended.
 func (s *Store) keepLedger(ctx context.Context) error {
 	k := s.dialect.keeping
 	var err error

@@ -11,8 +11,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// sqlite has its arguments in order and once each, because drivers count them in different ways. It locks nothing:
-// while a transaction that has written is open, no other client writes to the file.
+// sqlite is the dialect of SQLite. Its statements use each argument once, in order, because drivers number repeated
+// placeholders in different ways. The dialect locks nothing: while a transaction that has written is open, no other
+// client can write to the file.
 var sqlite = sync.OnceValue(func() *dialect {
 	return &dialect{
 		Dialect: lite.Text,
@@ -24,7 +25,7 @@ var sqlite = sync.OnceValue(func() *dialect {
 			"asked": sqltext.Raw("SELECT value ->> 'name' AS name, value ->> 'count' AS count FROM json_each(?)"),
 			"fit":   fits, "answer": sqltext.Raw("name, true, token"),
 		})),
-		writers: 1, // a second would wait for it by sleeping
+		writers: 1, // a second statement would wait for the first by sleeping
 		takes:   &sql.TxOptions{},
 		each: issuingEach(floored(lite.Text, issueSQLite, sqltext.Pieces{
 			"asked": sqltext.Raw("SELECT value AS name, 1 AS count FROM json_each(?)"),
@@ -41,7 +42,7 @@ ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), exclud
 RETURNING token`)),
 		current: render(lite.Text, `SELECT token FROM {ledger} WHERE name = ?`),
 		page:    pageSQLite,
-		// WHERE true: without it ON would be read as a join's.
+		// WHERE true: without this condition SQLite would read ON as a join's.
 		ensure: ensuring(render(lite.Text, `INSERT INTO {ledger} (name, token)
 SELECT value, 0 FROM json_each(?) WHERE true
 ON CONFLICT (name) DO NOTHING`)),
@@ -91,14 +92,14 @@ const pageSQLite = "name > ? AND instr(name, ?) = 1"
 const serveSQLite = `INSERT INTO {ledger} (name, token) VALUES ('', ?)
 ON CONFLICT (name) DO UPDATE SET token = max(COALESCE({ledger}.token, 0), excluded.token)`
 
-// oneSQLite makes issueSQLite take count tokens of one name, or none.
+// oneSQLite makes issueSQLite issue count tokens of one name, or no token if fewer are left.
 func oneSQLite(name, count string) sqltext.Pieces {
 	asked := sqltext.Raw("SELECT " + name + " AS name, " + count + " AS count")
 	return sqltext.Pieces{"asked": asked, "fit": fits, "answer": sqltext.Raw("token")}
 }
 
-// issueSQLite takes the requested tokens of each name of {asked}. It never inserts a lower token than the stored one,
-// because a trigger would remember the stored token by another write.
+// issueSQLite issues the requested tokens of each name of {asked}. It never inserts a token below the stored one,
+// because for such an INSERT a trigger copies the stored token to another table, which costs a write.
 const issueSQLite = `INSERT INTO {ledger} (name, token)
 SELECT new.name, max(COALESCE(held.token, 0), new.floor) + new.count
 FROM (SELECT asked.name, asked.count, {floor} AS floor FROM ({asked}) AS asked) AS new ` +
@@ -107,9 +108,9 @@ WHERE {fit new.floor <= {max} - new.count AND COALESCE(held.token, 0) BETWEEN 0 
 ON CONFLICT (name) DO UPDATE SET token = excluded.token
 RETURNING {answer}`
 
-// holdSQLite inserts nothing, but a statement that may insert makes the transaction the file's writer before it reads.
-// A snapshot older than the file's last commit is SQLITE_BUSY then. The arguments are the value and the key of each
-// row.
+// holdSQLite is the statement of [Store.Hold] and [Store.HoldClaim]. It inserts nothing, but a statement that may
+// insert makes the transaction the file's writer before the statement reads. If the transaction's snapshot is older
+// than the file's last commit, the error is SQLITE_BUSY. The arguments are the value and the key of each row.
 func holdSQLite(c Claim, rows int) string {
 	checks := make([]string, rows)
 	value := "max(COALESCE(CAST(r." + c.Column + " AS INTEGER), 0))"
@@ -122,8 +123,9 @@ func holdSQLite(c Claim, rows int) string {
 	return "INSERT INTO " + c.Table + " (" + c.Key + ") SELECT NULL WHERE " + strings.Join(checks, " OR ")
 }
 
-// withinSQLite: the PRAGMA changes nothing, and fails in a transaction. If an authorizer denies the PRAGMA, as on
-// dqlite, BEGIN fails in a transaction too; outside of one, ROLLBACK ends the new transaction.
+// withinSQLite sends a statement in the transaction of a Hold. The PRAGMA changes nothing, and fails in a transaction.
+// If an authorizer denies the PRAGMA, as on dqlite, BEGIN fails in a transaction instead; outside of a transaction,
+// ROLLBACK ends the transaction that BEGIN has begun.
 func withinSQLite(_ *Store, send sender, _, text string, args []any) error {
 	err := send("PRAGMA temp.synchronous = 2")
 	if err != nil && strings.Contains(err.Error(), "not authorized") {
