@@ -7,7 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dberr"
 )
 
-// The methods below let an adapter inspect the response to a guarded execution.
+// An adapter, which implements [Call] and [Link] for database/sql or pgx, inspects the response to a guarded execution
+// by the methods below.
 
 // Link returns the connection that the execution is sent on.
 func (e *Execution) Link() Link { return e.conn.link }
@@ -27,8 +28,8 @@ func (e *Execution) Raised(err error) bool {
 	return raised
 }
 
-// InspectResult returns an error if the result of an Exec means a refusal. It refuses a statement that the driver may
-// have stopped early, and a versioned statement that affected no row.
+// InspectResult returns an error if the result of an Exec means that the statement wasn't fully executed: the driver
+// may have stopped at the context's end, or a statement under WithSerial affected no row.
 func (e *Execution) InspectResult(ctx context.Context, res interface{ RowsAffected() (int64, error) }) error {
 	if err := e.conn.muted(ctx); err != nil && e.enforces() {
 		return err
@@ -52,8 +53,8 @@ func (e *Execution) InspectResult(ctx context.Context, res interface{ RowsAffect
 	return e.gone(ctx)
 }
 
-// LooksAhead reports whether the adapter must read the first row before the application gets the rows. A versioned
-// statement, or a seal, is refused at the first row at the latest. In Observe mode every error must be known.
+// LooksAhead reports whether the adapter must read the first row before the application gets the rows. An error of a
+// guard for WithSerial, or of a seal, comes at the first row at the latest. In Observe mode every error must be known.
 func (e *Execution) LooksAhead() bool { return e.Observes() || e.plan.Versioned || e.writesSealed() }
 
 // InspectFirst checks the error that the rows returned instead of a first row, or their end. It returns the query's

@@ -7,8 +7,8 @@ import (
 )
 
 // readOptions finds the driver's options among the arguments, runs a query rewriter among the options, and plans the
-// rewritten statement. The rewritten statement is sent, unless pgx computes the same one again. reason is why the
-// statement can't be guarded; failed is the rewriter's own error.
+// rewritten statement. The rewritten statement is sent, unless pgx itself computes the same statement again. reason is
+// why the statement can't be guarded; failed is the rewriter's own error.
 func (e *Execution) readOptions(ctx context.Context) (reason, failed error) {
 	if s := e.conn.settings; s.profile.NoOptions || len(s.tables) == 0 {
 		return nil, nil

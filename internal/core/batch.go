@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A Batch holds statements of one connection that are sent together, before the first response. Every statement is
+// A Batch holds the statements of a pgx batch: pgx sends them together, before the first response. Every statement is
 // classified before the batch is sent, so that one refusal stops the whole batch.
 type Batch struct {
 	conn    *Conn
@@ -67,7 +67,7 @@ func (b *Batch) Add(ctx context.Context, r Request, plan *rewrite.Plan) (Request
 	return q.sent, nil
 }
 
-// decideFor is [Execution.decide] with the limits of a batch.
+// decideFor decides like [Execution.decide], and refuses what isn't possible in a batch.
 func (q *queued) decideFor(ctx context.Context, b *Batch) (outcome, error) {
 	decided, err := q.decide(ctx)
 	if decided == guarded && q.Observes() {
@@ -183,7 +183,7 @@ func (b *Batch) End(ctx context.Context, err error) error {
 // commits reports whether a COMMIT of the batch commits guarded statements.
 func (b *Batch) commits() bool { return b.guarded || b.conn.pending || b.conn.guardedTx }
 
-// failed is Answer for an error of a guarded statement.
+// failed is Answer for a guarded statement that failed with err.
 func (q *queued) failed(ctx context.Context, err error) error {
 	q.conn.FollowRollback(err)
 	typed, raised := q.answered(ctx, q.outdated(err))

@@ -21,7 +21,7 @@ func (e *Execution) findTakeover(ctx context.Context) error {
 	return nil
 }
 
-// planFor returns the plan for v in addition to the execution's variants, or why the statement is refused.
+// planFor returns the plan of the statement for the execution's variants and the variant v, or why it is refused.
 func (e *Execution) planFor(v guard.Variant) (*rewrite.Plan, error) {
 	plan := e.rewriter().PlanFor(e.read.Query, e.read.variant|v)
 	if plan.Verdict == guard.Refuse {
@@ -30,14 +30,14 @@ func (e *Execution) planFor(v guard.Variant) (*rewrite.Plan, error) {
 	return plan, nil
 }
 
-// take makes the execution use the plan for v.
+// take makes the execution use a plan that planFor returned for v.
 func (e *Execution) take(plan *rewrite.Plan, v guard.Variant) {
 	e.plan = plan
 	e.read.variant |= v
 }
 
-// provesClaims reports whether the guard can't work without a token, because the statement writes rows with claims and
-// doesn't claim them.
+// provesClaims reports whether the guard needs a token of the context because the statement writes rows of a table with
+// Claim without claiming them.
 func (e *Execution) provesClaims() bool {
 	if !e.registry.claims {
 		return false

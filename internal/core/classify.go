@@ -92,7 +92,7 @@ func (e *Execution) forges() bool {
 	})
 }
 
-// claimColumn returns the column that the table's tokens are compared with by equality; empty for none.
+// claimColumn returns the claim column, which must equal the token; empty if the table has neither Claim nor ClaimOf.
 func (t *Table) claimColumn() string {
 	if of := t.Rules.ClaimOf; of.Name != "" {
 		return of.Claim

@@ -56,14 +56,16 @@ type Conn struct {
 	settings *Settings
 	link     Link
 	session  session.Session
-	found    *Found // what is known of the connection's database
+	found    *Found // cached facts about the connection's database
 
 	executing Execution           // preallocated; its conn is nil while it is unused
 	spare     []driver.NamedValue // reusable list for the arguments of the next execution
 	supplied  [1]Token            // reusable list for the token that a source gives an Exec
 
 	transaction
-	pending  bool  // guarded statements may have been sent outside of a transaction, and a COMMIT may follow
+	// pending is set if guarded statements were sent outside of a known transaction. A COMMIT may follow, because a
+	// statement may have begun a transaction, or autocommit may be off.
+	pending  bool
 	finished bool  // the connection must not be used again; the pool may not know that
 	closed   bool  // the link was closed without a request by the pool
 	reported error // the last error that was reported in an event

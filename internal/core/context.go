@@ -75,8 +75,8 @@ func (e withoutReason) Error() string {
 
 func (e withoutReason) Unwrap() error { return e.error }
 
-// tokens returns the given tokens that are for the table; none if the table takes no tokens. If needed is set, a
-// missing token is an error.
+// tokens returns those of the given tokens that are for the table; none if the table takes no tokens. If needed is set,
+// a missing token is an error.
 func (t *Table) tokens(given []Token, needed bool) ([]Token, error) {
 	if !t.Rules.Fenced() {
 		return nil, nil

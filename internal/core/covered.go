@@ -11,9 +11,9 @@ import (
 // maxCovered is the maximum number of cached tables that match a pattern. Their names may come from requests.
 const maxCovered = 10_000
 
-// covered caches the written tables of a registry that match a pattern. A table is made from the pattern and the plan's
-// name, and cached so that later executions needn't make it again. The zero value is empty. A covered is safe for
-// concurrent use.
+// covered caches the tables of a registry that aren't registered by name but match a registered pattern such as shop.*.
+// A table is made from the pattern and the name in the plan, and cached for later executions. The zero value is empty.
+// A covered is safe for concurrent use.
 type covered struct {
 	mu     sync.RWMutex
 	tables map[coveredName]*Table
@@ -24,7 +24,7 @@ type coveredName struct {
 	schema, name string
 }
 
-// coveredTable is [registry.table] for a registry with patterns.
+// coveredTable returns the plan's table i, for a registry with patterns (see [registry.table]).
 func (r *registry) coveredTable(p *rewrite.Plan, i int) *Table {
 	rules, pattern, ok := p.Covered(i)
 	if !ok {
@@ -58,13 +58,13 @@ func (c *covered) add(key coveredName, t *Table) *Table {
 	return t
 }
 
-// exempt returns a copy of the table that no pattern matches.
+// exempt returns a table with this table's name that no pattern matches.
 func (t *Table) exempt() *Table {
 	return &Table{Name: t.Name, Mode: Enforce, factory: t.factory,
 		Rules: rewrite.Table{Schema: t.Rules.Schema, Name: t.Rules.Name, Exempt: true}}
 }
 
-// of returns a table that matches the pattern, by its normalised name.
+// of returns a table that matches the pattern t, by the table's normalised name.
 func (t *Table) of(schema, name string) *Table {
 	table := *t
 	table.Rules.Pattern, table.Rules.Schema, table.Rules.Name = false, schema, name

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
-// speaks maps the server of a known base driver to its dialect.
+// speaks maps the kind of server that a base driver connects to, to its dialect.
 var speaks = [...]dialect.Dialect{
 	basedriver.PostgreSQL: dialect.Postgres,
 	basedriver.SQLite:     dialect.SQLite,
@@ -48,7 +48,7 @@ func IsDialect(d dialect.Dialect) bool {
 	return err == nil
 }
 
-// Fits returns an error if v is or wraps a driver over which nothing can be guarded.
+// Fits returns an error if v is, or wraps, a base driver on which sqlfence can guard nothing.
 func Fits(v any) error {
 	if p, ok := profileOf(v); ok && p.Unfit != "" {
 		return p.unfit(v)
@@ -58,7 +58,8 @@ func Fits(v any) error {
 
 func (p profile) unfit(v any) error { return fmt.Errorf("the driver %T is refused: %s", v, p.Unfit) }
 
-// resolve returns the profile of the first known driver of bases, or else of the options' dialect d; 0 for none.
+// resolve returns the profile of the first base that is, or wraps, a known driver. If there is none, it returns the
+// profile of the options' dialect d; d is 0 if the options name no dialect.
 func resolve(d dialect.Dialect, bases ...any) (profile, error) {
 	for _, base := range bases {
 		p, ok := profileOf(base)

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// findEditor stores the context's editor as text in the guard's values.
+// findEditor stores the context's editor, the user who writes under the rule EditLock, as text in the guard's values.
 func (e *Execution) findEditor(ctx context.Context) error {
 	if !e.plan.Locks {
 		return nil
@@ -31,7 +31,7 @@ func (e *Execution) findEditor(ctx context.Context) error {
 	return nil
 }
 
-// lockedError returns the typed error for a row that another user holds locked.
+// lockedError returns the typed error for a row with an edit lock of another user.
 func lockedError(t *Table, m guard.Marker, editor string, err error) error {
 	return t.factory.Locked(Lock{t.Name, m.By, micros(m.Since), micros(m.Expiry)}, editor == "", err)
 }

@@ -24,7 +24,7 @@ func enforce[T any](ctx context.Context, e *Execution, c Call[T]) (got T, err er
 		return got, nil
 	}
 	switch err = e.outdated(err); {
-	case basedriver.IsSkip(err): // no refusal: database/sql prepares the statement next
+	case basedriver.IsSkip(err): // the driver executed nothing: database/sql prepares the statement next
 		return got, err
 	case !sent:
 		err, _ = e.reported(ctx, err)
@@ -60,10 +60,10 @@ func (e *Execution) outdated(err error) error {
 	return &outdated{err, fact}
 }
 
-// outdated is the error of a guarded statement that was written by an outdated fact.
+// outdated is the error of a guarded statement that was built from an outdated cached fact about the database.
 type outdated struct {
 	error
-	fact session.Fact // that err disproves; NoFact for unique keys
+	fact session.Fact // the outdated fact; NoFact if the outdated fact is a table's unique keys
 }
 
 func (e *outdated) Unwrap() error { return e.error }
@@ -71,10 +71,9 @@ func (e *outdated) Unwrap() error { return e.error }
 // Temporary returns true: see [Retryable].
 func (e *outdated) Temporary() bool { return true }
 
-// staleFirst returns the guard's error instead of err if the statement of a stale holder failed with err before its
-// guard was evaluated. It queries the guard's condition once more, if the query can tell: the database understood the
-// statement, and no transaction is open that err may have ended. A guard that is evaluated before the first row
-// precedes every constraint.
+// staleFirst returns the guard's error instead of err if a stale holder's statement failed with err before its guard
+// was evaluated. For this it queries the guard's condition once more, if the database has understood the statement, and
+// no transaction is open that err may have ended. A guard that is evaluated before the first row needs no such query.
 func (e *Execution) staleFirst(ctx context.Context, err error) error {
 	state := dberr.SQLState(err)
 	switch s := e.conn; {
@@ -104,8 +103,8 @@ func (e *Execution) staleFirst(ctx context.Context, err error) error {
 	return refused
 }
 
-// isOfRow reports whether an SQLSTATE's class is caused by rows, constraints and triggers of a statement that the
-// database has understood.
+// isOfRow reports whether an SQLSTATE is of a class that only rows, constraints and triggers of a statement cause,
+// after the database has understood the statement.
 func isOfRow(state string) bool {
 	switch state[:min(2, len(state))] {
 	case "0A", "08", "25", "26", "28", "3D", "3F", "40", "42", "53", "55", "57", "58", "F0", "XX":

@@ -10,12 +10,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// A telling holds an execution's pending reports to observers.
+// A telling holds the events of an execution that are reported to observers after the statement was sent.
 type telling struct {
-	events []Event       // to be reported once the statement is sent
-	took   time.Duration // of a guarded statement, from sending to the response
+	events []Event       // events to report after the statement was sent
+	took   time.Duration // time from sending a guarded statement to the response
 	timed  bool          // took is set, and not yet reported
-	cache  CacheUse      // of the SQL string that was sent last
+	cache  CacheUse      // how the statement cache was used for the SQL string that was sent last
 }
 
 // event returns an event about the execution's current state. Its Tokens share the execution's memory.
@@ -27,7 +27,7 @@ func (e *Execution) event(kind EventKind) Event {
 // NoteCache records how the connection's statement cache was used.
 func (e *Execution) NoteCache(use CacheUse) { e.told.cache = use }
 
-// refusal returns an event about a refusal.
+// refusal returns an event about a refused statement, with the reason as its error.
 func (e *Execution) refusal(kind EventKind, reason error) Event {
 	event := e.event(kind)
 	event.Err = reason

@@ -56,7 +56,8 @@ func (e *Execution) readExecuted(ctx context.Context) (err error) {
 	return err
 }
 
-// refuseExecuted is the second half of readExecuted, to be repeated after a change of the registry.
+// refuseExecuted refuses the statement if one of the prepared statements that readExecuted has found needs a guard. It
+// must be called again after a change of the execution's registry.
 func (e *Execution) refuseExecuted() {
 	if plan := needsGuard(e.rewriter(), e.read.executes); plan != nil {
 		e.plan = plan.Refused(executesUnguarded)
@@ -66,8 +67,9 @@ func (e *Execution) refuseExecuted() {
 const executesUnguarded = "EXECUTE would run a statement as it was prepared, without its guard; pass the " +
 	"statement's text, or with pgx its name, to Exec or Query"
 
-// needsGuard returns the plan of the first prepared statement that needs a guard, is refused, or takes a setting's name
-// as an argument, because an EXECUTE's arguments aren't checked; nil for none.
+// needsGuard returns the plan of the first prepared statement that needs a guard, is refused, or has an argument as the
+// name of a setting, because sqlfence doesn't check the arguments of an EXECUTE. It returns nil if there is no such
+// statement.
 func needsGuard(r *rewrite.Rewriter, texts []string) *rewrite.Plan {
 	for _, text := range texts {
 		if plan := r.Plan(text); plan.Verdict != guard.Pass || len(plan.Settings) > 0 {

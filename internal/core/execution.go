@@ -1,3 +1,6 @@
+// Package core decides what happens to each statement of a fenced database: it passes, is guarded, or is refused. Its
+// two adapters, package sqlfence for database/sql and module fencepgx for pgx, send the statements and return the
+// errors.
 package core
 
 import (
@@ -22,8 +25,8 @@ type Execution struct {
 	asked    Request // the application's request
 	read     reading // the request that is planned
 	sent     Request // the request to the base driver
-	with     guards  // of a guarded execution
-	told     telling
+	with     guards  // the values that the guard compares
+	told     telling // events for observers
 }
 
 // A Request is a statement, its arguments, and the prepared statement that executes it, if any.
@@ -40,7 +43,8 @@ type Request struct {
 	Stmt any
 }
 
-// A reading is the request to plan: the application's request, or the result of a query rewriter among its arguments.
+// A reading is the request that is planned: the application's request, or the result of a query rewriter among its
+// arguments.
 type reading struct {
 	Request
 	options   int      // number of driver options at the front of the arguments
@@ -99,13 +103,13 @@ func (s *Conn) NewExecution(r Request, plan *rewrite.Plan, rows bool) *Execution
 	return e
 }
 
-// apart returns a separate execution, not the connection's preallocated one.
+// apart returns an execution that isn't the connection's preallocated one.
 func (s *Conn) apart(r Request, plan *rewrite.Plan, rows bool) *Execution {
 	return &Execution{conn: s, registry: &s.settings.registry, rows: rows, plan: plan, asked: r}
 }
 
-// Execute runs a statement for the application: with its guard, without one, or not
-// at all.
+// Execute runs a statement for the application: it sends the statement with its guard, sends it without one, or refuses
+// it.
 func Execute[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	s := e.conn
 	defer s.leave(e)
@@ -153,8 +157,8 @@ func perform[T any](ctx context.Context, e *Execution, c Call[T]) (T, error) {
 	return got, err
 }
 
-// followPassed records the changes of an unguarded statement that ended with err, and returns the application's error.
-// commits: the statement may have committed guarded statements.
+// followPassed records how an unguarded statement that ended with err has changed the session and the transaction, and
+// returns the application's error. commits reports whether the statement may have committed guarded statements.
 func (e *Execution) followPassed(ctx context.Context, commits bool, err error) error {
 	s := e.conn
 	if ended := s.muted(ctx); ended != nil && err == nil && !e.rows && trusted.Is(ctx, e.read.Query) {
@@ -183,7 +187,8 @@ func (e *Execution) decide(ctx context.Context) (outcome, error) {
 	return decided, err
 }
 
-// admit reads the statement and decides whether guard has to guard or refuse it. It sets the execution's requests.
+// admit plans the statement and decides whether it passes, or goes on to the method guard. It sets the requests in
+// e.read and e.sent.
 func (e *Execution) admit(ctx context.Context) (outcome, error) {
 	e.read, e.sent = reading{Request: e.asked}, e.asked
 	var failed error
@@ -249,8 +254,8 @@ func (e *Execution) readBySettings(ctx context.Context) error {
 	return nil
 }
 
-// unseen refuses a statement if an argument may be read as an unplanned statement, or names a setting that guards may
-// depend on. A statement without the argument is only prepared, or fails.
+// unseen returns an error if the server may read an argument as a statement that wasn't planned, or if an argument
+// names a setting that guards may depend on. If the argument is missing, the statement is only prepared, or fails.
 func (e *Execution) unseen() error {
 	if e.plan.Verdict != guard.Refuse && len(e.asked.Args) > 0 && e.read.Escapes.Mode() != lex.EscapesAll {
 		if why := e.conn.link.Misplaces(e.asked, e.rows); why != "" {

@@ -5,8 +5,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// Explain returns how a statement is handled, without sending it: Guarded, Refused or Passed, the tables that it writes
-// to, and its guarded SQL string, or why it is refused.
+// Explain returns what sqlfence would do with a statement, without sending it. kind is Guarded, Refused or Passed;
+// tables are the registered tables that the statement writes to; text is the guarded SQL string; err is the reason for
+// a refusal.
 func (s *Settings) Explain(query string) (kind EventKind, tables []string, text string, err error) {
 	plan := s.rewriter.Plan(query)
 	kind, tables, text = Passed, s.names(plan), query

@@ -14,8 +14,8 @@ import (
 // A hold is the state of a transaction in which tokens.Store.Hold has locked the names of its tokens.
 type hold struct {
 	on    bool
-	saved []string // the savepoints that are set, the oldest first
-	under int      // the number of savepoints that were set before the last Hold
+	saved []string // names of the open savepoints, the oldest first
+	under int      // number of the open savepoints that were set before the last Hold
 }
 
 // followHold records a statement of Hold, and the savepoints that are set, released and rolled back to. err is the
@@ -57,7 +57,7 @@ func (s *Conn) FollowSavepoint(c lang.TxControl) {
 		h.saved = append(h.saved, c.Name)
 	case lang.ReleaseSavepoint:
 		h.saved = h.saved[:max(at, 0)]
-		h.under = min(h.under, len(h.saved)) // the lock is now the outer savepoint's
+		h.under = min(h.under, len(h.saved)) // a rollback to the outer savepoint would now give up the lock
 	case lang.RollbackToSavepoint:
 		if h.on && at < h.under {
 			s.doomed = &unlockedTx{c.Name}
@@ -75,8 +75,8 @@ func (s *Conn) FollowSavepoint(c lang.TxControl) {
 // with a Hold, so that later statements commit automatically.
 func (s *Conn) FollowsRows() bool { return s.guardedTx && s.settings.profile.Answers.CommitsAfter.Is() }
 
-// uncommitted returns why a committing statement must not be sent: its context has ended, or the lock of a Hold is
-// gone.
+// uncommitted returns why a statement that commits must not be sent: its context has ended, or a rollback to a
+// savepoint has given up the lock of a Hold.
 func (s *Conn) uncommitted(ctx context.Context) error {
 	if unlocked, ok := s.doomed.(*unlockedTx); ok {
 		return unlocked

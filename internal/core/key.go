@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// keyedTokens returns the tokens that are for rows of the table.
+// keyedTokens returns those of the tokens that are for single rows of the table.
 func (t *Table) keyedTokens(tokens []Token) (found []Token) {
 	for _, token := range tokens {
 		if t.takes(token.Name) {
@@ -32,8 +32,8 @@ func (t *Table) tokenName(key string) string {
 	return t.Resource + "/" + key
 }
 
-// outOfScope returns the error of a row with this key; err is the base driver's, or
-// nil.
+// outOfScope returns the error for a row with this key, which no token of the context covers. err is the base driver's
+// error, or nil if nothing was sent.
 func (t *Table) outOfScope(key string, err error) error {
 	if t.Rules.Claim != "" {
 		return &Refusal{Sentinel: ErrOutOfScope, Err: err, Table: t.Name,
@@ -85,8 +85,8 @@ func (e *Execution) matchRows(i int) error {
 	return nil
 }
 
-// oneKey refuses several tokens if the new rows' keys are only checked after the rows are stored. It also refuses a
-// query, because the query would return the check's values.
+// oneKey refuses a statement under several tokens if the guard can check the keys of new rows only after the rows are
+// stored. It also refuses such a statement as a Query, because the rows would contain the values of the check.
 func (e *Execution) oneKey(i int) error {
 	target := &e.plan.Targets[i]
 	t, tokens := e.table(target.Table), e.with.held.of(target.Table)
@@ -128,8 +128,8 @@ func (e *Execution) keepKeys(i int) error {
 	return nil
 }
 
-// keyText returns a row's key as text, from a constant or from an argument. The argument is sent as the value that was
-// read.
+// keyText returns a row's key as text, from a constant or from an argument. It makes the execution send the argument as
+// the value that keyText has read.
 func (e *Execution) keyText(t *Table, k guard.KeyValue) (string, error) {
 	if k.Unknown {
 		return "", t.unguardable(nil, "the row's key is unknown before the statement runs; pass it as an "+
@@ -169,8 +169,8 @@ func (e *Execution) keyText(t *Table, k guard.KeyValue) (string, error) {
 		"pass an integer, a string or a UUID")
 }
 
-// givenTwice is the place of a name that several arguments have. Drivers differ in the argument that they bind to such
-// a name, and if named and positional arguments are mixed.
+// givenTwice is the place of an argument's name that several arguments have. Drivers choose different arguments for
+// such a name, and if named and positional arguments are mixed.
 const givenTwice = -1
 
 // argNames maps the arguments' names to their places; nil if no argument has a name. The map is built once for all

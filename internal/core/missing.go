@@ -37,7 +37,7 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 	}
 	var by *outdated
 	if errors.As(err, &by) && by.fact == session.Function {
-		return &outdated{e.missingFunction(ctx, err), by.fact} // the function may have moved
+		return &outdated{e.missingFunction(ctx, err), by.fact} // the function may be in another schema now
 	}
 	if typed := e.explainType(ctx, err); typed != nil {
 		return typed
@@ -45,7 +45,7 @@ func (e *Execution) explain(ctx context.Context, err error) error {
 	return e.explainRule(err)
 }
 
-// ask returns an Asker that queries the server for details that an error doesn't contain.
+// ask returns an Asker, which sends queries to the server for details that an error doesn't contain.
 func (e *Execution) ask(ctx context.Context) setuperr.Asker {
 	return func(query string) ([]string, error) {
 		rows, err := (*asking)(e.conn).Query(ctx, query)

@@ -13,7 +13,7 @@ import (
 // enforces reports whether the statement writes to an enforced table.
 func (e *Execution) enforces() bool { return !e.registry.observed || e.writesTo(Enforce) }
 
-// writesTo reports whether the statement writes to a table that is in this mode.
+// writesTo reports whether the statement writes to a table that is in the mode m.
 func (e *Execution) writesTo(m Mode) bool {
 	for i := range e.plan.Tables {
 		if e.table(i).Mode == m {
@@ -23,8 +23,8 @@ func (e *Execution) writesTo(m Mode) bool {
 	return false
 }
 
-// tolerates reports whether a refusal is only noted as an event, because all of the statement's tables are observed.
-// The statement continues with its other guards.
+// tolerates reports whether all tables of the statement are observed, so that a refusal isn't returned to the
+// application. Then it keeps a WouldRefuse event with the reason, and the statement continues with its other guards.
 func (e *Execution) tolerates(reason error) bool {
 	if e.enforces() {
 		return false
@@ -33,8 +33,8 @@ func (e *Execution) tolerates(reason error) bool {
 	return true
 }
 
-// withoutObserved decides about a refused statement again, as if the observed tables weren't registered. If the
-// statement isn't refused again, the reason becomes an event.
+// withoutObserved builds the guard of a refused statement again, as if the observed tables weren't registered. If the
+// statement isn't refused again, the reason for the refusal becomes an event.
 func (e *Execution) withoutObserved(ctx context.Context, reason error) (outcome, error) {
 	would := e.refusal(WouldRefuse, reason)
 	decided, err := e.enforceOnly(ctx)
@@ -161,7 +161,7 @@ func relent[T any](ctx context.Context, e *Execution, c Call[T], err error) (T, 
 	e.sent = e.read.Request
 	noted := len(e.told.events)
 	got, errPlain := try(ctx, e, c)
-	e.told.events = e.told.events[:noted] // a second reason isn't reported
+	e.told.events = e.told.events[:noted] // only the first reason is reported
 	switch {
 	case errors.Is(errPlain, driver.ErrBadConn): // database/sql must not send the statement again
 		return got, err
@@ -189,14 +189,14 @@ func (s *Conn) savepoint(ctx context.Context) (saved bool, _ error) {
 	return err == nil, nil
 }
 
-// undo returns to the savepoint, if there is one, after a statement failed with err. If undo returns nil although err
-// isn't nil, the statement can be run once more: it changed nothing, and its transaction is unchanged. Otherwise undo
-// returns the application's error: err, or the error of the rollback.
+// undo rolls back to the savepoint of function savepoint, if saved is set, after a statement failed with err. If undo
+// returns nil although err isn't nil, the statement can be run once more: it changed nothing, and its transaction is
+// unchanged. Otherwise undo returns the application's error: err, or the error of the rollback.
 func (e *Execution) undo(ctx context.Context, err error, saved bool) error {
 	switch {
 	case err == nil, basedriver.IsSkip(err), errors.Is(err, driver.ErrBadConn), ctx.Err() != nil:
 		return err
-	case dberr.IsPassing(err): // the guard isn't its cause
+	case dberr.IsPassing(err): // an error such as a deadlock, which the guard hasn't caused
 		return err
 	}
 	_, byGuard := e.classify(err)

@@ -20,10 +20,10 @@ type Event struct {
 	Duration time.Duration
 	Cache    CacheUse
 	Dialect  dialect.Dialect
-	Settings *Settings // of the database
+	Settings *Settings // settings of the database that the event is about
 }
 
-// An EventKind is the kind of an [Event]. The zero value is none.
+// An EventKind is the kind of an [Event]. Its zero value is no kind.
 type EventKind int
 
 // The kinds of events. Package sqlfence documents them.
@@ -65,8 +65,8 @@ type Listener struct {
 	Kinds Kinds
 }
 
-// listen records the kinds that observers and the log get. Writes that Observe lets through are always logged, because
-// the log is the mode's purpose.
+// listen records the kinds of events that observers and the log get. Writes that Observe mode lets through are always
+// logged, because the log is the purpose of Observe mode.
 func (s *Settings) listen(observes bool) {
 	if s.logger != nil {
 		s.told = Unasked
@@ -83,7 +83,7 @@ func (s *Settings) listen(observes bool) {
 func (s *Settings) report(ctx context.Context, e Event) {
 	e.Dialect, e.Settings = s.profile.Dialect, s
 	if e.Kind == Bypassed {
-		ctx = context.WithValue(ctx, bypassKey{}, nil) // the Bypass isn't for the observer's statements
+		ctx = context.WithValue(ctx, bypassKey{}, nil) // the observer's own statements must not be bypassed
 	}
 	for _, o := range s.observers {
 		if o.Kinds.Has(e.Kind) {

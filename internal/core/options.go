@@ -11,7 +11,7 @@ import (
 // Options are the options of one database, before they are checked. The zero value has no options.
 type Options struct {
 	Tables     []*Table
-	Dialect    dialect.Dialect // 0 for the driver's
+	Dialect    dialect.Dialect // 0 means the dialect of the driver
 	Schema     string
 	Mode       Mode
 	ModeSet    bool
@@ -19,9 +19,9 @@ type Options struct {
 	Observers  []Listener
 	Logger     *slog.Logger
 	Source     Source
-	Untested   []string     // servers
-	Statements *int         // nil for the driver's default
-	OnConnect  func() Check // returns the check of one database; nil for no check
+	Untested   []string     // names of servers that the application accepts untested
+	Statements *int         // prepared statements that a connection caches; nil means the driver's default
+	OnConnect  func() Check // returns the check of new connections; nil if the options set no check
 
 	faults []error
 }
@@ -45,7 +45,7 @@ func (o *Options) Fail(fault error) { o.faults = append(o.faults, fault) }
 // A Source supplies the tokens that a write's context lacks: see WithTokenSource. It appends the tokens to given.
 type Source func(ctx context.Context, given []Token, names []string) ([]Token, error)
 
-// A Check checks a new connection before the pool gets the connection. An error refuses it.
+// A Check checks a new connection before the pool gets it. After an error the pool doesn't get the connection.
 type Check func(ctx context.Context, s *Settings, l Link) error
 
 // A Mode decides whether a write that the guard refuses fails, or is only reported.

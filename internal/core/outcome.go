@@ -16,17 +16,17 @@ import (
 )
 
 // A guarded statement outside of a transaction, and the COMMIT of guarded statements by Tx.Commit or by a statement,
-// must not be sent twice. Nor may it be reported as failed if it may have been applied. In Observe mode errors stay the
-// base driver's.
+// must not be sent twice. Nor may sqlfence report it as failed if the database may have applied it. In Observe mode the
+// errors of the base driver are returned unchanged.
 
 // ready returns nil if a guarded statement or its COMMIT may be sent. An error means that nothing was sent: the
-// context's error, or driver.ErrBadConn on a lost connection, so that database/sql retries on another one.
+// context's error, or driver.ErrBadConn on a lost connection, so that database/sql retries on another connection.
 func (s *Conn) ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if s.finished || !s.link.Alive(ctx) {
-		if err := ctx.Err(); err != nil { // a canceled Ping proves nothing
+		if err := ctx.Err(); err != nil { // a canceled Ping doesn't mean that the connection is lost
 			return err
 		}
 		s.finished = true
@@ -110,11 +110,11 @@ func (s *Conn) commit(ctx context.Context, tx Tx) error {
 	case !guarded:
 		return s.endTx(tx.Commit)
 	case doomed != nil:
-		_ = s.endTx(tx.Rollback) // the reason is doomed
+		_ = s.endTx(tx.Rollback) // the application's error is s.doomed
 		return doomed
 	}
 	if err := s.ready(ctx); err != nil {
-		_ = s.endTx(tx.Rollback) // the reason is err
+		_ = s.endTx(tx.Rollback) // the application's error is err
 		return err
 	}
 	return s.endTx(func() error {
@@ -198,14 +198,14 @@ func (s *Conn) endTx(end func() error) error {
 	return err
 }
 
-// endSession makes the server roll back an open transaction. The error of Close is not the caller's error.
+// endSession closes the connection, so that the server rolls back an open transaction. The error of Close is ignored.
 func (s *Conn) endSession() {
 	s.finished, s.closed = true, true
 	_ = s.link.Close()
 }
 
-// settle returns the application's error for a statement or COMMIT that failed with err. resent: on driver.ErrBadConn
-// database/sql would send it again.
+// settle returns the application's error for a statement or COMMIT that failed with err. resent reports whether
+// database/sql would send the statement again after driver.ErrBadConn.
 func (s *Conn) settle(err error, resent bool) error {
 	if !s.mayHaveLanded(err) {
 		return err

@@ -38,7 +38,7 @@ type Form struct {
 	Inputs int
 }
 
-// PrepareForm returns the form in which a statement is prepared, or why it must not be prepared.
+// PrepareForm returns the form in which a statement is prepared, or the reason if the statement must not be prepared.
 func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan) (Form, error) {
 	e := s.apart(Request{Query: query}, plan, false)
 	var reason error
@@ -48,7 +48,7 @@ func (s *Conn) PrepareForm(ctx context.Context, query string, plan *rewrite.Plan
 		reason = e.know(ctx, session.Moment{InTx: s.inTx})
 	}
 	if v := s.settings.variant(ctx); v != 0 && plan.Verdict == guard.Guard {
-		e.plan = e.rewriter().PlanFor(query, v) // the executions likely have the same variant
+		e.plan = e.rewriter().PlanFor(query, v) // the executions likely have the same serial and takeover
 	}
 	if decided, err := e.admit(ctx); decided != guarded {
 		return Form{Text: e.sent.Query, Escapes: e.sent.Escapes, Inputs: -1}, err

@@ -35,14 +35,14 @@ type ErrorFactory interface {
 	NotIssued(c Compared, err error) error
 	// Unguardable: the statement can't be guarded.
 	Unguardable(u Unguarded, err error) error
-	// Conflict: the row's serial isn't the expected one, or the statement assigned a number that doesn't increase the
-	// row's.
+	// Conflict: the row's version isn't the expected one, or the statement assigned a version or claim that isn't
+	// higher than the row's.
 	Conflict(c Conflict, err error) error
 	// Locked: another user holds the row's lock. anonymous: the write has no editor.
 	Locked(l Lock, anonymous bool, err error) error
 	// Missing: the database lacks an object or a privilege.
 	Missing(m setuperr.Missing, err error) error
-	// Sentinel returns the sentinel that err is; nil for none.
+	// Sentinel returns the sentinel error that err matches; nil if err matches none.
 	Sentinel(err error) error
 	// Log writes an event to a log. times is the number of events that the record stands for, and 0 for the event
 	// alone.
@@ -61,10 +61,10 @@ type Compared struct {
 // Unguarded is why a statement can't be guarded. Unknown fields are empty.
 type Unguarded struct {
 	Table  string
-	Column string // that guards can't compare, for its type or content
-	Server string // on which guards aren't known to hold
-	Reason string // and what to do instead
-	Offset int    // in the statement, in bytes; -1 for no place in it
+	Column string // a column with a type or content that guards can't compare
+	Server string // a server on which guards aren't known to hold
+	Reason string // the reason, and what to do instead
+	Offset int    // position in the statement, in bytes; -1 if the reason has no position
 }
 
 // A Conflict is a failed comparison of a row's serial or claim.
@@ -100,7 +100,7 @@ type Refusal struct {
 	Err      error
 
 	Table string // empty if unknown
-	Token Token  // of the write; zero if it has none
+	Token Token  // the token of the write; zero if the write has no token
 }
 
 func (e *Refusal) Error() string        { return fmt.Sprintf("%v: %s", e.Sentinel, e.Reason) }

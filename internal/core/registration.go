@@ -8,7 +8,7 @@ import (
 // A Registration describes the registered tables of an open database to other programs, as the command line.
 type Registration struct {
 	Dialect string       `json:"dialect"`
-	Schema  string       `json:"schema,omitempty"` // of sqlfence's own tables
+	Schema  string       `json:"schema,omitempty"` // the schema of sqlfence's own tables
 	Tables  []Registered `json:"tables"`
 }
 

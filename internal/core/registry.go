@@ -51,8 +51,8 @@ func (r *registry) add(t *Table) {
 	r.observed = r.observed || t.Mode == Observe
 }
 
-// prepare makes the rewriter for the tables. schema is the ledger's; empty if the session's search path finds the
-// ledger.
+// prepare makes the rewriter for the tables. schema is the schema of the ledger; it is empty if the session's search
+// path finds the ledger.
 func (r *registry) prepare(d dialect.Dialect, schema string) (err error) {
 	rules := make([]rewrite.Table, len(r.tables))
 	for i, t := range r.tables {
@@ -140,14 +140,14 @@ func (r *registry) unrendered(err error) error {
 	return fmt.Errorf("sqlfence: %w", err)
 }
 
-// calling holds the rewriters of guards that check the ledger by the function of a schema: for all tables, and for the
-// enforced tables.
+// calling holds the rewriters with guards that call the ledger's function in a schema: a rewriter for all tables, and a
+// rewriter for the enforced tables.
 type calling struct {
 	schema        string
 	all, enforced *rewrite.Rewriter
 }
 
-// calling returns the rewriters for the function's schema; nil if the schema is unknown.
+// calling returns the rewriters for the schema of the ledger's function; nil if the schema is unknown.
 func (s *Conn) calling() *calling {
 	schema := s.found.Function()
 	if schema == "" {

@@ -97,7 +97,7 @@ func (e *Execution) learnKeys(ctx context.Context) error {
 	return err
 }
 
-// forgetKeys forgets the keys of learnKeys.
+// forgetKeys removes from the cache the unique keys that learnKeys has read.
 func (e *Execution) forgetKeys() {
 	if replaced := e.plan.Replaces(); replaced != nil {
 		e.conn.found.ForgetKeys(*replaced)

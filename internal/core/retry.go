@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/lost"
 )
 
-// Retrying is the number of attempts at a transaction, and their backoff.
+// Retrying holds the number of attempts at a transaction, and the pauses between them.
 type Retrying struct {
 	Attempts            int
 	Backoff, MaxBackoff time.Duration

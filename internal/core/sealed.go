@@ -85,8 +85,8 @@ func (s *Settings) refusedBySeal(err error) (error, bool) {
 	return s.factory.NotIssued(compared, err), true
 }
 
-// unprovenWrite is the error of a write that presented no token to a table's seal. If the table has Sealed, sqlfence
-// didn't guard the write: it was under Bypass, or a trigger's.
+// unprovenWrite returns the error of a write that presented no token to a table's seal. If the table is registered with
+// Sealed, sqlfence didn't guard the write: the write was under Bypass, or a trigger executed it.
 func (s *Settings) unprovenWrite(name string, err error) error {
 	registered, _ := s.sealedTable(name)
 	write := "register it with Sealed"
@@ -100,8 +100,8 @@ func (s *Settings) unprovenWrite(name string, err error) error {
 			registered, write)}
 }
 
-// sealedTable returns the registered name of a table that a seal names, and the name of its tokens. For a table that
-// isn't registered both are the seal's name.
+// sealedTable returns the registered name of the table that a seal's error names, and the name of the table's tokens.
+// If the table isn't registered, both are the name in the error.
 func (s *Settings) sealedTable(name string) (table, resource string) {
 	for _, t := range s.tables {
 		if t.isCalled(name) {

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// findSerial plans the statement for rows at the context's serial, if there is a serial and the statement writes to a
-// table with serials. Otherwise it may return why the statement is refused.
+// findSerial plans the statement for rows at the version of the context (WithSerial), if the context has a version and
+// the statement writes to a table with Serial. Otherwise it may return why the statement is refused.
 func (e *Execution) findSerial(ctx context.Context) error {
 	if !e.plan.Serial {
 		return nil
@@ -38,7 +38,8 @@ func (e *Execution) findSerial(ctx context.Context) error {
 	return nil
 }
 
-// requireSerial refuses a write without a serial to rows that require a serial.
+// requireSerial refuses a write under a context without a version if it changes rows of a table with Serial and
+// Required.
 func (e *Execution) requireSerial() error {
 	for i := range e.plan.Targets {
 		target := &e.plan.Targets[i]
@@ -55,7 +56,8 @@ func noSerial(t *Table, err error) error {
 		Err: err, Table: t.Name}
 }
 
-// gone refuses a versioned statement that affected no row. In Observe mode it only reports the refusal.
+// gone returns the error of a statement under WithSerial that affected no row: the row is gone. In Observe mode it only
+// reports the error to observers, and returns nil.
 func (e *Execution) gone(ctx context.Context) error {
 	err := e.goneError(nil)
 	if e.tolerates(err) {
@@ -73,7 +75,7 @@ func (e *Execution) goneError(err error) error {
 			e.with.values.Serial)}
 }
 
-// serialError returns the typed error for an error that a serial's guard threw.
+// serialError returns the typed error for an error that the guard of the rule Serial or Claim threw.
 func (e *Execution) serialError(m guard.Marker, err error) error {
 	t := e.table(m.Table)
 	switch m.Kind {

@@ -37,7 +37,7 @@ const (
 		"it; leave the key column out"
 )
 
-// know queries the unknown facts about the server and the session.
+// know queries the facts about the server and the session that the connection doesn't know yet.
 func (s *Conn) know(ctx context.Context, m session.Moment) error {
 	err := s.session.Know(ctx, (*asking)(s), m)
 	if err == nil {
@@ -50,7 +50,7 @@ func (s *Conn) know(ctx context.Context, m session.Moment) error {
 }
 
 // asking sends the package's own queries. It returns driver.ErrBadConn on a lost connection, so that database/sql
-// retries on another one.
+// retries on another connection.
 type asking Conn
 
 func (a *asking) ready(ctx context.Context) error {
@@ -87,8 +87,8 @@ func (s *Conn) knowBefore(ctx context.Context, readOnly bool) {
 	}
 }
 
-// refuses returns why guarded writes are refused on the server, after the server couldn't prepare a guarded statement.
-// In a transaction it sends no query, because an error may have ended the transaction.
+// refuses is called after the server couldn't prepare a guarded statement. It returns why guarded writes are refused on
+// this server, or nil. In a transaction it sends no query, because the failed Prepare may have ended the transaction.
 func (s *Conn) refuses(ctx context.Context) error {
 	if s.inTx || s.settings.observes() {
 		return nil
@@ -168,7 +168,8 @@ func (e *Execution) checkSession(ctx context.Context) error {
 // asksLedger reports whether the guard checks the ledger.
 func (e *Execution) asksLedger() bool { return e.registry.ledgers && e.find((*Table).HasLedger) >= 0 }
 
-// know queries the unknown facts, and plans the statement by the result.
+// know queries the facts that the connection doesn't know yet, and plans the statement again if the facts change its
+// guard.
 func (e *Execution) know(ctx context.Context, m session.Moment) error {
 	s := e.conn
 	m.Ledger = e.asksLedger()
@@ -271,8 +272,9 @@ func (s *Conn) checkOwn(ctx context.Context, query string) error {
 	return s.checkHome(ctx, sqltext.LedgerTable)
 }
 
-// checkApart refuses a write that compares a token with the ledger if the ledger's lock doesn't block all other
-// clients: a newer token could be issued at the same time, and both would commit.
+// checkApart refuses a write that compares a token with the ledger if the ledger's lock doesn't block the clients of
+// all servers: another client could get a newer token at the same time, and both writes would commit. apart is the
+// reason.
 func (e *Execution) checkApart(apart string) error {
 	for i := range e.plan.Tables {
 		if t := e.table(i); t.Rules.Ledger && len(e.with.held.of(i)) > 0 {
@@ -314,7 +316,7 @@ func escapedBehind[T string | []byte](text T) bool {
 	return false
 }
 
-// wants records the facts that the tables' rules need.
+// wants records which facts about the server and the session the rules of the tables need.
 func (s *Settings) wants() {
 	s.wanted.Schema, s.wanted.Ledger = s.schema, s.ledgers
 	for _, t := range s.tables {

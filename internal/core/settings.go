@@ -19,21 +19,21 @@ import (
 // Settings are the checked options of one database. All connections share them. They are safe for concurrent use.
 type Settings struct {
 	profile   profile
-	schema    string    // of sqlfence's tables, as the database stores it; empty if the search path finds them
+	schema    string    // schema of sqlfence's tables, as the database stores it; empty if the search path finds them
 	registry            // all tables
 	enforced  *registry // tables that aren't observed; nil if nothing is enforced
-	bypass    string    // the reason of WithoutGuards; empty for none
+	bypass    string    // the reason of WithoutGuards; empty without this option
 	observers []Listener
 	logger    *slog.Logger
-	source    Source // nil for none
-	unheard   bool   // the default logger gets the writes that Observe lets through
+	source    Source // nil without WithTokenSource
+	unheard   bool   // the default logger gets the writes that Observe mode lets through
 	told      Kinds  // kinds of events for the observers and the log
-	tally     tally  // of the writes that Observe lets through, for the log
+	tally     tally  // counts the writes that Observe mode lets through, for the log
 
 	wanted session.Wants // facts that connections query
 
-	statements int          // statements that a connection caches; -1 for the driver's default
-	onConnect  func() Check // nil for none
+	statements int          // statements that a connection caches; -1 means the driver's default
+	onConnect  func() Check // returns the check of new connections; nil without a check
 }
 
 // NewSettings checks the options together. Its error names all invalid options, and is [ErrInvalid]. bases are values
@@ -190,7 +190,7 @@ func (s *Settings) Enforces(table string) bool {
 // ChecksConnections reports whether there is a check of new connections: see [Found.Check].
 func (s *Settings) ChecksConnections() bool { return s.onConnect != nil }
 
-// Logger returns the logger of the options; nil for none.
+// Logger returns the logger of the options; nil if the options set no logger.
 func (s *Settings) Logger() *slog.Logger { return s.logger }
 
 // Statements returns how many guarded statements a connection to a driver caches prepared, and whether it caches
@@ -206,7 +206,7 @@ func (s *Settings) Statements(d basedriver.Driver) (most int, rows bool) {
 	return most, s.profile.KeepsRows
 }
 
-// observes reports whether some refusals are only reported.
+// observes reports whether some table is observed, so that some refusals are only reported to observers.
 func (s *Settings) observes() bool { return s.enforced != &s.registry }
 
 // bypassReason returns why a statement with this context isn't guarded; false if there is no reason.

@@ -31,9 +31,9 @@ func (t *Table) lacks(given []Token) bool {
 	return t.Rules.Fenced() && !slices.ContainsFunc(given, func(token Token) bool { return t.takes(token.Name) })
 }
 
-// asksFor reports whether the source is called for tokens of the plan's table i. Rows with a claim are claimed and
-// added without a token, and no source issues claims of another table. For a fence column the source is called even if
-// the token is optional.
+// asksFor reports whether the token source is called for tokens of the plan's table i. It isn't called for a write that
+// claims or adds rows of a table with Claim, because such a write needs no token, nor for the claims of another table.
+// For a table with a fence column it is called even if the token is optional.
 func (e *Execution) asksFor(i int, given []Token) bool {
 	t := e.table(i)
 	return t.lacks(given) && t.Rules.ClaimOf.Name == "" && (t.Rules.Claim == "" || e.needsToken(i))
@@ -70,8 +70,8 @@ func (e *Execution) supply(ctx context.Context, given []Token) ([]Token, error) 
 	return got, nil
 }
 
-// roomForSupply returns an empty list for the source's tokens. An Exec, which mostly needs one token, reuses the
-// connection's list. A query gets a new list, because its rows use the tokens later.
+// roomForSupply returns an empty list for the tokens of the token source. An Exec, which mostly needs one token, reuses
+// the connection's list. A query gets a new list, because its rows use the tokens later.
 func (e *Execution) roomForSupply() []Token {
 	if e.rows {
 		return nil
@@ -89,7 +89,7 @@ func (e *Execution) wants(given []Token, name string) bool {
 	return false
 }
 
-// misled returns the error of a wrong token from the source.
+// misled returns the error for a wrong token from the token source.
 func (t *Table) misled(format string, args ...any) error {
 	return &Refusal{Sentinel: ErrNoFence, Err: ErrInvalid, Table: t.Name,
 		Reason: fmt.Sprintf("table %q: ", t.Name) + fmt.Sprintf(format, args...)}

@@ -17,7 +17,7 @@ import (
 // A Table is a registered table with its rules. The rules of package sqlfence set the fields.
 type Table struct {
 	Name     string // as registered
-	Resource string // empty for the default, until check sets it
+	Resource string // the name of the table's tokens; empty until check sets the default
 	Optional bool
 	Mode     Mode
 	ModeSet  bool
@@ -26,11 +26,11 @@ type Table struct {
 	FromTransaction bool
 
 	Rules   rewrite.Table
-	ClaimOf string // the table with the claims, as registered; empty for none
+	ClaimOf string // the registered name of the table with the claims; empty without the rule ClaimOf
 
 	factory ErrorFactory
 	spelled session.Name
-	asked   []string // the token's name, as the source gets it
+	asked   []string // the token's name, as the token source gets it
 	faults  []error
 }
 
@@ -202,7 +202,7 @@ func (t *Table) readNames(d dialect.Dialect) {
 	}
 }
 
-// nameResource gives the table's tokens their default name: the table's.
+// nameResource sets the name of the table's tokens to the default, the table's name.
 func (t *Table) nameResource() {
 	t.Resource = t.Name
 	if strings.Contains(t.Name, `"`) {

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	logPause    = time.Minute // between two log records about one statement
-	mostTallied = 1000        // statements that are counted separately
-	mostOfText  = 1 << 10     // bytes of a statement's text that are kept
+	logPause    = time.Minute // time between two log records about one statement
+	mostTallied = 1000        // maximum number of statements that are counted separately
+	mostOfText  = 1 << 10     // bytes of a statement's text that are stored
 )
 
 // A tally counts the statements that Observe lets through, so that the log has a record for each different statement,
@@ -26,7 +26,7 @@ type tally struct {
 
 // A tallied is the key of the writes that are counted together.
 type tallied struct {
-	text     string // the statement without its values
+	text     string // the statement's fingerprint: ? replaces values
 	sentinel error
 }
 
@@ -36,7 +36,8 @@ type count struct {
 	last  Event
 }
 
-// logObserved logs the first write of a statement that Observe lets through, and then once a minute how many followed.
+// logObserved logs the first write of a statement that Observe mode lets through, and then once a minute the number of
+// further writes.
 func (s *Settings) logObserved(ctx context.Context, logger *slog.Logger, e Event) {
 	t := &s.tally
 	of := tallied{lang.Fingerprint(e.Dialect, e.Query), s.factory.Sentinel(e.Err)}

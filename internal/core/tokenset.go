@@ -10,8 +10,8 @@ import (
 // heldTokens are the resolved tokens of a plan's tables, in the order of the tables.
 type heldTokens struct {
 	all   []Token
-	first []int   // index in all of each table's first token; nil for one table
-	rows  [][]int // for each table and row to insert, the token's index among the table's tokens; nil for one token
+	first []int   // index in all of each table's first token; nil if the plan has one table
+	rows  [][]int // for each table and row to insert, the index of the row's token among the table's; nil for one token
 }
 
 // find looks up the tokens of the plan's tables, in the context and in the source.
@@ -103,7 +103,7 @@ func (h *heldTokens) addRows(i, tables int, rows []int) {
 	h.rows[i] = append(h.rows[i], rows...)
 }
 
-// values returns the tokens of all of the plan's tables, for a rendering.
+// values returns the tokens of all tables of the plan, in the form that package rewrite builds a guard from.
 func (h *heldTokens) values(e *Execution) []rewrite.TableValues {
 	tables := make([]rewrite.TableValues, len(e.plan.Tables))
 	tokens := make([]rewrite.Token, 0, len(h.all))
@@ -123,12 +123,12 @@ func (h *heldTokens) values(e *Execution) []rewrite.TableValues {
 	return tables
 }
 
-// value returns a token of the table, for a rendering.
+// value returns a token of the table, in the form that package rewrite builds a guard from.
 func (t *Table) value(token Token) rewrite.Token {
 	return rewrite.Token{Name: token.Name, Key: t.key(token), Value: token.Value}
 }
 
-// values returns the table's tokens, for a rendering.
+// values returns the table's tokens, in the form that package rewrite builds a guard from.
 func (t *Table) values(tokens []rewrite.Token) rewrite.TableValues {
 	return rewrite.TableValues{Tokens: tokens, Unfenced: len(tokens) == 0 && t.Rules.Fenced()}
 }

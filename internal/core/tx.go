@@ -60,12 +60,13 @@ func (s *Conn) changesTx(query string) bool {
 	return lang.InTransaction(d, query, false) || !lang.InTransaction(d, query, true)
 }
 
-// A transaction is the known state of a connection's transaction, however it was begun. The zero value means none.
+// A transaction is what is known about the connection's transaction, whether BeginTx or a statement began it. The zero
+// value means that no transaction is open.
 type transaction struct {
 	inTx      bool  // a transaction is open, as far as is known
 	guardedTx bool  // the transaction has guarded statements
 	hold      hold  // locked token names
-	doomed    error // why the transaction must roll back, as far as is known
+	doomed    error // why the transaction must roll back; nil if no reason is known
 	txContext txContext
 }
 
@@ -142,8 +143,9 @@ func (s *Conn) FollowRollback(err error) {
 	}
 }
 
-// followRefusal records that a guard refused a statement with err. If the server leaks, the open transaction must not
-// be committed. A transaction that a statement began ends with its session.
+// followRefusal records that a guard refused a statement with err. If the server would send the refused statement's
+// changes to other servers, the open transaction must not be committed; if a statement began that transaction,
+// followRefusal ends the session.
 func (s *Conn) followRefusal(ctx context.Context, err error) {
 	switch {
 	case !s.session.Leaks || s.doomed != nil:
@@ -174,7 +176,8 @@ func (openTx) Error() string {
 // Temporary returns true: see [Retryable].
 func (openTx) Temporary() bool { return true }
 
-// leakingTx is the error of later statements in a transaction that would leak.
+// leakingTx is the error of each later statement of a transaction in which a guard refused a statement, on a server
+// that sends the changes of the refused statement to the other servers if the transaction commits.
 type leakingTx struct{ err error }
 
 func (e *leakingTx) Error() string {
@@ -183,7 +186,7 @@ func (e *leakingTx) Error() string {
 }
 func (e *leakingTx) Unwrap() error { return e.err }
 
-// rolledBackTx is the error of later statements in a transaction that the server has rolled back.
+// rolledBackTx is the error of each later statement of a transaction that the server has rolled back.
 type rolledBackTx struct{ err error }
 
 func (e *rolledBackTx) Error() string {
