@@ -3,8 +3,8 @@ package session
 import "strings"
 
 // Changes reports whether a statement may change its session or the tables, in addition to reading and writing rows and
-// beginning and ending transactions. In doubt it returns true, and for EXPLAIN, because SQLite executes a PRAGMA after
-// EXPLAIN.
+// beginning and ending transactions. If this is unclear, Changes returns true. It also returns true for EXPLAIN,
+// because SQLite executes a PRAGMA after EXPLAIN.
 func Changes(query string) bool {
 	if i := strings.IndexByte(query, ';'); i >= 0 && strings.TrimSpace(query[i+1:]) != "" {
 		return true
@@ -31,9 +31,9 @@ func Changes(query string) bool {
 	return true
 }
 
-// FirstWord returns the letters that a statement begins with, after blanks and comments. In doubt it returns none:
-// databases differ in whether comments nest, whether a carriage return ends a comment, and whether a comment with an
-// exclamation mark is code.
+// FirstWord returns the letters that a statement begins with, after blanks, opening brackets and comments. If the
+// comments are unclear, it returns no letters: databases differ in whether comments nest, whether a carriage return
+// ends a comment, and whether a comment with an exclamation mark is code.
 func FirstWord(query string) string {
 	for {
 		for query != "" && (query[0] == ' ' || query[0] == '(' || '\t' <= query[0] && query[0] <= '\r') {

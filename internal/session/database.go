@@ -9,12 +9,12 @@ import (
 // use. The zero value is empty.
 type Database struct {
 	seals      sync.Map    // maps a Name to whether the table is sealed
-	sealsKnown atomic.Bool // the seals of all tables are known
+	sealsKnown atomic.Bool // seals has all tables that may be sealed
 	unique     sync.Map    // maps a Name to the table's *UniqueKeys
-	wide       sync.Map    // set of Names of tables without a narrow column
+	wide       sync.Map    // set of the Names of tables with columns that can store every token
 
 	function atomic.Pointer[string] // schema of the ledger's function; nil if unknown
-	last     atomic.Pointer[string] // last known schema of the function; nil if none
+	last     atomic.Pointer[string] // last known schema of the function; nil if no schema was known
 
 	home home
 }
@@ -37,7 +37,7 @@ func (d *Database) IsSealed(name Name) bool {
 // Seal records whether a table is sealed.
 func (d *Database) Seal(name Name, sealed bool) { d.seals.Store(name, sealed) }
 
-// learn stores the facts that a connection has read.
+// learn stores the facts about the database that a connection has queried.
 func (d *Database) learn(w *Wanted) {
 	if w.Function && w.Schema != "" {
 		d.function.Store(&w.Schema)

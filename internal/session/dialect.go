@@ -10,20 +10,22 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Dialect holds the queries for the facts of one kind of database.
+// A Dialect holds the queries for the [Facts] about the servers of one kind of database and their sessions.
 type Dialect struct {
 	Text sqltext.Dialect
 
-	// Canary is a statement that must throw the mark, by [Raising], in the shape of a guard, and with facts after the
-	// mark. It reads none of the application's tables, and takes no lock. If an error ends its transaction, Canary
-	// throws in an open transaction only if inTx is set.
+	// Canary returns a statement that makes the server throw the error of [Raising], in the shape of a guard. The
+	// error's text contains the wanted facts after the mark. The statement reads none of the application's tables, and
+	// takes no lock. If an error ends the transaction of this database, the canary throws the error in an open
+	// transaction only if inTx is set.
 	Canary func(w *Wanted, inTx bool) string
 
-	// ReadProof reads the facts after the mark.
+	// ReadProof reads the facts from detail, the text after the mark in the error that Canary's statement threw.
 	ReadProof func(w *Wanted, detail string) error
 
-	// Settings is a query for the facts of the server and its session that aren't in the proof; empty for none.
-	// Questions returns further queries for wanted facts that aren't in the proof; none if no fact is missing.
+	// Settings is a query for the facts about the server and its session that the canary's error doesn't contain; it is
+	// empty if there are no such facts. Questions returns further queries for wanted facts that the canary's error
+	// doesn't contain; it returns none if no such fact is wanted.
 	Settings  string
 	Questions func(w *Wanted) []string
 
@@ -31,56 +33,60 @@ type Dialect struct {
 	// response to Settings lacks rows: Questions sets Wanted.Cut, and Read clears it at a row that shows the limit.
 	Uncut string
 
-	// Read reads a row of a result of Settings, Uncut or Questions.
+	// Read stores the facts of a row, from the result of Settings, Uncut or one of Questions, in w.
 	Read func(w *Wanted, row []string)
 
-	// Strings is a query for the session's reading of string literals, and ReadStrings reads the result; empty if the
-	// facts have the reading.
+	// Strings is a query for the settings that decide how the session's string literals are read, and ReadStrings reads
+	// its result. Strings is empty if the canary or Settings returns this.
 	Strings     string
 	ReadStrings func(rows [][]string) lex.Escapes
 
-	// Unique holds the queries for a table's unique keys; nil if a guard doesn't use them.
+	// Unique holds the queries for a table's unique keys; nil if no guard for this database uses unique keys.
 	Unique *Unique
 
 	// Columns returns a query for the names of a table's columns and their types. Narrow reports whether a column of a
-	// type can't store every token, so that it matters whether the session Clips; nil if no session clips.
+	// type can't store every token, so that it matters whether the session Clips (see [Facts]). Both are nil if no
+	// session of this database clips numbers.
 	Columns func(Name) string
 	Narrow  func(columnType string) bool
 
-	// Unalterable is a query for the remedy if a relation lacks a column that ALTER TABLE can't add, as a virtual
-	// table's. It returns no row for another relation. It is nil if all relations can be altered.
+	// Unalterable returns a query for what to do if a relation lacks a column that ALTER TABLE can't add, because the
+	// relation is a virtual table, for example. The query has no row for any other relation. Unalterable is nil if
+	// ALTER TABLE can add columns to all relations.
 	Unalterable func(Name) string
 
-	// NoInteger is a query for the type of a column if the type isn't an integer's; no row for an integer column. It is
-	// nil if a guard throws an error for such a column.
+	// NoInteger returns a query for the type of a column that isn't of an integer type. The query has no row for an
+	// integer column. NoInteger is nil if a guard throws an error for a column that isn't an integer.
 	NoInteger func(table Name, column string) string
 
 	// Prepared is a query for the names and texts of the session's prepared statements, which SQL's EXECUTE runs by
-	// name; empty where the server lists none.
+	// name. It is empty if the server doesn't list them.
 	Prepared string
 
 	// Version is a query for the server's version string.
 	Version string
 
-	// Standby is a boolean expression. It is true on a server that takes no writes and may lag behind the primary.
+	// Standby is a boolean SQL expression that is true on a server that takes no writes and may lag behind the primary.
 	Standby string
 
-	// Others are servers with the same protocol but with different locks or isolation. Itself matches the version of
-	// the database's own code, also if others package and host it; nil without a server. A version that Itself doesn't
-	// match is refused by the name in the version.
+	// Others are servers with the database's protocol but with different locks or isolation. Itself is a pattern for
+	// the version string of the database's own code, whoever packages or hosts the server; it is nil if the database
+	// has no server, as SQLite. Guards aren't known to hold on a server in Others, nor on a server with a version that
+	// Itself doesn't match. The error then names the server as Others does, or by a product name found in the version
+	// string.
 	Others []Server
 	Itself *regexp.Regexp
 
-	ErrorEndsTx fact.Fact // an error ends its transaction
-	HasSettings fact.Fact // a statement can change one of the facts
+	ErrorEndsTx fact.Fact // an error in a transaction ends the transaction
+	HasSettings fact.Fact // a statement can change one of the facts about its session
 	HasCharset  fact.Fact // the connection's encoding is such a fact
 	HasCounts   fact.Fact // a session may make each write return a row
 }
 
-// A Server is known by a word in its version or its comment, in small letters.
+// A Server is a server that is recognised by a word, in small letters, in its version string or in its version comment.
 type Server struct{ Word, Name string }
 
-// unlike returns the server's name, by its facts, if guards aren't known to hold on the server; else the empty string.
+// unlike returns the name of the server if guards aren't known to hold on it; else the empty string.
 func (d *Dialect) unlike(f *Facts) string {
 	for _, s := range d.Others {
 		if s.Name == f.Known {
@@ -113,25 +119,25 @@ func build(version string) string {
 
 var buildName = regexp.MustCompile(`(?:^|[ (-])([A-Za-z][A-Za-z_]*[A-Za-z])`)
 
-// Wanted is a request for facts, with the responses.
+// Wanted is a request for facts. Its fields marked as responses hold the results.
 type Wanted struct {
-	Server   bool
-	Counts   bool   // whether writes return counts
-	Home     string // the schema of the ledger, as in Wants
-	Function bool
-	Sealed   []Name // tables that may be sealed, and aren't known
+	Server   bool   // the Facts are wanted
+	Counts   bool   // the fact ReturnsCounts is wanted
+	Home     string // the schema of the ledger, as Schema in Wants
+	Function bool   // the schema of the ledger's function is wanted
+	Sealed   []Name // tables of which it is unknown whether they are sealed
 	Read     Names  // tables with names that may stand for a view
 
 	Unlogged bool // response: the server keeps no binary log
 	Cut      bool // response: the session's settings may limit the rows of the response
 
-	Proven bool // response: the proof has been read
-	Facts  Facts
-	Schema string       // the function's schema
-	found  map[int]bool // indexes of the sealed tables
+	Proven bool         // response: the server threw the canary's error, and ReadProof has read the facts in it
+	Facts  Facts        // response, if Server is set
+	Schema string       // response: the schema of the ledger's function
+	found  map[int]bool // response: indexes in Sealed of the tables that are sealed
 }
 
-// FoundSeal records that the wanted table with this index is sealed.
+// FoundSeal records that the table with this index in Sealed is sealed.
 func (w *Wanted) FoundSeal(index int) {
 	if w.found == nil {
 		w.found = make(map[int]bool)
@@ -139,7 +145,8 @@ func (w *Wanted) FoundSeal(index int) {
 	w.found[index] = true
 }
 
-// EachSeal joins a query for each table that may be sealed, by the table's index; empty without tables.
+// EachSeal joins, by UNION ALL, a query for each table in Sealed. query gets the table's index as SQL. The result is
+// empty without tables.
 func (w *Wanted) EachSeal(query func(index string, name Name) string) string {
 	queries := make([]string, len(w.Sealed))
 	for i, name := range w.Sealed {
@@ -148,16 +155,16 @@ func (w *Wanted) EachSeal(query func(index string, name Name) string) string {
 	return strings.Join(queries, " UNION ALL ")
 }
 
-// A standby answers from replayed data, without an error. A proxy may send each statement to another server. So a query
-// for a decision checks the answering server in the same statement.
+// A query on a standby succeeds, but its result may be old. A proxy may send each statement to another server. So a
+// query with a result that decides something must check, in the same statement, whether it was executed on a standby.
 
-// Front is the number of columns that Deciding adds at the front.
+// Front is the number of columns that Deciding puts before the columns of its query.
 const Front = 3
 
-// Deciding returns query with columns at the front: whether the answering server may lag behind the primary, whether
-// query has a row, and a column that isn't NULL if query has a row. Without a row all further columns are NULL. The
-// columns of query need different names. pgpool sends the result to the primary, because a standby expression may
-// change its value.
+// Deciding returns query with three more columns at the front: whether the server that executed it may lag behind the
+// primary, whether query has a row, and a column that isn't NULL if query has a row. If query has no row, all further
+// columns are NULL. The columns of query must have different names. pgpool sends the result to the primary, because a
+// standby expression may change its value.
 func (d *Dialect) Deciding(query string) string {
 	return sqltext.Whole(d.Text, "SELECT "+d.Standby+", d.found IS NOT NULL, d.* FROM (SELECT 1 AS one) AS s "+
 		"LEFT JOIN (SELECT 1 AS found, q.* FROM ("+query+") AS q) AS d ON 1 = 1")

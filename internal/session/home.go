@@ -6,11 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// A setting may make a session find names in another schema, and so another ledger. Without a schema in the options, a
-// pool's ledger is the one that its sessions find at first. A session that may have moved is queried before each
-// statement that needs the ledger, because a transaction's end may move the session back.
+// A setting such as search_path may make a session find names in another schema, and so another ledger. If the options
+// name no schema, the ledger of a pool is the ledger that its sessions find at first. A session that may find another
+// schema since then is queried before each statement that needs the ledger, because the end of a transaction may reset
+// the setting.
 
-// A home is the schema in which a pool's sessions find the ledger; nil if unknown, and empty without a ledger.
+// A home holds the schema in which a pool's sessions find the ledger. The pointer is nil while the schema is unknown,
+// and points to an empty string if they find no ledger.
 type home struct{ schema atomic.Pointer[string] }
 
 // A Moved is the error of a session that finds another ledger than the pool's sessions found at first.
@@ -32,7 +34,7 @@ func (s *Session) findsLedger() bool { return s.wants.Ledger && s.wants.Schema =
 // MayMove reports whether a statement may make the session find another ledger.
 func (s *Session) MayMove(query string) bool { return s.findsLedger() && s.mayStray(query) }
 
-// mayStray reports whether a statement may make the session find names in another schema, if guards depend on names.
+// mayStray reports whether a statement may make the session find names in another schema, if this matters for guards.
 func (s *Session) mayStray(query string) bool {
 	return (s.findsLedger() || s.wants.Read.Any()) && s.dialect.Text.MayMove(query, Changes(query))
 }
@@ -40,8 +42,9 @@ func (s *Session) mayStray(query string) bool {
 // MayHaveMoved reports whether the session may find another ledger than at first.
 func (s *Session) MayHaveMoved() bool { return s.strayed && s.findsLedger() }
 
-// leave records that a statement which is about to be sent may move the session. First it queries the ledger's schema,
-// if no session of the pool has. If the query fails, the pool's ledger stays unknown.
+// leave records that a statement which is about to be sent may make the session find names in another schema. If no
+// session of the pool has found the ledger's schema yet, leave queries it before. If this query fails, the pool's
+// ledger stays unknown.
 func (s *Session) leave(ctx context.Context, c Conn) {
 	if s.strayed {
 		return

@@ -8,14 +8,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// MayClip reports whether the server may store another number than the assigned one, as far as is known without a
-// query: because of the session's settings, or because the statement ignores errors.
+// MayClip reports, without a query, whether the server may store a lower number than the statement assigns, as far as
+// is known: because of the session's settings, or because the statement ignores errors.
 func (s *Session) MayClip(ignores bool) bool {
 	return (s.Clips || s.changed || ignores) && s.dialect.Narrow != nil && !s.wants.Nothing
 }
 
-// Narrow returns the first of a table's columns that can't store every token, and the column's type; empty for none.
-// The pool caches the tables without a narrow column.
+// Narrow returns the first of the columns of a table that can't store every token, and its type. Both are empty if
+// every column can. The pool caches the tables without such a column.
 func (s *Session) Narrow(ctx context.Context, c Conn, table Name, columns []string) (column, typ string, err error) {
 	if _, wide := s.database.wide.Load(table); wide {
 		return "", "", nil

@@ -10,17 +10,18 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A guard depends on its error: a server that folds the expression, or returns a value instead of failing, applies
-// every stale write. So each connection must first fail a statement with the same expression, and with the code and the
-// text of a guard's error. The dialect names the expected server; the probe verifies how the server behaves.
+// A guard depends on the error that it throws: a server that folds the expression, or returns a value instead of
+// failing, applies every stale write. So before the first guarded write on a connection, the server must fail a
+// statement with the same expression, the canary, with the code and the text of a guard's error. The dialect names the
+// expected server; the canary verifies how the server behaves.
 
-// A Refusal is why guarded writes are refused on a server.
+// A Refusal is the error of guarded writes on a server on which guards don't hold, or aren't known to hold.
 type Refusal struct {
-	Server  string // its name, if guards aren't known to hold there
-	Version string // its version string; empty if unknown
+	Server  string // the server's name, if guards aren't known to hold there
+	Version string // the server's version string; empty if unknown
 
-	Unproven bool  // it didn't throw a guard's error
-	Err      error // the error that it returned instead; nil for none
+	Unproven bool  // the server didn't throw the canary's error
+	Err      error // the error that the server returned instead; nil if the canary succeeded
 }
 
 func (r *Refusal) Error() string {
@@ -39,20 +40,22 @@ func (r *Refusal) Error() string {
 // Unwrap returns the error that the server returned instead.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// mark begins the thrown error's text. The statement contains the halves of mark separately, so that an error that
-// quotes the statement isn't taken for the thrown error.
+// mark begins the text of the canary's error. The canary contains the two halves of mark separately, so that an error
+// that quotes the statement isn't taken for the canary's error.
 var mark = sqltext.NewMark("server")
 
-// Raising returns an expression that throws an error with the mark followed by detail.
+// Raising returns an SQL expression that throws an error. The error's text is mark, followed by the value of the
+// expression detail.
 func Raising(d sqltext.Dialect, detail string) string {
 	half := len(mark) / 2
 	return sqltext.Raise(d, d.Text(mark[:half]), d.Text(mark[half:]), detail)
 }
 
-// IsCanary reports whether a statement is a canary, which must throw an error.
+// IsCanary reports whether a statement is a canary of this package.
 func IsCanary(query string) bool { return strings.Contains(query, mark[len(mark)/2:]) }
 
-// prove makes the server throw a guard's error, and reads the facts in it.
+// prove sends the canary, and reads the facts from the error that the server throws. If the server doesn't throw this
+// error, prove returns a [*Refusal].
 func (s *Session) prove(ctx context.Context, c Conn, m Moment, w *Wanted) error {
 	raised, err := s.raise(ctx, c, m, w)
 	if err != nil {
@@ -72,8 +75,9 @@ func (s *Session) prove(ctx context.Context, c Conn, m Moment, w *Wanted) error 
 	return &Refusal{Unproven: true, Err: raised, Version: version}
 }
 
-// raise makes the server throw the canary's error. If the error would end a transaction, raise considers that an
-// unknown transaction may be open, and that a known one may have ended.
+// raise sends the canary and returns the server's error for it as raised. If the error would end a transaction, raise
+// takes into account that a transaction may be open without the caller's knowledge, and that a known one may have
+// ended.
 func (s *Session) raise(ctx context.Context, c Conn, m Moment, w *Wanted) (raised, err error) {
 	ends := s.dialect.ErrorEndsTx.Is()
 	inTx := func() (open bool, err error) {
@@ -110,7 +114,8 @@ func (s *Session) version(ctx context.Context, c Conn, m Moment) (version string
 	return version, err
 }
 
-// behindSavepoint calls do after a savepoint if a transaction is open, so that an error in do doesn't end it.
+// behindSavepoint sets a savepoint, calls do, and rolls back to the savepoint, if a transaction is open: so an error in
+// do doesn't end the transaction. open reports whether a transaction was open; otherwise do wasn't called.
 func behindSavepoint(ctx context.Context, c Conn, do func()) (open bool, err error) {
 	switch err := c.Exec(ctx, "SAVEPOINT sqlfence_server"); {
 	case dberr.SQLState(err) == dberr.NoActiveTransaction:
@@ -139,8 +144,8 @@ func proves(d *Dialect, err error) (detail string, ok bool) {
 	return detail, ok && found && !quotes
 }
 
-// isAnswer reports whether an error that proves nothing is the server's response to the statement, rather than caused
-// by the context, the connection or the transaction.
+// isAnswer reports whether an error other than the canary's is the server's response to the statement, rather than
+// caused by the context, the connection or the transaction.
 func isAnswer(ctx context.Context, err error) bool {
 	return (dberr.SQLState(err) != "" || isResult(err)) && ctx.Err() == nil && !dberr.IsPassing(err) &&
 		!dberr.IsSessionEnd(err) && dberr.SQLState(err) != dberr.InFailedTransaction
@@ -152,9 +157,9 @@ func isResult(err error) bool {
 	return ok && !dberr.IsBusy(err)
 }
 
-// isSame reports whether two statements failed with the same error. A server without the version query returns a
-// different error for each statement.
+// isSame reports whether two statements failed with the same error. If the server only lacks the version query, the
+// errors differ.
 func isSame(a, b error) bool { return dberr.SQLState(a) == dberr.SQLState(b) && a.Error() == b.Error() }
 
-// ErrNoFacts is the error of a ReadProof that can't read the facts.
+// ErrNoFacts is the error of [Dialect].ReadProof if it can't read the facts.
 var ErrNoFacts = errors.New("sqlfence: the server's answer can't be read")

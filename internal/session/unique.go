@@ -6,39 +6,39 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// UniqueKeys are the unique keys of a table. A REPLACE guard uses them to find the rows that the REPLACE deletes. A
-// guard built from these keys fails if the table's shape has changed.
+// UniqueKeys are the unique keys of a table. The guard of a REPLACE uses them to find the rows that the REPLACE
+// deletes. It fails if the definitions of the table or its indexes have changed since the keys were read.
 type UniqueKeys struct {
-	// Shape is the definitions of the table and its indexes.
+	// Shape is the text of the definitions of the table and its indexes.
 	Shape string
 
 	Keys [][]KeyColumn
 
-	// Odd is why the keys can't find the rows that conflict with a new row; empty if they can.
+	// Odd is why a guard can't find, by these keys, the rows that conflict with a new row; empty if it can.
 	Odd string
 }
 
 // A KeyColumn is a column of a unique key. Names are as the database has them.
 type KeyColumn struct {
 	Name      string
-	Collation string // empty for none
-	Default   string // default value, a constant in SQL; empty for NULL
+	Collation string // empty if the column has no collation
+	Default   string // the column's default value, as a constant in SQL; empty for NULL
 	NotNull   bool
 }
 
 // Unique holds the queries for a table's unique keys.
 type Unique struct {
-	// Shape and Detail return text expressions for a table by its schema and name. Shape's value is the table's shape.
-	// Detail's value includes the shape, and is parsed by Read.
+	// Shape and Detail return SQL expressions about a table, by its schema and name. The value of Shape's expression is
+	// UniqueKeys.Shape. The value of Detail's expression contains everything that Read parses.
 	Shape, Detail func(schema, table string) string
 	Read          func(detail string) (*UniqueKeys, error)
 
-	// Lock is a query of a schema that waits for the lock of the schema's writers: a transaction that begins by reading
-	// can't write after another transaction has written.
+	// Lock returns a query of a schema that waits until no other client writes to the schema: a transaction that begins
+	// by reading can't write after another transaction has written.
 	Lock func(schema string) string
 
-	Home   string // default schema of a name
-	Hidden string // schema that is searched first, which isn't supported
+	Home   string // the schema of a name without a schema
+	Hidden string // the schema that is searched first; a REPLACE into a table of this schema is refused
 }
 
 // UniqueKeys returns the unique keys of a table, from the pool's cache or from the database.

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Fact is a cached fact that decides how a guarded statement is written, and that may be outdated when the statement
-// is executed. Then the database returns an error, and applies nothing of the statement.
+// A Fact is a kind of cached fact that decides how a guarded statement is written, and that may be outdated when the
+// statement is executed. In that case the database returns an error, and applies nothing of the statement.
 type Fact uint8
 
 const (
@@ -19,18 +19,19 @@ const (
 	Seals         // which tables are sealed
 )
 
-// Written is how a guarded statement was written.
+// Written describes a guarded statement that was sent.
 type Written struct {
-	Query string // as it was sent
+	Query string // the guarded SQL string
 
-	Proven   bool // some table that may be sealed was written as sealed
-	Unproven bool // some table that may be sealed was written as not sealed
+	Proven   bool // the statement presents a token to the seal of some table
+	Unproven bool // the statement presents no token to the seal of some table that may be sealed
 
 	// MaySeal reports whether the statement writes to a table of this name that may be sealed.
 	MaySeal func(name string) bool
 }
 
-// Wrong returns the fact that err, of a guarded statement, disproves. The caller must forget the fact.
+// Wrong returns the cached fact that is outdated according to err, the error of a guarded statement. The caller must
+// call Forget with it.
 func (d *Database) Wrong(err error, w Written) Fact {
 	switch {
 	case err == nil:
@@ -43,7 +44,7 @@ func (d *Database) Wrong(err error, w Written) Fact {
 	return NoFact
 }
 
-// Forget forgets an outdated fact. The next connection with a need for the fact queries it again.
+// Forget removes an outdated fact from the cache. The next connection that needs the fact queries it again.
 func (d *Database) Forget(f Fact) {
 	switch f {
 	case Function:
@@ -54,8 +55,8 @@ func (d *Database) Forget(f Fact) {
 	}
 }
 
-// misjudges reports whether err may mean that the statement was written as sealed for an unsealed table, or the
-// reverse. Only the database knows.
+// misjudges reports whether err may mean that the statement presented a token to the seal of a table that isn't sealed,
+// or presented none to a sealed table. Only the database knows which tables are sealed.
 func (w *Written) misjudges(err error) bool {
 	if !w.Proven && !w.Unproven {
 		return false
@@ -70,8 +71,8 @@ func (w *Written) misjudges(err error) bool {
 }
 
 // missesFunction reports whether err, of a guard that called the ledger's function, means that the function or its
-// table can't be found or used, because it was dropped, renamed or not restored. Another connection may have missed or
-// found the function before.
+// table can't be found or used, because it was dropped, renamed or not restored. The function's last known schema may
+// come from another connection.
 func (d *Database) missesFunction(err error) bool {
 	last := d.last.Load()
 	if last == nil {
