@@ -103,9 +103,10 @@ func triggerRows(t *seal.Table) string {
 		"(5, '~sqlfence_truncate', " + text(f[3].Name) + ", 34)" + late
 }
 
-// Wanted returns items of WITH RECURSIVE: wanted has the triggers that a table, its partitions and its children must
-// have; made is whether a trigger is created on that table, and not on a parent. source is a query for the table's
-// oid, its schema, and whether it has partitions.
+// Wanted returns items of a WITH RECURSIVE for a query about a table's seal. The item wanted has a row for each trigger
+// that the table, each of its partitions and each of its children must have. The column wanted.made is true if the
+// trigger must be created on that table itself. It is false for a row trigger of a partition, which PostgreSQL copies
+// from the partitioned table. source is a query for the table's oid, its schema, and whether it has partitions.
 func Wanted(t *seal.Table, source string) string {
 	return `source (root, home, parted) AS (` + source + `),
 	tree (oid) AS (SELECT s.root FROM source AS s UNION SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent = tree.oid),
@@ -420,7 +421,8 @@ const sealSerial = `
 // movesKey is a condition: an UPDATE gives the row another token's name.
 const movesKey = "(pg_catalog.texteq(TG_OP, 'UPDATE') AND pg_catalog.textne({name of old}, {name of new}))"
 
-// sealKey refuses an UPDATE that takes a row out of the scope of its token.
+// sealKey is a part of sealWrite for a table with the rules Key and Ledger. It refuses an UPDATE that changes a row's
+// key, because a token of another name guards the row afterwards, and the UPDATE presents a token for one name only.
 const sealKey = `
 	IF ` + movesKey + ` THEN
 		RAISE EXCEPTION 'sqlfence: table %% is sealed: changing the key of a row is not allowed (delete and insert it)', {name}
