@@ -52,8 +52,9 @@ func Start(cmd *exec.Cmd, terminal bool) (*Child, error) {
 // Ended is closed when the command has ended.
 func (c *Child) Ended() <-chan struct{} { return c.ended }
 
-// Status returns the status that a shell would give the command, once it has ended, and an error if it
-// couldn't be waited for.
+// Status returns the exit status of the command as a shell reports it: 128 plus the number of the signal that killed
+// the command, or else the command's own status. It must be called only after the channel Ended is closed. If waiting
+// for the command failed, Status returns the error of that wait.
 func (c *Child) Status() (int, error) {
 	state := c.cmd.ProcessState
 	if state == nil {

@@ -87,7 +87,8 @@ func (p *page) text(found look) string {
 	return b.String()
 }
 
-// waitLines returns a wait as separate lines, so that a narrow terminal shows the blocking session.
+// waitLines describes a session that waits for another session, in several lines, so that a narrow terminal shows the
+// blocking session.
 func waitLines(w database.Wait) string {
 	text := fmt.Sprintf("%s: a session waits since %s\n  waiting  %s\n", visible(w.Name), w.Since, visible(w.Who))
 	if w.For != "" {
