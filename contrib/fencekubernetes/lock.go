@@ -58,7 +58,9 @@ func (l *Lock) Use(leases *lease.Leases) {
 	l.leases = leases
 }
 
-// Tokens is a source for [sqlfence.WithTokenSource]: [lease.TokensOf] of the lease that the elector has got last.
+// Tokens is a source for [sqlfence.WithTokenSource]. If names contains the lock's key, Tokens returns the token of the
+// [lease.Lease] that this process's elector acquired last. If that lease has ended, or the elector has acquired none,
+// the error is a [*lease.NotLeaderError] (see [lease.TokensOf]).
 func (l *Lock) Tokens(_ context.Context, names []string) ([]sqlfence.Token, error) {
 	_, held, _ := l.now()
 	return lease.TokensOf(held, l.key, names)

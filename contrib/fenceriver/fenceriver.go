@@ -85,7 +85,8 @@ func Middleware[R Row](queryRow func(ctx context.Context, query string, args ...
 	})
 }
 
-// claimed reads the claim of a job while this attempt is running, and 0 otherwise.
+// claimed is a query for the claim of a River job. Its arguments are the job's id, and the number and the start time of
+// the attempt that the middleware runs. The result is 0 if that attempt isn't running any more.
 const claimed = `SELECT coalesce((SELECT claim FROM river_job
 	WHERE id = $1 AND attempt = $2 AND attempted_at = $3 AND state = 'running'), 0)`
 
