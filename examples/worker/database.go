@@ -14,8 +14,8 @@ import (
 
 const jobs = 5
 
-// create makes the queue and the tables of the leases, and returns the bare
-// database. A migration would do the same.
+// create creates the table jobs of the queue and the tables of package lease, and returns the database, opened without
+// sqlfence. In a real program a migration would create the tables.
 func create(ctx context.Context, source *scratch.Database) (*sql.DB, error) {
 	db, err := sql.Open(source.Driver, source.DSN)
 	if err != nil {
