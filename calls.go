@@ -87,7 +87,8 @@ func (execCall) Inspect(ctx context.Context, e *core.Execution, res driver.Resul
 	return res, e.InspectResult(ctx, res)
 }
 
-// Finish implements core.Call. After the execution of a cached statement the driver no longer uses the arguments.
+// Finish implements core.Call. If the statement was cached by the connection, the driver doesn't use the list of
+// arguments after the execution, so Finish returns the list to the connection for the next execution.
 func (execCall) Finish(ctx context.Context, e *core.Execution, res driver.Result, err error) (driver.Result, error) {
 	if err != nil {
 		return res, err

@@ -35,8 +35,10 @@ func ClaimOf(table string) Rule {
 	return func(t *registration) { t.Once(&t.ClaimOf, "ClaimOf", table) }
 }
 
-// WithTakeover returns a context in which UPDATEs take rows over without assigning the column of [Claim]: the guard
-// adds 1. A DELETE is refused. The context's tokens of the rows are compared. Tables without Claim aren't affected.
+// WithTakeover returns a context for UPDATEs that take rows over (see [Claim]) without assigning the claim column: the
+// guard adds 1 to the column. If the context carries a row's [ClaimToken], the token must equal the row's claim before
+// the UPDATE, otherwise the UPDATE is refused as under [Claim]. A row without a token in the context is taken over
+// without a comparison. A DELETE of a table with Claim is refused under this context. Other tables aren't affected.
 func WithTakeover(ctx context.Context) context.Context { return core.WithTakeover(ctx) }
 
 // ClaimToken returns the token of a claimed row. resource is the table's (see [Resource]). key, the row's key, is an
