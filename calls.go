@@ -47,7 +47,7 @@ func (keptCall) Failed(e *core.Execution, err error) {
 	}
 }
 
-// release releases the execution's cached statement, and returns it; nil for none.
+// release releases the execution's cached statement, and returns it; nil if the execution uses no cached statement.
 func release(e *core.Execution) *keptStmt {
 	k, ok := e.Sent().Stmt.(*keptStmt)
 	if !ok {

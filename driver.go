@@ -118,7 +118,7 @@ type fencedDriver struct {
 	base     driver.Driver
 	settings *core.Settings
 
-	found sync.Map // of connections without a connector: the *core.Found of each dsn
+	found sync.Map // the *core.Found of each dsn, for connections that were opened without a connector
 }
 
 // Settings implements fenced.Driver, for packages such as tokens that send SQL.

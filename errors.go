@@ -139,7 +139,7 @@ type NotIssuedError struct {
 
 	Table string // as registered
 	Token Token  // the write's
-	// Current is the newest issued or adopted value, or 0 for none; with [Claim] the row's claim.
+	// Current is the newest issued or adopted value, or 0 if there is none; with [Claim] the row's claim.
 	Current int64
 
 	claim bool // Current is the claim of a row

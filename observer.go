@@ -23,7 +23,7 @@ type Event struct {
 	// pgx; empty for a connection.
 	Query string
 
-	Sent string // the last statement sent; empty for none
+	Sent string // the last statement sent; empty if none was sent
 
 	// Tables are the registered tables that the statement writes to, or, if it can't be guarded, the error's table.
 	// Tables written without a token are in Unfenced, the others in Guarded.

@@ -13,7 +13,7 @@ import (
 type guardedRows struct {
 	ctx       context.Context // the query's
 	execution *core.Execution // nil for a query that isn't guarded
-	state     *core.Conn      // of a query that isn't guarded
+	state     *core.Conn      // the connection's state, if the query isn't guarded
 	base      driver.Rows
 	first     *firstRow // read ahead; nil if none is left
 	failed    bool      // with any error

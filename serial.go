@@ -42,7 +42,7 @@ func Serial(column string, opts ...SerialOption) Rule {
 type SerialOption func(*serialOptions)
 
 type serialOptions struct {
-	required int // how often
+	required int // number of times that the rule Required was given
 }
 
 // Required refuses UPDATE and DELETE with [ErrNoSerial] if the context carries no serial ([WithSerial]), and so

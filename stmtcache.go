@@ -21,7 +21,7 @@ type stmtCache struct {
 	direct bool // base is the connection of a known driver, which keeps no arguments
 
 	stmts   map[string]*list.Element // by text
-	recent  list.List                // of *keptStmt, the most recently used first
+	recent  list.List                // list of *keptStmt, the most recently used first
 	dropped []driver.Stmt            // to be closed
 }
 

@@ -21,7 +21,7 @@ import (
 type Counter struct {
 	db      *sql.DB
 	dialect *dialect
-	schema  string // of sqlfence's tables; empty if the session finds the tables without a schema
+	schema  string // the schema of sqlfence's tables; empty if the session finds the tables without a schema
 }
 
 // An Option configures a [Counter].

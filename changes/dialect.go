@@ -24,17 +24,19 @@ type dialect struct {
 	sqltext.Dialect
 	names sqlfence.Dialect
 
-	count     string         // whether the table is counted, and its count or NULL
-	obstacles string         // a query for what keeps changes from firing triggers; empty for nothing
-	install   []string       // adds what is missing
-	before    []string       // is sent before install
-	behind    []string       // sent after install, even if install has failed
-	beside    bool           // the counts are in the table's schema, not in the ledger's
+	count     string         // a query for whether the table is counted, and its count or NULL
+	obstacles string         // a query for reasons why changes fire no triggers; empty if there can be none
+	install   []string       // statements that create the missing table of counts and triggers
+	before    []string       // statements to send before install
+	behind    []string       // statements to send after install, even if install has failed
+	beside    bool           // the counts are in the table's schema, not in the ledger's schema
 	attached  bool           // a table in another schema than main can't be counted
-	reads     *sql.TxOptions // of the transaction for count; nil if count needs no transaction
-	end       string         // ends a transaction before that
+	reads     *sql.TxOptions // options of the transaction for count; nil if count needs no transaction
+	end       string         // a statement that ends an open transaction before count's transaction begins
 
-	group   string // a query for variables; servers returns the obstacle that a variable reveals; empty for none
+	// group is a query for server variables, and servers returns the obstacle to counting that a variable reveals, or
+	// an empty text. group is empty if no variable can be such an obstacle.
+	group   string
 	servers func(variable, value string) string
 }
 
@@ -43,7 +45,7 @@ var dialects = dialectopt.For(&postgres, &sqlite, &mysql)
 // A table identifies a table with counted changes.
 type table struct {
 	given        string // the name as the caller has written it
-	schema, name string // as it has to be sent; schema may be empty
+	schema, name string // the names to send, as SQL; schema may be empty
 	key          string // the name as the database compares it
 }
 

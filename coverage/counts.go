@@ -55,7 +55,8 @@ type Reason struct {
 	Text  string `json:"text"`
 	Count int64  `json:"count"`
 
-	// Offset is the position in the statement, as it was first written, in bytes; -1 for none.
+	// Offset is the position, in bytes, in the program's statement as it was first written; -1 if the reason has no
+	// position.
 	Offset int `json:"offset"`
 
 	// Open is true if the program has to be changed before the statement can be enforced:

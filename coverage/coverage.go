@@ -33,11 +33,11 @@ type statement struct {
 
 // A collector's memory is bounded.
 const (
-	defaultLimit = 10_000  // fingerprints
-	maxText      = 4 << 10 // bytes, of a fingerprint
-	maxTexts     = 1_000   // the most fingerprints to remember
-	maxReasons   = 20      // of a statement
-	maxPlaces    = 20      // of a statement
+	defaultLimit = 10_000  // number of fingerprints
+	maxText      = 4 << 10 // bytes of a fingerprint
+	maxTexts     = 1_000   // number of statements with a cached fingerprint
+	maxReasons   = 20      // number of reasons for one statement
+	maxPlaces    = 20      // number of places for one statement
 )
 
 // An Option changes a [Collector].

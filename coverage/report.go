@@ -31,7 +31,7 @@ type Report struct {
 
 // A Table counts the outcomes of the writes to one table.
 type Table struct {
-	Name string `json:"name"` // as registered, or as statements name it
+	Name string `json:"name"` // the table's name as registered, or as statements write it
 	Counts
 }
 

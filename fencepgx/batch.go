@@ -83,7 +83,7 @@ type results struct {
 	decided *core.Batch
 	calls   []func(pgx.BatchResults) error // the callbacks, by the statements
 	next    int                            // the next statement
-	open    *rows                          // of the last query
+	open    *rows                          // the rows of the last query
 	err     error                          // the first error of the batch
 	gone    error                          // the first error of a single statement
 	closed  bool
@@ -199,7 +199,7 @@ func (r *results) Close() error {
 	return r.err
 }
 
-// Tx returns the transaction that the batch has begun; nil for none.
+// Tx returns the transaction that the batch has begun; nil if it has begun no transaction.
 func (r *results) Tx() pgx.Tx {
 	if r.tx == nil {
 		return nil

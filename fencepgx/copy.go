@@ -61,7 +61,7 @@ type copyCall struct {
 	table    pgx.Identifier
 	columns  []string
 	src      pgx.CopyFromSource
-	insert   string // of one row; empty for a table that needs no guard
+	insert   string // an INSERT of one row; empty if the table needs no guard
 	observed bool   // and not guarded
 	sent     bool   // the rows are read once
 	failed   error

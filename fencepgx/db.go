@@ -24,7 +24,7 @@ import (
 type DB struct {
 	pool     *pgxpool.Pool
 	settings *core.Settings
-	key      string // of a session among a connection's custom data
+	key      string // the key of a session in a connection's custom data
 	found    core.Found
 	sql      *sql.DB
 	verified atomic.Bool

@@ -79,8 +79,8 @@ type tx struct {
 	conn      *Conn
 	inner     pgx.Tx
 	saved     *int   // how many savepoints the transaction has had
-	parent    *tx    // of a savepoint
-	savepoint string // its name
+	parent    *tx    // the transaction in which a savepoint was set; nil for a transaction
+	savepoint string // the name of the savepoint
 	release   func() // releases the connection; nil to keep it
 	closed    bool
 }

@@ -18,7 +18,7 @@ import (
 // use, except that the test's goroutine must call Open, Hold and EndLease, because of [testing.TB.FailNow].
 type DB struct {
 	*sql.DB
-	Tokens *tokens.Store // of its ledger
+	Tokens *tokens.Store // the token store on the database's ledger
 	Leases *lease.Leases // kept in it
 
 	t     testing.TB

@@ -87,8 +87,8 @@ type request struct {
 	key, lockID string
 	*terms
 	session  sql.NullInt64
-	began    time.Time     // for observers
-	notified time.Duration // how long the attempt is going to wait for a notification; 0: it isn't
+	began    time.Time     // when the caller's request began, for observers
+	notified time.Duration // how long the attempt will wait for a notification; 0 if it won't wait for one
 }
 
 func (m *Leases) request(key string, list []Term) (*request, error) {

@@ -14,9 +14,9 @@ import (
 type acquisition struct {
 	*request
 	attempts int
-	pauses   int      // those that no signal cut short
-	last     *outcome // the last answer; nil before the first
-	unmarked int      // how many attempts in a row could not ask for a notification
+	pauses   int      // number of pauses that no signal ended early
+	last     *outcome // the outcome of the last attempt; nil before the first attempt
+	unmarked int      // number of attempts in a row that couldn't ask for a notification
 }
 
 // longestPause bounds the backoff, and the pause of a waiter that relies on notifications.

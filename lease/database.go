@@ -18,7 +18,7 @@ import (
 
 type database struct {
 	db        *sql.DB
-	cleanup   *cleanup.Queue // of what outlives its caller
+	cleanup   *cleanup.Queue // work that continues after its caller has gone
 	options   *config
 	ledger    *tokens.Store
 	timelines sqltext.Timelines

@@ -39,7 +39,7 @@ type HeldError struct {
 	Key      string
 	Holder   string    // may be empty
 	Until    time.Time // end of the lease, by the server's clock; zero if unknown
-	Attempts int       // of this call
+	Attempts int       // number of attempts of this call
 }
 
 func (e *HeldError) Error() string {

@@ -17,12 +17,12 @@ import (
 type Lease struct {
 	leases  *Leases
 	info    Info
-	tokens  []sqlfence.Token // its token, as a source returns it
-	session *session         // of an ephemeral lease
+	tokens  []sqlfence.Token // the lease's token, in the form that a token source returns
+	session *session         // the session of an ephemeral lease, or nil
 	margin  time.Duration
 	hold    time.Duration // see [MinHold]
 
-	ctx     *leaseContext // the caller's to work with
+	ctx     *leaseContext // the context that the caller works with
 	endCtx  context.CancelCauseFunc
 	held    context.Context // until the lease ends; its cause says why
 	endHeld context.CancelCauseFunc
@@ -30,10 +30,10 @@ type Lease struct {
 	extending chan struct{} // holds a value while the lease is being extended
 
 	mu       sync.Mutex
-	deadline time.Time // for this process: before the server's by the margin
+	deadline time.Time // the lease's end for this process: earlier than the server's end, by the margin
 	expires  time.Time
 	timer    *time.Timer
-	lastErr  error // of the last call of Extend; nil if it succeeded
+	lastErr  error // the error of the last call of Extend; nil if that call succeeded
 }
 
 func (m *Leases) newLease(ctx context.Context, g *grant, on *session, t *terms) *Lease {

@@ -120,10 +120,10 @@ const (
 	// leastForListener counts a connection for the listener, one for its proof, and one for the work.
 	leastForListener = 3
 
-	connLimit  = time.Second     // how long it waits for a connection
-	proofLimit = 2 * time.Second // how long the proof that it hears may take
-	yieldPause = time.Second     // how often it looks whether others need its connection
-	pollPause  = time.Minute     // how long it leaves waiters to poll
+	connLimit  = time.Second     // how long the listener waits for a connection
+	proofLimit = 2 * time.Second // how long the test may take that the connection gets notifications
+	yieldPause = time.Second     // how often the listener checks whether other callers need its connection
+	pollPause  = time.Minute     // how long waiters poll after the listener has failed, before it tries again
 )
 
 var (
@@ -164,7 +164,7 @@ func (l *poolListener) listen(ctx context.Context, channel string, notify func(p
 		}
 		if wait := basedriver.Notifications(base); wait != nil {
 			err = l.hear(ctx, base, wait, channel, notify)
-			return driver.ErrBadConn // it still listens, so the pool has to close it
+			return driver.ErrBadConn // the connection still listens, so the pool must close it
 		}
 		return nil
 	})

@@ -14,7 +14,7 @@ import (
 // database's load grows with the number of processes, not of waiters. A waiter with a late attempt leaves the queue
 // until it has an answer.
 type queues struct {
-	db *sql.DB // the attempts use its connections; nil for any number of them
+	db *sql.DB // the pool of the attempts' connections, which limits their number; nil if nothing limits it
 
 	mu    sync.Mutex
 	byKey map[string]*queue
@@ -24,8 +24,8 @@ type queues struct {
 type queue struct {
 	waiters []*waiter
 	lane    hedge.Lane
-	wakes   int      // how often it was worth asking again
-	last    *outcome // the last answer that said that the lease is held; nil without one that still counts
+	wakes   int      // number of events after which another attempt was worthwhile
+	last    *outcome // the last outcome in which another holder had the lease; nil if it is no longer valid
 	until   time.Time
 }
 
@@ -33,14 +33,14 @@ type queue struct {
 type waiter struct {
 	queues *queues
 	key    string
-	signal chan struct{} // holds a value when it is worth asking again
+	signal chan struct{} // holds a value when another attempt is worthwhile
 
 	queue  *queue
-	first  chan struct{}    // closed when it is the first
-	asking *hedge.Statement // its attempt, while it asks
-	out    bool             // of the queue, as its attempt is late
-	wakes  int              // the queue's when it asked
-	paused bool             // it has asked, and been told that the lease is held
+	first  chan struct{}    // closed when the waiter is the first of the queue
+	asking *hedge.Statement // the statement of the waiter's attempt, while the attempt runs
+	out    bool             // the waiter has left the queue, because its attempt is late
+	wakes  int              // the queue's wakes when the waiter's attempt began
+	paused bool             // the waiter has tried, and another holder had the lease
 }
 
 func (qs *queues) busy(key string) bool {
@@ -111,7 +111,7 @@ func (w *waiter) answered(o *outcome) {
 	if w.asking.End() {
 		w.out = false
 		w.enter(min(1, len(w.queue.waiters)))
-		if w.queue.wakes > w.wakes { // its answer is older than that
+		if w.queue.wakes > w.wakes { // the outcome is older than the last wake
 			w.wake()
 		}
 	}

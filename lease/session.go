@@ -29,7 +29,7 @@ type sessions struct {
 type session struct {
 	sessions *sessions
 	conn     *sql.Conn
-	id       int64 // of the advisory lock
+	id       int64 // number of the advisory lock
 	unlock   statement
 	users    int           // number of leases and attempts that use the session
 	ended    chan struct{} // closed when users becomes 0

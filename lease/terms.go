@@ -18,7 +18,7 @@ const DefaultTTL = 30 * time.Second
 const (
 	defaultBackoff = 100 * time.Millisecond
 
-	answerLimit = 5 * time.Second // of a single attempt without Timeout
+	answerLimit = 5 * time.Second // how long a single attempt without Timeout waits for its response
 	maxTTL      = 24 * time.Hour
 
 	maxHolder, maxResume = 480, 512 // bytes

@@ -21,7 +21,7 @@ type Edit struct {
 	// rounds it up to whole milliseconds.
 	TTL time.Duration
 
-	Session string // the user's session in the [Manager]; empty for none
+	Session string // the user's session in the [Manager]; empty if there is none
 }
 
 // A CompositeKey is a key of several columns, in the order of [WithKey].

@@ -17,7 +17,7 @@ import (
 // A Table keeps the locks of one table's rows. It is safe for concurrent use.
 type Table struct {
 	db      *sql.DB
-	cleanup *cleanup.Queue // of what outlives its caller
+	cleanup *cleanup.Queue // work that continues after its caller has gone
 	tx      *sql.Tx        // nil: the methods use db
 	manager *Manager
 

@@ -129,14 +129,15 @@ func eachSeal(ctx context.Context, db *sql.DB, names []string, how int, do func(
 type sealer struct {
 	seal, unseal func(sealing) []string
 
-	// lookAround makes the checks that the statements can't make; nil for none.
+	// lookAround checks, before the statements are sent, what the statements themselves can't check. It is nil if there
+	// is nothing to check.
 	lookAround func(ctx context.Context, db *sql.DB, s *sealing, seals bool) error
 
-	level             sql.IsolationLevel // of each statement's own transaction; the default for no transaction
+	level             sql.IsolationLevel // isolation of a transaction for each statement; the default if none is needed
 	takesTransactions bool               // triggers can take a transaction's tokens ([sqlfence.FromTransaction])
 }
 
-// sealers are by database: in SQLite no table can be sealed.
+// sealers holds the sealer of each database. In SQLite no table can be sealed.
 var sealers = dialectopt.For(&sealPostgres, nil, &sealMySQL)
 
 func sealerOf(d sqlfence.Dialect) (*sealer, error) {
@@ -150,14 +151,14 @@ func sealerOf(d sqlfence.Dialect) (*sealer, error) {
 // A sealing is a table to be sealed.
 type sealing struct {
 	*core.Table
-	fence          // its names, and the fence column's or the claim's
+	fence          // names of the table, and of its fence column or claim column
 	proof string   // the table's name in presented tokens and in messages
 	found []string // names of triggers that the table has by a former seal
-	taken []string // and of other tables, if trigger names are unique in a schema
+	taken []string // names of triggers of other tables, if trigger names are unique in a schema
 
-	own      string // the schema of sqlfence's own tables by WithSchema; empty without
-	ledgerIn string // where Seal looks for that itself: the schema of the ledger, if it isn't the table's
-	negative bool   // where Seal looks for them: some stored tokens are below 0
+	own      string // the schema of sqlfence's own tables, set by WithSchema; empty without the option
+	ledgerIn string // the schema of the ledger if it isn't the table's; set by lookAround
+	negative bool   // some stored tokens are below 0; set by lookAround
 	text     sqltext.Dialect
 }
 

@@ -57,7 +57,7 @@ WHERE attrelid = pg_catalog.to_regclass('{ledger}') AND attnum > 0 AND NOT attis
 			for i, t := range held {
 				asked[i] = holdRequest{i, t.Name, t.Value}
 			}
-			list, _ := json.Marshal(asked) // of texts and numbers
+			list, _ := json.Marshal(asked) // texts and numbers only: it can't fail
 			return holdPostgres(), []any{string(list)}
 		},
 		holdsClaim: func(c Claim, key any, _ string, claim int64) (string, []any) {

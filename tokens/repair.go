@@ -55,7 +55,7 @@ func DryRun() RepairOption { return func(r *repair) { r.dry = true } }
 
 // Repaired is what [Store.Repair] changed.
 type Repaired struct {
-	Tokens   []sqlfence.Token // those that were below the floor, ordered by name
+	Tokens   []sqlfence.Token // the tokens that were below the floor, ordered by name
 	NewAbove int64            // new names begin above it
 }
 

@@ -45,7 +45,7 @@ func (retireAll) rotate(r *rotation) { r.all = true }
 type Retiring struct {
 	Token  sqlfence.Token // the newest
 	Leased bool           // the name has a live lease
-	Holder string         // of the lease; may be empty
+	Holder string         // the holder of the lease; may be empty
 }
 
 // A RetireError reports names that [Store.Rotate] would retire without being asked to: the names of rows, and names

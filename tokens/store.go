@@ -21,11 +21,11 @@ import (
 // zero Store can't be used. Share one Store, because concurrent calls of [Store.Issue] share statements.
 type Store struct {
 	db      *sql.DB
-	cleanup *cleanup.Queue // of what outlives its caller
+	cleanup *cleanup.Queue // work that continues after its caller has gone
 	dialect *dialect
 	options *config
-	issuing coalescer              // of the calls for one name
-	sharing share.Batcher[*asking] // of the names
+	issuing coalescer              // shares statements among the calls for one name
+	sharing share.Batcher[*asking] // shares statements among names
 
 	timelines  sqltext.Timelines
 	sole       atomic.Bool // no other server writes to the database

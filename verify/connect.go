@@ -13,10 +13,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// An Error reports what [OnConnect] has found: connections are refused until it is repaired, which has to be done
-// through the bare driver or a database with [sqlfence.WithoutGuards]. It is [sqlfence.ErrNotSetUp].
+// An Error reports what [OnConnect] has found. The pool gets no connection until the faults are repaired. Repair them
+// through the base driver without sqlfence, or through a database with [sqlfence.WithoutGuards]. The error is
+// [sqlfence.ErrNotSetUp].
 type Error struct {
-	Findings []Finding // all that were found, the worst first
+	Findings []Finding // the worst first
 }
 
 // Error lists the faults.
@@ -62,7 +63,7 @@ func OnConnect() sqlfence.Option {
 // An admission holds the result of the checks for all connections of one database. It is safe for concurrent use.
 type admission struct {
 	passed  atomic.Bool
-	refused atomic.Int64 // how often a connection has looked and was refused
+	refused atomic.Int64 // number of connections that were checked and refused
 
 	turn chan *Error // the last refusal; empty while a connection looks
 }

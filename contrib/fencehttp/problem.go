@@ -114,7 +114,7 @@ func write(w http.ResponseWriter, p *problem, detail string) {
 // A ResponseError is a refusal in a service's response. errors.Is finds the error that the service passed to
 // [WriteError], or [ErrRefused] for tokens that [Handler] rejected.
 type ResponseError struct {
-	Status int    // of HTTP
+	Status int    // the HTTP status
 	Title  string // in words
 	Detail string // more of them, or empty
 

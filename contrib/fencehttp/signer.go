@@ -54,7 +54,7 @@ type Signer struct {
 
 	mu    sync.Mutex
 	used  map[string]time.Time // the used nonces, each until its value expires
-	sweep time.Time            // when those that have ended are forgotten
+	sweep time.Time            // when expired signatures are removed next
 }
 
 // A SignerOption changes a [Signer].

@@ -23,7 +23,7 @@ type about struct {
 	dialect sqlfence.Dialect
 	query   string
 	table   string // empty if there are several: the conventions name none then
-	failed  string // as error.type
+	failed  string // the value of the attribute error.type
 	cache   sqlfence.CacheUse
 }
 

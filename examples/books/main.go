@@ -1,5 +1,5 @@
 // Books shows the writes that sqlfence refuses: 1,000 clients change the price of one book, on a fenced database and
-// then on the bare driver; and a holder is paused while another holder takes over.
+// then without sqlfence; and a holder is paused while another holder takes over.
 //
 //	go run ./examples/books                        # SQLite in a temporary folder
 //	go run ./examples/books -dsn postgres://...    # a schema of its own, dropped at the end

@@ -17,7 +17,7 @@ type approach struct {
 	// ledger: the approach takes its tokens from the ledger.
 	ledger bool
 
-	// open returns a process's pool; nil for the bare driver.
+	// open returns the pool of a process. It is nil if the process uses the base driver without sqlfence.
 	open func(db *database) (*sql.DB, error)
 
 	// hold makes a process the holder, or returns errHeld if another process is. A second call stands for a process

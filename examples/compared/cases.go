@@ -23,7 +23,7 @@ var (
 type situation struct {
 	approach
 	a, b  *process
-	admin *sql.DB // the table's owner, by the bare driver
+	admin *sql.DB // the pool of the table's owner, without sqlfence
 }
 
 // A late is a write after the writer has lost its right to write.

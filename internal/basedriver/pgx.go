@@ -48,7 +48,7 @@ func FindOptions(args []driver.NamedValue, rows bool) (o Options, refused string
 // Rewrites reports whether there is a QueryRewriter among the options.
 func (o *Options) Rewrites() bool { return o.rewriter.IsValid() }
 
-// Rewriter returns the QueryRewriter among the options of these arguments; nil for none.
+// Rewriter returns the QueryRewriter among the options of these arguments; nil if there is none.
 func (o *Options) Rewriter(args []driver.NamedValue) any {
 	if !o.Rewrites() {
 		return nil

@@ -8,15 +8,15 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// code is a function, trigger or the like that the database keeps.
+// A code is a function, a trigger or other code that the database stores.
 type code struct {
-	kind, name string   // for people
-	fires      []string // relations that a trigger is on: their ids
-	on         string   // and their names, for people
+	kind, name string   // as messages show them
+	fires      []string // the ids of the relations that a trigger is on
+	on         string   // the names of these relations, as messages show them
 	body       string
-	bare       string // its name alone
-	home       string // the schema in which it finds names without one; empty if that isn't known
-	hidden     bool   // the body can't be seen
+	bare       string // the name without its schema or arguments
+	home       string // the schema in which the code finds names without a schema; empty if unknown
+	hidden     bool   // the role can't see the body
 }
 
 func hearCode(l *look, r []string) {
@@ -104,9 +104,9 @@ type body struct {
 	db      *Database
 	home    string
 	targets []relationName
-	words   map[string]bool // as same has them
+	words   map[string]bool // the identifiers, normalised by same
 	assigns map[string]bool // columns of the new row
-	hides   string          // why it may do more than shows
+	hides   string          // why the code may do more than its text shows; empty if it can't
 }
 
 // newBody reads some code. If the code can't be read, each word counts as an assigned column.

@@ -11,7 +11,7 @@ type Kind struct {
 	Code    string
 	Levels  string // the levels that a finding may have, the worst first: fault, warning, note
 	Means   string // what is wrong
-	Details string // which cases there are, and which level they have; may be empty
+	Details string // the cases, each with its level; may be empty
 	Remedy  string // what to do, unless the finding has a remedy of its own
 }
 

@@ -11,8 +11,8 @@ import (
 // A use is a column of a registered table, with the requirements of its rule.
 type use struct {
 	target
-	role, name string // the role as judge has it, and the column
-	declare    string // as in ALTER TABLE ... ADD COLUMN; empty for a column of the application's
+	role, name string // the role for judge, and the column's name
+	declare    string // the declaration for ALTER TABLE ... ADD COLUMN; empty for a column of the application
 }
 
 func (l *look) uses(t target) []use {

@@ -17,42 +17,41 @@ type Database struct {
 	// known holds the database's properties outside the catalogue.
 	known *dialect.Database
 
-	// same normalizes a table's or a column's name. Two names have equal results exactly if the database treats the
+	// same normalizes the name of a table or a column: two names have equal results exactly if the database treats the
 	// names as equal.
 	same func(name string) string
 
-	// length returns how long the database takes a name in the ledger to be.
+	// length returns the length of a name in the ledger, as the database counts it.
 	length func(s string) int
 
-	user string // the type of the column of a lock's holder
+	user string // the required type of the column for a lock's holder
 
 	silentCascades fact.Fact // a foreign key's changes to other rows fire no triggers
 	refusesViews   fact.Fact // guards that read columns write to no view
 
-	// The rows of queries are texts, in an order that doesn't change from one time to the next.
+	// The rows of the following queries are texts, in an order that is the same each time.
 
 	// relations returns the relations with one of the names, in any schema. Names are normalized by same.
 	relations func(l *look, names []string) []*relation
 
-	questions   func(l *look) []question // about the relations that were found
+	questions   func(l *look) []question // further queries about the relations that were found
 	tableNames  func(l *look) string     // a query for the names of the tables that the role can see
-	fencedNames func(l *look) string     // and for those with a fence column, or a seal
+	fencedNames func(l *look) string     // a query for the names of the tables with a fence column or a seal
 
-	// judge judges the type of a column that has a role: "fence", "serial", "claim", "key", or
-	// "user" or "time" of a lock.
+	// judge judges the type of a column by the column's role: "fence", "serial", "claim", "key", or "user" or "time"
+	// for a column of EditLock.
 	judge func(role string, c column) judgement
 
-	storage func(l *look, rel *relation) judgement // how a table is kept, which is more than its kind
-	session func(l *look)                          // looks at the settings
+	storage func(l *look, rel *relation) judgement // judges how a table is stored, such as its engine
+	session func(l *look)                          // checks the settings of the server and the session
 
-	// seal reads a table's seal, complete or not; has is false if the table has no part of a seal. It is nil where no
-	// table can be sealed.
+	// seal reads a table's seal, even an incomplete one; has is false if the table has no part of a seal. seal is nil
+	// if the database has no seals.
 	seal func(l *look, t target) (s seals, has bool)
 
-	pastSeals string // how the roles that may write past a seal can do it
+	pastSeals string // how a role with more privileges can write past a seal, for messages
 
-	// alter returns the statement that changes a column's declaration; nil if the database has none, not even for a
-	// default.
+	// alter returns the statement that changes a column's declaration; nil if no statement can change a declaration.
 	alter func(table, column, declare string) string
 }
 
@@ -90,38 +89,38 @@ func warning(problem string) judgement { return judgement{level: Warning, proble
 // A relation is a table, a view or another object that shares the namespace of tables.
 type relation struct {
 	id, schema, name string
-	visible          bool   // the session finds it by the name without a schema
+	visible          bool   // the session finds the relation by its name without a schema
 	kind             string // "table", "partitioned table", "view" and so on
 	storage          string // PostgreSQL: "unlogged", "temporary"; MySQL: the engine
-	partition        bool   // of another table, which has its columns
-	definition       text   // SQLite: what created it
+	partition        bool   // the relation is a partition, with the columns of its table
+	definition       text   // SQLite: the statement that created the relation
 	columns          []column
-	writes, deletes  bool // the role may, some column of it or its rows
-	remote           bool // some of its rows are another server's
+	writes, deletes  bool // the role may write some column of the relation, or delete its rows
+	remote           bool // some of the relation's rows are on another server
 
-	seal    [][]string // rows about its seal
+	seal    [][]string // rows of the query about the relation's seal
 	sealed  bool       // the database refuses writes without a token
-	writers []string   // other roles that may write it
-	past    []string   // roles that may write past its seal
+	writers []string   // other roles that may write the relation
+	past    []string   // roles that may write past the relation's seal
 
 	// faults are the ledger's faults, by kind in the database's query: "unfit", "unkept" for missing or changed
 	// triggers that keep tokens from falling, "unrecorded" for triggers that record who takes tokens, "no function",
 	// "function" and "procedure".
 	faults        map[string][]string
-	triggers      map[string]string // of the ledger, by their names
-	hidesTriggers bool              // the role wouldn't see them
+	triggers      map[string]string // the definitions of the ledger's triggers, by name
+	hidesTriggers bool              // the role can't see the ledger's triggers
 }
 
-// A column is one of a relation.
+// A column is a column of a relation.
 type column struct {
-	name, typ, shown string // typ without the length and such, and of a domain's base; shown as it is declared
+	name, typ, shown string // typ is the type, or a domain's base type, without its length; shown is the declared type
 	nullable         bool
-	fallback         string // its default; empty for none
-	generated        bool   // by the database, of other columns or as an identity
-	computed         bool   // of other columns
-	loose            bool   // texts that are not the same count as equal
-	strict           bool   // MySQL: the session refuses a number that doesn't fit
-	reads            bool   // the role may
+	fallback         string // the default value; empty if the column has none
+	generated        bool   // the database generates the value, from other columns or as an identity
+	computed         bool   // the database computes the value from other columns
+	loose            bool   // the column's collation treats some different texts as equal
+	strict           bool   // MySQL: the session refuses a number that the type can't store
+	reads            bool   // the role may read the column
 	inserts, updates bool
 }
 

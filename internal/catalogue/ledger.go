@@ -88,7 +88,7 @@ func (l *look) noLedger(t target) Finding {
 	return f
 }
 
-// ledgerOf returns the ledger that a table's guards read; nil for none.
+// ledgerOf returns the ledger that a table's guards read; nil if it isn't found.
 func (l *look) ledgerOf(t target) *relation {
 	for _, ledger := range l.ledgers {
 		if !l.db.ownLedgers() || l.db.same(ledger.schema) == l.db.same(t.rel.schema) {

@@ -9,9 +9,9 @@ import (
 
 // A link lets rows of a relation be written by a statement that doesn't name the relation.
 type link struct {
-	kind, id     string // as linkTexts has it, and the relation's
-	schema, name string // of the other thing
-	detail       string // what the problem has to say of it
+	kind, id     string // kind is a key of linkTexts, id identifies the relation
+	schema, name string // the name of the other object
+	detail       string // the detail of the other object that the problem mentions
 }
 
 // linkTexts has the code, problem and remedy of each kind of link. A link with pierces writes past seals.

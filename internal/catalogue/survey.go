@@ -18,11 +18,11 @@ const recognisedColumn = "fence_token"
 // A Survey holds the findings about a database.
 type Survey struct {
 	Findings      []Finding
-	Version       string            // of the server, as it reports it
-	Ledger        string            // the name of the table that guards read; empty for none
+	Version       string            // the version string that the server reports
+	Ledger        string            // the name of the ledger that guards read; empty if there is no ledger
 	HidesTriggers bool              // the role can't see which triggers the ledger has
-	Tables        []string          // the tables that were looked at, in the order of their names
-	Settings      map[string]string // that findings are about, by their names
+	Tables        []string          // the checked tables, in the order of their names
+	Settings      map[string]string // the values of the settings that findings are about, by name
 }
 
 // SurveyOf checks the tables that a fenced database registers, or, without registrations, the tables that it

@@ -23,7 +23,7 @@ func (db *Database) text(src string) text {
 	return text{db, src, toks, err == nil}
 }
 
-// word returns the keyword that token i may be, in lower case; empty for none.
+// word returns the keyword that token i may be, in lower case; empty if the token is no keyword.
 func (t text) word(i int) string {
 	if i < 0 || i >= len(t.toks) || t.toks[i].Kind != lex.Word || t.toks[i].Label {
 		return ""
@@ -33,13 +33,13 @@ func (t text) word(i int) string {
 
 func (t text) is(i int, words ...string) bool { return slices.Contains(words, t.word(i)) }
 
-// name returns the name at token i, normalized by same; empty for none.
+// name returns the name at token i, normalized by same; empty if the token is no name.
 func (t text) name(i int) string {
 	name, _ := t.db.rules().Name(t.src, &t.toks[i])
 	return t.db.same(name)
 }
 
-// find returns the first index of a sequence of keywords; -1 for none.
+// find returns the index at which a sequence of keywords first begins; -1 if the text doesn't contain it.
 func (t text) find(words ...string) int {
 	for i := range t.toks {
 		k := 0

@@ -20,11 +20,11 @@ import (
 
 // A Table is a registered table, with its rules by names as the database stores them.
 type Table struct {
-	Registered      string // as registered
+	Registered      string // the table's name as registered
 	Resource        string // the name of its tokens
-	ClaimOf         string // the registered table with the claims that its writes present; empty for none
-	Ledger          bool   // its tokens are compared with fencing_tokens
-	FromTransaction bool   // the seal takes the tokens of transactions
+	ClaimOf         string // the registered table with the claims that the table's writes present; or empty
+	Ledger          bool   // the table's tokens are compared with fencing_tokens
+	FromTransaction bool   // the seal accepts the tokens of a transaction
 	rewrite.Table
 }
 
@@ -39,10 +39,10 @@ const (
 type Finding struct {
 	Level   slog.Level
 	Code    string // see Remedies
-	Table   string // as registered; empty if it is about the database
+	Table   string // the table's name as registered; empty if the finding is about the database
 	Problem string
 	Remedy  string
-	SQL     string // what repairs it; empty where no statement does
+	SQL     string // a statement that repairs it; empty if no statement does
 }
 
 // An Ask sends a query without arguments, and returns its rows. NULL is the empty text.
@@ -50,9 +50,9 @@ type Ask func(ctx context.Context, query string) ([][]string, error)
 
 // Options of a run.
 type Options struct {
-	Rows      bool   // the rows of the tables are read for impossible stored tokens
-	Recognise bool   // there are no tables: those with a fence column, or a seal, are looked for
-	Schema    string // of the ledger by the options; empty for where the session finds it
+	Rows      bool   // read the rows of the tables, and report impossible stored tokens
+	Recognise bool   // no tables are registered: look for tables with a fence column or a seal
+	Schema    string // the schema of the ledger by the options; empty if the session's search path finds it
 	session.Facts
 }
 
@@ -72,7 +72,7 @@ func run(ctx context.Context, db Database, ask Ask, tables []Table, opts Options
 	return l, nil
 }
 
-// A look is one run, with the facts read so far.
+// A look is one run of the checks, with the facts that it has read so far.
 type look struct {
 	ctx    context.Context
 	ask    Ask
@@ -81,29 +81,29 @@ type look struct {
 	opts   Options
 
 	patterns    []Table
-	own         []Table         // that no pattern stands for: registered by their names, or exempt
-	inCatalogue map[string]bool // the names of all tables, as same has them, if there are patterns
+	own         []Table         // tables that no pattern covers, because they are registered by name or exempt
+	inCatalogue map[string]bool // the names of all tables, normalised by same, if there are patterns
 
-	relations []*relation // with the name of a registered table, or of the ledger
+	relations []*relation // relations with the name of a registered table, or of the ledger
 	targets   []target
 	ledgers   []*relation // the tables that guards read, and tables of that name in other schemas
 	others    []*relation
 
-	// What the catalogue has of the relations.
+	// What the database's catalogue contains about the relations.
 	keys     []key
 	links    []link
 	views    []view
 	code     []code
 	settings map[string]string
-	version  string // of the server; known where tables are recognised
+	version  string // the server's version; set if Recognise is
 
-	hiddenViews int // that the role may not see the queries of
+	hiddenViews int // number of views with queries that the role can't see
 
-	schemas    []string // SQLite: the databases that are attached
-	expression string   // MySQL: the column that has an index's expression
+	schemas    []string // SQLite: the attached databases
+	expression string   // MySQL: the name of the catalogue's column with the expressions of indexes
 
 	found []Finding
-	err   error // of the first query that has failed; no query is sent after it
+	err   error // the error of the first query that failed; no query is sent after it
 }
 
 // A target is a registered table with its relation in the database.

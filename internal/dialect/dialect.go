@@ -30,7 +30,7 @@ const (
 // A Database holds the capabilities of a database. It is immutable.
 type Database struct {
 	Dialect Dialect
-	Name    string // as its makers write it
+	Name    string // the database's name, as its makers write it
 
 	Text    sqltext.Dialect  // builds sqlfence's own statements
 	Grammar *lex.Grammar     // parses statements

@@ -16,7 +16,7 @@ type Options struct {
 	unclear bool // WithDialect was given no dialect, or two
 	errs    []error
 
-	Logger *slog.Logger // of WithLogger; nil for none
+	Logger *slog.Logger // the logger of WithLogger; nil without this option
 
 	// Schema is the schema of sqlfence's tables from the options of Open; empty if the session finds the tables.
 	Schema string
@@ -74,7 +74,8 @@ func (o *Options) WarnOfLimit(pkg string, token sqlfence.Token) {
 	}
 }
 
-// Err returns the recorded errors, with a prefix, as one error that is [sqlfence.ErrInvalid]; nil for none.
+// Err returns the recorded errors, with a prefix, as one error that is [sqlfence.ErrInvalid]; nil if no error was
+// recorded.
 func (o *Options) Err(prefix string) error {
 	if len(o.errs) == 0 {
 		return nil

@@ -27,7 +27,7 @@ type Recorder struct {
 
 	Mu     sync.Mutex
 	Sent   []string
-	Args   []driver.NamedValue // of the last statement
+	Args   []driver.NamedValue // arguments of the last statement
 	Closed int                 // calls of the connector's Close
 }
 

@@ -32,14 +32,14 @@ type Dialect struct {
 	RowNumbers []string
 
 	// KeyReturner is the function that returns its argument, and makes the statement report it as the last inserted
-	// key; empty for none.
+	// key; empty if the database has no such function.
 	KeyReturner string
 
-	// RowCounter is the function that counts rows during their selection; empty for none.
+	// RowCounter is the function that counts rows during their selection; empty if the database has no such function.
 	RowCounter string
 
 	// FoundCounter is the function that counts the rows of the last query, even of a subquery in the same statement;
-	// empty for none.
+	// empty if the database has no such function.
 	FoundCounter string
 
 	// LedgerCheck writes the condition that compares a token with the newest token of its name. The condition is true
@@ -189,14 +189,15 @@ func (t *Texts) Compares(c Comparison) *Around {
 
 // A Ground holds the objects and settings, other than tables, that guards depend on and no statement may change.
 type Ground struct {
-	Code string // language of the functions; dropping it drops the functions; empty for none
-	Home string // the default schema of new tables; empty for none
+	Code string // language of sqlfence's functions, which are dropped with it; empty without functions
+	Home string // the default schema of new tables; empty if the database has none
 
 	// Cascades: only CASCADE drops a schema together with its objects.
 	Cascades fact.Fact
 
-	// Setting returns the name of a setting at a token, if the setting must not change; nil for none. Only a read with
-	// a name in Setters may change a setting; without Setters any read may.
+	// Setting returns the name of a setting at a token if no statement may change the setting, or an empty text. It is
+	// nil if the database has no such setting. A statement that only reads and writes rows may change a setting only if
+	// it contains a name in Setters; without Setters any such statement may.
 	Setting func(t *lex.Scanned, i int32) string
 	Setters []string
 
@@ -207,9 +208,10 @@ type Ground struct {
 	Argument func(t *lex.Scanned, i int32) (number int, ok bool)
 }
 
-// Search lists the words, in addition to table names, that make a text worth reading if tables are registered.
+// Search lists the words, in addition to the names of tables, that make the planner parse a text if tables are
+// registered.
 type Search struct {
-	Names     []string // at any place
-	Words     []string
-	LockWords []string // where a table has locks
+	Names     []string // names to find even inside a longer word
+	Words     []string // whole words
+	LockWords []string // whole words, if a table has the rule EditLock
 }

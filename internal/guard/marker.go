@@ -19,20 +19,21 @@ const (
 	Reshaped    Kind = "reshaped" // the table's unique keys have changed since the statement was built
 )
 
-// A Marker is the reason that a guard's error carries.
+// A Marker is what the text of a guard's error contains: the reason for the error, and the values that were compared.
 type Marker struct {
 	Kind Kind
-	// of Stale, NotNewest, OutOfScope and UnknownName: index among the tokens of all written tables,
-	// in their order
+	// Token is for Stale, NotNewest, OutOfScope and UnknownName: the index of the refused token among the tokens of all
+	// written tables, in the tables' order.
 	Token int
-	Table int // of the other kinds: index among the written tables
-	// of Stale: the row's newer value, or its claim; of NotNewest: the ledger's value, or the claim; of
-	// Conflict and Assigned: the row's serial, or its claim
+	// Table is for the other kinds: the index of the table among the written tables.
+	Table int
+	// Current is for Stale the row's newer token, or its claim; for NotNewest the token in the ledger, or the claim;
+	// for Conflict and Assigned the row's version, or its claim.
 	Current int64
-	RowGone bool   // of Stale: the row of the claim is gone
-	Key     string // of OutOfScope: the key of the row
-	By      string // of Locked: the holder's ID
-	Since   int64  // of Locked: when the lock was taken, in microseconds of Unix time; 0 for unknown
-	Expiry  int64  // of Locked: when the lock expires, in microseconds of Unix time
-	Found   string // of NotSerial: the value of the serial or claim column, or its beginning
+	RowGone bool   // for Stale: the row with the claim is gone
+	Key     string // for OutOfScope: the key of the row
+	By      string // for Locked: the ID of the lock's holder
+	Since   int64  // for Locked: when the lock was taken, in microseconds of Unix time; 0 if unknown
+	Expiry  int64  // for Locked: when the lock expires, in microseconds of Unix time
+	Found   string // for NotSerial: the value of the serial or claim column, or its beginning
 }

@@ -88,9 +88,9 @@ type Target struct {
 // no token.
 type KeyValue struct {
 	Unknown bool
-	Name    string // of a named argument, without its prefix; "" for none
-	Ordinal int    // 1-based; 0 for none
-	Text    string // of a constant, where Name is "" and Ordinal is 0
+	Name    string // name of the argument, without its prefix; empty if the key is no named argument
+	Ordinal int    // number of the argument, from 1; 0 if the key is no numbered argument
+	Text    string // the constant, if Name is empty and Ordinal is 0
 }
 
 // NoToken stands for the token of a new row that no token covers.

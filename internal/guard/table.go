@@ -6,8 +6,8 @@ import "strings"
 type Table struct {
 	Schema      string // normalised; empty means any schema
 	Name        string // normalised
-	FenceColumn string // column that stores the token of the row's last write; empty for none
-	Key         string // column that selects the row's token; empty for one token per table
+	FenceColumn string // column that stores the token of the row's last write; empty without RowFence
+	Key         string // column that selects the row's token; empty if one token covers the table
 	Ledger      bool   // compare with fencing_tokens
 	SingleUse   bool   // refuse a token that equals the stored token
 
@@ -20,26 +20,26 @@ type Table struct {
 	// DELETE presents its token separately. Unsealed values don't present it.
 	Sealed bool
 
-	// Claim is the column of the row's claim, an integer that only increases; empty for none. It goes with Key and,
-	// optionally, Sealed. An UPDATE that assigns the column, or is planned to claim, claims its rows: it needs no
+	// Claim is the column of the row's claim, an integer that only increases; empty without the rule. It goes with Key
+	// and, optionally, Sealed. An UPDATE that assigns the column, or is planned to claim, claims its rows: it needs no
 	// token, and throws an error unless it increases each row's claim. If a token names one of the rows, the row's
 	// claim is compared with the token. Every other UPDATE and DELETE must present its rows' claims: each row has the
 	// key of a token, and the token's value as its claim. A new row needs no token.
 	Claim string
 
-	// ClaimOf makes Ledger compare the tokens with the claims of another table's rows, by equality, instead of with
-	// fencing_tokens: each token's Key is a row's there. Without a Key of this table, a write presents all of its
-	// tokens. Without a Name, tokens are compared with fencing_tokens.
+	// ClaimOf makes Ledger compare the tokens, by equality, with the claims of another table's rows instead of with
+	// fencing_tokens. The key in a token's name is the key of a row of that table. If this table has no Key, a write
+	// presents all of its tokens. If ClaimOf has no Name, tokens are compared with fencing_tokens.
 	ClaimOf Claims
 
-	Serial string // column of the row's version, which every write increments; empty for none
+	Serial string // column of the row's version, which every write increments; empty without Serial
 
 	// SerialRequired refuses writes of existing rows unless the statement is versioned. The caller must refuse
 	// statements that only write existing rows, by the Changes of their targets. An upsert throws an error if it would
 	// update.
 	SerialRequired bool
 
-	Lock Lock // columns of the lock that keeps others from editing a row; empty for none
+	Lock Lock // columns of the lock that keeps other users from editing a row; empty without EditLock
 
 	// Pattern: the Table stands for each table of Schema, or of any schema, without a Table of its own. A written table
 	// has the rules under its own name, with the schema Schema. Errors name the pattern by Name.

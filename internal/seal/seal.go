@@ -14,9 +14,9 @@ const MaxToken = "900000000000000"
 type Table struct {
 	Name     string // without its schema
 	Mark     string // the fence column or the claim column
-	Resource string // of its tokens
-	Key      string // the column; empty for none
-	Serial   string // the column; empty for none
+	Resource string // the name of the table's tokens
+	Key      string // the column of the rule Key; empty without the rule
+	Serial   string // the column of the rule Serial; empty without the rule
 
 	Ledger, SingleUse bool
 

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Propose returns a sentence with up to three known names similar to an unknown name; empty for none.
+// Propose returns a sentence with up to three known names that are similar to an unknown name; empty if no name is
+// similar.
 func Propose(name string, known []string) string {
 	best, near := max(1, min(3, len(name)/3)), []string(nil)
 	for _, k := range known {

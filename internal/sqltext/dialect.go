@@ -69,9 +69,10 @@ type Dialect interface {
 	// caller must compare the text alone.
 	Raised(err error) (text string, ok bool)
 
-	// Turn takes the lock of a name's queue, which clients that issue a token take alone, and guarded writes take
-	// shared, in the order of their requests. name is an expression of type text. Turn is empty if the database has a
-	// single writer, or grants the locks of the ledger's row in the order of the requests.
+	// Turn returns an expression that takes the advisory lock of a name. A client that issues a token takes the lock
+	// exclusively, and guarded writes share it, in the order of their requests. name is an expression of type text. The
+	// result is empty if the database has a single writer, or grants the locks of the ledger's row in the order of the
+	// requests.
 	Turn(name string, shared bool) string
 
 	// FindElsewhere is a query for all schemas with one of sqlfence's tables except schema, or, if schema is empty,
@@ -79,7 +80,7 @@ type Dialect interface {
 	// tables.
 	FindElsewhere(schema, table string) string
 
-	// MayMove reports whether a statement may change the schema that [Facts.FindOwnHome] finds; more is whether the
+	// MayMove reports whether a statement may change the schema that [Facts.FindOwnHome] finds. more is set if the
 	// statement does more than read and write rows.
 	MayMove(query string, more bool) bool
 
@@ -100,11 +101,12 @@ type Facts struct {
 	// Schema is the word for a schema in messages, and Path describes where the session finds unqualified names.
 	Schema, Path string
 
-	// Unlimited ends a query without a LIMIT, if a setting of the session would cut its rows; empty for none.
+	// Unlimited is a clause to append to a query without a LIMIT, because a setting of the session could cut its rows
+	// off; empty if the database has no such setting.
 	Unlimited string
 
-	// LockPrivilege is the privilege on the ledger that a guard needs to lock its row, in addition to SELECT; empty for
-	// none.
+	// LockPrivilege is the privilege on the ledger that a guard needs to lock its row, in addition to SELECT; empty if
+	// it needs no other privilege.
 	LockPrivilege string
 
 	// Epoch is an expression for the lower bound of the tokens of the server's timeline; empty if the database has no
@@ -117,7 +119,8 @@ type Facts struct {
 	BuiltIn   string
 	Qualified func(statement string) string
 
-	// CreateLedger creates the ledger's table if there is none, and LedgerState a table that its triggers need.
+	// CreateLedger creates the ledger's table if it is missing, and LedgerState a table that the ledger's triggers
+	// need.
 	CreateLedger, LedgerState string
 
 	// LedgerTriggers keep the ledger's tokens from decreasing, and its names from being deleted.
@@ -126,8 +129,9 @@ type Facts struct {
 	// Issuers records which role issued a token; optional in a ledger.
 	Issuers Issuers
 
-	// CreateLedgerFunction replaces LedgerTriggers: it creates triggers and a function that queries the ledger.
-	// FindLedgerFunction returns the function's schema if a guard can call it. Both are empty for none.
+	// CreateLedgerFunction creates triggers, instead of LedgerTriggers, and a function that queries the ledger.
+	// FindLedgerFunction is a query for the function's schema, with a row if a guard can call the function. Both are
+	// empty if guards query the ledger without a function.
 	CreateLedgerFunction, FindLedgerFunction string
 
 	// FindOwnHome is a query for the schema in which the session finds the ledger, or the empty text if it finds none.

@@ -8,7 +8,8 @@ type Issuers struct {
 	Columns  []IssuerColumn
 	Triggers []Trigger
 
-	// Whole is a statement that adds or updates all columns and triggers, instead of single statements; empty for none.
+	// Whole is a statement that adds or updates all columns and triggers; empty if each is added by a separate
+	// statement.
 	Whole string
 
 	// Read has the expressions of the role, a text, and of the time, in microseconds since 1970, in a ledger with the

@@ -10,7 +10,7 @@ import (
 // A Kept is a column of one of sqlfence's tables on MySQL.
 type Kept struct {
 	Name  string
-	Bytes int // that a varbinary holds; 0: it is a bigint
+	Bytes int // the size of the column's type, varbinary; 0 if the type is bigint
 }
 
 // Unfit is a query for the faults of a table on MySQL that another client may have created, or

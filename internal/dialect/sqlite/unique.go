@@ -101,8 +101,8 @@ var (
 type keyColumn struct {
 	session.KeyColumn
 	key    int
-	kind   string // as it was declared
-	hidden bool   // it isn't a plain column of a plain index
+	kind   string // the column's declared type
+	hidden bool   // the entry of the index isn't a plain column
 }
 
 func (c *keyColumn) UnmarshalJSON(text []byte) error {

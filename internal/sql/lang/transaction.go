@@ -44,7 +44,7 @@ func InTransaction(d dialect.Dialect, query string, in bool) bool {
 // A TxControl is a statement about a savepoint, or a statement that ends a transaction.
 type TxControl struct {
 	Verb TxVerb
-	Name string // of the savepoint; empty if it can't be read
+	Name string // the name of the savepoint; empty if it can't be read
 }
 
 // A TxVerb is what a [TxControl] does.

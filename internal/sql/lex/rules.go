@@ -11,36 +11,36 @@ type Rules struct {
 	// Blanks and comments.
 	LineEnds       string // what ends a comment that began with --
 	NestedComments fact.Fact
-	OpenComments   fact.Fact // a comment in /* may end with the text
-	HashComments   fact.Fact // # begins a comment, too, and -- only before a blank
-	ByteOrderMark  fact.Fact // it is blank space before any token
+	OpenComments   fact.Fact // the end of the text may end a comment in /*
+	HashComments   fact.Fact // # begins a comment; -- begins one only before a blank
+	ByteOrderMark  fact.Fact // a byte order mark is blank space before any token
 
-	// Strings. The letters introduce one, in either case: x'1F'.
-	RawStrings        string    // where a backslash is a character
-	PlainStrings      string    // as without a letter
-	EscapeStrings     string    // where a backslash takes the next byte with it
+	// Strings. Letters are prefixes of a string, in either case, as in x'1F'.
+	RawStrings        string    // letters of strings in which a backslash is an ordinary character
+	PlainStrings      string    // letters that don't change the string
+	EscapeStrings     string    // letters of strings in which a backslash escapes the next byte
 	UnicodeEscapes    fact.Fact // U&'' and U&""
-	ConformingStrings fact.Fact // standard_conforming_strings decides the meaning of a backslash in a plain one
-	Continued         fact.Fact // one goes on in quotes behind a newline
+	ConformingStrings fact.Fact // standard_conforming_strings decides about backslashes in strings without a letter
+	Continued         fact.Fact // a string continues in the next quotes, after a newline
 	DollarQuotes      fact.Fact // $$...$$ and $tag$...$tag$, and $1 is a placeholder
-	TwoModes          fact.Fact // by a setting or the version, backslashes escape, "..." is a name, and /*! holds code
-	Encoding          string    // the setting that may have the text read in another encoding than UTF-8
+	TwoModes          fact.Fact // a setting or the version decides about backslashes, "..." as a name, and code in /*!
+	Encoding          string    // the setting that can make the server read the text in an encoding other than UTF-8
 
 	// Names.
 	Backquotes     fact.Fact // `name`
 	Brackets       fact.Fact // [name]
-	TextNames      fact.Fact // a string is a name where a name has to stand
+	TextNames      fact.Fact // a string is a name if a name must stand in its place
 	NoBlankInWords fact.Fact // words with blank space beyond ASCII are refused
-	LocaleFolds    fact.Fact // letters beyond ASCII may be folded, too
-	FoldsQuoted    fact.Fact // and quoted names as others
-	DigitNames     fact.Fact // one may begin with a digit
-	Catalogs       fact.Fact // before the schema's may stand that of the database
-	MaxName        int       // how many bytes of a name count; 0 for all
+	LocaleFolds    fact.Fact // letters beyond ASCII may be folded
+	FoldsQuoted    fact.Fact // quoted names are folded like other names
+	DigitNames     fact.Fact // a name may begin with a digit
+	Catalogs       fact.Fact // the name of a database may precede the schema's name
+	MaxName        int       // maximum number of bytes of a name; further bytes are ignored; 0 means no maximum
 
 	Variables     fact.Fact // ?, ?1, :a, @a, $a and #a are placeholders
-	QuestionMarks fact.Fact // ? is one, and @a and @@a are variables
+	QuestionMarks fact.Fact // ? is a placeholder, and @a and @@a are variables
 
-	classes [256]byteClass // by what is above
+	classes [256]byteClass // computed from the fields above
 }
 
 // NewRules returns the rules with their classes.
@@ -69,7 +69,7 @@ func NewRules(r Rules) *Rules {
 type byteClass uint8
 
 const (
-	otherByte byteClass = iota // it depends on what follows, or on the database
+	otherByte byteClass = iota // the kind depends on the next bytes, or on the database
 	blankByte
 	nameByte
 	digitByte

@@ -21,11 +21,11 @@ const (
 // between tokens, never inside a token.
 type Token struct {
 	Kind       Kind
-	Char       byte  // of a Punct; of a Word its first byte, a letter in lower case
-	Label      bool  // of a Word: it stands behind a dot or AS, where any word is a name
-	Plain      bool  // of an opening bracket: it holds constants, placeholders and commas alone
+	Char       byte  // for a Punct the byte; for a Word its first byte, a letter in lower case
+	Label      bool  // for a Word: a dot or AS precedes it, so that any word is a name
+	Plain      bool  // for an opening bracket: the bracket contains only constants, placeholders and commas
 	Start, End int32 // in bytes from the text's start
-	Mate       int32 // of a bracket: the index of its partner; of a placeholder: its number
+	Mate       int32 // for a bracket the index of its partner; for a placeholder its number
 }
 
 // Is reports whether t is the punctuation c.

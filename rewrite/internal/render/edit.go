@@ -42,8 +42,8 @@ type Edit struct {
 	apart  side
 	Rules  RuleSet
 	Target int32 // index in Plan.Targets
-	Row    int32 // of an INSERT; of opPlaced and opWith see there
-	Inputs int32 // how many of the statement's placeholders stand before it, if these have no numbers
+	Row    int32 // index of a row of an INSERT; its meaning for other Ops is at the Op
+	Inputs int32 // number of the statement's placeholders before the edit, if they have no numbers
 	Text   string
 }
 

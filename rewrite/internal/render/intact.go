@@ -11,7 +11,7 @@ import (
 // A fragment is the text that an edit has added: the bytes from lo to hi of the rendered text.
 type fragment struct {
 	lo, hi int32
-	at     int32 // as the edit's
+	at     int32 // the position of the edit
 	op     Op
 }
 
@@ -41,29 +41,33 @@ func (w *writer) intact(read *read.Text, text string) bool {
 	return ok && counted && len(c.opened) == 0
 }
 
-// A check goes through the fragments of a text.
+// A check goes through the fragments of a rendered text, and compares the text with the parsed statement.
 type check struct {
 	*writer
 	read    *read.Text
-	tokens  []lex.Token // its
+	tokens  []lex.Token // the statement's tokens
 	text    string
 	escapes lex.Escapes
 
-	next  int   // the token behind the fragments so far
-	inner []int // the statement's brackets that are open there
+	next  int   // index of the statement's first token after the fragments that were checked so far
+	inner []int // indexes of the statement's brackets that are open at next
 
-	opened []int // in which of these each bracket that fragments have opened is, by the index of its token; or -1
+	// opened has an entry for each open bracket of the fragments: the index of the statement's bracket around it, or
+	// -1.
+	opened []int
 
-	seen, inputs, highest int // the statement's last placeholder so far, the one counted last, and the highest number
+	// seen is the number of the statement's last placeholder before next, inputs the number of its placeholders that
+	// were counted, and highest the highest number of a placeholder in the rendered text so far.
+	seen, inputs, highest int
 }
 
-// growsTogether reports whether the fragment at an offset changes the token that ends there. In MySQL two minus signs
-// begin a comment if a blank follows.
+// growsTogether reports whether the fragment at an offset would change the token that ends there: both would be read as
+// one token. In MySQL two minus signs begin a comment if a blank follows.
 func (c *check) growsTogether(at, lo int32) bool {
 	return joins(c.Src[at-1], c.text[lo]) || strings.HasSuffix(c.Src[:at], "--")
 }
 
-// fragments checks the fragments here, which share an offset; behind are the following fragments.
+// fragments checks the fragments in here, which have the same offset. behind holds the following fragments.
 func (c *check) fragments(here, behind []fragment) bool {
 	lo, hi, at := here[0].lo, here[len(here)-1].hi, here[0].at
 	if lo == hi {
@@ -99,7 +103,7 @@ func (c *check) fragments(here, behind []fragment) bool {
 	return c.brackets(found) && c.arguments(part, found)
 }
 
-// isBehindToken reports whether a token ends at an offset, and not a blank or comment.
+// isBehindToken reports whether a token of the statement ends at an offset, rather than a blank or a comment.
 func (c *check) isBehindToken(at int32) bool { return c.next > 0 && c.tokens[c.next-1].End == at }
 
 // moveTo moves to the first token that begins at or after an offset, and reports whether no token spans the offset.

@@ -9,10 +9,10 @@ import (
 // right, as a database counts placeholders without numbers: an added argument has the number of a bare placeholder in
 // its place.
 type numbering struct {
-	before int // how many of the statement's own are counted before the next one that is added
+	before int // number of the statement's placeholders before the next added placeholder
 	added  []Arg
 
-	index map[value]int // the numbers, if there are many
+	index map[value]int // the numbers by value, if there are many
 }
 
 // manyNumbers is the highest number of arguments for a linear search.
@@ -60,16 +60,16 @@ func (n *numbering) own(was int) int {
 // repeated, where they would count as further arguments.
 type Repeats struct {
 	Bare []Bare
-	Ends []int32 // of each part that has some, in bare
+	Ends []int32 // for each part with bare placeholders, the end of its placeholders in Bare
 }
 
 // Bare is a placeholder without a number.
 type Bare struct {
-	End    int32 // in the text of its part
-	Number int32 // among the statement's own
+	End    int32 // end of the placeholder in the text of the part
+	Number int32 // number among the statement's own placeholders
 }
 
-// NoBare is a part without any.
+// NoBare is the index of a part without bare placeholders.
 const NoBare = -1
 
 // manyRepeated is the highest number of repeated placeholders that get the numbers of the originals. SQLite searches

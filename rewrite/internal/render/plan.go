@@ -89,7 +89,7 @@ type Plan struct {
 	Alone bool
 
 	Source Source
-	Form   *Form // of one token a table, as arguments, enforced
+	Form   *Form // the form for one token per table, as arguments, with all tables enforced
 }
 
 var Pass = &Plan{Verdict: guard.Pass}

@@ -176,31 +176,34 @@ func (p *Plan) presentsAlways() bool {
 // token, the serial and the editor.
 const DefaultArgs = 5
 
-// A Source has the parts from which a plan renders a statement.
+// A Source holds everything from which a plan renders a guarded statement.
 type Source struct {
 	TableList
 	Dialect *Dialect
-	Nonce   string // of the rewriter's markers
+	Nonce   string // the random text in the errors of the rewriter's guards
 	Src     string
 	Edits   []Edit
 	Repeats Repeats
-	rows    []int  // of each of the plan's tables, if there are several targets
-	Assigns []bool // for each of these, whether a serial is assigned to it; nil for none
+	rows    []int  // number of rows to insert for each of the plan's tables, if there are several targets
+	Assigns []bool // for each of the plan's tables, whether the statement assigns its row version; may be nil
 	Plan    *Plan
 
-	Replacement *Replacement        // of a REPLACE that checks the rows which it deletes; else nil
-	unique      *session.UniqueKeys // of its table; nil if they aren't known
+	Replacement *Replacement        // for a REPLACE that checks the rows that it deletes; else nil
+	unique      *session.UniqueKeys // unique keys of the REPLACE's table; nil if they are unknown
 
-	// The placeholders of src have no numbers: each placeholder's number is 1 more than the last.
+	// Counts is set if the placeholders of src have no numbers, so that the number of each is 1 more than the last.
 	Counts bool
 
 	Comments bool // some of the words of src are put into comments
 
-	TakesOver bool // an UPDATE that leaves the claim to the guard takes the row over, and else it proves that
+	// TakesOver is set if an UPDATE that doesn't assign the claim takes rows over: the guard increments the claim.
+	// Otherwise such an UPDATE must present the claim.
+	TakesOver bool
 
-	// PostgreSQL runs src only if standard_conforming_strings is on, and the rendered text must keep this property.
+	// NeedsSCSOn is set if PostgreSQL runs src only under standard_conforming_strings = on. The rendered text must keep
+	// this property.
 	NeedsSCSOn bool
-	Escapes    lex.Escapes // as src was read
+	Escapes    lex.Escapes // how the string literals of src were read
 }
 
 // Question returns a query without arguments that raises, with the markers of the guard, if the ledger refuses a token

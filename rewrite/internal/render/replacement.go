@@ -113,7 +113,7 @@ func (w replacing) replacedMark(e *Edit) {
 	}
 }
 
-// newMark writes the token of a new row, or 0 for none.
+// newMark writes the token of a new row, or 0 if no token covers the row.
 func (w replacing) newMark(e *Edit) {
 	if token := w.rowsToken(e); token != guard.NoToken {
 		w.mark(token)

@@ -26,7 +26,7 @@ type names struct {
 	Steady                   string // one of them, or the lock's holder, which a check may assign to itself
 }
 
-// NewTables returns tables with their names for a dialect; nil for none.
+// NewTables returns the described tables with their names quoted for a dialect; nil if no tables are described.
 func NewTables(d *Dialect, tables []guard.Table) []Registered {
 	all := make([]Registered, len(tables))
 	for i := range tables {

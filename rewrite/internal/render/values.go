@@ -77,9 +77,9 @@ func (v *Values) check(p *Plan) error {
 	return nil
 }
 
-// tokenOf returns the index, among the tokens of all tables, of the token with a row's key; negative for none. first is
-// the index of the table's first token. MySQL's messages show only the beginning of a long key. If no token has exactly
-// this key, tokenOf returns a token with this beginning.
+// tokenOf returns the index, among the tokens of all tables, of the token with a row's key; a negative number if no
+// token has it. first is the index of the table's first token. MySQL's messages show only the beginning of a long key.
+// If no token has exactly this key, tokenOf returns a token with this beginning.
 func (v *Values) tokenOf(first int, key string) int {
 	lo, found := 0, -1
 	for i := range v.Tables {

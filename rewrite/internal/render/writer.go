@@ -13,32 +13,32 @@ import (
 type writer struct {
 	*Source
 
-	tokens  []Token // of all tables, one table's after the other's
-	rows    []int   // the same of their rows
-	tables  []share // of these, one for each of the plan's tables
+	tokens  []Token // the tokens of all tables, in the order of the tables
+	rows    []int   // for each row to insert, the index of its token; in the order of the tables
+	tables  []share // for each of the plan's tables, the ends of its share of tokens and rows
 	literal bool
 	serial  int64
 	editor  string
 
-	asksAlone   bool // no statement stands behind the question
-	passesAgain bool // the statement's own arguments, although literal
+	asksAlone   bool // no statement follows the query of Question
+	passesAgain bool // the statement's own arguments are sent, although the guard's values are literals
 
 	b        sqltext.Builder
-	numbers  numbering // of the added placeholders
-	numbered int       // how many placeholders were repeated by their numbers
+	numbers  numbering // the numbers of the added placeholders
+	numbered int       // number of placeholders that were repeated with their numbers
 
-	checked   bool        // the fragments are noted, for [writer.intact]
-	fragments []fragment  // that the edits wrote
-	sent      []lex.Token // of these
-	opened    []int       // see [check]; inner, too
+	checked   bool        // the writer records the fragments, for [writer.intact]
+	fragments []fragment  // the fragments that the edits wrote
+	sent      []lex.Token // the tokens of these fragments
+	opened    []int       // memory for the fields opened and inner of [check]
 	inner     []int
 
-	// What is being written for.
+	// The table that a fragment is being written for.
 	table   int // index in Plan.Tables
 	rules   *Registered
-	sealed  bool // the write proves its token
-	deletes bool // it deletes
-	lo, hi  int  // its tokens
+	sealed  bool // the write must present its token to the table's seal
+	deletes bool // the write is a DELETE
+	lo, hi  int  // the range of the table's tokens in tokens
 	target  *Written
 }
 

@@ -90,7 +90,8 @@ func processes(dead bool) (all []process) {
 	return all
 }
 
-// look reads a process; ok is false for none. In its line the name is in parentheses, and may have anything in it.
+// look reads a process from /proc; ok is false if there is no such process. In the line that it reads, the name is in
+// parentheses, and may contain any character.
 func look(pid int) (p process, dead, ok bool) {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])

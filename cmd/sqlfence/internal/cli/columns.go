@@ -18,7 +18,7 @@ func (a *answers) size() (columns, rows int) {
 	return columns, rows
 }
 
-// columns returns how wide the terminal is; 0 for none, where a text isn't broken.
+// columns returns the width of the terminal; 0 if the output is no terminal, so that lines aren't broken.
 func (a *answers) columns() int {
 	columns, _ := a.size()
 	return columns

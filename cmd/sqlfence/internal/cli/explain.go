@@ -59,8 +59,9 @@ func (a *app) statement(args []string) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// An explanation is the answer of explain. Where the statement is refused, Offset is the place
-// in bytes from its start, and -1 for none; Line and Column count from 1, in characters.
+// An explanation is the result of the command explain. If the statement is refused, Offset is the position of the
+// reason in bytes from the statement's start, or -1 if the reason has no position; Line and Column count from 1, in
+// characters.
 type explanation struct {
 	Verdict string   `json:"verdict"` // guarded, passed or refused
 	Tables  []string `json:"tables"`

@@ -87,9 +87,9 @@ type change struct {
 	Statements []string `json:"statements,omitempty"`
 
 	Down  string   `json:"down,omitempty"`  // takes it back; empty if nothing should
-	Files []string `json:"files,omitempty"` // that were written
+	Files []string `json:"files,omitempty"` // the files that were written
 
-	title string // of a file
+	title string // title of a file
 }
 
 // ownFiles returns the files of package schema for a database, in the form for a migration tool or for the database's

@@ -57,7 +57,7 @@ type app struct {
 	json       bool
 	dsn        string // the flag's
 	dsnFile    string
-	schema     string // of sqlfence's own tables
+	schema     string // the schema of sqlfence's own tables
 	tables     []string
 	tableFiles []string
 	dialect    string

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/width"
 )
 
-// point sets the line and the column of the place, and returns the line with a caret below: as much of it as
-// fits into the columns of a terminal, and all of it for none.
+// point sets the line and the column of the place, and returns the line with a caret below. It cuts the line to fit
+// into the columns of a terminal, unless columns is 0.
 func (x *explanation) point(query string, columns int) string {
 	offset := *x.Offset
 	if offset < 0 || offset > len(query) {

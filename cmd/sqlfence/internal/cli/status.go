@@ -66,16 +66,16 @@ type overview struct {
 	Leases   leaseOverview     `json:"leases"`
 	Tables   []string          `json:"tables"`
 	Settings map[string]string `json:"settings"`
-	Missing  []string          `json:"missing"`  // of sqlfence's own tables, triggers and functions
-	Unshown  []string          `json:"unshown"`  // why something isn't shown
+	Missing  []string          `json:"missing"`  // missing tables, triggers and functions of sqlfence
+	Unshown  []string          `json:"unshown"`  // reasons why a part isn't shown
 	Findings []finding         `json:"findings"` // the worst first
 }
 
 type ledgerOverview struct {
 	Table     string   `json:"table"`    // empty if there is none
-	Triggers  string   `json:"triggers"` // that protect it: right, wrong, or unseen by this role
+	Triggers  string   `json:"triggers"` // state of the ledger's triggers: right, wrong, or unseen by this role
 	Names     int      `json:"names"`
-	Highest   tokenRow `json:"highest"`    // of a name that isn't retired
+	Highest   tokenRow `json:"highest"`    // the highest token of a name that isn't retired
 	NearLimit int      `json:"near_limit"` // names that have used up a tenth of their tokens
 	Retired   int      `json:"retired"`
 }

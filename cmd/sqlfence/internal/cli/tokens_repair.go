@@ -60,7 +60,7 @@ type repaired struct {
 	Floor    int64      `json:"floor"`
 	Raised   []riseLine `json:"raised"`
 	NewAbove int64      `json:"new_above"`
-	*record             // of what was raised
+	*record             // the record of the changes
 }
 
 type riseLine struct {

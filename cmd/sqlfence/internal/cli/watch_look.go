@@ -23,7 +23,7 @@ type look struct {
 	names   []watched
 	waits   []database.Wait
 	counts  map[counted]int64
-	unshown []string // why something isn't shown
+	unshown []string // reasons why a part isn't shown
 }
 
 // A watched name has its newest token and its lease, without the lease's fields that change while it is held.
@@ -38,9 +38,9 @@ type watched struct {
 type counted struct {
 	What      string `json:"what"` // refused, would refuse; contended, lost
 	Table     string `json:"table,omitempty"`
-	Statement string `json:"statement,omitempty"` // its verb
-	Error     string `json:"error,omitempty"`     // its kind, such as stale
-	Resource  string `json:"resource,omitempty"`  // of a lease
+	Statement string `json:"statement,omitempty"` // the statement's verb
+	Error     string `json:"error,omitempty"`     // the kind of the error, such as stale
+	Resource  string `json:"resource,omitempty"`  // the resource of a lease
 	Program   string `json:"program"`             // host and port, or as Prometheus calls it
 }
 

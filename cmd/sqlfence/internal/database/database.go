@@ -16,7 +16,7 @@ import (
 
 // A Database is one kind of database.
 type Database struct {
-	Name    string   // as --dialect and the folders of package schema have it
+	Name    string   // the name for --dialect, and of the folder in package schema
 	schemes []string // what its data source names begin with
 	driver  string
 	nowhere string // a data source name of the driver's that nothing is sent to
@@ -71,8 +71,8 @@ type Source struct {
 	dsn     string
 	Secrets []string // the passwords in it, in each form that an error may have
 
-	Schema string // of sqlfence's own tables, as the database stores it; empty for where a session finds them
-	schema string // as it was given
+	Schema string // schema of sqlfence's tables, as the database stores it; empty if the search path finds them
+	schema string // the schema as the user has written it
 }
 
 // In returns the source with sqlfence's own tables in a schema, an SQL identifier.

@@ -14,10 +14,10 @@ import (
 type Wait struct {
 	Name  string `json:"name"`
 	Who   string `json:"who"`   // the session: user@address, pid N, application
-	Since string `json:"since"` // when its statement or its wait began
+	Since string `json:"since"` // when the waiting statement, or its wait, began
 	For   string `json:"for"`   // the session that has to end its transaction first, as in Who
-	Does  string `json:"does"`  // that session's state, such as "idle in transaction"
-	Began string `json:"began"` // when its transaction began
+	Does  string `json:"does"`  // state of the blocking session, such as "idle in transaction"
+	Began string `json:"began"` // when the blocking session's transaction began
 }
 
 // ID identifies a wait. It stays the same when the blocking session changes its state.

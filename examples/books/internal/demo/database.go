@@ -71,10 +71,10 @@ func newMySQL(ctx context.Context, dsn string) (*source, error) {
 	return &source{mysql.Driver, dsn, drop}, nil
 }
 
-// create makes the table with its one book. It uses the bare driver, as a
-// migration would. The table has two columns in addition to the blog's columns. fence_token is the fence column, which
-// the application never names. writes numbers the row's writes, so that the program can find the order in which the
-// database applied the writes.
+// create makes the table with its one book. It uses the base driver without sqlfence, as a migration would. The table
+// has two columns in addition to the blog's columns. fence_token is the fence column, which the application never
+// names. writes numbers the row's writes, so that the program can find the order in which the database applied the
+// writes.
 func (s *source) create(ctx context.Context) error {
 	db, err := sql.Open(s.driver, s.dsn)
 	if err != nil {

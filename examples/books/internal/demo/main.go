@@ -1,5 +1,5 @@
 // Demo runs a small book service on a fenced database, with many clients at once, and shows the refused writes; then it
-// does the same on the bare driver. examples/books runs Demo.
+// does the same without sqlfence. examples/books runs Demo.
 //
 // It exits with status 1 if a stale write landed in spite of the fence.
 package main

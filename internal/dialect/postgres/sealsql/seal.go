@@ -18,10 +18,10 @@ type sealed struct{ *seal.Table }
 type Function struct {
 	Name string
 	text string   // for format
-	args []string // of format, after the schema and the ledger: additions for a table with partitions
+	args []string // arguments of format, after the schema and the ledger: additions for a table with partitions
 
-	proof bool // it returns a token of the transaction, and no trigger calls it directly
-	looks bool // it reads the size of the transaction's memory, with the privileges of the table's owner
+	proof bool // the function returns a token of the transaction; no trigger calls it directly
+	looks bool // the function reads the size of the transaction's memory, with the privileges of the table's owner
 }
 
 // Takes returns the types of the function's arguments.
