@@ -13,8 +13,7 @@
 //   - "refuse": it writes, or may write, in a way that can't be guarded. The plan's Refusal says
 //     why, where, and what to write instead.
 //
-// If the guard raises, [Rewriter.ReadMarker] reads the reason from the text of the database's
-// error.
+// If the guard throws an error in the database, [Rewriter.ReadMarker] reads the reason from the error's text.
 //
 // # What it promises
 //
@@ -25,10 +24,10 @@
 // placeholders keep their numbers. SQLite numbers a bare ? by the placeholders before it, including the guard's, so the
 // guard's arguments are placed among the statement's.
 //
-// A guarded statement is applied whole, or raises and changes nothing. It raises if it reaches a row with a stored
-// token higher than the write's token, at any isolation level. With the ledger it also raises if the write's token
-// isn't the newest of its name, and with a claim if the row's claim value isn't the token's. Of several reasons the
-// statement raises a token's first, then a conflict of serials, then a lock.
+// A guarded statement is applied whole, or throws an error and changes nothing. It throws an error if it reaches a row
+// with a stored token higher than the write's token, at any isolation level. With the ledger it also throws an error if
+// the write's token isn't the newest of its name, and with a claim if the row's claim value isn't the token's. If
+// several reasons apply, the error names a token's first, then a conflict of serials, then a lock.
 //
 // A plan to guard is never rendered without its guard: missing values are an error. Statement caches rely on stable
 // text, so equal values always render the same text.

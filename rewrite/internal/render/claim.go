@@ -11,8 +11,9 @@ type claim struct{}
 
 func (claim) refuses(w *writer) bool { return w.compared() }
 
-// check searches the row's key and claim value, as one text, among the tokens' keys and values. With many rows and many
-// tokens each row takes one look-up. After a refusal, the row's key shows which token is stale.
+// check writes a condition that looks for the row's key and claim value, as one text, among the keys and values of the
+// tokens. So even with many rows and many tokens each row takes one look-up. After a refusal, the row's key shows which
+// token is stale.
 func (claim) check(w *writer) {
 	claims{w}.whenClaimed(guard.OfClaim)
 	w.write(" ELSE ")
@@ -43,8 +44,9 @@ type takeover struct{ assignsNothing }
 
 func (takeover) refuses(w *writer) bool { return w.compared() }
 
-// check throws an error for a row if a token names the row's key, and no token has the row's claim value. A token
-// counts even if it may spell the key differently: a replaced caller must not pass because of the spelling of its key.
+// check writes a condition that throws an error for a row if a token names the row's key, and no token has the row's
+// claim value. A token counts even if it may spell the key differently: a replaced caller must not pass because of the
+// spelling of its key.
 func (takeover) check(w *writer) {
 	claims{w}.whenClaimed(guard.OfTakenClaim)
 	w.write(" WHEN ")
@@ -77,8 +79,8 @@ func (w claims) rowsName() {
 	w.write(before, w.rowsKey(), between, w.Dialect.Text(""), behind)
 }
 
-// unproven writes the details that are raised for a row without a matching token: the row's claim value, and its key,
-// or NULL. No token names a row with a NULL key, but a token may name an empty key.
+// unproven writes the details in the error for a row without a matching token: the row's claim value, and its key, or
+// NULL. No token names a row with a NULL key, but a token may name an empty key.
 func (w claims) unproven() {
 	_, and, _ := w.Dialect.Raising()
 	w.storedNumber()

@@ -6,7 +6,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// claimedColumns returns the columns where the table is read.
+// claimedColumns returns the key column and the claim column of the table with the claims, as the guard's query reads
+// them.
 func (w claims) claimedColumns() guard.ClaimColumns {
 	before, behind := w.Dialect.Guard.KeyText.Ends()
 	c := &w.rules.ClaimOf
@@ -43,9 +44,9 @@ func (w claims) claimsTable() string {
 // the rows of each token.
 const mostNamed = 8
 
-// compareClaims writes a condition over the found rows. The condition is true if each token names a found row, and all
-// rows have the claim values of their tokens. Otherwise the condition raises with a row that has another claim value,
-// or with a missing row.
+// compareClaims writes a condition over the rows that the query has found. The condition is true if each token names a
+// found row, and all rows have the claim values of their tokens. Otherwise the condition throws an error that names a
+// row with another claim value, or a missing row.
 func (w claims) compareClaims(row guard.ClaimColumns) {
 	before, between, behind := w.Dialect.Guard.ClaimText.Parts()
 	min, count := w.Dialect.builtIn("MIN"), w.Dialect.builtIn("COUNT")

@@ -11,28 +11,28 @@ import (
 type Op uint8
 
 const (
-	opText         Op = iota // edit.text
+	opText         Op = iota // Edit.Text
 	OpAbort                  // SQLite's OR ABORT
-	OpFirst                  // the check of edit.rules before the first assignment
-	OpAssign                 // what edit.rules assign
-	OpCheck                  // the condition of edit.rules, for a written row
-	OpCheckDeleted           // the same, for one that is deleted
-	OpAnd                    // the same, behind another condition
-	// the ledger's statements for the targets up to edit.row, behind edit.text: WITH or nothing
+	OpFirst                  // the check of Edit.Rules before the first assignment of a SET list
+	OpAssign                 // the assignments of Edit.Rules
+	OpCheck                  // the condition with which Edit.Rules check an updated row
+	OpCheckDeleted           // the condition with which Edit.Rules check a deleted row
+	OpAnd                    // the condition with which Edit.Rules check a row, after another condition and AND
+	// the ledger's checks in WITH, for the targets from Edit.Target up to Edit.Row; Edit.Text is "WITH" or empty
 	OpWith
-	OpColumn          // edit.text, which an INSERT names besides if the rule gives a value
-	OpValue           // the rule's value for the row edit.row of an INSERT, behind edit.text
-	OpValueAsking     // the same, after the ledger was asked
-	OpRowAssign       // the same as an assignment, behind a comma and the column
-	OpRowAssignAsking // the same, after the ledger was asked
-	OpBeforeRow       // what has the ledger asked before a value of a row to insert
-	OpBehindRow       // and what stands behind it
-	OpBeforeAssigned  // what stands before a serial that the statement assigns
-	OpBehindAssigned  // and behind it
-	OpRepeat          // edit.text, a part of a condition, with the placeholders edit.row of the repeats
+	OpColumn          // Edit.Text, a column in an INSERT's list, if the rule gives the column a value
+	OpValue           // the rule's value for the row Edit.Row of an INSERT, after Edit.Text
+	OpValueAsking     // OpValue inside of a CASE that checks the ledger
+	OpRowAssign       // the rule's value as an assignment of an INSERT ... SET, after a comma and the column
+	OpRowAssignAsking // OpRowAssign inside of a CASE that checks the ledger
+	OpBeforeRow       // the SQL before a value of a row to insert, which checks the ledger or the key
+	OpBehindRow       // the SQL after this value
+	OpBeforeAssigned  // the SQL before the value of a serial or claim that the statement assigns
+	OpBehindAssigned  // the SQL after this value
+	OpRepeat          // Edit.Text, a part of a condition, with the placeholders at index Edit.Row of the Repeats
 	OpStored          // the RETURNING that checks the keys of the rows as they were stored
-	OpGone            // the RETURNING that distinguishes an inserted row from an updated one
-	OpTail            // the clause behind the query of an INSERT that asks the ledger
+	OpGone            // the RETURNING that distinguishes an inserted row from an updated row
+	OpTail            // the clause after the query of an INSERT that checks the ledger
 )
 
 // An Edit inserts something into the statement's text. Nothing is ever taken out.
@@ -47,8 +47,8 @@ type Edit struct {
 	Text   string
 }
 
-// side is the side of an insertion that needs a blank, so that the insertion doesn't grow together with a word of the
-// user.
+// side is the side of an inserted fragment that needs a blank, so that the fragment and a word of the statement aren't
+// read as one word.
 type side uint8
 
 const (
@@ -56,10 +56,11 @@ const (
 	behind
 )
 
-// Order sorts the edits of a statement, and notes where a blank must separate an edit from the statement's words.
+// Order sorts the edits of a statement, and records where a blank must separate an inserted fragment from the
+// statement's words.
 func Order(edits []Edit, src string) {
 	byPlace := func(a, b Edit) int { return int(a.At - b.At) }
-	if !slices.IsSortedFunc(edits, byPlace) { // of many rows they mostly are
+	if !slices.IsSortedFunc(edits, byPlace) { // the edits of many rows are usually sorted
 		slices.SortStableFunc(edits, byPlace)
 	}
 	for i := range edits {

@@ -4,7 +4,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// stored writes the RETURNING clause that raises for a row with a key other than the token's.
+// stored writes a RETURNING clause that throws an error for a row with a key other than the token's.
 func (w *writer) stored() {
 	if !w.compared() {
 		return
@@ -55,7 +55,7 @@ func (w *writer) byKeyOf(lo, hi int, one func(token int), otherwise func()) {
 	w.write(" END")
 }
 
-// outOfScope raises for a row without a token.
+// outOfScope writes an expression that throws the error for a row that no token covers.
 func (w *writer) outOfScope() {
 	w.raiseCondition(guard.OutOfScope, w.lo, w.shownKey())
 }

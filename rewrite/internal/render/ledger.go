@@ -63,17 +63,17 @@ func (w *writer) askBefore() {
 // ledgerItems writes the comparison with the ledger in WITH, for the tables of a statement's targets. with is "WITH"
 // before the statement, or "" at the head of the statement's WITH.
 //
-// The UPDATE changes nothing: its condition is always true or raises. If the condition were false nevertheless, the
-// division raises. A data-modifying WITH always runs, and it runs after the main statement has taken its row locks. The
-// check's FOR SHARE reads the newest token whatever the snapshot, and blocks the next token until this transaction
-// ends.
+// The UPDATE in WITH changes nothing: its condition is always true or throws an error. If the condition were false
+// nevertheless, a division by zero would throw an error. A data-modifying WITH always runs, and it runs after the main
+// statement has taken its row locks. The check's FOR SHARE reads the newest token whatever the snapshot, and blocks the
+// next token until this transaction ends.
 //
 // PostgreSQL evaluates the last item first. So the items stand in the reverse order of the tokens, and the ledger's
 // advisory locks are taken in the order of the tokens' names. An Issue of several tokens takes the locks in the same
 // order, so that the statement and the Issue don't deadlock.
 //
-// If a rule queries the ledger before it raises, the check is a separate item, which PostgreSQL evaluates once, at the
-// first use.
+// If a rule must query the ledger before it throws its own error, the ledger's check is a separate WITH item, which
+// PostgreSQL evaluates once, when it is first used.
 func (w *writer) ledgerItems(with string, targets []Written) {
 	separator := with
 	for table := len(w.Plan.Tables) - 1; table >= 0; table-- {
@@ -116,8 +116,8 @@ func (w *writer) ledgerItems(with string, targets []Written) {
 	}
 }
 
-// questions returns the end of the tokens that need a check. In the ledger each token needs a check; for claims one
-// check covers all tokens.
+// questions returns the end of the range of tokens, from w.lo, that each need a check. In the ledger each token needs a
+// check; for the claims of another table, one check covers all tokens.
 func (w *writer) questions() int {
 	if w.rules.ClaimsOther() {
 		return w.lo + 1
@@ -134,7 +134,8 @@ func (w *writer) ask(token int) {
 	w.Dialect.Guard.LedgerCheck(w.forGuard(), token)
 }
 
-// asked writes the rest of an UPDATE up to WHERE: the checked table, and a SET list that fails.
+// asked writes the rest of the UPDATE in WITH up to its WHERE: the checked table, and a SET list that fails if a row is
+// updated.
 func (w *writer) asked(token int) {
 	if !w.rules.ClaimsOther() {
 		w.write(w.Dialect.Ledger, " SET token = token")
@@ -150,25 +151,25 @@ func (w *writer) asked(token int) {
 	w.write("0 WHERE ")
 }
 
-// asksLedger reports whether a rule of the table may raise after the ledger's check, or the check locks rows that the
-// statement may write.
+// asksLedger reports whether a rule of the table may throw an error only after the ledger's check, or the check locks
+// rows that the statement may write.
 func (w *writer) asksLedger() bool {
 	return w.rules.ClaimsOther() || w.rules.SerialRequired || w.refuses(SetOf(RuleSerial, RuleEditLock)) ||
 		w.table < len(w.Assigns) && w.Assigns[w.table]
 }
 
-// ledgerItem writes the name of the item that has a token's check.
+// ledgerItem writes the name of the WITH item that has the check of a token.
 func (w *writer) ledgerItem(token int) {
 	w.write(ledgerItem)
 	w.b.Int(int64(token))
 }
 
-// raiseAfterLedger raises with a table's marker, and the value of a column among the details, after the ledger's check.
-// A check in WHERE has already run.
+// raiseAfterLedger writes an expression that checks the ledger, and then throws an error with the table's marker and
+// the value of a column among the details. If the ledger's check stands in WHERE, it has already run.
 //
-// The query must depend on the row. Otherwise PostgreSQL would evaluate the query whenever a row has changed while the
-// statement waited for the row, even if nothing is raised, and would hold the ledger's advisory lock while waiting for
-// other rows.
+// The query of the ledger must depend on the row. Otherwise PostgreSQL would evaluate the query whenever a row has
+// changed while the statement waited for the row, even if no error is thrown, and would hold the ledger's advisory lock
+// while waiting for other rows.
 func (w *writer) raiseAfterLedger(kind guard.Kind, column string, detail ...string) {
 	if w.Dialect.LedgerInWhere() || !w.refuses(SetOf(RuleLedger)) {
 		w.raise(kind, w.table, detail...)

@@ -13,32 +13,31 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// If a statement must not be applied, the guard's expressions raise an error inside the statement, so that the database
-// applies the whole statement or nothing. The error has the reason as a marker: sqlfence:nonce:kind:number:detail. A
-// marker is never NULL, because NULL would raise nothing.
+// If a statement must not be applied, the guard's expressions throw an error inside the statement, so that the database
+// applies the whole statement or nothing. The error contains the reason as a marker: sqlfence:nonce:kind:number:detail.
+// A marker is never NULL, because NULL would throw no error.
 //
-// Other errors quote values, which users write. So a marker counts only in an error with the code of a raise, and with
-// the rewriter's nonce: 80 random bits, which no stored data of the application contains. The errors of an unknown
-// driver have no readable code, so that the nonce alone decides: without the refusal the application would repeat a
-// stale write.
+// Other errors quote values, which users write. So a marker counts only in an error with the code that [sqltext.Raise]
+// causes, and with the rewriter's nonce: 80 random bits, which no stored data of the application contains. The errors
+// of an unknown driver have no readable code, so that the nonce alone decides: without the refusal the application
+// would repeat a stale write.
 
-// The checks of claims raise with separate kinds, which the reader translates to the kinds of package guard.
+// The checks of claims use separate kinds in their errors. ReadMarker translates them to the kinds of package guard.
 const (
 	byClaim      guard.Kind = "claim"    // the token follows that names the row, then its claim or goneRow
 	byGeneration guard.Kind = "unproven" // the row's claim follows, then = and its key, or nothing if that is NULL
 	byTakeover   guard.Kind = "taken"    // the same of a row that is taken over
 )
 
-// goneRow stands for the claim of a row that is gone.
+// goneRow replaces the claim in an error about a row that doesn't exist any more.
 const goneRow = "gone"
 
-// raise writes an expression that raises a marker; detail is an SQL expression, in
-// parts.
+// raise writes an expression that throws an error with a marker. detail is the SQL of the marker's detail, in parts.
 func (w *writer) raise(kind guard.Kind, number int, detail ...string) {
 	w.raising(kind, number, func() { w.write(detail...) })
 }
 
-// raising is raise with a function that writes the detail.
+// raising is raise, but a function writes the SQL of the detail.
 func (w *writer) raising(kind guard.Kind, number int, detail func()) {
 	before, between, behind := w.Dialect.Raising()
 	w.write(before, "'"+markerPrefix, w.Nonce, ":", string(kind), ":")
@@ -50,7 +49,8 @@ func (w *writer) raising(kind guard.Kind, number int, detail func()) {
 
 const markerPrefix = "sqlfence:"
 
-// raiseCondition is raise in the place of a condition. The condition is false if the raise yields NULL.
+// raiseCondition writes raise's expression as a condition. The condition is false if the expression yields NULL instead
+// of throwing an error.
 func (w *writer) raiseCondition(kind guard.Kind, number int, detail ...string) {
 	w.raise(kind, number, detail...)
 	w.write(" IS NOT NULL")
@@ -74,7 +74,7 @@ func (d *Dialect) ReadMarker(err error, nonce string, values func() *Values) (gu
 func readMarker(before, marker string, values func() *Values) (guard.Marker, bool) {
 	text, _, padded := strings.Cut(marker, sqltext.Padding)
 	if padded {
-		before = "" // the detail ends there, and quotes in it are its own
+		before = "" // the padding ends the detail, and quotes in the detail belong to it
 	}
 	kind, rest, _ := strings.Cut(text, ":")
 	digits, detail, ok := strings.Cut(rest, ":")
@@ -169,8 +169,8 @@ func readClaim(m *guard.Marker, detail string) error {
 	return err
 }
 
-// readUnproven reads the details that the claim's check raises: the row's claim value and key. The key shows which of
-// the table's tokens is stale; m has the number of the table's first token.
+// readUnproven reads the details in the error of the claim's check: the row's claim value and key. The key shows which
+// of the table's tokens is stale; m has the number of the table's first token.
 func readUnproven(m *guard.Marker, detail string, values func() *Values) (err error) {
 	kind := guard.Stale
 	if m.Kind == byTakeover {
@@ -195,8 +195,8 @@ func readUnproven(m *guard.Marker, detail string, values func() *Values) (err er
 	return nil
 }
 
-// readLocked reads the details that the lock's check raises: since, expiry and by. A time that isn't an int64, such as
-// a time out of range, stays 0.
+// readLocked reads the details in the error of the edit lock's check: since, expiry and by. A time that isn't an int64,
+// such as a time out of range, stays 0.
 func readLocked(m *guard.Marker, before, detail string) (ok bool) {
 	since, rest, ok := strings.Cut(detail, ":")
 	if !ok {

@@ -5,12 +5,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// numbers writes the SQL that compares and increments the row's number.
+// numbers writes the SQL that compares and increments the number of a row: its version (Serial) or its claim.
 type numbers struct{ *writer }
 
 // beforeAssigned writes the SQL before the value that the statement assigns to the number, and behindAssigned writes
-// the SQL after the value. Together they raise unless the assigned value is higher than the row's number. Both numbers
-// are compared as integers, the stored type: 7.4 doesn't increase 7.
+// the SQL after the value. Together they throw an error unless the assigned value is higher than the row's number. Both
+// numbers are compared as integers, the stored type: 7.4 doesn't increase 7.
 func (w numbers) beforeAssigned() {
 	if w.lacksSerial() {
 		w.write("COALESCE(")
@@ -86,7 +86,7 @@ func (w *writer) isNoInteger(first, last string) bool {
 	return true
 }
 
-// raiseNoInteger raises for a number that meets isNoInteger's condition.
+// raiseNoInteger writes an expression that throws the error for a number that isn't an integer.
 func (w *writer) raiseNoInteger() {
 	w.raise(guard.NotSerial, w.table, "substr(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 1, 40)")
 }
@@ -103,7 +103,7 @@ func (w *writer) storedText() string {
 	return before + w.target.Qualifier + "." + w.rules.Quoted.number + behind
 }
 
-// raiseNumber raises with the row's number, in the place of an assigned value.
+// raiseNumber writes, in the place of an assigned value, an expression that throws an error with the row's number.
 func (w numbers) raiseNumber(kind guard.Kind) {
 	rule := RuleSerial
 	if w.rules.Claim != "" {
@@ -112,7 +112,8 @@ func (w numbers) raiseNumber(kind guard.Kind) {
 	w.raiseFor(rule, kind, w.rules.Quoted.number, "COALESCE(", w.target.Qualifier, ".", w.rules.Quoted.number, ", 0)")
 }
 
-// lacksSerial reports whether the update of an upsert raises because the caller has no serial.
+// lacksSerial reports whether the guard throws an error if an upsert would update, because the caller presents no
+// version by WithSerial.
 func (w numbers) lacksSerial() bool {
 	return w.rules.SerialRequired && !w.target.Changes && !w.Plan.Versioned
 }
@@ -132,15 +133,17 @@ func (w numbers) behindTakeover() {
 	}
 }
 
-// comparesTaken reports whether a row is compared where its claim is incremented, not before the first assignment.
+// comparesTaken reports whether the guard compares a row where it increments the row's claim, not before the first
+// assignment.
 func (w numbers) comparesTaken() bool {
 	return w.refuses(SetOf(RuleTakeover)) && !(w.Dialect.Guard.SetsInOrder.Is() && w.target.Changes)
 }
 
-// raiseFor raises with a table's marker for a rule that no check covers, after the checks of all preceding rules.
+// raiseFor writes an expression that throws an error with the table's marker for a rule that no check covers, after the
+// checks of all preceding rules.
 func (w numbers) raiseFor(r int, kind guard.Kind, column string, detail ...string) {
 	before := upTo(r-1) &^ SetOf(RuleLedger)
-	if w.Dialect.Guard.SetsInOrder.Is() || !w.refuses(before) { // they were asked before the first assignment
+	if w.Dialect.Guard.SetsInOrder.Is() || !w.refuses(before) { // they were checked before the first assignment
 		w.raiseAfterLedger(kind, column, detail...)
 		return
 	}

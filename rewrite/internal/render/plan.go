@@ -15,7 +15,7 @@ type Plan struct {
 	// the statement writes to a table, and the result of [Plan.Render] is sent. It is "refuse" if the statement can't
 	// be guarded.
 	Verdict guard.Verdict
-	Refusal guard.Refusal // if Verdict is "refuse"
+	Refusal guard.Refusal // the reason, if Verdict is "refuse"
 
 	// Settings are the numbers of the arguments that name a setting, unless Verdict is "refuse". The statement must be
 	// refused for the reason [sqltext.UnseenSetting] unless [sqltext.IsApplicationSetting] knows each named setting.
@@ -47,8 +47,8 @@ type Plan struct {
 	// constraint then undoes the statement, even if SQLite's table declares otherwise.
 	Aborts bool
 
-	// Versioned reports whether the statement raises for a row at a serial other than [Values.Serial]. If the statement
-	// reaches no row, the caller must report that the row is gone.
+	// Versioned reports whether the statement throws an error for a row with a serial other than [Values.Serial]. If
+	// the statement reaches no row, the caller must report that the row is gone.
 	Versioned bool
 
 	// Returns reports whether a versioned statement returns rows.
@@ -97,7 +97,7 @@ var Pass = &Plan{Verdict: guard.Pass}
 // rules returns the rules of the plan's table i.
 func (p *Plan) rules(i int) *Registered { return p.Source.RulesOf(p.Tables[i]) }
 
-// CountRows notes where the rows of each target begin among the rows of the target's table.
+// CountRows records where the rows of each target begin among the rows of the target's table.
 func (p *Plan) CountRows() {
 	if len(p.Targets) == 1 {
 		return
@@ -128,9 +128,9 @@ func (p *Plan) isFree(i int) bool {
 type Written struct {
 	guard.Target
 
-	firstRow  int    // among all rows of Keys of the table
-	Qualifier string // what its columns are qualified with in the guard
-	Prefix    string // the schema as the statement names it, quoted and with its dot; else empty
+	firstRow  int    // index of the target's first row among the rows in Keys of all targets of the table
+	Qualifier string // the name before the target's columns in the guard
+	Prefix    string // the schema as the statement names it, quoted and with its dot; empty without a schema
 }
 
 // Planned is a plan with preallocated memory for the usual contents of a plan.

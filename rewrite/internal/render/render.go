@@ -47,7 +47,7 @@ var ErrNoParams = errors.New("rewrite: the guard's values can't be passed as arg
 // PostgreSQL's placeholders, finds the same placeholders as the server.
 func (p *Plan) Inlines() bool {
 	if p.Source.Escapes.Mode() == lex.EscapesAll {
-		return true // the driver refuses it
+		return true // the driver refuses to write the arguments into the text
 	}
 	f := p.Form
 	if f == nil {
@@ -159,7 +159,7 @@ func (p *Plan) isDefault(v *Values) bool {
 	return true
 }
 
-// needsNone reports whether the default form has no token of the plan's table i.
+// needsNone reports whether the default form needs no token for the plan's table i.
 func (p *Plan) needsNone(i int) bool { return p.rules(i).Claim != "" && p.isFree(i) }
 
 // presentsAlways reports whether the default form serves any number of tokens, which must be the claims of the rows of
@@ -206,9 +206,9 @@ type Source struct {
 	Escapes    lex.Escapes // how the string literals of src were read
 }
 
-// Question returns a query without arguments that raises, with the markers of the guard, if the ledger refuses a token
-// of the rendered statement. The caller needs this query after an error that the database raised before the guard's
-// check. Question returns "" if no ledger has to be queried.
+// Question returns a query without arguments that throws an error, with the guard's markers, if the ledger refuses a
+// token of the rendered statement. The caller needs this query after an error that the database raised before the
+// guard's check. Question returns "" if no ledger has to be queried.
 func (p *Plan) Question(v Values) string {
 	if v.check(p) != nil {
 		return ""

@@ -14,18 +14,18 @@ import (
 // statement doesn't show the table's unique keys, so the caller queries the database for the keys. Before anything
 // else, the guard compares the table's shape, which the keys belong to.
 
-// A Replacement has the values that a REPLACE gives the columns of its rows.
+// A Replacement holds the values that a REPLACE gives the columns of its rows.
 type Replacement struct {
 	Table   session.Name // normalised
 	Columns []string
 	Rows    [][]Given
 }
 
-// A Given is the value of a column.
+// A Given is the value that a REPLACE gives a column of a row.
 type Given struct {
-	Text string // empty where it may be another one when it is read again
-	Bare int    // the number of a placeholder that has none; else 0
-	At   int32  // where it stands
+	Text string // the value's SQL; empty if the value may differ when it is evaluated again
+	Bare int    // the number of a bare placeholder; 0 for any other value
+	At   int32  // the value's offset in the statement
 }
 
 // size returns about how many bytes a replacement takes.
@@ -37,7 +37,7 @@ func (r *Replacement) size() int {
 }
 
 // Replaces returns the table of a write that deletes rows which share a unique key with a new row, and nil for other
-// plans. Such a plan must be rendered by [Plan.Knowing] the keys; without the keys its guard always raises.
+// plans. Such a plan must be rendered by [Plan.Knowing] the keys; without the keys its guard always throws an error.
 func (p *Plan) Replaces() *session.Name {
 	if p.Source.Replacement == nil {
 		return nil
@@ -84,7 +84,7 @@ func (p *Plan) checkReplaced() error {
 type replacing struct{ *writer }
 
 // replacedMark writes the token of a row of a REPLACE, after the check of the rows that the REPLACE deletes. If the
-// unique keys are unknown, or have changed, the expression raises.
+// unique keys are unknown, or have changed, the expression throws an error.
 func (w replacing) replacedMark(e *Edit) {
 	keys := w.unique
 	if keys == nil {
@@ -122,7 +122,7 @@ func (w replacing) newMark(e *Edit) {
 	}
 }
 
-// inTheWay writes the FROM and WHERE of the rows that a row of a REPLACE deletes.
+// inTheWay writes the FROM and WHERE of a query for the existing rows that a row of a REPLACE deletes.
 func (w replacing) inTheWay(keys *session.UniqueKeys, e *Edit) {
 	w.write(" FROM ", w.target.Prefix, w.rules.Quoted.Name, " AS ", w.target.Qualifier, " WHERE ")
 	separator := ""

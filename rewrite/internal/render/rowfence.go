@@ -83,7 +83,7 @@ func (w *writer) rowToken() {
 	w.write(before, w.target.Qualifier, ".", w.rules.Quoted.Fence, behind)
 }
 
-// raiseStale raises for a row with a newer token than the statement's.
+// raiseStale writes an expression that throws the error for a row with a newer token than the statement's.
 func (w *writer) raiseStale(token int) {
 	w.raise(guard.Stale, token, w.target.Qualifier, ".", w.rules.Quoted.Fence)
 }
@@ -104,7 +104,7 @@ func (w *writer) mark(token int) {
 	w.field(token, fieldValue)
 }
 
-// compare writes the comparison of a stored number, in parts, with a token's.
+// compare writes the comparison of a stored number with the value of a token. stored is the number's SQL, in parts.
 func (w *writer) compare(c guard.Comparison, token int, stored ...string) {
 	before, between, behind := w.Dialect.Guard.Compares(c).Parts()
 	w.write(before)

@@ -4,15 +4,15 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// A seal requires a valid token from each write.
+// A sealed writes the SQL of the rule Sealed: the table's triggers require a valid token from each write.
 type sealed struct{}
 
 func (sealed) refuses(*writer) bool { return false }
 
 func (sealed) check(*writer) {}
 
-// assigns shows the seal of a table with claims that the row's claim was compared. In other tables the fence column
-// shows the seal a valid token.
+// assigns writes, for a table with claims, the assignment by which the seal's triggers see that the guard has compared
+// the row's claim. In other tables the fence column shows the triggers a valid token.
 func (sealed) assigns(w *writer) {
 	if w.sealed && w.compared() {
 		w.writeAssigned(", ", w.rules.Quoted.number)
@@ -28,7 +28,8 @@ func (w *writer) prove() {
 	}
 }
 
-// proveDelete writes, after the check of a deleted row, the SQL that shows a sealed table that the check has passed.
+// proveDelete writes, after the check of a deleted row, the SQL by which the triggers of a sealed table see that the
+// check has passed.
 func (w *writer) proveDelete() {
 	if w.sealed && w.deletes {
 		w.write(" AND ")

@@ -36,7 +36,7 @@ func (serial) assigns(w *writer) {
 		return
 	}
 	w.write("CASE WHEN ")
-	w.isNoInteger("", " OR ") // then the increment raises
+	w.isNoInteger("", " OR ") // for such a number the increment throws an error
 	numbers{w}.atSerial()
 	w.write(" THEN ")
 	numbers{w}.increment()
@@ -54,8 +54,8 @@ func (w numbers) atSerial() {
 // callersSerial writes the serial that the caller read.
 func (w numbers) callersSerial() { w.field(0, fieldSerial) }
 
-// gone writes the RETURNING clause that raises if the row was missing. An inserted row has serial 1, an updated row the
-// caller's serial plus 1.
+// gone writes a RETURNING clause that throws an error if the row was missing. An inserted row has serial 1, an updated
+// row the caller's serial plus 1.
 func (w numbers) gone() {
 	if !(serial{}).refuses(w.writer) {
 		return

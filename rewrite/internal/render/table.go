@@ -8,22 +8,21 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Registered is a table that is registered, or a written table that a pattern stands for, with the quoted names that
-// guards use.
+// A Registered is a registered table, or a written table that a pattern covers, with the quoted names that guards use.
 type Registered struct {
 	guard.Table
 	Quoted    names
-	Owned     []string // all that the rules are about
-	Has       []int    // the rules that it has, in the order of precedence
-	CoveredBy int      //  of a table that a pattern stands for: its index
+	Owned     []string // the columns that the rules are about
+	Has       []int    // the table's rules, in the order of precedence
+	CoveredBy int      // for a table that a pattern covers: the pattern's index
 }
 
 // names are the quoted names of a table and its columns; empty for a missing column.
 type names struct {
 	Name, Fence, key, Serial string
 	lock                     guard.Lock
-	number                   string // the serial or the claim: what an assigned value has to raise
-	Steady                   string // one of them, or the lock's holder, which a check may assign to itself
+	number                   string // the serial or the claim, which an assigned value must increase
+	Steady                   string // a column that a check may assign to itself: one of these, or the lock's holder
 }
 
 // NewTables returns the described tables with their names quoted for a dialect; nil if no tables are described.
@@ -38,7 +37,7 @@ func NewTables(d *Dialect, tables []guard.Table) []Registered {
 	return all
 }
 
-// prepare notes the columns, and how they are written.
+// prepare sets the fields that depend on the rules: the columns, and their quoted names.
 func (t *Registered) prepare(d *Dialect) {
 	quoted := func(column string) string {
 		if column == "" {
@@ -74,8 +73,8 @@ func IsOwnTable(table string) bool { return slices.Contains(OwnTables[:], table)
 
 // A TableList has the tables of a plan by their indexes. The indexes between Tables and Covered mean OwnTables.
 type TableList struct {
-	Tables  []Registered // registered
-	Covered []Registered // written ones that a pattern stands for
+	Tables  []Registered // the registered tables
+	Covered []Registered // written tables that a pattern covers
 }
 
 // RulesOf returns the table with an index that doesn't mean one of OwnTables.

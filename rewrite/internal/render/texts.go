@@ -5,8 +5,9 @@ type ruleText interface {
 	// refuses reports whether check may refuse a row of a table with the rule in this rendering.
 	refuses(w *writer) bool
 
-	// check writes the condition that is true for a row that may be written, and raises for any other row. The
-	// condition is never NULL. If the raise fails, the condition is false, so that the row is not written.
+	// check writes a condition that is true for a row that may be written, and throws an error for any other row. The
+	// condition is never NULL. If the database throws no error for the expression, the condition is false, so that the
+	// row isn't written.
 	check(w *writer)
 
 	// assigns writes the rule's assignments in an UPDATE, with a comma before each assignment.
@@ -24,7 +25,7 @@ var texts = [ruleCount]ruleText{
 	RuleSealed:   sealed{},
 }
 
-// assignsNothing is of a rule that assigns nothing.
+// assignsNothing is embedded in the ruleText of a rule that assigns nothing.
 type assignsNothing struct{}
 
 func (assignsNothing) assigns(*writer) {}
@@ -106,7 +107,7 @@ const (
 // RuleSet is a set of rules.
 type RuleSet uint8
 
-// AllRules are all of them.
+// AllRules is the set of all rules.
 const AllRules RuleSet = 1<<ruleCount - 1
 
 // SetOf returns the set of some rules.

@@ -12,7 +12,7 @@ import (
 
 // A Token is one fencing token of an execution.
 type Token struct {
-	Name  string // in the ledger
+	Name  string // the token's name in the ledger
 	Key   string // the key of the row that it covers, for a table with Key
 	Value int64
 }
@@ -30,8 +30,7 @@ type Values struct {
 	Literal bool
 	// Serial is the version that a versioned statement's rows must have.
 	Serial int64
-	// Editor is the ID, as text, of the user who writes to tables with Lock; "" for
-	// none.
+	// Editor is the ID, as text, of the user who writes to tables with Lock; empty if the context names no user.
 	Editor string
 }
 
@@ -45,8 +44,8 @@ type TableValues struct {
 	// all targets must then be Free.
 	Unfenced bool
 
-	// Unsealed leaves out the proof for the seal of a [Table.Sealed] table: the database isn't known to have the seal,
-	// and without the seal would store a negative token.
+	// Unsealed means that the write presents no token to the seal of a [Table.Sealed] table, because the database isn't
+	// known to have the seal, and without the seal would store a negative token.
 	Unsealed bool
 
 	// Rows has, for each row of the Keys of the table's targets, in their order, the index in Tokens of the token that
@@ -157,12 +156,12 @@ type Arg struct {
 	// Value.
 	Again int
 
-	Of value // what it is the value of
+	Of value // the value that the argument holds
 }
 
 // A value identifies one of the values of a rendering.
 type value struct {
-	Table, Token int // Token is counted from the first one of the table
+	Table, Token int // Token is the index among the table's tokens
 	Field        field
 }
 
@@ -174,15 +173,15 @@ const (
 	fieldName
 	fieldKey
 	fieldClaim  // key and value, with a colon between them
-	fieldClaims // of all of the table's tokens
-	fieldTaken  // the same, and the keys
+	fieldClaims // the claims of all of the table's tokens
+	fieldTaken  // the claims and the keys of all of the table's tokens
 	fieldRow    // the key, of the type of the column that it is compared with
-	fieldNumber // the key as a [guard.Spelling]; NULL where it is no such one
+	fieldNumber // the key as a number, a [guard.Spelling]; NULL if the key is no number
 	fieldUUID
 	fieldASCII
 	fieldWide
-	fieldSerial // [Values.Serial], of no token
-	fieldEditor // [Values.Editor], of no token
+	fieldSerial // [Values.Serial]
+	fieldEditor // [Values.Editor]
 )
 
 // IsOfToken reports whether each token has the field.
@@ -210,7 +209,7 @@ func (a Arg) Value(v *Values) any {
 	case fieldSerial:
 		return v.Serial
 	case fieldEditor:
-		return strings.Clone(v.Editor) // v itself isn't to be allocated for it
+		return strings.Clone(v.Editor) // so that v itself needn't be allocated on the heap
 	}
 	tokens := v.Tables[a.Of.Table].Tokens
 	t := &tokens[a.Of.Token]
