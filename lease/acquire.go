@@ -40,7 +40,8 @@ func (m *Leases) TryAcquire(ctx context.Context, key string, terms ...Term) (lea
 	return lease, lease != nil, err
 }
 
-// waitInLine makes attempts when it is this request's turn, until one succeeds or attempts or time run out.
+// waitInLine waits in the key's queue, and tries to take the lease when the request is the first of the queue, until an
+// attempt succeeds or the attempts or the time are used up.
 func (m *Leases) waitInLine(ctx context.Context, r *request) (*Lease, error) {
 	limited, cancel := r.limited(ctx)
 	defer cancel()
@@ -123,8 +124,8 @@ func (r *request) wrap(err error) error {
 	return fmt.Errorf("lease: acquire %q: %w", r.key, err)
 }
 
-// ask makes one attempt and keeps the outcome in a. limited is ctx with the request's time limit. The result is nil if
-// another holder has the lease.
+// ask tries once to take the lease, and stores the outcome in a. limited is ctx with the request's time limit. The
+// lease is nil if another holder has it.
 func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *outcome, error) {
 	a.attempts++
 	for {
@@ -144,7 +145,7 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 		case o.won != nil:
 			a.last = o
 			m.options.WarnOfLimit("lease", o.won.Token)
-			if !o.won.Ephemeral { // a lease that is resumed needs no session
+			if !o.won.Ephemeral { // the resumed lease belongs to no session
 				on.leave()
 				on = nil
 			}
@@ -165,8 +166,8 @@ func (m *Leases) ask(ctx, limited context.Context, a *acquisition) (*Lease, *out
 	}
 }
 
-// take makes an attempt, in a shared statement if many are made at once. When ctx ends, it returns at once, and what
-// the statement may still take is released in the background.
+// take tries once to take the lease, in a shared statement if many calls try at the same time. When ctx ends, take
+// returns at once, and a lease that the statement may still take is released in the background.
 func (m *Leases) take(ctx context.Context, r *request) (*outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (m *Leases) take(ctx context.Context, r *request) (*outcome, error) {
 		return nil, err
 	}
 	o := t.o
-	if o.won != nil && o.won.LockID != r.lockID && m.abandoned.has(o.won.LockID) { // it is about to be free
+	if o.won != nil && o.won.LockID != r.lockID && m.abandoned.has(o.won.LockID) { // the lease is being released
 		o.won, o.live = nil, true
 	}
 	switch {

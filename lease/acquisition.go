@@ -28,8 +28,8 @@ func (a *acquisition) exhausted() bool { return a.pauses >= a.retries }
 func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
 	delay, counts := a.delay(listens), true
 	if a.notified > 0 && a.last != nil && !(a.last.live && a.last.marked) {
-		// The lease has changed hands, and no release would notify. Something else may keep the mark away, so the
-		// pauses grow.
+		// Another holder has taken the lease since, and its release would send no notification. Another cause may
+		// prevent the request for one each time, so the pauses grow.
 		if soon := time.Millisecond<<min(a.unmarked, 30) - time.Millisecond; soon < delay {
 			delay, counts = soon, false
 		}
@@ -52,7 +52,7 @@ func (a *acquisition) pause(ctx context.Context, w *waiter, listens bool) bool {
 	}
 }
 
-// longest bounds the next pause; 0 if there will be none.
+// longest returns an upper bound of the next pause; 0 if no pause will follow.
 func (a *acquisition) longest() time.Duration {
 	switch {
 	case a.exhausted():
@@ -63,7 +63,7 @@ func (a *acquisition) longest() time.Duration {
 	return longestPause
 }
 
-// delay returns the next pause, which ends with the held lease.
+// delay returns the length of the next pause, which ends at the latest when the other holder's lease expires.
 func (a *acquisition) delay(listens bool) time.Duration {
 	d := longestPause
 	switch {
@@ -87,8 +87,8 @@ func randomly(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// gaveUp is the error when the time is over. ctx is the caller's. If the caller got no response, gaveUp uses the last
-// response to a waiter of the queue.
+// gaveUp returns the error of a request that has used up its time or its attempts. ctx is the caller's. If the caller
+// got no response, gaveUp uses the last response to a waiter of the queue.
 func (a *acquisition) gaveUp(ctx context.Context, w *waiter) error {
 	if err := ctx.Err(); err != nil {
 		return a.wrap(lost.Explain(ctx, err))
@@ -114,7 +114,8 @@ func (a *acquisition) held() error {
 	return e
 }
 
-// failed is the error of an attempt. Once the time is over, it is that of the last answer.
+// failed returns the error of the request if an attempt failed with err. After the request's time limit, the error is
+// about the last outcome instead.
 func (a *acquisition) failed(ctx, limited context.Context, err error) error {
 	// A dialer's timer may be ahead of that of limited.
 	deadline, ok := limited.Deadline()

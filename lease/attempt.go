@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// goesOn is how long the statement of an attempt may take after its caller has gone, and shortly that time if the
-	// pool has no other connection. Giving up a statement gives up its connection, so goesOn is longer than a busy
-	// server takes.
+	// goesOn is how long the statement of an attempt may continue after its caller has gone, and shortly is this time
+	// if the pool has no other connection. Giving up a statement gives up its connection, so goesOn is longer than a
+	// busy server takes.
 	goesOn  = 2 * time.Second
 	shortly = 500 * time.Millisecond
 
-	// mostGoOn is how many statements continue without their callers at most.
+	// mostGoOn is the maximum number of statements that continue without their callers.
 	mostGoOn = 8
 
-	// lateLimit is how long an attempt is undone again if its statement had no answer: the statement may still be on
-	// its way. Linux sends the rest of a closed connection for about 100 s (tcp_orphan_retries).
+	// lateLimit is how long the undo of an attempt is repeated if its statement got no response: the statement may
+	// still reach the server. Linux sends the rest of a closed connection for about 100 s (tcp_orphan_retries).
 	lateLimit = 2 * time.Minute
 )
 
-// takeAlone makes the attempt in a statement of its own, and leaves its place when the statement has ended. When ctx
-// ends, it returns at once, and what the statement took is released.
+// takeAlone makes the attempt in a statement of its own, and calls at.Leave when the statement has ended. When ctx
+// ends, takeAlone returns at once, and a lease that the statement took is released in the background.
 func (m *Leases) takeAlone(ctx context.Context, t *taking, at share.Place) error {
 	sending, cancel := m.goOn(ctx)
 	answered := make(chan taking, 1)
@@ -54,15 +54,15 @@ func (m *Leases) takeAlone(ctx context.Context, t *taking, at share.Place) error
 	}
 }
 
-// abandoned has the lock ids of attempts that are being undone. A caller that resumes must not get their leases.
+// abandoned holds the lock ids of attempts that are being undone. A caller with [Resume] must not get their leases.
 type abandoned struct {
 	mu    sync.Mutex
-	until map[string]time.Time // by lock id: when what it has taken will have ended
+	until map[string]time.Time // by lock id: when a lease that the attempt took will have expired
 }
 
-// add must be called before the caller can make another attempt.
+// add records an attempt that will be undone. It must be called before the caller can make another attempt.
 func (a *abandoned) add(r *request) {
-	if !r.resumes { // only then a caller is given a lease that another attempt has taken
+	if !r.resumes { // only with Resume a caller gets a lease that another attempt has taken
 		return
 	}
 	a.mu.Lock()
@@ -101,7 +101,7 @@ func (m *Leases) takeOnce(ctx context.Context, t *taking) error {
 	return nil
 }
 
-// outlive waits for the end of an attempt without its caller, and undoes the attempt.
+// outlive waits until the statement of an attempt without a caller has ended, and undoes the attempt.
 func (m *Leases) outlive(sending context.Context, answered <-chan taking, r *request) {
 	t := taking{unknown: true}
 	select {
@@ -109,7 +109,7 @@ func (m *Leases) outlive(sending context.Context, answered <-chan taking, r *req
 	case <-sending.Done():
 		select {
 		case t = <-answered:
-		case <-time.After(goesOn): // lib/pq waits for the server also then
+		case <-time.After(goesOn): // lib/pq waits for the server even after the context has ended
 		}
 	}
 	if t.unknown || t.o != nil && t.o.won != nil {
@@ -139,7 +139,8 @@ func (m *Leases) goOn(ctx context.Context) (context.Context, context.CancelFunc)
 	}
 }
 
-// patience is how long a statement may continue, less if others wait for its connection.
+// patience returns how long a statement may continue after its caller has gone; less if other calls wait for a
+// connection.
 func (m *Leases) patience() time.Duration {
 	switch {
 	case m.goingOn.Load() > mostGoOn:
@@ -150,8 +151,8 @@ func (m *Leases) patience() time.Duration {
 	return goesOn
 }
 
-// undo releases in the background what an attempt may have taken, until the lease would have ended. late: the statement
-// had no answer and may still arrive.
+// undo releases in the background a lease that an attempt may have taken, and repeats this until the lease would have
+// expired. late reports whether the statement got no response and may still reach the server.
 func (m *Leases) undo(r *request, late bool) {
 	m.abandoned.add(r)
 	var first time.Time
@@ -186,7 +187,7 @@ func callerOf(ctx context.Context) context.Context {
 	return ctx
 }
 
-// An unsentError is why a statement got no connection.
+// An unsentError is the error of a statement that got no connection, so that it wasn't sent.
 type unsentError struct{ error }
 
 func (e *unsentError) Unwrap() error { return e.error }
@@ -199,13 +200,13 @@ func wasSent(err error) bool {
 // A taking is one attempt at a lease.
 type taking struct {
 	r       *request
-	o       *outcome // nil until it is settled
-	unknown bool     // a statement that was sent may have taken the lease, in spite of err
+	o       *outcome // nil until the attempt has an outcome
+	unknown bool     // a statement that was sent may have taken the lease, although err isn't nil
 	err     error
 }
 
 func (m *Leases) settle(ctx context.Context, t *taking) error {
-	if t.r.session.Valid { // a batch has none
+	if t.r.session.Valid { // a shared statement has no session
 		return m.takeAlone(ctx, t, share.Place{})
 	}
 	shared := &taking{r: t.r}
@@ -224,8 +225,8 @@ func (m *Leases) settle(ctx context.Context, t *taking) error {
 	return m.takeAlone(ctx, t, at)
 }
 
-// takeAll sends one statement for several attempts. takeAlone makes the attempts that takeAll doesn't settle, and finds
-// the leases that a statement took before its connection broke.
+// takeAll sends one statement for several attempts. An attempt that the statement doesn't settle is made by takeAlone,
+// which also finds a lease that the statement took before its connection broke.
 func (m *Leases) takeAll(ctx context.Context, batch []*share.Member[*taking]) {
 	var asked []*taking
 	for _, b := range batch {
@@ -241,7 +242,7 @@ func (m *Leases) takeAll(ctx context.Context, batch []*share.Member[*taking]) {
 		t := b.Call
 		switch {
 		case err == nil && t.o != nil && t.o.won == nil && t.r.notified > 0:
-			t.o = nil // it has yet to ask for a notification
+			t.o = nil // takeAlone must ask for a notification
 		case err != nil:
 			t.o = nil
 			t.unknown = committing && mayHaveCommitted(err)
@@ -253,8 +254,8 @@ func (m *Leases) takeAll(ctx context.Context, batch []*share.Member[*taking]) {
 	}
 }
 
-// undoAbandoned undoes what a batch took for callers that had gone: in one statement, except for attempts of unknown
-// outcome.
+// undoAbandoned releases the leases that a shared statement took for callers that had gone: in one statement, except
+// for attempts with an unknown outcome.
 func (m *Leases) undoAbandoned(gone []*share.Member[*taking]) {
 	var won []*taking
 	for _, b := range gone {

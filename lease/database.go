@@ -26,16 +26,17 @@ type database struct {
 
 func (d *database) log() *slog.Logger { return d.options.Log() }
 
-// query sends a statement and calls scan for each row. The statement may be executed twice.
+// query sends a statement and calls scan for each row. After a broken connection it sends the statement again, so the
+// statement may be executed twice.
 func (d *database) query(ctx context.Context, scan func(*sql.Rows) error, s statement) error {
 	return d.sendAgain(func(bool) error {
 		return dberr.Resend(ctx, dberr.IsRolledBack, func() error { return queryOnce(ctx, d.db, scan, s) })
 	})
 }
 
-// queryAgain is query for a statement that has another result the second time. It reports whether the statement was
-// sent twice, because the connection broke before the answer. Package sql would send it again silently, except on a
-// connection that was taken from the pool before.
+// queryAgain is query for a statement that has a different result if it is executed twice. again reports whether the
+// statement was sent twice, because the connection broke before the response. database/sql itself would send the
+// statement again without a report, except on a connection that was taken from the pool before.
 func (d *database) queryAgain(ctx context.Context, scan func(*sql.Rows) error, s statement) (again bool, err error) {
 	err = d.sendAgain(func(second bool) error {
 		again = second
@@ -67,8 +68,8 @@ func (d *database) queryOn(ctx context.Context, scan func(*sql.Rows) error, s st
 	return queryOnce(ctx, conn, scan, s)
 }
 
-// sendAgain calls send, and calls it again after a broken connection: all idle connections of the pool may be broken.
-// The statement may have been executed the first time.
+// sendAgain calls send, and calls it again after a broken connection, because all idle connections of the pool may be
+// broken. The database may have executed the statement the first time.
 func (d *database) sendAgain(send func(second bool) error) error {
 	err := send(false)
 	for more := d.db.Stats().Idle + 1; more > 0 && errors.Is(err, driver.ErrBadConn); more-- {
@@ -108,7 +109,7 @@ type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// send makes do send the statement, in a transaction if it wants one.
+// send calls do with the statement's text, in a transaction if the statement needs one.
 func (s statement) send(ctx context.Context, db querier, do func(db querier, text string) error) error {
 	begins, ok := db.(interface {
 		BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
@@ -137,12 +138,12 @@ func (s statement) send(ctx context.Context, db querier, do func(db querier, tex
 	return tx.Commit()
 }
 
-// sendAlone sends the form without a transaction: a process that is stopped in the middle would leave a transaction
-// open on the server, with the locks of its rows. done is false if the form changed nothing.
+// sendAlone sends the statement's form without a transaction, because a process that stops in a transaction would leave
+// it open on the server, with the locks of its rows. done is false if this form changed nothing.
 func (s statement) sendAlone(
 	ctx context.Context, db querier, do func(db querier, text string) error,
 ) (done bool, err error) {
-	if pool, ok := db.(*sql.DB); ok { // the answer is the same session's
+	if pool, ok := db.(*sql.DB); ok { // the query s.answer must run in the same session
 		conn, err := pool.Conn(ctx)
 		if err != nil {
 			return false, err
@@ -172,8 +173,8 @@ func queryOnce(ctx context.Context, db querier, scan func(*sql.Rows) error, s st
 
 func ignore(*sql.Rows) error { return nil }
 
-// mayHaveCommitted reports whether a statement that ended with err may have committed: true unless the server says that
-// the statement failed. A server's or pooler's error about a broken connection says nothing about the statement.
+// mayHaveCommitted reports whether a statement that ended with err may have committed: true unless the server reports
+// that the statement failed. The error of a server or pooler about a broken connection isn't such a report.
 func mayHaveCommitted(err error) bool {
 	if !wasSent(err) {
 		return false

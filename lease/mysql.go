@@ -15,10 +15,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// mysql is MySQL and MariaDB. Its clock stands still in a statement, so a time that must not be older than a wait for a
-// lock is read by a later statement. Values are constants in the texts: arguments would take another round trip, and be
-// in the session's character set. A session with autocommit = 0 would commit nothing and read the same rows for ever;
-// so a statement that is sent alone does nothing there, by aloneMySQL, and is then sent in a transaction.
+// mysql is the dialect of MySQL and MariaDB. The clock stands still during a statement, so a time that must be later
+// than a wait for a lock is read by a later statement. Values are constants in the texts: arguments would take another
+// round trip, and be in the session's character set. A session with autocommit = 0 would commit nothing and read the
+// same rows for ever. So a statement that is sent without a transaction does nothing in such a session, because of the
+// condition aloneMySQL, and is then sent in a transaction.
 var mysql = sync.OnceValue(func() *dialect {
 	return &dialect{
 		Dialect: my.Text, server: my.Session,
@@ -59,8 +60,8 @@ WHERE table_schema = DATABASE() AND table_name = _utf8mb4'fencing_leases' AND co
 	}
 })
 
-// createMySQL: keys and lock ids are compared byte by byte. Times are in µs since 1970. The index is part of the table,
-// because MySQL has no CREATE INDEX IF NOT EXISTS.
+// createMySQL creates the table. Keys and lock ids are compared byte by byte. Times are in µs since 1970. The index is
+// part of the table, because MySQL has no CREATE INDEX IF NOT EXISTS.
 const createMySQL = "CREATE TABLE IF NOT EXISTS fencing_leases (\n" +
 	"\t`key`       varbinary(512) NOT NULL PRIMARY KEY,\n" +
 	"\tlock_id     varbinary(22)  UNIQUE,\n" +
@@ -72,8 +73,8 @@ const createMySQL = "CREATE TABLE IF NOT EXISTS fencing_leases (\n" +
 	"\tKEY fencing_leases_expires_at (expires_at)\n" +
 	") ENGINE=InnoDB"
 
-// seenMySQL reads the state that an attempt finds, without locks. It returns an outcome with the lease of {key} of any
-// holder, whether there are rows of the lease and of the ledger, whether the session commits by itself, and whether the
+// seenMySQL reads, without locks, the state that an attempt finds. It returns an outcome with the lease of {key} of any
+// holder, whether the lease and the ledger have a row, whether the session is in autocommit mode, and whether the
 // server is TiDB.
 const seenMySQL = `SELECT COALESCE(l.lock_id IS NOT NULL AND l.expires_at > {now} ` +
 	`AND {alive l}, FALSE), {session}, FALSE,
@@ -91,7 +92,8 @@ const lockMySQL = `SELECT GREATEST(COALESCE(t.token, 0), {start}, COALESCE((SELE
 	`FROM fencing_leases AS l WHERE l.{column} = {key}), 0)), t.token
 FROM {ledger} AS t WHERE t.name = {key} FOR UPDATE`
 
-// takeMySQL takes the lease if it is free or has expired, after lockMySQL. Its LAST_INSERT_ID is when the lease began.
+// takeMySQL takes the lease if it is free or has expired. It follows lockMySQL. LAST_INSERT_ID is then the time at
+// which the lease began.
 const takeMySQL = `UPDATE fencing_leases AS l JOIN {ledger} AS t ON t.name = l.{column}
 SET l.lock_id = {lock}, l.holder = {holder}, l.session = {number}, l.token = {token}, t.token = {token},
 	l.acquired_at = LAST_INSERT_ID({now}), l.expires_at = {after {ttl}}
@@ -103,14 +105,14 @@ const addMySQL = `INSERT INTO fencing_leases ({column}, holder, token, acquired_
 	`({key}, {empty}, 0, 0, 0)
 ON DUPLICATE KEY UPDATE token = token`
 
-// listMySQL: MySQL uses the index only with a constant time, such as the only row of a table.
+// listMySQL reads the time from a table with one row, because MySQL uses the index only with a constant time.
 const listMySQL = `SELECT l.{column}, l.lock_id, l.holder, l.token, l.acquired_at, l.expires_at, l.session IS NOT NULL
 FROM (SELECT {now} AS now LIMIT 1) AS n JOIN fencing_leases AS l ON l.expires_at > n.now
 WHERE l.lock_id IS NOT NULL AND {alive l}`
 
 var mysqlPieces = sqltext.Pieces{"column": sqltext.Raw("`key`")}
 
-// constants are pieces with values.
+// constants returns pieces with texts as SQL constants.
 func constants(texts map[string]string) sqltext.Pieces {
 	p := make(sqltext.Pieces, len(texts))
 	for name, text := range texts {
@@ -121,10 +123,10 @@ func constants(texts map[string]string) sqltext.Pieces {
 
 func number(n int64) sqltext.Piece { return sqltext.Raw(strconv.FormatInt(n, 10)) }
 
-// atDefault has no isolation level, because none can be set in an open transaction.
+// atDefault sets no isolation level, because none can be set in an open transaction.
 var atDefault = &sql.TxOptions{}
 
-// texts returns a statement of these texts; the last one answers.
+// texts returns a statement that sends all texts in one transaction. The last text returns the result.
 func texts(p sqltext.Pieces, all ...string) statement {
 	s := statement{tx: atDefault}
 	for i, text := range all {
@@ -138,10 +140,11 @@ func texts(p sqltext.Pieces, all ...string) statement {
 	return s
 }
 
-// noKey is the key of no lease, because names have no NUL.
+// noKey is a key that no lease has, because names contain no NUL.
 const noKey = "\x00"
 
-// probeMySQL plans without running, which finds neither a wrong type nor a wrong engine. Planning locks the key's rows.
+// probeMySQL has the statements of take planned, not executed, which finds neither a wrong type nor a wrong engine.
+// Planning locks the key's rows.
 func probeMySQL(ctx context.Context, db *database, _ bool) error {
 	p := constants(map[string]string{"key": noKey, "lock": "", "holder": ""})
 	p["number"], p["token"], p["ttl"] = number(0), number(0), number(0)
@@ -160,8 +163,8 @@ func probeMySQL(ctx context.Context, db *database, _ bool) error {
 	return err
 }
 
-// takeOnMySQL looks first, so that an attempt at a held lease waits for nothing: a session that waits for the ledger's
-// row holds up writers under the holder's token.
+// takeOnMySQL first reads the state without locks, so that an attempt at a live lease waits for nothing: a session that
+// waits for the ledger's row holds up writers under the holder's token.
 func takeOnMySQL(ctx context.Context, db *database, r *request, o *outcome) error {
 	p := constants(map[string]string{"key": r.key, "lock": r.lockID, "holder": r.owner})
 	p["session"], p["number"], p["ttl"] = sqltext.Raw("TRUE"), sqltext.Raw("NULL"), number(my.Text.Ticks(r.ttl))
@@ -182,7 +185,7 @@ func takeOnMySQL(ctx context.Context, db *database, r *request, o *outcome) erro
 			if err := refresh(ctx, db, r, o); err != nil || o.won != nil {
 				return err
 			}
-			continue // it has just ended
+			continue // the resumed lease has just ended
 		case !o.session.Bool || o.token < 0 || o.token >= sqlfence.MaxToken:
 			return nil
 		}
@@ -195,7 +198,7 @@ func takeOnMySQL(ctx context.Context, db *database, r *request, o *outcome) erro
 	}
 }
 
-// keptRows are the rows that a key has.
+// keptRows reports which tables have a row for a key.
 type keptRows struct{ lease, ledger bool }
 
 func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.Pieces) error {
@@ -211,8 +214,8 @@ func (k keptRows) add(ctx context.Context, db *database, key string, p sqltext.P
 	return err
 }
 
-// look reads the state. A lease is won if the same attempt, sent before, has taken it, or if it is resumed. That is
-// read again with a lock, because at READ UNCOMMITTED it may not be committed.
+// look reads the state of a key. The outcome has a lease if the same attempt, sent before, has taken it, or if the
+// lease is resumed. look then reads the lease again with a lock, because at READ UNCOMMITTED it may not be committed.
 func look(
 	ctx context.Context, db *database, r *request, p sqltext.Pieces, o *outcome,
 ) (found keptRows, err error) {
@@ -249,7 +252,7 @@ func look(
 	}
 }
 
-// refresh extends the lease that is resumed; o.won is nil if it has ended.
+// refresh extends the resumed lease in o.won, and sets o.won to nil if the lease has ended.
 func refresh(ctx context.Context, db *database, r *request, o *outcome) error {
 	held := o.won
 	o.won = nil
@@ -304,8 +307,8 @@ func takeFree(ctx context.Context, db *database, r *request, p sqltext.Pieces, o
 	return nil
 }
 
-// since returns the LAST_INSERT_ID of takeMySQL; 0 if it took nothing, because a server that evaluates a statement
-// again may have set one before. After an insert by a trigger only the session has the ID.
+// since returns the LAST_INSERT_ID of takeMySQL, or 0 if takeMySQL took no lease: a server that evaluates a statement
+// again may have set the ID before. If a trigger has inserted a row, only the session has the ID.
 func since(ctx context.Context, tx *sql.Tx, result sql.Result) (at int64, err error) {
 	rows, err := result.RowsAffected()
 	if rows == 0 || err != nil {
@@ -319,7 +322,7 @@ func since(ctx context.Context, tx *sql.Tx, result sql.Result) (at int64, err er
 	return at, err
 }
 
-// granted is the lease of a request that began at a time in µs.
+// granted returns the lease of a request that was granted at a time in µs.
 func (r *request) granted(token, began int64) *grant {
 	ttl := time.Duration(my.Text.Ticks(r.ttl)) * time.Microsecond
 	at := time.UnixMicro(began)

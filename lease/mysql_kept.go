@@ -8,9 +8,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// On MySQL and MariaDB a statement about a held lease has no transaction, if its session commits by itself. A process
-// that stops in a transaction keeps the row locked until the server ends the session, and no other process could take
-// the ended lease.
+// On MySQL and MariaDB a statement about a live lease is sent without a transaction, if its session is in autocommit
+// mode. A process that stops in a transaction keeps the row locked until the server ends the session, and no other
+// process could take the lease after its end.
 
 const extendMySQL = `UPDATE fencing_leases AS l SET l.expires_at = {after {ttl}}
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
@@ -18,9 +18,10 @@ WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 const extendedMySQL = `SELECT l.expires_at, l.expires_at - {now} FROM fencing_leases AS l
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
-// aloneMySQL holds if a statement commits by itself. inTimeMySQL also ensures that the lease is live when the row is
-// locked, by SYSDATE, which counts the wait. It doesn't hold with sysdate-is-now, or where the local time was moved.
-// With binlog_format = STATEMENT a lagging replica would evaluate its own SYSDATE and take the lease for ended.
+// aloneMySQL is a condition: the session is in autocommit mode. inTimeMySQL also requires that the lease is live when
+// the row is locked, by SYSDATE, which includes the wait. The condition is false with sysdate-is-now, and after the
+// local time was set. With binlog_format = STATEMENT a lagging replica would evaluate its own SYSDATE and consider the
+// lease ended.
 const aloneMySQL = " AND " + my.CommitsAlone
 
 const inTimeMySQL = aloneMySQL + ` AND @@binlog_format <> _utf8mb4'STATEMENT'
@@ -31,7 +32,8 @@ const releaseMySQL = `UPDATE fencing_leases AS l SET l.lock_id = {kept}, l.sessi
 	`l.expires_at = {until}
 WHERE l.lock_id = {lock} AND l.expires_at > {now} AND {alive l}`
 
-// freeing frees a lease now, and holding until {hold} after it was acquired. Assignments run from left to right.
+// freeing are the values of a released lease that is free at once; holding are the values until {hold} after the lease
+// was acquired. Assignments run from left to right.
 var (
 	freeing = sqltext.Pieces{"kept": sqltext.Raw("NULL"), "mark": sqltext.SQL("{release}"),
 		"ends": sqltext.SQL("{now}")}
@@ -42,8 +44,8 @@ var (
 	}
 )
 
-// releasedMySQL is the key of the lease that the session has just released, found by an index on the time. If another
-// process has taken the lease since, it is no key.
+// releasedMySQL is a query for the key of the lease that the session has just released, which it finds by an index on
+// the time. If another process has taken the lease since, the result is noKey.
 const releasedMySQL = `SELECT COALESCE((SELECT {column} FROM fencing_leases
 	WHERE expires_at = LAST_INSERT_ID() AND (lock_id IS NULL AND holder = {release} OR lock_id = {release})), {none})`
 
@@ -82,7 +84,8 @@ func releaseOnMySQL(lockID, release string, hold time.Duration, _ bool) statemen
 	return orAlone(inTransaction, p, releaseMySQL+inTimeMySQL, releasedMySQL)
 }
 
-// orAlone adds to a statement a form without a transaction, which is tried first, and its answer.
+// orAlone adds to a statement the form alone without a transaction, which is sent first, and the query answer for its
+// result.
 func orAlone(s statement, p sqltext.Pieces, alone, answer string) statement {
 	s.alone = render(my.Text, alone, p, mysqlPieces)
 	s.answer = render(my.Text, answer, p, mysqlPieces)

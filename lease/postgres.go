@@ -12,13 +12,13 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// postgres is PostgreSQL. The clock is read after every wait.
+// postgres is the dialect of PostgreSQL. Its statements read the clock after every wait.
 var postgres = sync.OnceValue(func() *dialect {
 	texts := postgresTexts()
 	return &dialect{
 		Dialect: pg.Text, server: pg.Session,
 		create: createPostgres, addMarks: addNotifyUntil, createIndex: createIndex,
-		// An index that can be used, by whatever name.
+		// The query finds a usable index on expires_at with any name.
 		hasIndex: pg.Qualified(`SELECT 1 FROM pg_catalog.pg_index AS i
 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
 WHERE i.indrelid = pg_catalog.to_regclass('fencing_leases') AND i.indisvalid AND i.indpred IS NULL ` +
@@ -89,27 +89,29 @@ const createPostgres = `CREATE TABLE IF NOT EXISTS fencing_leases (
 // addNotifyUntil adds a column that a table of an older version lacks, for listeners.
 const addNotifyUntil = "ALTER TABLE fencing_leases ADD COLUMN IF NOT EXISTS notify_until timestamptz"
 
-// takePostgres takes the lease and issues its token in one statement, which always returns one row: the lease now, NULL
-// if it wasn't taken, and the state before. Arguments: key, lock id, owner, ttl in µs, session, whether to refresh.
+// takePostgres takes the lease and issues its token in one statement. It always returns one row: the lease that it
+// took, or NULL, and the state before. Arguments: key, lock id, owner, ttl in µs, session, whether to refresh.
 //
-// seen keeps an attempt that can't succeed from writing or waiting. It reads the statement's snapshot, so won decides
-// again on the locked row of the lease.
+// The WITH item seen reads the statement's snapshot. If it shows that the attempt can't succeed, the statement neither
+// writes nor waits. Because a snapshot may be old, the item won decides again on the locked row of the lease.
 //
-// The same attempt may be sent twice, because package sql sends it again after a broken connection. A live row with the
-// attempt's own lock id is what the first one took: it is the answer, and nothing is written. If the first one is still
-// under way, seen can't see it, but won finds its row and throws an error, and the statement is sent again.
+// The same attempt may be sent twice, because database/sql sends it again after a broken connection. If the lease's row
+// is live and has the attempt's own lock id, the first statement took the lease: the statement returns it, and writes
+// nothing. If the first statement is still being executed, seen can't see its row, but won finds the row and throws an
+// error, and the statement is sent again.
 //
-// A lease that is free or has expired needs the turn at the ledger first, which waits for transactions that wrote under
-// the old token. Then the lease's row is locked, the clock is read, and the ledger's row is locked to read its newest
-// token. Any other order can deadlock. So an owner has no turn if its lease ends just when won reads it: won throws an
-// error, and the statement is sent again. ledger raises the token; if another session issues a name's first token at
-// the same moment, the snapshot doesn't see it, and ledger throws an error.
+// To take a free or expired lease, the statement first takes the name's turn at the ledger, an advisory lock, which
+// waits for transactions that wrote under the old token. Then it locks the lease's row, reads the clock, and locks the
+// ledger's row to read its newest token. Any other order can deadlock. If an owner's lease ends just when won reads it,
+// the statement hasn't taken the turn: won throws an error, and the statement is sent again. The item ledger stores the
+// token. If another session issues a name's first token at the same moment, the snapshot doesn't show it, and ledger
+// throws an error.
 //
-// An attempt that will wait for a notification sets a mark, in marking: releases before notify_until notify. A release
-// must come after its mark. A mark that seen finds on the row of a live lease, and that lasts long enough, is there for
-// the lease's release, because marks only move on and only rows of ended leases are deleted. marking sets a mark on the
-// locked row of a live lease, so the release comes later. If neither is so, the row has changed, and the attempt is
-// repeated instead of waiting.
+// An attempt that will wait for a notification sets the row's notify_until: a release before this time sends a
+// notification. The release must come after notify_until is set. If seen finds a late enough notify_until on the row of
+// a live lease, the release of this lease will notify, because notify_until only increases and only rows of ended
+// leases are deleted. The item marking sets notify_until on the locked row of a live lease, so the release comes later.
+// If neither is the case, the row has changed, and the attempt is repeated instead of waiting.
 const takePostgres = `WITH seen AS MATERIALIZED (
 	SELECT clock.now, held.holder, held.session AS held_session, held.token AS held_token, held.acquired_at, held.expires_at,
 		{durable} AS durable,
@@ -164,8 +166,8 @@ FROM seen LEFT JOIN (
 	SELECT $1::text, $2::text, holder, held_session, held_token, acquired_at, expires_at FROM seen WHERE live AND own
 ) AS won ON true`
 
-// waitingPieces are for an attempt that will wait for a notification. It has another argument: for how long at most, in
-// µs. Each mark lasts a minute longer, so one mark serves many attempts.
+// waitingPieces are the parts of takePostgres for an attempt that will wait for a notification. Its additional argument
+// is the maximum wait in µs. notify_until lies a minute later, so that it serves many attempts.
 var waitingPieces = sqltext.Pieces{
 	"marked": sqltext.Func(func(when string) string {
 		if when == "before" {
@@ -183,26 +185,28 @@ var waitingPieces = sqltext.Pieces{
 `),
 }
 
-// askingPieces are those of any other attempt.
+// askingPieces are the parts of takePostgres for an attempt that won't wait for a notification.
 var askingPieces = sqltext.Pieces{"marked": sqltext.Raw("false"), "marking": sqltext.Raw("")}
 
-// overtaken is the mark of the error that take throws if its snapshot is too old: a newer token was issued, or the same
-// attempt has taken the lease. undo throws it while a take is under way.
+// overtaken is a text in the error that the statement of take throws if its snapshot is too old: a newer token was
+// issued, or the same attempt has taken the lease. The statement of undo throws it while a statement of take is being
+// executed.
 var overtaken = sqltext.NewMark("lease")
 
-// extendPostgres: lock id, ttl in µs. It locks the row before it reads the clock, or an expired lease could come back
-// to life after a wait.
+// extendPostgres has the arguments lock id and ttl in µs. It locks the row before it reads the clock, because an
+// expired lease could become live again after a wait.
 const extendPostgres = `UPDATE fencing_leases AS l SET expires_at = {later n.now, $2::bigint}
 FROM (SELECT key, {now} AS now, {durable} AS durable FROM (SELECT key FROM fencing_leases ` +
 	`WHERE lock_id = $1::text FOR UPDATE) AS locked) AS n
 WHERE l.key = n.key AND l.lock_id = $1::text AND l.expires_at > n.now AND {alive l}
 RETURNING {micros l.expires_at}, {micros pg_catalog.timestamptz_mi(l.expires_at, pg_catalog.statement_timestamp())}`
 
-// releasePostgres: lock id, release.
+// releasePostgres has the arguments lock id and release.
 const releasePostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = $2::text, expires_at = {now}
 ` + ofLeasePostgres
 
-// holdPostgres: lock id, release, how long after it was acquired in µs. The clock is read once.
+// holdPostgres releases a lease with [MinHold]. Its arguments are the lock id, release, and the time hold in µs. It
+// reads the clock once.
 const holdPostgres = `UPDATE fencing_leases AS l SET session = NULL, (lock_id, holder, expires_at) = (
 	SELECT CASE WHEN m.until > m.now THEN $2::text END, CASE WHEN m.until > m.now THEN '' ELSE $2::text END, ` +
 	`GREATEST(m.until, m.now)
@@ -213,10 +217,10 @@ const holdPostgres = `UPDATE fencing_leases AS l SET session = NULL, (lock_id, h
 const ofLeasePostgres = `WHERE lock_id = $1::text AND expires_at > {now} AND {alive l}
 RETURNING key`
 
-// undoPostgres: key, lock id. It doesn't wait for the turn at the ledger, because writers would queue after it. It
-// shares the turn as writers do, which fails while a take has the turn or waits for it: then undo fails and is
-// repeated, unless the lease's row shows that the take has ended. undo is an upsert, so that it finds a row that was
-// added after the snapshot.
+// undoPostgres has the arguments key and lock id. It doesn't wait for the turn at the ledger, because writers would
+// queue behind the wait. It shares the turn as writers do. This fails while a statement of take has the turn or waits
+// for it: then undo fails and is repeated, unless the lease's row shows that the statement of take has ended. undo is
+// an upsert, so that it finds a row that was added after the snapshot.
 const undoPostgres = `INSERT INTO fencing_leases AS l (key, holder, token, acquired_at, expires_at)
 SELECT $1::text, '', 0, {now}, {now}
 FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM fencing_leases WHERE key = $1::text AND lock_id = $2::text)
@@ -224,8 +228,8 @@ FROM (SELECT CASE WHEN NOT EXISTS (SELECT FROM fencing_leases WHERE key = $1::te
 ON CONFLICT (key) DO UPDATE SET lock_id = NULL, session = NULL, expires_at = {now}
 WHERE l.lock_id = $2::text`
 
-// listPostgres is followed by a condition. The planner can use an index for the statement's start, but not for the
-// clock.
+// listPostgres needs a condition at its end. The planner can use an index for the time at which the statement began,
+// but not for the clock.
 const listPostgres = `SELECT key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, session IS NOT NULL
 FROM fencing_leases AS l
 WHERE expires_at > pg_catalog.statement_timestamp() AND {live l}`
@@ -247,7 +251,7 @@ var postgresTexts = sync.OnceValue(func() (t struct {
 	return t
 })
 
-// notifying is another column of a release.
+// notifying is an additional column of a statement that releases leases. It sends the notification.
 const notifying = `, CASE WHEN l.notify_until > {now} THEN pg_catalog.pg_notify('` + channel + `', l.key) END`
 
 func floored(text string, own ...sqltext.Pieces) sqltext.Floored {
@@ -265,9 +269,9 @@ func later(of string) string {
 	return "pg_catalog.timestamptz_pl_interval(" + time + ", " + pg.Micros(ticks) + ")"
 }
 
-// probePostgres plans without running, which checks columns, types, the unique index of ON CONFLICT, and privileges.
-// PgBouncer (1.21 and newer) refuses the name of a statement that it couldn't prepare before, so each text is
-// different.
+// probePostgres has the statement of take planned, not executed, which checks columns, types, the unique index of ON
+// CONFLICT, and privileges. PgBouncer (1.21 and newer) refuses the name of a statement that it couldn't prepare before,
+// so each text is different.
 func probePostgres(ctx context.Context, db *database, waits bool) error {
 	text, args := postgresTexts().probe, []any{"probe", newLockID(), "", int64(1), nil, false}
 	if waits {
@@ -278,8 +282,8 @@ func probePostgres(ctx context.Context, db *database, waits bool) error {
 	})
 }
 
-// takeOnPostgres sends the statement again if its snapshot was too old. A name that the snapshot can't see is added to
-// the ledger first.
+// takeOnPostgres sends takePostgres, and sends it again if its snapshot was too old. If the ledger lacks the name, as
+// far as the snapshot shows, takeOnPostgres first adds it.
 func takeOnPostgres(ctx context.Context, db *database, r *request, o *outcome) error {
 	text, args := postgresTexts().take, []any{r.key, r.lockID, r.owner, pg.Text.Ticks(r.ttl), r.session, r.refresh}
 	if r.notified > 0 {

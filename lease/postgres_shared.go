@@ -6,14 +6,15 @@ import "encoding/json"
 // its lock id, whether that is settled, whether statements can be shared, and the columns of takePostgres. Argument:
 // the requests in JSON.
 //
-// It is takePostgres for free keys. asked reads both rows by the snapshot. If the lease isn't live, turn takes the
-// exclusive turn at the ledger if it is free; then locked locks both rows, unless another transaction has; only then
-// won reads the clock and decides again on the newest row, and ledger raises the token. No session waits while it has a
-// turn or a lock, so there is no deadlock.
+// takeAllPostgres takes only free leases, as takePostgres does. The item asked reads the rows of the lease and the
+// ledger in the snapshot. If the lease isn't live, turn takes the name's turn at the ledger if no other session has it.
+// Then locked locks both rows, unless another transaction has locked one. Only then won reads the clock and decides
+// again on the newest row, and ledger stores the token. No session waits while it has a turn or a lock, so there is no
+// deadlock.
 //
-// A live lease of another process is settled. Not settled are a key that another transaction has locked, an owner's
-// live lease, and a token that is out of range; and all keys above READ COMMITTED, because the snapshot may be older
-// than the locks.
+// If another process has a live lease, the attempt is settled. These attempts aren't settled: at a key that another
+// transaction has locked, at a live lease of the same owner, and with a token out of range; and all attempts above READ
+// COMMITTED, because the snapshot may be older than the locks.
 const takeAllPostgres = `WITH asked AS MATERIALIZED (
 	SELECT r.key, r.lock_id, r.holder, r.ttl, clock.now, clock.shared, held.lock_id AS held_id, held.holder AS held_holder, held.expires_at,
 		held.key IS NOT NULL AS kept, ledger.name IS NOT NULL AS known,
@@ -58,7 +59,7 @@ SELECT asked.lock_id, won.key IS NOT NULL OR live AND held_id <> asked.lock_id A
 	false, {micros pg_catalog.timestamptz_mi(won.expires_at, pg_catalog.statement_timestamp())}
 FROM asked LEFT JOIN won ON won.key = asked.key`
 
-// releaseAllPostgres: the releases in JSON. See releasePostgres.
+// releaseAllPostgres has the releases, as JSON, as its argument. See releasePostgres.
 const releaseAllPostgres = `UPDATE fencing_leases AS l SET lock_id = NULL, session = NULL, holder = locked.release, expires_at = {now}
 FROM (SELECT r.lock_id, r.release, l.key
 	FROM pg_catalog.json_to_recordset($1::text::json)

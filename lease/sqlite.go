@@ -10,20 +10,21 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// sqlite is SQLite, with times in ms since 1970. Arguments are in order and once each, because drivers count them in
-// different ways. Leases have no sessions, because no server sees a holder die.
+// sqlite is the dialect of SQLite, with times in ms since 1970. Its statements use each argument once, in order,
+// because drivers number repeated placeholders in different ways. Leases have no sessions, because no server notices
+// that a holder has died.
 var sqlite = sync.OnceValue(func() *dialect {
 	texts := sqliteTexts()
 	return &dialect{
 		Dialect: lite.Text, server: lite.Session,
 		create: createSQLite, createIndex: createIndex,
 		hasIndex: `SELECT 1 FROM pragma_index_list('fencing_leases') WHERE name = 'fencing_leases_expires_at'`,
-		// It prepares without running.
+		// EXPLAIN prepares the statement without executing it.
 		probe: func(ctx context.Context, db *database, _ bool) error {
 			return db.query(ctx, ignore, statement{text: "EXPLAIN " + texts.take,
 				args: []any{"probe", newLockID(), "", int64(1)}})
 		},
-		writers:    1, // a second would wait for the file by sleeping
+		writers:    1, // a second statement would wait for the file by sleeping
 		take:       takeOnSQLite,
 		takeAll:    takeAllOnSQLite,
 		releaseAll: releaseAllOnSQLite,
@@ -72,11 +73,11 @@ ON CONFLICT (key) DO UPDATE SET lock_id = excluded.lock_id, holder = excluded.ho
 WHERE fencing_leases.expires_at <= excluded.acquired_at AND fencing_leases.token < {max}
 RETURNING key, lock_id, holder, token, {micros acquired_at}, {micros expires_at}, 0, {micros expires_at - {now}}`
 
-// issueSQLite: name, token. It follows takeSQLite in its transaction.
+// issueSQLite has the arguments name and token. It follows takeSQLite in its transaction.
 const issueSQLite = `INSERT INTO {ledger} (name, token) VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET token = excluded.token`
 
-// seenSQLite: key. It runs after a takeSQLite without a row, in the same transaction.
+// seenSQLite has the argument key. It is sent in the same transaction after a takeSQLite that has returned no row.
 const seenSQLite = `SELECT COALESCE(l.expires_at > {now}, 0), 1, 0,
 	CASE WHEN t.token < 0 THEN t.token ELSE max(COALESCE(t.token, 0), {floor}) END, COALESCE(l.holder, ''),
 	{micros l.expires_at}, {micros l.expires_at - {now}},
@@ -85,17 +86,17 @@ FROM (SELECT ? AS key) AS r
 LEFT JOIN fencing_leases AS l ON l.key = r.key
 LEFT JOIN {ledger} AS t ON t.name = r.key`
 
-// extendSQLite: ttl in ms, lock id.
+// extendSQLite has the arguments ttl in ms and lock id.
 const extendSQLite = `UPDATE fencing_leases SET expires_at = {after ?}
 WHERE lock_id = ? AND expires_at > {now}
 RETURNING {micros expires_at}, {micros expires_at - {now}}`
 
-// releaseSQLite: release, lock id.
+// releaseSQLite has the arguments release and lock id.
 const releaseSQLite = `UPDATE fencing_leases SET lock_id = NULL, holder = ?, expires_at = {now}
 WHERE lock_id = ? AND expires_at > {now}
 RETURNING key`
 
-// holdSQLite: release, how long after it was acquired in ms, lock id.
+// holdSQLite releases a lease with [MinHold]. Its arguments are release, the time hold in ms, and the lock id.
 const holdSQLite = `UPDATE fencing_leases AS l SET lock_id = CASE WHEN l.acquired_at + r.hold > r.now THEN r.release END,
 	holder = CASE WHEN l.acquired_at + r.hold > r.now THEN '' ELSE r.release END, expires_at = max(l.acquired_at + r.hold, r.now)
 FROM (SELECT ? AS release, ? AS hold, {now} AS now) AS r
