@@ -116,8 +116,8 @@ func (t sealed) pieces(event string) sqltext.Pieces {
 	}
 }
 
-// sealWrite declares variables only in the rare branch that uses them. NOT needs brackets, because its precedence
-// depends on sql_mode.
+// sealWrite is the body of the triggers for inserted and updated rows. It declares variables only in the rare branch
+// that uses them. NOT needs brackets, because its precedence depends on sql_mode.
 const sealWrite = `{takenover}IF NEW.{mark} < 0 AND NEW.{mark} >= -{max} AND NOT (-NEW.{mark} {less} {held}){raised}{samekey}{seen -NEW.{mark}} THEN
 	SET NEW.{mark} = -NEW.{mark};
 ELSE BEGIN
@@ -128,7 +128,8 @@ ELSE BEGIN
 	SET NEW.{mark} = given;
 END; END IF`
 
-// sealTaken lets a takeover pass, which increases the row's claim.
+// sealTaken is a part of sealWrite for a table with Claim. It lets an UPDATE pass that increases the row's claim, which
+// takes the row over.
 const sealTaken = `IF COALESCE(NEW.{mark} > {held}, FALSE) THEN
 	SET NEW.{mark} = NEW.{mark};
 ELSE`
@@ -140,7 +141,8 @@ const sealNew = `BEGIN
 	END IF;
 END`
 
-// sealDelete accepts only this statement's proof, which contains the statement's start.
+// sealDelete is the body of the trigger for deleted rows. It accepts only a token that this DELETE itself presents in
+// the session variable, which also contains the time at which the statement started.
 const sealDelete = `BEGIN
 	DECLARE given, held, newest BIGINT DEFAULT 0;
 	DECLARE refusal INT DEFAULT {isstale};
@@ -152,13 +154,14 @@ const sealDelete = `BEGIN
 	END IF;{refuses}
 END`
 
-// sealClaim lets a DELETE pass that has compared the row's claim itself, as a guard does, or that presents the claim.
+// sealClaim is a part of sealDelete for a table with Claim. It lets a DELETE pass that has compared the row's claim
+// itself, as a guard does, or that presents the claim.
 const sealClaim = `IF proof = '` + guard.ProvenHere + `' OR FIND_IN_SET(held, proof) > 0 THEN
 			SET given = held;
 		ELSE
 			`
 
-// sealRefuse compares the presented token.
+// sealRefuse compares the presented token with the row's, and throws an error if it is missing or stale.
 const sealRefuse = `
 	IF given <= 0 THEN
 		SET refusal = {noproof}, problem = {unproven};
@@ -172,9 +175,10 @@ const sealRefuse = `
 		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = refusal, MESSAGE_TEXT = problem;
 	END IF;`
 
-// sealLedger notes the compared token and its ledger for the statement's other rows; a statement may use several
-// ledgers. sealLedger notes nothing if the session's clock may stand still, because a later statement would have the
-// same time. With --sysdate-is-now both clocks stand still.
+// sealLedger compares the token with the ledger. It stores the compared token and the ledger's name in session
+// variables for the statement's other rows; a statement may use several ledgers. It stores nothing if the session's
+// clock may stand still, because a later statement would have the same time. With --sysdate-is-now both clocks stand
+// still.
 const sealLedger = `
 	IF problem IS NULL AND NOT (TRUE{seen given}) THEN
 		SET newest = COALESCE((SELECT MAX(t.token) FROM {ledger} AS t WHERE t.name = {name} LOCK IN SHARE MODE), 0);{several}
@@ -187,19 +191,20 @@ const sealLedger = `
 		END IF;
 	END IF;`
 
-// sealSeveral accepts any of a proof's tokens.
+// sealSeveral accepts each of several tokens that a DELETE presents, if it is the newest of the row's name.
 const sealSeveral = `
 		IF FIND_IN_SET(newest, proof) > 0 THEN
 			SET given = newest;
 		END IF;`
 
-// sealKey refuses an UPDATE that takes a row out of the scope of its token.
+// sealKey refuses an UPDATE that changes a row's key, because a token of another name guards the row afterwards, and
+// the UPDATE presents a token for one name only.
 const sealKey = `
 	ELSEIF {moves} THEN
 		SET refusal = {noproof}, problem = {otherkey};`
 
-// sealSerial refuses an UPDATE that keeps the serial: a reader of the older version would overwrite the UPDATE
-// unnoticed.
+// sealSerial refuses an UPDATE that doesn't increase the row's version, because a reader of the older version would
+// overwrite this UPDATE without a conflict.
 const sealSerial = `
 	IF problem IS NULL AND NOT {raises} THEN
 		SET refusal = {isserial}, problem = {sameold};

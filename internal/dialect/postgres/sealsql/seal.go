@@ -13,11 +13,12 @@ import (
 // sealed builds the triggers of a table's seal.
 type sealed struct{ *seal.Table }
 
-// A Function is a function of a seal in PostgreSQL. It names the schemas of all functions, and uses no operator that
-// the search path could replace, because setting a search_path would take longer than all the rest.
+// A Function is a PostgreSQL function that a seal's triggers call. Its body names the schemas of all functions, and
+// uses no operator that the search path could replace, because setting a search_path would take longer than all the
+// rest.
 type Function struct {
 	Name string
-	text string   // for format
+	text string   // the body, as a template for PostgreSQL's format
 	args []string // arguments of format, after the schema and the ledger: additions for a table with partitions
 
 	proof bool // the function returns a token of the transaction; no trigger calls it directly
@@ -86,9 +87,10 @@ func Functions(of *seal.Table) []Function {
 	return all
 }
 
-// triggerRows are rows of the triggers of a seal, in the order in which they are created: the number, the trigger, its
-// function, and its timing and events as pg_trigger has them in tgtype; NULL where the table has none. A DELETE on a
-// parent without seal fires no clearing trigger, so a trigger clears the proof after each DELETE on the table as well.
+// triggerRows returns VALUES with a row for each trigger of a seal, in the order in which they are created: the number,
+// the trigger, its function, and its timing and events as pg_trigger has them in tgtype; NULL if the table needs no
+// such trigger. A DELETE on a parent without seal fires no clearing trigger, so a trigger clears the presented token
+// after each DELETE on the table as well.
 func triggerRows(t *seal.Table) string {
 	f := Functions(t)
 	text := postgres.Text.Text
@@ -251,8 +253,8 @@ BEGIN{taken over}
 	RETURN NEW;
 END `
 
-// movedHere accepts a row from another partition, where its token was compared: token and, with Key, name must be
-// equal.
+// movedHere is a part of sealWrite. It accepts a row that an UPDATE moves here from another partition, where its token
+// was compared: the token and, with Key, the token's name must be equal.
 const movedHere = `
 		IF pg_catalog.texteq(TG_OP, 'INSERT') AND pg_catalog.texteq(pg_catalog.current_setting({move}, true), pg_catalog.concat('to:', NEW.{mark}, ':', {name of new})) THEN
 			PERFORM pg_catalog.set_config({move}, '', true);
@@ -263,7 +265,8 @@ const movesAway = `IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
 			PERFORM pg_catalog.set_config({move}, pg_catalog.concat('from:', NEW.{mark}, ':', {name of new}), true);
 		END IF;`
 
-// takenOver accepts a new row and a takeover, which increases the row's claim.
+// takenOver is a part of sealWrite for a table with Claim. It accepts a new row, and an UPDATE that increases the row's
+// claim, which takes the row over.
 const takenOver = `
 	IF (CASE WHEN pg_catalog.texteq(TG_OP, 'INSERT') THEN COALESCE(pg_catalog.int8ge(NEW.{mark}, 0), true)
 		ELSE COALESCE(pg_catalog.int8gt(NEW.{mark}, COALESCE(pg_catalog.int8abs(OLD.{mark}), 0)), false) END) THEN{presented}
@@ -272,8 +275,8 @@ const takenOver = `
 		RETURN NEW;
 	END IF;`
 
-// presentedClaim compares the transaction's claim, if any, with the row that is taken over: if they differ, another
-// worker has replaced the transaction's client.
+// presentedClaim compares the claim that the transaction presents, if any, with the row that an UPDATE takes over: if
+// they differ, another worker has replaced the transaction's client.
 const presentedClaim = `
 		IF pg_catalog.texteq(TG_OP, 'UPDATE') THEN
 			stored := COALESCE(pg_catalog.int8abs(OLD.{mark}), 0);
@@ -302,7 +305,8 @@ const takenForMove = `
 			END IF;
 		END IF;`
 
-// hasClaim accepts a DELETE that has compared the row's claim itself, as a guard does, or that presents the claim.
+// hasClaim is a part of sealDelete for a table with Claim. It accepts a DELETE that has compared the row's claim
+// itself, as a guard does, or that presents the claim.
 const hasClaim = `
 	IF pg_catalog.texteq(proof, '` + guard.ProvenHere + `') OR pg_catalog.int8gt(stored, 0) AND pg_catalog.int4gt(
 		pg_catalog.strpos(pg_catalog.concat(',', proof, ','), pg_catalog.concat(',', stored, ',')), 0) THEN
@@ -342,7 +346,8 @@ BEGIN
 	RETURN OLD;
 END `
 
-// deletedMove lets an UPDATE that moves a row to another partition delete the old row with the UPDATE's proof.
+// deletedMove is a part of sealDelete. It lets an UPDATE that moves a row to another partition delete the old row, for
+// which the UPDATE has presented a token.
 const deletedMove = `
 	move := pg_catalog.current_setting({move}, true);
 	IF pg_catalog.starts_with(move, 'from:'){of this row} THEN
@@ -386,14 +391,14 @@ const appliedHere = "pg_catalog.texteq(pg_catalog.current_setting('session_repli
 	"EXISTS (SELECT FROM pg_catalog.pg_stat_get_subscription(NULL) AS s WHERE pg_catalog.int4eq(s.pid, " +
 	"pg_catalog.pg_backend_pid()))"
 
-// seenLedger is a condition: the transaction already holds the lock of the ledger's row, so that no client has issued
-// a newer token. A rollback of the locking statement undoes the setting sqlfence.seen. The setting names the ledger,
-// because a transaction may write to tables with different ledgers.
+// seenLedger is a condition: the transaction has compared this token before, and holds the lock of the ledger's row, so
+// that no client has issued a newer token. A rollback of the locking statement undoes the setting sqlfence.seen. The
+// setting names the ledger, because a transaction may write to tables with different ledgers.
 const seenLedger = " AND COALESCE(pg_catalog.texteq(pg_catalog.current_setting('sqlfence.seen', true)," +
 	" pg_catalog.concat(pg_catalog.txid_current_if_assigned(), ':', {given}, ':', %2$L, ':', {token name})), false)"
 
-// sealLedger compares the token with the ledger: it takes the name's advisory lock and locks the ledger's row, as a
-// guard does.
+// sealLedger compares a write's token with the ledger: it takes the name's advisory lock and locks the ledger's row, as
+// a guard does.
 const sealLedger = `
 	token_name := {token name};
 	PERFORM pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat('sqlfence:', token_name), 0));
@@ -410,8 +415,8 @@ const sealLedger = `
 const raisesSerial = "(pg_catalog.texteq(TG_OP, 'INSERT') OR COALESCE(pg_catalog.int8gt(NEW.{serial}, " +
 	"COALESCE(OLD.{serial}, 0)), false))"
 
-// sealSerial refuses an UPDATE that keeps the serial: a reader of the older version would overwrite the UPDATE
-// unnoticed.
+// sealSerial refuses an UPDATE that doesn't increase the row's version, because a reader of the older version would
+// overwrite this UPDATE without a conflict.
 const sealSerial = `
 	IF NOT ` + raisesSerial + ` THEN
 		RAISE EXCEPTION 'sqlfence: table %% is sealed: the write doesn''t raise the serial (set %% to itself plus 1)', {name}, {serial name}
@@ -429,12 +434,12 @@ const sealKey = `
 			USING ERRCODE = 'FT001';
 	END IF;`
 
-// sealProvenKey refuses an UPDATE that changes a row's key and presents a token itself, because that token covers a
-// single name.
+// sealProvenKey refuses an UPDATE that changes a row's key and presents a token in the fence column, because that token
+// is for a single name.
 var sealProvenKey = strings.Replace(sealKey, "IF "+movesKey, "IF COALESCE(pg_catalog.int8gt(given, 0), false) AND "+
 	movesKey, 1)
 
-// oneOfSeveral accepts any token of a proof that is the newest of the row's name.
+// oneOfSeveral accepts each of several tokens that a DELETE presents, if it is the newest of the row's name.
 const oneOfSeveral = `
 	IF pg_catalog.int4gt(pg_catalog.strpos(pg_catalog.concat(',', proof, ','), pg_catalog.concat(',', newest, ',')), 0) THEN
 		RETURN OLD;
