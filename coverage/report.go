@@ -143,7 +143,7 @@ func (n *Counts) write(w io.Writer, name string) {
 	fmt.Fprintln(w, name)
 }
 
-// oneLine keeps a text in its cell.
+// oneLine replaces line breaks and tabs in a text, so that it stays in its cell of the table.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // WriteJSON writes the report as indented JSON. Errors are the writer's.

@@ -52,7 +52,7 @@ type watcher struct {
 	metrics []string // addresses
 }
 
-// look asks once. An error is that the tokens can't be read.
+// look queries the state once. It returns an error only if the tokens can't be read.
 func (w *watcher) look(ctx context.Context) (look, error) {
 	names, unread, err := w.ledger.watch(ctx, w.leases)
 	if err != nil {
