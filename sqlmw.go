@@ -112,7 +112,7 @@ func (i *interceptor) TxCommit(ctx context.Context, tx driver.Tx) error {
 	return i.state.Commit(ctx, tx)
 }
 
-// TxRollback notes the end of a transaction.
+// TxRollback records the end of a transaction.
 func (i *interceptor) TxRollback(_ context.Context, tx driver.Tx) error {
 	return i.state.Rollback(tx)
 }

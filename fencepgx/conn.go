@@ -172,7 +172,7 @@ func rewrites(args []any) bool {
 	return false
 }
 
-// follow notes that the server reports no open transaction: a statement may have ended the transaction of Begin.
+// follow records that the server reports no open transaction: a statement may have ended the transaction of Begin.
 func (s *session) follow() {
 	if c := s.link.conn.PgConn(); c.TxStatus() == 'I' && !c.IsBusy() {
 		s.state.Idle()

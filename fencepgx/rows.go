@@ -14,7 +14,7 @@ type rows struct {
 	ahead   bool                                         // the first row has been read
 	answer  func(tag pgconn.CommandTag, err error) error // returns the error at the end of the rows; may be nil
 	release func()                                       // releases the connection; may be nil
-	raw     func()                                       // notes that the connection is handed out
+	raw     func()                                       // records that the application got the connection
 	ended   bool
 	err     error
 }

@@ -49,11 +49,11 @@ type dialect struct {
 	hasUniqueKey string // a query for whether a unique index has all its columns among {keynames}
 }
 
-// A spelling is how a database writes values and columns.
+// A spelling has the SQL with which a database writes values and columns.
 type spelling struct {
 	sqltext.Dialect
 
-	// binary makes a value of a text, or of an integer, that is equal only to itself.
+	// binary converts an expression for a text or an integer into a value that is equal only to itself.
 	binary func(expression string) string
 
 	// stored converts a value for a column of rowlocks, and shown such a column for reading.
@@ -68,11 +68,11 @@ type spelling struct {
 	// user converts a user's ID for sending, to a column of integers or of texts.
 	user func(id driver.Value) driver.Value
 
-	version   string // {serial} as an integer, or as it is if that isn't known of a value
+	version   string // {serial} as an integer, or unchanged if the value may not be an integer
 	versioned string // a condition that {serial} is an integer
 
-	// keyText is the row's key as a JSON array, of {keycolumns}, with keyComma between two values. The database writes
-	// it, so that a row has one text for keys of any Go type.
+	// keyText is an expression for the row's key as a JSON array of {keycolumns}, with keyComma between two values. The
+	// database builds the array, so that a row has the same text for keys of any Go type.
 	keyText, keyComma string
 }
 
@@ -82,7 +82,7 @@ func asItIs(expression string) string        { return expression }
 func equals(column, value string) string     { return column + " = " + value }
 func plainUser(id driver.Value) driver.Value { return id }
 
-// byTheDriver is abandoning if the driver ends the statement.
+// byTheDriver is the function abandoning of a dialect with a driver that itself ends a statement when its context ends.
 func byTheDriver(_ context.Context, _ *cleanup.Queue, text string, send func(text string) error) error {
 	return send(text)
 }
@@ -104,7 +104,7 @@ const createTable = `CREATE TABLE IF NOT EXISTS rowlocks (
 const upsert = `ON CONFLICT (table_name, row_key) DO UPDATE SET user_id = excluded.user_id, session = excluded.session,
 		since = excluded.since, expiry = excluded.expiry, heartbeat = excluded.heartbeat`
 
-// setReturning is a set by one statement.
+// setReturning is the function set of a dialect that sets the lock and returns it in one statement.
 func setReturning(
 	ctx context.Context, q owned, t *Table, list string, key []any, others sqltext.Pieces,
 ) (rowState, error) {

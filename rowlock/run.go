@@ -56,7 +56,7 @@ func (t *Table) send(ctx context.Context, fn func(context.Context, owned) error)
 	switch {
 	case t.tx != nil:
 		return fn(ctx, owned{t.tx})
-	case t.manager != nil || t.dialect.several: // with a manager its table is written, too
+	case t.manager != nil || t.dialect.several: // with a manager, fn also writes to the manager's table
 		return transact(ctx, t.db, t.dialect, fn)
 	}
 	return dberr.Resend(ctx, dberr.IsSerialization, func() error { return fn(ctx, owned{t.db}) })

@@ -68,10 +68,10 @@ func AddFence(ctx context.Context, db *sql.DB, table, column string) (err error)
 // db must be fenced. Open db with the options of the program that writes to the tables, so that no table is missing.
 // Without a table to change, AddFences returns nil.
 //
-// A pattern ("*", "shop.*") stands for the tables that the database has now, after the other tables and in the order of
-// their names: "*" for tables that the session finds by a name without a schema, "shop.*" for tables of the schema
-// shop. Exempt are tables with [sqlfence.Exempt], sqlfence's tables, views, temporary, foreign and virtual tables, and
-// partitions, which inherit the column. A migration tool's table isn't exempt.
+// A pattern ("*", "shop.*") means the tables that the database has now; they get the column after the other tables, in
+// the order of their names: "*" means tables that the session finds by a name without a schema, "shop.*" tables of the
+// schema shop. Exempt are tables with [sqlfence.Exempt], sqlfence's tables, views, temporary, foreign and virtual
+// tables, and partitions, which inherit the column. A migration tool's table isn't exempt.
 //
 // Errors are those of AddFence, of a query of the catalogue, and [sqlfence.ErrInvalid] for a db that isn't fenced.
 // After an error, earlier tables keep the new column; call AddFences again for the remaining tables.

@@ -50,8 +50,8 @@ func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 
 // A TablePlan has the statements that [Seal] or [Unseal] sends to change one table.
 type TablePlan struct {
-	Table      string   // as registered
-	Statements []string // in their order, for one connection
+	Table      string   // the table's name as registered
+	Statements []string // the statements in order, for one connection
 }
 
 // SealSQL returns the statements of [Seal] for these tables, by their names as registered, or for all tables that are
@@ -84,8 +84,8 @@ func UnsealPlan(ctx context.Context, db *sql.DB, tables ...string) ([]TablePlan,
 
 // How seals are changed.
 const (
-	sealsTables = 1 << iota // otherwise seals are removed
-	blind                   // no query is sent
+	sealsTables = 1 << iota // the statements seal the tables; otherwise they remove the seals
+	blind                   // no query is sent to the database
 )
 
 func plansOf(ctx context.Context, db *sql.DB, names []string, how int) (plans []TablePlan, err error) {

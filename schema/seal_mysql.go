@@ -25,7 +25,7 @@ var sealMySQL = sealer{seal: sealing.sealMySQL, unseal: sealing.unsealMySQL, loo
 func (s sealing) sealMySQL() []string {
 	shut, open := s.busy()
 	var lift []string
-	if s.negative { // the triggers that are there let such marks in, and may refuse that they are lifted
+	if s.negative { // existing triggers have let negative tokens in, and may refuse to make them positive
 		lift = append(slices.Clone(open), s.drop()...)
 		lift = append(lift, "UPDATE "+s.table+" SET "+s.column+" = -"+s.column+" WHERE "+s.column+" < 0")
 		s.found = nil
@@ -35,8 +35,9 @@ func (s sealing) sealMySQL() []string {
 	return s.locked(slices.Concat(s.try(triggers), lift, shut, s.drop(), s.create(sqltext.SealPrefix, triggers), open))
 }
 
-// unsealMySQL: what writes as to a sealed table is refused as soon as it isn't. Meanwhile everything is, as with a part
-// of a seal no form of a statement would pass.
+// unsealMySQL replaces the seal's triggers by triggers that refuse negative tokens: a write that presents its token to
+// the seal then fails. Meanwhile other triggers refuse all writes, because with only some of the seal's triggers no
+// write would be right.
 func (s sealing) unsealMySQL() []string {
 	shut, open := s.busy()
 	triggers := sealsql.OpenTriggers(s.sealed())
@@ -140,8 +141,8 @@ func (s sealing) sealTriggers(comparison string) string {
 		text(sqltext.SealPrefix+"%") + " OR trigger_name LIKE " + text(sqltext.OpenPrefix+"%") + ")"
 }
 
-// ledgerMySQL is a query for the database in which the session has the ledger, as guards find it; empty for the table's
-// own.
+// ledgerMySQL is a query for the database with the ledger that the session's guards read; an empty text if it is the
+// database of the table.
 func ledgerMySQL(s *sealing) string {
 	where := "DATABASE()"
 	if s.own != "" {
@@ -152,7 +153,7 @@ func ledgerMySQL(s *sealing) string {
 		" AND table_name = " + s.text.Text(sqltext.LedgerTable)
 }
 
-// home writes the table's schema as a text.
+// home returns an SQL expression for the name of the table's schema.
 func (s sealing) home() string {
 	if s.schema != "" {
 		return s.text.Text(s.schema)

@@ -72,13 +72,14 @@ const sealLevel = `IF pg_catalog.current_setting('transaction_isolation') NOT IN
 	END IF;
 	`
 
-// sealSameTable: while the lock was waited for, another table may have got the name.
+// sealSameTable throws an error if another table got the name while the statement waited for the lock.
 const sealSameTable = `IF pg_catalog.to_regclass({table text}) IS DISTINCT FROM sealed THEN
 		RAISE EXCEPTION 'sqlfence: another table is called % now', {table text} USING ERRCODE = 'lock_not_available';
 	END IF;
 `
 
-// sealPostgresText waits a second at most for writers, because later writers queue behind it.
+// sealPostgresText is the statement that seals a table. It waits at most a second for writers, because later writers
+// queue behind it.
 const sealPostgresText = `DO $sqlfence$
 DECLARE
 	sealed pg_catalog.oid := pg_catalog.to_regclass({table text});
@@ -175,9 +176,9 @@ BEGIN
 END
 $sqlfence$`
 
-// liftPostgresText makes negative stored tokens positive. A negative token was written while the table had neither
-// triggers nor the constraint, for example after a migration had recreated the table; its absolute value counts. They
-// are looked for before writers have to wait.
+// liftPostgresText is a statement that makes negative stored tokens positive. A negative token was written while the
+// table had neither triggers nor the constraint, for example after a migration had recreated the table; its absolute
+// value counts. The statement looks for negative tokens before writers have to wait for it.
 const liftPostgresText = `DO $sqlfence$
 DECLARE
 	negative pg_catalog.tid[];

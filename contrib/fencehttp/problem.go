@@ -104,7 +104,7 @@ type body struct {
 
 func write(w http.ResponseWriter, p *problem, detail string) {
 	for _, of := range []string{"Content-Length", "Content-Encoding", "Etag", "Last-Modified", "Cache-Control"} {
-		w.Header().Del(of) // what a handler has set was of its own answer, as http.Error has it
+		w.Header().Del(of) // a header of the handler's own response, as in http.Error
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.status)

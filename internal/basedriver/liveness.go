@@ -61,7 +61,7 @@ func (l *Liveness) pending() (bool, error) {
 	return l.pinger != nil && time.Since(l.used) > idleLimit, nil
 }
 
-// Touch notes that the connection was just used.
+// Touch records that the connection was just used.
 func (l *Liveness) Touch() {
 	if l.socket == nil && l.pinger != nil {
 		l.used = time.Now()

@@ -75,7 +75,7 @@ func (l *look) missingColumn(u use) {
 	l.add(u.Table, f)
 }
 
-// judgeColumn looks at the type of a column and at what new rows get there.
+// judgeColumn checks the type of a column, and the value that the column gets in new rows.
 func (l *look) judgeColumn(u use, c column) {
 	named := "The " + u.column() + " " + l.quoteIfNeeded(u.name) + " of table " + l.name(u.rel)
 	wrong := func(level slog.Level, problem, remedy, sql string) {
@@ -186,7 +186,7 @@ func checkKeys(l *look) {
 	}
 }
 
-// checkClaimKey looks for an index that a write finds the row with its claim by.
+// checkClaimKey reports a table with claims in which no index helps a write to find the row with its claim.
 func (l *look) checkClaimKey(t target) {
 	for _, of := range l.targets {
 		if of.Registered != t.ClaimOf || of.Key == "" || of.rel.kind == "view" {

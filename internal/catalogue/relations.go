@@ -97,7 +97,7 @@ func checkNames(l *look) {
 	}
 }
 
-// spell writes a name for people, with quotes only if a database would need quotes.
+// spell returns a name for messages, with quotes only if a database would need quotes.
 func (l *look) spell(schema, name string) string {
 	if schema == "" {
 		return l.quoteIfNeeded(name)
@@ -105,7 +105,7 @@ func (l *look) spell(schema, name string) string {
 	return l.quoteIfNeeded(schema) + "." + l.quoteIfNeeded(name)
 }
 
-// name is a relation's, with the schema where that isn't the one of names without.
+// name returns a relation's name for messages, with the schema unless the session finds the relation without it.
 func (l *look) name(rel *relation) string {
 	if rel.visible {
 		return l.spell("", rel.name)
@@ -113,7 +113,7 @@ func (l *look) name(rel *relation) string {
 	return l.spell(rel.schema, rel.name)
 }
 
-// quoted is a relation's name for a statement.
+// quoted returns a relation's name for a statement.
 func (l *look) quoted(rel *relation) string {
 	if rel.visible {
 		return l.db.Quote(rel.name)
@@ -121,7 +121,7 @@ func (l *look) quoted(rel *relation) string {
 	return l.db.Quote(rel.schema) + "." + l.db.Quote(rel.name)
 }
 
-// quoteIfNeeded writes a name for people, in the quotes of the database unless it is a plain one.
+// quoteIfNeeded returns a name for messages, in the quotes of the database unless the name is plain.
 func (l *look) quoteIfNeeded(name string) string {
 	if plainName.MatchString(name) {
 		return name

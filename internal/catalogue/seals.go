@@ -9,9 +9,9 @@ import (
 
 // A seals holds a table's triggers that refuse writes without a token.
 type seals struct {
-	problem string // what isn't as it has to be; empty for nothing
-	remedy  string // empty for another Seal
-	shape   string // what isn't as Seal would create it now
+	problem string // the defect; empty if there is none
+	remedy  string // the remedy; empty if calling Seal again is the remedy
+	shape   string // the first difference from the seal that Seal would create now
 	late    []text // triggers of the application that fire after the seal's
 	names   []string
 }
@@ -72,7 +72,7 @@ func checkSeals(l *look) {
 			f.Remedy = "Register it with Sealed, or call schema.Unseal, or run sqlfence unseal --apply."
 		case has && s.problem != "":
 			f.Problem = "The seal of table " + name + " isn't whole: " + s.problem + "."
-		case has && s.shape != "" && !l.opts.Recognise: // it depends on the rules
+		case has && s.shape != "" && !l.opts.Recognise: // the shape depends on the registered rules
 			f.Problem = "The seal of table " + name + " isn't what Seal would create now (it is that of other " +
 				"rules or of an older version, or was changed): " + s.shape + "."
 		case t.Sealed && !has:

@@ -76,7 +76,7 @@ func (t text) constant(i int) string {
 // A relationName is a table's name in a text, normalized by same; schema may be empty.
 type relationName struct{ schema, name string }
 
-// table reads the name of a table, and returns the index behind it.
+// table reads the name of a table, and returns the index after the name.
 func (t text) table(i int) (n relationName, next int, ok bool) {
 	schema, name, next, ok := t.db.rules().QualifiedName(t.src, t.toks, i)
 	return relationName{t.db.same(schema), t.db.same(name)}, next, ok

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Names of a sealed table's triggers. The triggers refuse every write without proof of a token. docs/adr/0025 has the
-// reasons.
+// Names of a sealed table's triggers. The triggers refuse every write that presents no valid token. docs/adr/0025 has
+// the reasons.
 const (
 	// SealedMark begins the name of the constraint that keeps PostgreSQL from storing a negative token, while the table
 	// is sealed and afterwards.
@@ -45,8 +45,8 @@ func DeleteSetting(table string) string { return "sqlfence.delete_" + settingNam
 // the old row is deleted, then to:42.
 func MoveSetting(table string) string { return "sqlfence.move_" + settingName(table) }
 
-// ProofSetting is the setting in which a table's seal notes the last token that it took from a transaction: the
-// token's name, the transaction's number and its tokens. TokenSetting has the token.
+// ProofSetting is the setting in which a table's seal stores the last token that it took from a transaction: the
+// token's name, the transaction's number and its tokens. TokenSetting is the setting with the token's value.
 func ProofSetting(table string) string { return "sqlfence.proof_" + settingName(table) }
 
 // TokenSetting: see [ProofSetting].

@@ -16,8 +16,8 @@ const (
 	NotProven                 // the write carries no token
 	StaleProof                // the token is stale
 	NotIssuable               // the ledger hasn't issued the token
-	SerialKept                // the write doesn't raise the row's serial
-	NotSealed                 // the write carries a proof, and the table isn't sealed
+	SerialKept                // the write doesn't increase the row's version
+	NotSealed                 // the write presents a token to the seal, and the table isn't sealed
 )
 
 // SealState and SealErrno have the codes of the refusals, except PostgreSQL's NotSealed, which is a constraint

@@ -100,7 +100,7 @@ type scanner struct {
 	unread Error // the first thing that servers read in different ways, if there is one
 }
 
-// fail notes that the text can't be read, and continues, because the database may also refuse the text.
+// fail records that the text can't be read, and continues, because the database may also refuse the text.
 func (s *scanner) fail(offset int, reason string) {
 	if s.unread.Reason == "" {
 		s.unread = Error{Offset: offset, Reason: reason}

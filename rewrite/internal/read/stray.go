@@ -2,7 +2,7 @@ package read
 
 import "github.com/sqlfence/sqlfence/internal/sql/lex"
 
-// claim notes that the verb at a token is a part of a parsed write.
+// claim records that the verb at a token is a part of a parsed write.
 func (t walker) claim(verb int) {
 	if n := len(t.verbs); n == 0 || t.verbs[n-1] != int32(verb) { // the writes of joined tables share a verb
 		t.verbs = append(t.verbs, int32(verb))

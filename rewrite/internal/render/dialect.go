@@ -15,9 +15,9 @@ type Dialect struct {
 	sqltext.Dialect
 	Guard   *guard.Dialect
 	Grammar *lex.Grammar
-	Unique  *session.Unique // how a statement asks for a table's unique keys; nil where it can't
+	Unique  *session.Unique // the queries for a table's unique keys; nil if no guard needs them
 
-	CountsRows bool // drivers count the rows of a statement that returns some, and of each one of a text
+	CountsRows bool // drivers count the rows of a statement with RETURNING, and of each statement of a text
 
 	ElseFalse string // the end of a CASE that is false otherwise
 

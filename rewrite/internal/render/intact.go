@@ -97,7 +97,7 @@ func (c *check) fragments(here, behind []fragment) bool {
 	if n := len(found) - 2; n >= 0 {
 		end = found[n].End
 	}
-	if int(end) != len(strings.TrimRight(part, " ")) { // a comment might go on behind it
+	if int(end) != len(strings.TrimRight(part, " ")) { // a comment at the end might continue
 		return false
 	}
 	return c.brackets(found) && c.arguments(part, found)

@@ -182,7 +182,7 @@ func (s *search) wordIn(text string) (find finding) {
 		names, wide := nameBytes(text, base)
 		shifted := names<<1 | before>>63
 		begins, ends := names&^shifted, shifted&^names
-		limit := s.cut // a longer word is looked at
+		limit := s.cut // longer words are searched for names
 		if isWide = wide || isWide && begin >= 0; isWide {
 			limit = 0
 		}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// size returns the size of the terminal that the standard output is; 0 where it is none.
+// size returns the size of the terminal that the standard output is connected to; 0 if the output is no terminal.
 func (a *answers) size() (columns, rows int) {
 	f, ok := a.w.(*os.File)
 	if !ok {

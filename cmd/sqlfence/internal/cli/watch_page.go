@@ -20,8 +20,8 @@ type page struct {
 	interval      time.Duration
 }
 
-// screen returns the size of the terminal that the standard output is, for a page; 0 if it is none, or one that can't
-// be drawn on.
+// screen returns the size of the terminal for a page; 0 if the standard output is no terminal, or a terminal on which
+// no page can be drawn.
 func (a *app) screen() (columns, rows int) {
 	kind := os.Getenv("TERM")
 	if a.json || runtime.GOOS == "windows" || kind == "" || kind == "dumb" {

@@ -5,8 +5,8 @@ import "strings"
 // TokensSetting is the PostgreSQL setting with a transaction's tokens.
 const TokensSetting = "sqlfence.tokens"
 
-// takenToken is an expression: the transaction's token of a row's name, or NULL. Two settings cache the previous row's
-// result, with the transaction's number and its tokens.
+// takenToken is an SQL expression for the transaction's token of a row's name, or NULL. Two settings cache the result
+// for the previous row, with the transaction's number and its tokens.
 const takenToken = "CASE WHEN pg_catalog.texteq(pg_catalog.current_setting({proof of}, true), " +
 	"pg_catalog.concat({token name}, ' ', pg_catalog.txid_current(), ' ', " +
 	"pg_catalog.current_setting('sqlfence.tokens', true))) THEN " +
@@ -21,8 +21,9 @@ const (
 	doubted  = "WHEN (textne(current_setting(''sqlfence.doubt''::text, true), ''''::text))"
 )
 
-// sealProof returns the transaction's token of a name, or NULL. No function of PostgreSQL shows whether a setting
-// holds for the transaction or for the session. So the value must prove it, in one of two ways:
+// sealProof is the body of a function that returns the transaction's token of a name, or NULL. No function of
+// PostgreSQL shows whether a setting holds for the transaction or for the session. So the body must find out, in one of
+// two ways, that the value belongs to the transaction:
 //
 //   - The value has the transaction's number among its tokens.
 //   - A setting changed in a transaction has an entry on a stack, in the transaction's memory; another change at the
@@ -31,10 +32,10 @@ const (
 //     memory must grow for a setting without an entry.
 //
 // In a subtransaction the value may be that of the outer transaction, which the memory doesn't show. So the write
-// passes in doubt, and sealLate verifies the value when the transaction ends. sealLate verifies a single list of
-// tokens, so no second list passes in doubt.
+// passes without a result, in doubt, and sealLate verifies the value when the transaction ends. sealLate can verify
+// only one list of tokens, so a second, different list doesn't pass in doubt.
 //
-// The result is noted with the transaction's number, in a setting that a rollback to a savepoint undoes like the
+// The result is stored with the transaction's number, in a setting that a rollback to a savepoint undoes like the
 // tokens. If the value is refused, an error undoes the stack entry, which would otherwise make the next check pass.
 //
 // The function is STABLE so that its snapshot takes no transaction memory, and runs with the privileges of the table's
@@ -93,9 +94,9 @@ BEGIN
 	END LOOP;
 END `
 
-// sealLate fires when the transaction ends, for each row written in doubt: the tokens must be unchanged, and the
-// transaction's. A note of the first row's check lets later rows pass; RESET ALL removes tokens and note, so that
-// nothing passes.
+// sealLate is the body of a trigger that fires when the transaction ends, for each row written in doubt: the tokens
+// must be unchanged, and must belong to the transaction. The result for the first row is stored in a setting and lets
+// later rows pass; RESET ALL removes the tokens and the result, so that nothing passes.
 var sealLate = `
 DECLARE
 	tokens pg_catalog.text := pg_catalog.current_setting('sqlfence.tokens', true);
@@ -115,8 +116,8 @@ BEGIN
 END `
 
 // doubtLock is the first number of the advisory lock that a transaction holds since its first write in doubt; the
-// second number is the session's. The lock shows the doubt even after RESET ALL has removed the note. A rollback to a
-// savepoint undoes lock and note.
+// second number is the session's. The lock shows the doubt even after RESET ALL has removed the settings. A rollback to
+// a savepoint undoes the lock and the settings.
 const doubtLock = "1936683110"
 
 // doubts is a condition: the transaction holds doubtLock. PL/pgSQL evaluates doubts before it takes the lock, from
@@ -132,18 +133,18 @@ const lookVariables = `before pg_catalog.int8;
 	nested pg_catalog.bool := false;
 	found_here pg_catalog.bool;`
 
-// memory reads the size of the transaction's memory. A subtransaction has a separate memory context, which may remain
-// after its release.
+// memory is a FROM clause for the size of the transaction's memory. A subtransaction has a separate memory context,
+// which may remain after its release.
 const memory = `pg_catalog.pg_get_backend_memory_contexts() AS m WHERE pg_catalog.texteq(m.name, ` +
 	`'TopTransactionContext')`
 
-// look finds out whether the setting was set at this level, unless the level may be a subtransaction, and notes the
-// tokens. RESET changes the setting to the default of the role, the database or the connection, so a value equal to
-// that default proves nothing.
+// look finds out whether the setting of the tokens was set at this level of subtransactions, unless the level may be a
+// subtransaction, and stores the tokens. RESET changes the setting to the default of the role, the database or the
+// connection, so a value equal to that default isn't accepted as the transaction's.
 var look = strings.NewReplacer("{noted}", "sqlfence.taken", "{looks}", "NOT nested").Replace(lookText)
 
-// lookAgain looks at every level, because an ending transaction has the memory contexts of former subtransactions. It
-// uses a separate note, because the note of look may already have a stack entry.
+// lookAgain is look for every level, because an ending transaction has the memory contexts of former subtransactions.
+// It uses a separate setting, because the setting of look may already have a stack entry.
 var lookAgain = strings.NewReplacer("{noted}", "sqlfence.looked", "{looks}", "true").Replace(lookText)
 
 const lookText = `IF COALESCE(pg_catalog.has_function_privilege(pg_catalog.to_regprocedure('pg_catalog.pg_get_backend_memory_contexts()')::pg_catalog.oid, 'EXECUTE'), false) THEN
