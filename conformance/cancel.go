@@ -87,7 +87,8 @@ func cancelledRows(s *side) {
 	}
 }
 
-// deadline: some drivers miss an interruption that comes before the database has begun.
+// deadline checks that a context's deadline ends a query and a guarded statement. It starts them before the deadline,
+// because some drivers miss an interruption that comes before the database has begun.
 func deadline(s *side) {
 	s.db.SetMaxOpenConns(1)
 	guarded := "UPDATE books SET price = 99 WHERE " + s.slow + " > 0"

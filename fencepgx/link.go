@@ -105,7 +105,8 @@ func (l *link) Close() error {
 	return l.conn.Close(ctx)
 }
 
-// Alive: data that arrives on a busy connection is a response.
+// Alive implements core.Link. Data that arrives on a busy connection is a response, so a busy connection counts as
+// alive.
 func (l *link) Alive(ctx context.Context) bool {
 	return l.conn.PgConn().IsBusy() || l.Liveness.Alive(ctx)
 }

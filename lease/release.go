@@ -74,7 +74,8 @@ func (m *Leases) releaseAfter(ctx context.Context, lockID string, hold time.Dura
 	return e
 }
 
-// errAnswerLost: a release was sent twice because the first answer was lost, and another holder has replaced the row.
+// errAnswerLost is the error of a release that was sent twice because the first response was lost, if another holder
+// has replaced the row since.
 var errAnswerLost = errors.New("lease: release: the answer was lost with the connection; the lease has ended by " +
 	"this release or before it")
 

@@ -65,7 +65,8 @@ const createMySQL = `CREATE TABLE IF NOT EXISTS rowlocks (
 	PRIMARY KEY (table_name, row_key)
 ) ENGINE=InnoDB`
 
-// binaryMySQL: most collations take A for a, and some a full-width 0 for 0.
+// binaryMySQL makes the comparison of a text binary, because most collations treat A as equal to a, and some a
+// full-width 0 as equal to 0.
 func binaryMySQL(expression string) string { return "CAST(" + expression + " AS BINARY)" }
 
 // storedMySQL makes UTF-8 bytes, whatever the session's character set. An empty argument is NULL by

@@ -11,8 +11,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// versioned: PostgreSQL reports a comparison with a column of texts. user: a text goes into a column of either type;
-// pgx sends no integer for a text.
+// postgresSpelling is the spelling of PostgreSQL. The field versioned needs no test of the type, because PostgreSQL
+// throws an error if a column of texts is compared with an integer. The field user returns a text, which PostgreSQL
+// stores in a column of either type; pgx sends no integer for a text.
 var postgresSpelling = spelling{
 	Dialect: pg.Text,
 	binary:  asItIs, stored: asItIs, shown: asItIs,
@@ -23,7 +24,8 @@ var postgresSpelling = spelling{
 	keyText: "CAST(pg_catalog.json_build_array({keycolumns}) AS pg_catalog.text)", keyComma: ", ",
 }
 
-// hasUniqueKey: an index's columns beyond indnkeyatts are only stored with it.
+// postgres is the dialect of PostgreSQL. hasUniqueKey ignores an index's columns beyond indnkeyatts, which the index
+// only stores.
 var postgres = sync.OnceValue(func() *dialect {
 	return &dialect{
 		spelling:   postgresSpelling,

@@ -10,8 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// versioned: SQLite would find the text '3' equal to 3. lockRow: the first write makes the connection the only writer.
-// isolation: drivers take SQLite's only level for the default.
+// sqlite is the dialect of SQLite. The field versioned tests the type, because SQLite would find the text '3' equal to
+// 3. lockRow is empty, because the first write makes the connection the only writer. isolation is the default, which
+// drivers take as SQLite's only level.
 var sqlite = sync.OnceValue(func() *dialect {
 	return &dialect{
 		spelling: spelling{

@@ -35,8 +35,8 @@ var mysql = dialect{
 // signed is a bigint as the servers write it.
 var signed = regexp.MustCompile(`^bigint(\([0-9]+\))?$`)
 
-// stepsMySQL: a second is MySQL's shortest lock timeout, and only a session variable can set the timeout. With
-// ALGORITHM=INSTANT the server fails where it would have to copy the table.
+// stepsMySQL returns statements that wait at most a second for other sessions, MySQL's shortest lock timeout, which
+// only a session variable can set. With ALGORITHM=INSTANT the server fails if it would have to copy the table.
 func stepsMySQL(f fence, _ int) steps {
 	return steps{
 		before: []string{

@@ -8,7 +8,7 @@ import (
 	lite "github.com/sqlfence/sqlfence/internal/dialect/sqlite"
 )
 
-// sqlite: a table that is STRICT knows no bigint, and all tables store integers of 8 bytes in a
+// sqlite is the dialect of SQLite. A STRICT table has no type bigint, and every table stores integers of 8 bytes in a
 // column with INT in its type.
 var sqlite = dialect{
 	Dialect: lite.Text,
@@ -26,7 +26,7 @@ var sqlite = dialect{
 	pause: 10 * time.Millisecond,
 }
 
-// findSQLite: hidden is 2 or 3 for a generated column.
+// findSQLite returns a query for the type of a column. The pragma's column hidden is 2 or 3 for a generated column.
 func findSQLite(f fence) string {
 	text := lite.Text.Text
 	table := text(f.name)

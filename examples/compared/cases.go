@@ -19,16 +19,16 @@ var (
 	takenOver = statement{"UPDATE books SET price = 30", "id = 1", []int{1}} // what B writes
 )
 
-// A situation is A and B after B has taken over.
+// A situation holds the processes A and B after B has taken over from A.
 type situation struct {
 	approach
 	a, b  *process
 	admin *sql.DB // the pool of the table's owner, without sqlfence
 }
 
-// A late is a write after the writer has lost its right to write.
+// A late is a case of the table: a write after the writer has lost its right to write.
 type late struct {
-	head      [2]string // of its column
+	head      [2]string // head of the case's column, in two lines
 	statement statement
 	waits     bool // B hasn't written yet
 	write     func(ctx context.Context, s *situation, st statement) (int64, error)
@@ -44,12 +44,12 @@ var cases = []late{
 	{[2]string{"the owner,", "by psql"}, updateOne, false, byOwner},
 }
 
-// asWanted: A writes in the way of the approach.
+// asWanted lets A write in the way of the approach.
 func asWanted(ctx context.Context, s *situation, st statement) (int64, error) {
 	return s.write(ctx, s.a, st)
 }
 
-// again: A calls hold and reads a second time before writing.
+// again lets A call hold and read a second time before writing.
 func again(ctx context.Context, s *situation, st statement) (int64, error) {
 	if err := s.hold(ctx, s.a); err != nil {
 		return 0, err
@@ -57,12 +57,12 @@ func again(ctx context.Context, s *situation, st statement) (int64, error) {
 	return s.write(ctx, s.a, st)
 }
 
-// forgotten: a statement of A's program, on its pool, that knows nothing of the approach.
+// forgotten sends a statement of A's program, on its pool, by code that knows nothing of the approach.
 func forgotten(ctx context.Context, s *situation, st statement) (int64, error) {
 	return send(ctx, s.a.db, st)
 }
 
-// byOwner: a program that takes no part.
+// byOwner sends the statement as the table's owner, by a program that doesn't use the approach.
 func byOwner(ctx context.Context, s *situation, st statement) (int64, error) {
 	return send(ctx, s.admin, st)
 }

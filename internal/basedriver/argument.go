@@ -10,7 +10,7 @@ import (
 
 // Text returns the text that a database stores for an integer, a string or a UUID, and the plain value. For a
 // fmt.Stringer pgx sends the text or the plain value, depending on the column, so the two must be equal; the same
-// applies to types with a method of pgx such as Int64Value. bytesAreText is whether a text column stores bytes as the
+// applies to types with a method of pgx such as Int64Value. bytesAreText is set if a text column stores bytes as the
 // text that they spell.
 func Text(v any, bytesAreText bool) (text string, read any, ok bool) {
 	text, read, ok = plainText(v, bytesAreText)

@@ -6,7 +6,7 @@ import (
 )
 
 // ConstraintName returns the name of the violated constraint from a field of a PostgreSQL error, because the error's
-// text may contain a user's input; empty for none.
+// text may contain a user's input. It is empty if the error names no constraint.
 func ConstraintName(err error) string {
 	v, ok := fields(err)
 	if !ok {

@@ -207,8 +207,8 @@ func sessionMySQL(l *look) {
 	l.idles("idle_transaction_timeout", "SET GLOBAL idle_transaction_timeout = 60")
 }
 
-// sealMySQL: a table is sealed by three triggers, which can't be switched off. One that is created later
-// is fired later, and may assign columns of the new row, by their names.
+// sealMySQL reads the seal of a table, which consists of three triggers; a client can't disable them. A trigger that is
+// created later fires later, and may assign columns of the new row, by their names.
 func sealMySQL(l *look, t target) (s seals, has bool) {
 	table, bodies := t.sealed(), make(map[string]string)
 	if ledger := l.ledgerOf(t); ledger != nil && ledger.schema != t.rel.schema {

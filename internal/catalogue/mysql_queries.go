@@ -17,7 +17,8 @@ const mysqlFenced = `SELECT table_name FROM information_schema.columns
 UNION SELECT event_object_table FROM information_schema.triggers
 	WHERE %s AND trigger_name LIKE '` + sqltext.SealPrefix + `%%' ORDER BY 1`
 
-// mysqlColumns: a role's privileges on a column include the privileges on the table.
+// mysqlColumns is a query for the columns of tables. In its result a role's privileges on a column include those on the
+// table.
 const mysqlColumns = `SELECT CONCAT(table_schema, '.', table_name), column_name, LOWER(data_type), column_type,
 	CASE WHEN is_nullable = 'YES' THEN 1 ELSE 0 END, COALESCE(column_default, ''),
 	CASE WHEN COALESCE(generation_expression, '') <> '' THEN 'computed' ELSE '' END,

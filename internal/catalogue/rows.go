@@ -175,8 +175,8 @@ func number(s string) int64 {
 	return n
 }
 
-// negativeMark: by the guards and the seal of a table with Sealed it counts by its size. Seal takes
-// the sign away.
+// negativeMark returns the finding about a negative stored token. Guards and the seal of a table with Sealed compare
+// its absolute value. Seal makes the token positive.
 func (l *look) negativeMark(t target, low int64) Finding {
 	f := Finding{Level: Warning, Code: "wrong-mark",
 		Problem: fmt.Sprintf("Table %s has rows with a mark below 0, such as %d", l.name(t.rel), low)}

@@ -41,8 +41,8 @@ func each(l *look, order, query string, fill ...string) string {
 	return strings.Join(parts, "\nUNION ALL ") + " ORDER BY " + order
 }
 
-// relationsSQLite: the first of the databases is the one in which a name without a schema is looked for
-// first.
+// relationsSQLite returns the relations of all attached databases. SQLite looks for a name without a schema in the
+// first of these databases first.
 func relationsSQLite(l *look, names []string) (found []*relation) {
 	l.schemas = slices.Concat(l.rows("the attached databases",
 		`SELECT name FROM pragma_database_list ORDER BY CASE name WHEN 'temp' THEN -1 ELSE seq END`)...)
@@ -105,7 +105,7 @@ func questionsSQLite(l *look) []question {
 	}
 }
 
-// hearSQLiteCode: SQLite has triggers only. The head of one names its table.
+// hearSQLiteCode adds a trigger, the only stored code of SQLite. The trigger's definition names its table.
 func hearSQLiteCode(l *look, r []string) {
 	body := r[3]
 	if t := l.db.text(body); t.find("begin") >= 0 {
@@ -135,7 +135,7 @@ func affinity(declared string) string {
 	return "numeric"
 }
 
-// judgeSQLite: the guard refuses a version, or a generation, that isn't stored as an integer.
+// judgeSQLite judges the type of a column. The guard refuses a version or a claim that isn't stored as an integer.
 func judgeSQLite(role string, c column) judgement {
 	switch typ := affinity(c.typ); {
 	case role == "fence" && (typ == "text" || typ == "blob" && c.shown != noType):

@@ -31,10 +31,12 @@ func answered(err error) bool {
 	return ok && (number == nodeNotReady || !dberr.IsSessionEnd(err))
 }
 
-// keepsTx: nodeNotReady is the only error known to keep the transaction open; others may.
+// keepsTx reports whether the transaction may still be open after an error of COMMIT or ROLLBACK. With nodeNotReady
+// this is known; other errors may leave it open as well.
 func keepsTx(err error) bool { return !dberr.IsRolledBack(err) }
 
-// endsTx: DDL commits, as do most statements that keepingTx doesn't list. CALL and EXECUTE may run such a statement.
+// endsTx reports whether a statement may commit the open transaction: DDL does, and so do most statements that
+// keepingTx doesn't list. CALL and EXECUTE may run such a statement.
 func endsTx(word, query string) bool {
 	query = strings.ToLower(query)
 	if strings.EqualFold(word, "set") {
@@ -59,12 +61,12 @@ func isSeveral(query string) bool {
 var keepingTx = []string{"select", "insert", "update", "delete", "replace", "with", "values", "show", "explain",
 	"describe", "desc", "use", "do", "handler", "savepoint", "release", "rollback", "commit"}
 
-// choosesKey: where AUTO_INCREMENT makes the key, 0 stands for the next one, and an empty text is
-// 0 unless sql_mode is strict.
+// choosesKey reports whether the server may replace a key: in an AUTO_INCREMENT column, 0 means the next number, and an
+// empty text means 0 unless sql_mode is strict.
 func choosesKey(key string) bool { return key == "0" || key == "" }
 
-// leftNothing: a deadlock and some other errors roll the transaction back. Errors about a missing column, table or
-// privilege don't.
+// leftNothing reports whether a failed statement has changed nothing, so that its transaction can continue. A deadlock
+// and some other errors roll the transaction back; errors about a missing column, table or privilege don't.
 func leftNothing(f dberr.Failure) bool {
 	if f.ByGuard {
 		return true

@@ -38,6 +38,6 @@ func writesBesideOthers(variable, value string) bool {
 	return false
 }
 
-// nodeNotReady: a Galera node outside of its group's majority executes nothing, not even a
-// ROLLBACK, and keeps its sessions.
+// nodeNotReady is the error number of a Galera node outside of its group's majority. Such a node executes nothing, not
+// even a ROLLBACK, and keeps its sessions.
 const nodeNotReady = 1047

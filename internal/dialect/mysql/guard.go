@@ -135,9 +135,9 @@ func spellsKey(w guard.Writer) {
 	w.Write(") END")
 }
 
-// proveDelete: the variable outlives the statement, so the proof has NOW, the statement's start, which triggers see as
-// well. LENGTH() > 0, because MySQL doesn't evaluate CONCAT() IS NOT NULL: only under a strict sql_mode CONCAT can be
-// NULL.
+// proveDelete writes an assignment that stores the presented tokens in a session variable. The variable outlives the
+// statement, so its value contains NOW, the statement's start, which triggers see as well. The condition is LENGTH() >
+// 0, because MySQL doesn't evaluate CONCAT() IS NOT NULL: only under a strict sql_mode CONCAT can be NULL.
 func proveDelete(w guard.Writer) {
 	w.Write("LENGTH(@" + sqltext.DeleteProofVariable + " := CONCAT(")
 	w.Write(Text.Text(w.Table() + ":"))

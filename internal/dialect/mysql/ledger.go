@@ -6,20 +6,22 @@ import (
 	"github.com/sqlfence/sqlfence/schema/mysql"
 )
 
-// createLedger: a name has at most 512 bytes, and one that were longer would be cut in
-// silence where sql_mode is empty.
+// createLedger creates the ledger's table. A token's name has at most 512 bytes; with an empty sql_mode the server
+// would cut a longer name without an error.
 const createLedger = `CREATE TABLE IF NOT EXISTS ` + sqltext.LedgerTable + ` (
 	name  varbinary(512) NOT NULL PRIMARY KEY,
 	token bigint         NOT NULL
 ) ENGINE=InnoDB`
 
-// ledgerTriggers: REPLACE fires that of DELETE. TRUNCATE fires none. A name gets its first token by an UPDATE of a row
-// without one, or by an INSERT; what is read then, with a lock, is the newest that was committed. Without its LIMIT a
-// session's sql_select_limit would have MariaDB read nothing.
+// ledgerTriggers returns the triggers of the ledger. REPLACE fires the trigger for DELETE; TRUNCATE fires no trigger. A
+// name gets its first token by an UPDATE of a row without a token, or by an INSERT; the trigger then reads the newest
+// committed lower bound with a lock. Without the query's LIMIT a session's sql_select_limit could make MariaDB read no
+// row.
 func ledgerTriggers() []sqltext.Trigger { return sqltext.Triggers(mysql.Files, "*.sql") }
 
-// issuers: who is the account and the host that the session has come from, as bytes, since no text of another
-// character set is refused then; what is too long is cut. USER is the session's, also in a trigger.
+// issuers records the account and the host from which the session was opened. They are stored as bytes, because the
+// server then rejects no text of another character set; a too long text is cut. USER returns the session's account,
+// even inside a trigger.
 func issuers() sqltext.Issuers {
 	return sqltext.Issuers{
 		Columns: []sqltext.IssuerColumn{{Name: sqltext.IssuedBy, Type: "varbinary(512)"},

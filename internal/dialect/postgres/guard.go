@@ -67,8 +67,9 @@ var Guard = &guard.Dialect{
 	ClaimsAtOnce: 1, AmongClaims: amongClaims, SpellsKey: spellsKey,
 }
 
-// amongClaims: names of a jsonb object are found by binary search under every plan. A list would be searched from its
-// beginning for each row, unless the statement is planned again with its values.
+// amongClaims writes a look-up of a row's claim among the names of a jsonb object, which PostgreSQL finds by binary
+// search under every plan. It would search a list from its beginning for each row, unless the statement is planned
+// again with its values.
 func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.Write("pg_catalog.jsonb_exists(")
 	w.Presented(of)
@@ -111,7 +112,8 @@ func spellsKey(w guard.Writer) {
 		"WHERE d.oid OPERATOR(pg_catalog.=) pg_catalog.pg_typeof(" + row.Key + "))")
 }
 
-// proveDelete: the setting lasts until the transaction ends, and is cleared before each statement.
+// proveDelete writes a call that stores the presented tokens in a setting, which lasts until the transaction ends. The
+// seal clears the setting before each statement.
 func proveDelete(w guard.Writer) {
 	w.Write("pg_catalog.set_config('" + sqltext.DeleteSetting(w.Table()) + "', pg_catalog.concat(")
 	w.ProvenTokens()
@@ -140,13 +142,13 @@ func ledgerCheck(w guard.Writer, token int) {
 	w.Write("::pg_catalog.regclass)), false)")
 }
 
-// ledgerFirst: PostgreSQL evaluates a condition without columns before it reads a row.
+// ledgerFirst writes a condition without columns, which PostgreSQL evaluates before it reads a row.
 func ledgerFirst(w guard.Writer, token int) {
 	ledgerNewer(w, token)
 	w.Write(" IS NULL")
 }
 
-// ledgerTail: PostgreSQL evaluates OFFSET first, and OFFSET NULL skips nothing.
+// ledgerTail writes an OFFSET with the check, because PostgreSQL evaluates OFFSET first. OFFSET NULL skips no rows.
 func ledgerTail(w guard.Writer) {
 	w.Write(" OFFSET (")
 	lo, hi := w.Tokens()
@@ -202,7 +204,7 @@ func claimsFirst(w guard.Writer) {
 	w.Write(")")
 }
 
-// claimsTail: PostgreSQL evaluates OFFSET first, and OFFSET NULL skips nothing.
+// claimsTail writes an OFFSET with the check, because PostgreSQL evaluates OFFSET first. OFFSET NULL skips no rows.
 func claimsTail(w guard.Writer) {
 	lo, _ := w.Tokens()
 	w.Write(" OFFSET (SELECT CASE WHEN NOT newest THEN 0 END FROM ")

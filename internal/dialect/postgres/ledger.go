@@ -91,9 +91,10 @@ WHERE c.oid = pg_catalog.to_regclass('` + sqltext.LedgerTable + `') AND c.relkin
 	LedgerTriggerAsCreated + `) = 3
 	AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')`)
 
-// issuers: an inserted row gets the values from column defaults, which cost less than a trigger, because Issue inserts
-// even if the name exists. The trigger doesn't fire under session_replication_role = replica, where rows keep the
-// values of the origin server. The trigger names the columns, so PostgreSQL refuses to drop or change the columns.
+// issuers records who issued a token. An inserted row gets the values from column defaults, which cost less than a
+// trigger, because Issue inserts even if the name exists. The trigger doesn't fire under session_replication_role =
+// replica, where rows keep the values of the origin server. The trigger names the columns, so PostgreSQL refuses to
+// drop or change the columns.
 var issuers = sqltext.Issuers{
 	Columns: []sqltext.IssuerColumn{{Name: sqltext.IssuedBy, Type: "text"},
 		{Name: sqltext.IssuedAt, Type: "timestamp with time zone"}},

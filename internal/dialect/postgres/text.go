@@ -239,9 +239,9 @@ func vocabulary() sqltext.Pieces {
 	return v
 }
 
-// alive: if the lock of a lease's session can be shared, the session has ended, unless the executing session holds the
-// lock itself: PostgreSQL grants a session its own locks again, and behind a pooler the executing session may be the
-// holder's.
+// alive returns a condition that the session of a lease is alive. If another session can share the advisory lock of the
+// lease's session, that session has ended, unless the executing session holds the lock itself: PostgreSQL grants a
+// session its own locks again, and behind a pooler the executing session may be the holder's.
 func alive(row string) string {
 	return "CASE WHEN " + row + ".session IS NULL OR NOT pg_catalog.pg_try_advisory_xact_lock_shared(" + row +
 		".session) THEN true ELSE " + holds(row+".session") + " END"

@@ -29,8 +29,9 @@ func answered(err error) bool {
 	return ok
 }
 
-// leftNothing: rows may stay changed, or the transaction be undone, by OR FAIL and OR ROLLBACK,
-// also where a table declares them, and by the RAISE of a trigger.
+// leftNothing reports whether a failed statement has changed nothing, so that its transaction can continue. OR FAIL may
+// leave rows changed, and OR ROLLBACK rolls the transaction back, even if a table's declaration contains them; so may
+// the RAISE of a trigger.
 func leftNothing(f dberr.Failure) bool {
 	if f.ByGuard {
 		return true

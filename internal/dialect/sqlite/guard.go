@@ -63,7 +63,8 @@ var Guard = &guard.Dialect{
 	ClaimsAtOnce: 17, AmongClaims: amongClaims, SpellsKey: spellsKey,
 }
 
-// amongClaims: SQLite executes the query once, and makes an index of its rows.
+// amongClaims writes a look-up of a row's claim in a query over a JSON object. SQLite executes the query once, and
+// makes an index of its rows.
 func amongClaims(w guard.Writer, of guard.Lookup) {
 	w.RowsText(of)
 	w.Write(" IN (SELECT json_each.key FROM json_each(")
@@ -81,9 +82,9 @@ func spellsKey(w guard.Writer) {
 		"AND sqlfence_taken.value <> " + row.Claim + ")")
 }
 
-// ledgerCheck: a database file has one writer, so the ledger's token stays the newest until the transaction ends.
-// Without a unique index a name may have several rows: the highest counts. The ledger is in the written table's
-// schema.
+// ledgerCheck writes a subquery without a lock: a database file has one writer, so the ledger's token stays the newest
+// until the transaction ends. Without a unique index a name may have several rows: the highest counts. The ledger is in
+// the written table's schema.
 func ledgerCheck(w guard.Writer, token int) {
 	const newest = "max(COALESCE(CAST(" + sqltext.LedgerTable + ".token AS INTEGER), 0))"
 	w.Write("(SELECT CASE WHEN ")
@@ -99,7 +100,8 @@ func ledgerCheck(w guard.Writer, token int) {
 	w.Write(")")
 }
 
-// ledgerTail: SQLite evaluates LIMIT first, and a negative LIMIT limits nothing.
+// ledgerTail writes a LIMIT with the check, because SQLite evaluates LIMIT first. A negative LIMIT doesn't limit the
+// rows.
 func ledgerTail(w guard.Writer) {
 	w.Write(" LIMIT CASE WHEN ")
 	w.CheckLedger()

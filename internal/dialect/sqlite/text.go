@@ -93,5 +93,5 @@ var facts = sync.OnceValue(func() *sqltext.Facts {
 	}
 })
 
-// alive: leases have no sessions.
+// alive returns true, because leases on SQLite have no sessions.
 func alive(string) string { return Text.Bool(true) }

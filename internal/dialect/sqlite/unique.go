@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// unique: a statement reads the definitions of a table and its indexes in sqlite_schema. No other connection can
-// change one before the statement's transaction ends. Names are compared as SQLite does. The pragmas show what a
+// unique reads the definitions of a table and its indexes from sqlite_schema. No other connection can change a
+// definition before the statement's transaction ends. Names are compared as SQLite does. The pragmas show what a
 // definition means.
 var unique = &session.Unique{
 	Shape: shape, Detail: func(schema, table string) string {
@@ -23,7 +23,8 @@ var unique = &session.Unique{
 	Read: readUnique, Lock: lock, Home: "main", Hidden: "temp",
 }
 
-// lock: this PRAGMA writes at most what a COMMIT would with auto_vacuum, and leaves changes() as it is.
+// lock returns a PRAGMA that takes the file's write lock. It writes at most what a COMMIT would write with auto_vacuum,
+// and doesn't change the result of changes().
 func lock(schema string) string { return "PRAGMA " + Text.Quote(schema) + ".incremental_vacuum(1)" }
 
 func shape(schema, table string) string {

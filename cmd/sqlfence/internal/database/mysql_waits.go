@@ -2,8 +2,9 @@ package database
 
 import "github.com/sqlfence/sqlfence/internal/sqltext"
 
-// waitsMySQL: MariaDB knows which row of an index a transaction waits for. All transactions that have written nothing
-// have the id 0. If several have the blocker's id, the query reports no blocker.
+// waitsMySQL returns a query for transactions that wait for a row of an index, as MariaDB reports them. All
+// transactions that have written nothing have the id 0. If several transactions have the blocker's id, the query
+// reports no blocker.
 func waitsMySQL(home Source) string {
 	session := func(trx, process string) string {
 		return "CONCAT(COALESCE(CONCAT(" + process + ".user, '@', SUBSTRING_INDEX(" + process +

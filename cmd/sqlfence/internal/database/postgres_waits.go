@@ -2,8 +2,8 @@ package database
 
 import pg "github.com/sqlfence/sqlfence/internal/dialect/postgres"
 
-// waitsPostgres: a session waits for the turn of a name, or for a row of one of the tables: then it has the row's
-// tuple lock, or waits for that.
+// waitsPostgres returns a query for sessions that wait for the advisory lock of a name, or for a row of one of
+// sqlfence's tables. A session that waits for a row has the row's tuple lock, or waits for this lock.
 func waitsPostgres(home Source) string {
 	session := func(of string) string {
 		return "COALESCE(pg_catalog.rtrim(pg_catalog.concat(" + of + ".usename, '@', COALESCE(pg_catalog.host(" + of +

@@ -295,8 +295,9 @@ const takenClaim = `
 		IF COALESCE(pg_catalog.int8eq(NEW.{mark}, OLD.{mark}), false) THEN{taken}
 		END IF;`
 
-// takenForMove: an UPDATE that changes the row's key needs the transaction's tokens of the old key and of the new key.
-// Neither may be older than the stored token.
+// takenForMove is a part of sealWrite for a write that takes its token from the transaction. An UPDATE that changes the
+// row's key needs the transaction's tokens of the old key and of the new key. Neither may be older than the stored
+// token.
 const takenForMove = `
 		IF ` + movesKey + ` THEN
 			newest := {taken for old};
@@ -358,7 +359,8 @@ const deletedMove = `
 		END IF;
 	END IF;`
 
-// ofThisRow: a takeover presents no token, and may move only the row that is taken over.
+// ofThisRow is a condition of deletedMove for a table with Claim: an UPDATE that takes a row over presents no token,
+// and may move only this row to another partition.
 const ofThisRow = " AND pg_catalog.texteq(pg_catalog.substr(move, pg_catalog.int4pl(" +
 	"pg_catalog.strpos(pg_catalog.substr(move, 6), ':'), 6)), {name of old})"
 
