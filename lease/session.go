@@ -15,9 +15,9 @@ import (
 	facts "github.com/sqlfence/sqlfence/internal/session"
 )
 
-// sessions manages the session to which the ephemeral leases of a process are tied: a connection with an advisory lock.
-// When the session ends, the server drops the lock, and every other session sees that these leases are over. Leases are
-// taken and extended on any connection.
+// sessions manages the session of a process's ephemeral leases: a connection with an advisory lock. When the session
+// ends, the server drops the lock, and every other session sees that these leases are over. Leases are taken and
+// extended on any connection.
 type sessions struct {
 	db      *sql.DB
 	dialect *dialect

@@ -70,10 +70,10 @@ type Dialect struct {
 	Standby string
 
 	// Others are servers with the database's protocol but with different locks or isolation. Itself is a pattern for
-	// the version string of the database's own code, whoever packages or hosts the server; it is nil if the database
-	// has no server, as SQLite. Guards aren't known to hold on a server in Others, nor on a server with a version that
-	// Itself doesn't match. The error then names the server as Others does, or by a product name found in the version
-	// string.
+	// the version string of the database's own code, even if other vendors package or host the server; it is nil if the
+	// database has no server, as SQLite. Guards aren't known to hold on a server in Others, nor on a server with a
+	// version that Itself doesn't match. The error then names the server as Others does, or by a product name found in
+	// the version string.
 	Others []Server
 	Itself *regexp.Regexp
 
@@ -125,7 +125,7 @@ type Wanted struct {
 	Counts   bool   // the fact ReturnsCounts is wanted
 	Home     string // the schema of the ledger, as Schema in Wants
 	Function bool   // the schema of the ledger's function is wanted
-	Sealed   []Name // tables of which it is unknown whether they are sealed
+	Sealed   []Name // tables that may be sealed; whether they are is unknown
 	Read     Names  // tables with names that may stand for a view
 
 	Unlogged bool // response: the server keeps no binary log

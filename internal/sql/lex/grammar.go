@@ -29,7 +29,7 @@ type Grammar struct {
 	BehindColumns []string  // words that may follow the columns of a SELECT
 
 	// Expressions.
-	NameWords      []string  // words that end a clause on one server; on another they are names where an operand must stand
+	NameWords      []string  // words that end a clause on one server, and may be names on another
 	ArrowMayFail   fact.Fact // -> and ->> may throw an error
 	MathMayFail    fact.Fact // casts and arithmetic may throw an error
 	TypedConstants fact.Fact // constants may be written as 1::bigint and bigint '1'

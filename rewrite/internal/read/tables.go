@@ -313,7 +313,7 @@ func (t blocks) joinWords(join *Join) bool {
 	return false
 }
 
-// visible returns the name by which the rest of the statement refers to the table: its alias, or else its name.
+// visible returns the table's name in the rest of the statement: its alias, or else its name.
 func (table *Target) visible() string {
 	if table.Alias != "" {
 		return table.Alias

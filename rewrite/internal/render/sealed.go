@@ -11,8 +11,8 @@ func (sealed) refuses(*writer) bool { return false }
 
 func (sealed) check(*writer) {}
 
-// assigns writes, for a table with claims, the assignment by which the seal's triggers see that the guard has compared
-// the row's claim. In other tables the fence column shows the triggers a valid token.
+// assigns writes, for a table with claims, an assignment that shows the seal's triggers that the guard has compared the
+// row's claim. In other tables the fence column shows the triggers a valid token.
 func (sealed) assigns(w *writer) {
 	if w.sealed && w.compared() {
 		w.writeAssigned(", ", w.rules.Quoted.number)
@@ -28,8 +28,8 @@ func (w *writer) prove() {
 	}
 }
 
-// proveDelete writes, after the check of a deleted row, the SQL by which the triggers of a sealed table see that the
-// check has passed.
+// proveDelete writes, after the check of a deleted row, SQL that shows the triggers of a sealed table that the check
+// has passed.
 func (w *writer) proveDelete() {
 	if w.sealed && w.deletes {
 		w.write(" AND ")
