@@ -11,8 +11,8 @@ import (
 )
 
 // sqlite is the dialect of SQLite. The field versioned tests the type, because SQLite would find the text '3' equal to
-// 3. lockRow is empty, because the first write makes the connection the only writer. isolation is the default, which
-// drivers take as SQLite's only level.
+// 3. lockRow is empty, because the first write makes the connection the only writer. isolation is unset, because SQLite
+// has only one level, which drivers use by default.
 var sqlite = sync.OnceValue(func() *dialect {
 	return &dialect{
 		spelling: spelling{
