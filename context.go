@@ -11,9 +11,9 @@ import (
 // WithFence returns a context that carries tokens in addition to those of ctx. A token replaces a token of the same
 // name. Writes present the token of their table's resource (see [Resource], [Key]).
 //
-// Tokens are checked when a write needs them. A value over [MaxToken] is [ErrTokenLimit]. Another invalid token is
-// [ErrInvalid] and [ErrNoFence]. With [RowFence] and without [Ledger] a made-up token passes if it is high enough, so
-// tokens must not come from untrusted input.
+// A write fails with [ErrTokenLimit] if its token's value is over [MaxToken], and with [ErrInvalid] and [ErrNoFence] if
+// its token is otherwise invalid. Tokens must not come from untrusted input: with [RowFence] alone any high token
+// passes.
 func WithFence(ctx context.Context, tokens ...Token) context.Context {
 	held := core.TokensFrom(ctx)
 	all := make([]core.Token, len(held), len(held)+len(tokens))
@@ -56,8 +56,7 @@ func FenceFrom(ctx context.Context, name string) (Token, bool) {
 	return Token{}, false
 }
 
-// FencesFrom returns all tokens in ctx, for example to send them to another process. The caller owns the slice,
-// which is nil if there are none.
+// FencesFrom returns all tokens in ctx, in a slice that the caller owns; nil if there are none.
 func FencesFrom(ctx context.Context) []Token {
 	held := core.TokensFrom(ctx)
 	if len(held) == 0 {
@@ -71,8 +70,8 @@ func FencesFrom(ctx context.Context) []Token {
 }
 
 // Bypass returns a context that sends statements without guards, for migrations and repairs. Observers receive reason
-// with every statement that would have been guarded or refused. If reason is empty, guards stay in force. See
-// [WithoutGuards] for a whole database.
+// with every statement that would have been guarded or refused. An empty reason bypasses nothing. [WithoutGuards] is
+// for a whole database.
 func Bypass(ctx context.Context, reason string) context.Context {
 	return core.WithBypass(ctx, reason)
 }

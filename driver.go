@@ -20,7 +20,7 @@ var (
 	_ io.Closer            = (*connector)(nil)
 )
 
-// Open opens and fences a database with a registered driver, as sql.Open does. It doesn't necessarily connect.
+// Open opens a fenced database with a registered driver, as sql.Open does.
 //
 // Invalid options, an already fenced driver, and an unknown driver without [WithDialect] are [ErrInvalid]; one error
 // reports all. Other errors are those of sql.Open.
@@ -45,8 +45,8 @@ func Open(driverName, dsn string, opts ...Option) (*sql.DB, error) {
 	return sql.OpenDB(c), nil
 }
 
-// OpenDB opens and fences a database as sql.OpenDB does. Errors are as for [Open], and a nil connector is
-// [ErrInvalid]. On an error c isn't closed.
+// OpenDB opens a fenced database as sql.OpenDB does. Errors are as for [Open], and a nil connector is [ErrInvalid]. On
+// an error c isn't closed.
 func OpenDB(c driver.Connector, opts ...Option) (*sql.DB, error) {
 	if c == nil {
 		return nil, fmt.Errorf("%w: nil connector", ErrInvalid)

@@ -10,13 +10,12 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// EditLock refuses a write with a [LockedError] if another user is editing the row. Package rowlock keeps the lock in
-// three columns: by has the user's ID, an integer or a text; since and expiry have times of the database's clock
-// (docs/rowlock.md has their types). NULL, 0 and "" in by mean no lock. A lock with NULL in expiry has expired.
+// EditLock refuses a write with a [LockedError] while another user is editing the row. Package rowlock keeps the lock
+// in three columns: by has the user's ID, since and expiry have times of the database's clock (docs/rowlock.md).
 //
 // [WithEditor] names the writing user. Without it, a write fails while any user holds the lock. Statements that change
-// the lock must run under [Bypass]. A table with EditLock alone needs no tokens. A stale token is reported first, then
-// a conflict of serials, then the lock.
+// the lock must run under [Bypass]. A table with EditLock alone needs no tokens. A stale token and a conflict of
+// serials are reported before the lock.
 func EditLock(by, since, expiry string) Rule {
 	return func(t *registration) {
 		if t.Rules.Lock != (guard.Lock{}) {
@@ -28,9 +27,9 @@ func EditLock(by, since, expiry string) Rule {
 	}
 }
 
-// WithEditor returns a context for writes of user, who may write to rows that no other user has locked (see
-// [EditLock]). user is an integer, a string, or a driver.Valuer of these, and is compared as text with the column. A
-// nil user has no effect. With 0, "" or another type every write to an EditLock table fails with [ErrInvalid].
+// WithEditor returns a context for writes of user to rows that no other user has locked ([EditLock]). user is an
+// integer, a string, or a driver.Valuer of these, and is compared as text. nil has no effect. With 0, "" or another
+// type, writes to EditLock tables fail with [ErrInvalid].
 func WithEditor(ctx context.Context, user any) context.Context {
 	return core.WithEditor(ctx, user)
 }

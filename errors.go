@@ -5,29 +5,28 @@ import (
 	"fmt"
 )
 
-// Sentinel errors, for errors.Is. A refused statement has changed nothing; only after [ErrUnknownOutcome] the
-// statement may have changed rows.
+// Sentinel errors, for errors.Is. A refused statement has changed nothing; only after [ErrUnknownOutcome] it may have
+// changed rows.
 //
-// Error types such as [StaleError] have a sentinel error's details. Unwrap returns the base driver's error, or nil if
-// nothing was sent. Temporary returns whether the same write can succeed later: only a [ConflictError] can.
+// Error types such as [StaleError] have the details. Unwrap returns the base driver's error, or nil if nothing was
+// sent. Temporary returns false, except for some ConflictErrors.
 var (
-	// ErrStale: another holder has taken over the resource. Stop working; a retry with the same token can't succeed.
-	// If the [context.Cause] of a call's ended context is an ErrStale, such as package lease's LostError, the call
-	// fails with ErrStale; if also with ErrUnknownOutcome, the write may have been applied.
+	// ErrStale: another holder has taken over the resource. Stop working; a retry with the same token can't succeed. A
+	// call is also ErrStale if the [context.Cause] of its ended context is, such as package lease's LostError. If the
+	// error is also ErrUnknownOutcome, the write may have been applied.
 	ErrStale = errStale
 
-	// ErrNotIssued: the token is higher than the newest in the [Ledger]. It was never issued or adopted here, or a
-	// failover or restore lost it. With [Claim]: a takeover presents a higher token than the row's claim.
+	// ErrNotIssued: the token is higher than the newest in the [Ledger]: it was never issued or adopted here, or a
+	// failover or restore lost it. With [Claim], a takeover's token is higher than the row's claim.
 	ErrNotIssued = errNotIssued
 
-	// ErrNoFence: the context carries no token for the table, or an invalid token (then also [ErrInvalid]). If
-	// the source of [WithTokenSource] failed, ErrNoFence wraps its error.
+	// ErrNoFence: the context carries no token for the table, or an invalid token (then also [ErrInvalid]).
 	ErrNoFence = errNoFence
 
 	// ErrOutOfScope: no token of the context covers a row that the write reaches ([Key]).
 	ErrOutOfScope = errOutOfScope
 
-	// ErrUnguardable: the statement may write to a registered table and can't be guarded.
+	// ErrUnguardable: the statement may write to a registered table and can't be guarded (docs/statements.md).
 	ErrUnguardable = errors.New("sqlfence: statement can't be guarded")
 
 	// ErrUnknownName: the ledger has no row for the token's name. Package tokens creates rows (Ensure, Issue, Adopt).
@@ -46,13 +45,13 @@ var (
 	// ErrLocked: another user holds the row's lock ([EditLock]).
 	ErrLocked = errors.New("sqlfence: row is locked")
 
-	// ErrUnknownOutcome: a guarded write, or the commit of guarded writes, received no response, so that the database
-	// may have applied it. The error wraps the driver's error, except a driver.ErrBadConn that would make database/sql
-	// repeat the write. If a context ends while rows are read, database/sql may return only the context's error.
+	// ErrUnknownOutcome: a guarded write, or the commit of guarded writes, got no response, so the database may have
+	// applied it. The error wraps the driver's error, except a driver.ErrBadConn that would make database/sql repeat
+	// the write.
 	ErrUnknownOutcome = errUnknownOutcome
 
-	// ErrStandby: package tokens or lease queried a standby or read-only server, which may lag behind the primary. The
-	// result is unknown; connect only to the primary. Writes fail with the server's error instead.
+	// ErrStandby: package tokens or lease queried a standby or read-only server, which may lag behind. Connect only to
+	// the primary.
 	ErrStandby = errors.New("sqlfence: the server that answered is a standby or read-only, and may be behind; " +
 		"ask the primary")
 
@@ -104,8 +103,7 @@ func (isConflict) sentinel() error    { return ErrConflict }
 func (isLocked) sentinel() error      { return ErrLocked }
 func (isNotSetUp) sentinel() error    { return ErrNotSetUp }
 
-// A StaleError has the details of an [ErrStale]. A lease that its holder knows to be lost is ErrStale without a
-// StaleError.
+// A StaleError has the details of an [ErrStale], except for a lease that its holder knows to be lost.
 type StaleError struct {
 	refusedAsStale
 
@@ -156,17 +154,17 @@ func (e *NotIssuedError) Error() string {
 		ErrNotIssued, e.Table, e.Token, e.Current)
 }
 
-// An UnguardableError has the details of an [ErrUnguardable]. Most such statements aren't sent.
+// An UnguardableError has the details of an [ErrUnguardable].
 type UnguardableError struct {
 	refusedAsUnguardable
 
 	Table  string // as registered, or one of sqlfence's own; empty if unknown
 	Reason string // what is wrong and what to write instead
-	Column string // with a type or value that the guard can't compare; empty for other reasons
+	Column string // with a type or value that the guard can't compare; or empty
 
-	Server string // an untested server, for [WithUntestedServer]; empty for other reasons
+	Server string // an untested server, for [WithUntestedServer]; or empty
 
-	// Offset is the position in bytes, or -1, in the statement or the result of a pgx.QueryRewriter.
+	// Offset is the position in bytes in the statement or the result of a pgx.QueryRewriter, or -1.
 	Offset int
 }
 

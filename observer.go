@@ -19,20 +19,19 @@ type Observer func(ctx context.Context, e Event)
 type Event struct {
 	Kind EventKind
 
-	// Query is the application's statement; BEGIN, COMMIT or SAVEPOINT for these methods; BATCH for a refused batch of
-	// pgx; empty for a connection.
+	// Query is the application's statement, or BEGIN, COMMIT, SAVEPOINT or, for a refused batch of pgx, BATCH; empty
+	// for a connection.
 	Query string
 
 	Sent string // the last statement sent; empty if none was sent
 
-	// Tables are the registered tables that the statement writes to, or, if it can't be guarded, the error's table.
-	// Tables written without a token are in Unfenced, the others in Guarded.
+	// Tables are the registered tables that the statement writes to, or the table of the error. Tables written without
+	// a token are in a separate Unfenced event.
 	Tables []string
 
 	Tokens []Token // the compared tokens, in no particular order
 
-	// Reason is the reason passed to [Bypass] or [WithoutGuards], or for Unfenced "Optional" or
-	// "UnfencedInserts".
+	// Reason is the reason of [Bypass] or [WithoutGuards], or for Unfenced "Optional" or "UnfencedInserts".
 	Reason string
 
 	Err      error         // for Refused, WouldRefuse and Unanswered
@@ -41,7 +40,7 @@ type Event struct {
 	Cache    CacheUse // see [WithStatementCache]
 }
 
-// A CacheUse describes how a statement used the statement cache of its connection.
+// A CacheUse describes how a statement used its connection's statement cache.
 type CacheUse int
 
 const (
@@ -86,7 +85,7 @@ const (
 	WouldRefuse
 	// Bypassed: a statement that would have been guarded or refused was sent under [Bypass].
 	Bypassed
-	// RawAccess: sql.Conn.Raw passed on the unguarded base connection. Query is empty.
+	// RawAccess: sql.Conn.Raw passed on the unguarded base connection.
 	RawAccess
 	// Unfenced: a write was sent without a token, because [Optional] or [UnfencedInserts] allows it.
 	Unfenced
@@ -101,7 +100,7 @@ const (
 var kindNames = [...]string{Refused: "refused", WouldRefuse: "would refuse", Bypassed: "bypassed",
 	RawAccess: "raw access", Unfenced: "unfenced", Guarded: "guarded", Passed: "passed", Unanswered: "unanswered"}
 
-// String returns the name of the kind in lower case.
+// String returns the kind's name in lower case.
 func (k EventKind) String() string {
 	if !k.isKnown() {
 		return "unknown"

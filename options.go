@@ -8,8 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// A Dialect identifies the SQL of a database. Its String method returns the name of the database. The zero
-// Dialect is none.
+// A Dialect identifies the SQL of a database. Its String method returns the database's name. The zero Dialect is none.
 type Dialect = dialectID
 
 // The dialects. MySQL is also the dialect of MariaDB.
@@ -19,15 +18,14 @@ const (
 	MySQL
 )
 
-// A Mode decides what happens to a write that a guard refuses. See [WithMode] and [InMode].
+// A Mode decides what happens to a refused write (see [WithMode], [InMode]).
 type Mode uint8
 
 const (
 	// Enforce, the default, refuses the write.
 	Enforce Mode = iota
 	// Observe reports the write as [WouldRefuse] and sends it without the guard, even if the guard fails with another
-	// error, such as a missing column. Other writes advance the tokens in their rows. docs/adopting.md describes the
-	// cost.
+	// error, such as a missing column. Accepted writes store their tokens. docs/adopting.md describes the cost.
 	Observe
 )
 
@@ -36,19 +34,15 @@ const (
 // with a different argument, unless its comment allows it.
 type Option func(*options)
 
-// WithTable registers a table. name is an SQL identifier, "books" or "shop.books", folded as the database folds
-// it unless it is in double quotes. "books" matches books in every schema; "shop.books" matches that table and
-// an unqualified books. A write with a name that matches several registrations is refused. Package verify
-// checks that the table exists.
+// WithTable registers a table, and guards it by rules, or by [Ledger] if there are none. name is an SQL identifier,
+// "books" or "shop.books", folded as the database folds it unless it is in double quotes. "books" matches books in
+// every schema; "shop.books" matches that table and an unqualified books. A write with a name that matches several
+// registrations is refused. Package verify checks that the table exists.
 //
-// A table without rules is guarded by [Ledger]. Contradicting rules, and registering a table twice are [ErrInvalid].
-// So is registering fencing_tokens, fencing_leases, rowlocks or fencing_changes: these tables are always guarded.
+// Contradicting rules, a table registered twice, and sqlfence's own tables, which are always guarded, are [ErrInvalid].
 //
-// The name "*" registers all other tables, and "shop.*" all other tables of a schema. Tokens have the table's name
-// unless [Resource] sets another name. [Exempt] excludes a table. [Claim] and [Sealed] don't work with patterns. Under
-// a pattern DO and CALL are refused if they may write.
-//
-// docs/rules.md describes how to register PostgreSQL's partitions, parents and children.
+// "*" registers all other tables, and "shop.*" those of a schema, except for [Exempt] tables. docs/rules.md describes
+// patterns, and how to register PostgreSQL's partitions, parents and children.
 func WithTable(name string, rules ...Rule) Option {
 	return func(o *options) {
 		t := &registration{Name: name}
@@ -78,11 +72,11 @@ func WithDialect(d Dialect) Option {
 }
 
 // WithSchema names the existing schema, in MySQL the database, of fencing_tokens, fencing_leases and rowlocks for
-// guards and packages tokens, lease, rowlock and schema. name is an SQL identifier as for [WithTable].
+// guards and packages tokens, lease, rowlock and schema. name is an SQL identifier as for [WithTable]. By default the
+// session finds these tables by PostgreSQL's search_path or in MySQL's current database.
 //
-// By default the session finds these tables, by PostgreSQL's search_path or in MySQL's current database. All processes
-// must use the same schema, because one ledger doesn't refuse the stale tokens of another. On SQLite each file has a
-// ledger, so that WithSchema is [ErrInvalid].
+// All processes must use the same schema, because one ledger doesn't refuse another's stale tokens. On SQLite, where
+// each file has a ledger, WithSchema is [ErrInvalid].
 func WithSchema(name string) Option {
 	return func(o *options) {
 		giveOnce(o, "WithSchema", "name", &o.Schema, name)
@@ -100,8 +94,8 @@ func giveOnce(o *options, option, what string, to *string, text string) {
 	*to = text
 }
 
-// WithMode sets the mode of tables without [InMode]. The default is [Enforce]. With Observe and any InMode(Enforce),
-// writes to sqlfence's own tables, and statements that are refused for no single table are still refused.
+// WithMode sets the mode of tables without [InMode]; the default is [Enforce]. With Observe, writes to sqlfence's own
+// tables, and statements that are refused for no single table, are refused only if a table has InMode(Enforce).
 func WithMode(m Mode) Option {
 	return func(o *options) {
 		if m > Observe {
@@ -114,10 +108,9 @@ func WithMode(m Mode) Option {
 	}
 }
 
-// WithoutGuards sends every statement as under [Bypass], for migration tools that take no context. Each statement that
-// would have been guarded or refused is a [Bypassed] event, with the context's Bypass reason or else reason.
-// WithoutGuards takes precedence over modes and token sources, so that it can be added to the application's options.
-// Open a separate database for the migration and close it afterwards.
+// WithoutGuards sends every statement as under [Bypass], for migration tools that take no context. Its [Bypassed]
+// events have the context's Bypass reason or else reason. WithoutGuards overrides modes and token sources, so that it
+// can be added to the application's options for a separate database (docs/migrations.md).
 func WithoutGuards(reason string) Option {
 	return func(o *options) {
 		giveOnce(o, "WithoutGuards", "reason", &o.Bypass, reason)
@@ -125,8 +118,8 @@ func WithoutGuards(reason string) Option {
 }
 
 // WithUntestedServer permits guarded writes on a server on which guards were never tested, such as "CockroachDB".
-// Without the option these writes fail with an [UnguardableError] that names the server (docs/servers.md). The option
-// may be repeated. Each connection still tests that the server throws a guard's error.
+// Otherwise these writes fail with an [UnguardableError] that names the server (docs/servers.md). The option may be
+// repeated. Each connection still tests that the server throws a guard's error.
 func WithUntestedServer(name string) Option {
 	return func(o *options) {
 		if name == "" {
@@ -137,7 +130,7 @@ func WithUntestedServer(name string) Option {
 }
 
 // WithObserver adds an observer for events of these kinds, or without kinds for all events except [Guarded] and
-// [Passed]. Events without an observer cost nothing. Observers are called in the order of their options.
+// [Passed]. Observers are called in the order of their options.
 func WithObserver(fn Observer, kinds ...EventKind) Option {
 	return func(o *options) {
 		if fn == nil {
@@ -152,12 +145,10 @@ func WithObserver(fn Observer, kinds ...EventKind) Option {
 	}
 }
 
-// WithLogger sets the logger for refusals, would-be refusals and writes without a response (warn), bypasses and raw
-// access (info), and [Unfenced] writes (debug). The default logs only would-be refusals that no observer receives,
-// with [slog.Default]. The last WithLogger is used.
-//
-// The first would-be refusal of a statement is logged at once; repetitions are counted in a line a minute.
-// docs/telemetry.md lists the attributes.
+// WithLogger sets the logger (docs/telemetry.md) for refusals, would-be refusals and writes without a response (warn),
+// bypasses and raw access (info), and [Unfenced] writes (debug). By default only would-be refusals that no observer
+// receives are logged, with [slog.Default]. Repeated would-be refusals are counted in a line a minute. The last
+// WithLogger is used.
 func WithLogger(l *slog.Logger) Option {
 	return func(o *options) {
 		if l == nil {
@@ -167,10 +158,9 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithStatementCache sets how many guarded statements each connection to SQLite keeps prepared for DB.Exec, Tx.Query
-// and similar calls. The default is 64 with mattn/go-sqlite3 and modernc.org/sqlite, and 0 with other drivers, and if
-// another wrapper is between sqlfence and the driver. The last WithStatementCache is used. It has no effect on other
-// databases. docs/sqlite.md describes which statements are kept.
+// WithStatementCache sets how many guarded statements of DB.Exec, Tx.Query and similar calls a connection to SQLite
+// keeps prepared (docs/sqlite.md). The default is 64 with mattn/go-sqlite3 and modernc.org/sqlite, and 0 with other
+// drivers or with a wrapper between sqlfence and the driver. The last WithStatementCache is used.
 func WithStatementCache(n int) Option {
 	return func(o *options) {
 		if n < 0 {

@@ -10,7 +10,7 @@ import "database/sql/driver"
 //	})
 //
 // It unwraps wrappers with a method Raw() driver.Conn, such as otelsql's, and returns other connections unchanged.
-// Calls on the connection aren't guarded. The connection must not be used after the function has returned.
+// Calls on the connection aren't guarded, and must end before the function returns.
 func BaseConn(driverConn any) any {
 	for {
 		wrapper, ok := driverConn.(interface{ Raw() driver.Conn })

@@ -16,29 +16,28 @@ import (
 type RetryOptions struct {
 	Tx *sql.TxOptions // of each transaction, as for [sql.DB.BeginTx]
 
-	// Attempts is the highest number of runs. 0 means 10; 1 never repeats.
+	// Attempts is the highest number of runs. 0 means 10.
 	Attempts int
 
-	// Backoff is the longest pause before the second attempt, and doubles for each later attempt. A pause is random,
-	// at least half of the longest. 0 means 10 ms.
+	// Backoff is the longest pause before the second attempt, and doubles for each later attempt. A pause is random, at
+	// least half of the longest. 0 means 10 ms, or MaxBackoff if that is shorter.
 	Backoff time.Duration
 
 	// MaxBackoff limits the doubling. 0 means 1 s, or Backoff if that is longer.
 	MaxBackoff time.Duration
 }
 
-// Retry runs fn in a transaction and commits it. After a temporary error Retry runs fn again in a new transaction. So
-// fn must read the data for its decisions in the transaction, must have no other effects, and must not commit or roll
-// back. If fn returns an error or panics, Retry rolls the transaction back.
+// Retry runs fn in a transaction and commits it, and begins again after a temporary error. So fn must read the data for
+// its decisions in the transaction, must have no other effects, and must not commit or roll back. If fn returns an
+// error or panics, Retry rolls the transaction back.
 //
-// Temporary errors are errors with a method Temporary that returns true, serialization failures, deadlocks, and lock
-// timeouts (docs/errors.md has the codes). [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial], [ErrLocked],
-// [ErrUnknownOutcome] and a context's error are never temporary. A failed commit is only repeated after a
-// serialization failure or a deadlock. A commit without a response is ErrUnknownOutcome; in a fenced database only if
-// the transaction had guarded statements or called Hold of package tokens.
+// Temporary errors are serialization failures, deadlocks and lock timeouts (docs/errors.md has the codes), and errors
+// with a method Temporary that returns true, but never [ErrStale], [ErrNotIssued], [ErrGone], [ErrNoSerial],
+// [ErrLocked], [ErrUnknownOutcome] or a context's error. A failed commit is repeated only after a serialization failure
+// or a deadlock. A commit without a response is ErrUnknownOutcome.
 //
-// Retry returns nil after a commit, else the last error with the number of attempts. If the context ended during a
-// pause, the error wraps the context's error, and its cause if that is ErrStale. Retry is safe for concurrent use.
+// Retry returns nil after a commit, else the last error with the number of attempts, and with the [context.Cause] if
+// the context ended during a pause. Retry is safe for concurrent use.
 func Retry(ctx context.Context, db *sql.DB, opts RetryOptions, fn func(context.Context, *sql.Tx) error) error {
 	if err := opts.complete(); err != nil {
 		return err

@@ -8,32 +8,30 @@ import (
 	"github.com/sqlfence/sqlfence/internal/nfc"
 )
 
-// A Rule guards a registered table (see [WithTable]). docs/rules.md compares the rules, and docs/data/rules.md
-// describes differences between databases.
+// A Rule guards a registered table (see [WithTable]). docs/rules.md compares the rules, and docs/data/rules.md lists
+// their limits.
 type Rule func(*registration)
 
-// RowFence stores the highest token that has written a row in column, a 64-bit integer column (bigint) that
-// only sqlfence writes. A write with a lower token fails with [ErrStale]. NULL and 0 mean that no token has
-// written the row.
+// RowFence stores the highest token that has written a row in column, a 64-bit integer column (bigint) that only
+// sqlfence writes. A lower token is [ErrStale]. NULL and 0 mean that no token has written the row.
 //
-// RowFence doesn't know which tokens were issued: a made-up high token passes and makes all lower tokens stale. A
-// deleted row has no token, so an INSERT with an older token restores the row. Add [Ledger] to refuse both.
+// RowFence alone doesn't know which tokens were issued: a made-up high token passes, and makes lower tokens stale. A
+// deleted row has no token, so an older token can insert it again. [Ledger] refuses both.
 func RowFence(column string) Rule {
 	return func(t *registration) { t.Once(&t.Rules.FenceColumn, "RowFence", column) }
 }
 
-// Ledger requires the newest token that package tokens has issued or adopted for the name in the table fencing_tokens.
-// A lower token is [ErrStale], a higher token [ErrNotIssued]. The guarded table needs no column. Ledger is the default
-// for a table without rules, and can be combined with [RowFence].
+// Ledger requires the newest token of its name in the ledger, the table fencing_tokens, where package tokens issues and
+// adopts tokens. A lower token is [ErrStale], a higher token [ErrNotIssued]. The guarded table needs no column. Ledger
+// is the default, and can be combined with [RowFence].
 //
-// On SQLite the ledger must be in the guarded table's file. If several servers write to one database, as in a
-// Galera cluster, writes fail with an [UnguardableError].
+// On SQLite the ledger must be in the table's file. If several servers write to one database, as in a Galera cluster,
+// writes fail with an [UnguardableError].
 func Ledger() Rule {
 	return func(t *registration) { t.Rules.Ledger = true }
 }
 
-// Resource sets the name of the table's tokens. The default is the table's registered name. [Token] describes valid
-// names.
+// Resource sets the name of the table's tokens. The default is the table's registered name.
 func Resource(name string) Rule {
 	return func(t *registration) {
 		if fault := core.NameFault(nfc.String(name)); fault != "" {
@@ -44,37 +42,35 @@ func Resource(name string) Rule {
 	}
 }
 
-// SingleUse refuses a token that the row already holds, so that each token writes a row only once, and a driver's
-// retry of an applied write is refused. It needs [RowFence].
+// SingleUse refuses a token that the row already holds, so that each token writes a row only once, and a driver's retry
+// of an applied write is refused. It needs [RowFence].
 func SingleUse() Rule {
 	return func(t *registration) { t.Rules.SingleUse = true }
 }
 
-// Optional sends writes without a token unguarded, each with an [Unfenced] event. Writes with a token are guarded. Use
-// Optional while you convert an application.
+// Optional sends writes without a token unguarded, each with an [Unfenced] event, while you convert an application.
+// Writes with a token are guarded.
 func Optional() Rule {
 	return func(t *registration) { t.Optional = true }
 }
 
-// UnfencedInserts lets a statement that only adds rows run without a token, for tables with generated keys, because no
-// context can carry the token of a new row. If the context carries a token, the statement presents it.
+// UnfencedInserts lets a statement that only adds rows run without a token, because no context can carry a token for a
+// generated key. A token in the context is still presented.
 //
-// A process with a stale token can still add rows without it. Such a row has an empty fence column, which must be
-// nullable or have the default 0, and the first token to write the row passes, however old.
+// A process with a stale token can then add rows without it. Such a row has an empty fence column (NULL or the default
+// 0), so the first token to write the row passes, however old.
 func UnfencedInserts() Rule {
 	return func(t *registration) { t.Rules.UnfencedInserts = true }
 }
 
-// Exempt excludes a table from the patterns of [WithTable]: its writes aren't guarded. It can't be combined
-// with other rules. If the table is registered with its schema, statements must name the schema.
+// Exempt excludes a table from the patterns of [WithTable]: its writes aren't guarded. It can't be combined with other
+// rules. If the table is registered with its schema, statements must name the schema.
 func Exempt() Rule {
 	return func(t *registration) { t.Rules.Exempt = true }
 }
 
-// InMode sets the table's mode, in place of [WithMode].
-//
-// In a statement on tables of both modes, enforced rules hold as if observed tables weren't registered
-// (docs/adopting.md).
+// InMode sets the table's mode, in place of [WithMode]. In a statement on tables of both modes, enforced rules hold as
+// if observed tables weren't registered.
 func InMode(m Mode) Rule {
 	return func(t *registration) {
 		switch {

@@ -3,13 +3,11 @@ package sqlfence
 import "errors"
 
 // Sealed prepares programs for a sealed table, in which triggers refuse writes without a valid token from any client,
-// such as psql or a stored function. schema.Seal installs the triggers. Sealed itself refuses nothing: deploy all
-// programs with Sealed, then seal the table while they run. A statement sent before the program knew of the seal fails
-// with a temporary error (see [Retry]).
+// such as psql or a stored function. Sealed itself refuses nothing: schema.Seal installs the triggers when all programs
+// have Sealed (docs/sealed.md). Programs that write meanwhile may get a temporary error (see [Retry]).
 //
-// A seal also refuses writes in [Observe] mode and under [Bypass]. Sealed needs [RowFence] or [Claim], and doesn't
-// work with [Optional], [UnfencedInserts] and [EditLock]. schema.Seal refuses SQLite. Without options each write must
-// itself present a token. docs/sealed.md describes what each client sees.
+// A seal also refuses writes in [Observe] mode and under [Bypass]. Sealed needs [RowFence] or [Claim], and doesn't work
+// with [Optional], [UnfencedInserts], [EditLock] and SQLite.
 func Sealed(opts ...SealOption) Rule {
 	return func(t *registration) {
 		t.Rules.Sealed = true
@@ -23,17 +21,16 @@ func Sealed(opts ...SealOption) Rule {
 	}
 }
 
-// A SealOption sets what the seal of a table accepts. See [Sealed].
+// A SealOption sets what a seal accepts (see [Sealed]).
 type SealOption func(*registration)
 
-// FromTransaction lets writes without a token present the transaction's token, so that programs in other languages can
-// keep their statements:
+// FromTransaction lets writes without a token present the transaction's tokens, so that programs in other languages can
+// keep their statements (docs/sealed.md):
 //
-//	SELECT set_config('sqlfence.tokens', 'books:000000000000042 orders:000000000000007', true)
+//	SELECT set_config('sqlfence.tokens', concat('books:000000000000042', ' ', txid_current()), true)
 //
-// The value has tokens in the form of [Token.String], separated by blanks, and ends with the transaction. A value set
-// for the session is refused. docs/sealed.md describes the necessary privileges. On other databases than PostgreSQL
-// schema.Seal refuses the table.
+// The value has tokens in the form of [Token.String] and the transaction's number, separated by blanks, and counts only
+// in this transaction. On other databases than PostgreSQL schema.Seal refuses the table.
 func FromTransaction() SealOption {
 	return func(t *registration) { t.FromTransaction = true }
 }

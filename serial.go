@@ -11,11 +11,11 @@ import (
 // Serial counts a row's versions in an integer column (bigint): INSERT sets 1 and every UPDATE adds 1, unless the
 // statement assigns the column. NULL counts as 0. [WithSerial] makes a statement apply only to one version.
 //
-// A value that UPDATE, DO UPDATE SET or MERGE assigns must be higher than the row's, otherwise the statement fails
-// with a [ConflictError] that has Assigned set. An object-relational mapper should only read the column.
+// A value that an UPDATE, upsert or MERGE assigns must be higher than the row's, otherwise the statement fails with a
+// [ConflictError] that has Assigned set.
 //
-// A table with Serial alone needs no tokens. [Key], [Resource] and [Optional] imply [Ledger] unless there is a
-// [RowFence]. A stale token is reported before a conflict.
+// A table with Serial alone needs no tokens. Rules about tokens, such as [Key], imply [Ledger] unless there is a
+// [RowFence].
 func Serial(column string, opts ...SerialOption) Rule {
 	return func(t *registration) {
 		o := new(serialOptions)
@@ -45,21 +45,17 @@ type serialOptions struct {
 	required int // number of times that the rule Required was given
 }
 
-// Required refuses UPDATE and DELETE with [ErrNoSerial] if the context carries no serial ([WithSerial]), and so
-// MERGE and upserts that would update or delete a row. Other INSERTs need no serial. docs/data/rules.md
-// describes what to write instead of an upsert.
+// Required refuses UPDATEs and DELETEs with [ErrNoSerial] if the context carries no serial ([WithSerial]), and MERGEs
+// and upserts that would update or delete a row. docs/data/rules.md has a replacement for upserts.
 func Required() SerialOption {
 	return func(o *serialOptions) { o.required++ }
 }
 
 // WithSerial returns a context in which UPDATEs and DELETEs of tables with [Serial] apply only to rows at the version
 // that the caller has read. A statement that reaches another version fails with a [ConflictError]. A statement that
-// writes no row fails with [ErrGone], so WHERE should select the row by its key alone. Neither changes anything or
-// takes another round trip. A plain INSERT isn't compared. A negative serial is [ErrInvalid].
-//
-// A statement with an ambiguous result is [ErrUnguardable] (docs/data/refusals.md lists such statements).
-// docs/data/rules.md has reasons for ErrGone other than a missing row. If a driver repeats an applied write, the
-// repetition is a conflict.
+// writes no row fails with [ErrGone] (docs/data/rules.md has the reasons), so WHERE should select the row by its key
+// alone. Neither changes anything or takes another round trip. A plain INSERT isn't compared. A statement with an
+// ambiguous count of rows is [ErrUnguardable]. A negative serial is [ErrInvalid].
 func WithSerial(ctx context.Context, serial int64) context.Context {
 	return core.WithSerial(ctx, serial)
 }
@@ -90,5 +86,5 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%v: table %q: expected serial %d, but it is %d", ErrConflict, e.Table, e.Expected, e.Current)
 }
 
-// Temporary returns !e.Assigned: after a change by another writer the caller can read the row and try again.
+// Temporary returns !e.Assigned: the caller can read the row and try again.
 func (e *ConflictError) Temporary() bool { return !e.Assigned }

@@ -14,12 +14,10 @@ type SetupError struct {
 
 	Missing string // such as "column fence_token of table books"
 
-	// SQL adds what is missing. A GRANT names the session's role, or <role> if the error has ended the
-	// transaction.
+	// SQL adds what is missing. A GRANT names the session's role, or <role> if the error has ended the transaction.
 	SQL string
 
-	// Remedy, if not empty, is advice in place of SQL, for example because another schema has the table, or the
-	// registered name is a view's.
+	// Remedy, if not empty, is advice that replaces SQL.
 	Remedy string
 
 	Err error // the base driver's error; nil if nothing was sent
@@ -37,5 +35,4 @@ func (e *SetupError) Error() string {
 	return fmt.Sprintf("%s: %v", text, e.Err)
 }
 
-// Unwrap returns e.Err.
 func (e *SetupError) Unwrap() error { return e.Err }

@@ -7,23 +7,20 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// WithTokenSource sets the database's only source of tokens for writes without a context, such as Election.Tokens of
-// package lease.
+// WithTokenSource sets a source, a function that returns tokens for writes without a token, such as Election.Tokens of
+// package lease. The driver calls the source before a write, usually once for each execution, if neither the context
+// nor the transaction carries a token of the table; but not before INSERTs and takeovers under [Claim].
 //
-// The driver calls the source before a write if neither the context nor the transaction carries a token of the table,
-// usually once for each execution. names has the [Resource] of each such table, or with [Key] the resource and a
-// slash, such as "books/". The source returns at most one token for a plain name, and any number of row tokens, such
-// as "books/42", for a name with a slash. Writes that claim or add rows of a table with [Claim] don't call the source.
+// names has the [Resource] of each such table, or with [Key] the resource and a slash, such as "books/". The source
+// returns at most one token for a plain name, and any number of row tokens, such as "books/42", for a name with a
+// slash. Unrequested names, two tokens of one name, and invalid tokens are [ErrNoFence] and [ErrInvalid].
 //
-// Without a token from the source the write fails with [ErrNoFence], unless [Optional] or [UnfencedInserts] allows it.
-// ErrNoFence wraps an error of the source. Unrequested names, two tokens of one name, and invalid tokens are
-// ErrNoFence and [ErrInvalid].
+// Without a token the write fails with ErrNoFence, unless [Optional] or [UnfencedInserts] allows it. ErrNoFence wraps
+// the source's error. A transaction fails with a [StaleError] if the source returns a newer token than before. Other
+// work must not continue under a newer token (docs/adopting.md).
 //
 // The source runs on the write's goroutine with its context. It must be fast and safe for concurrent use, and must not
 // use the write's connection or transaction. Neither side may change the other's slice.
-//
-// A transaction fails with a [StaleError] if the source returns a newer token than for an earlier statement.
-// docs/adopting.md describes how to separate tokens outside of transactions.
 func WithTokenSource(source func(ctx context.Context, names []string) ([]Token, error)) Option {
 	return func(o *options) {
 		switch {

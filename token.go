@@ -13,12 +13,12 @@ const (
 	// WarnToken is the value, a tenth of [MaxToken], from which issuing a token logs a warning.
 	WarnToken = 90_000_000_000_000
 
-	// MaxToken is the highest value of a token. It has 15 decimal digits, and a float64 holds it exactly.
+	// MaxToken, the highest value of a token, has 15 decimal digits, and a float64 holds it exactly.
 	MaxToken = 900_000_000_000_000
 )
 
-// A Token is a fencing token of the resource called Name. Of two tokens of one name the higher Value is the
-// newer. The zero Token means "no token". A Token is safe to copy and to share.
+// A Token is a fencing token of the resource called Name. Of two tokens of one name the higher Value is the newer. The
+// zero Token means "no token".
 //
 // Name is valid UTF-8 of 1 to 512 bytes without NUL, and not "sqlfence:floor". Functions normalize names to Unicode's
 // form C. Value is in 1..[MaxToken].
@@ -31,7 +31,6 @@ type Token struct {
 func (t Token) Fence() string { return core.Token(t).Fence() }
 
 // String returns "name:fence", for example "books:000000000000042".
-// [ParseToken] reads it back.
 func (t Token) String() string { return core.Token(t).String() }
 
 // MarshalText returns the form of [Token.String], or an error for an invalid token.
