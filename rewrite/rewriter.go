@@ -11,8 +11,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/rules"
 )
 
-// A Rewriter takes Tables, and makes a Plan for each statement. A Plan is rendered with Values: the tokens of the
-// written tables, a serial and an editor. An Arg is an argument that a guard adds to the statement's arguments.
+// A Rewriter takes Tables with their rules, and makes a Plan for each statement. The Plan's method Render takes Values:
+// a serial, an editor, and for each written table the TableValues with its Tokens. Render returns the guarded statement
+// and its Args, the arguments that the guard adds.
 type (
 	Table       = guard.Table
 	Plan        = render.Plan
@@ -31,13 +32,12 @@ type Rewriter struct {
 // New returns a rewriter that guards tables. Even without tables, the rewriter refuses statements that write or define
 // the tables of sqlfence's packages.
 //
-// It keeps the plans of the statements used last, of each variant of [Rewriter.PlanFor] as many as take
-// about 4 MiB together, which is 2,000 or more short statements. A plan isn't kept of a statement of more than
-// 64 KiB, or if it takes more than 1 MiB itself; then it is made for each execution.
+// The rewriter caches the plans of the statements used last: about 4 MiB, or 2,000 or more short statements, for each
+// variant of [Rewriter.PlanFor]. If a statement has more than 64 KiB, or its plan more than 1 MiB, each execution makes
+// the plan again.
 //
-// The error reports all faults together: tables of a dialect that can't be guarded, a
-// table without a name or a rule, a table of sqlfence's own packages, a column with two
-// meanings, and two tables that one name could mean.
+// The error reports all invalid tables: a table of a dialect that can't be guarded, a table without a name or a rule, a
+// table of sqlfence's own packages, a column with two meanings, and two tables that one name could mean.
 func New(d databases.Dialect, tables []Table) (*Rewriter, error) {
 	r, err := rules.New(d, tables)
 	if err != nil {
@@ -56,11 +56,12 @@ func newPlans() (p plans) {
 	return p
 }
 
-// Plan is PlanFor without a variant.
+// Plan returns the plan of a statement, without a variant: see [Rewriter.PlanFor].
 func (r *Rewriter) Plan(query string) *Plan { return r.PlanFor(query, 0) }
 
-// PlanFor returns the plan of a statement. It refuses a text that makes PlanFor panic, because each statement of a
-// program passes through PlanFor, and a text may come from anywhere.
+// PlanFor returns the plan of a statement for a variant. The variant has whether the execution carries a serial,
+// whether it takes rows over, and how the session reads backslashes in strings, if known. If the package fails with a
+// panic, PlanFor refuses the statement instead of ending the program, because a statement may come from anywhere.
 func (r *Rewriter) PlanFor(query string, v guard.Variant) (plan *Plan) {
 	defer func() {
 		if !fault.Crashes {
@@ -96,10 +97,10 @@ func mayWrite(query string) bool {
 	return query != "" && strings.IndexByte("iudmrw", query[0]|0x20) >= 0
 }
 
-// Unregistered returns the tables that a text writes to and that have no registration: neither by name nor by pattern,
-// nor as exempt tables. The names are as the database reads them, with the schemas that the text has, in the order of
-// the text. Unregistered reads the text at each call, apart from all plans. No decision may depend on the result: an
-// unreadable text has no tables.
+// Unregistered returns the tables that a statement writes to and that no registration covers, by name, by pattern, or
+// as exempt tables. The names are as the database reads them, with a schema if the statement has one, in the
+// statement's order. Unregistered reads the statement at each call, and uses no plan. If the statement can't be read,
+// the result is empty, so don't use the result to decide whether a statement is safe.
 func (r *Rewriter) Unregistered(query string) (names []string) {
 	defer func() {
 		if !fault.Crashes && recover() != nil {
@@ -110,17 +111,17 @@ func (r *Rewriter) Unregistered(query string) (names []string) {
 }
 
 // WithLedgerFunction returns a rewriter for the same tables. On PostgreSQL its guards call the function that package
-// tokens installs in this schema, while the guards of r call the function that the session's search path resolves to.
-// The new rewriter has a separate cache, and is safe for concurrent use. For other databases the result is r.
+// tokens installs in this schema; the guards of r call the function that the session's search path finds. The new
+// rewriter has a separate cache, and is safe for concurrent use. For other databases the result is r.
 //
 // The schema is a name as the database stores it.
 func (r *Rewriter) WithLedgerFunction(schema string) *Rewriter {
 	return r.speaking((*render.Dialect).WithLedgerFunction, schema)
 }
 
-// WithLedgerSchema returns a rewriter for the same tables. Its guards query the ledger of this schema (in MySQL, of
-// this database), wherever the session resolves unqualified names. The new rewriter has a separate cache, and is safe
-// for concurrent use. On SQLite, where each file has a ledger for its tables, the result is r.
+// WithLedgerSchema returns a rewriter for the same tables. Its guards query the ledger in this schema (in MySQL, in
+// this database), whatever the session's search path or current database is. The new rewriter has a separate cache, and
+// is safe for concurrent use. On SQLite, where each file has a ledger for its tables, the result is r.
 //
 // The schema is a name as the database stores it.
 func (r *Rewriter) WithLedgerSchema(schema string) *Rewriter {
@@ -139,13 +140,16 @@ func (r *Rewriter) speaking(form func(*render.Dialect, string) *render.Dialect, 
 	return &Rewriter{r.rules.Speaking(says), newPlans()}
 }
 
-// Wrote reports whether this rewriter made a plan with a guard, and not a rewriter for the same tables that queries the
-// ledger in another way.
+// Wrote reports whether r made the plan p, which has a guard. It returns false for a plan of another rewriter for the
+// same tables, such as one from [Rewriter.WithLedgerSchema], because its guard queries the ledger in another way.
 func (r *Rewriter) Wrote(p *Plan) bool { return p.Source.Dialect == r.rules.Dialect }
 
-// ReadMarker finds the marker of one of the rewriter's guards in a database's error. An equal text from another source
-// is no marker: from another statement, or from a value that reads like a marker. values returns the values that the
-// statement was rendered with. It is called only for the refusal of a Claim, and may be nil if no table has a Claim.
+// ReadMarker returns the marker in a database's error, and whether there is one. A marker is the text that a guard of
+// this rewriter puts into the error that it throws; it has the reason of the refusal. Markers contain a random part, so
+// that a text in a user's value isn't taken for a marker.
+//
+// values returns the values with which the statement was rendered. ReadMarker calls values only for the refusal of a
+// Claim; values may be nil if no table has a Claim.
 func (r *Rewriter) ReadMarker(err error, values func() *Values) (guard.Marker, bool) {
 	if err == nil || r.rules.Dialect == nil {
 		return guard.Marker{}, false
@@ -153,6 +157,7 @@ func (r *Rewriter) ReadMarker(err error, values func() *Values) (guard.Marker, b
 	return r.rules.Dialect.ReadMarker(err, r.rules.Nonce, values)
 }
 
-// Marks reports whether a text has the nonce of the rewriter's markers, which the application may have shown to a user
-// in a database error. No marker can be believed in the error of a statement with such a text.
+// Marks reports whether a text contains the random part of the rewriter's markers, which a user may have seen in an
+// error of the database. If a statement or an argument contains it, the caller must not believe a marker in the
+// statement's error.
 func (r *Rewriter) Marks(text string) bool { return strings.Contains(text, r.rules.Nonce) }

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Current returns the row's version and its lock, for display; By is empty without a live lock. Errors:
-// [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for the id.
+// Current returns the row's version and its lock, for display. If no user holds the lock, all other fields are empty.
+// Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid] for the id.
 func (t *Table) Current(ctx context.Context, id any) (lock Lock, err error) {
 	key, err := t.key(id)
 	if err != nil {
@@ -24,13 +24,15 @@ func (t *Table) Current(ctx context.Context, id any) (lock Lock, err error) {
 	return lock, err
 }
 
-// IsLockedBy reports whether user holds the row's lock. Errors are those of [Table.Current].
+// IsLockedBy reports whether user holds the row's lock. Errors are those of [Table.Current], and [sqlfence.ErrInvalid]
+// for the user.
 func (t *Table) IsLockedBy(ctx context.Context, id, user any) (bool, error) {
 	held, mine, err := t.holder(ctx, id, user)
 	return held && mine, err
 }
 
-// Lockable reports whether no other user holds the row's lock. Errors are those of [Table.Current].
+// Lockable reports whether user could take the row's lock, because no other user holds it. Errors are those of
+// [Table.IsLockedBy].
 func (t *Table) Lockable(ctx context.Context, id, user any) (bool, error) {
 	held, mine, err := t.holder(ctx, id, user)
 	return err == nil && (!held || mine), err
@@ -77,8 +79,8 @@ func (t *Table) current(ctx context.Context, q owned, id any, key []any) (Lock, 
 	return s.lock(), nil
 }
 
-// Check reads the catalogue and returns an error with all faults of the table, such as a missing column, a version that
-// may be NULL, or a key that isn't unique. Call it at start-up.
+// Check reads the database's catalogue, and returns an error that lists all defects of the table, such as a missing
+// column, a version that may be NULL, or a key that isn't unique. Call it at start-up.
 func (t *Table) Check(ctx context.Context) error {
 	var found map[string]column
 	var unique bool

@@ -1,5 +1,5 @@
 // Package rowlock keeps the locks that people take while they edit a row. Three columns of the row store who edits the
-// row, since when and until when. So a second person learns of the first before the work.
+// row, since when and until when. So a second person learns about the first before editing the same row.
 //
 //	invoices, err := rowlock.New(db, "invoice")
 //	edit := rowlock.Edit{ID: 7, User: "ada"}
@@ -16,9 +16,9 @@
 // # Limits
 //
 // The lock binds only programs that request it, unless the table has the rule [sqlfence.EditLock]. The row's version
-// prevents lost updates: every write increments it, and the methods refuse a row at another version with a
-// [*sqlfence.ConflictError]. A lock isn't a fencing token: it expires by the clock, and its user may edit the row in
-// several windows.
+// prevents lost updates: every write of the program must increment it, and the methods refuse a row at another version
+// with a [*sqlfence.ConflictError]. A lock isn't a fencing token: it expires by the clock, and its user may edit the
+// row in several windows.
 //
 // # The columns
 //
@@ -27,10 +27,11 @@
 //	editedsince  timestamptz       -- SQLite: integer, milliseconds since 1970; MySQL: bigint, microseconds
 //	editedexpiry timestamptz       -- as editedsince
 //
-// A lock is live if editedby names a user and editedexpiry is later than the database's clock. The package never
-// changes the version. Methods wait while another transaction changes the row.
+// A lock is live if editedby names a user and editedexpiry is later than the database's clock; otherwise it has lapsed.
+// A user holds the row's lock while it is live. The package never changes the version. Methods wait while another
+// transaction changes the row.
 //
 // Methods also return the errors of their context and of the database. The package works on PostgreSQL, SQLite (3.38 or
-// later), MariaDB (10.6 or later) and MySQL (8.0.16 or later), with any driver; db needs no fence. Set a busy_timeout
-// on SQLite. docs/rowlock.md describes each database.
+// later), MariaDB (10.6 or later) and MySQL (8.0.16 or later), with any driver; db need not be fenced. Set a
+// busy_timeout on SQLite. docs/rowlock.md describes each database.
 package rowlock

@@ -13,11 +13,11 @@ type Edit struct {
 	ID     any   // the value of the row's key column, or a [CompositeKey]
 	Serial int64 // the version of the row that the user has read, for example by [Table.LoadLocked]
 
-	// User is the ID of the user: an integer, a text, or a [driver.Valuer] that yields one. Nil, the empty text, and
-	// what means the number 0, such as "00", are invalid.
+	// User is the ID of the user: an integer, a text, or a [driver.Valuer] that returns one of these. Nil, 0, the empty
+	// text, and texts that spell the number 0, such as "00", are invalid.
 	User any
 
-	// TTL is how long the lock lasts unless it is renewed: at least 1 ms, or 0 for the table's ([WithTTL]). SQLite
+	// TTL is how long the lock lasts unless it is renewed: at least 1 ms, or 0 for the table's TTL ([WithTTL]). SQLite
 	// rounds it up to whole milliseconds.
 	TTL time.Duration
 
@@ -31,8 +31,8 @@ type CompositeKey []any
 type Lock struct {
 	Serial int64     // the row's version
 	By     string    // the holder's ID as text; empty if no user holds the lock
-	Since  time.Time // when the holder took the lock, after the last lapse
-	Expiry time.Time // when the lock lapses; zero for never
+	Since  time.Time // when the holder took the lock, or took it again after a lapse
+	Expiry time.Time // when the lock lapses; zero if no user holds the lock
 }
 
 // checkedEdit is an Edit with values for the database.

@@ -10,7 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/setuperr"
 )
 
-// ErrNotHeld: no user holds the lock to be renewed. [Table.Request] can take the lock.
+// ErrNotHeld: the user doesn't hold the lock that [Table.Renew] should extend, and no other user does. [Table.Request]
+// can take the lock.
 var ErrNotHeld = errors.New("rowlock: the user does not hold the lock")
 
 func invalid(format string, args ...any) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Heartbeat records that a session is alive; it renews no lock. Call it more often than the silence of
+// Heartbeat records that a session is alive, and renews no lock. Call it more often than the silence of
 // [Manager.FreeSilent]. An empty session is [sqlfence.ErrInvalid].
 func (m *Manager) Heartbeat(ctx context.Context, session string) error {
 	if session == "" {
@@ -31,9 +31,6 @@ func (m *Manager) Heartbeat(ctx context.Context, session string) error {
 
 // FreeUser frees all locks of user, for example at logout, and returns their number. An invalid ID is
 // [sqlfence.ErrInvalid].
-//
-// The methods that free locks do so in a transaction for each lock, if the row still has the same holder since the same
-// time, with the same session. After an error they continue, and join the errors.
 func (m *Manager) FreeUser(ctx context.Context, user any) (freed int, err error) {
 	id, err := userText(user)
 	if err != nil {
@@ -43,7 +40,7 @@ func (m *Manager) FreeUser(ctx context.Context, user any) (freed int, err error)
 		condition{"user_id = {stored {wanted}}", sqltext.Pieces{"wanted": sqltext.Value(id)}})
 }
 
-// FreeSession frees the locks of a session, at its end, and returns their number. An empty session is
+// FreeSession frees the locks of a session that has ended, and returns their number. An empty session is
 // [sqlfence.ErrInvalid].
 func (m *Manager) FreeSession(ctx context.Context, session string) (freed int, err error) {
 	if session == "" {
@@ -53,8 +50,9 @@ func (m *Manager) FreeSession(ctx context.Context, session string) (freed int, e
 		sqltext.Pieces{"wanted": sqltext.Value(session)}})
 }
 
-// FreeSilent frees the locks of sessions that gave no sign of life for silence, at least 1 ms, and returns their
-// number: no [Manager.Heartbeat], and no taking or renewing of the lock. Locks without a session stay until they lapse.
+// FreeSilent frees the locks of silent sessions, and returns their number. A session is silent if for silence, at least
+// 1 ms, it had no [Manager.Heartbeat] and neither took nor renewed the lock. Locks without a session stay until they
+// lapse.
 func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed int, err error) {
 	if err := checkDuration("silence", silence); err != nil {
 		return 0, err
@@ -65,7 +63,8 @@ func (m *Manager) FreeSilent(ctx context.Context, silence time.Duration) (freed 
 	})
 }
 
-// FreeAll frees all locks and returns their number, at start-up. No other process may serve the same tables.
+// FreeAll frees all locks of the Manager's tables, and returns their number. Call it at the start of the program, if no
+// other process serves these tables.
 func (m *Manager) FreeAll(ctx context.Context) (freed int, err error) {
 	return m.free(ctx, "free all", condition{text: "1 = 1"})
 }

@@ -16,9 +16,14 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// A Manager lists the locks of the tables that have it ([WithManager]), and frees locks that a user or a session has
-// left. The table rowlocks has a row for each lock, written in the lock's transaction. Processes may share the table: a
-// Manager lists all locks, but frees only locks of its tables. A Manager is safe for concurrent use.
+// A Manager lists the locks of the tables that are made [WithManager], and frees locks that a user or a session has
+// left behind. The table rowlocks has a row for each lock, written in the lock's transaction. Several processes may
+// share rowlocks: a Manager lists the locks of all processes, but frees only locks of its own tables. A Manager is safe
+// for concurrent use.
+//
+// FreeUser, FreeSession, FreeSilent and FreeAll use a transaction for each lock, and skip a lock that was taken again,
+// or renewed in another session, after it was listed. After an error they continue with the next lock, and return all
+// errors joined.
 type Manager struct {
 	db      *sql.DB
 	options dialectopt.Options
@@ -28,8 +33,8 @@ type Manager struct {
 	tables map[string]*Table
 }
 
-// NewManager returns a Manager on db. It sends nothing, and the caller closes db. [WithDialect] is the only option.
-// Errors are [sqlfence.ErrInvalid].
+// NewManager returns a Manager on db, which the caller closes. NewManager sends nothing to the database. [WithDialect]
+// is the only option. Errors are [sqlfence.ErrInvalid].
 func NewManager(db *sql.DB, opts ...Option) (*Manager, error) {
 	if db == nil {
 		return nil, invalid("nil database")
@@ -58,8 +63,8 @@ func (m *Manager) add(t *Table) error {
 	return nil
 }
 
-// Setup creates the table rowlocks if it doesn't exist. Processes can call it at every start, concurrently. On MySQL
-// and MariaDB, it checks an existing table.
+// Setup creates the table rowlocks if it doesn't exist. Several processes can call Setup at every start, at the same
+// time. On MySQL and MariaDB, Setup also checks whether an existing table can be used.
 func (m *Manager) Setup(ctx context.Context) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()
 	text, args := sqltext.Render(m.dialect, m.dialect.listColumns, sqltext.Pieces{
@@ -108,15 +113,15 @@ type HeldLock struct {
 	Heartbeat time.Time // the session's last sign of life
 }
 
-// A Filter selects the locks that have the values of all fields that are set. The zero value selects all.
+// A Filter selects the locks that match all fields that are set. The zero value selects all locks.
 type Filter struct {
 	Table string // as in [HeldLock]
-	Row   string // as in [HeldLock], with any blanks
+	Row   string // as in [HeldLock]; blanks don't matter
 	User  any    // as in [Edit]; nil for all users
 }
 
-// Locks returns the live locks that f selects, by table and key, of Tables with a Manager. The Row or User of f may be
-// [sqlfence.ErrInvalid].
+// Locks returns the live locks that f selects, in the order of table and key. It finds the locks of all Tables that
+// have a Manager. An invalid Row or User of f is [sqlfence.ErrInvalid].
 func (m *Manager) Locks(ctx context.Context, f Filter) ([]HeldLock, error) {
 	where, pieces := "expiry > {now}", sqltext.Pieces{}
 	if f.Table != "" {

@@ -11,11 +11,11 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Request takes the row's lock for the user, if the row is at e.Serial and no other user holds the lock. A user who
-// holds it keeps Since and gets a new TTL; a lapsed lock begins again.
+// Request takes the row's lock for the user, if the row is at e.Serial and no other user holds the lock. If the user
+// already holds the lock, Since stays and the TTL begins again. After a lapse, Since is the current time.
 //
-// Errors, in this order: [sqlfence.ErrGone] if there is no such row, a [*sqlfence.ConflictError] if it is at another
-// version, a [*sqlfence.LockedError] if another user holds the lock; [sqlfence.ErrInvalid] for the Edit.
+// Errors, in this order: [sqlfence.ErrInvalid] for the Edit; [sqlfence.ErrGone] if there is no such row; a
+// [*sqlfence.ConflictError] if the row is at another version; a [*sqlfence.LockedError] if another user holds the lock.
 func (t *Table) Request(ctx context.Context, e Edit) (Lock, error) {
 	c, err := t.check(e)
 	if err != nil {
@@ -24,10 +24,10 @@ func (t *Table) Request(ctx context.Context, e Edit) (Lock, error) {
 	return t.grant(ctx, "request", t.request(c))
 }
 
-// LoadLocked takes the lock as [Table.Request] does, at any version of the row, and reads the row in the same round
-// trip. Compare e.Serial with the version returned to learn whether the row has changed. columns is a list as after
-// SELECT, such as "customer, total"; dest has a pointer for each, as for [sql.Rows.Scan]. If dest can't store the
-// values, the user may hold the lock nevertheless.
+// LoadLocked takes the lock as [Table.Request] does, but at any version of the row, and reads the row in the same round
+// trip. Compare e.Serial with the returned version to learn whether the row has changed. columns is a list as after
+// SELECT, such as "customer, total"; dest has a pointer for each column, as for [sql.Rows.Scan]. If LoadLocked can't
+// store the values in dest, it returns an error, but the user may hold the lock.
 func (t *Table) LoadLocked(ctx context.Context, e Edit, columns string, dest ...any) (Lock, error) {
 	c, err := t.check(e)
 	if err != nil {
@@ -41,9 +41,9 @@ func (t *Table) LoadLocked(ctx context.Context, e Edit, columns string, dest ...
 	return t.grant(ctx, "load", u)
 }
 
-// Renew extends the user's lock to the TTL from now, even a lapsed lock that no other user has taken, which begins
-// again. If the user has lost or released the lock, the error is [ErrNotHeld], or [Table.Request]'s if the row is gone,
-// changed, or held by another user.
+// Renew extends the user's lock: the TTL begins again. A lapsed lock that no other user has taken can be renewed; Since
+// is then the current time. The error is [ErrNotHeld] if the user has released or lost the lock and no other user holds
+// it. Otherwise errors are those of [Table.Request].
 func (t *Table) Renew(ctx context.Context, e Edit) (Lock, error) {
 	c, err := t.check(e)
 	if err != nil {
@@ -52,8 +52,9 @@ func (t *Table) Renew(ctx context.Context, e Edit) (Lock, error) {
 	return t.grant(ctx, "renew", lockUpdate{checkedEdit: c, set: setHolder, allowed: "{mine}", mustHold: true})
 }
 
-// Release ends the user's lock, at any version of the row: Since is then the time of the release. Without a lock or a
-// row it does nothing. The id or user may be [sqlfence.ErrInvalid].
+// Release ends the user's lock, at any version of the row, and sets editedsince to the current time. If the user
+// doesn't hold the lock, or the row doesn't exist, Release does nothing. An invalid id or user is
+// [sqlfence.ErrInvalid].
 func (t *Table) Release(ctx context.Context, id, user any) error {
 	c, err := t.check(Edit{ID: id, User: user})
 	if err != nil {
@@ -69,14 +70,15 @@ func (t *Table) Release(ctx context.Context, id, user any) error {
 	})
 }
 
-// Transfer gives the row's lock to another user, with the table's TTL, or frees it if to is nil, for an administrator:
-// with any holder and at any version of the row. No session keeps the lock alive until the new holder's first Request
-// or Renew.
+// Transfer gives the row's lock to another user, with the table's TTL, or frees the lock if to is nil. Transfer is for
+// an administrator: it works with any holder and at any version of the row. The lock belongs to no session until the
+// new holder's first Request or Renew.
 //
-// Then the previous holder's Request, Renew, SaveRelease and SaveKeep return a [*sqlfence.LockedError] while the new
-// holder has the lock. After a transfer to nil, Renew returns ErrNotHeld. Release does nothing.
+// While the new holder has the lock, the previous holder's Request, Renew, SaveRelease and SaveKeep return a
+// [*sqlfence.LockedError]. After a transfer to nil, the previous holder's Renew returns ErrNotHeld. The previous
+// holder's Release does nothing.
 //
-// Errors: [sqlfence.ErrGone] if there is no such row, [sqlfence.ErrInvalid].
+// Errors: [sqlfence.ErrGone] if there is no such row, and [sqlfence.ErrInvalid] for an invalid id or user.
 func (t *Table) Transfer(ctx context.Context, id, to any) (lock Lock, err error) {
 	key, err := t.key(id)
 	if err != nil {
@@ -155,12 +157,12 @@ func (t *Table) unrecord(ctx context.Context, q owned, key []any) error {
 
 // SaveRelease saves the user's work and releases the lock, both or neither. In a new transaction, or in the transaction
 // of [Table.In], it checks that the row is at e.Serial and that no other user holds its lock, frees the lock, and calls
-// save, which changes the row and must increment its version. Until the commit no other client can change the row. A
-// user without a lock can save as well.
+// save. save changes the row, and must increment the row's version. Until the commit no other client can change the
+// row. A user who holds no lock can also save.
 //
-// Errors are those of [Table.Request], and that of save, after a rollback (with In, the caller must roll back). A panic
-// rolls back. SaveRelease isn't repeated after a serialization failure, because save may have other effects; use In
-// within [sqlfence.Retry].
+// Errors are those of [Table.Request] and of save. After an error or a panic SaveRelease rolls back; with In, the
+// caller must roll back. SaveRelease isn't repeated after a serialization failure, because save may have other effects;
+// use In within [sqlfence.Retry].
 func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error) error {
 	c, err := t.check(e)
 	if err != nil {
@@ -178,8 +180,9 @@ func (t *Table) SaveRelease(ctx context.Context, e Edit, save func(context.Conte
 	}, nil)
 }
 
-// SaveKeep is [Table.SaveRelease] for a user who keeps the lock, with a new TTL. The Lock has the row's new version.
-// With [sqlfence.EditLock] the writes of save need [sqlfence.WithEditor] of the user.
+// SaveKeep saves the user's work as [Table.SaveRelease] does, but the user keeps the lock, with a new TTL. The returned
+// Lock has the row's new version. With the rule [sqlfence.EditLock], save must write with a context of
+// [sqlfence.WithEditor] for the user.
 func (t *Table) SaveKeep(
 	ctx context.Context, e Edit, save func(context.Context, *sql.Tx) error,
 ) (lock Lock, err error) {

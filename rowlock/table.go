@@ -34,8 +34,8 @@ type Table struct {
 	noHolder      any
 }
 
-// New returns a Table for the table called name, an SQL identifier such as "invoice" or "sales.invoice". It sends
-// nothing, and the caller closes db. The error is [sqlfence.ErrInvalid] and lists all invalid options.
+// New returns a Table for the table called name, an SQL identifier such as "invoice" or "sales.invoice". New sends
+// nothing to the database, and the caller closes db. The error is [sqlfence.ErrInvalid] and lists all invalid options.
 func New(db *sql.DB, name string, opts ...Option) (*Table, error) {
 	if db == nil {
 		return nil, invalid("nil database")
@@ -107,7 +107,7 @@ func (t *Table) readColumns(named sqlfence.Dialect, c *config) {
 	}
 }
 
-// In returns a Table with methods that take part in tx, a transaction of the same database. After a refusal (ErrGone,
+// In returns a Table with methods that run in tx, a transaction of the same database. After a refusal (ErrGone,
 // ErrConflict and ErrLocked of package sqlfence, [ErrNotHeld]) tx can continue; after another error roll it back.
 func (t *Table) In(tx *sql.Tx) *Table {
 	in := *t
@@ -135,7 +135,7 @@ func WithSerial(name string) Option {
 }
 
 // WithColumns sets the lock's columns. The defaults are editedby, editedsince and editedexpiry. A [sqlfence.EditLock]
-// on the table needs the same names.
+// on the table must name the same columns.
 func WithColumns(by, since, expiry string) Option {
 	return forTable("WithColumns", func(c *config) { c.by, c.since, c.expiry = by, since, expiry })
 }
@@ -150,8 +150,9 @@ func WithTTL(ttl time.Duration) Option {
 	})
 }
 
-// WithNobody sets the value for no holder: nil (NULL, the default), 0 or "". A column that is NOT NULL needs it. When
-// read, all three mean no holder, and so does a text that spells zero.
+// WithNobody sets the value that the column editedby gets if no user holds the lock: nil (NULL, the default), 0 or "".
+// A column that is NOT NULL needs 0 or "". When the column is read, all three values mean no holder, and so does a text
+// that spells zero.
 func WithNobody(value any) Option {
 	return forTable("WithNobody", func(c *config) {
 		plain, err := driver.DefaultParameterConverter.ConvertValue(value)
@@ -162,7 +163,7 @@ func WithNobody(value any) Option {
 	})
 }
 
-// WithManager makes m list and free the table's locks. m must have the same [*sql.DB].
+// WithManager lets m list and free the table's locks. m must have the same [*sql.DB] as the Table.
 func WithManager(m *Manager) Option {
 	return forTable("WithManager", func(c *config) {
 		if m == nil {
