@@ -8,20 +8,20 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Counts are the numbers of executed and refused statements, by outcome. One execution may count as several: a write of
-// two tables is guarded for one and unfenced for the other.
+// Counts are the numbers of executions, by outcome. One execution may have several outcomes: a write to two tables can
+// be guarded for one table and unfenced for the other.
 type Counts struct {
 	Guarded  int64 `json:"guarded"`  // executed with the guard
-	Refused  int64 `json:"refused"`  // see Reasons
-	Observed int64 `json:"observed"` // let through by Observe mode, would have been refused
+	Refused  int64 `json:"refused"`  // not sent, or failed by a guard; see Reasons
+	Observed int64 `json:"observed"` // sent in Observe mode; Enforce mode would have refused them
 	Unfenced int64 `json:"unfenced"` // writes without a token, by Optional or UnfencedInserts
-	Bypassed int64 `json:"bypassed"` // sent as written, for a reason
-	Passed   int64 `json:"passed"`   // on no registered table, or only reads
+	Bypassed int64 `json:"bypassed"` // sent unchanged, by Bypass or WithoutGuards
+	Passed   int64 `json:"passed"`   // wrote to no registered table
 
-	// Unanswered were sent and got no answer: sqlfence.ErrUnknownOutcome.
+	// Unanswered were sent and got no response ([sqlfence.ErrUnknownOutcome]).
 	Unanswered int64 `json:"unanswered,omitempty"`
 
-	// Time is the total sqlfence.Event.Duration of the guarded statements; in JSON in nanoseconds.
+	// Time is the sum of [sqlfence.Event.Duration] of the guarded statements; in JSON in nanoseconds.
 	Time time.Duration `json:"guarded_ns"`
 }
 
@@ -49,19 +49,17 @@ func (n *Counts) total() int64 {
 	return n.Guarded + n.Refused + n.Observed + n.Unfenced + n.Bypassed + n.Passed + n.Unanswered
 }
 
-// A Reason is why executions of a statement were refused, or would have been, or weren't
-// guarded.
+// A Reason is why executions of a statement were refused, would have been refused, or weren't guarded.
 type Reason struct {
 	Text  string `json:"text"`
 	Count int64  `json:"count"`
 
-	// Offset is the position, in bytes, in the program's statement as it was first written; -1 if the reason has no
-	// position.
+	// Offset is a position in bytes in the SQL string of the first execution with this reason; -1 for none.
 	Offset int `json:"offset"`
 
-	// Open is true if the program has to be changed before the statement can be enforced:
-	// it can't be guarded, or its context lacks something. It is false for refusals that a guard exists for, such as
-	// stale tokens, for a Bypass, and for new rows under UnfencedInserts.
+	// Open is true if the program has to be changed before the statement can be enforced: the statement can't be
+	// guarded, or its context lacks something. Open is false for errors that a correct program can get, such as stale
+	// tokens, for a Bypass, and for new rows under UnfencedInserts.
 	Open bool `json:"open"`
 }
 

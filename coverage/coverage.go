@@ -40,25 +40,26 @@ const (
 	maxPlaces    = 20      // number of places for one statement
 )
 
-// An Option changes a [Collector].
+// An Option configures a [Collector].
 type Option func(*Collector)
 
-// WithCallers records where in the program each statement was sent, as file and line: the innermost function of the
-// stack outside of Go's standard library, sqlfence, the module cache and vendor folders. It skips packages with a path
-// that begins with an element of skip, such as the program's database layer. For a query the place may be the line that
-// closed the rows. A statement keeps at most 20 places.
+// WithCallers records from which places of the program each statement was sent, such as "store/books.go:42". A place is
+// in the innermost function of the stack that doesn't belong to sqlfence, to the module cache, to a vendor folder, or
+// to a package such as database/sql. Packages with a path that begins with an element of skip don't count, such as the
+// program's database layer. For a query the place may be the line that closed the rows. A statement keeps at most 20
+// places.
 func WithCallers(skip ...string) Option {
 	return func(c *Collector) { c.callers, c.skip = true, append(c.skip, skip...) }
 }
 
-// WithLimit sets how many fingerprints are kept; further statements only increment [Report.Dropped]. The default is
-// 10,000, also for a number below 1.
+// WithLimit sets how many fingerprints are kept. Executions of further statements are only counted by table, and in
+// [Report.Dropped]. The default is 10,000, also for a number below 1.
 func WithLimit(n int) Option {
 	return func(c *Collector) { c.limit = n }
 }
 
-// New returns a collector that has seen nothing. By default it keeps 10,000 fingerprints
-// ([WithLimit]), and no places in the program ([WithCallers]).
+// New returns an empty collector. By default it keeps 10,000 fingerprints ([WithLimit]), and no places in the program
+// ([WithCallers]).
 func New(opts ...Option) *Collector {
 	c := &Collector{statements: make(map[string]*statement), tables: make(map[string]*Counts),
 		others: make(map[string]*Counts), texts: make(map[string]string)}
@@ -71,8 +72,8 @@ func New(opts ...Option) *Collector {
 	return c
 }
 
-// Option returns the option with which a database reports its statements to the collector. Several databases may have
-// the option.
+// Option returns the option of [sqlfence.Open] with which a database reports its statements to the collector. Several
+// databases may have the option.
 func (c *Collector) Option() sqlfence.Option {
 	observe := sqlfence.WithObserver(c.Observe, sqlfence.Refused, sqlfence.WouldRefuse, sqlfence.Bypassed,
 		sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed, sqlfence.Unanswered)
@@ -82,8 +83,9 @@ func (c *Collector) Option() sqlfence.Option {
 	}
 }
 
-// Observe counts an event, as a [sqlfence.Observer]. Without kinds, sqlfence.WithObserver doesn't report guarded
-// statements. Only [Collector.Option] reports unregistered tables. Observe is safe for concurrent use.
+// Observe counts an event. It is a [sqlfence.Observer], for programs that can't use [Collector.Option]. Pass the kinds
+// of events to [sqlfence.WithObserver], because by default it reports neither guarded nor passed statements. Observe
+// can't count unregistered tables; only Option can. Observe is safe for concurrent use.
 func (c *Collector) Observe(_ context.Context, e sqlfence.Event) {
 	if e.Query == "" && e.Err == nil {
 		return

@@ -1,5 +1,6 @@
 // Package coverage reports which of a program's statements are guarded, need no guard, or are refused, and why. Use it
-// to convert a program to sqlfence, and in a test that keeps the program converted.
+// while you convert a program to sqlfence, and in a test that fails if a later change adds a write that can't be
+// enforced.
 //
 // A [Collector] is an observer of a fenced database:
 //

@@ -13,32 +13,32 @@ import (
 
 // A Report holds the counts of a [Collector]. It encodes as JSON.
 type Report struct {
-	// Tables has the statements of each registered table that was written, or would have
-	// been, in the order of their names.
+	// Tables has the counts of each registered table that was written, or that a refused statement would have written,
+	// in the order of their names.
 	Tables []Table `json:"tables"`
 
-	// Unregistered has the counts of each unregistered table that was written, in the order of their names. A table may
-	// have two, with its schema and without, as statements name it. Exempt tables aren't among them.
+	// Unregistered has the counts of each unregistered table that was written, in the order of their names. A table is
+	// listed twice if statements name it with its schema and without. Exempt tables aren't listed.
 	Unregistered []Table `json:"unregistered,omitempty"`
 
 	// Statements are in order of urgency: statements with open reasons, then refused, bypassed, guarded and passed
-	// statements, the more frequent first.
+	// statements. Within each group the most frequent statement comes first.
 	Statements []Statement `json:"statements"`
 
-	// Dropped is how many executions aren't in Statements, for [WithLimit].
+	// Dropped is the number of executions of statements that aren't in Statements, because of [WithLimit].
 	Dropped int64 `json:"dropped"`
 }
 
-// A Table counts the outcomes of the writes to one table.
+// A Table has the counts of the writes to one table.
 type Table struct {
 	Name string `json:"name"` // the table's name as registered, or as statements write it
 	Counts
 }
 
-// A Statement counts the outcomes of the statements with one fingerprint.
+// A Statement has the counts of all statements with one fingerprint.
 type Statement struct {
 	Fingerprint string   `json:"fingerprint"`
-	Tables      []string `json:"tables,omitempty"` // registered, written to
+	Tables      []string `json:"tables,omitempty"` // registered tables that it writes to
 	Counts
 	Reasons []Reason `json:"reasons,omitempty"`
 	Places  []string `json:"places,omitempty"` // in the program, with WithCallers
@@ -47,7 +47,7 @@ type Statement struct {
 	Unregistered []string `json:"unregistered,omitempty"`
 }
 
-// IsOpen reports whether the statement has an open reason: it can't be enforced yet.
+// IsOpen reports whether the statement can't be enforced yet, because it has an open reason.
 func (s *Statement) IsOpen() bool {
 	return slices.ContainsFunc(s.Reasons, func(r Reason) bool { return r.Open })
 }
@@ -94,8 +94,8 @@ func (s *Statement) rank() int {
 	return 4
 }
 
-// WriteText writes the report as tables for people: the tables, then the statements, each
-// with its reasons and places below it. Errors are the writer's.
+// WriteText writes the report as text for people: the tables, then the statements, each with its reasons and places.
+// Errors are the writer's.
 func (r Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	writeTables(t, r.Tables, "table")
@@ -154,9 +154,9 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Check returns an error that lists the statements with open reasons. It returns nil if every statement was guarded,
-// needs no guard, was rightly refused by a guard, or was bypassed for a reason. Call Check in a test that runs the
-// program's tests on an observed database. Check fails for a report that has dropped statements.
+// Check returns an error that lists the statements with open reasons, and also if the report has dropped statements. It
+// returns nil if every statement was guarded, needs no guard, failed with an error that a correct program can get, or
+// was sent under Bypass. Call Check in a test, after the program's tests have run on a database with the Collector.
 func (r Report) Check() error {
 	var open []string
 	for i := range r.Statements {
