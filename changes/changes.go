@@ -16,8 +16,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/trusted"
 )
 
-// A Counter reads the counts of a database's tables. It is safe for use by several goroutines at once, holds no
-// resources, and needs no closing. The zero Counter can't be used; see [New].
+// A Counter reads the counts of a database's tables. It is safe for concurrent use, holds no resources, and needs no
+// closing. The zero Counter can't be used; see [New].
 type Counter struct {
 	db      *sql.DB
 	dialect *dialect
@@ -27,16 +27,16 @@ type Counter struct {
 // An Option configures a [Counter].
 type Option func(*config)
 
-// WithDialect names the dialect. Only drivers that sqlfence doesn't know need it. A dialect that contradicts a known
-// driver is invalid.
+// WithDialect names the dialect of a driver that sqlfence doesn't know. A dialect that contradicts a known driver is
+// [sqlfence.ErrInvalid].
 func WithDialect(d sqlfence.Dialect) Option {
 	return func(c *config) { c.NameDialect(d) }
 }
 
 type config struct{ dialectopt.Options }
 
-// New returns a Counter on db, which may be fenced by sqlfence or not; the caller closes it. New sends nothing to
-// the database. A nil db, a driver that sqlfence doesn't know and invalid options are [sqlfence.ErrInvalid].
+// New returns a Counter on db, which may be fenced by sqlfence or not. New sends nothing to the database, and the
+// caller closes db. A nil db, invalid options, and an unknown driver without [WithDialect] are [sqlfence.ErrInvalid].
 func New(db *sql.DB, opts ...Option) (*Counter, error) {
 	c := new(config)
 	dialectopt.Apply(c, opts)
@@ -52,19 +52,19 @@ func New(db *sql.DB, opts ...Option) (*Counter, error) {
 	return &Counter{db: db, dialect: d, schema: c.Schema}, nil
 }
 
-// Count returns the sum of the tables' change counts, from one query on one snapshot. If a transaction that has changed
-// one of the tables commits between two calls, the second count is higher. If the counts are equal, no such transaction
-// has committed. tables are names as for [sqlfence.WithTable].
+// Count returns the sum of the tables' change counts, by one query on one snapshot. If a transaction that has changed
+// one of the tables commits between two calls, the second result is higher. If the results are equal, no such
+// transaction has committed. tables are names as for [sqlfence.WithTable].
 //
-// Call Count before reading the data to be cached, and on the same server, because a standby may lag behind. After a
-// failover or a restore that has lost changes, the count is lower, and later reaches the old value again: drop the
-// cached data then.
+// Call Count before you read the data to be cached, and on the same server, because a standby may lag behind. If a
+// failover or a restore loses changes, the count falls, and can later reach an old value again: drop the cached data
+// then.
 //
-// Count needs the privilege SELECT on fencing_changes, and in MySQL the privilege TRIGGER on the tables to see their
+// Count needs the privilege SELECT on fencing_changes, and on MySQL the privilege TRIGGER on the tables, to see their
 // triggers.
 //
-// Errors: [sqlfence.ErrInvalid] for no table and for an invalid name; [*sqlfence.SetupError] (which is
-// [sqlfence.ErrNotSetUp]) for a table without the triggers, for example after the table was renamed or recreated, and
+// Errors: [sqlfence.ErrInvalid] for an invalid name, and if there is no table; a [*sqlfence.SetupError] (which is
+// [sqlfence.ErrNotSetUp]) for a table without the triggers, for example because the table was renamed or recreated, and
 // for a table that Setup would now refuse; or the database's error.
 func (c *Counter) Count(ctx context.Context, tables ...string) (int64, error) {
 	named, err := c.named(tables)
@@ -92,16 +92,16 @@ func (c *Counter) count(ctx context.Context, tables []table) (sum int64, err err
 
 var errNoTriggers = errors.New("its triggers are missing, or this role can't see them")
 
-// Watch yields the count of the tables: first the current count, and then each changed count, until the loop is left or
-// ctx ends. Watch queries the database every interval, which must be above 0. A cache that Watch invalidates is
-// outdated for at most an interval and the duration of a query.
+// Watch yields the tables' count: first the current count, and then each changed count, until the loop is left or ctx
+// ends. Watch queries the database every interval, which must be above 0. A cache that the loop clears is outdated for
+// at most an interval and the duration of a query.
 //
 //	for _, err := range counter.Watch(ctx, time.Second, "books") {
-//		clear(cache) // on an error, too: nothing is known then
+//		clear(cache) // also after an error, because changes are unknown then
 //	}
 //
-// An [sqlfence.ErrInvalid] for the tables or the interval ends the loop. Each failure of [Counter.Count] is yielded
-// with a meaningless count of 0.
+// If the tables or the interval are invalid, Watch yields an [sqlfence.ErrInvalid] and ends. After any other error of
+// [Counter.Count] the loop continues; the count yielded with an error is 0 and has no meaning.
 func (c *Counter) Watch(ctx context.Context, interval time.Duration, tables ...string) iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
 		named, err := c.named(tables)

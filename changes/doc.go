@@ -1,11 +1,11 @@
-// Package changes counts the changes of a table, so that a cache in a process knows when to expire. Triggers in the
-// database count the changes of every client. Setup installs the triggers only on the tables that it is called with.
+// Package changes counts the changes of a table, so that a program knows when its cache is outdated. Triggers in the
+// database count the changes of every client. [Counter.Setup] installs the triggers, only on the named tables.
 //
 //	counter, err := changes.New(db)
 //	err = counter.Setup(ctx, "books", "authors")
 //
-//	before, err := counter.Count(ctx, "books", "authors") // ask first, then read what is cached
-//	after, err := counter.Count(ctx, "books", "authors")  // the same: what was read is as new as it was
+//	before, err := counter.Count(ctx, "books", "authors") // before reading the data to be cached
+//	after, err := counter.Count(ctx, "books", "authors")  // before using the cache: if equal, the data hasn't changed
 //
 // Each committed transaction that changes a table by INSERT, UPDATE, DELETE, or on PostgreSQL TRUNCATE, increases the
 // table's count. A rolled-back transaction doesn't change the count. The size of the increase isn't specified. The

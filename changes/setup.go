@@ -17,14 +17,17 @@ import (
 // missing. If nothing is missing, Setup changes nothing and locks nothing. Several processes may call Setup at every
 // start, at the same time. tables are names as for [sqlfence.WithTable]; they need not be registered.
 //
-// Creating triggers needs an exclusive lock on the table for a moment. Setup waits a second at a time for open
-// transactions, and tries again after a backoff, until ctx ends. The role must own the tables, or have the privileges
-// TRIGGER and CREATE; in MySQL the triggers run with the role's privileges.
+// Creating triggers needs an exclusive lock on the table for a moment. Setup waits for open transactions for a second
+// at most (on SQLite, for the busy timeout), and tries again after a backoff, until ctx ends.
 //
-// Errors: [sqlfence.ErrInvalid] for no table and for an invalid name; an untyped error for a table that may change
-// without a trigger, such as a partitioned table in PostgreSQL or a MySQL table with a cascading foreign key, and on a
-// cluster such as Galera; or the database's error. In PostgreSQL, Setup also fails if fencing_changes belongs to a role
-// that lacks the powers of the table's owner. After an error, the tables before the failing table are counted.
+// On PostgreSQL the role must own the tables, and needs CREATE on the schema to create fencing_changes. On MySQL the
+// role needs the privileges TRIGGER and CREATE, and the triggers run with the role's privileges.
+//
+// Errors: [sqlfence.ErrInvalid] for an invalid name, and if there is no table; an untyped error for a table that may
+// change without a trigger, such as a partitioned table in PostgreSQL or a MySQL table with a cascading foreign key,
+// and on a cluster such as Galera; or the database's error. On PostgreSQL, Setup also fails if fencing_changes belongs
+// to a role that lacks the powers of the table's owner. After an error, the tables before the failing table are
+// counted.
 func (c *Counter) Setup(ctx context.Context, tables ...string) (err error) {
 	defer func() { err = dialectopt.Ended(ctx, err) }()
 	named, err := c.named(tables)
