@@ -13,11 +13,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/core"
 )
 
-// An Error reports what [OnConnect] has found. The pool gets no connection until the faults are repaired. Repair them
-// through the base driver without sqlfence, or through a database with [sqlfence.WithoutGuards]. The error is
-// [sqlfence.ErrNotSetUp].
+// An Error has the findings of [OnConnect]. While a fault remains, all connections are refused, so the fault must be
+// repaired through the base driver or a database with [sqlfence.WithoutGuards]. An Error is [sqlfence.ErrNotSetUp].
 type Error struct {
-	Findings []Finding // the worst first
+	Findings []Finding // all findings, the worst first
 }
 
 // Error lists the faults.
@@ -36,20 +35,21 @@ func (e *Error) Error() string {
 // Is reports whether target is [sqlfence.ErrNotSetUp].
 func (e *Error) Is(target error) bool { return target == sqlfence.ErrNotSetUp }
 
-// Temporary reports that trying again doesn't help.
+// Temporary returns false, because a repetition can't succeed before a repair.
 func (e *Error) Temporary() bool { return false }
 
-// OnConnect runs [Check], without reading rows, when the program first connects to the database. A fault or a failed
-// query refuses the connection with an [*Error]. So no statement runs on a database in which a registration is wrong: a
-// misspelt name, for example, would guard nothing. Each new connection repeats the check until a check has passed;
-// later connections skip it. Connections that begin at the same time share one check. [sqlfence.WithLogger] logs the
-// other findings: warnings as warnings, notes as information.
+// OnConnect runs [Check], without reading rows, when the program first connects to the database. It refuses the
+// connection with an [*Error] if Check finds a fault, and with the query's error if a query fails. So no statement runs
+// on a database in which a registration is wrong: a misspelt name, for example, would guard nothing. Each new
+// connection repeats the check until a check has passed; later connections skip it. Connections that begin at the same
+// time share one check. [sqlfence.WithLogger] logs the findings of a check that has passed: notes as information, all
+// others as warnings.
 //
 // The check takes about a dozen queries, within the deadline of the connection's context. The tables must exist: a
 // program that creates its tables must create them through a separate database, for example with
-// [sqlfence.WithoutGuards], where OnConnect does nothing. Two faults refuse no connection: a missing ledger, because
-// package tokens creates the ledger over this database, and a fault of a table in [sqlfence.Observe] mode, because
-// Observe refuses nothing.
+// [sqlfence.WithoutGuards], where OnConnect does nothing. Two kinds of faults refuse no connection: a missing ledger,
+// because package tokens creates the ledger over this database, and faults of a table in [sqlfence.Observe] mode,
+// because Observe refuses nothing.
 func OnConnect() sqlfence.Option {
 	return func(o *core.Options) {
 		o.OnConnect = func() core.Check {

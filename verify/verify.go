@@ -10,25 +10,25 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
-// A Finding is a defect, a risk or a note that [Check] reports.
+// A Finding is a fault, a warning or a note that [Check] returns.
 type Finding struct {
 	// Level is the severity. [slog.LevelError] is a fault: the registration guards nothing, or every guarded write
 	// fails. [slog.LevelWarn] is a warning: a write without a token or with a stale token can succeed, or valid writes
-	// can fail. [slog.LevelInfo] is a note: nothing has to be done.
+	// can fail. [slog.LevelInfo] is a note: no action is necessary.
 	Level slog.Level
 
-	// Code is the kind of finding, stable across versions, such as "missing-table"; docs/data/verify.md lists all
-	// codes.
+	// Code is the kind of finding, such as "missing-table". Codes don't change between versions; docs/data/verify.md
+	// lists them.
 	Code string
 
 	// Table is the table, as registered with [sqlfence.WithTable]; empty if the finding concerns the whole database.
 	Table string
 
-	// Problem is a sentence about the defect, and Remedy is the advice.
+	// Problem describes the defect, and Remedy has the advice, each in sentences.
 	Problem, Remedy string
 
-	// SQL is a statement that repairs the defect; empty if no statement can. A GRANT names the role of db's session. If
-	// the application's role is unknown, SQL has the placeholder <role>. Don't run SQL on a fenced database, because a
+	// SQL is a statement that repairs the defect; empty if no statement can. A GRANT names the role of db's session, or
+	// has the placeholder <role> if the application's role is unknown. Don't run SQL on a fenced database, because a
 	// fenced database refuses most DDL: see docs/migrations.md.
 	SQL string
 }
@@ -53,24 +53,25 @@ func (f Finding) String() string {
 	return line
 }
 
-// Check compares the registrations with the database, and looks for ways around sqlfence. It finds
+// Check compares the registrations with the database, looks for ways around sqlfence, and returns the findings, the
+// worst first. The result is empty if there is no finding. Check finds, for example,
 //
 //   - registered tables and columns that don't exist, and columns of a wrong type;
 //   - a missing or unusable ledger, and several ledgers;
 //   - fence columns that are part of a key;
-//   - views, rules, triggers, functions, foreign keys, partitions, foreign tables and subscriptions
-//     that can write the rows in other ways;
-//   - seals that aren't whole or don't go well with a trigger;
+//   - views, rules, triggers, functions, foreign keys, partitions, foreign tables and subscriptions that can write the
+//     rows in other ways;
+//   - seals that aren't complete, and triggers that don't work with a seal;
 //   - settings that tokens depend on;
 //   - impossible tokens in fence columns, and names with tokens near [sqlfence.MaxToken].
 //
-// Check returns the worst findings first, and an empty list if there is no finding. docs/data/verify.md lists all
-// findings.
+// docs/data/verify.md lists all findings.
 //
-// Check sees the catalogue with the role, search path and attached databases of db's session. An object that the role
-// can't see is a note. For a table that is registered without a schema, Check uses the table that the session finds by
-// the name, or the tables of all schemas if the session finds none. Check searches stored code for the names of the
-// registered tables, but can't recognize a name that the code builds at run time.
+// Check sees the catalogue with the role, search path and attached databases of db's session. A registered table that
+// the role can't see is a fault, and another object that Check queries a note. For a table that is registered without a
+// schema, Check uses the table that the session finds by the name, or the tables of all schemas if the session finds
+// none. Check searches stored code for the names of the registered tables, but can't recognize a name that the code
+// builds at run time.
 //
 // Check sends about a dozen queries, however many tables there are, and one more for each hundred tables with a fence
 // column. The additional query reads the fence columns of all rows, so it takes as long as a query for the highest and
