@@ -9,9 +9,10 @@
 //		t.Error(err)
 //	}
 //
-// The table needs a row: a late write that finds none changes nothing, and may have no error.
+// The table needs a row that the program writes: a late write that matches no row changes nothing, and may have no
+// error.
 //
-// The tokens, the leases and the refusals are real: nothing is simulated but the moment. It can't show the differences
-// of PostgreSQL, MariaDB and MySQL: kinds of locks, SQL syntax, isolation levels. With a mock in the place of the
-// driver, [Match] compares texts.
+// The tokens, the leases and the refusals are real; the test only chooses the moment of the takeover. A test on SQLite
+// can't show how PostgreSQL, MariaDB and MySQL differ in locks, SQL syntax and isolation levels. For a test with a mock
+// in place of the driver, [Match] compares the program's statements with the guarded statements.
 package fencetest

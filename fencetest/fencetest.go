@@ -14,20 +14,21 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A DB is a fenced SQLite database of a test. An operation that fails also fails the test. It is safe for concurrent
-// use, except that the test's goroutine must call Open, Hold and EndLease, because of [testing.TB.FailNow].
+// A DB is a fenced SQLite database of a test. If Open, Hold or EndLease fails, the test fails at once, so only the
+// test's goroutine may call them: see [testing.TB.FailNow]. All other methods are safe for concurrent use.
 type DB struct {
 	*sql.DB
-	Tokens *tokens.Store // the token store on the database's ledger
-	Leases *lease.Leases // kept in it
+	Tokens *tokens.Store // issues tokens in the ledger of the database
+	Leases *lease.Leases // grants leases in the database
 
 	t     testing.TB
 	hooks *hooks
 }
 
-// Open returns a database with sqlfence's tables and the tables of schema, which is SQL of any number of statements.
-// Its options are those of [sqlfence.Open]. The database is a file in the test's temporary folder; it is closed when
-// the test has ended. A writer waits up to 5 s for other writers.
+// Open returns a database with sqlfence's tables and the tables of schema, which is an SQL string of any number of
+// statements. opts are options of [sqlfence.Open]. The database is a file in the test's temporary folder, and is closed
+// when the test has ended. Each transaction takes the file's write lock when it begins, and a writer waits up to 5 s
+// for other writers.
 func Open(t testing.TB, schema string, opts ...sqlfence.Option) *DB {
 	t.Helper()
 	db := &DB{t: t, hooks: &hooks{}}
@@ -66,8 +67,8 @@ func (db *DB) Hold(ctx context.Context, names ...string) context.Context {
 	return sqlfence.WithFence(ctx, held...)
 }
 
-// EndLease ends the lease of a key as if its TTL had passed. The holder isn't notified, like a process that was paused
-// past the end of its lease.
+// EndLease ends the lease of a key as if its TTL had passed. The holder isn't notified, as if its process were paused
+// past the end of the lease. The test fails at once if there is no such lease.
 func (db *DB) EndLease(ctx context.Context, key string) {
 	db.t.Helper()
 	result, err := db.ExecContext(sqlfence.Bypass(ctx, "fencetest: end a lease"),
@@ -78,10 +79,10 @@ func (db *DB) EndLease(ctx context.Context, key string) {
 	}
 }
 
-// Before has do called once, right before the next statement that [Match] takes for text is sent to the
-// database, by the goroutine that sends it. The beginning of a statement will do, and letters' case
-// doesn't matter. For the database, the process seems to be paused at this statement. If the statement's transaction
-// has the file's write lock, do must not wait for a write, because no other connection can write.
+// Before calls do once, directly before the next statement that matches text is sent to the database, on the goroutine
+// that sends it. So the program seems to be paused before this statement. A statement matches text as by [Match], but
+// upper and lower case don't matter; text may be the beginning of a statement. If the statement is part of a
+// transaction, do must not wait for a write, because the transaction has the file's write lock.
 //
 // The test fails at its end if no such statement was sent.
 func (db *DB) Before(text string, do func()) {

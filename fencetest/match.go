@@ -7,16 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// Match returns nil if actual equals expected plus a guard, which sqlfence inserts between words. Otherwise the error
-// shows both statements. White space doesn't matter. It is for a mock under a fenced database:
+// Match returns nil if actual has all words and signs of expected in their order. So a guarded statement, into which
+// sqlfence has inserted further words, matches the program's statement. Otherwise the error shows both statements.
+// White space doesn't matter. Match is for a mock of the driver under a fenced database:
 //
 //	raw, mock, err := sqlmock.New(sqlmock.QueryMatcherOption(sqlmock.QueryMatcherFunc(fencetest.Match)))
 //	db, err := sqlfence.OpenDB(connector, sqlfence.WithDialect(sqlfence.Postgres), sqlfence.WithTable("books")) // of raw.Driver()
 //	mock.ExpectExec("UPDATE books SET price = $1 WHERE id = $2").WithArgs(30, 1, sqlmock.AnyArg(), sqlmock.AnyArg())
 //
-// The guard's own arguments come last on PostgreSQL: the token's value with RowFence, its name and value
-// with Ledger. A mock of a fenced database doesn't need Match: it receives the original statements, and returns a
-// *sqlfence.StaleError.
+// On PostgreSQL the guard's arguments come last: the token's value with RowFence, its name and value with Ledger.
+//
+// A mock that replaces the whole fenced database needs no Match, because it receives the program's statements. It
+// returns a *sqlfence.StaleError for a late write.
 func Match(expected, actual string) error {
 	if word, ok := follows(expected, actual); !ok {
 		return fmt.Errorf("fencetest: %q isn't, behind what comes before it, in what was sent\nwant %s\ngot  %s",
