@@ -17,23 +17,23 @@ import (
 // integer, NOT NULL DEFAULT 0. If the column exists, AddFence changes nothing, locks nothing and returns nil. table and
 // column are names as for [sqlfence.WithTable] and RowFence; the table need not be registered.
 //
-// No row is written, however many rows the table has. Adding a column needs an exclusive table lock for a moment, and
-// statements that arrive while AddFence waits for the lock queue behind AddFence. So AddFence gives up soon, lets the
+// No row is written, however many rows the table has. Adding a column needs an exclusive table lock for a moment. While
+// AddFence waits for this lock, the statements of other sessions queue behind it. So AddFence gives up soon, lets the
 // queued statements run, and tries again after a backoff, until ctx ends:
 //
-//   - PostgreSQL: it waits 100 ms at a time for open transactions, with pauses of at most 1.6 s. It first waits for
-//     VACUUM, and for other operations that don't block writers, without blocking writers.
-//   - MySQL and MariaDB: 1 s at a time, the shortest time that all versions have, with pauses of at most
-//     16 s, with ALGORITHM=INSTANT. It fails rather than copy the table if INSTANT isn't possible, for example without
-//     InnoDB.
-//   - SQLite: as long as the connection's busy timeout.
+//   - PostgreSQL: AddFence waits at most 100 ms for open transactions, with pauses of at most 1.6 s. Before, it waits
+//     for VACUUM and for other operations that don't block writers, without blocking writers.
+//   - MySQL and MariaDB: AddFence waits at most 1 s, the shortest time that all versions support, with pauses of at
+//     most 16 s. It uses ALGORITHM=INSTANT, and fails rather than copy the table if INSTANT isn't possible, for example
+//     without InnoDB.
+//   - SQLite: AddFence waits for the connection's busy timeout.
 //
 // Give ctx a deadline, because AddFence waits for ever for a transaction that is left open on the table. In PostgreSQL
 // any new column affects programs with a prepared SELECT * or RETURNING *: docs/migrations.md describes the effect, and
 // has measurements.
 //
-// db may be fenced or not. A fenced database needs no [sqlfence.Bypass], and reports no event. AddFence uses one
-// connection, outside of any transaction. The role must own the table, or in MySQL to have the privileges ALTER and
+// db may be fenced or not. On a fenced database AddFence needs no [sqlfence.Bypass], and causes no event. AddFence uses
+// one connection, outside of any transaction. The role must own the table; on MySQL it needs the privileges ALTER and
 // SELECT.
 //
 // Errors, with nothing changed: [sqlfence.ErrInvalid] for a nil db, a driver that sqlfence doesn't know (see
@@ -65,13 +65,13 @@ func AddFence(ctx context.Context, db *sql.DB, table, column string) (err error)
 }
 
 // AddFences calls [AddFence] for each table that db registers with [sqlfence.RowFence], in the order of registration.
-// db must be fenced. Open db with the options of the program that writes to the tables, so that no table is missing.
-// Without a table to change, AddFences returns nil.
+// db must be fenced. Open db with the options of the program that writes to the tables, so that no table is missing. If
+// there is no table to change, AddFences returns nil.
 //
-// A pattern ("*", "shop.*") means the tables that the database has now; they get the column after the other tables, in
-// the order of their names: "*" means tables that the session finds by a name without a schema, "shop.*" tables of the
-// schema shop. Exempt are tables with [sqlfence.Exempt], sqlfence's tables, views, temporary, foreign and virtual
-// tables, and partitions, which inherit the column. A migration tool's table isn't exempt.
+// A pattern ("*", "shop.*") stands for the tables that the database has now: "*" for tables that the session finds by a
+// name without a schema, "shop.*" for tables of the schema shop. They follow the other tables, in the order of their
+// names. AddFences skips tables with [sqlfence.Exempt], sqlfence's tables, views, temporary, foreign and virtual
+// tables, and partitions, which inherit the column. It doesn't skip a migration tool's table.
 //
 // Errors are those of AddFence, of a query of the catalogue, and [sqlfence.ErrInvalid] for a db that isn't fenced.
 // After an error, earlier tables keep the new column; call AddFences again for the remaining tables.
@@ -91,11 +91,11 @@ func AddFences(ctx context.Context, db *sql.DB) error {
 // AddFenceSQL returns the statements of [AddFence] for a migration. Send the statements one by one, in this order, on
 // one connection. table and column are names as for [sqlfence.WithTable] and [sqlfence.RowFence].
 //
-//   - PostgreSQL: one DO, which needs the language plpgsql. The DO retries for about a minute, and may run again. The
-//     DO holds no lock between attempts; but the transaction's earlier locks remain, so the DO should be the first or
-//     only statement of the migration.
-//   - MySQL and MariaDB: the second statement sets the session's lock timeout, and the last one restores it. The third
-//     statement fails with error 1205 if another session holds the table, and may be sent again.
+//   - PostgreSQL: one DO statement, which needs the language plpgsql. It retries for about a minute, and may run again.
+//     It holds no lock between attempts, but keeps the earlier locks of its transaction. So the DO statement should be
+//     the first or only statement of the migration.
+//   - MySQL and MariaDB: the second statement sets the session's lock timeout, and the last statement restores it. The
+//     third statement fails with error 1205 if another session holds the table, and may be sent again.
 //   - SQLite: one ALTER TABLE.
 //
 // On MySQL, MariaDB and SQLite a second run fails and changes nothing, because the column exists.

@@ -2,14 +2,14 @@ package schema
 
 import "embed"
 
-// Files has a folder of versioned files for each database, postgres, sqlite and mysql (which
-// is MariaDB's, too), such as postgres/00001_fencing_tokens.up.sql. The files create sqlfence's tables, and change
-// nothing if the tables exist. goose, golang-migrate, atlas and bun can run a folder unchanged; docs/migrations.md
-// shows how. A file never changes after its release: a later version adds a file with the next number.
+// Files has a folder of versioned files for each database: postgres, sqlite and mysql, which is for MariaDB as well. A
+// file is, for example, postgres/00001_fencing_tokens.up.sql. The files create sqlfence's tables, and change nothing if
+// the tables exist. goose, golang-migrate, atlas and bun can run a folder unchanged; docs/migrations.md shows how. A
+// file never changes after its release: a later version of sqlfence adds a file with the next number.
 //
-// Optional files have separate folders, to be copied: issuers/postgres, issuers/sqlite and issuers/mysql contain the
-// statements of tokens.Store.RecordIssuers. Run the optional files after the other files. On SQLite and MySQL the
-// optional files fail, and change nothing, if the columns exist.
+// Copy the optional files if you need them: issuers/postgres, issuers/sqlite and issuers/mysql contain the statements
+// of tokens.Store.RecordIssuers. Run the optional files after the other files. On SQLite and MySQL the optional files
+// fail, and change nothing, if the columns exist.
 //
 //go:embed postgres/*.sql postgres/atlas.sum sqlite/*.sql sqlite/atlas.sum mysql/*.sql mysql/atlas.sum
 //go:embed issuers/*/*.sql

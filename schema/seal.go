@@ -27,23 +27,23 @@ import (
 // with Sealed can write while Seal runs. Seal may run again, and must run again after a partition or a child was added,
 // the table or its fence column was renamed, or a rule was changed.
 //
-// Until ctx ends, Seal waits for transactions that have written to a table, a second at a time, so that Seal blocks
+// Seal waits for transactions that have written to a table, until ctx ends. It waits a second at a time, and so blocks
 // other sessions for at most a second. On PostgreSQL the role must own the tables and have CREATE on their schemas; on
 // MySQL the role needs the privileges TRIGGER and LOCK TABLES. With [sqlfence.Ledger] the ledger must exist.
 //
-// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, that registers no table with Sealed, or is of SQLite,
-// where no table can be sealed, and for [sqlfence.FromTransaction] on another database than PostgreSQL; an untyped
-// error, with the reason, for a table that can't be sealed; or the database's error. After an error, tables that were
+// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, that registers no table with Sealed, or is of SQLite, where
+// no table can be sealed, and for [sqlfence.FromTransaction] on another database than PostgreSQL; an untyped error,
+// with the reason, for a table that can't be sealed; or the database's error. After an error, tables that were
 // registered before the failing table are sealed. The failing table is unchanged, unless the connection to MySQL or
 // MariaDB broke: then run Seal again.
 func Seal(ctx context.Context, db *sql.DB) error {
 	return eachSeal(ctx, db, nil, sealsTables, runs(ctx, db))
 }
 
-// Unseal takes the seals away from these tables, by their names as registered, or from
-// all that are registered with [sqlfence.Sealed]. A check that refuses negative stored tokens stays, so that a program
-// that still considers the table sealed fails instead of storing a negative token. Programs can write while Unseal
-// runs. Errors are as for [Seal], and ErrInvalid for a name that isn't registered with Sealed.
+// Unseal removes the seals of these tables, by their names as registered, or of all tables that are registered with
+// [sqlfence.Sealed]. A check that refuses negative stored tokens stays. So the write of a program that still considers
+// the table sealed fails, and doesn't store a negative token. Programs can write while Unseal runs. Errors are as for
+// [Seal], and [sqlfence.ErrInvalid] for a name that isn't registered with Sealed.
 func Unseal(ctx context.Context, db *sql.DB, tables ...string) error {
 	return eachSeal(ctx, db, tables, 0, runs(ctx, db))
 }
@@ -54,30 +54,30 @@ type TablePlan struct {
 	Statements []string // the statements in order, for one connection
 }
 
-// SealSQL returns the statements of [Seal] for these tables, by their names as registered, or for all tables that are
-// registered with [sqlfence.Sealed], for a migration. Send the statements of a table one by one, in this order, on one
-// connection. SealSQL sends no query, so the database need not exist.
+// SealSQL returns the statements of [Seal] for a migration: for these tables, by their names as registered, or for all
+// tables that are registered with [sqlfence.Sealed]. Send the statements of a table one by one, in this order, on one
+// connection, on PostgreSQL at READ COMMITTED. SealSQL sends no query, so the database need not exist.
 //
-// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, or is of SQLite, and for a name that isn't registered
-// with Sealed.
+// Errors: [sqlfence.ErrInvalid] for a db that isn't fenced, or is of SQLite, and for a name that isn't registered with
+// Sealed.
 func SealSQL(db *sql.DB, tables ...string) ([]TablePlan, error) {
 	return plansOf(context.Background(), db, tables, sealsTables|blind)
 }
 
-// UnsealSQL returns the statements of [Unseal], as SealSQL does for Seal.
+// UnsealSQL returns the statements of [Unseal] for a migration, as [SealSQL] does for Seal.
 func UnsealSQL(db *sql.DB, tables ...string) ([]TablePlan, error) {
 	return plansOf(context.Background(), db, tables, blind)
 }
 
-// SealPlan returns the statements that [Seal] would run now, for people to read, or for a
-// migration. Unlike [SealSQL], SealPlan reads the catalogue, and refuses the tables that Seal would refuse. Nothing is
-// changed. Errors are as for Seal.
+// SealPlan returns the statements that [Seal] would run now, for people to read, or for a migration. SealPlan changes
+// nothing. Unlike [SealSQL], it reads the catalogue, and refuses the tables that Seal would refuse. Errors are as for
+// Seal.
 func SealPlan(ctx context.Context, db *sql.DB) ([]TablePlan, error) {
 	return plansOf(ctx, db, nil, sealsTables)
 }
 
-// UnsealPlan returns the statements that [Unseal] would run now for these tables, or for all that are registered with
-// [sqlfence.Sealed]. Nothing is changed. Errors are as for Unseal.
+// UnsealPlan returns the statements that [Unseal] would run now for these tables, or for all tables that are registered
+// with [sqlfence.Sealed]. UnsealPlan changes nothing. Errors are as for Unseal.
 func UnsealPlan(ctx context.Context, db *sql.DB, tables ...string) ([]TablePlan, error) {
 	return plansOf(ctx, db, tables, 0)
 }
