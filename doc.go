@@ -54,7 +54,7 @@
 //   - reads, and effects outside of the database, such as mails;
 //   - a ledger that another table shadows, for example after SET search_path (see [WithSchema]).
 //
-// Package verify reports such gaps, and verify.OnConnect refuses connections while a registration is wrong.
+// Package verify reports many of these gaps, and verify.OnConnect refuses connections while a registration is wrong.
 //
 // [recipes.md]: https://github.com/sqlfence/sqlfence/blob/main/docs/recipes.md
 // [promises.md]: https://github.com/sqlfence/sqlfence/blob/main/docs/promises.md

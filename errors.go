@@ -12,8 +12,8 @@ import (
 // sent. Temporary returns false, except for some ConflictErrors.
 var (
 	// ErrStale: another holder has taken over the resource. Stop working; a retry with the same token can't succeed. A
-	// call is also ErrStale if the [context.Cause] of its ended context is, such as package lease's LostError. If the
-	// error is also ErrUnknownOutcome, the write may have been applied.
+	// call with an ended context is ErrStale if the [context.Cause] is, such as package lease's LostError. If the error
+	// is also ErrUnknownOutcome, the write may have been applied.
 	ErrStale = errStale
 
 	// ErrNotIssued: the token is higher than the newest in the [Ledger]: it was never issued or adopted here, or a

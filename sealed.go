@@ -3,8 +3,8 @@ package sqlfence
 import "errors"
 
 // Sealed prepares programs for a sealed table, in which triggers refuse writes without a valid token from any client,
-// such as psql or a stored function. Sealed itself refuses nothing: schema.Seal installs the triggers when all programs
-// have Sealed (docs/sealed.md). Programs that write meanwhile may get a temporary error (see [Retry]).
+// such as psql or a stored function. Sealed itself refuses nothing: when all programs have Sealed, call schema.Seal,
+// which installs the triggers (docs/sealed.md). Programs that write meanwhile may get a temporary error (see [Retry]).
 //
 // A seal also refuses writes in [Observe] mode and under [Bypass]. Sealed needs [RowFence] or [Claim], and doesn't work
 // with [Optional], [UnfencedInserts], [EditLock] and SQLite.

@@ -140,8 +140,9 @@ func (r *Rewriter) speaking(form func(*render.Dialect, string) *render.Dialect, 
 	return &Rewriter{r.rules.Speaking(says), newPlans()}
 }
 
-// Wrote reports whether r made the plan p, which has a guard. It returns false for a plan of another rewriter for the
-// same tables, such as one from [Rewriter.WithLedgerSchema], because its guard queries the ledger in another way.
+// Wrote reports whether r made the plan p, which has a guard. The result is false for a plan of another rewriter for
+// the same tables, such as a rewriter from [Rewriter.WithLedgerSchema]: guards of this plan query the ledger
+// differently.
 func (r *Rewriter) Wrote(p *Plan) bool { return p.Source.Dialect == r.rules.Dialect }
 
 // ReadMarker returns the marker in a database's error, and whether there is one. A marker is the text that a guard of

@@ -41,9 +41,9 @@ func (e *Error) Temporary() bool { return false }
 // OnConnect runs [Check], without reading rows, when the program first connects to the database. It refuses the
 // connection with an [*Error] if Check finds a fault, and with the query's error if a query fails. So no statement runs
 // on a database in which a registration is wrong: a misspelt name, for example, would guard nothing. Each new
-// connection repeats the check until a check has passed; later connections skip it. Connections that begin at the same
-// time share one check. [sqlfence.WithLogger] logs the findings of a check that has passed: notes as information, all
-// others as warnings.
+// connection repeats the check until a check has passed; later connections skip it. Connections that open at the same
+// time wait for one common check. [sqlfence.WithLogger] logs the findings of a check that has passed: notes as
+// information, all others as warnings.
 //
 // The check takes about a dozen queries, within the deadline of the connection's context. The tables must exist: a
 // program that creates its tables must create them through a separate database, for example with
