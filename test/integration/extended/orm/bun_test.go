@@ -36,7 +36,7 @@ var bunORM = orm{
 	},
 }
 
-// A bunBook leaves the fence column out.
+// A bunBook doesn't have the fence column.
 type bunBook struct {
 	bun.BaseModel `bun:"table:books,alias:b"`
 
@@ -49,9 +49,8 @@ type bunBook struct {
 	Sequels   []*bunBook `bun:"rel:has-many,join:id=prequel_id"`
 }
 
-// A bunMarked book has the fence column, which bun never writes, and reads where
-// it is asked for; a bunMarking one has it as any other, and an update of the model
-// writes it.
+// A bunMarked book has the fence column as scan-only: bun reads it on request and never writes it. A bunMarking book
+// has the fence column as an ordinary field, so an update of the model writes it.
 type (
 	bunMarked struct {
 		bun.BaseModel `bun:"table:books"`
@@ -203,8 +202,8 @@ func (a bunActions) bulk(ctx context.Context) (any, error) {
 	return harness.Affected(a.db.NewUpdate().Model((*bunBook)(nil)).Set("price = price + ?", 1).Where("price >= ?", 20).Exec(ctx))
 }
 
-// bulkRecords gives each record a value of its own: UPDATE with a list of values
-// in WITH.
+// bulkRecords updates several records with different values in one statement: an UPDATE that joins a list of values in
+// WITH.
 func (a bunActions) bulkRecords(ctx context.Context) (any, error) {
 	all := []bunBook{{ID: 1, Price: 11}, {ID: 3, Price: 31}}
 	return harness.Affected(a.db.NewUpdate().Model(&all).Column("price").Bulk().Exec(ctx))
@@ -239,7 +238,7 @@ func (a bunActions) softDelete(ctx context.Context) (any, error) {
 	return harness.Affected(a.db.NewDelete().Model(&bunBook{ID: 3}).WherePK().Exec(ctx))
 }
 
-// transaction fails with end after its writes, or commits where end is nil.
+// transaction writes and then returns end; it commits if end is nil.
 func (a bunActions) transaction(ctx context.Context, end error) error {
 	return a.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		if _, err := a.setPrice(ctx, tx, 2); err != nil {
@@ -271,8 +270,7 @@ func (a bunActions) nested(ctx context.Context) (any, error) {
 	})
 }
 
-// prepared is a plain prepared statement: bun's own queries carry their values
-// in their text.
+// prepared uses a prepared statement of database/sql, because bun puts the values into the SQL of its own queries.
 func (a bunActions) prepared(ctx context.Context) (any, error) {
 	query := "UPDATE books SET price = $1 WHERE id = $2"
 	if a.db.HasFeature(feature.InsertOnDuplicateKey) {

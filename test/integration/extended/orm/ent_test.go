@@ -27,9 +27,8 @@ func openEnt(db *ormDB) *entstore.Client {
 
 type entActions struct{ db *entstore.Client }
 
-// all leaves out what ent doesn't have: it writes a field only where the
-// application has set it, so that a record is never saved with its mark; it has
-// no savepoints, and doesn't prepare.
+// all has no operation that writes the fence column, because ent writes only the fields that the application has set.
+// It also has no savepoints and no prepared statements, because ent doesn't support them.
 func (e entActions) all() ormActions {
 	return ormActions{
 		opRead:        e.read,
@@ -55,7 +54,7 @@ func (e entActions) all() ormActions {
 func entSeen(all ...*entstore.Book) []ormBook {
 	var seen []ormBook
 	for _, b := range all {
-		if b == nil { // what ent returns beside an error
+		if b == nil { // ent returns nil with an error
 			continue
 		}
 		book := ormBook{ID: int64(b.ID), ISBN: b.Isbn, Title: b.Title, Price: b.Price, Deleted: b.DeletedAt != nil}
@@ -111,7 +110,7 @@ func (e entActions) text(ctx context.Context) (any, error) {
 	return n, err
 }
 
-// save is ent's update of one record, which reads it back: the mark as well.
+// save updates one record. ent then reads the whole record back, with the fence column.
 func (e entActions) save(ctx context.Context) (any, error) {
 	b, err := e.db.Book.Get(ctx, 2)
 	if err != nil {
@@ -142,13 +141,13 @@ func (e entActions) delete(ctx context.Context) (any, error) {
 	return n, err
 }
 
-// softDelete is what ent's mixins for it come down to.
+// softDelete writes the update that ent's soft-delete mixins produce.
 func (e entActions) softDelete(ctx context.Context) (any, error) {
 	b, err := e.db.Book.UpdateOneID(3).SetDeletedAt(ormDeletedAt).Save(ctx)
 	return entSeen(b), err
 }
 
-// transaction fails with end after its writes, or commits where end is nil.
+// transaction writes and then returns end; it commits if end is nil.
 func (e entActions) transaction(ctx context.Context, end error) error {
 	tx, err := e.db.Tx(ctx)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// The programs of docs/epochs.md that keep a lease row with an epoch: each as it was, which only reads the row, and
-// after the page's change.
+// docs/epochs.md shows programs that store an epoch in a lease row. This file has each program twice: before the page's
+// change, when the program only reads the row, and after the change.
 
 var errLost = errors.New("the lease is lost")
 
@@ -100,7 +100,7 @@ func takeOver(ctx context.Context, db *sql.DB, store *tokens.Store) (int64, erro
 
 type exec func(query string) error
 
-// An epochProgram runs work in a transaction of the holder with that epoch.
+// An epochProgram runs work in a transaction of the holder with the given epoch.
 type epochProgram struct {
 	library        string
 	unfenced, held func(ctx context.Context, s *epochShop, epoch int64, work func(exec) error) error
@@ -109,7 +109,7 @@ type epochProgram struct {
 type epochShop struct {
 	db    *sql.DB
 	gorm  *gorm.DB
-	pool  *pgxpool.Pool // nil but on PostgreSQL
+	pool  *pgxpool.Pool // nil except on PostgreSQL
 	store *tokens.Store
 }
 
@@ -129,7 +129,7 @@ func (s *epochShop) inTx(ctx context.Context, work func(exec) error, check func(
 	return tx.Commit()
 }
 
-// holdInSQL is the fenced program of database/sql, and of sqlc, which has its transactions.
+// holdInSQL is the fenced program for database/sql and for sqlc, which uses database/sql's transactions.
 func holdInSQL(ctx context.Context, s *epochShop, epoch int64, work func(exec) error) error {
 	store := s.store
 	return s.inTx(ctx, work, func(tx *sql.Tx) (err error) {
@@ -255,7 +255,7 @@ func (s *epochShop) closedBy(t *testing.T) (holder int) {
 	return holder
 }
 
-// eachEpochProgram runs test for each library on PostgreSQL, and for those that know MariaDB there as well.
+// eachEpochProgram runs test for each library on PostgreSQL, and on MariaDB for the libraries that support MariaDB.
 func eachEpochProgram(t *testing.T, sqlite bool, test func(t *testing.T, s *epochShop, p epochProgram)) {
 	for _, b := range harness.Bases {
 		if b.Dialect == sqlfence.SQLite && (!sqlite || b.Name != "mattn") {
@@ -343,7 +343,8 @@ func TestTakeoverWaitsForEpochRecipe(t *testing.T) {
 	})
 }
 
-// Each change on the page stands in this file, before and after, and a program adds at most 5 lines.
+// TestEpochRecipesOfPage compares the page's code before and after each change with this file. The change may add at
+// most 5 lines to a program.
 func TestEpochRecipesOfPage(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/epochs.md")
 	if err != nil {

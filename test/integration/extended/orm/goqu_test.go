@@ -27,8 +27,8 @@ func openGoqu(db *ormDB) *goqu.Database {
 	return goqu.New(db.dialectName("postgres", "sqlite3", "mysql"), db.DB)
 }
 
-// A goquBook has the fence column, which goqu reads and never writes; a
-// goquMarking one has it as any other, and an update of the record writes it.
+// A goquBook has the fence column, which goqu reads and never writes. A goquMarking book has the fence column as an
+// ordinary field, so an update of the record writes it.
 type (
 	goquBook struct {
 		ID         int64         `db:"id" goqu:"skipinsert,skipupdate"`
@@ -63,7 +63,7 @@ type goquRunner interface {
 
 type goquActions struct {
 	db        *goqu.Database
-	returning bool // goqu has RETURNING for this database
+	returning bool // goqu supports RETURNING on this database
 }
 
 func (g goquActions) all() ormActions {
@@ -142,7 +142,7 @@ func (g goquActions) eager(ctx context.Context) (any, error) {
 	return fmt.Sprint(all), err
 }
 
-// notFound returns an error of the application's: goqu has none for it.
+// notFound returns an error of the test, because goqu reports a missing record as false without an error.
 func (g goquActions) notFound(ctx context.Context) (any, error) {
 	found, err := g.db.From("books").Where(g.book(99)).ScanStructContext(ctx, new(goquBook))
 	if err == nil && !found {
@@ -202,8 +202,7 @@ func (g goquActions) bulkRecords(ctx context.Context) (any, error) {
 	return harness.Affected(g.db.Update("books").Set(goqu.Record{"price": price}).Where(goqu.C("id").In(1, 3)).Executor().ExecContext(ctx))
 }
 
-// prepared is a plain prepared statement of a text that goqu built with
-// placeholders; otherwise its texts carry their values.
+// prepared prepares SQL that goqu has built with placeholders. By default goqu puts the values into the SQL.
 func (g goquActions) prepared(ctx context.Context) (any, error) {
 	query, args, err := g.db.Update("books").Prepared(true).Set(goqu.Record{"price": 21}).Where(g.book(2)).ToSQL()
 	if err != nil {

@@ -26,7 +26,7 @@ var gormORM = orm{
 	},
 }
 
-// gormPreparedORM is gorm told to prepare every statement and to keep it.
+// gormPreparedORM is gorm with PrepareStmt, which prepares every statement and caches the prepared statement.
 var gormPreparedORM = orm{
 	name: "gorm, PrepareStmt", modules: gormORM.modules[:1], bases: []string{"pgx", "mattn", "mysql"},
 	open: func(t testing.TB, db *ormDB) ormActions {
@@ -34,7 +34,7 @@ var gormPreparedORM = orm{
 	},
 }
 
-// A gormBook leaves the fence column out.
+// A gormBook doesn't have the fence column.
 type gormBook struct {
 	ID        int64
 	ISBN      string `gorm:"unique"`
@@ -45,8 +45,8 @@ type gormBook struct {
 	Sequels   []gormBook `gorm:"foreignKey:PrequelID"`
 }
 
-// A gormMarked book has the fence column, which gorm only reads; a gormMarking
-// one has it as any other, and Save would write it.
+// A gormMarked book has the fence column as read-only. A gormMarking book has the fence column as an ordinary field, so
+// Save writes it.
 type (
 	gormMarked struct {
 		ID         int64
@@ -75,8 +75,8 @@ func openGorm(t testing.TB, db *ormDB) *gorm.DB {
 	case db.mysql():
 		dialector = gormmysql.New(gormmysql.Config{Conn: db.DB})
 	case db.postgres():
-		// DriverName beside Conn opens nothing; where it isn't pgx, AutoMigrate
-		// leaves out an argument that only pgx understands.
+		// With Conn set, gorm doesn't open DriverName. AutoMigrate reads DriverName: unless it is pgx, AutoMigrate
+		// omits an argument that only pgx accepts.
 		dialector = gormpostgres.New(gormpostgres.Config{Conn: db.DB, DriverName: db.DriverName})
 	}
 	g, err := gorm.Open(dialector, &gorm.Config{
@@ -92,7 +92,7 @@ func openGorm(t testing.TB, db *ormDB) *gorm.DB {
 
 type gormActions struct{ db *gorm.DB }
 
-// on leaves out what MySQL doesn't have.
+// on returns the operations without those that MySQL doesn't support.
 func (g gormActions) on(db *ormDB) ormActions {
 	all := g.all()
 	if db.mysql() {
@@ -238,7 +238,7 @@ func (g gormActions) saveTree(ctx context.Context) (any, error) {
 	return gormSeen(append(b.Sequels, b)...), err
 }
 
-// saveNew makes gorm try UPDATE, then INSERT ... ON CONFLICT DO UPDATE.
+// saveNew saves a new record with a primary key: gorm sends an UPDATE first, then INSERT ... ON CONFLICT DO UPDATE.
 func (g gormActions) saveNew(ctx context.Context) (any, error) {
 	b := gormBook{ID: 5, ISBN: "i5", Title: "five", Price: 50}
 	res := g.db.WithContext(ctx).Save(&b)
@@ -314,7 +314,7 @@ func (g gormActions) nested(ctx context.Context) (any, error) {
 	})
 }
 
-// prepared is gorm's PrepareStmt, which keeps a statement for each text.
+// prepared uses gorm's PrepareStmt, which caches a prepared statement for each SQL string.
 func (g gormActions) prepared(ctx context.Context) (any, error) {
 	db := g.db.WithContext(ctx).Session(&gorm.Session{PrepareStmt: true})
 	for price := range 3 {

@@ -6,7 +6,7 @@ import (
 	"github.com/go-jet/jet/v2/mysql"
 )
 
-// jetMySQL has the statements, in jet's types for MySQL.
+// jetMySQL builds the statements with jet's MySQL package.
 type jetMySQL struct {
 	table                    mysql.Table
 	id, price, prequel, mark mysql.ColumnInteger
@@ -45,7 +45,7 @@ func (j jetMySQL) insert(all []jetBook) jetStatement {
 	return j.table.INSERT(j.isbn, j.title, j.price).MODELS(all)
 }
 
-// ignore and setPriceReturning are what jet has no statement for.
+// ignore and setPriceReturning return nil because jet has no such statements for MySQL.
 func (j jetMySQL) ignore([]jetBook) jetStatement { return nil }
 
 func (j jetMySQL) setPriceReturning(int64, int64) jetStatement { return nil }

@@ -8,8 +8,8 @@ import (
 
 //go:generate sh -c "( echo '// Code generated from jet_postgres_test.go. DO NOT EDIT.'; echo; sed -e 's/postgres/sqlite/g; s/etPostgres/etSQLite/g; /^.*go:generate/,+1d' jet_postgres_test.go ) >jet_sqlite_test.go"
 
-// jetPostgres has the statements, in jet's types for one database. Those for the
-// other have the same names.
+// jetPostgres builds the statements with jet's package for one database. The types for the other databases have the
+// same methods.
 type jetPostgres struct {
 	table                    postgres.Table
 	id, price, prequel, mark postgres.ColumnInteger

@@ -8,8 +8,8 @@ import (
 	"github.com/go-jet/jet/v2/sqlite"
 )
 
-// jetSQLite has the statements, in jet's types for one database. Those for the
-// other have the same names.
+// jetSQLite builds the statements with jet's package for one database. The types for the other databases have the
+// same methods.
 type jetSQLite struct {
 	table                    sqlite.Table
 	id, price, prequel, mark sqlite.ColumnInteger

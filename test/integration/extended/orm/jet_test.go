@@ -29,7 +29,7 @@ var jetORM = orm{
 	},
 }
 
-// A jetBook is a record with the fence column: a statement names what it writes.
+// A jetBook may have the fence column, because each statement of jet lists the columns to write.
 type jetBook struct {
 	ID         int64 `sql:"primary_key"`
 	Isbn       string
@@ -45,7 +45,7 @@ func (b jetBook) seen() ormBook {
 	return ormBook{ID: b.ID, ISBN: b.Isbn, Title: b.Title, Price: b.Price, Deleted: b.DeletedAt != nil}
 }
 
-// jetBooks are where a statement's records go.
+// jetBooks receives the records that a statement returns.
 type jetBooks []struct {
 	Book jetBook `alias:"books"`
 }
@@ -63,7 +63,7 @@ type jetStatement interface {
 	QueryContext(ctx context.Context, by qrm.Queryable, to any) error
 }
 
-// jetStatements are jetPostgres, jetSQLite or jetMySQL.
+// jetStatements is implemented by jetPostgres, jetSQLite and jetMySQL.
 type jetStatements interface {
 	dearer(price int64) jetStatement
 	get(id int64) jetStatement
@@ -120,8 +120,8 @@ func (j jetActions) all() ormActions {
 	})
 }
 
-// withoutReturning are the operations on MySQL, for which jet has no INSERT that ignores
-// a conflict.
+// withoutReturning returns the operations for MySQL, where jet supports neither RETURNING nor an INSERT that ignores a
+// conflict.
 func (j jetActions) withoutReturning() ormActions {
 	all := j.all()
 	all[opCreate] = j.exec(j.sql.insert(ormMap(ormNew[:1], newJetBook)))
@@ -143,7 +143,7 @@ func (j jetActions) exec(s jetStatement) ormAction {
 	return func(ctx context.Context) (any, error) { return harness.Affected(s.ExecContext(ctx, j.db)) }
 }
 
-// edit reads a record, with the mark, changes and saves it.
+// edit reads a record with its fence column, changes the record and saves it.
 func (j jetActions) edit(save func(jetBook) jetStatement) ormAction {
 	return func(ctx context.Context) (any, error) {
 		var all jetBooks
@@ -189,7 +189,7 @@ func (j jetActions) unique(ctx context.Context) (any, error) {
 	return ormCode(err), err
 }
 
-// prepared is jet's cache, which keeps a statement for each text.
+// prepared uses jet's statement cache, which keeps a prepared statement for each SQL string.
 func (j jetActions) prepared(ctx context.Context) (any, error) {
 	cache := stmtcache.New(j.db)
 	defer func() { _ = cache.ClearCache() }()

@@ -18,7 +18,7 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Tools that run files.
+// Migration tools that run SQL files.
 
 const (
 	createBooks = "CREATE TABLE books (id bigint PRIMARY KEY, isbn text, title text, fence_token bigint);\n"
@@ -67,12 +67,13 @@ func migrateUp(t *testing.T, db *ormDB, version uint) error {
 	if err != nil {
 		return err
 	}
-	defer func() { // closes db as well
+	defer func() { // m.Close also closes db
 		if err := errors.Join(m.Close()); err != nil {
 			t.Error(err)
 		}
 	}()
-	// A migration that was refused counts as any that failed: it leaves a mark.
+	// golang-migrate marks the version as dirty after a refused migration, as after any failed migration. Force clears
+	// the dirty flag, so that the migration can run again.
 	if v, dirty, _ := m.Version(); dirty {
 		if err := m.Force(int(v) - 1); err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// The ORMs' own migrations.
+// Migrations that ORMs generate from their models.
 
 var gormMigrator = migrator{
 	name: "gorm AutoMigrate", modules: gormORM.modules, bases: gormORM.bases,
@@ -19,7 +19,7 @@ var gormMigrator = migrator{
 	},
 }
 
-// gorm creates the fence column, which it then only reads.
+// AutoMigrate creates the fence column from these models. Afterwards gorm only reads the fence column.
 type (
 	gormUnpriced struct {
 		ID         int64
@@ -50,7 +50,7 @@ var bunMigrator = migrator{
 		_, err := openBun(db).NewCreateTable().Model((*bunUnpriced)(nil)).IfNotExists().Exec(ctx)
 		return err
 	},
-	// SQLite has no ADD COLUMN IF NOT EXISTS.
+	// change queries the column price first, because SQLite has no ADD COLUMN IF NOT EXISTS.
 	change: func(ctx context.Context, _ *testing.T, db *ormDB) error {
 		if _, err := db.ExecContext(ctx, "SELECT price FROM books"); err == nil {
 			return nil
@@ -66,5 +66,5 @@ type bunUnpriced struct {
 	ID         int64  `bun:",pk,autoincrement"`
 	ISBN       string `bun:",unique"`
 	Title      string
-	FenceToken int64 // scanonly would leave the column out here
+	FenceToken int64 // no scanonly, because bun would not create the column
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Migrations of a registered table: under Bypass, and what becomes of them
-// without it.
+// Migration tools on a database with a registered table. Changing the table must be refused without Bypass, and must
+// succeed under Bypass.
 
 // A migrator is a tool that creates and changes tables.
 type migrator struct {
@@ -23,12 +23,12 @@ type migrator struct {
 	modules []string
 	bases   []string
 
-	// create makes books, change then adds the column price. Both may be run
-	// again when there is nothing left to do.
+	// create creates the table books; change adds the column price to books. Both may run again, and then change
+	// nothing.
 	create, change func(ctx context.Context, t *testing.T, db *ormDB) error
 
-	onePiece   bool // create and change are one, so that the test has to drop the column
-	ownContext bool // it takes no context: its database bypasses
+	onePiece   bool // create and change run the same migration, so the test drops the column between them
+	ownContext bool // the tool accepts no context, so its database is opened with WithoutGuards
 }
 
 var migrators = []migrator{gormMigrator, entMigrator, bunMigrator, gooseMigrator, migrateMigrator}
@@ -71,7 +71,7 @@ func migrateOnBase(t *testing.T, m migrator, b harness.Base) {
 		options := append(more, harness.Books(sqlfence.RowFence("fence_token")), sqlfence.WithObserver(observer))
 		return &ormDB{b.Fenced(t, source, options...), b, source}
 	}
-	// As docs/migrations.md has it.
+	// byTheBook bypasses the guards as docs/migrations.md recommends.
 	byTheBook := func(step func(context.Context, *testing.T, *ormDB) error) error {
 		if m.ownContext {
 			return step(t.Context(), t, open(sqlfence.WithoutGuards(migrationReason)))
@@ -79,7 +79,7 @@ func migrateOnBase(t *testing.T, m migrator, b harness.Base) {
 		return step(sqlfence.Bypass(t.Context(), migrationReason), t, open())
 	}
 
-	for range 2 { // at the second time there is nothing to do
+	for range 2 { // the second run has nothing to create
 		if err := m.create(t.Context(), t, open()); err != nil {
 			t.Fatalf("create: %v", err)
 		}
@@ -117,14 +117,13 @@ func migrateOnBase(t *testing.T, m migrator, b harness.Base) {
 	}
 }
 
-// wantMigrationRefused fails the test unless what the tool returns says that
-// migrations need Bypass.
+// wantMigrationRefused fails the test unless err is ErrUnguardable and its text recommends Bypass.
 func wantMigrationRefused(t *testing.T, err error) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), "Bypass") {
 		t.Errorf("err = %v, want it to name Bypass", err)
 	}
-	// golang-migrate's error has no Unwrap.
+	// golang-migrate's error type has no Unwrap method, so the original error is read from its field.
 	var byValue migratedb.Error
 	var byPointer *migratedb.Error
 	switch {

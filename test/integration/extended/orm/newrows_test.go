@@ -16,9 +16,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// New rows whose primary key the application makes, which has a token of its own.
+// The application assigns the primary key of new rows under Key("id"), so each new row has its own token.
 
-// A gormOwnKey book has a key that the database never makes, which gorm then writes first.
+// A gormOwnKey book has a primary key that the database never generates, so gorm's INSERT lists the key column first.
 type gormOwnKey struct {
 	ID    int64 `gorm:"autoIncrement:false"`
 	ISBN  string
@@ -28,7 +28,7 @@ type gormOwnKey struct {
 
 func (gormOwnKey) TableName() string { return "books" }
 
-// creates are ways to create the book 4, and keyLast those that write its key last.
+// creates are ways to insert book 4. The INSERTs of the ORMs in keyLast list the key column last.
 var (
 	creates = map[string]func(ctx context.Context, t *testing.T, db *ormDB) error{
 		"gorm": func(ctx context.Context, t *testing.T, db *ormDB) error {
@@ -37,7 +37,7 @@ var (
 		"gorm, autoIncrement:false": func(ctx context.Context, t *testing.T, db *ormDB) error {
 			return openGorm(t, db).WithContext(ctx).Create(&gormOwnKey{ID: 4, ISBN: "i4", Price: 40}).Error
 		},
-		"ent": func(ctx context.Context, _ *testing.T, db *ormDB) error { // as the code that it generates
+		"ent": func(ctx context.Context, _ *testing.T, db *ormDB) error { // the call that ent's generated code makes
 			return sqlgraph.CreateNode(ctx, entsql.OpenDB(db.dialectName(dialect.Postgres, dialect.SQLite, dialect.MySQL), db.DB), &sqlgraph.CreateSpec{
 				Table: "books",
 				ID:    &sqlgraph.FieldSpec{Column: "id", Type: field.TypeInt, Value: 4},
@@ -58,7 +58,7 @@ var (
 	keyLast = []string{"gorm", "ent"}
 )
 
-// wantKeyLast fails the test unless the row is refused whose key MySQL's ledger can't compare.
+// wantKeyLast fails the test unless the INSERT was refused because the key column is the last column in its list.
 func wantKeyLast(t *testing.T, s *ormShop, got ormOutcome) {
 	t.Helper()
 	harness.WantError(t, got.err, sqlfence.ErrUnguardable)
@@ -67,7 +67,8 @@ func wantKeyLast(t *testing.T, s *ormShop, got ormOutcome) {
 	}
 }
 
-// MySQL's ledger compares the key as it is stored, which takes a value behind it.
+// MySQL's ledger check reads the key as the row stores it. The check stands in the value of a later column, so an
+// INSERT must not list the key column last.
 func TestORMCreatesByKey(t *testing.T) {
 	for _, r := range []ormRule{
 		{name: "ledger", rules: []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("id")}},
@@ -92,7 +93,8 @@ func TestORMCreatesByKey(t *testing.T) {
 	}
 }
 
-// gorm's Save inserts a record that it takes for missing, as nothing of it has changed.
+// gorm's Save of an unchanged record sends an UPDATE that changes no row. On MySQL gorm takes the row for missing and
+// inserts the record.
 func TestORMSavesByKey(t *testing.T) {
 	first := int64(1)
 	r := ormRule{rules: []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("id")}}

@@ -24,8 +24,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// openings are the snippets of docs/compatibility.md, by their section. Each gives the
-// first book another price.
+// openings are the snippets of docs/compatibility.md by section. Each snippet updates the price of the first book.
 var openings = map[string]func(ctx context.Context, db *sql.DB, dsn string) error{
 	"xorm": openingXorm, "pop": openingPop, "upper/db": openingUpper,
 	"squirrel": openingSquirrel, "goqu": openingGoqu, "jet": openingJet,
@@ -55,7 +54,7 @@ func TestOpenings(t *testing.T) {
 	})
 }
 
-// TestOpeningsAreDocumented holds the snippets of docs/compatibility.md to this file.
+// TestOpeningsAreDocumented fails if docs/compatibility.md has a line of Go that this file doesn't have.
 func TestOpeningsAreDocumented(t *testing.T) {
 	lines := make(map[string]bool)
 	for line := range strings.Lines(readText(t, "opening_test.go")) {
@@ -86,7 +85,7 @@ func readText(t *testing.T, file string) string {
 	return string(text)
 }
 
-// codeOf is a line without its comment and alignment.
+// codeOf returns a line without its comment and alignment.
 func codeOf(line string) string {
 	code, _, _ := strings.Cut(line, " // ")
 	return strings.Join(strings.Fields(code), " ")

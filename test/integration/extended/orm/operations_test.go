@@ -7,26 +7,25 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What ORMs are asked to do.
+// The operations that each ORM runs.
 
-// An ormOperation is one of them.
+// An ormOperation is one operation, and what the tests expect of it.
 type ormOperation struct {
 	name string
 
 	reads  bool // needs no token
-	spares bool // reaches no row that is there already: a row fence has nothing to compare
-	fails  bool // returns an error also on the base driver alone
+	spares bool // touches no existing row, so a row fence has no stored token to compare
+	fails  bool // returns an error on the base driver too
 
-	creates bool // inserts a row, and leaves the primary key to the database
+	creates bool // inserts a row whose primary key the database generates
 
-	// The model names the fence column and writes it: refused where that is a
-	// row fence's.
+	// writesMark is set if the model writes the fence column. Under RowFence the write is refused.
 	writesMark bool
 }
 
 func (op ormOperation) changes() bool { return !op.reads && !op.fails && op.name != opMissing }
 
-// verdict is what the table of docs/data/compatibility.md says.
+// verdict returns the operation's cell in the table of docs/data/compatibility.md.
 func (op ormOperation) verdict(o orm, b harness.Base, passed bool) string {
 	switch {
 	case !passed:
@@ -54,7 +53,7 @@ func (op ormOperation) verdict(o orm, b harness.Base, passed bool) string {
 	return verdict
 }
 
-// listsKey tells whether the operation is one of ormListed on this driver.
+// listsKey reports whether ormListed has the operation, on a PostgreSQL driver.
 func (op ormOperation) listsKey(o orm, b harness.Base) bool {
 	return b.Dialect == sqlfence.Postgres && slices.Contains(ormListed[o.name], op.name)
 }
@@ -78,7 +77,7 @@ a ` + "`Key`" + ` by the primary key the call is guarded.
 "it assigns the key column a value that may be another key".
 `
 
-// The operations' names, as an orm's actions are called.
+// The operations' names are the keys of ormActions.
 const (
 	opRead        = "read"
 	opEager       = "eager loading"
@@ -139,8 +138,8 @@ var ormOperations = []ormOperation{
 type ormRule struct {
 	name  string
 	rules []sqlfence.Rule
-	row   bool   // the mark is in the row
-	key   string // the column by which each row has a token
+	row   bool   // the row has a fence column
+	key   string // the column that names each row's token
 }
 
 var ormRules = []ormRule{
@@ -151,17 +150,15 @@ var ormRules = []ormRule{
 	{"row fence by primary key", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("id")}, true, "id"},
 }
 
-// ormRefused are the operations that can't be guarded where each row has a token
-// by the primary key. It is never assigned; but no INSERT is guarded that leaves
-// it to the database (see ormOperation.creates), and sqlc prepares them all at
-// once.
+// ormRefused are further operations that are refused under Key("id"), in addition to those with creates set. sqlc
+// prepares all its queries at once, and one of them is an INSERT whose primary key the database generates.
 var ormRefused = map[string][]string{
 	"sqlc": {opPrepared},
 }
 
-// ormAssigned are the operations that assign the ISBN what it is, and that of the
-// one book for which they do; "" if there are several. As the key it is guarded
-// where the context holds the token of this one alone.
+// ormAssigned are operations whose UPDATE assigns the ISBN its present value. The value is the ISBN of the one updated
+// book, or "" if the operation updates several books. Under Key("isbn") such an UPDATE is accepted only if the context
+// holds the token of this book and no other token of the table.
 var ormAssigned = map[string]map[string]string{
 	"gorm":              {opSave: "i2", opSaveTree: "", opSaveNew: "i5"},
 	"gorm, PrepareStmt": {opSave: "i2", opSaveTree: "", opSaveNew: "i5"},
@@ -174,21 +171,20 @@ var ormAssigned = map[string]map[string]string{
 	"jet":               {opSave: "i2"},
 }
 
-// ormAssignedID are those that assign the primary key what it is.
+// ormAssignedID are operations whose UPDATE assigns the primary key its present value.
 var ormAssignedID = map[string]map[string]string{
 	"upper": {opReturning: "2", opSave: "2", opSaveMarked: "2"},
 }
 
-// ormListed are those that assign it in a list of columns, on PostgreSQL.
+// ormListed are operations that assign the key in a column list, SET (a, b) = (x, y), on PostgreSQL.
 var ormListed = map[string][]string{
 	"jet": {opSave},
 }
 
-// ormKeys are those of the books that there are, and of those that operations
-// create; another is of none.
+// ormKeys are the keys of the initial books and of the books that operations create. No book has the key "another".
 var ormKeys = []string{"i1", "i2", "i3", "i4", "i5", "1", "2", "3", "4", "5", "another"}
 
-// tokens are those that cover all books, with one value; none for 0.
+// tokens returns tokens with the given value for all books, or no token for 0.
 func (r ormRule) tokens(value int64) []sqlfence.Token {
 	if value == 0 {
 		return nil

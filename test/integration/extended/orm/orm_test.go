@@ -14,25 +14,24 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// ORMs and query builders on a fenced database: each does the operations of
-// ormOperations on a table that is registered, and again on the base driver
-// alone. Another one is a file like squirrel_test.go and its name in ormTables.
+// The tests open ORMs and query builders on a fenced database. Each ORM runs the operations in ormOperations on a
+// registered table, and again on the base driver without sqlfence. To add an ORM, add a file like squirrel_test.go and
+// the ORM's name in ormTables.
 
-// An orm is one ORM, opened as its users open it.
+// An orm is an ORM, opened in the way that its documentation shows.
 type orm struct {
 	name     string
 	modules  []string
-	versions func(t *testing.T, module string) string // nil: as in go.mod
-	bases    []string                                 // the drivers it is used with
+	versions func(t *testing.T, module string) string // nil: the version in go.mod
+	bases    []string                                 // the drivers that the ORM supports
 	open     func(t testing.TB, db *ormDB) ormActions
 }
 
-// ormActions are what one open ORM does for each operation by its name. One
-// that the ORM has no way to do is left out.
+// ormActions holds an open ORM's action for each operation, by the operation's name. An operation that the ORM doesn't
+// support is missing.
 type ormActions map[string]ormAction
 
-// An ormAction does an operation and tells what the ORM returned: records as
-// ormBooks, or a number of rows.
+// An ormAction runs an operation and returns the ORM's result: records as ormBooks, or a number of rows.
 type ormAction func(ctx context.Context) (any, error)
 
 // ormTables are the tables of docs/data/compatibility.md, and the columns of each.
@@ -41,10 +40,10 @@ var ormTables = [][]orm{
 	{sqlxORM, sqlcORM, squirrelORM, goquORM, jetORM},
 }
 
-// ormBases are the drivers that most ORMs can be used with.
+// ormBases are the drivers that most ORMs support.
 var ormBases = []string{"pq", "pgx", "mattn", "modernc", "mysql", "mysql-interpolated"}
 
-// ormReadBook is the ISBN of a book that every read returns, if it has mapped the rows.
+// ormReadBook matches the ISBN of a book that every read returns. A read without a match hasn't mapped the rows.
 var ormReadBook = regexp.MustCompile(`\bi[23]\b`)
 
 func TestORMs(t *testing.T) {
@@ -65,7 +64,7 @@ func TestORMs(t *testing.T) {
 	harness.InCompatibility(t, "orms", found.markdown(t))
 }
 
-// ormOnBase runs one ORM on one driver, under every rule.
+// ormOnBase runs the operations of one ORM on one driver under every rule.
 func ormOnBase(t *testing.T, o orm, b harness.Base, found *ormTable) {
 	s := newORMShop(t, b)
 	plain := o.open(t, s.plain)
@@ -118,8 +117,7 @@ func ormOnBase(t *testing.T, o orm, b harness.Base, found *ormTable) {
 	found.ran[[2]string{o.name, b.Name}] = true
 }
 
-// An ormCase is one operation by one ORM under one rule, and what the ORM did on
-// the base driver alone.
+// An ormCase is one operation of one ORM under one rule. want is the outcome on the base driver without sqlfence.
 type ormCase struct {
 	shop   *ormShop
 	orm    orm
@@ -127,10 +125,10 @@ type ormCase struct {
 	op     ormOperation
 	action ormAction
 	want   ormOutcome
-	only   string // the one key whose token it is done with; "" for those of all
+	only   string // the key whose token is the only one in the context; "" for the tokens of all books
 }
 
-// The rows' marks are 5 when an operation begins, and so is the ledger.
+// Before each operation the rows' fence columns and the ledger hold ormMark. ormStale is older, and ormFresh is newer.
 const (
 	ormStale = 3
 	ormMark  = 5
@@ -167,7 +165,7 @@ func (c ormCase) run(t *testing.T) {
 	}
 }
 
-// unguardable tells why the operation is refused with whatever token, if it is.
+// unguardable returns the reason for which the operation is refused under every token, or "" if it isn't refused.
 func (c ormCase) unguardable() string {
 	switch {
 	case c.op.writesMark && c.rule.row:
@@ -180,36 +178,34 @@ func (c ormCase) unguardable() string {
 	return ""
 }
 
-// assigned tells whether the operation assigns the key, and that of the one book
-// for which it does.
+// assigned reports whether the operation assigns the key column. only is the key of the one updated book.
 func (c ormCase) assigned() (only string, ok bool) {
 	by := map[string]map[string]map[string]string{"isbn": ormAssigned, "id": ormAssignedID}
 	only, ok = by[c.rule.key][c.orm.name][c.op.name]
 	return only, ok
 }
 
-// ignoresStale tells whether the operation ends with a stale token as it does on
-// the base driver alone. What it then wrote or found wrong, it would have been
-// free to write or find by the rule.
+// ignoresStale reports whether the operation under a stale token has the same outcome as on the base driver. The rule
+// permits this: the operation reads, or it touches no row with a newer token.
 func (c ormCase) ignoresStale(stale ormOutcome) bool {
 	switch {
 	case c.op.reads:
 		return true
 	case c.rule.row:
 		return c.op.spares && !c.updatesNothing()
-	default: // SQLite asks the ledger where it looks for the key, if that is compared in a form that is known
+	default: // under Ledger on SQLite a stale write that meets no row may return no error
 		return c.shop.Dialect == sqlfence.SQLite && c.op.name == opMissing && !errors.Is(stale.err, sqlfence.ErrStale)
 	}
 }
 
-// updatesNothing tells whether the row that is in the way of a new one is updated to what
-// it is, which a row fence takes for a write.
+// updatesNothing reports whether the operation's INSERT meets a conflicting row and updates that row to its present
+// values: gorm's form of INSERT IGNORE on MySQL. A row fence treats this update as a write.
 func (c ormCase) updatesNothing() bool {
 	return c.shop.Dialect == sqlfence.MySQL && c.op.name == opIgnore && strings.HasPrefix(c.orm.name, "gorm")
 }
 
-// seen does the operation with tokens of that value for all rows, or for the only
-// one, or without any for 0. A fresh one has been issued, to nobody newer.
+// seen runs the operation with tokens of the given value: for all rows, for the row c.only, or none for 0. The ledger
+// holds the higher of token and ormMark, so a fresh token is the newest one issued.
 func (c ormCase) seen(t *testing.T, token int64) ormOutcome {
 	t.Helper()
 	tokens := c.rule.tokens(token)
@@ -219,8 +215,7 @@ func (c ormCase) seen(t *testing.T, token int64) ormOutcome {
 	return c.shop.do(t, c.action, max(token, ormMark), tokens...)
 }
 
-// same fails the test unless the outcome is as on the base driver alone, and
-// the rows that were written bear the token.
+// same fails the test unless the outcome equals the outcome on the base driver, and the written rows hold the token.
 func (c ormCase) same(t *testing.T, got ormOutcome, token int64) {
 	t.Helper()
 	if got.rows != c.want.rows {
@@ -228,7 +223,7 @@ func (c ormCase) same(t *testing.T, got ormOutcome, token int64) {
 	}
 	returned := c.want.returned
 	if c.rule.row && c.updatesNothing() && !c.shop.mariaDB(t) { // MariaDB's RETURNING counts each row once
-		returned = int64(3) // the new row, and twice the one that gets the token
+		returned = int64(3) // the new row, and the row whose fence column changes, which MySQL counts twice
 	}
 	if !reflect.DeepEqual(got.returned, returned) {
 		t.Errorf("token %d: returned %+v, want %+v", token, got.returned, returned)
@@ -241,10 +236,10 @@ func (c ormCase) same(t *testing.T, got ormOutcome, token int64) {
 	}
 }
 
-// repeated fails the test unless the operation, done a second time, comes out as it does on the
-// base driver alone: most then find nothing left to change. With a newer token a row counts of which
-// only the mark has changed. For gorm's Save it is there then, where on the base driver alone
-// it inserts a record that it took for missing.
+// repeated runs the operation twice and fails the test unless the second outcome equals the second outcome on the base
+// driver. Most operations then find nothing to change, and MySQL counts no row. With a newer token under a row fence
+// MySQL counts the rows, because their fence column changes, so returned isn't compared. gorm's Save relies on this
+// count: if it is 0, Save takes the record for missing and inserts it.
 func (c ormCase) repeated(t *testing.T, want ormOutcome) {
 	tokens := []int64{ormMark, ormFresh}
 	if !c.rule.row {
@@ -264,7 +259,7 @@ func (c ormCase) repeated(t *testing.T, want ormOutcome) {
 	}
 }
 
-// refusedFor fails the test unless the operation can't be guarded, for the reason.
+// refusedFor fails the test unless the operation is refused with ErrUnguardable and an error text that has the reason.
 func (c ormCase) refusedFor(t *testing.T, reason string) {
 	t.Helper()
 	got := c.seen(t, ormFresh)
@@ -274,8 +269,7 @@ func (c ormCase) refusedFor(t *testing.T, reason string) {
 	}
 }
 
-// refused fails the test unless the ORM returned an error that is target, and
-// nothing has changed.
+// refused fails the test unless the ORM returned an error that is target, and the rows are unchanged.
 func (c ormCase) refused(t *testing.T, got ormOutcome, target error) {
 	t.Helper()
 	if !errors.Is(got.err, target) {

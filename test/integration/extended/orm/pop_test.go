@@ -22,9 +22,8 @@ var popORM = orm{
 	},
 }
 
-// openPop registers the driver under a name, because pop opens its databases
-// itself, and tells sqlx, by which pop binds arguments, how placeholders are
-// written for that name.
+// openPop registers the driver under a new name, because pop opens its databases by name. It registers this name's
+// placeholder style in sqlx, because pop binds arguments through sqlx.
 func openPop(t testing.TB, db *ormDB) *pop.Connection {
 	t.Helper()
 	name := "pop_" + rand.Text()
@@ -55,7 +54,7 @@ func openPop(t testing.TB, db *ormDB) *pop.Connection {
 
 func init() { pop.SetLogger(func(logging.Level, string, ...any) {}) }
 
-// A popBook leaves the fence column out.
+// A popBook doesn't have the fence column.
 type popBook struct {
 	ID        int64         `db:"id"`
 	ISBN      string        `db:"isbn"`
@@ -66,8 +65,8 @@ type popBook struct {
 	Sequels   []popBook     `has_many:"books" fk_id:"prequel_id"`
 }
 
-// A popMarked book has the fence column, which pop only reads; a popMarking one
-// has it as any other, and an update of the model writes it.
+// A popMarked book has the fence column as read-only. A popMarking book has the fence column as an ordinary field, so
+// an update of the model writes it.
 type (
 	popMarked struct {
 		ID         int64 `db:"id"`
@@ -176,7 +175,7 @@ func (p popActions) save(ctx context.Context) (any, error) {
 	return nil, p.db.WithContext(ctx).Save(&b)
 }
 
-// marked names the columns: otherwise pop reads those of the table's first model.
+// marked names the columns, because pop otherwise reads the columns of the first model that it has seen for the table.
 func (p popActions) marked(ctx context.Context) *pop.Query {
 	return p.db.WithContext(ctx).Select("id", "price", "fence_token")
 }
@@ -203,7 +202,7 @@ func (p popActions) bulk(ctx context.Context) (any, error) {
 	return p.db.WithContext(ctx).Where("price >= ?", 20).UpdateQuery(&popBook{Price: 99}, "price")
 }
 
-// softDelete is an update: pop has no soft delete of its own.
+// softDelete updates deleted_at, because pop has no soft delete.
 func (p popActions) softDelete(ctx context.Context) (any, error) {
 	b := popBook{ID: 3, DeletedAt: sql.NullTime{Time: ormDeletedAt, Valid: true}}
 	return nil, p.db.WithContext(ctx).UpdateColumns(&b, "deleted_at")

@@ -18,10 +18,10 @@ import (
 
 const (
 	ormEditors = 20
-	ormEdits   = 10 // of each editor
+	ormEdits   = 10 // by each editor
 )
 
-// An ormEditor is an editor who writes through an ORM, in any of its ways.
+// An ormEditor reads a row and writes it through an ORM, each time in a random one of the ORM's ways.
 type ormEditor struct {
 	ormSerialShop
 	orm       ormStore
@@ -29,7 +29,7 @@ type ormEditor struct {
 	versioned bool // writes under WithSerial
 }
 
-// read returns what the row has, and the context to write it with.
+// read returns the row's price, and the context for the write: with the row's version if the editor is versioned.
 func (e ormEditor) read(ctx context.Context, id int64) (price int64, _ context.Context, err error) {
 	var serial int64
 	err = e.db.QueryRowContext(ctx, fmt.Sprintf("SELECT price, serial FROM books WHERE id = %d", id)).Scan(&price, &serial)
@@ -47,15 +47,15 @@ func (e ormEditor) write(ctx context.Context, id, price int64) error {
 	return e.orm.inTx(ctx, func(ctx context.Context, tx ormStore) error { return tx.updates[n].run(ctx, id, price) })
 }
 
-// ormEdited is what came out of the editors' work, by row: how often it was
-// edited, by the editors' account and by the row's, and what the edits added up to.
+// ormEdited is the outcome for each row: the edits that the editors count as applied, the row's final price and serial.
+// Each edit adds 1 to the price.
 type ormEdited struct {
 	applied, price, serial [harness.EditedRows]int64
 	conflicts              int64
 }
 
-// edit lets editors add 1 to the prices, each time to what they read. All have
-// read the first row before any of them writes it, so that they do meet.
+// edit lets several editors read a price, add 1 and write the sum. All editors read the first row before any editor
+// writes it, so that at least those writes conflict.
 func (s ormSerialShop) edit(t *testing.T, orm ormStore, versioned bool) ormEdited {
 	t.Helper()
 	s.empty(t)
@@ -79,7 +79,7 @@ func (s ormSerialShop) edit(t *testing.T, orm ormStore, versioned bool) ormEdite
 
 	var applied [harness.EditedRows]atomic.Int64
 	var conflicts atomic.Int64
-	// done counts the outcome, and tells whether the edit was applied.
+	// done counts the outcome, and reports whether the edit was applied.
 	done := func(id int64, err error) bool {
 		switch {
 		case err == nil:
@@ -135,7 +135,7 @@ func (s ormSerialShop) edit(t *testing.T, orm ormStore, versioned bool) ormEdite
 	return got
 }
 
-// lost is how many edits are missing in the prices.
+// lost returns the number of applied edits that are missing in the prices.
 func (e ormEdited) lost() (n int64) {
 	for i, applied := range e.applied {
 		n += max(applied-e.price[i], e.price[i]-applied)
@@ -143,8 +143,8 @@ func (e ormEdited) lost() (n int64) {
 	return n
 }
 
-// No update is lost of what editors write through ORMs. With -serial-soak there are
-// as many of them as in TestSerialUnderLoad, for that long with each ORM.
+// No edit that editors write through an ORM under WithSerial is lost. With -serial-soak each ORM runs for the given
+// time, with as many editors as TestSerialUnderLoad.
 func TestORMSerialUnderLoad(t *testing.T) {
 	eachORMStore(t, func(t *testing.T, s ormSerialShop, orm ormStore) {
 		start := time.Now()
@@ -159,8 +159,7 @@ func TestORMSerialUnderLoad(t *testing.T) {
 	})
 }
 
-// Those who don't say which version they have read do lose some, which shows that
-// the other test would see it.
+// Editors that write without WithSerial lose edits. This shows that TestORMSerialUnderLoad would detect a lost edit.
 func TestORMSerialUnderLoadUncompared(t *testing.T) {
 	eachORMStore(t, func(t *testing.T, s ormSerialShop, orm ormStore) {
 		got := s.edit(t, orm, false)

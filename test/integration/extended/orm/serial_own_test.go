@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// ORMs that count versions themselves: they raise a column, compare it in WHERE, and take an
-// update of no row for a conflict.
+// ORMs with optimistic locking: the ORM's UPDATE increments a version column and compares it in WHERE, and the ORM
+// reports a conflict if the UPDATE changes no row.
 
 type xormLocked struct {
 	ID     int64 `xorm:"'id' pk autoincr"`
@@ -22,11 +22,10 @@ type xormLocked struct {
 
 func (xormLocked) TableName() string { return "books" }
 
-// An ormLock gives the third book a price, if it has the version that was read, and counts
-// the rows.
+// An ormLock sets the third book's price if its serial is the given one, and returns the number of rows.
 type ormLock func(ctx context.Context, price, serial int64) (int64, error)
 
-// eachORMLock runs test for each, on a database with the rules.
+// eachORMLock runs test for each such ORM, on a database with the rules.
 func eachORMLock(t *testing.T, test func(t *testing.T, s ormSerialShop, set ormLock), rules ...sqlfence.Rule) {
 	t.Helper()
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
@@ -50,7 +49,7 @@ func eachORMLock(t *testing.T, test func(t *testing.T, s ormSerialShop, set ormL
 	})
 }
 
-// wantCounted fails the test unless err is nil and n is want.
+// wantCounted fails the test unless the update counted want rows and returned no error.
 func wantCounted(t *testing.T, want int64) func(n int64, err error) {
 	return func(n int64, err error) {
 		t.Helper()
@@ -60,20 +59,21 @@ func wantCounted(t *testing.T, want int64) func(n int64, err error) {
 	}
 }
 
-// The column that they raise may be the serial.
+// The column that an ORM increments may be registered as Serial. Without WithSerial the ORM's own comparison decides;
+// under WithSerial the UPDATE is refused, because it assigns the serial.
 func TestORMSerialOfItsOwn(t *testing.T) {
 	eachORMLock(t, func(t *testing.T, s ormSerialShop, set ormLock) {
 		wantCounted(t, 1)(set(t.Context(), 31, 7))
 		s.rows.WantVersions(t, "1:10#1 2:20#1 3:31#8")
 		wantCounted(t, 0)(set(t.Context(), 32, 7))
-		wantCounted(t, 1)(set(t.Context(), 31, 8)) // the price that it has
+		wantCounted(t, 1)(set(t.Context(), 31, 8)) // the price is unchanged
 		_, err := set(harness.WithSerial(t, 9), 32, 9)
 		harness.WantError(t, err, sqlfence.ErrUnguardable)
 		s.rows.WantVersions(t, "1:10#1 2:20#1 3:31#9")
 	}, sqlfence.Serial("serial"))
 }
 
-// Under a fence it is a column as any other.
+// Under RowFence and under Ledger, an ORM may increment its own version column: sqlfence doesn't treat it as special.
 func TestORMVersionsUnderAFence(t *testing.T) {
 	for _, r := range ormRules[:2] {
 		t.Run(r.name, func(t *testing.T) {

@@ -18,26 +18,24 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/extended/orm/entstore/book"
 )
 
-// How each ORM writes books that have a serial: its column is out of the model, or
-// read only in it.
+// The ways in which each ORM writes books with a serial. The model has no serial, or has it as read-only.
 
-// An ormStore is an ORM, or a transaction of it, that writes the book id, whose
-// ISBN is i and the id. A whole record carries a serial that is wrong: it must go
-// nowhere.
+// An ormStore is an ORM, or a transaction of an ORM, that writes books. Book 4 has the ISBN i4. Records that are
+// written whole hold wrongSerial, which must not reach the database.
 type ormStore struct {
-	create     ormSetter // the database makes the id
+	create     ormSetter // the database generates the id
 	updates    []ormUpdate
 	bulk       func(ctx context.Context) error // adds 1 to the price of every book
 	upsert     ormSetter
-	upsertAlso ormSetter // where upsert returns something: one that doesn't, if there is a way
-	joined     ormSetter // an UPDATE of joined tables, if there is one
+	upsertAlso ormSetter // an upsert without RETURNING, if upsert has RETURNING; nil: the ORM has none
+	joined     ormSetter // an UPDATE of joined tables; nil: the ORM has none
 	delete     func(ctx context.Context, id int64) error
-	deleteRead func(ctx context.Context, id int64) error // returns the row where the database can; nil: the ORM doesn't know
+	deleteRead func(ctx context.Context, id int64) error // with RETURNING where the database has it; nil: none
 	softDelete func(ctx context.Context, id int64) error
 	inTx       func(ctx context.Context, f func(ctx context.Context, tx ormStore) error) error
 }
 
-// An ormSetter gives a book its price.
+// An ormSetter sets a book's price.
 type ormSetter = func(ctx context.Context, id, price int64) error
 
 // An ormUpdate is a way to set a price.
@@ -53,7 +51,7 @@ const (
 	valuesInWith = "values in WITH"
 )
 
-// without leaves out an update.
+// without returns the store without the named update.
 func (s ormStore) without(name string) ormStore {
 	s.updates = slices.DeleteFunc(s.updates, func(u ormUpdate) bool { return u.name == name })
 	return s
@@ -75,11 +73,10 @@ var ormStores = []struct {
 
 func ormISBN(id int64) string { return fmt.Sprint("i", id) }
 
-// wrongSerial is what the records have that are written whole.
+// wrongSerial is the serial in records that are written whole.
 const wrongSerial = 99
 
-// gormVersioned has the serial, which gorm only reads; gormVersioning has it as
-// any other column.
+// gormVersioned has the serial as read-only. gormVersioning has the serial as an ordinary field.
 type (
 	gormVersioned struct {
 		ID        int64
@@ -151,7 +148,7 @@ func gormStore(g *gorm.DB) ormStore {
 	return s
 }
 
-// entStore is the client; a transaction of it has no transactions.
+// entStore returns a store for the client. Its transactions are stores without inTx.
 func entStore(client *entstore.Client) ormStore {
 	s := entBookStore(client.Book)
 	s.inTx = func(ctx context.Context, f func(context.Context, ormStore) error) error {
@@ -168,8 +165,7 @@ func entStore(client *entstore.Client) ormStore {
 	return s
 }
 
-// entBookStore has no updates that are read back by RETURNING: ent reads in a
-// second statement.
+// entBookStore has no update with RETURNING, because ent reads an updated record back in a second statement.
 func entBookStore(books *entstore.BookClient) ormStore {
 	return ormStore{
 		create: func(ctx context.Context, id, price int64) error {
@@ -205,8 +201,8 @@ func entBookStore(books *entstore.BookClient) ormStore {
 	}
 }
 
-// bunVersioned has the serial, which bun never writes, and reads where it is asked
-// for; bunVersioning has it as any other column.
+// bunVersioned has the serial as scan-only: bun reads it on request and never writes it. bunVersioning has the serial
+// as an ordinary field.
 type (
 	bunVersioned struct {
 		bunBook `bun:",extend"`
@@ -296,7 +292,7 @@ func bunStore(b bun.IDB) ormStore {
 	return s.without(readBack).without(valuesInWith)
 }
 
-// sqlxVersioned has the serial for SELECT *; the texts below don't write it.
+// sqlxVersioned has the serial for the result of SELECT *. No statement in this file writes the serial.
 type sqlxVersioned struct {
 	sqlxBook
 	Serial int64 `db:"serial"`

@@ -13,12 +13,12 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What Serial and WithSerial promise, with the statements that ORMs write.
+// Serial and WithSerial, tested with the statements that ORMs send.
 
-// An ormSerialShop has the books of an ormShop, in versions.
+// An ormSerialShop is an ormShop whose books have a serial.
 type ormSerialShop struct {
 	*ormShop
-	rows *harness.Shop // to look at the rows, by the words of the tests
+	rows *harness.Shop // reads and compares the rows
 	db   *ormDB
 }
 
@@ -33,7 +33,7 @@ func newORMSerialShop(t *testing.T, b harness.Base) ormSerialShop {
 	return ormSerialShop{s, rows, db}
 }
 
-// The rows of an ormSerialShop at the start, and without the third.
+// The rows of an ormSerialShop at the start, and after the third book was deleted.
 const (
 	ormVersions     = "1:10#1 2:20#1 3:30#7"
 	ormVersionsGone = "1:10#1 2:20#1"
@@ -59,14 +59,14 @@ func eachORMStore(t *testing.T, test func(t *testing.T, s ormSerialShop, orm orm
 	})
 }
 
-// An ormWrite is a write on the third book, and the rows after it.
+// An ormWrite writes the third book; want holds the rows afterwards.
 type ormWrite struct {
 	name string
 	run  func(ctx context.Context) error
 	want string
 }
 
-// writes are those of the ORM that WithSerial can compare.
+// writes returns the ORM's writes that WithSerial can compare.
 func (s ormSerialShop) writes(orm ormStore) []ormWrite {
 	var all []ormWrite
 	for _, u := range orm.updates {
@@ -95,7 +95,6 @@ func TestORMSerialCounts(t *testing.T) {
 			if upsert != nil {
 				all = append(all,
 					ormWrite{"upsert", func(ctx context.Context) error { return upsert(ctx, 3, 31) }, "1:10#1 2:20#1 3:31#8"},
-					// The sequence of the ids is of no interest here.
 					ormWrite{"upsert of a new one", func(ctx context.Context) error { return upsert(ctx, 4, 40) }, ormVersions + " 4:40#1"})
 			}
 		}
@@ -127,7 +126,7 @@ func TestORMSerialCompares(t *testing.T) {
 				}
 				s.rows.WantVersions(t, ormVersions)
 
-				// gorm's Save must not insert it again.
+				// A write of a deleted row must return ErrGone. In particular gorm's Save must not insert the row.
 				s.exec(t, "DELETE FROM books WHERE id = 3")
 				err := w.run(harness.WithSerial(t, 7))
 				harness.WantError(t, err, sqlfence.ErrGone)
@@ -138,7 +137,7 @@ func TestORMSerialCompares(t *testing.T) {
 			})
 		}
 
-		// One version for all rows that a statement reaches, and none for new ones.
+		// WithSerial compares one version with all rows that a statement writes. It ignores inserted rows.
 		s.version(t)
 		harness.WantConflict(t, orm.bulk(harness.WithSerial(t, 7)), 7, 1)
 		s.rows.WantVersions(t, ormVersions)
@@ -149,8 +148,8 @@ func TestORMSerialCompares(t *testing.T) {
 	})
 }
 
-// An upsert that returns something, as those of ORMs do by themselves, can't be
-// compared, nor can any in SQLite and MySQL, nor what counts the rows of joined tables.
+// Three kinds of statement are refused under WithSerial: an upsert with RETURNING, which ORMs add by default; on SQLite
+// and MySQL every upsert; and an UPDATE that counts the rows of joined tables.
 func TestORMSerialRefused(t *testing.T) {
 	eachORMStore(t, func(t *testing.T, s ormSerialShop, orm ormStore) {
 		refused := []ormSetter{orm.upsert, orm.joined}
@@ -173,7 +172,7 @@ func TestORMSerialTransaction(t *testing.T) {
 	eachORMStore(t, func(t *testing.T, s ormSerialShop, orm ormStore) {
 		for _, u := range orm.updates {
 			t.Run(u.name, func(t *testing.T) {
-				// update is u, in a transaction.
+				// update runs u's update within the transaction.
 				update := func(ctx context.Context, tx ormStore, serial, id, price int64) error {
 					for _, in := range tx.updates {
 						if in.name == u.name {
@@ -183,7 +182,8 @@ func TestORMSerialTransaction(t *testing.T) {
 					return errors.New("no such update in a transaction")
 				}
 
-				// A second change of the row is of the version that the first made.
+				// A second change of the row in the transaction must present the version that the first change has
+				// written.
 				s.version(t)
 				if err := orm.inTx(t.Context(), func(ctx context.Context, tx ormStore) error {
 					return errors.Join(update(ctx, tx, 7, 3, 31), update(ctx, tx, 8, 3, 32), tx.delete(sqlfence.WithSerial(ctx, 1), 2))
@@ -192,7 +192,7 @@ func TestORMSerialTransaction(t *testing.T) {
 				}
 				s.rows.WantVersions(t, "1:10#1 3:32#9")
 
-				// A conflict ends it, and what was done before is undone.
+				// A conflict ends the transaction and rolls its earlier writes back.
 				s.version(t)
 				harness.WantConflict(t, orm.inTx(t.Context(), func(ctx context.Context, tx ormStore) error {
 					if err := update(ctx, tx, 1, 1, 11); err != nil {
@@ -209,7 +209,7 @@ func TestORMSerialTransaction(t *testing.T) {
 				}), 7, 8)
 				s.rows.WantVersions(t, ormVersions)
 
-				// That a row is gone is no error of the database: it may go on.
+				// A missing row causes no error in the database, so the transaction may continue after ErrGone.
 				s.exec(t, "DELETE FROM books WHERE id = 3")
 				if err := orm.inTx(t.Context(), func(ctx context.Context, tx ormStore) error {
 					harness.WantError(t, update(ctx, tx, 7, 3, 31), sqlfence.ErrGone)
@@ -223,9 +223,9 @@ func TestORMSerialTransaction(t *testing.T) {
 	})
 }
 
-// A model that writes the serial as any other column: refused under WithSerial,
-// and without it where the record is not of a later version than the row, so that
-// a change made since it was read isn't lost.
+// A model that has the serial as an ordinary field assigns it in each update. Under WithSerial the update is refused.
+// Without WithSerial it is refused unless the assigned serial is higher than the row's, so that a change made since the
+// record was read isn't lost.
 func TestORMSerialInTheModel(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		s := newORMSerialShop(t, b)
@@ -266,8 +266,8 @@ func TestORMSerialInTheModel(t *testing.T) {
 	})
 }
 
-// The context's version is meant for one row. Where an ORM writes others as well,
-// in the same call, they are compared with it, too, or can't be compared.
+// WithSerial holds the version of one row. If an ORM's call also writes associated rows, the other rows are compared
+// with the same version, or the statement is refused.
 func TestORMSerialAssociations(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		s := newORMSerialShop(t, b)
@@ -295,8 +295,8 @@ func TestORMSerialAssociations(t *testing.T) {
 	})
 }
 
-// The records read the version that the next write is compared with, and by
-// RETURNING the one that they have made, where there is one.
+// The ORMs read the row's version into their records. Where the database has RETURNING, an update returns the new
+// version.
 func TestORMSerialIsRead(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		s := newORMSerialShop(t, b)
@@ -322,7 +322,7 @@ func TestORMSerialIsRead(t *testing.T) {
 			s.version(t)
 			bn := openBun(s.db)
 			r := bunVersioned{bunBook: bunBook{ID: 3}}
-			want(t, &r.Serial, 0, bn.NewSelect().Model(&r).WherePK().Scan(t.Context())) // doesn't ask for it
+			want(t, &r.Serial, 0, bn.NewSelect().Model(&r).WherePK().Scan(t.Context())) // doesn't select the serial
 			want(t, &r.Serial, 7, bn.NewSelect().Model(&r).ColumnExpr("?TableColumns, serial").WherePK().Scan(t.Context()))
 			if !returning {
 				return
@@ -343,8 +343,7 @@ func TestORMSerialIsRead(t *testing.T) {
 	})
 }
 
-// The ORMs' ways to write a column of the model, here the price: what they write,
-// also by upserts, has to raise it.
+// With Serial on a column that the models write, here the price, each write and upsert of the ORMs must increase it.
 func TestORMSerialIsAColumnOfTheModel(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		s := newORMSerialShop(t, b)

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// An ormBook is a record as an ORM returned it, without the mark.
+// An ormBook is a record as an ORM returned it, without the fence column.
 type ormBook struct {
 	ID          int64
 	ISBN, Title string
@@ -27,37 +27,37 @@ type ormBook struct {
 	Sequels     string
 }
 
-// An ormDB is what an ORM is opened on.
+// An ormDB is a database with the facts that an ORM needs to open it.
 type ormDB struct {
 	*sql.DB
 	harness.Base
 	source string
 }
 
-// postgres and mysql tell of which dialect the ORM has to be told.
+// postgres and mysql report the dialect, for ORMs that must be configured for it.
 func (db *ormDB) postgres() bool { return db.Dialect == sqlfence.Postgres }
 
 func (db *ormDB) mysql() bool { return db.Dialect == sqlfence.MySQL }
 
-// dialectName returns one of the names, as the ORM calls the database.
+// dialectName returns the name that matches the dialect.
 func (db *ormDB) dialectName(postgres, sqlite, mysql string) string {
 	return map[sqlfence.Dialect]string{sqlfence.Postgres: postgres, sqlfence.SQLite: sqlite, sqlfence.MySQL: mysql}[db.Dialect]
 }
 
-// An ormShop has books: i1, its sequel i2, and i3.
+// An ormShop is a database with three books: i1, its sequel i2, and i3.
 type ormShop struct {
 	harness.Base
 	source  string
 	plain   *ormDB
-	initial string // the rows at the start
+	initial string // the rows after reset
 }
 
-// An ormOutcome is what an action returned, and the rows afterwards.
+// An ormOutcome is what an action returned, and the rows after the action.
 type ormOutcome struct {
 	returned any
 	err      error
-	rows     string            // without their marks
-	marks    map[string]string // of each row
+	rows     string            // without the fence column
+	marks    map[string]string // the fence column's value of each row
 }
 
 func newORMShop(t *testing.T, b harness.Base) *ormShop {
@@ -86,8 +86,8 @@ func newORMShop(t *testing.T, b harness.Base) *ormShop {
 	return s
 }
 
-// ormSource is where a fresh database is, whose disk need not survive anything.
-// ent insists on foreign keys.
+// ormSource returns the DSN of a fresh database, which doesn't wait for the disk. It enables SQLite's foreign keys,
+// because ent requires them.
 func ormSource(t *testing.T, b harness.Base) string {
 	t.Helper()
 	source := b.DSN(t)
@@ -117,7 +117,7 @@ func (s *ormShop) exec(t testing.TB, query string) {
 	}
 }
 
-// reset brings the rows back, marked ormMark, with ledger as the newest token.
+// reset restores the initial rows, with ormMark in their fence columns, and sets the ledger's tokens to ledger.
 func (s *ormShop) reset(t testing.TB, ledger int64) {
 	t.Helper()
 	s.empty(t)
@@ -126,7 +126,7 @@ func (s *ormShop) reset(t testing.TB, ledger int64) {
 		fmt.Sprintf(`INSERT INTO books (id, isbn, title, price, prequel_id, fence_token) VALUES
 			(1, 'i1', 'one', 10, NULL, %d), (2, 'i2', 'two', 20, 1, %[1]d), (3, 'i3', 'three', 30, NULL, %[1]d)`, ormMark),
 	}
-	switch s.Dialect { // SQLite goes on from the highest
+	switch s.Dialect { // the next generated id must be 4; SQLite uses the highest id + 1
 	case sqlfence.Postgres:
 		reset = append(reset, "SELECT setval(pg_get_serial_sequence('books', 'id'), 3)")
 	case sqlfence.MySQL:
@@ -137,14 +137,14 @@ func (s *ormShop) reset(t testing.TB, ledger int64) {
 	}
 }
 
-// empty deletes the books, none of which must be another's prequel then.
+// empty deletes all books. It clears prequel_id first, because a book that is another's prequel can't be deleted.
 func (s *ormShop) empty(t testing.TB) {
 	t.Helper()
 	s.exec(t, "UPDATE books SET prequel_id = NULL")
 	s.exec(t, "DELETE FROM books")
 }
 
-// renumbering is what has MySQL go on from the highest number, where it wouldn't.
+// renumbering returns the statement that sets MySQL's next generated id to 4, or nothing if the next id is 4 already.
 func (s *ormShop) renumbering(t testing.TB) []string {
 	t.Helper()
 	var name, created string
@@ -157,7 +157,7 @@ func (s *ormShop) renumbering(t testing.TB) []string {
 	return []string{"ALTER TABLE books AUTO_INCREMENT = 4"}
 }
 
-// mariaDB tells which of the servers it is that speak MySQL's dialect.
+// mariaDB reports whether the server is MariaDB rather than MySQL.
 func (s *ormShop) mariaDB(t testing.TB) bool {
 	t.Helper()
 	var version string
@@ -167,20 +167,18 @@ func (s *ormShop) mariaDB(t testing.TB) bool {
 	return strings.Contains(version, "MariaDB")
 }
 
-// do does an action with tokens, on the rows as they are at the start, and with
-// ledger as the newest token issued.
+// do runs an action with tokens on the initial rows, after it has set the ledger's tokens to ledger.
 func (s *ormShop) do(t *testing.T, action ormAction, ledger int64, tokens ...sqlfence.Token) ormOutcome {
 	t.Helper()
 	s.reset(t, ledger)
 	return s.act(t, action, tokens)
 }
 
-// countsChanges reports whether the rows are counted that an UPDATE changes, rather than those
-// that it finds: by MySQL's driver, unless it is told otherwise.
+// countsChanges reports whether the driver counts changed rows instead of matched rows. By default MySQL's driver does.
 func (s *ormShop) countsChanges() bool { return s.Name == harness.MySQL.Name }
 
-// again does an action twice, with other tokens the second time, which is when the ledger
-// is raised; and tells what became of the second one.
+// again runs an action twice and returns the second outcome. Between the runs it sets the ledger's tokens to ledger;
+// the second run presents the tokens in second.
 func (s *ormShop) again(t *testing.T, action ormAction, ledger int64, first, second []sqlfence.Token) ormOutcome {
 	t.Helper()
 	s.do(t, action, ormMark, first...)
@@ -188,7 +186,7 @@ func (s *ormShop) again(t *testing.T, action ormAction, ledger int64, first, sec
 	return s.act(t, action, second)
 }
 
-// act does an action on the rows as they are.
+// act runs an action on the rows as they are.
 func (s *ormShop) act(t *testing.T, action ormAction, tokens []sqlfence.Token) ormOutcome {
 	t.Helper()
 	ctx := t.Context()
@@ -201,7 +199,7 @@ func (s *ormShop) act(t *testing.T, action ormAction, tokens []sqlfence.Token) o
 	return got
 }
 
-// books tells the rows without their marks, and the mark of each of them.
+// books returns the rows without the fence column, and the fence column's value of each row.
 func (s *ormShop) books(t testing.TB) (string, map[string]string) {
 	t.Helper()
 	rows, err := s.plain.QueryContext(t.Context(), `SELECT id, isbn, title, price, COALESCE(prequel_id, 0),
@@ -229,8 +227,8 @@ func (s *ormShop) books(t testing.TB) (string, map[string]string) {
 	return all.String(), marks
 }
 
-// wantMarks fails the test unless the rows that changed bear the token, and the
-// others the mark they had, or the token where they were written unchanged.
+// wantMarks fails the test unless each changed row holds the token, and each other row holds ormMark, or the token if
+// it was written without a change.
 func (s *ormShop) wantMarks(t *testing.T, got ormOutcome, token int64) {
 	t.Helper()
 	for row, mark := range got.marks {
@@ -243,16 +241,16 @@ func (s *ormShop) wantMarks(t *testing.T, got ormOutcome, token int64) {
 	}
 }
 
-// errORMRollback is what a transaction's function returns to have it rolled back.
+// errORMRollback is the error by which a transaction's function requests a rollback.
 var errORMRollback = errors.New("the test rolls back")
 
-// ormText has what could end a string in a statement's text.
+// ormText has characters that could end a string literal or look like a placeholder.
 const ormText = `a'b\'c"; -- ? $1 :x \`
 
 var ormDeletedAt = time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 
-// ormCode tells the driver's own error of a unique violation: that errors.As
-// finds it through what the ORM returned.
+// ormCode returns the driver's code of a unique violation. The code shows that errors.As finds the driver's error in
+// the ORM's error.
 func ormCode(err error) string {
 	var sqlite3Error sqlite3.Error
 	var moderncError *sqlite.Error

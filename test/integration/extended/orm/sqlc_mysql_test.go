@@ -7,8 +7,8 @@ import (
 	sqlcpg "github.com/sqlfence/sqlfence/test/integration/extended/orm/sqlcstore/postgres"
 )
 
-// sqlcMySQL is sqlc's package for MySQL, which has no RETURNING, with the methods of that
-// for PostgreSQL: what a write returns there is read afterwards.
+// sqlcMySQL gives sqlc's MySQL package the methods of its PostgreSQL package. MySQL has no RETURNING, so these methods
+// read the row after the write.
 type sqlcMySQL struct{ *mysql.Queries }
 
 func fromMySQL(all []mysql.Book, err error) ([]sqlcpg.Book, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/extended/orm/sqlcstore/sqlite"
 )
 
-// sqlcSQLite is sqlc's package for SQLite with the types of that for PostgreSQL.
+// sqlcSQLite gives sqlc's SQLite package the types of its PostgreSQL package.
 type sqlcSQLite struct{ *sqlite.Queries }
 
 func fromSQLite(all []sqlite.Book, err error) ([]sqlcpg.Book, error) {

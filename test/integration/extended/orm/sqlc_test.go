@@ -14,8 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/extended/orm/sqlcstore/sqlite"
 )
 
-// sqlc writes a package for each dialect. The tests are written with PostgreSQL's; the
-// files for SQLite and MySQL make the others look like it.
+// sqlc generates a package for each dialect. The tests use PostgreSQL's package; adapters in sqlc_sqlite_test.go and
+// sqlc_mysql_test.go give the other packages the same methods.
 var sqlcORM = orm{
 	name:     "sqlc",
 	modules:  []string{"github.com/sqlc-dev/sqlc"},
@@ -50,8 +50,7 @@ func openSQLC(db *ormDB) sqlcActions {
 	}
 }
 
-// sqlcVersion is the one that sqlc has written into what it generated: this
-// module doesn't build sqlc.
+// sqlcVersion returns the version that sqlc has written into its generated code, because sqlc isn't in go.mod.
 func sqlcVersion(t *testing.T, _ string) string {
 	t.Helper()
 	text, err := os.ReadFile("sqlcstore/postgres/db.go")
@@ -79,7 +78,7 @@ type (
 	}
 )
 
-// all has no query that writes the mark: Prepare would fail with it.
+// all has no query that writes the fence column, because Prepare would refuse such a query.
 func (c sqlcActions) all() ormActions {
 	return ormActions{
 		opRead:        c.read,
@@ -152,7 +151,7 @@ func (c sqlcActions) setPrice(ctx context.Context, db sqlcDBTX, id int64) (any, 
 	return c.queries(db).SetPrice(ctx, sqlcpg.SetPriceParams{Price: 21, ID: id})
 }
 
-// save writes what the application has of a record; sqlc reads the mark into it.
+// save writes the record's fields. sqlc has read the fence column into the record and doesn't write it.
 func (c sqlcActions) save(ctx context.Context) (any, error) {
 	b, err := c.queries(c.db).GetBook(ctx, 2)
 	if err != nil {
@@ -182,7 +181,7 @@ func (c sqlcActions) softDelete(ctx context.Context) (any, error) {
 		ID: 3, DeletedAt: sql.NullTime{Time: ormDeletedAt, Valid: true}})
 }
 
-// transaction fails with end after its writes, or commits where end is nil.
+// transaction writes and then returns end; it commits if end is nil.
 func (c sqlcActions) transaction(ctx context.Context, end error) error {
 	tx, err := c.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -201,8 +200,7 @@ func (c sqlcActions) transaction(ctx context.Context, end error) error {
 	return tx.Commit()
 }
 
-// prepared is emit_prepared_queries: all queries are prepared without a token,
-// long before one is there.
+// prepared uses sqlc's emit_prepared_queries: all queries are prepared under a context without a token.
 func (c sqlcActions) prepared(ctx context.Context) (any, error) {
 	q, err := c.prepare(context.Background(), c.db)
 	if err != nil {

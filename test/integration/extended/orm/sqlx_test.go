@@ -26,7 +26,7 @@ var sqlxORM = orm{
 	},
 }
 
-// openSQLX tells sqlx by a name how placeholders are written, nothing else.
+// openSQLX passes a driver name that tells sqlx the placeholder style. It sets nothing else.
 func openSQLX(db *ormDB) *sqlx.DB {
 	return sqlx.NewDb(db.DB, db.dialectName("postgres", "sqlite3", "mysql"))
 }
@@ -38,7 +38,7 @@ type sqlxBook struct {
 	Price      int64         `db:"price"`
 	PrequelID  sql.NullInt64 `db:"prequel_id"`
 	DeletedAt  sql.NullTime  `db:"deleted_at"`
-	FenceToken sql.NullInt64 `db:"fence_token"` // SELECT * has to go somewhere
+	FenceToken sql.NullInt64 `db:"fence_token"` // receives the column of SELECT *
 }
 
 type sqlxActions struct{ db *sqlx.DB }
@@ -122,7 +122,7 @@ func (x sqlxActions) notFound(ctx context.Context) (any, error) {
 
 const sqlxInsert = "INSERT INTO books (isbn, title, price) VALUES (:isbn, :title, :price)"
 
-// create reads the new record back, by a named query with RETURNING, or learns its id.
+// create reads the new record back by a named query with RETURNING. On MySQL it only reads the new id.
 func (x sqlxActions) create(ctx context.Context) (any, error) {
 	if x.mysql() {
 		res, err := x.db.NamedExecContext(ctx, sqlxInsert, sqlxBook{ISBN: "i4", Title: "four", Price: 40})
@@ -166,7 +166,7 @@ func (x sqlxActions) returning(ctx context.Context) (any, error) {
 	return sqlxSeen(b), err
 }
 
-// save writes what the application has of a record; sqlx reads the mark into it.
+// save writes the record's fields. sqlx has read the fence column into the record and doesn't write it.
 func (x sqlxActions) save(ctx context.Context) (any, error) {
 	var b sqlxBook
 	if err := x.db.GetContext(ctx, &b, "SELECT * FROM books WHERE id = 2"); err != nil {
@@ -203,7 +203,7 @@ func (x sqlxActions) softDelete(ctx context.Context) (any, error) {
 	return harness.Affected(x.db.ExecContext(ctx, x.db.Rebind("UPDATE books SET deleted_at = ? WHERE id = ?"), ormDeletedAt, 3))
 }
 
-// transaction fails with end after its writes, or commits where end is nil.
+// transaction writes and then returns end; it commits if end is nil.
 func (x sqlxActions) transaction(ctx context.Context, end error) error {
 	tx, err := x.db.BeginTxx(ctx, nil)
 	if err != nil {
@@ -222,7 +222,7 @@ func (x sqlxActions) transaction(ctx context.Context, end error) error {
 	return tx.Commit()
 }
 
-// nested is by savepoints, which sqlx leaves to the application.
+// nested sends SAVEPOINT statements, because sqlx has no nested transactions.
 func (x sqlxActions) nested(ctx context.Context) (any, error) {
 	tx, err := x.db.BeginTxx(ctx, nil)
 	if err != nil {

@@ -25,7 +25,7 @@ var squirrelORM = orm{
 	},
 }
 
-// openSquirrel tells squirrel how placeholders are written, nothing else.
+// openSquirrel sets squirrel's placeholder style and nothing else.
 func openSquirrel(db *ormDB) squirrel.StatementBuilderType {
 	if db.postgres() {
 		return squirrel.StatementBuilder.PlaceholderFormat(squirrel.Dollar)
@@ -148,7 +148,7 @@ func (s squirrelActions) returning(ctx context.Context) (any, error) {
 	return b, err
 }
 
-// save writes what the application has of a record, with the mark among it.
+// save writes the fields that the application has read, with the fence column.
 func (s squirrelActions) save(ctx context.Context) (any, error) {
 	var mark int64
 	err := s.sq.Select("fence_token").From("books").Where(squirrel.Eq{"id": 2}).RunWith(s.db).QueryRowContext(ctx).Scan(&mark)
@@ -183,7 +183,7 @@ func (s squirrelActions) upsert(ctx context.Context) (any, error) {
 	return harness.Affected(s.insert(ormConflicting...).Suffix(ormUpserting(s.mysql)("")).ExecContext(ctx))
 }
 
-// prepared is squirrel's cache, which keeps a statement for each text.
+// prepared uses squirrel's statement cache, which keeps a prepared statement for each SQL string.
 func (s squirrelActions) prepared(ctx context.Context) (any, error) {
 	cache := squirrel.NewStmtCache(s.db)
 	defer func() { _ = cache.Clear() }()

@@ -9,13 +9,13 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An ormTable is the section "orms" of docs/data/compatibility.md: ormTables, with notes.
+// An ormTable is the section "orms" of docs/data/compatibility.md: the tables in ormTables, and notes.
 type ormTable struct {
 	cells map[[2]string]*ormCell // by operation and ORM
 	ran   map[[2]string]bool     // by ORM and driver
 }
 
-// An ormCell has what came out, and the drivers for which it did.
+// An ormCell holds the verdicts on one operation of one ORM, and the drivers with each verdict.
 type ormCell struct{ verdicts, drivers []string }
 
 func newORMTable() *ormTable {
@@ -37,7 +37,7 @@ func (f *ormTable) add(o orm, b harness.Base, op ormOperation, verdict string) {
 	}
 }
 
-// String is one verdict where all drivers fare alike.
+// String returns one verdict if all drivers have the same, otherwise the verdicts by driver.
 func (c *ormCell) String() string {
 	if len(c.verdicts) == 1 {
 		return c.verdicts[0]

@@ -37,8 +37,8 @@ func openUpper(t testing.TB, to *ormDB) db.Session {
 	return session
 }
 
-// An upperBook leaves the fence column out. An upperMarked one has it, and isn't
-// saved with it while it is zero.
+// An upperBook doesn't have the fence column. An upperMarked book has the fence column; upper/db writes it unless it is
+// 0.
 type (
 	upperBook struct {
 		ID        int64        `db:"id,omitempty"`
@@ -120,7 +120,7 @@ func (u upperActions) read(ctx context.Context) (any, error) {
 	return ormMap(all, upperBook.seen), err
 }
 
-// eager is by a join: upper/db loads no associations.
+// eager uses a join, because upper/db doesn't load associations.
 func (u upperActions) eager(ctx context.Context) (any, error) {
 	var all []struct {
 		ID     int64  `db:"id"`
@@ -199,8 +199,8 @@ func (u upperActions) bulk(ctx context.Context) (any, error) {
 	return nil, u.books(ctx).Find(db.Cond{"price >=": 20}).Update(db.Cond{"price": db.Raw("price + 1")})
 }
 
-// prepared is a setting by which upper/db keeps a statement for each text. The
-// settings are those of all sessions.
+// prepared enables upper/db's statement cache, which keeps a prepared statement for each SQL string. The setting
+// applies to all sessions.
 func (u upperActions) prepared(ctx context.Context) (any, error) {
 	session := u.db.WithContext(ctx)
 	session.SetPreparedStatementCache(true)

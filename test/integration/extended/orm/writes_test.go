@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// What the files of several ORMs share. The records that they write:
+// Records and helpers that several ORMs' files share.
 var (
 	ormNew         = []ormBook{{ISBN: "i4", Title: "four", Price: 40}, {ISBN: "i5", Title: "five", Price: 50}}
 	ormAgain       = ormBook{ISBN: "i1", Title: "again", Price: 1}
 	ormConflicting = []ormBook{{ISBN: "i1", Title: "uno", Price: 11}, ormNew[0]}
 )
 
-// ormIgnoring returns what makes a text of an INSERT one that does nothing on a conflict,
-// and ormUpserting one that updates.
+// ormIgnoring returns a function that makes an INSERT do nothing on a conflict. ormUpserting returns a function that
+// makes an INSERT update the row on a conflict.
 func ormIgnoring(mysql bool) func(insert string) string {
 	if mysql {
 		return func(insert string) string { return strings.Replace(insert, "INSERT", "INSERT IGNORE", 1) }
@@ -30,7 +30,7 @@ func ormUpserting(mysql bool) func(insert string) string {
 	return func(insert string) string { return insert + set }
 }
 
-// ormMap returns f of each record.
+// ormMap applies f to each record.
 func ormMap[A, B any](all []A, f func(A) B) []B {
 	var mapped []B
 	for _, a := range all {
@@ -39,8 +39,8 @@ func ormMap[A, B any](all []A, f func(A) B) []B {
 	return mapped
 }
 
-// ormWrites are the writes of one record that other operations consist of. H is
-// what an ORM does them by: the database or a transaction.
+// ormWrites has the writes of one record from which actions builds operations. H is the ORM's handle: the database or a
+// transaction.
 type ormWrites[H any] struct {
 	database    func(ctx context.Context) H
 	setPrice    func(ctx context.Context, by H, id, price int64) (any, error)
@@ -49,7 +49,7 @@ type ormWrites[H any] struct {
 	exec        func(ctx context.Context, by H, query string) error // nil: no savepoints
 }
 
-// actions are those of the operations that need nothing else, and more.
+// actions adds the operations that consist only of these writes to more.
 func (w ormWrites[H]) actions(more ormActions) ormActions {
 	more[opUpdate] = func(ctx context.Context) (any, error) { return w.setPrice(ctx, w.database(ctx), 2, 21) }
 	more[opMissing] = func(ctx context.Context) (any, error) { return w.setPrice(ctx, w.database(ctx), 99, 21) }
@@ -62,7 +62,7 @@ func (w ormWrites[H]) actions(more ormActions) ormActions {
 	return more
 }
 
-// both fails with end after its writes, or commits where end is nil.
+// both updates one book and deletes another, and then returns end; the transaction commits if end is nil.
 func (w ormWrites[H]) both(ctx context.Context, end error) error {
 	return w.transaction(ctx, func(tx H) error {
 		if _, err := w.setPrice(ctx, tx, 2, 21); err != nil {
@@ -75,7 +75,7 @@ func (w ormWrites[H]) both(ctx context.Context, end error) error {
 	})
 }
 
-// nested is by savepoints, which these ORMs leave to the application.
+// nested sends SAVEPOINT statements, because these ORMs have no nested transactions.
 func (w ormWrites[H]) nested(ctx context.Context) error {
 	return w.transaction(ctx, func(tx H) error {
 		if _, err := w.setPrice(ctx, tx, 2, 21); err != nil {
@@ -95,7 +95,7 @@ func (w ormWrites[H]) nested(ctx context.Context) error {
 	})
 }
 
-// An ormRunner is a *sql.DB or a *sql.Tx, by which builders of statements have them run.
+// An ormRunner is a *sql.DB or a *sql.Tx on which query builders run their statements.
 type ormRunner interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -108,7 +108,7 @@ func ormExec(ctx context.Context, by ormRunner, query string) error {
 	return err
 }
 
-// ormTransaction is that of database/sql.
+// ormTransaction returns a function that runs do in a transaction of database/sql.
 func ormTransaction(db *sql.DB) func(context.Context, func(ormRunner) error) error {
 	return func(ctx context.Context, do func(ormRunner) error) error {
 		tx, err := db.BeginTx(ctx, nil)

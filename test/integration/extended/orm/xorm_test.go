@@ -21,7 +21,7 @@ var xormORM = orm{
 	},
 }
 
-// openXorm tells xorm by the driver's own name what the database is.
+// openXorm passes the driver's name, from which xorm derives the dialect.
 func openXorm(t testing.TB, db *ormDB) *xorm.Engine {
 	t.Helper()
 	engine, err := xorm.NewEngineWithDB(db.DriverName, db.source, core.FromDB(db.DB))
@@ -29,12 +29,13 @@ func openXorm(t testing.TB, db *ormDB) *xorm.Engine {
 		t.Fatal(err)
 	}
 	engine.SetLogLevel(log.LOG_OFF)
-	// An engine that is garbage closes the database, which the tests still look at.
+	// xorm closes the database when it finalizes an engine. The cleanup keeps the engine alive, because tests read the
+	// database later.
 	t.Cleanup(func() { _ = engine.Close() })
 	return engine
 }
 
-// A xormBook leaves the fence column out.
+// A xormBook doesn't have the fence column.
 type xormBook struct {
 	ID        int64  `xorm:"'id' pk autoincr"`
 	ISBN      string `xorm:"'isbn'"`
@@ -44,8 +45,8 @@ type xormBook struct {
 	DeletedAt time.Time `xorm:"deleted"`
 }
 
-// A xormMarked book has the fence column, which xorm only reads; a xormMarking
-// one has it as any other, and an update of all columns writes it.
+// A xormMarked book has the fence column as read-only. A xormMarking book has the fence column as an ordinary field, so
+// an update of all columns writes it.
 type (
 	xormMarked struct {
 		ID         int64 `xorm:"'id' pk autoincr"`
@@ -110,7 +111,7 @@ func (x xormActions) read(ctx context.Context) (any, error) {
 	return ormMap(all, xormBook.seen), err
 }
 
-// eager is by a join: xorm loads no associations.
+// eager uses a join, because xorm doesn't load associations.
 func (x xormActions) eager(ctx context.Context) (any, error) {
 	var all []struct {
 		xormBook `xorm:"extends"`
@@ -198,7 +199,7 @@ func (x xormActions) transaction(ctx context.Context, do func(*xorm.Session) err
 	return session.Commit()
 }
 
-// prepared is a session that keeps a statement for each text.
+// prepared uses a session that caches a prepared statement for each SQL string.
 func (x xormActions) prepared(ctx context.Context) (any, error) {
 	session := x.engine.NewSession().Context(ctx)
 	defer session.Close()

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The column by sqlfence itself, on the database of a program that goes on.
+// schema.AddFence adds the fence column while the program is running. A second call changes nothing.
 func TestAddFence(t *testing.T) {
 	add := func(ctx context.Context, db *sql.DB) error {
 		if err := schema.AddFence(ctx, db, "books", "fence_token"); err != nil {
@@ -33,7 +33,7 @@ func TestAddFence(t *testing.T) {
 	})
 }
 
-// Its statements in a file, as the tools run it beside a program's own.
+// The migration tools run AddFenceSQL's statements from a file, next to the program's own migrations.
 func TestAddFenceSQLInAFile(t *testing.T) {
 	tools := map[string]func(ctx context.Context, db *ownedDB, files fs.FS) error{
 		"goose": func(ctx context.Context, db *ownedDB, files fs.FS) error {

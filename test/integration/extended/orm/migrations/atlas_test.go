@@ -19,7 +19,7 @@ import (
 
 var updateSum = flag.Bool("update-sum", false, "write the atlas.sum of each folder of migrations")
 
-// Atlas runs no folder whose atlas.sum isn't that of its files.
+// Atlas refuses a folder whose atlas.sum doesn't match its files.
 func TestAtlasSum(t *testing.T) {
 	for _, folder := range []string{"../../../../../schema/postgres", "../../../../../schema/sqlite", "../../../../../schema/mysql", "testdata/books"} {
 		dir, err := migrate.NewLocalDir(folder)
@@ -85,8 +85,8 @@ func runAtlas(ctx context.Context, db *ownedDB, folder, versions, version string
 	return nil
 }
 
-// revisions keeps the versions that have run in a table, as Atlas's command line does
-// and its library leaves to the program.
+// revisions records the applied versions in a table. Atlas's command line does the same; its library leaves this to the
+// program.
 type revisions struct {
 	db    *ownedDB
 	table string

@@ -52,7 +52,7 @@ func runBun(ctx context.Context, db *ownedDB, files fs.FS, opts ...migrate.Migra
 	return err
 }
 
-// booksUpTo returns the first files of testdata/books; bun runs all that it is given.
+// booksUpTo returns the first version files of testdata/books, because bun runs every file that it receives.
 func booksUpTo(t *testing.T, version int) fs.FS {
 	files := fstest.MapFS{}
 	names, texts := schemaFiles(t, "testdata/books")

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// What sqlfence init writes into a folder of migrations is run by the tools, behind the program's own, and taken back.
+// sqlfence init writes migration files. Each tool runs the files after the program's migrations, and reverts the last file.
 func TestCommandLineWritesMigrations(t *testing.T) {
 	command := filepath.Join(t.TempDir(), "sqlfence")
 	if out, err := exec.Command("go", "build", "-o", command, "github.com/sqlfence/sqlfence/cmd/sqlfence").CombinedOutput(); err != nil {
@@ -76,7 +76,7 @@ func TestCommandLineWritesMigrations(t *testing.T) {
 	})
 }
 
-// writesBooks writes with a token, on the tables that the migrations have made.
+// writesBooks writes with a token to the tables that the migrations have created.
 func writesBooks(t *testing.T, b harness.Base, source string) {
 	t.Helper()
 	db := b.Fenced(t, source, harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger()))

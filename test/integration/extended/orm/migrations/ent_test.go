@@ -39,7 +39,7 @@ func (Fenced) Fields() []ent.Field {
 	}
 }
 
-// entBooks is what ent generates for a schema of these fields.
+// entBooks returns the table that ent generates for a schema with these fields.
 func entBooks(version int) *schema.Table {
 	fence := Fenced{}.Fields()[0].Descriptor()
 	return entTable([]*schema.Column{

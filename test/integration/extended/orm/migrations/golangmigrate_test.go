@@ -31,7 +31,7 @@ var migrateRecipe = recipe{
 	takesNoContext: true,
 }
 
-// runMigrate closes db, as golang-migrate does.
+// runMigrate runs golang-migrate, which closes db at the end.
 func runMigrate(db *ownedDB, folders fs.FS, folder, versions string, up func(*migrate.Migrate) error) error {
 	instance, err := instances[db.Name](db.DB, versions)
 	if err != nil {
@@ -52,7 +52,7 @@ func runMigrate(db *ownedDB, folders fs.FS, folder, versions string, up func(*mi
 	return errors.Join(err, fromFiles, fromDatabase)
 }
 
-// instances make golang-migrate's driver for a base; versions is the name of its table.
+// instances create golang-migrate's driver for each base. versions is the name of its version table.
 var instances = map[string]func(db *sql.DB, versions string) (database.Driver, error){
 	"pq": func(db *sql.DB, versions string) (database.Driver, error) {
 		return migratepq.WithInstance(db, &migratepq.Config{MigrationsTable: versions})

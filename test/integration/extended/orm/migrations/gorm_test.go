@@ -73,7 +73,7 @@ type Book struct {
 func (gormBook1) TableName() string { return "books" }
 func (gormBook2) TableName() string { return "books" }
 
-// gormNullable declares the column otherwise than the database has it.
+// gormNullable declares the fence column as nullable; the database has it as NOT NULL.
 type gormNullable struct {
 	ID         int64
 	Title      string
@@ -82,7 +82,8 @@ type gormNullable struct {
 
 func (gormNullable) TableName() string { return "books" }
 
-// AutoMigrate keeps the fence column and its marks, however the model has it.
+// AutoMigrate keeps the fence column and its values, whether the model omits the column, matches it or declares it
+// nullable.
 func TestGormKeepsTheColumn(t *testing.T) {
 	for name, model := range map[string]any{"left out": &gormBook1{}, "as it is": &gormBook2{}, "nullable": &gormNullable{}} {
 		t.Run(name, func(t *testing.T) {

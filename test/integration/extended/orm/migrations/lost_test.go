@@ -14,11 +14,11 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The migrations that lose the fence column, and what keeps it.
+// Migrations that drop the fence column, and model declarations that prevent the loss.
 
 const addFence = "ALTER TABLE books ADD COLUMN fence_token bigint NOT NULL DEFAULT 0"
 
-// fencedBooks is a database with a row that token 5 has written.
+// fencedBooks returns a database with one row whose fence column holds 5.
 func fencedBooks(t *testing.T, b harness.Base) (source string, db *sql.DB) {
 	t.Helper()
 	source = sourceOf(t, b)
@@ -32,10 +32,10 @@ func fencedBooks(t *testing.T, b harness.Base) (source string, db *sql.DB) {
 	return source, db
 }
 
-// A keeping is a migration of books, and whether the fence column is there afterwards.
+// A keeping is a migration of books. servers and sqlite report whether the fence column exists after the migration.
 type keeping struct {
 	name            string
-	columns         []*schema.Column // beside the id
+	columns         []*schema.Column // in addition to the id
 	opts            []schema.MigrateOption
 	servers, sqlite bool // servers are PostgreSQL and MySQL
 }
@@ -56,8 +56,8 @@ var (
 	}
 )
 
-// ent drops a column that it doesn't know where WithDropColumn says so, and on SQLite
-// whenever it changes the table, as it makes a new one then.
+// ent drops a column that its schema doesn't declare if WithDropColumn is set. On SQLite ent also drops such a column
+// whenever it changes the table, because it creates a new table and copies the declared columns.
 func TestEntKeepsWhatIsDeclared(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		for _, k := range keepings {
@@ -78,7 +78,7 @@ func TestEntKeepsWhatIsDeclared(t *testing.T) {
 	})
 }
 
-// wantMarked wants an older token refused by the mark, and a newer one to pass.
+// wantMarked fails the test unless an older token is stale and a newer token passes.
 func wantMarked(t *testing.T, db *sql.DB) {
 	t.Helper()
 	_, err := db.ExecContext(harness.Holding(t, 4), "UPDATE books SET title = 'late' WHERE id = 1")
@@ -88,8 +88,8 @@ func wantMarked(t *testing.T, db *sql.DB) {
 	}
 }
 
-// wantLost wants all writes refused, by an error that has the SQL which brings the column
-// back; but the mark is lost then.
+// wantLost fails the test unless a write returns a SetupError with the SQL that adds the fence column. After this SQL
+// has run an older token passes, because the stored tokens are lost.
 func wantLost(t *testing.T, b harness.Base, source string, db *sql.DB) {
 	t.Helper()
 	write := func(ctx context.Context) error {
@@ -107,8 +107,8 @@ func wantLost(t *testing.T, b harness.Base, source string, db *sql.DB) {
 	}
 }
 
-// A table that SQLite's way of changing one rebuilds keeps its marks where the column is
-// copied.
+// A migration that rebuilds a table, SQLite's way of changing one, keeps the stored tokens only if it copies the fence
+// column.
 func TestRebuildCopiesTheColumn(t *testing.T) {
 	for name, rebuild := range map[string]string{
 		"copied": `
@@ -140,8 +140,8 @@ ALTER TABLE books_new RENAME TO books;
 	}
 }
 
-// Where a program that isn't fenced yet inserts without a list of columns, PostgreSQL fills
-// in the fence column; SQLite and MySQL want a value for it.
+// An unfenced program inserts a row without a column list. PostgreSQL fills the fence column with its default; SQLite
+// and MySQL require a value for it.
 func TestInsertWithoutColumns(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		source, _ := fencedBooks(t, b)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Each block of Go and SQL on the page is code that the tests run: it stands, but for
-// indentation, in a file of this folder or in one that it runs.
+// Each block of Go and SQL on the page must be code that the tests run. The block must stand, apart from indentation,
+// in a file of this folder or in an SQL file that the tests run.
 func TestPage(t *testing.T) {
 	var sources strings.Builder
 	for _, pattern := range []string{"*_test.go", "testdata/books/*.sql", "../../../../../schema/*/*.sql"} {

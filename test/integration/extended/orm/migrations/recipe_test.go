@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A recipe is how docs/migrations.md has a tool migrate. The application's table is books;
-// its versions are those of testdata/books: 1 creates it, 2 adds the fence column, 3 a price.
+// A recipe is a tool's procedure in docs/migrations.md. It migrates the application's table books to the versions in
+// testdata/books: version 1 creates the table, 2 adds the fence column, and 3 adds a price.
 type recipe struct {
 	name  string
 	bases []string
@@ -21,7 +21,7 @@ type recipe struct {
 	// own creates sqlfence's own tables.
 	own func(ctx context.Context, t *testing.T, db *ownedDB) error
 
-	// up brings books to a version; again, it does nothing.
+	// up migrates books to a version. A second call changes nothing.
 	up func(ctx context.Context, t *testing.T, db *ownedDB, version int) error
 
 	takesNoContext bool
@@ -51,8 +51,8 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// convert takes an application through the page: it runs without sqlfence; the column and
-// the tables are added while it runs; it is fenced; its table is changed again.
+// convert follows the page's steps. The application runs without sqlfence; the fence column and sqlfence's tables are
+// added while it runs; the application opens the fenced database; its table changes again.
 func (r recipe) convert(t *testing.T, b harness.Base) {
 	source := sourceOf(t, b)
 	plain := b.Raw(t, source)
@@ -86,13 +86,13 @@ func (r recipe) convert(t *testing.T, b harness.Base) {
 		case again:
 		case r.takesNoContext:
 			own = bypassing("sqlfence's tables")
-		default: // r bypasses
+		default: // r.own bypasses the guards
 			own = &ownedDB{open(), b}
 		}
 		must("sqlfence's tables", r.own(t.Context(), t, own))
 		must("version 2", r.up(t.Context(), t, bare(), 2))
 	}
-	// What runs without sqlfence doesn't know of the column.
+	// Unfenced statements don't name the fence column, and must succeed.
 	harness.MustExec(t, plain, "INSERT INTO books (id, title) VALUES (2, 'two')")
 	harness.MustExec(t, plain, "UPDATE books SET title = 'three' WHERE id = 1")
 
@@ -122,7 +122,7 @@ func (r recipe) convert(t *testing.T, b harness.Base) {
 		t.Errorf("events %+v, want bypassed ones", bypassed)
 	}
 
-	// The marks and the ledger are as they were.
+	// The fence columns and the ledger must be unchanged by version 3.
 	_, err = db.ExecContext(sqlfence.WithFence(t.Context(), older), "UPDATE books SET price = 20 WHERE id = 1")
 	if !errors.Is(err, sqlfence.ErrStale) {
 		t.Errorf("an older token: err = %v, want ErrStale", err)
@@ -136,7 +136,7 @@ func (r recipe) convert(t *testing.T, b harness.Base) {
 	}
 }
 
-// sourceOf returns a fresh database. ent insists on foreign keys.
+// sourceOf returns the DSN of a fresh database. SQLite's foreign keys are enabled, because ent requires them.
 func sourceOf(t *testing.T, b harness.Base) string {
 	t.Helper()
 	return b.DSN(t) + map[string]string{"mattn": "&_foreign_keys=1", "modernc": "&_pragma=foreign_keys(1)"}[b.Name]

@@ -16,19 +16,19 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// The files in schema, which create sqlfence's own tables.
+// The SQL files in the folder schema, which create sqlfence's own tables.
 
 var updateFiles = flag.Bool("update-files", false, "write what Setup sends into the files of schema")
 
 // schemaOf is the folder of schema.Files for a base's database.
 func schemaOf(b harness.Base) string { return named(b, "postgres", "sqlite", "mysql") }
 
-// schemaDir is where that folder is.
+// schemaDir returns the path of the folder that schemaOf names.
 func schemaDir(b harness.Base) string {
 	return filepath.Join("..", "..", "..", "..", "..", "schema", schemaOf(b))
 }
 
-// issuersDir is where the files are that have the ledger record who takes tokens.
+// issuersDir returns the folder with the files that make the ledger record who takes tokens.
 func issuersDir(b harness.Base) string {
 	return filepath.Join("..", "..", "..", "..", "..", "schema", "issuers", schemaOf(b))
 }
@@ -51,7 +51,7 @@ func schemaFiles(t *testing.T, dir string) (names, texts []string) {
 	return names, texts
 }
 
-// named returns one of the names, as a tool or a folder calls the base's database.
+// named returns the name that matches the base's database.
 func named(b harness.Base, postgres, sqlite, mysql string) string {
 	return map[sqlfence.Dialect]string{sqlfence.Postgres: postgres, sqlfence.SQLite: sqlite, sqlfence.MySQL: mysql}[b.Dialect]
 }
@@ -92,7 +92,7 @@ func definitions(texts []string) (found []string) {
 	return found
 }
 
-// The files have what Setup sends, byte for byte, after a line for goose.
+// The files must hold the statements that Setup sends, byte for byte, after a line for goose.
 func TestSchemaFiles(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		db, sent := b.Counted(t, b.DSN(t))
@@ -110,14 +110,14 @@ func TestSchemaFiles(t *testing.T) {
 	})
 }
 
-// wantInFiles wants the definitions among what was sent in the files of a folder.
+// wantInFiles fails the test unless the files of a folder hold the definitions in sent.
 func wantInFiles(t *testing.T, dir string, sent []string) {
 	t.Helper()
 	var files []string
 	_, texts := schemaFiles(t, dir)
 	for _, text := range texts {
 		body, ok := strings.CutPrefix(text, "-- +goose Up\n")
-		if strings.HasPrefix(body, "-- +goose StatementBegin\n") { // with semicolons in it
+		if strings.HasPrefix(body, "-- +goose StatementBegin\n") { // the statement contains semicolons
 			for _, one := range strings.Split(strings.TrimSuffix(body, "-- +goose StatementEnd\n"), "-- +goose StatementEnd\n") {
 				body = strings.TrimPrefix(one, "-- +goose StatementBegin\n")
 				files = append(files, strings.TrimSuffix(body, ";\n"))
@@ -132,7 +132,7 @@ func wantInFiles(t *testing.T, dir string, sent []string) {
 	sends := definitions(sent)
 	slices.Sort(files)
 	slices.Sort(sends)
-	sends = slices.Compact(sends) // package lease sets up the ledger, too
+	sends = slices.Compact(sends) // package lease also sets up the ledger
 	onlyFiles, onlySends := without(files, sends), without(sends, files)
 	if *updateFiles {
 		replaceInFiles(t, dir, onlyFiles, onlySends)
@@ -142,7 +142,7 @@ func wantInFiles(t *testing.T, dir string, sent []string) {
 	}
 }
 
-// without returns the texts that aren't among others.
+// without returns the texts that others doesn't contain.
 func without(texts, others []string) (left []string) {
 	for _, text := range texts {
 		if !slices.Contains(others, text) {
@@ -152,7 +152,7 @@ func without(texts, others []string) (left []string) {
 	return left
 }
 
-// replaceInFiles puts each new definition in the place of the old one that begins the most like it.
+// replaceInFiles replaces the old definition that has the longest common prefix with each new definition.
 func replaceInFiles(t *testing.T, dir string, olds, news []string) {
 	t.Helper()
 	names, texts := schemaFiles(t, dir)
@@ -172,7 +172,7 @@ func replaceInFiles(t *testing.T, dir string, olds, news []string) {
 	}
 }
 
-// alike counts the bytes that two texts begin with in common.
+// alike returns the length of the common prefix of two texts.
 func alike(a, b string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -181,7 +181,7 @@ func alike(a, b string) int {
 	return n
 }
 
-// Where the files have run, Setup changes nothing. They may run again.
+// After the files have run, Setup changes nothing. The files may run again.
 func TestSetupAfterFiles(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)
@@ -191,8 +191,8 @@ func TestSetupAfterFiles(t *testing.T) {
 		var catalogue string
 		for round := range 2 {
 			for _, text := range texts {
-				// As migration tools send it: sqlfence lets definitions of its tables pass
-				// from its own packages alone.
+				// Migration tools send the files under Bypass, because only sqlfence's own packages may define its
+				// tables without Bypass.
 				if _, err := db.ExecContext(sqlfence.Bypass(t.Context(), "schema"), text); err != nil {
 					t.Fatalf("%v:\n%s", err, text)
 				}
@@ -208,7 +208,7 @@ func TestSetupAfterFiles(t *testing.T) {
 	})
 }
 
-// Where the files for the record have run, RecordIssuers changes nothing.
+// After the files for the issuers' record have run, RecordIssuers changes nothing.
 func TestRecordIssuersAfterFiles(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)
@@ -240,7 +240,7 @@ func TestRecordIssuersAfterFiles(t *testing.T) {
 	})
 }
 
-// defined returns what the database's catalogue says of tables and indexes.
+// defined returns the tables and indexes in the database's catalogue.
 func defined(t *testing.T, b harness.Base, db *sql.DB) string {
 	t.Helper()
 	return harness.Describe(db.QueryContext(t.Context(), named(b,
