@@ -38,7 +38,7 @@ func fail(w http.ResponseWriter, err error) {
 	}
 }
 
-// raise is a request that reads and then writes; between begins between the two.
+// raise returns a handler that reads a price and then writes the price plus 1. It calls between after the read.
 func (p *program) raise(between func()) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
@@ -54,7 +54,9 @@ func (p *program) raise(between func()) http.Handler {
 	})
 }
 
-// The token of the moment isn't enough for a request that reads before it writes.
+// A request that reads before it writes must present the token that its process held before the read. If the write
+// takes the current token of an election's source, a process that has lost and regained the lease overwrites its
+// successor.
 func TestHandlers(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for name, test := range map[string]struct {
@@ -96,7 +98,7 @@ func TestHandlers(t *testing.T) {
 					t.Errorf("the books are %s, want %s", got, test.books)
 				}
 
-				// A process that doesn't lead says so, with or without.
+				// With and without underLease, a process that doesn't lead must return 503.
 				other, _ := start(t, b, sh.Source)
 				w := httptest.NewRecorder()
 				test.wrap(other, other.raise(func() {})).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", http.NoBody))
@@ -108,7 +110,7 @@ func TestHandlers(t *testing.T) {
 	})
 }
 
-// leads has p lead instead of first, and first notice.
+// leads makes p the leader instead of first, and waits until first has noticed the loss.
 func (p *program) leads(t *testing.T, first *program, leases *lease.Leases) {
 	t.Helper()
 	held := depose(t, leases, first.election)

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A program leads, or waits to, and writes without contexts.
+// A program campaigns for leadership, and writes under it without passing contexts.
 type program struct {
 	election *lease.Election
 	leases   *lease.Leases
@@ -59,11 +59,11 @@ func (p *program) work(ctx context.Context) { <-ctx.Done() }
 
 func (p *program) stopped(err error) { p.lost <- err }
 
-// start runs a program until stop is called.
+// start runs a program until stop is called or the test ends.
 func start(t *testing.T, b harness.Base, dsn string) (p *program, stop func()) {
 	t.Helper()
 	p = &program{lost: make(chan error, 1)}
-	// No heartbeat, so that it doesn't notice a loss by itself.
+	// The TTL of an hour means that no heartbeat runs during the test, so the program doesn't notice a lost lease.
 	if err := p.open(t.Context(), b.DriverName, dsn, lease.TTL(time.Hour), lease.Interval(20*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func run(t *testing.T, election *lease.Election, leases *lease.Leases) (stop fun
 	return stop
 }
 
-// depose takes the leader's lease away, as if its time had run out; the leader doesn't know.
+// depose expires the leader's lease in the database. The leader isn't informed.
 func depose(t *testing.T, leases *lease.Leases, leader *lease.Election) (held *lease.Lease) {
 	t.Helper()
 	held, err := leader.Lease()
@@ -113,7 +113,8 @@ func depose(t *testing.T, leases *lease.Leases, leader *lease.Election) (held *l
 	return held
 }
 
-// A leader's writes need no contexts; other processes' are refused, and it can be read where.
+// The leader's writes succeed without contexts, and the writes of other processes are refused. The error shows whether
+// the process or the database has refused the write.
 func TestLeader(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)
@@ -136,7 +137,7 @@ func TestLeader(t *testing.T) {
 			t.Errorf("the next leader: %v", err)
 		}
 
-		_ = held.Extend(t.Context(), time.Hour) // as a heartbeat would
+		_ = held.Extend(t.Context(), time.Hour) // what a heartbeat calls
 		harness.WantError(t, <-first.lost, lease.ErrLeaseLost)
 		err = first.setPrice(1, 60)
 		harness.WantError(t, err, lease.ErrNotLeader)

@@ -12,13 +12,14 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What differs in a proof from one process and server to the next.
+// The parts of the server probe in the log that differ between processes and servers.
 var (
 	proofNonce   = regexp.MustCompile(`sqlfence:[A-Z2-7]{16}:server:`)
 	proofVersion = regexp.MustCompile(`"version" : "[^"]*"`)
 )
 
-// The page for operators shows the errors in PostgreSQL's log of a new connection's first write, which is refused.
+// docs/operations.md shows PostgreSQL's log entries of a new connection's first write when the write is refused as
+// stale.
 func TestServerLog(t *testing.T) {
 	s := harness.NewServer(t, "logging_collector = on\nlog_filename = 'server.log'\nlog_line_prefix = ''\n")
 	s.Start(t)
@@ -32,7 +33,7 @@ func TestServerLog(t *testing.T) {
 	}{
 		{"", []string{"ERROR:  ", "STATEMENT:  ", "ERROR:  ", "STATEMENT:  "}},
 		{"&log_min_error_statement=fatal", []string{"ERROR:  ", "ERROR:  "}},
-		{"", []string{"ERROR:  ", "STATEMENT:  ", "ERROR:  ", "STATEMENT:  "}}, // which would be seen before it if the one before had had a statement
+		{"", []string{"ERROR:  ", "STATEMENT:  ", "ERROR:  ", "STATEMENT:  "}}, // a late STATEMENT line would show here
 	} {
 		t.Run("default"+level.setting, func(t *testing.T) {
 			db := pgx.Fenced(t, s.DSN()+level.setting, harness.Books(sqlfence.RowFence("fence_token")))

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// setPrice is what an application has, and tests with sqlmock.
+// setPrice is a function of the application that the application tests with sqlmock.
 func setPrice(ctx context.Context, db *sql.DB, price int) (lost bool, err error) {
 	_, err = db.ExecContext(ctx, "UPDATE books SET price = $1 WHERE id = 1", price)
 	if errors.Is(err, sqlfence.ErrStale) {
@@ -21,7 +21,7 @@ func setPrice(ctx context.Context, db *sql.DB, price int) (lost bool, err error)
 	return false, err
 }
 
-// The application's statements are as they were, so its mocks stay without sqlfence.
+// The application's SQL doesn't change under sqlfence, so a test may mock the base driver without sqlfence.
 func TestMockWithoutSqlfence(t *testing.T) {
 	ctx := t.Context()
 	db, mock, err := sqlmock.New()
@@ -32,7 +32,7 @@ func TestMockWithoutSqlfence(t *testing.T) {
 		t.Error(lost, err)
 	}
 
-	// What the application does with a refusal.
+	// A mock can return a StaleError, so that the application's handling of a stale write is tested.
 	stale := &sqlfence.StaleError{Table: "books", Token: sqlfence.Token{Name: "books", Value: 7}, Current: 9}
 	mock.ExpectExec("UPDATE books SET price").WithArgs(30).WillReturnError(stale)
 	if lost, err := setPrice(ctx, db, 30); !lost || err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// otelsql outside of sqlfence, and inside: what its spans show.
+// TestOtelsql compares the spans of otelsql wrapped around sqlfence with the spans of sqlfence wrapped around otelsql.
 
 var registered atomic.Int64
 
@@ -68,13 +68,14 @@ func TestOtelsql(t *testing.T) {
 			if !strings.Contains(seen.spans[0], ":server:") {
 				t.Errorf("the server isn't asked first: %q", seen.spans)
 			}
-			seen.spans = slices.DeleteFunc(seen.spans, func(span string) bool { // what a connection asks its server
+			seen.spans = slices.DeleteFunc(seen.spans, func(span string) bool { // queries on connect
 				return strings.Contains(span, ":server:") || strings.HasPrefix(span, "SHOW VARIABLES") ||
 					strings.Contains(span, "information_schema.")
 			})
-			// The guarded text, and the database's own error; what isn't sent has no span.
+			// The spans must have the guarded SQL and the database's error. A statement that sqlfence refuses has no
+			// span.
 			seen.want(t, "sqlfence:nonce:stale:")
-			for _, span := range seen.spans { // one, or that which prepares it and that which executes it
+			for _, span := range seen.spans { // a single span, or a span for Prepare and a span for Exec
 				if !strings.Contains(span, "fence_token") {
 					t.Errorf("the spans are %q", seen.spans)
 				}
@@ -83,7 +84,7 @@ func TestOtelsql(t *testing.T) {
 	})
 }
 
-// A recorder keeps the texts of the spans of statements, with their errors.
+// A recorder records the SQL and the error of each statement's span.
 type recorder struct {
 	noop.TracerProvider
 	spans []string
@@ -91,7 +92,7 @@ type recorder struct {
 
 func (r *recorder) Tracer(string, ...trace.TracerOption) trace.Tracer { return &tracer{to: r} }
 
-// write sends a write with an outdated token, and a statement that can't be guarded.
+// write sends a write with a stale token, and a statement that can't be guarded.
 func (r *recorder) write(t *testing.T, db *sql.DB, stale, refused string) {
 	t.Helper()
 	if err := db.PingContext(t.Context()); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pageText returns a page of docs, or only the section under a heading of the second level.
+// pageText returns a page of docs, or the section of the page under a second-level heading.
 func pageText(t *testing.T, page, heading string) string {
 	t.Helper()
 	content, err := os.ReadFile("../../../../docs/" + page)
@@ -26,7 +26,7 @@ func pageText(t *testing.T, page, heading string) string {
 	return section
 }
 
-// onPage checks that docs/adopting.md has a text, with any blanks and line breaks between its words.
+// onPage fails the test unless docs/adopting.md contains a text. Line breaks and blanks don't matter.
 func onPage(t *testing.T, text string) {
 	t.Helper()
 	inText(t, pageText(t, "adopting.md", ""), text)
@@ -41,8 +41,8 @@ func inText(t *testing.T, page, text string) {
 
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// The tests of this folder execute each block of Go and SQL on the pages: except for blanks, the block is a part of a
-// file of this folder.
+// The tests of this folder execute each block of Go and SQL on the pages: apart from blanks, each block must be part of
+// a file of this folder.
 func TestPage(t *testing.T) {
 	var sources strings.Builder
 	files, err := filepath.Glob("*_test.go")

@@ -8,14 +8,14 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What each rule refuses: the table of docs/rules.md, in "RowFence or Ledger".
+// TestRules checks the table in the section "RowFence or Ledger" of docs/rules.md: which writes each rule refuses.
 func TestRules(t *testing.T) {
 	row, ledger := sqlfence.RowFence("fence_token"), sqlfence.Ledger()
 	const update = "UPDATE books SET price = 20 WHERE id = 1"
 	const upsert = "INSERT INTO books (id, isbn, price) VALUES (1, 'i1', 20) ON CONFLICT (id) DO UPDATE SET price = 20"
 	for _, c := range []struct {
 		name              string
-		before            func(t *testing.T, sh *harness.Shop) // with token 5 as the newest
+		before            func(t *testing.T, sh *harness.Shop) // runs while token 5 is the newest
 		token             int64
 		write             string
 		row, ledger, both error

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// What the program of the page observes, and its tables.
+// The coverage collector and the tables of the page's program.
 var (
 	seen   *coverage.Collector
 	tables = []string{"books"}
@@ -39,7 +39,7 @@ func withToken(ctx context.Context, store *tokens.Store, opts ...sqlfence.Option
 	return opts, nil
 }
 
-// A program without tokens, observed, then with a token, then enforced table by table.
+// A program without tokens is observed, gets a token, and then enforces one table after another.
 func TestFromObserveToEnforce(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)
@@ -89,7 +89,7 @@ func TestFromObserveToEnforce(t *testing.T) {
 			want(1, 0)
 		}
 
-		// A process that has the token of an earlier one is late.
+		// A process that still has the token of an earlier process's run must be refused.
 		late := sqlfence.WithTokenSource(func(context.Context, []string) ([]sqlfence.Token, error) {
 			return []sqlfence.Token{{Name: "miniflux", Value: 1}}, nil
 		})

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// One table is enforced, the others are observed, and coverage says which can be next.
+// One table is enforced and the other is observed. The coverage report shows which table is ready to be enforced.
 func TestTableByTable(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)
@@ -79,7 +79,7 @@ func report(w io.Writer, seen *coverage.Collector) error {
 	return seen.Report().WriteText(w)
 }
 
-// What a statement becomes, or why it is refused, without sending it.
+// Explain returns a statement's guarded SQL, or the reason for its refusal, without executing the statement.
 func TestExplain(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db := b.Fenced(t, b.DSN(t), harness.Books(sqlfence.RowFence("fence_token")))

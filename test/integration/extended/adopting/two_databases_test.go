@@ -28,7 +28,7 @@ func (k *keeper) open(driverName, shopDSN, archiveDSN string, terms ...lease.Ter
 	if err != nil {
 		return err
 	}
-	// Two databases, one source of tokens.
+	// Both databases take their tokens from the same election.
 	books := sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Ledger())
 	k.shop, err = sqlfence.Open(driverName, shopDSN, books, sqlfence.WithTokenSource(k.election.Tokens))
 	if err != nil {
@@ -47,7 +47,7 @@ func (k *keeper) open(driverName, shopDSN, archiveDSN string, terms ...lease.Ter
 	return err
 }
 
-// work has the other database know the token before anything is written there.
+// work adopts the token in the second database's ledger before anything is written there.
 func (k *keeper) work(ctx context.Context) {
 	<-k.mayAdopt
 	token, _ := sqlfence.FenceFrom(ctx, "books")
@@ -57,7 +57,7 @@ func (k *keeper) work(ctx context.Context) {
 		return
 	}
 	close(k.ready)
-	<-ctx.Done() // and the work
+	<-ctx.Done() // the leader's work would run until here
 }
 
 func startKeeper(t *testing.T, b harness.Base, shop, archive *harness.Shop) *keeper {
@@ -74,7 +74,7 @@ func startKeeper(t *testing.T, b harness.Base, shop, archive *harness.Shop) *kee
 	return k
 }
 
-// setPrice writes to both, and returns what each said.
+// setPrice writes to both databases, and returns the error of each.
 func (k *keeper) setPrice(price int) (shop, archive error) {
 	const query = "UPDATE books SET price = $1 WHERE id = 1"
 	_, shop = k.shop.Exec(query, price)
@@ -82,8 +82,8 @@ func (k *keeper) setPrice(price int) (shop, archive error) {
 	return shop, archive
 }
 
-// Two databases share the token of one lease. Each refuses by itself: the other one's ledger
-// learns of a new leader when it adopts the token.
+// Two databases share the token of one lease, and each compares it with its own ledger. The second ledger knows a new
+// leader's token only after Adopt.
 func TestTwoDatabases(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		shop, archive := harness.NewShop(t, b), harness.NewShop(t, b)
@@ -99,7 +99,7 @@ func TestTwoDatabases(t *testing.T) {
 		first := startKeeper(t, b, shop, archive)
 		harness.Eventually(t, "a leader", first.election.IsLeader)
 
-		// Before Adopt a write to the other database is refused.
+		// Before Adopt, the second database refuses the leader's write.
 		inShop, inArchive := first.setPrice(20)
 		if inShop != nil {
 			t.Error(inShop)
@@ -120,7 +120,8 @@ func TestTwoDatabases(t *testing.T) {
 		depose(t, harness.NewLeases(t, shop.Plain), first.election)
 		harness.Eventually(t, "the next leader", second.election.IsLeader)
 
-		// Until the next one has adopted its token there, a late write lands in the archive.
+		// Until the next leader has adopted its token in the archive, the archive accepts the previous leader's late
+		// write.
 		inShop, inArchive = first.setPrice(50)
 		harness.WantStale(t, inShop, 1, 2)
 		if inArchive != nil {
@@ -141,7 +142,7 @@ func TestTwoDatabases(t *testing.T) {
 	})
 }
 
-// Two pools on one database have one ledger: nothing has to be adopted.
+// Two pools on one database share its ledger, so Adopt isn't needed.
 func TestTwoPools(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)

@@ -1,4 +1,4 @@
-// Package core_test counts what has to be trusted: the files that a program enters, from Open to refused writes.
+// Package core_test determines the trusted core: the files that a program enters, from Open to refused writes.
 package core_test
 
 import (
@@ -26,14 +26,14 @@ const (
 	module = "github.com/sqlfence/sqlfence/"
 )
 
-// What the core may have. Who makes it smaller lowers these.
+// Upper limits of the trusted core. A change that makes the core smaller should lower them.
 const (
 	mostFiles, mostLines         = 170, 24500
 	mostWarmFiles, mostWarmFuncs = 45, 140
 )
 
-// The files that a PostgreSQL program with RowFence and Ledger enters are those that docs/trusted-core.md lists, and no
-// more than anybody can read.
+// The files that a PostgreSQL program with RowFence and Ledger enters must be the files that docs/trusted-core.md
+// lists, and must stay below the limits.
 func TestTrustedCore(t *testing.T) {
 	all, warm := entered(t)
 	files := all.files()
@@ -56,7 +56,7 @@ func TestTrustedCore(t *testing.T) {
 	comparePage(t, list.String())
 }
 
-// A profile is the functions that a program has entered, each as its file and its name.
+// A profile lists the functions that a program has entered, each as "file function".
 type profile []string
 
 func (p profile) files() []string {
@@ -69,7 +69,7 @@ func (p profile) files() []string {
 	return slices.Compact(files)
 }
 
-// entered runs the program. Warm is of one UPDATE alone.
+// entered runs the program with coverage counters. all covers the whole run; warm covers a single UPDATE.
 func entered(t *testing.T) (all, warm profile) {
 	t.Helper()
 	dsn := harness.PostgresDSN(t)
@@ -88,7 +88,7 @@ func entered(t *testing.T) (all, warm profile) {
 	return read(t, first), read(t, second)
 }
 
-// read returns what the counters in a folder say.
+// read returns the functions that the coverage counters in a folder report as entered.
 func read(t *testing.T, folder string) (entered profile) {
 	t.Helper()
 	for line := range strings.Lines(command(t, nil, "go", "tool", "covdata", "func", "-i="+folder)) {
@@ -140,7 +140,7 @@ func linesOf(t *testing.T, file string) int {
 	return strings.Count(string(text), "\n")
 }
 
-// comparePage compares the list behind the page's mark, or writes it.
+// comparePage compares the list after the page's marker, or writes the list with -update-core.
 func comparePage(t *testing.T, list string) {
 	t.Helper()
 	const mark = "<!-- What follows is written by TestTrustedCore -update-core. -->\n"

@@ -1,4 +1,4 @@
-// Tests of package fencehttp with leases in one process and the writes in another, as it were: a service behind HTTP.
+// Tests of package fencehttp: one program holds leases and sends requests, and an HTTP service writes to the database.
 package fencehttp_test
 
 import (
@@ -24,7 +24,7 @@ type service struct {
 	url    string
 }
 
-// newService starts a service on the shop's books, behind a fence unless db is the plain one.
+// newService starts a service on the shop's books. The service is fenced unless db is the shop's plain database.
 func newService(t *testing.T, db *sql.DB) *service {
 	t.Helper()
 	signer, err := fencehttp.NewSigner([][]byte{[]byte(strings.Repeat("s", fencehttp.MinSecret))})
@@ -45,10 +45,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// set asks the service to set a price, and returns its refusal.
+// set requests a price from the service, and returns the service's refusal as an error.
 func (s *service) set(ctx context.Context, t *testing.T, price int, match ...string) error {
 	t.Helper()
-	// A holder that was paused asks though its lease has ended.
+	// The request isn't cancelled with the lease's context, because a paused holder doesn't notice the end of its
+	// lease.
 	r, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodPut, fmt.Sprint(s.url, "/?price=", price), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func (s *service) set(ctx context.Context, t *testing.T, price int, match ...str
 	return nil
 }
 
-// A holder that was replaced asks the service too late.
+// A holder sends its request after another holder has taken over. The fenced service must refuse the write.
 func TestPausedHolder(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b, sqlfence.RowFence("fence_token"), sqlfence.Ledger())
@@ -116,7 +117,7 @@ func TestPausedHolder(t *testing.T) {
 	})
 }
 
-// The version that a client has read comes back as If-Match.
+// A client sends the row version that it has read as If-Match.
 func TestIfMatch(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b, sqlfence.Serial("writer", sqlfence.Required()))

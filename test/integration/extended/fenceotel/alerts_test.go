@@ -16,15 +16,15 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A shop whose programs are watched.
+// A watched shop has programs that report telemetry.
 type watched struct {
 	*harness.Shop
 	db        *sql.DB
 	telemetry *fenceotel.Telemetry
 }
 
-// faults are what each alert is for: a function that brings the fault about, and returns one that a program does while
-// the fault lasts. Where once is set, the program does it once.
+// faults holds the fault that each alert is for. fault causes the fault, and returns the call that a program repeats
+// while the fault lasts. If once is set, the program makes the call once.
 var faults = map[string]struct {
 	once  bool
 	fault func(t *testing.T, w watched) func() error
@@ -48,7 +48,7 @@ var faults = map[string]struct {
 		return func() error { _, err := store.Issue(t.Context(), "books"); return err }
 	}},
 	"SqlfenceLeaseOutOfReach": {false, func(t *testing.T, w watched) func() error {
-		elsewhere := harness.NewLeases(t, w.DB) // in a process that died with the lease
+		elsewhere := harness.NewLeases(t, w.DB) // the leases of a process that died while it held one
 		if _, err := elsewhere.Acquire(t.Context(), "books", lease.TTL(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ var faults = map[string]struct {
 				return err
 			}
 			defer tx.Rollback()
-			if _, err := tx.ExecContext(t.Context(), "UPDATE pens SET price = 1"); err != nil { // it has the file locked
+			if _, err := tx.ExecContext(t.Context(), "UPDATE pens SET price = 1"); err != nil { // locks the file
 				return err
 			}
 			time.AfterFunc(1200*time.Millisecond, func() { _ = tx.Rollback() })
@@ -92,8 +92,8 @@ var faults = map[string]struct {
 	}},
 }
 
-// Each alert fires by the fault that it is for, and not before: without a made-up metric, and where programs do it once
-// also by that one time.
+// Each alert must not hold before its fault, and must hold during it. The metrics come from sqlfence; none is made up.
+// If once is set, a single call must suffice.
 func TestAlertsFireByTheirFaults(t *testing.T) {
 	program := need.Program(t, "prometheus")
 	text, err := os.ReadFile("../../../../contrib/fenceotel/alerts.yml")
@@ -142,7 +142,7 @@ func TestAlertsFireByTheirFaults(t *testing.T) {
 	}
 }
 
-// state returns "pending" or "firing" for an alert that Prometheus finds to hold; empty for another one.
+// state returns the alert's state in Prometheus, "pending" or "firing", or "" if the alert's condition doesn't hold.
 func state(t *testing.T, at, alert string) string {
 	t.Helper()
 	var found answer[struct {
@@ -162,7 +162,7 @@ func state(t *testing.T, at, alert string) string {
 	return ""
 }
 
-// issue returns a context with a new token of the books.
+// issue returns a context with a newly issued token of the books.
 func (w watched) issue(t *testing.T) context.Context {
 	t.Helper()
 	value, err := w.Issue(t.Context())
@@ -177,7 +177,7 @@ func (w watched) update(ctx context.Context) error {
 	return err
 }
 
-// want returns nil if err is the error that the fault has.
+// want returns nil if err is target, the error that the fault must cause.
 func want(target, err error) error {
 	if errors.Is(err, target) {
 		return nil

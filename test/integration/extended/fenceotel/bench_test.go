@@ -14,8 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// BenchmarkBesideOtelsql updates a row by a fence over otelsql, with and without a telemetry, in turns, and reports the
-// ratio of the two: the median of slices of 20 ms.
+// BenchmarkBesideOtelsql updates a row through a fenced database over otelsql. It alternates slices of 20 ms with and
+// without fenceotel's telemetry, and reports the ratio of their medians.
 func BenchmarkBesideOtelsql(b *testing.B) {
 	for _, base := range harness.Bases {
 		b.Run(base.Name, func(b *testing.B) {

@@ -25,7 +25,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// newTelemetry returns one, and the address where Prometheus finds its metrics.
+// newTelemetry returns a Telemetry, and the URL at which Prometheus scrapes its metrics.
 func newTelemetry(t testing.TB) (*fenceotel.Telemetry, string) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -42,7 +42,7 @@ func newTelemetry(t testing.TB) (*fenceotel.Telemetry, string) {
 	return telemetry, server.URL
 }
 
-// work has every metric of a telemetry moved: it takes leases, writes, is refused, and goes past the fence.
+// work increases every metric of a telemetry: it takes leases, writes, has writes refused, and bypasses the guards.
 func work(t *testing.T, b harness.Base, telemetry *fenceotel.Telemetry) {
 	t.Helper()
 	sh := harness.NewShop(t, b, sqlfence.RowFence("fence_token"), sqlfence.Ledger())
@@ -144,7 +144,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// The alert rules and the dashboard ask for metrics and labels that there are.
+// Each metric and label in the alert rules and the dashboard must exist.
 func TestAlertsAndDashboard(t *testing.T) {
 	telemetry, url := newTelemetry(t)
 	work(t, embedded(), telemetry)
@@ -175,7 +175,7 @@ func TestAlertsAndDashboard(t *testing.T) {
 	}
 }
 
-// headings returns the anchors of the page for operators.
+// headings returns the anchors of docs/operations.md.
 func headings(t *testing.T) (anchors []string) {
 	t.Helper()
 	page, err := os.ReadFile("../../../../docs/operations.md")
@@ -188,7 +188,7 @@ func headings(t *testing.T) (anchors []string) {
 	return anchors
 }
 
-// embedded is a driver that needs no server.
+// embedded returns a base whose database needs no server.
 func embedded() harness.Base {
 	return harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == "mattn" })]
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Prometheus scrapes the metrics, and takes the alert rules and the dashboard's questions.
+// Prometheus must scrape the metrics and accept the alert rules and the dashboard's queries.
 func TestPrometheus(t *testing.T) {
 	program := need.Program(t, "prometheus")
 	telemetry, metrics := newTelemetry(t)
@@ -48,13 +48,13 @@ func TestPrometheus(t *testing.T) {
 	}
 }
 
-// An answer is one of Prometheus's.
+// An answer is the body of a response of Prometheus's API.
 type answer[D any] struct {
 	Status, Error string
 	Data          D
 }
 
-// ask asks Prometheus, and reports whether it has answered that.
+// ask sends a request to Prometheus's API, and reports whether Prometheus has returned a successful response.
 func ask[D any](t *testing.T, at, what string, values url.Values, to *answer[D]) bool {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+"/api/v1/"+what+"?"+values.Encode(), nil)
@@ -63,7 +63,7 @@ func ask[D any](t *testing.T, at, what string, values url.Values, to *answer[D])
 	}
 	got, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return false // it isn't up yet
+		return false // Prometheus isn't up yet
 	}
 	defer got.Body.Close()
 	return json.NewDecoder(got.Body).Decode(to) == nil && to.Status == "success"
@@ -89,7 +89,7 @@ func start(t *testing.T, program, metrics string) string {
 	return "http://" + at
 }
 
-// dashboard returns what the dashboard asks.
+// dashboard returns the dashboard's queries.
 func dashboard(t *testing.T) (queries []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../../../contrib/fenceotel/dashboard.json")

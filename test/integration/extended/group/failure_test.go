@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A COMMIT that collides with another node's is known to have failed, and Retry repeats it.
+// A COMMIT that conflicts with another node's transaction is known to have failed, so Retry runs the transaction again.
 func TestCollisionAtCommit(t *testing.T) {
 	c := start(t)
 	first, second := c.fence(t, 0, sqlfence.RowFence("fence_token")), c.fence(t, 1, sqlfence.RowFence("fence_token"))
@@ -25,7 +25,7 @@ func TestCollisionAtCommit(t *testing.T) {
 	if err := write(holding(5), second, true, 6); err != nil {
 		t.Fatal(err)
 	}
-	c.price(t, 0, 1) // the first node has applied it
+	c.price(t, 0, 1) // waits until the first node has applied the write
 	if err := older.Commit(); !collided(err) {
 		t.Errorf("COMMIT: %v, want 1213 and a known outcome", err)
 	}
@@ -34,8 +34,8 @@ func TestCollisionAtCommit(t *testing.T) {
 	}
 }
 
-// A COMMIT that collides is never applied in part or later, whatever its error says: a transaction that failed by a
-// collision has left nothing, on any node.
+// After a conflict at COMMIT, no node may have any part of the transaction, at once or later, whatever the error's
+// code.
 func TestCollisionsLeaveNothing(t *testing.T) {
 	c := start(t)
 	first, second := c.fence(t, 0, sqlfence.RowFence("fence_token")), c.fence(t, 1, sqlfence.RowFence("fence_token"))
@@ -75,18 +75,18 @@ func TestCollisionsLeaveNothing(t *testing.T) {
 	t.Logf("%v", errs)
 }
 
-// write1 writes to the book 1.
+// write1 updates book 1.
 func write1(ctx context.Context, db *sql.DB, price int64) error {
 	_, err := db.ExecContext(ctx, "UPDATE books SET price = ? WHERE id = 1", price)
 	return err
 }
 
-// A node that lost its group executes neither COMMIT nor ROLLBACK, and keeps the transaction. It
-// must not be committed later by whoever gets the connection next.
+// A node that is cut off from its group executes neither COMMIT nor ROLLBACK, and keeps the transaction open. The next
+// user of the connection must not commit this transaction.
 func TestPartition(t *testing.T) {
 	c := start(t)
 	c.of(t, galera)
-	for _, end := range []struct { // in this order, as tokens rise
+	for _, end := range []struct { // in this order, because tokens must increase
 		name   string
 		commit bool
 		value  int64
@@ -120,7 +120,7 @@ func TestPartition(t *testing.T) {
 		if err := write(holding(end.value-1), minority, false, -3); !errors.Is(err, sqlfence.ErrStale) {
 			t.Errorf("%s: a stale write: %v", name, err)
 		}
-		next, err := minority.Begin() // which would commit what is open
+		next, err := minority.Begin() // BEGIN would commit the transaction that is still open
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,12 +135,12 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// Of the writes on a node that crashes, is cut off or stands still, all that were acknowledged are on the
-// others, and of those that failed none but those whose outcome was called unknown.
+// Writers write on a node that crashes, is cut off or is paused. Afterwards the other nodes must have every
+// acknowledged write. Of the failed writes they may only have those that returned ErrUnknownOutcome.
 func TestOutcomes(t *testing.T) {
 	for _, fault := range []struct {
 		name string
-		of   kind // empty for both
+		of   kind // empty: both kinds
 		fail func(c *cluster, t *testing.T, node int) (undo func())
 	}{
 		{"crash", "", (*cluster).kill},
@@ -191,7 +191,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// A result is what became of a writer's writes.
+// A result counts a writer's writes by outcome.
 type result struct {
 	id            int
 	sure, unknown int64
@@ -220,7 +220,7 @@ func count(db *sql.DB, id int, inTx bool, begun chan<- struct{}) result {
 	return r
 }
 
-// add adds one to a row.
+// add adds 1 to a row's price.
 func add(ctx context.Context, db *sql.DB, id int, inTx bool) error {
 	const text = "UPDATE books SET price = price + 1 WHERE id = ?"
 	if !inTx {

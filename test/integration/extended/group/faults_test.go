@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// of skips the test where the group is of another kind.
+// of skips the test if the group isn't of the given kind.
 func (c *cluster) of(t *testing.T, k kind) {
 	t.Helper()
 	if c.kind != k {
@@ -15,8 +15,8 @@ func (c *cluster) of(t *testing.T, k kind) {
 	}
 }
 
-// isolate cuts a node off, and waits until it knows that it is. heal is the way back. Group Replication has no
-// switch for that.
+// isolate disconnects a Galera node from the others, and waits until the node has noticed. heal reconnects the node.
+// Group Replication has no such setting.
 func (c *cluster) isolate(t *testing.T, node int) (heal func()) {
 	t.Helper()
 	c.of(t, galera)
@@ -36,8 +36,8 @@ func (c *cluster) isolate(t *testing.T, node int) (heal func()) {
 	return heal
 }
 
-// pause stops a node's process until the others have expelled it, and lets it go on: the node learns of that by and by.
-// rejoined waits until it is one of them again.
+// pause stops a node's process until the other nodes have expelled the node, and then resumes it. The resumed node
+// learns of its expulsion later. rejoined waits until the node is a member again.
 func (c *cluster) pause(t *testing.T, node int) (rejoined func()) {
 	t.Helper()
 	pid := harness.NodeProcess(t, node)
@@ -55,8 +55,8 @@ func (c *cluster) pause(t *testing.T, node int) (rejoined func()) {
 	return func() { c.awaitAll(t) }
 }
 
-// desert stops both other nodes until the one that is left gives up the group, and lets them go on. rejoined waits
-// until they are one group again.
+// desert stops the two other nodes until the remaining node has left the group, and then resumes them. rejoined waits
+// until all three are one group again.
 func (c *cluster) desert(t *testing.T, node int) (rejoined func()) {
 	t.Helper()
 	var others []int
@@ -80,7 +80,7 @@ func (c *cluster) desert(t *testing.T, node int) (rejoined func()) {
 	return func() { c.awaitAll(t) }
 }
 
-// kill kills a node as a crash does. revive starts it again.
+// kill kills a node's process. revive starts the node again.
 func (c *cluster) kill(t *testing.T, node int) (revive func()) {
 	t.Helper()
 	pid := harness.NodeProcess(t, node)
@@ -96,7 +96,7 @@ func (c *cluster) kill(t *testing.T, node int) (revive func()) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if c.kind == replication { // it can't join again before the others have expelled it
+	if c.kind == replication { // the node can rejoin only after the others have expelled it
 		c.await(t, (node+1)%3, members, "2")
 	}
 	return revive

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A kind of group, by its name in the error of a refusal.
+// A kind of group. Its value is its name in sqlfence's error texts.
 type kind string
 
 const (
@@ -31,7 +31,7 @@ func kindOf(t *testing.T, dsn string) kind {
 	return replication
 }
 
-// reading opens a node for reading what was committed on any of them before.
+// reading opens a node for reads that see everything committed on any node before.
 func (k kind) reading(t *testing.T, dsn string) *sql.DB {
 	t.Helper()
 	return open(t, harness.MySQLWith(t, dsn, func(c *mysql.Config) {
@@ -42,7 +42,7 @@ func (k kind) reading(t *testing.T, dsn string) *sql.DB {
 	}))
 }
 
-// members is how many nodes of Group Replication one of them counts, and membersOnline which of these it hears of.
+// members is the query for a node's count of group members, and membersOnline for its count of members that are online.
 const (
 	members       = "SELECT '', COUNT(*) FROM performance_schema.replication_group_members"
 	membersOnline = members + " WHERE member_state = 'ONLINE'"
@@ -61,10 +61,10 @@ func (c *cluster) awaitAll(t *testing.T) {
 	}
 }
 
-// patience is how long a node may take to learn of the others, each of which may be silent for half a minute.
+// patience is how long a node may take to detect the other nodes. Each of them may be silent for half a minute.
 const patience = 5 * time.Minute
 
-// await waits until a node answers a question with this.
+// await waits until a node returns want for the query.
 func (c *cluster) await(t *testing.T, node int, question, want string) {
 	t.Helper()
 	admin := open(t, c.dsn[node])

@@ -11,9 +11,10 @@ import (
 	seals "github.com/sqlfence/sqlfence/schema"
 )
 
-// Where a transaction goes on behind a statement that has failed, a node of Galera's without a binary log sends the
-// others what had been changed by its rows that have triggers, though it has rolled that back. This is why sqlfence doesn't let a
-// transaction be committed behind a refusal; where MariaDB has mended it, this test fails.
+// If a transaction continues after a failed statement, a Galera node without a binary log replicates changes of that
+// statement to the other nodes: changes of rows with triggers, which the node itself has rolled back. This is why
+// sqlfence doesn't commit a transaction after a refusal. This test fails on a version of MariaDB in which the defect is
+// fixed.
 func TestGaleraLeaks(t *testing.T) {
 	c := withTriggers(t)
 	if !c.leaks(t) {
@@ -38,14 +39,14 @@ func TestGaleraLeaks(t *testing.T) {
 	}
 }
 
-// A transaction isn't committed behind a refusal, however it was begun; in Observe mode the statement is sent again
-// from a savepoint. The nodes have the same rows.
+// A transaction must not be committed after a refusal, whichever way it began. In Observe mode the refused statement is
+// sent again after a rollback to a savepoint. All nodes must have the same rows.
 func TestRefusalsDoNotLeak(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		mode  sqlfence.Mode
 		write func(t *testing.T, db *sql.DB)
-		want  string // the rows, of the first one the price; each has a mark
+		want  string // the price and the fence column of each row
 	}{
 		{"refused, and committed", sqlfence.Enforce, func(t *testing.T, db *sql.DB) {
 			tx := begin(t, db)
@@ -147,8 +148,8 @@ func TestRefusalsDoNotLeak(t *testing.T) {
 	}
 }
 
-// A seal that has come or gone since, and that another trigger has written before, is met by a transaction that isn't
-// committed, but run again.
+// Another program adds or removes the seal after sqlfence has read the table, and another trigger writes before the
+// seal's trigger fails. sqlfence must not commit this transaction; Retry must run it again.
 func TestSealsDoNotLeak(t *testing.T) {
 	c := withTriggers(t)
 	if !c.leaks(t) {
@@ -160,7 +161,7 @@ func TestSealsDoNotLeak(t *testing.T) {
 	if err := write(holding(7), db, true, 1); err == nil {
 		t.Fatal("a stale write of the third row")
 	}
-	if err := seals.Seal(t.Context(), open(1)); err != nil { // another program's
+	if err := seals.Seal(t.Context(), open(1)); err != nil { // through another program's pool
 		t.Fatal(err)
 	}
 	ignoring := begin(t, db)
@@ -189,10 +190,10 @@ func TestSealsDoNotLeak(t *testing.T) {
 	}
 }
 
-// bulk is stale for the last row.
+// bulk updates all rows. Under a token below 8 it is stale for the last row.
 const bulk = "UPDATE books SET price = price + 1"
 
-// withTriggers returns a cluster of Galera's. Each UPDATE and DELETE of a row writes to the table log.
+// withTriggers returns a Galera cluster on which triggers insert a row into log for each updated or deleted book.
 func withTriggers(t *testing.T) *cluster {
 	t.Helper()
 	c := start(t)
@@ -209,7 +210,7 @@ func withTriggers(t *testing.T) *cluster {
 	return c
 }
 
-// leaks reports whether the first node is one of Galera's that has no binary log.
+// leaks reports whether the first node is a Galera node without a binary log.
 func (c *cluster) leaks(t *testing.T) (leaks bool) {
 	t.Helper()
 	if err := c.plain[0].QueryRow("SELECT NOT @@log_bin").Scan(&leaks); err != nil {
@@ -218,7 +219,7 @@ func (c *cluster) leaks(t *testing.T) (leaks bool) {
 	return leaks && c.kind == galera
 }
 
-// rows are those of both tables on a node, behind everything committed before.
+// rows returns the rows of both tables on a node, including everything committed before on any node.
 func (c *cluster) rows(t *testing.T, node int) string {
 	t.Helper()
 	var books, log sql.NullString

@@ -1,5 +1,5 @@
-// Package galera_test has the tests of what holds, and of what is refused, where three nodes of
-// a Galera cluster write to one database.
+// Package group_test tests sqlfence on a group of three nodes that all accept writes: a Galera cluster or MySQL's Group
+// Replication.
 package group_test
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A cluster is a database of the test's own on three nodes.
+// A cluster is a new database on three nodes.
 type cluster struct {
 	kind
 	dsn   [3]string
-	plain [3]*sql.DB // reads what was committed on any node before
+	plain [3]*sql.DB // reads everything committed on any node before
 }
 
 const schema = `CREATE TABLE books (id bigint PRIMARY KEY, price bigint NOT NULL DEFAULT 0, fence_token bigint NOT NULL DEFAULT 0, serial bigint NOT NULL DEFAULT 1);
@@ -63,7 +63,7 @@ func start(t *testing.T) *cluster {
 	return c
 }
 
-// price returns what a row has on a node, behind everything committed before.
+// price returns a row's price on a node, including everything committed before on any node.
 func (c *cluster) price(t *testing.T, node, id int) (price int64) {
 	t.Helper()
 	if err := c.plain[node].QueryRow("SELECT price FROM books WHERE id = ?", id).Scan(&price); err != nil {
@@ -72,7 +72,7 @@ func (c *cluster) price(t *testing.T, node, id int) (price int64) {
 	return price
 }
 
-// fence opens a node with the table registered.
+// fence opens a fenced database on a node.
 func (c *cluster) fence(t *testing.T, node int, rules ...sqlfence.Rule) *sql.DB {
 	t.Helper()
 	db, err := sqlfence.Open("mysql", c.dsn[node], sqlfence.WithTable("books", rules...))
@@ -104,7 +104,7 @@ func holding(value int64) context.Context {
 	return sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books", Value: value})
 }
 
-// rounds is how often a race is run; SQLFENCE_GROUP_ROUNDS sets another number.
+// rounds returns how often a race runs. SQLFENCE_GROUP_ROUNDS sets another number.
 func rounds(t *testing.T) int {
 	n := 100
 	if v := os.Getenv("SQLFENCE_GROUP_ROUNDS"); v != "" {

@@ -19,8 +19,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// collided reports whether err says that another node's write came first, and nothing was
-// applied.
+// collided reports whether err is a conflict with another node's write, after which no part of this write is applied.
 func collided(err error) bool {
 	var e *mysql.MySQLError
 	return errors.As(err, &e) && slices.Contains([]uint16{1213, 1020, 3101, 1180}, e.Number) && !errors.Is(err, sqlfence.ErrUnknownOutcome)
@@ -44,8 +43,8 @@ func write(ctx context.Context, db *sql.DB, inTx bool, price int64) error {
 	return tx.Commit()
 }
 
-// Two nodes write at once, one of them under an older token: whatever comes first, no stale
-// write lands behind the newer one.
+// Two nodes write at once, one of them under an older token. In either order, the stale write must not overwrite the
+// newer one.
 func TestRowFenceHolds(t *testing.T) {
 	for _, inTx := range []bool{false, true} {
 		c := start(t)
@@ -54,7 +53,7 @@ func TestRowFenceHolds(t *testing.T) {
 		for i := range rounds(t) {
 			token := int64(i) + 10
 			done := make(chan error, 1)
-			pause := func() { time.Sleep(rand.N(3 * time.Millisecond)) } // so that either comes first
+			pause := func() { time.Sleep(rand.N(3 * time.Millisecond)) } // so that either write may be first
 			go func() {
 				pause()
 				done <- write(holding(token), older, inTx, -1)
@@ -90,7 +89,7 @@ func TestRowFenceHolds(t *testing.T) {
 	}
 }
 
-// Of two nodes that write to one version of a row at once, one does.
+// If two nodes write to one version of a row at once, exactly one write succeeds.
 func TestSerialHolds(t *testing.T) {
 	c := start(t)
 	dbs := [2]*sql.DB{c.fence(t, 0, sqlfence.Serial("serial")), c.fence(t, 1, sqlfence.Serial("serial"))}
@@ -122,7 +121,7 @@ func TestSerialHolds(t *testing.T) {
 	}
 }
 
-// Tables with Ledger are refused, whatever sends the statement, and nothing is written.
+// Tables with Ledger are refused in every way to send a statement, and nothing is written.
 func TestLedgerIsRefused(t *testing.T) {
 	c := start(t)
 	run(t, c.plain[0], "INSERT INTO fencing_tokens VALUES ('books', 5)")
@@ -157,7 +156,7 @@ func TestLedgerIsRefused(t *testing.T) {
 			"both":   {sqlfence.Ledger(), sqlfence.RowFence("fence_token")},
 		} {
 			db := c.fence(t, 2, rules...)
-			for range 2 { // the second time on a connection that has asked
+			for range 2 { // the second run uses a connection that has been checked
 				var refused *sqlfence.UnguardableError
 				if err := send(holding(5), db); !errors.As(err, &refused) || refused.Table != "books" || !strings.Contains(refused.Reason, "RowFence") {
 					t.Errorf("%s, %s: %v, want an UnguardableError", name, rule, err)
@@ -174,7 +173,7 @@ func TestLedgerIsRefused(t *testing.T) {
 	}
 }
 
-// Three nodes issue tokens of a new name at once: all are distinct, and a later one is higher.
+// Three nodes issue tokens of a new name at once. All tokens must be distinct, and each later token must be higher.
 func TestIssueOnAllNodes(t *testing.T) {
 	c := start(t)
 	var stores []*tokens.Store
@@ -222,7 +221,7 @@ func TestIssueOnAllNodes(t *testing.T) {
 	}
 }
 
-// A lease has one holder, whichever nodes are asked at once, and its tokens rise.
+// Callers on all nodes compete for a lease. The lease must have one holder at a time, and its tokens must increase.
 func TestLeasesOnAllNodes(t *testing.T) {
 	c := start(t)
 	ctx := context.Background()
@@ -274,7 +273,8 @@ func TestLeasesOnAllNodes(t *testing.T) {
 		if err := held[0].Release(ctx); err != nil {
 			t.Fatal(err)
 		}
-		for i := range c.plain { // who asks on a node looks there first
+		// An attempt first reads its own node, so each node must have applied the release.
+		for i := range c.plain {
 			c.price(t, i, 1)
 		}
 	}

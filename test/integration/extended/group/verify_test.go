@@ -10,7 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// verify.Check finds what a write would be refused for: a ledger where several servers write.
+// verify.Check reports a ledger on a group of nodes that all accept writes, where a write under Ledger is refused. It
+// also reports a Galera node without a binary log.
 func TestVerify(t *testing.T) {
 	c := start(t)
 	for node := range c.dsn {

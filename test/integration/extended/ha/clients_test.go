@@ -21,22 +21,23 @@ import (
 const (
 	callLimit = 4 * time.Second
 	rest      = 160 * time.Millisecond // between two calls of a client
-	perTable  = 8                      // clients: of each half one begins with each node, and one goes by the proxy
+	perTable  = 8                      // clients; in each half three prefer one node each, and one uses the proxy
 )
 
-// A client is a process with a pool of its own.
+// A client is a simulated process with its own pool.
 type client struct {
 	name   string
 	table  *table
-	db     *sql.DB // fenced, but for the control
+	db     *sql.DB // fenced, except for the control table
 	store  *tokens.Store
 	leases *lease.Leases
 	trail  *trail
 	sent   int
 }
 
-// clients starts, for each table, four that take tokens and write, and four that write under tokens which others have
-// replaced, until the function returned is called. While two nodes accept writes some meet the one, some the other.
+// clients starts eight clients for each table, and returns the function that stops them. Four take tokens and write
+// under them; four write under stale tokens. The clients prefer different nodes, so that both primaries have clients if
+// two nodes accept writes at once.
 func clients(t *testing.T, c *cluster, tr *trail) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -115,7 +116,7 @@ func (c *client) hold(ctx context.Context) {
 	}
 }
 
-// take returns a token, and what gives it back.
+// take returns a token, and the function that releases its lease if it has a lease.
 func (c *client) take(ctx context.Context, name string) (token int64, done func(), err error) {
 	began := time.Now()
 	limited, cancel := context.WithTimeout(ctx, callLimit)
@@ -142,7 +143,7 @@ func (c *client) take(ctx context.Context, name string) (token int64, done func(
 	return t.Value, done, err
 }
 
-// late writes under a token that another has replaced.
+// late writes under a stale token, if a stale token is known.
 func (c *client) late(ctx context.Context) {
 	row := 1 + rand.IntN(rows)
 	if token := c.trail.stale(c.table, row); token > 0 {
@@ -150,7 +151,7 @@ func (c *client) late(ctx context.Context) {
 	}
 }
 
-// write sends one write, every other time in a transaction.
+// write sends one write; every other write runs in a transaction.
 func (c *client) write(ctx context.Context, row int, token int64, stale bool) {
 	c.sent++
 	s := sent{client: c.name, write: fmt.Sprint(c.name, "-", c.sent), table: c.table.name, token: token, stale: stale}
@@ -162,7 +163,7 @@ func (c *client) write(ctx context.Context, row int, token int64, stale bool) {
 	switch {
 	case err == nil && limited.Err() == nil:
 		s.outcome = landed
-	case err == nil: // lib/pq has cancelled the wait for the standby, and the server says done, with a warning
+	case err == nil: // lib/pq has cancelled the wait for the standby; the server then reports success with a warning
 		s.outcome, err = unknown, limited.Err()
 	case errors.Is(err, sqlfence.ErrStale):
 		s.outcome = refused

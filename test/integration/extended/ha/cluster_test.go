@@ -21,15 +21,15 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A cluster is an etcd and three nodes.
+// A cluster is an etcd and three PostgreSQL nodes that Patroni manages.
 type cluster struct {
 	synchronous bool
 	bin         string // the folder of PostgreSQL's programs
-	proxy       string // the port of the haproxy that leads to the leader; empty without
+	proxy       string // the port of the haproxy that connects to the leader; empty if there is no haproxy
 	nodes       []*node
 }
 
-// patience is how long a node may take to join the others again: it may have to copy another one's data.
+// patience is how long a node may take to rejoin the cluster. It may have to copy the leader's data.
 const patience = 5 * time.Minute
 
 // start starts a cluster, and waits until all nodes are there.
@@ -37,7 +37,7 @@ func start(t *testing.T, synchronous bool) *cluster {
 	t.Helper()
 	c := &cluster{synchronous: synchronous, bin: programs(t)}
 	patroni, etcd := need.Program(t, "patroni"), need.Program(t, "etcd")
-	dir, err := os.MkdirTemp("", "sqlfence") // t.TempDir lies in a folder that others can't enter
+	dir, err := os.MkdirTemp("", "sqlfence") // the server's user can't enter the folder of t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func start(t *testing.T, synchronous bool) *cluster {
 		c.nodes = append(c.nodes, n)
 		t.Cleanup(func() { c.end(t, n) })
 		n.start(t)
-		if i == 0 { // the others copy it
+		if i == 0 { // the other nodes copy its data
 			c.await(t, "the first leader", func() bool { return c.leader() != nil })
 		}
 	}
@@ -70,7 +70,7 @@ func start(t *testing.T, synchronous bool) *cluster {
 	return c
 }
 
-// end ends a node, and shows what it has said if the test has failed.
+// end kills a node. If the test has failed, it logs the node's last output.
 func (c *cluster) end(t *testing.T, n *node) {
 	n.kill(t)
 	_ = n.log.Close()
@@ -82,7 +82,7 @@ func (c *cluster) end(t *testing.T, n *node) {
 	t.Logf("%s:\n%s", n.name, strings.Join(lines[max(0, len(lines)-150):], "\n"))
 }
 
-// programs returns the folder that has all of PostgreSQL's programs. On PATH some may be links to it.
+// programs returns the folder with all of PostgreSQL's programs. In PATH some of them may be symbolic links.
 func programs(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.EvalSymlinks(filepath.Join(harness.ServerPrograms(t), "initdb"))
@@ -92,7 +92,8 @@ func programs(t *testing.T) string {
 	return filepath.Dir(path)
 }
 
-// serverUser returns the user whom servers run as that refuse to run as root; nil for the one who runs the test.
+// serverUser returns the user for the servers, because PostgreSQL refuses to run as root. It returns nil unless the
+// test runs as root.
 func serverUser(t *testing.T) *syscall.Credential {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -110,7 +111,7 @@ func serverUser(t *testing.T) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// startEtcd returns the address of an etcd.
+// startEtcd starts etcd and returns its address.
 func startEtcd(t *testing.T, etcd, dir string) string {
 	t.Helper()
 	address, _ := harness.FreeAddress(t)
@@ -122,7 +123,7 @@ func startEtcd(t *testing.T, etcd, dir string) string {
 	return address
 }
 
-// dsn leads to the first server that accepts writes, from the nth node on.
+// dsn returns a DSN that connects to the first server that accepts writes, starting with the nth node.
 func (c *cluster) dsn(n int) string {
 	hosts, ports := make([]string, len(c.nodes)), make([]string, len(c.nodes))
 	for i := range c.nodes {
@@ -132,12 +133,12 @@ func (c *cluster) dsn(n int) string {
 		password + " host=" + strings.Join(hosts, ",") + " port=" + strings.Join(ports, ",")
 }
 
-// nodeDSN leads to the server on a port, whatever it is.
+// nodeDSN returns a DSN for the server on a port, whether the server is primary or standby.
 func nodeDSN(port string) string {
 	return "postgres://sqlfence:" + password + "@127.0.0.1:" + port + "/postgres?sslmode=disable&connect_timeout=2"
 }
 
-// ask returns a node's answer to a query; the empty text if there is none.
+// ask returns a node's result of a query, or "" if the query fails.
 func (n *node) ask(query string) (answer string) {
 	db, err := sql.Open("pgx", nodeDSN(n.port))
 	if err != nil {
@@ -150,7 +151,7 @@ func (n *node) ask(query string) (answer string) {
 	return answer
 }
 
-// leader returns the node that the others take for the leader, and that accepts writes; nil if there is none.
+// leader returns the node that Patroni's members name as the leader, if that node accepts writes; otherwise nil.
 func (c *cluster) leader() *node {
 	for _, n := range c.nodes {
 		for _, m := range n.members() {
@@ -167,7 +168,7 @@ func (c *cluster) leader() *node {
 	return nil
 }
 
-// timeline returns the leader's; 0 if it isn't known.
+// timeline returns the timeline of a primary, or 0 if it isn't known.
 func (n *node) timeline() int64 {
 	name := n.ask("SELECT pg_walfile_name(pg_current_wal_lsn())")
 	if len(name) < 8 {
@@ -177,8 +178,8 @@ func (n *node) timeline() int64 {
 	return timeline
 }
 
-// settle waits until the cluster can stand the next failure: both standbys follow the leader, and one of them is
-// synchronous, also by what Patroni has written down, where replication is.
+// settle waits until the cluster is ready for the next failure: both standbys stream from the leader. In synchronous
+// mode, PostgreSQL and Patroni must also both report a synchronous standby.
 func (c *cluster) settle(t *testing.T) *node {
 	t.Helper()
 	var leader *node

@@ -2,12 +2,13 @@
 
 package ha_test
 
-// password is that of all roles.
+// password is the password of all roles.
 const password = "secret"
 
-// patroniConf is filled in with a node's name, the ports of its REST API and of its way to etcd, whether replication is
-// synchronous, its port, its folder, PostgreSQL's programs, the password, and etcd's API. The times are the shortest that
-// Patroni accepts, but for retry_timeout: the machine may be busy.
+// patroniConf takes these values: the node's name, the port of its REST API, the port of its connection to etcd,
+// whether replication is synchronous, PostgreSQL's port, the node's folder, the folder of PostgreSQL's programs, the
+// password, and the version of etcd's API. The times are the shortest that Patroni accepts, except retry_timeout,
+// because the machine may be busy.
 const patroniConf = `scope: sqlfence
 name: %[1]s
 restapi: {listen: '127.0.0.1:%[2]s', connect_address: '127.0.0.1:%[2]s'}

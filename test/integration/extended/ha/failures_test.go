@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// A failure is what happens to a leader. It returns what brings the node back.
+// A failure is a failure of the leader. fail causes the failure, and returns the function that brings the node back.
 type failure struct {
 	name string
-	// what stands in docs/data/ha.md.
+	// what describes the failure in docs/data/ha.md.
 	what string
 	fail func(t *testing.T, r *run, leader *node) (back func())
 }
@@ -38,8 +38,8 @@ var failures = []failure{
 	}},
 }
 
-// crashBehindLag stops the replication to both standbys first, until commits have gone on without them, or wait for
-// them.
+// crashBehindLag stops the replication to both standbys, and then kills the leader. Before the kill it waits until
+// clients have committed without the standbys or, in synchronous mode, until commits are waiting for them.
 func crashBehindLag(t *testing.T, r *run, leader *node) func() {
 	senders := leader.ask("SELECT string_agg(pid::text, ' ') FROM pg_stat_replication")
 	for _, field := range strings.Fields(senders) {
@@ -60,10 +60,10 @@ func crashBehindLag(t *testing.T, r *run, leader *node) func() {
 	return func() { leader.start(t) }
 }
 
-// A failover is one that has happened.
+// A failover describes a failover after it has happened.
 type failover struct {
 	failure  string
-	timeline int64 // the new leader's
+	timeline int64 // the timeline of the new leader
 	gap      time.Duration
 }
 
@@ -74,8 +74,8 @@ type run struct {
 	failovers []failover
 }
 
-// fail has a failure happen, and goes on when another node leads, clients work there, the one that has failed is back,
-// and all follow.
+// fail causes a failure. It returns after another node leads, clients have written there, the failed node is back, and
+// both standbys follow the new leader.
 func (r *run) fail(t *testing.T, f failure) {
 	t.Helper()
 	leader := r.settle(t)

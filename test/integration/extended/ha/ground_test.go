@@ -11,13 +11,13 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A table is one that clients write to. Tokens have its name, and behind a slash the row's if each row has its own.
+// A table that the clients write to. Its tokens have the table's name, or "table/row" if each row has its own tokens.
 type table struct {
 	name    string
-	rules   []sqlfence.Rule // none: the control, where clients write without sqlfence
-	ledger  bool            // its writes are compared with the ledger
+	rules   []sqlfence.Rule // none for the control table, which clients write to without sqlfence
+	ledger  bool            // writes are compared with the ledger
 	perRow  bool
-	byLease bool // its tokens are those of leases
+	byLease bool // tokens come from leases
 }
 
 var tables = []table{
@@ -29,10 +29,10 @@ var tables = []table{
 	{name: "plain"},
 }
 
-// rows is how many each table has.
+// rows is the number of rows of each table.
 const rows = 3
 
-// token returns the name of the tokens of a row.
+// token returns the name of a row's tokens.
 func (t *table) token(row int) string {
 	if t.perRow {
 		return fmt.Sprint(t.name, "/", row)
@@ -40,8 +40,8 @@ func (t *table) token(row int) string {
 	return t.name
 }
 
-// The journal has each write that has landed, in the transaction that has written it: by which number it was sent,
-// which version of the row it has made, under which token, and the newest one of the ledger at that moment.
+// A trigger inserts a row into journal in the transaction of each write. The row holds the write's number, the version
+// of the table's row that the write has made, the write's token, and the ledger's newest token at that moment.
 const journal = `CREATE TABLE journal (write text PRIMARY KEY, book text NOT NULL, id int NOT NULL, version bigint NOT NULL,
 	token bigint NOT NULL, newest bigint NOT NULL, UNIQUE (book, id, version));
 CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -50,11 +50,11 @@ CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 	RETURN NULL;
 END $$;`
 
-// prepare creates what clients need.
+// prepare creates the tables, the journal, the ledger and the leases.
 func prepare(t *testing.T, c *cluster) {
 	t.Helper()
 	db := open(t, "pgx", c.dsn(0))
-	harness.NewLeases(t, db) // sets up the ledger, too
+	harness.NewLeases(t, db) // also sets up the ledger
 	harness.MustExec(t, db, journal)
 	for _, table := range tables {
 		harness.MustExec(t, db, fmt.Sprintf(`CREATE TABLE %[1]s (id int PRIMARY KEY, token bigint NOT NULL DEFAULT 0,

@@ -11,24 +11,26 @@ import (
 
 var rounds = flag.Int("rounds", 0, "how often each failure happens in each mode; without it one does")
 
-// api is etcd's. By version 3 a leader of Patroni before 3.0.3 that was stopped takes the place of its successor.
+// api is the version of etcd's API that Patroni uses. Under version 3, a paused leader of Patroni before 3.0.3 takes
+// the leadership back from its successor.
 var api = flag.String("api", "etcd", "how Patroni asks etcd: etcd or etcd3")
 
-// forPage is how many failovers a run has to have in each mode, so that it is written into docs/data/ha.md.
+// forPage is the number of failovers that each mode must have before the run is written into docs/data/ha.md.
 const forPage = 20
 
-// modes are Patroni's. Only where replication is synchronous nothing that was acknowledged is lost.
+// modes are Patroni's replication modes. Only synchronous replication keeps every acknowledged write.
 var modes = []struct {
 	name        string
 	synchronous bool
 }{{"synchronous", true}, {"asynchronous", false}}
 
-// one is the failure of a run without rounds: it loses commits where replication is asynchronous, and none where it is
-// synchronous.
+// one is the only failure in a run without rounds, because it distinguishes the modes: asynchronous replication loses
+// commits, and synchronous replication doesn't.
 const one = "crash behind a lag"
 
-// Through failovers of each kind no stale write stands over a newer one that is there, and tokens rise: always where
-// replication is synchronous. Where it is not, a primary that was replaced may go on with its own, lower ones for a while.
+// After failovers of each kind, no stale write has overwritten a newer write that still exists, and tokens have
+// increased. With asynchronous replication one exception is permitted: the previous primary may issue lower tokens for
+// a while.
 func TestFailovers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two clusters that fail over take minutes")
@@ -49,7 +51,7 @@ func TestFailovers(t *testing.T) {
 	}
 }
 
-// plan returns which failures happen, in which order.
+// plan returns the failures in the order in which they happen.
 func plan() (planned []failure) {
 	for range max(*rounds, 1) {
 		for _, f := range failures {
@@ -61,7 +63,7 @@ func plan() (planned []failure) {
 	return planned
 }
 
-// A result is what is known of a mode at the end.
+// A result is the outcome of a mode's run.
 type result struct {
 	verdict   *verdict
 	failovers []failover

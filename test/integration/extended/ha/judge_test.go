@@ -9,24 +9,24 @@ import (
 	"testing"
 )
 
-// A verdict is what a run has shown: the tokens and writes of clients beside what is in the database at its end.
+// A verdict compares the tokens and writes that clients have recorded with the database at the end of the run.
 type verdict struct {
-	tokens int // given out
-	twice  int // a second time, of the same name
-	fell   int // not above one whose answer had come before the question, on the same or an earlier timeline
-	behind int // the same, of an older timeline: a primary issued it beside a newer one
+	tokens int // issued
+	twice  int // issued a second time for the same name
+	fell   int // not above a token that was received before the request, of the same or an earlier timeline
+	behind int // the same, but of an older timeline than the received token: an old primary issued it
 
-	stale, refused, notIssued int // writes under replaced tokens, and how many of them were refused, and as what
-	acknowledged              int // the others
-	unknown                   int // of all writes
+	stale, refused, notIssued int // writes under stale tokens, and how many were refused with ErrStale and ErrNotIssued
+	acknowledged              int // writes under stale tokens that were acknowledged
+	unknown                   int // all writes with an unknown outcome
 
-	landed    int            // in the database
-	over      map[string]int // by table, those behind a newer one of their row, or beside a newer token of the ledger
-	lost      int            // acknowledged, and not in the database
-	forbidden int            // in the database, though an error had said that they aren't
+	landed    int            // writes in the database
+	over      map[string]int // by table: writes over a newer write, or not under the ledger's newest token
+	lost      int            // acknowledged writes that the database doesn't have
+	forbidden int            // writes in the database whose error had said that they failed
 }
 
-// guarded returns how many stale writes stand over newer ones in tables that sqlfence guards.
+// guarded returns the number of stale writes that overwrote newer writes in guarded tables.
 func (v *verdict) guarded() (n int) {
 	for _, t := range tables {
 		if t.rules != nil {
@@ -42,7 +42,7 @@ type entry struct {
 	version, token, newest int64
 }
 
-// judge compares what the clients know with the journal, of which a failover may have lost a part.
+// judge compares the clients' records with the journal. A failover may have lost some of the journal.
 func judge(t *testing.T, tr *trail, db *sql.DB) *verdict {
 	t.Helper()
 	entries := readJournal(t, db)
@@ -79,7 +79,7 @@ func readJournal(t *testing.T, db *sql.DB) (entries []entry) {
 	return entries
 }
 
-// judgeRows looks at each row's versions, in their order.
+// judgeRows checks the tokens of each row's versions, in the order of the versions.
 func (v *verdict) judgeRows(entries []entry) {
 	highest := make(map[string]int64)
 	for _, e := range entries {
@@ -92,8 +92,8 @@ func (v *verdict) judgeRows(entries []entry) {
 	}
 }
 
-// judgeTokens goes through the questions for tokens in the order in which they began, beside the answers in the order in
-// which they came.
+// judgeTokens checks each token against all tokens that clients had received before the token was requested: it must be
+// higher.
 func (v *verdict) judgeTokens(all []issued) {
 	v.tokens = len(all)
 	asked, answered := slices.Clone(all), slices.Clone(all)
@@ -124,7 +124,7 @@ func (v *verdict) judgeTokens(all []issued) {
 	}
 }
 
-// judgeWrite compares what a client was told of a write with whether it is there.
+// judgeWrite compares the outcome that the client was given with whether the database has the write.
 func (v *verdict) judgeWrite(s sent, there bool) {
 	if s.outcome == unknown {
 		v.unknown++

@@ -1,5 +1,5 @@
-// Package ha_test has the tests of PostgreSQL as Patroni keeps it available: three nodes, an etcd, and clients that
-// write while leaders are switched over, killed, stopped or cut off.
+// Package ha_test tests sqlfence on PostgreSQL under Patroni: three nodes, an etcd, and clients that write while
+// leaders are switched over, killed, paused or cut off.
 package ha_test
 
 import (

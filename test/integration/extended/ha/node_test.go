@@ -20,7 +20,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A node is a Patroni with its PostgreSQL.
+// A node is a Patroni process and its PostgreSQL server.
 type node struct {
 	name       string
 	dir        string
@@ -28,12 +28,12 @@ type node struct {
 	etcd       *relay
 	owner      *syscall.Credential
 	program    string
-	patroni    *exec.Cmd // nil while it doesn't run
+	patroni    *exec.Cmd // nil while Patroni doesn't run
 	log        *os.File
 }
 
-// configure writes what Patroni reads at its start. Without fsync a crash of the machine loses data; a killed server
-// loses only what it hasn't handed to the system.
+// configure writes Patroni's configuration file. It disables fsync, because the tests kill servers and not the machine:
+// the operating system keeps what a killed server has written.
 func (n *node) configure(t *testing.T, c *cluster) {
 	t.Helper()
 	text := fmt.Sprintf(patroniConf, n.name, n.rest, n.etcd.port, c.synchronous, n.port, n.dir, c.bin, password, *api)
@@ -44,7 +44,7 @@ func (n *node) configure(t *testing.T, c *cluster) {
 	harness.Chown(t, file, n.owner)
 }
 
-// start runs Patroni, which starts PostgreSQL. If the test is killed it ends, and PostgreSQL with it.
+// start runs Patroni, which starts PostgreSQL. If the test is killed, both end.
 func (n *node) start(t *testing.T) {
 	t.Helper()
 	n.patroni = exec.Command(n.program, filepath.Join(n.dir, "patroni.yml"))
@@ -59,7 +59,7 @@ func (n *node) start(t *testing.T) {
 
 func (n *node) data() string { return filepath.Join(n.dir, "data") }
 
-// server returns the processes of PostgreSQL, the postmaster first; none if it doesn't run.
+// server returns the PIDs of PostgreSQL's processes, the postmaster first; nil if PostgreSQL isn't running.
 func (n *node) server(t *testing.T) []int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(n.data(), "postmaster.pid"))
@@ -73,7 +73,7 @@ func (n *node) server(t *testing.T) []int {
 	}
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", postmaster, postmaster))
 	if err != nil {
-		return nil // it has ended
+		return nil // the postmaster has ended
 	}
 	pids := []int{postmaster}
 	for _, field := range strings.Fields(string(children)) {
@@ -86,14 +86,14 @@ func (n *node) server(t *testing.T) []int {
 	return pids
 }
 
-// pause stops Patroni, and PostgreSQL if all is set, until the function returned is called.
+// pause stops Patroni's process, and PostgreSQL's processes if all is set. resume resumes them.
 func (n *node) pause(t *testing.T, all bool) (resume func()) {
 	t.Helper()
 	pids := []int{n.patroni.Process.Pid}
 	signal(t, syscall.SIGSTOP, pids...)
 	if all {
 		postmaster := n.server(t)[:1]
-		signal(t, syscall.SIGSTOP, postmaster...) // it starts no other
+		signal(t, syscall.SIGSTOP, postmaster...) // a stopped postmaster starts no further process
 		server := n.server(t)
 		signal(t, syscall.SIGSTOP, server...)
 		pids = append(pids, server...)
@@ -102,7 +102,7 @@ func (n *node) pause(t *testing.T, all bool) (resume func()) {
 	return func() { signal(t, syscall.SIGCONT, pids...) }
 }
 
-// kill ends all of the node's processes as a crash does.
+// kill kills all of the node's processes at once.
 func (n *node) kill(t *testing.T) {
 	t.Helper()
 	if n.patroni == nil {
@@ -112,7 +112,7 @@ func (n *node) kill(t *testing.T) {
 	_ = n.patroni.Wait()
 	n.patroni = nil
 	if postmaster := n.server(t); len(postmaster) > 0 {
-		signal(t, syscall.SIGSTOP, postmaster[0]) // or it would react to the end of its children
+		signal(t, syscall.SIGSTOP, postmaster[0]) // otherwise the postmaster would react to the death of its children
 	}
 	server := n.server(t)
 	slices.Reverse(server)
@@ -127,7 +127,7 @@ func isAlive(pid int) bool {
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
-// signal sends a signal to processes; one that has ended meanwhile needs none.
+// signal sends a signal to processes, and ignores processes that have ended.
 func signal(t *testing.T, s syscall.Signal, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
@@ -137,13 +137,13 @@ func signal(t *testing.T, s syscall.Signal, pids ...int) {
 	}
 }
 
-// A member is what a Patroni says of a node.
+// A member is a node's entry in Patroni's list of the cluster.
 type member struct {
 	Name, Role, State string
 	Timeline          int
 }
 
-// members asks a Patroni for all nodes; none if it doesn't answer.
+// members asks the node's Patroni for the list of all nodes. It returns nil if Patroni doesn't respond.
 func (n *node) members() []member {
 	client := http.Client{Timeout: 3 * time.Second}
 	answer, err := client.Get("http://127.0.0.1:" + n.rest + "/cluster")
@@ -158,7 +158,7 @@ func (n *node) members() []member {
 	return cluster.Members
 }
 
-// switchover asks Patroni to make another node the leader, and waits for that.
+// switchover asks Patroni to make another node the leader, and waits for Patroni's response.
 func (n *node) switchover(t *testing.T) {
 	t.Helper()
 	body, _ := json.Marshal(map[string]string{"leader": n.name})

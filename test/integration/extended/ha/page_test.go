@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// describe is what docs/data/ha.md says of a run.
+// describe returns the section of docs/data/ha.md about a run.
 func describe(t *testing.T, results []*result) string {
 	t.Helper()
 	var b strings.Builder
@@ -85,7 +85,7 @@ func gaps(all []failover, failure string) string {
 	return fmt.Sprintf("%.1f, %.1f, %.1f", found[0].Seconds(), median.Seconds(), found[len(found)-1].Seconds())
 }
 
-// thousands writes a number with commas.
+// thousands formats a number with thousands separators.
 func thousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {

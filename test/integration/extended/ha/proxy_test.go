@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// proxyConf is filled in with the port; then comes a line for each node. It asks Patroni's REST API which node is the
-// primary, and closes the connections to one that is it no more.
+// proxyConf takes the proxy's port; a line for each node follows it. haproxy asks Patroni's REST API which node is the
+// primary, and closes the connections to a node that is no longer the primary.
 const proxyConf = `defaults
   mode tcp
   timeout connect 2s
@@ -27,7 +27,7 @@ listen primary
   default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
 `
 
-// startProxy returns the port of a haproxy.
+// startProxy starts haproxy and returns its port.
 func startProxy(t *testing.T, c *cluster, dir string) string {
 	t.Helper()
 	program := need.Program(t, "haproxy")

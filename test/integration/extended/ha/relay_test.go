@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A relay is a node's way to etcd, which can be cut.
+// A relay forwards a node's connections to etcd, and can be cut.
 type relay struct {
 	port, to string
 
@@ -63,7 +63,7 @@ func (r *relay) pass(client net.Conn) {
 	delete(r.open, server)
 }
 
-// keep notes open connections, or closes them if the way is cut.
+// keep records open connections. If the relay is cut, it closes them and returns false.
 func (r *relay) keep(conns ...net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +77,7 @@ func (r *relay) keep(conns ...net.Conn) bool {
 	return !r.isCut
 }
 
-// cut ends all connections, and lets none be made until the function returned is called.
+// cut closes all connections, and accepts no new ones until mend is called.
 func (r *relay) cut() (mend func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// A trail is what clients know: of the tokens that they were given, and of the writes that they have sent.
+// A trail records what the clients have observed: the tokens that they received and the writes that they sent.
 type trail struct {
 	mu     sync.Mutex
 	issued []issued
 	sent   []sent
 
-	given  map[string][]int64 // by name, in the order of the answers
-	newest map[string]int64   // by name, the highest one
-	marks  map[string]int64   // by row, the highest token of a write that was acknowledged
-	errs   map[string]int     // by text, of what failed while servers come and go
+	given  map[string][]int64 // by name: the tokens in the order in which clients received them
+	newest map[string]int64   // by name: the highest token
+	marks  map[string]int64   // by row: the highest token of an acknowledged write
+	errs   map[string]int     // by text: the number of errors during failovers
 }
 
 type issued struct {
@@ -30,7 +30,7 @@ type issued struct {
 	began, ended time.Time
 }
 
-// A sent write is stale if it was known before that another token is newer.
+// A sent write. stale is set if a newer token was known when the write was sent.
 type sent struct {
 	client  string
 	write   string
@@ -46,9 +46,9 @@ type outcome int
 const (
 	unknown   outcome = iota
 	landed            // acknowledged
-	refused           // as stale
-	notIssued         // refused as a token that the ledger doesn't know
-	failed            // and so it hasn't landed
+	refused           // with ErrStale
+	notIssued         // with ErrNotIssued
+	failed            // the error excludes that the write has landed
 )
 
 func newTrail() *trail {
@@ -86,7 +86,7 @@ func (tr *trail) fail(err error) {
 	tr.errs[kindOf(err)]++
 }
 
-// kindOf is an error's first line without its numbers.
+// kindOf returns an error's first line with its numbers replaced.
 func kindOf(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return numbers.ReplaceAllString(line, "N")
@@ -94,7 +94,7 @@ func kindOf(err error) string {
 
 var numbers = regexp.MustCompile("[0-9]+")
 
-// stale returns a token of a row that another one has replaced; 0 if there is none yet.
+// stale returns a token for the row that is older than the newest known token, or 0 if there is no such token.
 func (tr *trail) stale(t *table, row int) int64 {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -112,8 +112,8 @@ func (tr *trail) stale(t *table, row int) int64 {
 	return older[rand.IntN(len(older))]
 }
 
-// worked reports whether, since a time, each table has a write that landed with a token of a timeline or a later one,
-// and each but the control a stale write that was refused.
+// worked reports whether, after since, each table has a write that landed under a token of the timeline or a later one,
+// and each guarded table has a stale write that was refused.
 func (tr *trail) worked(since time.Time, timeline int64) bool {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -135,7 +135,7 @@ func (tr *trail) worked(since time.Time, timeline int64) bool {
 	return true
 }
 
-// decided returns how many clients have had a write that landed or was refused.
+// decided returns the number of clients with at least one write that landed or was refused.
 func (tr *trail) decided() int {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -148,12 +148,12 @@ func (tr *trail) decided() int {
 	return len(clients)
 }
 
-// gap returns the longest time without a guarded write that was acknowledged, of those that touch the time between two.
+// gap returns the longest interval between two acknowledged guarded writes that overlaps the time between from and to.
 func (tr *trail) gap(from, to time.Time) (longest time.Duration) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	var last time.Time
-	for _, s := range tr.sent { // in the order of their ends
+	for _, s := range tr.sent { // sorted by end time
 		if s.outcome != landed || s.table == "plain" {
 			continue
 		}
@@ -165,12 +165,12 @@ func (tr *trail) gap(from, to time.Time) (longest time.Duration) {
 	return longest
 }
 
-// count returns how many tokens were given out.
+// count returns the number of issued tokens.
 func (tr *trail) count() int {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	return len(tr.issued)
 }
 
-// timelineOf returns the server's timeline that a token was issued on.
+// timelineOf returns the timeline of the server that issued the token.
 func timelineOf(value int64) int64 { return value/10_000_000_000 + 1 }

@@ -1,5 +1,5 @@
-// Package glebarez runs the conformance suite over glebarez/go-sqlite, a fork of modernc's
-// driver. It has a folder of its own because the fork takes the name sqlite, too.
+// Package glebarez runs the conformance suite over glebarez/go-sqlite, a fork of modernc's driver. The fork registers
+// itself as "sqlite", as modernc's driver does, so the two can't be linked into one program.
 package glebarez
 
 import (
@@ -28,9 +28,9 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// Of several statements in one query the driver executes all, and each takes its arguments
-// from what the one before it has left, while Exec begins with the first each time. Nothing
-// may be guarded there.
+// The driver executes every statement of a multi-statement string. Under Query each statement takes the arguments that
+// the previous statement has left; under Exec each statement starts with the first argument. So a guard's arguments
+// could reach the wrong statement, and such strings must be refused.
 func TestSeveralStatements(t *testing.T) {
 	db, err := sqlfence.OpenDB(dsn(filepath.Join(t.TempDir(), "test.db")), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
 	if err != nil {
@@ -63,7 +63,7 @@ func TestSeveralStatements(t *testing.T) {
 	}
 }
 
-// dsn is a connector, which the driver hasn't got.
+// dsn is a driver.Connector. The driver doesn't have a connector.
 type dsn string
 
 func (d dsn) Connect(context.Context) (driver.Conn, error) { return d.Driver().Open(string(d)) }

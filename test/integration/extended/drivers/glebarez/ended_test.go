@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Where the context ends while a text is executed, the driver may stop between its statements,
-// or before the first, and report success. That mustn't be said of a guarded write.
+// If the context ends during a multi-statement string, the driver may stop before any of its statements and report
+// success. sqlfence must not report success for a guarded write that wasn't executed.
 func TestEndedContext(t *testing.T) {
 	file := dsn(filepath.Join(t.TempDir(), "test.db"))
 	db, err := sqlfence.OpenDB(file, sqlfence.WithTable("books", sqlfence.RowFence("fence_token")))
@@ -38,7 +38,7 @@ func TestEndedContext(t *testing.T) {
 		}
 		if tx, err := db.BeginTx(t.Context(), nil); err != nil {
 			t.Fatal(err)
-		} else if err := tx.Rollback(); err != nil { // none was left open
+		} else if err := tx.Rollback(); err != nil { // fails if the run has left a transaction open
 			t.Fatal(err)
 		}
 	}

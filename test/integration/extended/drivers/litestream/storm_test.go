@@ -1,4 +1,4 @@
-// Package litestream tests that Litestream, which copies a SQLite file beside its writers, changes nothing for a guard.
+// Package litestream tests that guards hold while Litestream replicates the SQLite file.
 package litestream
 
 import (
@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// Of holders that take tokens and write in any order, none that was replaced has the last word, while the file is
-// copied. What is restored from the copy has their tokens.
+// Holders take tokens and write in any order while Litestream replicates the file. The last write must be that of the
+// highest token. The database that is restored from the replica must have the newest token.
 func TestReplacedHoldersWhileItCopies(t *testing.T) {
 	program := need.Program(t, "litestream")
 	mattn := harness.Bases[2]
@@ -45,7 +45,7 @@ func TestReplacedHoldersWhileItCopies(t *testing.T) {
 
 	var stale, wrote atomic.Int64
 	var mu sync.Mutex
-	last := sqlfence.Token{} // the highest one that wrote, and what
+	last := sqlfence.Token{} // the highest token that wrote; price is its last value
 	price := int64(0)
 	var holders sync.WaitGroup
 	for g := range 4 {

@@ -1,6 +1,5 @@
-// Package ncruces runs the conformance suite over a driver that sqlfence doesn't
-// know, as the driver's author would. It has a folder of its own because the
-// driver takes the name sqlite3, as mattn's does.
+// Package ncruces runs the conformance suite over a driver that sqlfence doesn't know, as the driver's author would.
+// The driver registers itself as "sqlite3", as mattn's driver does, so the two can't be linked into one program.
 package ncruces
 
 import (
@@ -34,7 +33,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// Observe mode breaks nothing on this driver either: it reads the code of its errors.
+// In Observe mode a write to a table without the fence column must succeed on this driver. sqlfence recognises the
+// failure by the driver's error code.
 func TestObserveWithoutTheFenceColumn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it is a driver of its own, and takes its time")

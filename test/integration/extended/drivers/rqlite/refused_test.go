@@ -1,4 +1,4 @@
-// Package rqlite tests that rqlite's driver is refused: it has no transactions.
+// Package rqlite tests that sqlfence refuses rqlite's driver, because its Begin doesn't begin a transaction.
 package rqlite
 
 import (
@@ -20,7 +20,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plain.Close()
-	tx, err := (&stdlib.Conn{}).Begin() // the reason: it begins nothing
+	tx, err := (&stdlib.Conn{}).Begin() // returns no error and begins nothing
 	if err != nil || tx.Rollback() != nil {
 		t.Error("it has transactions now: test the driver")
 	}
