@@ -16,13 +16,12 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The tests of the guarantees must be able to fail. They are run again on
-// sqlfence with a part of the guard taken out, by the go command's -overlay: the
-// library has no switch for that, and no file of it is touched. Each of the
-// tests named has to fail on each of the bases. Most of the time goes into building,
-// so only the packages with these tests are built, and one base runs for each database.
+// The tests of the guarantees must be able to fail. Each test here removes a part of a guard with the go command's
+// -overlay, and runs tests of the guarantees on the result. The library has no switch for this, and its files don't
+// change. Each named test must fail on each named base. Building takes most of the time, so only the packages with
+// these tests are built, and each database has one base.
 
-// all are the bases, and servers those where several write at once. MySQL's guards are others.
+// all are the bases, and servers those with concurrent writers. unlike are the bases whose guards differ from MySQL's.
 var (
 	all      = []string{"pgx", "mattn", "mysql"}
 	postgres = all[:1]
@@ -32,10 +31,10 @@ var (
 	servers  = []string{"pgx", "mysql"}
 )
 
-// raceEnabled is as in this program: what has been built for it serves then.
+// raceEnabled passes this program's race setting on, so that the build cache is reused.
 var raceEnabled = strconv.FormatBool(harness.RaceEnabled)
 
-// needed skips a test where the go command isn't to be run, or where there is no server.
+// needed skips the test in a short run, where the go command must not run, and without a server.
 func needed(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -45,7 +44,7 @@ func needed(t *testing.T) {
 	harness.MySQLDSN(t)
 }
 
-// replaced returns an overlay in which a file of the library is changed.
+// replaced returns an overlay that replaces a file of the library with a changed copy.
 func replaced(t *testing.T, file string, change func(source string) string) map[string]string {
 	t.Helper()
 	path := filepath.Join(libraryDir(t), file)
@@ -69,17 +68,16 @@ func libraryDir(t *testing.T) string {
 	return strings.TrimSpace(string(command(t, "go", "list", "-f", "{{.Dir}}", "github.com/sqlfence/sqlfence")))
 }
 
-// wantFailing runs tests of this module's packages with files of the library
-// replaced by others.
+// wantFailing runs tests of packages in promises with some of the library's files replaced.
 func wantFailing(t *testing.T, packages string, replace map[string]string, tests map[string][]string) {
 	t.Helper()
 	built(t, packages, replace).wantFailing(t, tests)
 }
 
-// A build is the tests of some packages, by their folders.
+// A build holds the test programs of some packages, by folder.
 type build map[string]string
 
-// built builds the tests of packages with files of the library replaced by others.
+// built builds the test programs of packages with some of the library's files replaced.
 func built(t *testing.T, packages string, replace map[string]string) build {
 	t.Helper()
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
@@ -99,7 +97,7 @@ func built(t *testing.T, packages string, replace map[string]string) build {
 	return b
 }
 
-// of returns the tests of some of the packages.
+// of returns the test programs of some of the packages.
 func (b build) of(packages string) build {
 	some := make(build)
 	for _, name := range strings.Fields(packages) {
@@ -108,7 +106,7 @@ func (b build) of(packages string) build {
 	return some
 }
 
-// wantFailing runs tests, each of which has to fail on each of its bases, in an environment.
+// wantFailing runs tests with additional environment variables. Each test must fail on each of its bases.
 func (b build) wantFailing(t *testing.T, tests map[string][]string, env ...string) {
 	t.Helper()
 	bases := slices.Compact(slices.Sorted(func(yield func(string) bool) {
@@ -121,7 +119,7 @@ func (b build) wantFailing(t *testing.T, tests map[string][]string, env ...strin
 		}
 	}))
 	results := map[string]string{}
-	for range 3 { // where it is chance who comes first, a test may pass once
+	for range 3 { // a test of a race may pass by chance
 		run := "^(" + strings.Join(slices.Sorted(maps.Keys(tests)), "|") + ")$/^(" + strings.Join(bases, "|") + ")$"
 		for dir, program := range b {
 			maps.Copy(results, outcomes(t, dir, env, program, "-test.run="+run))
@@ -140,7 +138,7 @@ func (b build) wantFailing(t *testing.T, tests map[string][]string, env ...strin
 	}
 }
 
-// command runs a program in this folder and returns what it printed.
+// command runs a program in this folder and returns its output.
 func command(t *testing.T, name string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -153,8 +151,7 @@ func command(t *testing.T, name string, args ...string) []byte {
 	return out
 }
 
-// outcomes runs tests in a folder: "pass", "fail" or "skip" by test. That one failed is no error
-// here.
+// outcomes runs tests in a folder and returns "pass", "fail" or "skip" by test. A failed test isn't an error here.
 func outcomes(t *testing.T, dir string, env []string, program string, args ...string) map[string]string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "test2json", program, "-test.v=test2json"}, args...)...)
@@ -175,7 +172,7 @@ func outcomes(t *testing.T, dir string, env []string, program string, args ...st
 		case e.Action == "pass" || e.Action == "fail" || e.Action == "skip":
 			results[e.Test] = e.Action
 		case strings.HasPrefix(e.Output, "panic:"):
-			t.Error(e.Output) // a panic fails every test, and tells nothing
+			t.Error(e.Output) // a panic would make every test fail, so it proves nothing
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -184,8 +181,7 @@ func outcomes(t *testing.T, dir string, env []string, program string, args ...st
 	return results
 }
 
-// The same tests pass where nothing is taken out, and this one where the databases are what
-// the tests take them for.
+// Without an overlay the test builds and passes. It runs TestDatabasesAreFresh, which checks the databases.
 func TestDatabasesAreThere(t *testing.T) {
 	needed(t)
 	command(t, "go", "test", "-race="+raceEnabled, "-run=^TestDatabasesAreFresh$", "../../harness")

@@ -7,7 +7,7 @@ import (
 )
 
 func TestGuaranteesCanFail(t *testing.T) {
-	t.Parallel() // it mostly builds
+	t.Parallel() // mostly builds
 	needed(t)
 
 	t.Run("no guard", func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 			"TestG2LedgerRefusesAnOlderToken":                     all,
 			"TestG2LedgerRefusesAnUnknownName":                    all,
 			"TestG2LedgerWriteThatWaitsWhileATokenIsIssued":       servers,
-			"TestG2LedgerHoldsOffTheNextTokenUntilCommit":         postgres, // SQLite's own lock does it, too
+			"TestG2LedgerHoldsOffTheNextTokenUntilCommit":         postgres, // SQLite's file lock has the same effect
 			"TestG2LedgerUnderLoad":                               all,
 			"TestG3AllOrNothing":                                  all,
 			"TestG4FailClosed":                                    all,
@@ -32,7 +32,7 @@ func TestGuaranteesCanFail(t *testing.T) {
 		})
 	})
 
-	// The first question saves no write from anything: without it the error is another one.
+	// The ledger's early check only improves the error message. Without it a stale holder gets another error.
 	t.Run("no first question to the ledger", func(t *testing.T) {
 		without := func(source string) string {
 			return strings.Replace(source, "return p.target.rules.Ledger && !p.Dialect.LedgerInWhere()", "return false && !p.Dialect.LedgerInWhere()", 1)

@@ -6,11 +6,10 @@ import (
 	"testing"
 )
 
-// The test of the processes must be able to fail: here every process trusts a
-// clock of its own, up to 400 ms ahead of the server's, which no test with a
-// single process would notice.
+// TestLeaseProcesses must be able to fail: here every process uses its own clock, up to 400 ms ahead of the server's. A
+// test within one process wouldn't notice that.
 func TestLeaseProcessesCanFail(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // mostly waits
 	needed(t)
 	const ahead = `strconv.Itoa(os.Getpid()*97%400)`
 	clock := func(file, now, late string) map[string]string {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// Each part of the ledger's function, and of its trigger, is needed. They are built once, as texts
-// of which the environment says what is taken out.
+// Each part of the ledger's function and of its trigger is needed. The test programs are built once; they read from the
+// environment which part of the SQL to replace.
 func TestLedgerFunctionCanFail(t *testing.T) {
-	t.Parallel() // it mostly builds
+	t.Parallel() // mostly builds
 	needed(t)
 	files, source := withTextsAsVariables(t)
 	b := built(t, "ledger concurrency ledgerfunction", files)
@@ -67,7 +67,7 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			olds, news := []string{c.old}, []string{c.new}
-			if c.name == "no snapshot of its own" { // the question looks at it, too
+			if c.name == "no snapshot of its own" { // the query that finds the function also tests provolatile
 				olds, news = append(olds, "provolatile = 'v'"), append(news, "provolatile IS NOT NULL")
 			}
 			for _, old := range olds {
@@ -75,7 +75,7 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 					t.Fatalf("there is no %q to take out", old)
 				}
 			}
-			for i, old := range olds { // in the question the operators have their schema
+			for i, old := range olds { // that query qualifies its operators with a schema
 				if named := strings.ReplaceAll(old, " = '", " OPERATOR(pg_catalog.=) '"); named != old {
 					olds, news = append(olds, named), append(news, news[i])
 				}
@@ -85,8 +85,8 @@ func TestLedgerFunctionCanFail(t *testing.T) {
 	}
 }
 
-// withTextsAsVariables returns an overlay in which the function's texts are made when the program starts,
-// and the texts.
+// withTextsAsVariables returns an overlay in which the program replaces parts of the function's SQL when it starts, and
+// the SQL itself.
 func withTextsAsVariables(t *testing.T) (files map[string]string, source string) {
 	t.Helper()
 	shipped, err := os.ReadFile("../../../../schema/postgres/00004_ledger_function.up.sql")

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// What only MySQL's guards have is needed there.
+// Each part that only MySQL's guards have is needed on MySQL.
 func TestMySQLCanFail(t *testing.T) {
-	t.Parallel() // it mostly builds
+	t.Parallel() // mostly builds
 	needed(t)
 
 	for _, c := range []struct{ name, file, old, new, test string }{

@@ -6,7 +6,7 @@ import (
 )
 
 func TestNewRowsCanFail(t *testing.T) {
-	t.Parallel() // it mostly builds
+	t.Parallel() // mostly builds
 	needed(t)
 
 	for _, c := range []struct {
@@ -23,7 +23,7 @@ func TestNewRowsCanFail(t *testing.T) {
 			map[string][]string{"TestKeyIsNotAssignedFromAnotherTable": unlike}},
 		{"rows move to keys spelled like the column", "rewrite/internal/rules/key.go", "&& p.isColumn(value.Lo, a)", "",
 			map[string][]string{"TestKeyCannotBeMoved": sqlite}},
-		// MySQL's guard looks at the key behind the assignment as well.
+		// MySQL's guard also checks the key after the assignment, so the test passes there.
 		{"rows move to new keys", "internal/core/key.go", "UnfencedInserts && !target.AssignsKey", "UnfencedInserts",
 			map[string][]string{"TestNewRowsMoveNone": unlike}},
 	} {
@@ -35,7 +35,7 @@ func TestNewRowsCanFail(t *testing.T) {
 }
 
 func TestReplaceCanFail(t *testing.T) {
-	t.Parallel() // it mostly builds
+	t.Parallel() // mostly builds
 	needed(t)
 
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestReplaceCanFail(t *testing.T) {
 }
 
 func TestReplacedRowsCanFail(t *testing.T) {
-	t.Parallel() // it mostly builds
+	t.Parallel() // mostly builds
 	needed(t)
 
 	for _, c := range []struct {
@@ -76,7 +76,7 @@ func TestReplacedRowsCanFail(t *testing.T) {
 }
 
 func TestStoredKeysCanFail(t *testing.T) {
-	t.Parallel() // it mostly builds
+	t.Parallel() // mostly builds
 	needed(t)
 
 	for _, c := range []struct{ name, file, old, new string }{

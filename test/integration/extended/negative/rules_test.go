@@ -6,7 +6,7 @@ import (
 )
 
 func TestRulesCanFail(t *testing.T) {
-	t.Parallel() // it mostly builds
+	t.Parallel() // mostly builds
 	needed(t)
 
 	t.Run("no comparing of serials", func(t *testing.T) {

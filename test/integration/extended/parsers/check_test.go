@@ -14,30 +14,30 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A database reads statements as the real one does.
+// A database parses SQL as the real database does.
 type database interface {
 	dialect() dialect.Dialect
-	parse(text string) (tree any, err error) // err if it isn't valid
+	parse(text string) (tree any, err error) // an error if the SQL isn't valid
 	writes(tree any) writes
 
-	// unguard removes the guards, each of which has to be there. late tells that the ledger may
-	// not be asked before the first row.
+	// unguard removes the guards from a tree, and fails if a guard is missing. If late is set, the ledger's early check
+	// may be missing.
 	unguard(tree any, rules ruleSet, ledgers int, late bool) error
 
 	difference(a, b any) string
 
-	// renumber gives the statement's own arguments the numbers that they had, and those of
-	// the guard numbers behind them.
+	// renumber restores the numbers of the user's placeholders in a guarded tree. The guard's placeholders get the
+	// numbers after them.
 	renumber(tree any, inputs int, added []rewrite.Arg)
 }
 
-// writes is what a statement writes to the registered tables.
+// writes lists a statement's writes to the registered tables.
 type writes struct {
-	rows   []string // tables whose rows it writes, once for each target
+	rows   []string // tables whose rows it writes, one entry for each target
 	tables []string // tables that it changes as a whole, by DDL or COPY
-	all    int      // the number of its targets, of any table
-	nested bool     // a target is not that of the outermost statement
-	idle   bool     // an EXPLAIN says ANALYZE and then doesn't
+	all    int      // the number of targets, including other tables
+	nested bool     // a target is inside another statement
+	idle   bool     // an EXPLAIN names ANALYZE and turns it off
 }
 
 func (w *writes) row(table string) {
@@ -52,7 +52,7 @@ func (w *writes) whole(table string) {
 	}
 }
 
-// A tally is what came out of many checks.
+// A tally counts the outcomes of checks.
 type tally struct {
 	sync.Mutex
 	valid, invalid, writes, guarded, passed int
@@ -61,7 +61,7 @@ type tally struct {
 	bypasses, unparsed, different, verdicts failures
 }
 
-// failures keeps the first few.
+// failures counts failures and keeps the first few messages.
 type failures struct {
 	count int
 	first []string
@@ -80,7 +80,7 @@ func newTally() *tally {
 // A checker checks statements of one database against all sets of rules.
 type checker struct {
 	db        database
-	rewriters []*rewrite.Rewriter // of ruleSets
+	rewriters []*rewrite.Rewriter // one for each of ruleSets
 	tally     *tally
 }
 
@@ -104,7 +104,7 @@ func (c *checker) all(query string) {
 	}
 }
 
-// check reports whether the statement is valid.
+// check checks a statement under one set of rules, and reports whether the statement is valid.
 func (c *checker) check(query string, rules int, literal bool) bool {
 	tree, err := c.db.parse(query)
 	c.tally.Lock()
@@ -135,7 +135,7 @@ func (c *checker) check(query string, rules int, literal bool) bool {
 	return true
 }
 
-// bypass tells how a statement that writes to registered tables would get by.
+// bypass describes how a write to registered tables would escape its guard, or returns "".
 func bypass(w writes, plan *rewrite.Plan) string {
 	switch plan.Verdict {
 	case guard.Pass:
@@ -174,10 +174,10 @@ func (c *checker) refusal(query string, w writes, reason string) {
 	}
 }
 
-// errLimit is an error for what the database reads, and its parser here doesn't.
+// errLimit means that the database accepts the SQL, but the parser used here doesn't.
 var errLimit = errors.New("the parser can't read it")
 
-// guarded checks the text of a guarded statement.
+// guarded checks a guarded statement: without its guards its tree must equal the user's statement.
 func (c *checker) guarded(query string, tree any, w writes, plan *rewrite.Plan, rules int, literal bool) {
 	if len(w.rows) == 0 && !w.idle {
 		c.tally.different.add("guarded, though it writes nothing: %s", query)
@@ -211,8 +211,8 @@ func (c *checker) guarded(query string, tree any, w writes, plan *rewrite.Plan, 
 	}
 }
 
-// report logs the counts and fails for what must not be. Few needless refusals
-// are asked for only of statements as they are usually written.
+// report logs the counts, and fails the test for bypasses and differences. If usual is set, the statements are written
+// in common ways, and less than 1 % of the writes may be refused needlessly.
 func (c *checker) report(t *testing.T, usual bool) {
 	t.Helper()
 	n := c.tally

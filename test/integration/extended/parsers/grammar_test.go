@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// A grammar maps a symbol to the ways of writing it. In them {x} stands for the
-// symbol x, pieces are separated by spaces, and _ in a quoted piece written as ␠
-// for a space inside of it. The first way of each symbol has to come to an end.
+// A grammar maps a symbol to its productions. In a production {x} is the symbol x, and spaces separate tokens; ␠ is a
+// space inside a quoted token. Expanding only first productions must terminate.
 type grammar map[string][]string
 
-// maxDepth is how deep symbols nest before only first ways are taken.
+// maxDepth is the depth from which only first productions are expanded.
 const maxDepth = 14
 
-// write returns the tokens of a random sentence.
+// write returns the tokens of a random sentence of the symbol.
 func (g grammar) write(r *rand.Rand, symbol string) []string {
 	var b strings.Builder
 	g.expand(r, &b, symbol, 0)
@@ -30,7 +29,7 @@ func (g grammar) expand(r *rand.Rand, b *strings.Builder, symbol string, depth i
 		panic("grammar: no symbol " + symbol)
 	}
 	way := ways[0]
-	// Long sentences end soon too: most hazards are of short ones.
+	// Long sentences are ended early, because short statements show most defects.
 	if depth < maxDepth && b.Len() < 400 {
 		way = ways[r.IntN(len(ways))]
 	}
@@ -49,7 +48,7 @@ func (g grammar) expand(r *rand.Rand, b *strings.Builder, symbol string, depth i
 // text joins tokens by single spaces.
 func text(tokens []string) string { return strings.Join(tokens, " ") }
 
-// mutate deletes, swaps, doubles or replaces one to three tokens.
+// mutate deletes, swaps, duplicates or replaces one to three tokens.
 func mutate(r *rand.Rand, tokens []string) []string {
 	out := append([]string(nil), tokens...)
 	for n := 1 + r.IntN(3); n > 0 && len(out) > 1; n-- {
@@ -63,7 +62,7 @@ func mutate(r *rand.Rand, tokens []string) []string {
 			out = append(out[:i+1], out[i:]...)
 		case 3:
 			out[i] = out[j]
-		case 4: // a run of tokens moves
+		case 4: // move several adjacent tokens
 			k := min(i+1+r.IntN(6), len(out))
 			run := append([]string(nil), out[i:k]...)
 			rest := append(append([]string(nil), out[:i]...), out[k:]...)
@@ -74,13 +73,13 @@ func mutate(r *rand.Rand, tokens []string) []string {
 	return out
 }
 
-// A variant changes how a statement is spelled, not what it says.
+// A variant writes a statement in another spelling with the same meaning.
 type variant struct {
 	name string
 	vary func(r *rand.Rand, tokens []string) string
 }
 
-// recase changes the case of words that aren't quoted.
+// recase changes the case of unquoted words.
 func recase(r *rand.Rand, tokens []string) string {
 	out := make([]string, len(tokens))
 	for i, t := range tokens {
@@ -98,7 +97,7 @@ func recase(r *rand.Rand, tokens []string) string {
 	return text(out)
 }
 
-// glue leaves out the spaces that no reader needs.
+// glue joins tokens without spaces where no parser needs a space.
 func glue(_ *rand.Rand, tokens []string) string {
 	var b strings.Builder
 	for i, t := range tokens {
@@ -141,7 +140,7 @@ func respace(blanks ...string) func(*rand.Rand, []string) string {
 	}
 }
 
-// requote writes plain names of tables and columns in quotes.
+// requote quotes plain names of tables and columns.
 func requote(names []string, quotes ...func(string) string) func(*rand.Rand, []string) string {
 	return func(r *rand.Rand, tokens []string) string {
 		out := append([]string(nil), tokens...)
@@ -156,7 +155,7 @@ func requote(names []string, quotes ...func(string) string) func(*rand.Rand, []s
 	}
 }
 
-// realias gives the table of a plain write an alias.
+// realias adds an alias to the table of a simple write.
 func realias(_ *rand.Rand, tokens []string) string {
 	for i := 0; i+2 < len(tokens); i++ {
 		name, next := tokens[i+1], tokens[i+2]

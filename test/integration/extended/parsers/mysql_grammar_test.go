@@ -1,6 +1,6 @@
 package parsers
 
-// mysqlGrammar writes statements of MySQL and MariaDB. Strings have no backslash before a quote.
+// mysqlGrammar generates statements of MySQL and MariaDB. No string has a backslash before a quote.
 var mysqlGrammar = grammar{
 	"statement": {"{write}", "{write}", "{write}", "{write}", "{write}", "{write}", "{query}", "{other}", "{explain}"},
 	"write":     {"{update}", "{delete}", "{insert}", "{insert}"},

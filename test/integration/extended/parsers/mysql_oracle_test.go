@@ -15,15 +15,16 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// mysql reads statements with a parser made after MySQL's grammar, which also reads some of
-// MariaDB's and of TiDB's. It is not safe for concurrent use.
+// mysql parses statements with a parser of MySQL's grammar that also accepts some of MariaDB's and TiDB's syntax. A
+// mysql isn't safe for concurrent use.
 type mysql struct{ parser *parser.Parser }
 
 func newMySQL(testing.TB) *mysql { return &mysql{parser.New()} }
 
 func (*mysql) dialect() dialect.Dialect { return dialect.MySQL }
 
-// askingHaving finds a HAVING that asks the ledger. The parser knows none without FROM and behind FROM DUAL.
+// askingHaving finds a HAVING with the ledger's check. The parser doesn't accept HAVING without FROM or after FROM
+// DUAL.
 const askingHaving = "HAVING (SELECT newest"
 
 func (db *mysql) parse(text string) (tree any, err error) {
@@ -66,10 +67,10 @@ func (db *mysql) parse(text string) (tree any, err error) {
 	return stmts, nil
 }
 
-// misread returns an error for what the parser reads otherwise than the servers.
+// misread returns an error for a statement that the parser reads differently from the servers.
 func misread(s ast.StmtNode) error {
 	switch s := s.(type) {
-	case *ast.InsertStmt: // they refuse a row with another number of values than columns
+	case *ast.InsertStmt: // servers refuse a row whose number of values differs from the number of columns
 		misfits := func(row []ast.ExprNode) bool { return len(s.Columns) > 0 && len(row) != len(s.Columns) }
 		rows := s.Lists
 		if q, ok := s.Select.(*ast.SelectStmt); ok {
@@ -80,7 +81,7 @@ func misread(s ast.StmtNode) error {
 		if slices.ContainsFunc(rows, misfits) {
 			return errors.New("a row doesn't fit the columns")
 		}
-	case *ast.DeleteStmt: // they take a modifier any number of times, in any order
+	case *ast.DeleteStmt: // servers accept a modifier any number of times, in any order
 		if s.Tables != nil && slices.ContainsFunc(s.Tables.Tables, func(n *ast.TableName) bool { return n.Name.L == "quick" || n.Name.L == "low_priority" }) {
 			return errors.New("a modifier is taken for a table")
 		}
@@ -88,20 +89,20 @@ func misread(s ast.StmtNode) error {
 	return nil
 }
 
-// A visitor replaces each node.
+// A visitor replaces each node of a tree with its result for the node.
 type visitor func(ast.Node) ast.Node
 
 func (v visitor) Enter(n ast.Node) (ast.Node, bool) { return n, false }
 func (v visitor) Leave(n ast.Node) (ast.Node, bool) { return v(n), true }
 
-// placeholderText is what a placeholder is in a tree, with its number.
+// placeholderText and a number replace each placeholder of a tree.
 const placeholderText = "placeholder number "
 
 func placeholder(number int) ast.Node {
 	return ast.NewValueExpr(fmt.Sprint(placeholderText, number), "", "").(ast.Node)
 }
 
-// placeholderNumber returns a placeholder's number; 0 for another node.
+// placeholderNumber returns a placeholder's number, or 0 for any other node.
 func placeholderNumber(n ast.Node) (number int) {
 	if v, ok := n.(*ast.ValueExprBase); ok {
 		_, _ = fmt.Sscanf(v.GetString(), placeholderText+"%d", &number)
@@ -174,7 +175,7 @@ func (db *mysql) write(w *writes, s ast.StmtNode) {
 	}
 }
 
-// A mysqlTable is one of those that a statement names.
+// A mysqlTable is a table that a statement names.
 type mysqlTable struct{ schema, name, alias string }
 
 func (t mysqlTable) isCalled(schema, name string) bool {
@@ -184,8 +185,8 @@ func (t mysqlTable) isCalled(schema, name string) bool {
 	return t.name == name && (schema == "" || t.schema == "" || schema == t.schema)
 }
 
-// isAssigned reports whether the column may be the table's, of these: without a table's name
-// it may be that of any.
+// isAssigned reports whether the assigned column may be this table's. An unqualified column may be a column of any
+// table in all.
 func (t mysqlTable) isAssigned(c *ast.ColumnName, all []mysqlTable) bool {
 	if c.Table.L == "" {
 		return true
@@ -194,7 +195,7 @@ func (t mysqlTable) isAssigned(c *ast.ColumnName, all []mysqlTable) bool {
 		!slices.ContainsFunc(all, func(t mysqlTable) bool { return t.isCalled(c.Schema.L, c.Table.L) })
 }
 
-// tablesOf returns the tables of a FROM or the like, without those of subqueries.
+// tablesOf returns the tables of a FROM clause, a join or a list, without the tables of subqueries.
 func tablesOf(n ast.ResultSetNode) []mysqlTable {
 	switch n := n.(type) {
 	case *ast.Join:
@@ -217,7 +218,7 @@ func tablesOf(n ast.ResultSetNode) []mysqlTable {
 }
 
 func (*mysql) difference(a, b any) string {
-	noColumns := strings.NewReplacer(" () VALUES ()", " VALUES ()") // they mean the same
+	noColumns := strings.NewReplacer(" () VALUES ()", " VALUES ()") // both mean the same
 	before, after := noColumns.Replace(show(a.([]ast.StmtNode)...)), noColumns.Replace(show(b.([]ast.StmtNode)...))
 	if before == after {
 		return ""
@@ -225,7 +226,7 @@ func (*mysql) difference(a, b any) string {
 	return fmt.Sprintf("%q, %q", before, after)
 }
 
-// show writes trees in one spelling.
+// show formats trees in one uniform spelling.
 func show[N ast.Node](nodes ...N) string {
 	var b strings.Builder
 	for _, n := range nodes {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// numbersBefore returns the number that each placeholder of a guarded statement without numbers had
-// before: the guard's own stand behind.
+// numbersBefore maps the number of each placeholder in a guarded statement to its number in the user's statement. The
+// guard's placeholders get the numbers after the user's.
 func numbersBefore(inputs int, added []rewrite.Arg) []int {
 	was := make([]int, inputs+len(added)+1)
 	for i, a := range added {
@@ -67,12 +67,12 @@ type mysqlUnguarder struct {
 	err   error
 }
 
-// joinConditions returns what the tables of a statement are joined by.
+// joinConditions returns the join conditions of a statement's tables.
 func joinConditions(n ast.ResultSetNode) (all []string) {
 	if j, ok := n.(*ast.Join); ok {
 		if j.On != nil {
 			all = append(all, show(j.On.Expr))
-			for _, term := range conjunction(j.On.Expr) { // where one can't be evaluated twice, the others are added
+			for _, term := range conjunction(j.On.Expr) { // a guard may repeat single terms
 				all = append(all, show(term))
 			}
 		}
@@ -95,7 +95,7 @@ func (u *mysqlUnguarder) checksRow() bool { return u.rules.FenceColumn != "" || 
 
 func isMarked(n ast.Node) bool { return strings.Contains(show(n), "sqlfence:") }
 
-// set takes off the check of the row, which stands first, and the mark, which stands last.
+// set removes the row's check, which is the first assignment, and the fence column's assignment, which is the last.
 //
 //	c = CASE WHEN check THEN c END, ..., fence_token = GREATEST(fence_token, token)
 func (u *mysqlUnguarder) set(list []*ast.Assignment) []*ast.Assignment {
@@ -110,13 +110,13 @@ func (u *mysqlUnguarder) set(list []*ast.Assignment) []*ast.Assignment {
 		u.need(last.Column.Name.L == fenceColumn && u.isToken(last.Expr), "SET has no mark")
 		list = list[:len(list)-1]
 	}
-	if last := list[len(list)-1]; u.rules.Key != "" && isSteady(last) { // the statement assigns the key
+	if last := list[len(list)-1]; u.rules.Key != "" && isSteady(last) { // the guard of an assigned key
 		list = list[:len(list)-1]
 	}
 	return list
 }
 
-// isSteady tells of a column that is assigned itself, if a check passes.
+// isSteady reports whether a column is assigned its own value if a check passes.
 func isSteady(a *ast.Assignment) bool {
 	check, ok := a.Expr.(*ast.CaseExpr)
 	return ok && isMarked(check.WhenClauses[0].Expr) && check.ElseClause == nil && show(check.WhenClauses[0].Result) == show(a.Column)
@@ -154,13 +154,13 @@ func conjunction(cond ast.ExprNode) []ast.ExprNode {
 	return []ast.ExprNode{cond}
 }
 
-// checked returns the user's condition in a guard, or nil.
+// checked returns the user's condition within a guard, or nil.
 func (u *mysqlUnguarder) checked(guard ast.ExprNode, parts []ast.ExprNode) ast.ExprNode {
 	outer, ok := guard.(*ast.CaseExpr)
 	if !u.need(ok && isMarked(guard) && outer.ElseClause != nil, "WHERE has no guard") {
 		return nil
 	}
-	if isMarked(outer.ElseClause) { // the check itself: the user has no condition
+	if isMarked(outer.ElseClause) { // the check alone: the user's statement has no condition
 		u.need(len(parts) == 0, "parts of no condition")
 		return nil
 	}
@@ -177,8 +177,8 @@ func (u *mysqlUnguarder) checked(guard ast.ExprNode, parts []ast.ExprNode) ast.E
 	return user
 }
 
-// condition returns the user's condition, or nil: in a DELETE of joined tables it stands, with those
-// of the joins, where a column of each table can be named.
+// condition returns the user's condition, or nil. In a DELETE of joined tables the guard moves the condition and the
+// join conditions into a subquery, in which each table's columns can be named.
 //
 //	(user) | EXISTS (SELECT 1 FROM DUAL WHERE {(user) | TRUE} [AND (join)]...)
 func (u *mysqlUnguarder) condition(e ast.ExprNode) (user ast.ExprNode) {
@@ -201,7 +201,7 @@ func isMySQLLedger(e ast.Node) bool {
 	return isSubquery && isMarked(e)
 }
 
-// bare takes the guard's brackets off.
+// bare removes the guard's brackets.
 func (u *mysqlUnguarder) bare(e ast.ExprNode) ast.ExprNode {
 	p, ok := e.(*ast.ParenthesesExpr)
 	if !u.need(ok, "the user's condition isn't in brackets") {
@@ -210,8 +210,8 @@ func (u *mysqlUnguarder) bare(e ast.ExprNode) ast.ExprNode {
 	return p.Expr
 }
 
-// insert takes the ledger's question and the look at the key off the values around which they stand,
-// and the mark off each row.
+// insert removes the checks of the ledger and of the key, which surround values, and the fence column's value of each
+// row.
 func (u *mysqlUnguarder) insert(s *ast.InsertStmt) {
 	asked := 0
 	upsert := s.OnDuplicate
@@ -255,7 +255,7 @@ func (u *mysqlUnguarder) insert(s *ast.InsertStmt) {
 	}
 }
 
-// asks takes the ledger's question off each SELECT, where it is in WHERE or HAVING.
+// asks removes the ledger's check from the WHERE or HAVING of each SELECT.
 func (u *mysqlUnguarder) asks(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.SetOprStmt:
@@ -280,7 +280,7 @@ func (u *mysqlUnguarder) asks(n ast.Node) {
 	}
 }
 
-// query takes the mark off each arm.
+// query removes the fence column's value from each SELECT of a UNION and the like.
 func (u *mysqlUnguarder) query(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.SetOprStmt:
@@ -309,7 +309,7 @@ func (u *mysqlUnguarder) query(n ast.Node) {
 	}
 }
 
-// isToken reports whether the token's value is in e, as an argument or a constant.
+// isToken reports whether e contains the token's value, as an argument or a constant.
 func (u *mysqlUnguarder) isToken(e ast.Node) bool {
 	s := show(e)
 	return strings.Contains(s, placeholderText) || strings.Contains(s, fmt.Sprint(literalValue))

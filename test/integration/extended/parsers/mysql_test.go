@@ -19,8 +19,8 @@ func TestMySQL(t *testing.T) {
 	t.Run("mutated", func(t *testing.T) { mutated(t, newChecker(t, newMySQL(t)), mysqlGrammar, 40000) })
 }
 
-// FuzzMySQL shows that no text passes in which the parser reads a write to a registered table,
-// and that a guarded text, without its guards, is the one that was guarded.
+// FuzzMySQL checks that no string passes unguarded if the parser finds a write to a registered table in it, and that a
+// guarded string without its guards is the original string.
 func FuzzMySQL(f *testing.F) {
 	for _, q := range mysqlHazards {
 		f.Add(q)

@@ -1,7 +1,7 @@
 package parsers
 
-// postgresGrammar writes statements that PostgreSQL 15 can parse. They need not
-// mean anything: the parser knows no types and no columns.
+// postgresGrammar generates statements that PostgreSQL 15 can parse. They need not be meaningful, because the parser
+// checks neither types nor columns.
 var postgresGrammar = grammar{
 	"statement": {"{write}", "{write}", "{write}", "{write}", "{write}", "{write}", "{query}", "{other}", "{explain}", "{withwrite}", "{withwrite}"},
 	"write":     {"{update}", "{delete}", "{insert}", "{merge}", "{update}", "{delete}", "{insert}"},

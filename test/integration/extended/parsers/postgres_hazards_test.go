@@ -7,10 +7,10 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// postgresHazards are statements that a reader of SQL may take for others. They
-// are checked with all sets of rules, and are the seeds of FuzzPostgres.
+// postgresHazards are statements that a parser of SQL could misread. They are checked under all sets of rules, and are
+// the seeds of FuzzPostgres.
 var postgresHazards = []string{
-	// Arms of MERGE behind one another.
+	// Several arms of MERGE.
 	"MERGE INTO books USING s ON true WHEN NOT MATCHED THEN INSERT (id) VALUES (1) WHEN MATCHED THEN DELETE",
 	"MERGE INTO books USING s ON true WHEN NOT MATCHED THEN INSERT (id) VALUES (1) WHEN MATCHED AND (a)THEN UPDATE SET a=(1)WHEN MATCHED THEN DELETE",
 	"MERGE INTO books USING s ON true WHEN MATCHED AND CASE WHEN a THEN b END THEN DELETE",
@@ -19,7 +19,7 @@ var postgresHazards = []string{
 	"MERGE INTO books USING orders ON true WHEN NOT MATCHED THEN INSERT DEFAULT VALUES WHEN MATCHED THEN DO NOTHING",
 	"WITH x AS (MERGE INTO books USING s ON true WHEN MATCHED THEN DELETE RETURNING *) SELECT * FROM x",
 
-	// EXPLAIN runs its statement with ANALYZE, however that is written.
+	// EXPLAIN executes its statement if ANALYZE is on, in each spelling of the option.
 	`EXPLAIN ("analyze") DELETE FROM books`,
 	`EXPLAIN (U&"\0061nalyze" true) DELETE FROM books`,
 	"EXPLAIN (COSTS, ANALYZE 1) UPDATE books SET a = 1",
@@ -29,13 +29,13 @@ var postgresHazards = []string{
 	"EXPLAIN (ANALYZE) WITH x AS (DELETE FROM books RETURNING 1) SELECT 1",
 	"EXPLAIN ((SELECT 1))",
 
-	// Queries that end with a LIMIT, in brackets and out of them.
+	// Queries that end with a LIMIT, with and without brackets.
 	"INSERT INTO books (id) (SELECT 1 LIMIT ALL)", "INSERT INTO books (id) ((SELECT 1 OFFSET 1) ORDER BY 1)", "INSERT INTO books (id) (SELECT 1 FETCH FIRST ROW ONLY) ORDER BY 1",
 	"INSERT INTO books (id) (SELECT 1 LIMIT 1) UNION (SELECT 2 OFFSET 1)", "INSERT INTO books (id) ((SELECT 1 UNION (SELECT 2 OFFSET 1)) LIMIT 1)", "INSERT INTO books (id) SELECT 1 LIMIT 1", "INSERT INTO books (id) SELECT 1 OFFSET 1", "INSERT INTO books (id) SELECT (SELECT 1 LIMIT 1)",
 	"INSERT INTO books (id) WITH x AS (SELECT 1 LIMIT 1) (SELECT 2 LIMIT 1)", "INSERT INTO books (id) WITH x AS MATERIALIZED (SELECT 1 LIMIT 1) (TABLE x)", "INSERT INTO books (id) WITH RECURSIVE r(a) AS (SELECT 1) CYCLE a SET c USING materialized (SELECT 2 OFFSET 1)", "INSERT INTO books (id) (VALUES (1) LIMIT 1)", "INSERT INTO books (id) (VALUES (1)) LIMIT 1",
 	"INSERT INTO books (id) VALUES (1) LIMIT 1", "INSERT INTO books (id) VALUES ($1) OFFSET 1", "INSERT INTO books (id) (SELECT 1 FOR UPDATE)", "INSERT INTO books (id) SELECT 1 FROM s FOR UPDATE", "INSERT INTO books (id) VALUES (1) UNION (SELECT 1 LIMIT 1)",
 
-	// Writes inside of other statements.
+	// Writes inside other statements.
 	"(WITH x AS (DELETE FROM books RETURNING 1) SELECT 1)",
 	"((WITH x AS (DELETE FROM books RETURNING 1) SELECT 1))",
 	"((SELECT 1) UNION (WITH x AS (DELETE FROM books RETURNING 1) SELECT 1))",
@@ -67,13 +67,13 @@ var postgresHazards = []string{
 	"CREATE SCHEMA x CREATE TABLE y (id int REFERENCES books)", "TABLE books", "TABLE ONLY books", "VALUES (1)", "TRUNCATE books", "TRUNCATE ONLY other, public.books", "DROP TABLE a, shop.books", "ALTER TABLE ONLY books SET UNLOGGED",
 	"SELECT 1; DELETE FROM books", "DELETE FROM books; SELECT 1", ";;DELETE FROM books;;", "BEGIN; DELETE FROM books; COMMIT",
 
-	// Spaces that may be left out.
+	// Optional spaces are missing.
 	"DELETE FROM books WHERE(id=1)", "DELETE FROM books WHERE f(x)RETURNING id", "DELETE FROM books WHERE'a'='b'", `DELETE FROM"books"WHERE"id"=1`, "DELETE FROM books WHERE-1=id",
 	"UPDATE books SET a=(1)WHERE id=1", "UPDATE books SET a='x'FROM s WHERE true", `UPDATE"books"SET"a"=1`, "UPDATE books*SET a=1",
 	"INSERT INTO books(a)SELECT(1)FROM src", "INSERT INTO books(a)VALUES(1)ON CONFLICT(id)DO UPDATE SET a=(1)WHERE(books.a)=1",
 	"MERGE INTO books USING s ON(true)WHEN MATCHED AND(x)THEN DELETE", "WITH x AS(DELETE FROM books)SELECT 1", "DELETE FROM books WHERE id=1--", "DELETE FROM books--\rWHERE id=1", "DELETE FROM books/*/**/ WHERE true;*/",
 
-	// Words that are keywords elsewhere.
+	// Identifiers that are keywords in other places.
 	"INSERT INTO books (a) SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM src",
 	"INSERT INTO books (a) SELECT id AS as FROM src", "INSERT INTO books (a) SELECT 1 case FROM src", "INSERT INTO books (a) SELECT 1 end FROM src", "INSERT INTO books (a) SELECT CASE WHEN x THEN 1 END case FROM src",
 	"INSERT INTO books (a) SELECT b.from FROM src b", "INSERT INTO books (a) SELECT 1 distinct FROM src", "INSERT INTO books (a) SELECT x IS DISTINCT FROM y FROM src", "INSERT INTO books (a) SELECT x IS NOT DISTINCT FROM y",
@@ -95,8 +95,8 @@ var postgresHazards = []string{
 	"SELECT 'x'; DELETE FROM books --'", "SELECT $a$ $b$; DELETE FROM books $a$", "SELECT E'\\''; DELETE FROM books; --'", "SELECT 1 /* /* */ ; DELETE FROM books */", "SELECT $1; DELETE FROM books", "SELECT a$$b$$; DELETE FROM books -- $$",
 }
 
-// TestPostgresVersions holds what version 15, which the parser isn't, reads
-// otherwise: there the quote after a comment goes on with the string.
+// TestPostgresVersions has a statement that PostgreSQL 15 reads differently from the parser, whose version is newer: in
+// version 15 the string continues at the quote after the comment. So the statement must not be guarded.
 func TestPostgresVersions(t *testing.T) {
 	const q = "SELECT E'a' -- c\n'\\'; DELETE FROM books; --'"
 	for i, r := range newChecker(t, postgres{}).rewriters {
@@ -106,7 +106,7 @@ func TestPostgresVersions(t *testing.T) {
 	}
 }
 
-// FuzzPostgres checks of any text that no write in it passes.
+// FuzzPostgres checks that no string with a write to a registered table passes unguarded.
 func FuzzPostgres(f *testing.F) {
 	for _, q := range postgresHazards {
 		f.Add(q)
@@ -114,7 +114,7 @@ func FuzzPostgres(f *testing.F) {
 	c := newChecker(f, postgres{})
 	f.Fuzz(func(t *testing.T, q string) {
 		if strings.Contains(q, "\x00") {
-			t.Skip() // the parser would stop there, and the rewriter refuses it
+			t.Skip() // the parser stops at a NUL byte, and the rewriter refuses it
 		}
 		tree, err := c.db.parse(q)
 		if err != nil || len(tree.(list)) == 0 {

@@ -10,11 +10,11 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// renumber: they are behind them.
+// renumber does nothing, because PostgreSQL's guards use numbers after the user's.
 func (postgres) renumber(any, int, []rewrite.Arg) {}
 
-// unguard removes the guards from a guarded statement's tree. That one is
-// missing at a write to a registered table, or stands elsewhere, is an error.
+// unguard removes the guards from a guarded statement's tree. It returns an error if a write to a registered table has
+// no guard, or if a guard stands anywhere else.
 func (postgres) unguard(tree any, rules ruleSet, ledgers int, late bool) error {
 	stmts := tree.(list)
 	for i := range stmts {
@@ -39,7 +39,7 @@ func (postgres) unguard(tree any, rules ruleSet, ledgers int, late bool) error {
 	return u.err
 }
 
-// ledgersOf returns how many of the tables have a ledger.
+// ledgersOf returns how many of the tables are registered with Ledger.
 func ledgersOf(tables []string, rules ruleSet) (n int) {
 	slices.Sort(tables)
 	for _, name := range slices.Compact(tables) {
@@ -50,8 +50,7 @@ func ledgersOf(tables []string, rules ruleSet) (n int) {
 	return n
 }
 
-// dropLedger removes the ledger's statements from the head of the WITH, and
-// returns how many there were.
+// dropLedger removes the ledger's statements, which are first in the WITH clause, and returns their number.
 func dropLedger(stmt object) int {
 	with, _ := stmt["withClause"].(object)
 	ctes := items(with, "ctes")
@@ -74,7 +73,7 @@ func dropLedger(stmt object) int {
 
 type unguarder struct {
 	rules ruleSet
-	late  bool // the ledger may not be asked before the first row
+	late  bool // the ledger's early check may be missing
 	err   error
 }
 
@@ -115,7 +114,7 @@ func (u *unguarder) walk(n any) {
 	}
 }
 
-// last takes the last item off a list and returns it.
+// last removes and returns the last item of a list.
 func (u *unguarder) last(n object, key string) any {
 	l := items(n, key)
 	if len(l) == 0 {
@@ -143,9 +142,9 @@ func (u *unguarder) set(n object, table *rewrite.Table) {
 	}
 }
 
-// condition puts the user's condition, or none, into the guarded one's place.
+// condition replaces a guarded condition with the user's condition, or removes it.
 //
-//	[question AND] {check of the rows | (user)}
+//	[early check] AND {check of the rows | (user)}
 func (u *unguarder) condition(n object, key string, table *rewrite.Table, check bool) {
 	if table.Ledger {
 		args := list{n[key]}
@@ -159,7 +158,7 @@ func (u *unguarder) condition(n object, key string, table *rewrite.Table, check 
 			delete(n, key)
 		case len(args) == 2:
 			n[key] = args[1]
-		case check: // also parts of the user's condition
+		case check: // also repeated terms of the user's condition
 			n[key] = object{"BoolExpr": object{"boolop": "AND_EXPR", "args": args[1:]}}
 		default:
 			u.fail("the user's condition isn't in brackets")
@@ -170,19 +169,19 @@ func (u *unguarder) condition(n object, key string, table *rewrite.Table, check 
 	}
 }
 
-// unasked notes that a write doesn't ask the ledger before the first row.
+// unasked fails, unless late is set, because a write has no early check of the ledger.
 func (u *unguarder) unasked() {
 	if !u.late {
 		u.fail("the ledger isn't asked first")
 	}
 }
 
-// isQuestion reports whether n is the condition by which the ledger is asked first.
+// isQuestion reports whether n is the condition that checks the ledger before the first row.
 func isQuestion(n any) bool {
 	return str(n, "NullTest", "nulltesttype") == "IS_NULL" && isNewer(get(n, "NullTest", "arg"))
 }
 
-// isNewer reports whether n is the query that raises for a newer token:
+// isNewer reports whether n is the query that throws an error if the ledger has a newer token:
 //
 //	(SELECT raise FROM fencing_tokens WHERE name = $1 AND NOT token <= $2)
 func isNewer(n any) bool {
@@ -198,7 +197,7 @@ func isNewer(n any) bool {
 		str(where[1], "BoolExpr", "boolop") == "NOT_EXPR" && strings.Contains(fmt.Sprint(where[1]), "int8le")
 }
 
-// asking returns what stands in a CASE that asks the ledger first, or nil.
+// asking returns the value in a CASE whose condition is the ledger's early check, or nil.
 func asking(n any) any {
 	whens := items(n, "CaseExpr", "args")
 	if len(whens) != 1 || get(n, "CaseExpr", "defresult") != nil || get(n, "CaseExpr", "arg") != nil ||
@@ -208,8 +207,9 @@ func asking(n any) any {
 	return get(whens[0], "CaseWhen", "result")
 }
 
-// askedRows removes the question that stands behind the query of an INSERT, in that which a
-// bare row became, or around a value of its first row. The mark's is left.
+// askedRows removes the ledger's early check from an INSERT. The check is the OFFSET of a query, the WHERE of the query
+// that replaces a single bare row, or a CASE around a value of the first row. A check in the fence column's value
+// stays.
 func (u *unguarder) askedRows(n object) {
 	query, _ := get(n, "selectStmt", "SelectStmt").(object)
 	rows := items(query, "valuesLists")
@@ -243,7 +243,7 @@ func (u *unguarder) askedRows(n object) {
 	}
 }
 
-// anyAsks reports whether a row's mark asks, in some arm of a query.
+// anyAsks reports whether the fence column's value in any arm of a query has the ledger's early check.
 func anyAsks(query object) bool {
 	if query["op"] != "SETOP_NONE" && query != nil {
 		left, _ := query["larg"].(object)
@@ -258,7 +258,7 @@ func anyAsks(query object) bool {
 	return len(row) > 0 && isMark(asking(row[len(row)-1]))
 }
 
-// where puts the user's condition, or none, into the guarded one's place.
+// where replaces a guarded condition with the user's condition, or removes it.
 //
 //	CASE WHEN (user) THEN check ELSE false END [AND (part of user)]...
 func (u *unguarder) where(n object, key string) {
@@ -272,7 +272,7 @@ func (u *unguarder) where(n object, key string) {
 		u.fail("%s has no guard", key)
 		return
 	}
-	if hasMarker(get(outer, "defresult")) { // the check itself: the user has no condition
+	if hasMarker(get(outer, "defresult")) { // the check alone: the user's statement has no condition
 		if delete(n, key); parts != nil {
 			u.fail("%s: parts of no condition", key)
 		}
@@ -292,7 +292,7 @@ func (u *unguarder) where(n object, key string) {
 	}
 }
 
-// conjuncts returns what a condition is the conjunction of.
+// conjuncts returns the terms that a condition joins with AND.
 func conjuncts(cond any) list {
 	if str(cond, "BoolExpr", "boolop") != "AND_EXPR" {
 		return list{cond}
@@ -315,13 +315,13 @@ func (u *unguarder) insert(n object, table *rewrite.Table) {
 		query, _ := get(n, "selectStmt", "SelectStmt").(object)
 		if rows := items(query, "valuesLists"); n["cols"] == nil && len(rows) == 1 && len(items(rows[0], "List", "items")) == 1 {
 			u.value(items(rows[0], "List", "items")[0])
-			delete(n, "selectStmt") // was DEFAULT VALUES
+			delete(n, "selectStmt") // the user's statement has DEFAULT VALUES
 		} else {
 			u.rows(query)
 		}
 	}
 	if checks := items(n, "returningList"); table.Key != "" && len(checks) == 1 && hasMarker(get(checks[0], "ResTarget", "val", "CaseExpr")) {
-		delete(n, "returningList") // for keys that don't show
+		delete(n, "returningList") // checks keys that the statement doesn't show
 	}
 	if on, _ := n["onConflictClause"].(object); on["action"] == "ONCONFLICT_UPDATE" {
 		u.set(on, table)
@@ -331,7 +331,7 @@ func (u *unguarder) insert(n object, table *rewrite.Table) {
 	}
 }
 
-// rows takes the mark off each row, in every arm of a query.
+// rows removes the fence column's value from each row, in every arm of a query.
 func (u *unguarder) rows(query object) {
 	switch {
 	case query == nil:
@@ -352,7 +352,7 @@ func (u *unguarder) rows(query object) {
 	}
 }
 
-// mark checks the token's value, which in the first row of an arm may ask the ledger.
+// mark checks that n is the token's value. In the first row of an arm the ledger's early check may surround it.
 func (u *unguarder) mark(n any, first bool) {
 	if asked := asking(n); asked != nil && first {
 		n = asked

@@ -2,8 +2,8 @@ package parsers
 
 import "testing"
 
-// TestPostgres runs one after the other: each that runs at the same time would
-// compile the parser once more.
+// TestPostgres runs its subtests one after another, because each parallel subtest would compile another instance of the
+// parser.
 func TestPostgres(t *testing.T) {
 	t.Parallel()
 	t.Run("hazards", func(t *testing.T) { hazardsOf(t, newChecker(t, postgres{}), postgresHazards) })

@@ -11,8 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
-// postgres reads statements with PostgreSQL's own parser. A tree is what
-// encoding/json makes of its JSON.
+// postgres parses statements with PostgreSQL's own parser. A tree is the parser's JSON as encoding/json decodes it.
 type postgres struct{}
 
 type (
@@ -34,7 +33,7 @@ func (postgres) parse(text string) (any, error) {
 	return withoutPlaces(tree["stmts"]), nil
 }
 
-// withoutPlaces removes what says where in the text a node stands.
+// withoutPlaces removes the nodes' positions in the SQL.
 func withoutPlaces(n any) any {
 	switch n := n.(type) {
 	case object:
@@ -54,7 +53,7 @@ func withoutPlaces(n any) any {
 	return n
 }
 
-// get follows keys down, and returns nil where there is nothing.
+// get returns the value under a path of keys, or nil if a key is missing.
 func get(n any, keys ...string) any {
 	for _, k := range keys {
 		o, _ := n.(object)
@@ -80,7 +79,7 @@ func (postgres) writes(tree any) writes {
 	return w
 }
 
-// outermost reports whether some statement of the text is itself a write.
+// outermost reports whether an outermost statement is a write.
 func (w *writes) outermost(tree any) bool {
 	for _, s := range tree.(list) {
 		stmt := get(s, "stmt")
@@ -111,7 +110,7 @@ func (w *writes) collect(n any) {
 	}
 }
 
-// node notes what one node writes, and reports whether what is below it counts.
+// node records a node's writes, and reports whether the nodes below may also write.
 func (w *writes) node(kind string, n any) bool {
 	switch kind {
 	case "InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt":
@@ -145,13 +144,13 @@ func (w *writes) node(kind string, n any) bool {
 		w.idle = w.idle || asked && !runs
 		return runs
 	case "PrepareStmt", "RuleStmt", "CreateFunctionStmt":
-		return false // what they hold runs later, if at all
+		return false // the statement inside runs later or never
 	}
 	return true
 }
 
-// analyzes reports whether EXPLAIN runs its statement, and whether an option
-// asks for it; the last one counts.
+// analyzes reports whether EXPLAIN executes its statement, and whether an ANALYZE option is present. The last such
+// option decides.
 func analyzes(explain any) (on, asked bool) {
 	for _, o := range items(explain, "options") {
 		if str(o, "DefElem", "defname") != "analyze" {

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// TestQuestionInPlace spoils guarded texts in which the ledger is asked before the first row: what
-// compares them with the statement has to see it.
+// TestQuestionInPlace damages the ledger's early check in guarded statements. The comparison with the user's statement
+// must detect each damage.
 func TestQuestionInPlace(t *testing.T) {
 	t.Parallel()
 	const (
@@ -65,15 +65,15 @@ func TestQuestionInPlace(t *testing.T) {
 	})
 }
 
-// spoiled is a query, and what of its guarded text becomes what. In both, asks stands for the condition
-// that asks the ledger first, and newer for PostgreSQL's query in it.
+// spoiled holds a query and a damage: in the query's guarded SQL, was is replaced by now. In both, "asks" stands for
+// the condition that checks the ledger early, and "newer" for PostgreSQL's subquery in this condition.
 type spoiled struct {
-	rules    int // of ruleSets
+	rules    int // index in ruleSets
 	query    string
 	was, now string
 }
 
-// isSeen checks that the guarded text is taken for what it is, and the spoiled one isn't.
+// isSeen checks that the comparison accepts the guarded SQL and rejects the damaged SQL.
 func (s spoiled) isSeen(t *testing.T, c *checker) {
 	t.Helper()
 	const all = "DELETE FROM books"
@@ -98,7 +98,7 @@ func (s spoiled) isSeen(t *testing.T, c *checker) {
 	}
 }
 
-// literalText returns the plan of a query, and its text with the guard's values in it.
+// literalText returns a query's plan, and the guarded SQL with the guard's values as literals.
 func (c *checker) literalText(t *testing.T, rules int, query string) (*rewrite.Plan, string) {
 	t.Helper()
 	plan := c.rewriters[rules].Plan(query)
@@ -109,7 +109,7 @@ func (c *checker) literalText(t *testing.T, rules int, query string) (*rewrite.P
 	return plan, text
 }
 
-// compare returns how a guarded text differs from the query.
+// compare describes how guarded SQL, without its guards, differs from the query; "" if it doesn't differ.
 func (c *checker) compare(t *testing.T, s spoiled, plan *rewrite.Plan, text string) string {
 	t.Helper()
 	tree, err := c.db.parse(s.query)

@@ -2,10 +2,9 @@ package parsers
 
 import "strings"
 
-// documented are the reasons, by their beginnings, for which a statement that
-// can be parsed may be refused: what the guard can't express, or what would
-// undo it. The bool tells whether also one may be that writes to no registered
-// table.
+// documented holds the beginnings of the reasons for which a valid statement may be refused: the guard can't express
+// it, or the statement would undo the guard. The value reports whether a statement without a write to a registered
+// table may also be refused for this reason.
 var documented = map[string]bool{
 	"OR ": false, // REPLACE, FAIL
 	"which rows OR REPLACE deletes can't be told":           false,
@@ -20,18 +19,18 @@ var documented = map[string]bool{
 	"a write can't be guarded behind":                       false, // PREPARE
 	"WHERE CURRENT OF can't be guarded here":                false,
 	"the guard can't know which rows LIMIT selects":         false,
-	"it names a column twice":                               false, // PostgreSQL refuses it, too, SQLite takes the first
-	"this WHEN is never reached":                            false, // PostgreSQL refuses it, too
+	"it names a column twice":                               false, // PostgreSQL also refuses it, SQLite uses the first
+	"this WHEN is never reached":                            false, // PostgreSQL also refuses it
 	"a CTE named fencing_tokens":                            true,
 	"only sqlfence's packages write to this table":          true,
-	"it writes to a registered table and is one of several": true,  // also the parts of a trigger
+	"it writes to a registered table and is one of several": true,  // also parts of a trigger
 	"it writes to several registered tables, or twice":      false, // in one UPDATE or DELETE
 	"which table this column is of can't be seen":           false, // where tables are joined
 	"the conditions of NATURAL JOIN and USING":              false, // of a DELETE
 	"the ledger is asked in the WHERE of each SELECT":       false, // WINDOW, ROLLUP and the like
-	"the row's key is compared, as it is stored":            false, // where no value behind it is plain
-	"the query reads the table that it writes":              false, // behind ON DUPLICATE KEY UPDATE
-	"an UPDATE with ORDER BY and a subquery":                false, // which MariaDB may execute on a copy of its rows
+	"the row's key is compared, as it is stored":            false, // if no later column has a plain value
+	"the query reads the table that it writes":              false, // after ON DUPLICATE KEY UPDATE
+	"an UPDATE with ORDER BY and a subquery":                false, // MariaDB may execute it on a copy of the rows
 	"the ledger is asked before a value of the first row":   false, // of DEFAULT, functions and the like
 	codeOfUser: true, // DO, CALL, PREPARE
 	"this kind of statement on a registered table":                  true, // DDL
@@ -41,10 +40,10 @@ var documented = map[string]bool{
 	"it can't be read: a quote in an optimizer hint":                true,
 	"it can't be read: its meaning depends on the server's version": true,
 	"it can't be read: what is in /*! */":                           true,
-	"it can't be read: unexpected \"?\"":                            true, // ?WHERE, which the servers don't read either
+	"it can't be read: unexpected \"?\"":                            true, // ?WHERE, which servers refuse
 	"it can't be read: a name spelled with UESCAPE":                 true,
 	"it can't be read: it is not valid UTF-8":                       true,
-	// Where it stands for a word that is only a name, it is no reason: see nested.
+	// Documented only if the statement has a nested write. Otherwise the word was only a name: see nested.
 	nestedWrite: true,
 }
 
@@ -52,8 +51,8 @@ const codeOfUser = "code that names a registered table in its text"
 
 const nestedWrite = "a write in this place can't be guarded"
 
-// isDocumented reports whether a refusal needs no excuse. nested tells whether
-// there is a write in the statement, of any table, beside its outermost.
+// isDocumented reports whether a refusal is documented. nested is set if the statement has a write, to any table,
+// inside another statement.
 func isDocumented(reason string, writes, nested bool) bool {
 	if strings.HasPrefix(reason, nestedWrite) {
 		return nested
@@ -66,7 +65,7 @@ func isDocumented(reason string, writes, nested bool) bool {
 	return false
 }
 
-// brief is a reason without what to write instead.
+// brief returns a reason without the advice after the semicolon.
 func brief(reason string) string {
 	reason, _, _ = strings.Cut(reason, ";")
 	if len(reason) > 70 {

@@ -5,7 +5,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// The registered tables, and their columns of the guard.
+// The registered tables have these columns for guards.
 const (
 	fenceColumn = "fence_token"
 	keyColumn   = "shelf"
@@ -13,10 +13,10 @@ const (
 
 var registered = []string{"books", "orders"}
 
-// A ruleSet is a way of guarding the two tables.
+// A ruleSet registers the two tables under one name.
 type ruleSet struct {
 	name   string
-	tables []rewrite.Table // of registered, in that order
+	tables []rewrite.Table // in the order of registered
 }
 
 func rules(name string, books, orders rewrite.Table) ruleSet {
@@ -50,14 +50,14 @@ func (s ruleSet) of(table string) *rewrite.Table {
 	return nil
 }
 
-// literalValue is the token's value where values stand in the text. No generated
-// statement holds it.
+// literalValue is the token's value if guards contain values as literals. No generated statement contains this number.
 const literalValue = 424242424242
 
-// unlisted is a unique key of a column that no generated REPLACE names: what one names may be an expression.
+// unlisted is a unique key on a column that no generated REPLACE lists, because the value of a listed column could be
+// any expression.
 var unlisted = &session.UniqueKeys{Shape: "[]", Keys: [][]session.KeyColumn{{{Name: "doc", Default: "'first'"}}}}
 
-// render returns the guarded text, with values as arguments or in the text.
+// render returns the guarded SQL, with its values as arguments or as literals.
 func render(p *rewrite.Plan, literal bool) (string, []rewrite.Arg, error) {
 	if literal || !p.Params || p.Replaces() != nil {
 		v := rewrite.Values{Literal: literal || !p.Params, Tables: make([]rewrite.TableValues, len(p.Tables))}

@@ -10,8 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// statements returns how many statements to write. The race detector slows the
-// parsers down to a tenth.
+// statements returns how many statements to generate. Under the race detector the parsers are ten times slower.
 func statements(t testing.TB, usual int) int {
 	if raceDetector {
 		usual /= 4
@@ -36,7 +35,7 @@ func random(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(setting(t, "SQLFENCE_SEED", 1)), 1))
 }
 
-// generated checks statements of a grammar, each with one set of rules.
+// generated checks generated statements, each under one set of rules.
 func generated(t *testing.T, c *checker, g grammar, usual int) {
 	r := random(t)
 	for i := range statements(t, usual) {
@@ -45,7 +44,7 @@ func generated(t *testing.T, c *checker, g grammar, usual int) {
 	c.report(t, true)
 }
 
-// varied checks that a statement is decided alike however it is spelled.
+// varied checks that the rewriter decides alike about every spelling of a statement.
 func varied(t *testing.T, c *checker, g grammar, usual int, variants []variant) {
 	r := random(t)
 	for i := range statements(t, usual) {
@@ -58,7 +57,7 @@ func varied(t *testing.T, c *checker, g grammar, usual int, variants []variant) 
 		for _, v := range variants {
 			other := v.vary(r, tokens)
 			if !c.check(other, rules, i%2 == 1) {
-				continue // not every name can be quoted everywhere
+				continue // some names can't be quoted everywhere
 			}
 			if p := c.rewriters[rules].Plan(other); !sameVerdict(plain, p) {
 				c.tally.verdicts.add("%s: %v %s, plain %v %s: %s", v.name, p.Verdict, p.Refusal.Reason, plain.Verdict, plain.Refusal.Reason, other)
@@ -69,7 +68,7 @@ func varied(t *testing.T, c *checker, g grammar, usual int, variants []variant) 
 }
 
 func sameVerdict(a, b *rewrite.Plan) bool {
-	// A U&"" name in a text that is run may be any, so it is refused.
+	// A U&"" name in SQL that a statement executes may be any name, so the statement is refused.
 	if strings.HasPrefix(b.Refusal.Reason, codeOfUser) {
 		return true
 	}
@@ -77,8 +76,8 @@ func sameVerdict(a, b *rewrite.Plan) bool {
 		len(a.Targets) == len(b.Targets) && len(a.Tables) == len(b.Tables)
 }
 
-// mutated checks what is still valid of statements whose tokens were shuffled.
-// Only that no write gets by is asked of them.
+// mutated shuffles tokens of statements, and checks the results that are still valid. No write may bypass its
+// guard; needless refusals are permitted.
 func mutated(t *testing.T, c *checker, g grammar, usual int) {
 	r := random(t)
 	for i := range statements(t, usual) {
@@ -87,7 +86,7 @@ func mutated(t *testing.T, c *checker, g grammar, usual int) {
 	c.report(t, false)
 }
 
-// hazardsOf checks statements with all sets of rules.
+// hazardsOf checks statements under all sets of rules.
 func hazardsOf(t *testing.T, c *checker, hazards []string) {
 	for _, q := range hazards {
 		c.all(q)

@@ -10,10 +10,10 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// Tables with a serial or with locks: what is counted on and compared has to be
-// a statement that writes to the same tables, whatever it was.
+// Tables with a serial or an edit lock. A guarded statement must write to the same tables as the user's statement, and
+// under WithSerial it must compare the version.
 
-// No generated statement has these columns.
+// No generated statement names these columns.
 const serialColumn = "serial_no"
 
 var lockColumns = guard.Lock{By: "locked_by", Since: "locked_since", Expiry: "locked_expiry"}
@@ -77,8 +77,8 @@ func counted(t *testing.T, db database, g grammar, hazards []string, usual int) 
 	}
 }
 
-// wantReadable has the parser read a guarded text, which writes to the same tables as the query. It
-// returns the text, unless it is refused.
+// wantReadable fails the test unless the parser accepts the guarded SQL, and the SQL writes to the same tables as the
+// query. It returns the SQL; sent is false if the plan can't be rendered.
 func wantReadable(t *testing.T, db database, plan *rewrite.Plan, query string, w writes) (out string, sent bool) {
 	t.Helper()
 	out, _, err := render(plan, false)

@@ -1,7 +1,7 @@
 package parsers
 
-// sqliteGrammar writes statements that SQLite prepares over sqliteSchema. The
-// columns of src have names of their own, so that few statements are ambiguous.
+// sqliteGrammar generates statements that SQLite can prepare under sqliteSchema. The columns of src have unique names,
+// so that few statements are ambiguous.
 var sqliteGrammar = grammar{
 	"statement": {"{write}", "{write}", "{write}", "{write}", "{write}", "{cte} {write0}", "{query}", "{other}", "{explain}"},
 	"write":     {"{update}", "{delete}", "{insert}"},

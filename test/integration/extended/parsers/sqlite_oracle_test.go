@@ -15,16 +15,15 @@ import (
 	"github.com/sqlfence/sqlfence/internal/dialect"
 )
 
-// sqlite reads statements with SQLite itself, whose authorizer tells what they
-// write, and gets their trees from a parser made after SQLite's grammar.
-// It is not safe for concurrent use.
+// sqlite finds the writes of a statement with SQLite's authorizer, and its tree with a parser of SQLite's grammar. A
+// sqlite isn't safe for concurrent use.
 type sqlite struct {
 	conn   *sqlite3.SQLiteConn
 	noted  writes
 	parser parser.Options
 }
 
-// reading is sqlite's tree: the statements, and what SQLite says they write.
+// reading is a tree of sqlite: the statements, and the writes that SQLite reports.
 type reading struct {
 	stmts  []ast.Stmt
 	writes writes
@@ -58,14 +57,14 @@ func newSQLite(t testing.TB) *sqlite {
 
 func (*sqlite) dialect() dialect.Dialect { return dialect.SQLite }
 
-// note is SQLite's authorizer; it allows all.
+// note is SQLite's authorizer callback. It records writes and permits everything.
 func (db *sqlite) note(op int, a, b, schema string) int {
 	w := &db.noted
 	lower := strings.ToLower
 	switch op {
 	case sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE:
-		// An UPDATE is noted for each column, an upsert as both: once is enough,
-		// as a statement of SQLite has one target.
+		// SQLite reports an UPDATE once for each column, and an upsert as INSERT and UPDATE. The first report is
+		// enough, because a statement of SQLite has one target.
 		if w.all++; len(w.rows) == 0 {
 			w.row(lower(a))
 		}
@@ -88,7 +87,7 @@ func (db *sqlite) parse(text string) (any, error) {
 	var all writes
 	for _, s := range stmts {
 		if _, ok := s.(*ast.PragmaStmt); ok {
-			continue // some take effect while they are prepared
+			continue // preparing some pragmas executes them
 		}
 		db.noted = writes{}
 		prepared, err := db.conn.Prepare(withoutLimit(s, text[s.Pos():s.End()]))
@@ -97,19 +96,19 @@ func (db *sqlite) parse(text string) (any, error) {
 		}
 		prepared.Close()
 		if strings.HasPrefix(fmt.Sprintf("%T", s), "*ast.Explain") {
-			continue // never runs its statement
+			continue // never executes its statement
 		}
 		all.rows = append(all.rows, db.noted.rows...)
 		all.tables = append(all.tables, db.noted.tables...)
 	}
 	if len(all.tables) > 0 {
-		all.rows = nil // a DROP is also noted as a DELETE
+		all.rows = nil // SQLite also reports a DROP as DELETE
 	}
 	return &reading{stmts, all}, nil
 }
 
-// withoutLimit returns the text of a statement that this build of SQLite can
-// prepare: it lacks ORDER BY and LIMIT of UPDATE and DELETE, as most do.
+// withoutLimit removes ORDER BY and LIMIT from an UPDATE or DELETE, because this build of SQLite, like most, can't
+// prepare them.
 func withoutLimit(s ast.Stmt, text string) string {
 	switch s := s.(type) {
 	case *ast.UpdateStmt:
@@ -148,7 +147,7 @@ func (*sqlite) difference(a, b any) string {
 	return fmt.Sprintf("%.120q, %.120q", before[i:], after[i:])
 }
 
-// sayAbort writes OR ABORT, the default, where the guard added it.
+// sayAbort adds OR ABORT, the default, to the user's statement if the guard has added it.
 func sayAbort(before, after ast.Stmt) {
 	switch b := before.(type) {
 	case *ast.UpdateStmt:
@@ -162,7 +161,7 @@ func sayAbort(before, after ast.Stmt) {
 	}
 }
 
-// dump writes a tree as text, without places and spellings.
+// dump formats a tree without positions and spellings.
 func dump(n any) string {
 	var b strings.Builder
 	dumpValue(&b, reflect.ValueOf(n))
@@ -177,7 +176,7 @@ func dumpValue(b *strings.Builder, v reflect.Value) {
 			return
 		}
 		if p, ok := v.Interface().(*ast.BindParam); ok && p.Kind <= ast.ParamNumber {
-			fmt.Fprintf(b, "?%d", p.Number) // a bare one is numbered where a part is repeated
+			fmt.Fprintf(b, "?%d", p.Number) // the guard numbers a bare placeholder that it repeats
 			return
 		}
 		dumpValue(b, v.Elem())

@@ -17,7 +17,7 @@ func (*sqlite) renumber(tree any, inputs int, added []rewrite.Arg) {
 	eachParam(reflect.ValueOf(tree.(*reading).stmts), func(p *ast.BindParam) { p.Number = was[p.Number] })
 }
 
-// eachParam calls f for each placeholder of a tree that isn't a name.
+// eachParam calls f for each unnamed placeholder of a tree.
 func eachParam(v reflect.Value, f func(*ast.BindParam)) {
 	switch v.Kind() {
 	case reflect.Interface, reflect.Pointer:
@@ -71,7 +71,7 @@ func (*sqlite) unguard(tree any, rules ruleSet, _ int, late bool) error {
 
 type sqliteUnguarder struct {
 	rules *rewrite.Table
-	late  bool // the ledger may not be asked before the first row
+	late  bool // the ledger's early check may be missing
 	err   error
 }
 
@@ -84,8 +84,8 @@ func (u *sqliteUnguarder) need(ok bool, what string) bool {
 
 func marked(n ast.Node) bool { return strings.Contains(dump(n), "sqlfence:") }
 
-// abort checks that the statement says what to do with a conflict, as else the
-// table may say to replace rows.
+// abort checks that the guarded statement has a conflict clause. Without one, the table's own clause could be ON
+// CONFLICT REPLACE, which deletes rows.
 func (u *sqliteUnguarder) abort(or ast.ConflictAction) {
 	u.need(or != ast.ConflictDefault || u.rules.FenceColumn == "" && u.rules.Key == "", "a conflict may replace rows")
 }
@@ -122,7 +122,7 @@ func (u *sqliteUnguarder) where(cond ast.Expr, check, ledger bool) ast.Expr {
 	}
 	last := len(terms) - 1
 	user := u.unasked(u.bare(terms[last]))
-	for _, key := range terms[:last] { // constants that are compared once more
+	for _, key := range terms[:last] { // repeated comparisons of the key with a constant
 		value := askedValue(key)
 		if u.need(value != nil, "the user's condition isn't in brackets") {
 			*value = sqliteAsking(*value)
@@ -133,7 +133,7 @@ func (u *sqliteUnguarder) where(cond ast.Expr, check, ledger bool) ast.Expr {
 	return user
 }
 
-// unasked removes the question from the terms of the user's condition that compare a placeholder.
+// unasked removes the ledger's check from comparisons with a placeholder in the user's condition.
 func (u *sqliteUnguarder) unasked(user ast.Expr) ast.Expr {
 	for _, term := range andTerms(user) {
 		if value := askedValue(term); value != nil {
@@ -145,8 +145,7 @@ func (u *sqliteUnguarder) unasked(user ast.Expr) ast.Expr {
 	return user
 }
 
-// askedValue returns where the value stands of a term that is column = CASE WHEN ledger THEN
-// value END, or nil.
+// askedValue returns a pointer to the right operand of a term "column = CASE WHEN ledger THEN value END", or nil.
 func askedValue(term ast.Expr) *ast.Expr {
 	b, ok := term.(*ast.BinaryExpr)
 	if !ok || b.Op != ast.OpEq || marked(b.X) || sqliteAsking(b.Y) == nil {
@@ -155,7 +154,7 @@ func askedValue(term ast.Expr) *ast.Expr {
 	return &b.Y
 }
 
-// sqliteAsking returns what stands in a CASE that asks the ledger, or nil.
+// sqliteAsking returns the value in a CASE whose condition is the ledger's check, or nil.
 func sqliteAsking(e ast.Expr) ast.Expr {
 	c, ok := e.(*ast.CaseExpr)
 	if !ok || c.Operand != nil || c.Else != nil || len(c.Whens) != 1 || !isLedger(c.Whens[0].When) {
@@ -164,7 +163,7 @@ func sqliteAsking(e ast.Expr) ast.Expr {
 	return c.Whens[0].Then
 }
 
-// isTerm reports whether a condition's terms have one.
+// isTerm reports whether the term is one of the terms that cond joins with AND.
 func isTerm(term string, cond ast.Expr) bool {
 	return slices.ContainsFunc(andTerms(cond), func(own ast.Expr) bool { return dump(own) == term })
 }
@@ -177,7 +176,7 @@ func andTerms(cond ast.Expr) []ast.Expr {
 	return []ast.Expr{cond}
 }
 
-// checked returns the user's condition in a guard, or nil.
+// checked returns the user's condition within a guard, or nil.
 func (u *sqliteUnguarder) checked(guard ast.Expr, parts []ast.Expr) ast.Expr {
 	outer, ok := guard.(*ast.CaseExpr)
 	if !u.need(ok && marked(guard), "WHERE has no guard") {
@@ -206,7 +205,7 @@ func isZero(e ast.Expr) bool {
 	return dump(e) == dump(&ast.Literal{Kind: ast.LitInteger, Value: "0"})
 }
 
-// isPart reports whether cond is part, or the conjunction of it and others.
+// isPart reports whether cond is part, or joins part with other conditions by AND.
 func isPart(part string, cond ast.Expr) bool {
 	if dump(cond) == part {
 		return true
@@ -215,7 +214,7 @@ func isPart(part string, cond ast.Expr) bool {
 	return ok && b.Op == ast.OpAnd && (isPart(part, b.X) || isPart(part, b.Y))
 }
 
-// bare takes the guard's brackets off.
+// bare removes the guard's brackets.
 func (u *sqliteUnguarder) bare(e ast.Expr) ast.Expr {
 	p, ok := e.(*ast.ParenExpr)
 	if !u.need(ok, "the user's condition isn't in brackets") {
@@ -261,7 +260,7 @@ func (u *sqliteUnguarder) insert(s *ast.InsertStmt) {
 	}
 }
 
-// tail checks that the ledger is asked behind a query, and not behind VALUES.
+// tail checks that the LIMIT of the rows to insert has the ledger's early check. VALUES needs none.
 //
 //	LIMIT CASE WHEN ledger THEN -1 END
 func (u *sqliteUnguarder) tail(limit *ast.Limit, first ast.SelectCore) {
@@ -275,7 +274,7 @@ func (u *sqliteUnguarder) tail(limit *ast.Limit, first ast.SelectCore) {
 	u.need(limit.Offset == nil && count != nil && dump(count) == dump(none), "the rows are limited")
 }
 
-// rows takes the mark off each row. Those of a REPLACE check first what they delete.
+// rows removes the fence column's value from each row. In a REPLACE this value also checks the rows to delete.
 func (u *sqliteUnguarder) rows(core ast.SelectCore, replaces bool) {
 	u.need(!replaces || u.isValues(core), "a query replaces rows")
 	switch core := core.(type) {
@@ -300,8 +299,8 @@ func (u *sqliteUnguarder) isValues(core ast.SelectCore) bool {
 	return ok
 }
 
-// replaced checks that e is the token's value behind the check of what is deleted, and in the first row behind that of
-// the shape.
+// replaced checks that e is the token's value inside a check of the rows to delete. In the first row, a comparison of
+// the table's shape surrounds this check.
 //
 //	CASE WHEN shape = ?1 THEN CASE WHEN check THEN ?2 END ELSE raise END
 func (u *sqliteUnguarder) replaced(e ast.Expr, first bool) {

@@ -13,20 +13,20 @@ import (
 	"unicode"
 )
 
-// TestDocumentedReasonsExist shows that each documented reason begins a text of the rewriter's, so
-// that none is kept that has got other words.
+// TestDocumentedReasonsExist checks that each documented reason begins a string in the rewriter's code, so that no
+// reason stays documented after its wording has changed.
 func TestDocumentedReasonsExist(t *testing.T) {
 	t.Parallel()
 	texts := rewriterTexts(t)
 	for prefix := range documented {
-		words := strings.TrimPrefix(prefix, "it can't be read: ") // which stands before the reader's own
+		words := strings.TrimPrefix(prefix, "it can't be read: ") // the prefix of every parser error
 		if !slices.ContainsFunc(texts, func(parts []string) bool { return begin(parts, words) }) {
 			t.Errorf("no reason begins with %q", words)
 		}
 	}
 }
 
-// begin reports whether the parts of a text, with a word between each two of them, begin with words.
+// begin reports whether a string that consists of the parts, with any word between two parts, begins with words.
 func begin(parts []string, words string) bool {
 	for i, part := range parts {
 		if i > 0 {
@@ -44,8 +44,8 @@ func begin(parts []string, words string) bool {
 	return false
 }
 
-// rewriterTexts returns the strings in the code of the rewriter and of what reads for it, each in the parts that are
-// put together with what the code doesn't show.
+// rewriterTexts returns the strings in the code of the rewriter and of the parser. Each string is split into the parts
+// between its format verbs and variables.
 func rewriterTexts(t *testing.T) (texts [][]string) {
 	t.Helper()
 	for _, dir := range []string{"rewrite", "rewrite/internal/advise", "rewrite/internal/read", "rewrite/internal/render", "rewrite/internal/rules",
@@ -73,10 +73,10 @@ func rewriterTexts(t *testing.T) (texts [][]string) {
 	return texts
 }
 
-// named is what a sentence names of a statement.
+// named matches a format verb.
 var named = regexp.MustCompile(`%[sdv]`)
 
-// parts returns the text of a string, or of several joined by +: a part ends where one isn't written out.
+// parts splits a string, or a sum of strings, at its format verbs and at operands that aren't literals.
 func parts(e ast.Expr) []string {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -17,7 +17,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// enqueue puts the task into the queue, which keeps it when it is done.
+// enqueue adds the task to the queue. The queue retains the task after its completion, so that tests can read its
+// state.
 func enqueue(t *testing.T) *asynq.Inspector {
 	t.Helper()
 	c := asynq.NewClient(redis())
@@ -32,7 +33,7 @@ func enqueue(t *testing.T) *asynq.Inspector {
 	return inspector
 }
 
-// task returns what asynq says of the task.
+// task returns asynq's information about the task.
 func task(t *testing.T, inspector *asynq.Inspector) *asynq.TaskInfo {
 	t.Helper()
 	info, err := inspector.GetTaskInfo("default", "1")
@@ -54,12 +55,13 @@ func setUp(t *testing.T, b harness.Base, dsn string) {
 	}
 }
 
-// expireLease has the time pass that asynq waits for until it gives the task to another worker: its lease of 30 s, and
-// 30 s for clocks that differ. A short run sets the lease back; then A, when it goes on, still believes in its own.
+// expireLease waits until asynq gives the task to another worker: 30 s for the lease, and 30 s for clock differences. A
+// short run instead sets the lease's end in Redis into the past, so the resumed worker A still considers its lease
+// valid.
 func expireLease(t *testing.T) {
 	t.Helper()
 	if !testing.Short() {
-		time.Sleep(time.Minute + 5*time.Second) // nothing is to be seen before
+		time.Sleep(time.Minute + 5*time.Second) // asynq shows no earlier sign
 		return
 	}
 	c := client.NewClient(&client.Options{Network: "unix", Addr: redis().Addr})
@@ -74,8 +76,8 @@ func expireLease(t *testing.T) {
 	}
 }
 
-// A worker that is stopped in its task past its lease doesn't write over the one that asynq has given the task to; and
-// what it returns changes nothing for the task.
+// Worker A is paused in its task until its lease has ended, and asynq gives the task to worker B. A's late write must
+// not overwrite B's, and A's return value must not change the task's state.
 func TestZombie(t *testing.T) {
 	for _, fence := range []bool{false, true} {
 		startRedis(t)
@@ -93,7 +95,7 @@ func TestZombie(t *testing.T) {
 				err := zombie.Write(ctx, db, "B")
 				wrote <- err
 				if !testing.Short() {
-					<-finish // the task is B's while A returns
+					<-finish // B keeps the task while A returns
 				}
 				return err
 			})
@@ -119,7 +121,7 @@ func TestZombie(t *testing.T) {
 	}
 }
 
-// An attempt that is refused while asynq regards it as the task's own runs again, and isn't counted.
+// If sqlfence refuses an attempt that still owns the task in asynq, asynq runs the task again and counts no failure.
 func TestRefusedIsNoFailure(t *testing.T) {
 	startRedis(t)
 	b, dsn := zombie.NewBase(t)
@@ -134,7 +136,7 @@ func TestRefusedIsNoFailure(t *testing.T) {
 	server, err := serve(db, func(ctx context.Context, task *asynq.Task) error {
 		if first {
 			first = false
-			if _, err := store.Issue(ctx, name(task)); err != nil { // another task takes the name over
+			if _, err := store.Issue(ctx, name(task)); err != nil { // another task takes over the name
 				t.Error(err)
 			}
 		}
@@ -162,7 +164,7 @@ func TestIsFailure(t *testing.T) {
 	for err, want := range map[error]bool{
 		nil:                   false,
 		sqlfence.ErrStale:     false,
-		lease.ErrLeaseLost:    true, // a *lease.LostError is ErrStale, too
+		lease.ErrLeaseLost:    true, // a *lease.LostError is also ErrStale
 		&lease.LostError{}:    false,
 		&lease.HeldError{}:    false,
 		context.Canceled:      true,

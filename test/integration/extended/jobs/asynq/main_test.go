@@ -23,20 +23,20 @@ import (
 
 func TestMain(m *testing.M) { zombie.Main(m, workerA) }
 
-// table is the registration of what the tasks write.
+// table registers the table that the tasks write.
 var table = sqlfence.WithTable("results", sqlfence.Key("job"), sqlfence.Ledger())
 
-// name is the name of a task's token.
+// name returns the name of a task's token.
 func name(task *asynq.Task) string { return "results/" + string(task.Payload()) }
 
-// socket is set for the process A, too.
+// socket names the environment variable with the path of Redis's socket. Process A inherits it.
 const socket = "SQLFENCE_REDIS_SOCKET"
 
-// startRedis starts a server for the time of the test.
+// startRedis starts a Redis server that ends with the test.
 func startRedis(t *testing.T) {
 	t.Helper()
 	program := need.Program(t, "redis-server")
-	dir, err := os.MkdirTemp("", "sqlfence-redis") // a path that is short enough for a socket
+	dir, err := os.MkdirTemp("", "sqlfence-redis") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func serve(db *sql.DB, handle asynq.HandlerFunc) (*asynq.Server, error) {
 	return server, server.Start(mux)
 }
 
-// workerA takes the task, pauses in it, and writes late.
+// workerA takes the task, pauses inside it, and writes after B has written.
 func workerA(w *zombie.Worker) error {
 	fenced, err := sqlfence.Open("pgx", w.DSN, table)
 	if err != nil {
@@ -109,6 +109,6 @@ func workerA(w *zombie.Worker) error {
 	}
 	w.Say(zombie.Outcome(<-ended))
 	w.Wait()
-	server.Shutdown() // when what the handler has returned is done with
+	server.Shutdown() // returns after asynq has processed the handler's result
 	return nil
 }

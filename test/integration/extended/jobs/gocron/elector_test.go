@@ -15,15 +15,16 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/zombie"
 )
 
-// The leader runs the job with the token of the leadership in which the run has begun: it ends with that, and what it
-// writes after another process has led is refused.
+// A job's run presents the token of the leadership under which the run began, and its context ends with this
+// leadership. A write after another process has led is refused.
 func TestElector(t *testing.T) {
 	b, dsn := zombie.NewBase(t)
 	election, err := lease.NewElection("report", lease.Callbacks{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its source has the token of the moment, which the run's own wins over.
+	// The database's source supplies the current leadership's token, but the token in the run's context takes
+	// precedence.
 	db := b.Fenced(t, dsn, table, sqlfence.WithTokenSource(election.Tokens))
 	leases := harness.NewLeases(t, db)
 	elector := fencegocron.NewElector(election)

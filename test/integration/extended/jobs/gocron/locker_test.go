@@ -15,10 +15,10 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/zombie"
 )
 
-// often is when a job runs whose turn is awaited.
+// often is the interval of a job whose next run a test waits for.
 var often = gocron.DurationJob(20 * time.Millisecond)
 
-// start starts a scheduler for the time of the test.
+// start starts a scheduler that stops with the test.
 func start(t *testing.T, locker *fencegocron.Locker, when gocron.JobDefinition, run func(ctx context.Context) error,
 	opts ...gocron.JobOption,
 ) {
@@ -34,7 +34,8 @@ func start(t *testing.T, locker *fencegocron.Locker, when gocron.JobDefinition, 
 	})
 }
 
-// A process that is stopped in its job past its lease doesn't write over the one that has taken the job over.
+// Process A is paused in its job until its lease has ended, and process B runs the job. A's late write must not
+// overwrite B's.
 func TestLockerZombie(t *testing.T) {
 	for _, fence := range []bool{false, true} {
 		b, dsn := zombie.NewBase(t)
@@ -48,7 +49,7 @@ func TestLockerZombie(t *testing.T) {
 				case wrote <- err:
 				default:
 				}
-				<-ctx.Done() // the job is B's until the test ends
+				<-ctx.Done() // B keeps the job until the test ends
 				return err
 			})
 			if err := <-wrote; err != nil {
@@ -59,7 +60,7 @@ func TestLockerZombie(t *testing.T) {
 	}
 }
 
-// A job that another process runs is skipped, which is no failure, and runs when that has ended.
+// A job that another process is running is skipped without an error, and runs after the other process has finished.
 func TestLockerSkips(t *testing.T) {
 	b, dsn := zombie.NewBase(t)
 	leases := harness.NewLeases(t, b.Fenced(t, dsn, table))
@@ -91,7 +92,7 @@ func TestLockerSkips(t *testing.T) {
 	<-ran
 }
 
-// With MinHold a second process, the clock of which is behind, doesn't run the job again.
+// Under MinHold a second process whose clock is behind doesn't run the job again.
 func TestLockerRunsOnce(t *testing.T) {
 	b, dsn := zombie.NewBase(t)
 	leases := harness.NewLeases(t, b.Fenced(t, dsn, table))
@@ -108,7 +109,7 @@ func TestLockerRunsOnce(t *testing.T) {
 	}
 }
 
-// A task that runs without its lease, such as under another name, fails before it has begun.
+// A job whose name differs from the task's has no lease for the task. The task fails before it begins.
 func TestLockerTaskWithoutLease(t *testing.T) {
 	b, dsn := zombie.NewBase(t)
 	locker := fencegocron.NewLocker(harness.NewLeases(t, b.Fenced(t, dsn, table)))

@@ -18,10 +18,10 @@ import (
 
 func TestMain(m *testing.M) { zombie.Main(m, workerA) }
 
-// table is the registration of what the jobs write.
+// table registers the table that the jobs write.
 var table = sqlfence.WithTable("results", sqlfence.Resource("report"), sqlfence.Ledger())
 
-// workerA runs the job once, pauses in it, and writes late.
+// workerA runs the job once, pauses inside it, and writes after B has written.
 func workerA(w *zombie.Worker) error {
 	open := sql.Open
 	if w.Fenced {
@@ -55,7 +55,7 @@ func workerA(w *zombie.Worker) error {
 	return scheduler.Shutdown()
 }
 
-// schedule starts a scheduler with the job report.
+// schedule starts a scheduler that runs the job report.
 func schedule(locker *fencegocron.Locker, when gocron.JobDefinition, run func(ctx context.Context) error,
 	opts ...gocron.JobOption,
 ) (gocron.Scheduler, error) {

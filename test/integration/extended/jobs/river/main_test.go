@@ -21,18 +21,18 @@ import (
 
 func TestMain(m *testing.M) { zombie.Main(m, workerA) }
 
-// tables are River's and what its workers write.
+// tables registers River's job table and the table that the workers write.
 var tables = []sqlfence.Option{
 	sqlfence.WithTable("river_job", sqlfence.Key("id"), sqlfence.Claim("claim")),
 	sqlfence.WithTable("results", sqlfence.ClaimOf("river_job")),
 }
 
-// args are those of the job.
+// args are the job's arguments.
 type args struct{}
 
 func (args) Kind() string { return "write" }
 
-// A job is what its worker does.
+// A job is the function that a worker runs.
 type job func(ctx context.Context, j *river.Job[args]) error
 
 type worker struct {
@@ -42,7 +42,7 @@ type worker struct {
 
 func (w *worker) Work(ctx context.Context, j *river.Job[args]) error { return w.work(ctx, j) }
 
-// newConfig is the configuration of a client that works off the queue, and leads.
+// newConfig configures a client that works the queue and may become River's leader.
 func newConfig(work job, middleware ...rivertype.Middleware) *river.Config {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{work: work})
@@ -50,13 +50,13 @@ func newConfig(work job, middleware ...rivertype.Middleware) *river.Config {
 		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 1}},
 		FetchPollInterval: 100 * time.Millisecond,
 		Workers:           workers,
-		JobTimeout:        -1, // a job waits for what the test awaits
+		JobTimeout:        -1, // no timeout, because the job waits for the test
 		Middleware:        middleware,
 		Logger:            slog.New(slog.DiscardHandler),
 	}
 }
 
-// workerA takes the job, pauses in it, and writes late; and River is told of a success.
+// workerA takes the job, pauses inside it, writes after B has written, and returns success to River.
 func workerA(w *zombie.Worker) error {
 	plain, err := sql.Open("pgx", w.DSN)
 	if err != nil {
@@ -86,10 +86,10 @@ func workerA(w *zombie.Worker) error {
 	}
 	w.Say(zombie.Outcome(<-ended))
 	w.Wait()
-	return client.Stop(context.Background()) // when River was told of the end, if it is
+	return client.Stop(context.Background()) // waits until River has handled the job's result
 }
 
-// A queue is River's table, with one job, and clients of it.
+// A queue is River's job table with one job, and databases for clients of it.
 type queue struct {
 	t      *testing.T
 	plain  *sql.DB
@@ -113,7 +113,7 @@ func newQueue(t *testing.T) *queue {
 	return q
 }
 
-// client returns one on the plain database.
+// client returns a River client on the plain database.
 func (q *queue) client(config *river.Config) *river.Client[*sql.Tx] {
 	q.t.Helper()
 	client, err := river.NewClient(riverdatabasesql.New(q.plain), config)
@@ -123,7 +123,7 @@ func (q *queue) client(config *river.Config) *river.Client[*sql.Tx] {
 	return client
 }
 
-// start starts a client, and returns how to stop it.
+// start starts a client, and returns the function that stops the client.
 func (q *queue) start(config *river.Config) (stop func()) {
 	q.t.Helper()
 	client := q.client(config)
@@ -146,7 +146,7 @@ func (q *queue) insert() {
 	}
 }
 
-// rescue has River's rescuer take the job from its worker, as after an hour.
+// rescue makes River's rescuer take the job from its worker. By default the rescuer waits an hour.
 func (q *queue) rescue() {
 	q.t.Helper()
 	config := newConfig(nil)
@@ -158,7 +158,7 @@ func (q *queue) rescue() {
 	stop()
 }
 
-// atOnce retries jobs at once.
+// atOnce is a retry policy without a delay.
 type atOnce struct{}
 
 func (atOnce) NextRetry(*rivertype.JobRow) time.Time { return time.Now() }
@@ -174,7 +174,7 @@ func (q *queue) job() (job string) {
 	return job
 }
 
-// want fails the test unless the job is in this state.
+// want fails the test unless job returns this text.
 func (q *queue) want(job string) {
 	q.t.Helper()
 	if got := q.job(); got != job {

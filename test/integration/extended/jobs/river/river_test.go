@@ -21,7 +21,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/zombie"
 )
 
-// complete ends the job in a transaction of the fenced database, with a write.
+// complete writes and completes the job in one transaction of the fenced database.
 func complete(ctx context.Context, db *sql.DB, j *river.Job[args], worker string) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -37,8 +37,8 @@ func complete(ctx context.Context, db *sql.DB, j *river.Job[args], worker string
 	return tx.Commit()
 }
 
-// A worker that is stopped in its job, and goes on after River's rescuer has given the job to another, doesn't write,
-// and doesn't end the other's attempt. Without the fence it does both.
+// Worker A is paused in its job until River's rescuer has given the job to worker B. With the fence, A neither writes
+// nor ends B's attempt. Without the fence, A does both.
 func TestZombie(t *testing.T) {
 	for _, fence := range []bool{false, true} {
 		q := newQueue(t)
@@ -58,9 +58,9 @@ func TestZombie(t *testing.T) {
 		})
 		zombie.Check(t, q.db, fence, said)
 		if fence {
-			q.want("running 2, 1 errors") // the error is the rescuer's
+			q.want("running 2, 1 errors") // the error that the rescuer has recorded
 		} else {
-			q.want("completed 2, 1 errors") // by A
+			q.want("completed 2, 1 errors") // A has completed B's attempt
 		}
 		close(finish)
 		stop()
@@ -68,7 +68,7 @@ func TestZombie(t *testing.T) {
 	}
 }
 
-// What a worker returns after the job was taken from it isn't reported, whatever it is.
+// After a worker has lost its job, River must not record the worker's result, whatever it is.
 func TestLostIsNotReported(t *testing.T) {
 	for _, returned := range []error{
 		nil, errors.New("failed"), river.JobSnooze(time.Hour), river.JobCancel(errors.New("cancel")),
@@ -79,7 +79,7 @@ func TestLostIsNotReported(t *testing.T) {
 			ended := make(chan struct{})
 			stop := q.start(newConfig(func(ctx context.Context, j *river.Job[args]) error {
 				defer close(ended)
-				// As the rescuer and the next worker do.
+				// The statements of River's rescuer and of the next worker's client.
 				zombie.Exec(t, q.plain, "UPDATE river_job SET state = 'retryable'",
 					"UPDATE river_job SET state = 'running', attempt = attempt + 1, attempted_at = now()")
 				if err := zombie.Write(ctx, q.db, "A"); !errors.Is(err, sqlfence.ErrStale) {
@@ -97,8 +97,8 @@ func TestLostIsNotReported(t *testing.T) {
 	}
 }
 
-// A failure of a worker that has the job is reported, and so is a snooze; each attempt has a claim of its own, although
-// River's count of the attempts falls.
+// A worker that owns its job reports failures and snoozes to River. Each attempt has a new claim, although a snooze
+// decreases River's attempt counter.
 func TestHeldIsReported(t *testing.T) {
 	q := newQueue(t)
 	q.insert()
@@ -126,7 +126,7 @@ func TestHeldIsReported(t *testing.T) {
 	}
 }
 
-// An attempt from which the job is taken before the middleware has asked doesn't begin.
+// If another worker takes the job before the middleware has read the claim, the attempt doesn't begin.
 func TestTakenBeforeItBegins(t *testing.T) {
 	q := newQueue(t)
 	q.insert()
@@ -145,8 +145,8 @@ func TestTakenBeforeItBegins(t *testing.T) {
 	q.want("running 1, 0 errors")
 }
 
-// A worker inserts jobs in its fenced transaction. A unique one that is there already would be written, so it is
-// refused.
+// A worker may insert jobs in its fenced transaction. Inserting a unique job that exists already would update its row,
+// so it is refused.
 func TestInsertTx(t *testing.T) {
 	q := newQueue(t)
 	q.insert()
@@ -181,7 +181,7 @@ func TestInsertTx(t *testing.T) {
 	stop()
 }
 
-// The same with River's driver for pgx, and the fence around a pool of pgx.
+// TestPgx runs River with its pgx driver, and workers that write through fencepgx.
 func TestPgx(t *testing.T) {
 	q := newQueue(t)
 	q.insert()

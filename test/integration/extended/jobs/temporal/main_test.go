@@ -23,24 +23,24 @@ import (
 
 func TestMain(m *testing.M) { zombie.Main(m, workerA) }
 
-// table is the registration of what the activities write.
+// table registers the table that the activities write.
 var table = sqlfence.WithTable("results", sqlfence.Key("job"), sqlfence.Ledger())
 
-// options are those of a worker with the interceptor.
+// options configures a Temporal worker with fencetemporal's interceptor.
 func options(store *tokens.Store) worker.Options {
 	return worker.Options{Interceptors: []interceptor.WorkerInterceptor{
 		fencetemporal.Interceptor(store, func(_ context.Context, args []any) string { return args[0].(string) }),
 	}}
 }
 
-// suite is one without a log.
+// suite returns a test suite that logs nothing.
 func suite() *testsuite.WorkflowTestSuite {
 	s := new(testsuite.WorkflowTestSuite)
 	s.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	return s
 }
 
-// run runs an activity in Temporal's test environment, as an attempt of its own.
+// run runs an activity once in Temporal's test environment.
 func run(db *sql.DB, activity func(ctx context.Context, name string) error) error {
 	store, err := tokens.New(db)
 	if err != nil {
@@ -54,7 +54,7 @@ func run(db *sql.DB, activity func(ctx context.Context, name string) error) erro
 	return err
 }
 
-// workerA runs the activity, pauses in it, and writes late.
+// workerA runs the activity, pauses inside it, and writes after B has written.
 func workerA(w *zombie.Worker) error {
 	fenced, err := sqlfence.Open("pgx", w.DSN, table)
 	if err != nil {

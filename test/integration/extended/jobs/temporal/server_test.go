@@ -21,10 +21,11 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// server is the address of a server, such as one that "temporal server start-dev" has started.
+// server names the environment variable with the address of a Temporal server, for example one that "temporal server
+// start-dev" has started.
 const server = "SQLFENCE_TEMPORAL"
 
-// dial returns a client of the server. queue is the task queue of a story.
+// dial returns a client of the Temporal server, and the task queue of the test's current run.
 func dial() (c client.Client, queue string, err error) {
 	c, err = client.Dial(client.Options{
 		HostPort: os.Getenv(server),
@@ -33,7 +34,8 @@ func dial() (c client.Client, queue string, err error) {
 	return c, os.Getenv("SQLFENCE_TEMPORAL_QUEUE"), err
 }
 
-// startActivity starts a worker that runs the activity alone, one at a time: so A doesn't poll while it is stopped.
+// startActivity starts a worker that runs only the activity, one attempt at a time, so that A doesn't poll while
+// paused.
 func startActivity(c client.Client, queue string, db *sql.DB, write func(ctx context.Context, name string) error,
 ) (worker.Worker, error) {
 	store, err := tokens.New(db)
@@ -47,8 +49,8 @@ func startActivity(c client.Client, queue string, db *sql.DB, write func(ctx con
 	return w, w.Start()
 }
 
-// A worker of a real server that sends no heartbeat, as it is stopped, loses its attempt. It doesn't write over the
-// next one, and what it returns is neither a failure of the activity nor its end.
+// Worker A is paused and sends no heartbeat, so the Temporal server starts a second attempt on worker B. A's late write
+// must not overwrite B's, and A's return value must neither fail nor complete the activity.
 func TestServerZombie(t *testing.T) {
 	if os.Getenv(server) == "" {
 		need.Missing(t, "temporal", server+" is not set: the address of a server of Temporal")
@@ -80,7 +82,7 @@ func TestServerZombie(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wrote, finish := make(chan error, 10), make(chan struct{}) // a write for each attempt of B
+		wrote, finish := make(chan error, 10), make(chan struct{}) // one write for each attempt of B
 		var stop func()
 		said := zombie.Play(t, dsn, fence, func() {
 			w, err := startActivity(c, queue, db, func(ctx context.Context, _ string) error {
@@ -116,7 +118,7 @@ func TestServerZombie(t *testing.T) {
 	}
 }
 
-// serverA takes the activity from a server, pauses in it, and writes late.
+// serverA takes the activity from a Temporal server, pauses inside it, and writes after B has written.
 func serverA(w *zombie.Worker, fenced, db *sql.DB) error {
 	c, queue, err := dial()
 	if err != nil {
@@ -135,6 +137,6 @@ func serverA(w *zombie.Worker, fenced, db *sql.DB) error {
 	}
 	w.Say(zombie.Outcome(<-ended))
 	w.Wait()
-	running.Stop() // when the server was told
+	running.Stop() // returns after the server has received the result
 	return nil
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// isRefused reports whether an activity's error is the one for a refusal.
+// isRefused reports whether an activity's error is the retryable error that the interceptor returns for a refused
+// write.
 func isRefused(err error) bool {
 	var refused *temporal.ApplicationError
 	return errors.As(err, &refused) && refused.Type() == fencetemporal.Refused && !refused.NonRetryable() &&
@@ -36,7 +37,7 @@ func newStore(t *testing.T, db *sql.DB) *tokens.Store {
 	return store
 }
 
-// A worker that is stopped in its attempt doesn't write over the next one.
+// Worker A is paused in its attempt while worker B runs the next attempt. A's late write must not overwrite B's.
 func TestZombie(t *testing.T) {
 	for _, fence := range []bool{false, true} {
 		b, dsn := zombie.NewBase(t)
@@ -52,7 +53,8 @@ func TestZombie(t *testing.T) {
 	}
 }
 
-// A refused attempt that is still the activity's own is followed by another one, as its retry policy has it.
+// If sqlfence refuses an attempt that is still the activity's current attempt, the activity's retry policy decides
+// whether another attempt follows.
 func TestRefused(t *testing.T) {
 	for _, most := range []int32{1, 2} {
 		b, dsn := zombie.NewBase(t)
@@ -61,7 +63,7 @@ func TestRefused(t *testing.T) {
 		attempts := 0
 		write := func(ctx context.Context, name string) error {
 			if attempts++; attempts == 1 {
-				if _, err := store.Issue(ctx, name); err != nil { // something else takes the name over
+				if _, err := store.Issue(ctx, name); err != nil { // something else takes over the name
 					t.Error(err)
 				}
 			}

@@ -1,5 +1,5 @@
-// Package controller_test has a controller of controller-runtime that is elected by a lease of its database, and what it
-// reconciles late is refused.
+// Package controller_test tests a controller of controller-runtime whose leader election is a lease in its database. A
+// late write of its reconciler is refused.
 package controller_test
 
 import (
@@ -29,14 +29,14 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/zombie"
 )
 
-// lead runs a manager until its controller, which has to be elected first, has reconciled once.
+// lead runs a manager until its controller has been elected and has reconciled once.
 func lead(ctx context.Context, lock *fencekubernetes.Lock, reconciled reconcile.Func) error {
 	settings := manager.Options{
 		LeaderElection: true, LeaderElectionResourceLockInterface: lock, LeaderElectionReleaseOnCancel: true,
 		LeaseDuration: new(5 * time.Second), RenewDeadline: new(4 * time.Second), RetryPeriod: new(20 * time.Millisecond),
 		Logger: logr.Discard(), Metrics: server.Options{BindAddress: "0"},
 	}
-	m, err := manager.New(&rest.Config{Host: "127.0.0.1:1"}, settings) // it asks no API for this
+	m, err := manager.New(&rest.Config{Host: "127.0.0.1:1"}, settings) // the manager sends no request to the API
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func lead(ctx context.Context, lock *fencekubernetes.Lock, reconciled reconcile.
 	return m.Start(ctx)
 }
 
-// open opens the database so that writes have the leader's token, or past the fence.
+// open opens the database. If fenced is set, writes present the leader's token; otherwise nothing is guarded.
 func open(dsn string, fenced bool) (*sql.DB, *fencekubernetes.Lock, error) {
 	lock, err := fencekubernetes.NewLock("report", rand.Text())
 	if err != nil {
@@ -77,8 +77,9 @@ func open(dsn string, fenced bool) (*sql.DB, *fencekubernetes.Lock, error) {
 
 func TestMain(m *testing.M) { zombie.Main(m, workerA) }
 
-// workerA is paused while it reconciles, and writes late. It has taken the token before: else its own clock says that
-// it doesn't lead, and the database isn't asked. Its manager has ended by then, as a program of the kind would.
+// workerA pauses inside its reconciler and writes after B has written. It takes its token before the pause, because
+// lock.Tokens would return ErrNotLeader afterwards and the write would never reach the database. By then its manager
+// has ended, where a real program would exit.
 func workerA(w *zombie.Worker) error {
 	db, lock, err := open(w.DSN, w.Fenced)
 	if err != nil {

@@ -51,7 +51,8 @@ func open(address string) (*etcd.Client, *concurrency.Session, error) {
 	return client, session, err
 }
 
-// A leader's token is higher than that of the leader before, and its context ends with its session as a loss.
+// A leader's token is higher than the previous leader's. If the etcd session ends, the leader's context ends with
+// ErrStale.
 func TestElection(t *testing.T) {
 	address := service.Start(t)
 	b, dsn := zombie.NewBase(t)
@@ -97,7 +98,8 @@ func TestElection(t *testing.T) {
 	}
 }
 
-// What was given back gives no token, though etcd's client keeps its header.
+// An election that was resigned, or a mutex that was unlocked, yields no token, although etcd's client keeps its
+// header.
 func TestGivenBack(t *testing.T) {
 	address := service.Start(t)
 	b, dsn := zombie.NewBase(t)

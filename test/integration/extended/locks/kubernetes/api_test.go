@@ -11,9 +11,8 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// An api answers as Kubernetes's API does about objects of kind Lease: a create finds one that is there, and an update
-// has to name the version that it is about. client-go's own client talks to it, over HTTP, where there is no
-// kube-apiserver.
+// An api is an HTTP handler that behaves like the Kubernetes API for Lease objects: creating an existing object fails,
+// and an update must name the object's current version. Tests without a kube-apiserver connect client-go to it.
 type api struct {
 	mu     sync.Mutex
 	leases map[string]*coordination.Lease
@@ -63,5 +62,5 @@ func refuse(w http.ResponseWriter, code int32, reason meta.StatusReason) {
 func answer(w http.ResponseWriter, code int, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(object) // the client has gone
+	_ = json.NewEncoder(w).Encode(object) // fails only if the client has gone
 }

@@ -20,13 +20,14 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// program names a kube-apiserver; without it the tests use an [api]. scripts/with-kube-apiserver builds one.
+// program names the environment variable with the path of a kube-apiserver; if it is empty, the tests use an [api].
+// scripts/with-kube-apiserver builds a kube-apiserver.
 const program = "SQLFENCE_KUBE_APISERVER"
 
 // bearer is the token of the tests' client.
 const bearer = "secret"
 
-// startAPI starts a kube-apiserver on an etcd, or what answers as one, and returns its address.
+// startAPI starts a kube-apiserver on an etcd, or an api, and returns its address.
 func startAPI(t *testing.T) (address string) {
 	apiserver := os.Getenv(program)
 	if apiserver == "" {
@@ -68,7 +69,7 @@ func startAPI(t *testing.T) (address string) {
 	return "https://" + at
 }
 
-// config is a client's.
+// config returns the configuration of a client.
 func config(address string) *rest.Config {
 	return &rest.Config{Host: address, QPS: -1, BearerToken: bearer, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
 		ContentConfig: rest.ContentConfig{ContentType: "application/json"}}

@@ -21,7 +21,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// service is client-go's leader election on an object of kind Lease.
+// service runs client-go's leader election on a Lease object.
 var service = paused.Service{
 	Start: startAPI,
 	Lock: func(ctx context.Context, address string, store *tokens.Store) (context.Context, func() error, error) {
@@ -53,8 +53,8 @@ func TestPausedLeader(t *testing.T) { service.Test(t) }
 
 func TestOrder(t *testing.T) { service.TestOrder(t) }
 
-// lead runs an election until this process leads, and returns the leader's context, and what gives the lead back. The
-// process stops leading if it hasn't renewed the lease within the deadline.
+// lead runs an election until this process leads. It returns the leader's context, and the function that gives up the
+// leadership. The process stops leading if it hasn't renewed the lease within the deadline.
 func lead(ctx context.Context, lock resourcelock.Interface, duration, deadline time.Duration) (led context.Context, resign func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	started, ended := make(chan context.Context, 1), make(chan struct{})
@@ -86,7 +86,8 @@ func lead(ctx context.Context, lock resourcelock.Interface, duration, deadline t
 	}
 }
 
-// The election is on a lease of the database: leaders have rising tokens, and write without a context.
+// client-go's election runs on a lease in the database. The leaders' tokens increase, and leaders write without passing
+// a context.
 func TestLock(t *testing.T) {
 	b, dsn := zombie.NewBase(t)
 	var before []sqlfence.Token
@@ -138,7 +139,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// One elector leads at a time, and the other gets the lease when that of the first has ended in the database.
+// One elector leads at a time. The second elector gets the lease after the first elector's lease has ended in the
+// database.
 func TestLockIsTakenOver(t *testing.T) {
 	b, dsn := zombie.NewBase(t)
 	leases := harness.NewLeases(t, b.Fenced(t, dsn, sqlfence.WithTable("results", sqlfence.Resource("report"))))
@@ -170,7 +172,7 @@ func TestLockIsTakenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := leases.Release(t.Context(), info.LockID); err != nil { // as its end does
+	if err := leases.Release(t.Context(), info.LockID); err != nil { // ends the lease in the database
 		t.Fatal(err)
 	}
 	if err := second.Create(t.Context(), record(second)); err != nil {
@@ -184,7 +186,8 @@ func TestLockIsTakenOver(t *testing.T) {
 	}
 }
 
-// What WithLeader reads is not what the elector, which uses the lock at the same time, has read for its next Update.
+// WithLeader reads the Lease object through a copy of the lock. An elector uses the lock at the same time, and the
+// version that WithLeader has read must not become the version of the elector's next Update.
 func TestLeaderReadsApart(t *testing.T) {
 	b, dsn := zombie.NewBase(t)
 	store := harness.NewStore(t, b.Fenced(t, dsn))
@@ -208,8 +211,8 @@ func TestLeaderReadsApart(t *testing.T) {
 	}
 }
 
-// A leader that was replaced meanwhile stops leading, also where the lease is free again: it doesn't go on with a new
-// token. Then it may lead anew.
+// A leader that was replaced stops leading, even if the lease is free again: it must not continue under a new token.
+// Afterwards it may be elected again.
 func TestLostLeaderStops(t *testing.T) {
 	b, dsn := zombie.NewBase(t)
 	leases := harness.NewLeases(t, b.Fenced(t, dsn, sqlfence.WithTable("results", sqlfence.Resource("report"))))
@@ -226,7 +229,7 @@ func TestLostLeaderStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := leases.Release(t.Context(), info.LockID); err != nil { // as its end does
+	if err := leases.Release(t.Context(), info.LockID); err != nil { // ends the lease in the database
 		t.Fatal(err)
 	}
 	other, err := leases.Acquire(t.Context(), "report")

@@ -42,7 +42,7 @@ var service = paused.Service{
 	},
 }
 
-// obtain waits for the lock.
+// obtain waits until it gets the lock.
 func obtain(ctx context.Context, client *redis.Client, ttl time.Duration) (*redislock.Lock, error) {
 	ctx, cancel := context.WithTimeout(ctx, harness.Patience)
 	defer cancel()
@@ -50,7 +50,8 @@ func obtain(ctx context.Context, client *redis.Client, ttl time.Duration) (*redi
 		RetryStrategy: redislock.LinearBackoff(5 * time.Millisecond), Metadata: "of a test"})
 }
 
-// A lock that has ended before it got its number gets none: else its holder's would be newer than its successor's.
+// A lock that has ended before its holder asks for a fencing number gets no number. Otherwise this number would be
+// higher than the next holder's.
 func TestEndedLock(t *testing.T) {
 	address := service.Start(t)
 	b, dsn := zombie.NewBase(t)
@@ -78,7 +79,7 @@ func TestEndedLock(t *testing.T) {
 	if token, _ := sqlfence.FenceFrom(ctx, "report"); token.Value != 1 {
 		t.Errorf("the first number is %v", token)
 	}
-	// The counter is lost, as by a failover: the lower number is refused.
+	// Redis has lost the counter, for example in a failover. The new, lower number must be refused.
 	if err := client.Del(t.Context(), "{locks/report}:fence").Err(); err != nil {
 		t.Fatal(err)
 	}

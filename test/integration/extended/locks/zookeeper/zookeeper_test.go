@@ -48,7 +48,7 @@ var service = paused.Service{
 	},
 }
 
-// serves reports whether the server does so: it listens before.
+// serves reports whether the server answers requests. The server listens on its port before it can answer.
 func serves(address string) bool {
 	c, err := net.Dial("tcp", address)
 	if err != nil {

@@ -53,14 +53,14 @@ func TestModule(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	// Counted once for each database that it may be for.
+	// A text is counted once for each dialect that it may have.
 	left := fmt.Sprint(sum.left)
 	if want := "map[a gap that can be anything:2 in a .sql file that isn't queries by name:1 in migrations and schemas:4 the program appends to it:2 words rather than SQL:2]"; left != want {
 		t.Errorf("left out:\n%s, want\n%s", left, want)
 	}
 }
 
-// TestReport writes what was collected; counts.md holds no SQL.
+// TestReport writes the collected counts and lists. counts.md must not contain SQL of other projects.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -92,7 +92,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestModules reads the list that is kept here.
+// TestModules parses modules.txt.
 func TestModules(t *testing.T) {
 	t.Parallel()
 	modules, err := readModules("modules.txt")
@@ -129,7 +129,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestJudge: a plan that differs from what the parser finds is noticed.
+// TestJudge checks that judge reports a plan that contradicts the parser.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	const sql = "UPDATE books SET price = 1"
