@@ -19,13 +19,11 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// pgbouncerConns is how many connections to the server the clients of a
-// pgbouncer share.
+// pgbouncerConns is the number of server connections that the clients of a pgbouncer share.
 const pgbouncerConns = 3
 
-// pgbouncerIni is filled in with where the server is, the schema, the mode,
-// how many connections, and twice the folder. The schema is set by pgbouncer, which
-// doesn't pass on search_path.
+// pgbouncerIni takes the server's host and port, the schema, the pooling mode, the number of server connections, and
+// the folder twice. pgbouncer sets search_path itself, because it doesn't forward the client's search_path.
 const pgbouncerIni = `[databases]
 * = host=%s port=%s connect_query='SET search_path TO %s'
 [pgbouncer]
@@ -41,14 +39,14 @@ server_login_retry = 1
 query_wait_timeout = 0
 `
 
-// behindPgbouncer starts a pgbouncer in transaction mode before the server of
-// dsn, which is one of postgresSchema's, and returns a DSN that leads through it.
+// behindPgbouncer starts a pgbouncer in transaction mode for the server of dsn, and returns the DSN of the pgbouncer.
+// dsn must come from postgresSchema.
 func behindPgbouncer(t testing.TB, dsn string) string {
 	t.Helper()
 	return behindPgbouncerIn(t, dsn, "transaction", pgbouncerConns)
 }
 
-// behindPgbouncerIn is behindPgbouncer in another mode, with another number of connections to the server.
+// behindPgbouncerIn is behindPgbouncer with the given pooling mode and number of server connections.
 func behindPgbouncerIn(t testing.TB, dsn, mode string, conns int) string {
 	t.Helper()
 	path := need.Program(t, "pgbouncer")
@@ -83,11 +81,11 @@ func behindPgbouncerIn(t testing.TB, dsn, mode string, conns int) string {
 	return u.String()
 }
 
-// pgbouncerDir makes a folder, and says whose it is: pgbouncer refuses to run as
-// root. Nil is the user who runs the test.
+// pgbouncerDir creates a folder, and returns the user under whom pgbouncer must run, because pgbouncer refuses to run
+// as root. The user is nil if the test doesn't run as root.
 func pgbouncerDir(t testing.TB) (string, *syscall.Credential) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "sqlfence") // t.TempDir lies in a folder that others can't enter
+	dir, err := os.MkdirTemp("", "sqlfence") // the pooler's user can't enter the folder of t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,21 +110,21 @@ func pgbouncerDir(t testing.TB) (string, *syscall.Credential) {
 	return dir, owner
 }
 
-// runPooler runs a pooler until the test ends, when the signal stops it at once, and waits until it answers on its
-// socket.
+// runPooler starts a pooler, waits until the pooler accepts connections on its socket, and stops it with the signal at
+// the end of the test. The signal must be one that stops the pooler without waiting for its clients.
 func runPooler(t testing.TB, owner *syscall.Credential, stop syscall.Signal, socket, path string, args ...string) {
 	t.Helper()
 	var log strings.Builder
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = &log, &log
-	// It doesn't outlive a test that is killed.
+	// The kernel kills the pooler if the test is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // it is killed
+		_ = cmd.Wait() // its error is the kill
 		close(ended)
 	}()
 	t.Cleanup(func() {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// eachLeasePooling runs test on the ways that clients share connections by.
+// eachLeasePooling runs test under each pooling that allows clients to share server connections.
 func eachLeasePooling(t *testing.T, mode string, conns int, test func(t *testing.T, open func() *lease.Leases, direct *lease.Leases)) {
 	t.Helper()
 	harness.NeedPostgres(t)
@@ -36,8 +36,8 @@ func eachLeasePooling(t *testing.T, mode string, conns int, test func(t *testing
 	}
 }
 
-// Where a pooler hands sessions on, an ephemeral lease is refused, with one connection to the server or
-// several, in each mode that does so. Other leases are taken.
+// In transaction and statement mode a pooler hands a session to other clients. So an ephemeral lease is refused, with
+// one server connection or with several. Other leases are granted.
 func TestEphemeralLeaseIsRefused(t *testing.T) {
 	for _, mode := range []string{"transaction", "statement"} {
 		for _, conns := range []int{1, pgbouncerConns} {
@@ -62,7 +62,7 @@ func TestEphemeralLeaseIsRefused(t *testing.T) {
 	}
 }
 
-// Among clients that are at work an ephemeral lease is refused, too; or it is held: nobody takes it.
+// While other clients are working, an ephemeral lease is either refused, or granted and then safe from takeovers.
 func TestEphemeralLeaseAmongOtherClients(t *testing.T) {
 	eachLeasePooling(t, "transaction", pgbouncerConns, func(t *testing.T, open func() *lease.Leases, direct *lease.Leases) {
 		others := open()
@@ -99,7 +99,7 @@ func TestEphemeralLeaseAmongOtherClients(t *testing.T) {
 	})
 }
 
-// A pooler that leaves a session to its client is as good as none.
+// In session mode a client keeps its session, so ephemeral leases work as without a pooler.
 func TestEphemeralLeaseInAPoolOfSessions(t *testing.T) {
 	eachLeasePooling(t, "session", 8, func(t *testing.T, open func() *lease.Leases, direct *lease.Leases) {
 		l := harness.MustAcquire(t, open(), "k", lease.Ephemeral())

@@ -18,19 +18,18 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Behind pgbouncer in transaction mode a session ends with each transaction, and
-// the next may be on another connection. Guards need nothing beyond: their locks
-// are the transaction's.
+// In pgbouncer's transaction mode, a client's next transaction may run on another server connection. Guards work there,
+// because their locks belong to the transaction.
 
-// A pooling is a way to go through pgbouncer.
+// A pooling is a driver and its parameters on a connection through pgbouncer.
 type pooling struct {
 	name, base, params string
 	shared             bool
 }
 
-// poolings are the ways to go through pgbouncer. What a driver prepares on its
-// own must be in one message with its execution where clients share connections;
-// the others work only as long as a client is alone. So does what a driver prepares by name, before pgbouncer 1.21.
+// poolings are the drivers' modes. shared is set if the mode works while several clients share server connections: then
+// the driver must prepare and execute a statement in one message, or use named statements with pgbouncer 1.21 or later.
+// The other modes work only with a single client.
 var poolings = sync.OnceValue(func() []pooling {
 	return []pooling{
 		{"pq", "pq", "", false},
@@ -43,7 +42,7 @@ var poolings = sync.OnceValue(func() []pooling {
 	}
 })
 
-// keepsNames reports whether pgbouncer prepares a client's statements by name wherever that client comes to.
+// keepsNames reports whether pgbouncer supports named prepared statements in transaction mode.
 func keepsNames() bool {
 	path := need.Find("pgbouncer")
 	if path == "" {
@@ -61,8 +60,8 @@ func baseNamed(name string) harness.Base {
 	return harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == name })]
 }
 
-// eachPooling runs test with a shop whose db goes through pgbouncer, and the
-// base driver alone on the same way. Only those for shared connections, if shared.
+// eachPooling runs test with a shop whose DB goes through pgbouncer, and with the base driver on the same connection
+// path. If shared is set, it omits poolings that work only with a single client.
 func eachPooling(t *testing.T, shared bool, test func(t *testing.T, s *harness.Shop, raw *sql.DB)) {
 	t.Helper()
 	harness.NeedPostgres(t)
@@ -82,8 +81,8 @@ func eachPooling(t *testing.T, shared bool, test func(t *testing.T, s *harness.S
 	}
 }
 
-// Whatever goes through pgbouncer without sqlfence goes through with it, if the
-// token is good, and is refused if not.
+// A statement that succeeds through pgbouncer without sqlfence must succeed with sqlfence under the newest token, and
+// must be refused under an older token or none.
 func TestPgbouncerForms(t *testing.T) {
 	eachPooling(t, false, func(t *testing.T, s *harness.Shop, raw *sql.DB) {
 		raw.SetMaxOpenConns(1)
@@ -117,7 +116,7 @@ func TestPgbouncerForms(t *testing.T) {
 					unchanged := s.Unchanged(t)
 					_, err = send(t.Context(), s.DB, w)
 					harness.WantError(t, err, sqlfence.ErrNoFence)
-					// A row fence has nothing to compare a new row with.
+					// A row fence has no stored token to compare with an inserted row, so a stale insert isn't refused.
 					if _, err = send(harness.Holding(t, 8), s.DB, w); slices.ContainsFunc(harness.RowWrites, func(r harness.Write) bool { return r.Name == w.Name }) {
 						harness.WantStale(t, err, 8, 9)
 						unchanged()
@@ -131,8 +130,8 @@ func TestPgbouncerForms(t *testing.T) {
 	})
 }
 
-// Clients that are more than the connections take tokens and write. The price
-// that stays is that of the highest token that got through.
+// More clients than server connections take tokens and write. The final price must be that of the highest token whose
+// write succeeded.
 func TestPgbouncerClients(t *testing.T) {
 	eachPooling(t, true, func(t *testing.T, s *harness.Shop, raw *sql.DB) {
 		const clients, rounds = 16, 8
@@ -147,7 +146,7 @@ func TestPgbouncerClients(t *testing.T) {
 		var mu sync.Mutex
 		var highest int64
 		var refused int
-		others := make(chan struct{}) // closed when client 1 is done
+		others := make(chan struct{}) // closed after client 1 has finished
 		for client := range clients {
 			wg.Go(func() {
 				if client == 1 {
@@ -160,7 +159,7 @@ func TestPgbouncerClients(t *testing.T) {
 						return
 					}
 					if client == 0 && round == 0 {
-						<-others // this one will be stale
+						<-others // makes this token stale
 					}
 					ctx := sqlfence.WithFence(t.Context(), token)
 					n, err := setPrice(ctx, s, token.Value, client+round)
@@ -191,7 +190,7 @@ func TestPgbouncerClients(t *testing.T) {
 	})
 }
 
-// setPrice sets the price of a book, in the way of that number: outside a transaction or in one.
+// setPrice sets a book's price. way selects the form of the call, and whether it runs in a transaction.
 func setPrice(ctx context.Context, s *harness.Shop, price int64, way int) (n int64, err error) {
 	shared := []string{"exec", "exec without arguments", "query", "query row"}
 	inTx := append(shared, "prepared exec", "prepared query")
@@ -210,8 +209,7 @@ func formNamed(name string) harness.Form {
 	return harness.Forms[slices.IndexFunc(harness.Forms, func(f harness.Form) bool { return f.Name == name })]
 }
 
-// serverSessions counts the different sessions that as many clients meet as are
-// connected at once.
+// serverSessions opens several clients at once and counts the distinct server sessions that they use.
 func serverSessions(t *testing.T, s *harness.Shop) int {
 	t.Helper()
 	seen := make(map[int]bool)

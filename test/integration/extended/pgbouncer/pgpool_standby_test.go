@@ -16,7 +16,8 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// standbyConf gives pgpool a standby, to which it sends all reads that it may.
+// standbyConf adds a standby to pgpool's configuration. pgpool sends every query to the standby that it considers
+// read-only.
 const standbyConf = `backend_weight0 = 0
 backend_hostname1 = '127.0.0.1'
 backend_port1 = %d
@@ -30,8 +31,8 @@ sr_check_password = '%s'
 sr_check_database = 'postgres'
 `
 
-// behindPgpoolWithStandby starts a primary, a standby that replays an hour late, and a pgpool in front of them. It
-// returns the ways through pgpool and to the primary.
+// behindPgpoolWithStandby starts a primary, a standby that replays with a delay of one hour, and a pgpool for both.
+// through connects through pgpool, and direct to the primary.
 func behindPgpoolWithStandby(t *testing.T) (through, direct *sql.DB, standby *harness.Server, dsn string) {
 	t.Helper()
 	if testing.Short() {
@@ -56,8 +57,8 @@ func behindPgpoolWithStandby(t *testing.T) (through, direct *sql.DB, standby *ha
 	return through, direct, standby, dsn
 }
 
-// Where pgpool sends reads to a standby that is an hour behind, what decides is asked of the primary all the same, and
-// guarded writes go there. What is for display may be the standby's answer.
+// pgpool sends reads to a standby that is an hour behind. Queries whose result decides something must reach the
+// primary, as guarded writes do. Queries whose result is only displayed may reach the standby.
 func TestPgpoolDecidesByThePrimary(t *testing.T) {
 	through, direct, _, dsn := behindPgpoolWithStandby(t)
 	store, leases := harness.NewStore(t, through), harness.NewLeases(t, through)
@@ -108,8 +109,8 @@ func TestPgpoolDecidesByThePrimary(t *testing.T) {
 	}
 }
 
-// pgpool gives each client a session of its own, which hears notifications; but what only reads a setting goes to the
-// standby, so that no session is known to be the client's own, and an ephemeral lease is refused.
+// pgpool gives each client its own session, so a listener receives notifications. But pgpool sends a query of a setting
+// to the standby, so sqlfence can't verify that the session belongs to the client, and an ephemeral lease is refused.
 func TestPgpoolSessions(t *testing.T) {
 	through, _, _, _ := behindPgpoolWithStandby(t)
 	leases := harness.NewLeases(t, through)
@@ -128,7 +129,8 @@ func TestPgpoolSessions(t *testing.T) {
 	}
 }
 
-// verify.Check of a standby says that it is one, and verify.OnConnect lets a pool for reading connect.
+// verify.Check reports that the server is a standby. verify.OnConnect permits connections to it, because a pool may be
+// for reading only.
 func TestVerifyOfAStandby(t *testing.T) {
 	_, direct, standby, _ := behindPgpoolWithStandby(t)
 	harness.MustExec(t, direct, "CREATE TABLE books (id int PRIMARY KEY, price int, fence_token bigint NOT NULL DEFAULT 0)")

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// pgpoolConf is filled in with the folder, where the server is, and how many connections to it the clients share. As
-// nothing is discarded between two clients, the next one meets what the last one has set for the session.
+// pgpoolConf takes the folder, the server's host and port, and the number of server connections that the clients share.
+// pgpool doesn't reset a session between clients, so settings of the previous client remain.
 const pgpoolConf = `backend_clustering_mode = 'streaming_replication'
 listen_addresses = ''
 port = 9999
@@ -40,13 +40,13 @@ failover_on_backend_error = off
 memory_cache_enabled = off
 `
 
-// behindPgpool starts a pgpool before the server of dsn, and returns a DSN that leads through it.
+// behindPgpool starts a pgpool for the server of dsn, and returns the DSN of the pgpool.
 func behindPgpool(t *testing.T, dsn string) string {
 	t.Helper()
 	return behindPgpoolWith(t, dsn, "")
 }
 
-// behindPgpoolWith is behindPgpool with lines of configuration, which win over those before.
+// behindPgpoolWith is behindPgpool with additional configuration lines, which override pgpoolConf.
 func behindPgpoolWith(t *testing.T, dsn, conf string) string {
 	t.Helper()
 	path := need.Program(t, "pgpool")
@@ -66,7 +66,7 @@ func behindPgpoolWith(t *testing.T, dsn, conf string) string {
 		}
 		harness.Chown(t, file, owner)
 	}
-	// By this signal it ends its children and disconnects their clients.
+	// On SIGINT pgpool ends its child processes and disconnects their clients.
 	runPooler(t, owner, syscall.SIGINT, filepath.Join(dir, ".s.PGSQL.9999"), path, "-n", "-f", filepath.Join(dir, "conf"), "-F", filepath.Join(dir, "pcp"), "-a", filepath.Join(dir, "hba"))
 	q := u.Query()
 	u.Host = ""
@@ -76,8 +76,8 @@ func behindPgpoolWith(t *testing.T, dsn, conf string) string {
 	return u.String()
 }
 
-// Where clients get the server's connections one after the other, with what others have set for the session, no token
-// is a proof in another transaction.
+// Clients reuse server sessions with the settings of previous clients. A token that another transaction has set must
+// not be accepted.
 func TestPgpoolTokensOfTransactions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("in the long run only")
@@ -86,7 +86,7 @@ func TestPgpoolTokensOfTransactions(t *testing.T) {
 	tokensOfTransactions(t, func(dsn string, clients int) *sql.DB {
 		pooled := baseNamed("pgx").Raw(t, behindPgpool(t, dsn)+"&default_query_exec_mode=simple_protocol")
 		pooled.SetMaxOpenConns(clients)
-		pooled.SetMaxIdleConns(-1) // a connection for each transaction
+		pooled.SetMaxIdleConns(-1) // a new connection for each transaction
 		harness.MustExec(t, pooled, "SET test.kept = 'by another'")
 		harness.Eventually(t, "a client meets another's setting", func() bool {
 			var left sql.NullString

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Where a pooler hands sessions on, a listener of the pool never claims to listen, with one connection
-// to the server or several; where each client has its own, it does.
+// If a pooler hands sessions to other clients, a pool's listener must not report that it is listening, with one server
+// connection or with several. If each client keeps its session, the listener must report it.
 func TestPoolListenerProvesThatItHears(t *testing.T) {
 	harness.NeedPostgres(t)
 	for _, test := range []struct {

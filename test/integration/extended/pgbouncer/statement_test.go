@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// In mode statement a pooler takes single statements only: guards, tokens and leases are such. What needs a transaction
-// fails with the pooler's own error, and changes nothing.
+// In statement mode a pooler accepts only single statements outside transactions. Guarded statements, tokens and leases
+// work. An operation that needs a transaction fails with the pooler's error and changes nothing.
 func TestStatementMode(t *testing.T) {
 	harness.NeedPostgres(t)
 	for _, p := range poolings() {
@@ -51,7 +51,7 @@ func TestStatementMode(t *testing.T) {
 				txErr = errors.Join(txErr, tx.Commit())
 			}
 			refusal := "statement pooling mode"
-			if p.base == "pq" { // lib/pq drops what the pooler says
+			if p.base == "pq" { // lib/pq drops the pooler's message
 				refusal = "bad connection"
 			}
 			_, repairErr := store.Repair(t.Context(), 1000)

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// What a client sends, in its order, to set a token; and whether the write behind it is proven.
+// Ways in which a client sets the token of a session or of a transaction.
 const (
 	setLocal   = "SELECT set_config('sqlfence.tokens', 'books:000000000000007', true)"
 	setWithID  = "SELECT set_config('sqlfence.tokens', concat('books:000000000000007 ', txid_current()), true)"
@@ -24,7 +24,7 @@ const (
 )
 
 var transactions = []struct {
-	statements []string // before the write; nil is no transaction
+	statements []string // before the write; nil: the write is outside a transaction
 	proven     bool
 }{
 	{nil, false},
@@ -49,8 +49,8 @@ var transactions = []struct {
 	{[]string{"BEGIN", setLocal, "SELECT 1/0", "ROLLBACK", "BEGIN"}, false},
 }
 
-// Where clients share connections in transaction mode, no client's token, of a transaction or a session, is a proof in
-// another transaction.
+// Clients share server connections in transaction mode. A token that one client sets, for a transaction or for the
+// session, must not be accepted in another transaction.
 func TestPgbouncerTokensOfTransactions(t *testing.T) {
 	harness.NeedPostgres(t)
 	for _, p := range poolings() {
@@ -69,7 +69,8 @@ func TestPgbouncerTokensOfTransactions(t *testing.T) {
 	}
 }
 
-// tokensOfTransactions has clients send random transactions through a pooler.
+// tokensOfTransactions lets several clients send random transactions through a pooler, and compares the rows with the
+// writes that should have been accepted.
 func tokensOfTransactions(t *testing.T, through func(dsn string, clients int) *sql.DB, b harness.Base) {
 	t.Helper()
 	seed := harness.Seed(t)
@@ -110,7 +111,7 @@ func tokensOfTransactions(t *testing.T, through func(dsn string, clients int) *s
 	}
 }
 
-// sendTransactions sends random ones, and returns how many writes were proven and committed.
+// sendTransactions sends random transactions, and returns the number of writes that were accepted and committed.
 func sendTransactions(t *testing.T, db *sql.DB, client, rounds int, r *rand.Rand) (landed int) {
 	var conn *sql.Conn
 	exec := func(query string) error {
@@ -120,7 +121,7 @@ func sendTransactions(t *testing.T, db *sql.DB, client, rounds int, r *rand.Rand
 	write := fmt.Sprint("UPDATE books SET price = price + 1 WHERE id = ", client)
 	for range rounds {
 		kind := transactions[r.IntN(len(transactions))]
-		kept := 0 // by savepoints
+		kept := 0 // accepted writes between savepoints
 		var err error
 		if conn, err = db.Conn(t.Context()); err != nil {
 			t.Error(err)
@@ -138,7 +139,7 @@ func sendTransactions(t *testing.T, db *sql.DB, client, rounds int, r *rand.Rand
 			}
 		}
 		err = exec(write)
-		if err == nil { // a write behind a savepoint is looked at here
+		if err == nil { // the seal checks a write after a savepoint at COMMIT
 			err = exec("COMMIT")
 		} else if err := exec("ROLLBACK"); err != nil {
 			t.Errorf("client %d: %v: ROLLBACK: %v", client, kind.statements, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What the page says besides of each database.
+// Further statements of docs/protocol.md about single databases.
 
 func TestPostgresClaims(t *testing.T) {
 	c := clients[0]

@@ -14,9 +14,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What a person can do with a database's own client.
+// Statements that a person sends with a database's own command-line client.
 
-// A client is a database's own client, which reads SQL and stops at the first error.
+// A client is a database's command-line client. It reads SQL and stops at the first error.
 type client struct {
 	base    harness.Base
 	program string
@@ -50,7 +50,7 @@ func eachClient(t *testing.T, clients []client, test func(t *testing.T, c client
 	}
 }
 
-// send has the client run some SQL.
+// send runs SQL in the client.
 func (c client) send(t *testing.T, dsn, text string) (output string, err error) {
 	t.Helper()
 	args, env := c.args(t, dsn)
@@ -61,12 +61,13 @@ func (c client) send(t *testing.T, dsn, text string) (output string, err error) 
 	return string(out), err
 }
 
-// The page's statements land on a sealed table, and no others do. SQLite has none.
+// On a sealed table the page's statements succeed, and statements without a valid token are refused. SQLite has no
+// seals.
 func TestClientsOnSealed(t *testing.T) {
 	eachClient(t, clients[:2], func(t *testing.T, c client) {
 		l := sealed(t, c.base)
 		texts := block(t, named(c.base)+" sealed")
-		prove := texts[strings.LastIndex(texts[:len(texts)-2], ";\n")+2:] // the last one deletes
+		prove := texts[strings.LastIndex(texts[:len(texts)-2], ";\n")+2:] // the page's DELETE and its token
 		codes := map[string]string{"no token": "FT001", "stale": "FT002", "not issued": "FT003"}
 		numbers := map[string]string{"no token": "51001", "stale": "51002", "not issued": "51003"}
 		says := map[string]string{
@@ -110,18 +111,19 @@ func TestClientsOnSealed(t *testing.T) {
 	})
 }
 
-// isNullRefusal: a server may say first that the column isn't to be NULL.
+// isNullRefusal reports whether the server has refused a NULL in the fence column, which it may check before the seal
+// does.
 func isNullRefusal(text, out string) bool {
 	return strings.Contains(text, "NULL") && regexp.MustCompile("(?i)null").MatchString(out)
 }
 
-// as returns the page's statement that deletes a row, for another row and another token.
+// as returns the page's DELETE with another row and another token.
 func as(text string, id, token int) string {
 	text = strings.ReplaceAll(text, "id = 2", fmt.Sprintf("id = %d", id))
 	return strings.ReplaceAll(text, "42", fmt.Sprint(token))
 }
 
-// Without a seal the page's statements leave a row with a newer mark as it is.
+// On a table without a seal, the page's statements don't change a row that holds a newer token.
 func TestClientsOnOpen(t *testing.T) {
 	eachClient(t, clients, func(t *testing.T, c client) {
 		l := open(t, c.base)
@@ -148,7 +150,7 @@ func TestClientsOnOpen(t *testing.T) {
 	})
 }
 
-// The token that the page takes by hand is the newest.
+// The page's statement takes a token that is higher than every token before.
 func TestClientsIssue(t *testing.T) {
 	eachClient(t, clients, func(t *testing.T, c client) {
 		l := open(t, c.base)

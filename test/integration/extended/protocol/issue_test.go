@@ -9,11 +9,10 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// ours finds the comment by which package tokens finds on MySQL's server what it has given up.
+// ours matches the comment by which package tokens finds its abandoned statements on a MySQL server.
 var ours = regexp.MustCompile(` /\* sqlfence-\w+ \*/$`)
 
-// The statements that take a token are those that package tokens sends, with constants for
-// its arguments.
+// The page's statement for taking a token must be the statement that package tokens sends, with constants as arguments.
 func TestIssueIsThatOfTokens(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, b harness.Base) {
 		db, sent := b.Counted(t, b.DSN(t))
@@ -35,16 +34,16 @@ func TestIssueIsThatOfTokens(t *testing.T) {
 	})
 }
 
-// nonces are in the texts that the package's statements raise with.
+// nonces matches the random part of the errors in the package's statements.
 var nonces = regexp.MustCompile("sqlfence:[A-Z2-7]{16}:")
 
 func inOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// They issue one token after the other, in turn with package tokens.
+// The page's statement and package tokens take tokens in turn. Each token must be the previous token plus 1.
 func TestIssueByHand(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, b harness.Base) {
 		l := open(t, b)
-		l.plain.SetMaxOpenConns(1) // LAST_INSERT_ID is the connection's
+		l.plain.SetMaxOpenConns(1) // LAST_INSERT_ID belongs to a connection
 		store := harness.NewStore(t, l.plain)
 		last := int64(0)
 		for range 3 {

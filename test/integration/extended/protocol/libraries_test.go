@@ -15,26 +15,27 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Libraries of other languages write to a table that is sealed from the transaction, by the statements that they
-// write anyway. Each has a program in testdata/libraries with the lines that fence it between two comments.
+// Libraries of other languages send their ordinary statements to a table sealed with FromTransaction. Each library has
+// a program in testdata/libraries. Comments in the program mark the lines that set the token.
 
 var updatePage = flag.Bool("update-protocol", false, "write the part of docs/data/protocol.md about libraries")
 
-// A script is a program with a library.
+// A script is a program that uses a library.
 type script struct {
 	name, file string
-	run        []string // the command, before the file, the address and the token
-	version    []string // prints the library's version; fails where it isn't there
+	run        []string // the command; the file, the address and the token follow
+	version    []string // prints the library's version, and fails without the library
 	address    func(t *testing.T, dsn string) string
-	refusal    string   // where the program doesn't say it: how the refusal is read
-	short      bool     // is in the short run, too
-	generate   []string // writes a part of the program, from the folder of programs into another one
+	refusal    string   // code that reads the SQLSTATE, unless a comment in the program marks it
+	short      bool     // also runs in a short run
+	generate   []string // generates code from the folder of programs into another folder
 }
 
 const springJars = jdbcDriver + ":/usr/share/java/spring3-jdbc.jar:/usr/share/java/spring3-core.jar:" +
 	"/usr/share/java/spring3-beans.jar:/usr/share/java/spring3-transaction.jar:/usr/share/java/commons-logging.jar"
 
-// prismaGenerate writes Prisma's client. It would fetch an engine that only changes of a schema need.
+// prismaGenerate generates Prisma's client. /bin/true replaces the schema engine, which Prisma would download and which
+// only schema changes need.
 const prismaGenerate = `cp "$1/prisma.schema" "$2/schema.prisma" && cd "$2" &&
 	ln -s "$(node -p 'require.resolve("prisma/package.json").replace(/.prisma.package.json$/, "")')" node_modules &&
 	PRISMA_SCHEMA_ENGINE_BINARY=/bin/true node node_modules/prisma/build/index.js generate --schema schema.prisma`
@@ -72,7 +73,7 @@ var scripts = []script{
 		generate: []string{"sh", "-c", prismaGenerate, "sh"}},
 }
 
-// bareURL is the address without the schema, which PGOPTIONS says: libpq and node-postgres read it.
+// bareURL returns the address without the schema. libpq and node-postgres read the schema from PGOPTIONS.
 func bareURL(t *testing.T, dsn string) string {
 	u := parsed(t, dsn)
 	query := u.Query()
@@ -105,7 +106,7 @@ func TestLibraries(t *testing.T) {
 				{"not issued", fromTransaction, "books:000000000000043", "FT003", before},
 				{"another's", fromTransaction, "pens:000000000000042", "FT001", before},
 				{"fresh", fromTransaction, "books:000000000000042", "ok", behind},
-				// What the two come from.
+				// These controls show that the outcomes above come from FromTransaction and from the seal.
 				{"fresh, without FromTransaction", byStatement, "books:000000000000042", "FT001", before},
 				{"stale, without the seal", without, "books:000000000000041", "ok", "1:30@41 3:33@0"},
 			} {
@@ -132,7 +133,7 @@ func (s script) need(t *testing.T) (version string) {
 		t.Skip("in the long run only")
 	}
 	c := exec.Command(s.version[0], s.version[1:]...)
-	c.Dir = t.TempDir() // Python would take a file of its name there for the library
+	c.Dir = t.TempDir() // Python would import a file of the library's name from here
 	out, err := c.Output()
 	if err != nil {
 		need.Missing(t, s.name, fmt.Sprintf("%s isn't there: %v; see scripts/with-clients", s.name, err))
@@ -143,7 +144,7 @@ func (s script) need(t *testing.T) (version string) {
 	return version
 }
 
-// prepare returns what runs the program with a token, and returns what it prints last.
+// prepare returns a function that runs the program with a token, and returns the last word that the program prints.
 func (s script) prepare(t *testing.T) func(l *library, token string) string {
 	t.Helper()
 	file, err := filepath.Abs(filepath.Join("testdata", "libraries", s.file))
@@ -165,7 +166,7 @@ func (s script) prepare(t *testing.T) func(l *library, token string) string {
 		command = func(l *library, token string) []string {
 			return append(slices.Clone(s.run), "-v", "token="+token, "-f", file, s.address(t, l.dsn))
 		}
-	case ".java": // compiled once
+	case ".java": // compiled once for all runs
 		if out, err := exec.CommandContext(t.Context(), "javac", "-cp", s.run[2], "-d", dir, file).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -190,13 +191,13 @@ func (s script) prepare(t *testing.T) func(l *library, token string) string {
 	}
 }
 
-// A row is a library on the page.
+// A row is a library's entry on the page.
 type row struct {
 	version, code, refusal string
 	lines                  int
 }
 
-// row reads from the program what the page says of it.
+// row extracts the library's entry from the program's marked lines.
 func (s script) row(t *testing.T, version string) row {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join("testdata", "libraries", s.file))
@@ -234,7 +235,8 @@ func (s script) row(t *testing.T, version string) row {
 
 const libraryBegin, libraryEnd = "<!-- libraries: written by test/integration/extended/protocol -->\n", "<!-- end of libraries -->\n"
 
-// writePage compares the page with what has run; with -update-protocol, and all libraries there, it writes it.
+// writePage compares the page with the libraries that have run. With -update-protocol it writes the page if all have
+// run.
 func writePage(t *testing.T, ran map[string]row) {
 	t.Helper()
 	const file = "../../../../docs/data/protocol.md"
@@ -263,7 +265,7 @@ func writePage(t *testing.T, ran map[string]row) {
 	}
 }
 
-// libraries is the part of the page.
+// libraries returns the page's section about libraries.
 func libraries(ran map[string]row) string {
 	var b strings.Builder
 	b.WriteString("\n| library | tested | lines | a refusal's SQLSTATE |\n|---|---|---|---|\n")
@@ -278,7 +280,7 @@ func libraries(ran map[string]row) string {
 	return b.String()
 }
 
-// block is the lines that fence, with the library's name.
+// block returns the lines that set the token, under the library's name.
 func (r row) block(s script) string {
 	indent := len(r.code) - len(strings.TrimLeft(r.code, " "))
 	var b strings.Builder

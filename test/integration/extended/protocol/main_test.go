@@ -1,5 +1,5 @@
-// Package protocol_test has the tests of docs/protocol.md and docs/data/protocol.md: other programs write to
-// fenced tables by the SQL of these pages.
+// Package protocol_test tests docs/protocol.md and docs/data/protocol.md: programs without sqlfence write to fenced
+// tables with the SQL of these pages.
 package protocol_test
 
 import (
@@ -15,15 +15,14 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// A library is a database with books, of which the page speaks: its newest token is 42, and
-// its book 1 has been written with 41.
+// A library is the database of the pages' examples: the newest token of books is 42, and book 1 holds token 41.
 type library struct {
 	harness.Base
 	dsn   string
 	plain *sql.DB
 }
 
-// open creates the table as it is with RowFence alone.
+// open creates the books with a fence column, without a ledger and without a seal.
 func open(t *testing.T, b harness.Base) *library {
 	t.Helper()
 	dsn := b.DSN(t)
@@ -57,7 +56,7 @@ func sealed(t *testing.T, b harness.Base) *library {
 	return l
 }
 
-// want wants the books to be these: id:price@mark.
+// want fails the test unless the books are these, each as id:price@token.
 func (l *library) want(t *testing.T, want string) {
 	t.Helper()
 	if got := harness.Marks(t, l.plain); got != want {
@@ -65,10 +64,10 @@ func (l *library) want(t *testing.T, want string) {
 	}
 }
 
-// pages are the protocol, and the libraries and statements that few readers need.
+// pages are the protocol, and the page of libraries and statements that few readers need.
 var pages = []string{"../../../../docs/protocol.md", "../../../../docs/data/protocol.md"}
 
-// block returns the block of the pages that follows a comment with this name.
+// block returns the pages' code block that follows the comment with this name.
 func block(t *testing.T, name string) string {
 	t.Helper()
 	for _, file := range pages {
@@ -85,7 +84,7 @@ func block(t *testing.T, name string) string {
 	return ""
 }
 
-// named is what the page calls a database.
+// named returns the page's name of a database.
 func named(b harness.Base) string {
 	return map[sqlfence.Dialect]string{sqlfence.Postgres: "postgres", sqlfence.SQLite: "sqlite", sqlfence.MySQL: "mysql"}[b.Dialect]
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// The procedures by which a program in another language takes tokens and leases.
+// Stored procedures with which programs in other languages take tokens and leases.
 
-// procedures is a database that has them.
+// procedures returns a database in which the procedures are installed.
 func procedures(t *testing.T) (l *library, db *sql.DB, leases *lease.Leases) {
 	t.Helper()
 	l = open(t, harness.Bases[1])
@@ -38,7 +38,7 @@ func issued(ctx context.Context, db interface {
 	return token, err
 }
 
-// A taken is what sqlfence_lease_acquire returns.
+// A taken is the row that sqlfence_lease_acquire returns.
 type taken struct {
 	lockID, holder sql.NullString
 	token          sql.NullInt64
@@ -51,7 +51,7 @@ func acquired(ctx context.Context, db *sql.DB, key string, owner any, seconds fl
 	return l, err
 }
 
-// wantState wants an error of a code.
+// wantState fails the test unless err has the SQLSTATE; "" stands for no error.
 func wantState(t *testing.T, what, want string, err error) {
 	t.Helper()
 	if got := harness.SQLState(err); got != want {
@@ -80,7 +80,7 @@ func TestProceduresIssueAndAdopt(t *testing.T) {
 	wantState(t, "adopt a lower one", "FT002", call("CALL sqlfence_adopt('books', 41)"))
 	harness.WantLedger(t, db, "books=42")
 
-	// Names have one form, and the limits of package tokens.
+	// The procedures normalise names and limit their length as package tokens does.
 	harness.IssueToken(t, store, "caf\u00e9")
 	if got, err := issued(ctx, db, "cafe\u0301"); got != 2 || err != nil {
 		t.Errorf("the other spelling: %d, %v", got, err)
@@ -97,7 +97,7 @@ func TestProceduresIssueAndAdopt(t *testing.T) {
 		wantState(t, fmt.Sprintf("adopt %v", token), "22023", call("CALL sqlfence_adopt('books', $1)", token))
 	}
 
-	// The last token is the last one; and a deleted name's aren't issued again.
+	// After MaxToken no token is issued. The tokens of a deleted name aren't issued again.
 	if err := store.Adopt(ctx, sqlfence.Token{Name: "ends", Value: sqlfence.MaxToken - 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestProceduresIssueAndAdopt(t *testing.T) {
 	}
 }
 
-// In a transaction, which could be rolled back, nothing is taken: a number would be issued twice.
+// The procedures refuse to run in a transaction, because a rollback would cause a token to be issued twice.
 func TestProceduresCommit(t *testing.T) {
 	_, db, _ := procedures(t)
 	ctx := t.Context()
@@ -139,7 +139,7 @@ func TestProceduresCommit(t *testing.T) {
 	}
 	harness.WantLedger(t, db, before...)
 
-	// The level and the path of the session don't matter.
+	// The session's isolation level, search_path and temporary tables must not affect the procedures.
 	for i, set := range []string{
 		"SET default_transaction_isolation = 'serializable'", "SET default_transaction_isolation = 'repeatable read'",
 		"SET search_path = pg_temp", "SET synchronous_commit = off",
@@ -162,7 +162,7 @@ func TestProceduresCommit(t *testing.T) {
 		if err != nil || token != int64(i+2) {
 			t.Errorf("%s: %d, %v, want %d", set, token, err, i+2)
 		}
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // it has settings
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // discards the connection with its settings
 		_ = conn.Close()
 	}
 }
@@ -216,7 +216,7 @@ func TestProceduresLease(t *testing.T) {
 		t.Errorf("beside package lease: %+v, %v", other, err)
 	}
 	harness.MustRelease(t, held)
-	// One that has ended by itself goes to the next, with the next token.
+	// A lease that has expired goes to the next caller, with the next token.
 	if l, err = acquired(ctx, db, "books", "w", 0.001); err != nil || l.token.Int64 != 3 {
 		t.Errorf("%+v, %v", l, err)
 	}
@@ -228,7 +228,8 @@ func TestProceduresLease(t *testing.T) {
 	wantState(t, "extend one that was taken over", "FT002", err)
 }
 
-// compete has both sides take tokens and leases of the same keys, and returns what was wrong.
+// compete lets the procedures and sqlfence's packages take tokens and leases of the same keys concurrently, and returns
+// the violations.
 func compete(t *testing.T, db *sql.DB, leases *lease.Leases, store *tokens.Store, rounds int) (faults []string) {
 	t.Helper()
 	const workers, keys = 8, 3
@@ -314,7 +315,7 @@ func compete(t *testing.T, db *sql.DB, leases *lease.Leases, store *tokens.Store
 						fault("Release: %v", err)
 					}
 				case 4:
-					// Above what is known, so that it is no one's: by either side.
+					// Adopt a token above every known token, so that no holder has it.
 					token := before + 1000
 					var err error
 					if random.IntN(2) == 0 {
@@ -333,8 +334,8 @@ func compete(t *testing.T, db *sql.DB, leases *lease.Leases, store *tokens.Store
 	return faults
 }
 
-// Programs in Go and in other languages take tokens and leases of the same keys: no token comes twice or falls, and
-// no lease has two holders.
+// Programs in Go and in other languages take tokens and leases of the same keys. No token may be issued twice, tokens
+// may not decrease, and a lease may not have two holders.
 func TestProceduresCompete(t *testing.T) {
 	_, db, leases := procedures(t)
 	db.SetMaxOpenConns(12)
@@ -343,7 +344,7 @@ func TestProceduresCompete(t *testing.T) {
 	}
 }
 
-// Without what the procedures take care of, it is seen; and verify.Check finds it.
+// Each test damages one procedure. compete must find a violation, and verify.Check must report the damage.
 func TestProceduresCanFail(t *testing.T) {
 	for _, sabotage := range []struct{ name, procedure, old, new string }{
 		{"a lease that is live is taken over", "sqlfence_lease_acquire", "l.expires_at > pg_catalog.clock_timestamp()", "false"},
@@ -362,7 +363,7 @@ func TestProceduresCanFail(t *testing.T) {
 			if err != nil || changed == text {
 				t.Fatalf("nothing to change, %v", err)
 			}
-			if sabotage.new == "false" { // the look before the row is locked, too
+			if sabotage.new == "false" { // the procedure also tests this before it locks the row
 				changed = strings.ReplaceAll(changed, "held.expires_at > clock.now", "false")
 			}
 			harness.MustExec(t, db, changed)
@@ -372,7 +373,7 @@ func TestProceduresCanFail(t *testing.T) {
 			harness.Eventually(t, "a fault", func() bool {
 				return len(compete(t, db, leases, harness.NewStore(t, db), 100)) > 0 || t.Failed()
 			})
-			// Setup brings it up to date.
+			// Setup restores the damaged procedure.
 			if err := leases.Setup(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -413,7 +414,7 @@ func TestProceduresCanFail(t *testing.T) {
 	})
 }
 
-// wrongLedger returns how often verify.Check finds the ledger not as Setup creates it.
+// wrongLedger returns the number of findings in which verify.Check reports that the ledger differs from Setup's.
 func wrongLedger(t *testing.T, l *library) (n int) {
 	t.Helper()
 	fenced := l.Fenced(t, l.dsn, harness.Books(sqlfence.Ledger()))
@@ -429,7 +430,7 @@ func wrongLedger(t *testing.T, l *library) (n int) {
 	return n
 }
 
-// Only PostgreSQL has them, and Setup fails where it may not create them.
+// Only PostgreSQL has the procedures. Setup fails if a procedure is missing and the role may not create it.
 func TestProceduresRefused(t *testing.T) {
 	for _, b := range []harness.Base{harness.Bases[2], harness.MySQL} {
 		db := b.Raw(t, b.DSN(t))
@@ -441,7 +442,7 @@ func TestProceduresRefused(t *testing.T) {
 		}
 	}
 	l, db, leases := procedures(t)
-	// A role that may not create them is content with those of the owner.
+	// A role that may not create the procedures uses the owner's procedures.
 	var home string
 	if err := db.QueryRow("SELECT quote_ident(current_schema())").Scan(&home); err != nil {
 		t.Fatal(err)
@@ -481,13 +482,13 @@ func TestProceduresRefused(t *testing.T) {
 	}
 }
 
-// The page's calls are right.
+// The page's calls must succeed and return the columns that the page lists.
 func TestProceduresOfThePage(t *testing.T) {
 	_, db, _ := procedures(t)
 	var lockID sql.NullString
 	for line := range strings.Lines(block(t, "postgres procedures")) {
 		call, returns, _ := strings.Cut(strings.TrimSpace(line), "--")
-		call = strings.ReplaceAll(call, "30", "3600") // it isn't to end here
+		call = strings.ReplaceAll(call, "30", "3600") // the lease must not expire during the test
 		if lockID.Valid {
 			call = strings.ReplaceAll(call, "mJ1fIbmTQ4mVzBFQqXLVog", lockID.String)
 		}
@@ -514,7 +515,7 @@ func TestProceduresOfThePage(t *testing.T) {
 	harness.WantLedger(t, db, "books=43")
 }
 
-// A fenced database lets no one but sqlfence's packages define or drop them.
+// Through a fenced database only sqlfence's packages may define or drop the procedures.
 func TestProceduresAreKept(t *testing.T) {
 	l, _, leases := procedures(t)
 	db := l.Fenced(t, l.dsn, harness.Books(sqlfence.Ledger()))
@@ -526,7 +527,7 @@ func TestProceduresAreKept(t *testing.T) {
 			t.Errorf("%s: %v, want ErrUnguardable", query, err)
 		}
 	}
-	// Setup through it passes.
+	// Setup through the fenced database succeeds.
 	fenced, err := lease.New(db, lease.WithProcedures())
 	if err == nil {
 		err = fenced.Setup(t.Context())
@@ -535,7 +536,8 @@ func TestProceduresAreKept(t *testing.T) {
 		t.Error(err)
 	}
 	harness.MustRelease(t, harness.MustAcquire(t, leases, "books"))
-	// There the packages take tokens: this could be code that writes to the table.
+	// A CALL is refused on a fenced database, because the called code could write to the registered table. A program
+	// with a fenced database takes tokens with package tokens.
 	if _, err := db.Exec("CALL sqlfence_issue('books')"); !errors.Is(err, sqlfence.ErrUnguardable) {
 		t.Errorf("a call: %v, want ErrUnguardable", err)
 	}

@@ -17,21 +17,21 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// The programs of the pages take a token, write, and tell the refusals apart.
+// The pages' programs take a token, write, and distinguish the refusals.
 
-// A program is one of the page, in a frame that calls its functions.
+// A program is the pages' code in a frame that calls its functions.
 type program struct {
-	name  string // of the block on the page
+	name  string // the name of the block on the page
 	frame string // a file in testdata
 	base  harness.Base
-	// probe is a command that fails where the program can't be run.
+	// probe is a command that fails if the program can't run on this machine.
 	probe, run []string
 	address    func(t *testing.T, dsn string) string
 }
 
 const jdbcDriver = "/usr/share/java/postgresql.jar"
 
-// Debian's Python has psycopg; another may be the first in PATH.
+// Debian installs psycopg for this interpreter. PATH may contain another Python first.
 const python = "/usr/bin/python3"
 
 var programs = []program{
@@ -91,7 +91,7 @@ func (p program) need(t *testing.T) {
 	}
 }
 
-// command is the program on a database.
+// command returns the command that runs the program on a database.
 func (p program) command(t *testing.T, dsn string) *exec.Cmd {
 	t.Helper()
 	frame, err := os.ReadFile(filepath.Join("testdata", p.frame))
@@ -113,7 +113,7 @@ func (p program) command(t *testing.T, dsn string) *exec.Cmd {
 	return c
 }
 
-// postgresURL says search_path as libpq does.
+// postgresURL returns the DSN with search_path in libpq's syntax.
 func postgresURL(t *testing.T, dsn string) string {
 	t.Helper()
 	u := parsed(t, dsn)

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The lines of docs/recipes.md for other languages: a shell's and Python's writes under sqlfence run pass, and the same
-// writes are refused by the next holder's token, and without any.
+// The shell and Python lines in docs/recipes.md write under sqlfence run. After the next holder has taken a token, the
+// same writes are refused as stale, and a write without a token is refused.
 func TestRecipeOfOtherLanguages(t *testing.T) {
 	p := programs[0] // Python
 	p.need(t)
@@ -52,7 +52,7 @@ func TestRecipeOfOtherLanguages(t *testing.T) {
 		out, err := c.CombinedOutput()
 		return string(out), err
 	}
-	_, commands, _ := strings.Cut(blocks[0][1], "\n") // the first line has the address of no server
+	_, commands, _ := strings.Cut(blocks[0][1], "\n") // omits the first line, whose server doesn't exist
 	if out, err := run(commands); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

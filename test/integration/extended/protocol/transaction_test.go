@@ -13,7 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// sealedFromTransaction creates the table and seals it so that it takes a transaction's token.
+// sealedFromTransaction creates the books and seals them with FromTransaction, so that the seal accepts a token that is
+// set for the transaction.
 func sealedFromTransaction(t *testing.T) *library {
 	t.Helper()
 	l := open(t, harness.Bases[1])
@@ -25,7 +26,7 @@ func sealedFromTransaction(t *testing.T) *library {
 	return l
 }
 
-// The page's transaction lands by psql, and with an older token it is refused.
+// psql sends the page's transaction. It succeeds, and is refused with an older token.
 func TestClientInATransaction(t *testing.T) {
 	c := clients[0]
 	need.Program(t, c.program)
@@ -49,7 +50,7 @@ in autocommit: no token
 behind a savepoint: done
 `
 
-// The page's function for Python fences statements that know nothing of it.
+// The page's Python function sets the token for a transaction whose statements don't mention it.
 func TestPythonInATransaction(t *testing.T) {
 	p := programs[0]
 	p.need(t)

@@ -1,5 +1,5 @@
-// Package release_test releases a copy of the repository, and uses it as its users do: without
-// the workspace, by its versions.
+// Package release_test releases a copy of the repository, and then uses the released versions without the workspace, as
+// users do.
 package release_test
 
 import (
@@ -23,7 +23,7 @@ const (
 	version = "v0.1.0"
 )
 
-// What scripts/release prepares can be installed and required by its version, from a proxy.
+// The modules that scripts/release prepares can be installed and required by version, from a module proxy.
 func TestRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles all that users install, with a module cache of its own")
@@ -63,7 +63,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// Nothing is changed where the changelog has nothing to say of the version, or it is none.
+// scripts/release changes nothing if the changelog has no section for the version, or if the version isn't valid.
 func TestReleaseIsRefused(t *testing.T) {
 	tree := copyOf(t, "../../../..")
 	for _, args := range [][]string{{"v0.0.7"}, {"0.1.0"}, {"v2.0.0"}, {"v0.1"}, {}, {version, version}} {
@@ -78,7 +78,7 @@ func TestReleaseIsRefused(t *testing.T) {
 	}
 }
 
-// program refuses an outdated token.
+// program checks that sqlfence refuses a stale token.
 const program = `package main
 
 import (
@@ -122,7 +122,7 @@ func check(err error) {
 }
 `
 
-// copyOf copies the files of a repository that git knows, as they are in its folder.
+// copyOf copies the working files of a repository that Git tracks.
 func copyOf(t *testing.T, repository string) string {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(repository, ".git")); err != nil {
@@ -149,7 +149,7 @@ func copyOf(t *testing.T, repository string) string {
 	return to
 }
 
-// serve fills the folder of a proxy with the modules that the tags name, and returns those beside the root.
+// serve writes the modules of the tags into the folder of a module proxy, and returns the paths of the nested modules.
 func serve(t *testing.T, proxy, tree string, tags []string) (nested []string) {
 	t.Helper()
 	if len(tags) < 3 || tags[0] != version {
@@ -177,8 +177,8 @@ func serve(t *testing.T, proxy, tree string, tags []string) (nested []string) {
 	return nested
 }
 
-// outside is the environment of a user: no workspace, and modules from the proxy. Those of
-// others come from what has been downloaded here, and only what is missing from a proxy on the network.
+// outside returns a user's environment: no workspace, and the released modules from the proxy. Other modules come from
+// this machine's module cache, or from a network proxy if the cache lacks them.
 func outside(t *testing.T, proxy string) []string {
 	t.Helper()
 	from := strings.Fields(run(t, ".", nil, "go", "env", "GOMODCACHE", "GOPROXY"))
@@ -188,11 +188,11 @@ func outside(t *testing.T, proxy string) []string {
 	return []string{
 		"GOWORK=off", "GOFLAGS=-mod=mod -modcacherw -trimpath", "CGO_ENABLED=0", "GOSUMDB=off", "GONOSUMDB=*", "GONOSUMCHECK=1",
 		"GOPROXY=file://" + proxy + ",file://" + filepath.Join(from[0], "cache", "download") + "," + strings.TrimSuffix(from[1], ",direct"),
-		"GOMODCACHE=" + t.TempDir(), // where no other release of this version is
+		"GOMODCACHE=" + t.TempDir(), // an empty module cache, without another build of this version
 	}
 }
 
-// sqlite is the requirement of SQLite that the repository has.
+// sqlite returns the repository's requirement of the SQLite driver.
 func sqlite(t *testing.T, tree string) string {
 	t.Helper()
 	for line := range strings.Lines(read(t, filepath.Join(tree, "conformance/go.mod"))) {

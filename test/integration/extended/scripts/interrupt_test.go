@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// fakeGo stands for the go command: it has one package, whose tests never end. They have started two
-// processes, of which they may have stopped one.
+// fakeGo replaces the go command. It lists one package, and its tests never end. The tests start two processes; if
+// STOPS is set, the second one is stopped by a signal.
 const fakeGo = `#!/bin/sh
 case $1 in
 list) echo example.com/books ;;
@@ -32,7 +32,7 @@ test)
 esac
 `
 
-// What ends make test ends its tests and servers at once, and leaves nothing behind.
+// A signal that ends make test must end its tests and servers at once, and must leave no process and no file.
 func TestInterrupt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the servers of a whole run, four times")
@@ -42,8 +42,8 @@ func TestInterrupt(t *testing.T) {
 		name    string
 		command []string
 		signal  syscall.Signal
-		whole   bool   // as a terminal does, to the whole group
-		stops   string // not empty: a process is stopped. Where a shell ends, the kernel may end its group then
+		whole   bool   // signals the process group, as a terminal does
+		stops   string // not empty: a process is stopped; the kernel may then end the group when a shell ends
 	}{
 		{"scripts/test", []string{"scripts/test"}, syscall.SIGTERM, false, ""},
 		{"make test", []string{"make", "test"}, syscall.SIGTERM, false, ""},
@@ -115,7 +115,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// repository returns a folder with the scripts, and a go command that takes the place of the real one.
+// repository returns a folder with the scripts, and with fakeGo in place of the go command.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -137,7 +137,7 @@ func repository(t *testing.T) string {
 	return dir
 }
 
-// temporary returns a folder with a short name, since a server's socket stands in it, that other users may enter.
+// temporary returns a folder that other users may enter. Its name is short, because a server's socket is inside.
 func temporary(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
@@ -151,7 +151,7 @@ func temporary(t *testing.T) string {
 	return dir
 }
 
-// pids returns the process ids in a file.
+// pids reads the process ids in a file.
 func pids(t *testing.T, file string) (found []int) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -168,7 +168,7 @@ func pids(t *testing.T, file string) (found []int) {
 	return found
 }
 
-// within returns the processes, such as servers, whose command line has a folder.
+// within returns the processes whose command line contains a folder, such as the servers.
 func within(t *testing.T, folder string) (found []int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -189,5 +189,5 @@ func commandLine(pid int) string {
 	return strings.ReplaceAll(string(text), "\x00", " ")
 }
 
-// runs reports whether a process does: one that has ended, and is still to be waited for, has no command line.
+// runs reports whether a process is running. A zombie process has no command line.
 func runs(pid int) bool { return commandLine(pid) != "" }

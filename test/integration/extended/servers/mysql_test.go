@@ -39,7 +39,7 @@ func start(t *testing.T) string {
 	return fmt.Sprintf("root@tcp(%s)/shop", listener.Addr())
 }
 
-// setup makes the tables, with a row at mark and version 9 whose lock another holds.
+// setup creates the tables, and a row whose fence column and version are 9 and whose edit lock another user holds.
 func setup(t *testing.T) (plain *sql.DB, dsn string) {
 	t.Helper()
 	dsn = start(t)
@@ -80,7 +80,8 @@ var writes = []string{
 	"DELETE FROM books WHERE id = 1",
 }
 
-// The server says that it is MySQL, and raises nothing of what a guard raises: it refuses no stale write.
+// go-mysql-server reports that it is MySQL, but doesn't throw the errors that guards rely on: it would accept a stale
+// write. So sqlfence must refuse every guarded statement on this server.
 func TestGuardsAreRefusedWhereTheyWouldNotRaise(t *testing.T) {
 	plain, dsn := setup(t)
 	for name, rules := range rules {

@@ -13,11 +13,10 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The mix of the soak: all ways in which an application uses a *sql.DB, with
-// contexts that end at any time.
+// The soak test mixes all ways in which an application uses a *sql.DB. Its contexts may end at any time.
 
-// soakTexts are on the fenced tables books and pens, and on notes, which isn't.
-// All take two arguments.
+// soakTexts returns statements on the fenced tables books and pens and on the unregistered table notes. Each statement
+// takes two arguments.
 func soakTexts(t *testing.T, b harness.Base) (texts []string) {
 	t.Helper()
 	for _, query := range soakQueries {
@@ -36,18 +35,18 @@ var soakQueries = []string{
 	"UPDATE notes SET price = $1 WHERE id <= $2 RETURNING id, price",
 	"SELECT a.id, b.id FROM notes a, notes b WHERE a.id >= $1 AND b.id >= $2",
 	"SELECT id, price FROM books WHERE price >= $1 AND id <= $2",
-	"TRUNCATE books; DELETE FROM books WHERE id = $1 AND price = $2", // refused, or no syntax
+	"TRUNCATE books; DELETE FROM books WHERE id = $1 AND price = $2", // refused, or a syntax error
 }
 
-// A soaker is one of those who share the pool.
+// A soaker is one of the concurrent users of a pool.
 type soaker struct {
 	*rand.Rand
 	db     *sql.DB
 	texts  []string
-	shared []*sql.Stmt // prepared by db, for each of the texts but the last
+	shared []*sql.Stmt // prepared once by db, for each text except the last
 }
 
-// step does one thing as an application would, and leaves nothing open.
+// step runs one random operation as an application would, and closes everything that it has opened.
 func (s *soaker) step(ctx context.Context) error {
 	ctx, cancel := s.limit(s.hold(ctx))
 	defer cancel()
@@ -72,7 +71,7 @@ func (s *soaker) step(ctx context.Context) error {
 	}
 }
 
-// hold gives a token to most, and to few an old one.
+// hold returns a context with the newest tokens; in one of ten cases with stale tokens, and in one with no token.
 func (s *soaker) hold(ctx context.Context) context.Context {
 	value := int64(5)
 	switch s.IntN(10) {
@@ -84,7 +83,7 @@ func (s *soaker) hold(ctx context.Context) context.Context {
 	return sqlfence.WithFence(ctx, sqlfence.Token{Name: "books", Value: value}, sqlfence.Token{Name: "pens", Value: value})
 }
 
-// limit lets about a third of the contexts end before their time.
+// limit returns a context that in a third of the cases ends at a random moment within 5 ms.
 func (s *soaker) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	moment := time.Duration(s.IntN(5_000)) * time.Microsecond
 	switch s.IntN(6) {
@@ -114,21 +113,22 @@ func (s *soaker) inTx(ctx context.Context, cancel func(), b interface {
 	return tx.Commit()
 }
 
-// use runs one statement in one of the ways.
+// use runs a random statement in a random way.
 func (s *soaker) use(ctx context.Context, cancel func(), r harness.Runner) error {
 	i := s.IntN(len(s.texts))
 	text, args := s.texts[i], []any{1 + s.IntN(9), 1 + s.IntN(9)}
-	// mattn's prepared Exec stops at a first row and keeps its locks.
+	// A prepared statement that returns rows must run as a query, because mattn's Exec stops at the first row and keeps
+	// its locks.
 	returns := strings.Contains(text, "RETURNING") || strings.HasPrefix(text, "SELECT")
 	query := returns || s.IntN(2) == 0
 	switch s.IntN(3) {
-	case 0: // prepared for this once
+	case 0: // prepared for this call
 		stmt, err := r.PrepareContext(ctx, text)
 		if err != nil {
 			return err
 		}
 		return errors.Join(s.run(ctx, cancel, stmt, query, args), stmt.Close())
-	case 1: // prepared at start-up
+	case 1: // prepared by db at the start
 		if i == len(s.shared) {
 			break
 		}
@@ -136,8 +136,8 @@ func (s *soaker) use(ctx context.Context, cancel func(), r harness.Runner) error
 		case *sql.DB:
 			return s.run(ctx, cancel, s.shared[i], query, args)
 		case *sql.Tx:
-			// database/sql doesn't close it where Rollback meets a broken
-			// connection, and never again closes what it was made from.
+			// If Rollback meets a broken connection, database/sql doesn't close the transaction's statement, and never
+			// closes the shared statement.
 			stmt := r.StmtContext(ctx, s.shared[i])
 			return errors.Join(s.run(ctx, cancel, stmt, query, args), stmt.Close())
 		}
@@ -159,8 +159,7 @@ func (s *soaker) run(ctx context.Context, cancel func(), stmt *sql.Stmt, query b
 	return err
 }
 
-// read reads rows to their end, or closes them early, or has their context
-// cancelled meanwhile.
+// read reads rows to the end. At random it closes the rows early, or cancels their context.
 func (s *soaker) read(cancel func(), rows *sql.Rows, err error) error {
 	if err != nil {
 		return err

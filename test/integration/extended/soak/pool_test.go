@@ -13,15 +13,15 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Refusals are everyday events: after thousands of them, by tokens that are
-// all different, the pool is as healthy as before and has lost nothing.
+// After thousands of refusals under different tokens, the pool has no open transaction, no additional prepared
+// statement and no additional goroutine.
 func TestPoolAfterManyRefusals(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
 			harness.EachBase(t, func(t *testing.T, b harness.Base) {
 				const (
 					clients  = 4
-					refusals = 3_000 // for each of the two kinds of fence
+					refusals = 3_000 // for each kind of fence
 					newest   = 1_000_000
 				)
 				sh := harness.Setting{Base: b}.Shop(t, fence.Rule)
@@ -62,8 +62,7 @@ func TestPoolAfterManyRefusals(t *testing.T) {
 	}
 }
 
-// refusal sends a stale write in the form and by the kind of runner that is
-// number i's turn.
+// refusal sends a stale write. i selects the form of the call, the statement, and whether it runs in a transaction.
 func refusal(ctx context.Context, s *harness.Shop, i int) error {
 	forms := s.Forms()
 	f, w := forms[i%len(forms)], harness.RowWrites[i/len(forms)%len(harness.RowWrites)].As(s.Dialect)
@@ -77,7 +76,7 @@ func refusal(ctx context.Context, s *harness.Shop, i int) error {
 	})
 }
 
-// sessionTexts ask what there is of a session: how many statements it has prepared, and whether it is in no
+// sessionTexts are queries about a session: how many statements it has prepared, and whether it is outside a
 // transaction.
 var sessionTexts = map[sqlfence.Dialect]struct{ statements, idle string }{
 	sqlfence.Postgres: {
@@ -85,13 +84,13 @@ var sessionTexts = map[sqlfence.Dialect]struct{ statements, idle string }{
 		idle:       "SELECT state = 'idle' FROM pg_stat_activity WHERE pid = $1",
 	},
 	sqlfence.MySQL: {
-		// For all sessions; the server of the tests has others.
+		// There is no query for prepared statements, because MySQL only counts those of all sessions together.
 		idle: "SELECT count(*) = 0 FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = $1",
 	},
 }
 
-// wantIdleSessions looks into the sessions of the pool, which has at most n:
-// none is in a transaction, and none has gathered prepared statements.
+// wantIdleSessions fails the test if one of the pool's n sessions is in a transaction or has too many prepared
+// statements.
 func wantIdleSessions(t *testing.T, s *harness.Shop, n int) {
 	t.Helper()
 	var conns []*sql.Conn
@@ -106,7 +105,7 @@ func wantIdleSessions(t *testing.T, s *harness.Shop, n int) {
 			continue
 		}
 		if ask.statements != "" {
-			// pgx keeps the statements that it prepares on its own, each text once.
+			// pgx prepares each SQL string automatically, once per session.
 			var statements int
 			if err := conn.QueryRowContext(t.Context(), ask.statements).Scan(&statements); err != nil {
 				t.Fatal(err)
@@ -121,7 +120,7 @@ func wantIdleSessions(t *testing.T, s *harness.Shop, n int) {
 				t.Fatal(err)
 			}
 			if !idle && s.Dialect == sqlfence.MySQL {
-				time.Sleep(150 * time.Millisecond) // it answers with what it last found until that wasn't read for 100 ms
+				time.Sleep(150 * time.Millisecond) // the server refreshes this table only after 100 ms without a read
 			}
 			return idle
 		})
@@ -132,7 +131,7 @@ func wantIdleSessions(t *testing.T, s *harness.Shop, n int) {
 		}
 	}
 	if s.Dialect == sqlfence.SQLite {
-		// Fails with SQLITE_LOCKED or reports busy if a statement is left open.
+		// The checkpoint fails with SQLITE_LOCKED, or reports busy, if a statement is open.
 		var busy, log, done int
 		if err := s.Plain.QueryRowContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &done); err != nil || busy != 0 {
 			t.Errorf("checkpoint: busy = %d, %v", busy, err)
@@ -140,7 +139,7 @@ func wantIdleSessions(t *testing.T, s *harness.Shop, n int) {
 	}
 }
 
-// A rowOf asks a connection without a context.
+// A rowOf has the method QueryRow without a context.
 type rowOf struct {
 	ctx  context.Context
 	conn *sql.Conn

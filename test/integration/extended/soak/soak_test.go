@@ -24,9 +24,8 @@ import (
 
 var soakFor = flag.Duration("soak", 0, "how long TestSoak takes for each base, fenced and raw; 0 for a fixed number of steps")
 
-// Many use one pool for long, in every way and with contexts that end at any
-// time. Nothing is left open at the base driver, and the pool is as it is with
-// the base driver alone, which does the same.
+// Many goroutines use one pool for a long time, in all ways, with contexts that end at any time. Afterwards nothing is
+// open in the base driver, and the pool is in the same state as after the same load without sqlfence.
 func TestSoak(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := soakShop(t, b)
@@ -47,7 +46,7 @@ func TestSoak(t *testing.T) {
 	})
 }
 
-// soakShop has rows for the mix to work on.
+// soakShop returns a shop with rows for the mix.
 func soakShop(t *testing.T, b harness.Base) *harness.Shop {
 	t.Helper()
 	s := harness.NewShop(t, b)
@@ -58,7 +57,7 @@ func soakShop(t *testing.T, b harness.Base) *harness.Shop {
 		s.Exec(t, "INSERT INTO notes VALUES ($1, 1)", id)
 		s.Exec(t, "INSERT INTO pens VALUES ($1, 1)", id)
 	}
-	if err := s.Plain.Close(); err != nil { // its goroutines aren't to be counted
+	if err := s.Plain.Close(); err != nil { // its goroutines would be counted
 		t.Fatal(err)
 	}
 	return s
@@ -68,7 +67,7 @@ const (
 	soakers     = 64
 	soakConns   = 8
 	soakIdle    = 4
-	soakSuccess = 8 // at least one step in so many has to succeed
+	soakSuccess = 8 // at least one of so many steps must succeed
 )
 
 // A soak is one run of the mix.
@@ -77,13 +76,13 @@ type soak struct {
 	base    driver.Connector
 	counter *harness.Counter
 	texts   []string
-	opts    []sqlfence.Option // raw without any
+	opts    []sqlfence.Option // none: without sqlfence
 	steps   int               // of each soaker
-	limit   time.Duration     // instead of steps
-	lasting bool              // connections keep what is left open on them from the beginning
+	limit   time.Duration     // replaces steps if it isn't 0
+	lasting bool              // connections are never replaced, so that leaks on them stay
 }
 
-// run returns what is wrong with the pool afterwards.
+// run runs the mix, and returns the pool's problems afterwards.
 func (s soak) run(t *testing.T) (problems []string) {
 	t.Helper()
 	s.counter.Quiet = true
@@ -92,8 +91,8 @@ func (s soak) run(t *testing.T) (problems []string) {
 	db.SetMaxOpenConns(soakConns)
 	db.SetMaxIdleConns(soakIdle)
 	if !s.lasting {
-		// First, statements are to meet ever other connections; then connections are
-		// to keep what was left open on them.
+		// At first connections are replaced often, so that statements meet new connections. Later connections live on,
+		// so that leaks on a connection stay visible.
 		db.SetConnMaxLifetime(20 * time.Millisecond)
 		defer time.AfterFunc(max(s.limit/2, 300*time.Millisecond), func() { db.SetConnMaxLifetime(0) }).Stop()
 	}
@@ -109,7 +108,7 @@ func (s soak) run(t *testing.T) (problems []string) {
 	problems = s.mix(t, db, shared)
 	for _, stmt := range shared {
 		if err := stmt.Close(); err != nil {
-			t.Logf("closing a shared statement: %v", err) // its connection may be broken
+			t.Logf("closing a shared statement: %v", err) // the connection may be broken
 		}
 	}
 	problems = append(problems, s.left(db, before)...)
@@ -117,7 +116,7 @@ func (s soak) run(t *testing.T) (problems []string) {
 	return problems
 }
 
-// mix has the soakers take their steps, and returns what is wrong with how many succeed.
+// mix runs the soakers' steps, and returns a problem if too few of them succeed.
 func (s soak) mix(t *testing.T, db *sql.DB, shared []*sql.Stmt) (problems []string) {
 	var done, succeeded, stale atomic.Int64
 	start := time.Now()
@@ -148,8 +147,8 @@ func (s soak) mix(t *testing.T, db *sql.DB, shared []*sql.Stmt) (problems []stri
 	return problems
 }
 
-// left closes the pool, and returns what is left open before and after; goroutines is how many
-// there were without a pool.
+// left closes the pool, and returns what is still open before and after Close. goroutines is the number of goroutines
+// before the pool was opened.
 func (s soak) left(db *sql.DB, goroutines int) (problems []string) {
 	fail := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	var leaks []string
@@ -192,7 +191,7 @@ func (s soak) open(t *testing.T) *sql.DB {
 	return db
 }
 
-// soakPatience is how long the end of a soak is awaited.
+// soakPatience is how long a soak waits until everything is closed.
 var soakPatience = harness.Patience
 
 func within(seen func() bool) bool {
@@ -206,14 +205,14 @@ func within(seen func() bool) bool {
 	return true
 }
 
-// The soak sees what a driver leaks that is otherwise like the base.
+// The soak must report each kind of leak of a driver, and no leak of a driver without one.
 func TestSoakSeesLeaks(t *testing.T) {
 	b := harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == "mattn" })]
 	for _, what := range []string{"nothing", "connections", "statements", "rows", "transactions", "goroutines"} {
 		t.Run(what, func(t *testing.T) {
 			if what != "nothing" {
 				defer func(d time.Duration) { soakPatience = d }(soakPatience)
-				soakPatience = 100 * time.Millisecond // it waits in vain
+				soakPatience = 100 * time.Millisecond // the wait always runs into its limit
 			}
 			s, c := soakShop(t, b), new(harness.Counter)
 			stop := make(chan struct{})
@@ -232,8 +231,8 @@ func TestSoakSeesLeaks(t *testing.T) {
 	}
 }
 
-// A leaky driver loses things of one kind. What it doesn't close it rolls back
-// or resets, so that the others can go on.
+// A leaky driver doesn't close objects of one kind. The leaked objects are rolled back or reset, so that other
+// connections aren't blocked.
 type leaky struct {
 	sqlmw.NullInterceptor
 	what string
@@ -250,7 +249,7 @@ func (l leaky) StmtClose(_ context.Context, s driver.Stmt) error {
 func (l leaky) RowsClose(_ context.Context, rows driver.Rows) error {
 	switch l.what {
 	case "rows":
-		return rows.(harness.TalliedRows).Rows.Close() // untold
+		return rows.(harness.TalliedRows).Rows.Close() // isn't counted as closed
 	case "goroutines":
 		go func() { <-l.stop }()
 	}
@@ -259,7 +258,7 @@ func (l leaky) RowsClose(_ context.Context, rows driver.Rows) error {
 
 func (l leaky) TxRollback(_ context.Context, tx driver.Tx) error {
 	if l.what == "transactions" {
-		return tx.(harness.TalliedTx).Tx.Rollback() // untold
+		return tx.(harness.TalliedTx).Tx.Rollback() // isn't counted as ended
 	}
 	return tx.Rollback()
 }

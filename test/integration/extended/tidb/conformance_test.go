@@ -11,12 +11,12 @@ import (
 	"github.com/sqlfence/sqlfence/conformance"
 )
 
-// worded are checks of errors that say the same with a table registered, in other words or with another number: a
-// value that doesn't fit is found in an expression and not in a constant, and a syntax error quotes the statement.
+// worded are checks whose errors differ in wording or number on a registered table: a value out of range is found in an
+// expression instead of a constant, and a syntax error quotes the guarded statement.
 var worded = []string{"values/registered", "named arguments/registered"}
 
-// The suite of drivers passes but for what is compared with another row, which is refused, and the words of errors. A
-// check looks at RowFence before it looks at Ledger, and its first faults are shown.
+// The conformance suite passes, except for rules that compare with another row, which are refused, and for the wording
+// of some errors. A check tests RowFence before Ledger, and the first failure decides.
 func TestConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a minute")

@@ -1,5 +1,5 @@
-// Package tidb_test has the tests of what holds, and of what is refused, on TiDB, which speaks MySQL's protocol with
-// transactions of its own.
+// Package tidb_test tests which rules hold on TiDB and which are refused. TiDB speaks MySQL's protocol, but its
+// transactions differ.
 package tidb_test
 
 import (
@@ -19,20 +19,20 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// serverDSN returns the server to test on.
+// serverDSN returns the DSN of the test server.
 func serverDSN(t testing.TB) string {
 	t.Helper()
 	return need.Server(t, "TIDB", "make tidb")
 }
 
-// A session is how connections are set up, by variables of the session's.
+// A session is a set of session variables for a pool's connections.
 type session struct {
 	name   string
 	params map[string]string
 }
 
-// sessions are the modes of transactions and levels of isolation, and what changes how a statement takes its locks
-// and reads its rows.
+// sessions are the combinations of transaction mode and isolation level. They determine how a statement locks and reads
+// rows.
 var sessions = []session{
 	{"pessimistic, repeatable read", map[string]string{"tidb_txn_mode": "'pessimistic'"}},
 	{"pessimistic, read committed", map[string]string{"tidb_txn_mode": "'pessimistic'",
@@ -42,7 +42,7 @@ var sessions = []session{
 		"transaction_isolation": "'READ-COMMITTED'"}},
 }
 
-// others are settings that change when conflicts are found.
+// others are sessions with settings that affect when TiDB detects conflicts.
 var others = []session{
 	{"read committed, checked when written", map[string]string{"tidb_txn_mode": "'pessimistic'",
 		"transaction_isolation": "'READ-COMMITTED'", "tidb_rc_write_check_ts": "1"}},
@@ -59,13 +59,14 @@ var others = []session{
 	{"empty sql_mode", map[string]string{"sql_mode": "''"}},
 }
 
-// uncommitted are sessions in which a statement alone commits nothing; an optimistic one hasn't met a conflict by then.
+// uncommitted are sessions without autocommit, where a single statement commits nothing. An optimistic session then
+// detects no conflict yet.
 var uncommitted = []session{
 	{"no autocommit", map[string]string{"tidb_txn_mode": "'pessimistic'", "autocommit": "0"}},
 	{"optimistic, no autocommit", map[string]string{"tidb_txn_mode": "'optimistic'", "autocommit": "0"}},
 }
 
-// with returns a data source name for such a session.
+// with returns a DSN with the session's variables.
 func (s session) with(t testing.TB, dsn string, change ...func(*mysql.Config)) string {
 	t.Helper()
 	return harness.MySQLWith(t, dsn, func(c *mysql.Config) {
@@ -76,7 +77,8 @@ func (s session) with(t testing.TB, dsn string, change ...func(*mysql.Config)) s
 	})
 }
 
-// fence opens the database in such sessions with the table registered; nil where the server lacks a variable.
+// fence opens a fenced database with the session's variables, or returns nil if the server doesn't have one of the
+// variables.
 func (s session) fence(t testing.TB, dsn string, rules ...sqlfence.Rule) *sql.DB {
 	t.Helper()
 	db := fence(t, s.with(t, dsn), rules...)
@@ -97,7 +99,7 @@ CREATE TABLE pens (id bigint PRIMARY KEY, price bigint);
 INSERT INTO pens VALUES (1, 11), (2, 12), (3, 13);
 CREATE TABLE fencing_tokens (name varbinary(512) NOT NULL PRIMARY KEY, token bigint NOT NULL)`
 
-// empty makes a database of the test's own, and returns its DSN.
+// empty creates a database for the test, and returns its DSN.
 func empty(t testing.TB) string {
 	t.Helper()
 	server := serverDSN(t)
@@ -108,7 +110,7 @@ func empty(t testing.TB) string {
 	return harness.MySQLWith(t, server, func(c *mysql.Config) { c.DBName = name })
 }
 
-// setup makes such a database with tables.
+// setup creates a database with tables.
 func setup(t testing.TB) (dsn string, plain *sql.DB) {
 	t.Helper()
 	dsn = empty(t)
@@ -142,13 +144,13 @@ func exec(t testing.TB, db execer, query string, args ...any) {
 	}
 }
 
-// holding is a context with tokens for the table and for its first row.
+// holding returns a context with tokens for the table and for its first row.
 func holding(value int64) context.Context {
 	return sqlfence.WithFence(context.Background(), sqlfence.Token{Name: "books", Value: value},
 		sqlfence.Token{Name: "books/1", Value: value})
 }
 
-// number returns the number of an error of the server's.
+// number returns the number of a server error.
 func number(err error) uint16 {
 	if e := (*mysql.MySQLError)(nil); errors.As(err, &e) {
 		return e.Number
@@ -156,8 +158,8 @@ func number(err error) uint16 {
 	return 0
 }
 
-// gaveUp reports whether the server gave a transaction up for a conflict: a deadlock, a wait that was too long, or a
-// row that another has written meanwhile.
+// gaveUp reports whether the server has ended a transaction because of a conflict: a deadlock, a lock timeout, or a row
+// that another transaction has written.
 func gaveUp(err error) bool {
 	switch number(err) {
 	case 1213, 1205, 9007, 8002, 8022, 8028, 8005:

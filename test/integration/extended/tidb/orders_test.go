@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A part is what one of two sessions sends, step by step.
+// A part holds the steps that one of two sessions sends.
 type part struct {
 	steps string // b: begin; r: read, which fixes a snapshot; w: write; c: commit; x: roll back
 	query string
@@ -20,18 +20,18 @@ type part struct {
 	db    *sql.DB
 }
 
-// A player plays a part: its steps are asked for one by one, and may wait for the other's.
+// A player executes a part step by step. A step may wait for the other session.
 type player struct {
 	conn    *sql.Conn
 	session int64
 	ask     chan byte
-	done    chan struct{} // a step is
+	done    chan struct{} // receives a value after each step
 	busy    bool
 	tx      *sql.Tx
-	failed  error // the first error, behind which nothing but the end is sent
-	waited  bool  // some step for another session
+	failed  error // the first error; afterwards only COMMIT or ROLLBACK is executed
+	waited  bool  // a step has waited for another session
 	wrote   bool
-	landed  bool // the write was acknowledged, and committed
+	landed  bool // the write was acknowledged and committed
 }
 
 func (p *part) play(t *testing.T) *player {
@@ -106,8 +106,8 @@ func (q *player) querier() interface {
 	return q.conn
 }
 
-// await waits for the end of a step, or until the server says that its session waits for another. One that is
-// taken to wait and doesn't, only takes its step beside the other's next one.
+// await waits until a step has ended, or until the server reports that the player's session is waiting for another
+// session. If the report is wrong, the step only runs at the same time as the other player's next step.
 func (q *player) await(t *testing.T, plain *sql.DB) (over bool) {
 	t.Helper()
 	for seen := 0; seen < 3; {
@@ -131,8 +131,8 @@ func (q *player) await(t *testing.T, plain *sql.DB) (over bool) {
 	return false
 }
 
-// run plays two parts in an order, which names the one of each next step: o or n. Where one waits for the other, its
-// later steps follow once it goes on.
+// run executes two parts in an order: each letter names the player of the next step, o for older or n for newer. If a
+// player is waiting for the other, its remaining steps run after it has continued.
 func run(t *testing.T, plain *sql.DB, order string, older, newer *part) (o, n *player) {
 	t.Helper()
 	players := map[byte]*player{'o': older.play(t), 'n': newer.play(t)}
@@ -170,7 +170,7 @@ func run(t *testing.T, plain *sql.DB, order string, older, newer *part) (o, n *p
 	return players['o'], players['n']
 }
 
-// orders returns all merges of so many steps of both.
+// orders returns every interleaving of the given numbers of steps.
 func orders(older, newer int) []string {
 	if older == 0 || newer == 0 {
 		return []string{strings.Repeat("o", older) + strings.Repeat("n", newer)}
@@ -185,13 +185,13 @@ func orders(older, newer int) []string {
 	return all
 }
 
-// A rule is what a stale write and a newer one are told apart by.
+// A rule is a registration under which the older player's write is stale and the newer player's isn't.
 type rule struct {
 	rules        []sqlfence.Rule
 	older, newer context.Context
-	take         string // a statement that the newer one sends instead, if it has to be another
+	take         string // the newer player's statement, unless it is the usual one
 	refuses      func(error) bool
-	either       bool // of both the first one wins
+	either       bool // whichever write is first wins
 }
 
 func is(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
@@ -213,7 +213,7 @@ var rules = map[string]rule{
 		take: "UPDATE books SET price = 6, version = version + 1 WHERE id = 1", refuses: is(sqlfence.ErrStale)},
 }
 
-// writes are of the first row alone.
+// writes are statements that write only the first row of books.
 var writes = map[string]string{
 	"point":    "UPDATE books SET price = 666 WHERE id = 1",
 	"unique":   "UPDATE books SET price = 666 WHERE isbn = 'a'",
@@ -230,7 +230,7 @@ var writes = map[string]string{
 	"again":    "INSERT INTO books (id, isbn) VALUES (1, 'a') ON DUPLICATE KEY UPDATE price = 666",
 }
 
-// Whatever the order of the steps of a stale write and a newer one: the stale one doesn't change what the newer one
+// In every order of the steps of a stale write and a newer write, the stale write must not change what the newer write
 // has written.
 func TestOrders(t *testing.T) {
 	dsn, plain := setup(t)
@@ -257,7 +257,7 @@ func TestOrders(t *testing.T) {
 	t.Logf("%+v", count)
 }
 
-// A tally is how often what happened.
+// A tally counts outcomes.
 type tally struct{ orders, waited, stale, conflicts, older, newer int }
 
 func (c *tally) play(t *testing.T, plain, db *sql.DB, r rule, kind, query string) {
@@ -271,7 +271,7 @@ func (c *tally) play(t *testing.T, plain, db *sql.DB, r rule, kind, query string
 				reset(t, plain)
 				o, n := run(t, plain, order, &part{as, query, r.older, db}, &part{end, take, r.newer, db})
 				if kind != "point" && errors.Is(o.failed, sqlfence.ErrUnguardable) {
-					t.Skip(o.failed) // for what it is, on any server
+					t.Skip(o.failed) // sqlfence refuses this form on every server
 				}
 				c.judge(t, plain, fmt.Sprint(as, " beside ", end, " in order ", order), r, o, n)
 				if t.Failed() {
@@ -287,7 +287,7 @@ func reset(t *testing.T, plain *sql.DB) {
 	exec(t, plain, "REPLACE INTO books (id, isbn, price, fence_token, version) VALUES (1, 'a', 1, 4, 1), (2, 'b', 10, 4, 1), (3, 'c', 10, 4, 1)")
 }
 
-// judge looks at what is left behind both.
+// judge checks the row that both players have left.
 func (c *tally) judge(t *testing.T, plain *sql.DB, what string, r rule, o, n *player) {
 	t.Helper()
 	c.add(r, o, n)
@@ -323,7 +323,7 @@ func (c *tally) add(r rule, o, n *player) {
 	}
 }
 
-// Without guards the same orders have stale writes land: what they would find, they find.
+// Without guards some of these orders let a stale write land. This shows that TestOrders would detect one.
 func TestOrdersWithoutGuards(t *testing.T) {
 	dsn, plain := setup(t)
 	landed := 0

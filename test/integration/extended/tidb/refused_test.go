@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// wantRefused reports an error that isn't a refusal with this in its reason.
+// wantRefused fails the test unless err is an UnguardableError whose reason contains reason.
 func wantRefused(t *testing.T, what string, err error, reason string) {
 	t.Helper()
 	if refused := (*sqlfence.UnguardableError)(nil); !errors.As(err, &refused) || !strings.Contains(refused.Reason, reason) {
@@ -23,7 +23,8 @@ func wantRefused(t *testing.T, what string, err error, reason string) {
 	}
 }
 
-// What is compared with another row is refused, and so are leases that end with their session. verify.Check tells.
+// On TiDB rules that compare with another row, and leases that end with their session, are refused. verify.Check
+// reports the rules.
 func TestRefusedRules(t *testing.T) {
 	dsn, plain := setup(t)
 	reset(t, plain)
@@ -72,7 +73,7 @@ func TestRefusedRules(t *testing.T) {
 	}
 }
 
-// Settings by which a statement isn't one any more are refused, however they are set.
+// Settings under which a statement isn't atomic are refused, even if a plain SET has changed them.
 func TestRefusedSettings(t *testing.T) {
 	dsn, plain := setup(t)
 	for _, set := range []string{"tidb_constraint_check_in_place_pessimistic = 0", "tidb_dml_type = 'bulk'",
@@ -104,8 +105,8 @@ func (w withContext) ExecContext(_ context.Context, query string, args ...any) (
 	return w.execer.ExecContext(w.ctx, query, args...)
 }
 
-// What a function makes of a key can't be compared where an UPDATE assigns it: SET sees the row as it was. Of a text it
-// makes 0. In an upsert a guard sees it.
+// A key that an UPDATE assigns through a function can't be compared, because the assignments in SET see the row's old
+// values. LAST_INSERT_ID of a string yields 0. In an upsert the guard sees the assigned key.
 func TestKeysThatAFunctionChanges(t *testing.T) {
 	dsn, plain := setup(t)
 	for name, rule := range map[string]sqlfence.Rule{
@@ -131,7 +132,7 @@ func TestKeysThatAFunctionChanges(t *testing.T) {
 	}
 }
 
-// own are statements of TiDB's own, or what it executes in another way, that may write to a table.
+// own are statements that only TiDB has, or that TiDB executes in its own way, and that may write to a table.
 var own = []string{
 	"TRACE UPDATE books SET price = 666 WHERE id = 1",
 	"TRACE FORMAT = 'row' UPDATE books SET price = 666 WHERE id = 1",
@@ -200,7 +201,8 @@ var own = []string{
 	"EXECUTE IMMEDIATE 'UPDATE books SET price = 666'",
 }
 
-// Under a token that was replaced none of these changes a row or lands in any part, whether the server knows it or not.
+// Under a stale token none of these statements may change a row or take effect in part. Some servers don't know some of
+// them.
 func TestStatements(t *testing.T) {
 	dsn, plain := setup(t)
 	db := fence(t, dsn, sqlfence.RowFence("fence_token"))
@@ -237,8 +239,8 @@ func content(t *testing.T, db *sql.DB) (all string) {
 	return all
 }
 
-// Why Ledger is refused: a check of another row that stands in the statement doesn't see what was committed while the
-// statement waited.
+// This test shows why Ledger is refused on TiDB: a subquery on another row doesn't see a change that was committed
+// while the statement was waiting.
 func TestWhatIsComparedWithAnotherRowIsOutdated(t *testing.T) {
 	dsn, plain := setup(t)
 	landed := 0

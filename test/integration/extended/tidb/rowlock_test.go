@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/rowlock"
 )
 
-// Of several users who ask for a row's lock at once one gets it, in every kind of session.
+// If several users request an edit lock of a row at once, exactly one gets it, in every session mode.
 func TestRowLocks(t *testing.T) {
 	dsn, plain := setup(t)
 	for name, db := range all(t, dsn) {

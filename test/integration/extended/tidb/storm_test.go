@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// attempts is how many stale writes a storm has; SQLFENCE_TIDB_ATTEMPTS sets another number.
+// attempts returns the number of stale writes in a storm. SQLFENCE_TIDB_ATTEMPTS sets another number.
 func attempts(t *testing.T) int64 {
 	t.Helper()
 	n := int64(2000)
@@ -28,20 +28,20 @@ func attempts(t *testing.T) int64 {
 	return n
 }
 
-// A storm is a holder who writes under one token after the other, beside writers under tokens that were replaced.
+// A storm is a holder that writes under ever newer tokens, and concurrent writers under stale tokens.
 type storm struct {
 	newest                         atomic.Int64 // the newest token under which all rows have been written
 	stale, landed, refused, gaveUp atomic.Int64
-	racing                         atomic.Int64 // under the newest token when it was sent
+	racing                         atomic.Int64 // writes under the token that was the newest when they were sent
 }
 
-// A named database is one in a kind of session.
+// A named database has the name of its session variables.
 type named struct {
 	*sql.DB
 	session string
 }
 
-// stormy are the writes of a storm; the argument is the token's value.
+// stormy are the writers' statements. The argument is the token's value.
 var stormy = []string{
 	"UPDATE books SET price = ? WHERE id = 1",
 	"UPDATE books SET price = ? WHERE isbn = 'b'",
@@ -51,7 +51,8 @@ var stormy = []string{
 	"DELETE FROM books WHERE id = 3 AND ? > 0",
 }
 
-// Stale writes of every kind, in every kind of session, beside a holder whose tokens rise all the time.
+// Writers send stale writes of every kind, in every session mode, while a holder writes under ever newer tokens. No
+// stale write may land.
 func TestStorm(t *testing.T) {
 	dsn, plain := setup(t)
 	reset(t, plain)
@@ -88,7 +89,7 @@ func TestStorm(t *testing.T) {
 		s.landed.Load(), s.refused.Load(), s.gaveUp.Load(), s.racing.Load(), s.newest.Load())
 }
 
-// hold writes all rows under a new token, over and over, and the row that may have been deleted.
+// hold repeatedly writes all rows under a new token. It inserts the rows that a writer may have deleted.
 func (s *storm) hold(t *testing.T, db *sql.DB, over chan struct{}) {
 	for value := s.newest.Load() + 1; !t.Failed(); value++ {
 		select {
@@ -114,7 +115,8 @@ func (s *storm) hold(t *testing.T, db *sql.DB, over chan struct{}) {
 	}
 }
 
-// write writes under one of the last tokens: alone, or in a transaction that has read before.
+// write writes under one of the latest tokens, outside a transaction or in one. The transaction may read before the
+// write.
 func (s *storm) write(t *testing.T, random *rand.Rand, db named) {
 	query, inTx, reads := stormy[random.IntN(len(stormy))], random.IntN(3) == 0, random.IntN(2) == 0
 	newest := s.newest.Load()
@@ -130,7 +132,7 @@ func (s *storm) write(t *testing.T, random *rand.Rand, db named) {
 	case err == nil && changed > 0:
 		s.landed.Add(1)
 		t.Errorf("%s, in a transaction: %v, behind a read: %v: %s under %d, behind %d, changed %d: A STALE WRITE LANDED", db.session, inTx, inTx && reads, query, value, newest, changed)
-	case err == nil: // the row is away
+	case err == nil: // the row was deleted
 	case errors.Is(err, sqlfence.ErrStale):
 		s.refused.Add(1)
 	case gaveUp(err):

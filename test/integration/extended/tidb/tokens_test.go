@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// all are the sessions that the server has.
+// all returns a database for each session that the server supports.
 func all(t *testing.T, dsn string) map[string]*sql.DB {
 	t.Helper()
 	dbs := map[string]*sql.DB{}
@@ -24,8 +24,8 @@ func all(t *testing.T, dsn string) map[string]*sql.DB {
 	return dbs
 }
 
-// No token is issued twice, each caller's rise, and one is adopted only above what was issued, in every kind of
-// session, by several processes' worth of connections at once.
+// Many connections issue and adopt tokens concurrently, in every session mode. No token is issued twice, each caller's
+// tokens increase, and Adopt accepts only a token above the issued ones.
 func TestTokens(t *testing.T) {
 	dsn, _ := setup(t)
 	const callers, each = 4, 15

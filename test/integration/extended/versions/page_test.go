@@ -8,7 +8,7 @@ import (
 
 const checkout = "../../../.."
 
-// The page has what was run, and what the code refuses.
+// docs/data/servers.md must hold the recorded test results, and the servers that the code refuses.
 func TestPage(t *testing.T) {
 	name, is, want, err := page(checkout)
 	if err != nil {
@@ -19,7 +19,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// No test fails on a server that the page calls tested.
+// On a server that the page calls tested, no recorded test may have failed.
 func TestResults(t *testing.T) {
 	results, err := readResults(checkout)
 	if err != nil || len(results) < 3 {
@@ -32,7 +32,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// What the family's table says to be tested has its tests.
+// If the table of MySQL's family names a folder of tests for a server, the folder must have tests.
 func TestFamilyHasTests(t *testing.T) {
 	for _, m := range family {
 		if m.tests == "" {
