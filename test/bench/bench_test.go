@@ -14,15 +14,15 @@ import (
 	"github.com/sqlfence/sqlfence/internal/need"
 )
 
-// TestMain: the program starts itself as a worker and as etcd's server.
+// TestMain runs the tests, unless the process was started as a worker or as the etcd server of a benchmark.
 func TestMain(m *testing.M) {
 	if !helps(os.Args[1:]) {
 		os.Exit(m.Run())
 	}
 }
 
-// TestShort runs everything once that this machine has the servers for, so that it
-// doesn't rot. Without a server it is skipped or fails at the end: see [need.Missing]. No figure is looked at.
+// TestShort runs every benchmark for which this machine has servers once, so that the benchmarks keep working. Without
+// a server it is skipped or fails at the end: see [need.Missing]. It doesn't check the measured figures.
 func TestShort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts servers of its own")
@@ -72,8 +72,8 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// temporaryFolder is one of the test's own. PostgreSQL, which doesn't run as root, may
-// enter it, which t.TempDir doesn't allow.
+// temporaryFolder creates a folder that PostgreSQL's user may enter, because PostgreSQL doesn't run as root. The folder
+// of t.TempDir admits only the test's user.
 func temporaryFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "bench")
@@ -88,7 +88,7 @@ func temporaryFolder(t *testing.T) string {
 	return folder
 }
 
-// TestTheRestGoesOn: a contestant that fails is reported, and disturbs no other.
+// TestTheRestGoesOn checks that a failing contestant is reported and doesn't disturb the other contestants.
 func TestTheRestGoesOn(t *testing.T) {
 	fails := func(after int) func(*stage) (work, error) {
 		return func(*stage) (work, error) {
@@ -121,7 +121,8 @@ func TestTheRestGoesOn(t *testing.T) {
 	}
 }
 
-// TestTitles: workers find a contestant by the title of its measurement and its name.
+// TestTitles checks that titles and names are unique, because workers find a contestant by its measurement's title and
+// its name.
 func TestTitles(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, m := range measurements() {
@@ -135,7 +136,7 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// TestGoalsAreMeasured: a goal that no measurement belongs to would never be reached.
+// TestGoalsAreMeasured checks that each goal belongs to a measurement. A goal without one would never be reached.
 func TestGoalsAreMeasured(t *testing.T) {
 	r := &results{}
 	for _, m := range measurements() {
@@ -154,7 +155,7 @@ func TestGoalsAreMeasured(t *testing.T) {
 	}
 }
 
-// TestRatio: a ratio is made of rounds in which both had a turn.
+// TestRatio checks that a ratio uses only the rounds in which both contestants have run.
 func TestRatio(t *testing.T) {
 	took := func(each ...time.Duration) *result {
 		r := &result{}

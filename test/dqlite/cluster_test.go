@@ -20,15 +20,15 @@ import (
 	"github.com/canonical/go-dqlite/v3/client"
 )
 
-// Variables of the environment of a node, which is this program again.
+// Environment variables of a node's process, which runs this test program again.
 const (
-	isNode    = "SQLFENCE_DQLITE_NODE" // its number
+	isNode    = "SQLFENCE_DQLITE_NODE" // the node's id
 	ofAddress = "SQLFENCE_DQLITE_ADDRESS"
 	ofFolder  = "SQLFENCE_DQLITE_FOLDER"
-	ofNetwork = "SQLFENCE_DQLITE_NETWORK" // where the test forwards what nodes send each other
+	ofNetwork = "SQLFENCE_DQLITE_NETWORK" // the address of the test's network, which forwards connections between nodes
 )
 
-// runNode serves until its standard input ends.
+// runNode runs a node until its standard input is closed.
 func runNode() {
 	must := func(err error) {
 		if err != nil {
@@ -58,12 +58,12 @@ type node struct {
 	id      uint64
 	address string
 	folder  string
-	process *exec.Cmd // nil while it is down
+	process *exec.Cmd // nil while the node is down
 	input   io.Closer
 	ended   chan struct{}
 }
 
-// A cluster is nodes on loopback, that reach each other through a network of the test's.
+// A cluster is several nodes on the loopback interface. They connect to each other through the test's network.
 type cluster struct {
 	nodes   []*node
 	network *network
@@ -98,7 +98,7 @@ func startCluster(t testing.TB, size int) *cluster {
 	return c
 }
 
-// ownCluster returns one that the test may break.
+// ownCluster starts a cluster that the test may break.
 func ownCluster(t testing.TB) *cluster {
 	t.Helper()
 	c := startCluster(t, 3)
@@ -121,7 +121,7 @@ func (c *cluster) infos() (all []client.NodeInfo) {
 	return all
 }
 
-// start starts a node, also one that was killed before.
+// start starts a node, or restarts a node that was killed.
 func (c *cluster) start(t testing.TB, n *node) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -149,7 +149,7 @@ func (c *cluster) start(t testing.TB, n *node) {
 	}(n.ended)
 }
 
-// revive starts nodes again that have ended by themselves.
+// revive restarts nodes whose process has ended.
 func (c *cluster) revive(t testing.TB) {
 	t.Helper()
 	for _, n := range c.nodes {
@@ -175,7 +175,7 @@ func (n *node) carryOn()                    { _ = n.process.Process.Signal(sysca
 func (n *node) up() bool                    { return n.process != nil }
 func quiet(client.LogLevel, string, ...any) {}
 
-// leader returns the node that most nodes which answer take for the leader; nil for none.
+// leader returns the node that most of the responding nodes name as the leader, or nil.
 func (c *cluster) leader(ctx context.Context) *node {
 	votes := map[uint64]int{}
 	for _, n := range c.nodes {
@@ -199,7 +199,7 @@ func (c *cluster) leader(ctx context.Context) *node {
 	return nil
 }
 
-// awaitLeader waits for one that isn't the other.
+// awaitLeader waits for a leader other than the given node, and returns the leader.
 func (c *cluster) awaitLeader(t testing.TB, other *node) *node {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
@@ -211,7 +211,7 @@ func (c *cluster) awaitLeader(t testing.TB, other *node) *node {
 	return nil
 }
 
-// asLeader has do ask the leader.
+// asLeader calls do with a client of the leader.
 func (c *cluster) asLeader(t testing.TB, do func(ctx context.Context, l *client.Client) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -230,7 +230,7 @@ func (c *cluster) asLeader(t testing.TB, do func(ctx context.Context, l *client.
 	}
 }
 
-// handOver has another node lead.
+// handOver makes another node the leader.
 func (c *cluster) handOver(t testing.TB) {
 	t.Helper()
 	old := c.awaitLeader(t, nil)
@@ -240,7 +240,7 @@ func (c *cluster) handOver(t testing.TB) {
 	c.awaitLeader(t, old)
 }
 
-// A network forwards what nodes send each other. What is sent to or by a node that is cut off waits.
+// A network forwards the connections between nodes. It holds back what a node that is cut off sends or would receive.
 type network struct {
 	listener net.Listener
 	mu       sync.Mutex
@@ -300,7 +300,7 @@ func (n *network) copy(to io.Writer, from io.Reader, a, b string) {
 	}
 }
 
-// wait waits until both are part of the network.
+// wait waits until neither node is cut off.
 func (n *network) wait(a, b string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -309,7 +309,7 @@ func (n *network) wait(a, b string) {
 	}
 }
 
-// set cuts a node off, or heals that.
+// set cuts a node off, or reconnects it.
 func (n *network) set(of *node, cut bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -10,8 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// A write or a COMMIT without an answer is ErrUnknownOutcome, and isn't sent again: the leader is paused, or killed
-// after it was cut off. A leader that was killed before is noticed before anything is sent.
+// A write or a COMMIT that gets no response from a paused or disconnected leader returns ErrUnknownOutcome, and isn't
+// sent again. If the leader was killed before the write, the driver notices this before it sends anything, and the
+// write succeeds.
 func TestUnknownOutcome(t *testing.T) {
 	c := ownCluster(t)
 	connector := c.connector(t)
@@ -41,7 +42,7 @@ func TestUnknownOutcome(t *testing.T) {
 			}
 			mustExec(t, withContext{tx, ctx}, query)
 			f.fail(old)
-			committed := make(chan error, 1) // a COMMIT has no deadline: it may wait as long as the node lives
+			committed := make(chan error, 1) // COMMIT has no deadline, and may wait as long as the node runs
 			go func() { committed <- tx.Commit() }()
 			c.awaitLeader(t, old)
 			old.kill()
@@ -78,7 +79,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// leading returns a connection to the leader. The pool may have others, to nodes that led before.
+// leading returns a connection to the leader. The pool may also have connections to former leaders.
 func leading(t *testing.T, db *sql.DB) *sql.Conn {
 	t.Helper()
 	for range 20 {
@@ -94,7 +95,7 @@ func leading(t *testing.T, db *sql.DB) *sql.Conn {
 	return nil
 }
 
-// awaitLead waits until the pool's connections lead to the leader.
+// awaitLead waits until the pool's connections are connected to the leader.
 func awaitLead(t *testing.T, db *sql.DB) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {

@@ -1,4 +1,4 @@
-// Package dqlite_test has the tests of what holds on dqlite, a SQLite that Raft replicates. They need scripts/with-dqlite.
+// Package dqlite_test tests sqlfence on dqlite, a SQLite that Raft replicates. The tests need scripts/with-dqlite.
 package dqlite_test
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-var shared *cluster // of the tests that break nothing
+var shared *cluster // for tests that break no node
 
 func TestMain(m *testing.M) {
 	if os.Getenv(isNode) != "" {
@@ -43,7 +43,7 @@ func nodes(t testing.TB) *cluster {
 
 var databases atomic.Int64
 
-// connector returns one for a database of its own, through the nodes.
+// connector returns a connector to a new database on the cluster.
 func (c *cluster) connector(t testing.TB) driver.Connector {
 	t.Helper()
 	return c.open(t, fmt.Sprintf("db%d", databases.Add(1)))
@@ -77,7 +77,7 @@ func fence(t testing.TB, c driver.Connector, opts ...sqlfence.Option) *sql.DB {
 	return db
 }
 
-// bare opens the database without a fence.
+// bare opens the database without sqlfence.
 func bare(t testing.TB, c driver.Connector) *sql.DB {
 	t.Helper()
 	db := sql.OpenDB(c)
@@ -103,7 +103,7 @@ func mustExecAll(t testing.TB, db execer, queries string) {
 	}
 }
 
-// holding is a context with tokens for the table and for its first row.
+// holding returns a context with tokens for the table and for its first row.
 func holding(ctx context.Context, value int64) context.Context {
 	return sqlfence.WithFence(ctx, sqlfence.Token{Name: "books", Value: value},
 		sqlfence.Token{Name: "books/1", Value: value})

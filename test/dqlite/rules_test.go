@@ -22,12 +22,12 @@ INSERT INTO books (id, isbn, fence_token, version) VALUES (1, 'a', 5, 5), (2, 'b
 CREATE TABLE fencing_tokens (name text NOT NULL PRIMARY KEY, token bigint NOT NULL);
 INSERT INTO fencing_tokens VALUES ('books', 5), ('books/1', 5)`
 
-// A rule is registered for books; refused is what a write is refused by that isn't fresh.
+// A rule is a registration of books. refused is the error of a write under the stale context.
 type rule struct {
 	rules        []sqlfence.Rule
 	fresh, stale func(ctx context.Context) context.Context
 	refused      error
-	lacks        []string // statements that the rule refuses on any SQLite
+	lacks        []string // kinds of statement that the rule refuses on every SQLite
 }
 
 func tokenOf(value int64) func(context.Context) context.Context {
@@ -74,8 +74,8 @@ var writes = map[string]string{
 	"delete":  "DELETE FROM books WHERE id = 1",
 }
 
-// Each rule lets a fresh write pass and refuses a stale one, which changes nothing. Then another node leads, and both are
-// tried again by the same pool.
+// Under each rule a fresh write passes, and a stale write is refused and changes nothing. After another node has become
+// the leader, the same pool repeats both.
 func TestRules(t *testing.T) {
 	c := ownCluster(t)
 	for name, r := range rules {
@@ -125,7 +125,7 @@ func (r rule) play(t *testing.T, plain, db *sql.DB) {
 	}
 }
 
-// again does it once more where the pool's connection leads to a node that has lost the lead.
+// again repeats do while it fails because the pool's connection belongs to a former leader.
 func again(do func() error) error {
 	for range 10 {
 		err := do()
@@ -153,7 +153,7 @@ func inTx(ctx context.Context, db *sql.DB, query string) error {
 	return tx.Commit()
 }
 
-// ClaimOf compares with the claim in another table.
+// ClaimOf compares the claim in a row of another table.
 func TestClaimOf(t *testing.T) {
 	connector := nodes(t).connector(t)
 	plain := bare(t, connector)
@@ -172,7 +172,7 @@ func TestClaimOf(t *testing.T) {
 	}
 }
 
-// What SQLite refuses is refused: Sealed. The database has no faults, and there is nothing to attach.
+// Sealed is refused as on every SQLite. verify.Check reports nothing, and ATTACH fails.
 func TestVerifyAndSealed(t *testing.T) {
 	connector := nodes(t).connector(t)
 	mustExecAll(t, bare(t, connector), schema)
@@ -194,7 +194,8 @@ func TestVerifyAndSealed(t *testing.T) {
 	}
 }
 
-// Beside each other stale and fresh writers leave only what the newest has written.
+// Concurrent writers under different tokens write all rows. At the end every row must hold the write of the highest
+// token that succeeded.
 func TestConcurrentWriters(t *testing.T) {
 	connector := nodes(t).connector(t)
 	plain := bare(t, connector)

@@ -20,17 +20,16 @@ var (
 	stormSeed     = flag.Uint64("dqlite-seed", 1, "of a storm's random choices")
 )
 
-// A storm is a holder who writes under one token after the other, beside writers under tokens that were replaced, while
-// nodes fail.
+// A storm is a holder that writes under ever newer tokens, concurrent writers under stale tokens, and nodes that fail.
 type storm struct {
-	newest atomic.Int64 // the newest token under which the row has been written
+	newest atomic.Int64 // the newest token under which the rows have been written
 	issued atomic.Int64
 	tally  tally
 }
 
 type tally struct{ stale, landed, refused, unknown, failed, missed, holds, unknownHolds atomic.Int64 }
 
-// stormy are the writes of a storm; the argument is the token's value.
+// stormy are the writers' statements. The argument is the token's value.
 var stormy = []string{
 	"UPDATE books SET price = ? WHERE id = 1",
 	"UPDATE books SET price = ?",
@@ -38,7 +37,7 @@ var stormy = []string{
 	"DELETE FROM books WHERE id = 2 AND ? > 0",
 }
 
-// Nodes that fail in a storm: each is a round.
+// faults are the faults of nodes. A storm has one round for each fault.
 var faults = []struct {
 	name string
 	play func(t *testing.T, c *cluster, during func())
@@ -74,7 +73,8 @@ var faults = []struct {
 	}},
 }
 
-// Whatever becomes of nodes, no stale write lands, none that was acknowledged is lost, and no token is issued twice.
+// Whatever happens to the nodes, no stale write lands, no acknowledged write of the holder is lost, and no token is
+// issued twice.
 func TestStorm(t *testing.T) {
 	c := ownCluster(t)
 	connector := c.connector(t)
@@ -118,7 +118,7 @@ func (s *storm) run(t *testing.T, c *cluster, db *sql.DB, store *tokens.Store) {
 		s.tally.unknownHolds.Load(), s.newest.Load(), time.Since(began).Round(time.Second))
 }
 
-// await waits for so many stale attempts and writes of holders.
+// await waits for the given numbers of stale attempts and of holders' writes.
 func (s *storm) await(t *testing.T, what string, stale, holds int64) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); s.tally.stale.Load() < stale || s.tally.holds.Load() < holds; {
@@ -129,7 +129,7 @@ func (s *storm) await(t *testing.T, what string, stale, holds int64) {
 	}
 }
 
-// hold takes one token after the other, and writes under each. What was acknowledged stays, until the next write.
+// hold takes tokens and writes once under each. A row must keep an acknowledged write until the holder's next write.
 func (s *storm) hold(ctx context.Context, t *testing.T, db *sql.DB, store *tokens.Store) {
 	for ctx.Err() == nil && !t.Failed() {
 		issuing, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -161,7 +161,8 @@ func (s *storm) hold(ctx context.Context, t *testing.T, db *sql.DB, store *token
 	}
 }
 
-// holdOnce writes all rows in a transaction. Between them it looks for what was acknowledged before.
+// holdOnce writes all rows in a transaction. Before the third write it checks that the row holds the last acknowledged
+// write.
 func (s *storm) holdOnce(ctx context.Context, t *testing.T, db *sql.DB, value int64) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -171,7 +172,7 @@ func (s *storm) holdOnce(ctx context.Context, t *testing.T, db *sql.DB, value in
 	}
 	defer tx.Rollback()
 	for id := range int64(3) {
-		var price, mark int64 // read after a write: so it is the newest
+		var price, mark int64 // the transaction has written before, so it reads the newest state
 		if err := tx.QueryRowContext(ctx, "SELECT price, fence_token FROM books WHERE id = 3").Scan(&price, &mark); err != nil {
 			return err
 		} else if id == 2 && (price < s.newest.Load() || price != mark && s.newest.Load() > 0) {
@@ -185,7 +186,7 @@ func (s *storm) holdOnce(ctx context.Context, t *testing.T, db *sql.DB, value in
 	return tx.Commit()
 }
 
-// write writes under one of the last tokens: alone, or in a transaction that has read before.
+// write writes under one of the latest stale tokens, outside a transaction or in one. The transaction may read before.
 func (s *storm) write(ctx context.Context, t *testing.T, db *sql.DB, random *rand.Rand) {
 	for ctx.Err() == nil && !t.Failed() {
 		newest := s.newest.Load()

@@ -27,7 +27,7 @@ func storeOf(t testing.TB, db *sql.DB) *tokens.Store {
 	return store
 }
 
-// No token is issued twice, by several pools at once, and each caller's rise.
+// Several pools issue tokens concurrently. No token is issued twice, and each caller's tokens increase.
 func TestTokens(t *testing.T) {
 	connector := nodes(t).connector(t)
 	stores := []*tokens.Store{storeOf(t, bare(t, connector)), storeOf(t, fence(t, connector))}
@@ -86,7 +86,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// A held transaction commits only under the newest token, and none is issued before it has ended.
+// A held transaction commits only under the newest token. No token is issued until the transaction has ended.
 func TestHold(t *testing.T) {
 	connector := nodes(t).connector(t)
 	plain := bare(t, connector)
@@ -129,7 +129,8 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// Of several callers one has the lease, the next gets a higher token, and the late writes of the first are refused.
+// One of several callers gets the lease. The next holder gets a higher token, and the first holder's late write is
+// refused.
 func TestLeases(t *testing.T) {
 	connector := nodes(t).connector(t)
 	mustExecAll(t, bare(t, connector), schema)
@@ -181,7 +182,7 @@ func (w withContext) ExecContext(_ context.Context, query string, args ...any) (
 	return w.execer.ExecContext(w.ctx, query, args...)
 }
 
-// Of several users one gets the lock of a row.
+// If several users request an edit lock of a row at once, exactly one gets it.
 func TestRowLocks(t *testing.T) {
 	connector := nodes(t).connector(t)
 	plain := bare(t, connector)
@@ -217,7 +218,7 @@ func TestRowLocks(t *testing.T) {
 	}
 }
 
-// Each commit that changes a table raises its count, also without a fence.
+// Each commit that changes a table increments the table's change count, whether or not the client uses sqlfence.
 func TestChanges(t *testing.T) {
 	connector := nodes(t).connector(t)
 	plain := bare(t, connector)

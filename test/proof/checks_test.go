@@ -16,7 +16,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/storm"
 )
 
-// sqlfence keeps all checks, what else holds keeps those that it has to, and each check is one that a fence fails.
+// sqlfence passes all checks. Another fence that is sound passes the checks that a fence must pass. Each check is
+// failed by some fence.
 func TestChecks(t *testing.T) {
 	server := storm.Postgres(t)
 	var mu sync.Mutex
@@ -37,7 +38,7 @@ func TestChecks(t *testing.T) {
 		})
 		for i, f := range others.All() {
 			if f.Forgets != nil || testing.Short() && f.Name != "check, then write" {
-				continue // but for what its service forgets it is another one of the list
+				continue // such a fence differs from another one of the list only by the data that its service loses
 			}
 			ran.Run(t, f.Name, func(t *testing.T) {
 				t.Parallel()
@@ -69,7 +70,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// keeps fails the test if a check isn't kept, with all also those that are more than a fence has to hold.
+// keeps fails the test if a required check has failed. If all is set, it includes the checks that a fence may fail.
 func keeps(t *testing.T, found map[string]*checks.Seen, all bool) {
 	t.Helper()
 	for _, c := range checks.List {
@@ -79,7 +80,7 @@ func keeps(t *testing.T, found map[string]*checks.Seen, all bool) {
 	}
 }
 
-// check has a fence go through all checks, and keeps what was seen for the docs.
+// check runs all checks on a fence, and saves the failures for docs/data/proof.md.
 func check(t *testing.T, lab *checks.Lab, name, what string) (found map[string]*checks.Seen) {
 	t.Helper()
 	found = lab.Run(t)
@@ -96,7 +97,7 @@ func check(t *testing.T, lab *checks.Lab, name, what string) (found map[string]*
 	return found
 }
 
-// otherProgram is a fence as a program, with the service that it needs.
+// otherProgram returns the program of a fence, and starts the service that the fence needs.
 func otherProgram(t *testing.T, f others.Fence) (p fence.Program, service string) {
 	t.Helper()
 	p = inProcess(f.Name, 4)
@@ -107,7 +108,7 @@ func otherProgram(t *testing.T, f others.Fence) (p fence.Program, service string
 	return p, service
 }
 
-// ledgerOf is the table of the tokens of a fence that keeps them in one.
+// ledgerOf returns the name of the table in which a fence stores its tokens, or "" if the fence has no such table.
 func ledgerOf(ledger bool) string {
 	if ledger {
 		return "locks"

@@ -26,7 +26,7 @@ var (
 	lanes   = flag.Int("lanes", 1, "requests that a process of -program takes at a time")
 )
 
-// Fences that don't hold are caught, each time.
+// A fence that doesn't hold must be caught in each run.
 func TestControls(t *testing.T) {
 	server := storm.Postgres(t)
 	for i, f := range others.Controls {
@@ -35,7 +35,7 @@ func TestControls(t *testing.T) {
 			run := report.Run{Kind: report.Control, Fence: f.Name, What: f.What}
 			s := overOther(server.Another(t, fmt.Sprint("control_", i)), inProcess(f.Name, 4), f.Ledger)
 			s.Open(t)
-			rounds(t, s, &run, judge.New(), harness.Patience) // until it is caught
+			rounds(t, s, &run, judge.New(), harness.Patience) // ends when the fence is caught
 			if run.Verdict() != "broken" {
 				t.Errorf("not caught: %s: %+v", run.Verdict(), run.Counts)
 			}
@@ -44,7 +44,7 @@ func TestControls(t *testing.T) {
 	}
 }
 
-// Other people's ways, and whether they hold. Those that do show that the suite doesn't cry wolf.
+// Fences of other projects. A sound fence must hold, which shows that the suite reports no false violations.
 func TestFences(t *testing.T) {
 	server := storm.Postgres(t)
 	for i, f := range others.Adapters {
@@ -67,7 +67,7 @@ func TestFences(t *testing.T) {
 	}
 }
 
-// A fence of your own, in any language.
+// TestProgram tests the fence in the flag -program, which may be written in any language.
 func TestProgram(t *testing.T) {
 	if *program == "" {
 		t.Skip("-program isn't set")
@@ -87,7 +87,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// overOther is a storm over a fence.
+// overOther returns a storm on another project's fence.
 func overOther(db *storm.Target, p fence.Program, ledger bool) *storm.Storm {
 	return &storm.Storm{
 		Target: db, Program: p, Processes: 3, Tables: history.Fenced(ledger), Ledger: ledgerOf(ledger), Round: 2 * time.Second,
@@ -95,7 +95,7 @@ func overOther(db *storm.Target, p fence.Program, ledger bool) *storm.Storm {
 	}
 }
 
-// othersLength is how long a storm over a fence lasts that isn't caught.
+// othersLength is the length of a storm on a fence, unless the fence is caught earlier.
 func othersLength() time.Duration {
 	if testing.Short() {
 		return 3 * time.Second
@@ -103,7 +103,7 @@ func othersLength() time.Duration {
 	return max(10*time.Second, *length/60)
 }
 
-// docs/data/proof.md is what the runs say.
+// TestDocs compares docs/data/proof.md with the saved runs, or writes the page with -write.
 func TestDocs(t *testing.T) {
 	if *docs != "" {
 		if err := report.Write(*docs); err != nil {

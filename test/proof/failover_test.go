@@ -14,8 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/storm"
 )
 
-// Tokens rise though a standby is promoted that has missed the last ones: the timeline is in them. A counter alone
-// begins again, and is caught.
+// A standby that has missed the last tokens is promoted. sqlfence's tokens still increase, because they include the
+// timeline. A plain counter issues tokens again, and must be caught.
 func TestFailover(t *testing.T) {
 	t.Run("sqlfence", func(t *testing.T) {
 		t.Parallel()
@@ -54,7 +54,8 @@ func TestFailover(t *testing.T) {
 	})
 }
 
-// failOver has a storm go on while a standby misses it, and then on that standby.
+// failOver runs a storm while a standby doesn't replicate, promotes the standby, and continues the storm on the
+// standby.
 func failOver(t *testing.T, s *storm.Storm, pair *storm.Pair, j *judge.Judge, run *report.Run) {
 	t.Helper()
 	run.Database, run.Server, run.Seed = s.Target.Database, s.Target.Version(t), *seed

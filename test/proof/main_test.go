@@ -22,7 +22,7 @@ var (
 	only   = flag.String("databases", "", "databases of the storms, separated by commas; all by default")
 )
 
-// asFence is set in the processes of a fence: they are this program.
+// asFence is an environment variable of the processes that run a fence. They run this test program.
 const asFence = "SQLFENCE_PROOF_FENCE"
 
 func TestMain(m *testing.M) {
@@ -40,10 +40,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// observed is sqlfence in Observe mode.
+// observed is the name of the fence that uses sqlfence in Observe mode.
 const observed = "sqlfence, observed"
 
-// inProcess is a fence that is a part of this program.
+// inProcess returns a fence that is part of this test program.
 func inProcess(name string, lanes int) fence.Program {
 	return fence.Program{Name: name, Command: []string{os.Args[0]}, Env: []string{asFence + "=" + name}, Lanes: lanes}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/storm"
 )
 
-// sqlfence's protocol holds without sqlfence: from Python, on a sealed table.
+// A Python program without sqlfence uses sqlfence's protocol on a sealed table. The promises must hold.
 func TestPython(t *testing.T) {
 	db := storm.Postgres(t)
 	p := fromPython(t, db)
@@ -35,10 +35,10 @@ func TestPython(t *testing.T) {
 
 const sealedLeases = "leases by procedures, and a sealed table"
 
-// fromPython is the program, on a database that has what it needs.
+// fromPython returns the Python program, and prepares the database for the program.
 func fromPython(t *testing.T, db *storm.Target) fence.Program {
 	t.Helper()
-	const python = "/usr/bin/python3" // the one that has Debian's psycopg
+	const python = "/usr/bin/python3" // Debian installs psycopg for this interpreter
 	if out, err := exec.Command(python, "-c", "import psycopg").CombinedOutput(); err != nil {
 		need.Missing(t, "psycopg", fmt.Sprintf("no psycopg: %v %s", err, out))
 	}
@@ -46,7 +46,7 @@ func fromPython(t *testing.T, db *storm.Target) fence.Program {
 	return fence.Program{Name: "sqlfence's protocol, from Python", Command: []string{python, "others/fence.py"}}
 }
 
-// sealed creates the table and what its programs need.
+// sealed creates the ledger, the lease procedures and the sealed table fenced.
 func sealed(t *testing.T, target *storm.Target) {
 	t.Helper()
 	db, err := sqlfence.Open("pgx", target.DSN, sqlfence.WithTable("fenced",

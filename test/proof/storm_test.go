@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/storm"
 )
 
-// sqlfence holds, through every fault.
+// sqlfence's promises must hold under every fault.
 func TestStorm(t *testing.T) {
 	for i, name := range []string{"postgres", "mariadb", "sqlite", "pgbouncer", "synchronous standby", "stepping clock", "full disk", "galera"} {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// over is a storm over sqlfence on a database.
+// over returns a storm that runs sqlfence on a database.
 func over(db *storm.Target, program string) *storm.Storm {
 	return &storm.Storm{
 		Target: db, Program: inProcess(program, 6), Processes: 4, Tables: db.Tables, Ledger: history.Own,
@@ -48,7 +48,7 @@ func over(db *storm.Target, program string) *storm.Storm {
 	}
 }
 
-// The same storm catches sqlfence where its guards refuse nothing.
+// The same storm must catch sqlfence in Observe mode, where the guards refuse nothing.
 func TestStormWithoutGuards(t *testing.T) {
 	for _, name := range []string{"postgres", "mariadb", "sqlite", "galera"} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestStormWithoutGuards(t *testing.T) {
 	}
 }
 
-// caught reports whether a violation of each promise that a guard of the tables keeps was found.
+// caught reports whether each promise that the guards of these tables keep was found broken.
 func caught(run report.Run, tables []history.Table) bool {
 	ledgers := history.Find(tables, "ledgered") != nil
 	for _, promise := range []string{judge.Falls, judge.Newest, judge.Claims, judge.Once, judge.Serials, judge.Edits, judge.Ordered} {
@@ -86,8 +86,8 @@ func caught(run report.Run, tables []history.Table) bool {
 	return true
 }
 
-// rounds has a storm go on until its time is over, or a promise is broken. On a machine that is busy it goes on until
-// something has contended.
+// rounds runs a storm until its time is over or a promise is broken. On a busy machine it continues until some
+// operations have overlapped.
 func rounds(t *testing.T, s *storm.Storm, run *report.Run, j *judge.Judge, length time.Duration) {
 	t.Helper()
 	run.Database, run.Server, run.Seed = s.Target.Database, s.Target.Version(t), *seed
@@ -105,7 +105,7 @@ func rounds(t *testing.T, s *storm.Storm, run *report.Run, j *judge.Judge, lengt
 	}
 }
 
-// describe says what is odd, and keeps the pictures of what no order explains.
+// describe logs odd errors and violations, and saves a picture of each history that no order of operations explains.
 func describe(t *testing.T, r storm.Round, v judge.Verdict) {
 	t.Helper()
 	for text, n := range r.Odd {
@@ -128,7 +128,7 @@ func describe(t *testing.T, r storm.Round, v judge.Verdict) {
 	}
 }
 
-// planted puts each violation that there is a place for into a copy of the history, which the judge has to find.
+// planted inserts each possible violation into a copy of the history. The judge must find each of them.
 func planted(t *testing.T, h *history.History) map[string]bool {
 	t.Helper()
 	found := make(map[string]bool)
@@ -145,7 +145,7 @@ func planted(t *testing.T, h *history.History) map[string]bool {
 	return found
 }
 
-// faultRate is such that a short storm meets each kind.
+// faultRate returns a rate at which even a short storm has each kind of fault.
 func faultRate() float64 {
 	if testing.Short() {
 		return 1
@@ -153,7 +153,7 @@ func faultRate() float64 {
 	return *rate
 }
 
-// share is the part of the time that each of n storms gets.
+// share returns the length of each of n storms.
 func share(n int) time.Duration {
 	if testing.Short() {
 		return 8 * time.Second
@@ -161,7 +161,7 @@ func share(n int) time.Duration {
 	return *length / time.Duration(n)
 }
 
-// save adds the run to the docs.
+// save adds the run to the results for docs/data/proof.md.
 func save(t *testing.T, run report.Run) {
 	t.Helper()
 	saving.Lock()
@@ -180,7 +180,7 @@ func save(t *testing.T, run report.Run) {
 
 var saving sync.Mutex
 
-// wanted skips what the flag doesn't name.
+// wanted skips the test unless the flag -databases is empty or names the database.
 func wanted(t *testing.T, name string) {
 	t.Helper()
 	if *only != "" && !strings.Contains(fmt.Sprint(",", *only, ","), ","+name+",") {

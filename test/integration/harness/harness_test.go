@@ -11,15 +11,16 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// The harness itself, without sqlfence: each database is fresh and works, and
-// the counter sees what database/sql sends.
+// Tests of the harness without sqlfence: each database is fresh and works, and the counter records what database/sql
+// sends.
 
 func TestDatabasesAreFresh(t *testing.T) {
 	EachBase(t, func(t *testing.T, b Base) {
 		first, second := b.DSN(t), b.DSN(t)
 		for _, dsn := range []string{first, second, first} {
 			db := b.Raw(t, dsn)
-			// In first this exists the second time, in second it never did.
+			// In the subtest first, the table exists already when it is created a second time. In second it must never
+			// exist before.
 			_, err := db.Exec("CREATE TABLE books (id integer PRIMARY KEY, price integer)")
 			if seen := slices.Contains(tableNames(t, b, db), "books"); !seen {
 				t.Fatalf("books is not where it was created: %v", err)
@@ -82,7 +83,7 @@ func TestCounterSeesStatements(t *testing.T) {
 		if got, want := c.Texts(), []string{create, insert, insert, insert, query}; !slices.Equal(got, want) {
 			t.Errorf("texts = %q, want %q", got, want)
 		}
-		// The type is the base's own choice: pgx keeps int, others make it int64.
+		// The base driver chooses the arguments' type: pgx keeps int, the others convert to int64.
 		if args := c.Calls()[3].Args; len(args) != 2 || fmt.Sprint(args[0].Value, args[1].Value) != "1 10" {
 			t.Errorf("args of the second insert = %v, want 1 and 10", args)
 		}
@@ -118,7 +119,7 @@ func tableNames(t *testing.T, b Base, db *sql.DB) []string {
 	return names
 }
 
-// What pgx asks by itself after a pause isn't counted, and all else is.
+// pgx pings a connection that was idle for a while. The proxy must count every other message, and not these pings.
 func TestProxyCountsNoPings(t *testing.T) {
 	b := Bases[slices.IndexFunc(Bases, func(b Base) bool { return b.Name == "pgx" })]
 	p := NewProxy(t, b.DSN(t))
@@ -133,7 +134,7 @@ func TestProxyCountsNoPings(t *testing.T) {
 	}
 }
 
-// What comes too late because the database didn't answer is tried again.
+// Undisturbed repeats its function if the database hasn't responded to anybody for a while.
 func TestUndisturbedBeginsAnew(t *testing.T) {
 	EachDriver(t, func(t *testing.T, b Base) {
 		db := b.Raw(t, b.DSN(t))
@@ -148,7 +149,7 @@ func TestUndisturbedBeginsAnew(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			time.Sleep(200 * time.Millisecond) // nobody else gets an answer meanwhile
+			time.Sleep(200 * time.Millisecond) // holds every other response back
 			return errors.New("too late")
 		})
 		if tries != 2 {
@@ -157,7 +158,7 @@ func TestUndisturbedBeginsAnew(t *testing.T) {
 	})
 }
 
-// A parent that judges its subtests together is skipped if one of them hasn't run, and only then.
+// A test that evaluates its subtests together is skipped if a subtest was skipped, and isn't skipped otherwise.
 func TestParentIsSkippedWithASubtest(t *testing.T) {
 	for _, skips := range []bool{false, true} {
 		t.Run(fmt.Sprint("skips ", skips), func(t *testing.T) {

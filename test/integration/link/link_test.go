@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// module is a module with three folders of tests.
+// module is a Go module with three folders of tests.
 var module = map[string]string{
 	"go.mod": "module example.com/linked\n\ngo 1.26\n",
 	"passes/a_test.go": `package passes_test
@@ -53,7 +53,8 @@ func Example() {
 `,
 }
 
-// A linked program runs the tests of the folder that it is told, in that folder, and fails if one of them fails.
+// The linked program runs the tests of the folder in its arguments, with this folder as working directory. It fails if
+// one of the tests fails.
 func TestLinkedProgramFailsWithItsFolder(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range module {
@@ -74,7 +75,7 @@ func TestLinkedProgramFailsWithItsFolder(t *testing.T) {
 	for _, c := range []struct {
 		folder, args string
 		ok           bool
-		has, lacks   string // in what it prints
+		has, lacks   string // in the program's output
 	}{
 		{"passes", "-test.v", true, "--- PASS: Test/TestFolder", "FAIL"},
 		{"passes", "-test.v", true, "--- PASS: Example", "FAIL"},
@@ -96,7 +97,7 @@ func TestLinkedProgramFailsWithItsFolder(t *testing.T) {
 	}
 }
 
-// What the linked program couldn't run is refused, so that no test is lost.
+// Tests that the linked program couldn't run are refused, because they would be lost silently.
 func TestTestsThatWouldBeLostAreRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"a fuzz test":      "package a_test\n\nimport \"testing\"\n\nfunc FuzzA(f *testing.F) {}\n",

@@ -8,13 +8,13 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/history"
 )
 
-// A history in which all is well has no violation, and each that can be planted is found in it.
+// A correct history has no violation. Each violation that is planted in a copy of the history must be found.
 func TestPlants(t *testing.T) {
 	plants(t, wellBehaved(history.All), "")
 	plants(t, wellBehaved(history.For(false, false)), "a token is issued before a write of the one before is committed")
 }
 
-// plants plants all but one violation.
+// plants plants every violation except the one named in without.
 func plants(t *testing.T, good *history.History, without string) {
 	t.Helper()
 	v := New().Check(good, time.Minute)
@@ -41,7 +41,7 @@ func plants(t *testing.T, good *history.History, without string) {
 	}
 }
 
-// A commit behind a newer token breaks the promise that only the newest writes, by itself.
+// A commit after a newer token was issued breaks the promise that only the newest token's holder writes.
 func TestCommitBehindANewerToken(t *testing.T) {
 	h := *wellBehaved(history.All)
 	if !commitLate(&h) {
@@ -53,7 +53,7 @@ func TestCommitBehindANewerToken(t *testing.T) {
 	}
 }
 
-// A recorder is a database that does one thing after the other.
+// A recorder writes the history of a database that runs one operation at a time.
 type recorder struct {
 	h   *history.History
 	seq int64
@@ -74,7 +74,7 @@ func (r *recorder) asked(request fence.Request, answer fence.Answer, events ...h
 	}
 }
 
-// write is one of row 1, with a token; was and mark are those of its column.
+// write records a write of row 1 under a token. was and mark are the fence column's values before and after the write.
 func (r *recorder) write(table, name string, token, was, mark int64, is string) {
 	request := fence.Request{Do: fence.Write, Steps: []fence.Step{{Table: table, Row: 1, Form: "update"}}}
 	if name != "" {
@@ -87,7 +87,7 @@ func (r *recorder) write(table, name string, token, was, mark int64, is string) 
 	r.asked(request, fence.Answer{Is: is, Rows: 1}, history.Event{What: history.Update, Name: table, Row: 1, Was: was, Mark: mark})
 }
 
-// transaction writes row 1, and says that it is about to commit; where there is no row it says that alone.
+// transaction records a transaction that writes row 1 and commits. If written is 0, it records only the commit.
 func (r *recorder) transaction(table string, token, was int64, written int64) {
 	request := fence.Request{
 		Do: fence.Write, Steps: []fence.Step{{Table: table, Row: 1, Form: history.Bulk}}, Level: "serializable",
@@ -113,13 +113,13 @@ func wellBehaved(tables []history.Table) *history.History {
 		if history.Find(tables, "removed") != nil {
 			r.grant(fence.Issue, "removed", token)
 			r.transaction("removed", token, token-1, 1)
-			r.transaction("removed", token-1, 0, 0) // it is stale, and has met no row
+			r.transaction("removed", token-1, 0, 0) // a stale transaction that has met no row
 		}
 
 		began := token * 10 * second
 		lease := history.Event{What: history.Grant, Name: "leased/1", Mark: token, Began: began, Ended: began + second}
 		if token > 1 {
-			lease.Op = began - 10*second + second + second/2 // when the one before has ended
+			lease.Op = began - 10*second + second + second/2 // after the lease before has ended
 		}
 		renewed := lease
 		renewed.What, renewed.Op, renewed.Ended = history.Renew, lease.Ended, began+second+second/2

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A run with fewer checks, or in another order, is read by their names.
+// The page finds checks by their names, so a run may have fewer checks or another order.
 func TestChecksAreReadByName(t *testing.T) {
 	table := checkTable([]Run{
 		{Fence: "old", Checks: []Check{{Name: "second", Seen: "broken"}, {Name: "first"}}},
