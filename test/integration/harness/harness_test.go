@@ -19,8 +19,7 @@ func TestDatabasesAreFresh(t *testing.T) {
 		first, second := b.DSN(t), b.DSN(t)
 		for _, dsn := range []string{first, second, first} {
 			db := b.Raw(t, dsn)
-			// In the subtest first, the table exists already when it is created a second time. In second it must never
-			// exist before.
+			// When first is opened again, CREATE TABLE fails, because the table exists. In second it must succeed.
 			_, err := db.Exec("CREATE TABLE books (id integer PRIMARY KEY, price integer)")
 			if seen := slices.Contains(tableNames(t, b, db), "books"); !seen {
 				t.Fatalf("books is not where it was created: %v", err)
