@@ -17,8 +17,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What can't be meant is refused by every verb before anything is sent: there
-// are no tables here that could be asked.
+// Every method refuses invalid arguments before it sends anything: the database has no tables, so a statement would
+// fail with another error.
 func TestLeaseBadInput(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		leases, err := lease.New(b.Raw(t, b.DSN(t)))
@@ -80,7 +80,7 @@ func TestLeaseKeys(t *testing.T) {
 	})
 }
 
-// At the end of the tokens no lease is left behind that has none.
+// If no token can be issued because the limit is reached, the attempt leaves no lease.
 func TestLeaseTokenLimit(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		var log bytes.Buffer
@@ -127,7 +127,7 @@ func TestLeaseTokenLimit(t *testing.T) {
 	})
 }
 
-// Whenever the caller gives up, a lease that nobody holds is not left behind.
+// Whenever a caller's context ends, the attempt leaves no lease without a holder.
 func TestLeaseCancelledAtEveryPoint(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
 		ended, cancel := context.WithCancel(t.Context())
@@ -178,7 +178,7 @@ func TestLeaseCancelledAtEveryPoint(t *testing.T) {
 	})
 }
 
-// An attempt that can't have taken a lease leaves no goroutine that undoes it.
+// A failed attempt that can't have taken a lease starts no goroutine to undo it.
 func TestLeaseNothingToUndo(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))

@@ -37,7 +37,7 @@ func TestLeaseOneBlackHoleStopsNobodyElse(t *testing.T) {
 	})
 }
 
-// Where nobody gets an answer, nobody says that the lease is held.
+// If the database doesn't respond to any caller, no caller reports that the lease is held.
 func TestLeaseWithoutAnAnswerIsNotHeld(t *testing.T) {
 	harness.EachBlackhole(t, func(t *testing.T, b harness.Base, h *harness.Blackhole) {
 		leases := harness.NewLeases(t, b.Raw(t, h.DSN))
@@ -55,7 +55,7 @@ func TestLeaseWithoutAnAnswerIsNotHeld(t *testing.T) {
 	})
 }
 
-// A caller that waited behind another caller, which found the lease held, also reports the lease as held.
+// A caller that only queued behind another caller of its process reports the holder that the other caller has found.
 func TestLeaseWaiterInLineKnowsTheHolder(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, _ *sql.DB, leases *lease.Leases) {
 		holder := harness.MustAcquire(t, leases, "jobs", lease.Resume("holder"))

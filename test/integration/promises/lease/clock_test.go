@@ -66,8 +66,7 @@ func TestLeaseStoppedProcess(t *testing.T) {
 	})
 }
 
-// TestLeaseStoppedWorker is the other process: it holds a lease and asks all the time
-// whether it does.
+// TestLeaseStoppedWorker runs in the other process: it holds a lease and repeatedly checks whether it still does.
 func TestLeaseStoppedWorker(t *testing.T) {
 	name, dsn, ok := strings.Cut(os.Getenv(stoppedEnv), " ")
 	if !ok {
@@ -79,7 +78,7 @@ func TestLeaseStoppedWorker(t *testing.T) {
 		}
 		leases := harness.NewLeases(t, b.Raw(t, dsn), lease.WithLogger(slog.New(slog.DiscardHandler)))
 		resolution := time.Duration(0)
-		if b.Dialect == sqlfence.SQLite { // its clock is behind by up to one
+		if b.Dialect == sqlfence.SQLite { // SQLite's clock is late by up to 1 ms
 			resolution = time.Millisecond
 		}
 		for round := range stoppedRounds {

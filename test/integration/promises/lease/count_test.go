@@ -15,7 +15,7 @@ import (
 type counts struct {
 	acquire, again, held, extend, release, look int
 
-	acquireTrips, releaseTrips int // to the server; 0 for those of one statement
+	acquireTrips, releaseTrips int // round trips; 0 for a verb that is one statement
 }
 
 // On PostgreSQL each verb is one statement. On SQLite Acquire is two statements in a transaction, because one statement
@@ -71,7 +71,7 @@ func TestLeaseRoundTrips(t *testing.T) {
 		db.SetMaxOpenConns(1)
 		leases := harness.NewLeases(t, db)
 		var plain, acquire, release int
-		for range 3 { // pgx prepares at first, so the last one counts
+		for range 3 { // pgx first prepares; the last round counts
 			plain = p.Trips(func() { harness.MustExec(t, db, "DELETE FROM fencing_leases WHERE holder = $1", "none") })
 			var l *lease.Lease
 			acquire = p.Trips(func() { l = harness.MustAcquire(t, leases, "jobs") })

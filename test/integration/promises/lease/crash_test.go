@@ -9,9 +9,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A crash of the server loses no lease, even if a shared statement took the lease, or if a release before it wasn't on
-// disk (synchronous_commit = off). The release may be lost: then the lease is as before, and nobody else has held the
-// lease.
+// A crash of the server loses no granted lease, even if a statement shared by several callers took it, or if an earlier
+// release wasn't on disk (synchronous_commit = off). The release may be lost: then the lease is held as before the
+// release, and nobody else has held it in between.
 func TestLeaseCrash(t *testing.T) {
 	s := harness.NewServer(t, "synchronous_commit = off\nwal_writer_delay = 10s\nautovacuum = off")
 	s.Start(t)

@@ -165,9 +165,8 @@ func TestLeaseDoLost(t *testing.T) {
 	})
 }
 
-// The database is down for a while: the lease survives if it is back in time. If
-// it isn't, the function's context ends before the lease does, without an answer
-// from anybody.
+// The database is down for a while. If it is back in time, the lease survives. If it isn't, the function's context ends
+// before the lease does, without a response from the database.
 func TestLeaseDoDatabaseDown(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {
@@ -275,7 +274,7 @@ func (s *switchProxy) connect(client net.Conn, server string) {
 	go harness.Pass(client, upstream, func([]byte) {})
 }
 
-// set lets connections through, or cuts them all off.
+// set permits connections, or closes all connections and refuses new ones.
 func (s *switchProxy) set(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A process of an election has a database of its own, whose writes have no contexts.
+// An electionProcess is a simulated process with its own pool. Its writes take their token from the election.
 type electionProcess struct {
 	*lease.Election
 	db   *sql.DB
@@ -26,7 +26,7 @@ func newElectionProcess(t *testing.T, sh *harness.Shop, rule sqlfence.Rule) *ele
 	p := &electionProcess{lost: make(chan error, 1)}
 	var err error
 	p.Election, err = lease.NewElection("books", lease.Callbacks{Lost: func(err error) { p.lost <- err }},
-		// No heartbeat, so that the loss stays unnoticed.
+		// The TTL of an hour means that no heartbeat runs during the test, so the process doesn't notice the loss.
 		lease.TTL(time.Hour), lease.Interval(20*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func wantNoWrites(t *testing.T, sh *harness.Shop, writes map[string]func(*sql.DB
 	unchanged()
 }
 
-// A request with a token of its own goes on with that in the leader's process.
+// In the leader's process, a request whose context has a token writes under this token instead of the election's.
 func TestElectionBesideTokensOfContexts(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh, _ := leaseShop(t, harness.Setting{Base: b}, sqlfence.RowFence("fence_token"))
@@ -192,7 +192,7 @@ func TestElectionBesideTokensOfContexts(t *testing.T) {
 	})
 }
 
-// A transaction doesn't go on under the token of the next leadership.
+// A transaction that has written under one leadership must not write under the token of the next.
 func TestTransactionThatOutlivesItsLeadership(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {

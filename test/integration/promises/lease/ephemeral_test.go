@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An ephemeral lease ends with the session of its holder, long before its ttl; a
-// persistent one doesn't. The tokens go on.
+// An ephemeral lease ends with its holder's session, long before its TTL; a persistent lease doesn't. The next holder
+// gets a higher token in both cases.
 func TestLeaseEphemeral(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
@@ -67,7 +67,7 @@ func TestLeaseEphemeral(t *testing.T) {
 		if err := three.Release(t.Context()); !errors.Is(err, lease.ErrNotHeld) {
 			t.Errorf("Release of a dead lease: %v", err)
 		}
-		// With its last lease a session gives its connection and its lock back.
+		// After the release of its last ephemeral lease, a session frees its connection and its advisory lock.
 		harness.Eventually(t, "the end of the session", func() bool { return holders.Stats().InUse == 0 && sessions(t, b, db) == 0 })
 	})
 }
@@ -125,8 +125,8 @@ func sessions(t *testing.T, b harness.Base, db *sql.DB) (n int) {
 	return n
 }
 
-// Behind a pooler another caller may query through the holder's session. The session counts as live, although it could
-// share its own lock.
+// Through a pooler, another caller may query on the session that holds the lease. Such a session can take its own
+// advisory lock again, and must still count as live.
 func TestLeaseOfTheSessionThatAsks(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		dsn := s.DSN(t)
@@ -160,7 +160,7 @@ func TestLeaseOfTheSessionThatAsks(t *testing.T) {
 	})
 }
 
-// The session of ephemeral leases takes a connection of its own.
+// The session of ephemeral leases needs a separate connection, so a pool with one connection can't take them.
 func TestEphemeralLeaseOfASingleConnection(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))

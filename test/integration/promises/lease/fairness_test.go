@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Between processes there is no order, but nobody should starve. This prints how
-// often each of four Leases, as if they were processes, got a hot key.
+// Leases in different processes have no order, but each process should get its turn. The test logs how often each of
+// four Leases, which stand for processes, got a contended key.
 func TestLeaseFairness(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := quickDSN(b, b.DSN(t))

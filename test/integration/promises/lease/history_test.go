@@ -80,7 +80,7 @@ func (h *leaseHistory) check() (wrong []string) {
 	return wrong
 }
 
-// The check sees what it has to see.
+// TestLeaseHistory checks that the check of histories detects each violation.
 func TestLeaseHistory(t *testing.T) {
 	a := leaseEvent{"lease", "k", "a", 1, 0, 100}
 	b := leaseEvent{"lease", "k", "b", 2, 100, 200}

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// indexTexts are what the tests of the index say: how many begin with expires_at, how it is dropped,
-// a time long ago, and how rows are counted and a plan is asked for.
+// indexTexts are SQL for the tests of the index: the number of indexes on expires_at, the drop of the index, a time
+// long ago, the update of statistics, and the prefix that shows a plan.
 var indexTexts = map[sqlfence.Dialect]struct{ count, drop, epoch, analyze, explain string }{
 	sqlfence.Postgres: {
 		count:   "SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema() AND tablename = 'fencing_leases' AND indexdef LIKE '%(expires_at)%'",

@@ -34,7 +34,7 @@ func (l *loser) arm(wanted func(what string) bool, then func()) {
 	l.armed, l.then, l.lost = wanted, then, false
 }
 
-// wants reports whether this answer is to be lost; if so it is the last.
+// wants reports whether the response to what must be lost. It returns true once for each call of arm.
 func (l *loser) wants(what string) bool {
 	l.mu.Lock()
 	if l.armed == nil || !l.armed(what) {
@@ -139,7 +139,7 @@ type losingRows struct {
 
 func (r losingRows) Next(dest []driver.Value) error {
 	err := r.Rows.Next(dest)
-	if err == io.EOF && r.loser.wants(r.query) { // now it is executed
+	if err == io.EOF && r.loser.wants(r.query) { // the statement has been executed
 		return driver.ErrBadConn
 	}
 	return err
@@ -163,7 +163,7 @@ type losingDatabase struct {
 	*loser
 	name    string
 	dialect sqlfence.Dialect
-	resends bool // the driver says that a statement may be sent again
+	resends bool // the driver permits sending a statement again
 	leases  *lease.Leases
 	direct  *lease.Leases // not through the loser
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An attempt whose answer is lost has the lease, or it has an error and the lease is
-// undone: it is never left behind, held by nobody.
+// An attempt whose response is lost either has the lease, or returns an error and undoes the lease. The lease must
+// never stay held without a holder.
 func TestLeaseAcquireLosesItsAnswer(t *testing.T) {
 	eachLoser(t, func(t *testing.T, d *losingDatabase) {
 		harness.MustAcquire(t, d.leases, t.Name(), lease.Ephemeral()) // keeps the session open
@@ -185,7 +185,8 @@ func TestLeaseAcquireIsCutOffWhileItWaits(t *testing.T) {
 	})
 }
 
-// undone waits until an attempt's undoing was answered, and fails if that waits for a lock: writers would queue behind it.
+// undone waits until the database has responded to the attempt's undo. It fails the test if the undo waits for a lock,
+// because writers would queue behind it.
 func undone(t *testing.T, plain *sql.DB, application string) {
 	t.Helper()
 	const query = `SELECT count(*) FILTER (WHERE wait_event_type = 'Lock'), count(*) FILTER (WHERE state = 'idle')
@@ -202,8 +203,8 @@ func undone(t *testing.T, plain *sql.DB, application string) {
 	})
 }
 
-// The undoing of an attempt makes no writer wait: it is answered while a transaction is open that has written under the
-// name's token, and the next writer goes on beside that.
+// The undo of an attempt doesn't block writers. It completes while a transaction is open that has written under the
+// name's token, and the next writer isn't blocked.
 func TestUndoingStandsBeforeNoWriter(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		if !s.IsPgx() {
@@ -231,8 +232,8 @@ func TestUndoingStandsBeforeNoWriter(t *testing.T) {
 	})
 }
 
-// cuttable returns a source whose connections cut closes on the client's side alone: the server doesn't
-// learn of that, nor of a request to cancel what it does.
+// cuttable returns a DSN through a relay. cut closes the connections on the client's side only: the server notices
+// neither the closing nor a cancel request.
 func cuttable(t *testing.T, source string) (through string, cut func()) {
 	var mu sync.Mutex
 	var clients []net.Conn

@@ -18,8 +18,8 @@ func hourAgo(t *testing.T, b harness.Base, db *sql.DB) {
 	harness.MustExec(t, db, "UPDATE fencing_leases SET acquired_at = acquired_at - "+hour+", expires_at = expires_at - "+hour)
 }
 
-// A lease that is released early can be had when it was held for its time, by the database's clock; with a ttl that is
-// longer, and one that is shorter.
+// Under MinHold, a lease that is released early becomes free only after the minimum time, by the database's clock. The
+// minimum time may be longer or shorter than the TTL.
 func TestLeaseMinHold(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, db *sql.DB, leases *lease.Leases) {
 		ctx := t.Context()

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// eachMySQLCancel runs test once for each message to the server; arm has the context that it returns end as
-// that message is sent. The test is over with the first message that isn't sent.
+// eachMySQLCancel runs test once for each message that the client sends. The context that arm returns ends when that
+// message is sent. It stops after the first message number that the test doesn't reach.
 func eachMySQLCancel(t *testing.T, test func(t *testing.T, db *sql.DB, direct *lease.Leases, key string, arm func() context.Context)) {
 	t.Helper()
 	dsn := harness.MySQLDatabase(t)
@@ -77,8 +77,8 @@ func TestMySQLAcquireIsCancelled(t *testing.T) {
 	})
 }
 
-// An extension, or a release, that is given up at whichever message was done or wasn't, and the lease isn't
-// lost to nobody.
+// Extend and Release are cancelled at each message. The call has then succeeded or has changed nothing, and the lease
+// is never left held without a holder.
 func TestMySQLExtendAndReleaseAreCancelled(t *testing.T) {
 	eachMySQLCancel(t, func(t *testing.T, db *sql.DB, direct *lease.Leases, key string, arm func() context.Context) {
 		leases := harness.NewLeases(t, db)

@@ -14,8 +14,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// eachMySQLGone runs do, of a new process, once for each message that it sends, with which the process is gone.
-// From then on others must get the lease. In a pause what do extends may have ended before, and is taken.
+// eachMySQLGone runs do in a new simulated process, once for each message that it sends, and disconnects the process at
+// this message. Afterwards another caller must get the lease. If the machine stalls, the lease may expire before do
+// extends it, and the test is repeated.
 func eachMySQLGone(t *testing.T, dsn string, direct *sql.DB, what string, do func(ctx context.Context, leases *lease.Leases, key string, arm func()) error) {
 	t.Helper()
 	next := harness.NewLeases(t, direct)
@@ -71,9 +72,8 @@ func mysqlGone(t *testing.T, dsn string, message int, next *lease.Leases, key st
 	return met, err
 }
 
-// A process that is gone, or stopped, in the midst of extending or releasing its lease keeps nobody
-// from having it once its ttl is over, at whichever message: its session, which the server takes for
-// alive, holds no lock.
+// A process disappears or is paused while it extends or releases its lease, at each message. After the TTL another
+// caller must get the lease: the server still considers the session alive, but the session holds no lock.
 func TestMySQLHolderIsGone(t *testing.T) {
 	const ttl = 300 * time.Millisecond
 	dsn := harness.MySQLDatabase(t)

@@ -64,7 +64,7 @@ func eachMySQLFault(t *testing.T, test func(t *testing.T, leases, direct *lease.
 	}
 }
 
-// wantFree awaits that nobody holds the key.
+// wantFree waits until nobody holds the key.
 func wantFree(t *testing.T, direct *lease.Leases, key string) {
 	t.Helper()
 	harness.Eventually(t, "that the lease is undone", func() bool {

@@ -65,7 +65,7 @@ func TestLeaseInMySQLSessions(t *testing.T) {
 	})
 }
 
-// Callers share no statements: each sends its own, as many at once as alone.
+// On MySQL callers don't share statements: each caller sends as many statements as it sends alone.
 func TestLeaseSharesNothingOnMySQL(t *testing.T) {
 	db, c := harness.MySQL.Counted(t, harness.MySQLDatabase(t))
 	leases := harness.NewLeases(t, db)

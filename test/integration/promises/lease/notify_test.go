@@ -24,7 +24,7 @@ func eachListening(t *testing.T, test func(t *testing.T, b harness.Base, dsn str
 	})
 }
 
-// A release notifies where somebody waits, and nowhere else: notifying commits take turns.
+// A release notifies only if a caller is waiting for the key, because PostgreSQL serialises commits that notify.
 func TestLeaseNotifiesWhereSomebodyWaits(t *testing.T) {
 	eachListening(t, func(t *testing.T, b harness.Base, dsn string, listening lease.Option) {
 		heard := make(chan string, 100)
@@ -71,12 +71,11 @@ func TestLeaseNotifiesWhereSomebodyWaits(t *testing.T) {
 	})
 }
 
-// Whoever waits is woken by the release, whatever else happens: nobody here asks by
-// itself in time.
+// Each release must wake a waiter. The waiters' polling interval is an hour, so a lost notification fails the test.
 func TestLeaseNotificationsAreNotLost(t *testing.T) {
 	eachListening(t, func(t *testing.T, b harness.Base, dsn string, listening lease.Option) {
 		harness.NewLeases(t, b.Raw(t, dsn))
-		harness.MustExec(t, b.Raw(t, dsn), "ALTER TABLE fencing_leases DROP COLUMN notify_until") // an older version's
+		harness.MustExec(t, b.Raw(t, dsn), "ALTER TABLE fencing_leases DROP COLUMN notify_until") // an older version
 		var wg sync.WaitGroup
 		for i := range 4 {
 			leases := harness.NewLeases(t, b.Raw(t, dsn), listening)
@@ -88,7 +87,7 @@ func TestLeaseNotificationsAreNotLost(t *testing.T) {
 							t.Error(err)
 							return
 						}
-						if i == 0 { // rows go and come, too
+						if i == 0 { // removes and recreates rows
 							if _, err := leases.Sweep(t.Context()); err != nil {
 								t.Error(err)
 							}

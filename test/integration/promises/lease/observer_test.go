@@ -43,7 +43,7 @@ func TestLeaseObserver(t *testing.T) {
 			defer mu.Unlock()
 			return len(events) == len(want)
 		})
-		if events[4] == want[5] { // Lost comes on a goroutine of its own, after a pause first
+		if events[4] == want[5] { // Lost is reported on another goroutine, after a delay
 			slices.Reverse(events[4:])
 		}
 		if !slices.Equal(events, want) || !errors.Is(l.Err(), lease.ErrLeaseLost) {

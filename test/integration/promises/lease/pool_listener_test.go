@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A waiter that would poll once in an hour gets the lease as soon as another process releases it, by
-// a connection of its own pool, fenced or not, and with a limit or without.
+// A waiter with a polling interval of an hour gets the lease as soon as another process releases it. It is notified on
+// a connection of its own pool, fenced or not, with or without a limit on connections.
 func TestLeasePoolListener(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres || !b.IsPgx() {

@@ -54,7 +54,7 @@ func TestLeaseProcesses(t *testing.T) {
 			}
 			i := rand.IntN(len(workers))
 			workers[i].signal(syscall.SIGSTOP)
-			time.Sleep(pause) // nothing is awaited: the others go on meanwhile
+			time.Sleep(pause) // not a wait: the other processes work meanwhile
 			if round%4 == 3 {
 				workers[i].kill()
 				workers[i] = c.start()
@@ -146,7 +146,7 @@ func (w *leaseProcess) kill() {
 	_ = w.cmd.Wait() // it was killed
 }
 
-// end lets the process end by itself.
+// end closes the process's input, on which it ends.
 func (w *leaseProcess) end() {
 	_ = w.stdin.Close()
 	w.read.Wait()

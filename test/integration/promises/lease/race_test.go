@@ -28,7 +28,7 @@ func TestLeaseOneWinner(t *testing.T) {
 			all = append(all, harness.NewLeases(t, b.Raw(t, dsn)))
 		}
 		for round := range 12 {
-			key := fmt.Sprint("jobs/", round/2) // new, then there already
+			key := fmt.Sprint("jobs/", round/2) // first without a row, then with one
 			var winner atomic.Pointer[lease.Lease]
 			var wg sync.WaitGroup
 			start := make(chan struct{})
@@ -116,7 +116,7 @@ func TestLeaseExtendAfterWait(t *testing.T) {
 		leases := harness.NewLeases(t, sh.DB)
 		var tx *sql.Tx
 		var extending *harness.Task
-		for ttl := 300 * time.Millisecond; ; ttl *= 4 { // in a pause it may end before it is extended
+		for ttl := 300 * time.Millisecond; ; ttl *= 4 { // on a stalled machine the lease may expire first
 			l := harness.MustAcquire(t, leases, "jobs", lease.TTL(ttl))
 			tx = harness.Begin(t.Context(), t, sh.Plain, sql.LevelDefault)
 			if _, err := tx.Exec(`SELECT "key" FROM fencing_leases WHERE "key" = 'jobs' FOR UPDATE`); err != nil {
@@ -213,8 +213,8 @@ func TestLeasePoolIsBusy(t *testing.T) {
 	})
 }
 
-// Callers that race for new keys lock in the same order, so they can't deadlock. PostgreSQL would end a deadlock after
-// a second by failing a caller.
+// Callers that compete for new keys take locks in the same order, so they can't deadlock. PostgreSQL would end a
+// deadlock after a second with an error for one of the callers.
 func TestLeaseNewKeysDoNotDeadlock(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

@@ -152,7 +152,7 @@ func TestLeaseSharedStatementsWaitForNobody(t *testing.T) {
 				}
 			})
 		}
-		free.Wait() // else the test hangs
+		free.Wait() // otherwise the test would hang
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
@@ -175,9 +175,8 @@ func begin(t *testing.T, db *sql.DB) *sql.Tx {
 	return tx
 }
 
-// Taking is durable whatever synchronous_commit is, and releasing as it says; and a pair
-// writes what it has to: an entry of the log for each row that is locked or
-// written, and one for each index of a row that is.
+// Acquire commits with synchronous_commit = on, whatever the session's setting is; Release uses the session's setting.
+// Each writes no more WAL records than needed: one for each locked or written row, and one for each index entry.
 func TestLeaseWrites(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Name != "pgx" {

@@ -14,8 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// wantLoss fails the test unless err says that the lease was lost, in each of its ways, and can't
-// be taken for a caller that has given up.
+// wantLoss fails the test unless err is ErrStale and ErrLeaseLost, and doesn't look like a cancelled context.
 func wantLoss(t *testing.T, what string, err error) {
 	t.Helper()
 	var lost *lease.LostError

@@ -13,9 +13,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A network that stands still for a while leaves nothing behind: soon after it leases are granted as before,
-// a query is answered, there are as many goroutines and sessions as before, and a holder with heartbeats still holds its
-// lease. No token is issued for a caller that had gone, but for those with a statement under way.
+// The network stalls for a while. Soon afterwards leases are granted and queries are executed as before, the numbers of
+// goroutines and sessions are as before, and a holder with heartbeats still holds its lease. No token is issued for a
+// caller that had given up, unless its statement was already sent.
 func TestLeasesAfterANetworkThatStoodStill(t *testing.T) {
 	harness.EachStall(t, func(t *testing.T, b harness.Base, stall time.Duration, pool int) {
 		dsn := b.DSN(t)
@@ -70,7 +70,7 @@ func TestLeasesAfterANetworkThatStoodStill(t *testing.T) {
 	})
 }
 
-// Callers that get no connection in time leave nothing behind: no goroutine, and no token.
+// Callers that get no connection in time leave no goroutine and take no token.
 func TestLeaseAttemptsWithoutAConnection(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
@@ -93,7 +93,7 @@ func TestLeaseAttemptsWithoutAConnection(t *testing.T) {
 		if err := busy.Close(); err != nil {
 			t.Fatal(err)
 		}
-		l := harness.MustAcquire(t, leases, "jobs") // behind what would wait
+		l := harness.MustAcquire(t, leases, "jobs") // runs after anything that is still queued
 		harness.WantToken(t, l, "jobs", 2)
 		var names int
 		if err := db.QueryRow("SELECT count(*) FROM fencing_tokens WHERE name LIKE 'jobs/%'").Scan(&names); err != nil {

@@ -82,13 +82,13 @@ func TestLeaseAcquireWaits(t *testing.T) {
 	})
 }
 
-// Of the waiters of a process only the first asks the database; one that goes
-// leaves the others in place.
+// Of several waiters in one process only the first queries the database. A waiter that gives up doesn't affect the
+// others.
 func TestLeaseLine(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db, c := b.Counted(t, b.DSN(t))
 		leases := harness.NewLeases(t, db)
-		c.Reset() // of what Setup asked
+		c.Reset() // discards Setup's statements
 		holder := harness.MustAcquire(t, leases, "jobs")
 		first := waitFor(t, t.Context(), leases, lease.Timeout(harness.Patience), lease.Interval(time.Hour))
 		harness.Eventually(t, "the first one's attempt", func() bool { return leaseAttempts(c) == 2 })
@@ -129,7 +129,7 @@ func waitFor(t *testing.T, ctx context.Context, leases *lease.Leases, terms ...l
 	return done
 }
 
-// leaseAttempts counts the statements that asked for a lease.
+// leaseAttempts counts the statements that try to take a lease.
 func leaseAttempts(c *harness.Counter) (n int) {
 	for _, text := range c.Texts() {
 		inserts := strings.Contains(text, "INSERT INTO fencing_leases") && !strings.Contains(text, "DUPLICATE KEY")
@@ -146,7 +146,7 @@ func TestLeaseWaitsForWritesUnderWay(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh, leases := leaseShop(t, s, sqlfence.Ledger())
 		old := harness.MustAcquire(t, leases, "books")
-		ctx := context.WithoutCancel(old.Context()) // a holder that doesn't look
+		ctx := context.WithoutCancel(old.Context()) // a holder that doesn't check its lease
 		tx := harness.Begin(ctx, t, sh.DB, s.Level)
 		if _, err := tx.ExecContext(ctx, "UPDATE books SET price = 20"); err != nil {
 			t.Fatal(err)

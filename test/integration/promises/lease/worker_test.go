@@ -51,7 +51,7 @@ func TestLeaseWorker(t *testing.T) {
 				case errors.Is(err, sqlfence.ErrStale):
 					fmt.Println("stale")
 				case errors.Is(err, lease.ErrHeld), errors.Is(err, lease.ErrNotHeld), errors.Is(err, lease.ErrLeaseLost), ctx.Err() != nil:
-				case err != nil && !errors.Is(err, context.DeadlineExceeded): // else no answer while the database was busy
+				case err != nil && !errors.Is(err, context.DeadlineExceeded): // the database was too busy
 					fmt.Println(err)
 				}
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// unasked are statements whose query would have an answer of its own for the ledger, or a row
-// where its WHERE, in which the ledger is asked, isn't evaluated.
+// unasked are INSERT ... SELECT statements whose query would replace the ledger by a CTE, or would return a row without
+// evaluating the WHERE that contains the ledger's check.
 var unasked = []string{
 	"INSERT INTO books (id, price) WITH fencing_tokens AS (SELECT CAST('books' AS BINARY) AS name, 5 AS token) SELECT id + 6, 1 FROM pens",
 	"INSERT INTO books (id, price) WITH `FENCING_TOKENS` (name, token) AS (SELECT CAST('books' AS BINARY), 5) SELECT id + 6, 1 FROM pens",
@@ -61,8 +61,8 @@ func TestQueriesThatAnswerForTheLedger(t *testing.T) {
 	}
 }
 
-// MariaDB releases the lock of the ledger's row at XA PREPARE. So a transaction that the ledger guards can't be
-// prepared. One-phase commits pass, and transactions without the ledger pass.
+// MariaDB releases the lock of the ledger's row at XA PREPARE, so XA PREPARE is refused in a transaction that the
+// ledger guards. One-phase commits pass, as do transactions without the ledger.
 func TestPreparedTransactions(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A table is called as it was registered in what sqlfence itself sends about it: most servers tell
-// capital letters apart.
+// sqlfence's own statements must spell a table's name as it was registered, because most servers distinguish capital
+// letters.
 func TestTablesInCapitals(t *testing.T) {
 	for _, name := range []string{"Books", "`Books`", "Shop%s.Books", "`Shop%s`.`Books`"} {
 		dsn := harness.MySQL.DSN(t)

@@ -28,9 +28,9 @@ func charsets(t *testing.T, db *sql.DB) (all []string) {
 	return all
 }
 
-// An argument that a driver writes into the text ends its string, where the backslash before
-// its quote is the second byte of a character: what follows would be read as a condition beside
-// the guard. In every encoding that a client may have, no stale write lands.
+// In some encodings a backslash can be the second byte of a character. If a driver interpolates an argument, the
+// argument can then end its string literal, and the rest would be read as a condition around the guard. No stale write
+// may land in any encoding that a client can set.
 func TestCharsetsThatSplitCharacters(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)
@@ -63,7 +63,7 @@ func TestCharsetsThatSplitCharacters(t *testing.T) {
 		if charset == "swe7" { // in which the servers refuse any guard
 			continue
 		}
-		// What is ASCII reads alike.
+		// ASCII text is read alike in every encoding.
 		exec(t, plain, "REPLACE INTO books (id, title, fence_token) VALUES (1, 'kept', 4)")
 		if _, err := db.ExecContext(holding(5), "UPDATE books SET title = ? WHERE id = 1", `it's \ a`); err != nil {
 			t.Fatalf("%s: %v", charset, err)

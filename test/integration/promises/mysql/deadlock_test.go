@@ -44,8 +44,8 @@ func deadlock(t *testing.T, plain *sql.DB, tx *sql.Tx, victim func() error) {
 	}
 }
 
-// After a deadlock, which the server answers by a rollback of the whole transaction, no guarded
-// write of the transaction lands by itself, whichever statement was the victim.
+// After a deadlock the server has rolled the whole transaction back and continues in autocommit. No guarded write of
+// the transaction may land separately, whichever statement was the victim.
 func TestWriteAfterDeadlock(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestRetryOnMySQL(t *testing.T) {
 				continue
 			}
 			for _, ignored := range []bool{false, true} {
-				if ignored && number == 1205 { // the transaction goes on
+				if ignored && number == 1205 { // this error doesn't end the transaction
 					continue
 				}
 				t.Run(fmt.Sprint(number, " ignored ", ignored), func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestRetryOnMySQL(t *testing.T) {
 							exec(t, holder{tx, ctx}, "UPDATE books SET price = price + 10 WHERE id = 2")
 							return execIn(ctx, tx, "UPDATE books SET price = price + 1 WHERE id = 1")
 						}
-						if number != 1020 { // it would set the snapshot
+						if number != 1020 { // a write here would set the snapshot
 							exec(t, holder{tx, ctx}, "UPDATE books SET price = price + 10 WHERE id = 2")
 						}
 						err := first(t, ctx, tx)

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A text that MariaDB executes inside of a block, or behind SET STATEMENT, is refused as it is where it stands
-// alone, whether it names the table or is put together.
+// An SQL string that MariaDB executes inside a block or after SET STATEMENT is refused as outside of it, whether the
+// string names the table or concatenates its name.
 func TestTextsThatAreExecuted(t *testing.T) {
 	dsn := setup(t)
 	plain, db := open(t, dsn), fence(t, dsn, sqlfence.RowFence("fence_token"))

@@ -21,9 +21,8 @@ const (
 		" session varbinary(2500) NOT NULL, since bigint NOT NULL, expiry bigint NOT NULL, heartbeat bigint NOT NULL, PRIMARY KEY (table_name, row_key)) ENGINE=InnoDB"
 )
 
-// A table that somebody else has created may have an engine without transactions, a collation by
-// which two names are one, or columns that cut what is stored, without an error where sql_mode
-// is empty. Setup has to refuse each.
+// A table that another client has created may have an engine without transactions, a collation under which two names
+// are equal, or columns that truncate values without an error under an empty sql_mode. Setup must refuse each.
 func TestSetupRefusesWrongTables(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := open(t, modes[2].with(t, dsn))

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An upsert of what its own table has: the guard's columns would be ambiguous, unless the query
-// gives the table another name.
+// An upsert whose query reads the same table is refused, because the guard's columns would be ambiguous, unless the
+// query gives the table an alias.
 func TestUpsertOfItsOwnTable(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

@@ -18,7 +18,7 @@ func TestJoinedDeleteLeavesOtherRowsAlone(t *testing.T) {
 			"DELETE FROM b USING pens p, books b WHERE p.id = b.id",
 		} {
 			refill(t, plain)
-			exec(t, plain, "UPDATE books SET id = 7, fence_token = 9 WHERE id = 1") // for which there is no pen
+			exec(t, plain, "UPDATE books SET id = 7, fence_token = 9 WHERE id = 1") // no pen matches this row
 			_, err := guarded.ExecContext(holding(4), query)
 			harness.WantStale(t, err, 4, 5)
 			if n := count(t, plain, "TRUE"); n != 3 {

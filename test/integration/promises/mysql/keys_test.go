@@ -250,7 +250,7 @@ func TestKeyThatIsReturnedAsAnother(t *testing.T) {
 					exec(t, plain, "DELETE FROM books")
 					exec(t, plain, "ALTER TABLE books MODIFY id "+column)
 					if _, err := plain.Exec("INSERT INTO books (id, isbn, price, fence_token) VALUES (?, 'i1', 11, 5)", key); err != nil {
-						continue // it is none of that type
+						continue // the type doesn't accept this key
 					}
 					var stored string
 					if err := plain.QueryRow("SELECT id FROM books").Scan(&stored); err != nil {

@@ -37,15 +37,14 @@ func kill(ctx context.Context, t *testing.T, dsn string) {
 		_ = rows.Close()
 		if len(ids) > 0 {
 			how := [...]string{"KILL ", "KILL QUERY "}[rand.N(2)]
-			_, _ = db.Exec(fmt.Sprint(how, ids[rand.N(len(ids))])) // it may be gone
+			_, _ = db.Exec(fmt.Sprint(how, ids[rand.N(len(ids))])) // fails if the session has ended
 		}
 		time.Sleep(time.Duration(rand.N(3_000_000)))
 	}
 }
 
-// Sessions that are killed in the midst of what they do: no token is issued twice, no lease is held
-// by two, and a write is applied if it returned no error, isn't if it returned one, and
-// may be only if that is ErrUnknownOutcome.
+// Sessions are killed while they work. No token is issued twice, and no lease has two holders. A write is applied if it
+// returned no error and isn't applied if it returned one, unless the error is ErrUnknownOutcome.
 func TestKilledSessions(t *testing.T) {
 	const rounds, books = 150, 8
 	v := newVictims(t, books)
@@ -84,8 +83,8 @@ type victims struct {
 	store         *tokens.Store
 
 	mu            sync.Mutex
-	seen          map[sqlfence.Token]bool // the tokens that were issued
-	held          bool                    // the lease
+	seen          map[sqlfence.Token]bool // all issued tokens
+	held          bool                    // a caller holds the lease
 	done, unknown int                     // writes
 }
 
@@ -103,7 +102,7 @@ func newVictims(t *testing.T, books int) *victims {
 	return v
 }
 
-// once notes a token, which nobody has got before.
+// once records a token, and fails the test if the token was issued before.
 func (v *victims) once(t *testing.T, token sqlfence.Token) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -156,7 +155,7 @@ func (v *victims) count(t *testing.T, id, rounds int) {
 	v.unknown += unknown
 	v.mu.Unlock()
 	var touched int
-	for try := range 50 { // it is killed, too
+	for try := range 50 { // this session may be killed as well
 		err := v.plain.QueryRow("SELECT touched FROM books WHERE id = ?", id).Scan(&touched)
 		if err == nil {
 			break
@@ -170,7 +169,7 @@ func (v *victims) count(t *testing.T, id, rounds int) {
 	}
 }
 
-// write touches a book, in a transaction or by itself.
+// write increments a book's column touched, in a transaction or in autocommit.
 func (v *victims) write(t *testing.T, id int, inTx bool) error {
 	const query = "UPDATE books SET touched = touched + 1 WHERE id = ?"
 	ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books", Value: 1})

@@ -116,7 +116,7 @@ func wantOutcome(t *testing.T, plain *sql.DB, w way, f harness.Fault, err error)
 	commit := w.name == "commit"
 	want, unknown := 12, !inTx
 	switch {
-	case inTx: // nothing of it is committed
+	case inTx: // the transaction isn't committed
 		want = 11
 	case f == harness.Unsent && commit: // the transaction is lost with its connection
 		want, unknown = 11, false
@@ -158,7 +158,7 @@ func TestStormOnMySQL(t *testing.T) {
 					for i := range rows {
 						w := writeWays[r.IntN(len(writeWays))]
 						if r.IntN(3) > 0 {
-							skip := r.IntN(4) // any message, that of Prepare or BEGIN too
+							skip := r.IntN(4) // any message, including Prepare and BEGIN
 							network.Arm(harness.Fault(r.IntN(int(harness.Faults))), func(byte, []byte) bool { skip--; return skip < 0 })
 						}
 						outcomes[n*rows+i] = w.send(holding(5), db, 100+n*rows+i)

@@ -8,9 +8,9 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// Two minus signs begin a comment only if a blank, or the end of the statement, is behind them. So a comment that the
-// server executes in part, and a guard that begins with a blank, must not turn two signs into a comment, nor hide one.
-// Each kind of write gets the two signs after each of its words.
+// Two minus signs begin a comment only before a blank or at the end of the statement. A comment whose content the
+// server executes, or a guard that begins with a blank, must neither turn two signs into a comment nor hide one. Each
+// kind of write gets the two signs after each of its words.
 func TestTwoMinusSignsHideNoStaleWrite(t *testing.T) {
 	writes := []string{
 		"UPDATE books SET price = 99 ;",

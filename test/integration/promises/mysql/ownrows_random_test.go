@@ -16,7 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// ownSchema is what a statement may read the books by, besides by their name.
+// ownSchema has generated columns, views and functions through which a statement may read the books.
 const ownSchema = `ALTER TABLE books ADD dearer int AS (price * 2 + grp) VIRTUAL, ADD twice int AS (grp * 2) STORED, ADD KEY (dearer), ADD KEY (twice, price);
 CREATE VIEW mine AS SELECT id, grp, price FROM books;
 CREATE VIEW cheap AS SELECT grp, MIN(price) AS price, MAX(id) AS id FROM books GROUP BY grp;
@@ -41,7 +41,7 @@ func (r random) session(t testing.TB, dsn string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	on := []string{r.pick("materialization=on", "in_to_exists=on", "materialization=on,in_to_exists=on")} // one of them has to be
+	on := []string{r.pick("materialization=on", "in_to_exists=on", "materialization=on,in_to_exists=on")} // one is required
 	for _, s := range switches {
 		if r.IntN(3) > 0 {
 			on = append(on, s+"="+r.pick("on", "off"))
@@ -163,9 +163,9 @@ func (r random) ownJoin() string {
 	return from
 }
 
-// TestRandomWritesOfWhatTheyRead has random writes read their own table: whatever the server makes of that, no row is
-// written whose mark is newer, whose key is another's, or whose serial isn't the caller's; and with the newest token
-// they do what they do by the bare driver.
+// TestRandomWritesOfWhatTheyRead runs random writes that read the table they write, under random plans. No write may
+// change a row with a newer token, a row of another key, or a row whose serial isn't the caller's. Under the newest
+// token each write has the same effect as on the bare driver.
 func TestRandomWritesOfWhatTheyRead(t *testing.T) {
 	seed, count := harness.Seed(t), harness.Rounds(t, 200)
 	for i, name := range []string{"row", "key", "serial", "version", "both"} {
@@ -265,7 +265,7 @@ func ownRows(t *testing.T, r random, name string, plain, guarded *sql.DB, tally 
 			return
 		}
 	}
-	random := strings.Contains(query, "RAND") || strings.Contains(query, "UUID") || strings.Contains(query, "dearest") || strings.Contains(query, "rank_of") // which see rows as they are by then
+	random := strings.Contains(query, "RAND") || strings.Contains(query, "UUID") || strings.Contains(query, "dearest") || strings.Contains(query, "rank_of") // may see updated rows
 	switch {
 	case errors.Is(got.err, sqlfence.ErrUnguardable):
 		tally["refused"]++

@@ -14,8 +14,8 @@ import (
 
 // Effects that programs see only on MySQL, as docs/mysql.md describes.
 
-// A deadlock ends the transaction, and MySQL goes on with autocommit. Later statements of the same sql.Tx land
-// separately without sqlfence. With sqlfence a write to a registered table is refused.
+// A deadlock ends the transaction, and MySQL continues in autocommit. Without sqlfence, later statements of the same
+// sql.Tx land separately. With sqlfence a write to a registered table is refused.
 func TestAfterADeadlock(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

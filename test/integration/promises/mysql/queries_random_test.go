@@ -9,8 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// plans are settings of a session by which the servers plan a query otherwise; one that a
-// server doesn't know is left out.
+// plans are session settings that change the servers' query plans. A setting that a server doesn't have is omitted.
 var plans = []string{
 	"SET optimizer_switch = 'condition_pushdown_from_having=off'", "SET optimizer_switch = 'condition_pushdown_for_derived=off'", "SET optimizer_switch = 'derived_merge=off'",
 	"SET optimizer_switch = 'materialization=off'", "SET optimizer_switch = 'semijoin=off'", "SET optimizer_switch = 'subquery_cache=off'", "SET optimizer_switch = 'in_to_exists=off'",
@@ -124,7 +123,7 @@ func TestRandomQueries(t *testing.T) {
 		for j, rules := range []string{"ledger", "both"} {
 			t.Run(m.name+"/"+rules, func(t *testing.T) {
 				db := fence(t, m.with(t, dsn), rulesets[rules]...)
-				db.SetMaxIdleConns(0) // each has other settings
+				db.SetMaxIdleConns(0) // each connection gets new settings
 				r := random{rand.New(rand.NewPCG(seed, uint64(10*i+j)))}
 				inserted := 0
 				for range count {

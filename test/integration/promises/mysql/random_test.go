@@ -51,8 +51,8 @@ func state(t testing.TB, q interface {
 	return renumbered(all)
 }
 
-// renumbered counts those rows from 10 on whose ids the database has chosen: it never
-// chooses one twice.
+// renumbered renumbers the rows with an id that the database has generated, 10 or higher, because the database never
+// generates an id twice.
 func renumbered(all map[int64]book) map[int64]book {
 	var chosen []int64
 	for id := range all {
@@ -150,8 +150,8 @@ func (r random) row(columns []string) string {
 
 var columnLists = [][]string{{"id", "price"}, {"isbn", "grp"}, {"id", "isbn", "price"}, {"grp", "id"}, {"price"}}
 
-// statement writes a random write. touch is the same with the column touched set in rows that
-// are there; empty for a DELETE.
+// statement returns a random write. touch is the same write, which also sets the column touched of the existing rows
+// that it meets; "" for a DELETE.
 func (r random) statement() (query, touch string) {
 	alias, as := "", ""
 	switch r.IntN(9) {
@@ -337,7 +337,7 @@ func one(t *testing.T, r random, m mode, rules string, plain, guarded *sql.DB, t
 	before := state(t, plain)
 	want := run(t, context.Background(), plain, query, args...)
 	stale := false
-	if touch == "" { // the rows that are gone
+	if touch == "" { // a DELETE: compare the deleted rows
 		for id, b := range before {
 			_, left := want.left[id]
 			stale = stale || !left && b.fence > token
@@ -372,7 +372,7 @@ func one(t *testing.T, r random, m mode, rules string, plain, guarded *sql.DB, t
 			fail("stale, and changed")
 		}
 		ignored := strings.Contains(query, "IGNORE") || want.err != nil
-		limited := strings.HasPrefix(query, "DELETE") && strings.Contains(query, "LIMIT") // rows are checked that it leaves
+		limited := strings.HasPrefix(query, "DELETE") && strings.Contains(query, "LIMIT") // checks rows beyond the limit
 		if !stale && !ignored && !limited {
 			fail("not stale")
 		}
@@ -391,7 +391,7 @@ func one(t *testing.T, r random, m mode, rules string, plain, guarded *sql.DB, t
 		fail("LANDED")
 	case stale && !asks:
 		fail("nothing was written, in silence")
-	case stale: // where nothing can be met the ledger may not be asked
+	case stale: // a write that meets no row may skip the ledger's check
 	default:
 		tally["fresh"]++
 		same(t, fail, m, rules, query, before, want, got, token)
@@ -406,7 +406,7 @@ func number(err error) uint16 {
 	return 0
 }
 
-// same compares what two executions left.
+// same compares the rows that the bare and the guarded execution have left.
 func same(t *testing.T, fail func(string, ...any), m mode, rules, query string, before map[int64]book, want, got outcome, token int64) {
 	t.Helper()
 	ids := func(of map[int64]book) (all []int64) {
@@ -426,13 +426,13 @@ func same(t *testing.T, fail func(string, ...any), m mode, rules, query string, 
 	marks := rules != "ledger"
 	for id, w := range want.left {
 		g, b := got.left[id], before[id]
-		if w.rest != g.rest && !strings.Contains(query, "LAST_INSERT_ID") { // the database chooses other ids
+		if w.rest != g.rest && !strings.Contains(query, "LAST_INSERT_ID") { // the database generates other ids
 			fail("row %d is another", id)
 			return
 		}
 		_, old := before[id]
 		changed := !old || w.rest != b.rest
-		if rules == "new" && !old && g.fence == 0 { // its key didn't show
+		if rules == "new" && !old && g.fence == 0 { // the statement doesn't show the row's key
 			continue
 		}
 		switch {

@@ -42,7 +42,7 @@ func TestRandomSessions(t *testing.T) {
 type world struct {
 	*testing.T
 	dsns, names [2]string
-	admin       *sql.Conn // sees what isn't committed
+	admin       *sql.Conn // reads uncommitted rows
 	knobs       []knob
 	tally       map[string]int
 	sealed      bool // as the fenced table is
@@ -69,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// create makes the books anew: nothing else takes the rows of a table that is sealed.
+// create recreates the books, because a sealed table doesn't accept the rows from any other statement.
 func (w *world) create(which int) {
 	exec(w, w.admin, "DROP TABLE "+w.names[which]+".books")
 	exec(w, w.admin, fmt.Sprintf(lockedBooks, w.names[which]))
@@ -77,7 +77,7 @@ func (w *world) create(which int) {
 
 const bare, fenced = 0, 1
 
-// A session is what one seed makes.
+// A session holds the random choices of one seed.
 type session struct {
 	*world
 	random
@@ -86,7 +86,7 @@ type session struct {
 	settings    []string
 	inTx        bool
 	conns       [2]*sql.Conn
-	rows        []string // of the books, as INSERT takes them
+	rows        []string // the rows of books in INSERT's syntax
 	newest      map[string]int64
 	trigger     string // of the application; empty for none
 	description string
@@ -160,7 +160,7 @@ func (s *session) invent() {
 	exec(s, s.admin, "REPLACE INTO "+s.names[fenced]+".fencing_tokens VALUES "+strings.Join(ledger, ", "))
 	for id := 1; id <= 6; id++ {
 		mark, by, expiry := strconv.Itoa(s.IntN(4)), s.pick("NULL", "''", "'ann'", "'bob'"), s.pick("NULL", "1", "4000000000000000")
-		if by == "''" && strings.Contains(s.description, "ORACLE") { // MariaDB trims it to NULL there, which isn't known to be nobody
+		if by == "''" && strings.Contains(s.description, "ORACLE") { // MariaDB stores NULL for '' in this mode
 			by = "NULL"
 		}
 		if s.policy.sealed {

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// The values of settings that aren't found by themselves: see [knobs].
+// Values of settings for which [knobs] finds no values.
 var (
 	sqlModes = []string{"REAL_AS_FLOAT", "PIPES_AS_CONCAT", "ANSI_QUOTES", "IGNORE_SPACE", "IGNORE_BAD_TABLE_OPTIONS", "ONLY_FULL_GROUP_BY",
 		"NO_UNSIGNED_SUBTRACTION", "NO_DIR_IN_CREATE", "ORACLE", "POSTGRESQL", "MSSQL", "DB2", "MAXDB", "ANSI", "TRADITIONAL", "NO_AUTO_VALUE_ON_ZERO",
@@ -93,7 +93,7 @@ func knobs(t *testing.T, db *sql.DB) (all []knob) {
 	}
 	var settable []knob
 	conn := oneConn(t, db)
-	for _, k := range all { // what a session has of its own
+	for _, k := range all { // keep the settings that a session can set
 		for _, value := range k.values {
 			if _, err := conn.ExecContext(context.Background(), "SET SESSION "+k.name+" = "+value); err == nil {
 				settable = append(settable, k)
@@ -118,7 +118,7 @@ func oneConn(t *testing.T, db *sql.DB) *sql.Conn {
 func (r random) settings(all []knob) (list []string) {
 	for range r.IntN(4) {
 		k := all[r.IntN(len(all))]
-		if r.IntN(4) == 0 { // those that matter most more often
+		if r.IntN(4) == 0 { // sql_mode matters most
 			if i := slices.IndexFunc(all, func(k knob) bool { return k.name == "sql_mode" }); i >= 0 {
 				k = all[i]
 			}
@@ -191,7 +191,7 @@ func (r random) policy() (p policy) {
 	return p
 }
 
-// A caller is who writes: the tokens by their names, and the like.
+// A caller holds the tokens, the serial and the editor of a write's context.
 type caller struct {
 	tokens map[string]int64
 	serial int64 // -1 for none

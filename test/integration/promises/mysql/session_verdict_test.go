@@ -19,7 +19,7 @@ type verdict struct {
 	known     bool     // these are all
 }
 
-// fault returns what is wrong; empty for nothing.
+// fault describes the violation, or returns "".
 func (v *verdict) fault() string {
 	got, want := v.got, v.want
 	switch unchanged := show(got.left) == show(v.before); {
@@ -59,8 +59,8 @@ const (
 	notNull     = 1048
 )
 
-// mayPass reports whether a statement may be written though the bare driver's fails: see docs/mysql.md, on
-// what differs.
+// mayPass reports whether a guarded statement may succeed although the bare driver's fails: docs/mysql.md lists these
+// differences.
 func (v *verdict) mayPass() bool {
 	switch number(v.want.err) {
 	case safeUpdates: // by the plan; and MariaDB's of a DELETE that has a LIMIT, and without a guard no condition
@@ -81,7 +81,7 @@ func (v *verdict) mayBeRefused() bool {
 		return false
 	case v.dependsOnThePlan():
 		return true
-	case v.policy.lacksToken(v.caller, v.newest), inserts && v.policy.key != "", inserts && v.policy.once: // a row that it has written itself
+	case v.policy.lacksToken(v.caller, v.newest), inserts && v.policy.key != "", inserts && v.policy.once: // its own row
 		return true
 	case v.caller.serial >= 0 && errors.Is(err, sqlfence.ErrGone):
 		return true
@@ -119,7 +119,7 @@ func (v *verdict) landed() string {
 		}
 		token, held := c.tokens[p.tokenName(now)]
 		switch {
-		case p.free && (now.mark == 0 || len(id) > 1): // its key doesn't show, or the database has chosen it
+		case p.free && (now.mark == 0 || len(id) > 1): // its key doesn't show, or the database has generated it
 		case !held:
 			return "LANDED: the new row " + id + " has a key without a token"
 		case p.ledger && token != v.newest[p.tokenName(now)]:
@@ -139,16 +139,16 @@ var assignsPens = regexp.MustCompile(` SET (?:.*, )?p\.(?:grp|price) = `)
 // readsAssigned finds an assignment of joined tables that reads an earlier assignment's column.
 var readsAssigned = regexp.MustCompile(` SET .*(?:b\.price = .*= b\.price|b\.isbn = .*= b\.isbn)`)
 
-// dependsOnThePlan reports whether the servers themselves do now this and now that: they may join by what they
-// have just assigned, or assign all columns at the end, in MySQL also where a subquery becomes a join; and a
-// new row's id is another one.
+// dependsOnThePlan reports whether the statement's effect depends on the server's plan. A server may join by values
+// that the statement has just assigned, or assign all columns at the end; MySQL also does so if it turns a subquery
+// into a join. In addition, a new row's generated id differs.
 func (v *verdict) dependsOnThePlan() bool {
 	_, where, _ := strings.Cut(v.query, " WHERE ")
 	joined := strings.Contains(v.query, "pens p") && (v.policy.sealed || assignsPens.MatchString(v.query) || readsAssigned.MatchString(v.query))
 	return strings.HasPrefix(v.query, "UPDATE") && (joined || strings.Contains(where, "FROM pens")) || strings.Contains(v.query, "LAST_INSERT_ID")
 }
 
-// differs says what the bare driver did otherwise.
+// differs describes the difference to the bare driver's effect, or returns "".
 func (v *verdict) differs() string {
 	if v.dependsOnThePlan() {
 		return ""

@@ -114,7 +114,7 @@ func TestRowsOfNothing(t *testing.T) {
 	}, sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Serial("serial"))
 }
 
-// TestRowsWithAnAlias has upserts with an alias of the row behind SET, which MariaDB doesn't know.
+// TestRowsWithAnAlias tests upserts with SET and an alias for the new row, which MariaDB doesn't support.
 func TestRowsWithAnAlias(t *testing.T) {
 	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
 		for _, query := range []string{

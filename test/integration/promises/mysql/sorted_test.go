@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An UPDATE sorts its rows and reads its table again: MariaDB evaluates the SET list after filling a temporary table,
-// with the mark of the row that was read last.
+// An UPDATE with ORDER BY reads its own table. MariaDB fills a temporary table first, and then evaluates the SET list
+// with the fence column of the row that was read last.
 func TestSortedUpdateOfWhatItReadsItself(t *testing.T) {
 	for name, rules := range map[string][]sqlfence.Rule{
 		"row":    {sqlfence.RowFence("fence_token")},
@@ -38,7 +38,7 @@ func TestSortedUpdateOfWhatItReadsItself(t *testing.T) {
 	}
 }
 
-// Rows that are sorted by anything else are updated as they are.
+// An UPDATE with any other ORDER BY is guarded as usual.
 func TestSortedUpdate(t *testing.T) {
 	eachMode(t, func(t *testing.T, plain, guarded *sql.DB) {
 		for _, query := range []string{

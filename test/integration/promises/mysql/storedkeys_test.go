@@ -63,7 +63,7 @@ type storedKeys struct {
 // stored returns the key of the one row; empty for none.
 func (k *storedKeys) stored() string {
 	k.Helper()
-	var key sql.NullString // a bit string that isn't one of UTF-8
+	var key sql.NullString // a bit string may not be valid UTF-8
 	err := k.plain.QueryRow("SELECT CAST(CONVERT(id USING utf8mb4) AS BINARY) FROM books").Scan(&key)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		k.Fatal(err)

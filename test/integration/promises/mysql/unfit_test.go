@@ -45,7 +45,7 @@ func TestSetupChecksOneTableOnly(t *testing.T) {
 		}
 		lines++
 	}
-	if err := rows.Err(); err != nil || lines != 4 { // the table, its columns, its indexes
+	if err := rows.Err(); err != nil || lines != 4 { // the table, its columns and its indexes
 		t.Errorf("%d lines, %v", lines, err)
 	}
 }

@@ -305,8 +305,9 @@ func (s splitting) unwritten() error {
 	return err
 }
 
-// A connection that hasn't been asked for its encoding yet is, where a text that writes no registered table, or an
-// argument of it, may write one in an encoding that splits bytes.
+// A new connection may use an encoding in which a backslash is the second byte of a character. A statement on an
+// unregistered table, or its argument, may then contain a write to a registered table, so sqlfence queries the encoding
+// before such a statement.
 func TestEncodingsAreKnownBeforeTheFirstGuardedWrite(t *testing.T) {
 	dsn := setup(t)
 	plain := open(t, dsn)

@@ -54,7 +54,7 @@ func TestStaleWriteThatWaits(t *testing.T) {
 		"groups": "INSERT INTO books (id, price) SELECT 77, 666 + MAX(id) * 0 FROM pens GROUP BY NULL", // likewise
 		"union":  "INSERT INTO books (id, price) (SELECT 77, 666 UNION SELECT id + 77, 666 FROM pens)", // likewise
 		"call":   "INSERT INTO books (price, title) VALUES (LENGTH('x') + 665, UUID())",                // likewise
-		"insert": "INSERT INTO books (id, price) VALUES (77, 666)",                                     // which meets no row: of the ledger alone
+		"insert": "INSERT INTO books (id, price) VALUES (77, 666)",                                     // refused by the ledger
 	}
 	dsn := setup(t)
 	for _, level := range levels {
@@ -182,7 +182,7 @@ func TestNextTokenWaitsForTheWrite(t *testing.T) {
 	}
 }
 
-// withContext executes with another context.
+// withContext executes statements under ctx instead of the given context.
 type withContext struct {
 	*sql.Tx
 	ctx context.Context

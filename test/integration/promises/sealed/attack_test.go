@@ -54,7 +54,7 @@ var onBoth = []attack{
 	{"update behind a savepoint", "BEGIN ;; SAVEPOINT a ;; UPDATE books SET price = 10, fence_token = -7 WHERE id = 2 ;; ROLLBACK TO SAVEPOINT a ;; UPDATE books SET price = 99 WHERE id = 2", unproven},
 }
 
-// onOne are those of one database.
+// onOne are further attacks, by dialect.
 var onOne = map[sqlfence.Dialect][]attack{
 	sqlfence.Postgres: {
 		{"NULL", "UPDATE books SET price = 99, fence_token = NULL", unproven},
@@ -123,7 +123,7 @@ var onOne = map[sqlfence.Dialect][]attack{
 	},
 }
 
-// proofs are the SQL by which a DELETE proves a token of a table.
+// proofs are conditions with which a DELETE presents a token of a table.
 var proofs = map[sqlfence.Dialect]string{
 	sqlfence.Postgres: "set_config('sqlfence.delete_{table}', '{token}', true) IS NOT NULL",
 	sqlfence.MySQL:    "(@sqlfence_delete := CONCAT('{table}:', NOW(6), ':', {token})) IS NOT NULL",
@@ -186,7 +186,7 @@ func newAttacked(t *testing.T, b harness.Base, rules []sqlfence.Rule) *lab {
 	return l
 }
 
-// run sends an attack on a connection of its own, and leaves the lab as it was if the attack is refused.
+// run sends an attack on a separate connection. If the seal refuses the attack, nothing in the lab has changed.
 func (a attack) run(t *testing.T, l *lab) {
 	t.Helper()
 	if l.Dialect == sqlfence.Postgres && harness.Lacks(t, l.plain, a.statements) {
@@ -214,7 +214,7 @@ func (a attack) run(t *testing.T, l *lab) {
 	l.want(t, before)
 }
 
-// What is proven by hand lands, in whatever language.
+// Bare SQL that presents the newest token succeeds, as programs in other languages send it.
 func TestProvenByHand(t *testing.T) {
 	for _, b := range harness.Chosen(bases[:3]) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -287,7 +287,7 @@ func client(t *testing.T, l *lab) func(query string) string {
 	}
 	need.Program(t, command("").Args[0])
 	return func(query string) string {
-		out, _ := command(query).CombinedOutput() // its status is that of the statement
+		out, _ := command(query).CombinedOutput() // the status is the statement's
 		return string(out)
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Whatever rules a sealed table has, no random write of a bare driver lands that proves no token, a stale one, or, by the
-// rules, one that was never issued, was used before, or keeps the serial; also behind a proven write of the same transaction.
+// A bare driver sends random writes to sealed tables under various rules. No write may land that presents no token, a
+// stale token or, depending on the rules, a token that was never issued or was used before, or that keeps the serial. A
+// valid write earlier in the same transaction must not change this.
 func TestRandomBareWrites(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		seed := harness.Seed(t)
@@ -112,7 +113,7 @@ func (w *bareWriter) where() string {
 	return w.of("id = 1", "id > 0", "id IN (1, 3)", "price = 10", "true", "id = 2 OR author IS NULL")
 }
 
-// proof is a condition of a DELETE that proves nothing, or a stale token.
+// proof returns a condition with which a DELETE presents a token. The token may be stale or invalid.
 func (w *bareWriter) proof(token string) string {
 	if w.postgres {
 		return "set_config('sqlfence.delete_books', '" + token + "', true) IS NOT NULL"
@@ -153,7 +154,7 @@ func (w *bareWriter) statement() string {
 	return "UPDATE books SET " + w.set() + " WHERE " + w.where()
 }
 
-// proven is a write with the newest token that meets no row.
+// proven returns a write that presents the newest token and meets no row.
 func (w *bareWriter) proven() string {
 	return w.of("UPDATE books SET price = 50, version = version + 1, fence_token = -7 WHERE id = 77", "DELETE FROM books WHERE id = 77 AND "+w.proof("7"))
 }

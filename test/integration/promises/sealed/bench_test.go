@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence"
 )
 
-// BenchmarkSealed measures guarded writes of a sealed table beside those of one with
-// the same rules that isn't sealed: in turns, as the ratio of the medians. No commit waits for the disk.
+// BenchmarkSealed measures guarded writes of a sealed table and of an unsealed table with the same rules, in turns. It
+// reports the ratio of the medians. No commit waits for the disk.
 func BenchmarkSealed(b *testing.B) {
 	for _, base := range bases[:3] {
 		for name, rules := range map[string][]sqlfence.Rule{"row": nil, "ledger": {sqlfence.Ledger()}} {

@@ -62,7 +62,8 @@ func claims(t testing.TB, of ...int64) context.Context {
 	return ctx
 }
 
-// What another language sends to a sealed queue: a takeover and a new row prove nothing, each other write the row's claim.
+// A program in another language writes to a sealed queue. A takeover and a new row need no token; every other write
+// must present the row's claim.
 func TestBareWritesOfASealedQueue(t *testing.T) {
 	proof := map[sqlfence.Dialect]string{
 		sqlfence.Postgres: "set_config('sqlfence.delete_jobs', '{}', true) IS NOT NULL",
@@ -147,11 +148,12 @@ func (c sqlfenceCode) is(err error) bool {
 	return code != "" && strings.Contains(string(c), code)
 }
 
-// Each value that an UPDATE may assign lands exactly where it raises the claim, and the transaction has no other claim of the row;
-// where it is the claim's negative; or where it keeps a claim that the transaction has.
+// An UPDATE of a sealed queue assigns each possible claim. It succeeds only in three cases: it increases the claim, and
+// the transaction has no other claim of the row; it assigns the negative of the row's claim; or it keeps a claim that
+// the transaction holds.
 func TestEveryClaimThatIsAssigned(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
-		held := []int{-1} // by the transaction; -1 for no list of tokens
+		held := []int{-1} // claims in the transaction's tokens; -1: no tokens are set
 		var options []sqlfence.SealOption
 		if b.Dialect == sqlfence.Postgres {
 			held = append(held, 0, 1, 2, 3)
@@ -335,7 +337,8 @@ func TestClaimsOfATransaction(t *testing.T) {
 	}
 }
 
-// Rows of a sealed queue go from one partition to another with their claims: taken over, and proven.
+// Rows of a sealed queue keep their claims when they move between partitions, in a takeover and under a presented
+// claim.
 func TestPartitionsOfASealedQueue(t *testing.T) {
 	for _, b := range harness.Chosen(postgres) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -384,14 +387,14 @@ func TestPartitionsOfASealedQueue(t *testing.T) {
 	}
 }
 
-// Each part of a queue's seal is needed: without it, what the seal refuses lands.
+// Each part of a queue's seal is needed: without it a write lands that the seal must refuse.
 func TestSealOfAQueueCanFail(t *testing.T) {
 	pgx, mysql := bases[1], bases[2]
 	for _, test := range []struct {
 		base     harness.Base
 		name     string
-		old, new string // in what Seal sends
-		attack   string // statements, with " ;; " between them
+		old, new string // in the SQL that Seal sends
+		attack   string // statements, separated by " ;; "
 	}{
 		{pgx, "the comparison of an update", `pg_catalog.int8eq(pg_catalog.int8um(NEW."attempt"), COALESCE(`, `pg_catalog.int8ge(pg_catalog.int8um(NEW."attempt"), COALESCE(`,
 			"UPDATE jobs SET state = 'late', attempt = -4 WHERE id = 1"},
@@ -460,7 +463,8 @@ func (l *lab) sealWithout(t testing.TB, old, new string) {
 	}
 }
 
-// verify.Check finds a queue's seal whole, and says where it isn't; a table that presents claims asks a sealed queue as any other.
+// verify.Check accepts a queue's complete seal and reports an incomplete one. A table with ClaimOf reads the claims of
+// a sealed queue as of any queue.
 func TestAroundASealedQueue(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		l := newQueue(t, b)

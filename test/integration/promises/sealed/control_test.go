@@ -11,13 +11,13 @@ import (
 // changeKey writes to a row by the token of another one.
 const changeKey = "INSERT INTO fencing_tokens (name, token) VALUES ('books/3', 7), ('books/9', 5) ;; UPDATE books SET id = 9, price = 99, fence_token = -5 WHERE id = 3"
 
-// Each part of a seal is needed: without it, what the seal refuses lands.
+// Each part of a seal is needed: without it a write lands that the seal must refuse.
 func TestSealCanFail(t *testing.T) {
 	for _, test := range []struct {
 		base     harness.Base
 		name     string
-		old, new string // in what Seal sends
-		attack   string // statements, with " ;; " between them
+		old, new string // in the SQL that Seal sends
+		attack   string // statements, separated by " ;; "
 		rules    []sqlfence.Rule
 	}{
 		{bases[1], "the comparison of an update", `pg_catalog.int8ge(pg_catalog.int8um(NEW."fence_token"), COALESCE(pg_catalog.int8abs(OLD."fence_token"), 0))`, "true",

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A write that proves its token, but keeps the row's version, is refused: a holder of that version would
-// overwrite it unseen.
+// A write that presents a valid token but doesn't increase the row's version is refused, because a holder of this
+// version would then overwrite the write unnoticed.
 func TestSerialIsRaised(t *testing.T) {
 	eachBase(t, func(t *testing.T, b harness.Base) {
 		l := newUnsealed(t, b)
@@ -85,7 +85,7 @@ func TestTextsOfASealInAValue(t *testing.T) {
 			}
 			l.want(t, "1:11@9 2:10@7 3:10@0")
 		}
-		if b.Dialect == sqlfence.Postgres { // also in a transaction, which the error ends
+		if b.Dialect == sqlfence.Postgres { // in a transaction as well, which the error ends
 			tx := harness.Begin(t.Context(), t, l.db, 0)
 			_, err := tx.ExecContext(holding(t, 9), "UPDATE books SET price = $1 WHERE id = $2", `sqlfence: table books is sealed: `, 1)
 			if err == nil || errors.Is(err, sqlfence.ErrNoFence) {
@@ -96,7 +96,7 @@ func TestTextsOfASealInAValue(t *testing.T) {
 	})
 }
 
-// One statement over the tables of two databases asks the ledger of each.
+// A statement on tables of two databases is checked against the ledgers of both.
 func TestTwoLedgersInOneStatement(t *testing.T) {
 	l := newLab(t, harness.MySQL, sqlfence.Ledger())
 	other := newLab(t, harness.MySQL, sqlfence.Ledger())

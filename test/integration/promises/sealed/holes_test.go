@@ -20,7 +20,7 @@ func (l *lab) refused(t testing.TB, query, says string) {
 	}
 }
 
-// A seal asks the ledger that was there when the table was sealed, whatever the search path.
+// A seal checks the ledger that existed when the table was sealed, whatever the search_path of the writing session.
 func TestLedgerOfTheSeal(t *testing.T) {
 	l := newLab(t, harness.Bases[1], sqlfence.Ledger())
 	var home string
@@ -278,7 +278,7 @@ func TestSealWithoutTheColumn(t *testing.T) {
 	})
 }
 
-// In a session whose time stands still, the ledger is asked by each statement all the same.
+// In a session with a fixed timestamp, each statement is still checked against the ledger.
 func TestFrozenTime(t *testing.T) {
 	l := newLab(t, harness.MySQL, sqlfence.Ledger())
 	l.plain.SetMaxOpenConns(1)

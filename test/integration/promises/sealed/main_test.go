@@ -1,5 +1,4 @@
-// Package sealed_test has the tests of sealed tables: what no client gets past, and what a
-// fenced one does as before.
+// Package sealed_test tests sealed tables: no client gets past the seal, and a fenced database writes as before.
 package sealed_test
 
 import (
@@ -22,7 +21,7 @@ func TestMain(m *testing.M) { harness.Main(m) }
 // bases are the drivers of the databases whose tables can be sealed.
 var bases = []harness.Base{harness.Bases[0], harness.Bases[1], harness.MySQL, harness.MySQLInterpolated, harness.Native}
 
-// postgres are those of PostgreSQL.
+// postgres are the drivers of PostgreSQL.
 var postgres = []harness.Base{harness.Bases[0], harness.Bases[1], harness.Native}
 
 func eachBase(t *testing.T, test func(t *testing.T, b harness.Base)) {
@@ -50,7 +49,7 @@ type lab struct {
 	db    *sql.DB // fenced
 	rules []sqlfence.Rule
 
-	unique string // a name of its own
+	unique string // makes names unique among tests
 }
 
 // newLab creates the tables, with a ledger at 7, and seals them.

@@ -68,8 +68,8 @@ func TestKeyIsReadAsByAGuard(t *testing.T) {
 		l.exec(t, "UPDATE books SET k = CASE id WHEN 1 THEN '"+test.one+"' ELSE '"+test.other+"' END::"+map[bool]string{true: "boolean", false: "text"}[test.one == "true"])
 		l.seal(t)
 		for _, query := range []string{
-			"UPDATE books SET price = 99, fence_token = -8 WHERE id < 3",               // one's token is stale for the other
-			"UPDATE books SET k = '" + test.other + "', fence_token = -8 WHERE id = 1", // moves the row to the other's token
+			"UPDATE books SET price = 99, fence_token = -8 WHERE id < 3",               // stale for one of the rows
+			"UPDATE books SET k = '" + test.other + "', fence_token = -8 WHERE id = 1", // moves the row
 			"UPDATE books SET price = 99, fence_token = -8 WHERE id = 2",
 		} {
 			if _, err := l.plain.ExecContext(t.Context(), query); err == nil {

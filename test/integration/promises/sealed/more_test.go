@@ -61,7 +61,7 @@ func TestWaitingWriters(t *testing.T) {
 	}
 }
 
-// Each of pgx's ways to send a statement proves the token.
+// pgx presents the token in each of its query modes.
 func TestPgxModes(t *testing.T) {
 	for _, mode := range []string{"cache_statement", "cache_describe", "describe_exec", "exec", "simple_protocol"} {
 		l := newLab(t, bases[1], sqlfence.Ledger())

@@ -42,7 +42,7 @@ var (
 	ledger   = []sqlfence.Rule{sqlfence.RowFence("mark"), sqlfence.Ledger()}
 )
 
-// moves are statements that give row 1 the key 2. {proof} assigns a proof of its own, with a comma in front.
+// moves are statements that give row 1 the key 2. {proof} stands for the assignment of a token, with a comma before it.
 func moves(l *lab, t *testing.T, parted bool) []string {
 	if l.Dialect == sqlfence.MySQL {
 		return []string{

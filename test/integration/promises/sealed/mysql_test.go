@@ -75,8 +75,8 @@ func TestLedgerBesideAnotherDatabase(t *testing.T) {
 	}
 }
 
-// A guarded DELETE proves its token in every form and in every sql_mode: MySQL doesn't evaluate what
-// can't be NULL to find out that it isn't, and what can be NULL depends on the mode.
+// A guarded DELETE presents its token in every form and in every sql_mode. MySQL doesn't evaluate IS NOT NULL of an
+// expression that can't be NULL, and whether an expression can be NULL depends on the mode.
 func TestEachDeleteProvesItsToken(t *testing.T) {
 	l := newUnsealed(t, harness.MySQL)
 	l.exec(t, "CREATE TABLE pens (id integer PRIMARY KEY)")
@@ -111,7 +111,7 @@ func TestEachDeleteProvesItsToken(t *testing.T) {
 	}
 }
 
-// A change of a sealed table that ends half-way lets no write pass that the seal refuses; the next one does it all.
+// If Seal is interrupted, the table accepts no write that the seal must refuse. The next Seal completes the seal.
 func TestInterruptedSeal(t *testing.T) {
 	l := newLab(t, harness.MySQL)
 	plans, err := schema.SealPlan(t.Context(), l.db)
@@ -135,7 +135,7 @@ func TestInterruptedSeal(t *testing.T) {
 			t.Errorf("behind %d statements: %v, and verify.Check finds %v", n, err, found)
 		}
 		if n%4 == 0 {
-			continue // the next one finds it so
+			continue // the next round starts from this state
 		}
 		l.seal(t)
 		if found := l.broken(t); len(found) > 0 {

@@ -12,7 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A call that would seal no table, or unseal none, is an error: its caller believes that a table is sealed.
+// Seal and Unseal return an error if no registered table has Sealed, because the caller believes that a table is
+// sealed.
 func TestSealWithoutASealedTableIsRefused(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {

@@ -31,7 +31,7 @@ func (l *lab) with(t testing.TB, name, value string) string {
 	}
 	q := u.Query()
 	q.Set(name, value)
-	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // as libpq reads it
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // libpq doesn't decode +
 	return u.String()
 }
 
@@ -46,7 +46,8 @@ func (l *lab) login(t testing.TB, role string) *sql.DB {
 	return l.Raw(t, u.String())
 }
 
-// behind runs a change of the seal while a transaction has locked the table, and then f in that transaction.
+// behind starts change while another transaction has locked the table and executed f. After change waits for the lock,
+// that transaction commits.
 func (l *lab) behind(t *testing.T, change func(), f string) {
 	t.Helper()
 	other := harness.Begin(context.Background(), t, l.plain, sql.LevelDefault)

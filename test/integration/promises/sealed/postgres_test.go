@@ -92,9 +92,9 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// What a statement proves for a DELETE counts for all that it deletes from the table itself, and no further:
-// not for a row that has a newer mark, another table, a statement in a function, or the next one. And what an UPDATE
-// proves for a row that may move counts for no INSERT.
+// The token that a statement presents for a DELETE counts for all rows that it deletes from the table itself. It
+// doesn't count for a row with a newer token, another table, a statement in a function, or the next statement. The
+// token that an UPDATE presents for a row that may move doesn't count for an INSERT.
 func TestReachOfAProof(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	l.exec(t, `CREATE TABLE parts (id integer, region text, fence_token bigint NOT NULL DEFAULT 0) PARTITION BY LIST (region);
@@ -185,7 +185,7 @@ func TestInheritance(t *testing.T) {
 	l.want(t, "1:10@7 2:10@7 3:20@7")
 }
 
-// Names that need quotes, and long ones.
+// Seal accepts names that need quotes, and names of the maximum length.
 func TestNames(t *testing.T) {
 	for _, b := range harness.Chosen(postgres) {
 		l := newUnsealed(t, b)
@@ -209,8 +209,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Seal and Unseal wait for a VACUUM behind a lock that an autovacuum gives way to, and writers
-// don't wait behind.
+// While a VACUUM runs, Seal and Unseal wait for a lock that makes an autovacuum give way. Writers don't queue behind
+// this lock.
 func TestSealBehindVacuum(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[1])
 	unseal := func(ctx context.Context, db *sql.DB) error { return schema.Unseal(ctx, db) }

@@ -24,18 +24,18 @@ type effect struct {
 type sqlWriter struct {
 	r       *rand.Rand
 	shape   string
-	version int   // of the server
-	newest  int64 // about the token that passes
-	tag     int64 // of the last write
-	steady  bool  // whether all writes of the script prove the newest token
-	keys    bool  // whether each row has a token of its own
-	third   int   // of the rows, which the script is about
+	version int   // the server's version
+	newest  int64 // the newest token; most writes present a token near it
+	tag     int64 // identifies the last write
+	steady  bool  // all writes of the script present the newest token
+	keys    bool  // each row has its own token
+	third   int   // the rows that the script writes
 }
 
-// eachToken stands for the token of a DELETE that proves each row's newest token.
+// eachToken stands for a DELETE that presents each row's newest token.
 const eachToken = -1
 
-// newestOf is the newest token of a row.
+// newestOf returns the newest token of a row.
 func (q *sqlWriter) newestOf(id int) int64 {
 	if !q.keys {
 		return q.newest
@@ -176,8 +176,7 @@ func (q *sqlWriter) target() (table, alias string) {
 	return table, alias
 }
 
-// mark returns what a write stores in the fence column, empty for nothing, and the token that it
-// proves.
+// mark returns the value that a write assigns to the fence column, "" for none, and the token that the write presents.
 func (q *sqlWriter) mark() (string, int64) {
 	token := q.newestOf(q.third)
 	if q.steady {
@@ -249,7 +248,7 @@ func (q *sqlWriter) update(from string) (string, []effect) {
 	return text + " WHERE " + in(alias+".id", ids) + q.also(from), []effect{w}
 }
 
-// proof is a condition by which a DELETE proves a token, and it.
+// proof returns a condition with which a DELETE presents a token, and the token.
 func (q *sqlWriter) proof() (string, int64) {
 	mark, token := q.mark()
 	switch {
@@ -261,7 +260,7 @@ func (q *sqlWriter) proof() (string, int64) {
 		return pick(q.r, "set_config('sqlfence.delete_authors', '999', true) IS NOT NULL", "set_config('sqlfence.delete', 'books:999', true) IS NOT NULL", "set_config('sqlfence.move_books', '', true) IS NOT NULL"), 0
 	}
 	call := fmt.Sprintf("set_config('sqlfence.delete_books', '%d', true)", token)
-	if q.steady { // with another form it may be asked too early
+	if q.steady { // another form may be evaluated too early
 		return call + " IS NOT NULL", token
 	}
 	return pick(q.r, call+" IS NOT NULL", "length("+call+") > 0", "(SELECT "+call+") IS NOT NULL"), token

@@ -50,8 +50,8 @@ const shapeTriggers = `
 	CREATE TRIGGER before BEFORE UPDATE ON books FOR EACH ROW WHEN (OLD.id = 10) EXECUTE FUNCTION before();
 	CREATE VIEW v AS SELECT * FROM books WHERE id < 40`
 
-// Whatever the bare driver sends, each row that changes, comes or goes does so by a write that
-// carries a token which is high enough; and what proves such tokens isn't refused by the seal.
+// A bare driver sends random statements to sealed tables. Each change of a row must come from a write that presents a
+// valid token, and the seal must not refuse writes that present valid tokens.
 func TestRandomStatements(t *testing.T) {
 	for name, shape := range shapes {
 		for tokens, rules := range map[string][]sqlfence.Rule{"row": nil, "ledger": {sqlfence.Ledger()}, "keys": {sqlfence.Key("id"), sqlfence.Ledger()},
@@ -102,9 +102,9 @@ type attacker struct {
 	inTx   bool
 	landed int
 
-	takes bool  // the seal takes a transaction's token
-	given int64 // that of the transaction; 0 for none
-	stray bool  // the session has one, which proves nothing
+	takes bool  // the seal accepts a transaction's token
+	given int64 // the transaction's token; 0 for none
+	stray bool  // the session has a token, which the seal must not accept
 }
 
 // round sends one statement, or a transaction.
@@ -134,7 +134,7 @@ func (a *attacker) round() {
 		if err == nil {
 			return
 		}
-		if !a.takes || !strings.Contains(err.Error(), "sqlfence: ") { // the look at what was written behind a savepoint
+		if !a.takes || !strings.Contains(err.Error(), "sqlfence: ") { // the deferred check of writes after a savepoint
 			a.t.Fatalf("seed %d: COMMIT: %v", a.seed, err)
 		}
 	}
@@ -144,8 +144,7 @@ func (a *attacker) round() {
 	}
 }
 
-// send sends a statement and compares the rows before and behind it. It reports whether the
-// transaction may go on.
+// send sends a statement and compares the rows before and after it. It reports whether the transaction may continue.
 func (a *attacker) send(s script) bool {
 	before := a.rows()
 	if a.inTx {
@@ -184,8 +183,8 @@ func (a *attacker) passes(token int64, id int, mark int64) bool {
 	return token == eachToken || token > 0 && token >= mark && (!a.ledger || token == a.newestOf(id))
 }
 
-// mayDelete: a DELETE may delete the row if it proves a token, or stands in a statement with such a DELETE. The UPDATE
-// that moves a row may delete the row.
+// mayDelete reports whether the statement may delete the row: a DELETE of the row, or another DELETE of the same
+// statement, presents a valid token. The UPDATE that moves a row also deletes it.
 func (a *attacker) mayDelete(s script, id int, mark int64) bool {
 	for _, writes := range s.statements {
 		named, proven := false, false
@@ -201,8 +200,8 @@ func (a *attacker) mayDelete(s script, id int, mark int64) bool {
 	return false
 }
 
-// mayWrite: the write that stored its price and token may change the row. An INSERT together with an UPDATE and a
-// DELETE may look like the move of a row.
+// mayWrite reports whether a write of the statement may have stored this price and token in the row. An INSERT together
+// with an UPDATE and a DELETE may look like the move of a row.
 func (a *attacker) mayWrite(s script, id int, mark, price, stored int64) bool {
 	for _, writes := range s.statements {
 		deletes := slices.ContainsFunc(writes, func(w effect) bool { return w.verb == 'D' })
@@ -220,15 +219,17 @@ func (a *attacker) mayWrite(s script, id int, mark, price, stored int64) bool {
 	return false
 }
 
-// forOtherTokens: tokens without the transaction's number were changed after a write that came after a savepoint.
+// forOtherTokens reports whether the seal has refused a COMMIT because the transaction's tokens, set without the
+// transaction's number, were changed after a write that followed a savepoint.
 func (a *attacker) forOtherTokens(err error) bool {
 	return a.takes && a.inTx && strings.Contains(err.Error(), "was changed behind a write at a savepoint")
 }
 
-// mayNotBeRefused: if all of its writes prove the same token, which no row has a newer one than; and no trigger's
-// write is taken for one of the session's token, which is refused when all is done. A DELETE that a function sends
-// between proof and write takes the proof away where it meets no row: else it is refused, and has done nothing. So does
-// a DELETE of the table beside one of its child or partition.
+// mayNotBeRefused reports whether the seal must accept the statement: all of its writes present the same token, and no
+// row has a newer one. It returns false in three cases where the seal may refuse such a statement:
+//  - The session has a token. A trigger's write may be taken for a write under it, and is refused at the end.
+//  - A function sends a DELETE that meets no row between the statement's token and its write, and so uses the token up.
+//  - A statement deletes from a table and from a child or partition of it.
 func (a *attacker) mayNotBeRefused(s script, rows stock) bool {
 	if a.keys || a.stray {
 		return false
@@ -273,7 +274,7 @@ func (a *attacker) forTransaction() {
 	a.exec("SELECT set_config('sqlfence.tokens', " + a.tokens(a.given) + pick(a.r, "", " || ' ' || txid_current()") + ", true)")
 }
 
-// forSession sets a token that proves nothing.
+// forSession sometimes sets a token for the session, which the seal must not accept.
 func (a *attacker) forSession() {
 	if a.takes && a.r.IntN(2) == 0 {
 		a.stray = true

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What a subscription applies passes a seal, also the rows of the beginning; a session that only calls itself a replica
-// doesn't, not beside the workers either.
+// A seal lets a subscription apply its changes, including the initial copy. A session that only sets
+// session_replication_role is refused, even while the subscription's workers run.
 func TestSubscription(t *testing.T) {
 	server := harness.NewServer(t, "wal_level = logical\n")
 	server.Start(t)

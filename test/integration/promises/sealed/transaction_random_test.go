@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// In random transactions of a session that has a token of its own, with savepoints and other tokens, no row is committed by
-// the session's.
+// Random transactions, with savepoints and changing tokens, run in a session that has set a token for itself. No row
+// may be committed under the session's token.
 func TestRandomTransactionsWithASessionsToken(t *testing.T) {
 	l := newTransactionLab(t, harness.Bases[0])
 	conn, err := l.plain.Conn(t.Context())
@@ -59,7 +59,7 @@ func TestRandomTransactionsWithASessionsToken(t *testing.T) {
 		}
 		for _, query := range append(script, "COMMIT") {
 			if exec(query) != nil {
-				_ = exec("ROLLBACK TO s1") // what is behind it goes on without the refused write
+				_ = exec("ROLLBACK TO s1") // the transaction continues without the refused write
 			}
 		}
 		_, _ = exec("ROLLBACK"), exec("RESET ALL")

@@ -26,8 +26,8 @@ const (
 	old     = "SELECT set_config('sqlfence.tokens', 'books:000000000000006', true)"
 )
 
-// send sends statements on one connection of the bare driver, and returns the error of the first that fails. What it
-// leaves to the session is discarded.
+// send sends statements on one connection of the bare driver, and returns the first error. The session's settings are
+// discarded afterwards.
 func (l *lab) send(t testing.TB, statements ...string) error {
 	t.Helper()
 	conn, err := l.plain.Conn(t.Context())
@@ -60,8 +60,8 @@ func newTransactionLab(t *testing.T, b harness.Base, rules ...sqlfence.Rule) *la
 	return l
 }
 
-// looks reports whether the server can tell a transaction's setting from the session's. Else the setting has to
-// have the transaction's number.
+// looks reports whether the server can distinguish a transaction's setting from a session's. If it can't, the setting
+// must contain the transaction's number.
 func (l *lab) looks(t *testing.T) bool {
 	return !harness.Lacks(t, l.plain, "SELECT pg_get_backend_memory_contexts()")
 }
@@ -74,7 +74,8 @@ func (l *lab) settable(t *testing.T, set string) string {
 	return strings.Replace(set, "', true)", " ' || txid_current(), true)", 1)
 }
 
-// Statements that know nothing of the fence are written with the transaction's token; with an older one they are refused.
+// Statements that don't mention the fence are written under the transaction's token. Under an older token they are
+// refused.
 func TestTakenFromTheTransaction(t *testing.T) {
 	for _, b := range harness.Chosen(postgres) {
 		for name, rules := range map[string][]sqlfence.Rule{"row": nil, "ledger": {sqlfence.Ledger()}} {
@@ -110,7 +111,7 @@ func TestTakenFromTheTransaction(t *testing.T) {
 						adds := len(rules) == 0 && (strings.HasPrefix(query, "INSERT INTO books (id) VALUES (4)") || strings.HasPrefix(query, "COPY"))
 						if err := l.send(t, "BEGIN", older, query, "COMMIT"); harness.SQLState(err) != "FT002" && !adds && !strings.Contains(query, "99") {
 							t.Errorf("with an older token: %v", err)
-						} else if adds { // no row says what came before
+						} else if adds { // new rows have no stored token to compare
 							l.exec(t, "DELETE FROM books WHERE id > 3 AND set_config('sqlfence.delete_books', '7', true) IS NOT NULL")
 						}
 						l.want(t, before)
@@ -129,10 +130,11 @@ func TestTakenFromTheTransaction(t *testing.T) {
 	}
 }
 
-// What proves nothing: each is refused, and changes nothing.
+// nothing are sequences of statements that set no valid token for the write. The write must be refused and change
+// nothing.
 var nothing = []struct {
 	name       string
-	statements string // with " ;; " between them
+	statements string // separated by " ;; "
 }{
 	{"no token", "UPDATE books SET price = 99"},
 	{"the statement before, outside of a transaction", local + " ;; UPDATE books SET price = 99"},
@@ -241,8 +243,8 @@ func TestTokensThatProveNothing(t *testing.T) {
 	}
 }
 
-// With the transaction's number in it the setting counts wherever the write stands; without it only where the seal can tell
-// that it isn't the session's.
+// A setting with the transaction's number counts for each write of the transaction. A setting without the number counts
+// only for writes for which the seal can verify that it isn't the session's.
 func TestWhereTheTokensAreSet(t *testing.T) {
 	const writes = "UPDATE books SET price = price + 1 WHERE id = 1"
 	l := newTransactionLab(t, harness.Bases[0])
@@ -344,8 +346,8 @@ func TestAttacksWithAStaleTransaction(t *testing.T) {
 	}
 }
 
-// A table's owner who isn't a superuser needs a privilege for the plain setting, and none for one with the transaction's number.
-// Those who write need none.
+// For a setting without the transaction's number, a table owner who isn't a superuser needs a privilege. For a setting
+// with the number the owner needs none. Roles that only write need no privilege.
 func TestPrivilegesOfTheOwner(t *testing.T) {
 	l := newUnsealed(t, harness.Bases[0], fromTransaction()...)
 	var home string

@@ -17,9 +17,9 @@ import (
 type way struct {
 	name       string
 	statements string // with " ;; " between them
-	says       string // part of the refusal; empty for what lands
-	finds      string // part of Verify's finding, or empty: docs/data/rules.md alone has it
-	books      string // what lands
+	says       string // part of the refusal; empty if the statements succeed
+	finds      string // part of Verify's finding; empty if only docs/data/rules.md mentions the way
+	books      string // the rows that the statements leave
 }
 
 const (
@@ -133,7 +133,7 @@ func (w way) run(t *testing.T, l *lab) {
 	}
 }
 
-// broken returns what verify.Check says against the seal.
+// broken returns verify.Check's findings about the seal.
 func (l *lab) broken(t testing.TB) []verify.Finding {
 	t.Helper()
 	found, err := verify.Check(t.Context(), l.db)
@@ -203,8 +203,8 @@ func TestWhoMaySeal(t *testing.T) {
 	}
 }
 
-// A trigger that fires after the seal's trigger could store another mark than the compared mark. Seal refuses such a
-// trigger, and verify.Check reports it.
+// A trigger that fires after the seal's trigger could store another token than the seal has checked. Seal refuses to
+// seal a table with such a trigger, and verify.Check reports it.
 func TestFiredBehind(t *testing.T) {
 	const lowers = "CREATE FUNCTION lower() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.fence_token := 1; RETURN NEW; END'; "
 	for name, text := range map[string]string{
