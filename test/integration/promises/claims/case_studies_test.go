@@ -18,12 +18,12 @@ import (
 // How known programs see to it that only the holder of a job or a lock writes, each reduced by us to its statements: by
 // hand, where the write of a worker that was replaced lands, and with sqlfence, where it is refused.
 
-// A study is one of them. Both forms return the late write's error.
+// A study is one such program. Both forms return the late write's error.
 type study struct {
 	name           string
 	byHand, fenced func(ctx context.Context, s stage) error
-	landed         string // what the late write leaves in the notes, if it lands
-	postgres       bool   // elsewhere the write by hand doesn't land
+	landed         string // the note of a late write that lands
+	postgres       bool   // only on PostgreSQL does the late write by hand land
 }
 
 var studies = []study{
@@ -34,12 +34,12 @@ var studies = []study{
 	{name: "ExistsThenWrite", byHand: existsByHand, fenced: existsFenced, landed: "late", postgres: true},
 }
 
-// A stage is what a study is played on: table jobs with the job 1, and table entries for what is written besides.
+// A stage is the database of a study: the table jobs with job 1, and the table entries for further writes.
 type stage struct {
 	open func(opts ...sqlfence.Option) *sql.DB
-	exec func(ctx context.Context, db execer, query string, args ...any) // which has to succeed
+	exec func(ctx context.Context, db execer, query string, args ...any) // fails the test on an error
 	read func(ctx context.Context, db queryer, query string, args ...any) int64
-	// during runs the late write while a takeover that has been executed isn't committed yet, and commits that.
+	// during runs the late write while the takeover is executed and uncommitted, and then commits the takeover.
 	during func(takeover *sql.Tx, late func() error) error
 }
 
@@ -66,7 +66,7 @@ func idAndStateFenced(ctx context.Context, s stage) error {
 	return err
 }
 
-// Coder completes a job by its id. Whichever worker has it then.
+// Coder completes a job by its id, whichever worker has the job at that time.
 func idByHand(ctx context.Context, s stage) error {
 	db := s.open()
 	const take = "UPDATE jobs SET state = 'running', worker = $1 WHERE id = 1"
@@ -110,7 +110,8 @@ func lockedByFenced(ctx context.Context, s stage) error {
 	return err
 }
 
-// OpenBao's active node checks that it still holds the lock, and then writes. A pause may come between check and write.
+// OpenBao's active node checks that it still holds the lock, and then writes. A pause may occur between check and
+// write.
 func selectByHand(ctx context.Context, s stage) error {
 	db := s.open()
 	s.exec(ctx, db, "UPDATE jobs SET worker = $1 WHERE id = 1", "a")
@@ -136,8 +137,8 @@ func selectFenced(ctx context.Context, s stage) error {
 	return err
 }
 
-// The question in the write itself is asked of what was committed before the statement. A takeover that is under way
-// isn't seen, nor held off.
+// The subquery of the write sees the rows that were committed before the statement. It neither sees nor blocks an
+// uncommitted takeover.
 func existsByHand(ctx context.Context, s stage) error {
 	db := s.open()
 	s.exec(ctx, db, "UPDATE jobs SET worker = 'a', attempt = 1 WHERE id = 1")

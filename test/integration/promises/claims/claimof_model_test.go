@@ -17,7 +17,7 @@ import (
 
 // A resultsModel is what a queue and its results are, in memory.
 type resultsModel struct {
-	attempts map[int64]int64 // of the jobs that are there
+	attempts map[int64]int64 // the claims of the existing jobs
 	results  []modelResult
 }
 
@@ -66,7 +66,7 @@ func (m *resultsModel) takeover(claims []int64, job int64) error {
 	return nil
 }
 
-// Random statements beside a queue have the results that the model has.
+// Random statements on a queue and its results have the effect that the model predicts.
 func TestClaimOfModel(t *testing.T) {
 	const jobs, steps = 4, 400
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
@@ -147,7 +147,7 @@ func TestClaimOfModel(t *testing.T) {
 				}
 				_, err := db.ExecContext(ctx, query, args...)
 				if nothing && want == sqlfence.ErrStale && err == nil && b.Dialect == sqlfence.SQLite {
-					want = nil // by an index it finds that there is no row, before anything is asked
+					want = nil // an index shows that no row exists, before the claim is checked
 				}
 				if !errors.Is(err, want) {
 					t.Fatalf("seed %d, step %d: %s %v with %v, jobs %v: %v, want %v", seed, step, query, args, claims, m.attempts, err, want)
@@ -188,7 +188,7 @@ func TestClaimOfStorm(t *testing.T) {
 			err = q.QueryRowContext(ctx, "SELECT count(*) FROM results WHERE job_id = $1 AND part < $2", job, generation*1_000_000).Scan(&n)
 			return n, err
 		}
-		met := func() bool { // workers that ran one after the other have lost no job
+		met := func() bool { // sequential workers would lose no job
 			mu.Lock()
 			defer mu.Unlock()
 			return late > 0 && landed > 0

@@ -30,8 +30,8 @@ var keyTypes = []keyType{
 	{"uuid", "uuid", "char(36)", func(n int64) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }},
 }
 
-// withResults returns a database with a queue, the results of its jobs, each of which belongs to one, and an outbox;
-// and the same without sqlfence.
+// withResults returns a fenced database with a queue, the jobs' results and an outbox, and the same database without
+// sqlfence.
 func withResults(t *testing.T, b harness.Base, keys keyType, opts ...sqlfence.Option) (db, plain *sql.DB) {
 	t.Helper()
 	dsn, id := b.DSN(t), keys.others
@@ -108,7 +108,7 @@ func written(t *testing.T, db *sql.DB) string {
 	return strings.Join(all, " ")
 }
 
-// Each statement on the tables beside a queue has the result that the claims of its jobs allow.
+// Each statement on the tables next to a queue has the outcome that the claims of its jobs permit.
 func TestClaimOf(t *testing.T) {
 	const unchanged = "old old old old"
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
@@ -120,7 +120,7 @@ func TestClaimOf(t *testing.T) {
 				statement
 				args    func() []any
 				err     error
-				unnamed bool   // there are too many claims to name the one that is stale
+				unnamed bool   // too many claims, so the error doesn't name the stale one
 				want    string // of the notes; empty for unchanged
 			}{
 				{name: "a result", claims: []int64{2, 2}, statement: statement{sql: "INSERT INTO results (job_id, part, note) VALUES ($1, 2, 'new')"},
@@ -288,7 +288,7 @@ func TestClaimOfJobThatIsTakenOverWhileItsResultIsWritten(t *testing.T) {
 			}
 			for _, locked := range []bool{true, false} {
 				if !locked && s.Dialect == sqlfence.MySQL {
-					continue // what a subquery of a write reads is locked there, whatever it says
+					continue // a write always locks what its subquery reads
 				}
 				restore(t, plain, keyTypes[0])
 				if _, err := plain.ExecContext(t.Context(), "UPDATE jobs SET attempt = 2 WHERE id = 2"); err != nil {
@@ -303,7 +303,7 @@ func TestClaimOfJobThatIsTakenOverWhileItsResultIsWritten(t *testing.T) {
 					from, text = plain, unlocked(t, s.Base, query)
 				}
 				late := harness.Begin(t.Context(), t, from, s.Level)
-				var seen int64 // which gives the transaction its snapshot
+				var seen int64 // this query takes the snapshot
 				if err := late.QueryRowContext(t.Context(), "SELECT count(*) FROM outbox").Scan(&seen); err != nil {
 					t.Fatal(err)
 				}
@@ -409,7 +409,7 @@ func TestTakeoverWaitsForTheWriteThatPresentedTheClaim(t *testing.T) {
 	})
 }
 
-// The modes and rules that let writes pass do so, and report the writes.
+// Each mode and rule either refuses a write without a current claim or lets it pass, and reports the write as an event.
 func TestClaimOfInEachMode(t *testing.T) {
 	const query = "UPDATE results SET note = 'new' WHERE job_id = 2"
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
@@ -493,7 +493,7 @@ func with(t *testing.T, ctx context.Context, generation int64) context.Context {
 	return sqlfence.WithFence(ctx, token)
 }
 
-// verify.Check says where a write has no index to find its claim by, and which privilege the role lacks.
+// verify.Check reports that a write has no index to find its claim, and names the privilege that the role lacks.
 func TestClaimOfIsVerified(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		b.AsWritten = true

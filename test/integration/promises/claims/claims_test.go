@@ -126,12 +126,12 @@ func (q *queue) wantMarker(t *testing.T, err error, want guard.Marker, query str
 	}
 }
 
-// Takeovers need no claim, and have to raise the generation.
+// takeovers are statements that increase the claim and need no token. Statements that don't increase it are refused.
 var takeovers = []struct {
 	statement
 	variant guard.Variant
-	current int64  // of the refusal
-	state   string // of the jobs that differ; empty if it is refused
+	current int64  // in the refusal
+	state   string // the changed jobs; empty if the statement is refused
 }{
 	{statement{sql: "UPDATE jobs SET state = 'run', attempt = attempt + 1 WHERE id = 1"}, 0, 0, "1 run 2"},
 	{statement{sql: "UPDATE jobs SET attempt = COALESCE(attempt, 0) + 1"}, 0, 0, "1 run 2, 2 run 3, 3 run 4, 4 new 1, 5 new 1"},

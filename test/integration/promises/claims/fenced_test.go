@@ -205,7 +205,8 @@ func TestClaimsAreObserved(t *testing.T) {
 	})
 }
 
-// A claim column that isn't an integer gives its own error: the column's value isn't the token, though both look alike.
+// A claim column that isn't an integer causes a specific error, because the column's value can't be compared with the
+// token, even if both look alike.
 func TestClaimColumnOfAnotherType(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		typ := "numeric(10,2)"

@@ -85,8 +85,8 @@ func TestManyClaims(t *testing.T) {
 	})
 }
 
-// takesMany takes the rows of claims over, which are at 3: with all claims, without the last, and with one that isn't
-// the last row's. Nothing of that is kept.
+// takesMany takes over rows whose claims are 3: under all claims, without the last claim, and with a wrong last claim.
+// Each transaction is rolled back.
 func takesMany(t *testing.T, db *sql.DB, name string, claims []sqlfence.Token, inText bool) {
 	t.Helper()
 	query, args := "UPDATE named SET attempt = attempt + 1 WHERE place <= $1", []any{len(claims)}

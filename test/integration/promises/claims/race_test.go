@@ -39,7 +39,7 @@ func TestClaimThatIsTakenOverWhileItsWriteWaits(t *testing.T) {
 					t.Fatal(err)
 				}
 				late := harness.Begin(t.Context(), t, q.db, s.Level)
-				var seen int64 // which gives the transaction its snapshot
+				var seen int64 // this query takes the snapshot
 				if err := late.QueryRowContext(t.Context(), "SELECT job FROM done WHERE job = 2").Scan(&seen); err != nil {
 					t.Fatal(err)
 				}

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Nothing that gets the name of the table with the claims is asked in its place.
+// A temporary table, a CTE or another table with the queue's name must not replace the queue in ClaimOf's check.
 func TestClaimOfIsNotShadowed(t *testing.T) {
 	const late = "INSERT INTO outbox (id, note) VALUES (2, 'late')"
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
@@ -32,7 +32,7 @@ func TestClaimOfIsNotShadowed(t *testing.T) {
 			plain := b.Raw(t, dsn)
 			if inSchema {
 				if b.Dialect != sqlfence.MySQL {
-					continue // elsewhere a temporary table has a schema of its own
+					continue // other databases have a separate schema for temporary tables
 				}
 				if err := plain.QueryRowContext(t.Context(), "SELECT concat(DATABASE(), '.jobs')").Scan(&jobs); err != nil {
 					t.Fatal(err)

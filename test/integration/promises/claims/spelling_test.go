@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A keySpelling is a type of key columns, with keys that rows have, and other ways to spell them. A documented one is an
-// integer, a text or a UUID: a token of another row is told from the row's there.
+// A keySpelling is a type of key column, with keys and other spellings of them. For documented types, an integer, a
+// text or a UUID, sqlfence distinguishes another row's token from the row's.
 type keySpelling struct {
 	column     string
 	keys       []string
@@ -73,8 +73,8 @@ func keySpellings(d sqlfence.Dialect) []keySpelling {
 	}
 }
 
-// A takeover by a claim that spells the row's key otherwise than the database prints it is that of the row's holder, or
-// of one that was replaced, where the server holds the two equal. Where it doesn't, the claim is another row's.
+// A takeover presents a claim whose name spells the row's key differently from the database's output. If the server
+// considers both spellings equal, the claim counts as the row's, current or stale. Otherwise it is another row's claim.
 func TestTakeoverComparesClaimsThatSpellTheKeyOtherwise(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for i, kind := range keySpellings(b.Dialect) {
@@ -110,7 +110,7 @@ func (k keySpelling) takeOver(t *testing.T, b harness.Base, more int) {
 	}
 	fenced := b.Fenced(t, dsn, sqlfence.WithTable("spelled", sqlfence.Key("k"), sqlfence.Claim("attempt")))
 	var others []sqlfence.Token
-	for i := range more { // they are other rows' in each documented type
+	for i := range more { // other rows' tokens in each documented type
 		others = append(others, sqlfence.Token{Name: fmt.Sprintf("spelled/%d", 1000+i), Value: 9})
 		if k.column == "uuid" {
 			others[i].Name = fmt.Sprintf("spelled/%08d%s", i, uuids[0][8:])
@@ -120,7 +120,7 @@ func (k keySpelling) takeOver(t *testing.T, b harness.Base, more int) {
 		for i, spelling := range append(k.keys[:len(k.keys):len(k.keys)], k.spellings...) {
 			same := k.holdsEqual(t, plain, place, literal(spelling))
 			for j, value := range []int64{4, 5, 6} {
-				if testing.Short() && (place+i)%3 != j { // each spelling with one of them
+				if testing.Short() && (place+i)%3 != j { // one of the values for each spelling
 					continue
 				}
 				token, err := sqlfence.ClaimToken("spelled", spelling, value)

@@ -29,7 +29,7 @@ type storm struct {
 	claims, completed, refused atomic.Int64
 }
 
-// stormJobs is how many jobs the workers fight for: few, so that they meet.
+// stormJobs is the number of jobs, small enough that the workers compete for them.
 const stormJobs = 24
 
 // newStorm returns a storm with queued jobs only. Unfenced statements are sent unchanged.
@@ -114,7 +114,7 @@ func (s *storm) mine(ctx context.Context, worker int64, wanted []taken) (jobs []
 // rescue takes a job from a worker that seems dead, and gives it to another process, of the same number if that is the
 // worker started again. rescue returns the new claim, unless another worker was faster.
 func (s *storm) rescue(ctx context.Context, j taken, worker int64) (again taken, ok bool, err error) {
-	raised := "" // the guard raises the claim
+	raised := "" // the guard increments the claim
 	if s.db == s.plain {
 		raised = ", attempt = attempt + 1"
 	}
@@ -144,7 +144,7 @@ func (s *storm) change(ctx context.Context, query string) (rows int64, err error
 	}
 }
 
-// finish completes a job. That it was lost is no failure.
+// finish completes a job. A job that was lost to another worker isn't an error.
 func (s *storm) finish(ctx context.Context, j taken, worker int64) (lost bool, err error) {
 	token, err := sqlfence.ClaimToken("jobs", j.id, j.claim)
 	if err != nil {

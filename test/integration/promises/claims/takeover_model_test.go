@@ -24,8 +24,8 @@ import (
 // A claimTable is a table with claims, as the model has it. Its rows are claims by key: nil is NULL.
 type claimTable struct {
 	name, key string
-	keys      []string // of the rows that may be there
-	text      bool     // the key is a text
+	keys      []string // keys of the rows that may exist
+	text      bool     // the key column is a text
 	rows      map[string]*claimRow
 }
 
@@ -54,10 +54,10 @@ func newClaimTables() []*claimTable {
 // An act is a statement's effect on an existing row.
 type act struct {
 	key     string
-	raises  bool // it assigns the claim
+	raises  bool // the write assigns the claim
 	claim   *int64
 	deletes bool
-	state   string // empty where it stays
+	state   string // empty if the state doesn't change
 }
 
 // A claimCase is a statement with what the context presents, and what has to become of it.
@@ -68,8 +68,8 @@ type claimCase struct {
 	table   *claimTable
 	acts    []act
 	added   map[string]*claimRow
-	needs   bool // it writes rows without raising their claims
-	deletes bool // it has an arm that deletes
+	needs   bool // writes rows without increasing their claims
+	deletes bool // has an arm that deletes
 	over    bool // WithTakeover
 	tokens  []sqlfence.Token
 	returns bool // RETURNING can be added
@@ -279,8 +279,8 @@ func (g *claimGenerator) value(qualifier string) (text string, of func(*claimRow
 	return "NULL", func(*claimRow) *int64 { return nil }
 }
 
-// set writes a SET list that may raise the claim, and notes what becomes of the rows with these keys. target stands
-// before the columns that are assigned, and qualifier before those that are read.
+// set returns a SET list that may assign the claim, and the function that applies the list to the rows with the keys.
+// target qualifies the assigned columns, and qualifier the read ones.
 func (g *claimGenerator) set(target, qualifier string, excluded func(key string) *int64) (text string, does func(keys []string)) {
 	var items []string
 	state, raises := "", g.IntN(3) > 0
@@ -583,8 +583,8 @@ type claimRun struct {
 	native    *fencepgx.Conn // of the database, where fencepgx opened it
 	prepared  map[string]*sql.Stmt
 	recent    []string
-	landed    int            // stale ones
-	met       map[string]int // cases, by what has become of them
+	landed    int            // stale writes that landed
+	met       map[string]int // number of statements by kind and outcome
 }
 
 const preparedAtMost = 200
@@ -631,7 +631,7 @@ func (r *claimRun) send(ctx context.Context, c *claimCase) (way string, kept boo
 	return "exec", true, exec(r.db)
 }
 
-// step runs one statement.
+// step runs one statement and compares its outcome with the model.
 func (r *claimRun) step(n int) {
 	c := r.next()
 	want := c.refusals()
@@ -655,7 +655,7 @@ func (r *claimRun) step(n int) {
 	default:
 		r.met[c.kind]++
 	}
-	if err == nil && kept { // also where it shouldn't have been, so that the model goes on with the table
+	if err == nil && kept { // apply even an effect that was forbidden, so that the model matches the table
 		c.apply()
 	}
 }
@@ -784,11 +784,11 @@ func sortedKeys(m map[string]int) (keys []string) {
 	return keys
 }
 
-// Whatever a statement does to its rows, each claim of them that its context presents is compared: random statements on
-// tables with claims have the result that the model has.
+// Random statements on tables with claims have the outcome that the model predicts: each claim that the context
+// presents for a written row is compared, whatever the statement does to the row.
 func TestPresentedClaimsModel(t *testing.T) {
 	usual := 100_000
-	if testing.Short() || harness.RaceEnabled { // a fiftieth, or a fifth
+	if testing.Short() || harness.RaceEnabled { // a fiftieth, or a fifth, of a long run
 		usual = 20_000
 	}
 	cases := random.Rounds(t, usual)

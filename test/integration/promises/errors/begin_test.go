@@ -11,8 +11,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// No transaction begins in an open one of the same connection. MySQL would commit the first transaction's writes, and
-// the rollback of the first transaction would end the second one: its next writes would commit one by one.
+// A BEGIN inside an open transaction of the same connection is refused. MySQL would commit the first transaction's
+// writes, and the first transaction's rollback would end the second one, whose next writes would then commit one by
+// one.
 func TestNoTransactionBeginsInAnOpenOne(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"))

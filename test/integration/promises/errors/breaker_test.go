@@ -19,7 +19,7 @@ const (
 	dropRequest        // closed before the server gets it
 	dropReply          // closed when the server has answered, and the answer dropped
 	dropBoth           // closed while the server works on it
-	cancelBefore       // the context ends, then the server gets it
+	cancelBefore       // the context ends, then the server receives the message
 	cancelAfter        // the context ends when the server has answered, then the answer is passed on
 	closeIdle          // closed when the answer has been passed on
 	faults
@@ -28,9 +28,9 @@ const (
 // A job is a write that a breaker waits for. The breaker recognises the write by a word in its text.
 type job struct {
 	fault  fault
-	commit bool   // the fault is for the COMMIT behind it
+	commit bool   // applies to the COMMIT after the write
 	cancel func() // ends its context
-	sent   bool   // the write, or the COMMIT behind it, has come from the client
+	sent   bool   // the client has sent the write, or the COMMIT after it
 }
 
 // A breaker stands before PostgreSQL and has a fault for each job.
@@ -93,8 +93,8 @@ type broken struct {
 	inside *job // whose COMMIT is to come
 
 	closing sync.Mutex
-	closed  bool // to the client; what it sends is read, and dropped
-	after   *job // whose answer is to come
+	closed  bool // to the client; its further messages are discarded
+	after   *job // whose response is awaited
 }
 
 // requests passes on what the client sends. It reads to the end also when nothing is
@@ -114,7 +114,7 @@ func (c *broken) requests() {
 			switch {
 			case !c.isClosed():
 				_, _ = c.server.Write(buf[:n])
-			case !used && buf[0] != 'X': // it isn't a goodbye
+			case !used && buf[0] != 'X': // not a Terminate message
 				used = true
 				c.usedCold()
 			}
@@ -206,7 +206,7 @@ func (c *broken) isClosed() bool {
 	return c.closed
 }
 
-// close tells the client that nothing more will come.
+// close closes the client's side, so that the client receives nothing more.
 func (c *broken) close() {
 	c.closing.Lock()
 	defer c.closing.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Rows that are open keep some connections from sending anything else. Then a guarded write fails with the error that
-// it meets with the driver alone, also where sqlfence has to ask the server something before the first guarded write.
+// Some drivers can't send a statement while rows are open. Then a guarded write fails with the driver's own error, even
+// if sqlfence must query the server before the first guarded write.
 func TestErrorBesideOpenRowsIsTheDrivers(t *testing.T) {
 	rules := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger()}
 	harness.EachDriver(t, func(t *testing.T, b harness.Base) {

@@ -155,7 +155,7 @@ func TestLostRepliesOfOtherCommits(t *testing.T) {
 	})
 }
 
-// A COMMIT whose context has ended isn't sent, which is known. The transaction is still there.
+// A COMMIT whose context has ended isn't sent, and its outcome is known. The transaction remains open.
 func TestCommitStatementWithAnEndedContext(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"))

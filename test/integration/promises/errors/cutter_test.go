@@ -19,7 +19,7 @@ import (
 // statement reaches the server and is applied, and the client never hears of it.
 type cutter struct {
 	dsn string
-	raw *sql.DB // through it, without a fence
+	raw *sql.DB // a bare database that connects through the cutter
 
 	mu     sync.Mutex
 	armed  bool
@@ -65,8 +65,7 @@ func (c *cutter) arm(tag string, cut cut) {
 	c.armed, c.tag, c.cut, c.landed = true, tag, cut, 0
 }
 
-// disarm tells whether a reply was cut off, and how many statements have changed
-// a row since arm.
+// disarm returns whether a reply was cut off, and how many statements have changed a row since arm.
 func (c *cutter) disarm() (done bool, landed int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +131,7 @@ func (c *cutter) saw(tag string) bool {
 	return true
 }
 
-// take tells whether it is this reply's turn, and where to cut.
+// take reports whether this reply must be cut off, and where.
 func (c *cutter) take() (cut, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

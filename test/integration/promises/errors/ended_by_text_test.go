@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Once a text has ended a transaction, the outcome of its guarded writes is known. So Tx.Commit, for which some drivers
-// then send nothing, returns the driver's error, if any.
+// After an SQL string has ended a transaction, the outcome of the transaction's guarded writes is known. Some drivers
+// then send nothing for Tx.Commit, so Tx.Commit returns the driver's error, if any, and not ErrUnknownOutcome.
 func TestCommitOfATransactionThatATextHasEnded(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"))

@@ -148,7 +148,7 @@ func TestErrorsUnguardable(t *testing.T) {
 	})
 }
 
-// Errors without a relation to sqlfence are passed on from the base driver: same type, same text, no sentinel.
+// Errors unrelated to sqlfence pass unchanged from the base driver: same type, same text, no sentinel.
 func TestErrorsUnrelated(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -190,7 +190,7 @@ func TestErrorsUnrelated(t *testing.T) {
 					},
 				} {
 					if tt.name == "no rows" && way != "row" {
-						continue // only Scan tells
+						continue // only Scan reports it
 					}
 					if tt.name == "no rows" && !b.Returns() {
 						continue // it returns none in any case
@@ -213,8 +213,9 @@ func TestErrorsUnrelated(t *testing.T) {
 	}
 }
 
-// A cancelled statement that waits for a row returns the base driver's error, and the connection stays usable. Only
-// lib/pq asks the server for the outcome; with other drivers ErrUnknownOutcome wraps the driver's error.
+// A statement that is cancelled while it waits for a row returns the base driver's error, and the connection stays
+// usable. Only lib/pq learns the outcome from the server; with other drivers ErrUnknownOutcome wraps the driver's
+// error.
 func TestErrorsCancelledWhileWaiting(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {
@@ -224,7 +225,7 @@ func TestErrorsCancelledWhileWaiting(t *testing.T) {
 		s.Reset(t, 5)
 		var errs []error
 		for i, db := range []*sql.DB{s.Plain, s.DB} {
-			row := i + 1 // each its own, as what was cancelled may wait once more
+			row := i + 1 // different rows, because a cancelled statement may still wait for its row
 			holder, err := s.Plain.BeginTx(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)

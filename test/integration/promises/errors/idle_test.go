@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// pool opens n connections of db, and leaves them idle. Each is taken from the pool once,
-// as pgx asks those that never were whether they are alive.
+// pool opens n connections of db and leaves them idle. It takes each connection from the pool twice, because pgx pings
+// a connection that was never idle before.
 func pool(t *testing.T, db *sql.DB, n int) {
 	t.Helper()
 	db.SetMaxIdleConns(n)
@@ -123,8 +123,7 @@ func TestIdleConnectionsThatWereKilledAfterPrepare(t *testing.T) {
 	}
 }
 
-// A transaction whose session has ended before its commit was sent is lost, and that
-// is known: nothing of it was committed.
+// If a session has ended before its transaction's COMMIT was sent, the transaction is lost, and this outcome is known.
 func TestCommitOnASessionThatWasKilled(t *testing.T) {
 	harness.NeedPostgres(t)
 	for _, m := range tested() {
@@ -149,8 +148,8 @@ func TestCommitOnASessionThatWasKilled(t *testing.T) {
 	}
 }
 
-// With a context that ended before, nothing is written, and nobody calls that unknown:
-// also on a connection that was taken before.
+// If the context has ended before a call, nothing is written, and the error isn't ErrUnknownOutcome, even on a
+// connection that was taken from the pool before.
 func TestWritesWithAnEndedContext(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"))

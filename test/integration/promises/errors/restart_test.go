@@ -43,7 +43,7 @@ func TestServerRestartedBetweenWrites(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer db.Close() // connections that are still dead may say so
+				defer db.Close() // dead connections may cause an error
 				pool(t, db, 5)
 				write := func() {
 					t.Helper()

@@ -78,7 +78,7 @@ func eachLossy(t *testing.T, rules []sqlfence.Rule, test func(t *testing.T, s *h
 	harness.NeedPostgres(t)
 	for _, m := range tested() {
 		t.Run(m.name, func(t *testing.T) {
-			t.Parallel() // each has a database and a cutter of its own, and mostly waits
+			t.Parallel() // each has its own database and cutter, and mostly waits
 			s := harness.NewShop(t, m.driver())
 			c := newCutter(t, s.Source)
 			s.DB = s.Fenced(t, c.dsn+m.params, harness.Books(rules...))
@@ -101,7 +101,7 @@ func TestRetryOfLostReply(t *testing.T) {
 					for i, w := range countedWrites {
 						for _, cut := range cuts {
 							if i > 0 && cut.name != cuts[0].name {
-								continue // one kind of write is enough for the others
+								continue // the other kinds of write need only one cut
 							}
 							name := fmt.Sprint(f.Name, "/", w.Query, "/", cut.name)
 							if !harness.Keep(t, name) { // each costs three sessions
@@ -128,7 +128,7 @@ func TestRetryOfLostReply(t *testing.T) {
 	}
 }
 
-// unprepared returns the form in which pgx sends what fencepgx guards of a prepared statement: as any other text.
+// unprepared returns the form in which pgx sends a prepared statement that fencepgx guards: without the preparation.
 func unprepared(b harness.Base, f harness.Form) harness.Form {
 	name := strings.TrimPrefix(f.Name, "prepared ")
 	if b.Name != "fencepgx" || name == f.Name {
@@ -151,7 +151,7 @@ func TestRetrySingleUse(t *testing.T) {
 	})
 }
 
-// lose runs a write whose reply is cut off, and tells how often it was applied.
+// lose runs a write whose reply is cut off, and returns how often the write was applied.
 func (c *cutter) lose(t *testing.T, cut cut, w harness.Write, f harness.Form, ctx context.Context, r harness.Runner) (landed int, n int64, _ error) {
 	t.Helper()
 	c.arm(w.Name, cut)
@@ -194,8 +194,8 @@ func wantUnknown(t *testing.T, err, raw error) {
 	}
 }
 
-// In a transaction a lost reply loses the transaction, whatever was lost, unless
-// it was that of the COMMIT: then it is applied, once, and reported as unknown.
+// In a transaction a lost reply ends the transaction. If the lost reply is that of COMMIT, the transaction is applied
+// once and reported as ErrUnknownOutcome.
 func TestRetryInTransaction(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {

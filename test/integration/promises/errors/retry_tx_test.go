@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// counting returns a function for Retry that counts its runs.
+// counting wraps a function for Retry, and counts its runs.
 func counting(runs *int, fn func(context.Context, *sql.Tx) error) func(context.Context, *sql.Tx) error {
 	return func(ctx context.Context, tx *sql.Tx) error {
 		*runs++
@@ -20,8 +20,7 @@ func counting(runs *int, fn func(context.Context, *sql.Tx) error) func(context.C
 	}
 }
 
-// What each driver reports when another transaction was first is seen, and the
-// second run succeeds.
+// Retry recognises each driver's error for a transaction that came second, and the second run succeeds.
 func TestRetryAfterSerializationFailure(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		if s.Level == sql.LevelReadCommitted {
@@ -39,7 +38,7 @@ func TestRetryAfterSerializationFailure(t *testing.T) {
 			if err := tx.QueryRowContext(ctx, "SELECT price FROM books WHERE id = 1").Scan(&price); err != nil {
 				return err
 			}
-			if runs == 1 { // someone else comes between
+			if runs == 1 { // another writer comes in between
 				sh.Exec(t, "UPDATE books SET price = price + 5 WHERE id = 1")
 			}
 			// In SQLite this is BUSY_SNAPSHOT, in PostgreSQL 40001.
@@ -92,7 +91,7 @@ func TestRetryAfterFailedCommit(t *testing.T) {
 	})
 }
 
-// If two transactions wait for each other, PostgreSQL stops one of them. Run again, this transaction succeeds.
+// If two transactions deadlock, PostgreSQL ends one of them. Retry runs it again, and it succeeds.
 func TestRetryAfterDeadlock(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		if s.Level != sql.LevelReadCommitted {
@@ -113,7 +112,7 @@ func TestRetryAfterDeadlock(t *testing.T) {
 					}
 					if runs[i] == 1 {
 						both.Done()
-						both.Wait() // until each holds what the other wants
+						both.Wait() // both transactions hold what the other needs
 					}
 					_, err := tx.ExecContext(ctx, update, order[1])
 					return err

@@ -8,9 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// PostgreSQL makes several statements of one to a table with a rule DO ALSO, and only
-// without WITH, where the ledger is asked. The error says what to do; with a row fence the
-// statement runs.
+// For a table with a rule DO ALSO, PostgreSQL expands a statement into several, and refuses a WITH clause, which the
+// ledger's check needs. The error explains this. With a row fence the statement runs.
 func TestErrorsOfRules(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

@@ -21,7 +21,7 @@ import (
 // errors with the final rows.
 type storm struct {
 	mu   sync.Mutex
-	told map[string]error // of each write, by the word that it inserts
+	told map[string]error // by the inserted word
 }
 
 func (s *storm) tell(word string, err error) {
@@ -78,15 +78,14 @@ func (s *storm) check(t *testing.T, db *sql.DB, wasSent func(word string) bool) 
 	}
 }
 
-// insertion is a write of one row. With a query no context ends: database/sql gives the
-// context's error for its rows, whatever the driver says.
+// insertion returns a write of one row. A write that is sent by Query must not be cancelled, because database/sql
+// returns the context's error for its rows, whatever the driver returns.
 func insertion(id int, word string) harness.Write {
 	return harness.Write{Name: "INSERT", Query: "INSERT INTO books (id, isbn) VALUES ($1, $2)", Args: []any{id, word}}
 }
 
-// Of writes and commits through PostgreSQL whose connection is cut, or whose context
-// ends, before or behind them, none that landed is called failed, none that was never sent is called
-// unknown, and none is applied twice.
+// Writes and commits through PostgreSQL lose their connection or their context at any point. None that landed is
+// reported as failed, none that was never sent is reported as ErrUnknownOutcome, and none is applied twice.
 func TestStormOfLostConnections(t *testing.T) {
 	harness.NeedPostgres(t)
 	const writers = 4
@@ -136,7 +135,7 @@ func TestStormOfLostConnections(t *testing.T) {
 	}
 }
 
-// insert runs a write by itself, or in a transaction.
+// insert runs a write in autocommit or in a transaction.
 func insert(ctx context.Context, db *sql.DB, f harness.Form, w harness.Write, inTx bool) error {
 	if !inTx {
 		_, err := f.Run(ctx, db, w)

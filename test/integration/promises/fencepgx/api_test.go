@@ -24,8 +24,8 @@ import (
 func TestMethods(t *testing.T) {
 	for _, tt := range []struct {
 		pgx, ours reflect.Type
-		missing   []string // as docs/pgx.md says
-		other     []string // they have connections of fencepgx's among their parameters or results
+		missing   []string // as docs/pgx.md lists
+		other     []string // methods with fencepgx's connections as parameters or results
 	}{
 		{reflect.TypeFor[*pgxpool.Pool](), reflect.TypeFor[*fencepgx.DB](), []string{"AcquireAllIdle"}, []string{"Acquire", "AcquireFunc"}},
 		{reflect.TypeFor[*pgxpool.Conn](), reflect.TypeFor[*fencepgx.Conn](), []string{"Hijack"}, nil},
@@ -116,7 +116,7 @@ func TestTransparent(t *testing.T) {
 	}
 }
 
-// A guarded query also accepts options before its arguments.
+// A guarded query accepts pgx's options before its arguments.
 func TestResultFormats(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		for _, option := range []any{pgx.QueryResultFormats{pgx.TextFormatCode}, pgx.QueryResultFormatsByOID{23: pgx.TextFormatCode}} {
@@ -171,7 +171,7 @@ type refusing struct{}
 
 var errRefusing = errors.New("refusing")
 
-// A transaction's own methods go on with the guard, and end with it.
+// The methods of a transaction are guarded until the transaction ends.
 func TestTxMethods(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		tx, err := s.db.Begin(harness.Holding(t, 9))

@@ -59,7 +59,7 @@ func TestBatchSentBefore(t *testing.T) {
 				s.Reset(t, 9)
 				return db.SendBatch(ctx, b).Close()
 			})
-			// The application's batch is as it was: it can be sent again.
+			// SendBatch hasn't changed the application's batch, so the batch can be sent again.
 			s.staleThenFresh(t, "sent again", func(ctx context.Context) error { return db.SendBatch(ctx, b).Close() })
 		})
 	}
@@ -129,7 +129,7 @@ func TestTxOptionsMove(t *testing.T) {
 		unchanged()
 		db.Close()
 	}
-	// What leaves it where it is goes on.
+	// A BeginQuery that doesn't change search_path is permitted.
 	err := pgx.BeginTxFunc(harness.Holding(t, 9), s.db, pgx.TxOptions{BeginQuery: "BEGIN; SET LOCAL app.tenant TO 'a'"}, func(tx pgx.Tx) error {
 		_, err := tx.Exec(t.Context(), setPrice, 30, 1)
 		return err
@@ -247,7 +247,7 @@ func TestChangedTable(t *testing.T) {
 				unchanged()
 			}
 			var err error
-			for range 2 { // pgx forgets what it has prepared by an error
+			for range 2 { // after an error pgx discards its prepared statements
 				if err = run(9); err == nil {
 					break
 				}
@@ -259,7 +259,7 @@ func TestChangedTable(t *testing.T) {
 	}
 }
 
-// A write that is given up may have been applied, and is of unknown outcome; one that is stale never lands.
+// A cancelled write may have been applied, and returns ErrUnknownOutcome. A stale write never lands.
 func TestGivenUp(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		for _, w := range ways {
@@ -295,8 +295,8 @@ func TestGivenUp(t *testing.T) {
 	})
 }
 
-// Session state of another user of the pool lets no stale write land. docs/pgx.md lists what this user can do
-// otherwise.
+// Session state that another user of the pool has set lets no stale write land. docs/pgx.md lists what such a user can
+// still do.
 func TestSessionOfOthers(t *testing.T) {
 	for _, fence := range harness.Fences {
 		s := newShop(t, fence.Rule)
@@ -405,8 +405,8 @@ func TestPathOfOthers(t *testing.T) {
 	unchanged()
 }
 
-// In the simple protocol a value is written into the text. Where pgx's scanner and the server read it differently,
-// the value could end a string, and write by what stands behind.
+// In the simple protocol pgx writes values into the SQL. If pgx's scanner and the server read a string differently, a
+// value could end the string, and the rest of the value would be executed.
 func TestMisplacedArguments(t *testing.T) {
 	s := newShopBy(t, sqlfence.RowFence("fence_token"), inMode(pgx.QueryExecModeSimpleProtocol))
 	other := newShop(t, sqlfence.RowFence("fence_token"))

@@ -31,7 +31,7 @@ func TestBatchOfHundred(t *testing.T) {
 			err = q.SendBatch(ctx, b).Close()
 			return s.turns.Load() - before, err
 		}
-		if _, err := send(harness.Holding(t, 9), c); err != nil { // asks the server what guards rely on
+		if _, err := send(harness.Holding(t, 9), c); err != nil { // runs the probe
 			t.Fatal(err)
 		}
 		for _, q := range []querier{c, c.Conn()} {
@@ -77,7 +77,7 @@ func TestBatchModes(t *testing.T) {
 	}
 }
 
-// Results and callbacks get the errors of the fence; what is behind a refusal isn't executed.
+// A batch's results and callbacks receive sqlfence's errors. Statements after a refused one aren't executed.
 func TestBatchResults(t *testing.T) {
 	var events seen
 	onFences(t, func(t *testing.T, s *shop) {
@@ -149,7 +149,7 @@ func TestBatchMoves(t *testing.T) {
 	unchanged()
 }
 
-// A batch can begin a transaction, which goes on with guards.
+// A batch can begin a transaction, and the transaction is guarded.
 func TestBatchBegins(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		for _, q := range []querier{s.db} {

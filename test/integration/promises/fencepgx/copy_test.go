@@ -87,7 +87,7 @@ func TestCopyInTransaction(t *testing.T) {
 	}
 }
 
-// Where a guard is more than a column, a COPY is refused, and the error says what to write, which is guarded.
+// COPY is refused if a guard is more than a column. The error names the statement to use instead, which is guarded.
 func TestCopyRefused(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	s.Exec(t, "ALTER TABLE books ADD COLUMN version bigint NOT NULL DEFAULT 0")
@@ -121,7 +121,7 @@ func TestCopyRefused(t *testing.T) {
 	}
 }
 
-// An observed table gets the rows as they are, and what would be refused is told.
+// COPY to an observed table stores the rows unchanged, and reports a refusal as an event.
 func TestCopyObserved(t *testing.T) {
 	for _, tt := range []struct {
 		rule sqlfence.Rule

@@ -23,7 +23,7 @@ func endsAtCommit(t *testing.T, s *shop) {
 		FOR EACH ROW EXECUTE FUNCTION end_session()`)
 }
 
-// A COMMIT, or a write by itself, that gets no answer is of unknown outcome, and isn't sent again.
+// A COMMIT or an autocommit write without a response returns ErrUnknownOutcome, and isn't sent again.
 func TestLostReplies(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		endsAtCommit(t, s)
@@ -156,7 +156,7 @@ func TestRefusalEndsTransaction(t *testing.T) {
 	}
 }
 
-// A busy connection says so as pgx does, and isn't lost.
+// A busy connection returns pgx's error and stays usable.
 func TestBusy(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	c, err := s.db.Acquire(t.Context())
@@ -164,7 +164,7 @@ func TestBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Release()
-	if _, err := c.Exec(harness.Holding(t, 9), setPrice, pgx.QueryExecModeExec, 20, 1); err != nil { // what a connection is asked once
+	if _, err := c.Exec(harness.Holding(t, 9), setPrice, pgx.QueryExecModeExec, 20, 1); err != nil { // runs the probe
 		t.Fatal(err)
 	}
 	rows, err := c.Query(t.Context(), "SELECT generate_series(1, 1000000)")

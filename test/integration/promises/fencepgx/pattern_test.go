@@ -79,7 +79,7 @@ func TestPattern(t *testing.T) {
 	})
 }
 
-// What pgx has beside statements is guarded, or refused, where only a pattern stands for the table.
+// Batches, prepared statements and COPY are guarded or refused if a table is registered only through a pattern.
 func TestPatternOfBatchesNamesAndCopies(t *testing.T) {
 	onPattern(t, func(t *testing.T, s *shop, db *fencepgx.DB) {
 		both := sqlfence.WithFence(withToken(t, "books", 7), sqlfence.Token{Name: "later", Value: 6})
@@ -108,7 +108,7 @@ func TestPatternOfBatchesNamesAndCopies(t *testing.T) {
 			_, err := c.CopyFrom(withToken(t, table, 7), pgx.Identifier{table}, []string{"id", "price"}, rows)
 			return err
 		}
-		// With a row fence each row gets the token; the ledger can't be asked by a COPY.
+		// With a row fence each copied row gets the token. COPY to a table with a ledger is refused.
 		err = copyTo("later")
 		var marked int
 		scanned := s.Plain.QueryRowContext(t.Context(), "SELECT count(*) FROM later WHERE id = 7 AND fence_token = 7").Scan(&marked)

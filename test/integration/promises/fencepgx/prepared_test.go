@@ -98,7 +98,7 @@ func TestPreparedAsTransactions(t *testing.T) {
 		})
 		harness.WantOnly(t, err, sqlfence.ErrUnguardable)
 		unchanged()
-		if name == "commit" || name == "rollback" { // what begins it is one of the batch's statements
+		if name == "commit" || name == "rollback" { // a batch sends BEGIN as one of its statements
 			b := new(pgx.Batch)
 			b.BeginTx(opts)
 			harness.WantOnly(t, s.db.SendBatch(t.Context(), b).Close(), sqlfence.ErrUnguardable)
@@ -121,7 +121,7 @@ func TestPreparedAsTransactions(t *testing.T) {
 	unchanged()
 }
 
-// A statement that needs no guard runs by its name as pgx runs it.
+// A prepared statement that needs no guard runs by its name, as in pgx.
 func TestPreparedPasses(t *testing.T) {
 	s := newShop(t, sqlfence.Ledger())
 	c, err := s.db.Acquire(t.Context())

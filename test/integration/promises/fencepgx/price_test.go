@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// lastSent is a tracer that keeps what was sent last.
+// lastSent is a tracer that records the last statement.
 type lastSent struct {
 	text string
 	args []any
@@ -56,8 +56,8 @@ func priced(t *testing.T, s *shop) (guarded, same func(context.Context) error) {
 	return guarded, same
 }
 
-// allocs is how many allocations a guarded write has beside the same text by pgx alone: the list of its arguments, which
-// a tracer may keep.
+// allocs is the number of additional allocations of a guarded write: the list of its arguments, which a tracer may
+// keep.
 const allocs = 1
 
 func TestAllocations(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// What is checked here is seen to fail without the fence: the pool itself lets a stale write land.
+// Without the fence these writes land, which shows that the other tests can fail.
 func TestWithoutFence(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	pool, err := pgxpool.New(t.Context(), s.Source)
@@ -53,7 +53,7 @@ func TestGoneAndFailed(t *testing.T) {
 	}
 }
 
-// A token of one book writes no other.
+// A token of one book doesn't permit writing another book.
 func TestKeys(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	db := s.open(t, func(*pgxpool.Config) {}, sqlfence.WithTable("books", sqlfence.RowFence("fence_token"), sqlfence.Key("id")))
@@ -89,7 +89,7 @@ func TestSerials(t *testing.T) {
 	}
 }
 
-// A row that another user edits is locked.
+// A row with another user's edit lock can't be written.
 func TestEditLock(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	s.Exec(t, "ALTER TABLE books ADD COLUMN locked_by text, ADD COLUMN locked_at timestamptz, ADD COLUMN locked_until timestamptz")
@@ -121,7 +121,7 @@ func (s *seen) observer() sqlfence.Option {
 	}, sqlfence.Refused, sqlfence.WouldRefuse, sqlfence.Bypassed, sqlfence.RawAccess, sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed)
 }
 
-// want fails the test unless these are the events since it was asked last.
+// want fails the test unless these are the events since its last call.
 func (s *seen) want(t *testing.T, what string, kinds ...sqlfence.EventKind) {
 	t.Helper()
 	s.mu.Lock()
@@ -132,7 +132,7 @@ func (s *seen) want(t *testing.T, what string, kinds ...sqlfence.EventKind) {
 	s.kinds = nil
 }
 
-// Each statement is told of once.
+// Each statement causes exactly one event.
 func TestEvents(t *testing.T) {
 	var events seen
 	s := newShop(t, sqlfence.RowFence("fence_token"), events.observer())

@@ -58,7 +58,7 @@ func TestSQLC(t *testing.T) {
 		if got := s.State(t, true); err == nil && (n != 1 || got != "1:30@9 2:10@9 3:10@9 7:30@12") {
 			t.Errorf("copied %d, and left %s", n, got)
 		}
-		if err != nil && !errors.Is(err, sqlfence.ErrUnguardable) { // it asks the ledger
+		if err != nil && !errors.Is(err, sqlfence.ErrUnguardable) { // under Ledger
 			t.Error(err)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// spans are those that a tracer has begun.
+// spans records the spans that a tracer has started.
 type spans struct {
 	noop.TracerProvider
 	mu  sync.Mutex
@@ -74,15 +74,15 @@ func (s *spans) of(text string) (n, failed int) {
 	return n, failed
 }
 
-// A tracer of the pool's stands below the fence: it sees what is sent, with the guard, and a refusal as the server's error.
-// What isn't sent it doesn't see.
+// The pool's tracer sees the guarded SQL, and a refusal as the server's error. It doesn't see a statement that fencepgx
+// refuses before sending.
 func TestTracer(t *testing.T) {
 	seen := new(spans)
 	s := newShopBy(t, sqlfence.RowFence("fence_token"), func(c *pgxpool.Config) {
 		c.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(seen))
 	})
 	const query = "UPDATE books SET price = $1 WHERE id = $2"
-	in := func(ctx context.Context) context.Context { return trace.ContextWithSpan(ctx, &span{to: seen}) } // or it begins none
+	in := func(ctx context.Context) context.Context { return trace.ContextWithSpan(ctx, &span{to: seen}) } // otelpgx needs one
 	exec := func(ctx context.Context) error {
 		_, err := s.db.Exec(in(ctx), query, 30, 1)
 		return err

@@ -347,7 +347,7 @@ func TestPreparedStatementsOfOthersRunThroughNoDoorUnguarded(t *testing.T) {
 			// Each of the texts writes where nothing guards it.
 			for _, text := range executing(names[0]) {
 				if text == names[0] && by != "pgx" {
-					continue // pgx knows it by no other preparation
+					continue // only pgx's own Prepare registers this name
 				}
 				if _, err := pool.Exec(t.Context(), text, pgx.QueryExecModeSimpleProtocol); err != nil {
 					t.Errorf("%s on the pool: %v", text, err)

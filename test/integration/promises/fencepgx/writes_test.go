@@ -106,7 +106,7 @@ func TestModes(t *testing.T) {
 		for _, mode := range harness.PgxModes {
 			for _, w := range ways {
 				if w.name == "batch" {
-					continue // it takes no options: see TestBatchModes
+					continue // a batch takes no options: see TestBatchModes
 				}
 				for _, tt := range []harness.Write{
 					{Name: "arguments", Query: setPrice, Args: []any{mode, 30, 1}},

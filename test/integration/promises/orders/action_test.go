@@ -45,7 +45,7 @@ func (s *session) action(name string) action {
 	return actions[name]
 }
 
-// An action is what a session does at one moment. The action records the presented tokens and the response in the op.
+// An action is a single step of a session. It records the presented tokens and the response in the op.
 type action func(ctx context.Context, s *session, o *op) error
 
 var actions map[string]action
@@ -131,7 +131,7 @@ func snapshot(ctx context.Context, s *session, _ *op) error {
 	return s.tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM books").Scan(new(int))
 }
 
-// commit ends the transaction; one that can't be committed is rolled back.
+// commit commits the transaction. A transaction that can't be committed is rolled back.
 func commit(ctx context.Context, s *session, o *op) error {
 	if s.dead || o.action == "rollback" {
 		o.action = "rollback"
@@ -224,7 +224,7 @@ func acquire(ctx context.Context, s *session, o *op) error {
 	return nil
 }
 
-// errHeld is what TryAcquire says without an error.
+// errHeld stands for TryAcquire's result that the lease is held, which isn't an error.
 var errHeld = errors.New("the lease is held")
 
 func extend(ctx context.Context, s *session, _ *op) error {
@@ -243,7 +243,7 @@ func read(ctx context.Context, s *session, o *op) error {
 	return err
 }
 
-// claim takes the rows over, in a transaction of its own.
+// claim increments the claims of the rows, in a separate transaction.
 func claim(ctx context.Context, s *session, o *op) error {
 	table, ids, where := "books", []int{1, 2}, "id < 3"
 	if s.rules.has("ClaimOf") {

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// A cast holds the steps of each session, separated by blanks. When an order begins, the first session holds the
-// tokens, versions and locks that the rules require; the other sessions hold nothing.
+// A cast holds the steps of each session, separated by blanks. At the beginning the first session holds the tokens,
+// versions and locks that the rules require; the other sessions hold nothing.
 //
 // A step is one of [actions]; a leading + also begins a transaction. W and V stand for kinds of write.
 type cast struct {
 	name     string
 	sessions []string
-	w, v     []string           // the writes that W and V stand for
-	of       func(ruleset) bool // the rules that it is about; nil for all
+	w, v     []string           // the writes that replace W and V
+	of       func(ruleset) bool // selects rules; nil for all
 	alone    bool               // for single rules, not for pairs
 	unsealed bool               // the table begins without its seal
-	shared   bool               // all sessions begin with what the first holds
+	shared   bool               // all sessions begin with what the first one holds
 	circular bool               // sessions may wait for each other in a circle
 }
 
@@ -79,7 +79,7 @@ type scenario struct {
 	cast
 	rules   ruleset
 	scripts [][]string // the steps of each session
-	most    int        // orders that are run, far from each other; 0 for all
+	most    int        // limits the number of orders, which are then spread evenly; 0 for all
 }
 
 func (s *scenario) String() string {

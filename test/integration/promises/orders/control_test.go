@@ -17,7 +17,7 @@ type control struct {
 	rules    ruleset
 	sessions []string
 	own      map[string]action
-	safe     []string // the databases on which it is none: there no order may break it
+	safe     []string // databases on which the guard isn't broken: no order may violate the promise
 }
 
 // A refusedCheck is the refusal of a guard that isn't sqlfence's.
@@ -55,8 +55,8 @@ func checkThenWrite() (all []control) {
 			own: map[string]action{"put": put(c.sets), "check": check(c.question, c.refused)}}
 		all = append(all, of)
 		of.name, of.sessions = "check then write in a transaction", []string{"begin check put commit", "take check put"}
-		if c.rule != "Serial" { // where the one that takes no snapshot loses the update
-			of.safe = []string{"SQLite"} // a snapshot that is too old can't be written to
+		if c.rule != "Serial" { // under Serial a session without a snapshot loses the update
+			of.safe = []string{"SQLite"} // a write after an old snapshot fails
 		}
 		all = append(all, of)
 	}
@@ -91,7 +91,7 @@ func isTaken(s *session, found string) outcome {
 	return done
 }
 
-// check asks a question, and ends what the session does if the answer is a refusal.
+// check runs a query. If the result means a refusal, the session's remaining steps are skipped.
 func check(question string, refused func(*session, string) outcome) action {
 	return func(ctx context.Context, s *session, o *op) (err error) {
 		if _, o.tokens, err = s.presented(ctx, writes[o.action]); err != nil {

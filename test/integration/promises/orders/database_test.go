@@ -18,10 +18,10 @@ import (
 type mode struct {
 	name      string
 	level     sql.IsolationLevel
-	begin     string // the text that begins one; empty where the level says enough
-	params    string // of SQLite's data source name
-	snapshots bool   // a statement may see what there was when its transaction began
-	prepare   string // what is different about the database
+	begin     string // the statement that begins a transaction; empty: BeginTx with the level
+	params    string // of SQLite's DSN
+	snapshots bool   // a statement may see the state at the transaction's beginning
+	prepare   string // statements that set the mode up
 }
 
 // A database is a database with a particular way for sessions to wait.
@@ -30,12 +30,13 @@ type database struct {
 	name    string
 	modes   []mode
 	endsTx  bool   // a transaction ends with a statement that fails
-	ordered bool   // locks are taken in an order in which no circle is but where rows are written crosswise
+	ordered bool   // only sessions that write rows crosswise can deadlock
 	silent  bool   // a stale write that reaches no row may have no error
-	upsert  string // what stands behind the VALUES of an upsert of the column tag
+	upsert  string // the clause after VALUES that makes an INSERT an upsert of the column tag
 	open    func(t *testing.T, d *database, m mode) (dsn string)
 
-	// waits asks which sessions wait for a lock; nil where the database says so by refusing.
+	// waits returns the sessions that wait for a lock. It is nil if the database refuses a session instead of letting
+	// it wait.
 	waits func(ctx context.Context, conn *sql.DB) (map[int]waiter, error)
 
 	itsName string // the query for the name of the database that a session is in
@@ -43,8 +44,8 @@ type database struct {
 
 // A waiter is a session that waits for a lock.
 type waiter struct {
-	in string // the name of its database
-	of []int  // the sessions that it waits for, where the database tells
+	in string // the name of the session's database
+	of []int  // the sessions that it waits for, if the database reports them
 }
 
 var databases = []*database{
@@ -151,7 +152,7 @@ FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid) WHERE NOT l.granted AN
 			}
 			w.of = append(w.of, n)
 		}
-		if len(w.of) != 0 { // else it has got the lock by now
+		if len(w.of) != 0 { // otherwise the session has the lock by now
 			waits[pid] = w
 		}
 	}

@@ -7,9 +7,9 @@ import (
 
 // A unit happens at one moment: a committed transaction, an action outside of transactions, or a refusal.
 type unit struct {
-	ops          []*op // done, with the answers that they got
-	refused      *op   // behind ops, which come to nothing then
-	began, ended int64 // the moment is between these
+	ops          []*op // successful, with their responses
+	refused      *op   // refused after ops, which then have no effect
+	began, ended int64 // the moment is between these times
 }
 
 // A transaction is a session's, while its history is read.
@@ -48,8 +48,8 @@ func units(history []*op, snapshots bool) (all []unit) {
 	return all
 }
 
-// explain looks for an order of the units that agrees with their times, in which the model answers as the database did
-// and ends with the rows that are left. It returns nil if there is one.
+// explain looks for an order of the units that agrees with their times: in this order the model must give the
+// database's responses and end with the rows that are left. It returns nil if such an order exists.
 func explain(begin *state, all []unit, left string) error {
 	deepest, why := -1, ""
 	var extend func(s *state, rest []unit) bool
@@ -118,8 +118,8 @@ func (u unit) after(s *state) (after *state, fault string) {
 	return s, ""
 }
 
-// causes looks for answers about what goes on at the same time where nothing did, or that have no place in the
-// scenario.
+// causes returns an error for a response that reports concurrency, such as a deadlock, if no other session was active,
+// or if the scenario excludes this response.
 func (l *lab) causes(sc *scenario, history []*op) error {
 	for _, o := range history {
 		switch {

@@ -66,7 +66,7 @@ func (p *place) exec(t *testing.T, query string) {
 	}
 }
 
-// one keeps to one connection.
+// one limits a pool to one connection.
 func one(db *sql.DB) *sql.DB {
 	db.SetMaxOpenConns(1)
 	return db
@@ -175,7 +175,7 @@ func (l *lab) reset(ctx context.Context, sc *scenario) (*state, error) {
 	return begin, nil
 }
 
-// rewrite writes the rows anew: where the table stays sealed, with a token of their own.
+// rewrite replaces the rows by the initial ones. If the table stays sealed, it writes them under a new token.
 func (l *lab) rewrite(ctx context.Context, begin *state) error {
 	queries := []string{"DELETE FROM books", "INSERT INTO books (id, attempt) VALUES (1, 5), (2, 5)"}
 	if !begin.sealed || l.sealed != fact.Yes || l.rules.claims() {
@@ -259,7 +259,7 @@ type session struct {
 
 // A holding is what a session presents with a write.
 type holding struct {
-	ready  bool // it has all that the rules want
+	ready  bool // the session has everything that the rules require
 	token  int64
 	claims map[int]int64
 	serial int64

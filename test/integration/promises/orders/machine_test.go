@@ -14,21 +14,21 @@ import (
 // errNotInTime ends an order in which a session waits for ever.
 var errNotInTime = errors.New("the order hasn't ended in time")
 
-// pace is how long a step has before the database is asked whether it waits, and how often then.
+// pace is how long a step runs before the database is queried for waiting sessions, and the interval of these queries.
 const pace = time.Millisecond / 2
 
 // A machine runs the steps of a scenario in one order.
 type machine struct {
 	*lab
 	sc     *scenario
-	watch  *watch // nil where a session that waits is refused, and tries again
+	watch  *watch // nil if the database refuses sessions instead of letting them wait; they then try again
 	actors []*actor
 
 	mu       sync.Mutex
 	changed  *sync.Cond // with mu: an action has ended, or an actor is to give up
 	clock    int64
-	progress int // of actions that have ended
-	waits    int // steps after which some session waited
+	progress int // number of ended actions
+	waits    int // steps after which a session was waiting
 	history  []*op
 	notify   chan struct{} // has something after each change
 
@@ -39,8 +39,8 @@ type machine struct {
 type actor struct {
 	*session
 	steps  chan string
-	queued int // steps that it was given, and has not ended
-	busyAt int // the progress at which it was refused; -1 if it wasn't
+	queued int // steps that the actor has received and not ended
+	busyAt int // the progress when it was refused; -1 if it wasn't
 	giveUp bool
 }
 
@@ -118,7 +118,7 @@ func (m *machine) work(ctx context.Context, a *actor) {
 	}
 }
 
-// act does one action, again as long as the database is busy, and reports whether the step goes on.
+// act runs an action, repeats it while the database is busy, and reports whether the step continues.
 func (m *machine) act(ctx context.Context, a *actor, name string) bool {
 	if a.skips(name) {
 		return false
@@ -204,7 +204,7 @@ func (m *machine) note(a *actor, o *op) {
 	m.wake()
 }
 
-// describe shows what happened.
+// describe lists the actions in the order in which they ended.
 func describe(m *machine) string {
 	if m == nil {
 		return ""

@@ -32,17 +32,17 @@ const (
 	unexpected outcome = "unexpected"
 )
 
-// isConcurrency reports whether the answer is only about what goes on at the same time.
+// isConcurrency reports whether the response only concerns concurrent sessions.
 func (o outcome) isConcurrency() bool {
 	return o == serialization || o == deadlock || o == busy || o == resealed
 }
 
-// An op is an action of a session, with what it presents and what was answered.
+// An op is an action of a session, with the presented tokens and the response.
 type op struct {
 	session int
 	action  string
-	tag     int64         // what a write leaves in its rows
-	tokens  map[int]int64 // by row; the table's own as that of row 0
+	tag     int64         // the value that a write stores in its rows
+	tokens  map[int]int64 // by row; row 0 stands for the table
 	serial  int64         // the version that the session has read; 0 for none
 	editor  string
 
@@ -83,7 +83,7 @@ type state struct {
 	rules  ruleset
 	newest int64 // token; those of the rows rise together
 	rows   map[int]row
-	jobs   int64 // their claims, which rise together
+	jobs   int64 // the jobs' claims, which are equal
 	sealed bool
 	silent bool // a stale write that reaches no row may have no error
 	holder int  // the session with the lease; -1 for none
@@ -157,7 +157,7 @@ func (s *state) do(o *op) (answer string, reasons []outcome) {
 	return "", nil
 }
 
-// write is one of books, with its guards.
+// write applies a guarded write of books.
 func (s *state) write(o *op, w write) []outcome {
 	var existing []int
 	for _, id := range w.ids {
@@ -167,7 +167,7 @@ func (s *state) write(o *op, w write) []outcome {
 	}
 	compared := existing
 	if w.inserts && !w.updates {
-		compared = nil // the row that is in its way isn't written
+		compared = nil // the conflicting row isn't written
 	}
 	reasons := s.refusals(o, w, compared)
 	if w.inserts && !w.updates && len(existing) != 0 || w.wrong && len(existing) != 0 {
@@ -268,7 +268,7 @@ func (s *state) lock(o *op) []outcome {
 	return nil
 }
 
-// claim raises the numbers of the rows, or of the other table's, and returns them.
+// claim increments the claims of the rows, or of the jobs under ClaimOf, and returns them.
 func (s *state) claim() string {
 	if s.rules.has("ClaimOf") {
 		s.jobs++

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// orders are all orders of the steps of sessions, as the numbers of the sessions, where session i has left[i] steps.
-// Sessions of one kind are interchangeable: those of which twins has the same number, and not 0, begin in their order.
+// orders returns all orders of steps, each as a list of session numbers. Session i has left[i] steps. Sessions with the
+// same number in twins, other than 0, are interchangeable, so the first of them begins first.
 func orders(left, twins []int) (all [][]int) {
 	begun := make([]bool, len(left))
 	var order []int

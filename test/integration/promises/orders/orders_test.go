@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// atOnce is how many orders run at the same time, each in a place of its own.
+// atOnce is how many orders run concurrently, each on separate databases.
 const atOnce = 6
 
 // Every order of every scenario has a sequence that explains it.

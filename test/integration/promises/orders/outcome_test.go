@@ -41,7 +41,7 @@ func outcomeOf(err error) outcome {
 	var temporary interface{ Temporary() bool }
 	switch {
 	case errors.As(err, &temporary) && temporary.Temporary() &&
-		(errors.Is(err, sqlfence.ErrNoFence) || harness.SQLState(err) == "23514" || coded(err) == sealed): // written for another seal
+		(errors.Is(err, sqlfence.ErrNoFence) || harness.SQLState(err) == "23514" || coded(err) == sealed): // another seal
 		return resealed
 	case errors.Is(err, sqlfence.ErrNoFence), errors.Is(err, sqlfence.ErrOutOfScope):
 		return unfenced

@@ -179,7 +179,7 @@ func sectionOf(t *testing.T, section string) (text, head, tail string) {
 	return text, head + begin, end + tail
 }
 
-// The page says how many orders there are.
+// The page states the number of orders.
 func TestPage(t *testing.T) {
 	record(t, "counted", counted())
 	if text, _, _ := sectionOf(t, "counted"); text != counted() {

@@ -43,18 +43,18 @@ func (r ruleset) options() []sqlfence.Option {
 	return opts
 }
 
-// claims: a row's own number is its token.
+// claims reports whether a row's claim is its token.
 func (r ruleset) claims() bool { return r.has("Claim") || r.has("ClaimOf") }
 
-// tokens: writes present tokens that are issued.
+// tokens reports whether writes present issued tokens.
 func (r ruleset) tokens() bool { return r.has("RowFence") || r.ledger() }
 
-// ledger: writes are compared with the newest token. Key alone means so, too.
+// ledger reports whether writes are compared with the newest token. Key without another rule implies Ledger.
 func (r ruleset) ledger() bool {
 	return r.has("Ledger") || r.has("Key") && !r.has("RowFence") && !r.claims()
 }
 
-// with returns the rules that the named ones need, and these, in order.
+// with returns the named rules and the rules that they require, in order.
 func with(names ...string) (r ruleset) {
 	is := func(name string) bool { return slices.Contains(names, name) }
 	if is("SingleUse") || is("Sealed") && !is("Claim") {

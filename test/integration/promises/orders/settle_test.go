@@ -54,7 +54,7 @@ func (m *machine) end(ctx context.Context) error {
 	return m.pause(ctx, false)
 }
 
-// pause waits for a change, where the database is asked not for long.
+// pause waits for a change. If short is set, it returns after pace, so that the database can be queried.
 func (m *machine) pause(ctx context.Context, short bool) error {
 	if len(m.open()) == 0 {
 		return nil
@@ -97,8 +97,8 @@ func (m *machine) refused() bool {
 	return true
 }
 
-// wait reports whether as many sessions wait as have something to do, but not in a circle, which the database ends. A
-// session is known by its place's database: what it calls may take a connection anew.
+// wait reports whether all open actors' sessions wait, without a circle, which the database would end. Sessions are
+// identified by the name of their database, because a call may open a new connection.
 func (m *machine) wait(open []*actor, waits map[int]waiter) bool {
 	waiting := 0
 	for id, w := range waits {

@@ -12,7 +12,7 @@ type runner interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// A tx is a transaction that may be asked to commit again, where the database was busy.
+// A tx is a transaction whose COMMIT may be repeated if the database was busy.
 type tx struct {
 	runner
 	commit, rollback func(context.Context) error

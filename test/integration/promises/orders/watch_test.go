@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A watch queries a database for waiting sessions, for all concurrent orders: each result is for the callers that asked
-// before the query was sent.
+// A watch queries a database for waiting sessions on behalf of all concurrent orders. A result goes to the callers that
+// asked before the query was sent.
 type watch struct {
 	ask chan chan seen
 }
@@ -49,7 +49,7 @@ func (d *database) newWatch(t *testing.T, p *place) *watch {
 	return w
 }
 
-// waiting asks who waits from now on.
+// waiting returns the sessions that wait at some time after the call.
 func (w *watch) waiting(ctx context.Context) (map[int]waiter, error) {
 	answer := make(chan seen, 1)
 	select {

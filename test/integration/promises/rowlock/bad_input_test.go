@@ -15,15 +15,15 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Tables that can't be used: Check says what is wrong, and an operation on the
-// row gives an error and changes nothing, unless all it needs is there.
+// For an unusable table, Check returns the reason. An operation on a row fails and changes nothing, unless the table
+// has everything that the operation needs.
 func TestRowLockBadTables(t *testing.T) {
 	const times = "editedsince TIME, editedexpiry TIME"
 	for _, test := range []struct {
 		name, columns string
-		check         string // part of what Check says
-		refused       bool   // by the operations too
-		said          string // part of what they say, in SQLite's words
+		check         string // part of Check's error
+		refused       bool   // the operations fail as well
+		said          string // part of the operations' error on SQLite
 	}{
 		{"no version", "id integer PRIMARY KEY, total integer, editedby text, " + times, "it has no column", true, "no such column"},
 		{"version may be NULL", "id integer PRIMARY KEY, total integer, serial bigint, editedby text, " + times, "may be NULL", true, "serial"},
@@ -45,7 +45,7 @@ func TestRowLockBadTables(t *testing.T) {
 					now = "now()"
 				}
 				test := test
-				if b.Dialect == sqlfence.MySQL { // a unique text has a length, and a column that isn't there another error
+				if b.Dialect == sqlfence.MySQL { // MySQL needs a length, and words a missing column differently
 					test.check = strings.Replace(test.check, "type text", "type varchar(190)", 1)
 				}
 				db := b.Raw(t, b.DSN(t))

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An operation that is given up while it waits for the row returns, gives its connection back, and nothing
-// of it stays on the server: no session that waits, and nothing that is written later.
+// An operation is cancelled while it waits for the row. It returns and frees its connection, and leaves nothing on the
+// server: no waiting session, and no later write.
 func TestRowLockCancelledWhileItWaits(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		d := &desk{Setting: s, ada: "ada", bob: "bob"}

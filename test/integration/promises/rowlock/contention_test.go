@@ -71,8 +71,7 @@ func TestRowLockOneHolder(t *testing.T) {
 	})
 }
 
-// Users who edit in turn, each by the rules: every save counts, also where the
-// locks lapse at once and protect nobody.
+// Users edit a row in turn, each by the rules. No save is lost, even if every lock expires at once and protects nobody.
 func TestRowLockNoLostUpdate(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
 		const editors, saves = 6, 5
@@ -204,7 +203,7 @@ func TestRowLockRoundTrips(t *testing.T) {
 			if refused := errors.Is(err, sqlfence.ErrLocked); err != nil && !refused {
 				t.Errorf("%s: %v", what, err)
 			} else if refused && b.Dialect == sqlfence.SQLite {
-				want++ // to tell why
+				want++ // the second statement finds the reason
 			}
 			if kinds := slices.DeleteFunc(calls.Calls(), func(c harness.Call) bool { return c.Kind == "prepare" }); len(kinds) != want {
 				t.Errorf("%s: %d calls, want %d: %v", what, len(kinds), want, kinds)

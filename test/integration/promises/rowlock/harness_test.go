@@ -18,8 +18,8 @@ type desk struct {
 	harness.Setting
 	fence    bool   // db is fenced, and so is the table
 	inTx     bool   // each operation is in a transaction of the caller, at the setting's level
-	ada, bob any    // users, by text or by number
-	users    string // the type of their column; empty for that of ada
+	ada, bob any    // users, as text or as number
+	users    string // the type of the users' column; empty: derived from ada
 
 	source  string
 	plain   *sql.DB // the base driver alone: to prepare and to look
@@ -27,8 +27,8 @@ type desk struct {
 	invoice *rowlock.Table
 }
 
-// eachDesk runs test on every base, at every level, on plain and fenced databases,
-// for users of both types, with operations by themselves and in transactions.
+// eachDesk runs test on every base, at every level, on plain and fenced databases, for users of both types, and with
+// operations inside and outside of the caller's transaction.
 func eachDesk(t *testing.T, test func(t *testing.T, d *desk)) {
 	t.Helper()
 	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
@@ -46,7 +46,7 @@ func eachDesk(t *testing.T, test func(t *testing.T, d *desk)) {
 				name += " in a transaction"
 			}
 			t.Run(name, func(t *testing.T) {
-				t.Parallel() // each desk is a database of its own
+				t.Parallel() // each desk has its own database
 				d.open(t)
 				test(t, d)
 			})
@@ -54,7 +54,7 @@ func eachDesk(t *testing.T, test func(t *testing.T, d *desk)) {
 	})
 }
 
-// open creates the table, with the row 7 at version 1, which nobody has locked.
+// open creates the table with row 7 at version 1 and without a lock.
 func (d *desk) open(t testing.TB, opts ...rowlock.Option) {
 	t.Helper()
 	d.source = d.DSN(t)
@@ -151,7 +151,7 @@ func (d *desk) holder(t testing.TB) context.Context {
 	return sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "invoice", Value: 1})
 }
 
-// saving returns a save that sets the total, and raises the version.
+// saving returns a save function that sets the total and increments the version.
 func saving(total int) func(context.Context, *sql.Tx) error {
 	return func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, fmt.Sprintf("UPDATE invoice SET total = %d, serial = serial + 1 WHERE id = 7", total))
@@ -159,7 +159,7 @@ func saving(total int) func(context.Context, *sql.Tx) error {
 	}
 }
 
-// time is a time, seconds from the database's now, in SQL.
+// time returns SQL for the database's current time plus seconds.
 func (d *desk) time(seconds int) string {
 	switch d.Dialect {
 	case sqlfence.Postgres:
@@ -185,7 +185,7 @@ func (d *desk) set(t testing.TB, by, expiry string) {
 	d.exec(t, "UPDATE invoice SET editedby = "+by+", editedsince = "+d.time(-3600)+", editedexpiry = "+expiry)
 }
 
-// row tells all of row 7 as text, "none" if it is gone.
+// row returns row 7 as text, or "none" if the row is gone.
 func (d *desk) row(t testing.TB) string {
 	t.Helper()
 	var row string
@@ -204,7 +204,7 @@ func (d *desk) row(t testing.TB) string {
 	return row
 }
 
-// holds fails the test unless SQL says that condition holds for row 7.
+// holds fails the test unless row 7 satisfies the SQL condition.
 func (d *desk) holds(t testing.TB, condition string) {
 	t.Helper()
 	var holds sql.NullBool
@@ -216,7 +216,7 @@ func (d *desk) holds(t testing.TB, condition string) {
 	}
 }
 
-// wantLocked fails the test unless err says that by holds the lock now.
+// wantLocked fails the test unless err is a LockedError that names by as the current holder.
 func (d *desk) wantLocked(t testing.TB, err error, by any) {
 	t.Helper()
 	var locked *sqlfence.LockedError
@@ -234,7 +234,7 @@ func (d *desk) wantLocked(t testing.TB, err error, by any) {
 	}
 }
 
-// wantLockConflict fails the test unless err says in full that the version differs.
+// wantLockConflict fails the test unless err is a ConflictError with these versions.
 func wantLockConflict(t testing.TB, err error, expected, current int64) {
 	t.Helper()
 	var conflict *sqlfence.ConflictError

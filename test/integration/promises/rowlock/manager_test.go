@@ -94,7 +94,7 @@ func TestRowLockManagerKnowsTheLocks(t *testing.T) {
 		d.take(t, 7, d.bob, "s2")
 		wantLocks(t, m, rowlock.Filter{User: d.bob}, "[7] "+bob+" s2", "[8] "+bob)
 
-		// Each way to let go.
+		// Each method that ends a lock also removes its entry.
 		if err := d.do(t.Context(), func(table *rowlock.Table) error { return table.Release(t.Context(), 8, d.bob) }); err != nil {
 			t.Error(err)
 		}
@@ -187,8 +187,8 @@ func TestRowLockManagerFrees(t *testing.T) {
 	})
 }
 
-// Two sessions fall silent; one of them gives a sign of life. The lock of no session has nobody
-// who could.
+// Two sessions stop sending heartbeats, and one of them sends another heartbeat. FreeSilent frees only the other's
+// lock. It never frees a lock without a session, because such a lock has no heartbeat.
 func TestRowLockManagerFreesTheSilent(t *testing.T) {
 	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
 		ada := fmt.Sprint(d.ada)
@@ -203,11 +203,11 @@ func TestRowLockManagerFreesTheSilent(t *testing.T) {
 		wantLocks(t, m, rowlock.Filter{}, "[7] "+ada+" s1")
 		d.take(t, 8, d.ada, "")
 		d.exec(t, "UPDATE rowlocks SET heartbeat = "+d.time(-10_000))
-		d.take(t, 7, d.ada, "s1") // which is a sign of life too
+		d.take(t, 7, d.ada, "s1") // counts as a heartbeat
 		n, err = m.FreeSilent(t.Context(), time.Hour)
 		wantFreed(t, "FreeSilent", 0, n, err)
 
-		// A lapsed lock that nobody has taken over is tidied away as well.
+		// FreeSilent also removes the entry of an expired lock that nobody has taken over.
 		if n, err := m.FreeAll(t.Context()); n != 2 || err != nil {
 			t.Errorf("FreeAll: %d, %v", n, err)
 		}
@@ -236,8 +236,7 @@ func TestRowLockManagerOfAnotherTable(t *testing.T) {
 	})
 }
 
-// One row has one entry, in whatever Go type its key is given; keys of texts and
-// of several columns are found again.
+// A row has one entry, whatever Go type its key has. Keys that are texts or have several columns are found again.
 func TestRowLockManagerKeys(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A lock that someone else, or the same user, has taken in the meantime isn't
-// freed, not even where the manager wasn't told.
+// The manager doesn't free a lock that another user, or the same user, has taken in the meantime, even if the lock was
+// taken without the manager.
 func TestRowLockManagerLeavesNewLocks(t *testing.T) {
 	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
 		for _, taken := range []struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Users are told apart byte by byte, and locks last, whatever the session's settings are.
+// Users are compared byte by byte, and locks are durable, under all session settings.
 func TestRowLockInMySQLSessions(t *testing.T) {
 	harness.EachMySQLSession(t, func(t *testing.T, db, plain *sql.DB) {
 		ctx := t.Context()

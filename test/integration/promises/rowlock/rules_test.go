@@ -43,7 +43,7 @@ var rowLockStates = []struct {
 	{"gone", func(t *testing.T, d *desk) { d.exec(t, "DELETE FROM invoice") }, sqlfence.ErrGone, sqlfence.ErrGone, sqlfence.ErrGone, false, false},
 }
 
-// nobody is what stands for no user, besides NULL, in SQL.
+// nobody returns SQL for the value, other than NULL, that stands for no user.
 func (d *desk) nobody() string {
 	if _, ok := d.ada.(int); ok {
 		return "0"
@@ -131,7 +131,7 @@ func (d *desk) adaHolds(t *testing.T, also string) {
 		" AND editedexpiry > "+d.time(300)+" AND editedexpiry < "+d.time(610)) // some of it may have passed
 }
 
-// The questions answer as the operations would.
+// The methods that query a lock return what the corresponding operation would return.
 func TestRowLockQuestions(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
 		for _, state := range rowLockStates {
@@ -165,7 +165,7 @@ func TestRowLockQuestions(t *testing.T) {
 	})
 }
 
-// Whoever asks again has been editing since the first time; a new holder has not.
+// A repeated request keeps the lock's Since; a new holder's lock has a new Since.
 func TestRowLockSinceStays(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
 		first := d.mustRequest(t, edit(d.ada))
@@ -193,7 +193,7 @@ func TestRowLockSinceStays(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		// A lock that has lapsed begins anew, whoever takes or renews it.
+		// An expired lock gets a new Since, whoever takes or renews it.
 		for what, take := range map[string]func(*rowlock.Table) (rowlock.Lock, error){
 			"ada's renewal":  func(table *rowlock.Table) (rowlock.Lock, error) { return table.Renew(t.Context(), edit(d.ada)) },
 			"ada's request":  func(table *rowlock.Table) (rowlock.Lock, error) { return table.Request(t.Context(), edit(d.ada)) },
@@ -217,8 +217,8 @@ func TestRowLockSinceStays(t *testing.T) {
 	})
 }
 
-// A release gives the lock back once; it takes nobody else's, and can't fail for
-// what has become of the row.
+// Release frees the user's own lock once. It doesn't free another user's lock, and doesn't fail if the row has changed
+// or is gone.
 func TestRowLockRelease(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
 		release := func(user any) {
@@ -251,7 +251,7 @@ func TestRowLockRelease(t *testing.T) {
 	})
 }
 
-// What is written for nobody where the column may not be NULL.
+// WithNobody sets the value that is stored for no user if the column is NOT NULL.
 func TestRowLockNobody(t *testing.T) {
 	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
 		for _, nobody := range []any{0, ""} {

@@ -31,7 +31,7 @@ func TestRowLockAndVersion(t *testing.T) {
 		test func(t *testing.T, d *desk)
 	}{
 		{"always present: the version; on request: the lock", func(t *testing.T, d *desk) {
-			if err := writeAsRead(d, 20, 1); err != nil { // nobody has asked for a lock
+			if err := writeAsRead(d, 20, 1); err != nil { // without any lock
 				t.Error(err)
 			}
 			harness.WantError(t, writeAsRead(d, 30, 1), sqlfence.ErrConflict)
@@ -41,10 +41,10 @@ func TestRowLockAndVersion(t *testing.T) {
 			d.mustRequest(t, edit(d.ada))
 			_, err := d.request(t, edit(d.bob)) // bob hasn't begun
 			d.wantLocked(t, err, d.ada)
-			if err := writeAsRead(d, 20, 1); err != nil { // a job that doesn't ask
+			if err := writeAsRead(d, 20, 1); err != nil { // a job that ignores the lock
 				t.Error(err)
 			}
-			wantLockConflict(t, d.save(t, d.ada, 1), 1, 2) // ada has done her work, and is told now
+			wantLockConflict(t, d.save(t, d.ada, 1), 1, 2) // ada learns of the conflict only after her work
 		}},
 		{"held resources: none; a reservation that lapses", func(t *testing.T, d *desk) {
 			d.mustRequest(t, edit(d.ada))

@@ -50,7 +50,7 @@ func TestRowLockTransfer(t *testing.T) {
 	})
 }
 
-// After a transfer to nobody nothing of the old holder's is lost, while nobody else comes.
+// After a transfer to nobody, the old holder can still save its work, unless another user has taken the lock.
 func TestRowLockTransferToNobody(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
 		d.set(t, d.user(d.ada), d.time(1800))
@@ -69,7 +69,7 @@ func TestRowLockTransferToNobody(t *testing.T) {
 		_, err := d.request(t, changed)
 		d.wantLocked(t, err, d.bob)
 
-		// A write that asks nobody is stopped by the version, as ever.
+		// A write that ignores the lock is still refused by its old version.
 		d.exec(t, "UPDATE invoice SET serial = 3")
 		result, err := d.plain.Exec("UPDATE invoice SET total = 30, serial = serial + 1 WHERE id = 7 AND serial = 2")
 		if n, _ := harness.Affected(result, err); n != 0 {
@@ -127,7 +127,7 @@ func (d *desk) mustTransfer(t testing.TB, to any) rowlock.Lock {
 	return lock
 }
 
-// A refusal is a result: the caller's transaction goes on and commits.
+// A refusal doesn't end the caller's transaction, which can continue and commit.
 func TestRowLockRefusalLeavesTheTransaction(t *testing.T) {
 	eachDesk(t, func(t *testing.T, d *desk) {
 		if !d.inTx {

@@ -227,9 +227,9 @@ func (a *attacker) forOtherTokens(err error) bool {
 
 // mayNotBeRefused reports whether the seal must accept the statement: all of its writes present the same token, and no
 // row has a newer one. It returns false in three cases where the seal may refuse such a statement:
-//  - The session has a token. A trigger's write may be taken for a write under it, and is refused at the end.
-//  - A function sends a DELETE that meets no row between the statement's token and its write, and so uses the token up.
-//  - A statement deletes from a table and from a child or partition of it.
+//   - The session has a token. A trigger's write may be taken for a write under it, and is refused at the end.
+//   - Between the statement's token and its write, a function sends a DELETE that meets no row and uses the token up.
+//   - A statement deletes from a table and from a child or partition of it.
 func (a *attacker) mayNotBeRefused(s script, rows stock) bool {
 	if a.keys || a.stray {
 		return false

@@ -22,7 +22,7 @@ func TestSerialAssignedHasToRise(t *testing.T) {
 			for _, tt := range []struct {
 				query  string
 				serial int64
-				to     int64 // 7 if it is refused
+				to     int64 // 7 if the statement is refused
 			}{
 				{all + " WHERE id = 1", 8, 8},
 				{all + " WHERE id = 1", math.MaxInt64, math.MaxInt64},
@@ -73,7 +73,7 @@ func TestSerialAssignedHasToRise(t *testing.T) {
 	})
 }
 
-// Values that are read in different ways, or have no type of their own.
+// Assigned values of several types, and values without a type.
 func TestSerialAssignedTypes(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		types := []string{"bigint", "integer"}
@@ -90,7 +90,7 @@ func TestSerialAssignedTypes(t *testing.T) {
 			for _, tt := range []struct {
 				value string
 				args  []any
-				to    string // "7" if it is refused
+				to    string // "7" if the statement is refused
 			}{
 				{"$1", []any{int32(8)}, "8"},
 				{"$1", []any{"8"}, "8"},
@@ -114,7 +114,7 @@ func TestSerialAssignedTypes(t *testing.T) {
 				version(t, sh, 7)
 				_, err := sh.DB.ExecContext(t.Context(), w.Query, w.Args...)
 				if b.Dialect == sqlfence.MySQL && err != nil && strings.Contains(err.Error(), "Error 1093") {
-					continue // MySQL, unlike MariaDB, reads no table that it updates
+					continue // unlike MariaDB, MySQL can't read the updated table
 				}
 				switch tt.to {
 				case "":
@@ -245,7 +245,7 @@ func TestSerialAssignedPrecedence(t *testing.T) {
 						harness.WantStale(t, run(8, editor, serial), 8, 9)
 					}
 				}
-				if err := run(9, 43, 7); s.Dialect == sqlfence.MySQL { // which looks at the row before it assigns
+				if err := run(9, 43, 7); s.Dialect == sqlfence.MySQL { // MySQL checks the row before it assigns
 					wantLocked(t, err, "42", lockSince)
 				} else {
 					harness.WantAssigned(t, err, 7)
@@ -308,7 +308,7 @@ func TestSerialAssignedIsNotRetried(t *testing.T) {
 	})
 }
 
-// Observe mode and Bypass write what the application said.
+// Under Observe mode and Bypass the serial that the application assigns is stored.
 func TestSerialAssignedPasses(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := serialShop(t, s)

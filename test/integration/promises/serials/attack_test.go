@@ -75,7 +75,7 @@ func TestSerialOddStatements(t *testing.T) {
 	})
 }
 
-// A write that a trigger skips is also reported.
+// If a trigger skips the row, the write returns an error.
 func TestSerialWhereATriggerSkipsTheRow(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		if s.Dialect == sqlfence.MySQL {
@@ -217,7 +217,7 @@ func TestSerialReturning(t *testing.T) {
 		if n, err := harness.Returned(rows, err); n != 3 || err != nil {
 			t.Errorf("%d rows, %v", n, err)
 		}
-		// Nobody who asks and doesn't look at the rows is left without an answer.
+		// A caller that doesn't read the rows also receives the error.
 		rows, err = sh.DB.QueryContext(harness.WithSerial(t, 9), "UPDATE books SET price = 30 WHERE id = 99 RETURNING id")
 		if err == nil {
 			rows.Close()
@@ -236,7 +236,7 @@ func TestSerialColumnNames(t *testing.T) {
 			{`"order"`, `"order"`, `"order"`},
 		} {
 			if b.Dialect == sqlfence.MySQL && strings.Contains(tt.column, `""`) {
-				continue // it has another quote
+				continue // MySQL quotes differently
 			}
 			sh := harness.Setting{Base: b, Level: sql.LevelDefault}.Shop(t, sqlfence.Serial(tt.rule))
 			sh.Exec(t, "ALTER TABLE books ADD COLUMN "+tt.column+" integer")

@@ -45,7 +45,7 @@ var (
 	lockLapsed = lockSince.Add(-time.Hour)
 )
 
-// wantLocked fails the test unless err says in full who holds the lock.
+// wantLocked fails the test unless err is a LockedError with the holder and the times of the lock.
 func wantLocked(t testing.TB, err error, by string, since time.Time) {
 	t.Helper()
 	var locked *sqlfence.LockedError
@@ -82,7 +82,8 @@ func TestEditLockRefusesOthers(t *testing.T) {
 					t.Fatalf("by %s", w.Name)
 				}
 			}
-			// All or nothing, and a locked row that isn't reached is nobody's concern.
+			// A statement is refused as a whole if one of its rows is locked. A locked row that it doesn't reach
+			// doesn't matter.
 			lock(t, sh, "42", lockSince, lockExpiry)
 			_, err := send(editing(t, 43), harness.Write{Name: "", Query: "UPDATE books SET price = $1", Args: []any{30}})
 			wantLocked(t, err, "42", lockSince)

@@ -12,15 +12,15 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A conflict of serials, a lock and a row that is gone are told only after the ledger
-// was asked, which a statement does once: also where it waited for the row.
+// A conflict of serials, a lock or a missing row is reported only after the ledger's check. Each statement checks the
+// ledger once, even if it has waited for the row.
 
-// askedShop is a shop whose books have all rules that ask the ledger before they raise.
+// askedShop returns a shop whose books have the rules whose errors come after the ledger's check.
 func askedShop(t *testing.T, s harness.Setting, rules ...sqlfence.Rule) *harness.Shop {
 	return lockShop(t, s, "integer", append(rules, sqlfence.Ledger(), sqlfence.Serial("serial"))...)
 }
 
-// start sends a write in a goroutine; the channel is closed when it has answered.
+// start sends a write in a goroutine. The channel is closed after the response.
 func start(ctx context.Context, s *harness.Shop, f harness.Form, w harness.Write) (<-chan struct{}, *error) {
 	done, result := make(chan struct{}), new(error)
 	go func() {
@@ -32,8 +32,8 @@ func start(ctx context.Context, s *harness.Shop, f harness.Form, w harness.Write
 
 var askedRules = map[string][]sqlfence.Rule{"ledger": nil, "both": {sqlfence.RowFence("fence_token")}}
 
-// No item of the statement's own WITH answers instead of the ledger: a raise that asks it
-// would raise nothing.
+// An item of the statement's WITH clause must not replace the guard's item of the same name, because the guard would
+// then throw no error.
 func TestLedgerIsNotShadowed(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh := askedShop(t, s)
@@ -115,8 +115,8 @@ func TestLedgerIsAskedFirst(t *testing.T) {
 	})
 }
 
-// A write that goes on to wait for another row, after one that had changed, holds off
-// no token: the ledger's turn is taken when all rows are locked.
+// A write that waits for another row after it has changed a first one doesn't block the next token: it locks the
+// ledger's row only after all its rows.
 func TestLedgerIsAskedLast(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		for _, f := range []harness.Form{harness.Forms[0], harness.Forms[2]} {
@@ -174,7 +174,7 @@ func blockSecond(t *testing.T, s *harness.Shop) *harness.Blocker {
 	return b
 }
 
-// In all kinds of statement a stale token is told first, and none of them lands.
+// In every kind of statement a stale token is reported before any other refusal, and no stale write lands.
 func TestLedgerIsAskedInEveryKindOfStatement(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		for name, rules := range askedRules {

@@ -68,7 +68,7 @@ func TestSerialUnderLoad(t *testing.T) {
 		var conflicts atomic.Int64
 		var sum atomic.Int64
 		began := time.Now()
-		// Where little happens for a while they go on, until they were in each other's way.
+		// If the machine is slow, the editors continue until they have conflicted.
 		goesOn := func() bool {
 			took, little := time.Since(began), sum.Load() == 0 || sum.Load() < 1000 && conflicts.Load() == 0
 			return took < *harness.SerialSoak || little && took < *harness.SerialSoak+harness.Patience

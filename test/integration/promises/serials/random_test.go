@@ -63,13 +63,13 @@ type serialLab struct {
 
 func newSerialLab(t *testing.T, b harness.Base, typ string, seed uint64) *serialLab {
 	sh := harness.Setting{Base: b, Level: sql.LevelDefault}.Shop(t, sqlfence.Serial("serial"))
-	sh.Exec(t, "ALTER TABLE books ADD COLUMN serial "+typ+" DEFAULT 1") // as sqlfence inserts it
+	sh.Exec(t, "ALTER TABLE books ADD COLUMN serial "+typ+" DEFAULT 1") // the default that sqlfence inserts
 	sh.Exec(t, "CREATE TABLE notes (book integer, n bigint)")
 	sh.Exec(t, "INSERT INTO notes VALUES (1, 3), (2, 9), (3, NULL), (4, 12), (5, 7)")
 	return &serialLab{Shop: sh, rand: rand.New(rand.NewPCG(seed, uint64(len(typ)))), typ: typ}
 }
 
-// A labRow is what a row holds; its price counts the writes.
+// A labRow is a row's content. Its price counts the writes.
 type labRow struct {
 	price  int64
 	serial any
@@ -138,7 +138,7 @@ func (l *serialLab) start(t *testing.T) {
 // A trial is one statement, sent both ways.
 type trial struct {
 	query             string
-	assigns, compared bool             // the serial; it is compared where it isn't assigned
+	assigns, compared bool             // the statement assigns the serial; it is compared otherwise
 	before            map[int64]labRow // the rows
 	bare, after       map[int64]labRow // as the bare driver leaves them, and as the fenced one does
 	bareErr, err      error
@@ -220,7 +220,7 @@ func (l *serialLab) different(r *trial) string {
 		}
 	case r.bareErr != nil:
 		l.failed++
-		written := false // else a constant is out of range, which PostgreSQL tells while planning
+		written := false // false: PostgreSQL rejected a constant while planning
 		for id, old := range r.before {
 			written = written || r.after[id] != old
 		}

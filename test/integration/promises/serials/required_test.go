@@ -112,8 +112,8 @@ func TestSerialRequiredIsNotSent(t *testing.T) {
 	})
 }
 
-// A stale token is told rather than that a serial is missing, where the database
-// tells; a missing token is as before.
+// A stale token is reported before a missing serial if the database permits it. A missing token is reported as without
+// Required.
 func TestSerialRequiredWithTokens(t *testing.T) {
 	for _, fence := range harness.Fences {
 		harness.EachBase(t, func(t *testing.T, b harness.Base) {

@@ -11,8 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Serial beside the rules about tokens: each does its part, and a stale token is
-// told rather than a conflict.
+// Serial together with rules about tokens: each rule applies, and a stale token is reported before a conflict.
 func TestSerialWithTokens(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
@@ -142,11 +141,11 @@ func TestSerialWithSingleUse(t *testing.T) {
 	})
 }
 
-// In Observe mode nothing is refused, everything is told, and serials are counted.
+// In Observe mode nothing is refused, each would-be refusal is reported, and serials are incremented.
 func TestSerialObserved(t *testing.T) {
 	for _, rules := range [][]sqlfence.Rule{
 		{sqlfence.Serial("serial")},
-		{sqlfence.Serial("serial"), sqlfence.RowFence("fence_token")}, // whose token is missing
+		{sqlfence.Serial("serial"), sqlfence.RowFence("fence_token")}, // the context has no token
 	} {
 		harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 			sh := serialShop(t, s)
@@ -269,7 +268,7 @@ func TestSerialRefusals(t *testing.T) {
 				"UPDATE books SET price = 1 WHERE id = 1 LIMIT 0",
 			} {
 				if !b.Returns() && strings.Contains(query, "RETURNING") {
-					continue // no server reads it
+					continue // no server accepts it
 				}
 				harness.WantError(t, exec(harness.WithSerial(t, 7), query), sqlfence.ErrUnguardable)
 			}
@@ -344,7 +343,7 @@ func TestSerialBadColumns(t *testing.T) {
 						}
 					}
 				}
-				if after := sh.Versions(t); after != before && tt.typ != "bigint" { // its last DELETE was right
+				if after := sh.Versions(t); after != before && tt.typ != "bigint" { // its last DELETE was permitted
 					t.Errorf("books were %s, now they are %s", before, after)
 				}
 			})

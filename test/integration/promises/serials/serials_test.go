@@ -53,7 +53,7 @@ func TestSerialCounts(t *testing.T) {
 				}
 				sh.WantVersions(t, tt.want)
 			}
-			// A statement of the application's own that finds another version.
+			// A condition of the application finds another version, so the statement writes no row.
 			version(t, sh, 7)
 			if n, err := send(t.Context(), harness.Write{Name: "", Query: "UPDATE books SET price = $1 WHERE id = $2 AND serial = $3", Args: []any{30, 1, 6}}); n != 0 || err != nil {
 				t.Errorf("own condition: %d rows, %v", n, err)
@@ -133,8 +133,7 @@ func TestSerialGone(t *testing.T) {
 	})
 }
 
-// After a row turned out to be gone the transaction goes on, as it was no error of
-// the database.
+// ErrGone doesn't end the transaction, because the database has reported no error.
 func TestSerialGoneLeavesTheTransaction(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := serialShop(t, s)
@@ -238,7 +237,7 @@ func TestSerialOneRoundTrip(t *testing.T) {
 		if err := db.Ping(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := db.ExecContext(t.Context(), "UPDATE books SET price = price"); err != nil { // what a connection asks once
+		if _, err := db.ExecContext(t.Context(), "UPDATE books SET price = price"); err != nil { // runs the probe
 			t.Fatal(err)
 		}
 		plain, plainCount := b.Counted(t, sh.Source)

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A transaction that a text has begun, and left open on the pool's connection, takes back no token:
-// what would be issued in it is refused, or committed.
+// An SQL string of the application has begun a transaction on the pool's connection and left it open. A token that is
+// issued there must not be rolled back, so the call is refused or commits.
 func TestTokensInATransactionThatATextHasBegun(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)

@@ -163,7 +163,7 @@ func TestTokensCommitFails(t *testing.T) {
 	})
 }
 
-// A trigger that swallows the write must not make Issue go on for ever.
+// If a trigger suppresses the write, Issue must return an error and must not loop forever.
 func TestTokensSwallowedByTrigger(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))

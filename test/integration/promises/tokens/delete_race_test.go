@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// served are the statements of Delete that raise the floor, to $1, and delete the name $2.
+// served are Delete's statements: the first raises the lower bound to $1, and the second deletes the name.
 var served = map[sqlfence.Dialect][2]string{
 	sqlfence.Postgres: {
 		"INSERT INTO fencing_tokens VALUES ('sqlfence:floor', $1) ON CONFLICT (name) DO UPDATE SET token = GREATEST(fencing_tokens.token, excluded.token)",
@@ -59,8 +59,9 @@ var ways = []struct {
 	}},
 }
 
-// A name that is about to be deleted goes on above its tokens, at whatever level, and none is adopted again: what waits
-// for the deletion sees the floor that came with it.
+// While a deletion of a name is uncommitted, a caller that takes the name's next token waits. The next token must be
+// above the deleted ones at every isolation level, and Adopt must refuse the deleted ones, because the deletion has
+// raised the lower bound.
 func TestNextTokenWaitsForTheDeletion(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t)
@@ -192,7 +193,7 @@ func TestSharedTokensWaitForTheDeletion(t *testing.T) {
 				harness.Eventually(t, fmt.Sprint(n, " who wait"), func() bool { return s.Waiting(t, sh.Plain) >= n })
 			}
 			waits(1)
-			for range calls - 1 { // these share the next one, which is sent beside the first that is late
+			for range calls - 1 { // these share a statement that runs at the same time as the first
 				call()
 			}
 			waits(2)
@@ -208,8 +209,8 @@ func TestSharedTokensWaitForTheDeletion(t *testing.T) {
 	})
 }
 
-// A name under which an open transaction has written is left, and Delete doesn't wait for it; its holder is refused
-// behind a deletion.
+// Delete skips a name under which an open transaction has written, and doesn't wait for the transaction. After a
+// deletion the name's holder is refused.
 func TestDeleteLeavesNamesInUse(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
@@ -248,7 +249,8 @@ func TestDeleteLeavesNamesInUse(t *testing.T) {
 	})
 }
 
-// Names are deleted while others issue their tokens: none comes twice, and each is above those before it.
+// While names are deleted, other callers issue their tokens. No token is issued twice, and each is above those issued
+// before.
 func TestDeleteBesideOthers(t *testing.T) {
 	harness.EachStoreSetting(t, func(t *testing.T, s harness.Setting) {
 		dsn := s.DSN(t)
@@ -263,7 +265,7 @@ func TestDeleteBesideOthers(t *testing.T) {
 		var wg sync.WaitGroup
 		lists := make([][names][]grant, workers)
 		for w := range workers {
-			mine := harness.NewStore(t, s.Raw(t, dsn)) // coalesces with no other
+			mine := harness.NewStore(t, s.Raw(t, dsn)) // shares no statement with other workers
 			rnd := rand.New(rand.NewPCG(rand.Uint64(), uint64(w)))
 			wg.Go(func() {
 				for range rounds {

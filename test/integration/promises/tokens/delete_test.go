@@ -85,7 +85,7 @@ func TestDeletedNamesGoOn(t *testing.T) {
 // floorRow is the ledger without a name but for the floor.
 func floorRow(b harness.Base, floor int64) []string {
 	if b.Dialect == sqlfence.Postgres {
-		return nil // WantLedger leaves it out
+		return nil // WantLedger omits this row
 	}
 	return []string{fmt.Sprintf("=%d", floor)}
 }
@@ -128,8 +128,7 @@ func TestDeleteLeavesWhatItHasTo(t *testing.T) {
 	})
 }
 
-// Whatever is called in whatever order, no token of a name is issued or adopted twice, and what the model says is in
-// the ledger is.
+// Random calls in random order issue and adopt no token of a name twice, and leave the ledger that the model predicts.
 func TestDeleteIsAsTheModel(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		ctx := t.Context()
@@ -176,7 +175,7 @@ func TestDeleteIsAsTheModel(t *testing.T) {
 				l := harness.MustAcquire(t, leases, name)
 				got = l.Token().Value
 				harness.MustRelease(t, l)
-				if got > want { // a lease has a row of its own, which outlives the name
+				if got > want { // a lease's row outlives the name and keeps its token
 					want = got
 				}
 			default:
@@ -249,8 +248,8 @@ var ruins = map[sqlfence.Dialect][][]string{
 	},
 }
 
-// No client uses a token of a deleted name again, nor does a program of a version without Delete; and one that has
-// called its Setup has Delete fail, until that of this version is called.
+// Neither another client nor an older version of sqlfence without Delete can use a token of a deleted name again. After
+// the older version's Setup, Delete fails until this version's Setup has run.
 func TestTheDatabaseKeepsTheFloor(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		ctx := t.Context()
@@ -280,7 +279,7 @@ func TestTheDatabaseKeepsTheFloor(t *testing.T) {
 				t.Errorf("%s passed", query)
 			}
 		}
-		harness.MustExec(t, bare, "DELETE FROM fencing_tokens WHERE name = 'jobs/1'") // it has no token
+		harness.MustExec(t, bare, "DELETE FROM fencing_tokens WHERE name = 'jobs/1'") // the name has no token
 		harness.MustExec(t, bare, "INSERT INTO fencing_tokens VALUES ('jobs/1', 10)")
 		for i, ruin := range ruins[b.Dialect] {
 			for _, query := range ruin {
@@ -309,8 +308,8 @@ func TestTheDatabaseKeepsTheFloor(t *testing.T) {
 	})
 }
 
-// Names come and go, 100 at a time, and come back at times: the ledger has those that are there, and no token twice.
-// A long run has 10^7 of them.
+// Names are created and deleted in batches of 100, and some are created again. The ledger holds exactly the existing
+// names, and no token is issued twice. A long run creates 10^7 names.
 func TestTenMillionNames(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		const kept = 50 // batches

@@ -104,7 +104,7 @@ func ExampleStore_Ensure() {
 	defer remove()
 
 	write := func() error {
-		made := sqlfence.WithFence(ctx, sqlfence.Token{Name: "books", Value: 1}) // nobody issued it
+		made := sqlfence.WithFence(ctx, sqlfence.Token{Name: "books", Value: 1}) // this token was never issued
 		_, err := db.ExecContext(made, "UPDATE books SET price = 20 WHERE id = 1")
 		return err
 	}

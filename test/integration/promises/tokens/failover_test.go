@@ -43,9 +43,9 @@ func (r *rising) add(t *testing.T, what string, token sqlfence.Token, err error)
 // timeline is how many tokens each of the server's timelines has.
 const timeline = 10_000_000_000
 
-// Two standbys are promoted one after the other, the second one before it has followed the first: both are on
-// timeline 2. What the second one issues is above all that the first one has, whichever comes first, and
-// a holder of the first one's tokens is refused.
+// Two standbys are promoted one after the other. The second is promoted before it follows the first, so both are on
+// timeline 2. Whichever is promoted first, the second one's tokens are above all of the first one's, and a holder of
+// the first one's tokens is refused.
 func TestG9TokensRiseWhenTwoStandbysArePromoted(t *testing.T) {
 	primary, one, other := harness.NewServer(t, ""), harness.NewServer(t, ""), harness.NewServer(t, "")
 	primary.Start(t)
@@ -69,7 +69,7 @@ func TestG9TokensRiseWhenTwoStandbysArePromoted(t *testing.T) {
 	issue(primary, 3)
 	primary.Kill(t)
 	var held sqlfence.Token
-	var issued string // when the first one had
+	var issued string // time of the first standby's last token
 	for _, s := range []*harness.Server{one, other} {
 		s.Promote(t)
 		if issued != "" { // faster than ten a second; a promotion commonly takes longer than it took
@@ -180,7 +180,7 @@ func TestG9TokensRiseAcrossPromotions(t *testing.T) {
 	}
 	last := rounds // timeline 11 of ten rounds
 	if rounds > 5 {
-		last += 4 // what Repair asked for was 4 * 10^10 above timeline 6
+		last += 4 // Repair has raised the lower bound by 4 * 10^10
 	}
 	if books.highest/timeline != last {
 		t.Errorf("the last token is %d, want one of timeline %d", books.highest, last)

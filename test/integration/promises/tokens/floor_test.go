@@ -13,9 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The number that tokens are above is 0 on the first timeline, stays within each timeline's numbers whatever
-// the clock says, and of two times of one timeline, in either order of two promotions, that of the later one is
-// above the earlier one's by ten a second.
+// The lower bound of tokens is 0 on the first timeline, and stays within a timeline's range whatever the clock shows.
+// On one timeline it grows by ten per second, whichever of two standbys is promoted first.
 func TestFloorRisesWithTimelineAndClock(t *testing.T) {
 	b := harness.Bases[1]
 	db := b.Raw(t, b.DSN(t))

@@ -35,13 +35,13 @@ func newRecorded(t *testing.T, b harness.Base, dsn string, db *sql.DB) *recorded
 	return r
 }
 
-// A way is what may raise the token of a name.
+// A way is a call or a statement that may increase a name's token.
 type way struct {
 	name string
 	do   func(ctx context.Context, r *recorded, name string) error
 }
 
-// raises are the ways that do, also for a name without a row.
+// raises are the ways that increase it, or that issue the first token of a name without a row.
 var raises = []way{
 	{"issue", func(ctx context.Context, r *recorded, name string) error {
 		_, err := r.store.Issue(ctx, name)
@@ -198,8 +198,8 @@ func (r *recorded) wantRecord(t *testing.T, w way, name string) {
 	}
 }
 
-// The record needs no Setup of this version, nor a table that Setup has made, and several may call for it at once,
-// while others take tokens on connections that were there before. Without it ListIssued is List.
+// RecordIssuers works on a ledger that an older Setup or another program has created. Several callers may call it at
+// once, while others issue tokens on open connections. Before RecordIssuers, ListIssued returns what List returns.
 func TestRecordIssuersOnALedgerInUse(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		if b.Dialect != sqlfence.MySQL { // whose names would be compared by a collation
@@ -261,7 +261,8 @@ func TestRecordIssuersOnALedgerInUse(t *testing.T) {
 	})
 }
 
-// Whatever raises a token is recorded, from the first one of a name on; what leaves it as it is isn't.
+// Every increase of a token is recorded, beginning with a name's first token. A statement that keeps the token isn't
+// recorded.
 func TestRecordIssuers(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		r := newRecorded(t, b, dsn, db)
@@ -282,7 +283,7 @@ func TestRecordIssuers(t *testing.T) {
 		if i := r.issued(t, "empty"); i.By != "" || !i.At.IsZero() {
 			t.Errorf("of a name without a token: %+v", i)
 		}
-		r.wantRecord(t, raises[0], "books") // the first token, of a row that is there
+		r.wantRecord(t, raises[0], "books") // the first token of an existing row
 		for _, w := range raisesNone {
 			before := r.issued(t, "books")
 			if err := w.do(t.Context(), r, "books"); err != nil {
@@ -381,7 +382,7 @@ func TestRecordIssuersBesideOtherColumns(t *testing.T) {
 			t.Errorf("copied %+v to %+v", was, i)
 		}
 		if b.Dialect == sqlfence.MySQL {
-			return // has no such thing
+			return // MySQL can drop the column
 		}
 		if _, err := db.Exec("ALTER TABLE fencing_tokens DROP COLUMN issued_at"); err == nil {
 			t.Error("the column can be dropped without the triggers")
@@ -390,7 +391,7 @@ func TestRecordIssuersBesideOtherColumns(t *testing.T) {
 	})
 }
 
-// Without a ledger the error says so.
+// Without a ledger, RecordIssuers and ListIssued return ErrNotSetUp.
 func TestRecordIssuersWithoutALedger(t *testing.T) {
 	harness.EachLedger(t, func(t *testing.T, b harness.Base, dsn string, db *sql.DB) {
 		store := harness.NewStore(t, db)

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// lowering are statements by which a client lowers a token, loses a name or gives it another one. The ledger
-// has books at 9 and pens at 3.
+// lowering are statements with which a client decreases a token, deletes a name or renames it. The ledger has books at
+// 9 and pens at 3.
 var lowering = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {
 		"UPDATE fencing_tokens SET token = 1 WHERE name = 'books'", "UPDATE fencing_tokens SET token = token - 1", "UPDATE fencing_tokens SET token = -9",
@@ -79,8 +79,8 @@ func ledgerOf(t *testing.T, db *sql.DB) string {
 	return strings.Join(all, " ")
 }
 
-// No client lowers a token of the ledger, deletes a name or renames it; each can raise them as before. The
-// Store's own methods go on.
+// No client can decrease a token of the ledger, delete a name or rename it. Clients can still increase tokens, and the
+// Store's methods still work.
 func TestG8TheDatabaseKeepsTheLedger(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)

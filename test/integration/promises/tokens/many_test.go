@@ -113,8 +113,8 @@ func TestTokensIssueManyIsAllOrNothing(t *testing.T) {
 	})
 }
 
-// manyGrants lets 16 callers issue tokens for some of five names, in any order of the names, by IssueMany
-// and by Issue, in turn by the stores. It returns the grants of each name.
+// manyGrants lets 16 callers issue tokens of some of five names, in random order of the names, with IssueMany and
+// Issue. The callers use the stores in turn. It returns each name's grants.
 func manyGrants(t *testing.T, stores ...*tokens.Store) map[string][]grant {
 	t.Helper()
 	all := []string{"books", "books/1", "books/2", "hats", "pens"}
@@ -223,7 +223,8 @@ func TestTokensIssueManyDoesNotDeadlock(t *testing.T) {
 	})
 }
 
-// statements is how many statements a call sends: one, and on MySQL another to read.
+// statements returns how many statements a call sends: one, or two on MySQL, which needs a second one to read the
+// tokens.
 func statements(b harness.Base) int {
 	if b.Returns() {
 		return 1
@@ -255,8 +256,8 @@ func TestTokensIssueManyIsOneStatement(t *testing.T) {
 	})
 }
 
-// The tokens guard as those of Issue: a call waits for an open transaction that has written under one of the
-// names, and the older tokens are stale behind it.
+// IssueMany guards like Issue: the call waits for an open transaction that has written under one of the names, and
+// makes the older tokens stale.
 func TestTokensIssueManyWaitsForWriters(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())

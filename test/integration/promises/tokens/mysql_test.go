@@ -17,8 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A token is committed when Issue returns, and names are told apart byte by byte, whatever the
-// session's settings are.
+// Issue commits the token before it returns, and names are compared byte by byte, under all session settings.
 func TestTokensInMySQLSessions(t *testing.T) {
 	harness.EachMySQLSession(t, func(t *testing.T, db, plain *sql.DB) {
 		ctx := t.Context()
@@ -63,7 +62,7 @@ func TestTokensInMySQLSessions(t *testing.T) {
 		if _, err := store.Rotate(ctx, "books"); err != nil {
 			t.Error(err)
 		}
-		if _, err := store.Rotate(ctx, "books"); err != nil { // again: it changes no row
+		if _, err := store.Rotate(ctx, "books"); err != nil { // a second Rotate changes no row
 			t.Error(err)
 		}
 		if _, err := other.Issue(ctx, "books"); !errors.Is(err, sqlfence.ErrTokenLimit) {
@@ -124,7 +123,8 @@ func TestTokensSetupOnMySQL(t *testing.T) {
 	}
 }
 
-// A trigger on the ledger that adds a row of its own takes the LAST_INSERT_ID from the answer.
+// A trigger on the ledger inserts a row into another table, and thereby replaces the LAST_INSERT_ID that the client
+// receives.
 func TestTokensBesideATriggerOnMySQL(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := harness.MySQL.Raw(t, dsn)
@@ -147,7 +147,7 @@ func TestTokensBesideATriggerOnMySQL(t *testing.T) {
 			t.Errorf("issued %d, the current one is %v, %v", last, current, err)
 		}
 	}
-	for _, value := range []int64{last + 5, last + 5, last} { // a higher one, the same, a lower one
+	for _, value := range []int64{last + 5, last + 5, last} { // a higher token, the same token, a lower token
 		err := store.Adopt(t.Context(), sqlfence.Token{Name: "books", Value: value})
 		if errors.Is(err, sqlfence.ErrStale) != (value == last) || err != nil && value > last {
 			t.Errorf("adopt %d: %v", value, err)
@@ -161,12 +161,12 @@ func TestTokensBesideATriggerOnMySQL(t *testing.T) {
 	}
 }
 
-// shortWait is of sessions that soon give up to wait for a lock by themselves: in a pause they aren't ended. It is
-// longer than [harness.GiveUp] takes for it.
+// shortWait makes sessions give up a lock wait soon, in case the client stalls and doesn't end them. It is longer than
+// [harness.GiveUp] needs to end them.
 var shortWait = map[string]string{"innodb_lock_wait_timeout": "40"}
 
-// Whoever may do nothing but write to the ledger ends what he has given up, and nothing of others;
-// from a pool without a free connection, too, as the one that was given up is none any more.
+// A user who may only write to the ledger can end its own abandoned statement, and no statement of another session.
+// This works although the pool has no free connection, because the abandoned connection no longer counts.
 func TestTokensCancelledByAnyUserOfMySQL(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	db := harness.MySQL.Raw(t, dsn)
@@ -238,8 +238,8 @@ func TestTokensReadTimeoutOfMySQL(t *testing.T) {
 	})
 }
 
-// A call that is given up at whichever message has a token that nobody else gets, or none, and leaves neither
-// a connection nor a lock of the name.
+// A call is cancelled at each of its messages. It returns a token that no other caller gets, or an error, and leaves
+// neither a busy connection nor a lock on the name.
 func TestTokensCancelledAtEachMessageOfMySQL(t *testing.T) {
 	dsn := harness.MySQLDatabase(t)
 	other := setupStore(t, harness.MySQL.Raw(t, dsn))

@@ -17,7 +17,7 @@ import (
 // the token.
 type grant struct{ before, after, token int64 }
 
-// grants lets 64 callers issue 50 tokens each, in turn by the stores.
+// grants lets 64 callers issue 50 tokens each. The callers use the stores in turn.
 func grants(t *testing.T, stores ...*tokens.Store) []grant {
 	t.Helper()
 	var clock atomic.Int64

@@ -48,7 +48,7 @@ func TestTokensRepair(t *testing.T) {
 				t.Errorf("a floor of %d: %+v, %v; want %v and %d", floor, got, err, want, newAbove)
 			}
 		}
-		// A floor by which a tenth of all tokens is gone has to be meant; what it would do can be seen.
+		// A lower bound that uses up a tenth of all tokens must be requested explicitly; DryRun shows its effect.
 		high := int64(sqlfence.WarnToken + 1)
 		if _, err := store.Repair(ctx, high); !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), "10.0 %") {
 			t.Errorf("a floor of %d: %v", high, err)
@@ -131,8 +131,8 @@ func TestTokensRepairHoldsForNewNames(t *testing.T) {
 		app := s.Raw(t, sh.Source)
 		store, leases := harness.NewStore(t, app), harness.NewLeases(t, app)
 		for floor := int64(100); floor <= 300; floor += 100 {
-			// Statements that the driver has prepared take their snapshot before waiting. Statements that are running when
-			// Repair begins do the same.
+			// The driver's prepared statements take their snapshot before they wait, as do statements that are running
+			// when Repair begins.
 			for i := range 4 {
 				harness.IssueToken(t, store, fmt.Sprintf("warm-%d-%d", floor, i))
 				issueMany(t, store, fmt.Sprintf("warmer-%d-%d", floor, i), fmt.Sprintf("warmest-%d-%d", floor, i))
@@ -297,7 +297,7 @@ func TestNamesAreNormalized(t *testing.T) {
 				t.Errorf("INSERT of a normalised key: %v", err)
 			}
 		}
-		if _, err := store.Rotate(ctx, decomposed, tokens.RetireAll()); err != nil { // it has a live lease
+		if _, err := store.Rotate(ctx, decomposed, tokens.RetireAll()); err != nil { // the name has a live lease
 			t.Error(err)
 		}
 		if rows := harness.LedgerRows(t, db); !slices.Contains(rows, fmt.Sprintf("%s=%d", composed, int64(sqlfence.MaxToken+1))) {

@@ -42,8 +42,8 @@ func TestRotateSeesALeaseThatIsTakenWhileItWaits(t *testing.T) {
 	})
 }
 
-// A lease that ended with its session isn't live, even before its TTL has passed, so its name is retired. While the
-// session is open, the name isn't retired.
+// A lease that has ended with its session isn't live, even before its TTL has passed, so Rotate retires its name. While
+// the session is open, Rotate doesn't retire the name.
 func TestRotateRetiresTheNameOfADeadSessionsLease(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {

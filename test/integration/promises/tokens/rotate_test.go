@@ -16,7 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// rotating is a shop whose marks are poisoned: nobody's token writes any more.
+// rotating is a shop with a fence column so high that no issued token can write.
 type rotating struct {
 	plain *sql.DB
 	store *tokens.Store
@@ -174,7 +174,7 @@ func TestTokensRotateQuotes(t *testing.T) {
 	eachRotating(t, func(t *testing.T, b harness.Base, r rotating) {
 		schema, table, mark, books := "main", `"Odd ""; .books"`, `"select ""mark"`, "BOOKS"
 		switch b.Dialect {
-		case sqlfence.MySQL: // whose names of tables tell cases apart
+		case sqlfence.MySQL: // table names may be case-sensitive
 			table, mark, books = "`odd ; .books`", "`select mark`", "books"
 			if err := r.plain.QueryRow("SELECT DATABASE()").Scan(&schema); err != nil {
 				t.Fatal(err)
@@ -296,7 +296,7 @@ func TestRotateAsksBeforeItRetiresOtherNames(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		harness.IssueToken(t, r.store, "books-2") // by a release that has started too early
+		harness.IssueToken(t, r.store, "books-2") // a new release that was started too early
 		all, err := r.store.Retires(ctx, "books")
 		if want := []tokens.Retiring{{Token: held.Token()}}; err != nil || !slices.Equal(all, want) {
 			t.Errorf("Retires = %v, %v; want %v", all, err, want)

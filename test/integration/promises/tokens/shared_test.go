@@ -15,7 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// namesGrants lets 16 callers issue tokens of ten names, in turn by the stores, and returns the grants of each name.
+// namesGrants lets 16 callers issue tokens of ten names, and returns each name's grants. The callers use the stores in
+// turn.
 func namesGrants(t *testing.T, stores ...*tokens.Store) map[string][]grant {
 	t.Helper()
 	var clock atomic.Int64
@@ -90,7 +91,7 @@ func TestTokensOfManyNamesShareStatements(t *testing.T) {
 		if err := store.Ensure(t.Context(), names...); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.IssueMany(t.Context(), names[:n-1]...); err != nil { // a name's first token has a statement of its own
+		if _, err := store.IssueMany(t.Context(), names[:n-1]...); err != nil { // not the first tokens
 			t.Fatal(err)
 		}
 		if err := store.Adopt(t.Context(), sqlfence.Token{Name: names[n-1], Value: sqlfence.MaxToken}); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A network that stands still for a while leaves nothing behind: soon after it tokens are issued as before. No token is
-// issued for a caller that had gone, but for those with a statement under way.
+// The network stalls for a while. Soon afterwards tokens are issued as before. No token is issued for a caller that had
+// given up, unless its statement was already sent.
 func TestIssueAfterANetworkThatStoodStill(t *testing.T) {
 	harness.EachStall(t, func(t *testing.T, b harness.Base, stall time.Duration, pool int) {
 		dsn := b.DSN(t)

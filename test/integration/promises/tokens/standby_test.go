@@ -55,7 +55,7 @@ func inTx(t *testing.T, db *sql.DB, f func(tx tokens.Tx) error) error {
 	return f(c)
 }
 
-// shown asks what is for display.
+// shown runs the queries whose results are only displayed.
 func shown(t *testing.T, db *sql.DB) error {
 	t.Helper()
 	store := harness.NewStore(t, db)
@@ -175,8 +175,8 @@ func ownMariaDB(t *testing.T) string {
 	return dsn
 }
 
-// A standby fails every query of a serializable session. This failure proves nothing about the server after its
-// promotion, so the error must not report a server that can't guard.
+// A standby fails every query of a serializable session, including sqlfence's probe. This failure shows nothing about
+// the server after its promotion, so the error must not claim that the server can't guard.
 func TestWriteOnASerializableStandby(t *testing.T) {
 	primary, standby := harness.NewServer(t, ""), harness.NewServer(t, "")
 	primary.Start(t)

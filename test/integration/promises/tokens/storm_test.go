@@ -17,21 +17,21 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A witness is what a call has said of a name, and the clock's readings before and after it.
+// A witness is what a call has reported about a name, with the logical time before and after the call.
 type witness struct {
 	did           string
 	before, after int64
 	token         int64
-	given         bool // to this call alone
-	floor         bool // those that are given later are above it
+	given         bool // issued to this call alone
+	floor         bool // a lower bound: tokens issued later are above it
 }
 
 func (w witness) String() string {
 	return fmt.Sprintf("%d-%d %s: %d", w.before, w.after, w.did, w.token)
 }
 
-// checkWitnesses fails the test where a token was given twice; where one was given, adopted or seen as current
-// by a call that began after a higher one was known; and where one that was given by such a call isn't higher.
+// checkWitnesses fails the test in three cases: a token was issued twice; a call that began after a higher token was
+// known issued, adopted or reported a lower one; such a call issued an equal one.
 func checkWitnesses(t *testing.T, all []witness) {
 	t.Helper()
 	slices.SortFunc(all, func(a, b witness) int { return int(a.before - b.before) })
@@ -167,8 +167,9 @@ func (s *storm) call(ctx context.Context, rnd *rand.Rand, store *tokens.Store, l
 	return nil
 }
 
-// Whatever is called at once, at whatever level, by those that share statements, too: no token is given twice, and none
-// that isn't above all of its name before it; and none that is stale is adopted, or is current.
+// Callers run all methods concurrently, at every isolation level, with and without shared statements. No token is
+// issued twice, each issued token is above all earlier tokens of its name, and no stale token is adopted or reported as
+// current.
 func TestStorm(t *testing.T) {
 	harness.EachStoreSetting(t, func(t *testing.T, set harness.Setting) {
 		dsn := set.DSN(t)
