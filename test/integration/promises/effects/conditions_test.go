@@ -16,7 +16,7 @@ import (
 // A conditioned is a table with conditions that only some plans can evaluate, or that depend on when they are evaluated.
 type conditioned struct {
 	create     string // with rows
-	changes    string // an assignment that shows which rows were updated
+	changes    string // an assignment by which the test sees which rows were updated
 	conditions []string
 	before     string // a statement of the same session, whose count or number the conditions read
 }
@@ -127,8 +127,8 @@ var conditionRules = map[string][]sqlfence.Rule{
 	"both": {sqlfence.RowFence("fence_token"), sqlfence.Ledger()},
 }
 
-// A condition reaches the same rows in a guarded statement as in the bare one; else the statement is refused, and the
-// refusal says what to write instead.
+// A condition selects the same rows in a guarded statement as in the bare one, or the statement is refused, and the
+// error says what to write instead.
 func TestConditionsReachTheSameRows(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		refused, run := 0, 0
@@ -170,7 +170,7 @@ func TestConditionsReachTheSameRows(t *testing.T) {
 	})
 }
 
-// reached returns what a statement leaves of the rows, and what it counts.
+// reached returns the rows after a statement, and the number of rows that the driver reports.
 func (c *conditioned) reached(ctx context.Context, t *testing.T, db *sql.DB, query string) (string, error) {
 	t.Helper()
 	tx, err := db.BeginTx(ctx, nil)
@@ -242,7 +242,7 @@ func TestAdviceOfRefusalsWorks(t *testing.T) {
 	})
 }
 
-// An advice is a statement that is refused, by what, and what to write instead.
+// An advice is a statement that a rule refuses, with the error's text, and with what the error says to write instead.
 type advice struct {
 	create        []string
 	rules         []sqlfence.Rule

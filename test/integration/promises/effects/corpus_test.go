@@ -35,7 +35,7 @@ func effectCorpus(t testing.TB, file string) (samples []effectSample) {
 	return samples
 }
 
-// is tells whether the statement begins with a word.
+// is reports whether the statement begins with a word.
 func (s *effectSample) is(word string) bool {
 	return strings.HasPrefix(strings.ToLower(s.sql), word)
 }
@@ -87,13 +87,13 @@ func (s *effectSample) args(d sqlfence.Dialect) (args []any) {
 	return args
 }
 
-// limitsDelete tells of a DELETE of some of the rows that its condition holds for.
+// limitsDelete reports whether the statement is a DELETE with LIMIT, which needn't delete all rows of its condition.
 func (s *effectSample) limitsDelete() bool {
 	return s.is("delete") && strings.Contains(strings.ToLower(s.sql), " limit ")
 }
 
-// countsMark tells of an upsert whose count says whether the row has changed, which the mark may be
-// alone in doing.
+// countsMark reports whether the statement is an upsert of MySQL. Its number of affected rows says whether the row has
+// changed, and the guard's assignment of the stored token may be the only change.
 func (s *effectSample) countsMark(d sqlfence.Dialect) bool {
 	return d == sqlfence.MySQL && strings.Contains(strings.ToLower(s.sql), "on duplicate key")
 }

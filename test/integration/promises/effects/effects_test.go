@@ -81,7 +81,7 @@ func TestEffects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The names count; what the database says differs among versions.
+		// Only the names are compared, because the databases' error texts differ among versions.
 		for _, line := range refused {
 			name, _, _ := strings.Cut(line, " | ")
 			if !strings.Contains("\n"+string(want), "\n"+name+" | ") {
@@ -91,8 +91,8 @@ func TestEffects(t *testing.T) {
 	})
 }
 
-// foundRows is MySQL's driver where it counts the rows that an UPDATE finds. Where it counts those
-// that it changes, the mark is a change.
+// foundRows is MySQL's driver with clientFoundRows: it counts the rows that an UPDATE finds. Without this option it
+// counts the rows that the UPDATE changes, and the guard's assignment of the stored token is a change.
 var foundRows = harness.Base{Name: "mysql-found-rows", DriverName: "mysql", Dialect: sqlfence.MySQL, AsWritten: true}
 
 // eachBase runs test for the drivers, whose databases read the corpus as it is written.
@@ -118,7 +118,7 @@ var effectRules = map[string][]sqlfence.Rule{
 	"claimofledger": {sqlfence.ClaimOf("jobs")}, // for each statement
 }
 
-// plan tells what is expected of the statement.
+// plan returns the plan of the statement under the named rules.
 func (s *effectSample) plan(t testing.TB, b harness.Base, rules string) *rewrite.Plan {
 	t.Helper()
 	table := rewrite.Table{Name: "books", Ledger: rules != "row" && rules != "pair"}
@@ -145,7 +145,7 @@ type effectLab struct {
 	harness.Base
 	plain  *sql.DB
 	fenced map[string]*sql.DB // by rules
-	stale  int                // executions with a stale token that were refused for it
+	stale  int                // executions that were refused because their token is stale
 
 	unwatched, watched []string // around what a test prepares, whom a seal would refuse
 }
@@ -186,7 +186,7 @@ func (l *effectLab) effects(t *testing.T, s *effectSample) error {
 	for i, way := range ways {
 		plain[i] = l.run(t.Context(), t, l.plain, s, way)
 	}
-	// Nobody can tell which rows those are; a stale token still reaches none.
+	// Which rows a statement with random() reaches can't be predicted, so only its stale execution is judged.
 	random := strings.Contains(s.sql, "random()")
 	if random {
 		plain[0].after, plain[1].after = plain[0].before, plain[1].before
@@ -202,8 +202,9 @@ func (l *effectLab) effects(t *testing.T, s *effectSample) error {
 			if problem != "" && !random {
 				t.Errorf("%s, %s by %s, fresh: %s\n%s\n%s", s.name, rules, way, problem, s.sql, fresh.difference())
 			}
-			// IGNORE leaves out rows that it reaches: they raise and get no mark.
-			// LIMIT does, too, and MySQL's guard can't tell which.
+			// These statements are left out. UPDATE OR IGNORE leaves rows alone that its condition selects: their guard
+			// raises, and they get no stored token. A DELETE with LIMIT leaves rows alone, too, and MySQL's guard can't
+			// know which.
 			if rules == "row" && p.Verdict == guard.Guard && problem == "" && !random && !s.is("update or ignore") && !s.limitsDelete() {
 				beside := l.run(effectTokens(t, freshToken), t, l.fenced[rules], s, way, fresh.raiseUntouched()...)
 				if problem := compareEffects(plain[i], beside, rules, p.Verdict); problem != "" {

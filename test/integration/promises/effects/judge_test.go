@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// compareEffects tells how a fresh or passed statement differs from the plain
-// one, except in the marks of the rows that it wrote.
+// compareEffects describes how a statement with a fresh token, or one that passes, differs from the plain statement.
+// Stored tokens of rows that it wrote aren't compared.
 func compareEffects(plain, got effect, rules string, v guard.Verdict) string {
 	switch {
 	case plain.err != nil && got.err == nil:
@@ -41,8 +41,8 @@ func compareEffects(plain, got effect, rules string, v guard.Verdict) string {
 	return ""
 }
 
-// judgeStale tells what is wrong with what a stale statement did. A row fence
-// knows nothing of new rows, the ledger refuses them too.
+// judgeStale describes what a statement with a stale token did wrong. A row fence doesn't check new rows, and the
+// ledger refuses these, too.
 func judgeStale(plain, got effect, rules string) string {
 	ledger := rules != "row" && rules != "pair"
 	lost := func(e effect) bool { return lacks(e.before, e.after, rules) }
@@ -68,8 +68,8 @@ func judgeStale(plain, got effect, rules string) string {
 
 var idOfRow = regexp.MustCompile(`(?:"id": |\bid=)(\d+)`)
 
-// raiseUntouched returns what gives the books that a fresh statement left their
-// old mark a newer one, which the statement then mustn't meet.
+// raiseUntouched returns statements that store a newer token in each book that the fresh statement didn't write. If the
+// statement is run again it must not fail because of those.
 func (e effect) raiseUntouched() (statements []string) {
 	for _, r := range e.after {
 		if id := idOfRow.FindStringSubmatch(r.content); id != nil && r.isOf("row") && r.mark == oldMark {
@@ -79,7 +79,7 @@ func (e effect) raiseUntouched() (statements []string) {
 	return statements
 }
 
-// isOf tells whether the row is of a table that the rules are for.
+// isOf reports whether the row is of a table that the rules guard.
 func (r effectRow) isOf(rules string) bool {
 	return strings.HasPrefix(r.content, "books: ") ||
 		strings.HasPrefix(rules, "pair") && strings.HasPrefix(r.content, "orders: ")
@@ -93,7 +93,7 @@ func contents(rows []effectRow) (all []string) {
 	return all
 }
 
-// lacks tells whether registered tables have rows in a that they lack in b.
+// lacks reports whether b lacks rows of guarded tables that a has.
 func lacks(a, b []effectRow, rules string) bool {
 	left := make(map[effectRow]int)
 	for _, r := range b {

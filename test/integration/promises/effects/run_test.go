@@ -29,7 +29,7 @@ var files sync.Mutex
 // An effectRow is a row of a table, with its mark apart.
 type effectRow struct{ content, mark string }
 
-// run runs the statement and undoes it, with what is to be run before it.
+// run runs the statements of before and then the sample, and rolls all back.
 func (l *effectLab) run(ctx context.Context, t *testing.T, db *sql.DB, s *effectSample, way string, before ...string) (e effect) {
 	t.Helper()
 	if s.alone() {
@@ -59,7 +59,7 @@ func (l *effectLab) run(ctx context.Context, t *testing.T, db *sql.DB, s *effect
 	} else if err := exec("BEGIN"); err != nil {
 		t.Fatalf("%s: %v", s.name, err)
 	}
-	// SQLite counts no rows for some statements: the number is an earlier one's then.
+	// For some statements SQLite reports the number of rows of the statement before, so an UPDATE of x comes last.
 	before = slices.Concat(l.unwatched, s.preparations(l.Dialect), before, l.watched, []string{"UPDATE x SET price = 1"})
 	for _, p := range before {
 		if err := exec(p); err != nil {
@@ -76,7 +76,7 @@ func (l *effectLab) run(ctx context.Context, t *testing.T, db *sql.DB, s *effect
 	limited, cancel := context.WithTimeout(ctx, harness.Patience)
 	defer cancel()
 	if e.result, e.err = send(limited, c, s, l.Dialect, way); e.err != nil && savepoint {
-		_ = exec("ROLLBACK TO before_it") // where there is none left, content tells
+		_ = exec("ROLLBACK TO before_it") // if the statement has dropped the savepoint, content shows it
 	}
 	if way == "exec" && s.countsMark(l.Dialect) {
 		e.result = ""

@@ -9,14 +9,13 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// The tables that the statements of the corpus name. A new statement that needs
-// another column gets it here; one that needs it with another type, or a table of
-// that type, gets a preparation below.
+// The schema has the tables that the statements of the corpus name. If a new statement needs another column, add it
+// here. If it needs a column with another type, or a table of that type, add a preparation below.
 
 // The rows have the mark 9, and the ledger has the fresh token.
 const oldMark, freshToken, staleToken = "9", 12, 5
 
-// effectTables are looked at before and after a statement that names them.
+// effectTables are read before and after a statement that names them.
 var effectTables = []string{"books", "orders", "other", "books_log"}
 
 var effectSchema = map[sqlfence.Dialect]string{
@@ -107,7 +106,7 @@ INSERT INTO prices VALUES (1, 15), (2, 25);
 INSERT INTO x VALUES (1, 1);`,
 }
 
-// effectSetup returns the statements that make the tables and the ledger, one by one.
+// effectSetup returns the statements that create the tables and the ledger.
 func effectSetup(d sqlfence.Dialect) []string {
 	all := slices.DeleteFunc(strings.SplitAfter(effectSchema[d]+effectLedgers[d], ";\n"), func(text string) bool { return strings.TrimSpace(text) == "" })
 	if d == sqlfence.Postgres {
@@ -131,7 +130,7 @@ INSERT INTO fencing_tokens VALUES ('books', 12), ('orders', 12);`
 // A preparation is run in a statement's transaction before it.
 type preparation struct {
 	dialect   sqlfence.Dialect
-	statement *regexp.Regexp // those that it is for
+	statement *regexp.Regexp // it is run before the statements that match
 	sql       string
 }
 
@@ -191,7 +190,7 @@ func (s *effectSample) undone(d sqlfence.Dialect) bool {
 	return !s.is("prepare") && d != sqlfence.MySQL || slices.ContainsFunc([]string{"update", "insert", "delete", "replace", "with", "select", "explain"}, s.is) && !strings.Contains(strings.ToLower(s.sql), "outfile")
 }
 
-// alone tells of a statement that can't run in a transaction.
+// alone reports whether the statement can't run in a transaction.
 func (s *effectSample) alone() bool {
 	return s.is("vacuum") || s.is("attach") || s.is("detach") || s.is("begin")
 }

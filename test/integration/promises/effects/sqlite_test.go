@@ -8,8 +8,8 @@ import (
 	"modernc.org/sqlite"
 )
 
-// mattnWithFunctions is mattn's driver with the function f, which the corpus
-// calls. To modernc's it is added for all of its databases.
+// mattnWithFunctions is mattn's driver with the function f, which statements of the corpus call. modernc's driver has f
+// in each of its databases.
 const mattnWithFunctions = "sqlite3 with f"
 
 func init() {

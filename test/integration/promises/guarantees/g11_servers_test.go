@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A pretender imitates another server: it replaces parts of the queries on its connections.
+// A pretender makes a server look like another one: it replaces parts of the queries that its connections send.
 type pretender struct {
 	base driver.Driver
 	dsn  string
@@ -64,8 +64,8 @@ func pretend(t *testing.T, sh *harness.Shop, rules []sqlfence.Rule, replaced []s
 	return harness.CloseAtEnd(t, db, err)
 }
 
-// unraised are texts that have the raise of each database yield a value, as on a server that folds it, or that
-// computes without looking for what is out of range.
+// unraised are pairs of text and replacement, for each database. In the queries that prove the raise, the replacement
+// returns a value, as it would on a server that folds the raise away, or that doesn't check the range of results.
 var unraised = []string{
 	"pg_catalog.int8in(pg_catalog.textout(", "pg_catalog.length(pg_catalog.concat(",
 	"json_extract('{}', ", "printf('%s', ",
@@ -81,8 +81,8 @@ var allRules = map[string][]sqlfence.Rule{
 	"edit lock": {sqlfence.EditLock("editedby", "editedsince", "editedexpiry")},
 }
 
-// On a server that doesn't raise what guards raise nothing guarded is written, by any rule and way, and the
-// database isn't opened with verify.OnConnect.
+// On a server where the guards' raise doesn't raise an error, no rule and no way of sending lets a guarded write
+// through, and a database with verify.OnConnect isn't opened.
 func TestG11AServerThatDoesNotRaise(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)
@@ -122,7 +122,7 @@ func TestG11AServerThatDoesNotRaise(t *testing.T) {
 	})
 }
 
-// others is a table that isn't registered.
+// others is a table that no rule names.
 const others = "g11_others"
 
 func wantRefused(t *testing.T, what, server string, write func() error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A disguise passes a server's responses on, and replaces the server's name: in the greeting, in the error that proves
+// A disguise forwards a server's responses, and replaces the server's name in the greeting, in the error that proves
 // the raise, and in the variables.
 type disguise func(client io.Writer, server *bufio.Reader, real, says string) error
 

@@ -16,21 +16,23 @@ import (
 // A wrong is a write of the book 1, or of a new one, that the database doesn't take.
 type wrong struct {
 	harness.Write
-	new  bool // it only adds rows, of which a row fence says nothing
-	none bool // it meets no row
-	ill  bool // its condition fails, before a row fence is asked
+	new  bool // it only adds rows: a row fence doesn't check these
+	none bool // no row satisfies its condition
+	ill  bool // its condition fails before the row fence is checked
 
-	// Of SQLite, whose conditions are evaluated for the rows that an index has.
-	seeks   bool // nothing is asked where that has none
-	deletes bool // likewise, with a row fence
+	// SQLite evaluates a guard only for the rows that it finds by an index.
+	seeks   bool // the index has no such row, so no guard is evaluated
+	deletes bool // likewise, but only with a row fence
 
-	// What comes first in PostgreSQL, where an error has ended the transaction before its ledger can be asked.
-	late  bool // the error, under Ledger alone
-	plans bool // the error: the server has it while it plans, or the driver while it prepares
+	// PostgreSQL may report the statement's own error before the guard reads the ledger. In a transaction this error
+	// ends it.
+	late  bool // its own error comes first, under Ledger alone
+	plans bool // its own error comes first: from the server's planner, or from the driver when it prepares
 
-	// What comes first in MySQL, which stores the values before the mark, with a fence column and Ledger.
+	// MySQL stores an INSERT's values before the guard's, with a fence column and Ledger. Then either error may come
+	// first.
 	stores bool
-	fails  bool // the error, under RowFence alone, as the row isn't looked at before, also outside of a transaction
+	fails  bool // in PostgreSQL, under RowFence alone, its own error comes first
 }
 
 var wrongs = []wrong{
@@ -142,7 +144,7 @@ func TestG12StaleFirst(t *testing.T) {
 						first = false
 					}
 					if storesFirst && w.stores && r.row {
-						continue // either one, by what stands in a transaction
+						continue // either error may come first
 					}
 					if b.Dialect == sqlfence.Postgres {
 						alone, prepares := form == "exec" || form == "prepared", form != "exec" && len(w.Args) == 1 && w.plans
@@ -176,7 +178,7 @@ func errorText(err error) string { return atRow.ReplaceAllString(harness.ErrorTe
 
 var atRow = regexp.MustCompile(` at row \d+`)
 
-// isWrong reports whether a database doesn't take a write, or it meets no row, as is said of it.
+// isWrong reports whether the database refuses a write for its content, or, if w.none is set, whether no row matches.
 func isWrong(t *testing.T, db *sql.DB, w wrong) bool {
 	t.Helper()
 	tx, err := db.Begin()
@@ -191,7 +193,7 @@ func isWrong(t *testing.T, db *sql.DB, w wrong) bool {
 	return err != nil && !strings.Contains(err.Error(), ": syntax error") && !strings.Contains(err.Error(), "in your SQL syntax")
 }
 
-// g12Forms send a write by itself and in a transaction, which isn't committed if it fails.
+// g12Forms send a write by itself and in a transaction. The transaction is rolled back if the write fails.
 var g12Forms = map[string]func(ctx context.Context, db *sql.DB, w harness.Write) (int64, error){
 	"exec": func(ctx context.Context, db *sql.DB, w harness.Write) (int64, error) {
 		return harness.Affected(db.ExecContext(ctx, w.Query, w.Args...))

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Under the ledger alone a row keeps nothing that is lost when REPLACE deletes
-// it: only the newest token replaces rows, as it writes others.
+// REPLACE deletes the old row. Under Ledger alone this loses no stored token, because rows have none. So REPLACE
+// passes, and like other writes it needs the newest token.
 func TestG2Replace(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		replaces := map[sqlfence.Dialect]map[string]string{
@@ -60,7 +60,7 @@ func onlyNewestReplaces(t *testing.T, sh *harness.Shop, form harness.Form, w har
 	}
 }
 
-// Under other rules a REPLACE would lose stored tokens or locks, so it is refused before it is sent.
+// Under other rules a REPLACE would delete the row's stored token or lock, so it is refused before it is sent.
 func TestG4ReplaceBesideOtherRules(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		replaces := map[sqlfence.Dialect][]string{

@@ -27,8 +27,8 @@ var bulkWrites = []harness.Write{
 		ON CONFLICT (id) DO UPDATE SET price = excluded.price`, Args: []any{20}},
 }
 
-// A statement is applied whole or not at all, wherever among its rows the one
-// with a newer mark is met. It never skips that row silently.
+// A statement is applied to all its rows or to none, wherever among them it finds the row with a newer stored token. It
+// never skips this row silently.
 func TestG3AllOrNothing(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))

@@ -61,8 +61,8 @@ var unguardable = map[sqlfence.Dialect][]string{
 	},
 }
 
-// A statement that can't be guarded is refused before it reaches the database,
-// whatever the caller holds, with an error that says why.
+// A statement that can't be guarded is refused before it reaches the database, with or without a token in the context,
+// and the error says why.
 func TestG4FailClosed(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.Setting{Base: b}.Shop(t)

@@ -125,7 +125,7 @@ func TestG5BypassIsSeenByTheObserver(t *testing.T) {
 	})
 }
 
-// In Observe mode what would be refused is done, and told.
+// In Observe mode a write that Enforce mode would refuse succeeds, and the observer is told of it.
 func TestG5ObserveRefusesNothing(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t)

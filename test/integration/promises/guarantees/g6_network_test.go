@@ -6,8 +6,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What the base driver is asked to do in one call may still be several round
-// trips on the network; so these are counted where they happen.
+// One call of the base driver may take several round trips on the network. So this test counts round trips in a proxy.
 func TestG6OneRoundTripOnTheNetwork(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func TestG6OneRoundTrip(t *testing.T) {
 				db, count := b.Counted(t, sh.Source, harness.Books(fence.Rule))
 				plain, plainCount := b.Counted(t, sh.Source)
 				sh.Reset(t, 9)
-				for _, w := range harness.RowWrites { // what a connection asks once
+				for _, w := range harness.RowWrites { // each connection's own queries are sent here
 					if _, err := db.ExecContext(harness.Holding(t, 9), w.As(b.Dialect).Query, w.Args...); err != nil {
 						t.Fatal(err)
 					}
@@ -54,7 +54,7 @@ func TestG6OneRoundTrip(t *testing.T) {
 						check("success")
 
 						if w.Name == "upsert" {
-							continue // always finds its row
+							continue // an upsert always finds its row, or adds it
 						}
 						sh.Exec(t, "DELETE FROM books")
 						count.Reset()

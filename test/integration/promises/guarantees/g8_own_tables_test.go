@@ -28,8 +28,8 @@ import (
 // ownTables are the tables, each with a column that is written.
 var ownTables = map[string]string{"fencing_tokens": "token", "fencing_leases": "token", "rowlocks": "expiry"}
 
-// ownWrites write to the table @, whose column # they set, and ownDefinitions
-// define it or another one of its name. The bare driver runs them.
+// ownWrites write to the table @, whose column # they set. ownDefinitions change the definition of @, or define another
+// table of this name. The bare driver runs them all.
 var (
 	ownWrites = map[sqlfence.Dialect][]string{
 		sqlfence.Postgres: {
@@ -121,7 +121,7 @@ func TestG8OwnTablesAreWrittenByTheBareDriver(t *testing.T) {
 	harness.EachDriver(t, func(t *testing.T, b harness.Base) {
 		for _, s := range slices.Concat(ownWrites[b.Dialect], ownDefinitions[b.Dialect]) {
 			if strings.HasPrefix(s, "COPY") || strings.Contains(s, "SCHEMA") {
-				continue // drivers have ways of their own for COPY; a schema would stay
+				continue // drivers have functions of their own for COPY, and no test would drop the schema
 			}
 			sh := ownShop(t, b)
 			if b.Dialect == sqlfence.Postgres && harness.Lacks(t, sh.Plain, s) {
@@ -155,7 +155,7 @@ func TestG8OwnTablesAreWrittenUnderBypass(t *testing.T) {
 	})
 }
 
-// Observe mode reports a write to sqlfence's tables and lets the write through, like every refusable write.
+// In Observe mode a write to sqlfence's tables passes and is reported, as every write that Enforce mode would refuse.
 func TestG8OwnTablesInObserveMode(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := ownShop(t, b)
@@ -307,8 +307,8 @@ func (s *contextSpy) ConnQueryContext(ctx context.Context, c driver.QueryerConte
 	return s.NullInterceptor.ConnQueryContext(ctx, c, query, args)
 }
 
-// What lets the packages' own statements pass is worth nothing to a tracer that sends
-// something with the contexts that it is shown, nor to an observer.
+// The contexts by which sqlfence's packages send their own statements don't let others write. A tracer or an observer
+// sees these contexts, and statements that it sends with them are refused.
 func TestG8ContextsOfThePackagesWriteNothingElse(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := ownShop(t, b)
@@ -348,7 +348,7 @@ func TestG8ContextsOfThePackagesWriteNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen := slices.Clone(spy.seen)
-		harness.MustExec(t, db, "DELETE FROM books WHERE id = 0") // a bypass of the application's, which its tracer may use
+		harness.MustExec(t, db, "DELETE FROM books WHERE id = 0") // the application's Bypass: its tracer may use it
 		if len(seen) < 8 || len(observed) != 1 {
 			t.Fatalf("%d contexts seen, and %d by the observer", len(seen), len(observed))
 		}

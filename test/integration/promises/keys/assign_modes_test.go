@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An assignment of the key that Enforce mode refuses is told in Observe mode, and
-// a table that is Optional is written without a token as ever.
+// In Observe mode an assignment of the key that Enforce mode refuses is reported. An Optional table is written without
+// a token as before.
 
 func TestKeyAssignmentIsObserved(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

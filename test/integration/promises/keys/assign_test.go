@@ -15,7 +15,7 @@ import (
 // With Key a statement may assign a row the key that it has, as ORMs do which
 // save a record whole, and never another.
 
-// keyFences are the ways to keep the mark of a row that has a token of its own.
+// keyFences are the rules that compare tokens in a table where each row has a token of its own.
 var keyFences = []struct {
 	name  string
 	rules []sqlfence.Rule
@@ -42,7 +42,7 @@ func resetISBNs(t *testing.T, s *harness.Shop) {
 	s.Reset(t, 5, "i1", "i2", "i3", "i7", "i9", "I2")
 }
 
-// isbns tells the books as "id:isbn:price".
+// isbns returns the books as "id:isbn:price".
 func isbns(t testing.TB, s *harness.Shop) string {
 	t.Helper()
 	rows, err := s.Plain.Query("SELECT id, COALESCE(CAST(isbn AS text), 'NULL'), price FROM books ORDER BY id")
@@ -84,7 +84,7 @@ var keyKeepers = []harness.Write{
 
 func TestKeyMayBeAssignedToItself(t *testing.T) {
 	eachISBNKeyed(t, func(t *testing.T, sh *harness.Shop) {
-		if sh.Dialect == sqlfence.Postgres { // what SQLite does by itself
+		if sh.Dialect == sqlfence.Postgres { // SQLite numbers new rows by itself
 			sh.Exec(t, "CREATE SEQUENCE ids START 100")
 			sh.Exec(t, "ALTER TABLE books ALTER id SET DEFAULT nextval('ids')")
 		} else if sh.Dialect == sqlfence.MySQL {
@@ -120,8 +120,8 @@ func TestKeyMayBeAssignedToItself(t *testing.T) {
 	})
 }
 
-// A statement may name the key itself as its new value, as upserts do for the sake of
-// RETURNING: then every row keeps its key, whatever tokens there are.
+// A statement may assign the key column to itself, as upserts do for the sake of RETURNING. Then every row keeps its
+// key, with any tokens in the context.
 func TestKeyMayBeAssignedByItsName(t *testing.T) {
 	eachISBNKeyed(t, func(t *testing.T, sh *harness.Shop) {
 		sh.EachForm(t, func(t *testing.T, send func(context.Context, harness.Write) (int64, error)) {
@@ -159,8 +159,8 @@ func TestKeyMayBeAssignedByItsName(t *testing.T) {
 	})
 }
 
-// The key's name may be another table's, too: then the statement is refused, by sqlfence or
-// by the database.
+// If another table of the statement has a column of the key's name, the assignment of this name is refused, by sqlfence
+// or by the database.
 func TestKeyIsNotAssignedFromAnotherTable(t *testing.T) {
 	eachISBNKeyed(t, func(t *testing.T, sh *harness.Shop) {
 		resetISBNs(t, sh)

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// With Key each row has a token of its own: that of book 1 is called books/1.
+// With Key each row has a token of its own: the token of book 1 is named books/1.
 
 // resetKeys is reset, with the mark seen by the ledger for each of the books 1 to 8.
 func resetKeys(t *testing.T, s *harness.Shop, mark int64) {

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// With UnfencedInserts new rows need no token, and nothing else changes.
+// With UnfencedInserts an INSERT of new rows needs no token. All other writes need one as before.
 
 // newRows are inserts of the rows 7 and 8, or of one whose key the database chooses.
 var newRows = []harness.Write{
@@ -21,7 +21,7 @@ var newRows = []harness.Write{
 	{Name: "all by default", Query: "INSERT INTO books DEFAULT VALUES", Args: nil},
 }
 
-// numberIDs has the database make the ids from a number on, where it doesn't by itself.
+// numberIDs makes the database number new rows from a number on, if the database doesn't do it by itself.
 func numberIDs(t testing.TB, sh *harness.Shop, from int) {
 	t.Helper()
 	for _, query := range map[sqlfence.Dialect][]string{
@@ -69,7 +69,7 @@ func TestNewRowsNeedNoToken(t *testing.T) {
 	})
 }
 
-// What may change a row that is there needs a token as ever.
+// An INSERT that may change an existing row needs a token as before.
 func TestNewRowsOnly(t *testing.T) {
 	eachWithNewRows(t, func(t *testing.T, sh *harness.Shop, fence string) {
 		resetKeys(t, sh, 5)
@@ -130,7 +130,8 @@ func TestNewRowsMoveNone(t *testing.T) {
 	})
 }
 
-// A token that is there marks its row, and is compared with the ledger.
+// If the context has a token of the row that an INSERT adds, this token is stored in the row and compared with the
+// ledger.
 func TestNewRowsUseTheTokenThatIsThere(t *testing.T) {
 	eachWithNewRows(t, func(t *testing.T, sh *harness.Shop, fence string) {
 		resetKeys(t, sh, 5)
@@ -184,8 +185,9 @@ func TestNewRowsReplaceNone(t *testing.T) {
 	})
 }
 
-// SQLite runs the writes of triggers with the OR clause of the statement. An upsert keeps its
-// own, and an UPDATE by the token of the whole table says no OR ABORT.
+// SQLite runs the writes of a trigger with the OR clause of the outer statement, if there is one. An upsert in the
+// trigger keeps its own ON CONFLICT. The guard adds no OR ABORT to an UPDATE by the whole table's token, so OR IGNORE
+// and OR REPLACE in the trigger stay in force.
 func TestNewRowsKeepTriggers(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {

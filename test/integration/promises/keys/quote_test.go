@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An UPDATE tells the key of the row that is out of scope as it is.
+// If a row of an UPDATE has a key that no token covers, the error quotes this key unchanged.
 func TestBadKeyWithQuoteIsTold(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)

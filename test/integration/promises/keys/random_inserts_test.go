@@ -33,10 +33,10 @@ var insertRules = []struct {
 		rules: []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("id"), sqlfence.UnfencedInserts()}},
 }
 
-// Random inserts, upserts and replacements, with tokens for some of the rows: a row that is
-// written has its token in the context, which isn't older than the row's mark, and comes to
-// be that mark; a statement that passes leaves the rows that it leaves without a fence; and
-// one that the bare driver takes is refused by a typed error or not at all.
+// Random inserts, upserts and replacements, with tokens for some of the rows. The test expects:  - Each row that is
+// written has its token in the context. This token isn't older than the stored one, and is stored.  - A statement that
+// succeeds leaves the rows that the bare driver leaves, except for the stored tokens.  - A statement that the bare
+// driver accepts is refused by one of sqlfence's errors, or not at all.
 func TestRandomInserts(t *testing.T) {
 	first, count := harness.Seed(t), harness.Rounds(t, 60)
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
@@ -236,7 +236,7 @@ type insertWriter struct {
 	r       *rand.Rand
 	dialect sqlfence.Dialect
 	args    []any
-	certain bool // it does the same each time
+	certain bool // it does the same in each execution
 }
 
 // statement returns a random statement, and whether it does the same each time.
@@ -271,7 +271,7 @@ func (i *insertWriter) statement() string {
 		case n == 0: // the rows' columns aren't named
 			columns = []string{"id", "isbn", "price", "writer", "fence_token"}
 			return verb + " INTO books " + i.source(columns) + i.behind()
-		case n == 1 && sqlite: // the key has another name, besides
+		case n == 1 && sqlite: // the key by another of its names
 			columns = slices.Insert(columns, i.r.IntN(len(columns)+1), i.one("rowid", "oid", "_rowid_"))
 			i.certain = false
 		}
@@ -283,7 +283,7 @@ func (i *insertWriter) statement() string {
 	return verb + " INTO books (" + into + i.source(columns) + i.behind()
 }
 
-// behind writes what follows the rows.
+// behind writes the clauses that follow the rows.
 func (i *insertWriter) behind() (text string) {
 	switch i.r.IntN(8) {
 	case 0:

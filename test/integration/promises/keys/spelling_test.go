@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A number can be written in several ways, and the database makes them one. A
-// row that is inserted under another spelling of its key is still that row.
+// A number can be written in several ways, and the database stores one of them. A row inserted with another spelling of
+// its key is the row of the stored key, so the token must be that one's.
 func TestKeyInsertOfAnotherSpelling(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.Setting{Base: b}.Shop(t, sqlfence.Ledger(), sqlfence.Key("id"))

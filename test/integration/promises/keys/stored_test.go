@@ -77,7 +77,7 @@ func TestKeyThatIsStoredIsOutOfScope(t *testing.T) {
 	})
 }
 
-// The key that counts is the one that a trigger leaves.
+// If a trigger changes the key of a new row, the guard compares the changed key.
 func TestKeyThatATriggerStores(t *testing.T) {
 	eachStored(t, func(t *testing.T, sh *harness.Shop, _ string, form harness.Form, w harness.Write) {
 		sh.Exec(t, "CREATE OR REPLACE FUNCTION other() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := 8; RETURN NEW; END $$")

@@ -99,7 +99,7 @@ func TestKeysStoredAsTheyAreWritten(t *testing.T) {
 					case 0:
 						values, args = "('"+s+"')", nil
 						if strings.Contains(s, `\`) {
-							continue // it may be refused for another reason
+							continue // sqlfence may refuse a backslash in a literal
 						}
 					case 1:
 						if b.Dialect == sqlfence.SQLite {
@@ -110,7 +110,7 @@ func TestKeysStoredAsTheyAreWritten(t *testing.T) {
 					}
 					got, err := storedAs(t, plain, "INSERT INTO "+table+" (id) VALUES "+values+" RETURNING "+text, args)
 					if err != nil {
-						continue // the database refuses it
+						continue // the column's type doesn't accept this text
 					}
 					stored++
 					if got == s {
@@ -138,7 +138,7 @@ func TestKeyWithCast(t *testing.T) {
 	for _, tt := range []struct {
 		column, value, key string
 		args               []any
-		only               string // the one driver that takes this argument; "" for all
+		only               string // the only driver that accepts this argument; "" for all drivers
 	}{
 		{"bigint", "$1::bigint", "7", []any{7}, ""},
 		{"bigint", "$1::bigint", "7", []any{"7"}, ""},

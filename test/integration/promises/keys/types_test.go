@@ -11,12 +11,12 @@ import (
 
 // A driver or a column's type may make another text of a key than it was given.
 
-// shelf is a number that tells its name, and pgx writes that into a text column.
+// shelf is a number with a String method. pgx writes the result of String into a text column.
 type shelf int
 
 func (shelf) String() string { return "i9" }
 
-// valuedShelf tells its number, too.
+// valuedShelf has a Value method, too, which returns the number.
 type valuedShelf int
 
 func (valuedShelf) String() string { return "i9" }
@@ -29,7 +29,7 @@ type keyWrite struct {
 	row          string // the text of the key of book 2, if it is there at the start
 	key, query   string
 	args         []any
-	ofPgx        bool // which takes any value
+	ofPgx        bool // only pgx accepts arguments of any type
 }
 
 var keyWrites = []keyWrite{

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A fickle key is 7 when it is asked first, and 2 from then on.
+// A fickle key has the value 7 at the first call of Value, and 2 at later calls.
 type fickle struct{ asked *int }
 
 func (f fickle) Value() (driver.Value, error) {

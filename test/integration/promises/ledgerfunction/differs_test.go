@@ -72,8 +72,8 @@ var differing = []struct {
 	{"trigger of TRUNCATE that is off", []string{"ALTER TABLE fencing_tokens DISABLE TRIGGER " + sqltext.LedgerTruncateTrigger}, "the trigger "},
 }
 
-// Where the function isn't what Setup installs nothing is written, and verify.Check reports it. Setup puts it right, unless
-// PostgreSQL lets no function of the name take its place.
+// If the stored function isn't the one that Setup installs, no guarded write succeeds, and verify.Check reports it.
+// Setup replaces the function, unless PostgreSQL doesn't let a function of this name be replaced.
 func TestLedgerFunctionThatDiffers(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, _, _ := installed(t, b)
@@ -81,7 +81,7 @@ func TestLedgerFunctionThatDiffers(t *testing.T) {
 		t.Cleanup(func() { _, _ = sh.Plain.Exec("DROP SCHEMA IF EXISTS " + schema + "_b CASCADE") })
 		for i, c := range differing {
 			if testing.Short() && b.Name == "pq" && i > 0 {
-				break // it asks as pgx does
+				break // pq's guards call it as pgx's do
 			}
 			t.Run(c.what, func(t *testing.T) {
 				wantAsked(t, b, sh.Source, true)
@@ -132,7 +132,8 @@ func TestLedgerFunctionOfAnySchema(t *testing.T) {
 	})
 }
 
-// wantAsked opens a pool that asks the function and refuses a stale write, or refuses each.
+// wantAsked opens a pool. If want is set, its guards must call the function and refuse a stale write; else every write
+// must be refused.
 func wantAsked(t *testing.T, b harness.Base, source string, want bool, opts ...sqlfence.Option) *sql.DB {
 	t.Helper()
 	db, count := b.Counted(t, source, append(opts, harness.Books(sqlfence.Ledger()))...)

@@ -39,7 +39,7 @@ func installed(t *testing.T, b harness.Base) (*harness.Shop, *sql.DB, *harness.C
 	sh.Exec(t, tokens.LedgerFunction())
 	sh.Reset(t, 8)
 	db, count := b.Counted(t, sh.Source, harness.Books())
-	if err := harness.NewStore(t, db).Setup(t.Context()); err != nil { // it knows from now on
+	if err := harness.NewStore(t, db).Setup(t.Context()); err != nil { // Setup tells the pool that the function exists
 		t.Fatal(err)
 	}
 	count.Reset()
@@ -166,7 +166,8 @@ func asRole(t *testing.T, sh *harness.Shop, db *sql.DB) *sql.DB {
 	return db
 }
 
-// In a transaction the error says so, and that the transaction can be run again: the function may have moved.
+// If the function is dropped in a transaction, the error says so, and Retry runs the transaction again, because another
+// schema may have the function by then.
 func TestFunctionThatIsDroppedInATransaction(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		for _, prepared := range []bool{false, true} {
@@ -193,7 +194,7 @@ func TestFunctionThatIsDroppedInATransaction(t *testing.T) {
 	})
 }
 
-// A prepared statement goes on once the function is there again.
+// A prepared statement works again after the dropped function is installed again.
 func TestFunctionComesAndGoesUnderAPreparedStatement(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, _ := installed(t, b)
@@ -329,7 +330,8 @@ func walOf(t *testing.T, db *sql.DB, query string) (bytes int) {
 	return bytes
 }
 
-// A connection asks once, before its first guarded write, and before a transaction that may have one.
+// A connection looks for the function once: before its first guarded write, or before the BEGIN of a transaction that
+// may contain one.
 func TestFunctionIsAskedForOnce(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, _, _ := installed(t, b)
@@ -365,8 +367,8 @@ func TestFunctionIsAskedForOnce(t *testing.T) {
 	})
 }
 
-// To look for the function takes most of the time of a fresh connection's first question, so a pool that knows it
-// doesn't look on each. A fresh connection sends one question, and the write.
+// Looking for the function takes most of the time of a fresh connection's first query. So a pool that knows the
+// function doesn't look for it on each connection. A fresh connection sends one query, and the write.
 func TestFreshConnectionsDontLookForTheFunction(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, _, _ := installed(t, b)

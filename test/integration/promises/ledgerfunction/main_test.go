@@ -1,5 +1,5 @@
-// Package ledgerfunction_test tests the stored function by which guards query the ledger: its use, its cost, and
-// changes by other clients.
+// Package ledgerfunction_test tests the stored function by which guards read the ledger: when they call it, what a call
+// costs, and what happens if other clients change the function or its table.
 package ledgerfunction_test
 
 import (

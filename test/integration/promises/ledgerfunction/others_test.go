@@ -24,7 +24,7 @@ var others = []string{
 	"ALTER TABLE fencing_tokens DISABLE TRIGGER ALL",
 }
 
-// What the trigger refuses, while it is on.
+// losing are statements that lose a token. The ledger's trigger refuses them, unless it is disabled.
 var losing = []string{
 	"DELETE FROM fencing_tokens",
 	"UPDATE fencing_tokens SET name = 'pens' WHERE name = 'books'",
@@ -95,14 +95,14 @@ func TestFunctionAtASavepoint(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := sh.Issue(t.Context()); err != nil { // waits for nobody
+		if _, err := sh.Issue(t.Context()); err != nil { // no writer's lock is left to wait for
 			t.Error(err)
 		}
 	})
 }
 
-// Who issues a token waits for the writers before it locks a row, also that of a lease: a
-// holder who gives up its lease in the middle of its transaction isn't to wait for itself.
+// Issue waits for the writers of its name before it locks a row of the ledger, also if the name is a lease's. Else a
+// holder that releases its lease in the middle of its own transaction would wait for itself.
 func TestIssuerWaitsWithoutARow(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, _ := installed(t, b)
@@ -154,8 +154,8 @@ func TestFunctionWhereManyTokensChange(t *testing.T) {
 	})
 }
 
-// Writers at all levels beside those who issue by sqlfence and by plain SQL: nobody waits for each other for ever, and
-// no stale write lands. In each book the token of its last writer stands.
+// Writers at all isolation levels run beside others that issue tokens by sqlfence and by plain SQL. No session waits
+// for ever, and no stale write succeeds. Each book's last stored token is that of its last writer.
 func TestFunctionInMixedCompany(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, with, count := installed(t, b)
@@ -224,7 +224,8 @@ func writeNewest(t *testing.T, sh *harness.Shop, db *sql.DB, level sql.Isolation
 	return tx.Commit()
 }
 
-// runs moves a session by a statement that doesn't show it: where one does, guards refuse.
+// runs executes a statement in a function, so that a guard doesn't see that it moves the session to another schema. If
+// the guard saw this, it would refuse later writes.
 const runs = "CREATE FUNCTION runs(query text) RETURNS void LANGUAGE plpgsql AS 'BEGIN EXECUTE query; END'"
 
 // The function asks the ledger that the statement would, whatever the search path says
@@ -239,7 +240,7 @@ func TestFunctionAsksTheLedgerOfTheSearchPath(t *testing.T) {
 			"CREATE SCHEMA " + schema + "_b",
 			"CREATE TABLE " + schema + "_b.fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL)",
 			"INSERT INTO " + schema + "_b.fencing_tokens VALUES ('books', 5)",
-			// Someone else's, whose arguments would match as well, and operators.
+			// Functions of the same name that the guards' arguments would match, too.
 			"CREATE FUNCTION " + schema + "_b." + name + "(text, bigint, integer, oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
 			"CREATE FUNCTION " + schema + "_b." + name + "(text, bigint, integer, regclass) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
 			"CREATE FUNCTION " + schema + "." + name + "(varchar, bigint, bigint, oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
@@ -297,7 +298,7 @@ func TestFunctionOfAStrangerIsNotUsed(t *testing.T) {
 	})
 }
 
-// Tables for which the guard would not be the same.
+// LedgerFunction's statement fails on tables for which the function wouldn't answer as the guard's query does.
 func TestFunctionIsNotInstalledFor(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		for _, c := range []struct{ create, rest string }{
@@ -327,8 +328,8 @@ func TestFunctionIsNotInstalledFor(t *testing.T) {
 // ledger is a new one, at token 8.
 const ledger = "CREATE TABLE fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL); INSERT INTO fencing_tokens VALUES ('books', 8)"
 
-// After a schema was renamed, and after the function's own table was replaced, writes go on once Setup has run again. A
-// session that a statement moves to the new name is refused until its pool is opened anew.
+// After the schema was renamed, or the function's table was replaced, writes succeed once Setup has run again. A
+// session that a visible statement moves to the new schema is refused until its pool is opened again.
 func TestFunctionAfterARename(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		for _, change := range [][2]string{
@@ -368,7 +369,7 @@ func TestFunctionAfterARename(t *testing.T) {
 			write(t, shown, 8, nil)
 			write(t, shown, 7, sqlfence.ErrStale)
 			if strings.Contains(change[0], "SCHEMA") {
-				write(t, db, 8, sqlfence.ErrNotSetUp) // it looks anew behind that
+				write(t, db, 8, sqlfence.ErrNotSetUp) // the refusal makes the session look for the function again
 			}
 			write(t, db, 8, nil)
 			write(t, db, 7, sqlfence.ErrStale)

@@ -9,14 +9,14 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A transaction that is begun by a statement lives on too, however that
-// statement is written; and one that goes back to a savepoint is still one.
+// In Observe mode a transaction that the application begins by a statement survives a stale write, however the BEGIN is
+// spelled. A transaction that goes back to a savepoint is still recognized as one.
 func TestObserveInTransactionByStatements(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, begin := range []string{"BEGIN", "begin;", " BEGIN ", "BEGIN\nISOLATION LEVEL REPEATABLE READ", "BEGIN\tREAD WRITE",
 			"START\nTRANSACTION", "/* app */ BEGIN", "-- app\nBEGIN", ";BEGIN", "BEGIN; SELECT 1"} {
 			if b.Dialect == sqlfence.SQLite && begin != "BEGIN" {
-				continue // an error ends no transaction there
+				continue // an error doesn't end SQLite's transactions
 			}
 			t.Run(begin, func(t *testing.T) {
 				s := harness.Watch(t, b, harness.ObserveMode, harness.Books(sqlfence.RowFence("fence_token")))
@@ -86,11 +86,11 @@ func onlyIfRead(t *testing.T, s *harness.Shop, queries ...string) {
 	}
 }
 
-// What doesn't begin or end a transaction changes nothing for the writes behind it.
+// A statement that neither begins nor ends a transaction doesn't change how the session's later writes are guarded.
 func TestObserveNoTransactionByStatements(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect == sqlfence.SQLite {
-			return // an error ends no transaction there
+			return // an error doesn't end SQLite's transactions
 		}
 		s := harness.Watch(t, b, harness.ObserveMode, harness.Books(sqlfence.RowFence("fence_token")))
 		for _, tt := range []struct {

@@ -15,7 +15,7 @@ import (
 // Observe mode breaks nothing: where the guard fails, for whatever reason, the
 // statement is run as the application wrote it.
 
-// unguardedBooks has no column for a mark, and says how conflicts are resolved in SQLite.
+// unguardedBooks recreates books without the columns that guards need.
 func unguardedBooks(t *testing.T, w *harness.Watched) {
 	t.Helper()
 	w.Exec(t, "DROP TABLE books")
@@ -75,7 +75,7 @@ func TestObserveWithoutWhatTheGuardNeeds(t *testing.T) {
 					{"INSERT INTO books (id, price) VALUES ($1, 70) ON CONFLICT (id) DO UPDATE SET price = 5 RETURNING id", "1:5 2:10", []any{1}},
 				} {
 					if missing.name == "serial column" && strings.Contains(tt.query, "DELETE") {
-						continue // which leaves it alone
+						continue // a DELETE needs no serial column
 					}
 					unguardedBooks(t, w)
 					if !w.Runs(t, tt.query, tt.args...) {
@@ -102,9 +102,9 @@ func TestObserveWithoutWhatTheGuardNeeds(t *testing.T) {
 					}
 				}
 				if missing.drop != "" && b.AsksByFunction() {
-					return // that it is missing is known, and told, before anything is sent
+					return // the connection reports the missing table before it sends the write
 				}
-				for name, run := range harness.Ways { // what fails in any case
+				for name, run := range harness.Ways { // a write that fails without sqlfence, too
 					unguardedBooks(t, w)
 					const query = "UPDATE books SET isbn = 'i2' WHERE id = 1 RETURNING id"
 					errRaw, err := run(ctx, w.Plain, query), run(ctx, w.DB, query)
@@ -118,8 +118,8 @@ func TestObserveWithoutWhatTheGuardNeeds(t *testing.T) {
 	})
 }
 
-// wantBroken fails the test unless the observer was told of one statement, with
-// the database's error, and the books are as left.
+// wantBroken fails the test unless the observer was told of one statement, with the database's error, and unless the
+// books have the prices of left.
 func wantBroken(t *testing.T, w *harness.Watched, query, left string) {
 	t.Helper()
 	if len(w.Events) != 1 || w.Events[0].Kind != sqlfence.WouldRefuse || w.Events[0].Query != w.Text(t, query) || w.Events[0].Err == nil {
@@ -130,7 +130,8 @@ func wantBroken(t *testing.T, w *harness.Watched, query, left string) {
 	}
 }
 
-// A table of SQLite's that is declared to resolve conflicts goes on doing so.
+// Observe mode leaves a SQLite table's own ON CONFLICT clause in force: the table goes on resolving conflicts as
+// declared.
 func TestObserveDeclaredConflicts(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {
@@ -163,7 +164,7 @@ func TestObserveAfterFailedText(t *testing.T) {
 		for _, tt := range []struct {
 			before, text string
 			fails        bool
-			after        string // what ends the transaction, if one is open
+			after        string // the statement that ends the transaction, if text leaves one open
 		}{
 			{"", "BEGIN; SELECT 1/0; END", true, "ROLLBACK"},
 			{"", "SELECT 1/0; BEGIN", true, ""},

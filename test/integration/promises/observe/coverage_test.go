@@ -64,15 +64,15 @@ func TestCoverage(t *testing.T) {
 	})
 }
 
-// A database with WithoutGuards is for tools that take no context: what they send arrives as it
-// is, several statements in one text, too.
+// A pool with WithoutGuards is for tools that pass no context. It sends their statements unchanged, also several
+// statements in one text.
 func TestWithBypass(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		w := harness.Watch(t, b, sqlfence.WithoutGuards("migration"), harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger()))
 		w.Clear(t, 9)
 		const script = "ALTER TABLE books ADD COLUMN shelf integer; UPDATE books SET shelf = 1, fence_token = NULL; UPDATE fencing_tokens SET token = 10"
 		texts := []string{script}
-		if b.Dialect == sqlfence.MySQL { // whose driver sends several by an option only
+		if b.Dialect == sqlfence.MySQL { // MySQL's driver sends several statements only with multiStatements
 			texts = strings.Split(script, "; ")
 		}
 		for _, text := range texts {

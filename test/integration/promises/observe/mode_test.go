@@ -103,7 +103,7 @@ func TestModeByTable(t *testing.T) {
 	}
 }
 
-// newPens is a shop whose pens have these columns, too.
+// newPens returns a shop whose table pens has the given columns, too.
 func newPens(t *testing.T, b harness.Base, columns []string, opts ...sqlfence.Option) *pens {
 	t.Helper()
 	p := &pens{harness.NewShop(t, b)}
@@ -121,7 +121,7 @@ func (p *pens) run(t *testing.T, run harness.RunFunc, inTx bool, query string, h
 	t.Helper()
 	p.Reset(t, 9)
 	p.Exec(t, "INSERT INTO pens (id, price) VALUES (1, 10), (2, 10), (3, 10)")
-	_, _ = p.Plain.ExecContext(t.Context(), "UPDATE pens SET fence_token = 9") // where there is one
+	_, _ = p.Plain.ExecContext(t.Context(), "UPDATE pens SET fence_token = 9") // fails where pens has no fence column
 	ctx := t.Context()
 	for i, name := range []string{"books", "pens"} {
 		if held[i] > 0 {
@@ -137,7 +137,7 @@ func (p *pens) run(t *testing.T, run harness.RunFunc, inTx bool, query string, h
 	return fmt.Sprintf("%s; books %s; pens %s", outcomeOf(err), p.State(t, true), p.prices(t))
 }
 
-// inTx runs it between two other statements, and commits if it can.
+// inTx runs the query between two others in one transaction, and commits unless one of them fails.
 func (p *pens) inTx(ctx context.Context, run harness.RunFunc, query string) error {
 	tx, err := p.DB.BeginTx(ctx, nil)
 	if err != nil {
@@ -174,7 +174,7 @@ func (p *pens) prices(t *testing.T) (all string) {
 	return all
 }
 
-// outcomeOf returns what an application can tell of an error.
+// outcomeOf describes an error by what an application can distinguish: done, or refused with which of the errors.
 func outcomeOf(err error) string {
 	if err == nil {
 		return "done"

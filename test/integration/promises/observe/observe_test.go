@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Observe mode refuses nothing and tells what it would have refused; marks rise
-// and never fall.
+// In Observe mode no write is refused, and the observer is told of each write that Enforce mode would refuse. Stored
+// tokens rise, and they never fall.
 
 func TestObserve(t *testing.T) {
 	const returning = " RETURNING books.id"
@@ -76,7 +76,7 @@ func TestObserve(t *testing.T) {
 							runs := slices.DeleteFunc(s.Counter.Kinds(), func(k string) bool { return k == "prepare" })
 							want := 1
 							if b.Dialect == sqlfence.MySQL && len(tt.Args) > 0 && name == "exec" {
-								want = 2 // the driver says of the first that it has to be prepared
+								want = 2 // mysql answers the first with driver.ErrSkip
 							}
 							if target == nil && len(runs) != want {
 								t.Errorf("%s by %s, token %s: sent %q", tt.Name, name, way.name, s.Counter.Texts())
@@ -98,7 +98,7 @@ var waysWithRow = map[string]harness.RunFunc{
 	},
 }
 
-// Other reasons for which Enforce refuses.
+// Observe mode reports the writes that Enforce mode refuses for other reasons than a stale token.
 func TestObserveOtherReasons(t *testing.T) {
 	key := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Key("id")}
 	row := []sqlfence.Rule{sqlfence.RowFence("fence_token")}

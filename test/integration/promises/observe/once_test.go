@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What a failure leaves behind is not done twice.
+// Observe mode doesn't send a statement again that has failed and left some of its changes: they would be made twice.
 func TestObserveRunsNothingTwice(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {
@@ -33,7 +33,7 @@ func TestObserveRunsNothingTwice(t *testing.T) {
 				w.WantEvents(t, query, nil)
 			}
 		}
-		// OR ROLLBACK has ended the transaction: what follows isn't in it.
+		// OR ROLLBACK has ended the transaction: if Observe mode sent the UPDATE again, it would be committed at once.
 		w.Clear(t, 9)
 		w.Exec(t, "CREATE TABLE marked (id integer PRIMARY KEY, isbn text, price integer DEFAULT 10, fence_token bigint CHECK (fence_token < 10))")
 		w.Exec(t, "INSERT INTO marked SELECT id, isbn, price, fence_token FROM books")
@@ -77,7 +77,8 @@ func TestObserveOnAFullDisk(t *testing.T) {
 		if err := fill(120_000); err != nil {
 			t.Fatal(err)
 		}
-		// The database has room for one of them: without the other it succeeds.
+		// The database has room for one of the two rows. The error has undone the first INSERT, so if Observe mode sent
+		// the second one again, it would succeed.
 		if err := fill(120_001); err == nil {
 			t.Error("the database is full, and there was no error")
 		}
@@ -123,7 +124,7 @@ func TestObserveRunsOnceWhatTimesOut(t *testing.T) {
 		w.DB.SetMaxOpenConns(1)
 		w.Clear(t, 9)
 		for _, query := range []string{
-			"UPDATE books SET price = 10 WHERE id = 1", // asks the server about itself, which the timeout would end, too
+			"UPDATE books SET price = 10 WHERE id = 1", // the session's own query comes before the timeout
 			"SET statement_timeout TO '50ms'",
 		} {
 			if _, err := w.DB.ExecContext(harness.Holding(t, 9), query); err != nil {
@@ -132,7 +133,7 @@ func TestObserveRunsOnceWhatTimesOut(t *testing.T) {
 		}
 		for _, name := range []string{"exec", "exec in a transaction"} {
 			sent := 0
-			harness.Eventually(t, "it is sent, and runs into the timeout", func() bool { // in a pause what is before it may
+			harness.Eventually(t, "it is sent, and runs into the timeout", func() bool { // if busy, it times out earlier
 				w.Counter.Reset()
 				w.Events = nil
 				if err := sleeps(t, w, name != "exec"); err == nil {

@@ -30,19 +30,19 @@ import (
 
 // A failure is a real reason for which a write fails with one of the package's errors.
 type failure struct {
-	sentinel string // as the package names it
+	sentinel string // the error's name in the package
 	name     string // of the metric
 	is       error
 	rules    []sqlfence.Rule
-	fault    []string // statements that bring it about
+	fault    []string // statements that make the write fail
 	token    int64    // of the context; 0 for none
 	ctx      func(ctx context.Context, b harness.Base) context.Context
 	query    string // what fails; empty for an UPDATE of the first book
 
 	exec       bool // a query would fail for another reason
-	networked  bool // it needs a server
+	networked  bool // it happens only on a server, not in SQLite
 	tokenless  bool // an Optional table accepts it
-	unobserved bool // Observe mode leaves it the driver's own error
+	unobserved bool // Observe mode returns the driver's error and reports nothing
 }
 
 const updateBook = "UPDATE books SET price = 30 WHERE id = 1"
@@ -208,7 +208,7 @@ func cutAnswers(t *testing.T, dsn string) (string, func()) {
 	return through, func() { armed.Store(true) }
 }
 
-// Reports are all that is told of the statements of a database.
+// Reports are a database with all that it reports about its statements: events, log lines, coverage and metrics.
 type reports struct {
 	db       *sql.DB
 	events   []sqlfence.Event
@@ -231,7 +231,7 @@ func newReports(t *testing.T, b harness.Base, source string, options ...sqlfence
 	return r
 }
 
-// forget leaves what was told out of what is wanted.
+// forget clears the reports of earlier statements.
 func (r *reports) forget() {
 	r.events = nil
 	r.log.Reset()

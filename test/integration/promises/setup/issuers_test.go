@@ -25,7 +25,7 @@ func TestARoleIsRecorded(t *testing.T) {
 		if err := owner.RecordIssuers(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.RecordIssuers(t.Context()); (err == nil) != (b.Dialect == sqlfence.Postgres) { // MySQL shows it no triggers
+		if err := store.RecordIssuers(t.Context()); (err == nil) != (b.Dialect == sqlfence.Postgres) { // MySQL hides triggers
 			t.Errorf("by the role, again: %v", err)
 		}
 		r.works(t)

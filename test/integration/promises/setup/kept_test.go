@@ -52,7 +52,7 @@ func TestTheLedgerIsKeptFromARole(t *testing.T) {
 		}[b.Dialect] {
 			harness.MustExec(t, r.owner, drop)
 		}
-		b.AsWritten = true // verify.Check asks by the driver's own connections
+		b.AsWritten = true // or the Base would change the texts of verify.Check's queries
 		bare, owner, role := b.Raw(t, r.source), b.Fenced(t, r.ownerSource, harness.Books(sqlfence.Ledger())), b.Fenced(t, r.source, harness.Books(sqlfence.Ledger()))
 
 		if logged := r.works(t); !strings.Contains(logged, "level=WARN") || !strings.Contains(logged, "triggers that keep tokens from falling") {
@@ -66,7 +66,7 @@ func TestTheLedgerIsKeptFromARole(t *testing.T) {
 			t.Errorf("verify.Check by the role, without the triggers: %q, want %s", found, want)
 		}
 		if _, err := bare.Exec(losing[b.Dialect][0]); err != nil {
-			t.Errorf("without the triggers: %v", err) // so that what follows means something
+			t.Errorf("without the triggers: %v", err) // or the refusals below would prove nothing
 		}
 
 		if err := harness.NewStore(t, r.owner).Setup(t.Context()); err != nil {
@@ -80,7 +80,7 @@ func TestTheLedgerIsKeptFromARole(t *testing.T) {
 		before := harness.LedgerRows(t, r.owner)
 		for _, granted := range []bool{false, true} {
 			if granted {
-				harness.MustExec(t, r.owner, "GRANT DELETE ON fencing_tokens TO "+r.name) // more than it needs
+				harness.MustExec(t, r.owner, "GRANT DELETE ON fencing_tokens TO "+r.name) // a holder doesn't need it
 			}
 			for _, query := range losing[b.Dialect] {
 				_, err := bare.Exec(query)

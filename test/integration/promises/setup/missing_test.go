@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// missing lists objects to drop, with rules that need them, so that a statement fails.
+// missing lists objects that a rule needs, each with the statement that drops it.
 var missing = []struct {
 	name  string
 	drops string
@@ -63,7 +63,7 @@ func TestMissing(t *testing.T) {
 							add(t, sh, b, err)
 							err = write(ctx, sh.DB, query, prepared)
 						}
-						if err != nil && !errors.Is(err, sqlfence.ErrUnknownName) { // of a ledger that is there, and empty
+						if err != nil && !errors.Is(err, sqlfence.ErrUnknownName) { // the added ledger has no token yet
 							t.Errorf("%s, prepared %v, after what the errors said: %v", query, prepared, err)
 						}
 					}
@@ -156,7 +156,7 @@ func TestMissingTables(t *testing.T) {
 				t.Errorf("%s: %v, want a SetupError", name, err)
 			}
 		}
-		for range 2 { // the two tables of leases, one after the other
+		for range 2 { // each time an error names one of the two tables of leases
 			_, _, err := leases.TryAcquire(ctx, "jobs")
 			add(t, sh, b, err)
 		}

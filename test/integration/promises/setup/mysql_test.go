@@ -23,7 +23,7 @@ func TestMissingOnMySQL(t *testing.T) {
 	harness.MustExec(t, db, "CREATE USER "+user+"@'127.0.0.1' IDENTIFIED BY 'secret'")
 	defer harness.MustExec(t, db, "DROP USER "+user+"@'127.0.0.1'")
 	harness.MustExec(t, db, "CREATE TABLE others (id integer)")
-	harness.MustExec(t, db, "GRANT SELECT ON others TO "+user+"@'127.0.0.1'") // so that it can use the database
+	harness.MustExec(t, db, "GRANT SELECT ON others TO "+user+"@'127.0.0.1'") // or it can't use the database
 	poor := harness.MySQL.Raw(t, harness.MySQLWith(t, dsn, func(c *mysql.Config) { c.User, c.Passwd = user, "secret" }))
 
 	missing := func(what string, err error, thing, sql string) {

@@ -26,7 +26,7 @@ type part struct {
 	name       string
 	rules      []sqlfence.Rule // of books
 	own, added []string        // of GRANT
-	needless   string          // one of added that MySQL doesn't ask for
+	needless   string          // the one of added that MySQL doesn't require
 	do         func(*role, context.Context) error
 }
 
@@ -191,7 +191,7 @@ func (r *role) lease(ctx context.Context) error {
 		return err
 	}
 	for _, options := range [][]lease.Term{{lease.TTL(time.Hour)}, {lease.Ephemeral()}} {
-		r.keys++ // of a key that is known MySQL asks for less
+		r.keys++ // a new key, because MySQL requires fewer privileges for one in the ledger
 		held, ok, err := leases.TryAcquire(ctx, fmt.Sprint("jobs", r.keys), options...)
 		if err != nil {
 			return err

@@ -39,7 +39,7 @@ func eachTwo(t *testing.T, test func(t *testing.T, w two)) {
 			w.plain = w.Raw(t, w.atHome)
 			harness.MustExec(t, w.plain, `CREATE SCHEMA "Ten"`)
 		case sqlfence.MySQL:
-			w.Base = harness.MySQL // texts as they are written
+			w.Base = harness.MySQL // this Base sends texts unchanged
 			w.atHome, w.astray = w.DSN(t), w.DSN(t)
 			w.plain = w.Raw(t, w.atHome)
 			w.home, w.other = currentDatabase(t, w.plain), currentDatabase(t, w.Raw(t, w.astray))
@@ -118,7 +118,7 @@ func TestErrorsDontLeadToASecondLedger(t *testing.T) {
 			t.Errorf("in a transaction: %v", err)
 		}
 
-		// What the error names helps.
+		// With the schema that the error names, writes and tokens work.
 		named := w.Fenced(t, w.astray, w.books(), sqlfence.WithSchema(w.home))
 		if err := write(named); err != nil {
 			t.Errorf("with the schema: %v", err)
@@ -207,7 +207,7 @@ func TestWithSchema(t *testing.T) {
 				t.Errorf("there is a table %s in %s, too", table, w.home)
 			}
 		}
-		if w.Dialect == sqlfence.Postgres { // the pool that has installed the function calls it
+		if w.Dialect == sqlfence.Postgres { // this pool has installed the function, so its guards call it
 			if last := sent[len(sent)-1]; !strings.Contains(last, w.other+".sqlfence_newest_") || !strings.Contains(last, w.other+".fencing_tokens") {
 				t.Errorf("the guard is in %s", last)
 			}

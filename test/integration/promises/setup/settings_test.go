@@ -23,7 +23,7 @@ type ender struct {
 	driver.Connector
 	end   context.CancelFunc
 	at    int  // the number of the statement
-	after bool // behind it, not before
+	after bool // the context ends after this statement, not before it
 	sent  int
 }
 
@@ -89,7 +89,7 @@ func (c endingConn) BeginTx(ctx context.Context, opts driver.TxOptions) (tx driv
 	return tx, err
 }
 
-// sessionSettings are queries for all settings of a session. Those that change by themselves are left out.
+// sessionSettings are queries for all settings of a session, except settings whose values change without a SET.
 var sessionSettings = map[sqlfence.Dialect]string{
 	sqlfence.Postgres: "SELECT name, setting FROM pg_settings WHERE name NOT LIKE 'plpgsql.%'", // which are loaded when needed
 	sqlfence.MySQL: "SELECT variable_name, variable_value FROM information_schema.session_variables WHERE variable_name NOT IN " +

@@ -111,8 +111,8 @@ func connOf(t *testing.T, db *sql.DB) *sql.Conn {
 	return conn
 }
 
-// No stale write lands by way of a view or a foreign table that a session finds by the table's name: what its
-// fence_token is, nobody knows.
+// A view or a foreign table that a session finds by the guarded table's name takes no stale write: nobody knows what
+// its column fence_token is, so guarded writes to it are refused.
 func TestViewsDontStandInATablesPlace(t *testing.T) {
 	eachShadowed(t, func(t *testing.T, w shadowed) {
 		for _, name := range []string{"books", w.home + ".books", w.home + ".*", "*"} {
@@ -249,7 +249,8 @@ func TestTenantsWriteWhereThereIsNoView(t *testing.T) {
 	})
 }
 
-// verify.Check reports a view that guarded writes reach, and a view that they would reach by another search path.
+// verify.Check reports a view in the place of a guarded table: one that the pool's sessions find, and one in another
+// schema.
 func TestVerifyFindsViewsOfATablesName(t *testing.T) {
 	eachShadowed(t, func(t *testing.T, w shadowed) {
 		for dsn, want := range map[string]struct {
@@ -260,7 +261,7 @@ func TestVerifyFindsViewsOfATablesName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ok := strings.Contains(t.Name(), "foreign") && dsn == w.atHome // nothing says which table it stands for
+			ok := strings.Contains(t.Name(), "foreign") && dsn == w.atHome // a foreign table's origin is unknown
 			for _, f := range found {
 				ok = ok || f.Code == want.code && f.Level == want.level && f.Table == "books"
 			}
