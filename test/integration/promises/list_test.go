@@ -48,8 +48,8 @@ type held struct {
 	on     map[string]bool
 }
 
-// TestListOfPromises fails if the page doesn't have exactly the tests of the code, if a short run held other promises than
-// the page says, or if a promise has no test on a database.
+// TestListOfPromises fails if the page doesn't list exactly the tests in the code, if a short run passed other tests
+// than the page says, or if a promise has no test on a database.
 func TestListOfPromises(t *testing.T) {
 	tests := declaredTests(t)
 	switch run := os.Getenv("SQLFENCE_HELD"); {
@@ -72,7 +72,7 @@ func TestListOfPromises(t *testing.T) {
 	}
 }
 
-// linesBeyond returns the lines of a text that another one doesn't have.
+// linesBeyond returns the lines of text that other doesn't have.
 func linesBeyond(text, other string) (beyond string) {
 	for line := range strings.Lines(text) {
 		if !strings.Contains(other, line) {
@@ -138,7 +138,7 @@ func readRun(t *testing.T, file string, tests map[string]held) {
 	}
 }
 
-// readPage adds the databases that the page says.
+// readPage adds the databases that the page lists for each test.
 func readPage(t *testing.T, tests map[string]held) {
 	t.Helper()
 	for _, line := range listed.FindAllStringSubmatch(read(t, page), -1) {

@@ -20,7 +20,7 @@ type argsCase struct {
 	args  []any
 }
 
-// arguments of both dialects: too few, too many, out of order, of wrong types.
+// argsCases are arguments for all dialects: too few, too many, out of order, of wrong types.
 var argsCases = []argsCase{
 	{"UPDATE books SET price = $1 WHERE id = $2", nil},
 	{"UPDATE books SET price = $1 WHERE id = $2", []any{30}},
@@ -136,8 +136,8 @@ func TestBadArguments(t *testing.T) {
 							errRaw := run(t.Context(), twin.Plain, tt.query, tt.args...)
 							want := twin.State(t, false)
 
-							// A stale token changes no book that there is. With a row fence a
-							// new book has nothing to compare it with.
+							// With a stale token no existing book changes. With a row fence alone the write may add a
+							// book: it has no stored token to compare with.
 							err := run(harness.Holding(t, 4), s.DB, tt.query, tt.args...)
 							got := s.State(t, false)
 							if !strings.HasPrefix(got, before) || fence != "row fence" && got != before {

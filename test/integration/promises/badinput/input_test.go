@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Bad input is met by a clear, typed error before it reaches the database, or
-// has the effect that it has without sqlfence. It never changes anything else.
+// Bad input is refused by a clear, typed error before it reaches the database, or has the effect that it has without
+// sqlfence. It never changes anything else.
 
 func TestBadTokens(t *testing.T) {
 	type bad struct {
@@ -50,7 +50,7 @@ func TestBadTokens(t *testing.T) {
 						if len(err.Error()) > 1000 {
 							t.Errorf("the error has %d bytes", len(err.Error()))
 						}
-						for _, call := range c.Calls() { // what is prepared calls a function that is looked for
+						for _, call := range c.Calls() { // preparing looks for the ledger's function
 							if call.Kind != "prepare" && !strings.Contains(call.Query, ":server:") {
 								t.Errorf("the base driver was called: %s %s", call.Kind, call.Query)
 							}
@@ -89,7 +89,8 @@ func TestBadFenceColumnWritten(t *testing.T) {
 			all = append(all, "UPDATE books SET |`fence_token` = 1", "UPDATE books SET |[fence_token] = 1",
 				`UPDATE books SET |"FENCE_token" = 1`, "UPDATE books SET |'fence_token' = 1")
 		} else if b.Dialect == sqlfence.MySQL {
-			// Behind the longer word, which is ON DUPLICATE KEY UPDATE, the place is another.
+			// MySQL spells ON CONFLICT as ON DUPLICATE KEY UPDATE, which is longer, so the error would name another
+			// place.
 			all = slices.DeleteFunc(all, func(query string) bool { return strings.Contains(query, "ON CONFLICT") })
 			all = append(all, "UPDATE books SET |`fence_token` = 1", "UPDATE books SET |`FENCE_token` = 1", "UPDATE books b SET |b.fence_token = 1",
 				"INSERT INTO books (id) VALUES (1) ON DUPLICATE KEY UPDATE price = 3, |fence_token = 4")
@@ -176,8 +177,7 @@ func TestBadHugeStatement(t *testing.T) {
 	})
 }
 
-// What can't be read, and mentions a registered table, is refused; what doesn't
-// mention one is the base driver's business.
+// A text that can't be parsed is refused if it mentions a registered table. Otherwise the base driver gets it.
 func TestBadText(t *testing.T) {
 	texts := []string{
 		"DELETE FROM %s WHERE isbn = 'open",

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// Each committed write raises the count of its table; a read and a rollback don't.
+// Each committed write raises its table's count. A read and a rollback don't change the count.
 func TestCount(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
@@ -132,7 +132,7 @@ func TestInvalid(t *testing.T) {
 // Through a fenced database Setup may create objects that other clients may not create.
 func TestFenced(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
-		b.AsWritten = true // verify.Check asks by the driver's own connection
+		b.AsWritten = true // or the Base would change the texts of verify.Check's queries
 		dsn := b.DSN(t)
 		plain := b.Raw(t, dsn)
 		exec(t, plain, "CREATE TABLE books (id int PRIMARY KEY, price int NOT NULL, fence_token bigint NOT NULL DEFAULT 0)")
@@ -197,7 +197,7 @@ func TestWatch(t *testing.T) {
 		for n, err := range counter.Watch(t.Context(), time.Millisecond, "books", "pens") {
 			switch {
 			case step == 3 && err == nil:
-				continue // of the second change, if two questions have seen it
+				continue // two of Watch's queries may have seen the second change
 			case step < 3 && (err != nil || n <= last), step == 3 && (n != 0 || !errors.Is(err, sqlfence.ErrNotSetUp)):
 				t.Fatalf("step %d: %d, %v after %d", step, n, err, last)
 			}

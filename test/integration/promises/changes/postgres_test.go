@@ -19,7 +19,8 @@ func eachPostgres(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	})
 }
 
-// What fires triggers besides a program's own statements.
+// The actions of foreign keys, MERGE, WITH, upserts and TRUNCATE raise the count, also in a session that skips usual
+// triggers, and after the table's triggers were disabled and enabled again.
 func TestPostgresWrites(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
@@ -67,7 +68,8 @@ func TestPostgresWrites(t *testing.T) {
 	})
 }
 
-// A role that may write to the table needs no other privilege, and can't have the trigger call functions of its own.
+// A role with the privilege to write to the table needs no other privilege, and can't make the trigger call its
+// functions.
 func TestPostgresRole(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
@@ -193,7 +195,7 @@ func TestPostgresPrepared(t *testing.T) {
 		server.Start(t)
 		db, end := server.Open(t, b)
 		defer end()
-		db.SetMaxOpenConns(2) // one is left for what looks at it
+		db.SetMaxOpenConns(2) // conn has one, the queries of within and the counter the other
 		counter := setup(t, db)
 		conn, err := db.Conn(t.Context())
 		if err != nil {
@@ -232,7 +234,7 @@ func TestPostgresSnapshot(t *testing.T) {
 				t.Fatal(err)
 			}
 			exec(t, db, "UPDATE books SET price = price + 1 WHERE id = 1")
-			db.SetMaxIdleConns(i % 2) // the other connection ends, or goes on
+			db.SetMaxIdleConns(i % 2) // the next write gets a new connection, or the same one
 			exec(t, db, "UPDATE books SET price = price + 1 WHERE id = 1")
 			wantRaised(t, counter, "an old snapshot's write", func() {
 				exec(t, tx, "UPDATE books SET price = price + 1 WHERE id = 2")

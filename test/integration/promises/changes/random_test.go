@@ -12,9 +12,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Several sessions write, commit and roll back, while readers count, read and count again: where both counts are the
-// same, so is what was read, to whatever reader and whenever. No state of the table comes twice. The sessions read, too,
-// between their writes: how much is seen doesn't depend on how often a busy machine lets the readers look.
+// Several sessions write, commit and roll back. Readers read the count, the table and the count again. If both counts
+// are equal, each reader that sees this count at any time has read the same rows. No count stands for two states of the
+// table. Between their writes the sessions read, too, so a busy machine doesn't leave too few reads.
 func TestRandom(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
@@ -85,7 +85,8 @@ func (m *model) read(t *testing.T) {
 	m.rows[before] = found
 }
 
-// write changes rows by random transactions. Each session has rows of its own, and all insert and delete some others.
+// write changes rows by random transactions. Each session updates a row of its own, and all insert and delete other
+// rows.
 func (m *model) write(t *testing.T, b harness.Base, session, rounds int) {
 	random := rand.New(rand.NewPCG(harness.Seed(t), uint64(session)))
 	own := 1000 + session
@@ -110,7 +111,7 @@ func (m *model) write(t *testing.T, b harness.Base, session, rounds int) {
 			m.readInCalm(t)
 		}
 		if random.IntN(20) == 0 {
-			m.db.SetMaxIdleConns(random.IntN(8)) // others come and go
+			m.db.SetMaxIdleConns(random.IntN(8)) // connections of the pool end, and new ones begin
 		}
 	}
 }

@@ -25,8 +25,8 @@ func eachServer(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	})
 }
 
-// No writer waits for another one, nor fails: many write at once to other rows of the same table, and all keep their
-// transactions open. Whether it is the first write of a connection or a later one makes no difference.
+// No writer waits for another one or fails, while many write to different rows of the same table at once and keep their
+// transactions open. Both a connection's first write and later writes are tried.
 func TestNoWriterWaits(t *testing.T) {
 	eachServer(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))
@@ -48,7 +48,7 @@ func TestNoWriterWaits(t *testing.T) {
 						})
 						open = append(open, tx)
 					}
-					slices.Reverse(open) // so that rows of the counter come between others, as well
+					slices.Reverse(open) // later transactions then write first to the counter's next row
 					for i, tx := range open {
 						within(t, b, db, fmt.Sprintf("round %d, book %d", round, i), func() error {
 							fresh++
@@ -60,7 +60,7 @@ func TestNoWriterWaits(t *testing.T) {
 						})
 					}
 					wantSame(t, counter, "what isn't committed", func() {})
-					for i := range open { // the last to begin first, so that one commits while earlier ones are open
+					for i := range open { // the reverse order, so that a commit comes while earlier ones are open
 						tx := open[len(open)-1-i]
 						wantRaised(t, counter, "a commit", func() { commit(t, tx) })
 					}

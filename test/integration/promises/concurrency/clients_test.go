@@ -87,8 +87,8 @@ func thousandClients(t *testing.T, rule sqlfence.Rule) {
 // would stay.
 type delays struct {
 	mu      sync.Mutex
-	coming  int // who has yet to arrive
-	working int // who isn't done yet
+	coming  int // clients that haven't arrived
+	working int // clients that aren't done
 	waiting []chan struct{}
 	rest    chan struct{} // closed when only the paused one is left
 }

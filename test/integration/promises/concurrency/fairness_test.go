@@ -10,12 +10,11 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Holders whose transactions overlap without a gap can't hold off the next
-// token: a writer who comes after the call of Issue gets its turn after it.
+// Issue gets its turn among holders whose transactions overlap without a gap: a writer that comes after the call of
+// Issue gets its turn after it.
 //
-// Of two transactions one is always open. Without a turn every write is granted
-// at once, as it shares the ledger's row with the open one, and Issue waits for
-// as long as this goes on.
+// One of two transactions is always open. If writers took no turns, each write would share the lock of the ledger's row
+// with the open transaction and go on at once, and Issue would wait as long as there are such writers.
 func TestG2LedgerIssueGetsItsTurn(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

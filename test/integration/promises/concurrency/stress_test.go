@@ -21,8 +21,7 @@ const (
 	stressWrites  = 60 // of each writer
 )
 
-// stress lets the writers write, each once with and once without a transaction,
-// and returns how many writes were stale.
+// stress has each writer write with and without a transaction, and returns how many writes were stale.
 func stress(t *testing.T, s *harness.Shop, write func(r harness.Runner, random *rand.Rand) error) (stale int64) {
 	t.Helper()
 	if s.Dialect == sqlfence.SQLite {

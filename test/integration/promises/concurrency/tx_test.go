@@ -10,8 +10,7 @@ import (
 
 // What becomes of a transaction in which a write was refused.
 
-// A refusal ends a transaction of PostgreSQL: nothing of it stays, even if it is
-// committed.
+// A refusal ends a transaction of PostgreSQL: none of its writes stays, even if the application commits it.
 func TestTxPostgresRollsBackWhole(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		for _, fence := range harness.Fences {
@@ -41,8 +40,7 @@ func TestTxPostgresRollsBackWhole(t *testing.T) {
 	})
 }
 
-// With a savepoint a transaction of PostgreSQL can go on, and SQLite's can
-// without.
+// After a refusal PostgreSQL's transaction can continue at a savepoint. Other databases' can continue without one.
 func TestTxGoesOnAfterARefusal(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		for _, fence := range harness.Fences {

@@ -22,8 +22,8 @@ func wantRefused(t *testing.T, s *harness.Shop, err error) {
 	harness.WantStale(t, err, 8, 9)
 }
 
-// eachWaiting runs test for each kind of write, by itself and in a transaction;
-// start sends the write with token 8, and the channel gives its outcome.
+// eachWaiting runs test for each kind of write, by itself and in a transaction. start sends the write with token 8; it
+// returns a channel that is closed when the write has ended, and the write's error.
 func eachWaiting(t *testing.T, s *harness.Shop, writes []harness.Write, test func(t *testing.T, w harness.Write, start func() (<-chan struct{}, *error))) {
 	for _, w := range writes {
 		for _, inTx := range []bool{false, true} {
@@ -81,8 +81,8 @@ func TestG2LedgerWriteThatWaitsWhileATokenIsIssued(t *testing.T) {
 	})
 }
 
-// holdsOffTheToken is what becomes of a write that waits where the ledger is asked first: the next
-// token is issued behind it, and nothing is written with the older one after that.
+// holdsOffTheToken is for databases whose writes lock the ledger's row first. The next token is issued after the
+// waiting write, and from then on no write with the older token succeeds.
 func holdsOffTheToken(t *testing.T, sh *harness.Shop, b *harness.Blocker, done <-chan struct{}, result *error) {
 	t.Helper()
 	issued := make(chan error, 1)

@@ -14,8 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The conformance suite over every driver, in every mode that changes what is
-// sent. What comes out is docs/data/compatibility.md.
+// The conformance suite runs on every driver, in each of its modes that change the sent texts. Its results are the page
+// docs/data/compatibility.md.
 
 // A target is a driver in one of its modes.
 type target struct {
@@ -76,8 +76,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// A transaction that begins by BEGIN IMMEDIATE has SQLite's one writer from there on: it
-// can't be overtaken, and nobody else writes while the suite holds one open.
+// A transaction that begins by BEGIN IMMEDIATE is SQLite's only writer until it ends. No other session writes while the
+// suite has one open, so no newer token comes in between.
 func TestConformanceWithImmediateTransactions(t *testing.T) {
 	for _, x := range []target{
 		{base: "mattn", params: "_synchronous=OFF&_txlock=immediate"},
@@ -93,8 +93,8 @@ func TestConformanceWithImmediateTransactions(t *testing.T) {
 	}
 }
 
-// SQLite's drivers with the statement cache that wrappers turn off.
-// It is small, so that statements are dropped.
+// SQLite's drivers under sqlfence's statement cache, which wrappers turn off. The cache is small, so that it drops
+// statements.
 func TestConformanceWithStatementCache(t *testing.T) {
 	for _, x := range []target{
 		{base: "mattn", params: "_synchronous=OFF"},
@@ -190,7 +190,7 @@ func (c dsnConnector) Connect(context.Context) (driver.Conn, error) { return c.d
 
 func (c dsnConnector) Driver() driver.Driver { return c.driver }
 
-// A stranger is a connector of which sqlfence can't tell the driver.
+// A stranger is a connector whose driver sqlfence doesn't recognize.
 type stranger struct {
 	connect func(context.Context) (driver.Conn, error)
 }

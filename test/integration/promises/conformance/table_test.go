@@ -10,8 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// rows are the lines of the table: what a reader wants to know, and the checks
-// that tell. Each check is in one of them.
+// rows are the lines of the page's table, each with the checks that it summarizes. Each check belongs to one line.
 var rows = []struct {
 	title  string
 	checks []string
@@ -38,7 +37,7 @@ var rows = []struct {
 		[]string{"single use", "keys", "claims", "claims of another table", "unknown name"}},
 }
 
-// docs/data/compatibility.md has what TestConformance has found, if all targets have made all checks and passed.
+// The page docs/data/compatibility.md has the results of TestConformance, if all targets have passed all checks.
 // TestConformance itself can't compare the page, because its parallel subtests run after its own code.
 func TestPageMatchesReports(t *testing.T) {
 	made := 0
@@ -112,7 +111,7 @@ func driversTable(t *testing.T, reports map[string]conformance.Report) string {
 	return b.String()
 }
 
-// cell tells what became of checks, with notes on what was skipped.
+// cell summarizes the results of some checks, and adds a note for each that was skipped.
 func cell(r conformance.Report, checks []string, notes *[]string) string {
 	var marks []string
 	passed := 0
@@ -126,7 +125,7 @@ func cell(r conformance.Report, checks []string, notes *[]string) string {
 			return "✗"
 		default:
 			note := fmt.Sprintf("Not checked: %s: %s.", result.Name, result.Reason)
-			if strings.HasPrefix(result.Reason, "sqlfence doesn't guard") { // as with many others
+			if strings.HasPrefix(result.Reason, "sqlfence doesn't guard") { // one note for many checks
 				note = "Not checked with a registered table: " + result.Reason + "."
 			}
 			if !slices.Contains(*notes, note) {

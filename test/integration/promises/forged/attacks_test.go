@@ -62,9 +62,9 @@ func wantBase(t *testing.T, err, want error) {
 	}
 }
 
-// A text like a seal's refusal, in the error of the first step of the roll-out, had the pool write
-// negative marks to a table without triggers, behind which a program with RowFence alone took
-// every token for newer.
+// The driver quotes an application's text, which reads like a seal's refusal, in an error of the roll-out's first step.
+// The pool mustn't believe it: it would store negative tokens in a table without triggers, and then a program with
+// RowFence alone would take every token for a newer one. An earlier version did so.
 func TestG10OlderTokenBehindAForgedSeal(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect == sqlfence.SQLite {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A negative mark in a table without triggers, whatever left it there, is that of its size: an
-// older token is stale and a newer one passes, in each kind of write.
+// In a table without triggers a negative stored token, whatever stored it, counts as its absolute value. In each kind
+// of write an older token is stale, and a newer one passes.
 func TestG10NegativeMarkCountsByItsSize(t *testing.T) {
 	fence := sqlfence.RowFence("fence_token")
 	for name, rules := range map[string][]sqlfence.Rule{
@@ -63,7 +63,7 @@ func TestG10NegativeMarkCountsByItsSize(t *testing.T) {
 	}
 }
 
-// writes change the book 1, and some of them others.
+// writes update or delete book 1, and some of them other books, too.
 func writes(b harness.Base) []harness.Write {
 	all := append(slices.Clone(harness.RowWrites),
 		harness.Write{Name: "update of all", Query: "UPDATE books SET price = $1", Args: []any{30}},
@@ -96,7 +96,7 @@ func size(mark int64) int64 {
 	return max(mark, -mark)
 }
 
-// Of several tokens each is compared with the marks of its own rows.
+// If a context has several tokens, each is compared with the stored tokens of its own rows.
 func TestG10NegativeMarksOfSeveralTokens(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b, sqlfence.RowFence("fence_token"), sqlfence.Key("id"))
@@ -119,8 +119,8 @@ func TestG10NegativeMarksOfSeveralTokens(t *testing.T) {
 	})
 }
 
-// What a write under a positive mark leaves is positive, though a negative one stood there, unless it is sent as it was
-// written.
+// A guarded write with a token stores it as a positive number, also in a row with a negative one. A statement that
+// Observe mode sends unchanged leaves the negative one.
 func TestG10MarkIsPositiveAgain(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for name, rules := range map[string][]sqlfence.Rule{"enforced": nil, "observed": {sqlfence.InMode(sqlfence.Observe)}} {

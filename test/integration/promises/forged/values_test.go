@@ -15,9 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Whatever a value says, in whatever kind of column, and whichever error of the database quotes
-// it: the application gets that error as from the base driver, and nothing changes. A statement that
-// the bare driver runs is run.
+// An error that quotes an application's value reaches the application as from the base driver, and nothing changes,
+// whatever the value says, in each kind of column, and for each error. A statement that the bare driver runs is run.
 func TestG10ValuesThatReadLikeMarkers(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		l := newLab(t, b)
@@ -78,13 +77,12 @@ type lab struct {
 	harness.Base
 	dsn       string
 	plain, db *sql.DB
-	nonce     string   // that of the guards' markers, or of others where there is none to be seen
+	nonce     string   // the nonce of the guards' markers, or another one if theirs isn't visible
 	own       string   // the code that a guard raises with
 	cases     []string // statements, with ? for the value
 }
 
-// setups are, by dialect, the tables and triggers; cases the statements that an error may come of,
-// beside those of each column.
+// setups are the tables and triggers of each dialect. cases are statements that can fail, beside those for each column.
 var setups = map[sqlfence.Dialect]struct {
 	create  []string
 	columns string // of the kinds
@@ -250,7 +248,7 @@ func (l *lab) open(t *testing.T, rules []sqlfence.Rule) {
 // names are of the tokens of all rows that are written.
 var names = []string{"books", "books/1", "books/2", "books/50", "books/60", "books/61", "books/62", "books/71", "books/72"}
 
-// context has these tokens.
+// context returns a context with a token of this value for each name, and with an editor.
 func (l *lab) context(t *testing.T, value int64) context.Context {
 	ctx := t.Context()
 	for _, name := range names {
@@ -375,7 +373,7 @@ func (l *lab) compare(t *testing.T, r *rand.Rand, s attempt) (string, bool) {
 	return l.codeOf(got), true
 }
 
-// same reports whether a fenced database's error is the base driver's, and nothing else.
+// same reports whether a fenced database's error is the base driver's, without an error of sqlfence in it.
 func (l *lab) same(want, got error) bool {
 	var temporary interface{ Temporary() bool }
 	switch {
@@ -410,7 +408,7 @@ func (l *lab) codeOf(err error) string {
 	return dberr.SQLState(err)
 }
 
-// undone runs a statement in a transaction of its own, and returns its error.
+// undone runs a statement in a transaction, rolls this back, and returns the statement's error.
 func (l *lab) undone(t *testing.T, ctx context.Context, db *sql.DB, run harness.RunFunc, query string, args []any) error {
 	t.Helper()
 	tx, err := db.BeginTx(ctx, nil)

@@ -202,7 +202,7 @@ func TestG13HoldUnderASnapshotFromBeforeTheTokenIsRetried(t *testing.T) {
 		p.issue(t, "a", "b")
 		for _, level := range p.levels() {
 			if level < sql.LevelRepeatableRead && p.Networked() {
-				continue // each statement has a snapshot of its own
+				continue // below this level each statement has a snapshot of its own
 			}
 			tries := 0
 			err := sqlfence.Retry(t.Context(), p.db, sqlfence.RetryOptions{Tx: &sql.TxOptions{Isolation: level}},

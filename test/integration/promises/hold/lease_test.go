@@ -63,7 +63,7 @@ func TestLeaseTxCommitsUnderItsToken(t *testing.T) {
 	})
 }
 
-// What is temporary is tried again under the same lease.
+// If the function returns a temporary error, Tx runs it again under the same lease.
 func TestLeaseTxRunsAgain(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		var held []sqlfence.Token

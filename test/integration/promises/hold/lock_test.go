@@ -139,7 +139,7 @@ func TestG13RollbackToASavepointBeforeHoldPreventsTheCommit(t *testing.T) {
 						}
 						_, err := tx.ExecContext(t.Context(), query)
 						if p.DriverName == "mysql" && test.name == "second of the name" && query == "ROLLBACK TO x" {
-							test.lost, err = false, nil // it has one savepoint of a name
+							test.lost, err = false, nil // MySQL replaces a savepoint of the same name
 						}
 						if err != nil {
 							t.Fatalf("%s: %v", query, err)
@@ -153,7 +153,8 @@ func TestG13RollbackToASavepointBeforeHoldPreventsTheCommit(t *testing.T) {
 				run(test.after)
 				switch lost := test.lost && unlocks; {
 				case lost && !isFenced(p):
-					// The lock is gone, as the documentation says.
+					// The rollback has released the lock, as the documentation says, so another client gets the next
+					// token.
 					now[0].Value = harness.IssueToken(t, harness.NewStore(t, p.plain), "a")
 				case lost:
 					if err := tx.Commit(); err == nil || !strings.Contains(err.Error(), "SAVEPOINT") {
@@ -207,7 +208,7 @@ func TestRollbackToASavepointPreventsTheCommitOfAText(t *testing.T) {
 	})
 }
 
-// A session that doesn't commit by itself is in a transaction from its first statement on.
+// With autocommit off, a session is in a transaction from its first statement on.
 func TestHoldWithoutAutocommit(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		if p.DriverName != "mysql" {
@@ -231,7 +232,7 @@ func TestHoldWithoutAutocommit(t *testing.T) {
 		if _, err := conn.ExecContext(t.Context(), "SET autocommit = 1"); err != nil {
 			t.Error(err)
 		}
-		// The Store knows that savepoints show it.
+		// After the Hold above the Store knows whether this server shows an open transaction by savepoints alone.
 		tx := begun(t, p, now...)
 		if err := tx.Commit(); err != nil {
 			t.Error(err)
@@ -282,7 +283,7 @@ func TestHoldKeepsTheLedgersTriggers(t *testing.T) {
 	})
 }
 
-// A token that is raised by other means than the packages waits as well.
+// If another client raises a held token by an UPDATE of its own, this waits, too.
 func TestG13HoldWithForeignUpdates(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		for _, level := range p.levels() {
@@ -298,7 +299,7 @@ func TestG13HoldWithForeignUpdates(t *testing.T) {
 	})
 }
 
-// Without the ledger, or without the function on PostgreSQL, the error says what to do.
+// Without the ledger, or without PostgreSQL's function, Hold's error says what to do.
 func TestHoldWithoutASetup(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))

@@ -20,7 +20,7 @@ func hold(t *testing.T, p *place, tx *sql.Tx, held []sqlfence.Token) error {
 	return p.store.Hold(t.Context(), tx, held...)
 }
 
-// look is the control: it compares without a lock.
+// look is the control of the tests: it compares the token and takes no lock.
 func look(t *testing.T, _ *place, tx *sql.Tx, held []sqlfence.Token) error {
 	for _, token := range held {
 		var current int64

@@ -18,7 +18,7 @@ type place struct {
 	harness.Base
 	dsn   string
 	db    *sql.DB // the holder's
-	plain *sql.DB // another client's, without sqlfence, which doesn't wait for SQLite's lock
+	plain *sql.DB // another client's, without sqlfence; its writes to SQLite don't wait for the lock
 	store *tokens.Store
 }
 
@@ -77,7 +77,7 @@ func (p *place) levels() []sql.IsolationLevel {
 	return []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable}
 }
 
-// retryable reports whether an error says that the transaction has to be run again.
+// retryable reports whether an error says that the transaction should be run again.
 func retryable(err error) bool {
 	var temporary interface{ Temporary() bool }
 	if errors.As(err, &temporary) && temporary.Temporary() {

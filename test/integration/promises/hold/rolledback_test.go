@@ -48,7 +48,8 @@ func deadlock(t *testing.T, p *place, tx tokens.Tx, victim string) {
 	}
 }
 
-// Behind a deadlock MariaDB goes on without a transaction, and so without the lock: what follows would commit by itself.
+// After a deadlock MariaDB continues the session without a transaction, and so without the lock. Later statements of
+// the transaction must fail, or they would be committed one by one.
 func TestG13NothingIsWrittenInAHeldTransactionThatTheServerHasEnded(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		if p.DriverName != "mysql" || !isFenced(p) {

@@ -33,10 +33,11 @@ var insertRules = []struct {
 		rules: []sqlfence.Rule{sqlfence.Ledger(), sqlfence.Key("id"), sqlfence.UnfencedInserts()}},
 }
 
-// Random inserts, upserts and replacements, with tokens for some of the rows. The test expects:  - Each row that is
-// written has its token in the context. This token isn't older than the stored one, and is stored.  - A statement that
-// succeeds leaves the rows that the bare driver leaves, except for the stored tokens.  - A statement that the bare
-// driver accepts is refused by one of sqlfence's errors, or not at all.
+// Random inserts, upserts and replacements, with tokens for some of the rows. The test expects:
+//
+//   - Each row that is written has its token in the context. This token isn't older than the stored one, and is stored.
+//   - A statement that succeeds leaves the rows that the bare driver leaves, except for the stored tokens.
+//   - A statement that the bare driver accepts is refused by one of sqlfence's errors, or not at all.
 func TestRandomInserts(t *testing.T) {
 	first, count := harness.Seed(t), harness.Rounds(t, 60)
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

@@ -14,9 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// softened returns the data source name of a database whose own casts and
-// operators give NULL where the built-in ones raise. It needs a superuser, and a
-// database of its own, since a cast has no schema.
+// softened returns the data source name of a database with casts and operators of its own. They return NULL where the
+// built-in ones raise an error. To create them takes a superuser, and a new database, since a cast has no schema.
 func softened(t *testing.T, b harness.Base) string {
 	t.Helper()
 	dsn := harness.PostgresDatabase(t)
@@ -38,7 +37,7 @@ func softened(t *testing.T, b harness.Base) string {
 	return dsn
 }
 
-// A database's own cast from text to bigint doesn't soften what a guard raises.
+// A database's own cast from text to bigint doesn't prevent the error that a guard raises.
 func TestGuardsRaiseWhateverCastsTheDatabaseHas(t *testing.T) {
 	const (
 		create = `CREATE TABLE books (id bigint PRIMARY KEY, price integer DEFAULT 10, fence_token bigint, serial bigint,
@@ -66,7 +65,7 @@ func TestGuardsRaiseWhateverCastsTheDatabaseHas(t *testing.T) {
 		name string
 		with func(context.Context) (context.Context, []sqlfence.Rule)
 		want error
-		skip string // kinds of write that another rule is about
+		skip string // kinds of write that this rule doesn't check
 	}{
 		{"row fence", as(stale, rowFence), sqlfence.ErrStale, ""},
 		{"single use", as(stale, rowFence, sqlfence.SingleUse()), sqlfence.ErrStale, ""},
@@ -140,7 +139,7 @@ func TestLeaseIsOvertakenWhateverCastsTheDatabaseHas(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			harness.NeedPostgres(t)
 			db := b.Raw(t, softened(t, b))
-			harness.MustExec(t, db, "CREATE TABLE fencing_tokens (name text UNIQUE, token bigint)") // which may be NULL
+			harness.MustExec(t, db, "CREATE TABLE fencing_tokens (name text UNIQUE, token bigint)") // may be NULL
 			leases := harness.NewLeases(t, db)
 			tx := harness.Begin(t.Context(), t, db, sql.LevelDefault)
 			// As if somebody issued the key's first tokens.
@@ -174,8 +173,8 @@ func TestLeaseIsOvertakenWhateverCastsTheDatabaseHas(t *testing.T) {
 	}
 }
 
-// A fence column of a type in which neighbouring tokens are equal, or that is
-// compared as something else than a number, is refused.
+// A fence column is refused if its type can't distinguish neighbouring tokens, or if the database doesn't compare it as
+// a number.
 func TestFenceColumnsOfOtherTypesAreRefused(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

@@ -167,7 +167,7 @@ func TestG2LedgerOfANameWithoutATokenRefusesAll(t *testing.T) {
 	})
 }
 
-// With Key the token of each row has to be the newest one of its own name.
+// With Key the token of each row has to be the newest token of the row's own name.
 func TestG2LedgerWithKeyRefusesATokenThatNobodyIssued(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, rules := range [][]sqlfence.Rule{
@@ -192,8 +192,8 @@ func TestG2LedgerWithKeyRefusesATokenThatNobodyIssued(t *testing.T) {
 	})
 }
 
-// Without a unique index a name may stand in the ledger twice, except in PostgreSQL's. The higher token counts, so no
-// row hides it.
+// If the ledger has no unique index, a name may have two rows, except in PostgreSQL, whose guard fails then. The guard
+// compares the higher token, so neither row hides it.
 func TestG2LedgerWithANameTwiceComparesWithTheHighest(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect == sqlfence.Postgres {
@@ -222,8 +222,8 @@ func TestG2LedgerWithANameTwiceComparesWithTheHighest(t *testing.T) {
 	})
 }
 
-// Observe mode tells of such a token, and keeps it out of the rows: as their mark
-// it would refuse every token that is ever issued.
+// Observe mode reports a token that nobody issued, and doesn't store it in rows: every token issued later would be
+// stale.
 func TestG2LedgerObservesATokenThatNobodyIssued(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.Setting{Base: b}.Shop(t)
@@ -250,8 +250,8 @@ func TestG2LedgerObservesATokenThatNobodyIssued(t *testing.T) {
 	})
 }
 
-// Retry runs its function once: nothing that happens in between makes the token
-// an issued one, but its adoption, which is not Retry's to wait for.
+// Retry runs its function once: a token that nobody issued stays so when the transaction is run again. Only Adopt would
+// change this, and Retry doesn't wait for it.
 func TestRetryNeverRepeatsATokenThatNobodyIssued(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.Setting{Base: b}.Shop(t, sqlfence.Ledger())

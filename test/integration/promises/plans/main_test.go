@@ -1,4 +1,4 @@
-// Package plans_test compares the rows that a guarded statement reads with those that it reads without its guard.
+// Package plans_test compares the number of rows that a statement reads with its guard and without it.
 package plans_test
 
 import (

@@ -17,7 +17,7 @@ import (
 // rows is how many rows the table has. All conditions but the empty one select at most three of them by their key.
 const rows = 1 << 14
 
-// rules are those that check the rows of a write.
+// rules are the rules whose guards check the written rows.
 var rules = []struct {
 	name  string
 	rules []sqlfence.Rule
@@ -120,8 +120,8 @@ func (s shape) merge(does string) string {
 	return "MERGE INTO books USING small ON " + on + " WHEN MATCHED THEN " + does
 }
 
-// TestGuardedStatementsReadTheRowsOfBareOnes finds out which statements read all rows of the table although they read
-// a few without their guard. MariaDB locks what it reads, the other databases only what they write.
+// TestGuardedStatementsReadTheRowsOfBareOnes finds statements that read all rows of the table with their guard, and
+// only a few without it. MariaDB locks the rows that it reads; the other databases lock only those that they write.
 func TestGuardedStatementsReadTheRowsOfBareOnes(t *testing.T) {
 	var order []string             // databases with a kind of statement and the conditions that read more
 	under := map[string][]string{} // the same, to the names of the rules

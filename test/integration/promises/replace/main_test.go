@@ -20,7 +20,7 @@ func eachSQLite(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	})
 }
 
-// table makes the table books anew, with a fence column.
+// table drops the table books and creates it with the columns, and executes others.
 func table(t *testing.T, sh *harness.Shop, columns string, others ...string) {
 	t.Helper()
 	sh.Exec(t, "DROP TABLE IF EXISTS books")

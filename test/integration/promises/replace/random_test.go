@@ -56,7 +56,7 @@ type lab struct {
 	r             *rand.Rand
 	keyed, ledger bool
 	made          string // the table
-	index         bool   // there is an index that comes and goes
+	index         bool   // the index that the test creates and drops exists
 	tag           int
 
 	landed, replaced, stale, scope, unguardable, invalid int

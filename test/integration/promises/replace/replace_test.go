@@ -14,7 +14,8 @@ import (
 
 var fence = sqlfence.RowFence("fence_token")
 
-// Each way to run a REPLACE asks for the unique keys, and is refused for a row with a newer mark, by whichever key.
+// A REPLACE, in each way to run it, is compared with the rows of all unique keys. It is refused if one of these rows
+// has a newer stored token.
 func TestReplaceIsStale(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		for _, query := range []string{
@@ -50,8 +51,9 @@ func TestReplaceIsStale(t *testing.T) {
 	})
 }
 
-// An index that is made after the keys were learned counts at once, at the price of an error that is temporary, in the transaction that has made it, too, and not
-// after that was undone; and so does one that is dropped.
+// A unique index that is created or dropped after sqlfence has read the table's keys counts at once; the next REPLACE
+// may fail with a temporary error. In the transaction that creates the index it counts, too, and no longer after the
+// rollback.
 func TestReplaceFindsNewIndexes(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b, fence)
@@ -63,7 +65,7 @@ func TestReplaceFindsNewIndexes(t *testing.T) {
 			const query = "REPLACE INTO books (id, price) VALUES (2, 70)"
 			_, err := r.ExecContext(harness.Holding(t, 8), query)
 			if passing := (interface{ Temporary() bool })(nil); errors.As(err, &passing) && passing.Temporary() {
-				_, err = r.ExecContext(harness.Holding(t, 8), query) // the keys aren't those that were known
+				_, err = r.ExecContext(harness.Holding(t, 8), query) // the keys have changed, so it is sent again
 			}
 			if stale {
 				harness.WantStale(t, err, 8, 9)

@@ -57,10 +57,11 @@ func TestAddFence(t *testing.T) {
 	})
 }
 
-// tellsCapitalsApart: MySQL's tables are files, and most systems have Books besides books.
+// tellsCapitalsApart reports whether Books can be a table beside books. MySQL's tables are files, and most file systems
+// distinguish capitals.
 func tellsCapitalsApart(b harness.Base) bool { return b.Dialect == sqlfence.MySQL }
 
-// The statements do the same, one by one.
+// The statements of AddFenceSQL, executed one by one, do what AddFence does.
 func TestAddFenceSQL(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)
@@ -229,7 +230,7 @@ func TestAddFenceBesideSimilar(t *testing.T) {
 func TestAddFenceInSchema(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		plain := b.Raw(t, b.DSN(t))
-		plain.SetMaxOpenConns(1) // for what is attached
+		plain.SetMaxOpenConns(1) // only this connection has the attached database
 		var home string
 		create, drop := "CREATE SCHEMA sqlfence_other", "DROP SCHEMA sqlfence_other"
 		switch b.Dialect {

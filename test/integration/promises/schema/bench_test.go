@@ -10,10 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// BenchmarkAddFence adds the column to a table of a million rows while eight writers are at
-// work, and reports the longest that one of them waited, in the second before and while
-// the column was added; beside the plain ALTER TABLE, each alone and beside a transaction that
-// stays open on the table for three seconds.
+// BenchmarkAddFence adds the column to a table of a million rows while eight writers write. It reports how long the
+// slowest write took, in the second before and while the column was added. It compares AddFence with the plain ALTER
+// TABLE, each alone and beside a transaction that has the table open for three seconds.
 //
 //	go test ./promises/schema -run '^$' -bench AddFence -benchtime 1x -count 5
 func BenchmarkAddFence(b *testing.B) {
@@ -64,7 +63,7 @@ func addBesideWriters(b *testing.B, base harness.Base, db *sql.DB, held time.Dur
 		b.Error(err)
 	}
 	took := time.Since(start)
-	time.Sleep(100 * time.Millisecond) // for those that waited
+	time.Sleep(100 * time.Millisecond) // writers that waited finish their writes
 	if errs := crowd.end(); len(errs) > 0 {
 		b.Errorf("%d writes failed, the first with %v", len(errs), errs[0])
 	}

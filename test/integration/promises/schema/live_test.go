@@ -16,7 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Writers that go on while the column is added.
+// The tests of this file add the column while writers write.
 
 // A crowd writes to books, each writer on rows of its own.
 type crowd struct {
@@ -111,7 +111,7 @@ func servers(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	})
 }
 
-// No writer fails, and no row is written anew.
+// While AddFence adds the column, no write fails, and the server doesn't rewrite the table's rows.
 func TestAddFenceLive(t *testing.T) {
 	servers(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)
@@ -137,14 +137,14 @@ func TestAddFenceLive(t *testing.T) {
 	})
 }
 
-// stored says where the rows are, which is elsewhere once all were written anew.
+// stored returns the file or number of the table, which changes when the server rewrites all rows.
 func stored(t *testing.T, b harness.Base, db *sql.DB) (place string) {
 	t.Helper()
 	query := "SELECT relfilenode FROM pg_class WHERE oid = to_regclass('books')"
 	if b.Dialect == sqlfence.MySQL {
 		// A copied table has a new number.
 		query = "SELECT table_id FROM information_schema.innodb_sys_tables WHERE name = CONCAT(DATABASE(), '/books')"
-		if _, err := db.Exec(query); err != nil { // MySQL's name for it
+		if _, err := db.Exec(query); err != nil { // MySQL names this table innodb_tables
 			query = "SELECT table_id FROM information_schema.innodb_tables WHERE name = CONCAT(DATABASE(), '/books')"
 		}
 	}
@@ -154,7 +154,7 @@ func stored(t *testing.T, b harness.Base, db *sql.DB) (place string) {
 	return place
 }
 
-// While a transaction is open on the table, the writers go on between the tries.
+// AddFence gives up and tries again while a transaction has the table open. Between the tries the writers write.
 func TestAddFenceGivesWay(t *testing.T) {
 	servers(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)
@@ -219,7 +219,7 @@ func TestAddFenceBehindVacuum(t *testing.T) {
 	})
 }
 
-// The statement for a migration tries again by itself.
+// In PostgreSQL the statement of AddFenceSQL tries again by itself.
 func TestAddFenceSQLTriesAgain(t *testing.T) {
 	const pausing = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND starts_with(query, 'DO ') AND datname = current_database()"
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
@@ -234,8 +234,8 @@ func TestAddFenceSQLTriesAgain(t *testing.T) {
 	})
 }
 
-// addsBehind has add wait for a transaction that has executed lock, until the query waits counts one
-// that does. Meanwhile writers go on, and then it succeeds.
+// addsBehind runs add beside a transaction that has executed lock, until the query waits counts one session that waits.
+// Writers write meanwhile. When the transaction ends, add must succeed.
 func addsBehind(t *testing.T, s harness.Setting, lock, waits string, add func(db *sql.DB) error) {
 	t.Helper()
 	source := s.DSN(t)

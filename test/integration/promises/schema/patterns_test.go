@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// others are relations beside the tables, which get no column by a pattern, or get their table's.
+// others are relations beside the tables that the patterns name. They get no column, or, as partitions, their table's.
 var others = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {
 		"CREATE VIEW shelf AS SELECT id FROM books", "CREATE MATERIALIZED VIEW seen AS SELECT id FROM books",
@@ -46,7 +46,7 @@ func hasFence(t *testing.T, db *sql.DB, relation string) bool {
 	return slices.Contains(columns, "fence_token")
 }
 
-// By a pattern AddFences gives the column to each table that it stands for; then verify.Check misses none.
+// AddFences with a pattern adds the column to each table that the pattern names. Then verify.Check misses no column.
 func TestAddFencesByPattern(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)
@@ -58,7 +58,7 @@ func TestAddFencesByPattern(t *testing.T) {
 			harness.MustExec(t, plain, query)
 		}
 		if b.Dialect == sqlfence.MySQL {
-			_, _ = plain.ExecContext(t.Context(), "CREATE SEQUENCE numbers") // MariaDB has them, and lists them as tables
+			_, _ = plain.ExecContext(t.Context(), "CREATE SEQUENCE numbers") // MariaDB lists sequences as tables
 		}
 		store, err := tokens.New(plain)
 		if err == nil {
@@ -90,7 +90,7 @@ func TestAddFencesByPattern(t *testing.T) {
 		case sqlfence.MySQL:
 			want["parts"] = true
 		}
-		after := b.Raw(t, dsn) // SQLite tells a connection that knows the old columns nothing before it reads
+		after := b.Raw(t, dsn) // an old connection of SQLite may still have the old columns
 		for relation, has := range want {
 			if got := hasFence(t, after, relation); got != has {
 				t.Errorf("%s has a fence column: %v, want %v", relation, got, has)

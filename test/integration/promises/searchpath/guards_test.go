@@ -38,7 +38,7 @@ var writes = []string{
 	"DELETE FROM books",
 }
 
-// A ruling is a table's rules, and contexts: those of holders, and those that are refused.
+// A ruling is a table's rules, with a context whose write must succeed, and with contexts whose writes must be refused.
 type ruling struct {
 	name    string
 	rules   []sqlfence.Rule

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// copyCatalogue creates the schema hostile with each operator, function, collation and type that pg_catalog has. The
-// functions raise, and the types accept no value, so that a statement fails if it finds one of them.
+// copyCatalogue creates the schema hostile with a namesake of each operator, function, collation and type of
+// pg_catalog. The functions raise an error, and the types accept no value, so a statement that finds one of them fails.
 const copyCatalogue = `DO $copy$
 DECLARE
 	o record;
@@ -93,7 +93,7 @@ func newHostile(t *testing.T, b harness.Base) *hostile {
 		q := u.Query()
 		q.Set("search_path", schemas)
 		at := *u
-		at.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // as libpq reads it
+		at.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // libpq doesn't read + as a blank
 		return at.String()
 	}
 	h := &hostile{b, b.Raw(t, path("public")), b.Raw(t, path("home")), path("home, hostile, pg_catalog")}

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// Tokens, leases, locks of rows and counts of changes are as usual beside an application's own operators, functions and
-// types, and verify.Check finds nothing.
+// Tokens, leases, row locks and counts of changes work beside an application's own operators, functions and types, and
+// verify.Check has no finding.
 func TestStoresBesideAnApplicationsOperators(t *testing.T) {
 	for _, b := range harness.Bases[:2] {
 		t.Run(b.Name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// unkept are the settings under which a client that may set them changes what triggers keep.
+// unkept are settings that switch the ledger's triggers off for a client that may set them, each with what this takes.
 var unkept = map[string]string{
 	"session_replication_role=replica": "it switches triggers off, and takes a superuser",
 }

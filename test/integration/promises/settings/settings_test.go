@@ -64,26 +64,27 @@ var settings = map[sqlfence.Dialect][]string{
 	},
 }
 
-// limits are the settings under which the server or a guard refuses what it answers otherwise, by what an answer that
-// differs has to say: by the server's own words, or by those of sqlfence.
+// limits are the settings under which an answer may differ, because the server or a guard refuses. The values are
+// texts, of the server's errors or of sqlfence's. An answer that differs must contain one of them.
 var limits = map[string][]string{
-	// A server that takes no writes, or that ends a statement after some time, says so.
+	// Under these settings the server refuses writes, or ends a statement after some time.
 	"default_transaction_read_only=on": {"in a read-only transaction"},
 	"tx_read_only=1":                   {"READ ONLY transaction"},
 	"query_only=1":                     {"readonly database"},
 	"statement_timeout=1":              {"(57014)", "SQLSTATE 57014"},
 	"lock_timeout=1":                   {"(55P03)", "SQLSTATE 55P03"},
-	"max_statement_time=0.0001":        {"max_statement_time exceeded", "no fence"}, // by a trigger that was cut short
-	// These servers' own refusals of statements with several rows or names, and of a transaction in a chain.
+	"max_statement_time=0.0001":        {"max_statement_time exceeded", "no fence"}, // a trigger was cut short
+	// Under these settings the server refuses statements with several rows or names, and a setting in a chained
+	// transaction.
 	"max_join_size=1":    {"use SET SQL_BIG_SELECTS=1"},
-	"sql_safe_updates=1": {"You are using safe update mode"},                      // for several names
-	"completion_type=1":  {"can't be changed while a transaction is in progress"}, // for a lock of a row
-	// The guard refuses what it can't write so that the server understands it.
+	"sql_safe_updates=1": {"You are using safe update mode"},                      // statements with several names
+	"completion_type=1":  {"can't be changed while a transaction is in progress"}, // the lock of a row
+	// Under these settings the server would misread a guard, so sqlfence refuses.
 	"sql_mode='SIMULTANEOUS_ASSIGNMENT'": {"unguardable"},
 	"sql_mode='ORACLE'":                  {"unguardable"},
-	"character_set_results=utf16":        {"unguardable", "invalid syntax", "Error 1059", "wrong-server"}, // no number can be read
-	// The server quotes the names in what it shows of triggers and functions, which are compared with sqlfence's own:
-	// the ledger's function isn't recognised, and Delete is refused.
+	"character_set_results=utf16":        {"unguardable", "invalid syntax", "Error 1059", "wrong-server"}, // numbers unreadable
+	// The server quotes names in the definitions of triggers and functions, which sqlfence compares with its own. So
+	// sqlfence doesn't recognize the ledger's function, and Delete is refused.
 	"quote_all_identifiers=on": {"wrong-ledger", "missing or of another version", "not set up"},
 	"count_changes=1":          {"ok 0"}, // mattn's own count
 }
@@ -150,7 +151,7 @@ func (h hooked) Connect(ctx context.Context) (driver.Conn, error) {
 	return c, err
 }
 
-// sentinels are the errors of sqlfence that an answer is told by.
+// sentinels are sqlfence's errors, by the words that answers use for them.
 var sentinels = map[string]error{
 	"stale": sqlfence.ErrStale, "not issued": sqlfence.ErrNotIssued, "no fence": sqlfence.ErrNoFence, "out of scope": sqlfence.ErrOutOfScope,
 	"unguardable": sqlfence.ErrUnguardable, "unknown name": sqlfence.ErrUnknownName, "conflict": sqlfence.ErrConflict, "gone": sqlfence.ErrGone,
@@ -225,10 +226,10 @@ func inTx(ctx context.Context, db *sql.DB, query string) (n int64, err error) {
 	return n, tx.Commit()
 }
 
-// A step is what a program asks for, and the answer.
+// A step is one call of a program, and its answer.
 type step struct{ name, answer string }
 
-// run has a program do all that it uses sqlfence for, over db, and returns the answers.
+// run is a program that uses all of sqlfence on db. It returns the answer to each call.
 func (w *world) run(t *testing.T, db *sql.DB) (steps []step) {
 	t.Helper()
 	note := func(name string, err error, values ...any) {
@@ -268,7 +269,7 @@ func (w *world) run(t *testing.T, db *sql.DB) (steps []step) {
 		if token > 0 {
 			c = harness.Holding(t, token)
 		}
-		n, err := inTx(c, db, query) // a session may not commit by itself
+		n, err := inTx(c, db, query) // the setting may turn autocommit off
 		note(name, err, n)
 	}
 	write("first write", 1, "UPDATE books SET price = 11 WHERE id = 1")
@@ -384,8 +385,8 @@ func (w *world) run(t *testing.T, db *sql.DB) (steps []step) {
 	return steps
 }
 
-// Whatever a data source name or a hook of the pool sets, what sqlfence asks the server for itself has the same answer as
-// in a session as it is by default, or an error that says what stands in the way; and no stale write lands.
+// Whatever a data source name or a hook of the pool sets, each call of the program has the answer that it has without
+// the setting, or an error that names the obstacle. No stale write succeeds.
 func TestAnswersUnderEachSetting(t *testing.T) {
 	harness.EachDriver(t, func(t *testing.T, b harness.Base) {
 		b.AsWritten = true

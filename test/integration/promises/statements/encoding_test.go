@@ -14,7 +14,7 @@ import (
 // Encodings in which the second byte of a character may be ASCII, above all a backslash.
 var encodings = []string{"GBK", "BIG5", "SJIS", "GB18030", "UHC", "JOHAB", "SHIFT_JIS_2004"}
 
-// sneaked are pieces of texts that read otherwise where a character swallows the byte behind it.
+// sneaked are pieces of SQL that mean something else if, in the server's encoding, a character swallows the next byte.
 var sneaked = []string{
 	"é", "万", "列", "ｱ", "表", "ソ", "ŝ", "\\", "'", "''", "\"", "$", "$$", "$a$", "E'", "e'", "U&'", "U&\"", "`",
 	" ", "\n", "--", "/*", "*/", ";", ",", "a", "0", "[", "]", "SELECT ", "AS ",

@@ -264,7 +264,7 @@ func (k *keywords) try(t *testing.T) {
 	case !slices.Equal(got.left, want.left):
 		t.Errorf("%s %v\nleft %q, want %q", query, args, got.left, want.left)
 	}
-	reached := false // a row that was there
+	reached := false // whether the write changes an existing row
 	for _, row := range before.left {
 		reached = reached || !slices.Contains(want.left, row)
 	}

@@ -33,7 +33,7 @@ func (k *keywords) arg() string {
 	return placeholder
 }
 
-// number writes an expression that is an integer, of columns behind of.
+// number writes an integer expression of columns, each with the prefix of.
 func (k *keywords) number(of string, depth int) string {
 	if depth == 0 || k.maybe(35) {
 		return k.one(func() string { return of + k.column() }, func() string { return of + k.column() },

@@ -10,7 +10,7 @@ import (
 
 // A table's rows may be written by the name of another of its inheritance tree.
 
-// A statement that creates such a table is refused if its text shows this.
+// A statement that creates a partition of a registered table is refused if its text shows this.
 func TestPartitionsAreNotAddedUnseen(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

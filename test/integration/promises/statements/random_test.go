@@ -170,7 +170,7 @@ func (l *randomLab) try(t *testing.T, query string, args []any) {
 	if len(got.marks) > 0 {
 		t.Errorf("wrote without a mark: %q", got.marks)
 	}
-	kept := 0 // of the rows that were there
+	kept := 0 // existing rows that the statement left alone
 	for _, row := range want.left {
 		if strings.HasPrefix(row, "false ") {
 			kept++
@@ -185,9 +185,8 @@ func (l *randomLab) try(t *testing.T, query string, args []any) {
 	}
 }
 
-// run runs a statement in a transaction that is rolled back. The rows of books that
-// are left begin with whether the statement wrote them; marks are those of which
-// l.marked should hold and doesn't.
+// run runs a statement in a transaction that is rolled back. In the outcome's left, the first word of each row of books
+// says whether the statement wrote the row. Its marks are the written rows for which l.marked doesn't hold.
 func (l *randomLab) run(ctx context.Context, db *sql.DB, query string, args []any) (o outcome, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

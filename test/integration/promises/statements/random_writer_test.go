@@ -12,13 +12,12 @@ import (
 // and expressionForms.
 type writer struct {
 	r         *rand.Rand
-	alias     string // of books, with or without AS; "" if it has none
+	alias     string // of books, with or without AS, or ""
 	qualifier string // what the columns of books can be qualified with
 }
 
-// A production holds the ways to write one kind of thing. {kind} stands for another
-// kind, {books} for what the columns of books are qualified with, $n for an argument.
-// What is more likely stands there more often.
+// A production lists the ways to write one kind of SQL. {kind} stands for another kind, {books} for the qualifier of
+// books' columns, $n for an argument. A way that should be more frequent is listed more often.
 type production struct {
 	plain  []string // written as they are; all there is at the depth's end
 	nested []string // each blank is written in one of many ways
@@ -42,7 +41,7 @@ func (w *writer) statement(kind string) (query string, args []any) {
 	}
 	query = w.write(kind, 6)
 	for strings.Contains(query, "$n") {
-		n := w.r.IntN(len(args)+2) + 1 // one that was there before, or another
+		n := w.r.IntN(len(args)+2) + 1 // one of the existing arguments, or a new one
 		if n > len(args) {
 			args = append(args, w.r.IntN(4))
 			n = len(args)

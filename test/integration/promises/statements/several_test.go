@@ -33,7 +33,7 @@ var severalParts = []string{
 	"UPDATE pens SET price = price + 1",
 	"INSERT INTO pens VALUES (1, 3) ON CONFLICT DO NOTHING",
 	"SELECT price FROM books -- ; DELETE FROM books\n",
-	"INSERT INTO books (id, price) VALUES (1, 1)", // fails: the key is there
+	"INSERT INTO books (id, price) VALUES (1, 1)", // fails: key 1 exists
 	"",
 }
 
@@ -234,7 +234,7 @@ func TestSeveralStatementsRefused(t *testing.T) {
 	})
 }
 
-// An observed table's are sent as they were written, once, and told.
+// In Observe mode a text of several statements is sent unchanged, once, and reported.
 func TestSeveralStatementsObserved(t *testing.T) {
 	eachScript(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)

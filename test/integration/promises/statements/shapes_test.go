@@ -29,7 +29,7 @@ func TestMostArguments(t *testing.T) {
 				args = append(args, i)
 			}
 			query := "UPDATE books SET price = $1 WHERE id IN (" + list.String()[2:] + ") RETURNING id"
-			if b.Dialect == sqlfence.SQLite { // which looks for each of them among all
+			if b.Dialect == sqlfence.SQLite { // SQLite searches for each placeholder among all
 				query = fmt.Sprintf("UPDATE books SET price = ?1 WHERE id IN (2, 3, ?%d) RETURNING id", most)
 			}
 			for _, name := range []string{"query", "prepared exec"} {
@@ -54,8 +54,8 @@ func TestMostArguments(t *testing.T) {
 	})
 }
 
-// A DELETE whose condition has all the placeholders that SQLite takes, without numbers: there is no room to repeat
-// them, and their numbers would be looked for one by one.
+// A DELETE has as many placeholders without numbers as SQLite accepts. So the guard can't repeat the condition with its
+// placeholders, and it would take too long to find the number of each.
 func TestMostBarePlaceholders(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite || b.Name == "modernc" {
@@ -175,7 +175,7 @@ func TestUpdateOrFail(t *testing.T) {
 	})
 }
 
-// A CASE behind an operator that ends in an asterisk: a DELETE reaches the same rows as without sqlfence.
+// After an operator that ends in an asterisk stands a CASE. The guarded DELETE reaches the same rows as the bare one.
 func TestCaseBehindAsterisk(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The traps that were found by running, each by its name on the real drivers.
-// Those that need more than a statement have tests of their own:
+// The traps are statements that once were guarded wrongly or broke, on the real drivers. A trap that needs more than
+// one statement has a test of its own:
 //
 //   - pgx's leading options, NamedArgs, QueryRewriter: TestPgxModes, TestPgxNamedArgs, TestPgxQueryRewriter
 //   - lib/pq's COPY: TestPqCopy
@@ -24,9 +24,9 @@ import (
 //     TestG2LedgerWriteThatWaitsWhileATokenIsIssued
 //   - everything that was refused for its shape: TestG4FailClosed
 //
-// A trap is a write on book 1. If it is guarded, a stale token changes nothing
-// and a current one has the effect of the base driver alone. If not, both are
-// refused before anything is sent.
+// A trap is a write on book 1. If sqlfence guards it, a stale token changes nothing, and with the current token it has
+// the effect that it has by the base driver. If sqlfence refuses it, both tokens are refused before a statement is
+// sent.
 type trap struct {
 	harness.Write
 	refused bool

@@ -37,7 +37,7 @@ func TestUnicodeBlanksHideNoWrite(t *testing.T) {
 					harness.WantOnly(t, run(harness.Holding(t, 8), s.DB, query), sqlfence.ErrUnguardable)
 				})
 			}
-			// In quotes it is nobody's but the name's.
+			// In quotes and comments the blank is an ordinary character, so the statement passes.
 			query := fmt.Sprintf("SELECT 'a%c' AS \"b%[1]c\" FROM books -- %[1]c", blank)
 			if err := harness.Ways["query"](t.Context(), s.DB, query); err != nil {
 				t.Errorf("%q: %v", query, err)

@@ -41,7 +41,7 @@ func BenchmarkExec(b *testing.B) {
 type benchWrite struct {
 	name, query string
 	rules       []sqlfence.Rule
-	table       rewrite.Table // with the same rules
+	table       rewrite.Table // the same rules for package rewrite
 	args        func(n int) []any
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// With this setting each write of a session returns a row, which its text doesn't show. A kept
-// statement that is run to its first row would hold its transaction open.
+// With this setting each write of a session returns a row, which the write's text doesn't show. If the cache ran a kept
+// statement only to its first row, the statement would hold its transaction open.
 const countChanges = "PRAGMA count_changes = 1"
 
 // A settingConnector executes a statement on each connection before it gives it away, as a driver's
@@ -68,7 +68,7 @@ func TestWritesThatReturnTheirCount(t *testing.T) {
 		{"executed", "", exec(countChanges)},
 		{"executed behind another", "", exec("SELECT 1; " + countChanges)},
 		{"queried", "", query(countChanges)},
-		{"prepared", "", prepare(countChanges)}, // SQLite sets it already then
+		{"prepared", "", prepare(countChanges)}, // SQLite applies it when the statement is prepared
 		{"explained", "", query("EXPLAIN " + countChanges)},
 		{"raw", "", func(ctx context.Context, c *sql.Conn) error {
 			return c.Raw(func(c any) error {

@@ -15,8 +15,7 @@ import (
 // A statement that was kept before something has changed does, shows and returns what it
 // does without a cache: the same steps are taken with and without.
 
-// A step is taken on one connection: here is the one whose statements are kept, there
-// another one.
+// A step is a statement on one of two connections: here is the one with the statement cache, there is the other one.
 type step struct {
 	query string
 	how   how
@@ -26,11 +25,11 @@ type how uint8
 
 const (
 	guarded how = iota // on books, here
-	returns            // the same, by Query
+	returns            // the same, by QueryContext
 	here               // anything, under Bypass
 	prepare            // the same, prepared
 	there              // anything, by the bare driver
-	raw                // the same, here, by Conn.Raw
+	raw                // anything, here, by Conn.Raw
 )
 
 var changes = map[string][]step{
@@ -137,7 +136,7 @@ func TestSchemaChanges(t *testing.T) {
 	})
 }
 
-// takeSteps tells what was seen.
+// takeSteps runs the writes and the steps with a cache of this size, and returns a transcript of their results.
 func takeSteps(t *testing.T, b harness.Base, size int, steps []step, rules []sqlfence.Rule, tx bool) string {
 	s := harness.NewShop(t, b)
 	s.Reset(t, 5)

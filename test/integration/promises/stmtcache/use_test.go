@@ -165,7 +165,7 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// Another connection has the file: the statement fails, and succeeds later.
+// While another connection has locked the file, the kept statement fails. Later it succeeds.
 func TestBusy(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		cached(t, b, func(t *testing.T, s *harness.Shop, _ *sql.DB) {

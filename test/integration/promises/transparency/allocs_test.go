@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What the fence costs in allocations, beside the base driver alone and beside
-// sqlmw with nothing in it. In memory, so that nothing else is measured.
+// How many allocations the guard costs, compared with the base driver alone and with sqlmw without interceptors. The
+// databases are in memory, so that only the wrappers differ.
 func TestAllocations(t *testing.T) {
 	raw, err := sql.Open("sqlite3", ":memory:")
 	raw = memory(t, raw, err)

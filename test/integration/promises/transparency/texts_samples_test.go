@@ -14,8 +14,7 @@ type sent struct {
 	argument, literal string
 }
 
-// The guards. v is the token's value as it is written: a placeholder or 7; n is
-// its name.
+// The guards' texts. v is the token's value as the text has it, a placeholder or 7; n is its name.
 
 func postgresRaise(kind, detail string) string {
 	return `pg_catalog.int8in(pg_catalog.textout(pg_catalog.concat('sqlfence:nonce:` + kind + `:0:', ` + detail + `)))`
@@ -90,14 +89,15 @@ var postgresRowFence = []sent{
 			` ON CONFLICT (id) DO UPDATE SET price = excluded.price` + postgresMark("$3::bigint"), ""},
 }
 
-// postgresNewer is how the ledger is asked before the first row.
+// postgresNewer is the guard's subquery on the ledger, which is evaluated before the statement's first row.
 func postgresNewer(n, v string) string {
 	return `(SELECT ` + postgresRaise("ledger", "fencing_tokens.token") + ` FROM fencing_tokens WHERE fencing_tokens.name OPERATOR(pg_catalog.=) ` +
 		n + ` AND NOT pg_catalog.int8le(fencing_tokens.token, ` + v + `))`
 }
 
-// postgresLedgers are the statements of postgresRowFence: the ledger's guard is a prefix, the
-// same for all of them, and a question where each may ask it first.
+// postgresLedgers are the statements of postgresRowFence under Ledger: the ledger's guard is a prefix that is the same
+// in all of them. Where the statement may read the ledger before its first row, it has the subquery of postgresNewer,
+// too.
 func postgresLedgers() []sent {
 	numbers := []string{"$1", "$2", "$3", "$4"}
 	var all []sent

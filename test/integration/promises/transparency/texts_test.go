@@ -17,9 +17,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The text and the arguments that reach the base driver, for each kind of
-// statement and each way to run it. An application that tests with sqlmock has
-// to expect these.
+// The tests of this file compare the text and the arguments that reach the base driver, for each kind of statement and
+// each way to run it. An application that tests with sqlmock has to expect these.
 
 // mocked returns a fenced database around sqlmock. The mock is strict: what is
 // not expected, or comes in another order, is an error.
@@ -54,8 +53,8 @@ func (c mockConnector) Connect(context.Context) (driver.Conn, error) { return c.
 
 func (c mockConnector) Driver() driver.Driver { return c.d }
 
-// guardAt returns before which of a statement's arguments those of the guard stand: behind
-// all, but in SQLite by the number of the first one.
+// guardAt returns the index at which the guard's arguments stand among a statement's: after all of them, but in SQLite
+// by the number of the first placeholder that has one.
 func guardAt(d sqlfence.Dialect, text string, all int) int {
 	first := regexp.MustCompile(`\?(\d+)`).FindStringSubmatch(text)
 	if d != sqlfence.SQLite || first == nil {
@@ -131,8 +130,7 @@ var byteForByte = sqlmock.QueryMatcherFunc(func(want, got string) error {
 	return nil
 })
 
-// What concerns no registered table arrives as it was written, and so does what
-// a bypass lets through, and a read.
+// A statement arrives unchanged if it concerns no registered table, only reads, or is under Bypass.
 func TestG7TextsPassByteForByte(t *testing.T) {
 	bypass := sqlfence.Bypass(t.Context(), "a test")
 	for _, tt := range []struct {
@@ -171,8 +169,8 @@ func TestG7TextsPassByteForByte(t *testing.T) {
 	}
 }
 
-// A statement that is prepared once carries the token of each execution; only
-// one that needs another text is prepared again, and back.
+// One prepared statement sends the token of each execution. If an execution needs another text, the statement is
+// prepared again, and a later one prepares the first text again.
 func TestG7TextsOfOnePreparedStatement(t *testing.T) {
 	const query = "UPDATE books SET price = 30"
 	db, mock := mocked(t, sqlmock.QueryMatcherEqual, sqlfence.WithDialect(sqlfence.SQLite), harness.Books(sqlfence.RowFence("fence_token")))

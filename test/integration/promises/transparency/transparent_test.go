@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A fenced database beside the base driver alone: the same answers.
+// The tests of this file compare a fenced database's answers with those of the base driver.
 
 func TestG7TransparentRows(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
@@ -54,7 +54,8 @@ func TestG7TransparentRows(t *testing.T) {
 	})
 }
 
-// What rows can do beyond the least is what database/sql asks their type for.
+// database/sql finds the optional methods of a driver's rows by their type. So a fenced database's rows must have the
+// same.
 func TestG7TransparentRowsInterfaces(t *testing.T) {
 	optional := []reflect.Type{
 		reflect.TypeFor[driver.RowsNextResultSet](), reflect.TypeFor[driver.RowsColumnTypeScanType](),

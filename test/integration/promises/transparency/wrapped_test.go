@@ -14,8 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The dialect is found from the driver, also behind wrappers, and the fence
-// works above and beneath them.
+// sqlfence finds the dialect by the driver, also through wrappers, and guards writes whether the wrappers are around it
+// or beneath it.
 
 // Thin wrappers as an application would write them: embedding embeds the driver.
 type embedding struct{ driver.Driver }
@@ -54,7 +54,7 @@ func TestDialectIsFound(t *testing.T) {
 					t.Errorf("%s fenced, in %T: %v, %v", name, w, got, known)
 				}
 			}
-			// Saying what is known is fine; saying something else isn't.
+			// WithDialect may name the driver's own dialect; another dialect is an error.
 			for _, dialect := range []sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite, sqlfence.MySQL} {
 				_, err := sqlfence.WrapDriver(wrap(d), sqlfence.WithDialect(dialect), harness.Books())
 				if (err == nil) != (dialect == b.Dialect) {
@@ -68,7 +68,7 @@ func TestDialectIsFound(t *testing.T) {
 	})
 }
 
-// A fenced database refuses and lets pass, however it was put together.
+// A fenced database refuses stale writes and runs others, in whatever order it and other wrappers are put together.
 func TestFencedAmongWrappers(t *testing.T) {
 	table := harness.Books(sqlfence.RowFence("fence_token"))
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {

@@ -20,7 +20,7 @@ type provocation struct {
 	rules []sqlfence.Rule // of books; nil for RowFence and Ledger
 	table string          // that is registered; empty for books
 
-	postgres, sqlite, mysql []string // statements; nil where there is no such thing
+	postgres, sqlite, mysql []string // statements; nil if the database can't have the fault
 	repairs                 bool     // the SQL of the finding repairs it
 }
 
@@ -216,7 +216,7 @@ func TestFindings(t *testing.T) {
 	for _, p := range provocations {
 		t.Run(p.name, func(t *testing.T) {
 			for _, b := range bases {
-				if b.Name == "pq" || testing.Short() && !b.IsUsual() { // pq asks as pgx does
+				if b.Name == "pq" || testing.Short() && !b.IsUsual() { // pq is sent the queries that pgx is
 					continue
 				}
 				statements := map[sqlfence.Dialect][]string{sqlfence.Postgres: p.postgres, sqlfence.SQLite: p.sqlite, sqlfence.MySQL: p.mysql}[b.Dialect]
@@ -249,7 +249,7 @@ func (p provocation) run(t *testing.T, w *world, statements []string) {
 	f := found[0]
 	want := p.severity
 	if w.AsksByFunction() && strings.HasPrefix(p.name, "ledger with ") {
-		want = slog.LevelError // there nothing is written without the function and its triggers
+		want = slog.LevelError // without the function and its triggers this database's guarded writes are refused
 	}
 	if f.Level != want || f.Code != p.code || f.Table != name || !strings.Contains(f.Problem+f.Remedy, p.says) {
 		t.Errorf("found %q of table %s, want %v, %s, with %q", f, f.Table, want, p.code, p.says)
@@ -259,7 +259,7 @@ func (p provocation) run(t *testing.T, w *world, statements []string) {
 		return
 	}
 	w.exec(t, f.SQL)
-	// Setup creates the triggers of a ledger, beside the table.
+	// The finding's SQL creates the ledger's table. Setup creates its triggers, so findings about those may remain.
 	left := slices.DeleteFunc(w.news(t, registered), func(f verify.Finding) bool { return strings.Contains(f.Problem, "trigger sqlfence_") })
 	if len(left) > 0 {
 		t.Errorf("after %s there is left %v", f.SQL, left)

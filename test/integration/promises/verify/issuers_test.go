@@ -53,7 +53,7 @@ func TestIssuers(t *testing.T) {
 			w.exec(t, "CREATE OR REPLACE FUNCTION sqlfence_issued_v1() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS 'BEGIN RETURN NEW; END'")
 			want("another function", slog.LevelWarn, "isn't what RecordIssuers creates")
 		}
-		if w.Dialect == sqlfence.MySQL { // the others refuse it
+		if w.Dialect == sqlfence.MySQL { // other databases refuse to drop the column
 			w.exec(t, "ALTER TABLE fencing_tokens DROP COLUMN issued_by")
 			want("without the column", slog.LevelError, "no token can be taken")
 		}

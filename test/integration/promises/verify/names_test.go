@@ -21,7 +21,7 @@ func codes(found []verify.Finding) []string {
 	return list
 }
 
-// Names are those that the database reads: quoted, of mixed case, and with anything in them.
+// Names in findings and their SQL are the database's: quoted, of mixed case, with any characters.
 func TestNames(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		quote := func(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

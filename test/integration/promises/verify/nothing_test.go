@@ -44,7 +44,7 @@ var harmless = map[sqlfence.Dialect][]string{
 	},
 }
 
-// What only looks like a fault isn't one.
+// Objects that look like a fault and are harmless give no finding.
 func TestNothingToFind(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		for _, query := range harmless[w.Dialect] {
@@ -62,7 +62,7 @@ func TestNothingToFind(t *testing.T) {
 	})
 }
 
-// verify.Check waits for no writer, and no writer for it; a context ends it.
+// verify.Check waits for no writer, no writer waits for verify.Check, and the end of its context ends it.
 func TestBesideWriters(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.exec(t, "INSERT INTO books (id) VALUES (1)")

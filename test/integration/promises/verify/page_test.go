@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/catalogue"
 )
 
-// elsewhere are the codes that other tests than TestFindings provoke.
+// elsewhere are the codes that are provoked by other tests than TestFindings.
 var elsewhere = []string{"wrong-server", "several-ledgers", "tokens-run-out", "different-registration", "missing-privilege", "other-writers", "wrong-seal", "setting", "unseen"}
 
 // Each code is provoked, and every provoked code is known.

@@ -8,8 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Names whose tokens may run out are found, whether their tables are registered or not; one that was retired
-// isn't.
+// Names whose tokens may run out are found, with or without a registered table. A retired name isn't reported.
 func TestTokensThatRunOut(t *testing.T) {
 	eachWorld(t, func(t *testing.T, w *world) {
 		w.exec(t, "INSERT INTO fencing_tokens (name, token) VALUES ('pens', 800000000000000), ('retired', 900000000000001), ('books', 7)")

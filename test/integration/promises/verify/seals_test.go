@@ -29,11 +29,11 @@ func TestSeals(t *testing.T) {
 	add := []string{"ALTER TABLE books ADD COLUMN other bigint NOT NULL DEFAULT 0"}
 	for _, test := range []struct {
 		name        string
-		for_, rules []sqlfence.Rule // whom it is sealed for, nil for nobody, and what is registered
+		for_, rules []sqlfence.Rule // the rules at Seal, nil for no Seal, and the registered rules
 		severity    slog.Level
 		code, says  string
 
-		after, mysql []string // statements; nil where there is no such thing
+		after, mysql []string // statements; nil if the database can't have the fault
 		repaired     bool     // by another Seal
 	}{
 		{"whole", whole, whole, 0, "", "", none, none, false},
@@ -151,7 +151,7 @@ func TestWaysAroundASeal(t *testing.T) {
 	}
 }
 
-// A seal names the ledger with its schema: a session that finds another ledger is refused.
+// A seal's triggers name the ledger with its schema. If a session finds another ledger, its writes are refused.
 func TestSealOfAnotherLedger(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])
 	rules := harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed())
@@ -267,7 +267,7 @@ func mends(t *testing.T, b harness.Base, rules []sqlfence.Rule, damage ...string
 	}
 }
 
-// Where the account is gone with whose privileges the triggers run, no write passes, and verify.Check says why.
+// If the account is dropped whose privileges a seal's triggers use, no write succeeds, and verify.Check says why.
 func TestSealOfAnAccountThatIsGone(t *testing.T) {
 	w := newWorld(t, harness.MySQL)
 	rules := []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Sealed()}

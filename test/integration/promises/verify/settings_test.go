@@ -135,7 +135,7 @@ func TestSettingsOfMySQL(t *testing.T) {
 			if len(found) > 0 {
 				t.Errorf("found %v", found)
 			}
-		default: // that of the servers which the tests start
+		default: // the servers that the tests start have another level
 			wantOne(t, found, slog.LevelInfo, "setting")
 			wantProblem(t, found, "a crash of the machine")
 		}

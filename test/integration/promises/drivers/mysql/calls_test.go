@@ -92,7 +92,7 @@ func TestMySQLRowsAffected(t *testing.T) {
 	}
 }
 
-// resultOf executes on a driver's connection as the driver's manual says.
+// resultOf executes a query on a driver's connection, and returns the results that the driver's manual describes.
 func resultOf(ctx context.Context, c any, query string) string {
 	res, err := c.(driver.ExecerContext).ExecContext(ctx, query, nil)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 
 // Errors, cancellation and transactions of go-sql-driver/mysql.
 
-// Errors are the driver's own, to be found by errors.As, and a connection goes on
-// after them.
+// errors.As finds the driver's own errors, and the connection can be used after them.
 func TestMySQLErrors(t *testing.T) {
 	besideMySQL(t, nil, "1062; 1146; 1064; 1; ", func(t *testing.T, db *sql.DB) string {
 		db.SetMaxOpenConns(1)

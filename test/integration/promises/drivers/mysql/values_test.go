@@ -16,8 +16,7 @@ import (
 
 // What go-sql-driver/mysql takes as arguments, and sends in.
 
-// With interpolateParams the driver writes the arguments into the text and asks
-// the server once.
+// With interpolateParams the driver writes the arguments into the text, and sends the server one query.
 func TestMySQLInterpolateParams(t *testing.T) {
 	interpolate := func(c *mysql.Config) { c.InterpolateParams = true }
 	fenced, c := harness.MySQL.Counted(t, mysqlWith(t, harness.MySQLDatabase(t), interpolate))

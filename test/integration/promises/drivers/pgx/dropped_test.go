@@ -168,8 +168,8 @@ func eachOwnFunction(t *testing.T, name string, db *sql.DB, test func(name strin
 	test("schema.AddFences", func(ctx context.Context) error { return schema.AddFences(ctx, db) })
 }
 
-// Before a guarded write, and before SQL's EXECUTE, the connection's own questions need no prepared statement, also in
-// a transaction, which an error would end.
+// The queries that a connection sends by itself, before a guarded write and before EXECUTE, don't use a prepared
+// statement that DEALLOCATE ALL may have dropped. In a transaction the error would end it.
 func TestOwnQueriesAfterDeallocateAll(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		s.Reset(t, 9)

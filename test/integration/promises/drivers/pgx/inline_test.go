@@ -67,8 +67,7 @@ func TestPgxInlines(t *testing.T) {
 	})
 }
 
-// Without arguments there is nothing to write into the text: the guard's values
-// stand in it, and it is sent.
+// A statement without arguments is sent with the guard's values in its text.
 func TestPgxInlinesNothing(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		const query = "UPDATE books SET price = 30, isbn = $$it's$$ WHERE id = 1 RETURNING id"

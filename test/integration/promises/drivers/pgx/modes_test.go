@@ -17,8 +17,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What pgx has beyond other drivers: options among the arguments, names for
-// arguments, types of PostgreSQL, and a cache of prepared statements.
+// The tests of this file are about features that only pgx has: options among the arguments, named arguments,
+// PostgreSQL's types, and a cache of prepared statements.
 
 // onPgx runs test with a shop on pgx, once for each of fences.
 func onPgx(t *testing.T, test func(t *testing.T, s *harness.Shop)) {

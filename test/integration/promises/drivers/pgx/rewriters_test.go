@@ -33,7 +33,7 @@ func (NamedArgs) RewriteQuery(context.Context, *pgx.Conn, string, []any) (string
 	return "UPDATE books SET price = 30 WHERE id = 1", nil, nil
 }
 
-// A counter of rows asks the server, on the connection that pgx gives it.
+// An asking rewriter sends a query of its own on the connection that pgx gives it.
 type asking struct{ asked *int64 }
 
 func (a asking) RewriteQuery(ctx context.Context, c *pgx.Conn, query string, args []any) (string, []any, error) {
@@ -101,7 +101,7 @@ func TestPgxNamesUnderSerial(t *testing.T) {
 	})
 }
 
-// With positional arguments the token is also an argument, so the text stays the same.
+// With positional arguments the token is an argument, so every token has the same text, and pgx caches one statement.
 func TestPgxNamesFillNoCache(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		c, err := s.DB.Conn(t.Context())
@@ -149,7 +149,7 @@ func TestPgxQueryRewriter(t *testing.T) {
 		if err := s.DB.QueryRowContext(t.Context(), "SELECT 1", rewriter{"SELECT $1::int", []any{7}}).Scan(&got); err != nil || got != 7 {
 			t.Errorf("got %d, %v; want 7", got, err)
 		}
-		// It is nobody's business on a database without registered tables.
+		// A database without registered tables runs a rewriter unchecked.
 		if err := harness.Ways["exec"](t.Context(), s.Fenced(t, s.Source), "SELECT 1", rewriter{query: "SELECT 2"}); err != nil {
 			t.Error(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// As pq.CopyIn writes them.
+// The texts that pq.CopyIn returns.
 const (
 	copyBooks = `COPY "books" ("id", "price") FROM STDIN`
 	copyPens  = `COPY "pens" ("id", "price") FROM STDIN`
