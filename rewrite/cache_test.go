@@ -133,8 +133,7 @@ func TestCacheHugePlan(t *testing.T) {
 	checkCache(t, c)
 }
 
-// TestPlanIsCached shows which plans are kept: of texts that name a table and aren't too
-// long.
+// TestPlanIsCached compares which plans the cache keeps: the plans of texts that name a table and aren't too long.
 func TestPlanIsCached(t *testing.T) {
 	r, err := New(databases.Postgres, []Table{rulesets["row"].table})
 	if err != nil {
@@ -165,8 +164,8 @@ func TestPlanIsCached(t *testing.T) {
 	}
 }
 
-// TestCacheCountsItsBytes compares the bytes that the cache counts with the growth of the heap. The count is rather too
-// high: it includes constants that all plans share.
+// TestCacheCountsItsBytes compares the bytes that the cache counts with the growth of the heap. The cache counts
+// somewhat too many, because it adds constants that all plans share.
 func TestCacheCountsItsBytes(t *testing.T) {
 	if fakedb.Race {
 		t.Skip("the race detector changes the heap")

@@ -38,13 +38,13 @@ func TestReuseKeepsNothing(t *testing.T) {
 		for _, s := range corpus(t, d) {
 			for _, rules := range rulesetsOf(t, d) {
 				if rand.IntN(8) > 0 {
-					continue // others the next time
+					continue // the next round takes other samples
 				}
 				a := asked{d, rules, &s}
 				p := s.plan(t, d, rules)
 				if p.Verdict == guard.Guard {
 					if _, _, err := knowing(p, valuesOf(p, rules)).Render(valuesOf(p, rules)); err != nil {
-						continue // it takes other values
+						continue // the rules' values don't fit the plan
 					}
 				}
 				all, want = append(all, a), append(want, show(p, rules))

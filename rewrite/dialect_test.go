@@ -66,8 +66,8 @@ func TestDialectsAreTestedBelow(t *testing.T) {
 	}
 }
 
-// The scanner reads the guard's placeholders as the builder wrote them: with their number, if they have a number, so
-// that they may precede other placeholders.
+// The scanner reads the guard's placeholders as the builder writes them, with their number in dialects that number
+// placeholders. So a guard's placeholder may precede the statement's.
 func TestPlaceholdersAreRead(t *testing.T) {
 	for _, d := range guardedDialects(t) {
 		for typ := range sqltext.Bigint + 1 {

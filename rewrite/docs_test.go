@@ -39,8 +39,8 @@ refused statement contains both middle columns. MySQL stands for MariaDB as well
 byte or isn't UTF-8.
 `
 
-// A docGroup is a subject: a hazard's statements, with the verdicts that they have under some rules, which
-// are row where it names none.
+// A docGroup is a subject of the pages: the statements of a hazard, with their verdicts under some rules. Without rules
+// the verdicts are those under "row".
 type docGroup struct{ hazard, title, rules string }
 
 // docGroups are the hazards, which are the page's subjects, in its order.
@@ -85,7 +85,7 @@ var docOtherRules = []struct{ title, rules string }{
 	{"Tables with EditLock", "lock"},
 }
 
-// TestDocs compares the pages of statements and of refusals with the corpus; with -update it writes them.
+// TestDocs compares the pages of statements and of refusals with the corpus. With -update it writes the pages.
 func TestDocs(t *testing.T) {
 	var passing, refused strings.Builder
 	passing.WriteString(docPassing)
@@ -142,7 +142,7 @@ type docLine struct {
 	verdicts docVerdicts
 }
 
-// docVerdicts are those in docDialects; empty for none.
+// docVerdicts are a statement's verdicts, one for each of docDialects; empty where the dialect has no such statement.
 type docVerdicts [len(docDialects)]string
 
 // cell returns the verdicts, each with its databases, unless all databases have the same verdict.
@@ -174,7 +174,7 @@ func (l *docLine) isRefused() bool {
 
 // A docRefusal is a reason, with a statement and the databases in which one is refused for it.
 type docRefusal struct {
-	group           string // the title of the first group that has it
+	group           string // the title of the first group with this reason
 	reason, example string
 	dialects        [len(docDialects)]bool
 }
@@ -219,7 +219,7 @@ func addRefusal(to []docRefusal, group, sql string, d int, verdict string) []doc
 		return to
 	}
 	if broken, ok := strings.CutPrefix(reason, docBroken); ok && !strings.Contains(broken, ";") {
-		reason = docBroken[:len(docBroken)-2] // as its texts aren't SQL
+		reason = docBroken[:len(docBroken)-2] // without the error's place, since the page doesn't show the text
 	}
 	why, _, _ := strings.Cut(reason, ";")
 	i := slices.IndexFunc(to, func(r docRefusal) bool { return r.reason == why || strings.HasPrefix(r.reason, why+";") })
@@ -280,8 +280,8 @@ func (k *docKind) dialects() string {
 	return strings.Join(names, ", ")
 }
 
-// docLines returns a section's lines: a sample of one name in all dialects is
-// of one kind. Those that are refused come last.
+// docLines returns a section's lines. Samples that have the same name in several dialects are one kind of statement.
+// Refused kinds come last.
 func docLines(t *testing.T, hazard, rules string) (lines []*docLine) {
 	t.Helper()
 	var kinds []*docKind
@@ -317,8 +317,8 @@ func docLines(t *testing.T, hazard, rules string) (lines []*docLine) {
 	return lines
 }
 
-// fits tells whether a kind belongs on a line: every verdict of all is the same
-// one, or the verdicts are the same in each dialect.
+// fits reports whether a kind belongs on a line: either the kind and the line have one verdict in all dialects, or they
+// have the same verdict in each dialect.
 func (k *docKind) fits(line *docLine) bool {
 	all := slices.DeleteFunc(append(k.verdicts[:], line.verdicts[:]...), func(v string) bool { return v == "" })
 	slices.Sort(all)

@@ -9,9 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A statement is planned once, rendered for each execution, and sent with the
-// guard's arguments after its own. If the guard raises, the text of the database's error
-// has the reason.
+// A statement is planned once, rendered for each execution, and sent with the guard's arguments after its own. If the
+// guard raises an error, the text of the database's error contains the reason.
 func Example() {
 	r, err := rewrite.New(sqlfence.SQLite, []rewrite.Table{{Name: "books", FenceColumn: "fence_token"}})
 	if err != nil {

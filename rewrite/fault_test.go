@@ -26,7 +26,7 @@ func TestFaultIsRefusal(t *testing.T) {
 	}
 	const update = "UPDATE books SET price = 1 WHERE id = 1"
 	registered := r.rules
-	r.rules = nil // it is asked at once
+	r.rules = nil // so that planning panics
 	for _, plan := range []func(string) *Plan{r.Plan, func(query string) *Plan { return r.PlanFor(query, guard.Versioned) }} {
 		p := plan(update)
 		if p.Verdict != guard.Refuse || p.Refusal.Table != -1 || !strings.Contains(p.Refusal.Reason, "nil pointer") {

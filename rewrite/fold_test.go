@@ -48,7 +48,7 @@ func TestFoldedByLocale(t *testing.T) {
 			t.Errorf("%s: %s", sql, p.Refusal.Reason)
 		}
 	}
-	r, err := New(databases.SQLite, tables[:1]) // which folds ASCII alone
+	r, err := New(databases.SQLite, tables[:1]) // SQLite folds only ASCII letters
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +57,8 @@ func TestFoldedByLocale(t *testing.T) {
 	}
 }
 
-// TestLooksAtDO: a text without a registered name is read if a DO may stand in
-// it, wherever that is; and not for words and clauses that look like one.
+// TestLooksAtDO: a text without a registered name is parsed if it may contain a DO, wherever that stands. It isn't
+// parsed for words and clauses that look like a DO.
 func TestLooksAtDO(t *testing.T) {
 	for sql, want := range map[string]bool{
 		"DO $$ x $$":                 true,

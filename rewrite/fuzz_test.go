@@ -28,9 +28,8 @@ func addCorpus(f *testing.F, choose func([]sample) []sample) {
 // crashers are what fuzzing has found before.
 var crashers = []string{}
 
-// FuzzPlan shows that any text gets a verdict, that a guard only inserts, and
-// that a comment behind the text changes nothing. It plans each seed with every ruleset, so that a run
-// with -short takes a sample of the seeds.
+// FuzzPlan checks that any text gets a verdict, that a guard only inserts text, and that a comment after the text
+// changes nothing. It plans each seed with every ruleset, so a run with -short takes a sample of the seeds.
 func FuzzPlan(f *testing.F) {
 	oneGoroutine(f)
 	addCorpus(f, random.Sample)
@@ -40,7 +39,7 @@ func FuzzPlan(f *testing.F) {
 				s, longer := sample{sql: sql}, sample{sql: sql + "\n-- c"}
 				p, q := s.plan(t, d, rules), longer.plan(t, d, rules)
 				if isVersioned(rules) && p.Verdict == guard.Guard && q.Verdict == guard.Refuse && strings.Contains(sql, ";") {
-					continue // nothing may stand behind the semicolon
+					continue // under these rules no text may follow the semicolon
 				}
 				if p.Verdict != q.Verdict {
 					t.Fatalf("%v, %s: got %v, with a comment behind %v", d, rules, p.Verdict, q.Verdict)
@@ -58,7 +57,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// checkGuard checks a plan to guard, and that of the text with a comment behind.
+// checkGuard checks a plan to guard, and the plan of the same text with a comment after it.
 func checkGuard(t *testing.T, d databases.Dialect, rules string, p, q *Plan) {
 	t.Helper()
 	v := valuesOf(p, rules)

@@ -21,10 +21,9 @@ import (
 
 var update = flag.Bool("update", false, "write what the rewriter makes of the statements into the golden files")
 
-// A sample is a statement of the golden files, which package golden describes: they
-// hold the statements as well as what is made of them. The rules are names in
-// rulesets. After a change of the rewriter, go test -run Golden -update and read the
-// difference.
+// A sample is a statement of the golden files, which contain the statements and their plans. Package golden describes
+// the files. The rules are names in rulesets. After a change of the rewriter, run go test -run Golden -update and read
+// the difference.
 type sample struct {
 	name  string
 	rules []string
@@ -83,7 +82,7 @@ var rulesets = map[string]struct {
 	"claimtwo":     {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
 	"claimliteral": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Literal: true}},
 
-	// These have tokens also where the statement needs none: "held" is the end of their names.
+	// These rulesets have tokens also for statements that need none. Their names end in "held".
 	"claimheld":      {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
 	"claimtwoheld":   {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
 	"takeoverheld":   {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Literal: true}},
@@ -122,7 +121,7 @@ func rulesetsOf(t testing.TB, d databases.Dialect) (names []string) {
 	return names
 }
 
-// otherTables are registered beside that of the rules.
+// otherTables returns the tables that are registered besides the ruleset's.
 func otherTables(rules string) []Table {
 	if !strings.HasPrefix(rules, "pair") {
 		return nil
@@ -145,7 +144,7 @@ func variantOf(rules string) (v guard.Variant) {
 	return v
 }
 
-// byRow tells of rules by which a guard may have nothing to insert.
+// byRow reports whether the rules include one whose guard needn't insert text in each statement.
 func byRow(rules string) bool {
 	t := rulesets[rules].table
 	return t.Serial != "" || t.Claim != "" || t.Locks()
@@ -176,7 +175,7 @@ func knowing(p *Plan, v Values) *Plan {
 	return p.Knowing(&session.UniqueKeys{Shape: "[]"})
 }
 
-// says returns the dialect that guards are written in.
+// says returns package render's dialect, which writes the guards.
 func says(d databases.Dialect) *render.Dialect {
 	says, err := render.Guarded(d)
 	if err != nil {

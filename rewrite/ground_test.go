@@ -79,8 +79,8 @@ func spelledGround(d databases.Dialect, name string) (all []string) {
 	return all
 }
 
-// Through a fenced database nobody but sqlfence's packages defines, changes or drops what guards and
-// seals rely on, in any shape of statement and in any spelling.
+// A fenced database refuses each statement that defines, changes or drops an object that guards and seals need, in any
+// shape and in any spelling. Only sqlfence's packages may send such statements.
 func TestTheGroundIsKept(t *testing.T) {
 	answers(t, groundShapes)
 	for d := range answers(t, groundNames) {
@@ -188,7 +188,7 @@ func TestTheLedgersSchemaIsKept(t *testing.T) {
 	}
 }
 
-// A setting that a text doesn't show may be one of these: its name is an argument, or put together, or in a text that is run.
+// Such a setting may be hidden from the parser: the name is an argument, or composed, or in a text that is executed.
 func TestSettingsThatAreNotShown(t *testing.T) {
 	r, err := New(databases.Postgres, []Table{{Name: "books", Ledger: true}})
 	if err != nil {
@@ -242,7 +242,7 @@ func TestSettingsThatArgumentsName(t *testing.T) {
 		"SELECT set_config($1, $2, true)":                                             {1},
 		"SELECT pg_catalog.set_config($2::text, $1, true), SET_CONFIG($12, '', true)": {2, 12},
 		"UPDATE pens SET x = set_config($3, 'x', true)":                               {3},
-		"DECLARE c CURSOR FOR SELECT set_config($1, 'x', true)":                       {1}, // bound when it is declared
+		"DECLARE c CURSOR FOR SELECT set_config($1, 'x', true)":                       {1}, // bound at DECLARE
 		"WITH s AS (SELECT set_config($1, 'x', true)) SELECT * FROM s":                {1},
 		"UPDATE books SET price = 1 WHERE set_config($1, 'x', true) = 'x'":            {1},
 	} {

@@ -102,8 +102,8 @@ func TestValueThatIsNotTheKey(t *testing.T) {
 	}
 }
 
-// TestLedgerItemIsNotShadowed nests a WITH item with the name of the item that the guard's raises query. If the nested
-// item were false, the raises would raise nothing.
+// TestLedgerItemIsNotShadowed nests a WITH item with the name of the item that the guard's raises query. If they
+// queried the nested item and its value were false, no raise would throw an error.
 func TestLedgerItemIsNotShadowed(t *testing.T) {
 	for _, rules := range []string{"lockall", "lockkey", "serialboth", "ledger"} {
 		for _, name := range []string{"sqlfence_newest_0", "SQLfence_Newest_0", `"sqlfence_newest_0"`, `U&"sqlfence\005fnewest_0"`, "sqlfence_newest_1 (newest)"} {
@@ -122,9 +122,9 @@ func TestLedgerItemIsNotShadowed(t *testing.T) {
 	}
 }
 
-// TestForgedMark has texts where a label looks like a part of a longer keyword,
-// so that the mark would go behind the list that it belongs into, and a value of
-// the writer's choice would be taken for it.
+// TestForgedMark has texts in which a label looks like a part of a longer keyword. If the parser took it for one, it
+// would insert the guard's value after the list that the value belongs into. Then the database would store the
+// application's value as the token.
 func TestForgedMark(t *testing.T) {
 	for _, tt := range []struct {
 		d   databases.Dialect
@@ -199,8 +199,8 @@ func TestSurrogates(t *testing.T) {
 	}
 }
 
-// TestMarkBeforeReturning: after a column called as, which PostgreSQL reads as
-// one behind a dot, RETURNING is still a keyword; the mark must be assigned.
+// TestMarkBeforeReturning: PostgreSQL reads a column named as after a dot as a name, so the RETURNING after it is a
+// keyword. The guard must assign the stored token before RETURNING.
 func TestMarkBeforeReturning(t *testing.T) {
 	for _, sql := range []string{
 		`UPDATE books b SET price = b.as RETURNING id`,
@@ -278,7 +278,7 @@ func TestGlued(t *testing.T) {
 			s := sample{sql: tt.sql}
 			p := s.plan(t, d, tt.rules)
 			if d == databases.MySQL && (strings.Contains(tt.sql, "FROM prices") || strings.Contains(tt.sql, "SELECT 'x'")) {
-				continue // UPDATE has no FROM there, and the ledger isn't asked by a query
+				continue // MySQL's UPDATE has no FROM, and its INSERT is guarded in another way
 			}
 			if p.Verdict != guard.Guard {
 				t.Errorf("%v, %s: %v", d, tt.sql, p.Verdict)
@@ -323,9 +323,8 @@ func TestRepeatedParts(t *testing.T) {
 	}
 }
 
-// The part of a condition that stands in a CASE is not repeated as one of its own,
-// whatever operator stands before the CASE. The operators are those of pg_operator,
-// and some that an application may create.
+// A condition in a CASE isn't one of the WHERE's conditions, whatever operator precedes the CASE, so the guard doesn't
+// repeat it. The operators are those of pg_operator, and some that an application may create.
 func TestCaseBehindOperators(t *testing.T) {
 	for _, op := range strings.Fields(`!~ !~* !~~ !~~* # ## #- #> #>> % & && &&& &< &<| &> * *<= *<> *= *> *>= + - -> ->> -|- / < <-> << <<= <<|
 		<= <> <@ <^ = > >= >> >>= >^ ? ?# ?& ?- ?-| ?| ?|| @ @> @? @@ @@@ @-@ ^ ^@ | |&> |/ |>> || ||/ ~ ~* ~< ~<=~ ~<~ ~= ~> ~>=~ ~>~ ~~ ~~*
@@ -344,7 +343,7 @@ func TestCaseBehindOperators(t *testing.T) {
 	}
 }
 
-// Types with a time zone, and what stands behind IS JSON, begin no WITH.
+// The WITH in a type with a time zone and the WITH after IS JSON begin no WITH clause.
 func TestWithThatBeginsNoClause(t *testing.T) {
 	for _, condition := range []string{
 		"CASE WHEN a::timestamp with time zone < now() THEN true ELSE false END",
@@ -390,8 +389,8 @@ func TestLocalisedScope(t *testing.T) {
 	}
 }
 
-// TestCacheKeepsClone: the plan must not keep a larger text alive that the
-// query is part of; its own source has to be the clone.
+// TestCacheKeepsClone: a query may be part of a larger text. The plan's source must be a clone of the query, or the
+// cache would keep the larger text in memory.
 func TestCacheKeepsClone(t *testing.T) {
 	r, _ := New(databases.Postgres, []Table{rulesets["row"].table})
 	big := strings.Repeat("x", 1<<20) + "UPDATE books SET price = 1"

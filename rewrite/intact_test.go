@@ -82,7 +82,7 @@ func TestMarkBelongsIntoSet(t *testing.T) {
 	}
 }
 
-// Tokens without a blank between them don't become one token.
+// Inserted text and a token of the statement without a blank between them don't become one token.
 func TestGuardsBesideSigns(t *testing.T) {
 	for d, queries := range answers(t, map[databases.Dialect][]string{
 		databases.Postgres: {`UPDATE books SET serial=CASE WHEN price>6 THEN serial+1 ELSE serial+2 END`, `UPDATE"books"SET"price"=(1)WHERE(id)=-1`, "INSERT INTO books(id)VALUES/**/( --\n$1/**/)"},
@@ -158,7 +158,7 @@ func moveInputs(p *Plan, by int32) {
 	}
 }
 
-// A table may be called like a word that means something behind the verb.
+// A table may have a name that is a keyword after the verb.
 func TestTablesNamedLikeKeywords(t *testing.T) {
 	named := map[databases.Dialect]string{
 		databases.Postgres: "system value overriding indexed source target matched conflict by do set_ merge replace",

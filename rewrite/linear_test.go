@@ -38,7 +38,7 @@ func numbered(before, format, after string) func(int) string {
 	}
 }
 
-// nested is repeated with something behind for each unit.
+// nested repeats open before middle and close after it, and puts before in front of all.
 func nested(before, open, middle, close string) func(int) string {
 	return func(n int) string {
 		n /= len(open) + len(close)
@@ -219,7 +219,7 @@ func TestLinear(t *testing.T) {
 					a.lookups, b.lookups = 0, 0
 				}
 				a.grows(t, factor, b)
-				// A guard of its own for each of many short pieces is the worst case.
+				// The worst case is a text of many short pieces with a guard for each piece.
 				if b.output > 64*b.size || b.bytes > 350*b.size {
 					t.Errorf("too much: %+v", b)
 				}

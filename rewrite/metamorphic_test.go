@@ -11,9 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sql/lex"
 )
 
-// A change of a statement that means nothing to the database has to mean
-// nothing to the rewriter: the same verdict, and the same tokens around the
-// same guard.
+// If a change of a statement means nothing to the database, it must mean nothing to the rewriter: the plan has the same
+// verdict, and the same tokens around the same guard.
 
 // sameMeaning compares the plan of a changed statement with the original's. The
 // rendered texts are compared token by token, by equal.
@@ -66,8 +65,8 @@ func TestBlanksMeanNothing(t *testing.T) {
 			for i, tok := range toks {
 				b.WriteString(s.sql[last:tok.End])
 				last = tok.End
-				// Between strings a line break joins them in PostgreSQL, and a blank behind two minus signs makes a
-				// comment of them in MySQL.
+				// In PostgreSQL a line break between two strings joins them. In MySQL two minus signs begin a comment
+				// if a blank follows.
 				joins := tok.Kind == lex.Text && i+1 < len(toks) && toks[i+1].Kind == lex.Text
 				begins := strings.HasSuffix(s.sql[:tok.End], "--")
 				if i+1 < len(toks) && mayPart(tok, toks[i+1]) && !joins && !begins {
@@ -92,7 +91,7 @@ func TestCaseMeansNothing(t *testing.T) {
 		return string(b)
 	}
 	ascii := func(convert func(string) string) func(string) string {
-		return func(s string) string { // neither database folds other letters
+		return func(s string) string { // no database folds other letters
 			return strings.Map(func(r rune) rune {
 				if r < 0x80 {
 					return rune(convert(string(r))[0])
@@ -146,14 +145,14 @@ func TestQuotesMeanNothing(t *testing.T) {
 	})
 }
 
-// TestAroundMeansNothing puts blanks, semicolons and comments in front and behind.
+// TestAroundMeansNothing adds blanks, semicolons and comments before and after the text.
 func TestAroundMeansNothing(t *testing.T) {
 	oneGoroutine(t)
 	readable(t, random.Sample, func(t *testing.T, d databases.Dialect, s *sample, rules string, _ []lex.Token) {
 		for _, around := range [][2]string{{"", "\n-- books"}, {"", " /* books */"}, {"/* a */ ", ""}, {"-- a\n", "\n"}} {
 			sameMeaning(t, d, s, rules, around[0]+s.sql+around[1], identical)
 		}
-		// Semicolons are tokens of their own; only the verdict stays.
+		// Added semicolons are tokens, so only the verdicts are compared.
 		behind := "\n;;"
 		if isVersioned(rules) {
 			behind = "\n;" // with more, drivers of SQLite would miscount

@@ -15,12 +15,12 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// A mutator makes new texts of the golden statements of a dialect, token by token. It finds texts that changes of
-// single bytes hardly reach: a clause that is empty, repeated, or after a clause that must follow it.
+// A mutator composes new texts of the tokens of a dialect's golden statements. Changes of single bytes hardly ever
+// reach such texts: a clause is empty, repeated, or stands after the clause that must follow it.
 type mutator struct {
 	*rand.Rand
-	samples [][]string // their tokens, with the blanks behind them
-	tokens  []string   // all of them
+	samples [][]string // each statement's tokens, with the blanks that follow
+	tokens  []string   // all different tokens of the samples
 }
 
 func newMutator(t testing.TB, d databases.Dialect, seed uint64) *mutator {
@@ -84,7 +84,7 @@ func (m *mutator) text(room []string) (string, []string) {
 			}
 		case 5:
 			text = append(text[:lo], append([]string{m.tokens[m.IntN(len(m.tokens))], " "}, text[lo:]...)...)
-		case 6: // a part of another one
+		case 6: // a part of another sample
 			other := m.sample()
 			from, to := m.cut(other)
 			text = append(text[:lo], append(append([]string{" "}, other[from:to]...), text[hi:]...)...)

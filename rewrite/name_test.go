@@ -47,7 +47,7 @@ func TestSchemas(t *testing.T) {
 		"UPDATE b.books SET x = 1":    guard.Guard,
 		`UPDATE db."b".books SET x=1`: guard.Guard,
 		"UPDATE c.books SET x = 1":    guard.Pass,
-		"DROP TABLE c.books":          guard.Refuse, // rather one too many
+		"DROP TABLE c.books":          guard.Refuse, // every DROP of this name is refused
 	} {
 		if p := r.Plan(query); p.Verdict != want {
 			t.Errorf("%s: got %v, want %v", query, p.Verdict, want)

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// TestNamesakes has statements about what only has the name of a registered table: they pass, and
-// those that name the table as well don't.
+// TestNamesakes has statements about an object that isn't a table but has a registered table's name. They pass, unless
+// they name the table, too.
 func TestNamesakes(t *testing.T) {
 	all := []databases.Dialect{databases.Postgres, databases.MySQL}
 	for _, tt := range []struct {

@@ -83,7 +83,7 @@ func TestPatternCovers(t *testing.T) {
 	for _, c := range []struct {
 		tables []Table
 		sql    string
-		want   string // its written tables, or its refusal; empty for none
+		want   string // its written tables, or its refusal; empty if it passes
 	}{
 		{[]Table{of("", "*", pattern)}, "UPDATE books SET a = 1", "books"},
 		{[]Table{of("", "*", pattern)}, "UPDATE shop.books SET a = 1", "books"},
@@ -189,7 +189,7 @@ func TestPatternInBulk(t *testing.T) {
 	}
 }
 
-// A table has one name, and so one token, in every spelling of a statement.
+// Every spelling of a table in a statement gives the same name, and so the same token.
 func TestPatternSpellings(t *testing.T) {
 	long := strings.Repeat("x", 70)
 	for _, c := range []struct{ sql, want string }{
@@ -224,7 +224,7 @@ func TestPatternSpellings(t *testing.T) {
 	}
 }
 
-// A COPY passes to what no pattern stands for, and only where its table can be told.
+// A COPY passes if its table is exempt. It is refused if its table is guarded, or if its text doesn't show the table.
 func TestPatternAndCopy(t *testing.T) {
 	tables := []Table{
 		{Name: "*", Pattern: true, FenceColumn: "fence_token"}, {Name: "pens", Exempt: true},

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A driver that prepares the text instead of executing it must know whether the text returns rows, and whether the text
-// has anything else in it.
+// A driver that prepares a text instead of executing it must know whether the text returns rows, and whether it is a
+// single statement.
 func TestRowsAndAlone(t *testing.T) {
 	for _, tt := range []struct {
 		query       string

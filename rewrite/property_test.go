@@ -15,9 +15,9 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// insertions renders the plan and checks that it is the statement with text
-// inserted and nothing else. Rendered once more from a source of NUL bytes,
-// which neither a statement nor a guard can hold, it shows whose byte is whose.
+// insertions renders the plan and checks that the result is the statement with inserted text and nothing else. It
+// renders the plan a second time from a source of NUL bytes, which neither a statement nor a guard contains. The second
+// text shows which bytes are the statement's.
 func insertions(p *Plan, v Values) (r rendered, err error) {
 	r.SQL, r.Args, err = p.Render(v)
 	if err != nil {
@@ -46,7 +46,7 @@ func insertions(p *Plan, v Values) (r rendered, err error) {
 	return r, nil
 }
 
-// fresh returns the plan without its default form, so that each rendering is written.
+// fresh returns the plan without its default form, so that each Render writes the text.
 func fresh(p *Plan) *Plan { return p.Knowing(new(session.UniqueKeys)) }
 
 // TestOnlyInserts shows that a guarded statement is the user's statement, byte for byte, with inserted text.
@@ -69,8 +69,8 @@ func TestOnlyInserts(t *testing.T) {
 	})
 }
 
-// TestWordsSurvive shows that no insertion grows together with a token of the
-// user's, or puts one into a comment: read again, they are all there, in order.
+// TestWordsSurvive checks that no inserted text joins a token of the statement or begins a comment around one: the
+// scanner finds all of the statement's tokens, in order.
 func TestWordsSurvive(t *testing.T) {
 	eachSample(t, func(t *testing.T, d databases.Dialect, s *sample, rules string) {
 		p := s.plan(t, d, rules)
@@ -142,7 +142,7 @@ func TestRenderIsDeterministic(t *testing.T) {
 			}
 		}
 		if p.Replaces() != nil {
-			return // its default form asks for keys
+			return // its default form needs the table's unique keys
 		}
 		one := renderedOf(t, p, Values{Tables: v.Tables})
 		if form, _, err := p.Default(); err == render.ErrNoParams {
@@ -234,7 +234,7 @@ func numbers(t *testing.T, d databases.Dialect, sql string) []int {
 	var all []int
 	highest, names := 0, make(map[string]int)
 	for _, s := range tokenTexts(t, d, sql) {
-		if d == databases.MySQL && s != "?" { // @a is a variable there
+		if d == databases.MySQL && s != "?" { // in MySQL @a is a variable
 			continue
 		}
 		if len(s) == 0 || !strings.ContainsRune("?:@$#", rune(s[0])) || d == databases.Postgres && (len(s) == 1 || s[0] != '$' || !lex.IsDigit(s[1])) {

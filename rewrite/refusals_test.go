@@ -70,7 +70,7 @@ func TestRefusalsPage(t *testing.T) {
 	}
 }
 
-// unsampled are the reasons that no sample is refused for; other tests have the statements.
+// unsampled are the reasons for which no sample is refused. Statements for them are in other tests.
 var unsampled = strings.Fields(`TooDeep ExpectedValues ExpectedWhen ExpectedMatched ExpectedThen ExpectedArmAction BadWith OtherLanguage
 	CodeMayWrite ColumnNamedWith Failed FenceIsUnique NameFoldsByLocale OneOfSeveral OwnObject OwnSchema OwnSetting ReplaceOfMany
 	ReplaceUnknown RowidMayBeKey SettingsMayChange SeveralWithSerial TooLong UniqueValueUnknown ViewInPlace WordFoldsByLocale Readable`)

@@ -18,8 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// everyByte finds texts as plainly as it can be done: it looks for each name at each
-// byte, be it inside of another word.
+// everyByte is the control of the search: at each byte of a text it tries each name, also inside of other words.
 type everyByte struct {
 	starts, words []string
 	whole         []string // the names that the starts stand for
@@ -69,7 +68,7 @@ func (e *everyByte) finds(text string) bool {
 	return false
 }
 
-// runsCode reports whether at i, where a statement may begin, a DO begins; behind a long comment it may.
+// runsCode reports whether a DO begins at i, where a statement may begin. After a long comment it reports true.
 func (e *everyByte) runsCode(text string, i int) bool {
 	const maxSkipped = 512
 	for i < len(text) && lex.IsSpace(text[i]) {
@@ -85,7 +84,7 @@ func (e *everyByte) runsCode(text string, i int) bool {
 	return i < len(text) && lex.HasPrefixFold(text[i:], "do") && isWhole(text, i, i+len("do"))
 }
 
-// isWhole reports whether no name goes on before i or at j.
+// isWhole reports whether s[i:j] is a whole name: no part of a name precedes i or follows at j.
 func isWhole(s string, i, j int) bool {
 	return (i == 0 || !lex.IsNamePart(s[i-1])) && (j == len(s) || !lex.IsNamePart(s[j]))
 }
@@ -160,7 +159,7 @@ var hardNames = []string{
 	strings.Repeat("a", 31) + "$" + strings.Repeat("b", 31), "tenant_00001_books", "abcdefgh", "abcdefghi", "abcdefghijklmnop", "abcdefghijklmnopq",
 }
 
-// glue stands before, behind and inside of names.
+// glue are pieces that stand before, after and inside of names.
 var glue = []string{
 	"1", "0x1", "$1", "1e5", "1.5", ".", "..", "x'00'", "E'\\n'", "'", "''", `"`, "`", "[", "]", "$$", "$a$", "$é$", "?", "?1", ":", "::", ":a", "@", "#", "$",
 	"_", "x", "X", "é", "\ufeff", "\u00a0", "\x81", "\xff", "\x00", "\\", "\\'", "--", "--\n", "/*", "*/", "/**/", "-", "+", "&", "u&", `u&"`, "U&'", ";", "; ", "(", ")", ",", " ", "\n", "=",

@@ -28,7 +28,7 @@ func TestUnregistered(t *testing.T) {
 		{all, "DELETE FROM pens WHERE id = 1; INSERT INTO ink VALUES (1); DELETE FROM pens", []string{"pens", "ink"}},
 		{all, "UPDATE books SET price = 1; UPDATE drafts SET id = 1; UPDATE shop.hats SET id = 1", nil},
 		{all, "UPDATE attic.hats SET id = 1", []string{"attic.hats"}},
-		{all, "UPDATE hats SET id = 1", nil}, // it may be that of shop
+		{all, "UPDATE hats SET id = 1", nil}, // the session may find shop.hats
 		{all, "SELECT id FROM pens", nil},
 		{all, "CREATE TABLE pens (id integer)", nil},
 		{all, "UPDATE fencing_tokens SET token = 1", nil},

@@ -72,8 +72,7 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// TestClosedKeepsNothing: a text that waits for the next one holds no string of the
-// one before.
+// TestClosedKeepsNothing: a closed Text, which is kept for the next query, holds no string of the last one.
 func TestClosedKeepsNothing(t *testing.T) {
 	x := &Text{}
 	y, err := Open(SQLite, "WITH a AS (SELECT 1) UPDATE shop.books AS b SET c = 1; SELECT 1", lex.EscapesUnknown)

@@ -71,8 +71,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// guarded are the statements that package rewrite is tested with; those of this package for a
-// dialect that it doesn't guard yet.
+// guarded returns the statements by which package rewrite is tested, or, for a dialect that package rewrite doesn't
+// guard yet, this package's.
 func guarded(t testing.TB, name string) (texts []string) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "..", "testdata", name+".golden"))
@@ -183,7 +183,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// useHelpers calls what may be asked of a write, which must not panic.
+// useHelpers calls the methods of a write, none of which may panic.
 func useHelpers(x *Text) {
 	x.ChangesEncoding()
 	x.Behind()

@@ -102,8 +102,7 @@ func TestMySQLChangesEncoding(t *testing.T) {
 	}
 }
 
-// A name is also there as it is spelled: where lower_case_table_names is 0, two names that
-// differ in their case are two.
+// A name is also kept as it is spelled: with lower_case_table_names=0, two names that differ in case are two tables.
 func TestMySQLSpelling(t *testing.T) {
 	for in, want := range map[string]string{
 		"UPDATE Shop.Books AS `B` SET a = 1":   "Books `B`",

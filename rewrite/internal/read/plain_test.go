@@ -34,7 +34,7 @@ func plainIsNotSeen(t *testing.T, g *lex.Grammar, sql string) {
 	}
 }
 
-// answers returns what is said of the conditions and the encoding of the statements.
+// answers returns what the methods answer about the statements' conditions and encoding.
 func answers(g *lex.Grammar, sql string, plain bool) string {
 	x, _ := Open(g, sql, lex.EscapesUnknown)
 	defer x.Close()

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// show writes what is read of a text, a line for each part and clause. A span stands
-// as its text, and a token that is a place in the text behind ^.
+// show writes the parsed text, with a line for each part and clause. A span is written as its text. A single token is
+// written as ^ and its text.
 func show(t *Text) string {
 	var b strings.Builder
 	for t.Next() {

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/guard"
 )
 
-// TestMarkersAreRead shows that the reader returns the values that the guards raise.
+// TestMarkersAreRead checks that the reader returns the values of the errors that guards raise.
 func TestMarkersAreRead(t *testing.T) {
 	const nonce = "N0"
 	for _, db := range databases.All() {

@@ -14,7 +14,7 @@ func TestNumbersOfTheSameValue(t *testing.T) {
 			}
 			if i == values/2 && len(n.added) == i {
 				n.add(Arg{Again: 1})
-				n.before++ // another one of the statement's own
+				n.before++ // one more argument of the statement itself
 			}
 			if got := n.of(value{Token: i}); got != want {
 				t.Fatalf("value %d has the number %d, want %d", i, got, want)

@@ -7,7 +7,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite/internal/render"
 )
 
-// The rules are in the order of precedence, and each is asked by its name there.
+// The rules are in order of precedence, and each constant of package render is its rule's index.
 func TestPrecedence(t *testing.T) {
 	want := []rule{ledger{}, key{}, rowFence{}, claim{}, takeover{}, serial{}, editLock{}, sealed{}}
 	if !reflect.DeepEqual(precedence[:], want) {
