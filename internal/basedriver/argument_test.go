@@ -24,7 +24,7 @@ func TestText(t *testing.T) {
 		{labelled(42), "42", true},
 		{labelled(1), "", false}, // by the column's type the one or the other is stored
 		{bytesOf("a"), "a", true},
-		{bytesOf("ab"), "", false}, // so it is by the method
+		{bytesOf("ab"), "", false}, // BytesValue returns only the a
 		{"a", "a", true},
 		{[]byte("a"), "a", true},
 		{[16]byte{15: 1}, "00000000-0000-0000-0000-000000000001", true},

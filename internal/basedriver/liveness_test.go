@@ -40,8 +40,8 @@ type pingConn struct {
 
 func (c *pingConn) Ping(context.Context) error { c.pings++; return c.err }
 
-// What the other side has closed or reset is found dead without a round trip; where
-// something has come in, the driver is asked.
+// If the other side has closed or reset the connection, Alive finds this without a round trip. If unread bytes have
+// come in, Alive pings the connection by the driver.
 func TestLinkOfASocket(t *testing.T) {
 	if here, _ := pipe(t); socketOf(here) == nil {
 		t.Skip("sockets can't be looked at here")
@@ -71,7 +71,7 @@ func TestLinkOfASocket(t *testing.T) {
 			if err := tt.event(here, there); err != nil {
 				t.Fatal(err)
 			}
-			for deadline := time.Now().Add(2 * time.Minute); tt.name != "nothing" && l.socket != nil; { // until it has come
+			for deadline := time.Now().Add(2 * time.Minute); tt.name != "nothing" && l.socket != nil; { // until it arrives
 				if pending, err := l.socket.peek(); pending || err != nil || time.Now().After(deadline) {
 					break
 				}
@@ -84,7 +84,7 @@ func TestLinkOfASocket(t *testing.T) {
 			if got := l.Alive(t.Context()); got != tt.alive || conn.pings != tt.pings {
 				t.Errorf("alive: %v after %d pings, want %v after %d", got, conn.pings, tt.alive, tt.pings)
 			}
-			if tt.alive { // what came in is still there
+			if tt.alive { // the bytes that came in are still unread
 				if pending, err := l.socket.peek(); err != nil || pending != (tt.pings > 0) {
 					t.Errorf("pending: %v, %v", pending, err)
 				}

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/rewrite"
 )
 
-// A role that may ask nothing gets notes, and another error ends the look.
+// For a role without privileges a denied query gives a note. Any other error ends the check.
 func TestDenied(t *testing.T) {
 	denied := func(context.Context, string) ([][]string, error) { return nil, stateError("42501") }
 	for _, db := range []Database{Postgres, MySQL} {
@@ -217,7 +217,7 @@ func wrapped(text string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// Each finding that the code makes has a kind, with the level that it is made with.
+// Each Finding in the code has a code that Kinds lists, with the same level.
 func TestFindingsHaveKinds(t *testing.T) {
 	names := map[string]string{"Fault": "fault", "Warning": "warning", "": "note"}
 	levels, found := make(map[string]string), 0

@@ -102,7 +102,7 @@ func TestTasksLeaveTheConnectionsToCallers(t *testing.T) {
 	})
 }
 
-// There are at most 1,000 tasks: then the oldest is dropped. After the database is closed, all tasks are dropped
+// A queue has at most 1,000 tasks. A further task drops the oldest. After the database is closed, all tasks are dropped
 // without a report.
 func TestTasksAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

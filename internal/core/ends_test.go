@@ -493,7 +493,8 @@ func TestClosedConnectionIsNotUsedAgain(t *testing.T) {
 								t.Error("the connection was kept")
 							}
 							err := use(with(t.Context(), 7))
-							// database/sql pings no second connection where the driver can't tell beforehand.
+							// database/sql sends no second ping on another connection if the driver can't report
+							// beforehand that the first is invalid.
 							if err != nil && !(how == "ping" && tellsNothing(form) && errors.Is(err, driver.ErrBadConn)) {
 								t.Errorf("%s afterwards: %v", how, err)
 							}
@@ -554,7 +555,7 @@ func (d *endingDriver) end(t *testing.T, db *sql.DB, e ending, held bool) []stri
 		_ = conn.PingContext(ctx)
 		_ = conn.Close()
 	}
-	if e.later { // the pool has the connection back when it hands out another one
+	if e.later { // the pool checks a returned connection when it hands it out
 		again, err := db.Conn(ctx)
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 var allKinds = []sqlfence.EventKind{sqlfence.Refused, sqlfence.WouldRefuse, sqlfence.Bypassed, sqlfence.RawAccess,
 	sqlfence.Unfenced, sqlfence.Guarded, sqlfence.Passed}
 
-// told collects events of all kinds.
+// told is an observer that collects events of all kinds.
 type told []sqlfence.Event
 
 func (all *told) option(kinds ...sqlfence.EventKind) sqlfence.Option {

@@ -14,7 +14,7 @@ import (
 // A leaking server is a Galera node without a binary log. Its guards throw errors, or its statements fail.
 type leaking struct {
 	*fakedb.DB
-	byText string // whether a transaction is open, as the server reports
+	byText string // whether the server reports an open transaction
 	fails  map[string]error
 	sent   string
 }

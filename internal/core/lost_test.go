@@ -64,8 +64,7 @@ func TestContextEndsWhileTheConnectionIsAsked(t *testing.T) {
 	})
 }
 
-// After a write of unknown outcome no transaction is begun on the connection either: its
-// commit would be refused.
+// After a write of unknown outcome no transaction begins on the connection either, because its commit would be refused.
 func TestNoTransactionOnALostConnection(t *testing.T) {
 	fails := true
 	base := &fakedb.Recorder{Fails: func(string) error {

@@ -198,7 +198,8 @@ func TestObserveSendsAgain(t *testing.T) {
 	}
 }
 
-// An observedDB runs one statement and returns its error. The token has the given value, or is left out for 0.
+// An observedDB sends statements, and returns their errors. The token of the context has the given value; 0 means no
+// token.
 type observedDB struct {
 	t  *testing.T
 	db *sql.DB

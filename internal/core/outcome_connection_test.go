@@ -75,7 +75,7 @@ func TestOutcomeOnALostConnection(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				base, link := new(fakedb.Recorder), new(fakeLink)
-				db := link.linked(t, base, func() { link.invalid = tt.invalid }) // after database/sql's own check
+				db := link.linked(t, base, func() { link.invalid = tt.invalid }) // after the pool's own check
 				for _, query := range []string{outcomeWrite, "UPDATE others SET price = 1", outcomeWrite} {
 					if query != outcomeWrite && tt.idle > idleLimit {
 						continue // the check would count as use

@@ -215,7 +215,7 @@ func (o outcomeTest) run(t *testing.T, name string) (kind string) {
 	db.SetMaxOpenConns(1)
 	ctx, cancel := context.WithCancel(with(t.Context(), 7))
 	defer cancel()
-	if err := o.use.do(ctx, db); err != nil { // so that the connection's first queries are done
+	if err := o.use.do(ctx, db); err != nil { // sends the connection's own first queries
 		t.Fatalf("%s: %v", name, err)
 	}
 	base.take(map[string]func() error{o.call: func() error {

@@ -184,7 +184,7 @@ func TestOutcomeIsTheDriversElsewhere(t *testing.T) {
 func TestOutcomeOfAnEndedContext(t *testing.T) {
 	base, link := new(fakedb.Recorder), new(fakeLink)
 	ctx, cancel := context.WithCancel(with(t.Context(), 7))
-	db := link.linked(t, base, cancel) // after database/sql's own check
+	db := link.linked(t, base, cancel) // database/sql's own check has passed by then
 	if err := db.Ping(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// These types stand for pgx: the driver's connection, which query rewriters get.
+// These types imitate pgx: query rewriters get the driver's own connection.
 type (
 	rawConn struct{}
 	pgxLike struct {

@@ -293,7 +293,7 @@ func TestSealedRules(t *testing.T) {
 	}
 }
 
-// The error on SQLite names the page that explains it.
+// The error of a sealed table on SQLite names the page that explains seals.
 func TestSealedOnSQLite(t *testing.T) {
 	_, err := sqlfence.OpenDB(new(fakedb.DB), sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", sqlfence.RowFence("mark"), sqlfence.Sealed()))
 	if !errors.Is(err, sqlfence.ErrInvalid) || !strings.Contains(err.Error(), "docs/sealed.md") {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A supplier is a source with some tokens. It records the requested names.
+// A supplier is a token source with some tokens. It records the requested names.
 type supplier struct {
 	tokens []sqlfence.Token
 	err    error
@@ -207,7 +207,7 @@ func TestSourceGivesWhatTheContextHas(t *testing.T) {
 	}
 }
 
-// A name in another normalization form is the same name. The source's slice stays unchanged.
+// A token whose name has another normalization form counts as the table's. The source's slice stays unchanged.
 func TestSourceNamesAreNormalised(t *testing.T) {
 	given := []sqlfence.Token{token("cafe\u0301", 7)}
 	base := new(fakedb.Recorder)
@@ -299,7 +299,7 @@ func TestTransactionKeepsItsTerm(t *testing.T) {
 	}
 }
 
-// WithTokenSource takes exactly one source, which must not be nil.
+// A database has exactly one WithTokenSource, whose function must not be nil.
 func TestWithTokenSourceIsChecked(t *testing.T) {
 	none := func(context.Context, []string) ([]sqlfence.Token, error) { return nil, nil }
 	for _, opts := range [][]sqlfence.Option{

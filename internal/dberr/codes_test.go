@@ -9,7 +9,7 @@ import (
 // The drivers of SQLite report the result code in three ways.
 type (
 	modernc int                                  // by a method
-	ncruces int                                  // by a method of a type of its own
+	ncruces int                                  // by a method of the code's type
 	mattn   struct{ Code, ExtendedCode mattnNo } // in fields
 	mattnNo int
 )

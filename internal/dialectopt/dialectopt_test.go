@@ -27,7 +27,7 @@ func known(t *testing.T, d sqlfence.Dialect) driver.Driver {
 	return fenced
 }
 
-// unknown is a driver that nobody knows.
+// unknown is a driver that sqlfence doesn't know.
 type unknown struct{ fakedb.Driver }
 
 func TestFind(t *testing.T) {
@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 		d     driver.Driver
 		named dialects
 		want  string // the part
-		err   string // what the error says, joined
+		err   string // the errors' texts, joined
 	}{
 		{"known", known(t, sqlfence.Postgres), nil, "p", ""},
 		{"known and named", known(t, sqlfence.SQLite), dialects{sqlfence.SQLite, sqlfence.SQLite}, "s", ""},

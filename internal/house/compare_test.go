@@ -16,16 +16,15 @@ import (
 	"testing"
 )
 
-// comparesErrors are the functions that may compare errors with == or !=: one side is
-// always a sentinel that holds a pointer, so that the comparison can't panic.
+// comparesErrors are the functions that may compare errors with == or !=. One side is always a sentinel with a pointer,
+// so the comparison can't panic.
 var comparesErrors = []string{"isSkip", "isEnd", "Is"}
 
-// Errors of drivers may be of a type that can't be compared, and == between two of
-// them panics. So errors are compared with nil alone.
+// Drivers' errors may have a type that == can't compare: it panics. So errors are only compared with nil.
 func TestErrorsAreNotCompared(t *testing.T) {
 	inRoot(t)
 	files, folders := token.NewFileSet(), []string{".", "internal/core"}
-	// What doesn't type-check, such as an interface of a newer Go, isn't looked at.
+	// Code that doesn't type-check, such as an interface of a newer Go, isn't checked.
 	conf := types.Config{Importer: compiledImporter(t, files, folders), Error: func(error) {}}
 	withNil := 0
 	for _, folder := range folders {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// dialectFolder has a folder a database. What is different by database is there, or, where a package needs more
-// of a database than texts and facts, in files of its own.
+// dialectFolder has a folder for each database with what differs among databases. A package that needs more of a
+// database than texts and facts has files named after the database.
 const dialectFolder = "internal/dialect"
 
 var dialectFiles = []string{"dialect.go", "database.go", "postgres.go", "sqlite.go", "mysql.go"}
@@ -24,7 +24,7 @@ func isDialectFile(name string) bool {
 	return strings.HasPrefix(filepath.ToSlash(name), dialectFolder+"/") || slices.Contains(dialectFiles, filepath.Base(name))
 }
 
-// importsDialect reports whether a file imports the folder of one database, which only a file of that name does.
+// importsDialect reports whether a file imports a database's folder although the file isn't named after the database.
 func importsDialect(name string, f *ast.File) bool {
 	for _, spec := range f.Imports {
 		folder, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module+"/"+dialectFolder+"/")
@@ -162,7 +162,7 @@ func isDialect(e ast.Expr, imported map[string]bool) bool {
 	return slices.Contains([]string{"postgres", "postgresql", "sqlite", "sqlite3", "mysql"}, strings.ToLower(name))
 }
 
-// nameOf returns the last part of a name; empty for another expression.
+// nameOf returns the last part of a name, and "" for other expressions.
 func nameOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

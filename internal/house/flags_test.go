@@ -14,8 +14,8 @@ import (
 // defined finds the flags that a file defines.
 var defined = regexp.MustCompile(`\bflag\.\w+\("([^"]+)", .*\)`)
 
-// The tests of several folders are linked into one program, and which ones depends on what is tested. A program that
-// defines a flag twice ends before its first test.
+// The tests of several folders may be linked into one program, depending on what is tested. If a program defines a flag
+// twice, it ends before its first test. So each folder's flags need other names.
 func TestFlagsOfLinkedTestsHaveNamesOfTheirOwn(t *testing.T) {
 	inRoot(t)
 	where := make(map[string]string)

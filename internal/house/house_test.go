@@ -16,9 +16,10 @@ import (
 	"testing"
 )
 
-// The shape of the house, so that later work can't undo it in silence. docs/architecture.md says why.
+// These tests keep the structure of the repository, which later changes could break unnoticed. docs/architecture.md
+// explains it.
 
-// Layers are the packages of the root module. Each imports only those of the lines above its own.
+// layers are the packages of the root module. A package imports only packages of earlier lines.
 var layers = [][]string{
 	{"schema/issuers", "schema/mysql", "schema/postgres", "schema/sqlite"},
 	{"internal/basedriver", "internal/editlock", "internal/fact", "internal/fakedb", "internal/fault", "internal/golden", "internal/hedge", "internal/lost",
@@ -48,7 +49,7 @@ var layers = [][]string{
 
 const module = "github.com/sqlfence/sqlfence"
 
-// Imports point one way.
+// A package imports only packages of earlier layers.
 func TestImportsPointOneWay(t *testing.T) {
 	inRoot(t)
 	below := make(map[string]int)
@@ -115,7 +116,7 @@ func TestTheRootStaysSmall(t *testing.T) {
 	}
 }
 
-// The core is asked through its link, for internal/session or by its door, and a guarded statement is sent in one place.
+// The core sends its own queries only by internal/session and one file, and a guarded statement only in one place.
 func TestQuestionsHaveOneDoor(t *testing.T) {
 	inRoot(t)
 	doors := map[string][]string{
@@ -259,7 +260,7 @@ func TestPublicNames(t *testing.T) {
 	}
 }
 
-// exported returns the exported names of a declaration, a method's behind its type's.
+// exported returns the exported names of a declaration. A method's name follows its type's.
 func exported(decl ast.Decl) (names []string) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -340,8 +341,8 @@ func eachProductFileOf(t *testing.T, root string, do func(name string)) {
 	}
 }
 
-// Other people's types are read in one room: in all modules, no other product file imports
-// reflect or unsafe. conformance is for tests, and shows what drivers return.
+// Only internal/basedriver inspects other packages' types: in all modules no other product file imports reflect or
+// unsafe. conformance is for tests, and shows what drivers return.
 func TestReflectionHasOneRoom(t *testing.T) {
 	inRoot(t)
 	rooms := map[string]bool{"internal/basedriver": true, "conformance": true, "test/bench": true}

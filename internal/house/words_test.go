@@ -14,7 +14,7 @@ import (
 // The words that comments, texts and pages do without, each with the pattern to write instead.
 var plainWords = []struct {
 	words  *regexp.Regexp
-	parts  []string // each of the words has one of these
+	parts  []string // each of the words contains one of these
 	better string
 }{
 	{wordsLike(`nobody`), []string{"nobody"}, `name the actor: "no other user", "no client"`},
@@ -25,10 +25,10 @@ var plainWords = []struct {
 	{wordsLike(`(?:by|of|to)\s+(?://\s+)?which`), []string{"by which", "of which", "to which", "\nwhich", "// which"}, `"a condition that proves …", or a sentence of its own: "Of these only …"`},
 }
 
-// The texts with such a word that stay, as users may compare them.
+// keptTexts contain such a word and stay, because users may compare them.
 var keptTexts = []string{`means nobody"`, `"nobody holds %s\n"`}
 
-// The places that are still to be rewritten: files, and folders with all that is in them.
+// notYetPlain are files and folders that may still have such words.
 var notYetPlain = []string{
 	"CHANGELOG.md", "docs/adr", "test",
 }
@@ -72,7 +72,7 @@ func isProse(name string) bool {
 	return strings.HasSuffix(name, ".md") || strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
 }
 
-// wordsIn returns for each word of the list that a text has its line, and what is better.
+// wordsIn returns, for each listed word in a text, its line and the better pattern.
 func wordsIn(text string) (faults []string) {
 	for _, kept := range keptTexts {
 		text = strings.ReplaceAll(text, kept, "")

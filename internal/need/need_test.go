@@ -41,7 +41,7 @@ func TestMissingProgramSkipsOrFails(t *testing.T) {
 	}
 }
 
-// A recorder is a test that records its outcome.
+// A recorder is a testing.TB that records how the test ended.
 type recorder struct {
 	testing.TB
 	ended string

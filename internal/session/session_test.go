@@ -139,7 +139,8 @@ func TestWithoutAnAnswer(t *testing.T) {
 	srv.wantAsked(t, "pg_proc")
 }
 
-// With a driver that quotes the statement in its errors, a refusal can't be told from another error.
+// If a driver quotes the statement in its errors, the session can't distinguish a refusal from another error, so Know
+// fails.
 func TestAnErrorThatQuotesTheStatementProvesNothing(t *testing.T) {
 	for _, d := range []*Dialect{SQLite, Postgres, MySQL} {
 		s := New(d, new(Database), new(Wants))

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/sqltext"
 )
 
-// Other errors don't mean that the function is missing.
+// Only certain errors mean that the ledger's function is missing; the others leave the session as it is.
 func TestLedgerFunctionIsNotLost(t *testing.T) {
 	d := new(Database)
 	if d.missesFunction(says("42883", "")) {
@@ -52,7 +52,7 @@ type quoted string
 func (e quoted) Error() string  { return string(e) }
 func (quoted) SQLState() string { return "42883" }
 
-// says returns a server's error.
+// says returns a server's error with this code and text.
 func says(code, text string) error { return fmt.Errorf("%s: %w", text, coded(code)) }
 
 type coded string

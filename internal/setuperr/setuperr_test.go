@@ -84,8 +84,8 @@ func TestFindNamesTheTable(t *testing.T) {
 	}
 }
 
-// If another schema has one of sqlfence's tables, the advice is to use that schema. If the schemas can't be queried,
-// the advice is to look first.
+// If another schema has the missing table, the error advises to use that schema. If the schemas can't be queried, the
+// error advises to look for it first.
 func TestAnotherSchemaIsLookedFor(t *testing.T) {
 	gone := stateError{"42P01", `relation "fencing_tokens" does not exist`}
 	for _, test := range []struct {

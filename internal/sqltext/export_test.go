@@ -1,7 +1,7 @@
 package sqltext
 
-// The dialects, which are below no package of theirs: the external tests set them.
+// The dialects. The external tests set them, because this package can't import the dialects' packages.
 var Postgres, SQLite, MySQL Dialect
 
-// All has them in order.
+// All returns the dialects in order.
 func All() []Dialect { return []Dialect{Postgres, SQLite, MySQL} }

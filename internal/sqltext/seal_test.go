@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// PostgreSQL takes letters, digits, _ and $ in the name of a setting, and doesn't tell small letters from
-// capitals: each table has a name of its own all the same.
+// In the name of a setting PostgreSQL accepts letters, digits, _ and $, and ignores case. Different tables must have
+// different settings all the same.
 func TestSettings(t *testing.T) {
 	valid := regexp.MustCompile(`^sqlfence\.[a-z_][a-z0-9_$]*$`)
 	of := make(map[string]string)

@@ -45,7 +45,7 @@ func TestFingerprint(t *testing.T) {
 	for query, want := range map[string]string{
 		"UPDATE `books` SET price = ?, title = 'it''s' WHERE id IN (1, ?)": "UPDATE `books` SET price = ?, title = ? WHERE id IN (?)",
 		"INSERT books SET a = _utf8mb4'a', b = 0x1F # secret":              "INSERT books SET a = _utf8mb4?, b = ?",
-		`UPDATE "books" SET secret = "x"`:                                  "UPDATE ? SET secret = ?", // they may be strings
+		`UPDATE "books" SET secret = "x"`:                                  "UPDATE ? SET secret = ?", // maybe strings
 	} {
 		if got := lang.Fingerprint(dialect.MySQL, query); got != want {
 			t.Errorf("MySQL: Fingerprint(%q) = %q, want %q", query, got, want)

@@ -33,7 +33,7 @@ func TestVerb(t *testing.T) {
 	}
 }
 
-// Behind a whole text another one begins.
+// IsWhole reports whether a second statement could follow the text: no string, comment or bracket is open at its end.
 func TestIsWhole(t *testing.T) {
 	for query, want := range map[string]bool{
 		"": true, "SELECT 1 -- '": true, "SELECT '\\' /* ' */": true, "SELECT $$ ' $$": true, `SELECT "'"`: true,

@@ -22,8 +22,8 @@ func show(r *Rules, sql string) string {
 	return strings.Join(parts, " ")
 }
 
-// Each text, and its tokens. The letters are: w word, q quoted name, t text, n
-// number, p placeholder, c punctuation, v variable.
+// The keys are texts, the values are their tokens. The letters are: w word, q quoted name, t text, n number, p
+// placeholder, c punctuation, v variable.
 var (
 	postgresTexts = map[string]string{
 		`a_1$ é _x`:               `w:a_1$ w:é w:_x`,
@@ -189,7 +189,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestLabels: behind a dot or AS any word is a name, AS itself too.
+// TestLabels: any word is a name after a dot or AS, also the word AS.
 func TestLabels(t *testing.T) {
 	const sql = `a.where AS set b as as as "x" c`
 	toks, err := Scan(Postgres, sql, EscapesUnknown, nil)
@@ -322,8 +322,8 @@ func TestSkipBlank(t *testing.T) {
 	}
 }
 
-// sameByMembers compares the tokens of a text with those of the same text with a tab behind each comma, where the
-// members of a list are read as all other tokens are.
+// sameByMembers compares the tokens of a text with those of the same text with a tab after each comma. The tab makes
+// the scanner leave its fast path for lists.
 func sameByMembers(t *testing.T, r *Rules, text string) {
 	t.Helper()
 	text = strings.ReplaceAll(text, ",", ", ")
@@ -345,7 +345,7 @@ func sameByMembers(t *testing.T, r *Rules, text string) {
 	}
 }
 
-// TestMembers shows that a list is read as other tokens are.
+// TestMembers checks that the fast path for lists finds the same tokens.
 func TestMembers(t *testing.T) {
 	pieces := strings.Split("1|0|22|999999999|9999999999|$1|$0|$2147483648|$|?|?7|?a|:a|@a|1.5|.5|1.|1e5|0x1|1a|'a'|'a|a|(|)|[|]|,|,|,|,| | |-|--|/*|;|é", "|")
 	r := rand.New(rand.NewPCG(1, 1))

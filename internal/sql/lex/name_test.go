@@ -123,7 +123,7 @@ func TestFoldedByLocale(t *testing.T) {
 	}
 }
 
-// Where quoted names are folded, too, none of them is clear.
+// In a dialect that folds quoted names, too, the locale may fold a quoted name with letters beyond ASCII.
 func TestQuotedIsFoldedByLocale(t *testing.T) {
 	for word, want := range map[string]bool{"`BÜCHER`": true, `"BÜCHER"`: true, "bÜCHER": true, "`books`": false, "'BÜCHER'": false} {
 		toks, err := Scan(MySQL, word, EscapesUnknown, nil)

@@ -15,7 +15,7 @@ var written = map[*lex.Rules]sqltext.Dialect{
 	postgres.Lex: postgres.Text, sqlite.Lex: sqlite.Text, mysql.Lex: mysql.Text,
 }
 
-// A name in the quotes of the database is one token, and is read as what it was made from.
+// A name that a dialect has quoted is one token, and ParseName returns the original name.
 func TestQuotedNamesAreRead(t *testing.T) {
 	for _, name := range []string{"books", "a b", `a"b`, "a`b", `""`, "``", `a\b`, "a'b", "select", "é", "--", "/*", "[", "U&", "u&\"0062"} {
 		for r, d := range written {
