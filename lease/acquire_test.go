@@ -285,7 +285,8 @@ func TestErrorsOfTheDatabase(t *testing.T) {
 	})
 }
 
-// raised is an error with a code and, behind it, the text that the statement raises for a reason.
+// raised returns an error with a code. A reason after the code adds the text that the statement's raise for this reason
+// has.
 func raised(c fakedb.Call, code string) error {
 	code, reason, ok := strings.Cut(code, " ")
 	if !ok {

@@ -23,7 +23,7 @@ func TestDelay(t *testing.T) {
 			}
 			drawn[d] = true
 		}
-		if len(drawn) == 1 && i < 32 { // from there on it is the longest
+		if len(drawn) == 1 && i < 32 { // later pauses have the longest length
 			t.Errorf("pause %d is always %v", i, full)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 type candidate struct {
 	*lease.Election
 	t     *testing.T
-	works func(ctx context.Context) // while it leads; nil: until its context ends
-	quiet bool                      // about the end of the work
+	works func(ctx context.Context) // the leader's work; nil: it waits for the end of its context
+	quiet bool                      // the end of the work isn't recorded
 
 	mu   sync.Mutex
 	told []string
@@ -102,7 +102,7 @@ func (c *candidate) run(leases *lease.Leases) (stop func()) {
 	}
 }
 
-// token returns what a write would get; 0 for an error, which is checked.
+// token returns the token that a write would present. 0 stands for an error, which token compares with NotLeaderError.
 func (c *candidate) token() int64 {
 	c.t.Helper()
 	got, err := c.Tokens(c.t.Context(), []string{"books", "jobs"})

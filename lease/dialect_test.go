@@ -55,7 +55,7 @@ func TestFilesOfSchemaCreateTheTable(t *testing.T) {
 	}
 	for _, d := range dialects.All() {
 		text := "-- +goose Up\n" + d().create + ";\n"
-		if !strings.Contains(text, "KEY fencing_leases_expires_at") { // else the table has its index
+		if !strings.Contains(text, "KEY fencing_leases_expires_at") { // if the table's CREATE contains no index
 			text += "\n" + d().createIndex + ";\n"
 		}
 		want = append(want, text)

@@ -86,7 +86,7 @@ func TestDoBeats(t *testing.T) {
 	}
 }
 
-// Failed heartbeats are repeated until the end of the lease. Then the lease is lost.
+// Do repeats failed heartbeats until the lease ends. Then the lease is lost.
 func TestDoLoses(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -153,7 +153,7 @@ func TestDoTellsALossOnce(t *testing.T) {
 	})
 }
 
-// Where the caller gives up, and the lease is lost while the work comes to its end, Do says both.
+// If the caller's context ends, and the lease is lost before the work returns, Do returns both errors.
 func TestDoIsGivenUpBeforeTheLoss(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -239,7 +239,7 @@ func TestDoNoticesALoss(t *testing.T) {
 	})
 }
 
-// The work's own result counts, though the release failed: that is logged.
+// Do returns the work's own result although the release failed, and logs the failure.
 func TestDoLogsAFailedRelease(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -254,7 +254,7 @@ func TestDoLogsAFailedRelease(t *testing.T) {
 	})
 }
 
-// An owner's lease from before may be nearly over: it is extended in time.
+// Do may take over the owner's earlier lease shortly before its end, and extends it in time.
 func TestDoResumes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

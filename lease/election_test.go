@@ -53,8 +53,8 @@ func TestElection(t *testing.T) {
 	})
 }
 
-// A lease that can't be extended is lost by this process's clock. Writes fail at once, and
-// the campaign goes on when the work has ended.
+// A leader loses a lease that it can't extend by its own clock. From then on its writes fail. It campaigns again after
+// the work has returned.
 func TestElectionLoses(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		c := newCandidate(t)
@@ -95,7 +95,7 @@ func TestElectionLoses(t *testing.T) {
 	})
 }
 
-// A lease may also be taken away, by its lock id.
+// The lease may also be lost because an operator releases it by its lock id.
 func TestElectionTakenAway(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		c, leases := newCandidate(t), d.ready(t)
@@ -114,7 +114,7 @@ func TestElectionTakenAway(t *testing.T) {
 		time.Sleep(3 * time.Second) // until the next heartbeat
 		c.wantTold("elected", "lost: lease: lost", "elected")
 		takeAway()
-		stop() // the release finds it out
+		stop() // the leader's release finds this
 		c.wantTold("lost: lease: lost")
 	})
 }
@@ -143,7 +143,7 @@ func TestElectionIsShortOfTime(t *testing.T) {
 	})
 }
 
-// Who resigns gives others time to be elected, and campaigns again.
+// A leader that resigns pauses, so that another candidate can be elected, and campaigns again.
 func TestResign(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		a, b := newCandidate(t), newCandidate(t)
@@ -202,7 +202,7 @@ func TestElectionWaitsForTheWork(t *testing.T) {
 	}
 }
 
-// Work that returns early doesn't end the leadership; there need not be any.
+// Work that returns early doesn't end the leadership, and an election may have no work.
 func TestElectionWithoutWork(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		e, err := lease.NewElection("jobs", lease.Callbacks{})

@@ -36,7 +36,7 @@ func (s *server) sessions() int {
 	return len(s.locks)
 }
 
-// Ephemeral leases share one session, which stays open while at least one of the leases lives.
+// Ephemeral leases share one session, which stays open while at least one of them is held.
 func TestEphemeral(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -74,12 +74,12 @@ func TestEphemeral(t *testing.T) {
 	})
 }
 
-// Leases end with the session: the next attempt opens another one.
+// Ephemeral leases end with their session. The next attempt opens a new session.
 func TestEphemeralEndsWithItsSession(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases, another := d.ready(t), d.new(t)
 		l := acquire(t, leases, "k", lease.Ephemeral())
-		unaware := acquire(t, leases, "unaware", lease.Ephemeral()) // keeps the session that has ended
+		unaware := acquire(t, leases, "unaware", lease.Ephemeral()) // isn't told that the session has ended
 		acquire(t, leases, "plain")
 		if free(t, leases, "k") {
 			t.Error("it is free")

@@ -24,7 +24,7 @@ func ExampleElection() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	db := openShop(sqlfence.WithTokenSource(election.Tokens)) // by sqlfence.Open, with these
+	db := openShop(sqlfence.WithTokenSource(election.Tokens)) // sqlfence.Open with these options
 	defer db.Close()
 	leases, err := lease.New(db)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// openShop opens a database with the table books, which the token named books guards: one that
-// stands for PostgreSQL.
+// openShop opens a database with the table books, which needs the token named books. The database is a fake of
+// PostgreSQL.
 func openShop(opts ...sqlfence.Option) *sql.DB {
 	s := &server{locks: map[int64]int{}}
 	answer := func(ctx context.Context, c fakedb.Call) (fakedb.Answer, error) {
@@ -31,7 +31,7 @@ func openShop(opts ...sqlfence.Option) *sql.DB {
 	return db
 }
 
-// openLeases opens a shop and its Leases, with the tables they need.
+// openLeases opens a shop with the leases' tables, and its Leases.
 func openLeases() (*sql.DB, *lease.Leases) {
 	db := openShop()
 	leases, err := lease.New(db, lease.WithDefaults(lease.Timeout(time.Minute)))
@@ -70,8 +70,8 @@ func Example() {
 	// without a lease: true
 }
 
-// The first holder is paused past the end of its lease. The second holder gets the next
-// token, and the first one's lease is lost: the database refuses what it still writes.
+// The first holder is paused beyond the end of its lease. The second holder gets the next token. Then the first
+// holder's lease is lost, and the database refuses its writes.
 func ExampleLeases_Acquire() {
 	db, leases := openLeases()
 	defer db.Close()
@@ -175,7 +175,7 @@ func ExampleMinHold() {
 	// second leaves it to the other
 }
 
-// Work in several steps extends its lease before each of them.
+// A job of several steps extends its lease before each step.
 func ExampleLease_Extend() {
 	db, leases := openLeases()
 	defer db.Close()

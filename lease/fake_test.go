@@ -34,8 +34,8 @@ type database struct {
 	after  func(fakedb.Call) error                  // may take the answer away
 }
 
-// eachDatabase runs test on an empty database of each dialect, in a bubble of its own.
-// No connection may be in use after it.
+// eachDatabase runs test on an empty database of each dialect, in a bubble of synctest. When the test ends, no
+// connection may be in use.
 func eachDatabase(t *testing.T, test func(t *testing.T, d *database)) {
 	t.Helper()
 	for _, dialect := range []sqlfence.Dialect{sqlfence.Postgres, sqlfence.SQLite} {
@@ -43,7 +43,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, d *database)) {
 	}
 }
 
-// onPostgres is eachDatabase for what only PostgreSQL has.
+// onPostgres is eachDatabase for PostgreSQL alone.
 func onPostgres(t *testing.T, test func(t *testing.T, d *database)) {
 	t.Helper()
 	on(t, sqlfence.Postgres, test)
@@ -61,7 +61,7 @@ func on(t *testing.T, dialect sqlfence.Dialect, test func(t *testing.T, d *datab
 		d.DB = fakedb.New(d.answer)
 		d.db = sql.OpenDB(d.DB)
 		defer func() {
-			time.Sleep(time.Minute) // whatever goes on in the background comes to its end
+			time.Sleep(time.Minute) // background work ends in the meantime
 			synctest.Wait()
 			if n := d.db.Stats().InUse; n != 0 {
 				t.Errorf("%d connections are still in use", n)
@@ -99,7 +99,7 @@ func (d *database) failing(before func(context.Context, fakedb.Call) error) {
 	d.before = before
 }
 
-// losing has the database call after each statement that succeeded; nil ends it.
+// losing has the database call after each statement that succeeded, and return its error; nil ends this.
 func (d *database) losing(after func(fakedb.Call) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -190,7 +190,7 @@ func released(r row, release string, now time.Time, hold time.Duration) row {
 // isShared reports whether the call serves several callers; on PostgreSQL.
 func isShared(c fakedb.Call) bool { return strings.Contains(c.Query, "json_to_recordset") }
 
-// logs keeps what is logged.
+// logs collects what a logger writes.
 type logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -14,8 +14,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A file stands for SQLite, as a [server] does for PostgreSQL: it has one writer, and who reads sees
-// what is committed. Its clock counts milliseconds.
+// A file is a fake of SQLite, as a [server] is of PostgreSQL. It has one writer at a time, and readers see committed
+// rows. Its clock counts milliseconds.
 type file struct {
 	writing chan struct{} // holds a value while a connection writes
 
@@ -105,7 +105,7 @@ func (f *file) end(conn int, commit bool) {
 	<-f.writing
 }
 
-// answer does what a statement asks for.
+// answer has the effects of a statement, and returns the answer.
 func (t *tables) answer(c fakedb.Call) (answer fakedb.Answer, err error) {
 	has := func(parts ...string) bool {
 		return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(c.Query, part) })

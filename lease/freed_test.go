@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// Of two attempts at a lease that was just released one is faster. The other's answer
-// still has what the release left in the row, which is nobody's name.
+// When a lease is released, one of two attempts takes it. The answer to the other attempt may still have the row as the
+// release left it. HeldError must not take the value that the release stored for a holder's name.
 func TestHeldErrorDoesNotNameARelease(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -132,8 +132,8 @@ func TestLeaseExtend(t *testing.T) {
 	})
 }
 
-// An error of the database leaves the lease as it is; as the lease may be shorter
-// then, its end is the earlier one. Once it is gone, the error is told.
+// If Extend fails with an error of the database, the lease is still held. Its TTL may have been set, so the lease ends
+// at the earlier of both ends. Then Err has the database's error.
 func TestLeaseExtendFails(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -151,7 +151,7 @@ func TestLeaseExtendFails(t *testing.T) {
 	})
 }
 
-// One call after the other: the answers stand in the order of the updates.
+// Calls of Extend are sent one after the other, so that their answers arrive in the order of the updates.
 func TestLeaseExtendsOneAfterTheOther(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -217,7 +217,7 @@ func TestExtendAndReleaseByID(t *testing.T) {
 	})
 }
 
-// A lease that was released by its lock id is lost for its holder.
+// If a lease is released by its lock id, its holder has lost it.
 func TestLeaseTakenAway(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -235,8 +235,8 @@ func TestLeaseTakenAway(t *testing.T) {
 	})
 }
 
-// A standby doesn't know of a lease that was taken a moment ago: nothing is decided by its answer, whether there is one
-// or not. What is for display is.
+// A standby may not know a lease that was taken a moment ago. So calls that decide by its answer fail, whether it has a
+// lease or not. List and other calls for display return the answer.
 func TestStandbyDecidesNothing(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases, ctx := d.ready(t), t.Context()
@@ -340,7 +340,7 @@ func TestInfoIsPrintedWithoutItsLockID(t *testing.T) {
 	}
 }
 
-// Nor is that of a lease that is held.
+// A held lease is printed without its lock id, too.
 func TestLeaseIsPrintedWithoutItsLockID(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		l := acquire(t, d.ready(t), "k", lease.Resume("me"), lease.TTL(time.Minute))

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A bus carries the notifications of a test. It is a [lease.Listener], too.
+// A bus is a [lease.Listener] that delivers a test's notifications.
 type bus struct {
 	mu       sync.Mutex
 	notify   func(string)
@@ -49,8 +49,7 @@ func (b *bus) runs() (started, finished int) {
 	return b.started, b.finished
 }
 
-// waiter acquires k in the background, hardly ever asking by itself, and returns when
-// it is waiting.
+// waiter acquires k in the background, with 12 hours between its attempts, and returns once it waits.
 func waiter(t *testing.T, leases *lease.Leases) (got chan *lease.Lease) {
 	got = make(chan *lease.Lease, 1)
 	go func() {
@@ -64,7 +63,7 @@ func waiter(t *testing.T, leases *lease.Leases) (got chan *lease.Lease) {
 	return got
 }
 
-// A notification wakes the waiter; an empty one wakes everybody.
+// A notification wakes the waiters of its key. An empty one wakes all waiters.
 func TestListener(t *testing.T) {
 	for _, payload := range []string{"k", ""} {
 		onPostgres(t, func(t *testing.T, d *database) {
@@ -93,7 +92,7 @@ func TestListener(t *testing.T) {
 			if notified := d.server.notified; len(notified) != 1 || notified[0] != "k" {
 				t.Errorf("notified %q, want the release by the one with the listener", notified)
 			}
-			// It lingers for those who come soon.
+			// The listener stays for some seconds, in case another waiter comes.
 			if _, finished := bus.runs(); finished != 0 {
 				t.Error("it doesn't linger")
 			}
@@ -183,7 +182,7 @@ func TestReleasesNotifyWhereSomebodyWaits(t *testing.T) {
 			waits time.Duration
 			terms []lease.Term
 		}{
-			{4 * time.Hour, []lease.Term{lease.Timeout(24 * time.Hour), lease.Interval(5 * time.Hour)}}, // asks once
+			{4 * time.Hour, []lease.Term{lease.Timeout(24 * time.Hour), lease.Interval(5 * time.Hour)}}, // one attempt more
 			{4 * time.Minute, []lease.Term{lease.Timeout(0), lease.Retries(1 << 20)}},
 		} {
 			held, another := acquire(t, leases, "k", lease.TTL(24*time.Hour)), acquire(t, leases, "another", lease.TTL(24*time.Hour))
@@ -204,14 +203,14 @@ func TestReleasesNotifyWhereSomebodyWaits(t *testing.T) {
 	})
 }
 
-// Where the mark of a waiter can't be set, the lease has just changed hands: it asks again
-// at once, and then ever less often.
+// A waiter marks the lease's row, so that the release notifies it. If the server refuses the mark, the lease has just
+// changed hands: the waiter tries again at once, and then with growing pauses.
 func TestWaiterWithoutItsMarkAsksAgain(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t, lease.WithListener(new(bus)))
 		held := acquire(t, leases, "k", lease.TTL(24*time.Hour))
 		for _, test := range []struct{ refused, want int }{
-			{0, 2}, // again when it has begun to listen, as it does from there on
+			{0, 2}, // twice: the listener starts after the first attempt
 			{0, 1}, {1, 2}, {2, 3}, {1 << 20, 16},
 		} {
 			d.server.refused = test.refused

@@ -42,7 +42,7 @@ func TestMinHold(t *testing.T) {
 	})
 }
 
-// Waiters see the new end: they don't wait for that of the ttl.
+// Waiters learn the shorter end that a release has set, and don't wait for the TTL's end.
 func TestMinHoldWakesWaiters(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

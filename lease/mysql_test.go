@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// mysqlError is one of the server's, as it is known by.
+// mysqlError has the form of a server's error.
 type mysqlError struct {
 	Number  uint16
 	Message string
@@ -19,7 +19,8 @@ type mysqlError struct {
 
 func (e *mysqlError) Error() string { return e.Message }
 
-// A server without a variable that tells whether a statement can stand alone has it in a transaction.
+// MySQL's variables show whether a statement is safe outside of a transaction. On a server without such a variable
+// Extend runs in a transaction.
 func TestMySQLWithoutTheVariable(t *testing.T) {
 	var sent []fakedb.Kind
 	fake := fakedb.New(func(_ context.Context, c fakedb.Call) (fakedb.Answer, error) {

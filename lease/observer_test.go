@@ -96,7 +96,7 @@ func TestObserver(t *testing.T) {
 	})
 }
 
-// Do tells of its lease.
+// The events of Do's lease reach the observer.
 func TestObserverOfDo(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		events := new(observed)
@@ -119,7 +119,7 @@ func TestObserverOfDo(t *testing.T) {
 	})
 }
 
-// A lease that ends by itself or is taken away is lost, once.
+// A lease that ends by its TTL or is released by another client is reported lost, once.
 func TestObserverOfLosses(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		events := new(observed)

@@ -25,7 +25,7 @@ func first(w *waiter) bool {
 	}
 }
 
-// The queue is served in order, also when somebody leaves it.
+// Waiters get their turn in order, also when a waiter leaves the queue.
 func TestQueue(t *testing.T) {
 	var qs queues
 	a, b, c := qs.join("k"), qs.join("k"), qs.join("k")
@@ -108,7 +108,7 @@ func TestQueueStepsOut(t *testing.T) {
 	})
 }
 
-// Only so many step out of the queue, of a small pool hardly anybody: the others wait.
+// Only a few waiters step out of the queue, and with a small pool hardly any: the others wait.
 func TestQueueIsNotFlooded(t *testing.T) {
 	for pool, want := range map[int]int{0: 4, 100: 4, 8: 3, 4: 2, 3: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestQueueIsNotFlooded(t *testing.T) {
 					if w.await(ctx) {
 						asking.Add(1)
 						w.asks()
-						<-ctx.Done() // what it asks is not answered
+						<-ctx.Done() // the database doesn't respond
 						w.answered(nil)
 					}
 					w.leave()
@@ -145,7 +145,7 @@ func TestQueueIsNotFlooded(t *testing.T) {
 	}
 }
 
-// An answer counts no longer than the lease that it is about.
+// Waiters use another waiter's answer only until the end of the lease that it reports.
 func TestQueueForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var qs queues
@@ -165,8 +165,8 @@ func TestQueueForgets(t *testing.T) {
 	})
 }
 
-// A waiter whose answer comes late learns of a release that came before it, also if
-// nobody else was in the queue then, or has left without asking.
+// A waiter that has stepped out and gets a late response learns of a release before this response. It also does if the
+// queue was empty at the release, or if another waiter has left without an attempt.
 func TestQueueWakesWhoSteppedOut(t *testing.T) {
 	for name, others := range map[string]bool{"alone": false, "behind another": true} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,8 @@ func TestReleaseUnderAnEndedContext(t *testing.T) {
 	})
 }
 
-// With [lease.MinHold] a lease is kept from others for its time also by a release in the background.
+// With [lease.MinHold] also a release in the background keeps the lease from other clients until its minimum time has
+// passed.
 func TestReleaseUnderAnEndedContextKeepsMinHold(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// resends has the database execute the next statement that is wanted, and then break the
-// connection: package sql, or the lease, sends it again. then is called in between.
+// resends has the database execute the next statement that wanted chooses, call then, and break the connection. So
+// package sql, or the lease, sends the statement again.
 func (d *database) resends(wanted func(fakedb.Call) bool, then func()) (lost *bool) {
 	lost = new(bool)
 	d.losing(func(c fakedb.Call) error {
@@ -35,7 +35,7 @@ func (d *database) takes(c fakedb.Call) bool {
 	return d.server != nil && isAcquire(c) || c.Kind == fakedb.Commit
 }
 
-// An attempt that is sent again finds the lease that it has taken.
+// An attempt that is sent again, because its response was lost, returns the lease that the first one has taken.
 func TestAcquireSentAgain(t *testing.T) {
 	for name, terms := range map[string][]lease.Term{
 		"plain":   nil,
@@ -69,7 +69,7 @@ func TestAcquireSentAgain(t *testing.T) {
 	}
 }
 
-// What a lost attempt has taken is undone if it can't be sent again.
+// If an attempt's response is lost, and it can't be sent again, the lease that it may have taken is released.
 func TestAcquireIsUndoneIfItCannotBeSentAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -86,14 +86,14 @@ func TestAcquireIsUndoneIfItCannotBeSentAgain(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		down.Store(false)
-		if n := undos(d); n != 5 || !free(t, leases, "k") { // at once, and behind 50, 100, 200 and 400 ms
+		if n := undos(d); n != 5 || !free(t, leases, "k") { // at once, and after 50, 100, 200 and 400 ms
 			t.Errorf("undone %d times", n)
 		}
 	})
 }
 
-// A release that is sent again recognizes its first effect. The loss of the lease isn't reported for work that the
-// lease covered to the end.
+// A release that is sent again, because its response was lost, succeeds. It doesn't report a lost lease, because the
+// lease covered the work to its end.
 func TestReleaseSentAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -19,7 +19,7 @@ import (
 // concurrent statements.
 type server struct {
 	mu       sync.Mutex
-	tokens   map[string]int64 // nil: there is no table
+	tokens   map[string]int64 // nil: the table doesn't exist
 	leases   map[string]row   // likewise
 	locks    map[int64]int    // advisory locks, with the connection of the session that holds it
 	indexed  bool             // the index on expires_at is there
@@ -28,7 +28,7 @@ type server struct {
 	fails    func(fakedb.Call) error // nil, or refuses statements
 	marks    map[int]any             // of the sessions, by their connections
 	isolated bool                    // transactions are above READ COMMITTED
-	standby  bool                    // it may be behind
+	standby  bool                    // it may lag behind
 	refused  int                     // how many marks of waiters are refused, as if the lease had changed hands
 }
 
@@ -293,7 +293,7 @@ func (s *server) sweep() (answer fakedb.Answer) {
 	return answer
 }
 
-// decided puts the columns in front of a list that is asked for in order to decide.
+// decided prepends the columns of queries that decide by their answer.
 func decided(c fakedb.Call, list fakedb.Answer, standby bool) fakedb.Answer {
 	if !strings.Contains(c.Query, "AS found") {
 		return list

@@ -55,7 +55,7 @@ func (d *database) crowd(n int, call func(i int) error) []error {
 	return errs
 }
 
-// take has n callers acquire keys of their own at once.
+// take has n callers acquire different keys at once.
 func (d *database) take(t *testing.T, leases *lease.Leases, n int) []*lease.Lease {
 	t.Helper()
 	all := make([]*lease.Lease, n)
@@ -151,8 +151,8 @@ func TestABatchFindsLeasesHeld(t *testing.T) {
 	})
 }
 
-// What a batch would have to wait for gets a statement of its own, and so do an owner's live
-// lease and one whose tokens are used up.
+// These attempts get a statement each, not a place in a batch: for a key whose row is locked, for an owner's live
+// lease, and for a key without tokens left.
 func TestABatchLeavesTheRest(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -178,7 +178,8 @@ func TestABatchLeavesTheRest(t *testing.T) {
 	})
 }
 
-// Nobody fails by the error of a statement that others had a part in.
+// If a batch's statement fails, each of its callers sends a statement for its own key, so no caller fails by another's
+// error.
 func TestABatchThatFailsIsLeftToItsMembers(t *testing.T) {
 	for name, err := range map[string]error{
 		"refused": stateError("40001"),
@@ -219,7 +220,7 @@ func TestABatchThatFailsIsLeftToItsMembers(t *testing.T) {
 	}
 }
 
-// What a batch may have taken is undone if its answer is lost.
+// If the response to a batch is lost, the leases that it may have taken are released.
 func TestALostBatchIsUndone(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -249,7 +250,7 @@ func TestALostBatchIsUndone(t *testing.T) {
 	})
 }
 
-// A caller that stops waiting for its batch leaves no lease behind. The other callers of the batch get their leases.
+// If a caller stops waiting for its batch, its lease is released. The batch's other callers get their leases.
 func TestACallerLeavesItsBatch(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -291,7 +292,7 @@ func TestACallerLeavesItsBatch(t *testing.T) {
 	})
 }
 
-// Statements that don't come to an end hold up those of other keys by 10 ms.
+// Statements without a response delay attempts at other keys by 10 ms.
 func TestLateStatementsHoldUpNobody(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

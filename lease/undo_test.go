@@ -137,12 +137,12 @@ func TestNothingToUndo(t *testing.T) {
 	})
 }
 
-// After an error that may hide a commit the attempt is undone, and that is tried until it
-// succeeds.
+// After an error that may hide a commit, the lease that the attempt may have taken is released. This is repeated until
+// it succeeds.
 func TestUnknownOutcomeIsUndone(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
-		lost, undone := false, atomic.Int32{} // it is undone again behind the end of the test
+		lost, undone := false, atomic.Int32{} // atomic, as undoing may go on after the test
 		d.losing(func(c fakedb.Call) error {
 			if !lost && (d.server != nil && isAcquire(c) || c.Kind == fakedb.Commit) {
 				lost = true

@@ -21,7 +21,7 @@ func TestAcquireGivesUp(t *testing.T) {
 		name     string
 		terms    []lease.Term
 		attempts int
-		from, to time.Duration // how long it takes
+		from, to time.Duration // how long Acquire takes
 	}{
 		{"no retries", []lease.Term{lease.Retries(0)}, 1, 0, 0},
 		{"two retries", []lease.Term{lease.Retries(2)}, 3, 150 * ms, 300 * ms},
@@ -73,7 +73,7 @@ func TestAcquireEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// A waiter asks at the moment when the lease in its way ends.
+// A waiter tries again at the moment when the other lease ends.
 func TestAcquireAtTheExpiry(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -89,8 +89,8 @@ func TestAcquireAtTheExpiry(t *testing.T) {
 	})
 }
 
-// Waiters get the lease in the order in which they came, at the moment of its release,
-// and only the first of them asks for it.
+// Waiters get the lease in the order of their calls, at the moment of its release. Only the first waiter in the queue
+// sends attempts.
 func TestWaitersStandInLine(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -246,7 +246,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("after the first ttl: %v, refreshed %v", first.Err(), refreshed.Err())
 		}
 
-		// The owner doesn't queue behind callers that wait for its release.
+		// The owner's own attempt doesn't queue after callers that wait for the owner's release.
 		var waiter sync.WaitGroup
 		waiter.Go(func() {
 			l, err := leases.Acquire(t.Context(), "k", lease.Resume("you"), lease.Timeout(time.Hour), lease.Interval(time.Minute))
@@ -331,7 +331,8 @@ func TestAcquireWaitsUntilItsContextEnds(t *testing.T) {
 	})
 }
 
-// A holder's name gives no right to the lease: neither to holders of the same name, nor to callers that resume by it.
+// A caller with the same holder's name has no right to the lease, and a caller that resumes by this name has none
+// either.
 func TestHolderGivesNoRight(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

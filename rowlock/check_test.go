@@ -29,7 +29,7 @@ func without(names ...string) func(*desk) {
 	}
 }
 
-// faults are what may be wrong with a table.
+// faults are defects of a table, with parts of Check's error.
 var faults = []struct {
 	name    string
 	change  func(*desk)
@@ -77,14 +77,14 @@ func TestCheck(t *testing.T) {
 			})
 		})
 	}
-	// With what stands for nobody, the column of the holder needs no NULL.
+	// With a value that means no holder, the holder's column may be NOT NULL.
 	eachDialect(t, func(t *testing.T, d *desk) {
 		change("editedby", "text", true)(d)
 		if err := d.table(t, rowlock.WithNobody("")).Check(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
-	// A catalogue that can't be read is the database's own error, not the table's.
+	// If the catalogue can't be read, Check returns the database's error, not one about the table.
 	eachDialect(t, func(t *testing.T, d *desk) {
 		d.catalogue[0] = []any{"id", nil, true}
 		if err := d.table(t).Check(t.Context()); err == nil || errors.Unwrap(err) == nil || !strings.Contains(err.Error(), "converting NULL to string") {

@@ -20,7 +20,7 @@ func (d *desk) record(s statement) (answer fakedb.Answer, err error) {
 	return fakedb.Answer{Affected: 1}, nil
 }
 
-// unrecord deletes from rowlocks the lock of a row, or one that is as listed.
+// unrecord deletes entries from rowlocks: the entry of a row's key, or the entry that a list has shown.
 func (d *desk) unrecord(s statement) (answer fakedb.Answer, err error) {
 	if s.has("row_key = (SELECT") {
 		key, _, _, err := d.find(s)
@@ -61,7 +61,7 @@ func (d *desk) matching(where statement) (keys []string) {
 				same = false
 			}
 		}
-		since, ok := where.arg("= CAST(@") // the one time that is compared so
+		since, ok := where.arg("= CAST(@") // no other condition compares a time so
 		same = same && (!ok || since == d.stamp(h.since))
 		same = same && (!where.has("session <> ''") || h.session != "")
 		same = same && (!where.has("expiry > ") || h.expiry.After(d.now))

@@ -9,9 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A statement is one of which the parts can be looked for: with numbered
-// placeholders in both dialects, names without quotes, also those of a lockUpdate, one
-// blank between words, and without what a guard adds to the verb.
+// A statement is a text in a form in which its parts can be found: with numbered placeholders in both dialects, names
+// without quotes, one blank between words, and without the text that a guard adds to the verb.
 type statement struct {
 	text string
 	args []any
@@ -30,7 +29,7 @@ func (s statement) has(parts ...string) bool {
 	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(s.text, part) })
 }
 
-// arg returns the argument that stands for @ in part, if part is there.
+// arg returns the argument at the place of @ in part, if the text contains part.
 func (s statement) arg(part string) (value any, ok bool) {
 	pattern := `(?:^|\W)` + strings.Replace(regexp.QuoteMeta(part), "@", `\$(\d+)`, 1)
 	found := regexp.MustCompile(pattern).FindStringSubmatch(s.text)
@@ -41,7 +40,7 @@ func (s statement) arg(part string) (value any, ok bool) {
 	return s.args[n-1], true
 }
 
-// between is the part of s from the last of one text to the next of another.
+// between returns the part of s from the last place of from to the next place of to.
 func (s statement) between(from, to string) statement {
 	text := s.text[strings.LastIndex(s.text, from)+len(from):]
 	text, _, _ = strings.Cut(text, to)

@@ -32,7 +32,7 @@ type desk struct {
 	unique                    bool    // there is a unique index on the key
 
 	mu     sync.Mutex
-	now    time.Time // its clock; it stands unless a test moves it
+	now    time.Time // the desk's clock, which stands still unless a test moves it
 	tables tables
 	before tables // at the begin of the open transaction
 	owner  int    // the connection with the open transaction; 0: none
@@ -41,7 +41,7 @@ type desk struct {
 
 type tables struct {
 	rows map[string]row  // by the key as rowlocks spells it
-	held map[string]held // likewise; nil: there is no table rowlocks
+	held map[string]held // by the same key; nil: the table rowlocks doesn't exist
 }
 
 // A row has the columns total, serial and those of the lock.
@@ -62,7 +62,7 @@ func (t tables) clone() tables { return tables{maps.Clone(t.rows), maps.Clone(t.
 // noon is when the desks' clocks begin.
 var noon = time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// newDesk returns a desk with the rows 7 and 8 at version 1, which nobody has locked.
+// newDesk returns a desk with rows 7 and 8 at version 1, both unlocked.
 func newDesk(dialect sqlfence.Dialect) *desk {
 	d := &desk{
 		dialect: dialect, now: noon,
@@ -250,7 +250,7 @@ func (d *desk) rowState(r row) []any {
 // loads matches the end of a lockUpdate's columns, and the loaded columns.
 var loads = regexp.MustCompile(`(?:rowlock_ok|\), 1)(?:, (total))?(?:, (total))?(?: \)|$)`)
 
-// update is a lockUpdate, what frees or gives a lock, or the work of a save.
+// update executes an UPDATE: a lockUpdate, a statement that frees or transfers a lock, or the work of a save.
 func (d *desk) update(s statement) (answer fakedb.Answer, err error) {
 	key, r, ok, err := d.find(s)
 	if err != nil || !ok {
@@ -272,7 +272,7 @@ func (d *desk) update(s statement) (answer fakedb.Answer, err error) {
 	case lockUpdate && (granted || d.dialect == sqlfence.Postgres):
 		values := append(d.rowState(r), granted)
 		if d.dialect == sqlfence.Postgres {
-			values = append(values, nil, nil, nil, nil) // what the row has become
+			values = append(values, nil, nil, nil, nil) // the columns of the row's new state
 		}
 		for _, column := range loaded[1:] {
 			if column != "" {
@@ -286,7 +286,7 @@ func (d *desk) update(s statement) (answer fakedb.Answer, err error) {
 	return answer, nil
 }
 
-// allowed decides on the conditions in where, which are all that rowlock writes.
+// allowed evaluates where's conditions. rowlock writes no others.
 func (d *desk) allowed(r row, where statement) bool {
 	by := d.by
 	if where.has("typeof("+d.serial) || where.has("CAST("+d.serial) {
@@ -323,7 +323,7 @@ func (d *desk) assign(r *row, set statement) {
 		r.serial = r.serial.(int64) + 1
 	}
 	if set.has(d.since + " = ") {
-		// It stays for the holder, if the lock is live or the statement doesn't ask.
+		// The time stays for the same holder, if the lock is live or the statement has no condition on this.
 		keeps := set.has(d.since+" = CASE") && r.by == by && (d.live(*r) || !set.has(d.expiry+" > "))
 		if !keeps || r.since.IsZero() {
 			r.since = d.now

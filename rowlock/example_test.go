@@ -22,7 +22,7 @@ func openInvoices() *sql.DB {
 	return db
 }
 
-// Ada edits an invoice. Bob learns that before he begins, and edits it after her.
+// Ada edits an invoice. Bob learns this before he begins, and edits the invoice after her.
 func ExampleTable() {
 	db := openInvoices() // with the columns that the package's documentation names
 	defer db.Close()
@@ -75,7 +75,7 @@ func ExampleTable_Request() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	edit := rowlock.Edit{ID: 7, Serial: 1, User: "ada"} // version 1 is the one that ada has seen
+	edit := rowlock.Edit{ID: 7, Serial: 1, User: "ada"} // ada has seen version 1
 	lock, err := invoices.Request(ctx, edit)
 	if err != nil {
 		log.Fatal(err)
@@ -104,7 +104,7 @@ func ExampleTable_Request() {
 	// free for bob: true <nil>
 }
 
-// A save of an old version is refused before the work is done, and says so.
+// A save of an old version is refused before the work is done, and the error shows both versions.
 func ExampleTable_SaveKeep() {
 	db := openInvoices()
 	defer db.Close()
@@ -172,7 +172,7 @@ func ExampleManager() {
 	for _, l := range locks {
 		fmt.Println(l.User, "edits", l.Table, l.Row, "in", l.Session)
 	}
-	freed, err := manager.FreeSession(ctx, "window 1") // ada has closed it
+	freed, err := manager.FreeSession(ctx, "window 1") // ada has closed this window
 	fmt.Println("freed:", freed, err)
 	// Output:
 	// ada edits invoice [7] in window 1

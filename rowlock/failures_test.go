@@ -54,8 +54,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 	})
 }
 
-// In a transaction of the caller's each statement is sent there; how it ends is
-// the caller's affair, whatever fails.
+// In the caller's transaction each statement is sent in it. The caller ends the transaction, whatever fails.
 func TestInTakesPart(t *testing.T) {
 	broken := errors.New("broken")
 	eachOperation(t, ofTable, func(t *testing.T, d *desk, op operation) {
@@ -96,8 +95,8 @@ func TestInTakesPart(t *testing.T) {
 	})
 }
 
-// A serialization failure of the database's own doing is tried again, but for a
-// save, which may not bear it, and in the caller's transaction, which can't.
+// A method repeats after a serialization failure. A save doesn't, because its work may not bear this, and in the
+// caller's transaction no method does, because the failure has ended it.
 func TestSerializationFailureIsRepeated(t *testing.T) {
 	repeats := func(t *testing.T, d *desk, op operation, table *rowlock.Table, m *rowlock.Manager) (err error) {
 		failed := false
@@ -172,7 +171,7 @@ func TestErrorAfterTheRow(t *testing.T) {
 	}
 }
 
-// A version that is no integer is said to be none, and matches nothing.
+// A version that isn't an integer gives an error that says so, and equals no version.
 func TestVersionIsNoInteger(t *testing.T) {
 	d := newDesk(sqlfence.SQLite)
 	defer d.db.Close()
@@ -188,8 +187,7 @@ func TestVersionIsNoInteger(t *testing.T) {
 	}
 }
 
-// A row that takes no lock though nothing stands against it is an error and no
-// endless loop.
+// If a row takes no lock although no condition prevents it, the method returns an error, and doesn't loop for ever.
 func TestRowTakesNoLock(t *testing.T) {
 	refused := make([]fakedb.Answer, 1000)
 	for i := range refused {

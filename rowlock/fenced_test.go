@@ -45,7 +45,7 @@ func (d *desk) fence(t testing.TB, observer sqlfence.Observer) {
 	d.db = db
 }
 
-// The work of a save is the application's: it is guarded as ever.
+// The work of a save sends the application's statements, which are guarded like others.
 func TestSaveIsGuarded(t *testing.T) {
 	saves := map[string]func(ctx context.Context, table *rowlock.Table) error{
 		"SaveRelease": func(ctx context.Context, table *rowlock.Table) error { return table.SaveRelease(ctx, ada, raise) },

@@ -13,8 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/rowlock"
 )
 
-// What is wrong with an Edit, an id or a user is said by every method that takes
-// one, and nothing is sent.
+// Each method refuses a wrong Edit, id or user with an error that says what is wrong, and sends nothing.
 func TestBadInputIsNotSent(t *testing.T) {
 	eachDialect(t, func(t *testing.T, d *desk) {
 		table, m := d.managed(t)
@@ -88,7 +87,7 @@ func TestLoadMismatch(t *testing.T) {
 	})
 }
 
-// The names of the columns, and what stands for nobody, are the options'.
+// The statements contain the options' column names, and the option's value for no holder.
 func TestOptionsReachTheStatements(t *testing.T) {
 	eachDialect(t, func(t *testing.T, d *desk) {
 		d.keys, d.serial, d.by, d.since, d.expiry = []string{"region", "no"}, "version", "editor", "started", "ends"

@@ -87,8 +87,7 @@ func (d *desk) wantLock(t *testing.T, what string, lock rowlock.Lock, since time
 	}
 }
 
-// adasSince is since when ada has held the lock, once she has it: one that has lapsed
-// begins anew.
+// adasSince returns the start of ada's lock after she has requested it: of her live lock, or now, if she had none.
 func (d *desk) adasSince() time.Time {
 	if r := d.row(); r.by == "ada" && d.live(r) {
 		return r.since
@@ -212,7 +211,7 @@ func TestSaveFails(t *testing.T) {
 	}
 }
 
-// The questions answer as a Request would.
+// Current, IsLockedBy and Lockable answer as a Request would.
 func TestQuestions(t *testing.T) {
 	eachState(t, func(t *testing.T, d *desk, i int) {
 		state, table, before := lockStates[i], d.table(t), d.state()
@@ -246,8 +245,7 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
-// A release gives back the user's own lock, whatever the row's version, and
-// nothing else.
+// Release frees the user's own lock, whatever the row's version. It frees no other user's lock.
 func TestRelease(t *testing.T) {
 	eachState(t, func(t *testing.T, d *desk, _ int) {
 		before, r := d.state(), d.row()
@@ -301,7 +299,7 @@ func TestTransfer(t *testing.T) {
 	})
 }
 
-// A term counts from the database's clock, and is the edit's own if it has one.
+// A lock's term counts from the database's clock. An edit may have a term of its own.
 func TestTerms(t *testing.T) {
 	eachDialect(t, func(t *testing.T, d *desk) {
 		table := d.table(t, rowlock.WithTTL(time.Minute))

@@ -44,8 +44,7 @@ func TestNewManagerRefusesWhatContradicts(t *testing.T) {
 	}
 }
 
-// Setup creates the table once, and doesn't fail where another process has just
-// done the same.
+// Setup creates the table once, and doesn't fail if another process has just created it.
 func TestSetup(t *testing.T) {
 	eachDialect(t, func(t *testing.T, d *desk) {
 		d.tables.held = nil
@@ -96,7 +95,7 @@ func (d *desk) wantHeld(t *testing.T, what string, want ...string) {
 	}
 }
 
-// The Manager knows of each way to get a lock, to keep it, and to let go of it.
+// The table rowlocks has each lock, by whichever method it is taken, kept or freed.
 func TestManagerFollows(t *testing.T) {
 	eachDialect(t, func(t *testing.T, d *desk) {
 		table, m := d.managed(t)
@@ -240,7 +239,7 @@ func TestFreeing(t *testing.T) {
 	})
 }
 
-// What has changed since the Manager has listed the locks is left alone.
+// The Manager leaves a lock alone that has changed since it listed the locks.
 func TestFreeingComesTooLate(t *testing.T) {
 	for name, change := range map[string]func(d *desk){
 		"taken by another": func(d *desk) {

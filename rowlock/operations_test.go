@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the statements that are sent into
 // ada's edit of row 7 at version 1, by her session s1.
 var ada = rowlock.Edit{ID: 7, Serial: 1, User: "ada", Session: "s1"}
 
-// raise is the work of a save: a new total, and the next version.
+// raise is the work of a save: it stores a new total and the next version.
 func raise(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, "UPDATE invoice SET total = $1, serial = serial + 1 WHERE id = $2", 120, 7)
 	return err
@@ -32,11 +32,11 @@ func raise(ctx context.Context, tx *sql.Tx) error {
 // ada holds, by her session s1.
 type operation struct {
 	name string
-	does []string // what its errors say that it does
+	does []string // the words for it in its errors
 	run  func(ctx context.Context, table *rowlock.Table, m *rowlock.Manager) error
 }
 
-// ofTable are the methods of a Table that a transaction may be given to.
+// ofTable are the methods of a Table that accept a transaction.
 var ofTable = []operation{
 	{"Request", []string{"request"}, func(ctx context.Context, table *rowlock.Table, _ *rowlock.Manager) error {
 		return second(table.Request(ctx, ada))
@@ -170,8 +170,8 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// A Manager adds statements on rowlocks, and a transaction around all; it changes
-// none of the others.
+// With a Manager the methods also send statements about rowlocks, in one transaction. All other statements stay the
+// same.
 func TestManagerOnlyAdds(t *testing.T) {
 	own := func(calls []fakedb.Call) []string {
 		return slices.DeleteFunc(texts(calls), func(text string) bool {

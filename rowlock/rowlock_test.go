@@ -81,7 +81,7 @@ func TestNewRefusesWhatContradicts(t *testing.T) {
 	}
 }
 
-// id is a user's id that knows how it is stored.
+// id is a user's id with a Value method.
 type id string
 
 func (i id) Value() (driver.Value, error) { return string(i), nil }
@@ -147,7 +147,7 @@ func TestEditIsChecked(t *testing.T) {
 	}
 }
 
-// broken is an ID that doesn't know how it is stored.
+// broken is an ID whose Value method fails.
 type broken struct{}
 
 var errBroken = errors.New("broken")

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/hedge"
 )
 
-// A ledger stands for the database: a statement waits until the test lets it
-// go on, or until its context ends.
+// A ledger is a fake of the database. Its statements wait until the test lets them continue, or until their context
+// ends.
 type ledger struct {
 	limit int64
 	fail  error
@@ -55,7 +55,7 @@ func (d *ledger) take(ctx context.Context, name string, n int64) (taking, error)
 	return taking{d.token[name], n, n}, nil
 }
 
-// A caller is a call of issue that runs by itself.
+// A caller is a call of issue in a goroutine.
 type caller struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -261,8 +261,8 @@ func TestAsManySucceedAsTokensAreLeft(t *testing.T) {
 	})
 }
 
-// Callers that come, go and cancel at random times: no token is given twice,
-// each goroutine's tokens rise, and nothing is left behind.
+// Callers come, go and cancel at random times. No token is given twice, each goroutine's tokens rise, and in the end no
+// name is served any more.
 func TestManyCallersGetDistinctRisingTokens(t *testing.T) {
 	d := new(ledger)
 	co := &coalescer{take: d.take}
@@ -294,7 +294,7 @@ func TestManyCallersGetDistinctRisingTokens(t *testing.T) {
 	wg.Wait()
 }
 
-// A late statement delays only its own callers.
+// A statement without a response delays only its own callers.
 func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := new(ledger)
@@ -317,7 +317,7 @@ func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
 		if !second.returned() || !third.returned() || second.token != 1 || third.token != 2 {
 			t.Errorf("tokens = %d, %d; want 1 and 2 from one statement", second.token, third.token)
 		}
-		// From now on nobody waits for it.
+		// From now on no call waits for the late statement.
 		for want := int64(3); want <= 5; want++ {
 			if c := call(co, "books"); !c.returned() || c.token != want {
 				t.Errorf("token = %d, want %d", c.token, want)
@@ -334,8 +334,8 @@ func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
 	})
 }
 
-// A database that is slow, or a ledger that somebody holds, gets a statement more each
-// time that twice as long has passed; one that answers in time, one at a time.
+// If the database is slow, or another session has locked the ledger's row, a further statement is sent each time that
+// the wait has doubled. If the database responds in time, one statement is sent at a time.
 func TestSlowDatabaseIsNotFlooded(t *testing.T) {
 	for _, test := range []struct {
 		takes, lasts time.Duration

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// openStore opens a Store on a database that stands for SQLite: it has a ledger and nothing else.
+// openStore opens a Store on a fake of SQLite, which has only a ledger.
 func openStore() (*sql.DB, *tokens.Store) {
 	newest := map[string]int64{}
 	db := sql.OpenDB(fakedb.New(func(_ context.Context, c fakedb.Call) (answer fakedb.Answer, err error) {
@@ -40,7 +40,7 @@ func openStore() (*sql.DB, *tokens.Store) {
 		}
 		token, ok := newest[name]
 		switch {
-		case strings.Contains(c.Query, "AS found"): // what is read in order to decide, and that it isn't a standby's
+		case strings.Contains(c.Query, "AS found"): // a query that decides, and asks whether a standby answers
 			return fakedb.Answer{Columns: make([]string, 4), Rows: [][]any{{false, ok, nil, token}}}, nil
 		case ok:
 			answer.Rows = [][]any{{token}}
@@ -54,7 +54,7 @@ func openStore() (*sql.DB, *tokens.Store) {
 	return db, store
 }
 
-// Each token of a name is higher than the one before; every name has its own numbers.
+// Each token of a name is higher than the name's last one. Every name has its own numbers.
 func ExampleStore_Issue() {
 	ctx := context.Background()
 	db, store := openStore()
@@ -73,7 +73,7 @@ func ExampleStore_Issue() {
 	// pens:000000000000001
 }
 
-// A job that writes to several resources takes their tokens by one statement: all of them, or none.
+// A job that writes to several resources takes all their tokens by one statement, or none.
 func ExampleStore_IssueMany() {
 	ctx := context.Background()
 	db, store := openStore()
@@ -99,7 +99,7 @@ func ExampleStore_IssueMany() {
 	// sqlfence: invalid argument: the name "accounts/7" comes twice
 }
 
-// Do is for work that the last to begin it is to do: the writes of an earlier run are refused from then on.
+// With Do the latest run of a job wins: the writes of an earlier run are refused from then on.
 func ExampleStore_Do() {
 	db, store := openStore()
 	defer db.Close()
@@ -134,7 +134,7 @@ func ExampleStore_Adopt() {
 	// too late, the newest is 4711
 }
 
-// Use Current for display: when its answer arrives, there may be a newer token.
+// Use Current for display only: when its answer arrives, a newer token may exist.
 func ExampleStore_Current() {
 	ctx := context.Background()
 	db, store := openStore()

@@ -69,7 +69,7 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 	}
 	one := func(v any) (fakedb.Answer, error) { return fakedb.Answer{Rows: [][]any{{v}}}, nil }
 	switch {
-	case strings.HasPrefix(c.Query, "EXPLAIN"): // it has no rows here
+	case strings.HasPrefix(c.Query, "EXPLAIN"): // the fake answers without rows
 	case strings.HasPrefix(c.Query, "SELECT attname"):
 		return fakedb.Answer{Columns: make([]string, 3), Rows: s.columns}, nil
 	case strings.HasPrefix(c.Query, "CREATE TABLE"):
@@ -110,7 +110,7 @@ func (s *server) answer(_ context.Context, c fakedb.Call) (fakedb.Answer, error)
 	return fakedb.Answer{Affected: 1}, nil
 }
 
-// times makes the calls for which of holds fail so often with err, and then no more.
+// times makes the next n calls that of chooses fail with err.
 func (s *server) times(n int, err error, of func(c fakedb.Call) bool) {
 	s.fails = func(c fakedb.Call) error {
 		if n > 0 && of(c) {
@@ -146,7 +146,7 @@ func TestPostgresIssueIsOneStatement(t *testing.T) {
 	}
 }
 
-// What met a serialization failure is sent again, after a pause, until the context ends.
+// A statement that met a serialization failure is sent again, after a pause, until the context ends.
 func TestPostgresResends(t *testing.T) {
 	for method, call := range map[string]func(s *server, ctx context.Context) error{
 		"Issue": func(s *server, ctx context.Context) error { _, err := s.store.Issue(ctx, "books"); return err },
@@ -189,7 +189,7 @@ func TestPostgresTransactionsAreRepeatedAfterADeadlock(t *testing.T) {
 		}
 		once := []string{"BEGIN Read Committed", "SELECT CASE WHEN pg_catalog.text", "SELECT pg_catalog.set_config('ro", "LOCK TABLE fencing_tokens IN SHA",
 			"INSERT INTO fencing_tokens (name", "SELECT name, token FROM fencing_", "UPDATE fencing_tokens SET token ", "COMMIT"}
-		if got := s.sent(); len(got) == 0 || !slices.Equal(got[1:], append(once, once...)) { // the first asks for the floor
+		if got := s.sent(); len(got) == 0 || !slices.Equal(got[1:], append(once, once...)) { // the first reads the floor
 			t.Errorf("sent %q", got)
 		}
 		s.times(1, deadlock, isIssue)
@@ -266,7 +266,7 @@ func unseenBy(name string) error {
 // fullBy returns PostgreSQL's error for a name that has no token left.
 func fullBy() error { return stateError{"22P02", `invalid input syntax: "` + tokens.Full + `f"`} }
 
-// A name that a statement may not add, for its snapshot is too old, is added first.
+// If a statement's snapshot is too old to add a name, the name is added first, by a statement of its own.
 func TestPostgresUnseenNameIsAddedFirst(t *testing.T) {
 	s := newServer(t)
 	unseen := unseenBy("books")
@@ -399,7 +399,7 @@ func TestPostgresIssueManySaysWhyItFails(t *testing.T) {
 	}
 }
 
-// An answer counts only when it has come to its end: a commit may fail after the row.
+// An answer counts only when all of it has been read: the commit may fail after the row.
 func TestPostgresReadsTheAnswerToItsEnd(t *testing.T) {
 	broken := errors.New("commit failed")
 	db := sql.OpenDB(fakedb.New(fakedb.Script(
@@ -420,8 +420,8 @@ func TestPostgresReadsTheAnswerToItsEnd(t *testing.T) {
 	}
 }
 
-// What is read in order to decide isn't a standby's: it knows neither a token that was issued nor a name that was added
-// a moment ago. What is for display is.
+// A standby may know neither a token that was issued nor a name that was added a moment ago. So calls that decide by
+// its answer fail. Calls for display return the answer.
 func TestStandbyDecidesNothing(t *testing.T) {
 	s := newServer(t)
 	token := sqlfence.Token{Name: "books", Value: issue(t, s.store, "books")}
@@ -443,7 +443,7 @@ func TestStandbyDecidesNothing(t *testing.T) {
 	}
 }
 
-// A server whose timeline can't be read is asked for it once, and the log says so.
+// If the server's timeline can't be read, the Store tries this once, and logs it.
 func TestPostgresWithoutTimelines(t *testing.T) {
 	s := newServer(t)
 	s.hidden = true

@@ -88,7 +88,7 @@ func TestInvalidArgumentsAreRefused(t *testing.T) {
 	}
 }
 
-// Lists of names that IssueMany takes no tokens for.
+// Lists of names for which IssueMany must fail.
 func TestIssueManyRefusesLists(t *testing.T) {
 	store := onlyRefuses(t)
 	for _, names := range [][]string{{"books", "pens", "books"}, {"e\u0301", "\u00e9"}, make([]string, 101)} {
