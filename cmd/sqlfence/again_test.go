@@ -12,9 +12,9 @@ import (
 	"github.com/sqlfence/sqlfence/cmd/sqlfence/internal/database"
 )
 
-// runScripts runs each script of testdata/script as a subtest, in a fresh database. One that fails while the
-// machine, or the server, stands still is run again from its beginning: sqlfence gives up then, and rightly, what a
-// script wants of it, such as the release of a lease.
+// runScripts runs each script of testdata/script as a subtest, in a fresh database. If a script fails after a
+// standstill of the machine or the server, it is run again from its beginning: during a standstill sqlfence rightly
+// gives up steps, such as the release of a lease.
 func runScripts(t *testing.T, p testscript.Params, dialect string, fresh func(t testing.TB) (dsn string)) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(files) == 0 {

@@ -45,7 +45,7 @@ func freshPostgres(t testing.TB) string {
 	return u.String()
 }
 
-// freshMySQL makes a database of its own.
+// freshMySQL creates a database and returns its data source name.
 func freshMySQL(t testing.TB) string {
 	dsn := need.Server(t, "MYSQL", "scripts/with-mariadb")
 	cfg, err := mysql.ParseDSN(dsn)

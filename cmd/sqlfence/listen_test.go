@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/lease"
 )
 
-// A release wakes one who would not ask again for an hour.
+// A release wakes a waiter that pauses for an hour between its attempts.
 func TestReleaseWakesWaiters(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

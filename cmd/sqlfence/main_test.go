@@ -25,7 +25,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// Scripts that need no database.
+// These scripts run without a database.
 func TestPlainScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/plain",

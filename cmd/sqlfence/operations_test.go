@@ -16,7 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/operations.md anew")
 
-// Stages are the states that the sections of docs/operations.md are about: commands, and statements behind "sql:".
+// stages are the states that the sections of docs/operations.md describe. A stage is created by commands, and by
+// statements after "sql:".
 var stages = map[string][]string{
 	"All writes fail with ErrStale": {
 		"sqlfence init --issuers --apply", "sqlfence tokens repair --floor 41 --reason stage", "lease: books worker-2", "sql:UPDATE books SET fence_token = 97 WHERE id = 2",
@@ -36,8 +37,8 @@ var stages = map[string][]string{
 	},
 }
 
-// Each command on docs/operations.md answers as the page says, in the state that its section is about. On SQLite:
-// the scripts run the same commands on all databases.
+// Each command on docs/operations.md prints what the page shows, in the state that its section describes. The test runs
+// on SQLite; the scripts run the same commands on all databases.
 func TestOperations(t *testing.T) {
 	const name = "../../docs/operations.md"
 	text, err := os.ReadFile(name)
@@ -87,7 +88,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// The queries on the page are ones that the databases take.
+// The databases accept the queries on docs/operations.md.
 func TestOperationsQueries(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {

@@ -24,12 +24,12 @@ type remedy struct {
 	rules  string // of the table books, as --table takes them
 	fault  []string
 	steps  []string // "verify" runs the command that verify's finding names
-	rename string   // the resource of the table behind it
+	rename string   // the table's new resource after the steps
 	on     []string // databases; all where it is empty
 }
 
-// remedies are by the commands that TestEveryRemedyIsListed finds. Before the fault a holder with token 3 has written,
-// and one with token 7 behind it: the first one writes again at each step.
+// remedies has the remedies of each command that TestEveryRemedyIsListed finds. Before the fault a holder with token 3
+// writes, and then a holder with token 7. The first holder tries to write again at each step.
 var remedies = map[string][]remedy{
 	"tokens repair": {
 		{ // a dump was restored that knows the old holder's token as the newest

@@ -23,7 +23,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/need"
 )
 
-// terminal opens a pseudo terminal: what is written to keys is typed there.
+// terminal opens a pseudo terminal. Text that is written to keys is typed on it.
 func terminal(t *testing.T) (keys, screen *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -62,7 +62,7 @@ func newProgram(t *testing.T) string {
 func TestTerminalBesideAnotherInput(t *testing.T) {
 	program := newProgram(t)
 	keys, screen := terminal(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // a group that isn't let read is stopped
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // a group that may not read is stopped
 	defer cancel()
 	run := exec.CommandContext(ctx, program)
 	run.Args = []string{"sqlfence", "run", "books", "--ttl", "1h", "--", "sh", "-c", "echo ready; read -r word </dev/tty; echo got $word; exit 9"}
@@ -108,7 +108,7 @@ func TestInterruptOnATerminal(t *testing.T) {
 			}
 			screen.Close()
 			said, typed := 0, false
-			lines := bufio.NewScanner(keys) // ends with an error when nobody has the terminal any more
+			lines := bufio.NewScanner(keys) // ends with an error when the last process closes the terminal
 			for lines.Scan() {
 				switch text := lines.Text(); {
 				case strings.HasSuffix(text, "ready") && !typed:

@@ -34,7 +34,7 @@ func TestCompletionKnowsNames(t *testing.T) {
 		t.Helper()
 		out, _ := program(t, statusDone, append([]string{"__complete"}, args...)...)
 		words := strings.Split(strings.TrimSpace(out), "\n")
-		words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, "--") }) // flags that are needed
+		words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, "--") }) // required flags
 		return strings.Join(words, " ")
 	}
 	if got := complete("tokens", "issue", ""); got != ":4" {
@@ -82,7 +82,7 @@ func TestCompletionKnowsNames(t *testing.T) {
 	}
 }
 
-// A command reports its changes, and the objects that it hasn't found.
+// init and the tokens' commands print what they have changed, and what they haven't found.
 func TestCommandsSayWhatTheyChanged(t *testing.T) {
 	freshDatabase(t)
 	if out, _ := program(t, statusDone, "init", "--apply"); out != "sqlfence's tables are there; created: fencing_tokens, fencing_leases, rowlocks, ledger_triggers\n" {

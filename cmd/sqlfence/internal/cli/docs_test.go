@@ -175,7 +175,8 @@ func TestRedactorOfAShortPassword(t *testing.T) {
 	}
 }
 
-// What a terminal would act on is quoted in a token that is printed for a program, and only that.
+// A token that is printed for a program is quoted if it contains characters that control a terminal. Otherwise it
+// isn't.
 func TestQuoted(t *testing.T) {
 	for text, want := range map[string]string{
 		"books:000000000000001":    "books:000000000000001",

@@ -22,10 +22,10 @@ func TestCaret(t *testing.T) {
 		{"💥", "💥", 2},                       // an emoji
 		{"\x1b[31m", `\x1b[31m`, 8},         // an escape of a terminal's
 		{"a\rb", `a\rb`, 4},                 // a carriage return
-		{"\u202e", `\u202e`, 6},             // what turns a text around
+		{"\u202e", `\u202e`, 6},             // turns the direction of text
 		{"\u009b", `\u009b`, 6},             // another control character
 		{"\xff", `\xff`, 4},                 // no character
-		{"\ufffd", "\ufffd", 1},             // what stands for one
+		{"\ufffd", "\ufffd", 1},             // the character for invalid bytes
 		{"\u00a0\u3000", "\u00a0\u3000", 3}, // blanks
 		{`\"`, `\"`, 2},
 	} {
@@ -41,7 +41,7 @@ func TestCaretOnANarrowTerminal(t *testing.T) {
 	for _, test := range []struct {
 		query         string
 		at, columns   int
-		shown, behind string // the whole line, and what stands above the caret and behind
+		shown, behind string // the whole line, and its part from the caret on
 	}{
 		{before + behind, len(before), 0, before + behind, behind},
 		{before + behind, len(before), 200, before + behind, behind},

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/schema"
 )
 
-// registrationOf returns the registration of tables as --table has them.
+// registrationOf returns the registration that flags --table with these texts give.
 func registrationOf(t *testing.T, name string, tables ...string) core.Registration {
 	t.Helper()
 	d, err := database.Find(name)

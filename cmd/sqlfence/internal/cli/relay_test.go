@@ -17,7 +17,7 @@ func TestSignalDuringStart(t *testing.T) {
 	defer r.stop()
 	c, err := r.start(func() (*child.Child, error) {
 		r.signals <- syscall.SIGUSR1
-		for len(r.signals) > 0 { // until the relay has it
+		for len(r.signals) > 0 { // until the relay has received it
 			runtime.Gosched()
 		}
 		return child.Start(exec.Command("sleep", "60"), false)

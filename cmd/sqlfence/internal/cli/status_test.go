@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// The status of a busy database, as its page shows it.
+// The status of a busy database looks as on its page.
 func TestStatusScreen(t *testing.T) {
 	var o overview
 	o.Server.Version, o.Server.Known = "PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc", true

@@ -67,7 +67,8 @@ func TestWatchedChanges(t *testing.T) {
 	}
 }
 
-// A program that doesn't answer for a while has counted no more when it does.
+// If a program doesn't answer for a while, the next answer is compared with its last one, so a count isn't reported
+// twice.
 func TestSilentProgram(t *testing.T) {
 	var out strings.Builder
 	l := &lines{app: &app{out: &answers{w: &out}, errs: database.NewRedactor(io.Discard)}}
@@ -82,7 +83,7 @@ func TestSilentProgram(t *testing.T) {
 	}
 }
 
-// What a program tells Prometheus is shown by the program's address, or by the name that Prometheus has added.
+// A count of Prometheus is shown with the program's address, or with the instance that Prometheus has added.
 func TestCount(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `sqlfence_writes_total{db_collection_name="books",db_operation_name="UPDATE",error_type="stale",sqlfence_outcome="refused",otel_scope_version="1"} 1
@@ -147,7 +148,7 @@ func TestPageShowsTheSessionThatHasToEnd(t *testing.T) {
 	}
 }
 
-// A watch reports once that its name doesn't exist.
+// A watch of a name that the ledger doesn't have reports this once.
 func TestWatchOfAMissingName(t *testing.T) {
 	freshDatabase(t)
 	program(t, statusDone, "init", "--apply")

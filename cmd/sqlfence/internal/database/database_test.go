@@ -25,7 +25,7 @@ func TestDatabasesAreThoseOfTheSchema(t *testing.T) {
 	}
 }
 
-// What the drivers are given.
+// The data source names of sqlfence become those of the drivers.
 func TestParse(t *testing.T) {
 	for _, test := range []struct{ dsn, want string }{
 		{"postgres://ada:x@db1/shop?sslmode=disable", "postgres://ada:x@db1/shop?sslmode=disable"},

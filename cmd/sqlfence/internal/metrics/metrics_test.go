@@ -48,6 +48,6 @@ func FuzzParse(f *testing.F) {
 	f.Add(`a{b="\`)
 	f.Add(`a{b="c"`)
 	f.Fuzz(func(t *testing.T, text string) {
-		_, _ = parse(strings.NewReader(text), "") // it must not panic
+		_, _ = parse(strings.NewReader(text), "") // parse must not panic
 	})
 }
