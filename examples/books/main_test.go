@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The program announces itself, passes flags and status on, and leaves nothing behind.
+// The program prints what it does, passes flags and the exit status on, and leaves no files.
 func TestBuildsAndRuns(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -138,7 +138,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A made-up token is refused, and locks nobody out.
+// A made-up token is refused, and later holders can still write.
 func TestTokenThatNobodyIssued(t *testing.T) {
 	c := newCaller(t)
 	const highest = "books:000900000000000"
@@ -154,7 +154,7 @@ func TestTokenThatNobodyIssued(t *testing.T) {
 	c.wantPrice(30)
 }
 
-// What went wrong inside is not told outside.
+// The response to an internal error doesn't contain the error's text.
 func TestInternalError(t *testing.T) {
 	db, err := openDB(sqlite.Driver, sqlite.DSN(filepath.Join(t.TempDir(), "books.db")))
 	if err != nil {

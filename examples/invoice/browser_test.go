@@ -177,7 +177,7 @@ func (p *person) press(id string) {
 	}
 }
 
-// lapse lets the time of all locks run out.
+// lapse ends the terms of all locks.
 func lapse(t *testing.T, db *sql.DB) {
 	t.Helper()
 	for _, query := range []string{"UPDATE invoice SET editedexpiry = 1 WHERE editedexpiry IS NOT NULL", "UPDATE rowlocks SET expiry = 1"} {
@@ -267,7 +267,7 @@ func showDifferences(ada, bob *person, db *sql.DB) {
 	ada.want("#differs-total .theirs", "150")
 	ada.want("#differs-notes .yours", "")
 	ada.want("#differs-notes .theirs", "from bob")
-	ada.want("#differs-customer", "")  // on which they agree
+	ada.want("#differs-customer", "")  // both have the same customer
 	ada.wantField("total", "160")      // ada's change
 	ada.wantField("notes", "from bob") // and bob's
 	bob.open("/invoices/1")
@@ -283,7 +283,7 @@ func saveSettled(ada *person) {
 	ada.want("#notes", "from both")
 }
 
-// leaveNoLock: cancelling and logging out leave no lock behind.
+// leaveNoLock: a user who cancels or logs out leaves no lock.
 func leaveNoLock(ada, bob *person) {
 	ada.click("edit", 200)
 	ada.click("cancel", 200)

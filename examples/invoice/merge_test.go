@@ -41,7 +41,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Without what was shown nobody knows what the user has changed: the user decides.
+// A draft without the shown values doesn't show what the user has changed, so the user decides each difference.
 func TestMergeWithoutWhatWasShown(t *testing.T) {
 	theirs := invoice{Customer: "Looms", Total: 100}
 	merged, all := merge(draft{Yours: texts{"customer": "Engines", "total": "100", "notes": "new"}}, theirs)
@@ -53,8 +53,7 @@ func TestMergeWithoutWhatWasShown(t *testing.T) {
 	}
 }
 
-// What a browser does to a text is no change by the user, and doesn't undo blanks that
-// somebody else has saved.
+// Blanks that a browser removes are no change by the user, and don't undo blanks that another user has saved.
 func TestMergeKeepsBlanks(t *testing.T) {
 	theirs := invoice{Customer: " Looms", Total: 100, Notes: "\nfirst\n"}
 	yours := draft{Shown: texts{"customer": "Looms", "total": "90", "notes": "first"}, Yours: texts{"customer": "Looms", "total": "90", "notes": "first"}}

@@ -51,7 +51,7 @@ func TestDefaultSaveKeepsTheOthersChange(t *testing.T) {
 	ada.want("#both-total .typed", "170")
 	ada.want("#holds", "The form holds the saved invoice. Look at it and save.")
 	ada.wantField("total", "180")
-	ada.press("mine-total") // which has to be pressed
+	ada.press("mine-total") // takes ada's own total
 	ada.wantField("total", "170")
 	ada.fill("total", "180")
 	ada.click("save", 200)
@@ -174,8 +174,8 @@ func TestPagesOnPhonesAndInTheDark(t *testing.T) {
 	ada.look("gone")
 }
 
-// look checks the page of a person on a phone and on a desk, in the light and in the
-// dark, and takes the pictures that -screenshots asks for.
+// look checks a person's page on a phone and on a desk, in light and dark colours, and takes the pictures for
+// -screenshots.
 func (p *person) look(name string) {
 	p.t.Helper()
 	for _, screen := range []struct {

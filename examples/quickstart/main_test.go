@@ -41,8 +41,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// build compiles a program of the page in a folder of its own. The program's work is shorter and its lease longer than
-// on the page, so that a pause of the machine for some seconds loses no lease.
+// build compiles a program of the page in a separate folder. The program works for a shorter time and its lease lasts
+// longer than on the page, so that the lease survives a pause of the machine for some seconds.
 func build(t *testing.T, program string) (binary string) {
 	t.Helper()
 	program = strings.NewReplacer("time.Sleep(10 * ", "time.Sleep(2 * ", "lease.TTL(5*", "lease.TTL(15*").Replace(program)
@@ -104,7 +104,7 @@ func TestQuickstartOnPostgres(t *testing.T) {
 	compare(t, build(t, program))
 }
 
-// inSchema returns the data source name with a schema of its own, which exists until the test ends.
+// inSchema creates a schema, which exists until the test ends, and returns the data source name with it.
 func inSchema(t *testing.T, dsn string) string {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn)

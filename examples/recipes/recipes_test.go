@@ -28,7 +28,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// TestPages wants each block of Go on the pages to stand in the file that runs it, but for blanks.
+// TestPages checks that each block of Go on the pages is in the file that runs it, apart from blanks.
 func TestPages(t *testing.T) {
 	words := func(text []byte) string { return strings.Join(strings.Fields(string(text)), " ") }
 	check := checking(t)

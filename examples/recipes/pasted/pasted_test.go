@@ -40,10 +40,10 @@ type program struct {
 	name, text string
 }
 
-// TestPastedCodeCompiles compiles the code of each section of a page. A page has the program around its code as a
-// block of its own, which begins with "package main", or testdata has it. The code goes to the line "goes here", and
-// functions go behind the program. A section may have several blocks that open a database: each of them replaces the
-// program's own Open, and is compiled with the section's other blocks.
+// TestPastedCodeCompiles compiles the code of each section of a page. The program around the code is a block of the
+// page that begins with "package main", or a file of testdata. The section's code replaces the line "goes here", and
+// its functions are added at the program's end. A section may have several blocks that open a database. Each of them in
+// turn replaces the program's Open, and is compiled with the section's other blocks.
 func TestPastedCodeCompiles(t *testing.T) {
 	var programs []program
 	for page, least := range pages {
@@ -149,7 +149,7 @@ func (s section) in(page, around string) []program {
 // common has the names that no page explains: those of a call of sql.Open, a context, a test's t, and a writer.
 var common = []string{"ctx", "db", "driver", "driverName", "dsn", "t", "w"}
 
-// introduced checks that a page's text mentions each name that its code takes for given.
+// introduced checks that a page's text mentions each name that the given program declares for the page's code.
 func introduced(t *testing.T, page, text, file string, given []byte) {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, given, 0)
@@ -208,7 +208,7 @@ var known = map[string]string{
 	"tokens":   "github.com/sqlfence/sqlfence/tokens",
 }
 
-// compile checks the types of programs. Their variables may be unused: a reader goes on from there.
+// compile checks the types of programs. Variables may be unused, because readers add code that uses them.
 func compile(t *testing.T, programs []program) {
 	t.Helper()
 	fset := token.NewFileSet()

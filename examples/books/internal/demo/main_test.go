@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	_ "modernc.org/sqlite" // beside the driver that the build chose
+	_ "modernc.org/sqlite" // besides the driver that the build tags choose
 
 	"github.com/sqlfence/sqlfence"
 	"github.com/sqlfence/sqlfence/examples/internal/servers"
@@ -93,7 +93,7 @@ func TestStressRefuses(t *testing.T) {
 func TestFailsWithoutFence(t *testing.T) {
 	forEachDatabase(t, func(t *testing.T, fresh func(context.Context) (*source, error)) {
 		p := newProgram(fresh, bare)
-		p.clients = p.clients[:1] // a single client has nobody to race with
+		p.clients = p.clients[:1] // no second client to race with
 		var out bytes.Buffer
 		if err := p.run(t.Context(), &out); !errors.Is(err, errStaleLanded) {
 			t.Errorf("run on the bare driver: got %v, want %v; the report:\n%s", err, errStaleLanded, &out)
