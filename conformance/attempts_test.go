@@ -12,7 +12,7 @@ func TestAttempts(t *testing.T) {
 		name   string
 		varies bool
 		takes  time.Duration
-		fails  int // of its first attempts
+		fails  int // how many of its first attempts fail
 		made   int
 		passes bool
 	}{

@@ -23,7 +23,7 @@ import (
 type Form int
 
 const (
-	// Bare has none of them.
+	// Bare has no optional interface.
 	Bare Form = iota
 	// Old has driver.Execer and Queryer, and statements have ColumnConverter: a driver of the time
 	// before contexts.
@@ -34,7 +34,7 @@ const (
 	Skips
 	// Checks has NamedValueChecker, on connections and statements.
 	Checks
-	// Full has SessionResetter and Validator besides.
+	// Full also has SessionResetter and Validator.
 	Full
 )
 
@@ -103,9 +103,9 @@ func (c *bareConn) Prepare(query string) (driver.Stmt, error) {
 	return c.prepared(context.Background(), query)
 }
 
-// wait refuses a wrong number of arguments, with one error for each way to write placeholders. It
-// takes the time of what the checks say to take long, unless the context ends before: none in a bubble
-// of synctest's. It returns what to send.
+// wait refuses a wrong number of arguments, with an error for each way to write placeholders. A statement that the
+// checks take for slow takes its time here, unless the context ends before; in a bubble of synctest it takes none. wait
+// returns the text to send.
 func (c *bareConn) wait(ctx context.Context, query string, args int) (string, error) {
 	if n := inputs(query); n >= 0 && n != args {
 		return "", errors.New("wrong number of arguments")

@@ -18,7 +18,7 @@ var onFake = Harness{
 	Options:   []sqlfence.Option{sqlfence.WithDialect(sqlfence.SQLite)},
 }
 
-// The results that a guarantee records as failures, and the results that it accepts.
+// A guarantee records some results of its helpers as failures, and accepts the others.
 func TestFailuresAreNoted(t *testing.T) {
 	refused := sqlfence.Event{Kind: sqlfence.Refused}
 	for _, test := range []struct {

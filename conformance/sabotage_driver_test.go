@@ -21,7 +21,7 @@ type fault struct {
 	args    func([]driver.NamedValue) []driver.NamedValue
 	checked func(*driver.NamedValue) error
 	exec    func(query string, exec func() (driver.Result, error)) (driver.Result, error)
-	skips   bool // what is not prepared
+	skips   bool // unprepared statements return ErrSkip
 	rows    func(driver.Rows) driver.Rows
 	err     func(error) error
 	stmt    func(driver.Stmt) driver.Stmt

@@ -132,7 +132,7 @@ func neglected(query string, exec func() (driver.Result, error)) (driver.Result,
 	return exec()
 }
 
-// unraised returns a guarded statement whose guard raises nothing.
+// unraised returns a guarded statement whose guard throws no error.
 func unraised(query string) string {
 	return strings.ReplaceAll(query, "json_extract('{}',", "COALESCE(")
 }

@@ -27,12 +27,12 @@ func harness(form conformance.Form) conformance.Harness {
 	}
 }
 
-// Full is what the other tests are with.
+// The other tests use the form Full.
 func TestDriversOfLesserFormsPass(t *testing.T) {
 	for name, form := range map[string]conformance.Form{
 		"bare": conformance.Bare, "old": conformance.Old, "contexts": conformance.Contexts, "skips": conformance.Skips, "checks": conformance.Checks,
 	} {
-		if testing.Short() && form != conformance.Bare { // the least of all
+		if testing.Short() && form != conformance.Bare { // the form with the fewest interfaces
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

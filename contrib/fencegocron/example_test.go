@@ -41,7 +41,7 @@ func Example() {
 
 // The leader of an election runs all jobs.
 func ExampleElector() {
-	election, err := lease.NewElection("cron", lease.Callbacks{}) // the program calls its Run
+	election, err := lease.NewElection("cron", lease.Callbacks{}) // the program must call election.Run
 	if err != nil {
 		log.Fatal(err)
 	}

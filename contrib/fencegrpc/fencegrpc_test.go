@@ -161,7 +161,7 @@ func TestReplayIsRefused(t *testing.T) {
 	}
 }
 
-// Each refusal arrives as the error that it was, and as a status.
+// For each refusal the client gets the service's error and a status.
 func TestRefusalsArrive(t *testing.T) {
 	signer := newSigner(t)
 	for name, call := range callers {

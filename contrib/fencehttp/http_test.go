@@ -200,7 +200,7 @@ func TestIfMatch(t *testing.T) {
 	}
 }
 
-// Each refusal arrives at the client as the error that it was.
+// For each refusal the client gets the service's error.
 func TestRefusalsArrive(t *testing.T) {
 	var err error
 	client, url := serve(t, newSigner(t), func(w http.ResponseWriter, _ *http.Request) {
@@ -237,7 +237,7 @@ func TestRefusalsArrive(t *testing.T) {
 	}
 }
 
-// An answer of another kind keeps its body.
+// A problem of another type isn't a refusal, and its response keeps its body.
 func TestOtherProblems(t *testing.T) {
 	const other = `{"type":"about:blank","title":"x"}`
 	client, url := serve(t, newSigner(t), func(w http.ResponseWriter, _ *http.Request) {
@@ -293,7 +293,7 @@ func TestTransportIsTransparent(t *testing.T) {
 	}
 }
 
-// idle notes that its idle connections were closed.
+// idle records whether its idle connections were closed.
 type idle struct {
 	http.RoundTripper
 	closed bool

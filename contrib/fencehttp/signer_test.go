@@ -102,7 +102,7 @@ func TestSignerRefuses(t *testing.T) {
 		t.Error("at the end of its time:", err)
 	}
 	refused("replayed", server, "PUT shop /books/1", value)
-	// What is forgotten has expired.
+	// The signer forgets values only after they have expired, so a replay is still refused.
 	for range 3 {
 		c.now = c.now.Add(DefaultLifetime)
 		refused("replayed later", server, "PUT shop /books/1", value)
