@@ -89,7 +89,7 @@ func TestRefusalsByTheDatabase(t *testing.T) {
 		name, message string
 		opt           sqlfence.Option
 		token         sqlfence.Token
-		is            error // nil: not one of ours
+		is            error // nil: no error of sqlfence
 		text          string
 	}{
 		{"row fence", "bad JSON path: 'sqlfence:nonce:stale:0:9'", rowFence, token("books", 7), sqlfence.ErrStale,

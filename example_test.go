@@ -87,7 +87,7 @@ func ExampleOpenDB() {
 	// <nil>
 }
 
-// The database makes the keys of new readers, so nobody has a token for them.
+// The database creates the keys of new readers, so no context can have a token for them.
 func ExampleUnfencedInserts() {
 	var connector = &fakedb.Recorder{} // your driver's connector
 	db, err := sqlfence.OpenDB(connector, sqlfence.WithDialect(sqlfence.Postgres),

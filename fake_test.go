@@ -18,6 +18,6 @@ func open(t testing.TB, r *fakedb.Recorder, opts ...sqlfence.Option) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = db.Close() }) // some tests close it themselves
+	t.Cleanup(func() { _ = db.Close() }) // some tests have closed it
 	return db
 }

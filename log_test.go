@@ -79,8 +79,8 @@ func (l *logged) take() string {
 	return l.text.String()
 }
 
-// The log has a line for each statement that Observe lets through, and once a minute how many writes followed. An
-// observer gets each event, and what is counted is bounded.
+// The log has a line for each statement that Observe mode lets through, and once a minute the number of further writes.
+// An observer gets each event. The number of statements that the log counts is limited.
 func TestObservedWritesAreLoggedByStatement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log logged

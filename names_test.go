@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fenced"
 )
 
-// Two spellings of one text are one name.
+// A name in two normalization forms is one name.
 func TestTokenNamesAreNormalized(t *testing.T) {
 	const composed, decomposed = "caf\u00e9", "cafe\u0301"
 	ctx := WithFence(t.Context(), Token{decomposed, 1}, Token{composed, 2})

@@ -23,8 +23,8 @@ var (
 	claimedJobs = sqlfence.WithTable("jobs", sqlfence.Key("id"), sqlfence.Claim("attempt"))
 )
 
-// Options are checked together, by each of the four ways to open. What they
-// contradict in is said, and nothing that the caller passed is touched.
+// Each of the four functions that open a database checks all options together. The error says which options contradict
+// each other, and the function changes none of the caller's values.
 func TestOptionErrors(t *testing.T) {
 	table := sqlfence.WithTable
 	tests := []struct {

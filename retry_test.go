@@ -48,7 +48,7 @@ func TestRetryRepeatsWhatMayPass(t *testing.T) {
 		{"constraint", numberedError(19), false},
 		{"unique violation", coded("23505"), false},
 		{"another", errors.New("another"), false},
-		{"bare conflict", sqlfence.ErrConflict, false}, // not one that a refused write returns
+		{"bare conflict", sqlfence.ErrConflict, false}, // refused writes return an error that wraps it
 		{"stale", &sqlfence.StaleError{Table: "books"}, false},
 		{"assigned", &sqlfence.ConflictError{Table: "books", Current: 4, Assigned: true}, false},
 		{"no serial", sqlfence.ErrNoSerial, false},
@@ -58,7 +58,7 @@ func TestRetryRepeatsWhatMayPass(t *testing.T) {
 		{"unknown outcome by the network", errors.Join(sqlfence.ErrUnknownOutcome, os.ErrDeadlineExceeded), false},
 		{"gone and conflict", errors.Join(conflict, sqlfence.ErrGone), false},
 		{"locked by a serialization failure", errors.Join(sqlfence.ErrLocked, coded("40001")), false},
-		{"deadline of the function's own", context.DeadlineExceeded, false}, // Temporary says true
+		{"deadline of the function's own", context.DeadlineExceeded, false}, // its Temporary returns true
 		{"network", &net.DNSError{IsTemporary: true}, true},
 		{"I/O timeout", os.ErrDeadlineExceeded, true},
 	} {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// askedConn is a connection whose statements note for which of their parameters they are
-// asked how to convert an argument, from 1.
+// askedConn records the numbers of the parameters for which its statements are asked to convert an argument. The first
+// parameter has number 1.
 type askedConn struct {
 	*fakedb.RecorderConn
 	checks bool // as [driver.NamedValueChecker], not as [driver.ColumnConverter]
@@ -46,8 +46,8 @@ func (s *checkingStmt) CheckNamedValue(v *driver.NamedValue) error {
 	return nil
 }
 
-// TestPlaceOfConvertedArguments: a statement of a driver's is asked about the parameter that an
-// argument of the application's has in the guarded text, where the guard's stand between.
+// TestPlaceOfConvertedArguments: the guard's arguments may stand between the application's. A driver's statement
+// converts an argument of the application by the parameter that it has in the guarded text.
 func TestPlaceOfConvertedArguments(t *testing.T) {
 	const query = "UPDATE books SET price = ? WHERE id = ? AND writer = ?"
 	one, two := sqlfence.Token{Name: "books/1", Value: 7}, sqlfence.Token{Name: "books/2", Value: 7}

@@ -264,7 +264,7 @@ func TestKeptStatementsExpire(t *testing.T) {
 		"drop table pens":           true,
 		"ATTACH 'x' AS y":           true,
 		"PRAGMA foreign_keys = ON":  true,
-		"EXPLAIN PRAGMA a = 1":      true, // SQLite may execute it
+		"EXPLAIN PRAGMA a = 1":      true, // SQLite may apply it all the same
 		"DISCARD ALL":               true,
 		"SET search_path = other":   true,
 		"SELECT 1; DROP TABLE pens": true,
@@ -331,7 +331,7 @@ func TestAllocationsOfAKeptStatement(t *testing.T) {
 			exec(t, db, ctx, "UPDATE books SET price = ?", 1)
 		})
 	}
-	// The fake clones arguments. Nothing else but the arguments' list is more.
+	// The fake copies the arguments, so one more allocation is allowed: for the list of arguments.
 	if got, want := count(db), count(raw); got > want+1 {
 		t.Errorf("%v allocations, %v without sqlfence", got, want)
 	}

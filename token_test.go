@@ -46,7 +46,7 @@ func TestParseTokenErrors(t *testing.T) {
 	const fence = ":000000000000001"
 	tests := []struct {
 		name, text string
-		want       error // a sentinel, where one applies
+		want       error // the sentinel, if the error has one
 	}{
 		{"empty", "", sqlfence.ErrInvalid},
 		{"no colon", "books", sqlfence.ErrInvalid},
@@ -147,7 +147,7 @@ func TestTokenInJSON(t *testing.T) {
 	if got.Token != one || *got.Pointer != one || got.Prices[one] != 30 || !slices.Equal(got.Several, sent.Several) || got.ByName["x"] != one {
 		t.Errorf("read back: %+v", got)
 	}
-	// A bare number says nothing about the name.
+	// A number without a name isn't a token, and neither is an object.
 	for _, bad := range []string{`{"Token":42}`, `{"Token":"42"}`, `{"Token":""}`, `{"Token":{"Name":"books","Value":1}}`} {
 		if err := json.Unmarshal([]byte(bad), &got); err == nil {
 			t.Errorf("%s was read as %v", bad, got.Token)

@@ -100,7 +100,7 @@ func TestBeginTx(t *testing.T) {
 		form func(*fakedb.RecorderConn) driver.Conn
 		opts *sql.TxOptions
 		sent string
-		err  string // as database/sql words it
+		err  string // database/sql's own text
 	}{
 		{"default", nil, nil, "BEGIN Default", ""},
 		{"serializable", nil, serializable, "BEGIN Serializable", ""},
@@ -137,8 +137,8 @@ func TestBeginTx(t *testing.T) {
 	}
 }
 
-// A base without Execer and Queryer is served by Prepare, as database/sql does
-// it; its writes are guarded all the same.
+// A base connection without Execer and Queryer executes statements by Prepare, as with database/sql. Its writes are
+// guarded, too.
 func TestBareConnection(t *testing.T) {
 	const guarded = "UPDATE OR ABORT books SET price = ?, `fence` = CASE WHEN abs(max(COALESCE(CAST(`books`.`fence` AS INTEGER), 0), -9223372036854775807)) <= ?2 THEN ?2" +
 		" ELSE json_extract('{}', 'sqlfence:nonce:stale:0:' || `books`.`fence`) END"
@@ -173,8 +173,8 @@ func TestBareConnection(t *testing.T) {
 	}
 }
 
-// ErrSkip asks for the way by Prepare. It must come through bare, and the
-// statement run once.
+// With ErrSkip a driver asks database/sql to prepare the statement. The fenced connection must return it unwrapped, and
+// the statement must run once.
 func TestErrSkip(t *testing.T) {
 	base := &fakedb.Recorder{Form: func(c *fakedb.RecorderConn) driver.Conn { return skipper{c} }}
 	var events []sqlfence.Event
@@ -242,7 +242,7 @@ func TestConnectorIsClosed(t *testing.T) {
 	if err := db.Close(); err != nil || base.Closed != 1 {
 		t.Errorf("Close: %v, the connector was closed %d times", err, base.Closed)
 	}
-	// One that is no Closer.
+	// The connector isn't an io.Closer.
 	db, err = sqlfence.OpenDB(failingConnector{io.EOF}, sqlite)
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func TestUnregistered(t *testing.T) {
 	if mixed := r.Unregistered[1]; mixed.Guarded != 1 {
 		t.Errorf("%+v", mixed)
 	}
-	if err := r.Check(); err == nil || r.Dropped != 1 { // dropped, and that alone
+	if err := r.Check(); err == nil || r.Dropped != 1 { // the dropped statement is the only problem
 		t.Errorf("Check = %v", err)
 	}
 	i := slices.IndexFunc(r.Statements, func(s coverage.Statement) bool { return s.Fingerprint == "UPDATE pens SET price = ?" })
@@ -63,7 +63,8 @@ func TestUnregistered(t *testing.T) {
 	}
 }
 
-// New rows without a token pass where UnfencedInserts means it, and stay open where Optional alone lets them pass.
+// New rows without a token count as open under Optional alone. Under UnfencedInserts they don't, because this rule
+// allows them.
 func TestNewRowsAreOpenUnderOptionalAlone(t *testing.T) {
 	seen := coverage.New()
 	none := func(context.Context, fakedb.Call) (fakedb.Answer, error) { return fakedb.Answer{}, nil }

@@ -80,7 +80,7 @@ func TestEndLease(t *testing.T) {
 	}
 }
 
-// failing records what a helper says of a test, and ends its goroutine as a test does.
+// failing records the failures that a helper reports, and Fatalf ends the helper, as in a test.
 type failing struct {
 	testing.TB
 	said []string
@@ -97,7 +97,7 @@ func (f *failing) Fatalf(format string, args ...any) {
 	panic(f)
 }
 
-// during returns what was said while do ran, and at the end of the test.
+// during returns the failures reported by do and by the cleanups, which it runs.
 func (f *failing) during(do func()) []string {
 	func() {
 		defer func() {

@@ -9,7 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/internal/fakedb"
 )
 
-// A registration has the names as the database stores them, and the rules as the command line's --table has them.
+// A registration has the table's and columns' names as the database stores them, and the rules in the syntax of
+// --table.
 func TestRegistration(t *testing.T) {
 	db, err := sqlfence.OpenDB(new(fakedb.DB), sqlfence.WithDialect(sqlfence.SQLite),
 		sqlfence.WithTable("Books", sqlfence.Key("id"), sqlfence.RowFence(`"fence,token"`), sqlfence.Ledger()))

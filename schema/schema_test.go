@@ -50,7 +50,7 @@ func TestProcedureHashes(t *testing.T) {
 	}
 }
 
-// A text has an end that no name in it is.
+// The DO's text is quoted with a tag that no name in the text contains.
 func TestDollarQuotes(t *testing.T) {
 	for _, column := range []string{"fence", `"$add$"`, `"$add$ $add_add$"`} {
 		texts, err := AddFenceSQL(sqlfence.Postgres, "books", column)
@@ -64,7 +64,7 @@ func TestDollarQuotes(t *testing.T) {
 	}
 }
 
-// unknownDriver is a driver that nobody knows.
+// unknownDriver is a driver that sqlfence doesn't know.
 type unknownDriver struct{}
 
 func (unknownDriver) Open(string) (driver.Conn, error)             { return nil, driver.ErrBadConn }
@@ -101,7 +101,7 @@ type mysqlError struct {
 
 func (e *mysqlError) Error() string { return e.Message }
 
-// SQLite's tables can't be sealed, and the error says where that is explained.
+// SQLite's tables can't be sealed, and the error names the page that explains this.
 func TestSealOnSQLite(t *testing.T) {
 	db, err := sqlfence.OpenDB(new(fakedb.DB), sqlfence.WithDialect(sqlfence.SQLite))
 	if err != nil {

@@ -20,13 +20,12 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A catalogue is a database of SQLite's that answers what Check asks it: a table, with a fence
-// column or without.
+// A catalogue is a fake of SQLite that answers Check's queries. It has a table, with or without a fence column.
 type catalogue struct {
 	*fakedb.DB
-	fit   atomic.Bool                   // it has the column
-	asked atomic.Int64                  // how often somebody began to ask
-	hold  atomic.Pointer[chan struct{}] // whoever asks waits for it
+	fit   atomic.Bool                   // the table has the fence column
+	asked atomic.Int64                  // how many checks have begun
+	hold  atomic.Pointer[chan struct{}] // checks wait for this channel
 }
 
 func newCatalogue() *catalogue {
@@ -108,14 +107,14 @@ func TestOnConnectRefusesUntilRepaired(t *testing.T) {
 		if err := connect(t, db); err != nil {
 			t.Fatal(err)
 		}
-		c.fit.Store(false) // nobody looks any more
+		c.fit.Store(false) // later connections don't check
 	}
 	if n := c.asked.Load() - before; n != 1 {
 		t.Errorf("looked %d times, want once", n)
 	}
 }
 
-// Connections that begin at the same time share one check, with any result.
+// Connections that begin at the same time share one check and its result.
 func TestConcurrentConnectionsLookOnce(t *testing.T) {
 	for _, fit := range []bool{true, false} {
 		c := newCatalogue()
@@ -149,14 +148,15 @@ func TestConcurrentConnectionsLookOnce(t *testing.T) {
 				t.Errorf("fit %v: %v", fit, err)
 			}
 		}
-		// A connection that begins when the others have ended looks for itself.
+		// A connection that begins after a failed check makes its own check.
 		if n := c.asked.Load(); fit && n != 1 || n > 3 {
 			t.Errorf("fit %v: looked %d times", fit, n)
 		}
 	}
 }
 
-// A context's deadline ends the look, and the wait for somebody else's; the next looks itself.
+// The end of its context ends a connection's check, or its wait for another connection's check. The next connection
+// checks again.
 func TestDeadlineEndsTheLook(t *testing.T) {
 	c := newCatalogue()
 	c.fit.Store(true)
@@ -183,8 +183,8 @@ func TestDeadlineEndsTheLook(t *testing.T) {
 	}
 }
 
-// What isn't enforced refuses no connection, nor does a ledger that tokens will make; and they
-// are logged.
+// OnConnect refuses no connection for tables that aren't enforced, nor for a ledger that package tokens will create. It
+// logs these findings.
 func TestOnConnectRefusesWhatIsEnforced(t *testing.T) {
 	for name, opts := range map[string][]sqlfence.Option{
 		"observe":   {sqlfence.WithMode(sqlfence.Observe)},
@@ -220,7 +220,7 @@ type opener struct{ *catalogue }
 
 func (o opener) Open(string) (driver.Conn, error) { return o.Connect(context.Background()) }
 
-// Connections that the driver opens by itself are looked at by their data source.
+// Connections that a driver opens without a connector are checked once for each data source name.
 func TestOnConnectLooksOnceADataSource(t *testing.T) {
 	c := newCatalogue()
 	d, err := sqlfence.WrapDriver(opener{c}, sqlfence.WithDialect(sqlfence.SQLite), sqlfence.WithTable("books", sqlfence.RowFence("fence_token")), verify.OnConnect())
