@@ -151,7 +151,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// The caller of a statement is this test. If its package is skipped, there is no caller.
+// The caller of a statement is this test. If the test's package is skipped, there is no caller.
 func TestCallers(t *testing.T) {
 	c := coverage.New(coverage.WithCallers())
 	c.Observe(t.Context(), event(sqlfence.Guarded, "DELETE FROM books", nil))

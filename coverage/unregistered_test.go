@@ -63,8 +63,8 @@ func TestUnregistered(t *testing.T) {
 	}
 }
 
-// New rows without a token count as open under Optional alone. Under UnfencedInserts they don't, because this rule
-// allows them.
+// New rows without a token count as open under Optional alone. Under UnfencedInserts such rows don't count as open,
+// because the rule allows new rows without a token.
 func TestNewRowsAreOpenUnderOptionalAlone(t *testing.T) {
 	seen := coverage.New()
 	none := func(context.Context, fakedb.Call) (fakedb.Answer, error) { return fakedb.Answer{}, nil }

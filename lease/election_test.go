@@ -53,8 +53,8 @@ func TestElection(t *testing.T) {
 	})
 }
 
-// A leader loses a lease that it can't extend by its own clock. From then on its writes fail. It campaigns again after
-// the work has returned.
+// If a leader can't extend its lease, it loses the lease by its process's clock. From then on its writes fail. It
+// campaigns again after the work has returned.
 func TestElectionLoses(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		c := newCandidate(t)
@@ -95,7 +95,7 @@ func TestElectionLoses(t *testing.T) {
 	})
 }
 
-// The lease may also be lost because an operator releases it by its lock id.
+// An operator may release the leader's lease by the lock id. Then the leader has lost the lease.
 func TestElectionTakenAway(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		c, leases := newCandidate(t), d.ready(t)
@@ -143,7 +143,7 @@ func TestElectionIsShortOfTime(t *testing.T) {
 	})
 }
 
-// A leader that resigns pauses, so that another candidate can be elected, and campaigns again.
+// After a resignation the leader pauses before it campaigns again, so another candidate can be elected.
 func TestResign(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		a, b := newCandidate(t), newCandidate(t)

@@ -36,7 +36,7 @@ func (s *server) sessions() int {
 	return len(s.locks)
 }
 
-// Ephemeral leases share one session, which stays open while at least one of them is held.
+// Ephemeral leases share a session, which stays open as long as a lease of the session is held.
 func TestEphemeral(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)

@@ -151,7 +151,7 @@ func TestLeaseExtendFails(t *testing.T) {
 	})
 }
 
-// Calls of Extend are sent one after the other, so that their answers arrive in the order of the updates.
+// Extend sends its calls one by one, so that the answers arrive in the order of the updates.
 func TestLeaseExtendsOneAfterTheOther(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -217,7 +217,7 @@ func TestExtendAndReleaseByID(t *testing.T) {
 	})
 }
 
-// If a lease is released by its lock id, its holder has lost it.
+// A lease that is released by its lock id is lost for the holder.
 func TestLeaseTakenAway(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		leases := d.ready(t)
@@ -235,8 +235,8 @@ func TestLeaseTakenAway(t *testing.T) {
 	})
 }
 
-// A standby may not know a lease that was taken a moment ago. So calls that decide by its answer fail, whether it has a
-// lease or not. List and other calls for display return the answer.
+// A standby may not know a lease that was taken a moment ago. So calls that must decide fail on a standby, with or
+// without a lease of the key. List and other calls for display return the answer.
 func TestStandbyDecidesNothing(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases, ctx := d.ready(t), t.Context()
@@ -340,7 +340,7 @@ func TestInfoIsPrintedWithoutItsLockID(t *testing.T) {
 	}
 }
 
-// A held lease is printed without its lock id, too.
+// The printed form of a held lease has no lock id either.
 func TestLeaseIsPrintedWithoutItsLockID(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d *database) {
 		l := acquire(t, d.ready(t), "k", lease.Resume("me"), lease.TTL(time.Minute))

@@ -203,8 +203,8 @@ func TestReleasesNotifyWhereSomebodyWaits(t *testing.T) {
 	})
 }
 
-// A waiter marks the lease's row, so that the release notifies it. If the server refuses the mark, the lease has just
-// changed hands: the waiter tries again at once, and then with growing pauses.
+// A waiter marks the lease's row, so that the release sends a notification. If the server refuses the mark, the lease
+// has just changed hands: the waiter tries again at once, and then with growing pauses.
 func TestWaiterWithoutItsMarkAsksAgain(t *testing.T) {
 	onPostgres(t, func(t *testing.T, d *database) {
 		leases := d.ready(t, lease.WithListener(new(bus)))

@@ -145,7 +145,7 @@ func TestQueueIsNotFlooded(t *testing.T) {
 	}
 }
 
-// Waiters use another waiter's answer only until the end of the lease that it reports.
+// Waiters use another waiter's answer only until the reported lease ends.
 func TestQueueForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var qs queues

@@ -35,7 +35,8 @@ func (d *database) takes(c fakedb.Call) bool {
 	return d.server != nil && isAcquire(c) || c.Kind == fakedb.Commit
 }
 
-// An attempt that is sent again, because its response was lost, returns the lease that the first one has taken.
+// If the response to an attempt is lost, the attempt is sent again, and returns the lease that the lost attempt has
+// taken.
 func TestAcquireSentAgain(t *testing.T) {
 	for name, terms := range map[string][]lease.Term{
 		"plain":   nil,

@@ -178,8 +178,8 @@ func TestABatchLeavesTheRest(t *testing.T) {
 	})
 }
 
-// If a batch's statement fails, each of its callers sends a statement for its own key, so no caller fails by another's
-// error.
+// If a batch's statement fails, each caller sends a statement for the caller's key alone, so that no caller fails by
+// another's error.
 func TestABatchThatFailsIsLeftToItsMembers(t *testing.T) {
 	for name, err := range map[string]error{
 		"refused": stateError("40001"),

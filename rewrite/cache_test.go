@@ -164,8 +164,8 @@ func TestPlanIsCached(t *testing.T) {
 	}
 }
 
-// TestCacheCountsItsBytes compares the bytes that the cache counts with the growth of the heap. The cache counts
-// somewhat too many, because it adds constants that all plans share.
+// TestCacheCountsItsBytes compares the bytes that the cache counts with the growth of the heap. The cache's number is
+// somewhat too high, because it includes constants that all plans share.
 func TestCacheCountsItsBytes(t *testing.T) {
 	if fakedb.Race {
 		t.Skip("the race detector changes the heap")

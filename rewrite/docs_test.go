@@ -280,8 +280,8 @@ func (k *docKind) dialects() string {
 	return strings.Join(names, ", ")
 }
 
-// docLines returns a section's lines. Samples that have the same name in several dialects are one kind of statement.
-// Refused kinds come last.
+// docLines returns a section's lines. Samples of the same name in several dialects are one kind of statement. Refused
+// kinds come last.
 func docLines(t *testing.T, hazard, rules string) (lines []*docLine) {
 	t.Helper()
 	var kinds []*docKind

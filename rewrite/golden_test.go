@@ -82,7 +82,7 @@ var rulesets = map[string]struct {
 	"claimtwo":     {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
 	"claimliteral": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Literal: true}},
 
-	// These rulesets have tokens also for statements that need none. Their names end in "held".
+	// With these rulesets statements that need no token are rendered with a token, too. Their names end in "held".
 	"claimheld":      {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
 	"claimtwoheld":   {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Tables: []TableValues{{Rows: []int{0, 1}}}}},
 	"takeoverheld":   {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{Literal: true}},
@@ -101,7 +101,7 @@ var rulesets = map[string]struct {
 	// These are for a caller that takes rows over, by variantOf.
 	"takeover": {Table{Name: "books", Key: "id", Claim: "attempt"}, Values{}},
 
-	// These rules also apply to the table orders, by otherTables.
+	// otherTables registers the table orders with these rules, too.
 	"pair":       {Table{Name: "books", FenceColumn: "fence_token"}, Values{}},
 	"pairledger": {Table{Name: "books", Ledger: true}, Values{}},
 }
@@ -121,7 +121,7 @@ func rulesetsOf(t testing.TB, d databases.Dialect) (names []string) {
 	return names
 }
 
-// otherTables returns the tables that are registered besides the ruleset's.
+// otherTables returns the registered tables besides the ruleset's table.
 func otherTables(rules string) []Table {
 	if !strings.HasPrefix(rules, "pair") {
 		return nil
@@ -175,7 +175,7 @@ func knowing(p *Plan, v Values) *Plan {
 	return p.Knowing(&session.UniqueKeys{Shape: "[]"})
 }
 
-// says returns package render's dialect, which writes the guards.
+// says returns the dialect of package render that writes the guards.
 func says(d databases.Dialect) *render.Dialect {
 	says, err := render.Guarded(d)
 	if err != nil {

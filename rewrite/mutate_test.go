@@ -187,7 +187,7 @@ func TestMutatedStatements(t *testing.T) {
 	}
 }
 
-// kindOf shortens a failure to the part that distinguishes it from other failures.
+// kindOf shortens a failure's text to the part that differs among failures.
 func kindOf(wrong string) string {
 	_, at, isPanic := strings.Cut(wrong, "panic.go")
 	if !isPanic {

@@ -46,7 +46,7 @@ func insertions(p *Plan, v Values) (r rendered, err error) {
 	return r, nil
 }
 
-// fresh returns the plan without its default form, so that each Render writes the text.
+// fresh returns the plan without a default form, so that each Render writes the text.
 func fresh(p *Plan) *Plan { return p.Knowing(new(session.UniqueKeys)) }
 
 // TestOnlyInserts shows that a guarded statement is the user's statement, byte for byte, with inserted text.

@@ -171,7 +171,7 @@ func TestErrorAfterTheRow(t *testing.T) {
 	}
 }
 
-// A version that isn't an integer gives an error that says so, and equals no version.
+// If the stored version isn't an integer, the error says this, and no edit's version equals it.
 func TestVersionIsNoInteger(t *testing.T) {
 	d := newDesk(sqlfence.SQLite)
 	defer d.db.Close()

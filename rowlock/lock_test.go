@@ -299,7 +299,7 @@ func TestTransfer(t *testing.T) {
 	})
 }
 
-// A lock's term counts from the database's clock. An edit may have a term of its own.
+// A lock's term counts from the database's clock. The edit's TTL, if set, replaces the table's.
 func TestTerms(t *testing.T) {
 	eachDialect(t, func(t *testing.T, d *desk) {
 		table := d.table(t, rowlock.WithTTL(time.Minute))

@@ -294,7 +294,7 @@ func TestManyCallersGetDistinctRisingTokens(t *testing.T) {
 	wg.Wait()
 }
 
-// A statement without a response delays only its own callers.
+// A statement without a response delays only the statement's callers.
 func TestLateStatementDoesNotHoldUpTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := new(ledger)

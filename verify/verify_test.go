@@ -114,7 +114,7 @@ func TestOnConnectRefusesUntilRepaired(t *testing.T) {
 	}
 }
 
-// Connections that begin at the same time share one check and its result.
+// Connections that begin at the same time share one check and the check's result.
 func TestConcurrentConnectionsLookOnce(t *testing.T) {
 	for _, fit := range []bool{true, false} {
 		c := newCatalogue()
@@ -148,7 +148,7 @@ func TestConcurrentConnectionsLookOnce(t *testing.T) {
 				t.Errorf("fit %v: %v", fit, err)
 			}
 		}
-		// A connection that begins after a failed check makes its own check.
+		// After a failed check the next connection checks again.
 		if n := c.asked.Load(); fit && n != 1 || n > 3 {
 			t.Errorf("fit %v: looked %d times", fit, n)
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/sqlfence/sqlfence/internal/need"
 )
 
-// terminal opens a pseudo terminal. Text that is written to keys is typed on it.
+// terminal opens a pseudo terminal. Text written to keys is typed on the terminal.
 func terminal(t *testing.T) (keys, screen *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

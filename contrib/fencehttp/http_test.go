@@ -237,7 +237,7 @@ func TestRefusalsArrive(t *testing.T) {
 	}
 }
 
-// A problem of another type isn't a refusal, and its response keeps its body.
+// A problem of another type isn't a refusal, and the response keeps its body.
 func TestOtherProblems(t *testing.T) {
 	const other = `{"type":"about:blank","title":"x"}`
 	client, url := serve(t, newSigner(t), func(w http.ResponseWriter, _ *http.Request) {

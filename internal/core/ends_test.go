@@ -127,7 +127,7 @@ func (d *endingDriver) Connect(context.Context) (driver.Conn, error) {
 	return c, nil
 }
 
-// An endingConn is a connection that doesn't notice its end.
+// An endingConn is a base connection that accepts calls after Close.
 type endingConn struct {
 	driver *endingDriver
 	closed bool

@@ -20,9 +20,9 @@ import (
 
 var updateErrors = flag.Bool("update-errors", false, "write testdata/errors.txt")
 
-// TestErrorTexts compares the texts of errors, findings and log records with testdata/errors.txt. There they can be
-// read as a page: does each text say what happened, what this means, and what to do? Package rewrite's texts are in a
-// golden file of that package. An ellipsis replaces a value that isn't a constant.
+// TestErrorTexts compares the texts of errors, findings and log records with testdata/errors.txt. A reader of this file
+// can judge whether each text says what happened, what the failure means, and what to do. Package rewrite's texts are
+// in a golden file of that package. An ellipsis replaces a value that isn't a constant.
 func TestErrorTexts(t *testing.T) {
 	inRoot(t)
 	var out bytes.Buffer

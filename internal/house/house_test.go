@@ -116,7 +116,7 @@ func TestTheRootStaysSmall(t *testing.T) {
 	}
 }
 
-// The core sends its own queries only by internal/session and one file, and a guarded statement only in one place.
+// The core's own queries are sent only by internal/session and by server.go, and guarded statements only by enforce.go.
 func TestQuestionsHaveOneDoor(t *testing.T) {
 	inRoot(t)
 	doors := map[string][]string{

@@ -27,7 +27,7 @@ type mysqlError struct {
 
 func (e *mysqlError) Error() string { return e.Message }
 
-// The server is told to end a statement only if it hasn't answered it. The error stays unchanged.
+// The server is told to end a statement only if the server hasn't answered. The error stays unchanged.
 func TestAbandoned(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()

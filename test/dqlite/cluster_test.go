@@ -63,7 +63,7 @@ type node struct {
 	ended   chan struct{}
 }
 
-// A cluster is several nodes on the loopback interface. They connect to each other through the test's network.
+// A cluster is several nodes on the loopback interface. The nodes connect to each other through the test's network.
 type cluster struct {
 	nodes   []*node
 	network *network

@@ -16,8 +16,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/proof/storm"
 )
 
-// sqlfence passes all checks. Another fence that is sound passes the checks that a fence must pass. Each check is
-// failed by some fence.
+// sqlfence passes all checks. Every sound fence passes the checks of fences. Each check is failed by some fence.
 func TestChecks(t *testing.T) {
 	server := storm.Postgres(t)
 	var mu sync.Mutex

@@ -82,7 +82,7 @@ func TestCompletionKnowsNames(t *testing.T) {
 	}
 }
 
-// init and the tokens' commands print what they have changed, and what they haven't found.
+// init and tokens delete print what was created, and what wasn't found.
 func TestCommandsSayWhatTheyChanged(t *testing.T) {
 	freshDatabase(t)
 	if out, _ := program(t, statusDone, "init", "--apply"); out != "sqlfence's tables are there; created: fencing_tokens, fencing_leases, rowlocks, ledger_triggers\n" {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// One table is enforced and the other is observed. The coverage report shows which table is ready to be enforced.
+// The first table is enforced, the second is observed. The coverage report shows which table is ready to be enforced.
 func TestTableByTable(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)

@@ -82,8 +82,8 @@ func (k *keeper) setPrice(price int) (shop, archive error) {
 	return shop, archive
 }
 
-// Two databases share the token of one lease, and each compares it with its own ledger. The second ledger knows a new
-// leader's token only after Adopt.
+// Two databases share a lease's token. Each database compares the token with the database's own ledger. The second
+// ledger knows a new leader's token only after Adopt.
 func TestTwoDatabases(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		shop, archive := harness.NewShop(t, b), harness.NewShop(t, b)
@@ -142,7 +142,7 @@ func TestTwoDatabases(t *testing.T) {
 	})
 }
 
-// Two pools on one database share its ledger, so Adopt isn't needed.
+// Two pools on the same database share a ledger, so Adopt isn't needed.
 func TestTwoPools(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.NewShop(t, b)

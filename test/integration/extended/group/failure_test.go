@@ -136,7 +136,7 @@ func TestPartition(t *testing.T) {
 }
 
 // Writers write on a node that crashes, is cut off or is paused. Afterwards the other nodes must have every
-// acknowledged write. Of the failed writes they may only have those that returned ErrUnknownOutcome.
+// acknowledged write. A failed write must not be on the other nodes, unless it returned ErrUnknownOutcome.
 func TestOutcomes(t *testing.T) {
 	for _, fault := range []struct {
 		name string

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A kind of group. Its value is its name in sqlfence's error texts.
+// A kind of group. The value is the kind's name in sqlfence's error texts.
 type kind string
 
 const (

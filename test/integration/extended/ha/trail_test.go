@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A trail records what the clients have observed: the tokens that they received and the writes that they sent.
+// A trail records the tokens that clients have received, and the writes that clients have sent.
 type trail struct {
 	mu     sync.Mutex
 	issued []issued

@@ -23,7 +23,7 @@ func TestNewRowsCanFail(t *testing.T) {
 			map[string][]string{"TestKeyIsNotAssignedFromAnotherTable": unlike}},
 		{"rows move to keys spelled like the column", "rewrite/internal/rules/key.go", "&& p.isColumn(value.Lo, a)", "",
 			map[string][]string{"TestKeyCannotBeMoved": sqlite}},
-		// MySQL's guard also checks the key after the assignment, so the test passes there.
+		// MySQL's guard also checks the key after the assignment, so the test passes on MySQL.
 		{"rows move to new keys", "internal/core/key.go", "UnfencedInserts && !target.AssignsKey", "UnfencedInserts",
 			map[string][]string{"TestNewRowsMoveNone": unlike}},
 	} {

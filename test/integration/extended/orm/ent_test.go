@@ -28,7 +28,7 @@ func openEnt(db *ormDB) *entstore.Client {
 type entActions struct{ db *entstore.Client }
 
 // all has no operation that writes the fence column, because ent writes only the fields that the application has set.
-// It also has no savepoints and no prepared statements, because ent doesn't support them.
+// There are no savepoints and no prepared statements, because ent doesn't support these.
 func (e entActions) all() ormActions {
 	return ormActions{
 		opRead:        e.read,

@@ -9,7 +9,7 @@ import (
 
 // The operations that each ORM runs.
 
-// An ormOperation is one operation, and what the tests expect of it.
+// An ormOperation is an operation with its expected results.
 type ormOperation struct {
 	name string
 

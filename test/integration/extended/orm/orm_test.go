@@ -117,7 +117,7 @@ func ormOnBase(t *testing.T, o orm, b harness.Base, found *ormTable) {
 	found.ran[[2]string{o.name, b.Name}] = true
 }
 
-// An ormCase is one operation of one ORM under one rule. want is the outcome on the base driver without sqlfence.
+// An ormCase is an ORM's operation under a rule. want is the outcome on the base driver without sqlfence.
 type ormCase struct {
 	shop   *ormShop
 	orm    orm

@@ -54,8 +54,8 @@ type ormEdited struct {
 	conflicts              int64
 }
 
-// edit lets several editors read a price, add 1 and write the sum. All editors read the first row before any editor
-// writes it, so that at least those writes conflict.
+// edit lets several editors read a price, add 1 and write the sum. All editors read the first row before the first
+// write, so that at least the writes to this row conflict.
 func (s ormSerialShop) edit(t *testing.T, orm ormStore, versioned bool) ormEdited {
 	t.Helper()
 	s.empty(t)

@@ -86,8 +86,8 @@ func newORMShop(t *testing.T, b harness.Base) *ormShop {
 	return s
 }
 
-// ormSource returns the DSN of a fresh database, which doesn't wait for the disk. It enables SQLite's foreign keys,
-// because ent requires them.
+// ormSource returns the DSN of a fresh database, which doesn't wait for the disk. SQLite's foreign keys are on, because
+// ent requires foreign keys.
 func ormSource(t *testing.T, b harness.Base) string {
 	t.Helper()
 	source := b.DSN(t)

@@ -109,8 +109,8 @@ func TestPgpoolDecidesByThePrimary(t *testing.T) {
 	}
 }
 
-// pgpool gives each client its own session, so a listener receives notifications. But pgpool sends a query of a setting
-// to the standby, so sqlfence can't verify that the session belongs to the client, and an ephemeral lease is refused.
+// With pgpool each client has a session, so a listener receives notifications. But pgpool sends a query of a setting to
+// the standby, so sqlfence can't verify that the session belongs to the client, and an ephemeral lease is refused.
 func TestPgpoolSessions(t *testing.T) {
 	through, _, _, _ := behindPgpoolWithStandby(t)
 	leases := harness.NewLeases(t, through)

@@ -315,7 +315,7 @@ func compete(t *testing.T, db *sql.DB, leases *lease.Leases, store *tokens.Store
 						fault("Release: %v", err)
 					}
 				case 4:
-					// Adopt a token above every known token, so that no holder has it.
+					// Adopt a token above every known token: no holder has this one.
 					token := before + 1000
 					var err error
 					if random.IntN(2) == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// fakeGo replaces the go command. It lists one package, and its tests never end. The tests start two processes; if
+// fakeGo replaces the go command. The package that it lists has tests that never end. The tests start two processes; if
 // STOPS is set, the second one is stopped by a signal.
 const fakeGo = `#!/bin/sh
 case $1 in
@@ -137,7 +137,7 @@ func repository(t *testing.T) string {
 	return dir
 }
 
-// temporary returns a folder that other users may enter. Its name is short, because a server's socket is inside.
+// temporary returns a folder with access for other users. Its name is short, because a server's socket is inside.
 func temporary(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")

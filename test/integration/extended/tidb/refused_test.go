@@ -132,7 +132,7 @@ func TestKeysThatAFunctionChanges(t *testing.T) {
 	}
 }
 
-// own are statements that only TiDB has, or that TiDB executes in its own way, and that may write to a table.
+// own are statements that may write to a table, and that TiDB alone has or executes in a different way.
 var own = []string{
 	"TRACE UPDATE books SET price = 666 WHERE id = 1",
 	"TRACE FORMAT = 'row' UPDATE books SET price = 666 WHERE id = 1",

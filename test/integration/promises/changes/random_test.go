@@ -85,7 +85,7 @@ func (m *model) read(t *testing.T) {
 	m.rows[before] = found
 }
 
-// write changes rows by random transactions. Each session updates a row of its own, and all insert and delete other
+// write changes rows by random transactions. Each session updates a separate row. All sessions insert and delete other
 // rows.
 func (m *model) write(t *testing.T, b harness.Base, session, rounds int) {
 	random := rand.New(rand.NewPCG(harness.Seed(t), uint64(session)))

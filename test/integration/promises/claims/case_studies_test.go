@@ -110,8 +110,7 @@ func lockedByFenced(ctx context.Context, s stage) error {
 	return err
 }
 
-// OpenBao's active node checks that it still holds the lock, and then writes. A pause may occur between check and
-// write.
+// OpenBao's active node checks that the lock is still held, and then writes. A pause may occur between check and write.
 func selectByHand(ctx context.Context, s stage) error {
 	db := s.open()
 	s.exec(ctx, db, "UPDATE jobs SET worker = $1 WHERE id = 1", "a")

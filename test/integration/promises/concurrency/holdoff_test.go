@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A write that the ledger's guard has let through holds off the next token until its transaction ends. Otherwise it
-// could be committed after that token was issued.
+// A write that the ledger's guard has let through holds off the next token until its transaction ends. Otherwise the
+// write could be committed after the next token was issued.
 func TestG2LedgerHoldsOffTheNextTokenUntilCommit(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		if s.AsksLedgerFirst() {

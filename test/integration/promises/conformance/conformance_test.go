@@ -23,7 +23,7 @@ type target struct {
 	base   string // as in bases
 	module string
 	params string // of the data source name, as in a URL
-	// stranger hides the driver, so that sqlfence doesn't know it.
+	// stranger wraps the driver in a type unknown to sqlfence.
 	stranger bool
 	skip     map[string]string
 }
@@ -93,8 +93,8 @@ func TestConformanceWithImmediateTransactions(t *testing.T) {
 	}
 }
 
-// SQLite's drivers under sqlfence's statement cache, which wrappers turn off. The cache is small, so that it drops
-// statements.
+// SQLite's drivers under sqlfence's statement cache, which wrappers turn off. Statements are dropped, because the cache
+// is small.
 func TestConformanceWithStatementCache(t *testing.T) {
 	for _, x := range []target{
 		{base: "mattn", params: "_synchronous=OFF"},

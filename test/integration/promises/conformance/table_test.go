@@ -38,7 +38,7 @@ var rows = []struct {
 }
 
 // The page docs/data/compatibility.md has the results of TestConformance, if all targets have passed all checks.
-// TestConformance itself can't compare the page, because its parallel subtests run after its own code.
+// TestConformance can't compare the page, because the parallel subtests run after its code.
 func TestPageMatchesReports(t *testing.T) {
 	made := 0
 	for _, r := range reports {

@@ -12,7 +12,7 @@ import (
 )
 
 // compareEffects describes how a statement with a fresh token, or one that passes, differs from the plain statement.
-// Stored tokens of rows that it wrote aren't compared.
+// The stored tokens of written rows aren't compared.
 func compareEffects(plain, got effect, rules string, v guard.Verdict) string {
 	switch {
 	case plain.err != nil && got.err == nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// The schema has the tables that the statements of the corpus name. If a new statement needs another column, add it
-// here. If it needs a column with another type, or a table of that type, add a preparation below.
+// The schema has the tables that the statements of the corpus name. If a new statement needs another column, add the
+// column here. If it needs a column with another type, or a table of that type, add a preparation below.
 
 // The rows have the mark 9, and the ledger has the fresh token.
 const oldMark, freshToken, staleToken = "9", 12, 5

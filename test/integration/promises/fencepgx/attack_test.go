@@ -295,8 +295,8 @@ func TestGivenUp(t *testing.T) {
 	})
 }
 
-// Session state that another user of the pool has set lets no stale write land. docs/pgx.md lists what such a user can
-// still do.
+// Session state that another user of the pool has set lets no stale write land. docs/pgx.md lists the statements that
+// remain possible.
 func TestSessionOfOthers(t *testing.T) {
 	for _, fence := range harness.Fences {
 		s := newShop(t, fence.Rule)

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// Without the fence these writes land, which shows that the other tests can fail.
+// Without fencepgx these stale writes succeed. This shows that the other tests can fail.
 func TestWithoutFence(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	pool, err := pgxpool.New(t.Context(), s.Source)

@@ -63,7 +63,7 @@ func TestG10NegativeMarkCountsByItsSize(t *testing.T) {
 	}
 }
 
-// writes update or delete book 1, and some of them other books, too.
+// writes update or delete book 1, and some also other books.
 func writes(b harness.Base) []harness.Write {
 	all := append(slices.Clone(harness.RowWrites),
 		harness.Write{Name: "update of all", Query: "UPDATE books SET price = $1", Args: []any{30}},

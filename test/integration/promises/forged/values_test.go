@@ -82,7 +82,8 @@ type lab struct {
 	cases     []string // statements, with ? for the value
 }
 
-// setups are the tables and triggers of each dialect. cases are statements that can fail, beside those for each column.
+// setups are the tables and triggers of each dialect. cases are more statements that can fail, besides the columns'
+// statements.
 var setups = map[sqlfence.Dialect]struct {
 	create  []string
 	columns string // of the kinds

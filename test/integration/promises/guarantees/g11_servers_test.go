@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A pretender makes a server look like another one: it replaces parts of the queries that its connections send.
+// A pretender makes a server look like another server, by replacing parts of the connections' queries.
 type pretender struct {
 	base driver.Driver
 	dsn  string

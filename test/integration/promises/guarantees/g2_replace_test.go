@@ -7,8 +7,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// REPLACE deletes the old row. Under Ledger alone this loses no stored token, because rows have none. So REPLACE
-// passes, and like other writes it needs the newest token.
+// REPLACE deletes the old row. Under Ledger alone this loses no stored token, because rows have none. So REPLACE is
+// guarded like other writes: only the newest token replaces rows.
 func TestG2Replace(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		replaces := map[sqlfence.Dialect]map[string]string{

@@ -307,8 +307,8 @@ func (s *contextSpy) ConnQueryContext(ctx context.Context, c driver.QueryerConte
 	return s.NullInterceptor.ConnQueryContext(ctx, c, query, args)
 }
 
-// The contexts by which sqlfence's packages send their own statements don't let others write. A tracer or an observer
-// sees these contexts, and statements that it sends with them are refused.
+// Only sqlfence's packages can write with the contexts by which they send statements. A tracer or an observer sees
+// these contexts, but a statement that the tracer or observer sends with such a context is refused.
 func TestG8ContextsOfThePackagesWriteNothingElse(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := ownShop(t, b)

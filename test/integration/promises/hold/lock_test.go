@@ -283,7 +283,7 @@ func TestHoldKeepsTheLedgersTriggers(t *testing.T) {
 	})
 }
 
-// If another client raises a held token by an UPDATE of its own, this waits, too.
+// Another client's own UPDATE that raises a held token waits, too.
 func TestG13HoldWithForeignUpdates(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		for _, level := range p.levels() {

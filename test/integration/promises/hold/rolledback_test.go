@@ -48,8 +48,8 @@ func deadlock(t *testing.T, p *place, tx tokens.Tx, victim string) {
 	}
 }
 
-// After a deadlock MariaDB continues the session without a transaction, and so without the lock. Later statements of
-// the transaction must fail, or they would be committed one by one.
+// After a deadlock MariaDB continues the session without a transaction, and so without the lock. The application's
+// later statements must fail, because each would be committed at once.
 func TestG13NothingIsWrittenInAHeldTransactionThatTheServerHasEnded(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		if p.DriverName != "mysql" || !isFenced(p) {

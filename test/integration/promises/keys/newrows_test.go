@@ -186,8 +186,8 @@ func TestNewRowsReplaceNone(t *testing.T) {
 }
 
 // SQLite runs the writes of a trigger with the OR clause of the outer statement, if there is one. An upsert in the
-// trigger keeps its own ON CONFLICT. The guard adds no OR ABORT to an UPDATE by the whole table's token, so OR IGNORE
-// and OR REPLACE in the trigger stay in force.
+// trigger keeps the trigger's ON CONFLICT. The guard adds no OR ABORT to an UPDATE by the whole table's token, so OR
+// IGNORE and OR REPLACE in the trigger stay in force.
 func TestNewRowsKeepTriggers(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {

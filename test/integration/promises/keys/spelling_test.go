@@ -8,7 +8,7 @@ import (
 )
 
 // A number can be written in several ways, and the database stores one of them. A row inserted with another spelling of
-// its key is the row of the stored key, so the token must be that one's.
+// a key is stored under the usual spelling, so the INSERT needs the token of the stored key.
 func TestKeyInsertOfAnotherSpelling(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.Setting{Base: b}.Shop(t, sqlfence.Ledger(), sqlfence.Key("id"))

@@ -16,7 +16,7 @@ type shelf int
 
 func (shelf) String() string { return "i9" }
 
-// valuedShelf has a Value method, too, which returns the number.
+// valuedShelf also has a Value method, which returns the number.
 type valuedShelf int
 
 func (valuedShelf) String() string { return "i9" }

@@ -55,7 +55,8 @@ func TestLeaseWithoutAnAnswerIsNotHeld(t *testing.T) {
 	})
 }
 
-// A caller that only queued behind another caller of its process reports the holder that the other caller has found.
+// A caller may give up in the queue, before its own first attempt. Its error has the holder that another caller of the
+// process has found.
 func TestLeaseWaiterInLineKnowsTheHolder(t *testing.T) {
 	eachLeases(t, func(t *testing.T, b harness.Base, _ *sql.DB, leases *lease.Leases) {
 		holder := harness.MustAcquire(t, leases, "jobs", lease.Resume("holder"))

@@ -146,7 +146,7 @@ func (w *leaseProcess) kill() {
 	_ = w.cmd.Wait() // it was killed
 }
 
-// end closes the process's input, on which it ends.
+// end closes the process's input, so the process ends.
 func (w *leaseProcess) end() {
 	_ = w.stdin.Close()
 	w.read.Wait()

@@ -213,8 +213,8 @@ func TestLeasePoolIsBusy(t *testing.T) {
 	})
 }
 
-// Callers that compete for new keys take locks in the same order, so they can't deadlock. PostgreSQL would end a
-// deadlock after a second with an error for one of the callers.
+// Callers that compete for new keys can't deadlock, because all take the locks in the same order. PostgreSQL would end
+// a deadlock after a second with an error for one of the callers.
 func TestLeaseNewKeysDoNotDeadlock(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

@@ -82,8 +82,8 @@ func TestLeaseAcquireWaits(t *testing.T) {
 	})
 }
 
-// Of several waiters in one process only the first queries the database. A waiter that gives up doesn't affect the
-// others.
+// Of several waiters in one process only the first queries the database. Other waiters aren't affected when a waiter
+// gives up.
 func TestLeaseLine(t *testing.T) {
 	harness.EachStore(t, func(t *testing.T, b harness.Base) {
 		db, c := b.Counted(t, b.DSN(t))

@@ -60,7 +60,7 @@ func TestLeaseWorker(t *testing.T) {
 	wg.Wait()
 }
 
-// work acts as a holder that never checks its lease, so only the fence stops its writes.
+// work acts as a holder that never checks the lease: only the fence stops late writes.
 func work(ctx context.Context, db *sql.DB, leases *lease.Leases, id string) error {
 	l, err := leases.Acquire(ctx, "accounts/"+id)
 	if err != nil {

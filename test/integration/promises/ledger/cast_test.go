@@ -14,8 +14,9 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// softened returns the data source name of a database with casts and operators of its own. They return NULL where the
-// built-in ones raise an error. To create them takes a superuser, and a new database, since a cast has no schema.
+// softened returns the data source name of a database with casts and operators of its own. These casts and operators
+// return NULL where the built-in ones raise an error. To create them takes a superuser, and a new database, since a
+// cast has no schema.
 func softened(t *testing.T, b harness.Base) string {
 	t.Helper()
 	dsn := harness.PostgresDatabase(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// BenchmarkWriters has 64 writers with tokens of the same name, each of which updates a row of its own. Plain and
-// guarded writes take turns. It reports what a write costs the server: CPU, WAL, and multixacts of the whole server.
+// BenchmarkWriters has 64 writers with tokens of the same name. Each writer updates a different row. Plain and guarded
+// writes take turns. It reports what a write costs the server: CPU, WAL, and multixacts of the whole server.
 func BenchmarkWriters(b *testing.B) {
 	const writers = 64
 	for _, base := range harness.Bases[:2] {

@@ -367,8 +367,8 @@ func TestFunctionIsAskedForOnce(t *testing.T) {
 	})
 }
 
-// Looking for the function takes most of the time of a fresh connection's first query. So a pool that knows the
-// function doesn't look for it on each connection. A fresh connection sends one query, and the write.
+// Looking for the function takes most of the time of a fresh connection's first query. So a pool that has found the
+// function doesn't look again on each connection. A fresh connection sends one query, and the write.
 func TestFreshConnectionsDontLookForTheFunction(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, _, _ := installed(t, b)

@@ -24,7 +24,7 @@ var others = []string{
 	"ALTER TABLE fencing_tokens DISABLE TRIGGER ALL",
 }
 
-// losing are statements that lose a token. The ledger's trigger refuses them, unless it is disabled.
+// losing are statements that lose a token. The ledger's trigger, unless disabled, refuses these statements.
 var losing = []string{
 	"DELETE FROM fencing_tokens",
 	"UPDATE fencing_tokens SET name = 'pens' WHERE name = 'books'",
@@ -101,8 +101,8 @@ func TestFunctionAtASavepoint(t *testing.T) {
 	})
 }
 
-// Issue waits for the writers of its name before it locks a row of the ledger, also if the name is a lease's. Else a
-// holder that releases its lease in the middle of its own transaction would wait for itself.
+// Issue waits for the writers of its name before it locks a row of the ledger, also if the name is a lease's. Otherwise
+// a holder that releases a lease in the middle of the holder's transaction would wait for itself.
 func TestIssuerWaitsWithoutARow(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		sh, db, _ := installed(t, b)
@@ -224,7 +224,7 @@ func writeNewest(t *testing.T, sh *harness.Shop, db *sql.DB, level sql.Isolation
 	return tx.Commit()
 }
 
-// runs executes a statement in a function, so that a guard doesn't see that it moves the session to another schema. If
+// runs executes a statement in a function, so that no guard sees the statement move the session to another schema. If
 // the guard saw this, it would refuse later writes.
 const runs = "CREATE FUNCTION runs(query text) RETURNS void LANGUAGE plpgsql AS 'BEGIN EXECUTE query; END'"
 
@@ -240,7 +240,7 @@ func TestFunctionAsksTheLedgerOfTheSearchPath(t *testing.T) {
 			"CREATE SCHEMA " + schema + "_b",
 			"CREATE TABLE " + schema + "_b.fencing_tokens (name text PRIMARY KEY, token bigint NOT NULL)",
 			"INSERT INTO " + schema + "_b.fencing_tokens VALUES ('books', 5)",
-			// Functions of the same name that the guards' arguments would match, too.
+			// Functions of the same name whose parameters match the guards' arguments.
 			"CREATE FUNCTION " + schema + "_b." + name + "(text, bigint, integer, oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
 			"CREATE FUNCTION " + schema + "_b." + name + "(text, bigint, integer, regclass) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
 			"CREATE FUNCTION " + schema + "." + name + "(varchar, bigint, bigint, oid) RETURNS boolean LANGUAGE sql AS 'SELECT true'",

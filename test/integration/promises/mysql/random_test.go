@@ -150,8 +150,8 @@ func (r random) row(columns []string) string {
 
 var columnLists = [][]string{{"id", "price"}, {"isbn", "grp"}, {"id", "isbn", "price"}, {"grp", "id"}, {"price"}}
 
-// statement returns a random write. touch is the same write, which also sets the column touched of the existing rows
-// that it meets; "" for a DELETE.
+// statement returns a random write. touch is the same write with one more assignment, of the column touched in existing
+// rows; "" for a DELETE.
 func (r random) statement() (query, touch string) {
 	alias, as := "", ""
 	switch r.IntN(9) {

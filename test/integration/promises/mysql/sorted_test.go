@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An UPDATE with ORDER BY reads its own table. MariaDB fills a temporary table first, and then evaluates the SET list
-// with the fence column of the row that was read last.
+// An UPDATE with ORDER BY has a subquery on the updated table. MariaDB fills a temporary table first, and then
+// evaluates the SET list with the fence column of the row that was read last.
 func TestSortedUpdateOfWhatItReadsItself(t *testing.T) {
 	for name, rules := range map[string][]sqlfence.Rule{
 		"row":    {sqlfence.RowFence("fence_token")},

@@ -64,8 +64,8 @@ func TestCoverage(t *testing.T) {
 	})
 }
 
-// A pool with WithoutGuards is for tools that pass no context. It sends their statements unchanged, also several
-// statements in one text.
+// A pool with WithoutGuards is for tools that pass no context. The pool sends the tools' statements unchanged, also
+// several statements in one text.
 func TestWithBypass(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		w := harness.Watch(t, b, sqlfence.WithoutGuards("migration"), harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger()))

@@ -137,7 +137,7 @@ func (p *pens) run(t *testing.T, run harness.RunFunc, inTx bool, query string, h
 	return fmt.Sprintf("%s; books %s; pens %s", outcomeOf(err), p.State(t, true), p.prices(t))
 }
 
-// inTx runs the query between two others in one transaction, and commits unless one of them fails.
+// inTx runs the query between two SELECTs in a transaction, and commits unless a statement fails.
 func (p *pens) inTx(ctx context.Context, run harness.RunFunc, query string) error {
 	tx, err := p.DB.BeginTx(ctx, nil)
 	if err != nil {

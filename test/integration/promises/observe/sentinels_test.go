@@ -238,7 +238,7 @@ func (r *reports) forget() {
 	*r.coverage = *coverage.New()
 }
 
-// want wants one event, one line, one count and one row.
+// want checks that the reports are one event, one log line, one count of the metric and one statement of the coverage.
 func (r *reports) want(t *testing.T, way string, kind sqlfence.EventKind, is error, name, query string) {
 	t.Helper()
 	if len(r.events) != 1 || r.events[0].Kind != kind || !errors.Is(r.events[0].Err, is) || r.events[0].Query != query {

@@ -121,7 +121,7 @@ func (s shape) merge(does string) string {
 }
 
 // TestGuardedStatementsReadTheRowsOfBareOnes finds statements that read all rows of the table with their guard, and
-// only a few without it. MariaDB locks the rows that it reads; the other databases lock only those that they write.
+// only a few without it. MariaDB locks all rows that a statement reads, the other databases only the written rows.
 func TestGuardedStatementsReadTheRowsOfBareOnes(t *testing.T) {
 	var order []string             // databases with a kind of statement and the conditions that read more
 	under := map[string][]string{} // the same, to the names of the rules

@@ -14,8 +14,8 @@ import (
 
 var fence = sqlfence.RowFence("fence_token")
 
-// A REPLACE, in each way to run it, is compared with the rows of all unique keys. It is refused if one of these rows
-// has a newer stored token.
+// A REPLACE, in each way to run it, is compared with the rows of all unique keys. A newer stored token in any of these
+// rows refuses the REPLACE.
 func TestReplaceIsStale(t *testing.T) {
 	eachSQLite(t, func(t *testing.T, b harness.Base) {
 		for _, query := range []string{

@@ -94,7 +94,7 @@ func TestRowLockManagerKnowsTheLocks(t *testing.T) {
 		d.take(t, 7, d.bob, "s2")
 		wantLocks(t, m, rowlock.Filter{User: d.bob}, "[7] "+bob+" s2", "[8] "+bob)
 
-		// Each method that ends a lock also removes its entry.
+		// Each method that ends a lock removes the lock's entry.
 		if err := d.do(t.Context(), func(table *rowlock.Table) error { return table.Release(t.Context(), 8, d.bob) }); err != nil {
 			t.Error(err)
 		}
@@ -187,8 +187,8 @@ func TestRowLockManagerFrees(t *testing.T) {
 	})
 }
 
-// Two sessions stop sending heartbeats, and one of them sends another heartbeat. FreeSilent frees only the other's
-// lock. It never frees a lock without a session, because such a lock has no heartbeat.
+// The sessions s1 and s2 are silent for too long. Then s1 sends a heartbeat, and FreeSilent frees only the lock of s2.
+// It never frees a lock without a session, because such a lock has no heartbeat.
 func TestRowLockManagerFreesTheSilent(t *testing.T) {
 	eachManaged(t, func(t *testing.T, d *desk, m *rowlock.Manager) {
 		ada := fmt.Sprint(d.ada)

@@ -61,7 +61,7 @@ func TestAddFence(t *testing.T) {
 // distinguish capitals.
 func tellsCapitalsApart(b harness.Base) bool { return b.Dialect == sqlfence.MySQL }
 
-// The statements of AddFenceSQL, executed one by one, do what AddFence does.
+// The statements of AddFenceSQL, executed one by one, have the effects of AddFence.
 func TestAddFenceSQL(t *testing.T) {
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {
 		source := b.DSN(t)

@@ -234,7 +234,7 @@ func TestAddFenceSQLTriesAgain(t *testing.T) {
 	})
 }
 
-// addsBehind runs add beside a transaction that has executed lock, until the query waits counts one session that waits.
+// addsBehind runs add during a transaction that has executed lock, until the query waits counts one waiting session.
 // Writers write meanwhile. When the transaction ends, add must succeed.
 func addsBehind(t *testing.T, s harness.Setting, lock, waits string, add func(db *sql.DB) error) {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// others are relations beside the tables that the patterns name. They get no column, or, as partitions, their table's.
+// others are relations besides the patterns' tables. They get no column, or, as partitions, their table's.
 var others = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {
 		"CREATE VIEW shelf AS SELECT id FROM books", "CREATE MATERIALIZED VIEW seen AS SELECT id FROM books",

@@ -184,7 +184,7 @@ func (a *attacker) passes(token int64, id int, mark int64) bool {
 }
 
 // mayDelete reports whether the statement may delete the row: a DELETE of the row, or another DELETE of the same
-// statement, presents a valid token. The UPDATE that moves a row also deletes it.
+// statement, presents a valid token. An UPDATE that moves a row between partitions counts as a DELETE of the row.
 func (a *attacker) mayDelete(s script, id int, mark int64) bool {
 	for _, writes := range s.statements {
 		named, proven := false, false

@@ -11,7 +11,8 @@ import (
 )
 
 // copyCatalogue creates the schema hostile with a namesake of each operator, function, collation and type of
-// pg_catalog. The functions raise an error, and the types accept no value, so a statement that finds one of them fails.
+// pg_catalog. These functions raise an error, and these types accept no value. So a statement fails if it finds an
+// object of this schema.
 const copyCatalogue = `DO $copy$
 DECLARE
 	o record;

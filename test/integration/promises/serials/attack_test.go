@@ -149,7 +149,7 @@ func TestSerialMerge(t *testing.T) {
 	})
 }
 
-// pgx's own arguments: the serial is a constant then.
+// With arguments of pgx's own types, the guarded text has the serial as a constant.
 func TestSerialPgxArguments(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		if !s.IsPgx() {

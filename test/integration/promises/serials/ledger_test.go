@@ -115,8 +115,8 @@ func TestLedgerIsAskedFirst(t *testing.T) {
 	})
 }
 
-// A write that waits for another row after it has changed a first one doesn't block the next token: it locks the
-// ledger's row only after all its rows.
+// A write changes a first row and waits for a second row. Meanwhile the next token is issued, because the write locks
+// the ledger's row only after all its rows.
 func TestLedgerIsAskedLast(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		for _, f := range []harness.Form{harness.Forms[0], harness.Forms[2]} {

@@ -65,7 +65,7 @@ var settings = map[sqlfence.Dialect][]string{
 }
 
 // limits are the settings under which an answer may differ, because the server or a guard refuses. The values are
-// texts, of the server's errors or of sqlfence's. An answer that differs must contain one of them.
+// texts, of the server's errors or of sqlfence's. A different answer must contain one of these texts.
 var limits = map[string][]string{
 	// Under these settings the server refuses writes, or ends a statement after some time.
 	"default_transaction_read_only=on": {"in a read-only transaction"},

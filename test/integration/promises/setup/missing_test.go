@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// missing lists objects that a rule needs, each with the statement that drops it.
+// missing lists objects that a rule needs, each with the statement that drops the object.
 var missing = []struct {
 	name  string
 	drops string

@@ -15,7 +15,7 @@ import (
 // A statement that was kept before something has changed does, shows and returns what it
 // does without a cache: the same steps are taken with and without.
 
-// A step is a statement on one of two connections: here is the one with the statement cache, there is the other one.
+// A step is a statement on one of two connections: here has the statement cache, there is a bare connection.
 type step struct {
 	query string
 	how   how

@@ -161,8 +161,8 @@ func TestTokensBesideATriggerOnMySQL(t *testing.T) {
 	}
 }
 
-// shortWait makes sessions give up a lock wait soon, in case the client stalls and doesn't end them. It is longer than
-// [harness.GiveUp] needs to end them.
+// shortWait makes sessions give up a lock wait soon, in case the client stalls and doesn't end them. The timeout is
+// longer than [harness.GiveUp] needs to end a session.
 var shortWait = map[string]string{"innodb_lock_wait_timeout": "40"}
 
 // A user who may only write to the ledger can end its own abandoned statement, and no statement of another session.

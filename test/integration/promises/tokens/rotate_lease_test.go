@@ -42,8 +42,8 @@ func TestRotateSeesALeaseThatIsTakenWhileItWaits(t *testing.T) {
 	})
 }
 
-// A lease that has ended with its session isn't live, even before its TTL has passed, so Rotate retires its name. While
-// the session is open, Rotate doesn't retire the name.
+// If the session of an ephemeral lease has ended, the lease isn't live, even before the end of the TTL, and Rotate
+// retires the name. While the session is open, Rotate doesn't retire the name.
 func TestRotateRetiresTheNameOfADeadSessionsLease(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if !b.Networked() {

@@ -143,7 +143,7 @@ func TestReadOnlyServerDecidesNothing(t *testing.T) {
 	}
 }
 
-// ownMariaDB starts a server that no other test uses, and returns its DSN. The server ends when its stdin is closed.
+// ownMariaDB starts a server for one test, and returns the DSN. The server ends when its stdin is closed.
 func ownMariaDB(t *testing.T) string {
 	t.Helper()
 	harness.MySQLDSN(t) // or skips the test

@@ -55,7 +55,7 @@ func TestG7TransparentRows(t *testing.T) {
 }
 
 // database/sql finds the optional methods of a driver's rows by their type. So a fenced database's rows must have the
-// same.
+// same methods.
 func TestG7TransparentRowsInterfaces(t *testing.T) {
 	optional := []reflect.Type{
 		reflect.TypeFor[driver.RowsNextResultSet](), reflect.TypeFor[driver.RowsColumnTypeScanType](),

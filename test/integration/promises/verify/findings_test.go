@@ -259,7 +259,8 @@ func (p provocation) run(t *testing.T, w *world, statements []string) {
 		return
 	}
 	w.exec(t, f.SQL)
-	// The finding's SQL creates the ledger's table. Setup creates its triggers, so findings about those may remain.
+	// The finding's SQL creates the ledger's table. Setup creates the ledger's triggers, so findings about these
+	// triggers may remain.
 	left := slices.DeleteFunc(w.news(t, registered), func(f verify.Finding) bool { return strings.Contains(f.Problem, "trigger sqlfence_") })
 	if len(left) > 0 {
 		t.Errorf("after %s there is left %v", f.SQL, left)

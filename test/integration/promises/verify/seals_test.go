@@ -151,7 +151,7 @@ func TestWaysAroundASeal(t *testing.T) {
 	}
 }
 
-// A seal's triggers name the ledger with its schema. If a session finds another ledger, its writes are refused.
+// A seal's triggers name the ledger with its schema. Writes of a session that finds another ledger are refused.
 func TestSealOfAnotherLedger(t *testing.T) {
 	w := newWorld(t, harness.Bases[1])
 	rules := harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Ledger(), sqlfence.Sealed())

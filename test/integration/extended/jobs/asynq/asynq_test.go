@@ -17,8 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// enqueue adds the task to the queue. The queue retains the task after its completion, so that tests can read its
-// state.
+// enqueue adds the task to the queue. The queue retains completed tasks, so that tests can read the tasks' state.
 func enqueue(t *testing.T) *asynq.Inspector {
 	t.Helper()
 	c := asynq.NewClient(redis())

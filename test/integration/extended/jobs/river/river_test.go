@@ -145,8 +145,8 @@ func TestTakenBeforeItBegins(t *testing.T) {
 	q.want("running 1, 0 errors")
 }
 
-// A worker may insert jobs in its fenced transaction. Inserting a unique job that exists already would update its row,
-// so it is refused.
+// A worker may insert jobs in its fenced transaction. An INSERT of a unique job is refused, because it would update the
+// row of an existing job.
 func TestInsertTx(t *testing.T) {
 	q := newQueue(t)
 	q.insert()

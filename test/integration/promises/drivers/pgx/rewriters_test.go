@@ -33,7 +33,7 @@ func (NamedArgs) RewriteQuery(context.Context, *pgx.Conn, string, []any) (string
 	return "UPDATE books SET price = 30 WHERE id = 1", nil, nil
 }
 
-// An asking rewriter sends a query of its own on the connection that pgx gives it.
+// An asking rewriter sends a query on the connection that pgx passes to RewriteQuery.
 type asking struct{ asked *int64 }
 
 func (a asking) RewriteQuery(ctx context.Context, c *pgx.Conn, query string, args []any) (string, []any, error) {
