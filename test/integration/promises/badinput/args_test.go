@@ -11,9 +11,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The application's arguments go where they would go without sqlfence, and the
-// token never goes among them. Each statement runs raw and fenced on equal
-// books, which have to be equal afterwards too, and so do the errors.
+// The application's arguments stay where they are without sqlfence, and the token never replaces one of them. Each
+// statement runs on two equal tables, with the bare driver and fenced. Afterwards the tables and the errors must be
+// equal.
 
 type argsCase struct {
 	query string
@@ -46,8 +46,7 @@ var argsCases = []argsCase{
 	{"INSERT INTO books (id, price) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET price = excluded.price + $3", []any{2, 20, 5}},
 }
 
-// sqliteArgsCases are of SQLite's placeholders, which are counted from left to
-// right, have numbers, or names.
+// sqliteArgsCases have SQLite's placeholders: counted from left to right, with numbers, or with names.
 var sqliteArgsCases = []argsCase{
 	{"UPDATE books SET price = ? WHERE id = ?", []any{30, 2}},
 	{"UPDATE books SET price = ? WHERE id = ?", []any{30}},

@@ -66,8 +66,8 @@ func TestBadTokens(t *testing.T) {
 	})
 }
 
-// Only sqlfence writes the fence column: a statement that does is refused, with
-// the place where it does.
+// Only sqlfence may write the fence column. A statement that assigns it is refused, and the error has the place of the
+// column.
 func TestBadFenceColumnWritten(t *testing.T) {
 	// | stands before the place.
 	queries := []string{
@@ -112,7 +112,7 @@ func TestBadFenceColumnWritten(t *testing.T) {
 				}
 			})
 		}
-		// What looks like the column and is none fails in the database.
+		// These texts resemble an assignment of the fence column and aren't valid: the database refuses them.
 		for _, query := range []string{"UPDATE books SET books.fence_token = 1", "UPDATE books SET fence_token"} {
 			defer s.Unchanged(t)()
 			if _, err := s.DB.ExecContext(harness.Holding(t, 7), query); err == nil {
@@ -147,7 +147,7 @@ func TestBadHugeStatement(t *testing.T) {
 				insert := "INSERT INTO books (id, isbn) VALUES " + values
 				_, err := db.ExecContext(t.Context(), insert)
 				harness.WantError(t, err, sqlfence.ErrNoFence)
-				// None of the rows is written if one of them is stale.
+				// If one row of the upsert is stale, none of its rows is written.
 				upsert := insert + b.Text(t, ", (1, 'new') ON CONFLICT (id) DO UPDATE SET isbn = excluded.isbn")
 				_, err = db.ExecContext(harness.Holding(t, 8), upsert)
 				harness.WantStale(t, err, 8, 9)
@@ -200,7 +200,7 @@ func TestBadText(t *testing.T) {
 		} else {
 			all = append(all, "DELETE FROM %s WHERE [open = 1", "DELETE FROM %s WHERE `open = 1")
 		}
-		if b.Dialect != sqlfence.MySQL { // whose server looks at the bytes of a string
+		if b.Dialect != sqlfence.MySQL { // MySQL's server checks the bytes of strings
 			all = append(all, "DELETE FROM %s WHERE isbn = '\xff'")
 		}
 		for _, format := range all {

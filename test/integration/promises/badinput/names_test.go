@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// hostileNames are names of resources, and keys of rows, that mean something
-// elsewhere: in SQL, to a driver, or in the guard's own messages.
+// hostileNames are names of resources, and keys of rows, that have a meaning elsewhere: in SQL, for a driver, or in the
+// guard's messages.
 var hostileNames = []string{
 	`'; DROP TABLE books; --`, `'`, `''`, `\'`, `\`, `\\`, `a\' OR 1=1 --`, `"`, "`", `]`,
 	`$1`, `$2::bigint`, `?`, `?1`, `:name`, `@name`, `%s%n`, `{}`, `$$`, `$x$`, `E'\\'`,
@@ -23,8 +23,8 @@ var hostileNames = []string{
 	`U&'\0041'`, `NULL`, `ünïcödé 本 💥`, "\uFEFF", "\u202e", strings.Repeat("é", 240),
 }
 
-// literallyAndByArgument is a write without and with arguments: the guard's
-// values then stand in the text, or are arguments too.
+// literallyAndByArgument is a write without and with arguments. Without arguments the guard's values are in the text;
+// with arguments they are arguments, too.
 var literallyAndByArgument = map[string][]any{
 	"UPDATE books SET price = 30 WHERE id = 1": nil,
 	harness.SetPrice: {30, 1},
@@ -33,7 +33,7 @@ var literallyAndByArgument = map[string][]any{
 func TestBadResourceNames(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)
-		// Two resources whose names differ by little: a mistake would meet the other.
+		// The names of the two resources differ by little, so a mixed-up name would have the other one's token.
 		s.Raise(t, "1", 99)
 		s.Raise(t, "x", 99)
 		ways := slices.Sorted(maps.Keys(harness.Ways))
@@ -76,8 +76,7 @@ func TestBadResourceNames(t *testing.T) {
 	})
 }
 
-// A server may be set to read backslashes in strings as escapes. Names that are
-// written into the text have to read alike.
+// A server may read backslashes in strings as escapes. Names that a guard writes into the text must mean the same then.
 func TestBadResourceNamesWithEscapes(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
@@ -106,11 +105,11 @@ func TestBadResourceNamesWithEscapes(t *testing.T) {
 	})
 }
 
-// The key of a row is data of the application's users.
+// A row's key may be data of the application's users.
 func TestBadKeys(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)
-		if b.Dialect == sqlfence.MySQL { // whose default may be latin1, and shorter texts
+		if b.Dialect == sqlfence.MySQL { // MySQL's default charset may be latin1, with shorter keys
 			s.Exec(t, "ALTER TABLE books MODIFY isbn varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
 		}
 		db := b.Fenced(t, s.Source, harness.Books(sqlfence.RowFence("fence_token"), sqlfence.Key("isbn")))
@@ -139,7 +138,7 @@ func TestBadKeys(t *testing.T) {
 				insert := "INSERT INTO books (id, isbn) VALUES ($1, $2)"
 				s.Exec(t, "DELETE FROM books")
 				if strings.TrimSpace(key) != key {
-					// Some types would store it as another text.
+					// A column of some types stores this key as another text.
 					_, err := db.ExecContext(held(key, 10), insert, 7, key)
 					harness.WantError(t, err, sqlfence.ErrUnguardable)
 					return
@@ -154,7 +153,7 @@ func TestBadKeys(t *testing.T) {
 	})
 }
 
-// An UPDATE tells the key of the row that is out of scope as it is.
+// If a row of an UPDATE has a key that no token covers, the error quotes this key unchanged.
 func TestBadKeyIsTold(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b)

@@ -83,7 +83,7 @@ func TestNotSetUp(t *testing.T) {
 		exec(t, db, createBooks)
 		wantNotSetUp("another one of its name", "books")
 		err := counter.Setup(t.Context(), "books")
-		if b.Dialect == sqlfence.Postgres { // where names of triggers are a table's own
+		if b.Dialect == sqlfence.Postgres { // in PostgreSQL each table has its own trigger names
 			if err != nil {
 				t.Fatal(err)
 			}

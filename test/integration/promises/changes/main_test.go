@@ -59,7 +59,7 @@ func count(t testing.TB, counter *changes.Counter, tables ...string) int64 {
 	return n
 }
 
-// wantRaised calls do, and fails the test unless the count of books has risen by it.
+// wantRaised calls do, and fails the test unless do has raised the count of books.
 func wantRaised(t testing.TB, counter *changes.Counter, what string, do func()) {
 	t.Helper()
 	before := count(t, counter, "books")
@@ -69,7 +69,7 @@ func wantRaised(t testing.TB, counter *changes.Counter, what string, do func()) 
 	}
 }
 
-// wantSame calls do, and fails the test if the count of books isn't what it was.
+// wantSame calls do, and fails the test if do has changed the count of books.
 func wantSame(t testing.TB, counter *changes.Counter, what string, do func()) {
 	t.Helper()
 	before := count(t, counter, "books")

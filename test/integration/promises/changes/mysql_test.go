@@ -37,7 +37,7 @@ func TestMySQLReadsWhatIsCommitted(t *testing.T) {
 	wantRaised(t, counter, "its end", func() { commit(t, tx) })
 }
 
-// Whatever the session's modes are when Setup comes, every writer's trigger is the same; and in whatever database it is.
+// The triggers that Setup creates work for every writer, whatever the modes and the database of Setup's session are.
 func TestMySQLSessions(t *testing.T) {
 	harness.EachMySQLSession(t, func(t *testing.T, db, plain *sql.DB) {
 		counter := setup(t, db)

@@ -157,7 +157,7 @@ func TestPostgresForeignFunction(t *testing.T) {
 	}
 }
 
-// Writes to a partition or a child by its own name fire no trigger of the table's.
+// A write to a partition or a child table by its own name fires no trigger of the parent, so Setup refuses such tables.
 func TestPostgresRefusesPartitions(t *testing.T) {
 	eachPostgres(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))

@@ -52,12 +52,12 @@ const mostReads = 20
 type model struct {
 	counter *changes.Counter
 	db      *sql.DB
-	price   atomic.Int64 // none is written twice
+	price   atomic.Int64 // each price is written once
 
-	calm sync.RWMutex // held for writing, it keeps the sessions from writing
+	calm sync.RWMutex // a reader that locks it for writing stops the sessions' writes
 
 	mu    sync.Mutex
-	rows  map[int64]string // by the count
+	rows  map[int64]string // the rows that a reader saw, by the count
 	again int
 }
 

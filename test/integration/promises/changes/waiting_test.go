@@ -53,7 +53,7 @@ func TestNoWriterWaits(t *testing.T) {
 						within(t, b, db, fmt.Sprintf("round %d, book %d", round, i), func() error {
 							fresh++
 							_, err := tx.Exec(fmt.Sprintf("INSERT INTO books (id, price) VALUES (%d, 10)", fresh))
-							if err == nil && level != sql.LevelSerializable { // where what an UPDATE reads conflicts
+							if err == nil && level != sql.LevelSerializable { // an UPDATE's reads conflict at that level
 								_, err = tx.Exec(fmt.Sprintf("UPDATE books SET price = price + 1 WHERE id = %d", 100+i))
 							}
 							return err
@@ -70,7 +70,8 @@ func TestNoWriterWaits(t *testing.T) {
 	})
 }
 
-// A connection's first write to a table comes between others that have written to it before, and have done so again.
+// A connection writes to the table for the first time while other connections have open writes, and doesn't wait for
+// them.
 func TestFirstWriteDoesNotWait(t *testing.T) {
 	eachServer(t, func(t *testing.T, b harness.Base) {
 		db := b.Raw(t, b.DSN(t))

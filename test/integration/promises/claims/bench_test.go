@@ -10,8 +10,9 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// BenchmarkQueue takes and completes a batch of jobs an iteration, on PostgreSQL: with sqlfence; by hand, with each row's attempt
-// in the condition; and by the same two statements without a fence. It reports how many jobs a second.
+// BenchmarkQueue takes and completes a batch of jobs in each iteration, on PostgreSQL, in three ways: with sqlfence; by
+// hand, with each row's attempt in the condition; and by the same two statements without a fence. It reports jobs per
+// second.
 func BenchmarkQueue(b *testing.B) {
 	const take = "UPDATE jobs SET state = 'run', attempt = attempt + 1 " +
 		"WHERE id IN (SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING id, attempt"
@@ -65,7 +66,7 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// takeBatch takes a batch of jobs over.
+// takeBatch takes over a batch of jobs.
 func takeBatch(b *testing.B, db *sql.DB, query string, batch int) (ids, attempts []int64) {
 	b.Helper()
 	rows, err := db.QueryContext(b.Context(), query, batch)

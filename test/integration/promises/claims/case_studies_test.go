@@ -15,8 +15,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// How known programs see to it that only the holder of a job or a lock writes, each reduced by us to its statements: by
-// hand, where the write of a worker that was replaced lands, and with sqlfence, where it is refused.
+// The case studies are how known programs try to let only the holder of a job or a lock write, reduced to their
+// statements. By hand the late write of a replaced worker succeeds. With sqlfence it is refused.
 
 // A study is one such program. Both forms return the late write's error.
 type study struct {
@@ -43,7 +43,7 @@ type stage struct {
 	during func(takeover *sql.Tx, late func() error) error
 }
 
-// River completes a job by its id and state. When it was rescued and taken again, its state is running once more.
+// River completes a job by its id and state. If the job was rescued and taken again, its state is running again.
 func idAndStateByHand(ctx context.Context, s stage) error {
 	db := s.open()
 	const take = "UPDATE jobs SET state = 'running', attempt = attempt + 1 WHERE id = $1 AND state = 'available'"
@@ -169,7 +169,7 @@ func existsFenced(ctx context.Context, s stage) error {
 	})
 }
 
-// Each study's late write lands by hand, and is refused with sqlfence.
+// Each study's late write succeeds by hand, and is refused with sqlfence.
 func TestCaseStudies(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, study := range studies {
@@ -248,7 +248,7 @@ func newStage(t *testing.T, b harness.Base) (s stage, notes func() string) {
 	}
 }
 
-// With sqlfence at most ten lines of a study are others than by hand.
+// With sqlfence at most ten lines of a study differ from the study by hand.
 func TestCaseStudiesChangeFewLines(t *testing.T) {
 	const most = 10
 	text, err := os.ReadFile("case_studies_test.go")

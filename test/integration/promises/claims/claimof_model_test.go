@@ -15,7 +15,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A resultsModel is what a queue and its results are, in memory.
+// A resultsModel is a model of a queue and its results.
 type resultsModel struct {
 	attempts map[int64]int64 // the claims of the existing jobs
 	results  []modelResult
@@ -23,7 +23,8 @@ type resultsModel struct {
 
 type modelResult struct{ job, part int64 }
 
-// refusal returns the error of a write with claims, as job and generation in turn, to results of jobs.
+// refusal returns the error that a write to results of the jobs reached must have with these claims. claims are jobs
+// and generations in turn.
 func (m *resultsModel) refusal(claims []int64, reached []int64, insert bool) error {
 	held := func(job int64) bool {
 		for i := 0; i < len(claims); i += 2 {
@@ -51,7 +52,7 @@ func (m *resultsModel) refusal(claims []int64, reached []int64, insert bool) err
 	return nil
 }
 
-// takeover returns the error of a statement that takes a job over: the context's claim of the job is compared.
+// takeover returns the error that a takeover of the job must have: the context's claim of this job is compared.
 func (m *resultsModel) takeover(claims []int64, job int64) error {
 	current, there := m.attempts[job]
 	for i := 0; there && i < len(claims); i += 2 {

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// A keyType is how a queue's ids are declared, and how they print.
+// A keyType is a type of a queue's ids, with the form in which ids are printed.
 type keyType struct {
 	name, postgres, others string
 	id                     func(n int64) string
@@ -230,7 +230,7 @@ func TestClaimOf(t *testing.T) {
 	})
 }
 
-// in returns a statement in the words of a database, or "" if it has none.
+// in returns a statement in a database's SQL, or "" if this database can't have it.
 func in(b harness.Base, s statement) string { return (&queue{Base: b}).in(s) }
 
 func run(ctx context.Context, tx *sql.Tx, query string, args []any, prepared bool) error {
@@ -261,7 +261,7 @@ func restore(t *testing.T, plain *sql.DB, keys keyType) {
 	}
 }
 
-// lateWrites are writes for job 2, and the rows after a write that lands.
+// lateWrites are writes for job 2, with the rows after a write that succeeds.
 var lateWrites = []struct {
 	statement
 	late string
@@ -276,8 +276,8 @@ var lateWrites = []struct {
 	{statement{sql: "WITH gone AS (DELETE FROM outbox RETURNING id) SELECT id FROM gone", postgres: true}, "old old old"},
 }
 
-// A write waits while another worker takes over its job, and is refused because of the committed takeover. Without the
-// lock the write doesn't wait, and lands after the takeover.
+// A write waits while another worker takes over its job. When the takeover is committed, the write is refused. Without
+// the guard's lock the write doesn't wait, and succeeds after the takeover.
 func TestClaimOfJobThatIsTakenOverWhileItsResultIsWritten(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		db, plain := withResults(t, s.Base, keyTypes[0])
@@ -348,7 +348,7 @@ func TestClaimOfJobThatIsTakenOverWhileItsResultIsWritten(t *testing.T) {
 	})
 }
 
-// unlocked returns a statement with its guard for the claim of job 2, but for what locks the job.
+// unlocked returns a statement with the guard for the claim of job 2, without the part that locks the job.
 func unlocked(t *testing.T, b harness.Base, query string) string {
 	t.Helper()
 	claims := guard.Claims{Name: "jobs", Key: "id", Claim: "attempt"}
@@ -367,7 +367,7 @@ func unlocked(t *testing.T, b harness.Base, query string) string {
 	return without
 }
 
-// A takeover waits until the transaction that has written with the claim is over.
+// A takeover waits for the transaction that has written with the old claim.
 func TestTakeoverWaitsForTheWriteThatPresentedTheClaim(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		db, plain := withResults(t, s.Base, keyTypes[0])

@@ -1,4 +1,4 @@
-// Package claims_test runs what package rewrite makes of a queue's statements, by the base drivers.
+// Package claims_test sends the guarded texts that package rewrite makes of a queue's statements, by the base drivers.
 package claims_test
 
 import (
@@ -12,11 +12,11 @@ import (
 
 const noRow = "none"
 
-// Writes of existing rows prove their claims.
+// proving are writes of existing rows, which must present their claims.
 var proving = []struct {
 	statement
 	worker worker
-	want   guard.Marker // zero for a write that lands
+	want   guard.Marker // zero for a write that succeeds
 	state  string       // of the jobs that differ, with the claims of the worker, or without a guard
 }{
 	{statement{sql: "UPDATE jobs SET state = 'ok' WHERE id = 1"}, worker{1, 1}, guard.Marker{}, "1 ok 1"},
@@ -59,7 +59,7 @@ var proving = []struct {
 		worker{3, 1}, guard.Marker{Kind: guard.Stale, Current: 3}, "2 run 3, 3"},
 }
 
-// TestClaimIsProved sends each write with its guard and, as a control, without the guard: the control lands.
+// TestClaimIsProved sends each write with its guard and, as a control, without the guard. The control succeeds.
 func TestClaimIsProved(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		q := newQueue(t, b)
@@ -222,7 +222,7 @@ func TestClaimIsTakenOver(t *testing.T) {
 	})
 }
 
-// A worker writes often under one claim, is taken over, and writes no more; its successor does.
+// A worker writes several times with one claim. After a takeover its writes are refused, and its successor's succeed.
 func TestClaimFromTheFirstToTheZombie(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		q := newQueue(t, b)
@@ -253,7 +253,7 @@ func TestClaimFromTheFirstToTheZombie(t *testing.T) {
 	})
 }
 
-// A key and a generation are one text to the guard, and yet two values.
+// The guard gets a key and a generation as one text. Different pairs must not give the same text.
 func TestClaimOfAnyKey(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		q := newQueue(t, b)

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// fenced returns a database with the jobs of a queue, whose claims are proved, and the same without sqlfence.
+// fenced returns a database with a queue's jobs, whose claims are compared, and the same database without sqlfence.
 func fenced(t *testing.T, b harness.Base, opts ...sqlfence.Option) (db, plain *sql.DB) {
 	t.Helper()
 	dsn := b.DSN(t)
@@ -131,7 +131,7 @@ func TestClaims(t *testing.T) {
 	})
 }
 
-// The fields of the errors hold the row's values.
+// The errors' fields have the values of the row.
 func TestClaimErrors(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		db, _ := fenced(t, b)
@@ -169,7 +169,7 @@ func TestClaimErrors(t *testing.T) {
 	})
 }
 
-// In Observe mode nothing is refused, and each write that would be is reported.
+// In Observe mode no write is refused, and each write that Enforce mode would refuse is reported.
 func TestClaimsAreObserved(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, tt := range []struct {
@@ -237,8 +237,8 @@ func TestClaimColumnOfAnotherType(t *testing.T) {
 	})
 }
 
-// A takeover reaches the driver by the same calls whatever its context presents: with arguments, without, and prepared in
-// the context that it is executed in.
+// A takeover reaches the driver by the same calls, whatever claims its context has: with arguments, without, and
+// prepared.
 func TestTakeoverIsSentOnce(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		dsn := b.DSN(t)

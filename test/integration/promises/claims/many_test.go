@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// strange are keys that say something to a list of claims, to a text in JSON or to a statement.
+// strange are keys that have a meaning in a list of claims, in a JSON text or in a statement.
 var strange = []string{
 	`o'neill`, `'`, `"`, `""`, `\`, `\\`, `\"`, `\u0041`, `A`, `a,b`, `{`, `}`, `{}`, `[1]`, `":0`, `":0,"`, `:0`, `a:1`, `null`, `0`,
 	"a\tb", "a\nb", "\x01", "\x7f", "\u00e9", "\ufb00", "\U0001f600", "\u2028", `$1`, `?`, `?1`, `:name`, `@a`, `%s`, `--`, `/*`, `$."a"`,

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A queue is a table of jobs that workers take, by a column of theirs. Its statements are guarded by
-// package rewrite alone, and sent by the base driver.
+// A queue is a table of jobs that workers take, with a claim column of the application. Package rewrite guards its
+// statements, and the base driver sends them.
 type queue struct {
 	harness.Base
 	db *sql.DB
@@ -115,7 +115,7 @@ func (q *queue) sendWith(ctx context.Context, db execer, p *rewrite.Plan, tokens
 	return err
 }
 
-// in returns a statement in the words of the queue's database, or "" if it has none.
+// in returns a statement in the SQL of the queue's database, or "" if this database can't have it.
 func (q *queue) in(s statement) string {
 	switch {
 	case q.Dialect == sqlfence.MySQL && s.mysql != "":
@@ -126,8 +126,7 @@ func (q *queue) in(s statement) string {
 	return s.sql
 }
 
-// A statement is one as PostgreSQL and SQLite read it, or PostgreSQL alone, and as MySQL does if it
-// needs another.
+// A statement is a text for PostgreSQL and SQLite, or for PostgreSQL alone, with MySQL's text if that differs.
 type statement struct {
 	sql, mysql string
 	postgres   bool

@@ -23,7 +23,7 @@ var races = []struct {
 	{statement{sql: "MERGE INTO jobs j USING done d ON d.job = j.id WHEN MATCHED AND d.job = 2 THEN UPDATE SET state = 'ok'", postgres: true}, "2 ok 3"},
 }
 
-// A write that waits for a takeover decides by the committed takeover. Without the guard the write lands.
+// A write that waits for a takeover is compared with the committed takeover. Without the guard the write succeeds.
 func TestClaimThatIsTakenOverWhileItsWriteWaits(t *testing.T) {
 	harness.EachServer(t, func(t *testing.T, s harness.Setting) {
 		q := newQueue(t, s.Base)

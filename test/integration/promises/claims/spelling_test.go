@@ -150,8 +150,8 @@ func (k keySpelling) takeOver(t *testing.T, b harness.Base, more int) {
 	}
 }
 
-// holdsEqual reports whether the server holds a row's key equal to a constant. A constant that it can't read as a value
-// of the type is none of its keys.
+// holdsEqual reports whether the server takes a row's key for equal to a constant. If the constant isn't a value of the
+// key's type, no key is equal to it.
 func (k keySpelling) holdsEqual(t *testing.T, plain *sql.DB, place int, constant string) (same bool) {
 	t.Helper()
 	query := fmt.Sprintf("SELECT count(*) FROM spelled WHERE place = %d AND (k = %s)", place, constant)

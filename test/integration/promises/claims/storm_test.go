@@ -17,8 +17,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A storm is a queue on which workers take jobs, are stopped, lose them to a rescuer, and write late. Each
-// write counts in the row itself whether the row's claim is still the writer's.
+// A storm is a queue on which workers take jobs, are stopped, lose their jobs to a rescuer, and write late. Each write
+// records in the row whether the row's claim was still the writer's.
 type storm struct {
 	b         harness.Base
 	db, plain *sql.DB
@@ -59,12 +59,12 @@ func newStorm(t *testing.T, b harness.Base, where string, fenced bool) *storm {
 	return s
 }
 
-// A taken holds a job and its worker's claim.
+// A taken is a job with its worker's claim.
 type taken struct{ id, claim int64 }
 
 // take takes some jobs that are queued or done, with one statement for all of them.
 func (s *storm) take(ctx context.Context, worker int64, r *rand.Rand) (jobs []taken, err error) {
-	// Each worker looks at the claims first, since MariaDB returns nothing from an UPDATE.
+	// Each worker reads the claims first, since MariaDB's UPDATE returns no rows.
 	first, n := r.Int64N(stormJobs), r.Int64N(4)+1
 	rows, err := s.db.QueryContext(ctx, fmt.Sprintf("SELECT id, attempt FROM jobs "+
 		"WHERE state <> 'running' AND id BETWEEN %d AND %d ORDER BY id", first, first+n))
@@ -96,7 +96,7 @@ func (s *storm) take(ctx context.Context, worker int64, r *rand.Rand) (jobs []ta
 	return s.mine(ctx, worker, jobs)
 }
 
-// mine returns the wanted jobs that the worker has got.
+// mine returns those of the wanted jobs that the worker has.
 func (s *storm) mine(ctx context.Context, worker int64, wanted []taken) (jobs []taken, err error) {
 	for _, j := range wanted {
 		var got int64
@@ -111,8 +111,8 @@ func (s *storm) mine(ctx context.Context, worker int64, wanted []taken) (jobs []
 	return jobs, nil
 }
 
-// rescue takes a job from a worker that seems dead, and gives it to another process, of the same number if that is the
-// worker started again. rescue returns the new claim, unless another worker was faster.
+// rescue takes a job from a worker that seems dead, and gives it to another process, or to one with the same number, as
+// if the worker had been restarted. It returns the new claim, unless another worker was faster.
 func (s *storm) rescue(ctx context.Context, j taken, worker int64) (again taken, ok bool, err error) {
 	raised := "" // the guard increments the claim
 	if s.db == s.plain {
@@ -163,8 +163,8 @@ func (s *storm) finish(ctx context.Context, j taken, worker int64) (lost bool, e
 	return false, err
 }
 
-// work takes jobs until so many claims are made. Of three jobs the worker completes the first at once, completes the
-// second during a rescue, and is stopped over the third until another worker has the job.
+// work takes jobs until it has made this many claims. Of three jobs the worker completes the first at once, completes
+// the second during a rescue, and is stopped during the third until another worker has the job.
 func (s *storm) work(ctx context.Context, worker, claims int64, r *rand.Rand) error {
 	for s.claims.Load() < claims {
 		jobs, err := s.take(ctx, worker, r)
@@ -211,7 +211,7 @@ func (s *storm) end(ctx context.Context, j taken, worker int64, how int) error {
 	return err
 }
 
-// run has workers make so many claims, and returns how many writes came late.
+// run has workers make this many claims, and returns how many late writes there were.
 func (s *storm) run(t *testing.T, claims int) (late int64) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
@@ -228,8 +228,8 @@ func (s *storm) run(t *testing.T, claims int) (late int64) {
 	return late
 }
 
-// Through storms of workers that are stopped, rescued and started again no late write lands; without
-// the guard it does, whatever an application compares by hand.
+// In storms of workers that are stopped, rescued and restarted no late write succeeds. Without the guard late writes
+// succeed, whatever an application compares by hand.
 func TestStorm(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		t.Run("fenced", func(t *testing.T) {

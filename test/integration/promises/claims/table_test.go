@@ -38,7 +38,7 @@ var tabled = []struct {
 	{statement{sql: "UPDATE results SET note = 'ok' WHERE job_id = 1"}, false, "writes as holder (`ClaimOf`)"},
 }
 
-// presentedOf are the claims that the contexts of the table's columns carry.
+// presentedOf are the claims in the contexts of the table's columns.
 var presentedOf = []struct {
 	column string
 	claims []int64
@@ -112,7 +112,7 @@ func TestStatementsOfTheTable(t *testing.T) {
 	})
 }
 
-// tried returns the error of a statement that isn't kept.
+// tried returns the error of a statement, and rolls the statement back.
 func tried(ctx context.Context, t *testing.T, db *sql.DB, query string) error {
 	t.Helper()
 	tx, err := db.BeginTx(t.Context(), nil)

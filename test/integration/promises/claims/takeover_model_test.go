@@ -60,7 +60,7 @@ type act struct {
 	state   string // empty if the state doesn't change
 }
 
-// A claimCase is a statement with what the context presents, and what has to become of it.
+// A claimCase is a statement with the context's claims and the expected result.
 type claimCase struct {
 	kind    string
 	query   string
@@ -86,7 +86,7 @@ func (c *claimCase) presented(key string) (value int64, ok bool) {
 	return 0, false
 }
 
-// refusals returns the errors of which one has to be the statement's: none for a statement that has to land.
+// refusals returns the errors of which the statement must have one, or none if the statement must succeed.
 func (c *claimCase) refusals() (all []error) {
 	if c.other != nil {
 		return c.other(c)
@@ -106,7 +106,7 @@ func (c *claimCase) refusals() (all []error) {
 	return all
 }
 
-// refusal is the rule of one row. Whatever the context presents of the row is compared.
+// refusal is the rule for one row: each claim of the row in the context is compared.
 func (c *claimCase) refusal(a *act) error {
 	current := c.table.rows[a.key].current()
 	token, presents := c.presented(a.key)
@@ -124,7 +124,7 @@ func (c *claimCase) refusal(a *act) error {
 	return nil
 }
 
-// apply does to the model what the statement does to the table.
+// apply makes the statement's changes in the model.
 func (c *claimCase) apply() {
 	for _, a := range c.acts {
 		row := c.table.rows[a.key]
@@ -191,7 +191,7 @@ func (g *claimGenerator) pick() string { return g.c.table.keys[g.IntN(len(g.c.ta
 
 func (g *claimGenerator) state() string { return fmt.Sprintf("s%d", g.IntN(4)) }
 
-// where writes a condition, and returns the keys of the rows that meet it.
+// where writes a condition, and returns the keys of the rows for which it holds.
 func (g *claimGenerator) where(qualifier string) (text string, keys []string) {
 	t := g.c.table
 	key, a, b, state, n := qualifier+t.key, g.pick(), g.pick(), g.state(), g.Int64N(5)
@@ -235,7 +235,7 @@ func (g *claimGenerator) where(qualifier string) (text string, keys []string) {
 	return " WHERE " + text, t.present(meets)
 }
 
-// present returns the keys of the rows that are there and for which a condition holds.
+// present returns the keys of the existing rows for which meets returns true.
 func (t *claimTable) present(meets func(string, *claimRow) bool) (keys []string) {
 	for _, key := range t.keys {
 		if row := t.rows[key]; row != nil && meets(key, row) {
@@ -245,7 +245,7 @@ func (t *claimTable) present(meets func(string, *claimRow) bool) (keys []string)
 	return keys
 }
 
-// value writes a value for the claim, and returns what it is for a row.
+// value writes a value for the claim, and returns the function that computes it for a row.
 func (g *claimGenerator) value(qualifier string) (text string, of func(*claimRow) *int64) {
 	column, n := qualifier+"attempt", g.Int64N(4)-1
 	is := func(v int64) *int64 { return &v }
@@ -346,7 +346,7 @@ func (g *claimGenerator) next() *claimCase {
 	return g.c
 }
 
-// present adds to the context tokens of some rows, most of them of those that the statement reaches.
+// present adds tokens of some rows to the context, mostly of rows that the statement reaches.
 func (g *claimGenerator) present() {
 	names := map[string]int64{}
 	for range g.IntN(4) {
@@ -411,7 +411,7 @@ func (g *claimGenerator) newRow(key string) (text string, claim *int64) {
 	return text + g.arg(n) + ")", &n
 }
 
-// rows writes the head of an INSERT of one or two rows, and returns the keys that are there already.
+// rows writes the beginning of an INSERT of one or two rows, and returns the keys that exist.
 func (g *claimGenerator) rows() (text string, there []string, claims map[string]*int64) {
 	t, claims := g.c.table, map[string]*int64{}
 	var rows []string
@@ -475,14 +475,14 @@ func (g *claimGenerator) joined() {
 	g.c.query = "UPDATE jobs SET " + set + " FROM picks p WHERE p.job = jobs.id AND " + where
 }
 
-// with updates in an item of WITH.
+// with writes an UPDATE in an item of WITH.
 func (g *claimGenerator) with() {
 	g.update()
 	g.c.kind, g.c.returns = "with", false
 	g.c.query = "WITH u AS (" + g.c.query + " RETURNING 1) SELECT count(*) FROM u"
 }
 
-// both takes rows over in an item of WITH, and writes another row as its holder.
+// both writes a takeover of rows in an item of WITH, and a write of another row by its holder.
 func (g *claimGenerator) both() {
 	a, b := g.pick(), g.pick()
 	for a == b {
@@ -545,8 +545,8 @@ func (g *claimGenerator) merge() {
 	g.c.kind, g.c.query = "merge", text
 }
 
-// results writes a row of a table that presents the claims of jobs. All claims of jobs that the context carries have to
-// hold, also under WithTakeover.
+// results writes a row of a table with ClaimOf. All claims of jobs in the context must be current, also under
+// WithTakeover.
 func (g *claimGenerator) results() {
 	job := g.pick()
 	g.c.kind, g.c.query = "results", "UPDATE results SET note = "+g.arg(g.state())+" WHERE job_id = "+g.keyArg(job)
@@ -589,7 +589,7 @@ type claimRun struct {
 
 const preparedAtMost = 200
 
-// send sends a statement in a random way, and reports whether what it did was kept.
+// send sends a statement in a random way, and reports whether the statement was committed.
 func (r *claimRun) send(ctx context.Context, c *claimCase) (way string, kept bool, err error) {
 	exec := func(db execer) error { _, err := db.ExecContext(ctx, c.query, c.args...); return err }
 	switch way := r.IntN(8); {
@@ -660,7 +660,7 @@ func (r *claimRun) step(n int) {
 	}
 }
 
-// checkedEach is after how many statements the tables are read.
+// checkedEach is the number of statements between two checks of the tables.
 const checkedEach = 20
 
 // rows returns the rows of the model.
@@ -712,7 +712,7 @@ func (r *claimRun) check() {
 	}
 }
 
-// newClaimRun makes the tables, in which no row is yet.
+// newClaimRun creates empty tables.
 func newClaimRun(t *testing.T, b harness.Base, seed uint64, sealed bool) *claimRun {
 	t.Helper()
 	b.AsWritten = true
@@ -756,7 +756,7 @@ func newClaimRun(t *testing.T, b harness.Base, seed uint64, sealed bool) *claimR
 	return r
 }
 
-// run runs as many statements, and fails unless each kind of outcome was met.
+// run runs this many statements, and fails unless each kind of outcome has occurred.
 func (r *claimRun) run(cases int) {
 	for n := range cases {
 		r.step(n)
@@ -797,7 +797,7 @@ func TestPresentedClaimsModel(t *testing.T) {
 	t.Run("fencepgx", func(t *testing.T) { test(t, harness.Native) })
 }
 
-// The same on tables with a seal.
+// TestPresentedClaimsOfSealedTables runs the statements on sealed tables.
 func TestPresentedClaimsOfSealedTables(t *testing.T) {
 	cases := random.Rounds(t, 10_000)
 	harness.EachProgram(t, func(t *testing.T, b harness.Base) {

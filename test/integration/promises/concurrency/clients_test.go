@@ -12,9 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// The scenario that fencing tokens are for: a thousand clients each take a
-// token, are delayed, and write their price. The price that stays is that of the
-// highest token whose write succeeded.
+// The scenario for which fencing tokens exist: a thousand clients each take a token, are delayed, and write their
+// price. The final price must be that of the highest token whose write succeeded.
 
 func TestThousandClientsRowFence(t *testing.T) { thousandClients(t, sqlfence.RowFence("fence_token")) }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A statement that was prepared at start-up, long before there was a token,
-// compares with the token of each execution.
+// A statement was prepared at start-up, before the first token was issued. Each execution is compared with its own
+// token.
 func TestPreparedBeforeTheTokenExists(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		for _, fence := range harness.Fences {
@@ -75,8 +75,7 @@ func preparedBefore(t *testing.T, sh *harness.Shop, w harness.Write) {
 	}
 }
 
-// A refusal comes with the rows, or with the one row, as an error of the driver
-// would.
+// The refusal of a query arrives with the rows, or with the single row, like an error of the driver.
 func TestRefusalOfAQueryThatReturnsRows(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		if !s.Returns() {
@@ -84,7 +83,7 @@ func TestRefusalOfAQueryThatReturnsRows(t *testing.T) {
 		}
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))
 		sh.Reset(t, 2)
-		sh.Exec(t, "UPDATE books SET fence_token = 9 WHERE id = 3") // met last
+		sh.Exec(t, "UPDATE books SET fence_token = 9 WHERE id = 3") // the last of the rows
 		unchanged := sh.Unchanged(t)
 		ctx := harness.Holding(t, 5)
 		for _, query := range []string{"UPDATE books SET price = 30 RETURNING id, price", "DELETE FROM books RETURNING id, price"} {
@@ -103,8 +102,8 @@ func TestRefusalOfAQueryThatReturnsRows(t *testing.T) {
 	})
 }
 
-// The mark is in the database: a new connection changes nothing, neither for
-// plain statements nor for one prepared before.
+// The stored token is in the database. So a new connection refuses stale writes, too, by plain and by prepared
+// statements.
 func TestReconnectKeepsRefusing(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		for _, fence := range harness.Fences {
@@ -146,8 +145,8 @@ func dropConnections(t *testing.T, s *harness.Shop) {
 	}
 }
 
-// A server that ends the session takes the statement with it: whatever the
-// driver does about it, a stale write is not among it.
+// If the server ends the session, the prepared statement is gone. Whatever the driver then does, no stale write
+// succeeds.
 func TestTerminatedSessionKeepsRefusing(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		for _, fence := range harness.Fences {

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// G1 and G2 under load: writers with older and newer tokens get in each other's
-// way, and a history that the database itself has kept is checked afterwards.
+// G1 and G2 under load: writers with older and newer tokens compete, and the test checks a history that the database
+// has recorded.
 
 const (
 	stressWriters = 8
@@ -74,9 +74,8 @@ func audit(t *testing.T, s *harness.Shop) {
 	s.Exec(t, "CREATE TRIGGER audit AFTER UPDATE ON books FOR EACH ROW EXECUTE FUNCTION note()")
 }
 
-// Each writer puts its token into the column writer, which the fence knows
-// nothing of: it never falls while the row lives, and who deletes a row has a
-// token that is no older.
+// Each writer stores its token in the column writer, which the fence doesn't know. In each row this value must never
+// fall, and a deleted row's token must not be newer than the deleter's.
 func TestG1RowFenceUnderLoad(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))
@@ -131,9 +130,8 @@ func TestG1RowFenceUnderLoad(t *testing.T) {
 	})
 }
 
-// A holder of token n only ever touches book n. So once n+1 has been issued, the
-// books up to n stay as they are; whoever issued it looks at once, and compares
-// at the end.
+// The holder of token n only writes to book n. So once token n+1 has been issued, the books up to n must not change.
+// The issuer reads them at once, and compares them at the end.
 func TestG2LedgerUnderLoad(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())
@@ -167,7 +165,7 @@ func TestG2LedgerUnderLoad(t *testing.T) {
 			ctx := harness.Holding(t, token)
 			price := 1 + random.IntN(1000)
 			if _, alone := r.(*sql.DB); alone && random.IntN(3) == 0 {
-				issue() // so that tokens become stale under the hands of their holders
+				issue() // so that tokens become stale while their holders write
 			}
 			var err error
 			switch random.IntN(4) {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What existing code does, for which BeginTx alone is given a context with the token:
-// each way of database/sql to run a statement in a transaction without one.
+// Existing code may pass the context with the token to BeginTx only. The test uses each function of database/sql that
+// runs a statement in a transaction without a context.
 func TestTransactionsTokens(t *testing.T) {
 	ways := map[string]func(tx *sql.Tx, query string) error{
 		"Exec":  func(tx *sql.Tx, query string) error { _, err := tx.Exec(query); return err },

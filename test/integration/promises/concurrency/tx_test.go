@@ -8,7 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What becomes of a transaction in which a write was refused.
+// These tests are about transactions in which a write was refused.
 
 // A refusal ends a transaction of PostgreSQL: none of its writes stays, even if the application commits it.
 func TestTxPostgresRollsBackWhole(t *testing.T) {
@@ -99,8 +99,7 @@ func goOn(t *testing.T, sh *harness.Shop, f harness.Form, savepoint, commit bool
 	}
 }
 
-// The lock on the ledger goes with the savepoint, and so does the write. What is
-// written again afterwards is compared again.
+// A rollback to a savepoint undoes the write, and releases the lock of the ledger. A later write is compared again.
 func TestTxRolledBackToSavepointComparesAgain(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.Ledger())

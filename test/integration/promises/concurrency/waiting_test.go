@@ -10,8 +10,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A stale write that waits for a lock decides by the row that is committed when the write gets the lock, and not by its
-// first read.
+// A stale write that waits for a lock is compared with the row that is committed when it gets the lock, not with the
+// row of its first read.
 
 // wantRefused fails the test unless err reports token 8 as stale because of 9, or is a serialization failure.
 func wantRefused(t *testing.T, s *harness.Shop, err error) {
@@ -70,7 +70,7 @@ func TestG2LedgerWriteThatWaitsWhileATokenIsIssued(t *testing.T) {
 			if token, err := sh.Issue(t.Context()); token != 9 || err != nil {
 				t.Fatalf("issue: %d, %v", token, err)
 			}
-			// Nothing changed, so no isolation level causes an error.
+			// The blocker has changed nothing, so no isolation level causes an error.
 			if err := b.Tx.Rollback(); err != nil {
 				t.Fatal(err)
 			}

@@ -47,7 +47,7 @@ var modernc = map[string]string{
 	"argument counts/registered": "the driver's error for a missing argument is worded for a numbered placeholder, as sqlfence writes where it repeats a condition with ?",
 }
 
-// reports are those of the targets that pass TestConformance, by their names.
+// reports are the reports of the targets that pass TestConformance, by the targets' names.
 var reports = map[string]conformance.Report{}
 
 func TestConformance(t *testing.T) {

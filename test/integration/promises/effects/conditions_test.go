@@ -203,7 +203,7 @@ func (c *conditioned) reached(ctx context.Context, t *testing.T, db *sql.DB, que
 	return all, rows.Err()
 }
 
-// The advice of each refusal works as it stands, and what only reads or refers to a registered table passes.
+// The advice in each refusal works as written. A statement that only reads or references a registered table passes.
 func TestAdviceOfRefusalsWorks(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, a := range advices[b.Dialect] {

@@ -50,8 +50,8 @@ var (
 	sqliteInputs   = regexp.MustCompile(`\?(\d{0,2})|[:@$](\w+)`)
 )
 
-// args are arguments for the statement's placeholders: 1 for the first, 2 for
-// the second, and so on, which are keys of rows as well.
+// args are arguments for the statement's placeholders: 1 for the first, 2 for the second, and so on. The numbers are
+// keys of rows, too.
 func (s *effectSample) args(d sqlfence.Dialect) (args []any) {
 	code := noCode.ReplaceAllString(s.sql, " ")
 	if d == sqlfence.Postgres {
@@ -61,11 +61,11 @@ func (s *effectSample) args(d sqlfence.Dialect) (args []any) {
 			count = max(count, n)
 		}
 		for i := range count {
-			args = append(args, strconv.Itoa(i+1)) // text does for a parameter of any type
+			args = append(args, strconv.Itoa(i+1)) // a text fits a parameter of any type
 		}
 		return args
 	}
-	var names []string // by index; empty for a placeholder without one
+	var names []string // by index; empty for a placeholder without a name
 	for _, m := range sqliteInputs.FindAllStringSubmatch(code, -1) {
 		switch n, _ := strconv.Atoi(m[1]); {
 		case m[2] != "" && slices.Contains(names, m[0]):

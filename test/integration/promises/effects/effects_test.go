@@ -26,9 +26,8 @@ var ownDatabase = regexp.MustCompile(`sqlfence_[a-z0-9]{26}`)
 
 var updateEffects = flag.Bool("update-effects", false, "write which statements the bare drivers refuse into the golden files")
 
-// What a database does decides, whatever a parser thinks: every statement of the
-// corpus that may run is run by the bare driver, with a fresh token and with a
-// stale one. Each time in a transaction that is rolled back.
+// The databases judge the guards, not a parser: the bare driver runs every possible statement of the corpus, and a
+// fenced database runs it with a fresh and with a stale token, each in a transaction that is rolled back.
 func TestEffects(t *testing.T) {
 	goldens, err := filepath.Abs("testdata")
 	if err != nil {
@@ -55,7 +54,7 @@ func TestEffects(t *testing.T) {
 			if !s.undone(b.Dialect) {
 				continue
 			}
-			if s.plan(t, b, "ledger").Several > 0 { // only by Exec, and in SQLite one of them may stay
+			if s.plan(t, b, "ledger").Several > 0 { // only Exec runs several statements, and SQLite keeps some of them
 				continue
 			}
 			run++
@@ -95,7 +94,7 @@ func TestEffects(t *testing.T) {
 // counts the rows that the UPDATE changes, and the guard's assignment of the stored token is a change.
 var foundRows = harness.Base{Name: "mysql-found-rows", DriverName: "mysql", Dialect: sqlfence.MySQL, AsWritten: true}
 
-// eachBase runs test for the drivers, whose databases read the corpus as it is written.
+// eachBase runs test for the drivers whose databases accept the corpus unchanged.
 func eachBase(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	t.Helper()
 	for _, b := range append(slices.Clone(harness.Bases[:4]), foundRows) {
@@ -106,8 +105,7 @@ func eachBase(t *testing.T, test func(t *testing.T, b harness.Base)) {
 	}
 }
 
-// effectRules are the rules that the corpus names and that are tried here; those
-// of a pair are for two tables.
+// effectRules are those of the corpus's rules that this test runs. The pairs are for two tables.
 var effectRules = map[string][]sqlfence.Rule{
 	"row":        {sqlfence.RowFence("fence_token")},
 	"ledger":     {sqlfence.Ledger()},
@@ -147,10 +145,10 @@ type effectLab struct {
 	fenced map[string]*sql.DB // by rules
 	stale  int                // executions that were refused because their token is stale
 
-	unwatched, watched []string // around what a test prepares, whom a seal would refuse
+	unwatched, watched []string // before and after statements that a test prepares and a seal would refuse
 }
 
-// newEffectLab returns one with more rules, where those are about row fences.
+// newEffectLab returns a lab whose row fences have more rules.
 func newEffectLab(t *testing.T, b harness.Base, more ...sqlfence.Rule) *effectLab {
 	t.Helper()
 	if b.Name == "mattn" {
@@ -178,7 +176,7 @@ func newEffectLab(t *testing.T, b harness.Base, more ...sqlfence.Rule) *effectLa
 	return l
 }
 
-// effects runs a statement in all ways; an error is that of the bare driver.
+// effects runs a statement in all ways, and returns the bare driver's error.
 func (l *effectLab) effects(t *testing.T, s *effectSample) error {
 	t.Helper()
 	ways := []string{"exec", "query"}

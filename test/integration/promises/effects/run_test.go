@@ -15,18 +15,18 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// An effect is what a statement did.
+// An effect is the result of a statement, with the rows before and after it.
 type effect struct {
 	before, after []effectRow
 	result        string // the rows affected, or those returned
 	err           error
 }
 
-// files is held by who may create a file, whose name is the statement's: the working
-// folder is one for all bases.
+// files is locked for a statement that may create a file. The statement names the file, and all bases share the working
+// folder.
 var files sync.Mutex
 
-// An effectRow is a row of a table, with its mark apart.
+// An effectRow is a row of a table, and its stored token.
 type effectRow struct{ content, mark string }
 
 // run runs the statements of before and then the sample, and rolls all back.
@@ -46,9 +46,9 @@ func (l *effectLab) run(ctx context.Context, t *testing.T, db *sql.DB, s *effect
 		_, err := c.ExecContext(around, text)
 		return err
 	}
-	// As text, because a statement of the corpus may end the transaction itself.
+	// ROLLBACK is a text here, because a statement of the corpus may end the transaction itself.
 	defer func() { _ = exec("ROLLBACK") }()
-	if s.is("execute") { // what is prepared outlives the transaction
+	if s.is("execute") { // a prepared statement outlives the transaction
 		defer func() { _ = exec("DEALLOCATE books_by_id") }()
 	}
 	if s.alone() {
@@ -85,11 +85,11 @@ func (l *effectLab) run(ctx context.Context, t *testing.T, db *sql.DB, s *effect
 	return e
 }
 
-// send executes or queries the statement, and returns what it answers.
+// send executes or queries the statement, and returns its result.
 func send(ctx context.Context, c *sql.Conn, s *effectSample, d sqlfence.Dialect, way string) (string, error) {
 	if way == "exec" {
 		result, err := c.ExecContext(ctx, s.sql, s.args(d)...)
-		if err != nil || s.isEmpty() { // modernc has no result for nothing
+		if err != nil || s.isEmpty() { // modernc has no result for an empty text
 			return "", err
 		}
 		n, err := result.RowsAffected()
@@ -106,7 +106,7 @@ func send(ctx context.Context, c *sql.Conn, s *effectSample, d sqlfence.Dialect,
 		if err != nil {
 			return "", err
 		}
-		if !s.is("explain") { // a plan shows the guard, and times
+		if !s.is("explain") { // a plan contains the guard and durations
 			all = append(all, contents(one)...) // their order may be any
 		}
 	}
@@ -121,7 +121,7 @@ func (l *effectLab) content(ctx context.Context, c *sql.Conn, s *effectSample) (
 		}
 		text := "SELECT * FROM " + table
 		if l.Dialect == sqlfence.Postgres {
-			// The result's type never changes, which prepared statements mind.
+			// The rows are read as text: a prepared query would fail after a change of a column's type.
 			text = fmt.Sprintf("SELECT (to_jsonb(r) - 'fence_token')::text AS row, to_jsonb(r) ->> 'fence_token' AS fence_token FROM %s r", table)
 		}
 		rows, err := c.QueryContext(ctx, text)
@@ -169,6 +169,6 @@ func readRows(rows *sql.Rows) (all []effectRow, err error) {
 	return all, rows.Err()
 }
 
-// numbered is a bare placeholder of SQLite's in a guarded statement. A column
-// without a name is called as its expression is written.
+// numbered matches a placeholder of SQLite, which has a number in a guarded statement. A column without a name is named
+// by its expression, so the names would differ.
 var numbered = regexp.MustCompile(`\?\d*`)

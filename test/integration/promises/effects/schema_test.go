@@ -12,7 +12,7 @@ import (
 // The schema has the tables that the statements of the corpus name. If a new statement needs another column, add the
 // column here. If it needs a column with another type, or a table of that type, add a preparation below.
 
-// The rows have the mark 9, and the ledger has the fresh token.
+// The rows have the stored token 9. The ledger has the fresh token.
 const oldMark, freshToken, staleToken = "9", 12, 5
 
 // effectTables are read before and after a statement that names them.
@@ -139,8 +139,7 @@ func prepare(d sqlfence.Dialect, statement, sql string) preparation {
 }
 
 var preparations = []preparation{
-	// An INSERT finds the keys of small numbers free, one with ON CONFLICT or OR
-	// IGNORE finds them taken.
+	// For a plain INSERT the keys of small numbers are free. For one with ON CONFLICT or OR IGNORE they are taken.
 	prepare(sqlfence.Postgres, `insert into .*books`, "UPDATE books SET id = id + 500"),
 	prepare(sqlfence.SQLite, `insert (or \w+ )?into .*books`, "UPDATE books SET id = id + 500"),
 	prepare(sqlfence.MySQL, `insert .*books`, "UPDATE books SET id = id + 500 ORDER BY id DESC"),
@@ -174,7 +173,7 @@ var preparations = []preparation{
 	prepare(sqlfence.SQLite, `\btemp\.books`, "CREATE TEMP TABLE books AS SELECT * FROM main.books; CREATE TEMP TABLE fencing_tokens AS SELECT * FROM main.fencing_tokens; CREATE TEMP TABLE jobs AS SELECT * FROM main.jobs"),
 }
 
-// preparations returns what has to be run before the statement.
+// preparations returns the statements that must run before the statement.
 func (s *effectSample) preparations(d sqlfence.Dialect) (all []string) {
 	for _, p := range preparations {
 		if p.dialect == d && p.statement.MatchString(s.sql) {

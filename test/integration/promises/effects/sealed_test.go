@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Whatever the form of a statement, a sealed table has the same rows and counts after it, the
-// same marks, and refuses the same as one with row fences alone.
+// After a statement of any form a sealed table has the same rows, counts and stored tokens as a table with row fences
+// alone, and the same statements are refused.
 func TestEffectsSealed(t *testing.T) {
 	b := harness.Bases[1]
 	corpus := random.Sample(effectCorpus(t, "postgres.golden"))
@@ -39,7 +39,7 @@ func TestEffectsSealed(t *testing.T) {
 	}
 }
 
-// notAlways has a seal's triggers pass by what a replica writes.
+// notAlways changes a seal's triggers so that they don't fire for a replica's writes.
 const notAlways = `DO $$
 DECLARE g record;
 BEGIN
@@ -49,7 +49,7 @@ BEGIN
 	END LOOP;
 END$$`
 
-// compareSealed runs a statement on both labs, and returns how often, and how often it was applied.
+// compareSealed runs a statement on both labs. It returns how many executions it compared, and how many succeeded.
 func compareSealed(t *testing.T, open *effectLab, sealed map[string]*effectLab, s *effectSample) (compared, applied int) {
 	if strings.Contains(s.sql, "random()") { // it reaches other rows each time
 		return 0, 0

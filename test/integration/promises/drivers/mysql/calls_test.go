@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// The particular behaviour of go-sql-driver/mysql is the same through sqlfence: execution and results.
+// go-sql-driver/mysql behaves the same through sqlfence: how it executes statements, and its results.
 
 // With arguments the driver's connection refuses to execute with ErrSkip. database/sql compares with ErrSkip, and then
 // prepares the statement.
@@ -105,8 +105,8 @@ func resultOf(ctx context.Context, c any, query string) string {
 	return fmt.Sprint(all.AllRowsAffected(), all.AllLastInsertIds())
 }
 
-// The results of a string of statements are on the driver's own result, which is
-// found with Conn.Raw, on sqlfence's connection as on the one beneath it.
+// The results of several statements in one text are in the driver's own result. Conn.Raw gives it, on sqlfence's
+// connection as on the driver's.
 func TestMySQLAllRowsAffected(t *testing.T) {
 	const query = "INSERT INTO pens (price) VALUES (1), (2); UPDATE pens SET price = 3; DELETE FROM pens WHERE id = 1"
 	several := func(c *mysql.Config) { c.MultiStatements = true }

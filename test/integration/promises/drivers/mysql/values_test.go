@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What go-sql-driver/mysql takes as arguments, and sends in.
+// The arguments that go-sql-driver/mysql accepts, and how it sends them.
 
 // With interpolateParams the driver writes the arguments into the text, and sends the server one query.
 func TestMySQLInterpolateParams(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlfence/sqlfence/verify"
 )
 
-// dropPrepared has every session of the pool that isn't in use drop its prepared statements, which pgx doesn't learn.
+// dropPrepared makes every free session of the pool drop its prepared statements, without pgx's knowledge.
 func dropPrepared(t *testing.T, db *sql.DB) {
 	t.Helper()
 	for range db.Stats().Idle {

@@ -118,7 +118,7 @@ func TestArgumentsOfOtherStatementsAreNoStatements(t *testing.T) {
 	})
 }
 
-// Nor does it in a write that gets no guard, as its table is observed, or takes writes without a token.
+// The same holds in a write without a guard, because its table is observed or accepts writes without a token.
 func TestArgumentsOfWritesWithoutGuardsAreNoStatements(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		for name, option := range map[string]sqlfence.Rule{

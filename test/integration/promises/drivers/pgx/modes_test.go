@@ -107,7 +107,7 @@ func TestPgxNamedArgs(t *testing.T) {
 				staleThenFresh(t, s, tt.Name+" "+name, func(ctx context.Context) error { return run(ctx, s.DB, tt.Query, tt.Args...) })
 			}
 		}
-		// What pgx itself refuses it refuses here, and nothing is changed.
+		// Arguments that pgx refuses are refused with pgx's error, and change nothing.
 		s.Reset(t, 9)
 		defer s.Unchanged(t)()
 		missing := []any{pgx.StrictNamedArgs{"p": 30}}
@@ -119,7 +119,7 @@ func TestPgxNamedArgs(t *testing.T) {
 	})
 }
 
-// Values that only pgx takes keep their place and their type.
+// Values of types that only pgx accepts keep their place and their type.
 func TestPgxTypes(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		s.Exec(t, "ALTER TABLE books ADD COLUMN uid uuid, ADD COLUMN tags text[], ADD COLUMN data jsonb")
@@ -157,7 +157,7 @@ func TestPgxStatementCache(t *testing.T) {
 			return n
 		}
 		s.Reset(t, 1)
-		_ = count() // is prepared itself
+		_ = count() // the query itself is prepared
 		before := count()
 		for value := range int64(50) {
 			s.Raise(t, "books", value+1)

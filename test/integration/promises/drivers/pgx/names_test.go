@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// pgx runs a text that is the name of a prepared statement as that statement, be it a word or another statement. A hook
-// of the pool prepares them past sqlfence; a write by such a name is guarded all the same.
+// If a text is the name of a prepared statement, a word or another statement, pgx runs the prepared statement for it.
+// Here a hook of the pool prepares writes without sqlfence. Writes by such names are guarded all the same.
 func TestNamesOfPreparedStatementsAreGuarded(t *testing.T) {
 	const counts = "SELECT $1::bigint"
 	names := map[string]string{"cheaper": harness.SetPrice, "make it cheap": harness.SetPrice, "SELECT 1": harness.SetPrice, "count": counts}

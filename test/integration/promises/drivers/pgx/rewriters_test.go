@@ -26,7 +26,7 @@ func (r rewriter) RewriteQuery(context.Context, *pgx.Conn, string, []any) (strin
 	return r.query, r.args, nil
 }
 
-// NamedArgs is a type of the application's that only looks like pgx's.
+// NamedArgs is an application's type that only resembles pgx's.
 type NamedArgs map[string]any
 
 func (NamedArgs) RewriteQuery(context.Context, *pgx.Conn, string, []any) (string, []any, error) {
@@ -43,15 +43,14 @@ func (a asking) RewriteQuery(ctx context.Context, c *pgx.Conn, query string, arg
 	return strings.ReplaceAll(query, "<price>", "$1"), args, nil
 }
 
-// failing fails, as a rewriter may.
+// failing is a rewriter that returns an error.
 type failing struct{ err error }
 
 func (f *failing) RewriteQuery(context.Context, *pgx.Conn, string, []any) (string, []any, error) {
 	return "UPDATE books SET price = 30", nil, f.err
 }
 
-// A name for an argument may be any word, also a keyword, which the statement has
-// in the places of its values.
+// An argument's name may be any word, also a keyword, in a place of the statement where a value stands.
 func TestPgxNamesThatAreKeywords(t *testing.T) {
 	words := strings.Fields(`case end as from where limit order set returning when then else and or not is in on do
 		select union values using with update delete insert into group having window between fetch offset matched null default`)
@@ -74,7 +73,7 @@ func TestPgxNamesThatAreKeywords(t *testing.T) {
 				})
 			}
 		}
-		// A DELETE leaves no mark, and no row.
+		// A MERGE that deletes stores no token. With a stale token it changes nothing.
 		s.Reset(t, 9)
 		unchanged := s.Unchanged(t)
 		merge := "MERGE INTO books b USING (SELECT 1 AS i) s ON b.id = s.i WHEN MATCHED AND b.price < @as THEN DELETE"
@@ -83,7 +82,7 @@ func TestPgxNamesThatAreKeywords(t *testing.T) {
 	})
 }
 
-// If two callers have read version 1, one of them writes.
+// If two callers have read version 1, only one of them can write.
 func TestPgxNamesUnderSerial(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		s.Exec(t, "ALTER TABLE books ADD COLUMN serial integer")
@@ -144,7 +143,7 @@ func TestPgxQueryRewriter(t *testing.T) {
 		if asked != 3 {
 			t.Errorf("the rewriter found %d, want 3", asked)
 		}
-		// A statement without a registered table is also the rewriter's.
+		// A rewriter is also called for a statement without a registered table.
 		var got int
 		if err := s.DB.QueryRowContext(t.Context(), "SELECT 1", rewriter{"SELECT $1::int", []any{7}}).Scan(&got); err != nil || got != 7 {
 			t.Errorf("got %d, %v; want 7", got, err)
@@ -171,8 +170,8 @@ func TestPgxQueryRewriterOfPrepared(t *testing.T) {
 	})
 }
 
-// What can't be settled is refused: whose connection can't be had, what pgx's
-// versions do in different ways, and arguments that would be options.
+// These cases are refused: no access to pgx's connection, names that versions of pgx treat differently, and arguments
+// that would be options.
 func TestPgxQueryRewriterRefused(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		s.Reset(t, 9)
@@ -199,8 +198,7 @@ func TestPgxQueryRewriterRefused(t *testing.T) {
 	})
 }
 
-// Names in a statement that touches no registered table are pgx's affair, and so
-// are errors of a rewriter.
+// pgx replaces the names in a statement without a registered table, and returns its rewriters' errors.
 func TestPgxQueryRewriterElsewhere(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		db, count := s.Counted(t, s.Source, harness.Books())
@@ -221,7 +219,7 @@ func TestPgxQueryRewriterElsewhere(t *testing.T) {
 				}
 			})
 		}
-		// A map of no names leaves the text as it is.
+		// An empty map of names leaves the text unchanged.
 		s.Reset(t, 9)
 		unchanged := s.Unchanged(t)
 		harness.WantStale(t, harness.Ways["exec"](harness.Holding(t, 8), s.DB, "UPDATE books SET price = 30", pgx.NamedArgs(nil)), 8, 9)
@@ -229,7 +227,7 @@ func TestPgxQueryRewriterElsewhere(t *testing.T) {
 	})
 }
 
-// Under Bypass and in Observe mode a rewriter does what it does with pgx alone.
+// Under Bypass and in Observe mode a rewriter has the same effect as with pgx alone.
 func TestPgxQueryRewriterBypassAndObserve(t *testing.T) {
 	onPgx(t, func(t *testing.T, s *harness.Shop) {
 		query, names := "UPDATE books SET price = @case::int WHERE id = @id", pgx.NamedArgs{"case": 30, "id": 1}

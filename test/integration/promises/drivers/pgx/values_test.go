@@ -9,8 +9,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// characters are values with each character of one byte, and letters of other languages before those that a string may
-// end at.
+// characters are values with each character of one byte, and with other languages' letters before characters that may
+// end a string.
 func characters() (values []string) {
 	for c := 1; c < 0x100; c++ {
 		values = append(values, string(rune(c)), "é"+string(rune(c)), string(rune(c))+`\`, `\`+string(rune(c))+"'")
@@ -27,8 +27,8 @@ func characters() (values []string) {
 	return values
 }
 
-// No value is a reason to refuse a statement: as an argument, in each protocol of the drivers, and as a constant of its
-// text, with escapes or by standard_conforming_strings. It is stored and found as without sqlfence.
+// No value makes sqlfence refuse a statement: as an argument, in each protocol of the drivers, and as a constant in the
+// text, with escapes or under standard_conforming_strings. Values are stored and found as without sqlfence.
 func TestNoValueIsRefused(t *testing.T) {
 	dsn := harness.PostgresDatabase(t)
 	for _, via := range []struct{ driver, options string }{

@@ -16,9 +16,8 @@ const (
 	copyPens  = `COPY "pens" ("id", "price") FROM STDIN`
 )
 
-// lib/pq's COPY is a prepared statement with any number of arguments, each
-// execution a row. On a registered table it is refused, elsewhere it is lib/pq's
-// own: nothing is added to the data.
+// lib/pq's COPY is a prepared statement with any number of arguments; each execution adds a row. On a registered table
+// it is refused. On other tables it works as with lib/pq alone, and no data is added.
 func TestPqCopy(t *testing.T) {
 	harness.NeedPostgres(t)
 	b := harness.Bases[slices.IndexFunc(harness.Bases, func(b harness.Base) bool { return b.Name == "pq" })]
@@ -62,7 +61,7 @@ func TestPqCopy(t *testing.T) {
 			if got := s.State(t, true); got != "0:0@0 1:1@0 2:2@0" {
 				t.Errorf("books are %s", got)
 			}
-			// Prepared under it, and executed without: refused.
+			// A COPY that was prepared under Bypass is refused if it is executed without Bypass.
 			err = s.InTx(bypass, func(tx *sql.Tx) error { return copyIn(bypass, harness.Holding(t, 7), tx, copyBooks, 3) })
 			harness.WantOnly(t, err, sqlfence.ErrUnguardable)
 			if n := harness.CountBooks(t, s.Plain); n != 3 {
@@ -72,8 +71,7 @@ func TestPqCopy(t *testing.T) {
 	}
 }
 
-// copyIn prepares and executes COPY, each in its own context, for rows of a
-// number and itself.
+// copyIn prepares COPY with one context and executes it with another, for rows of a number and the same number.
 func copyIn(prepare, exec context.Context, tx *sql.Tx, query string, rows int) error {
 	_, err := harness.Prepared(prepare, tx, query, func(stmt *sql.Stmt) (int64, error) {
 		for i := range rows {
