@@ -45,8 +45,8 @@ func TestNoTransactionBeginsInAnOpenOne(t *testing.T) {
 	})
 }
 
-// A BEGIN that fails is the driver's error, on SQLite for example while another connection writes. modernc returns a
-// nil pointer as the transaction then.
+// A failed BEGIN returns the driver's error, for example on SQLite while another connection writes. modernc then
+// returns a nil pointer as the transaction.
 func TestABeginThatFailsIsTheDriversError(t *testing.T) {
 	for _, driver := range []string{"sqlite", "sqlite3"} {
 		t.Run(driver, func(t *testing.T) {

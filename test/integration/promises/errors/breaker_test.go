@@ -11,17 +11,17 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A fault is what a breaker does to a message of the client's.
+// A fault is what a breaker does to a client's message.
 type fault int
 
 const (
 	noFault      fault = iota
-	dropRequest        // closed before the server gets it
-	dropReply          // closed when the server has answered, and the answer dropped
-	dropBoth           // closed while the server works on it
+	dropRequest        // closed before the server gets the message
+	dropReply          // closed after the server has answered, without the answer
+	dropBoth           // closed while the server executes the message
 	cancelBefore       // the context ends, then the server receives the message
-	cancelAfter        // the context ends when the server has answered, then the answer is passed on
-	closeIdle          // closed when the answer has been passed on
+	cancelAfter        // the context ends when the server has answered, and the client gets the answer then
+	closeIdle          // closed after the client has got the answer
 	faults
 )
 
@@ -29,23 +29,23 @@ const (
 type job struct {
 	fault  fault
 	commit bool   // applies to the COMMIT after the write
-	cancel func() // ends its context
+	cancel func() // ends the write's context
 	sent   bool   // the client has sent the write, or the COMMIT after it
 }
 
-// A breaker stands before PostgreSQL and has a fault for each job.
+// A breaker is a proxy for PostgreSQL, with a fault for each job.
 type breaker struct {
 	dsn string
 
 	mu   sync.Mutex
 	jobs map[string]*job
-	cold int // how many connections were used once more after they were closed, for a statement without its word yet
+	cold int // how many closed connections were used again, for a statement whose word hasn't come yet
 }
 
 var (
 	word      = regexp.MustCompile(`job[0-9]+x`)
 	committed = regexp.MustCompile(`(?i)Q....commit`)
-	ready     = []byte("Z\x00\x00\x00\x05") // and one byte: the server has answered
+	ready     = []byte("Z\x00\x00\x00\x05") // and a byte with the transaction's state: the server has answered
 )
 
 func newBreaker(t *testing.T, dsn string) *breaker {
@@ -59,15 +59,15 @@ func newBreaker(t *testing.T, dsn string) *breaker {
 	return b
 }
 
-// expect has the breaker wait for a job.
+// expect makes the breaker wait for a job.
 func (b *breaker) expect(word string, j *job) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.jobs[word] = j
 }
 
-// wasSent reports whether the client has sent something of the job. Where arguments
-// are sent after the statement it may be that whose word never came.
+// wasSent reports whether the client has sent a part of the job. If arguments are sent after the statement, a message
+// on a closed connection may be the job's although its word never came.
 func (b *breaker) wasSent(word string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,27 +78,27 @@ func (b *breaker) wasSent(word string) bool {
 	return b.cold >= 0
 }
 
-// usedCold notes that a connection was used once more.
+// usedCold records that a closed connection was used again.
 func (b *breaker) usedCold() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.cold++
 }
 
-// A broken is one connection through a breaker.
+// A broken is a connection through a breaker.
 type broken struct {
 	*breaker
 	client *net.TCPConn
 	server net.Conn
-	inside *job // whose COMMIT is to come
+	inside *job // the job whose COMMIT hasn't come yet
 
 	closing sync.Mutex
 	closed  bool // to the client; its further messages are discarded
 	after   *job // whose response is awaited
 }
 
-// requests passes on what the client sends. It reads to the end also when nothing is
-// passed on any more: what was written to the socket was sent.
+// requests forwards the client's messages. It reads them to the end also after it has stopped forwarding, because a
+// client takes for sent what it has written to the socket.
 func (c *broken) requests() {
 	defer c.server.Close()
 	defer c.client.Close()
@@ -138,7 +138,7 @@ func (c *broken) requests() {
 	}
 }
 
-// met returns the job whose fault it is time for; nil for none.
+// met returns the job whose fault must happen at this message; nil for none.
 func (c *broken) met(message []byte) *job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +159,7 @@ func (c *broken) met(message []byte) *job {
 	return j
 }
 
-// replies passes on what the server answers, each answer whole.
+// replies forwards the server's answers, each as a whole.
 func (c *broken) replies() {
 	var reply []byte
 	buf := make([]byte, 64<<10)

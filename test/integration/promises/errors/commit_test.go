@@ -11,7 +11,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Ways to send a COMMIT as a statement.
+// commits are ways to send a COMMIT as a statement.
 var commits = []struct {
 	name string
 	send func(context.Context, harness.Runner) error
@@ -48,8 +48,8 @@ func execute(query string) func(context.Context, harness.Runner) error {
 	}
 }
 
-// A COMMIT that is sent as a statement, and gets no answer, is unknown as that of Tx.Commit is; sent again on
-// another connection it would commit nothing, and succeed.
+// A COMMIT that is sent as a statement, and gets no response, has an unknown outcome, as with Tx.Commit. On another
+// connection it would commit nothing and succeed, so it must not be sent again.
 func TestLostRepliesOfCommitStatements(t *testing.T) {
 	eachLossy(t, []sqlfence.Rule{sqlfence.RowFence("fence_token")}, func(t *testing.T, s *harness.Shop, c *cutter) {
 		for _, commit := range commits {

@@ -15,24 +15,23 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A cutter stands before PostgreSQL and, once armed, cuts one reply off: the
-// statement reaches the server and is applied, and the client never hears of it.
+// A cutter is a proxy for PostgreSQL. Once armed, it cuts off one reply: the server applies the statement, and the
+// client doesn't learn this.
 type cutter struct {
 	dsn string
 	raw *sql.DB // a bare database that connects through the cutter
 
 	mu     sync.Mutex
 	armed  bool
-	tag    string // of the reply to cut off
+	tag    string // the tag of the reply to cut off
 	cut    cut
 	landed int // how many statements with such a tag have changed a row
 }
 
-// A cut is the place in a reply from which on it is lost, and how the client
-// notices.
+// A cut is the place in a reply from which on the client gets nothing, and how the connection ends.
 type cut struct {
 	name  string
-	place func(reply []byte, complete, ready int) int // given where the last two messages start
+	place func(reply []byte, complete, ready int) int // by the places of the last two messages
 	reset bool                                        // the connection is reset, not closed
 }
 
@@ -58,7 +57,7 @@ func newCutter(t *testing.T, dsn string) *cutter {
 	return c
 }
 
-// arm has the next reply cut off whose tag starts with tag.
+// arm cuts off the next reply whose tag starts with tag.
 func (c *cutter) arm(tag string, cut cut) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,8 +73,7 @@ func (c *cutter) disarm() (done bool, landed int) {
 	return done, landed
 }
 
-// replies passes replies on, each whole: when its last message has come, what
-// the client sent is committed.
+// replies forwards replies, each as a whole. When a reply's last message has come, the statement is committed.
 func (c *cutter) replies(client, server net.Conn) {
 	defer client.Close()
 	defer server.Close()

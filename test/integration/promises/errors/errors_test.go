@@ -39,8 +39,7 @@ func hasBaseError(b harness.Base, err error) bool {
 	}
 }
 
-// Whichever way a statement is sent, its refusal by the database has the type,
-// the facts, and the base driver's error.
+// However a statement is sent, the database's refusal has the same type, the same facts, and the base driver's error.
 func TestErrorsByTheDatabase(t *testing.T) {
 	rules := map[error][]sqlfence.Rule{
 		sqlfence.ErrStale:       {sqlfence.RowFence("fence_token")},
@@ -109,8 +108,7 @@ func TestErrorsOfRows(t *testing.T) {
 				}
 			})
 		}
-		// Closed before the rows were read: the write either was refused or waits
-		// for nothing; it never lands.
+		// The rows are closed before they were read. The write never succeeds, whether its refusal has arrived or not.
 		t.Run("closed at once", func(t *testing.T) {
 			defer s.Unchanged(t)()
 			rows, err := s.DB.QueryContext(harness.Holding(t, 8), "UPDATE books SET price = 30 RETURNING id")
@@ -121,7 +119,7 @@ func TestErrorsOfRows(t *testing.T) {
 	})
 }
 
-// The error of a statement that isn't sent has the position of the cause, in bytes.
+// If a statement is refused before it is sent, the error has the position of the cause, in bytes.
 func TestErrorsUnguardable(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"))

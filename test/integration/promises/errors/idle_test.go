@@ -36,7 +36,7 @@ func pool(t *testing.T, db *sql.DB, n int) {
 	}
 }
 
-// kill ends the sessions that call themselves name, and waits for the end of them.
+// kill ends the sessions whose application_name is name, and waits until they have ended.
 func kill(t *testing.T, s *harness.Shop, name string, want int) {
 	t.Helper()
 	var n int
@@ -54,9 +54,9 @@ func sessions(t *testing.T, s *harness.Shop, name string) (n int) {
 	return n
 }
 
-// Connections that the server has ended while they were idle are found dead before a
-// guarded write is sent on them: the write goes over another, once. A PREPARE is no write,
-// and its failure the base driver's; pgx fails, and lib/pq takes another connection.
+// If the server has ended idle connections, a connection notices this before it sends a guarded write. The write is
+// sent once, on another connection. A PREPARE isn't a write, so its failure is the base driver's: pgx's call fails, and
+// lib/pq's is repeated on another connection.
 func TestIdleConnectionsThatWereKilled(t *testing.T) {
 	harness.NeedPostgres(t)
 	conns, writes := 5, 10

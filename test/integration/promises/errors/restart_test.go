@@ -10,8 +10,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A server that was restarted, or has crashed, between two writes costs none of them, with
-// TLS and without.
+// The restart or crash of a server between two writes makes neither of them fail, with TLS and without.
 func TestServerRestartedBetweenWrites(t *testing.T) {
 	server := harness.NewServer(t, "")
 	server.Certify(t)

@@ -38,7 +38,7 @@ import (
 // So a guarded write outside of a transaction doesn't return driver.ErrBadConn once it was
 // sent. In a transaction nothing is sent again, and nothing of it is committed.
 
-// countedWrites show how often they were applied, and name their command's tag.
+// countedWrites show in the row how often they were applied. Each has its command's tag.
 var countedWrites = []harness.Write{
 	{Name: "UPDATE", Query: "UPDATE books SET price = price + $1 WHERE id = $2", Args: []any{1, 1}},
 	{Name: "INSERT", Query: "INSERT INTO books (id, price) SELECT max(id) + $1, 10 FROM books", Args: []any{1}},
@@ -46,7 +46,7 @@ var countedWrites = []harness.Write{
 	{Name: "INSERT", Query: "INSERT INTO books (id, price) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET price = books.price + excluded.price", Args: []any{1, 1}},
 }
 
-// A mode is a driver of PostgreSQL, and what a DSN has it do.
+// A mode is a driver of PostgreSQL with a DSN's parameters.
 type mode struct{ base, name, params string }
 
 var modes = []mode{
@@ -59,7 +59,7 @@ var modes = []mode{
 	{"fencepgx", "fencepgx simple_protocol", "&default_query_exec_mode=simple_protocol"},
 }
 
-// tested are the modes; of a short run those that are the default of pgx and of fencepgx.
+// tested returns the modes. A short run has only the default modes of pgx and of fencepgx.
 func tested() []mode {
 	if !testing.Short() {
 		return modes
@@ -137,8 +137,8 @@ func unprepared(b harness.Base, f harness.Form) harness.Form {
 	return harness.Forms[slices.IndexFunc(harness.Forms, func(f harness.Form) bool { return f.Name == name })]
 }
 
-// A token for a single use is used up by the write whose reply is lost: sent once
-// more, the write would be called stale, by its own mark.
+// With SingleUse a write whose reply is lost has used its token up. If it were sent again, it would be stale because of
+// the token that it has stored.
 func TestRetrySingleUse(t *testing.T) {
 	eachLossy(t, []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.SingleUse()}, func(t *testing.T, s *harness.Shop, c *cutter) {
 		for _, f := range harness.Forms {
@@ -165,9 +165,8 @@ func (c *cutter) lose(t *testing.T, cut cut, w harness.Write, f harness.Form, ct
 
 var port = regexp.MustCompile(`127\.0\.0\.1:[0-9]+`)
 
-// wantUnknown fails the test unless err is ErrUnknownOutcome, alone of the sentinels,
-// around what the base driver alone returned for a lost connection; nil where it wrote
-// once more.
+// wantUnknown fails the test unless err is ErrUnknownOutcome and no other error of sqlfence, and wraps the error that
+// the base driver alone returned for the lost connection. raw is nil if the base driver repeated the write.
 func wantUnknown(t *testing.T, err, raw error) {
 	t.Helper()
 	harness.WantError(t, err, sqlfence.ErrUnknownOutcome)
@@ -245,8 +244,7 @@ func TestRetryInTransaction(t *testing.T) {
 	}
 }
 
-// wantPrice awaits the price of book 1: what a lost session held is given up a
-// moment later.
+// wantPrice waits for this price of book 1, because the server ends a lost session a moment later.
 func wantPrice(t *testing.T, s *harness.Shop, want int) {
 	t.Helper()
 	var price int

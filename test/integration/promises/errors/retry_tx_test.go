@@ -54,7 +54,7 @@ func TestRetryAfterSerializationFailure(t *testing.T) {
 	})
 }
 
-// A failure that only the commit reports: at SERIALIZABLE two transactions read the rows that the other writes.
+// Only the commit reports this failure: at SERIALIZABLE two transactions read the rows that the other one writes.
 func TestRetryAfterFailedCommit(t *testing.T) {
 	harness.EachPostgres(t, func(t *testing.T, s harness.Setting) {
 		if s.Level != sql.LevelSerializable {

@@ -31,7 +31,7 @@ func TestErrorsOfRules(t *testing.T) {
 		if _, err := db.ExecContext(harness.Holding(t, 5), query); err != nil {
 			t.Error(err)
 		}
-		// An error of the application's own stays.
+		// A mistake in the application's text is PostgreSQL's error, not a refusal.
 		if _, err := s.DB.ExecContext(harness.Holding(t, 5), "WITH x AS (SELECT 1) "+query); errors.Is(err, sqlfence.ErrUnguardable) {
 			t.Errorf("%v, want PostgreSQL's error alone", err)
 		}

@@ -30,7 +30,7 @@ func (s *storm) tell(word string, err error) {
 	s.told[word] = err
 }
 
-// check compares. wasSent reports whether a write got as far as the network.
+// check compares the errors with the rows. wasSent reports whether a write has reached the network.
 func (s *storm) check(t *testing.T, db *sql.DB, wasSent func(word string) bool) {
 	t.Helper()
 	landed := make(map[string]bool)
@@ -152,7 +152,7 @@ func insert(ctx context.Context, db *sql.DB, f harness.Form, w harness.Write, in
 	return tx.Commit()
 }
 
-// So it is in SQLite, where only the context can end.
+// On SQLite no connection breaks, so only contexts end.
 func TestStormOfEndedContexts(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {

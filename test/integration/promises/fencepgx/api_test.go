@@ -19,8 +19,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// What pgx's pool and its connections can do, a DB and its connections can, but for what would hand out
-// connections without the fence. A new version of pgx may have more.
+// A DB and its connections have the methods of pgx's pool and its connections, except methods that would give out
+// connections without the fence. A new version of pgx may have further methods.
 func TestMethods(t *testing.T) {
 	for _, tt := range []struct {
 		pgx, ours reflect.Type
@@ -43,7 +43,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// signature returns what a method takes and returns, but for its receiver.
+// signature returns the types of a method's parameters and results, without the receiver.
 func signature(m reflect.Type) string {
 	s := ""
 	for i := 1; i < m.NumIn(); i++ {
@@ -55,7 +55,7 @@ func signature(m reflect.Type) string {
 	return s
 }
 
-// What needs no guard has the same answers as without the fence, in each of pgx's modes.
+// Statements that need no guard have the same results as without the fence, in each of pgx's modes.
 func TestTransparent(t *testing.T) {
 	for _, mode := range harness.PgxModes {
 		s := newShopBy(t, sqlfence.Ledger(), inMode(mode))

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// Ways past a guard that pgx's own options, methods and caches could open.
+// These tests try pgx's own options, methods and caches as ways past a guard.
 
 func inMode(mode pgx.QueryExecMode) func(*pgxpool.Config) {
 	return func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode }
@@ -44,7 +44,8 @@ func (s *shop) both(t *testing.T, configure func(*pgxpool.Config), opts ...sqlfe
 	return pool, db
 }
 
-// A batch that was sent before, without the fence, holds on to what pgx prepared for it.
+// A batch that was sent without the fence still has pgx's prepared statements. Sent again with the fence, it is
+// guarded.
 func TestBatchSentBefore(t *testing.T) {
 	for _, mode := range harness.PgxModes {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestBatchJoined(t *testing.T) {
 	}
 }
 
-// What begins or ends a transaction may be the application's text, and have it find another ledger.
+// The texts that begin and end a transaction may be the application's, and may move the session to another ledger.
 func TestTxOptionsMove(t *testing.T) {
 	s := newShop(t, sqlfence.Ledger())
 	var home string
@@ -139,8 +140,7 @@ func TestTxOptionsMove(t *testing.T) {
 	}
 }
 
-// SQL's EXECUTE runs what was prepared where pgx doesn't keep it: by a PREPARE of a hook, and by a batch of
-// another user.
+// EXECUTE runs statements that pgx doesn't know as prepared: by a PREPARE of a hook, or by a batch of another user.
 func TestExecuteUnseen(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	pool, db := s.both(t, func(c *pgxpool.Config) {
@@ -193,14 +193,14 @@ type oddText string
 
 func (oddText) TextValue() (pgtype.Text, error) { return pgtype.Text{String: "2", Valid: true}, nil }
 
-// valued and printed are of a value each, by another method.
+// valued and printed have one value each, by different methods.
 type valued int64
 
 func (v valued) Int64Value() (pgtype.Int8, error) {
 	return pgtype.Int8{Int64: int64(v), Valid: true}, nil
 }
 
-// A token of one row inserts no other, whichever way pgx takes the key.
+// With one row's token no other row can be inserted, in whichever form pgx gets the key.
 func TestOddKeys(t *testing.T) {
 	for _, mode := range harness.PgxModes {
 		for _, column := range []string{"integer", "text"} {
@@ -277,7 +277,8 @@ func TestGivenUp(t *testing.T) {
 				harness.Eventually(t, "the write waits", func() bool { return s.Waiting(t, s.Plain) > 0 })
 				cancel()
 				err = task.Wait()
-				// The batch waits while pgx prepares its statements, and then executes none.
+				// A cancelled batch was waiting while pgx prepared its statements. Then none of them is executed, so
+				// its outcome is known.
 				unknown := w.name != "batch"
 				if errors.Is(err, sqlfence.ErrUnknownOutcome) != unknown || pgconn.SafeToRetry(err) || !errors.Is(err, context.Canceled) {
 					t.Errorf("%s: %v", w.name, err)
@@ -377,7 +378,7 @@ func TestTokensEndWithTransaction(t *testing.T) {
 	})
 }
 
-// Another user's search_path has no say where the ledger's schema is named.
+// Another user's search_path doesn't matter if WithSchema names the ledger's schema.
 func TestPathOfOthers(t *testing.T) {
 	s := newShop(t, sqlfence.Ledger())
 	var home string

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A batch of 100 guarded writes is one round trip, once its statement is known to the server, as it is without guards.
+// A batch of 100 guarded writes takes one round trip, as without guards, once the server has prepared its statement.
 func TestBatchOfHundred(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		c, err := s.db.Acquire(t.Context())
@@ -35,7 +35,7 @@ func TestBatchOfHundred(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, q := range []querier{c, c.Conn()} {
-			if _, err := send(t.Context(), c.Conn()); err != nil { // prepares pgx's own
+			if _, err := send(t.Context(), c.Conn()); err != nil { // pgx's own statements get prepared
 				t.Fatal(err)
 			}
 			if turns, err := send(harness.Holding(t, 9), q); turns != 1 || err != nil {
@@ -53,7 +53,7 @@ func TestBatchOfHundred(t *testing.T) {
 	})
 }
 
-// In each of pgx's modes, with arguments, names and without.
+// Batches are guarded in each of pgx's modes, with arguments, with names and without arguments.
 func TestBatchModes(t *testing.T) {
 	for _, mode := range harness.PgxModes {
 		for _, fence := range harness.Fences {
@@ -121,7 +121,7 @@ func TestBatchResults(t *testing.T) {
 			t.Errorf("%v, %d, %d, %v", ids, n, called, err)
 		}
 
-		// If one can't be sent none is.
+		// If one statement of a batch can't be sent, none is.
 		unchanged = s.Unchanged(t)
 		b = new(pgx.Batch)
 		b.Queue("UPDATE pens SET price = 1")
@@ -173,7 +173,7 @@ func TestBatchBegins(t *testing.T) {
 	})
 }
 
-// The text that commits what a batch begins may not write: pgx sends it without a guard.
+// pgx sends a transaction's commit text without a guard. If a batch begins the transaction, this text must not write.
 func TestBatchBeginsWithCommit(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		unchanged := s.Unchanged(t)

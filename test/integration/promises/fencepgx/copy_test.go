@@ -27,7 +27,7 @@ func copyBooks(ctx context.Context, q querier) error {
 	return err
 }
 
-// A row that is copied gets the token, in each of pgx's modes, as one that is inserted does.
+// In each of pgx's modes a copied row stores the token, as an inserted row does.
 func TestCopyIsMarked(t *testing.T) {
 	for _, mode := range harness.PgxModes {
 		var events seen
@@ -49,7 +49,7 @@ func TestCopyIsMarked(t *testing.T) {
 		harness.WantStale(t, err, 11, 12)
 		_, err = s.db.CopyFrom(harness.Holding(t, 12), booksTable, []string{"id", "fence_token"}, pgx.CopyFromRows([][]any{{9, int64(0)}}))
 		harness.WantError(t, err, sqlfence.ErrUnguardable)
-		// The rows are as many as they are long, or none is copied.
+		// If a row has another number of columns than named, or can't be encoded, no row is copied.
 		for _, row := range [][]any{{9}, {9, 1, int64(4)}, {9, "no number"}} {
 			if _, err := s.db.CopyFrom(harness.Holding(t, 12), booksTable, twoColumns, pgx.CopyFromRows([][]any{{10, 1}, row})); err == nil {
 				t.Errorf("%v was copied", row)
@@ -148,7 +148,7 @@ func TestCopyObserved(t *testing.T) {
 	}
 }
 
-// A COPY that got no answer is of unknown outcome, as any guarded write is.
+// A COPY without a response has an unknown outcome, as any guarded write.
 func TestCopyLosesItsReply(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	s.Exec(t, `CREATE FUNCTION end_copy() RETURNS trigger LANGUAGE plpgsql AS

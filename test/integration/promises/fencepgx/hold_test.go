@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// eachBeginner runs test with pgx's own pool, and with the fence around it.
+// eachBeginner runs test with pgx's own pool, and with a fenced pool.
 func eachBeginner(t *testing.T, test func(t *testing.T, s *shop, db fencepgx.Beginner, fenced bool)) {
 	t.Helper()
 	for _, mode := range harness.PgxModes {
@@ -82,7 +82,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// The lock of a Hold in a nested transaction is gone when that is rolled back.
+// The rollback of a nested transaction releases the lock of a Hold in it.
 func TestHoldInANestedTransaction(t *testing.T) {
 	s := newShop(t, sqlfence.Ledger())
 	store := harness.NewStore(t, s.db.SQL())

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A waiter that would poll once in an hour hears of a release by a connection of the pool, and the pool gets back none
-// that still listens.
+// A waiter that would poll once an hour is notified of a release on a connection of the pool. The pool gets no
+// connection back that still listens.
 func TestLeaseListensOnThePool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a listener stays for a while")

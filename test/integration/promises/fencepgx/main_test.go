@@ -16,21 +16,21 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// A shop is one with the fence around a pool of pgx.
+// A shop is a harness.Shop with a fenced pool of pgx.
 type shop struct {
 	*harness.Shop
 	rule  sqlfence.Rule
 	db    *fencepgx.DB
-	turns *atomic.Int64 // how often a connection has written after it has read
+	turns *atomic.Int64 // how often a connection has written after reading: its round trips
 }
 
-// newShop opens one with rules on the books.
+// newShop opens a shop with a rule on the books.
 func newShop(t *testing.T, rule sqlfence.Rule, opts ...sqlfence.Option) *shop {
 	t.Helper()
 	return newShopBy(t, rule, func(*pgxpool.Config) {}, opts...)
 }
 
-// newShopBy is newShop with the configuration of its pool.
+// newShopBy is newShop with a configuration of the pool.
 func newShopBy(t *testing.T, rule sqlfence.Rule, configure func(*pgxpool.Config), opts ...sqlfence.Option) *shop {
 	t.Helper()
 	harness.NeedPostgres(t)
@@ -41,7 +41,7 @@ func newShopBy(t *testing.T, rule sqlfence.Rule, configure func(*pgxpool.Config)
 	return s
 }
 
-// open opens the shop's database once more.
+// open opens the shop's database again.
 func (s *shop) open(t *testing.T, configure func(*pgxpool.Config), opts ...sqlfence.Option) *fencepgx.DB {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(s.Source)
@@ -70,7 +70,7 @@ func (s *shop) open(t *testing.T, configure func(*pgxpool.Config), opts ...sqlfe
 	return db
 }
 
-// A turning connection counts how often it is the client's turn.
+// A turning connection counts the changes from reading to writing.
 type turning struct {
 	net.Conn
 	turns *atomic.Int64

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// endsAtCommit has the server end a session instead of answering a COMMIT that has changed a book.
+// endsAtCommit makes the server end the session at a COMMIT that has changed a book, without a response.
 func endsAtCommit(t *testing.T, s *shop) {
 	t.Helper()
 	s.Exec(t, `CREATE FUNCTION end_session() RETURNS trigger LANGUAGE plpgsql AS
@@ -73,7 +73,7 @@ func TestLostReplies(t *testing.T) {
 	})
 }
 
-// A connection that the server has ended before is replaced, as nothing was sent on it.
+// If the server has ended the connection before, nothing was sent on it, and another connection is used.
 func TestLostBefore(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		for _, w := range ways {
@@ -114,7 +114,7 @@ func TestLostInTransaction(t *testing.T) {
 	})
 }
 
-// A refusal in a nested transaction leaves the outer one as it was.
+// A refusal in a nested transaction doesn't affect the outer one.
 func TestNestedRefusal(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		err := pgx.BeginFunc(harness.Holding(t, 9), s.db, func(tx pgx.Tx) error {
@@ -138,7 +138,7 @@ func TestNestedRefusal(t *testing.T) {
 	})
 }
 
-// Without the savepoint it ends the transaction, as any error does.
+// Without a savepoint a refusal ends the transaction, as any error does.
 func TestRefusalEndsTransaction(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	tx, err := s.db.Begin(t.Context())
@@ -181,7 +181,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// A batch that pgx can't encode isn't sent, so nothing of it is of unknown outcome, wherever in the batch the fault is.
+// If pgx can't encode a statement of a batch, wherever it stands, the batch isn't sent, and no outcome is unknown.
 func TestBatchThatIsNotSentHasNoUnknownOutcome(t *testing.T) {
 	const write = "UPDATE books SET price = 30 WHERE id = $1"
 	for _, mode := range harness.PgxModes {

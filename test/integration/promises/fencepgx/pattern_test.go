@@ -37,7 +37,7 @@ func onPattern(t *testing.T, test func(t *testing.T, s *shop, db *fencepgx.DB)) 
 	}
 }
 
-// price returns that of a table's row 1.
+// price returns the price of a table's row 1.
 func (s *shop) price(t *testing.T, table string) (price int64) {
 	t.Helper()
 	if err := s.Plain.QueryRowContext(t.Context(), "SELECT price FROM "+table+" WHERE id = 1").Scan(&price); err != nil {

@@ -47,7 +47,7 @@ func TestPreparedNames(t *testing.T) {
 					})
 				}
 			}
-			// A rewriter's text may be a name, too.
+			// The text that a rewriter returns may be such a name, too.
 			hooked.staleThenFresh(t, "a rewriter", func(ctx context.Context) error {
 				return ways[0].run(ctx, hooked.db, "anything", rewriteTo{"set price", []any{30, 1}})
 			})
@@ -68,7 +68,7 @@ func TestPreparedNames(t *testing.T) {
 	}
 }
 
-// rewriteTo is a rewriter that makes this statement of any.
+// rewriteTo is a rewriter that replaces any statement by this one.
 type rewriteTo struct {
 	text string
 	args []any
@@ -78,7 +78,7 @@ func (r rewriteTo) RewriteQuery(context.Context, *pgx.Conn, string, []any) (stri
 	return r.text, r.args, nil
 }
 
-// What pgx sends for transactions isn't run by name either.
+// The texts that pgx sends for transactions aren't taken for names of prepared statements.
 func TestPreparedAsTransactions(t *testing.T) {
 	const write = "UPDATE books SET price = 99"
 	for _, name := range []string{"begin", "commit", "rollback", "savepoint sp_1", "release savepoint sp_1", "rollback to savepoint sp_1", "begin isolation level serializable read write deferrable"} {

@@ -25,8 +25,8 @@ func (l *lastSent) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 
 func (l *lastSent) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// priced opens a connection of a shop with the fence and one of pgx's alone, and returns a guarded write by the first,
-// and by the second the same text with the same arguments.
+// priced opens a connection with the fence and one of pgx alone. It returns a guarded write on the first connection,
+// and a write with the same text and arguments on the second.
 func priced(t *testing.T, s *shop) (guarded, same func(context.Context) error) {
 	t.Helper()
 	const query = "UPDATE books SET price = $1 WHERE id = $2"

@@ -37,7 +37,7 @@ func TestWithoutFence(t *testing.T) {
 	}
 }
 
-// A batch that fails at its end returns the failure, even if the row of one of its writes was gone.
+// If a batch fails at its end, this failure is returned, even if an earlier write found no row.
 func TestGoneAndFailed(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	s.Exec(t, "ALTER TABLE books ADD COLUMN version bigint NOT NULL DEFAULT 0")
@@ -70,7 +70,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// A write at another serial than its caller has read is a conflict, and a write to a missing row is gone.
+// A write with another serial than the row's is ErrConflict, and a write to a missing row is ErrGone.
 func TestSerials(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	s.Exec(t, "ALTER TABLE books ADD COLUMN version bigint NOT NULL DEFAULT 0")
@@ -162,7 +162,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// In Observe mode nothing is refused, nor is a transaction ended; a batch is sent as it was written.
+// In Observe mode no statement is refused, no transaction is ended, and batches are sent unchanged.
 func TestObserve(t *testing.T) {
 	var events seen
 	s := newShop(t, sqlfence.RowFence("fence_token"), events.observer(), sqlfence.WithMode(sqlfence.Observe))
@@ -212,7 +212,7 @@ func TestTokensOverThePool(t *testing.T) {
 	harness.WantStale(t, err, old.Value, old.Value+1)
 }
 
-// A write that waits for a row while a newer token is issued is refused once it gets it.
+// While a write waits for a row, a newer token is issued. When the write gets the row, it is refused.
 func TestRace(t *testing.T) {
 	s := newShop(t, sqlfence.Ledger())
 	for _, w := range ways {

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/promises/fencepgx/sqlcstore/store"
 )
 
-// Code that sqlc has written for pgx/v5 takes a fenced pool, or a transaction of it, in the place of pgx's.
+// Code that sqlc generates for pgx/v5 works with a fenced pool, and with a fenced transaction.
 func TestSQLC(t *testing.T) {
 	onFences(t, func(t *testing.T, s *shop) {
 		set := store.SetPriceParams{Price: 30, ID: 1}

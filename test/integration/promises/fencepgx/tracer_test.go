@@ -27,7 +27,7 @@ type spans struct {
 type span struct {
 	noop.Span
 	to     *spans
-	texts  string // of the span's attributes
+	texts  string // of the spans' attributes
 	failed bool
 }
 
@@ -58,7 +58,7 @@ func (s *span) SetStatus(code codes.Code, _ string) {
 	s.failed = s.failed || code == codes.Error
 }
 
-// of returns how many spans have a text, and how many of them have failed; it forgets all.
+// of returns how many spans have a text, and how many of these have failed. It removes all spans.
 func (s *spans) of(text string) (n, failed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

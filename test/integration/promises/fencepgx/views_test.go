@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// In none of pgx's own ways does a stale write land by way of a view that the session finds by the table's name once
-// it has moved; a table is still found there.
+// When a session has moved, it may find a view by the table's name. In none of pgx's ways does a stale write succeed
+// through the view. If the session finds a table, writes work.
 func TestViewsDontStandInATablesPlace(t *testing.T) {
 	rule := sqlfence.RowFence("fence_token")
 	s := newShop(t, rule)
@@ -78,7 +78,7 @@ func TestViewsDontStandInATablesPlace(t *testing.T) {
 	}
 }
 
-// Rows aren't copied into the definitions of PostgreSQL's.
+// Rows can't be copied into PostgreSQL's catalogue tables.
 func TestDefinitionsAreNotCopiedTo(t *testing.T) {
 	s := newShop(t, sqlfence.RowFence("fence_token"))
 	for _, table := range []pgx.Identifier{{"pg_catalog", "pg_description"}, {"pg_description"}} {

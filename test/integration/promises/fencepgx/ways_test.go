@@ -47,7 +47,8 @@ func readAll(rows pgx.Rows, err error) error {
 	return rows.Err()
 }
 
-// doors are all methods that send a text, of a DB, its connections, its transactions, and of the same for database/sql.
+// doors are all methods that send a text: of a DB, its connections and transactions, and of their counterparts for
+// database/sql.
 var doors = slices.Concat(
 	poolDoors("*fencepgx.DB", func(_ context.Context, db *fencepgx.DB, do func(pool) error) error { return do(db) }),
 	poolDoors("*fencepgx.Conn", func(ctx context.Context, db *fencepgx.DB, do func(pool) error) error {
@@ -110,7 +111,7 @@ var doors = slices.Concat(
 	}),
 )
 
-// A pool is what a DB, its connections and their transactions have in common.
+// pool has the methods that a DB, its connections and its transactions share.
 type pool interface {
 	querier
 	Begin(context.Context) (pgx.Tx, error)
@@ -162,7 +163,7 @@ func poolDoors(of string, with func(context.Context, *fencepgx.DB, func(pool) er
 	}))
 }
 
-// A sqlPool is what a *sql.DB, *sql.Conn and *sql.Tx have in common.
+// sqlPool has the methods that *sql.DB, *sql.Conn and *sql.Tx share.
 type sqlPool interface {
 	ExecContext(context.Context, string, ...any) (sql.Result, error)
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
@@ -227,7 +228,7 @@ func sqlDoors(of string, with func(context.Context, *sql.DB, func(sqlPool) error
 	}
 }
 
-// closedDoors are the other methods, and why they send no text that could be a write.
+// closedDoors are the other methods, each with the reason why it sends no text that could be a write.
 var closedDoors = map[string]map[string]string{
 	"*fencepgx.DB": {
 		"SQL": "the doors of *sql.DB", "Acquire": "the doors of *fencepgx.Conn", "AcquireFunc": "the doors of *fencepgx.Conn",
@@ -260,7 +261,7 @@ var closedDoors = map[string]map[string]string{
 	},
 }
 
-// Each method is a door or is known to be none.
+// Each method is in doors or in closedDoors.
 func TestEachMethodThatSendsTextIsTried(t *testing.T) {
 	for name, typ := range map[string]reflect.Type{
 		"*fencepgx.DB": reflect.TypeFor[*fencepgx.DB](), "*fencepgx.Conn": reflect.TypeFor[*fencepgx.Conn](),
@@ -293,7 +294,7 @@ var preparations = map[string]func(ctx context.Context, c *pgx.Conn, name, text 
 	},
 }
 
-// executing are texts that run a prepared statement by its name.
+// executing returns texts that run a prepared statement by its name.
 func executing(name string) []string {
 	quoted := pgx.Identifier{name}.Sanitize()
 	escaped := `U&"`
@@ -310,8 +311,8 @@ func executing(name string) []string {
 	return all
 }
 
-// What a hook of the pool, or another user of it, has prepared on one of the pool's connections runs through no door
-// without its guard.
+// A hook of the pool, or another user of it, has prepared a write on one of the pool's connections. No door runs this
+// write without its guard.
 func TestPreparedStatementsOfOthersRunThroughNoDoorUnguarded(t *testing.T) {
 	const write = "UPDATE books SET price = 30 WHERE id = 1 RETURNING id"
 	names := []string{"set_price", "Set price", `a"b`, "é", strings.Repeat("long", 15) + "xyz"}
@@ -333,7 +334,7 @@ func TestPreparedStatementsOfOthersRunThroughNoDoorUnguarded(t *testing.T) {
 				for _, text := range executing(name) {
 					for _, d := range doors {
 						if i > 0 && !strings.HasPrefix(d.name, "Exec") || testing.Short() && strings.HasPrefix(text, "SELECT 1;") {
-							continue // the name has nothing to do with the door
+							continue // this door doesn't run such names
 						}
 						for _, ctx := range []context.Context{t.Context(), harness.Holding(t, 8)} {
 							if err := d.send(ctx, db, text); err == nil {
@@ -344,7 +345,7 @@ func TestPreparedStatementsOfOthersRunThroughNoDoorUnguarded(t *testing.T) {
 				}
 			}
 			unchanged()
-			// Each of the texts writes where nothing guards it.
+			// Without a guard each of the texts writes.
 			for _, text := range executing(names[0]) {
 				if text == names[0] && by != "pgx" {
 					continue // only pgx's own Prepare registers this name
@@ -357,7 +358,7 @@ func TestPreparedStatementsOfOthersRunThroughNoDoorUnguarded(t *testing.T) {
 				}
 				s.Reset(t, 9)
 			}
-			// Where the table isn't registered, it runs through the doors.
+			// If the table isn't registered, the prepared write runs through the doors.
 			for _, send := range []func(string) error{
 				func(text string) error { _, err := other.Exec(t.Context(), text); return err },
 				func(text string) error { _, err := other.SQL().ExecContext(t.Context(), text); return err },

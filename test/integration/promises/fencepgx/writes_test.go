@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A querier is what sqlc calls DBTX, and more.
+// A querier has the methods of sqlc's DBTX, and more.
 type querier interface {
 	Exec(context.Context, string, ...any) (pgconn.CommandTag, error)
 	Query(context.Context, string, ...any) (pgx.Rows, error)
@@ -22,7 +22,7 @@ type querier interface {
 	CopyFrom(context.Context, pgx.Identifier, []string, pgx.CopyFromSource) (int64, error)
 }
 
-// A way is one to execute a statement that returns the number of a book.
+// A way is a method to execute a statement that returns a book's number.
 type way struct {
 	name string
 	run  func(ctx context.Context, q querier, text string, args ...any) error

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A user's value in a column that can't hold it, or has it already, gave the fresh holder a refusal
-// of sqlfence's.
+// A user's value appears in a database's error: a column can't store it, or has it already. The holder of the newest
+// token must get this error, not a refusal of sqlfence.
 func TestG10ForgedRefusalOfAFreshHolder(t *testing.T) {
 	columns := map[sqlfence.Dialect][]string{
 		sqlfence.Postgres: {"uid uuid", "m mood", "n integer", "u text UNIQUE"},
@@ -53,7 +53,7 @@ func TestG10ForgedRefusalOfAFreshHolder(t *testing.T) {
 	})
 }
 
-// wantBase wants the base driver's error, and nothing of sqlfence's.
+// wantBase fails the test unless err is the base driver's error, without an error of sqlfence.
 func wantBase(t *testing.T, err, want error) {
 	t.Helper()
 	var temporary interface{ Temporary() bool }
@@ -94,7 +94,7 @@ func TestG10OlderTokenBehindAForgedSeal(t *testing.T) {
 	})
 }
 
-// The name of a seal's constraint, as a value, made a permanent error one that is to be tried again.
+// A value has the name of a seal's constraint. This must not make a permanent error one that should be retried.
 func TestG10ForgedMarkIsNotTriedAgain(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		rules := []sqlfence.Rule{sqlfence.RowFence("fence_token")}

@@ -1,5 +1,5 @@
-// Package forged_test has the tests of G10: an error is taken for a guard's or a seal's by what no
-// user's value can hold, and a negative mark counts by its size.
+// Package forged_test has the tests of G10: an error counts as a guard's or a seal's only by a part that no user's
+// value can contain, and a negative stored token counts as its absolute value.
 package forged_test
 
 import (

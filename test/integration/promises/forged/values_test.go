@@ -89,7 +89,7 @@ var setups = map[sqlfence.Dialect]struct {
 	columns string // of the kinds
 	code    string
 	cases   []string
-	stored  []string // that convert a value which was stored before, in brackets the table's column
+	stored  []string // statements that convert an already stored value; brackets name the column
 }{
 	sqlfence.Postgres: {
 		create: []string{
@@ -239,14 +239,14 @@ func (l *lab) open(t *testing.T, rules []sqlfence.Rule) {
 	l.db = l.Fenced(t, l.dsn, harness.Books(rules...))
 	l.db.SetMaxOpenConns(1)
 	l.nonce = "ABCDEFGHIJKLMNOP"
-	// The nonce is in an error that an application may show.
+	// An application may show this error, with the nonce, to users.
 	_, err := l.db.ExecContext(l.context(t, 3), "UPDATE books SET price = 9 WHERE id = 1")
 	if m := regexp.MustCompile("sqlfence:([A-Z2-7]{16}):").FindStringSubmatch(fmt.Sprint(errors.Unwrap(err))); m != nil {
 		l.nonce = m[1]
 	}
 }
 
-// names are of the tokens of all rows that are written.
+// names are the names of the tokens of all rows that are written.
 var names = []string{"books", "books/1", "books/2", "books/50", "books/60", "books/61", "books/62", "books/71", "books/72"}
 
 // context returns a context with a token of this value for each name, and with an editor.
@@ -258,11 +258,11 @@ func (l *lab) context(t *testing.T, value int64) context.Context {
 	return sqlfence.WithEditor(ctx, "ann")
 }
 
-// A statement of a test.
+// An attempt is a statement of a test.
 type attempt struct {
 	query  string
 	value  string
-	stored string // in the books before; empty for none
+	stored string // the value that is already in the books; empty for none
 	inText bool   // the value is a constant
 }
 
@@ -293,7 +293,7 @@ var (
 	after  = []string{"", "", "'", `"`, " ......", "' is too long", ":", "\n", "«", ":1:2:ann"}
 )
 
-// marker returns a text that reads like something of sqlfence's.
+// marker returns a text that resembles a text of sqlfence.
 func (l *lab) marker(r *rand.Rand, nonce string) string {
 	pick := func(of []string) string { return of[r.IntN(len(of))] }
 	var text string
@@ -335,8 +335,8 @@ func (l *lab) text(s attempt) (string, []any) {
 	return b.String(), args
 }
 
-// compare sends a statement by the bare driver, and fenced, in transactions that are rolled back or
-// alone where it fails; and returns the code of its error.
+// compare sends a statement by the bare driver and fenced, in transactions that are rolled back, or, if it fails,
+// alone. It returns the code of the statement's error.
 func (l *lab) compare(t *testing.T, r *rand.Rand, s attempt) (string, bool) {
 	t.Helper()
 	query, args := l.text(s)
@@ -420,15 +420,15 @@ func (l *lab) undone(t *testing.T, ctx context.Context, db *sql.DB, run harness.
 	return run(ctx, tx, query, args...)
 }
 
-// state returns what the books hold.
+// state returns the rows of the books.
 func (l *lab) state(t *testing.T) string {
 	t.Helper()
 	rows, err := l.plain.QueryContext(t.Context(), "SELECT * FROM books ORDER BY id")
 	return harness.Describe(rows, err)
 }
 
-// The application has shown a user the error of a refused write, and gets its nonce back as a value: by an
-// argument of whatever type, or in the text.
+// The application has shown a refused write's error to a user. The user sends the nonce back as a value, by an argument
+// of any type or in the text.
 func TestG10NonceThatWasShown(t *testing.T) {
 	queries := map[sqlfence.Dialect]string{
 		sqlfence.Postgres: "UPDATE books SET n = CAST(? AS text)::int WHERE id = 1",
@@ -444,7 +444,7 @@ func TestG10NonceThatWasShown(t *testing.T) {
 			types := [][]any{args}
 			if !inText {
 				types = append(types, []any{sql.NullString{String: args[0].(string), Valid: true}})
-				if b.Dialect != sqlfence.SQLite { // whose functions read no path of bytes
+				if b.Dialect != sqlfence.SQLite { // SQLite's functions accept no path of bytes
 					types = append(types, []any{[]byte(args[0].(string))})
 				}
 			}

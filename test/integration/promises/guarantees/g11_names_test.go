@@ -112,7 +112,7 @@ var ours = map[sqlfence.Dialect][]string{
 	},
 }
 
-// each calls do for all texts, with the name that the server is refused by, if it is.
+// eachServer calls do for all texts, with the name by which the server is refused, or "".
 func eachServer(d sqlfence.Dialect, do func(says, name string)) {
 	for name, texts := range servers[d] {
 		for _, says := range texts {
@@ -124,7 +124,7 @@ func eachServer(d sqlfence.Dialect, do func(says, name string)) {
 	}
 }
 
-// Each server that the code knows by a word is among them, by this word alone.
+// For each word by which the code recognizes a server, the list has a version string with this word.
 func TestG11EachNameIsTested(t *testing.T) {
 	for d, dialect := range map[sqlfence.Dialect]*session.Dialect{sqlfence.Postgres: postgres.Session, sqlfence.MySQL: mysql.Session} {
 		if len(dialect.Others) == 0 {

@@ -72,7 +72,7 @@ var unraised = []string{
 	"(18446744073709551615 + GREATEST(1, IS_FREE_LOCK(RPAD(", "(1 + GREATEST(1, LENGTH(RPAD(",
 }
 
-// allRules are the rules whose guards raise.
+// allRules are rules whose guards throw errors.
 var allRules = map[string][]sqlfence.Rule{
 	"row fence": {sqlfence.RowFence("fence_token")},
 	"ledger":    {sqlfence.Ledger()},
@@ -135,8 +135,8 @@ func wantRefused(t *testing.T, what, server string, write func() error) {
 	}
 }
 
-// Servers that speak the protocol of a known one, and aren't it, are refused by their names, at the first
-// guarded write of a connection, until the application takes the risk.
+// Other products that speak a database's protocol are refused by their names, at a connection's first guarded write,
+// unless the application takes the risk.
 func TestG11ServersAreRefusedByName(t *testing.T) {
 	version := func(d sqlfence.Dialect, says string) []string {
 		if d == sqlfence.Postgres {

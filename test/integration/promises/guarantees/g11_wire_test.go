@@ -25,7 +25,7 @@ var disguises = map[sqlfence.Dialect]disguise{sqlfence.Postgres: disguisePostgre
 var proofsVersion = regexp.MustCompile(`"version" : "[^"]*", "extension" : null`)
 
 func disguisePostgres(client io.Writer, server *bufio.Reader, _, says string) error {
-	var head [5]byte // a letter, and the length with itself
+	var head [5]byte // a letter, and the length including itself
 	if _, err := io.ReadFull(server, head[:]); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func disguisePostgres(client io.Writer, server *bufio.Reader, _, says string) er
 }
 
 func disguiseMySQL(client io.Writer, server *bufio.Reader, real, says string) error {
-	var head [4]byte // the length in three bytes, and a number
+	var head [4]byte // the length in three bytes, and a sequence number
 	if _, err := io.ReadFull(server, head[:]); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A wrong is a write of the book 1, or of a new one, that the database doesn't take.
+// A wrong is a write of book 1, or of a new book, that the database refuses.
 type wrong struct {
 	harness.Write
 	new  bool // it only adds rows: a row fence doesn't check these
@@ -71,7 +71,7 @@ var wrongs = []wrong{
 	{Write: harness.Write{Name: "write in WITH", Query: "WITH w AS (UPDATE books SET price = 2000 WHERE id = $1 RETURNING id) SELECT count(*) FROM w", Args: []any{1}}},
 }
 
-// g12Tables are made for each database; the triggers refuse the price 666.
+// g12Tables are created in each database. Triggers refuse the price 666.
 var g12Tables = []string{
 	"CREATE TABLE writers (id integer PRIMARY KEY)",
 	`CREATE TABLE books (id integer PRIMARY KEY, isbn varchar(10) UNIQUE CHECK (length(isbn) <= 10), price integer NOT NULL DEFAULT 10 CHECK (price < 1000),
@@ -127,7 +127,7 @@ func TestG12StaleFirst(t *testing.T) {
 			for _, w := range wrongs {
 				w.Write = w.As(b.Dialect)
 				if !isWrong(t, plain, w) {
-					continue // in this database, or can't be written there
+					continue // this database accepts it, or doesn't have the statement
 				}
 				for form, send := range g12Forms {
 					raw, rawErr := send(t.Context(), plain, w.Write)
@@ -173,7 +173,7 @@ func TestG12StaleFirst(t *testing.T) {
 	})
 }
 
-// errorText is [harness.ErrorText], without the number of a row, which MariaDB counts the guard's by.
+// errorText is [harness.ErrorText] without the row's number, because MariaDB also counts the guard's rows.
 func errorText(err error) string { return atRow.ReplaceAllString(harness.ErrorText(err), "") }
 
 var atRow = regexp.MustCompile(` at row \d+`)

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// In SQLite a constraint may be declared to replace a conflicting row. The statement doesn't show this, but deletes the
-// row, which may have a newer mark. (OR ABORT in the statement overrides the constraint.)
+// A constraint of SQLite may be declared to replace a conflicting row. Then a statement that doesn't show this deletes
+// a row, which may have a newer stored token. OR ABORT in the guarded statement overrides the constraint.
 func TestG1RowFenceWhereAConstraintReplacesRows(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {

@@ -32,8 +32,7 @@ func TestG1RowFenceRefusesAnOlderToken(t *testing.T) {
 	})
 }
 
-// Equal tokens pass: a holder may write as often as it likes, and the retry of a
-// write that had landed is not stale.
+// A holder may write several times with the same token, and the retry of a write that has succeeded isn't stale.
 func TestG1RowFenceLetsEqualAndNewerTokensPass(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))
@@ -60,8 +59,7 @@ func TestG1RowFenceLetsEqualAndNewerTokensPass(t *testing.T) {
 	})
 }
 
-// A row that was never marked may be written with any token, and a new row gets
-// the mark of who inserts it.
+// A row without a stored token may be written with any token, and a new row stores the token of its INSERT.
 func TestG1RowFenceMarksNewRows(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))
@@ -83,7 +81,7 @@ func TestG1RowFenceMarksNewRows(t *testing.T) {
 	})
 }
 
-// The mark NULL, of rows that are older than the fence column, counts as no mark.
+// NULL in the fence column, of rows that are older than the column, counts as no stored token.
 func TestG1RowFenceTakesNullForNoMark(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))
@@ -97,7 +95,7 @@ func TestG1RowFenceTakesNullForNoMark(t *testing.T) {
 	})
 }
 
-// A stale row that the WHERE doesn't match is none of the statement's business.
+// A row with a newer stored token doesn't matter if the statement's WHERE doesn't select it.
 func TestG1RowFenceIgnoresStaleRowsThatWhereDoesNotMatch(t *testing.T) {
 	conditions := []string{
 		"id = 2",

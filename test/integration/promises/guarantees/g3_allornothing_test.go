@@ -50,7 +50,7 @@ func TestG3AllOrNothing(t *testing.T) {
 	})
 }
 
-// The same writes with no newer row in their way reach every row.
+// Without a newer stored token the same writes reach every row.
 func TestG3AppliesWhole(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))

@@ -8,8 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// unguardable writes to the books, or may write to them, in ways that no guard
-// is known for.
+// unguardable are statements that write to the books, or may write to them, and that sqlfence can't guard.
 var unguardable = map[sqlfence.Dialect][]string{
 	sqlfence.Postgres: {
 		"TRUNCATE books",

@@ -69,7 +69,7 @@ func TestPatternGuardsAllTables(t *testing.T) {
 	})
 }
 
-// wantStaleIn wants token 6 of a table refused by 7.
+// wantStaleIn fails the test unless token 6 of a table was refused because of token 7.
 func wantStaleIn(t *testing.T, err error, table string) {
 	t.Helper()
 	var stale *sqlfence.StaleError
@@ -87,7 +87,7 @@ func price(t *testing.T, sh *harness.Shop, table string) (price int64) {
 	return price
 }
 
-// A table without what the pattern needs isn't written.
+// A table without a column that the pattern's rules need isn't written.
 func TestPatternRefusesWhatItCantGuard(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))
@@ -143,7 +143,7 @@ func TestPatternsAndModes(t *testing.T) {
 	}
 }
 
-// Many goroutines write many tables at once, by patterns that have seen none of them.
+// Many goroutines write to many tables at once, in a pool that has met none of these tables.
 func TestPatternAtOnce(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		const tables = 8

@@ -59,7 +59,7 @@ func TestG5NoTokenNoWrite(t *testing.T) {
 	})
 }
 
-// What is refused for want of a token isn't sent.
+// A write that is refused because it has no token isn't sent.
 func TestG5SendsNothing(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		sh := harness.Setting{Base: b}.Shop(t)

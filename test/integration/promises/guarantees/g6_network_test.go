@@ -19,7 +19,7 @@ func TestG6OneRoundTripOnTheNetwork(t *testing.T) {
 				db, plain := b.Fenced(t, p.DSN, harness.Books(fence.Rule)), b.Raw(t, p.DSN)
 				for _, f := range b.Forms() {
 					for _, w := range harness.RowWrites {
-						// pgx prepares at first, so the third time counts.
+						// pgx prepares the statement in the first executions, so the third is counted.
 						var want int
 						for range 3 {
 							sh.Reset(t, 9)

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A guarded statement costs the same as the plain statement: the base driver gets the same calls, even to distinguish
-// "stale" from "no such row".
+// A guarded statement takes the same calls of the base driver as the plain statement, even to distinguish "stale" from
+// "no such row".
 func TestG6OneRoundTrip(t *testing.T) {
 	for _, fence := range harness.Fences {
 		t.Run(fence.Name, func(t *testing.T) {
@@ -69,8 +69,8 @@ func TestG6OneRoundTrip(t *testing.T) {
 	}
 }
 
-// On a row fence a token that is older than other rows' marks is no reason to
-// refuse a statement that meets no row.
+// Under a row fence a statement that reaches no row isn't refused, although its token is older than other rows' stored
+// tokens.
 func TestG6TellsStaleFromNoSuchRow(t *testing.T) {
 	harness.EachSetting(t, func(t *testing.T, s harness.Setting) {
 		sh := s.Shop(t, sqlfence.RowFence("fence_token"))

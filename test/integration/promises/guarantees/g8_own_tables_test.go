@@ -21,11 +21,10 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// Through a fenced database nothing but sqlfence's packages writes to the tables
-// fencing_tokens, fencing_leases and rowlocks, defines them, or puts others of
-// these names before them.
+// Through a fenced database only sqlfence's packages can write to the tables fencing_tokens, fencing_leases and
+// rowlocks, define them, or create tables of these names that a session finds first.
 
-// ownTables are the tables, each with a column that is written.
+// ownTables are these tables, each with a column for a write.
 var ownTables = map[string]string{"fencing_tokens": "token", "fencing_leases": "token", "rowlocks": "expiry"}
 
 // ownWrites write to the table @, whose column # they set. ownDefinitions change the definition of @, or define another
@@ -69,7 +68,7 @@ var (
 	}
 )
 
-// ownShop is a shop with all of the tables, and with a newer token than 8.
+// ownShop is a shop with all of these tables, and with a newer token than 8.
 func ownShop(t *testing.T, b harness.Base) *harness.Shop {
 	t.Helper()
 	sh := harness.Setting{Base: b}.Shop(t, sqlfence.Ledger())
@@ -285,8 +284,7 @@ func useRowLocks(t *testing.T, db *sql.DB, must func(what string, err error)) {
 	}
 }
 
-// A contextSpy stands beneath sqlfence, as a tracer does, and keeps the contexts that it
-// is shown.
+// A contextSpy is a tracer beneath sqlfence that keeps the contexts of all calls.
 type contextSpy struct {
 	sqlmw.NullInterceptor
 	seen []context.Context

@@ -144,7 +144,7 @@ func TestHoldClaimComparesTheRow(t *testing.T) {
 	})
 }
 
-// blocked calls f, which has to wait for tx, then commits tx and waits for f.
+// blocked calls f, which must wait for tx, commits tx, and waits for f to end.
 func (p *place) blocked(t *testing.T, tx *sql.Tx, f func() error) {
 	t.Helper()
 	if !p.Networked() {
@@ -169,7 +169,7 @@ func (p *place) blocked(t *testing.T, tx *sql.Tx, f func() error) {
 	}
 }
 
-// waitsFor waits until a task waits for a lock or has ended, which is an error.
+// waitsFor waits until the task waits for a lock. If the task ends instead, the test fails.
 func (p *place) waitsFor(t *testing.T, task *harness.Task) {
 	t.Helper()
 	harness.Eventually(t, "somebody waits for the lock", func() bool {

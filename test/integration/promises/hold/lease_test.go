@@ -85,7 +85,7 @@ type temporary struct{}
 func (temporary) Error() string   { return "temporary" }
 func (temporary) Temporary() bool { return true }
 
-// A newer token before the transaction holds the older one: nothing is written, and f isn't called.
+// A newer token is issued before the transaction holds the older one. Nothing is written, and f isn't called.
 func TestLeaseTxOfAReplacedHolder(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		other := p.leases(t, p.plain)
@@ -109,7 +109,7 @@ func TestLeaseTxOfAReplacedHolder(t *testing.T) {
 	})
 }
 
-// A lease that is lost ends the work.
+// The loss of the lease ends the context of the work.
 func TestLeaseTxIsCancelledByTheLoss(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		leases := p.leases(t, p.db)
@@ -136,7 +136,7 @@ func TestLeaseTxIsCancelledByTheLoss(t *testing.T) {
 	})
 }
 
-// A COMMIT that the server has executed, and whose answer is lost, is an unknown outcome, and isn't run again.
+// If the response to an executed COMMIT is lost, the outcome is unknown, and the transaction isn't run again.
 func TestLeaseTxWithALostAnswer(t *testing.T) {
 	for name, open := range map[string]func(b harness.Base, t testing.TB, dsn string) *sql.DB{
 		"raw":    func(b harness.Base, t testing.TB, dsn string) *sql.DB { return b.Raw(t, dsn) },

@@ -45,7 +45,7 @@ func TestHoldLocksItsOwnNamesOnly(t *testing.T) {
 	})
 }
 
-// What a rewriter of statements can't see is fenced as well.
+// Hold also fences statements that no guard could be inserted into.
 func TestHoldFencesWhatNoGuardCan(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		if p.DriverName == "mysql" {
@@ -109,7 +109,7 @@ func isFenced(p *place) bool {
 func TestG13RollbackToASavepointBeforeHoldPreventsTheCommit(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		now := p.issue(t, "a")
-		unlocks := p.Networked() // on MySQL only where the savepoint comes before all tables
+		unlocks := p.Networked() // on MySQL only if the savepoint precedes the first use of a table
 		for _, test := range []struct {
 			name          string
 			before, after []string
@@ -172,7 +172,7 @@ func TestG13RollbackToASavepointBeforeHoldPreventsTheCommit(t *testing.T) {
 	})
 }
 
-// A COMMIT that is a text, in a transaction that a text has begun.
+// A text begins the transaction, and a text is its COMMIT.
 func TestRollbackToASavepointPreventsTheCommitOfAText(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		if p.Dialect != sqlfence.Postgres || !isFenced(p) {
@@ -243,7 +243,7 @@ func TestHoldWithoutAutocommit(t *testing.T) {
 	})
 }
 
-// A session may cut the rows of a query.
+// A session's settings may limit the number of a query's rows.
 func TestHoldWithALimitOfTheSession(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		if p.DriverName != "mysql" {
@@ -269,7 +269,7 @@ func TestHoldWithALimitOfTheSession(t *testing.T) {
 	})
 }
 
-// The function that Hold calls relies on a trigger.
+// Hold calls the stored function, which depends on a trigger of the ledger.
 func TestHoldKeepsTheLedgersTriggers(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		if p.Dialect != sqlfence.Postgres {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// A holding is how a transaction makes sure of its tokens.
+// A holding is a function by which a transaction checks its tokens.
 type holding func(t *testing.T, p *place, tx *sql.Tx, held []sqlfence.Token) error
 
 func hold(t *testing.T, p *place, tx *sql.Tx, held []sqlfence.Token) error {
@@ -32,7 +32,8 @@ func look(t *testing.T, _ *place, tx *sql.Tx, held []sqlfence.Token) error {
 	return nil
 }
 
-// steps of the holder; the other session issues a token for the last name before one of them, or after the last.
+// steps are the holder's steps. The other session issues a token for the last name before one of them, or after the
+// last.
 var steps = []string{"begin", "read", "hold", "write", "commit"}
 
 // run executes the holder's steps with the issue before the step number at. It returns whether the transaction
@@ -132,7 +133,7 @@ func tenNames() (names []string) {
 	return names
 }
 
-// Two holders, and those who issue, take ten names each in any order.
+// Holders and an issuer use ten names each, in different orders.
 func TestHoldersOfManyNamesDoNotDeadlock(t *testing.T) {
 	each(t, func(t *testing.T, p *place) {
 		rounds := 30

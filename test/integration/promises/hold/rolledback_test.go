@@ -12,7 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/tokens"
 )
 
-// deadlock has MariaDB roll back the transaction that tx has open, by a statement that wants the row 2.
+// deadlock makes MariaDB roll back tx because of a deadlock over row 2, in the statement victim.
 func deadlock(t *testing.T, p *place, tx tokens.Tx, victim string) {
 	t.Helper()
 	exec := func(tx tokens.Tx, query string) error {
@@ -21,7 +21,7 @@ func deadlock(t *testing.T, p *place, tx tokens.Tx, victim string) {
 	}
 	other := harness.Begin(t.Context(), t, p.plain, sql.LevelDefault)
 	defer other.Rollback()
-	// The server ends the transaction that has changed less.
+	// The server ends the transaction that has changed fewer rows.
 	err := exec(other, "UPDATE things SET n = n + 100 WHERE id = 2")
 	for id := range 20 {
 		err = errors.Join(err, exec(other, fmt.Sprintf("INSERT INTO things (id, n) VALUES (%d, 0)", 10+id)))

@@ -12,8 +12,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// With Key a statement may assign a row the key that it has, as ORMs do which
-// save a record whole, and never another.
+// With Key a statement may assign a row the key that it has, as ORMs do that save all columns, but no other key.
 
 // keyFences are the rules that compare tokens in a table where each row has a token of its own.
 var keyFences = []struct {
@@ -25,7 +24,7 @@ var keyFences = []struct {
 	{"both", []sqlfence.Rule{sqlfence.RowFence("fence_token"), sqlfence.Ledger()}},
 }
 
-// eachISBNKeyed runs test for books with a token for each ISBN, marked 5.
+// eachISBNKeyed runs test for books with a token for each ISBN, and with the stored token 5.
 func eachISBNKeyed(t *testing.T, test func(t *testing.T, sh *harness.Shop)) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, fence := range keyFences {
@@ -190,7 +189,7 @@ func TestKeyIsNotAssignedFromAnotherTable(t *testing.T) {
 	})
 }
 
-// A row can be taken neither out of its token's scope nor into another's.
+// A row can't be moved out of its token's scope, nor into the scope of another token.
 func TestKeyCannotBeMoved(t *testing.T) {
 	moves := []harness.Write{
 		{Name: "away", Query: "UPDATE books SET isbn = $1 WHERE id = $2", Args: []any{"i9", 2}},
@@ -260,7 +259,7 @@ func TestKeyCannotBeMoved(t *testing.T) {
 	})
 }
 
-// The primary key is where SQLite keeps its rows.
+// SQLite stores rows by an integer primary key. Such a key can't be changed, either.
 func TestKeyThatIsThePrimaryKeyCannotBeMoved(t *testing.T) {
 	eachKeyed(t, func(t *testing.T, sh *harness.Shop, _ string, send func(context.Context, harness.Write) (int64, error)) {
 		resetKeys(t, sh, 5)
@@ -282,13 +281,13 @@ func TestKeyThatIsThePrimaryKeyCannotBeMoved(t *testing.T) {
 	})
 }
 
-// What is assigned may be stored as another text, in the manner of the column.
+// The column's type may store the assigned value as another text.
 func TestKeyIsAssignedAsTheDatabaseWritesIt(t *testing.T) {
 	eachKeyed(t, func(t *testing.T, sh *harness.Shop, _ string, send func(context.Context, harness.Write) (int64, error)) {
 		resetKeys(t, sh, 5)
 		unchanged := sh.Unchanged(t)
 		spellings := []string{"02", " 2", "+2"}
-		if sh.Dialect == sqlfence.SQLite { // PostgreSQL takes these for no integers
+		if sh.Dialect == sqlfence.SQLite { // PostgreSQL doesn't accept these as integers
 			spellings = append(spellings, "2.0", "2e0")
 		}
 		for _, key := range spellings {
@@ -301,7 +300,7 @@ func TestKeyIsAssignedAsTheDatabaseWritesIt(t *testing.T) {
 	})
 }
 
-// A column that takes i2 and I2 for one has rows of two keys.
+// A column may take i2 and I2 for equal, but they are two keys.
 func TestKeyIsAssignedByteByByte(t *testing.T) {
 	eachISBNKeyed(t, func(t *testing.T, sh *harness.Shop) {
 		sh.Exec(t, "DROP TABLE books")

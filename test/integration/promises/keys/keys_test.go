@@ -11,7 +11,7 @@ import (
 
 // With Key each row has a token of its own: the token of book 1 is named books/1.
 
-// resetKeys is reset, with the mark seen by the ledger for each of the books 1 to 8.
+// resetKeys is reset with the same token, mark, in the rows and in the ledger for each of the books 1 to 8.
 func resetKeys(t *testing.T, s *harness.Shop, mark int64) {
 	t.Helper()
 	s.Reset(t, mark, "1", "2", "3", "4", "5", "6", "7", "8")
@@ -45,8 +45,8 @@ func TestKeyComparesEachRowWithItsToken(t *testing.T) {
 			sh.Raise(t, "books/2", 70)
 			held := []int64{1, 5, 2, 70}
 			if fence != "ledger" {
-				// Stale for book 3, which isn't written. The ledger compares all that
-				// an UPDATE or DELETE holds, because it can't see the rows.
+				// This token is stale, and for book 3, which isn't written. Under a ledger it is left out, because the
+				// ledger's guard compares all tokens of an UPDATE or DELETE: it can't know the rows.
 				held = append(held, 3, 1)
 			}
 			if n, err := send(harness.HoldingKeys(t, held...), w); n < 1 || err != nil {
@@ -54,7 +54,7 @@ func TestKeyComparesEachRowWithItsToken(t *testing.T) {
 			}
 			want := "1:30@5 2:30@70 3:10@5"
 			if fence == "ledger" {
-				want = "1:30@5 2:30@5 3:10@5" // the column is none of its business
+				want = "1:30@5 2:30@5 3:10@5" // the ledger's guard doesn't use the fence column
 			}
 			if w.Name == "delete" {
 				want = "3:10@5"
@@ -111,7 +111,7 @@ func TestKeyRefusesRowsOutOfScope(t *testing.T) {
 	})
 }
 
-// The key of a row can't be smuggled past the fence, nor moved.
+// The guard must see a row's key. A statement that hides the key, or changes it, is refused.
 func TestKeyRefusesKeysThatCannotBeSeen(t *testing.T) {
 	eachKeyed(t, func(t *testing.T, sh *harness.Shop, fence string, send func(context.Context, harness.Write) (int64, error)) {
 		resetKeys(t, sh, 5)
@@ -135,7 +135,7 @@ func TestKeyRefusesKeysThatCannotBeSeen(t *testing.T) {
 	})
 }
 
-// The token of the whole table is not that of a row, nor the other way round.
+// The whole table's token isn't a row's token, and a row's token isn't the whole table's.
 func TestKeyNeedsTheRowsToken(t *testing.T) {
 	eachKeyed(t, func(t *testing.T, sh *harness.Shop, fence string, send func(context.Context, harness.Write) (int64, error)) {
 		resetKeys(t, sh, 5)

@@ -35,7 +35,7 @@ func numberIDs(t testing.TB, sh *harness.Shop, from int) {
 	}
 }
 
-// eachWithNewRows runs test for a table whose keys the database makes, and each fence.
+// eachWithNewRows runs test for a table whose keys the database generates, with each fence.
 func eachWithNewRows(t *testing.T, test func(t *testing.T, sh *harness.Shop, fence string)) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		for _, fence := range harness.Fences {
@@ -107,7 +107,7 @@ func TestNewRowsOnly(t *testing.T) {
 	})
 }
 
-// With the token of a row it isn't moved to the key of a new one.
+// With a row's token an upsert can't move the row to the key of a new row.
 func TestNewRowsMoveNone(t *testing.T) {
 	eachWithNewRows(t, func(t *testing.T, sh *harness.Shop, fence string) {
 		resetKeys(t, sh, 5)
@@ -162,7 +162,7 @@ func TestNewRowsUseTheTokenThatIsThere(t *testing.T) {
 	})
 }
 
-// By its declaration a constraint of SQLite's may replace the row in the way.
+// A constraint of SQLite that is declared to replace rows must not replace the conflicting row.
 func TestNewRowsReplaceNone(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {

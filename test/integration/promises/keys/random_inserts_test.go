@@ -89,7 +89,7 @@ func (l *insertLab) try(t *testing.T) {
 			ctx = sqlfence.WithFence(ctx, sqlfence.Token{Name: name, Value: tokens[name]})
 		}
 	}
-	if l.keyed && l.r.IntN(2) == 0 { // one alone
+	if l.keyed && l.r.IntN(2) == 0 { // one token alone
 		name := fmt.Sprintf("books/%d", []int{1, 2, 7, 8}[l.r.IntN(4)])
 		tokens, ctx = map[string]int64{name: 5}, sqlfence.WithFence(t.Context(), sqlfence.Token{Name: name, Value: 5})
 	}

@@ -8,8 +8,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// In PostgreSQL the keys of new rows that the statement doesn't show are checked as they
-// are stored.
+// In PostgreSQL the guard checks the keys of new rows after they are stored, if the statement doesn't show the keys.
 
 // storedRows insert the row 7 in ways that don't show its key.
 var storedRows = []harness.Write{
@@ -93,7 +92,7 @@ func TestKeyThatATriggerStores(t *testing.T) {
 	})
 }
 
-// A query would get what checks the keys.
+// A query would return the rows by which the guard checks the keys.
 func TestKeyThatAQueryStores(t *testing.T) {
 	eachStored(t, func(t *testing.T, sh *harness.Shop, _ string, _ harness.Form, w harness.Write) {
 		unchanged := sh.Unchanged(t)
@@ -120,7 +119,7 @@ func TestKeyThatAQueryStores(t *testing.T) {
 	})
 }
 
-// A constant by which the rows are grouped may be NULL in a row.
+// A constant in a query with groups may be NULL in some rows.
 func TestKeyThatIsNull(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {
@@ -144,7 +143,7 @@ func TestKeyThatIsNull(t *testing.T) {
 	})
 }
 
-// Observed, a token doesn't mark the rows of other keys.
+// In Observe mode a token isn't stored in rows of other keys.
 func TestKeyThatIsObserved(t *testing.T) {
 	eachStored(t, func(t *testing.T, sh *harness.Shop, fence string, form harness.Form, w harness.Write) {
 		if fence == "ledger" {
@@ -160,8 +159,7 @@ func TestKeyThatIsObserved(t *testing.T) {
 	})
 }
 
-// A star may stand for several columns, or for none: what looks like the key may go
-// elsewhere.
+// A star may stand for several columns, or for none. Then a value's place doesn't show whether it is the key.
 func TestKeyBehindAStar(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.Postgres {

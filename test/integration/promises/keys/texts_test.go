@@ -12,8 +12,8 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A text that a column stores as another text is refused as the key of a new row:
-// random spellings of numbers and UUIDs, for columns of each type that a key may have.
+// If a column stores a new row's key as another text than the statement's, the INSERT is refused. The test tries random
+// spellings of numbers and UUIDs in columns of each type that a key may have.
 
 // spelling returns a text that some type may read.
 func spelling(rnd *rand.Rand) string {
@@ -214,7 +214,8 @@ func TestKeyNamedTwice(t *testing.T) {
 	})
 }
 
-// A key whose placeholder has a name, with an argument that has none: drivers bind that by places, or not at all.
+// The key's placeholder has a name, and the argument has none. Drivers bind such arguments by their places, or not at
+// all.
 func TestKeyOfAnotherArgument(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		if b.Dialect != sqlfence.SQLite {

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlfence/sqlfence/test/integration/harness"
 )
 
-// A driver or a column's type may make another text of a key than it was given.
+// A driver, or a column's type, may store another text than the application's key.
 
 // shelf is a number with a String method. pgx writes the result of String into a text column.
 type shelf int

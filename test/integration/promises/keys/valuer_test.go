@@ -21,15 +21,15 @@ func (f fickle) Value() (driver.Value, error) {
 	return int64(2), nil
 }
 
-// TestKeyIsAskedOnce: the value that the token was found for is the one that is
-// sent, and the caller's arguments stay.
+// TestKeyIsAskedOnce: the guard calls Value once, and the value that it compares is sent. The caller's arguments don't
+// change.
 func TestKeyIsAskedOnce(t *testing.T) {
 	harness.EachBase(t, func(t *testing.T, b harness.Base) {
 		s := harness.NewShop(t, b, sqlfence.RowFence("fence_token"), sqlfence.Key("id"))
 		ctx := sqlfence.WithFence(t.Context(), sqlfence.Token{Name: "books/7", Value: 9})
 		for name, run := range harness.Ways {
 			if b.Dialect == sqlfence.MySQL && !strings.HasPrefix(name, "prepared") {
-				continue // its driver has database/sql prepare the statement, and ask again
+				continue // its driver makes database/sql prepare the statement, and call Value again
 			}
 			s.Reset(t, 9)
 			asked := 0
